@@ -264,7 +264,7 @@ void act_come(unsigned number, struct lots *lots)
     struct upmu_cpu *upmu;
     enum upmu_status status;
 
-    if (cpu->power != CPU_OFF || host.hotplug)
+    if (cpu->power != CPU_OFF || host.hotplug || !units_may_wake())
         return;
     host.hotplug = true;
     real_accept(&host.hotplug);
@@ -277,6 +277,7 @@ void act_come(unsigned number, struct lots *lots)
             leave_something(number, lots);
     }
     rules_snapshot(number);
+    units_wake();
     cpu->faulted = cpu->half_awake = cpu->had_static = false;
     upmu = arena_take(sizeof *upmu, "CPU");
     memset(upmu, 0, sizeof *upmu);
@@ -288,6 +289,7 @@ void act_come(unsigned number, struct lots *lots)
     if (status == UPMU_OK && reserved_here(number, upmu))
         rules_status("upmu_cpu_reserve", HOST_CALL(upmu_cpu_reserve(upmu, reserved_here(number, upmu))), "PORT");
     cpu->irq_off = cpu->unreachable = false;
+    units_awake();
     rules_status("upmu_cpu_init", status, "NO_PMU PORT");
     if (status == UPMU_OK) {
         cpu->power = CPU_LIVE;
@@ -333,9 +335,11 @@ void act_leave(struct lots *lots)
     cpu->unreachable = true;
     wait_for_others();
     cpu->irq_off = true;
+    units_go(self->cpu);
     rules_status("upmu_cpu_fini", HOST_CALL(upmu_cpu_fini(upmu)), "PORT BUSY");
     cpu->irq_off = false;
     cpu->power = CPU_OFF;
+    units_gone(self->cpu);
     act_ibs_over(self->cpu);
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].target == TARGET_CPU && host.session[i].where == self->cpu) {
@@ -372,10 +376,12 @@ static void sleep_cpu(struct lots *lots)
     real_accept(&host.hotplug);
     self->stay++;
     cpu->unreachable = cpu->irq_off = true;
+    units_go(self->cpu);
     status = HOST_CALL(upmu_cpu_suspend(cpu->cpu));
     rules_status("upmu_cpu_suspend", status, "PORT BUSY");
     if (status != UPMU_ERR_BUSY)
         cpu->power = CPU_ASLEEP;
+    units_gone(self->cpu);
     cpu->half_awake = status == UPMU_ERR_PORT; /* (What could not be restored is restored after the next life.) */
     if (cpu->power == CPU_ASLEEP)
         act_ibs_over(self->cpu);
@@ -401,7 +407,7 @@ static void wake_cpu(void)
     struct host_cpu *cpu = here();
     enum upmu_status status;
 
-    if (cpu->power != CPU_ASLEEP || host.hotplug || cpu->coming != HOST_NONE)
+    if (cpu->power != CPU_ASLEEP || host.hotplug || cpu->coming != HOST_NONE || !units_may_wake())
         return;
     host.hotplug = true;
     real_accept(&host.hotplug);
@@ -411,7 +417,9 @@ static void wake_cpu(void)
         cpu->faulted = false;
     }
     cpu->irq_off = true;
+    units_wake();
     status = HOST_CALL(upmu_cpu_resume(cpu->cpu));
+    units_awake();
     cpu->irq_off = false;
     rules_status("upmu_cpu_resume", status, "NO_PMU PORT DOES_NOT_FIT BUSY");
     if (cpu->cpu->meter.live)
@@ -419,7 +427,8 @@ static void wake_cpu(void)
     cpu->half_awake = !cpu->cpu->meter.live;
     if (status != UPMU_OK)
         for (unsigned i = 0; i < HOST_SESSIONS; i++)
-            host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu);
+            host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu) ||
+                                       host.session[i].target == TARGET_UNIT;
     self->stay--;
     real_offer(&host.hotplug);
     host.hotplug = false;
@@ -432,9 +441,13 @@ static void change_cpu(void)
     if (cpu->power != CPU_LIVE)
         return;
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
-        host.session[i].changed |= rules_is_here(&host.session[i], self->cpu);
+        host.session[i].changed |=
+            rules_is_here(&host.session[i], self->cpu) ||
+            (host.session[i].target == TARGET_UNIT && rules_place(&host.session[i]) == self->cpu);
     self->stay++;
+    cpu->turning++;
     rules_status("upmu_cpu_changed", HOST_CALL(upmu_cpu_changed(cpu->cpu)), "PORT BUSY");
+    cpu->turning--;
     self->stay--;
 }
 
@@ -555,6 +568,7 @@ static void pass_time(struct lots *lots)
             add_enabled(session, span_ns);
     }
     host.now_ns += span_ns;
+    units_look_late();
     /* (What was late here has come, if interrupts are on and nothing more has happened: none is of long ago.) */
     if (!here()->irq_off && events == host.verdict->figures.events)
         here()->looked_ns = host.now_ns;
@@ -655,7 +669,9 @@ static void tick(bool poll)
     if (cpu->power == CPU_OFF)
         return;
     self->stay++;
+    cpu->turning++;
     status = poll ? HOST_CALL(upmu_cpu_poll(cpu->cpu)) : HOST_CALL(upmu_cpu_tick(cpu->cpu));
+    cpu->turning--;
     self->stay--;
     rules_status(poll ? "upmu_cpu_poll" : "upmu_cpu_tick", status, "PORT BUSY");
     if (!poll && status == UPMU_OK && cpu->power == CPU_LIVE && cpu->user_rdpmc && !host.setting.no_allow && !pages &&

@@ -10,7 +10,8 @@
 
 bool act_begin(struct host_session *session, bool exclusive)
 {
-    if (!session->session || session->zombie || session->exclusive || (exclusive && session->users))
+    if (!session->session || session->zombie || session->exclusive || (exclusive && session->users) ||
+        (session->target == TARGET_UNIT && host.units.unit[session->where].exclusive))
         return false;
     session->users++;
     session->exclusive = exclusive;
@@ -31,10 +32,20 @@ void act_end(struct host_session *session)
 static const char *const names[HARDWARE_EVENTS] = {"cycles",           "instructions", "branches",  "branch-misses",
                                                    "cache-references", "cache-misses", "ref-cycles"};
 
-static void draw_specification(struct host_event *event, struct lots *lots, char *text, size_t size)
+static void draw_specification(const struct host_session *session, struct host_event *event, struct lots *lots,
+                               char *text, size_t size)
 {
     const char *raw = NULL;
     unsigned rings = lots_below(lots, 4);
+
+    if (session->type) {
+        do
+            event->kind = lots_below(lots, HARDWARE_KINDS);
+        while (!session->type->code[event->kind]);
+        event->user = event->kernel = true;
+        act_unit_specification(session->type, event->kind, text, size);
+        return;
+    }
 
     while (!raw) {
         event->kind = lots_below(lots, HARDWARE_EVENTS);
@@ -99,7 +110,7 @@ static void add_event(struct host_session *session, struct host_set *set, struct
     enum upmu_status status;
 
     memset(event, 0, sizeof *event);
-    draw_specification(event, lots, text, sizeof text);
+    draw_specification(session, event, lots, text, sizeof text);
     draw_sampling(session, event, lots);
     status =
         HOST_CALL(upmu_set_add(session->session, set->set, text, event->sampling.period ? &event->sampling : NULL));
@@ -110,7 +121,8 @@ static void add_event(struct host_session *session, struct host_set *set, struct
         set->events++;
         return;
     }
-    if (status >= UPMU_ERR_SYNTAX && status <= UPMU_ERR_MASKS_EXCLUSIVE && strncmp(text, "raw:", 4) == 0)
+    if (status >= UPMU_ERR_SYNTAX && status <= UPMU_ERR_MASKS_EXCLUSIVE &&
+        (session->type || strncmp(text, "raw:", 4) == 0))
         rules_fail(RULE_STATUS, "upmu_set_add \"%s\": %s", text, upmu_status_text(status));
 }
 
@@ -164,7 +176,7 @@ static void add_memory(struct host_session *session, struct lots *lots)
             HOST_DO(upmu_session_mask_on_full(session->session, true));
         }
     }
-    if (lots_one_in(lots, setting_has(&host.setting, THEME_PAGES) ? 1 : 3)) {
+    if (!session->type && lots_one_in(lots, setting_has(&host.setting, THEME_PAGES) ? 1 : 3)) {
         session->page = arena_take(sizeof *session->page, "page");
         rules_status("upmu_session_publish", HOST_CALL(upmu_session_publish(session->session, session->page)), "");
     }
@@ -255,11 +267,45 @@ static enum upmu_status attach_thread(struct host_session *session, unsigned num
     return attach.status;
 }
 
+/* To a unit of its type, by lot; now and then to what it cannot be attached to. */
+static bool attach_unit(struct host_session *session, uint8_t where)
+{
+    bool wrong = where % 16u == 0;
+    struct host_unit *unit = act_unit_find(wrong ? NULL : session->type, where);
+    enum upmu_status status;
+
+    if (where % 16u == 1 && here()->power == CPU_LIVE) {
+        status = HOST_CALL(upmu_session_attach_cpu(session->session, here()->cpu));
+        if (status != UPMU_ERR_WRONG_PMU)
+            rules_fail(RULE_STATUS, "a session with events of a unit is attached to a CPU: %s",
+                       upmu_status_text(status));
+    }
+    if (!unit)
+        return false;
+    wrong = host.units.box[unit->box[0]].type != session->type;
+    session->target = TARGET_UNIT;
+    session->where = (uint8_t)(unit - host.units.unit);
+    real_accept(unit);
+    status = HOST_CALL(upmu_session_attach_unit(session->session, unit->unit));
+    real_offer(unit);
+    rules_status("upmu_session_attach_unit", status,
+                 wrong ? "WRONG_PMU WRONG_CPU BUSY NO_CPU" : "DOES_NOT_FIT TOO_HARD STATE WRONG_CPU BUSY PORT NO_CPU");
+    if (status != UPMU_OK)
+        session->target = TARGET_NONE;
+    if (status == UPMU_OK && wrong)
+        rules_fail(RULE_STATUS, "upmu_session_attach_unit: a unit of another type");
+    return status == UPMU_OK;
+}
+
 bool act_attach(struct host_session *session, uint8_t where, bool to_thread)
 {
     unsigned cpu = where % host.setting.cpus;
     enum upmu_status status = UPMU_ERR_NO_PMU;
 
+    if (session->type) {
+        session->started = false;
+        return attach_unit(session, where);
+    }
     session->target = to_thread ? TARGET_THREAD : TARGET_CPU;
     session->where = (uint8_t)(to_thread ? where % HOST_PROGRAMS : cpu);
     session->started = false;
@@ -299,7 +345,12 @@ void act_create(const struct step *step, struct lots *lots)
     session->session = arena_take(sizeof *session->session, "session");
     (void)act_begin(session, true);
     rules_status("upmu_session_init", HOST_CALL(upmu_session_init(session->session, host.machine)), "");
-    session->sampling = !host.setting.quiet_sessions && lots_below(lots, 2);
+    if (setting_has(&host.setting, THEME_UNITS) ? lots_below(lots, 4) : lots_one_in(lots, 4)) {
+        const struct host_unit *unit = act_unit_find(NULL, lots_below(lots, HOST_UNITS));
+
+        session->type = unit ? host.units.box[unit->box[0]].type : NULL;
+    }
+    session->sampling = !session->type && !host.setting.quiet_sessions && lots_below(lots, 2);
     add_sets(session, lots);
     if (session->sampling && lots_one_in(lots, 4))
         add_queue(session, lots);

@@ -102,10 +102,15 @@ static void replace(struct host_session *session, struct lots *lots)
 {
     unsigned i = lots_below(lots, HOST_EVENTS);
     struct host_event *event = &session->set[0].event[i];
-    enum hardware_event kind = lots_below(lots, HARDWARE_EVENTS);
-    const char *text = host.setting.family->specification(host.hardware, kind);
+    enum hardware_event kind = lots_below(lots, session->type ? HARDWARE_KINDS : HARDWARE_EVENTS);
+    const char *text = session->type ? NULL : host.setting.family->specification(host.hardware, kind);
     enum upmu_status status;
+    char unit_text[64];
 
+    if (session->type && session->type->code[kind]) {
+        act_unit_specification(session->type, kind, unit_text, sizeof unit_text);
+        text = unit_text;
+    }
     if (i >= session->set[0].events || !text)
         return;
     session->writes++;
@@ -250,7 +255,9 @@ void act_session(const struct step *step, struct lots *lots)
         replace(session, lots);
         break;
     case STEP_NEXT_SET:
+        session->switching = true;
         next_set(session, lots);
+        session->switching = false;
         break;
     default:
         rules_drain(session);

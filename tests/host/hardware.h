@@ -131,4 +131,87 @@ extern const struct hardware_family hardware_p6;       /* Pentium III, Core Duo:
 extern const struct hardware_family hardware_netburst; /* with and without two hyper-threads */
 extern const struct hardware_family hardware_amd;      /* K7, K8, family 15h, Zen; PerfMonV2; IBS; northbridge */
 
+/* ---- Units outside the cores ---- */
+
+#define HARDWARE_BOXES 12
+#define HARDWARE_KINDS 5 /* events of a box; the last one is its clock, where it has a counter for it alone */
+#define HARDWARE_BOX_REGISTERS 24
+
+enum hardware_space { HARDWARE_MSR, HARDWARE_PCI, HARDWARE_MEMORY };
+
+/* How the counters of a type are gated. */
+enum hardware_gate { HARDWARE_GLOBAL, HARDWARE_SELECT, HARDWARE_FREEZE, HARDWARE_FREE };
+
+/* What all boxes of a type have in common: the registers of a box count from its base. */
+struct hardware_type {
+    const char *name;
+    enum hardware_space space;
+    enum hardware_gate gate;
+    bool own;          /* a device of the host's own, which no table of a driver knows */
+    uint8_t counters;  /* general ones */
+    uint8_t width;     /* of a counter, bits */
+    uint8_t bits;      /* of a select and a counter; others of memory have 32 */
+    uint8_t enable;    /* bit of a select */
+    uint8_t clock;     /* bit of the clock's select; 0xff: there is no such counter */
+    uint8_t select_step, counter_step, filters;
+    uint32_t control, select, counter, clock_select, clock_counter, filter[2], status;
+    uint64_t select_mask; /* what an event may set, without the enable bit */
+    uint64_t filter_mask[2];
+    uint16_t code[HARDWARE_KINDS]; /* of each event, in a select or, of HARDWARE_FREE, of the counter; 0: none */
+    uint8_t first_only; /* events, one bit each, that counter 0 alone counts */
+};
+
+struct hardware_box {
+    const struct hardware_type *type;
+    uint8_t number, package;
+    uint64_t base; /* MSR, PCI segment << 16 | bus << 8 | device << 3 | function, or physical address */
+};
+
+/* One access of a CPU in this package. */
+struct hardware_access {
+    enum hardware_space space;
+    uint8_t package, bits;
+    uint64_t where;  /* as a base */
+    uint32_t offset; /* in configuration space */
+};
+
+enum hardware_role { HARDWARE_COUNTER, HARDWARE_EVENT_SELECT, HARDWARE_CONTROL, HARDWARE_FILTER, HARDWARE_STATUS };
+
+struct hardware_place {
+    unsigned box, number; /* of the register in its box */
+    enum hardware_role role;
+    unsigned counter; /* that the register belongs to */
+    bool half, high;  /* 32 bits of a wider register, its upper ones */
+};
+
+size_t hardware_units_bytes(void);
+void hardware_units_init(void *units, const char *model, uint64_t seed, bool garbage);
+/* Which package a CPU is in. */
+unsigned hardware_units_package(const void *units, unsigned core);
+unsigned hardware_units_boxes(const void *units, const struct hardware_box **out_boxes);
+/* As after power-on. */
+void hardware_units_reset(void *units, unsigned box);
+/* What firmware or an earlier kernel may have left: counters at work, events, filters, a frozen box. */
+void hardware_units_leave(void *units, unsigned box, uint64_t seed);
+/* A box whose function or memory is gone: it reads all ones, and what is written is lost. */
+void hardware_units_hide(void *units, unsigned box, bool hidden);
+/* Which register an access goes to; false: none of a box. */
+bool hardware_units_find(const void *units, const struct hardware_access *access, struct hardware_place *out_place);
+/* False: no such register (#GP).  Functions and memory that are absent read all ones, and what is written is lost. */
+bool hardware_units_read(void *units, const struct hardware_access *access, uint64_t *out_value);
+bool hardware_units_write(void *units, const struct hardware_access *access, uint64_t value);
+/* A register of a box, as it is; false: there are no more. */
+bool hardware_units_peek(const void *units, unsigned box, unsigned number, uint64_t *out_value,
+                         enum hardware_role *out_role);
+/* Counters that run now, one bit each, the clock's is bit 16. */
+uint32_t hardware_units_running(const void *units, unsigned box);
+uint64_t hardware_units_count(const void *units, unsigned box, unsigned counter);
+/* How often this event is counted on a counter with a select as it is (0 or 1 for each). */
+bool hardware_units_counts(const void *units, unsigned box, unsigned counter, unsigned kind);
+void hardware_units_happen(void *units, unsigned box, unsigned kind, uint64_t count);
+/* So many events of this kind until the low 32 bits of a counter of it carry; 0: none counts it. */
+uint64_t hardware_units_to_carry(const void *units, unsigned box, unsigned kind);
+/* A write that no driver may make, or NULL. */
+const char *hardware_units_damage(const void *units);
+
 #endif

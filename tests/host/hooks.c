@@ -347,9 +347,11 @@ static void clock_interrupt(struct host_cpu *cpu)
         return;
     cpu->tick_wanted = false;
     cpu->irq_off = true;
+    cpu->turning++;
     self->stay++;
     rules_status("upmu_cpu_tick", HOST_CALL(upmu_cpu_tick(cpu->cpu)), "PORT BUSY");
     self->stay--;
+    cpu->turning--;
     cpu->irq_off = irq_off;
 }
 
@@ -377,6 +379,8 @@ void hooks_point(void)
     if (cpu->calls && lots_one_in(&self->noise, cpu->noisy ? 3 : host.setting.noise) && !cpu->unreachable &&
         cpu->power == CPU_LIVE)
         rules_deliver(self->cpu, lots_below(&self->noise, HARDWARE_EVENTS), false, lots_size(&self->noise, 10), false);
+    if (cpu->calls && lots_one_in(&self->noise, 8))
+        units_work(&self->noise, true);
     if (lots_one_in(&self->noise, host.setting.yields))
         run_yield();
 }
@@ -439,7 +443,7 @@ void host_interleave(void)
 
 /* ---- Hooks ---- */
 
-static void begin_hook(void)
+void hooks_begin(void)
 {
     real_lock();
     host.verdict->figures.hooks++;
@@ -449,13 +453,13 @@ static void begin_hook(void)
     hooks_point();
 }
 
-static void end_hook(void)
+void hooks_end(void)
 {
     real_unlock();
 }
 
 /* An access that belongs to a CPU comes with interrupts off, or in a handler. */
-static void check_context(const char *hook)
+void hooks_check_context(const char *hook)
 {
     const struct host_cpu *cpu = here();
 
@@ -463,7 +467,7 @@ static void check_context(const char *hook)
         rules_fail(RULE_CONTEXT, "%s with interrupts on", hook);
 }
 
-static bool faults(void)
+bool hooks_fault(void)
 {
     if (!lots_one_in(&self->noise, host.setting.faults) &&
         !((here()->in_nmi || here()->in_vector) && lots_one_in(&self->noise, host.setting.handler_faults)))
@@ -472,19 +476,21 @@ static bool faults(void)
     here()->faulted = true;
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         host.session[i].spoiled = true;
+    units_spoil();
     return true;
 }
 
 static bool hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
-    bool fine;
+    bool fine = false;
 
     (void)context;
-    begin_hook();
-    check_context("rdmsr");
-    fine = !faults() && family()->rdmsr(host.hardware, self->cpu, msr, out_value);
+    hooks_begin();
+    hooks_check_context("rdmsr");
+    if (!hooks_fault() && !hooks_unit_msr(msr, false, out_value, &fine))
+        fine = family()->rdmsr(host.hardware, self->cpu, msr, out_value);
     TRACE("rdmsr %x: %llx%s", (unsigned)msr, (unsigned long long)(fine ? *out_value : 0), fine ? "" : " faults");
-    end_hook();
+    hooks_end();
     return fine;
 }
 
@@ -493,9 +499,9 @@ static bool hook_wrmsr(void *context, uint32_t msr, uint64_t value)
     bool fine = false;
 
     (void)context;
-    begin_hook();
-    check_context("wrmsr");
-    if (!faults()) {
+    hooks_begin();
+    hooks_check_context("wrmsr");
+    if (!hooks_fault() && !hooks_unit_msr(msr, true, &value, &fine)) {
         const char *damage;
 
         rules_write(self->cpu, msr, value);
@@ -505,7 +511,7 @@ static bool hook_wrmsr(void *context, uint32_t msr, uint64_t value)
             rules_fail(RULE_DAMAGE, "%s", damage);
     }
     TRACE("wrmsr %x: %llx%s", (unsigned)msr, (unsigned long long)(value), fine ? "" : " faults");
-    end_hook();
+    hooks_end();
     return fine;
 }
 
@@ -514,20 +520,20 @@ static bool hook_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     bool fine;
 
     (void)context;
-    begin_hook();
-    check_context("rdpmc");
-    fine = !faults() && family()->rdpmc(host.hardware, self->cpu, index, out_value);
+    hooks_begin();
+    hooks_check_context("rdpmc");
+    fine = !hooks_fault() && family()->rdpmc(host.hardware, self->cpu, index, out_value);
     TRACE("rdpmc %x: %llx%s", (unsigned)index, (unsigned long long)(fine ? *out_value : 0), fine ? "" : " faults");
-    end_hook();
+    hooks_end();
     return fine;
 }
 
 static void hook_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     (void)context;
-    begin_hook();
+    hooks_begin();
     family()->cpuid(host.hardware, self->cpu, leaf, subleaf, out);
-    end_hook();
+    hooks_end();
 }
 
 static struct upmu_cpu *hook_this_cpu(void *context)
@@ -535,9 +541,9 @@ static struct upmu_cpu *hook_this_cpu(void *context)
     struct upmu_cpu *cpu;
 
     (void)context;
-    begin_hook();
+    hooks_begin();
     cpu = here()->useless ? NULL : here()->cpu;
-    end_hook();
+    hooks_end();
     return cpu;
 }
 
@@ -546,29 +552,29 @@ static uintptr_t hook_irq_save(void *context)
     uintptr_t state;
 
     (void)context;
-    begin_hook();
+    hooks_begin();
     state = here()->irq_off;
     here()->irq_off = true;
-    end_hook();
+    hooks_end();
     return state;
 }
 
 static void hook_irq_restore(void *context, uintptr_t state)
 {
     (void)context;
-    begin_hook();
+    hooks_begin();
     here()->irq_off = state != 0;
     hooks_point();
-    end_hook();
+    hooks_end();
 }
 
 static void hook_pmi_rearm(void *context)
 {
     (void)context;
-    begin_hook();
+    hooks_begin();
     TRACE("rearm");
     family()->rearm(host.hardware, self->cpu);
-    end_hook();
+    hooks_end();
 }
 
 static uint64_t hook_clock_ns(void *context)
@@ -576,19 +582,19 @@ static uint64_t hook_clock_ns(void *context)
     uint64_t now_ns;
 
     (void)context;
-    begin_hook();
+    hooks_begin();
     now_ns = host.now_ns;
-    end_hook();
+    hooks_end();
     return now_ns;
 }
 
 static void hook_allow_rdpmc(void *context, bool allow)
 {
     (void)context;
-    begin_hook();
-    check_context("allow_rdpmc");
+    hooks_begin();
+    hooks_check_context("allow_rdpmc");
     here()->user_rdpmc = allow;
-    end_hook();
+    hooks_end();
 }
 
 static bool hook_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
@@ -597,31 +603,31 @@ static bool hook_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function
     bool reached;
 
     (void)context;
-    begin_hook();
+    hooks_begin();
     while (target < host.setting.cpus && host.cpu[target].cpu != cpu)
         target++;
     reached = target < host.setting.cpus && target != self->cpu && !host.cpu[target].unreachable && !here()->in_nmi &&
               !lots_one_in(&self->noise, 50);
     if (reached)
         hooks_remote(target, function, argument);
-    end_hook();
+    hooks_end();
     return reached;
 }
 
 static void hook_request_tick(void *context)
 {
     (void)context;
-    begin_hook();
+    hooks_begin();
     here()->tick_wanted = true;
-    end_hook();
+    hooks_end();
 }
 
 static void hook_log(void *context, const char *line)
 {
     (void)context;
     (void)line;
-    begin_hook();
-    end_hook();
+    hooks_begin();
+    hooks_end();
 }
 
 void hooks_port(const struct setting *setting, struct upmu_port *out_port)
@@ -640,6 +646,7 @@ void hooks_port(const struct setting *setting, struct upmu_port *out_port)
     out_port->run_on_cpu = setting->no_remote ? NULL : hook_run_on_cpu;
     out_port->request_tick = setting->no_request ? NULL : hook_request_tick;
     out_port->log = hook_log;
+    hooks_units_port(setting, out_port);
     out_port->tick_ns = setting->tick_ns;
     out_port->msr_faults_are_safe = true;
     out_port->in_kernel_mode = setting->kernel_mode;
@@ -671,5 +678,6 @@ void hooks_work(uint64_t amount, bool user)
         hooks_point();
         if (here()->power != CPU_LIVE || !here()->cpu)
             break;
+        units_work(&self->noise, false);
     }
 }

@@ -168,6 +168,9 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
            "exact), %llu samples and %llu of units, %llu of %llu estimates beyond their bound\n",
            N(switches), N(migrations), N(events), N(reads), N(exact), N(samples), N(unit_samples), N(beyond),
            N(estimates));
+    printf("    %llu units opened, %llu bursts of events and %llu accesses there, %llu times handed over, %llu times "
+           "without a CPU\n",
+           N(units), N(unit_events), N(unit_accesses), N(hand_overs), N(orphans));
 #undef N
 }
 

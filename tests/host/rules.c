@@ -31,6 +31,8 @@ bool rules_is_here(const struct host_session *session, unsigned cpu)
 
 unsigned rules_place(const struct host_session *session)
 {
+    if (session->target == TARGET_UNIT)
+        return host.units.unit[session->where].unit ? units_driver(&host.units.unit[session->where]) : HOST_NONE;
     if (session->target == TARGET_CPU)
         return session->where;
     return session->target == TARGET_THREAD ? host.thread[session->where].cpu : HOST_NONE;
@@ -70,8 +72,10 @@ static void deliver_to(struct host_session *session, enum hardware_event kind, b
             if (!counts_kind(event, kind, user))
                 continue;
             event->truth += enabled ? count : 0;
-            if (!certain || (open && active))
+            if (!certain || (open && active)) {
                 event->high += count;
+                event->pending += runs && active ? count : 0;
+            }
             else if (runs && active)
                 event->low += count, event->high += count;
         }
@@ -101,6 +105,18 @@ void rules_deliver(unsigned cpu, enum hardware_event kind, bool user, uint64_t c
             if (at->watchdog[counter].on)
                 at->watchdog[counter].cycles += count;
     host.setting.family->happen(host.hardware, cpu, kind, user, count);
+}
+
+/* Certain is what happens while no call may give the unit other events. */
+void units_deliver(unsigned number, unsigned kind, uint64_t count)
+{
+    struct host_unit *unit = &host.units.unit[number];
+    bool calm = units_calm(unit);
+
+    unit->stirred |= !calm;
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        if (host.session[i].session && host.session[i].target == TARGET_UNIT && host.session[i].where == number)
+            deliver_to(&host.session[i], (enum hardware_event)kind, true, count, calm && !unit->handing);
 }
 
 /* ---- Counts ---- */
@@ -157,7 +173,8 @@ static void check_event(struct host_session *session, unsigned set, unsigned i, 
     check_times(session, event, count);
     if (!rules_on(RULE_COUNT))
         return;
-    if (marred && count->running_ns && !session->spoiled && !session->changed && !host.setting.no_clock)
+    if (marred && count->running_ns && !session->spoiled && !session->changed && !session->slow &&
+        !host.setting.no_clock)
         rules_fail(RULE_COUNT, "session %u, set %u, event %u: has holes, and nothing made them", number_of(session),
                    set, i);
     if (count->raw > high || (count->raw < low && !marred))
@@ -172,6 +189,7 @@ static void check_event(struct host_session *session, unsigned set, unsigned i, 
     if (count->quality == UPMU_QUALITY_SCALED && session->session->set.flags == 0)
         check_estimate(event, count);
     event->low = count->raw;
+    event->pending = 0;
     if (event->high == before->high)
         event->high = count->raw;
 }
@@ -186,6 +204,7 @@ void rules_read_set(struct host_session *session, unsigned set)
     memcpy(before, at->event, sizeof before);
     if (!at->events)
         return;
+    units_look_late();
     status = HOST_CALL(upmu_set_read(session->session, at->set, 0, at->events, counts));
     host.verdict->figures.reads++;
     rules_status("upmu_set_read", status, "WRONG_CPU PORT BUSY");
@@ -297,6 +316,8 @@ static void check_state(const struct host_session *session)
     else if (state == UPMU_SESSION_WAITING)
         fine = session->started &&
                (session->target == TARGET_THREAD || session->shares || session->sets > 1 || session->switched);
+    else if (session->target == TARGET_UNIT)
+        fine = state == UPMU_SESSION_SUSPENDED && session->started && place == HOST_NONE;
     else
         fine = state == UPMU_SESSION_SUSPENDED && session->started && place != HOST_NONE &&
                host.cpu[place].power == CPU_ASLEEP;
@@ -335,6 +356,7 @@ void rules_quiet(struct lots *lots)
         rules_watchdogs(cpu);
         rules_gates(cpu);
     }
+    units_quiet();
     (void)session;
 }
 
@@ -352,7 +374,7 @@ static bool is_among(const char *word, const char *list)
 
 void rules_status(const char *call, enum upmu_status status, const char *allowed)
 {
-    static const char *const words[UPMU_ERR_WRONG_PMU + 1] = {
+    static const char *const words[UPMU_ERR_NOT_PER_THREAD + 1] = {
         [UPMU_ERR_NO_PMU] = "NO_PMU",
         [UPMU_ERR_UNSUPPORTED] = "UNSUPPORTED",
         [UPMU_ERR_PORT] = "PORT",
@@ -367,10 +389,12 @@ void rules_status(const char *call, enum upmu_status status, const char *allowed
         [UPMU_ERR_NO_SPACE] = "NO_SPACE",
         [UPMU_ERR_INVALID] = "INVALID",
         [UPMU_ERR_WRONG_PMU] = "WRONG_PMU",
+        [UPMU_ERR_NO_CPU] = "NO_CPU",
+        [UPMU_ERR_NOT_PER_THREAD] = "NOT_PER_THREAD",
         [UPMU_ERR_END] = "END",
     };
 
-    if (status == UPMU_OK)
+    if (status == UPMU_OK || (status == UPMU_ERR_NO_CPU && host.units.slept))
         return;
     if ((unsigned)status < sizeof words / sizeof words[0] && words[status] && is_among(words[status], allowed) &&
         (status != UPMU_ERR_PORT || host.verdict->figures.faults))

@@ -148,6 +148,7 @@ static bool may_count(unsigned number)
 {
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].session &&
+            host.session[i].target != TARGET_UNIT &&
             (host.session[i].zombie || (host.session[i].started && rules_place(&host.session[i]) == number)))
             return true;
     return false;

@@ -78,6 +78,14 @@ void act_step(const struct step *step)
     case STEP_DRAIN:
         act_session(step, &lots);
         break;
+    case STEP_UNIT_OPEN:
+    case STEP_UNIT_CLOSE:
+    case STEP_UNIT_MANAGE:
+    case STEP_UNIT_POLL:
+    case STEP_UNIT_WORK:
+    case STEP_UNIT_REGION:
+        act_unit(step, &lots);
+        break;
     default:
         act_cpu(step, &lots);
         break;
@@ -121,6 +129,10 @@ static void set_up(const struct setting *setting, struct verdict *verdict)
     host.now_ns = UINT64_C(1) << 32;
     memset(hardware, 0x5a, setting->family->bytes);
     setting->family->init(hardware, setting->model, setting->seed, &setting->options);
+    host.units.hardware = malloc(hardware_units_bytes());
+    hardware_units_init(host.units.hardware, setting->family->models[setting->model].name, setting->seed,
+                        setting->options.garbage);
+    host.units.boxes = hardware_units_boxes(host.units.hardware, &host.units.box);
     arena_begin();
     hooks_port(setting, &host.port);
     host.machine = arena_take(sizeof *host.machine, "machine");
@@ -161,7 +173,8 @@ static void one_step(unsigned cpu, unsigned kind, uint64_t lots)
     struct worker *worker = host.cpu[cpu].worker;
 
     life[cpu] =
-        (struct step){.kind = (uint8_t)kind, .cpu = (uint8_t)cpu, .number = 0xffff, .lots = lots, .noise = lots};
+        (struct step){.kind = (uint8_t)kind, .cpu = (uint8_t)cpu, .what = (uint8_t)lots, .number = 0xffff, .lots = lots,
+                      .noise = lots};
     worker->step = &life[cpu];
     worker->busy = true;
     if (host.real) {
@@ -188,6 +201,10 @@ static void take_down(void)
     for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++)
         if (host.cpu[cpu].power == CPU_ASLEEP)
             one_step(cpu, STEP_WAKE, lots_draw(&lots));
+    /* (The others are closed when no CPU is left.) */
+    for (unsigned i = 0; i < HOST_UNITS; i++)
+        if (lots_below(&lots, 2))
+            one_step(i % host.setting.cpus, STEP_UNIT_CLOSE, i);
     for (unsigned cpu = 0; cpu < host.setting.cpus; cpu++) {
         one_step(cpu, STEP_LEAVE, lots_draw(&lots));
         one_step(cpu, STEP_UNRESERVE, lots_draw(&lots));
@@ -197,6 +214,7 @@ static void take_down(void)
     worker = host.cpu[0].worker;
     self = worker;
     host.alone = true;
+    act_units_end();
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].session && !host.session[i].zombie) {
             rules_check_session(&host.session[i]);
@@ -212,6 +230,11 @@ static void take_down(void)
     for (unsigned i = 0; i < HOST_CPUS; i++) {
         arena_give(host.core[i]);
         arena_give(host.node[i]);
+    }
+    if (host.units.list) {
+        arena_give(host.units.list->unit);
+        arena_give(host.units.list->pmu);
+        arena_give(host.units.list);
     }
     arena_give(host.machine);
     if (arena_blocks())
@@ -314,4 +337,5 @@ void run_list(const struct setting *setting, const struct step *steps, unsigned 
     take_down();
     free(host.hardware);
     free(host.copy);
+    free(host.units.hardware);
 }

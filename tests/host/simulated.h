@@ -23,6 +23,9 @@
 #define HOST_SETS 3
 #define HOST_EVENTS 4
 #define HOST_WATCHDOGS 32
+#define HOST_UNITS 6
+#define HOST_ALL_UNITS (HOST_UNITS + 2) /* and those of a region */
+#define HOST_UNIT_BOXES 2
 #define HOST_NONE 0xffu
 
 /* ---- Lots ---- */
@@ -96,6 +99,12 @@ enum step_kind {
     STEP_REGION,
     STEP_DRAIN,
     STEP_IBS,
+    STEP_UNIT_OPEN,
+    STEP_UNIT_CLOSE,
+    STEP_UNIT_MANAGE,
+    STEP_UNIT_POLL,
+    STEP_UNIT_WORK,
+    STEP_UNIT_REGION,
     STEP_KINDS
 };
 
@@ -120,6 +129,7 @@ enum theme {
     THEME_PAGES,  /* pages of programs */
     THEME_LONG,   /* minutes and hours */
     THEME_CHANGES, /* CPUs that start over, come and leave */
+    THEME_UNITS,   /* units, their sessions, and CPUs that come and leave */
     THEMES
 };
 
@@ -145,6 +155,7 @@ struct setting {
     uint64_t tick_ns;
     bool quiet_sessions; /* no sampling */
     uint32_t themes;     /* what this run has more of: bits 1 << enum theme */
+    bool no_units, no_place, no_nearest, force; /* of what concerns units */
     bool threads;        /* CPUs are threads, not fibers */
 };
 
@@ -195,7 +206,8 @@ struct verdict {
     char text[400];
     struct figures {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
-            events, reads, exact, samples, migrations, estimates, beyond, unit_samples;
+            events, reads, exact, samples, migrations, estimates, beyond, unit_samples,
+            units, unit_events, unit_accesses, hand_overs, orphans;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -207,6 +219,7 @@ struct host_event {
     bool user, kernel;  /* counts in these rings */
     uint64_t low, high; /* what its count is, at least and at most */
     uint64_t truth;     /* events while its session was enabled */
+    uint64_t pending;   /* of a unit that changes its CPU: they count if nothing had to be written */
     struct upmu_sampling sampling;
     bool regular;        /* samples can be reckoned from the count */
     uint64_t grid;       /* count at the begin of the first period */
@@ -222,7 +235,7 @@ struct host_set {
     struct host_event event[HOST_EVENTS];
 };
 
-enum host_target { TARGET_NONE, TARGET_CPU, TARGET_THREAD };
+enum host_target { TARGET_NONE, TARGET_CPU, TARGET_THREAD, TARGET_UNIT };
 
 struct host_session {
     struct upmu_session *session; /* NULL: no such session */
@@ -237,7 +250,10 @@ struct host_session {
     bool started; /* and not stopped since */
     bool shares, is_static, masks;
     bool switched;                /* a set was asked for: it waits if that has no room */
+    bool switching;               /* ... right now */
+    const struct hardware_type *type; /* of units that its events are of; or NULL */
     bool spoiled; /* a fault: it may be stopped or have holes */
+    bool slow;    /* its unit was looked at too late: it may have holes */
     bool changed; /* its CPU started over: the same, but for its times */
     bool noisy;   /* a count was not certain since the last look */
     unsigned sets, sampling;
@@ -292,6 +308,7 @@ struct host_cpu {
     uint64_t last_own_ns; /* overflow interrupts were last possible */
     uint64_t looked_ns;   /* for an interrupt */
     unsigned overdue;     /* looks, during which one may be of long ago */
+    unsigned turning;     /* calls are under way that may give its units other events */
     bool had_static;      /* a static session of a thread may have left counters running */
     unsigned used_up;     /* answers that strangers' NMIs got and that an own one may miss */
     bool served;          /* a watchdog's overflow was found, perhaps before its own interrupt came */
@@ -310,6 +327,42 @@ struct host_cpu {
         struct upmu_ibs_sample *samples;
         uint64_t begun, taken; /* samples: of the hardware before it was started; given since */
     } ibs[2];
+};
+
+/* A unit at work, of one box or of several of its type and package. */
+struct host_unit {
+    struct upmu_unit *unit; /* NULL: it is not open */
+    unsigned boxes;
+    uint8_t box[HOST_UNIT_BOXES];
+    unsigned users;   /* steps that work on it */
+    bool exclusive;   /* it is opened, closed or woken */
+    bool handing;     /* it gets another CPU ... */
+    bool stirred;     /* ... and other calls work on it meanwhile */
+    unsigned writes;  /* ... and so much was written */
+    bool faulted;     /* registers need not be as they were found */
+    bool hidden;      /* it reads all ones */
+    bool unreached;   /* a CPU that could drive it was not reached */
+    uint64_t polled_ns; /* its counters were certainly looked at */
+    uint64_t found[HOST_UNIT_BOXES][HARDWARE_BOX_REGISTERS];
+    uint32_t firmware; /* counters that were at work when it was opened, one bit each */
+    struct {
+        bool on;
+        uint8_t kind;
+        uint64_t count; /* that it must have */
+    } watched[HOST_UNIT_BOXES][17];
+};
+
+/* All that concerns units. */
+struct host_units {
+    void *hardware;
+    const struct hardware_box *box;
+    unsigned boxes;
+    struct upmu_unit_list *list;
+    bool found[2]; /* by package */
+    bool refused;  /* under a hypervisor none is looked for */
+    bool slept;    /* one had no CPU, and calls said so */
+    struct host_unit unit[HOST_ALL_UNITS];
+    struct worker *finder;
 };
 
 struct worker {
@@ -336,6 +389,7 @@ struct host {
     struct host_thread thread[HOST_THREADS];
     struct host_session session[HOST_SESSIONS];
     struct worker worker[HOST_CPUS];
+    struct host_units units;
     uint64_t now_ns;
     unsigned zombies;
     bool hotplug; /* a CPU comes, leaves, sleeps or wakes */
@@ -386,6 +440,42 @@ bool rules_is_enabled(const struct host_session *session);
 /* The CPU of its target, or HOST_NONE. */
 unsigned rules_place(const struct host_session *session);
 
+/* ---- Rules of units ---- */
+
+/* Events of a box. */
+void units_happen(unsigned box, unsigned kind, uint64_t count);
+/* Something happens on units, if there are any: `soon`, between two accesses. */
+void units_work(struct lots *lots, bool soon);
+/* The open unit that a box belongs to, or NULL. */
+struct host_unit *units_of_box(unsigned box);
+/* The CPU that drives it, or HOST_NONE. */
+unsigned units_driver(const struct host_unit *unit);
+/* Is no call under way that may give it other events? */
+bool units_calm(const struct host_unit *unit);
+/* May a CPU drive it? */
+bool units_may(const struct host_unit *unit, unsigned cpu);
+/* An access that goes to a box. */
+void units_access(const struct hardware_place *place, bool is_write, uint64_t value);
+void units_snapshot(struct host_unit *unit);
+void units_restored(const struct host_unit *unit);
+void units_quiet(void);
+/* A CPU comes, or wakes up: units that have none may wake. */
+void units_wake(void);
+/* Does no step work on a session of a unit without a CPU (unit.h, upmu_session_attach_unit)? */
+bool units_may_wake(void);
+void units_awake(void);
+/* A CPU goes: what it drives is handed over, or sleeps. */
+void units_go(unsigned cpu);
+void units_gone(unsigned cpu);
+/* Of one unit, while it gets another CPU. */
+void units_hand(struct host_unit *unit);
+void units_handed(struct host_unit *unit, bool awake);
+/* A fault. */
+void units_spoil(void);
+/* Which units were not looked at in time? */
+void units_look_late(void);
+void units_deliver(unsigned unit, unsigned kind, uint64_t count); /* (in rules.c: to sessions) */
+
 /* ---- Memory that is gone when it is given back ---- */
 
 void arena_begin(void);
@@ -415,6 +505,14 @@ void hooks_remote(unsigned cpu, void (*function)(void *argument), void *argument
 void hooks_serve(void);
 /* When something happens inside the library's code next. */
 void hooks_set_blocks(struct worker *worker);
+/* Around the body of a hook; false: it faults. */
+void hooks_begin(void);
+void hooks_end(void);
+void hooks_check_context(const char *hook);
+bool hooks_fault(void);
+/* Hooks of units, and MSRs of boxes; *out_fine: it did not fault. */
+void hooks_units_port(const struct setting *setting, struct upmu_port *out_port);
+bool hooks_unit_msr(uint32_t msr, bool is_write, uint64_t *value, bool *out_fine);
 
 /* A call of the library, with its answer. */
 #define HOST_CALL(expression)                                                                                          \
@@ -437,6 +535,13 @@ void act_step(const struct step *step);
 void act_session(const struct step *step, struct lots *lots);
 void act_create(const struct step *step, struct lots *lots);
 bool act_attach(struct host_session *session, uint8_t where, bool to_thread);
+void act_unit(const struct step *step, struct lots *lots);
+/* At the end, while no other step is under way. */
+void act_units_end(void);
+/* A raw event of a type of units, in the library's grammar. */
+void act_unit_specification(const struct hardware_type *type, unsigned kind, char *text, size_t size);
+/* An open unit of this type (or any, if NULL), by lot; NULL: there is none. */
+struct host_unit *act_unit_find(const struct hardware_type *type, unsigned lot);
 void act_ibs(struct lots *lots);
 /* A CPU has ended or sleeps, and its units with it. */
 void act_ibs_over(unsigned cpu);

@@ -48,6 +48,10 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     s->tick_ns = lots_one_in(&lots, 2) ? 1000000 : 0;
     s->quiet_sessions = s->no_rearm || lots_one_in(&lots, 8);
     s->handler_faults = ONE_OF(&lots, 0, 0, 0, 0, 0, 0, 0, 30);
+    s->no_units = lots_one_in(&lots, 8);
+    s->no_nearest = lots_below(&lots, 2);
+    s->force = lots_below(&lots, 4);
+    s->no_place = lots_below(&lots, 2);
     for (unsigned theme = 0; theme < THEMES; theme++)
         s->themes |= (uint32_t)lots_one_in(&lots, theme == THEME_STATIC ? 3 : 4) << theme;
     if (setting_has(s, THEME_LONG) && s->strangers < 4000)
@@ -92,6 +96,12 @@ static const struct {
     [STEP_REGION] = {4, "region"},
     [STEP_DRAIN] = {12, "take samples of session"},
     [STEP_IBS] = {5, "sample instructions"},
+    [STEP_UNIT_OPEN] = {10, "open unit"},
+    [STEP_UNIT_CLOSE] = {3, "close unit"},
+    [STEP_UNIT_MANAGE] = {5, "hand over unit"},
+    [STEP_UNIT_POLL] = {4, "poll unit"},
+    [STEP_UNIT_WORK] = {14, "events on units"},
+    [STEP_UNIT_REGION] = {3, "region of units"},
 };
 
 /* In half of the runs some kinds come more often than else, and some not at all. */
@@ -112,6 +122,10 @@ static unsigned draw_weights(const struct setting *setting, struct lots *lots, u
             weights[kind] *= 4;
         if (setting_has(setting, THEME_CHANGES) && (kind == STEP_CHANGED || kind == STEP_LEAVE))
             weights[kind] = kind == STEP_CHANGED ? 25 : 6;
+        if (setting_has(setting, THEME_UNITS) && kind >= STEP_UNIT_OPEN)
+            weights[kind] = kinds[kind].weight * 3u;
+        if (setting_has(setting, THEME_UNITS) && (kind == STEP_LEAVE || kind == STEP_SLEEP))
+            weights[kind] = 5;
         sum += weights[kind];
     }
     return sum;
@@ -157,6 +171,12 @@ void steps_tell(const struct setting *setting, const struct step *step, char *bu
     case STEP_ATTACH:
         (void)snprintf(buffer + at, left, " %u to CPU %u or thread %u", step->what % HOST_SESSIONS,
                        step->where % setting->cpus, step->where % HOST_PROGRAMS);
+        break;
+    case STEP_UNIT_OPEN:
+    case STEP_UNIT_CLOSE:
+    case STEP_UNIT_MANAGE:
+    case STEP_UNIT_POLL:
+        (void)snprintf(buffer + at, left, " %u", step->what % HOST_UNITS);
         break;
     case STEP_START:
     case STEP_STOP:
