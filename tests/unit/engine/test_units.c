@@ -1102,7 +1102,8 @@ static void the_hosts_own_units_are_found_beside_any_processor(void **state)
         ask_cpu = d.host.sim.port.cpuid;
         if (hypervisor)
             d.host.sim.port.cpuid = ask_under_hypervisor;
-        d.list = (struct upmu_unit_list){.unit = d.info, .unit_capacity = DOUBLE_BOXES, .pmu = d.pmu, .pmu_capacity = 2};
+        d.list = (struct upmu_unit_list){
+            .unit = d.info, .unit_capacity = DOUBLE_BOXES, .pmu = d.pmu, .pmu_capacity = 2};
         assert_int_equal(upmu_units_find(&d.host.cpu[0], &d.list, force ? UPMU_UNITS_FORCE : 0),
                          refused ? UPMU_ERR_NO_PMU : UPMU_OK);
         assert_int_equal(d.list.unit_count, d.boxes);
