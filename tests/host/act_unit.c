@@ -163,6 +163,19 @@ static void open_unit(struct host_unit *unit, unsigned box, struct lots *lots)
     end();
 }
 
+/* It is open, and its boxes are: nothing of it changes. */
+static void open_again(const struct host_unit *unit)
+{
+    struct upmu_unit *other = arena_take(sizeof *other, "unit outside the cores");
+
+    begin();
+    if (HOST_CALL(upmu_unit_open(unit->unit, host.machine, info_of(unit->box[0]), unit->boxes)) != UPMU_ERR_STATE ||
+        HOST_CALL(upmu_unit_open(other, host.machine, info_of(unit->box[0]), 1)) != UPMU_ERR_STATE)
+        rules_fail(RULE_STATUS, "upmu_unit_open: a unit that is open is opened again");
+    end();
+    arena_give(other);
+}
+
 /* All its sessions, for this step alone; false: some are in use. */
 static bool hold_sessions(unsigned number, bool hold)
 {
@@ -409,6 +422,8 @@ void act_unit(const struct step *step, struct lots *lots)
 
             if (!units_of_box(box))
                 open_unit(unit, box, lots);
+        } else if (unit->unit && !unit->exclusive && lots_one_in(lots, 4)) {
+            open_again(unit);
         }
         break;
     case STEP_UNIT_CLOSE:

@@ -31,14 +31,35 @@ static void check_damage(void)
         rules_fail(RULE_DAMAGE, "CPU %u: %s", self->cpu, damage);
 }
 
+/* Looks at a counter that moves are at most three: so many accesses lie between two carries. */
+#define CALM_ACCESSES 16u
+
+/* Between the two halves of a counter it may carry. */
+static void tear(const struct hardware_place *place)
+{
+    unsigned kind = lots_below(&self->noise, HARDWARE_KINDS);
+    const struct host_unit *unit = units_of_box(place->box);
+    uint64_t accesses = host.verdict->figures.unit_accesses, carry;
+
+    /* (What counts in a region is the region's own.) */
+    if (place->role != HARDWARE_COUNTER || !place->half || !unit || unit->exclusive ||
+        accesses < host.units.calm_until || !lots_one_in(&self->noise, 3))
+        return;
+    carry = hardware_units_to_carry(host.units.hardware, place->box, kind);
+    if (!carry)
+        return;
+    host.units.calm_until = accesses + CALM_ACCESSES;
+    units_happen(place->box, kind, carry);
+}
+
 /* One access; false: it faults. */
 static bool reach(const struct hardware_access *access, bool is_write, uint64_t *value)
 {
     struct hardware_place place;
-    bool fine;
+    bool fine, found = hardware_units_find(host.units.hardware, access, &place);
 
     host.verdict->figures.unit_accesses++;
-    if (hardware_units_find(host.units.hardware, access, &place))
+    if (found)
         units_access(&place, is_write, *value);
     else if (is_write)
         rules_fail(RULE_WRITE, "CPU %u: a write of %llx to %llx (offset %x), where no box has a register", self->cpu,
@@ -48,6 +69,8 @@ static bool reach(const struct hardware_access *access, bool is_write, uint64_t 
     TRACE("%s %llx+%x: %llx, %u bits%s", is_write ? "unit write" : "unit read", (unsigned long long)access->where,
           (unsigned)access->offset, (unsigned long long)*value, access->bits, fine ? "" : " faults");
     check_damage();
+    if (found && !is_write)
+        tear(&place);
     return fine;
 }
 

@@ -24,15 +24,15 @@
  * rule today are left out, so that a new violation fails the run; they are named in its output.
  */
 #if defined(HOST_AS_THREADS)
-#define SEEDS 24
+#define SEEDS 22
 #define STEPS 1500
 #define OPEN NULL
 #elif defined(__SANITIZE_ADDRESS__)
-#define SEEDS 30
+#define SEEDS 27
 #define STEPS 2000
 #define OPEN ""
 #else
-#define SEEDS 160
+#define SEEDS 140
 #define STEPS 3000
 #define OPEN ""
 #endif

@@ -363,6 +363,7 @@ struct host_units {
     bool slept;    /* one had no CPU, and calls said so */
     struct host_unit unit[HOST_ALL_UNITS];
     struct worker *finder;
+    uint64_t calm_until; /* accesses: no counter carries between its halves before */
 };
 
 struct worker {
