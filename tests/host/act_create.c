@@ -275,7 +275,9 @@ static bool attach_unit(struct host_session *session, uint8_t where)
     enum upmu_status status;
 
     if (where % 16u == 1 && here()->power == CPU_LIVE) {
+        self->stay++;
         status = HOST_CALL(upmu_session_attach_cpu(session->session, here()->cpu));
+        self->stay--;
         if (status != UPMU_ERR_WRONG_PMU)
             rules_fail(RULE_STATUS, "a session with events of a unit is attached to a CPU: %s",
                        upmu_status_text(status));
