@@ -11,6 +11,7 @@
 #include "core/engine/program.h"
 #include "core/engine/run.h"
 #include "core/engine/session_core.h"
+#include "core/engine/transition.h"
 #include <upmu/world.h>
 
 #if UPMU_WORLDS
@@ -69,8 +70,10 @@ static UPMU_APART enum upmu_status fail(struct upmu_meter *meter)
     uint32_t rest = meter->running & (meter->of_world[0] | meter->of_world[1]);
     struct upmu_session *session;
 
-    while ((session = upmu_meter_next_running(meter, &rest)) != NULL)
+    while ((session = upmu_meter_next_running(meter, &rest)) != NULL) {
+        (void)upmu_transition_take_off(meter, session);
         (void)upmu_run_fail(meter, session);
+    }
     return UPMU_ERR_PORT;
 }
 
