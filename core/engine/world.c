@@ -119,7 +119,7 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
         return UPMU_OK;
     meter->in_guest = guest;
     meter->bank.absent = close;
-    if (!(open | close) || !meter->live)
+    if (!(open | close))
         return UPMU_OK;
     tend(meter, close, false);
     if (!move_gates(meter, open, close) && !move_once_more(meter, open, close))
