@@ -984,6 +984,30 @@ static void several_change_at_once(void **state)
     assert_int_equal(upmu_change_these(&f.cpu[0], NULL, 0, NULL, 0), UPMU_ERR_NO_PMU);
 }
 
+/* Each has run alone, on the same counter. */
+static void two_that_start_have_two_counters(void **state)
+{
+    struct upmu_session *const both[] = {&f.sessions[0], &f.sessions[1]};
+    static const char *const names[] = {"skylake", "zen4", "k8_revf"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        host_set_up(&f, names[i]);
+        attach(0, UPMU_WORLD_BOTH, "branches", 0);
+        attach(1, UPMU_WORLD_BOTH, "branch-misses", 0);
+        for (unsigned j = 0; j < 4; j++) {
+            start(j % 2);
+            assert_int_equal(upmu_session_stop(&f.sessions[j % 2]), UPMU_OK);
+        }
+        assert_int_equal(f.sessions[0].counters, f.sessions[1].counters);
+        assert_int_equal(upmu_change_these(&f.cpu[0], both, 2, NULL, 0), UPMU_OK);
+        assert_int_equal(f.sessions[0].counters & f.sessions[1].counters, 0);
+        host_run(&f, 100);
+        counts(0, 50);
+        host_end(&f);
+    }
+}
+
 static void options_are_checked(void **state)
 {
     (void)state;
@@ -1032,6 +1056,7 @@ int main(void)
         cmocka_unit_test(the_next_sample_can_be_given),
         cmocka_unit_test(a_thread_away_is_given_its_next_sample),
         cmocka_unit_test(several_change_at_once),
+        cmocka_unit_test(two_that_start_have_two_counters),
         cmocka_unit_test(options_are_checked),
     };
 
