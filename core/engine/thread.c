@@ -6,6 +6,7 @@
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
 #include "core/place/placement.h"
+#include "core/engine/absent.h"
 #include "core/engine/claims.h"
 #include "core/engine/features.h"
 #include "core/engine/joint.h"
@@ -187,8 +188,10 @@ static inline enum exchange plan_next(struct upmu_transition *plan, struct upmu_
             send_back(meter, next, session);
             return EXCHANGE_NOT;
         }
-        if (session->tagged_by != meter->life)
+        if (session->tagged_by != meter->life) {
             upmu_session_tag(meter, session);
+            plan->careful |= upmu_absent_any(meter); /* (It may be the first here that has a world.) */
+        }
         upmu_session_link_quickly(meter, session);
         if (waits && !plan_coming(plan, session)) {
             if (!port_has_clock(meter->bank.port)) {

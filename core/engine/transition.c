@@ -48,8 +48,8 @@ void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *mete
     plan->written = plan->write;
     plan->general = plan->displaced = plan->alone = plan->walks = plan->failed = false;
     plan->status = UPMU_OK;
-    plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others || meter->bank.no_rdpmc ||
-                    !port_has_rdpmc(meter->bank.port));
+    plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others || upmu_absent_any(meter) ||
+                    meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port));
 }
 
 /* One of a chain, static, masked, or of a set that is not compiled. */
@@ -760,7 +760,7 @@ static inline void enable_coming(struct upmu_transition *plan, struct upmu_meter
         enable_carefully(plan, true);
         return;
     }
-    open = upmu_enable_bits(plan->coming & ~(plan->carried | upmu_bank_absent(bank))) & ~bank->shadow[row];
+    open = upmu_enable_bits(plan->coming & ~plan->carried) & ~bank->shadow[row];
     if (__builtin_expect(open && !upmu_bank_put_gate(bank, row, bank->shadow[row] | open), 0))
         enable_carefully(plan, true);
 }
@@ -795,7 +795,7 @@ static UPMU_APART void find_closed(struct upmu_transition *plan)
     plan->careful = plan->walks = true;
 }
 
-/* What comes runs in its world only, and is carried only if both sides run.  (A put-off select is written later.) */
+/* What comes runs in its world only, and is carried only if both sides run. */
 static UPMU_APART void find_worlds(struct upmu_transition *plan)
 {
     struct upmu_meter *meter = plan->meter;
@@ -805,7 +805,6 @@ static UPMU_APART void find_worlds(struct upmu_transition *plan)
     for (unsigned i = 0; i < plan->ins; i++)
         upmu_absent_give(meter, plan->in[i], UPMU_THREADS ? plan->set[i]->counters : plan->in[i]->counters);
     plan->carried &= ~(absent ^ upmu_bank_absent(&meter->bank));
-    plan->careful |= meter->apart && (upmu_bank_absent(&meter->bank) & plan->coming);
 }
 
 /* Handlers leave the counters alone from here on.  False: what one has left to do, or left open, comes first. */
@@ -829,7 +828,7 @@ static inline bool hold_both(struct upmu_transition *plan, struct upmu_meter *me
         if (is_careful(plan))
             plan->carried = (plan->carried & ~plan->closed) | find_unowned(plan);
     }
-    if (__builtin_expect(upmu_absent_any(meter), 0))
+    if (is_careful(plan) && upmu_absent_any(meter)) /* (Then every plan is.) */
         find_worlds(plan);
     return true;
 }

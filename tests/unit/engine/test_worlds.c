@@ -242,6 +242,38 @@ static void threads_switch_in_both_worlds(void **state)
     }
 }
 
+/* A guest's thread goes to a CPU that has not seen a session of a world yet. */
+static void a_thread_of_a_guest_migrates(void **state)
+{
+    static const char *const names[] = {"skylake", "zen4", "zen2"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        host_set_up_two(&f, names[n]);
+        host_threads(&f, 3);
+        assert_int_equal(upmu_session_world(&f.sessions[0], UPMU_WORLD_GUEST), UPMU_OK);
+        host_add(&f, 0, "branches", 0);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_OK);
+        start(0);
+        for (unsigned i = 0; i < 4; i++) {
+            unsigned cpu = i / 2;
+
+            upmu_sim_switch_cpu(&f.sim, cpu);
+            host_thread_switch(&f, cpu, 0);
+            host_run(&f, 1000);
+            assert_int_equal(upmu_cpu_enter_guest(&f.cpu[cpu]), UPMU_OK);
+            host_run(&f, 100);
+            assert_int_equal(upmu_cpu_leave_guest(&f.cpu[cpu]), UPMU_OK);
+            host_run(&f, 1000);
+            host_thread_switch(&f, cpu, 1 + cpu);
+        }
+        counts(0, 200);
+        assert_int_equal(upmu_session_close(&f.sessions[0]), UPMU_OK);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        host_end(&f);
+    }
+}
+
 /* The second of three alternates with the others' counters closed: a switch costs no more than without worlds. */
 static void a_switch_between_guests_moves_no_gate(void **state)
 {
@@ -1036,6 +1068,7 @@ int main(void)
         cmocka_unit_test(sessions_that_cannot_change_their_world_stop),
         cmocka_unit_test(samples_are_of_the_guest_alone),
         cmocka_unit_test(threads_switch_in_both_worlds),
+        cmocka_unit_test(a_thread_of_a_guest_migrates),
         cmocka_unit_test(a_switch_between_guests_moves_no_gate),
         cmocka_unit_test(sets_switch_by_overflows_of_guests),
         cmocka_unit_test(sharing_sessions_stay_in_their_worlds),
