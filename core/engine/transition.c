@@ -48,8 +48,8 @@ void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *mete
     plan->written = plan->write;
     plan->general = plan->displaced = plan->alone = plan->walks = plan->failed = false;
     plan->status = UPMU_OK;
-    plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others || upmu_absent_any(meter) ||
-                    meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port));
+    plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others ||
+                    upmu_absent_any(meter) || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port));
 }
 
 /* One of a chain, static, masked, or of a set that is not compiled. */
