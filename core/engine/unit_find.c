@@ -202,7 +202,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     const struct upmu_port *port;
     struct upmu_uncore_seen seen;
     enum upmu_status status, own = UPMU_OK;
-    unsigned first = list->unit_count;
+    unsigned first = list->unit_count, types = list->pmu_count;
     bool is_first = !list->machine;
 
     if (!machine || !cpu->meter.live)
@@ -221,7 +221,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (own == UPMU_ERR_UNSUPPORTED && !seen.failure)
         seen.failure = "a type of own_unit";
     show(port, list, first);
-    for (unsigned i = 0; i < list->pmu_count; i++)
+    for (unsigned i = types; i < list->pmu_count; i++) /* (Units of the others may be at work.) */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
     /* (Where nothing is known of the processor, the host's own units are all, if it has some.) */
