@@ -82,7 +82,7 @@ void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t t
 
 void upmu_count_next(struct upmu_tally *tally, uint64_t period)
 {
-    const struct upmu_sampling *sampling = upmu_tally_sampling(tally);
+    const struct upmu_kept *sampling = upmu_tally_sampling(tally);
 
     tally->reset = period;
     if (sampling->random_mask)

@@ -20,7 +20,7 @@ static inline bool upmu_tally_samples(const struct upmu_tally *tally)
 /* Does the count of an event wrap as its counter does? */
 static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
 {
-    return UPMU_SAMPLING && (set->sampling[i].flags & UPMU_SAMPLING_WRAP);
+    return UPMU_SAMPLING && set->tally[i].wraps;
 }
 
 /* The count of such an event: of the width of its counter, or of the first that it can have. */

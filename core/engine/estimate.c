@@ -56,8 +56,9 @@ void upmu_estimate_slot(struct upmu_set *set)
 
         sums->slot_total = total;
         sums->products >>= time_shifts;
-        shifts = scale_down(count, sums->squares > sums->products ? sums->squares : sums->products, &sums->scale);
-        count >>= sums->scale;
+        shifts = scale_down(count, sums->squares > sums->products ? sums->squares : sums->products,
+                            &set->tally[i].scale);
+        count >>= set->tally[i].scale;
         sums->squares = (sums->squares >> 2 * shifts) + count * count;
         sums->products = (sums->products >> shifts) + count * scaled_time;
     }
@@ -77,7 +78,7 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
                              const struct upmu_count *count)
 {
     const struct upmu_estimate *sums = &set->estimate[tally->index];
-    uint64_t counts = sums->slot_total >> sums->scale, times = set->slot_ns >> set->scale;
+    uint64_t counts = sums->slot_total >> tally->scale, times = set->slot_ns >> set->scale;
     uint64_t most, least, variance, bound;
     unsigned shift = 0;
 
@@ -94,7 +95,7 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
     variance = upmu_muldiv(variance, count->enabled_ns - count->running_ns, count->enabled_ns);
     variance = upmu_muldiv(variance, set->slots, set->slots - 1u);
     bound = 3 * (square_root(variance) + 1);
-    shift += sums->scale;
+    shift += tally->scale;
     if (shift >= 64 || bound >> (64 - shift - 1) > 1)
         return ~UINT64_C(0);
     bound <<= shift;

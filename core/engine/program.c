@@ -26,7 +26,7 @@ static void render_set(const struct upmu_meter *meter, const struct upmu_set *se
         const struct upmu_tally *tally = &set->tally[i];
         unsigned flags = meter->thread ? UPMU_RENDER_THREAD1 : 0;
 
-        if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !(set->sampling[i].flags & UPMU_SAMPLING_WRAP) &&
+        if (UPMU_SAMPLING && port_has_pmi(meter->machine->port) && !tally->wraps &&
             (tally->period || (pmu->capabilities & UPMU_PMU_STATUS)))
             flags |= UPMU_RENDER_INTERRUPT;
         pmu->backend->render(pmu, &set->event[i], tally->alternative, tally->slot, flags, image);
@@ -71,14 +71,14 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
             program->counting |= tally->counters;
         if (set->event[tally->index].payload || tally->counters != UPMU_BIT32(tally->counter))
             program->flags &= (uint8_t)~UPMU_PROGRAM_FREE;
-        if (UPMU_SAMPLING && (set->sampling[tally->index].flags & UPMU_SAMPLING_WRAP))
+        if (UPMU_SAMPLING && tally->wraps)
             program->flags |= UPMU_PROGRAM_WRAPS;
         if (tally->falls)
             program->flags |= UPMU_PROGRAM_FALLS;
         if (UPMU_SAMPLING && (set->sampling[tally->index].values | set->sampling[tally->index].resets))
             program->flags |= UPMU_PROGRAM_OTHERS;
         if (UPMU_SAMPLING && (set->sampling[tally->index].values || set->sampling[tally->index].event_id ||
-                              (set->sampling[tally->index].flags & UPMU_SAMPLING_NOTIFY)))
+                              tally->notifies))
             program->flags |= UPMU_PROGRAM_RECORDS;
     }
     for (unsigned i = 0; UPMU_BACKEND_AMD && i < program->steps; i++)

@@ -32,7 +32,7 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
     uint32_t wanted = 0;
 
     for (uint32_t rest = events; rest; rest &= rest - 1u) {
-        const struct upmu_sampling *sampling = &set->sampling[upmu_bits_lowest(rest)];
+        const struct upmu_kept *sampling = &set->sampling[upmu_bits_lowest(rest)];
 
         wanted |= reset ? sampling->resets : sampling->values;
     }

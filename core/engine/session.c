@@ -121,7 +121,10 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
     upmu_program_forget(set);
     set->event[i] = *event;
     if (HAS_ATTRIBUTES)
-        set->sampling[i] = *sampling;
+        set->sampling[i] = (struct upmu_kept){
+            .period = sampling->period, .event_id = sampling->event_id, .long_period = sampling->long_period,
+            .random_mask = sampling->random_mask, .values = sampling->values, .switch_after = sampling->switch_after,
+            .resets = sampling->resets, .frequency = sampling->frequency};
     if (UPMU_THREADS)
         memset(&set->estimate[i], 0, sizeof set->estimate[i]);
     memset(tally, 0, sizeof *tally);
@@ -129,6 +132,8 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
     if (UPMU_SAMPLING) {
         tally->period = upmu_event_cascades(event) ? 0 : sampling->period;
         tally->random = sampling->random_seed;
+        tally->notifies = sampling->flags & UPMU_SAMPLING_NOTIFY;
+        tally->wraps = sampling->flags & UPMU_SAMPLING_WRAP;
         tally->least_log2 = event->least_log2;
         tally->step_log2 = event->step_log2;
         upmu_count_begin(set, tally, 0);

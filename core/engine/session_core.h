@@ -117,7 +117,7 @@ static inline struct upmu_session *upmu_meter_next_running(const struct upmu_met
 }
 
 /* Its sampling attributes. */
-static inline const struct upmu_sampling *upmu_tally_sampling(const struct upmu_tally *tally)
+static inline const struct upmu_kept *upmu_tally_sampling(const struct upmu_tally *tally)
 {
     const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
 

@@ -18,7 +18,7 @@
 /* Beside what a format answers: a record found no room. */
 #define LOST 0x80000000u
 
-static bool put_record(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_sampling *sampling)
+static bool put_record(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
 {
     return !overflow->session->ring.buffer || upmu_ring_put(overflow, events, sampling);
 }
@@ -31,12 +31,12 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
 }
 
 /* One event's overflow; false: it shares the record of the plain ones. */
-static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_sampling *sampling, unsigned *answer)
+static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_kept *sampling, unsigned *answer)
 {
     const struct upmu_session *session = overflow->session;
 
     if (session->format) {
-        *answer |= format_overflow(session, overflow, sampling->flags & UPMU_SAMPLING_NOTIFY) & ~LOST;
+        *answer |= format_overflow(session, overflow, overflow->set->tally[overflow->event].notifies) & ~LOST;
         return true;
     }
     if (!sampling->values && !sampling->event_id)
@@ -48,7 +48,7 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
 
 #else
 
-static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_sampling *sampling, unsigned *answer)
+static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_kept *sampling, unsigned *answer)
 {
     (void)overflow;
     (void)sampling;
@@ -79,12 +79,12 @@ static UPMU_APART unsigned report_each(struct upmu_overflow *overflow)
 
     for (uint32_t rest = plain; rest && (UPMU_FORMATS || UPMU_MESSAGES); rest &= rest - 1u) {
         unsigned event = upmu_bits_lowest(rest);
-        const struct upmu_sampling *sampling = &overflow->set->sampling[event];
+        const struct upmu_kept *sampling = &overflow->set->sampling[event];
 
         overflow->event = (uint8_t)event;
         if (report_alone(overflow, sampling, &answer))
             plain &= ~UPMU_BIT32(event);
-        if (!(UPMU_FORMATS && session->format) && (sampling->flags & UPMU_SAMPLING_NOTIFY))
+        if (!(UPMU_FORMATS && session->format) && overflow->set->tally[event].notifies)
             answer |= UPMU_OVERFLOW_NOTIFY | UPMU_OVERFLOW_MASK;
     }
     return report_plain(overflow, plain, answer);

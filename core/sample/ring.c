@@ -90,7 +90,7 @@ static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *
 }
 
 static void fill_extension(struct record_extension *extension, const struct upmu_overflow *overflow,
-                           const struct upmu_sampling *sampling, uint32_t values)
+                           const struct upmu_kept *sampling, uint32_t values)
 {
     uint64_t *value = (uint64_t *)(void *)(extension + 1);
 
@@ -106,7 +106,7 @@ static void fill_extension(struct record_extension *extension, const struct upmu
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
 
-bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_sampling *sampling)
+bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
 {
     struct upmu_ring *ring = &overflow->session->ring;
     uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, values = 0;

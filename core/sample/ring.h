@@ -15,6 +15,6 @@ void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes);
  * (NULL: the sample alone).  False: no room; it is counted as lost and reported with the next
  * sample that finds room.  Context: nmi.
  */
-bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_sampling *sampling);
+bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling);
 
 #endif

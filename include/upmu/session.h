@@ -84,11 +84,15 @@ struct upmu_tally {
     bool throttled;
     bool ran;
     bool hole;                  /* was moved with a gap, or its register was lost */
-    bool wide;                  /* slot[1] holds the bits above its counter's */
-    bool falls;                 /* the event's count can fall: UPMU_ATTR_IN_TXCP */
-    bool shared;                /* counts for other CPUs, too, in any mode */
-    bool ordinary;              /* a clock, a fixed period, no steps, no switch of sets: the handler's short way */
-    bool cascades;              /* slot[1] starts it: UPMU_ATTR_CASCADE */
+    uint8_t scale;              /* bits that counts are shifted by in the sums of its estimate */
+    /* (What the event is: changes with it only.) */
+    bool wide : 1;              /* slot[1] holds the bits above its counter's */
+    bool falls : 1;             /* the event's count can fall: UPMU_ATTR_IN_TXCP */
+    bool shared : 1;            /* counts for other CPUs, too, in any mode */
+    bool ordinary : 1;          /* a clock, a fixed period, no steps, no switch of sets: the handler's short way */
+    bool cascades : 1;          /* slot[1] starts it: UPMU_ATTR_CASCADE */
+    bool notifies : 1;          /* UPMU_SAMPLING_NOTIFY */
+    bool wraps : 1;             /* UPMU_SAMPLING_WRAP */
     uint16_t storm;             /* overflows in a throttle window ... */
     uint16_t window;            /* ... the number of which is this */
     uint64_t total;             /* events up to `base` */
@@ -106,13 +110,24 @@ struct upmu_tally {
     uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
 };
 
+/* What is kept of an event's sampling attributes, but for what its tally has.  Private. */
+struct upmu_kept {
+    uint64_t period;
+    uint64_t event_id;
+    uint64_t long_period;
+    uint64_t random_mask;
+    uint32_t values;
+    uint32_t switch_after;
+    uint32_t resets;
+    uint32_t frequency;
+};
+
 /* Sums over the runs of a set, from which one event's count between runs is estimated.  Private. */
 struct upmu_estimate {
     uint64_t slot_total;        /* total at the begin of this run of its set */
     uint64_t squares;           /* of counts in runs, and their products with the time: scaled */
     uint64_t products;
     uint64_t since_ns;          /* enabled time of its session when the count was written */
-    uint8_t scale;              /* bits that counts are shifted by in these sums */
 };
 
 /*
@@ -163,7 +178,7 @@ struct upmu_set {
     uint8_t scale;        /* bits that times are shifted by in these sums */
     uint8_t proven;       /* a session's first: its CPU's seen_counting when it left it */
     struct upmu_event event[UPMU_SET_EVENTS];
-    struct upmu_sampling sampling[UPMU_SET_EVENTS];
+    struct upmu_kept sampling[UPMU_SET_EVENTS];
     struct upmu_estimate estimate[UPMU_SET_EVENTS];
     struct upmu_program program;
 };
@@ -240,6 +255,13 @@ struct upmu_session {
     uint8_t mask_on_full;
     uint8_t hides_kernel;      /* addresses of the kernel do not leave the handler */
     uint8_t queued;            /* in its CPU's list of those that wait */
+    uint8_t ordered;           /* sets are not shuffled */
+    uint8_t begun;             /* was started: a start continues with the active set */
+    uint8_t page_open;         /* in its CPU's list of pages */
+#if UPMU_WORLDS
+    uint8_t world;             /* enum upmu_world */
+#endif
+    uint8_t pmu;               /* upmu_pmu.index for names without a prefix */
     struct upmu_machine *machine;
     struct upmu_meter *meter;
     struct upmu_session *next; /* on its CPU */
@@ -259,15 +281,8 @@ struct upmu_session {
     uint32_t sequence;         /* odd: times and states are being changed */
     uint32_t tagged_by;        /* upmu_meter.life of the CPU whose tags its tallies have */
     uint32_t long_due;         /* events that stopped it: their long period is next */
-    uint8_t ordered;           /* sets are not shuffled */
-    uint8_t begun;             /* was started: a start continues with the active set */
-    uint8_t page_open;         /* in its CPU's list of pages */
-    uint8_t pmu;               /* upmu_pmu.index for names without a prefix */
     uint32_t round;            /* of drawing sets */
     uint32_t controllers;      /* beside the first */
-#if UPMU_WORLDS
-    uint8_t world;             /* enum upmu_world */
-#endif
     uint64_t random;           /* state of the generator */
     uint64_t closed_ns;        /* when the handler closed them */
     struct upmu_queue *queue;  /* of messages, or NULL */
