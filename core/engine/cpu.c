@@ -186,9 +186,10 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 static UPMU_APART enum upmu_status on_all(struct upmu_cpu *cpu, upmu_local_work *own, upmu_local_work *unit)
 {
     enum upmu_status status = upmu_local_run(&cpu->meter, own, NULL), units = UPMU_OK;
+    const struct upmu_meter *meter;
 
     if (status != UPMU_ERR_WRONG_CPU && status != UPMU_ERR_BUSY)
-        units = upmu_units_each(cpu, unit);
+        units = upmu_units_each(cpu, unit, &meter);
     return status == UPMU_OK ? units : status;
 }
 
@@ -282,7 +283,7 @@ enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
     const struct upmu_meter *meter = &cpu->meter;
 
     if (status == UPMU_OK && cpu->meter.live)
-        status = upmu_units_verify(cpu, &meter);
+        status = upmu_units_each(cpu, upmu_life_verify, &meter);
     (void)upmu_why_refuse(why, status, meter->pmu, NULL, 0, 0);
     if (why && (status == UPMU_ERR_PORT || status == UPMU_ERR_CHANGED))
         why->address = meter->bank.faulted;

@@ -50,6 +50,23 @@ static enum upmu_status try_write(struct upmu_meter *meter, unsigned counter)
     return ((before ^ after) & 0xffffu) == 0xffffu ? UPMU_OK : UPMU_ERR_NO_PMU;
 }
 
+#if UPMU_UNCORE
+
+/* The same of a unit's select, whose counter is closed: of the lowest bit that an event may set. */
+static enum upmu_status try_select(struct upmu_meter *meter, unsigned counter)
+{
+    struct upmu_bank *bank = &meter->bank;
+    uint64_t mask = bank->type->select_mask, bit = mask & (~mask + 1u), now;
+    unsigned row = meter->pmu->counter[counter].select_row;
+
+    if (!upmu_bank_merge(bank, row, bit, bit, 0) || !upmu_bank_read_row(bank, row, &now) ||
+        !upmu_bank_merge(bank, row, bit, 0, 0))
+        return UPMU_ERR_PORT;
+    return now & bit ? UPMU_OK : UPMU_ERR_NO_PMU;
+}
+
+#endif
+
 /* Drop what concerns other counters than `mine` and, if not `alone`, what is shared. */
 static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, uint32_t mine, bool alone)
 {
@@ -115,9 +132,13 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
         writable &= ~meter->pmu->shared_counters;
     }
 #if UPMU_UNCORE
-    if (upmu_meter_is_unit(meter)) /* its counters are never written */
-        return upmu_bank_settle(&meter->bank, meter->firmware) && quieten(meter, writable, true) ? UPMU_OK
-                                                                                               : UPMU_ERR_PORT;
+    if (upmu_meter_is_unit(meter)) { /* its counters are never written */
+        if (!upmu_bank_settle(&meter->bank, meter->firmware) || !quieten(meter, writable, true))
+            return UPMU_ERR_PORT;
+        return meter->machine->units->guest && writable && !meter->firmware
+                   ? try_select(meter, upmu_bits_lowest(writable))
+                   : UPMU_OK;
+    }
 #endif
     if (!quieten(meter, writable, alone))
         return UPMU_ERR_PORT;

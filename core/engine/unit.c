@@ -64,8 +64,10 @@ static void call_here(void *argument)
 /* On the CPU that drives it. */
 static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work, struct upmu_cpu *heir)
 {
-    struct unit_call call = {&unit->meter, work, heir, UPMU_OK};
+    struct unit_call call = {&unit->meter, work, heir, UPMU_ERR_STATE};
 
+    if (!unit->meter.machine) /* not open */
+        return call.status;
     for (unsigned i = 0; i < FOLLOW; i++) {
         struct upmu_cpu *cpu = __atomic_load_n(&unit->meter.cpu, __ATOMIC_RELAXED);
 
@@ -126,41 +128,31 @@ static void unlink_unit(struct upmu_unit *unit)
 
 /* ---- Registers that several units need ---- */
 
-static uint32_t package_of(const struct upmu_unit *unit)
+/* The row of a unit for a register of its package, always the last one, or UPMU_NO_ROW. */
+static unsigned shared_row(const struct upmu_unit *unit)
 {
-    return unit->box->package;
-}
+    unsigned last = unit->meter.pmu->table->row_count - 1u;
 
-/* The row of another unit on this package for the same register, or UPMU_NO_ROW. */
-static unsigned same_register(const struct upmu_unit *other, const struct upmu_unit *unit, unsigned row)
-{
-    const struct upmu_bank *bank = &other->meter.bank;
-    unsigned k;
-
-    if (other == unit || !other->meter.live || package_of(other) != package_of(unit))
-        return UPMU_NO_ROW;
-    k = upmu_register_find(other->meter.pmu, unit->meter.bank.rows[row].address);
-    return k != UPMU_NO_ROW && upmu_register_class_of(bank->pmu, k)->kind == UPMU_KIND_AUX ? k : UPMU_NO_ROW;
+    return upmu_register_class_of(unit->meter.pmu, last)->kind == UPMU_KIND_AUX ? last : UPMU_NO_ROW;
 }
 
 /* What was found in a register that another unit needs is that one's to restore. */
-static void pass_on_registers(struct upmu_unit *unit)
+static void pass_on_register(struct upmu_unit *unit)
 {
     struct upmu_bank *bank = &unit->meter.bank;
+    unsigned row = shared_row(unit), k;
 
-    for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
-        if (upmu_register_class_of(bank->pmu, row)->kind != UPMU_KIND_AUX || !(bank->state[row] & UPMU_ROW_FOUND))
+    if (row == UPMU_NO_ROW || !(bank->state[row] & UPMU_ROW_FOUND))
+        return;
+    for (struct upmu_unit *other = unit->meter.machine->open_units; other; other = other->next_open) {
+        k = shared_row(other);
+        if (other == unit || !other->meter.live || other->box->package != unit->box->package || k == UPMU_NO_ROW ||
+            other->meter.bank.rows[k].address != bank->rows[row].address)
             continue;
-        for (struct upmu_unit *other = unit->meter.machine->open_units; other; other = other->next_open) {
-            unsigned k = same_register(other, unit, row);
-
-            if (k == UPMU_NO_ROW)
-                continue;
-            /* (Bits are only set: that which came first found those clear that the other found set by it.) */
-            other->meter.bank.found[k] &= bank->found[row];
-            bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
-            break;
-        }
+        /* (Bits are only set: that which came first found those clear that the other found set by it.) */
+        other->meter.bank.found[k] &= bank->found[row];
+        bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
+        return;
     }
 }
 
@@ -189,7 +181,7 @@ static enum upmu_status end(struct upmu_meter *meter, void *unused)
     while (meter->sessions)
         if (upmu_session_leave(meter, meter->sessions, false) != UPMU_OK)
             status = UPMU_ERR_PORT;
-    pass_on_registers(unit_of(meter));
+    pass_on_register(unit_of(meter));
     upmu_life_end(meter);
     if (!upmu_claims_restore(meter))
         status = UPMU_ERR_PORT;
@@ -209,6 +201,20 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
             upmu_run_mar(session);
     unit->folded_ns = now_ns;
     return upmu_schedule_fold(meter);
+}
+
+static enum upmu_status take_left(struct upmu_meter *meter, void *unused)
+{
+    (void)unused;
+    if (!upmu_bank_unkeep(&meter->bank))
+        return UPMU_ERR_PORT;
+    meter->firmware = 0;
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_unit_take_firmware(struct upmu_unit *unit)
+{
+    return call_unit(unit, take_left, NULL);
 }
 
 /* ---- Hand-over ---- */
@@ -245,7 +251,7 @@ static enum upmu_status lie_down(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status;
 
-    pass_on_registers(unit_of(meter));
+    pass_on_register(unit_of(meter));
     status = upmu_life_suspend(meter, unused);
     unlink_unit(unit_of(meter));
     return status;
@@ -340,7 +346,7 @@ enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
     return status;
 }
 
-enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work)
+enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work, const struct upmu_meter **out_meter)
 {
     enum upmu_status status = UPMU_OK, one;
     const struct upmu_port *port;
@@ -353,23 +359,12 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work)
     irq = port_irq_save(port);
     for (struct upmu_unit *unit = cpu->units; unit; unit = unit->next) {
         one = upmu_local_run(&unit->meter, work, NULL);
-        if (status == UPMU_OK)
-            status = one;
-    }
-    port_irq_restore(port, irq);
-    return status;
-}
-
-enum upmu_status upmu_units_verify(struct upmu_cpu *cpu, const struct upmu_meter **out_meter)
-{
-    enum upmu_status status = UPMU_OK;
-    uintptr_t irq = port_irq_save(cpu->meter.machine->port);
-
-    for (struct upmu_unit *unit = cpu->units; unit && status == UPMU_OK; unit = unit->next) {
-        status = upmu_local_run(&unit->meter, upmu_life_verify, NULL);
+        if (status != UPMU_OK || one == UPMU_OK)
+            continue;
+        status = one;
         *out_meter = &unit->meter;
     }
-    port_irq_restore(cpu->meter.machine->port, irq);
+    port_irq_restore(port, irq);
     return status;
 }
 
@@ -381,15 +376,13 @@ void upmu_units_use_work(struct upmu_cpu *cpu)
 
 /* ---- Open and close ---- */
 
-static enum upmu_status refuse(struct upmu_machine *machine, enum upmu_status status)
+static UPMU_APART enum upmu_status refuse(struct upmu_machine *machine, enum upmu_status status)
 {
-    upmu_why_clear(&machine->why);
-    machine->why.status = status;
-    return status;
+    return upmu_why_refuse(&machine->why, status, NULL, NULL, 0, 0);
 }
 
 /* A box that has its use already: its path says which. */
-static enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
+static UPMU_APART enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
     (void)refuse(machine, UPMU_ERR_STATE);
     (void)upmu_unit_path(machine->units, box, machine->why.word, sizeof machine->why.word);
@@ -418,9 +411,15 @@ static size_t extent(const struct upmu_pmu *pmu)
     return bytes;
 }
 
+/* Its boxes, in the machine's list. */
+static struct upmu_unit_info *listed_boxes(const struct upmu_unit *unit)
+{
+    return (struct upmu_unit_info *)(uintptr_t)unit->box;
+}
+
 static void unmap(struct upmu_unit *unit)
 {
-    struct upmu_unit_info *info = unit->meter.machine->units->unit + (unit->box - unit->meter.machine->units->unit);
+    struct upmu_unit_info *info = listed_boxes(unit);
 
     for (unsigned i = 0; unit->maps && i < unit->boxes; i++) {
         if (info[i].mapped)
@@ -431,7 +430,7 @@ static void unmap(struct upmu_unit *unit)
 
 static enum upmu_status map(struct upmu_unit *unit)
 {
-    struct upmu_unit_info *info = unit->meter.machine->units->unit + (unit->box - unit->meter.machine->units->unit);
+    struct upmu_unit_info *info = listed_boxes(unit);
     size_t bytes = extent(unit->meter.pmu);
 
     unit->maps = upmu_bank_type(&unit->meter.bank)->space == UPMU_SPACE_MMIO;
@@ -482,6 +481,8 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
     return UPMU_OK;
 }
 
+#define DEAF "it ignores writes"
+
 static enum upmu_status open(struct upmu_unit *unit)
 {
     struct upmu_machine *machine = unit->meter.machine;
@@ -504,7 +505,8 @@ static enum upmu_status open(struct upmu_unit *unit)
         status = call_unit(unit, begin, NULL);
     if (status != UPMU_OK) {
         unmap(unit);
-        (void)refuse(machine, status);
+        (void)upmu_why_refuse(&machine->why, status, pmu, status == UPMU_ERR_NO_PMU ? DEAF : NULL, 0, sizeof DEAF - 1u);
+        machine->why.length = 0; /* (No text was given.) */
         machine->why.address = unit->meter.bank.faulted;
     }
     return status;
@@ -544,7 +546,7 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
 
 enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine *machine, const char *path)
 {
-    struct upmu_unit_found found = {0};
+    struct upmu_unit_found found;
     enum upmu_status status;
 
     if (upmu_unit_is_open(machine, unit))
@@ -588,17 +590,16 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
 uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
 {
-    const struct upmu_pmu *pmu = unit->meter.pmu;
+    const struct upmu_unit_type *type = unit->meter.bank.type;
     uint64_t rate, rest, interval_ns;
-    unsigned width = 64;
+    unsigned width;
 
     if (!unit->meter.machine)
         return LONGEST_NS;
-    rate = upmu_bank_type(&unit->meter.bank)->rate_mhz;
-    rate = (rate ? rate : UPMU_UNIT_RATE_MHZ) * unit->boxes;
-    for (uint32_t left = pmu->counters; left; left &= left - 1u)
-        if (pmu->counter[upmu_bits_lowest(left)].width < width)
-            width = pmu->counter[upmu_bits_lowest(left)].width;
+    rate = (uint64_t)(type->rate_mhz ? type->rate_mhz : UPMU_UNIT_RATE_MHZ) * unit->boxes;
+    width = type->counters ? type->width : 64;
+    if (type->fixed_width && type->fixed_width < width)
+        width = type->fixed_width;
     if (width > 54)
         return LONGEST_NS;
     interval_ns = upmu_divide((UINT64_C(1) << (width - 1u)) * 1000u, rate, &rest);
@@ -607,7 +608,7 @@ uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
 
 enum upmu_status upmu_unit_poll(struct upmu_unit *unit)
 {
-    return unit->meter.machine ? call_unit(unit, upmu_unit_fold, NULL) : UPMU_ERR_STATE;
+    return call_unit(unit, upmu_unit_fold, NULL);
 }
 
 void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
@@ -621,6 +622,15 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 /* Ticks from turn to turn are at most so many times what was asked for. */
 #define SLOWEST 64u
 
+/* Smooth: an eighth of what has changed. */
+static UPMU_APART void follow(uint64_t *average, uint64_t value)
+{
+    if (value > *average)
+        *average += (value - *average) / 8u;
+    else
+        *average -= (*average - value) / 8u;
+}
+
 /* 0.8 %: one in 128. */
 static void settle_pace(struct upmu_unit *unit, uint64_t spent_ns)
 {
@@ -629,10 +639,7 @@ static void settle_pace(struct upmu_unit *unit, uint64_t spent_ns)
 
     if (!unit->is_timed)
         unit->cost_ns = spent_ns;
-    else if (spent_ns > unit->cost_ns)
-        unit->cost_ns += (spent_ns - unit->cost_ns) / 8u;
-    else
-        unit->cost_ns -= (unit->cost_ns - spent_ns) / 8u;
+    follow(&unit->cost_ns, spent_ns);
     unit->is_timed = 1;
     if (!budget_ns)
         return;
@@ -650,10 +657,7 @@ static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
     unit->last_ns = now_ns;
     if (!unit->tick_ns)
         unit->tick_ns = distance_ns;
-    else if (distance_ns > unit->tick_ns)
-        unit->tick_ns += (distance_ns - unit->tick_ns) / 8u;
-    else
-        unit->tick_ns -= (unit->tick_ns - distance_ns) / 8u;
+    follow(&unit->tick_ns, distance_ns);
 }
 
 static uint32_t accesses_of(const struct upmu_bank *bank)

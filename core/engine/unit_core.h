@@ -17,8 +17,11 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu);
 /* May a CPU be initialised?  Not while it drives a unit: machine->why has its path. */
 enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 
-/* Work on each unit that the executing CPU drives, in the bracket of each; the first status that is none. */
-enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work);
+/*
+ * Work on each unit that the executing CPU drives, in the bracket of each; the first status that is not UPMU_OK, and
+ * `*out_meter`: of which unit.
+ */
+enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work, const struct upmu_meter **out_meter);
 
 /* With each tick of its CPU; take the counts of what runs. */
 enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
@@ -26,9 +29,6 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
 
 /* Is it one of those that are open?  (What stands in it is not looked at.) */
 bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit);
-
-/* The first unit of a CPU that is not as it should be: *out_meter. */
-enum upmu_status upmu_units_verify(struct upmu_cpu *cpu, const struct upmu_meter **out_meter);
 
 /* Its CPU has another work area. */
 void upmu_units_use_work(struct upmu_cpu *cpu);
@@ -69,16 +69,11 @@ static inline void upmu_units_delist(struct upmu_machine *machine, const struct 
     (void)cpu;
 }
 
-static inline enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work)
+static inline enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work,
+                                               const struct upmu_meter **out_meter)
 {
     (void)cpu;
     (void)work;
-    return UPMU_OK;
-}
-
-static inline enum upmu_status upmu_units_verify(struct upmu_cpu *cpu, const struct upmu_meter **out_meter)
-{
-    (void)cpu;
     (void)out_meter;
     return UPMU_OK;
 }

@@ -2,6 +2,7 @@
 /*
  * Finding units: the backend's, and the host's own.
  */
+#include "core/util/apart.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
 #include "core/hw/port_call.h"
@@ -117,9 +118,9 @@ static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struc
 /* A counter's select has one of these bits, or none. */
 static bool has_switch(const struct upmu_unit_type *type)
 {
-    if (type->style == UPMU_UNIT_SELECT)
-        return type->enable_bit == 22 || type->enable_bit == 31;
-    return type->style == UPMU_UNIT_FREE || !type->enable_bit || type->enable_bit == 22 || type->enable_bit == 0xff;
+    if (type->enable_bit == 22 || type->style == UPMU_UNIT_FREE)
+        return true;
+    return type->style == UPMU_UNIT_SELECT ? type->enable_bit == 31 : !type->enable_bit || type->enable_bit == 0xff;
 }
 
 /* What a type of the host's own must be, so that counts are right and no register but its own is written. */
@@ -142,20 +143,21 @@ static bool is_sound(const struct upmu_unit_type *type)
 }
 
 /* The host's own devices. */
-static enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_list *list)
+static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_list *list)
 {
     const struct upmu_unit_type *type = NULL;
-    struct upmu_unit_info info = {.address = UPMU_UNIT_NO_ADDRESS};
     enum upmu_status status = UPMU_OK;
 
-    for (unsigned i = 0; port_own_unit(port, i, &info, &type); i++, type = NULL) {
+    for (unsigned i = 0;; i++, type = NULL) {
+        struct upmu_unit_info info = {.address = UPMU_UNIT_NO_ADDRESS};
         const struct upmu_uncore_pmu *pmu;
 
+        if (!port_own_unit(port, i, &info, &type))
+            return status;
         if (!is_sound(type)) {
-            if (i == UINT16_MAX) /* (A hook that never ends.) */
-                return UPMU_ERR_UNSUPPORTED;
             status = UPMU_ERR_UNSUPPORTED;
-            info = (struct upmu_unit_info){.address = UPMU_UNIT_NO_ADDRESS};
+            if (i == UINT16_MAX) /* (A hook that never ends.) */
+                return status;
             continue;
         }
         pmu = type_pmu(list, type);
@@ -164,9 +166,7 @@ static enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_
         info.type = (uint8_t)(pmu - list->pmu);
         info.mapped = NULL;
         list->unit[list->unit_count++] = info;
-        info = (struct upmu_unit_info){.address = UPMU_UNIT_NO_ADDRESS};
     }
-    return status;
 }
 
 /* New units get addresses as they are numbered, and the host changes or hides them. */
@@ -215,6 +215,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         return UPMU_ERR_WRONG_CPU;
     list->machine = machine;
     look(&seen, cpu, flags);
+    list->guest = seen.hypervisor;
     status = upmu_uncore_find(&seen, list);
     if (is_first)
         own = find_own(port, list);

@@ -64,6 +64,7 @@ static bool is_stem(const char *text, size_t length, const char *prefix, const c
 
 size_t upmu_unit_spelled(const struct upmu_unit_type *type, const char *text, size_t length, uint32_t *out_number)
 {
+    static const char prefixes[][8] = {"", "uncore_", "amd_"};
     size_t begin = last_component(text, length);
     uint64_t number;
 
@@ -72,11 +73,10 @@ size_t upmu_unit_spelled(const struct upmu_unit_type *type, const char *text, si
         begin = last_component(text, begin - 1u);
     text += begin;
     length -= begin;
-    return is_stem(text, length, "", type->name, out_number) || is_stem(text, length, "", type->pmu, out_number) ||
-                   is_stem(text, length, "uncore_", type->name, out_number) ||
-                   is_stem(text, length, "amd_", type->name, out_number)
-               ? length
-               : 0;
+    for (unsigned i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+        if (is_stem(text, length, prefixes[i], type->name, out_number))
+            return length;
+    return is_stem(text, length, "", type->pmu, out_number) ? length : 0;
 }
 
 static const struct upmu_unit_type *type_of(const struct upmu_unit_list *list, const struct upmu_unit_info *unit)
@@ -155,35 +155,30 @@ static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit
     bool anchored = text.length && *text.text == '/';
     char buffer[PATH];
     struct path path = path_of(list, unit, buffer);
-    size_t begin = last_component(path.text, path.length), taken;
+    size_t taken;
     uint32_t number, given;
+    bool is_last = true;
 
     text.text += anchored;
     text.length -= anchored;
     taken = upmu_unit_spelled(type, text.text, text.length, &given);
-    if (taken && is_stem(path.text + begin, path.length - begin, "", type->name, &number) &&
-        (given == UPMU_UNIT_ALL || given == number)) {
-        *out_all = given != number;
-        cut(&path, begin);
-        cut(&text, text.length - taken);
-    } else {
-        size_t at = last_component(text.text, text.length);
+    do {
+        size_t begin = last_component(path.text, path.length), at = last_component(text.text, text.length);
+        bool all = text.length - at != path.length - begin;
 
-        if (!same_component(text.text + at, text.length - at, path.text + begin, path.length - begin))
+        if (is_last && taken && is_stem(path.text + begin, path.length - begin, "", type->name, &number) &&
+            (given == UPMU_UNIT_ALL || given == number)) {
+            all = given != number;
+            at = text.length - taken;
+        } else if (!same_component(text.text + at, text.length - at, path.text + begin, path.length - begin)) {
             return false;
-        *out_all = text.length - at != path.length - begin;
+        }
+        if (is_last)
+            *out_all = all;
+        is_last = false;
         cut(&path, begin);
         cut(&text, at);
-    }
-    while (text.length && path.length) {
-        size_t at = last_component(text.text, text.length);
-
-        begin = last_component(path.text, path.length);
-        if (!same_component(text.text + at, text.length - at, path.text + begin, path.length - begin))
-            return false;
-        cut(&path, begin);
-        cut(&text, at);
-    }
+    } while (text.length && path.length);
     return !text.length && !(anchored && path.length);
 }
 

@@ -502,6 +502,12 @@ static bool select_open(struct upmu_bank *bank, uint32_t open)
     return fine;
 }
 
+/* Box control, and the gates that are open; not known, none is. */
+static uint64_t box_control(const struct upmu_bank *bank)
+{
+    return upmu_bank_knows(bank, UPMU_BOX_ROW) ? bank->shadow[UPMU_BOX_ROW] : bank->type->control_idle;
+}
+
 /*
  * One bit freezes all counters of a box.  The last that closes sets it, and leaves the selects as they are; the first
  * that opens clears it.  While others run a counter stops by its select.
@@ -509,8 +515,7 @@ static bool select_open(struct upmu_bank *bank, uint32_t open)
 static bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
     bool known = upmu_bank_knows(bank, UPMU_BOX_ROW), ran = upmu_box_runs(bank), fine;
-    uint64_t before = known ? bank->shadow[UPMU_BOX_ROW] : bank->type->control_idle;
-    uint64_t after = (before & ~((uint64_t)close << UPMU_BOX_GATES)) | (uint64_t)open << UPMU_BOX_GATES;
+    uint64_t after = (box_control(bank) & ~((uint64_t)close << UPMU_BOX_GATES)) | (uint64_t)open << UPMU_BOX_GATES;
 
     if (upmu_box_counts(bank, after)) {
         fine = select_open(bank, (uint32_t)(after >> UPMU_BOX_GATES));
@@ -866,6 +871,28 @@ bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
         upmu_bank_forget_row(bank, UPMU_BOX_ROW);
     }
     return fine && upmu_bank_gate(bank, 0, bank->type->style == UPMU_UNIT_FREE ? 0 : pmu->counters & ~kept);
+}
+
+bool upmu_bank_unkeep(struct upmu_bank *bank)
+{
+    uint32_t kept = bank->kept;
+
+    for (uint32_t rest = kept; rest; rest &= rest - 1u) {
+        unsigned row = bank->pmu->counter[upmu_bits_lowest(rest)].select_row;
+
+        if (!write_row(bank, row, idle_value(bank, row, bank->shadow[row])))
+            return false;
+        if (bank->boxes > 1)
+            bank->found[row] = idle_value(bank, row, bank->found[row]);
+    }
+    if (!upmu_box_freeze(bank) && !upmu_bank_gate(bank, 0, kept))
+        return false;
+    /* Nothing else may run. */
+    bank->kept = 0;
+    if (kept && upmu_box_freeze(bank) && !upmu_box_counts(bank, box_control(bank)) &&
+        !write_row(bank, UPMU_BOX_ROW, box_control(bank)))
+        bank->kept = kept;
+    return bank->kept == 0;
 }
 
 #endif

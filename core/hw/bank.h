@@ -42,6 +42,9 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
  */
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept);
 
+/* What others use is not kept any more: it stands still.  False: a write faulted, and all is kept. */
+bool upmu_bank_unkeep(struct upmu_bank *bank);
+
 #endif
 
 /* What a unit's registers are like; NULL: it is a CPU's bank. */

@@ -53,19 +53,13 @@ bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_sp
 
     if (!is_halved(place))
         return read_at(port, place, 0, place->bits, accesses, out_value);
-    if (!place->moves) {
-        if (!read_at(port, place, 0, 32, accesses, &low) || !read_at(port, place, 4, 32, accesses, &high))
-            return false;
-        *out_value = high << 32 | low;
-        return true;
-    }
-    if (!read_at(port, place, 4, 32, accesses, &high))
+    if (place->moves && !read_at(port, place, 4, 32, accesses, &high))
         return false;
     for (unsigned looks = 0; looks < LOOKS; looks++) {
         before = high;
         if (!read_at(port, place, 0, 32, accesses, &low) || !read_at(port, place, 4, 32, accesses, &high))
             return false;
-        if (high == before) {
+        if (high == before || !place->moves) {
             *out_value = high << 32 | low;
             return true;
         }

@@ -125,6 +125,7 @@ struct upmu_unit_list {
     struct upmu_machine *machine;
     /* private: zero it first */
     uint8_t scanned;        /* configuration space was searched */
+    uint8_t guest;          /* a hypervisor shows them */
     uint16_t counts_at[8];  /* by die: 1 + the function that says how many boxes there are */
 };
 
@@ -137,7 +138,7 @@ struct upmu_unit_list {
  */
 bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
 
-/* For upmu_units_find(): look under a hypervisor, too. */
+/* For upmu_units_find(): look under a hypervisor, too.  A unit whose selects ignore what is written is not opened. */
 #define UPMU_UNITS_FORCE (1u << 0)
 
 /*
@@ -187,7 +188,8 @@ struct upmu_unit {
  * Returns UPMU_OK; UPMU_ERR_INVALID (such boxes do not stand there); UPMU_ERR_STATE (one of them is open; machine->why
  * has its path; or `unit` is: it stays so); UPMU_ERR_HOOK_MISSING (pci_read, mmio_map); UPMU_ERR_NO_CPU;
  * UPMU_ERR_WRONG_CPU (the CPU cannot be reached: run_on_cpu); UPMU_ERR_BUSY; UPMU_ERR_NO_SPACE (memory was not mapped);
- * UPMU_ERR_PORT; UPMU_ERR_COMPILED_OUT.  On any other error nothing is open; machine->why has the details.
+ * UPMU_ERR_PORT; UPMU_ERR_NO_PMU (under a hypervisor: it ignores writes); UPMU_ERR_COMPILED_OUT.
+ * On any other error nothing is open; machine->why has the details.
  * Context: any; units are opened, closed and handed over one at a time, and not while a CPU comes or goes.
  */
 UPMU_MUST_CHECK
@@ -236,6 +238,18 @@ enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct u
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu);
+
+/*
+ * Declare that the firmware no longer needs its counters: those that were found in use when the unit was opened stand
+ * still and are free.  upmu_unit_close() restores the registers all the same (of one box), and where all CPUs of the
+ * unit go meanwhile, the counters are found in use again.
+ *
+ * Returns UPMU_OK; UPMU_ERR_PORT (they are still the firmware's); UPMU_ERR_STATE (not open); UPMU_ERR_WRONG_CPU;
+ * UPMU_ERR_BUSY; UPMU_ERR_NO_CPU.
+ * Context: local, on any CPU.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_unit_take_firmware(struct upmu_unit *unit);
 
 /*
  * Take the counts of what runs, so that no counter goes round unseen.  upmu_cpu_tick() does it where the host has

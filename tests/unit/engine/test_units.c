@@ -146,6 +146,157 @@ static void what_is_in_use_is_left_alone(void **state)
     }
 }
 
+/* Counter 2 of a box runs as firmware left it; three events fit beside it. */
+static void left_by_firmware(unsigned style, unsigned boxes)
+{
+    unsigned busy = boxes / 2; /* the middle one */
+
+    double_prepare(&d, style, UPMU_SPACE_PCI, boxes, 1);
+    d.type.reset = 2;
+    d.box[busy].select[2] = DOUBLE_ENABLE | 0x42;
+    d.box[busy].control = style == UPMU_UNIT_GLOBAL ? 4 : 0;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, boxes), UPMU_OK);
+    for (unsigned i = 0; i < 3; i++)
+        double_event(&d, &d.host.session, 1 + i);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+}
+
+static unsigned in_use(void)
+{
+    struct upmu_unit_facts facts;
+
+    upmu_unit_ask(&d.unit, &facts);
+    return facts.firmware;
+}
+
+/* What firmware left running stands still from then on and is free, until the unit is closed. */
+static void what_firmware_left_can_be_taken(void **state)
+{
+    static const unsigned styles[] = {UPMU_UNIT_GLOBAL, UPMU_UNIT_SELECT, UPMU_UNIT_BOX, UPMU_UNIT_DISCOVERED};
+
+    (void)state;
+    for (unsigned i = 0; i < 16; i++) {
+        unsigned boxes = i & 1 ? 3 : 1, beside = i >> 1 & 1, writes;
+        uint64_t before, *theirs;
+
+        left_by_firmware(styles[i >> 2], boxes);
+        theirs = &d.box[boxes / 2].counter[2];
+        if (beside)
+            assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        before = *theirs;
+        double_steps(10);
+        assert_int_equal(*theirs - before, 10 * 0x42);
+        assert_int_equal(in_use(), 1u << 2);
+        assert_int_equal(upmu_unit_take_firmware(&d.unit), UPMU_OK);
+        assert_int_equal(in_use(), 0);
+        before = *theirs;
+        double_steps(10);
+        assert_int_equal(*theirs - before, 0);
+        assert_int_equal(d.box[0].control & d.type.freeze, beside ? 0 : d.type.freeze);
+        assert_true(d.type.freeze || !(d.box[boxes / 2].control & 4));
+        if (beside)
+            assert_int_equal(value_of(&d.host.session, 2), boxes * 3u * 20u);
+        writes = d.writes;
+        assert_int_equal(upmu_unit_take_firmware(&d.unit), UPMU_OK);
+        assert_int_equal(d.writes, writes);
+        for (unsigned n = 0; n < DOUBLE_COUNTERS - beside * 3; n++)
+            double_event(&d, &d.host.other, 5 + n);
+        assert_int_equal(upmu_session_attach_unit(&d.host.other, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.other), UPMU_OK);
+        double_steps(10);
+        assert_int_equal(value_of(&d.host.other, 0), boxes * 5u * 10u);
+        if (!beside)
+            assert_int_equal(value_of(&d.host.other, 2), boxes * 7u * 10u);
+        assert_true(!d.type.freeze || !d.reset_count);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        before = *theirs;
+        double_steps(10);
+        assert_int_equal(*theirs - before, boxes == 1 ? 10 * 0x42 : 0);
+    }
+    assert_int_equal(upmu_unit_take_firmware(&d.unit), UPMU_ERR_STATE);
+}
+
+/* Then it is the firmware's as before, and is restored as it was. */
+static void a_fault_leaves_to_the_firmware_what_it_had(void **state)
+{
+    static const unsigned styles[] = {UPMU_UNIT_GLOBAL, UPMU_UNIT_SELECT, UPMU_UNIT_BOX, UPMU_UNIT_DISCOVERED};
+
+    (void)state;
+    for (unsigned i = 0; i < 8; i++)
+        for (unsigned fail_at = 1;; fail_at++) {
+            enum upmu_status status;
+
+            left_by_firmware(styles[i >> 1], 1);
+            if (i & 1)
+                assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+            d.fail_at = fail_at;
+            status = upmu_unit_take_firmware(&d.unit);
+            if (d.fail_at) {
+                assert_true(fail_at > 1);
+                break;
+            }
+            assert_int_equal(status, UPMU_ERR_PORT);
+            assert_int_equal(in_use(), 1u << 2);
+            assert_int_equal(upmu_unit_take_firmware(&d.unit), UPMU_OK);
+            assert_int_equal(in_use(), 0);
+            assert_int_equal(double_counts(0, 2), 0);
+            assert_int_equal(d.box[0].control & d.type.freeze, i & 1 ? 0 : d.type.freeze);
+            if (i & 1) {
+                double_steps(10);
+                assert_int_equal(value_of(&d.host.session, 2), 3 * 10);
+            }
+            assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+            assert_true(double_counts(0, 2));
+        }
+}
+
+static void (*real_cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+static void cpuid_of_a_guest(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    real_cpuid(context, leaf, subleaf, out);
+    if (leaf == 1)
+        out[2] |= 1u << 31;
+}
+
+/* A hypervisor shows registers that keep nothing: a unit of them is not opened.  Firmware's counters are no test. */
+static void a_unit_under_a_hypervisor_keeps_what_is_written(void **state)
+{
+    (void)state;
+    for (unsigned style = UPMU_UNIT_GLOBAL; style <= UPMU_UNIT_FREE; style++)
+        for (unsigned space = UPMU_SPACE_MSR; space <= UPMU_SPACE_MMIO; space++)
+            for (unsigned deaf = 0; deaf < 3; deaf++) {
+                bool fails = deaf && style != UPMU_UNIT_FREE;
+                char text[200];
+
+                double_prepare(&d, style, space, 2, 1);
+                real_cpuid = d.host.sim.port.cpuid;
+                d.host.sim.port.cpuid = cpuid_of_a_guest;
+                d.deaf = deaf;
+                host_machine(&d.host);
+                host_take_over(&d.host, 1, false);
+                d.list = (struct upmu_unit_list){.unit = d.info, .pmu = d.pmu, .unit_capacity = 2, .pmu_capacity = 1};
+                (void)!upmu_units_find(&d.host.cpu[0], &d.list, UPMU_UNITS_FORCE);
+                assert_int_equal(d.list.unit_count, 2);
+                assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2),
+                                 fails ? UPMU_ERR_NO_PMU : UPMU_OK);
+                if (fails) {
+                    upmu_why_text(&d.host.machine.why, text, sizeof text);
+                    assert_string_equal(text, "no usable PMU on vcp: it ignores writes");
+                    continue;
+                }
+                assert_false(double_counts(0, 0) && style != UPMU_UNIT_FREE);
+                double_event(&d, &d.host.session, style == UPMU_UNIT_FREE ? 0 : 1);
+                assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+                assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+                double_steps(10);
+                assert_int_equal(value_of(&d.host.session, 0), 2 * 10);
+                assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+                assert_int_equal(d.box[0].select[0], 0);
+            }
+}
+
 static void a_box_that_is_not_in_use_is_reset_once(void **state)
 {
     (void)state;
@@ -304,6 +455,54 @@ static void sets_and_dry_runs_work_on_units(void **state)
     assert_int_equal(count[1].raw, 2 * 20 * 100 * 5);
     assert_int_equal(count[0].value, 2 * 40 * 100 * 3);
     assert_int_equal(count[1].value, 2 * 40 * 100 * 5);
+}
+
+/* Two sessions with two sets each on counters that never stop, with different times. */
+static void sets_change_where_counters_never_stop(void **state)
+{
+    static struct upmu_set second[2];
+    struct upmu_event event;
+    struct upmu_count count[2];
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_FREE, UPMU_SPACE_MMIO, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_session *session = &d.host.sessions[i];
+        unsigned ns = 2000000 << i;
+
+        assert_int_equal(upmu_session_shuffle(session, false, 0), UPMU_OK);
+        double_event(&d, session, 0);
+        assert_int_equal(upmu_session_add_set(session, &second[i], 1, UPMU_SET_TIME_SWITCH, ns), UPMU_OK);
+        assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 1, 0, 0, &event), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(session, &second[i], &event, NULL), UPMU_OK);
+        session->set.flags |= UPMU_SET_TIME_SWITCH;
+        session->set.timeout_ns = ns;
+        assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(session), UPMU_OK);
+    }
+    for (unsigned tick = 0; tick < 40; tick++) {
+        double_steps(100);
+        upmu_sim_advance_ns(&d.host.sim, 1000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_session *session = &d.host.sessions[i];
+
+        /* (The host may change it at any time, too.) */
+        assert_int_equal(upmu_session_switch(session, i ? &second[i] : NULL), UPMU_OK);
+        assert_ptr_equal(session->active, &second[i]);
+        double_steps(100);
+        assert_int_equal(upmu_session_stop(session), UPMU_OK);
+        assert_int_equal(upmu_session_read(session, 0, 1, &count[0]), UPMU_OK);
+        assert_int_equal(upmu_set_read(session, &second[i], 0, 1, &count[1]), UPMU_OK);
+        /* (The second one waited for the switch of the first in its first set.) */
+        assert_int_equal(count[0].raw, 20 * 100 + i * 100);
+        assert_int_equal(count[1].raw, 2 * (20 * 100 + 100));
+        assert_int_equal(count[0].value, 2 * count[0].raw);
+        assert_int_equal(count[1].value, 2 * count[1].raw);
+    }
 }
 
 static void a_type_with_too_many_registers_is_refused(void **state)
@@ -1229,11 +1428,15 @@ int main(void)
         cmocka_unit_test(a_hosts_own_device_is_opened_by_its_path),
         cmocka_unit_test(several_boxes_are_one_unit),
         cmocka_unit_test(what_is_in_use_is_left_alone),
+        cmocka_unit_test(what_firmware_left_can_be_taken),
+        cmocka_unit_test(a_fault_leaves_to_the_firmware_what_it_had),
+        cmocka_unit_test(a_unit_under_a_hypervisor_keeps_what_is_written),
         cmocka_unit_test(a_box_that_is_not_in_use_is_reset_once),
         cmocka_unit_test(a_closed_counter_does_not_count_in_a_box_that_runs),
         cmocka_unit_test(filters_in_a_companion_are_written_there_or_refused),
         cmocka_unit_test(the_last_unit_restores_what_several_need),
         cmocka_unit_test(sets_and_dry_runs_work_on_units),
+        cmocka_unit_test(sets_change_where_counters_never_stop),
         cmocka_unit_test(a_type_with_too_many_registers_is_refused),
         cmocka_unit_test(no_thread_has_an_event_of_a_unit),
         cmocka_unit_test(an_event_of_a_unit_has_no_period),

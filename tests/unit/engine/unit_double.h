@@ -43,6 +43,7 @@ struct unit_double {
     uint64_t switched;                 /* what it holds */
     unsigned second;                   /* second base of all boxes */
     unsigned hidden;                   /* bit: box that the host hides */
+    unsigned deaf;                     /* bit: box that ignores writes */
     const char *path;                  /* of box 0 */
     struct upmu_cpu *nearest;          /* the host's choice */
     bool (*rdmsr)(void *context, uint32_t msr, uint64_t *out_value);
@@ -159,7 +160,8 @@ static bool double_wrmsr(void *context, uint32_t msr, uint64_t value)
     double_note_write((msr - DOUBLE_MSR) >> 8, msr & 0xffu, value);
     if (double_fails())
         return false;
-    *double_register((msr - DOUBLE_MSR) >> 8, msr & 0xffu) = value;
+    if (!(doubled->deaf >> ((msr - DOUBLE_MSR) >> 8) & 1u))
+        *double_register((msr - DOUBLE_MSR) >> 8, msr & 0xffu) = value;
     return true;
 }
 
@@ -187,7 +189,8 @@ static bool double_pci_write(void *context, uint32_t where, uint32_t offset, uin
     double_note_write(where - DOUBLE_WHERE, offset, value);
     if (double_fails())
         return false;
-    *at = (*at & ~(UINT64_C(0xffffffff) << shift)) | (uint64_t)value << shift;
+    if (!(doubled->deaf >> (where - DOUBLE_WHERE) & 1u))
+        *at = (*at & ~(UINT64_C(0xffffffff) << shift)) | (uint64_t)value << shift;
     return true;
 }
 
@@ -233,7 +236,8 @@ static bool double_mmio_write(void *context, volatile void *pointer, unsigned bi
     double_note_write(at >> 8, at & 0xffu, value);
     if (double_fails())
         return false;
-    *to = (*to & ~mask) | (value << shift & mask);
+    if (!(doubled->deaf >> (at >> 8) & 1u))
+        *to = (*to & ~mask) | (value << shift & mask);
     return true;
 }
 
