@@ -37,7 +37,7 @@ INDIRECT = [
 # Functions that call one that is passed to them: each of their calls is a function of its own here, with what it passes.
 PASSED = {"upmu_local_run": re.compile(r"\bupmu_local_run\([^,]+, (\w+),")}
 # Functions that pass it on: what stands in their callers' source line, and the functions between.
-PASSED_ON = {"call_unit": (re.compile(r"\bcall_unit\([^,]+, (\w+)\)"), ("call_here", "upmu_local_run")),
+PASSED_ON = {"call_unit": (re.compile(r"\bcall_unit\([^,]+, (\w+), [^)]+\)"), ("call_here", "upmu_local_run")),
              "upmu_units_each": (re.compile(r"\bupmu_units_each\([^,]+, (\w+), [^)]+\)"), ("upmu_local_run",)),
              "on_all": (re.compile(r"\bon_all\([^,]+, (\w+), (\w+)\)"), ("upmu_units_each", "upmu_local_run"))}
 
