@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A guest that is a hypervisor: the model, its host L0, the guest L1, and L1's guest L2.  Each has an
+ * unmodified instance of the library; L0 and L1 show a PMU by the guest engine, and L1's lies on
+ * nothing but the PMU that L0 shows it.
+ */
+#include "tests/guest/nest.c"
+
+static struct nest outer; /* L0 and L1 */
+
+/* L1 as a host, and L2. */
+static struct {
+    struct upmu_sim face; /* whose CPUID L2 sees but for the PMU */
+    struct upmu_guest_shape shape;
+    struct upmu_guest vcpu;
+    struct upmu_session sessions[NEST_SESSIONS];
+    struct upmu_port port;
+    struct upmu_machine machine;
+    struct upmu_cpu cpu;
+    struct upmu_frame frame;
+    bool inside, in_nmi, pending;
+    uint64_t debugctl;
+    unsigned injected, handled, other;
+} inner;
+
+/* ---- Entries and exits of L2 ---- */
+
+static void handle_in_l2(void)
+{
+    if (inner.in_nmi) {
+        inner.pending = true;
+        return;
+    }
+    inner.in_nmi = true;
+    do {
+        inner.pending = false;
+        if (upmu_handle_pmi(&inner.cpu, &inner.frame) == UPMU_PMI_HANDLED)
+            inner.handled++;
+        else
+            inner.other++;
+    } while (inner.pending);
+    inner.in_nmi = false;
+}
+
+static void inner_enter(void)
+{
+    struct upmu_guest_entry entry;
+
+    if (inner.inside)
+        return;
+    assert_int_equal(upmu_guest_enter(&inner.vcpu, &entry), UPMU_OK);
+    inner.inside = true;
+    if (entry.inject == UPMU_GUEST_INJECT_NONE)
+        return;
+    inner.injected++;
+    handle_in_l2();
+}
+
+static void inner_exit(void)
+{
+    if (!inner.inside)
+        return;
+    assert_int_equal(upmu_guest_exit(&inner.vcpu), UPMU_OK);
+    inner.inside = false;
+}
+
+/* L1's NMI: its handler, and if it came in L2 an exit and an entry. */
+static void handle_in_l1(struct nest *nest, const struct upmu_frame *frame)
+{
+    bool inside = inner.inside;
+
+    library_handler(nest, frame);
+    if (!inside)
+        return;
+    inner.frame = *frame;
+    inner_exit();
+    inner_enter();
+}
+
+/* ---- L2's port ---- */
+
+/* Registers that are not the engine's are those of L1. */
+static bool inner_other(uint32_t msr, uint64_t *out_value)
+{
+    struct nest likeness = {.shape = inner.shape, .host.sim.now_ns = outer.host.sim.now_ns};
+
+    return other_register(&likeness, msr, out_value);
+}
+
+static bool inner_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    enum upmu_guest_access access;
+    bool inside = inner.inside;
+
+    (void)context;
+    inner_exit();
+    access = upmu_guest_rdmsr(&inner.vcpu, msr, out_value);
+    if (inside)
+        inner_enter();
+    if (access == UPMU_GUEST_SHARED)
+        *out_value |= inner.debugctl;
+    if (access == UPMU_GUEST_NOT_OURS)
+        return inner_other(msr, out_value);
+    return access != UPMU_GUEST_FAULT;
+}
+
+static bool inner_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    enum upmu_guest_access access;
+    bool inside = inner.inside;
+    uint64_t ignored;
+
+    (void)context;
+    inner_exit();
+    access = upmu_guest_wrmsr(&inner.vcpu, msr, value);
+    if (inside)
+        inner_enter();
+    if (access == UPMU_GUEST_SHARED)
+        inner.debugctl = value & ~UINT64_C(0x1800);
+    if (access == UPMU_GUEST_NOT_OURS)
+        return inner_other(msr, &ignored);
+    return access != UPMU_GUEST_FAULT;
+}
+
+static bool inner_rdpmc(void *context, uint32_t index, uint64_t *out_value)
+{
+    enum upmu_guest_access access;
+    bool inside = inner.inside;
+
+    (void)context;
+    inner_exit();
+    access = upmu_guest_rdpmc(&inner.vcpu, index, out_value);
+    if (inside)
+        inner_enter();
+    return access == UPMU_GUEST_DONE;
+}
+
+static void inner_rearm(void *context)
+{
+    bool inside = inner.inside;
+
+    (void)context;
+    inner_exit();
+    upmu_guest_lvtpc(&inner.vcpu, LVTPC_NMI);
+    if (inside)
+        inner_enter();
+}
+
+static void inner_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    bool inside = inner.inside;
+    uintptr_t irqs;
+
+    (void)context;
+    inner_exit();
+    irqs = inner.face.port.irq_save(inner.face.port.context);
+    inner.face.port.cpuid(inner.face.port.context, leaf, subleaf, out);
+    inner.face.port.irq_restore(inner.face.port.context, irqs);
+    (void)upmu_guest_cpuid(&inner.vcpu, leaf, subleaf, out);
+    if (leaf == 1)
+        out[2] |= HYPERVISOR;
+    if (inside)
+        inner_enter();
+}
+
+static uint64_t inner_clock(void *context)
+{
+    (void)context;
+    return outer.host.sim.now_ns;
+}
+
+/* ---- Life ---- */
+
+static const struct {
+    const char *host, *l1, *l2; /* whose CPUID each sees */
+    enum upmu_guest_door l1_door, l2_door;
+} stacks[] = {
+    {"skylake", "skylake", "skylake", UPMU_GUEST_INTEL, UPMU_GUEST_INTEL},
+    {"icelake", "icelake", "icelake", UPMU_GUEST_INTEL, UPMU_GUEST_INTEL},
+    {"core2", "core2", "core2", UPMU_GUEST_INTEL, UPMU_GUEST_INTEL},
+    {"zen4", "zen4", "zen4", UPMU_GUEST_AMD_V2, UPMU_GUEST_AMD_V2},
+    {"zen4", "zen4", "zen2", UPMU_GUEST_AMD_V2, UPMU_GUEST_AMD_CORE},
+    {"zen2", "zen2", "zen2", UPMU_GUEST_AMD_CORE, UPMU_GUEST_AMD_CORE},
+    {"zen2", "zen2", "k8_revf", UPMU_GUEST_AMD_CORE, UPMU_GUEST_AMD_K7},
+    {"k8_revf", "k8_revf", "k8_revf", UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_K7},
+    /* The vendor changes on the way. */
+    {"skylake", "skylake", "zen2", UPMU_GUEST_INTEL, UPMU_GUEST_AMD_CORE},
+    {"zen4", "skylake", "skylake", UPMU_GUEST_INTEL, UPMU_GUEST_INTEL},
+    {"skylake", "zen2", "skylake", UPMU_GUEST_AMD_CORE, UPMU_GUEST_INTEL},
+};
+#define STACKS (sizeof stacks / sizeof stacks[0])
+
+static void stack_set_up(unsigned i)
+{
+    static const struct upmu_guest_policy all = {
+        .level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1};
+
+    nest_prepare(&outer, stacks[i].host, stacks[i].l1);
+    outer.handler = handle_in_l1;
+    assert_int_equal(upmu_guest_shape_default(&outer.host.machine, stacks[i].l1_door, &outer.shape), UPMU_OK);
+    nest_begin(&outer);
+    nest_library(&outer);
+    memset(&inner, 0, sizeof inner);
+    upmu_sim_init(&inner.face, upmu_sim_profile(stacks[i].l2), 1);
+    inner.port = (struct upmu_port){.rdmsr = inner_rdmsr,
+                                    .wrmsr = inner_wrmsr,
+                                    .rdpmc = inner_rdpmc,
+                                    .cpuid = inner_cpuid,
+                                    .pmi_rearm = inner_rearm,
+                                    .clock_ns = inner_clock,
+                                    .msr_faults_are_safe = true};
+    assert_int_equal(upmu_guest_shape_default(&outer.machine, stacks[i].l2_door, &inner.shape), UPMU_OK);
+    assert_int_equal(upmu_guest_init(&inner.vcpu, &outer.machine, &inner.shape, &all,
+                                     &(struct upmu_guest_memory){inner.sessions, NEST_SESSIONS, NULL}),
+                     UPMU_OK);
+    assert_int_equal(upmu_guest_load(&inner.vcpu, &outer.cpu), UPMU_OK);
+    inner_enter();
+    assert_int_equal(upmu_machine_init(&inner.machine, &inner.port), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&inner.cpu, &inner.machine, NULL), UPMU_OK);
+}
+
+static void stack_end(void)
+{
+    assert_int_equal(upmu_cpu_fini(&inner.cpu), UPMU_OK);
+    inner_exit();
+    assert_int_equal(upmu_guest_put(&inner.vcpu), UPMU_OK);
+    assert_int_equal(upmu_guest_fini(&inner.vcpu), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&outer.cpu), UPMU_OK);
+    nest_end(&outer);
+}
+
+static struct upmu_sim_burst work(uint64_t instructions, uint64_t ip)
+{
+    return (struct upmu_sim_burst){.instructions = instructions,
+                                   .cycles = 2 * instructions,
+                                   .ref_cycles = 2 * instructions,
+                                   .branches = instructions / 4,
+                                   .ip = ip,
+                                   .ip_step = 1,
+                                   .sp = 0x8000};
+}
+
+/* The CPU executes this level. */
+static void go_to(unsigned level)
+{
+    if (level == 0) {
+        nest_exit(&outer);
+        return;
+    }
+    nest_enter(&outer);
+    if (level == 1)
+        inner_exit();
+    else
+        inner_enter();
+}
+
+static void run_l0(uint64_t instructions)
+{
+    struct upmu_sim_burst burst = work(instructions, 0x10000);
+
+    nest_run_host(&outer, &burst);
+}
+
+static void run_l1(uint64_t instructions)
+{
+    struct upmu_sim_burst burst = work(instructions, 0x20000);
+
+    go_to(1);
+    nest_run(&outer, &burst);
+}
+
+static void run_l2(uint64_t instructions)
+{
+    struct upmu_sim_burst burst = work(instructions, 0x30000);
+
+    go_to(2);
+    nest_run(&outer, &burst);
+}
+
+static uint64_t value(struct upmu_session *session)
+{
+    struct upmu_count count;
+
+    assert_int_equal(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    return count.value;
+}
+
+/* ---- Counts and samples ---- */
+
+static void add(struct upmu_session *session, struct upmu_machine *machine, const char *list,
+                const struct upmu_sampling *sampling)
+{
+    assert_int_equal(upmu_session_init(session, machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(session, list, sampling), UPMU_OK);
+}
+
+static void begin(struct upmu_session *session, struct upmu_cpu *cpu)
+{
+    assert_int_equal(upmu_session_attach_cpu(session, cpu), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+}
+
+/* The count of level n; its samples, and those of them that lie in the code of this level. */
+struct seen {
+    uint64_t count;
+    unsigned samples, own;
+};
+
+static struct seen finish(struct upmu_session *session, bool sampled, uint64_t ip)
+{
+    struct upmu_sample sample;
+    struct seen seen = {0};
+
+    assert_int_equal(upmu_session_stop(session), UPMU_OK);
+    seen.count = value(session);
+    while (sampled && upmu_ring_next(&session->ring, &sample)) {
+        seen.samples++;
+        seen.own += sample.ip >= ip && sample.ip <= ip + 1000;
+    }
+    assert_int_equal(upmu_session_close(session), UPMU_OK);
+    return seen;
+}
+
+static void each_level_counts_and_samples_its_own(void **state)
+{
+    static const uint64_t counts[] = {51100, 700, 10000}, periods[] = {500, 70, 100};
+    static const uint64_t ip[] = {0x10000, 0x20000, 0x30000};
+    static struct upmu_session sessions[3];
+    static uint64_t rings[3][8192];
+
+    (void)state;
+    for (unsigned run = 0; run < 2 * STACKS; run++) {
+        unsigned i = run / 2;
+        bool all = run & 1u; /* all three levels sample, or L2 alone */
+        struct seen seen[3];
+
+        stack_set_up(i);
+        for (unsigned level = 0; level < 3; level++) {
+            struct upmu_machine *const machines[] = {&outer.host.machine, &outer.machine, &inner.machine};
+            struct upmu_cpu *const cpus[] = {&outer.host.cpu[0], &outer.cpu, &inner.cpu};
+            bool sampled = all || level == 2;
+
+            go_to(level);
+            add(&sessions[level], machines[level], "instructions",
+                sampled ? &(struct upmu_sampling){.period = periods[level]} : NULL);
+            if (sampled)
+                assert_int_equal(upmu_session_ring(&sessions[level], rings[level], sizeof rings[level]), UPMU_OK);
+            if (level < 2)
+                assert_int_equal(upmu_session_world(&sessions[level], UPMU_WORLD_HOST), UPMU_OK);
+            begin(&sessions[level], cpus[level]);
+        }
+        inner.injected = inner.handled = inner.other = 0;
+        for (unsigned k = 0; k < 100; k++) {
+            run_l2(60);
+            run_l1(7);
+            if (k & 1u)
+                run_l0(1000);
+            run_l2(40);
+            run_l0(11);
+        }
+        for (unsigned level = 3; level-- > 0;) {
+            go_to(level);
+            seen[level] = finish(&sessions[level], all || level == 2, ip[level]);
+        }
+        go_to(2);
+        for (unsigned level = 0; level < 3; level++) {
+            unsigned samples = all || level == 2 ? (unsigned)(counts[level] / periods[level]) : 0;
+
+            if (seen[level].count != counts[level] || seen[level].samples != samples || seen[level].own != samples)
+                fail_msg("%s, %s, %s: L%u counts %llu, %u samples, %u of its code", stacks[i].host, stacks[i].l1,
+                         stacks[i].l2, level, (unsigned long long)seen[level].count, seen[level].samples,
+                         seen[level].own);
+        }
+        assert_int_equal(inner.injected, 100);
+        assert_int_equal(inner.handled, 100);
+        assert_int_equal(inner.other, 0);
+        stack_end();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_level_counts_and_samples_its_own),
+    };
+
+    return cmocka_run_group_tests_name("guest_nested", tests, NULL, NULL);
+}
