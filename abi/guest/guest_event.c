@@ -39,9 +39,12 @@ bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door)
     return is_amd(pmu) == (door != UPMU_GUEST_INTEL);
 }
 
-/* Are the codes of architectural events the host's own?  P6 has these events, too, by other codes. */
+/* Are the codes of architectural events the host's own?  P6 has these events by other codes, a hypervisor's page has
+   numbers of its own for them. */
 static bool same_codes(const struct upmu_pmu *pmu, unsigned door)
 {
+    if (pmu->capabilities & UPMU_PMU_PAGE)
+        return false;
     return door == UPMU_GUEST_INTEL ? pmu->version && pmu->arch_events : is_amd(pmu);
 }
 

@@ -2,9 +2,13 @@
 /*
  * A guest that is a hypervisor: the model, its host L0, the guest L1, and L1's guest L2.  Each has an
  * unmodified instance of the library; L0 and L1 show a PMU by the guest engine, and L1's lies on
- * nothing but the PMU that L0 shows it.
+ * nothing but the PMU that L0 shows it, by registers or by the page of upmu/paravirt.h.
  */
 #include "tests/guest/nest.c"
+
+#include "abi/paravirt/pv_call.c"
+#include "abi/paravirt/pv_events.c"
+#include "abi/paravirt/pv_page.c"
 
 static struct nest outer; /* L0 and L1 */
 
@@ -22,6 +26,109 @@ static struct {
     uint64_t debugctl;
     unsigned injected, handled, other;
 } inner;
+
+/* ---- The page door, of either ---- */
+
+#define PAGE_ADDRESS UINT64_C(0x1230000000)
+#define CALL 0x77u
+
+/* Of L1, and of L2: the guest's only page of RAM. */
+static struct page_door {
+    struct upmu_pv pv;
+    struct upmu_pv_vcpu vcpu;
+    struct upmu_pv_hooks hooks;
+    uint8_t ram[4096] __attribute__((aligned(4096)));
+    bool used;
+} doors[2];
+
+static bool copy_in(void *context, void *to, uint64_t address, size_t bytes)
+{
+    struct page_door *door = context;
+
+    if (address < PAGE_ADDRESS || address - PAGE_ADDRESS > sizeof door->ram - bytes)
+        return false;
+    memcpy(to, door->ram + (address - PAGE_ADDRESS), bytes);
+    return true;
+}
+
+static void *pin(void *context, uint64_t address, size_t bytes)
+{
+    struct page_door *door = context;
+
+    return address == PAGE_ADDRESS && bytes <= sizeof door->ram ? door->ram : NULL;
+}
+
+static void unpin(void *context, void *memory, size_t bytes)
+{
+    (void)context, (void)memory, (void)bytes;
+}
+
+static void open_door(struct page_door *door, struct upmu_guest *guest)
+{
+    memset(door, 0, sizeof *door);
+    door->used = true;
+    door->hooks = (struct upmu_pv_hooks){.context = door, .copy_in = copy_in, .pin = pin, .unpin = unpin};
+    assert_int_equal(upmu_pv_init(&door->pv, &door->hooks, NULL, 0), UPMU_OK);
+    assert_int_equal(upmu_pv_vcpu_init(&door->vcpu, &door->pv, guest), UPMU_OK);
+}
+
+static void close_door(struct page_door *door)
+{
+    if (door->used)
+        upmu_pv_vcpu_fini(&door->vcpu);
+    door->used = false;
+}
+
+static enum upmu_status outer_enter(struct nest *nest, struct upmu_guest_entry *entry)
+{
+    (void)nest;
+    return upmu_pv_enter(&doors[0].vcpu, entry);
+}
+
+static bool outer_call(void *context, uint32_t number, const uint32_t argument[3], uint32_t *out_answer)
+{
+    struct nest *nest = context;
+    bool inside = nest->inside;
+
+    assert_int_equal(number, CALL);
+    nest_exit(nest);
+    *out_answer = upmu_pv_call(&doors[0].vcpu, argument[0], argument[1], argument[2]);
+    if (inside)
+        nest_enter(nest);
+    return true;
+}
+
+static void *outer_page(void *context, uint64_t *out_guest_physical)
+{
+    (void)context;
+    *out_guest_physical = PAGE_ADDRESS;
+    return doors[0].ram;
+}
+
+static void outer_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    guest_cpuid(context, leaf, subleaf, out);
+    (void)upmu_pv_cpuid(&doors[0].vcpu, 0x40000100u, CALL, leaf, out);
+}
+
+static bool no_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    (void)context, (void)out_value;
+    fail_msg("RDMSR %x", msr);
+    return false;
+}
+
+static bool no_wrmsr(void *context, uint32_t msr, uint64_t value)
+{
+    (void)context, (void)value;
+    fail_msg("WRMSR %x", msr);
+    return false;
+}
+
+static void no_rearm(void *context)
+{
+    (void)context;
+}
 
 /* ---- Entries and exits of L2 ---- */
 
@@ -48,7 +155,8 @@ static void inner_enter(void)
 
     if (inner.inside)
         return;
-    assert_int_equal(upmu_guest_enter(&inner.vcpu, &entry), UPMU_OK);
+    assert_int_equal(doors[1].used ? upmu_pv_enter(&doors[1].vcpu, &entry) : upmu_guest_enter(&inner.vcpu, &entry),
+                     UPMU_OK);
     inner.inside = true;
     if (entry.inject == UPMU_GUEST_INJECT_NONE)
         return;
@@ -159,8 +267,30 @@ static void inner_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t
     (void)upmu_guest_cpuid(&inner.vcpu, leaf, subleaf, out);
     if (leaf == 1)
         out[2] |= HYPERVISOR;
+    if (doors[1].used)
+        (void)upmu_pv_cpuid(&doors[1].vcpu, 0x40000100u, CALL, leaf, out);
     if (inside)
         inner_enter();
+}
+
+static bool inner_call(void *context, uint32_t number, const uint32_t argument[3], uint32_t *out_answer)
+{
+    bool inside = inner.inside;
+
+    (void)context;
+    assert_int_equal(number, CALL);
+    inner_exit();
+    *out_answer = upmu_pv_call(&doors[1].vcpu, argument[0], argument[1], argument[2]);
+    if (inside)
+        inner_enter();
+    return true;
+}
+
+static void *inner_page(void *context, uint64_t *out_guest_physical)
+{
+    (void)context;
+    *out_guest_physical = PAGE_ADDRESS;
+    return doors[1].ram;
 }
 
 static uint64_t inner_clock(void *context)
@@ -173,7 +303,8 @@ static uint64_t inner_clock(void *context)
 
 static const struct {
     const char *host, *l1, *l2; /* whose CPUID each sees */
-    enum upmu_guest_door l1_door, l2_door;
+    unsigned l1_door, l2_door;  /* enum upmu_guest_door, or: */
+#define PAGE 0u
 } stacks[] = {
     {"skylake", "skylake", "skylake", UPMU_GUEST_INTEL, UPMU_GUEST_INTEL},
     {"icelake", "icelake", "icelake", UPMU_GUEST_INTEL, UPMU_GUEST_INTEL},
@@ -187,8 +318,31 @@ static const struct {
     {"skylake", "skylake", "zen2", UPMU_GUEST_INTEL, UPMU_GUEST_AMD_CORE},
     {"zen4", "skylake", "skylake", UPMU_GUEST_INTEL, UPMU_GUEST_INTEL},
     {"skylake", "zen2", "skylake", UPMU_GUEST_AMD_CORE, UPMU_GUEST_INTEL},
+    /* The page in registers, registers in the page, the page in the page. */
+    {"skylake", "skylake", "skylake", UPMU_GUEST_INTEL, PAGE},
+    {"zen4", "zen4", "zen4", UPMU_GUEST_AMD_V2, PAGE},
+    {"zen2", "zen2", "zen2", UPMU_GUEST_AMD_CORE, PAGE},
+    {"core2", "core2", "core2", UPMU_GUEST_INTEL, PAGE},
+    {"k8_revf", "k8_revf", "k8_revf", UPMU_GUEST_AMD_K7, PAGE},
+    {"skylake", "skylake", "skylake", PAGE, UPMU_GUEST_INTEL},
+    {"zen4", "zen4", "zen4", PAGE, UPMU_GUEST_AMD_CORE},
+    {"icelake", "icelake", "icelake", PAGE, PAGE},
+    {"core2", "core2", "core2", PAGE, PAGE},
+    {"zen2", "zen2", "zen2", PAGE, PAGE},
+    {"zen4", "zen4", "zen4", PAGE, PAGE},
+    {"zen2", "zen2", "skylake", PAGE, UPMU_GUEST_INTEL},
+    {"k8_revf", "k8_revf", "k8_revf", PAGE, UPMU_GUEST_AMD_K7},
+    {"k8_revf", "k8_revf", "k8_revf", PAGE, PAGE},
 };
 #define STACKS (sizeof stacks / sizeof stacks[0])
+
+static void default_shape(const struct upmu_machine *machine, unsigned door, struct upmu_guest_shape *shape)
+{
+    assert_int_equal(upmu_guest_shape_default(machine, door ? (enum upmu_guest_door)door : UPMU_GUEST_INTEL, shape),
+                     UPMU_OK);
+    if (door == PAGE)
+        shape->full_write = 1;
+}
 
 static void stack_set_up(unsigned i)
 {
@@ -197,8 +351,20 @@ static void stack_set_up(unsigned i)
 
     nest_prepare(&outer, stacks[i].host, stacks[i].l1);
     outer.handler = handle_in_l1;
-    assert_int_equal(upmu_guest_shape_default(&outer.host.machine, stacks[i].l1_door, &outer.shape), UPMU_OK);
+    default_shape(&outer.host.machine, stacks[i].l1_door, &outer.shape);
     nest_begin(&outer);
+    doors[0].used = doors[1].used = false;
+    if (stacks[i].l1_door == PAGE) {
+        open_door(&doors[0], &outer.vcpu);
+        outer.enter = outer_enter;
+        outer.port.rdmsr = no_rdmsr;
+        outer.port.wrmsr = no_wrmsr;
+        outer.port.rdpmc = NULL;
+        outer.port.cpuid = outer_cpuid;
+        outer.port.pmi_rearm = no_rearm;
+        outer.port.hypercall = outer_call;
+        outer.port.shared_page = outer_page;
+    }
     nest_library(&outer);
     memset(&inner, 0, sizeof inner);
     upmu_sim_init(&inner.face, upmu_sim_profile(stacks[i].l2), 1);
@@ -209,10 +375,24 @@ static void stack_set_up(unsigned i)
                                     .pmi_rearm = inner_rearm,
                                     .clock_ns = inner_clock,
                                     .msr_faults_are_safe = true};
-    assert_int_equal(upmu_guest_shape_default(&outer.machine, stacks[i].l2_door, &inner.shape), UPMU_OK);
+    default_shape(&outer.machine, stacks[i].l2_door, &inner.shape);
+    if (stacks[i].l1_door == PAGE && inner.shape.door == UPMU_GUEST_INTEL) {
+        /* The page's numbers of events are not Intel's: what every CPU has is shown. */
+        assert_int_equal(inner.shape.arch_events, 0x63);
+        assert_int_equal(inner.shape.fixed, 0);
+    }
     assert_int_equal(upmu_guest_init(&inner.vcpu, &outer.machine, &inner.shape, &all,
                                      &(struct upmu_guest_memory){inner.sessions, NEST_SESSIONS, NULL}),
                      UPMU_OK);
+    if (stacks[i].l2_door == PAGE) {
+        open_door(&doors[1], &inner.vcpu);
+        inner.port.rdmsr = no_rdmsr;
+        inner.port.wrmsr = no_wrmsr;
+        inner.port.rdpmc = NULL;
+        inner.port.pmi_rearm = no_rearm;
+        inner.port.hypercall = inner_call;
+        inner.port.shared_page = inner_page;
+    }
     assert_int_equal(upmu_guest_load(&inner.vcpu, &outer.cpu), UPMU_OK);
     inner_enter();
     assert_int_equal(upmu_machine_init(&inner.machine, &inner.port), UPMU_OK);
@@ -223,9 +403,12 @@ static void stack_end(void)
 {
     assert_int_equal(upmu_cpu_fini(&inner.cpu), UPMU_OK);
     inner_exit();
+    close_door(&doors[1]);
     assert_int_equal(upmu_guest_put(&inner.vcpu), UPMU_OK);
     assert_int_equal(upmu_guest_fini(&inner.vcpu), UPMU_OK);
     assert_int_equal(upmu_cpu_fini(&outer.cpu), UPMU_OK);
+    nest_exit(&outer);
+    close_door(&doors[0]);
     nest_end(&outer);
 }
 
