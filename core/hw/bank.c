@@ -142,16 +142,25 @@ bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_valu
     return true;
 }
 
+/* Of a CPU.  (Inline: the handler's stack is short.) */
+__attribute__((always_inline)) static inline uint64_t to_msr(const struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    uint64_t gate = own_gate(bank, row);
+    const struct upmu_register_class *class;
+
+    if (!gate || (value & gate))
+        return value & ~gate;
+    class = &bank->pmu->table->classes[bank->rows[row].class_index];
+    return (value & class->idle_keep) | (class->idle_value & ~class->idle_keep);
+}
+
 static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    uint64_t gate = own_gate(bank, row);
     uint32_t freeze = upmu_box_freeze(bank);
 
     if (freeze && row == UPMU_BOX_ROW)
         return ((uint32_t)value & ~freeze) | (upmu_box_counts(bank, value) ? 0 : freeze);
-    return gate && !(value & gate) ? (value & class->idle_keep) | (class->idle_value & ~class->idle_keep)
-                                   : value & ~gate;
+    return to_msr(bank, row, value);
 }
 
 static bool write_msr(struct upmu_bank *bank, unsigned row, uint64_t value)
@@ -1000,7 +1009,7 @@ void upmu_bank_handler_gate(struct upmu_bank *bank, uint32_t counters, bool open
 bool upmu_bank_handler_set(struct upmu_bank *bank, unsigned row, uint64_t value, uint32_t opening)
 {
     keep_value(bank, row, value);
-    if (take_gates(bank->pmu, &opening, row) || upmu_bank_command(bank, row, to_register(bank, row, value)))
+    if (take_gates(bank->pmu, &opening, row) || upmu_bank_command(bank, row, to_msr(bank, row, value)))
         return true;
     upmu_bank_forget_row(bank, row);
     return false;

@@ -203,7 +203,7 @@ static unsigned stride_of(unsigned profile, unsigned variant)
     if (wide)
         return wide;
 #if defined(__SANITIZE_ADDRESS__)
-    return share * (variant == 0 && profile < 5 ? 23 : 127);
+    return share * (variant == 0 && profile < 5 ? 47 : 251);
 #else
     if (RIG_SKIDS && variants[variant].skid)
         return share * 83;

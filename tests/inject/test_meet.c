@@ -412,7 +412,7 @@ int main(int count, char **arguments)
     int failed;
 
     stride = STRIDE;
-    leap = share_step(1, 3);
+    leap = share_step(1, 9);
     if (getenv("MEET_STRIDE"))
         stride = (unsigned)strtoul(getenv("MEET_STRIDE"), NULL, 0);
     if (count > 1 && !strcmp(arguments[1], "every")) {
