@@ -143,6 +143,12 @@ bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_pr
     return program->placement && !(program->flags & UPMU_PROGRAM_PRELUDE);
 }
 
+/* (Apart: the handler's stack is short.) */
+static UPMU_APART uint64_t with_step(const struct upmu_step *step, uint64_t value)
+{
+    return upmu_step_apply(step, value);
+}
+
 /* (Its gates are closed: in which order does not matter.) */
 bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program *program, uint32_t opening)
 {
@@ -154,7 +160,7 @@ bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program
         uint64_t value = bank->shadow[row];
 
         do
-            value = upmu_step_apply(step, value);
+            value = with_step(step, value);
         while (++step < end && step->row == row);
         if (!fine)
             upmu_bank_forget_row(bank, row);

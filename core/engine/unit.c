@@ -298,7 +298,10 @@ static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
     enum upmu_status status;
 
-    status = call_unit(unit, heir ? put_down : lie_down, heir);
+    if (heir)
+        status = call_unit(unit, put_down, heir);
+    else
+        status = call_unit(unit, lie_down, NULL);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* it still drives it */
         return status;
     if (!heir)
@@ -483,10 +486,21 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
 
 #define DEAF "it ignores writes"
 
+/* (Apart: nothing of it is on the stack while the unit is opened.) */
+static UPMU_APART enum upmu_status refuse_unit(struct upmu_unit *unit, enum upmu_status status)
+{
+    struct upmu_why *why = &unit->meter.machine->why;
+
+    unmap(unit);
+    (void)upmu_why_refuse(why, status, unit->meter.pmu, status == UPMU_ERR_NO_PMU ? DEAF : NULL, 0, sizeof DEAF - 1u);
+    why->length = 0; /* (No text was given.) */
+    why->address = unit->meter.bank.faulted;
+    return status;
+}
+
 static enum upmu_status open(struct upmu_unit *unit)
 {
     struct upmu_machine *machine = unit->meter.machine;
-    const struct upmu_pmu *pmu = unit->meter.pmu;
     const struct upmu_unit_type *type = machine->units->pmu[unit->box->type].type;
     enum upmu_status status;
 
@@ -494,7 +508,7 @@ static enum upmu_status open(struct upmu_unit *unit)
         return upmu_why_hook_of(machine, "pci_read");
     if (type->space == UPMU_SPACE_MMIO && !port_has_mmio_map(machine->port))
         return upmu_why_hook_of(machine, "mmio_map");
-    upmu_bank_init(&unit->meter.bank, pmu, machine->port, true, unit->registers);
+    upmu_bank_init(&unit->meter.bank, unit->meter.pmu, machine->port, true, unit->registers);
     unit->meter.bank.version += (uint64_t)unit->meter.life << 40;
     upmu_bank_reach(&unit->meter.bank, unit->box, unit->boxes);
     unit->meter.cpu = upmu_driver_choose(unit, NULL);
@@ -503,13 +517,7 @@ static enum upmu_status open(struct upmu_unit *unit)
     status = map(unit);
     if (status == UPMU_OK)
         status = call_unit(unit, begin, NULL);
-    if (status != UPMU_OK) {
-        unmap(unit);
-        (void)upmu_why_refuse(&machine->why, status, pmu, status == UPMU_ERR_NO_PMU ? DEAF : NULL, 0, sizeof DEAF - 1u);
-        machine->why.length = 0; /* (No text was given.) */
-        machine->why.address = unit->meter.bank.faulted;
-    }
-    return status;
+    return status == UPMU_OK ? status : refuse_unit(unit, status);
 }
 
 enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *machine,

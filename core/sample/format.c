@@ -70,8 +70,11 @@ static UPMU_APART unsigned report_plain(struct upmu_overflow *overflow, uint32_t
     return answer;
 }
 
-/* Each event by itself.  (Calls at the end, here and below: the handler's stack is short.) */
-static UPMU_APART unsigned report_each(struct upmu_overflow *overflow)
+/*
+ * Each event by itself: the answer, and in the upper half those that are left, which share a record.  (Apart, as
+ * above, and in one word: the handler's stack is short.)
+ */
+static UPMU_APART uint64_t report_each(struct upmu_overflow *overflow)
 {
     const struct upmu_session *session = overflow->session;
     uint32_t plain = overflow->events;
@@ -87,7 +90,7 @@ static UPMU_APART unsigned report_each(struct upmu_overflow *overflow)
         if (!(UPMU_FORMATS && session->format) && overflow->set->tally[event].notifies)
             answer |= UPMU_OVERFLOW_NOTIFY | UPMU_OVERFLOW_MASK;
     }
-    return report_plain(overflow, plain, answer);
+    return (uint64_t)plain << 32 | answer;
 }
 
 unsigned upmu_format_report(struct upmu_overflow *overflow)
@@ -95,8 +98,9 @@ unsigned upmu_format_report(struct upmu_overflow *overflow)
     const struct upmu_program *program = &overflow->set->program;
     bool all_plain = UPMU_THREADS && !overflow->session->format && program->placement &&
                      !(program->flags & UPMU_PROGRAM_RECORDS);
+    uint64_t each = all_plain ? (uint64_t)overflow->events << 32 : report_each(overflow);
 
-    return all_plain ? report_plain(overflow, overflow->events, 0) : report_each(overflow);
+    return report_plain(overflow, (uint32_t)(each >> 32), (uint32_t)each);
 }
 
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The budgets in register accesses and instructions, on the objects that ship.
 
-Instructions of one call in forty; `make bench` counts all of them.
+Instructions of one call in ten; `make bench` counts all of them.
 """
 import os
 import platform
@@ -15,7 +15,7 @@ from checklib import Skip, check, main, read, run
 sys.path.insert(0, "tools")
 import readme  # noqa: E402
 
-EVERY = os.environ.get("BENCH_EVERY", "40")
+EVERY = os.environ.get("BENCH_EVERY", "10")
 MEASURED = {}
 
 
