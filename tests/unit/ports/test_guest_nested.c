@@ -426,6 +426,9 @@ static struct upmu_sim_burst work(uint64_t instructions, uint64_t ip)
 /* The CPU executes this level. */
 static void go_to(unsigned level)
 {
+    /* What an interrupt at an entry interrupts; another one says it itself. */
+    outer.frame.ip = 0x20000;
+    inner.frame.ip = 0x30000;
     if (level == 0) {
         nest_exit(&outer);
         return;
@@ -561,10 +564,73 @@ static void each_level_counts_and_samples_its_own(void **state)
     }
 }
 
+/* ---- In any order ---- */
+
+static uint64_t seed;
+
+static unsigned below(unsigned limit)
+{
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(seed >> 33) % limit;
+}
+
+static void levels_take_turns_in_any_order(void **state)
+{
+    static const uint64_t periods[] = {310, 70, 100};
+    static struct upmu_session sessions[3];
+    static uint64_t rings[3][131072];
+
+    (void)state;
+    for (unsigned i = 0; i < STACKS; i++) {
+        uint64_t executed[3] = {0, 0, 0};
+
+        seed = i + 1;
+        stack_set_up(i);
+        for (unsigned level = 0; level < 3; level++) {
+            struct upmu_machine *const machines[] = {&outer.host.machine, &outer.machine, &inner.machine};
+            struct upmu_cpu *const cpus[] = {&outer.host.cpu[0], &outer.cpu, &inner.cpu};
+
+            go_to(level);
+            add(&sessions[level], machines[level], "instructions", &(struct upmu_sampling){.period = periods[level]});
+            assert_int_equal(upmu_session_ring(&sessions[level], rings[level], sizeof rings[level]), UPMU_OK);
+            if (level < 2)
+                assert_int_equal(upmu_session_world(&sessions[level], UPMU_WORLD_HOST), UPMU_OK);
+            begin(&sessions[level], cpus[level]);
+        }
+        for (unsigned k = 0; k < 2000; k++) {
+            static void (*const run[])(uint64_t) = {run_l0, run_l1, run_l2};
+            unsigned level = below(3), instructions = below(4) ? below(60) : below(400);
+
+            run[level](instructions);
+            executed[level] += instructions;
+            if (below(5) == 0) {
+                level = below(3);
+                go_to(level);
+                assert_int_equal(value(&sessions[level]), executed[level]);
+            }
+        }
+        for (unsigned level = 3; level-- > 0;) {
+            struct seen seen;
+
+            go_to(level);
+            seen = finish(&sessions[level], true, UINT64_C(0x10000) * (level + 1));
+            if (seen.count != executed[level] || seen.samples != executed[level] / periods[level] ||
+                seen.own != seen.samples)
+                fail_msg("%s, %s, %s: L%u counts %llu of %llu, %u samples of %u, %u of its code", stacks[i].host,
+                         stacks[i].l1, stacks[i].l2, level, (unsigned long long)seen.count,
+                         (unsigned long long)executed[level], seen.samples,
+                         (unsigned)(executed[level] / periods[level]), seen.own);
+        }
+        go_to(2);
+        stack_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_level_counts_and_samples_its_own),
+        cmocka_unit_test(levels_take_turns_in_any_order),
     };
 
     return cmocka_run_group_tests_name("guest_nested", tests, NULL, NULL);
