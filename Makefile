@@ -64,12 +64,8 @@ asan-32_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fn
 # (undefined behaviour is looked for in the library and the model; in the tests' own code by the build asan)
 asan-32_TEST := -fno-sanitize=undefined
 asan-32_LINK := $(QUICK_LD) -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
-# (not on by default, but tested; `os` is measured as a kernel has it)
-NOT_BY_DEFAULT := -DUPMU_BACKEND_PARAVIRT=1
 fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize=bounds -fno-sanitize-recover=all
-
-$(foreach build,$(filter-out os,$(BUILDS)),$(eval $(build)_FLAGS += $(NOT_BY_DEFAULT)))
 
 # Builds that the test programs are run in: 64 bits as shipped, and one that is sanitized,
 # of the other compiler and width where that can be had.  `make soak` runs SOAK_BUILDS, too.

@@ -17,16 +17,16 @@ import sys
 STRUCTS = {  # struct: limit in bytes
     "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 2900, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
-    "upmu_unit": 1808, "upmu_unit_info": 40, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
+    "upmu_unit": 1832, "upmu_unit_info": 40, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 112900, 28 * 1024
+CORE_LIMIT, CORE_AIM = 114300, 28 * 1024
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 30600, 13 * 1024  # in core and backend
 MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
 CATALOGUES_LIMIT = 259800
 UNITS_LIMIT = 40960
 CATALOGUE_LIMITS = {"skl": 13000, "zen4": 6000, "k8": 5000, "netburst": 4000}  # alone
-MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0",
+MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_BACKEND_PARAVIRT=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0",
                    "-DUPMU_PROBE=0",
                    "-DUPMU_WHY_TEXT=0", "-DUPMU_MOVES=0", "-DUPMU_DOMAINS=0", "-DUPMU_PRELUDES=0",
                    "-DUPMU_METRICS=0", "-DUPMU_THREADS=0", "-DUPMU_SETS=0", "-DUPMU_USER_PAGES=0", "-DUPMU_FORMATS=0",

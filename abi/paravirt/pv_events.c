@@ -4,6 +4,7 @@
  */
 #include <abi/paravirt/pv_core.h>
 #include "core/util/mem.h"
+#include "core/util/muldiv.h"
 
 #define PV_ATTR_FLAGS                                                                                                  \
     (UPMU_PV_ATTR_DISABLED | UPMU_PV_ATTR_EXCLUDE_USER | UPMU_PV_ATTR_EXCLUDE_KERNEL | UPMU_PV_ATTR_EXCLUDE_HV |       \
@@ -153,8 +154,10 @@ static void publish(struct upmu_pv_event *event)
 /* Its counter counts on to the next overflow. */
 static void load(struct upmu_pv_event *event)
 {
-    uint64_t over = event->period ? event->count % event->period : 0;
+    uint64_t over = 0;
 
+    if (event->period)
+        (void)upmu_divide(event->count, event->period, &over);
     event->value = event->period ? (over - event->period) & PV_VALUE_MASK : 0;
     upmu_guest_set_value(event->vcpu->guest, event->counter, event->value);
 }

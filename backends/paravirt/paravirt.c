@@ -61,14 +61,12 @@ static const struct upmu_register pv_rows[PV_ROWS] = {
 /* clang-format on */
 
 #define PV_ALL (~UINT64_C(0))
-#define PV_WISH_SESSION                                                                                                \
-    (UPMU_PV_EVENT_BITS | UPMU_PV_WISH_RAW | UPMU_PV_WISH_USER | UPMU_PV_WISH_KERNEL | UPMU_PV_WISH_USED)
 
 static const struct upmu_register_class pv_classes[PV_CLASSES] = {
     [PV_CLASS_CONFIG] = {.kind = UPMU_KIND_SELECT, .space = UPMU_SPACE_PAGE, .load_rank = 3, .release_rank = 2,
                          .found = 1, .promised = 1, .owned = PV_ALL, .interrupt = UPMU_PV_WISH_INTERRUPT,
-                         .in_use = UPMU_PV_WISH_USED, .session = PV_WISH_SESSION,
-                         .privileged = UPMU_PV_WISH_INTERRUPT, .kernel = UPMU_PV_WISH_KERNEL},
+                         .in_use = UPMU_PV_WISH_USED, .session = PV_RAW_BITS,
+                         .privileged = UPMU_PV_WISH_INTERRUPT, .kernel = UPMU_SELECT_OS},
     [PV_CLASS_VALUE] = {.kind = UPMU_KIND_COUNTER, .space = UPMU_SPACE_PAGE, .load_rank = 5, .release_rank = 5,
                         .found = 1, .promised = 1, .owned = PV_ALL, .hardware = PV_ALL, .session = PV_ALL,
                         .privileged = PV_ALL},

@@ -25,9 +25,9 @@
 #endif
 
 /* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory
-   and calls (docs/PARAVIRT.md).  It needs two hooks. */
+   and calls (docs/PARAVIRT.md).  It is used if two hooks are there. */
 #ifndef UPMU_BACKEND_PARAVIRT
-#define UPMU_BACKEND_PARAVIRT 0
+#define UPMU_BACKEND_PARAVIRT 1
 #endif
 
 /* Overflow sampling: upmu_handle_pmi, rings.  0: those calls return

@@ -154,6 +154,8 @@ static void check_write(const struct upmu_pmu *pmu, const struct upmu_session *s
         row++;
     FUZZ_CHECK(row < pmu->table->row_count, "%s: writes %x, which it has not", pmu->name, (unsigned)write->address);
     allowed = class_of(pmu, row)->session | class_of(pmu, row)->privileged | class_of(pmu, row)->gates;
+    if ((pmu->capabilities & UPMU_PMU_PAGE) && class_of(pmu, row)->kind == UPMU_KIND_SELECT) /* raw, rings, in use */
+        allowed |= UINT64_C(0x8f) << 56;
     FUZZ_CHECK(class_of(pmu, row)->access == UPMU_ACCESS_RW, "%s: writes %s", pmu->name, write->name);
     FUZZ_CHECK(!(write->value & ~(allowed & bits_of(pmu, row))), "%s: writes %llx to %s", pmu->name,
                (unsigned long long)write->value, write->name);
