@@ -10,10 +10,10 @@
 
 #if UPMU_BACKEND_PARAVIRT
 
-#define VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
+#define PAGE_VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
 
 /* How often a value is read that the host stores at the same time. */
-#define LOOKS 16u
+#define PAGE_LOOKS 16u
 
 /* Each field is read once; the other side may store at any time. */
 static uint32_t load32(const uint32_t *field)
@@ -89,7 +89,7 @@ bool upmu_shared_page_unmap(struct upmu_bank *bank)
 /* What the host stored last, whole. */
 static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 {
-    for (unsigned looks = 0; looks < LOOKS; looks++) {
+    for (unsigned looks = 0; looks < PAGE_LOOKS; looks++) {
         uint32_t sequence = load32(&slot->sequence);
 
         UPMU_BARRIER();
@@ -119,7 +119,7 @@ static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_val
         }
         bank->fresh &= ~bit;
     } else if ((load32(&slot->status) & UPMU_PV_SLOT_TAKEN) != load >> UPMU_PV_WIDTH) {
-        *out_value = load & VALUE_MASK;
+        *out_value = load & PAGE_VALUE_MASK;
         return true;
     }
     return stored_value(slot, out_value);
@@ -156,7 +156,8 @@ static bool write_field_of(struct upmu_bank *bank, const struct upmu_register *i
     }
     wish = &bank->page->wish[is->counter];
     if (is->address == UPMU_PAGE_VALUE(is->counter))
-        store64(&wish->load, (load64(&wish->load) & ~VALUE_MASK) + VALUE_MASK + 1u + (value & VALUE_MASK));
+        store64(&wish->load,
+                (load64(&wish->load) & ~PAGE_VALUE_MASK) + PAGE_VALUE_MASK + 1u + (value & PAGE_VALUE_MASK));
     else
         store64(&wish->config, value);
     return true;
