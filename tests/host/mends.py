@@ -57,7 +57,10 @@ class Host:
         self.options, self.known = options, {}
 
     def build(self, mutant):
-        """The program, or None: it does not compile."""
+        """The program, which is as it was if the mutant is in no part of it; None: it does not compile."""
+        objects, own = os.environ["MENDS_OBJECTS"].split(), "build/host/" + mutant.unit[:-2] + ".o"
+        if own not in objects:
+            return PROGRAM
         shutil.rmtree(FOLDER, ignore_errors=True)
         changed, target = os.path.join(FOLDER, mutant.file), os.path.join(FOLDER, "mutant.o")
         os.makedirs(os.path.dirname(changed))
@@ -68,9 +71,8 @@ class Host:
         command[1:1] = ["-iquote", FOLDER, "-I" + FOLDER, "-I" + FOLDER + "/include"]
         if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:
             return None
-        own, program = "build/host/" + mutant.unit[:-2] + ".o", os.path.join(FOLDER, "host")
-        objects = [target if o == own else o for o in os.environ["MENDS_OBJECTS"].split()]
-        link = [command[0], "-m64", "-no-pie", "-o", program] + objects
+        program = os.path.join(FOLDER, "host")
+        link = [command[0], "-m64", "-no-pie", "-o", program] + [target if o == own else o for o in objects]
         return program if not subprocess.run(link, stderr=subprocess.DEVNULL).returncode else None
 
     def run(self, program, arguments, first, seeds):
