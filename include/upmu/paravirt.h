@@ -72,7 +72,7 @@ extern "C" {
 #define UPMU_PV_TYPE_GENERIC 0u /* config: a generic event */
 #define UPMU_PV_TYPE_RAW 4u     /* config: a select word */
 
-/* Generic events, as Linux numbers them. */
+/* Generic events, as Linux numbers them (include/uapi/linux/perf_event.h). */
 #define UPMU_PV_CYCLES 0u
 #define UPMU_PV_INSTRUCTIONS 1u
 #define UPMU_PV_CACHE_REFERENCES 2u
