@@ -31,10 +31,11 @@ enum hardware_event {
 
 /* How a machine differs from the plain one of its model; a zeroed structure is the plain one. */
 struct hardware_options {
-    bool garbage;    /* counters hold noise after reset where the manuals leave them undefined */
-    uint8_t late;    /* an interrupt may be asserted up to this many calls of the fake after its overflow */
-    bool lost_flags; /* the status register hides overflow flags now and then */
-    bool hypervisor; /* CPUID says that a hypervisor is there */
+    bool garbage;        /* counters hold noise after reset where the manuals leave them undefined */
+    uint8_t late;        /* an interrupt may be asserted up to this many calls of the fake after its overflow */
+    bool lost_flags;     /* the status register hides overflow flags now and then */
+    bool hypervisor;     /* CPUID says that a hypervisor is there */
+    bool own_interrupts; /* the host's own counters may interrupt: it has cleared what would freeze them at that */
 };
 
 struct hardware_model {
@@ -147,18 +148,18 @@ struct hardware_type {
     const char *name;
     enum hardware_space space;
     enum hardware_gate gate;
-    bool own;          /* a device of the host's own, which no table of a driver knows */
-    uint8_t counters;  /* general ones */
-    uint8_t width;     /* of a counter, bits */
-    uint8_t bits;      /* of a select and a counter; others of memory have 32 */
-    uint8_t enable;    /* bit of a select */
-    uint8_t clock;     /* bit of the clock's select; 0xff: there is no such counter */
+    bool own;         /* a device of the host's own, which no table of a driver knows */
+    uint8_t counters; /* general ones */
+    uint8_t width;    /* of a counter, bits */
+    uint8_t bits;     /* of a select and a counter; others of memory have 32 */
+    uint8_t enable;   /* bit of a select */
+    uint8_t clock;    /* bit of the clock's select; 0xff: there is no such counter */
     uint8_t select_step, counter_step, filters;
     uint32_t control, select, counter, clock_select, clock_counter, filter[2], status;
     uint64_t select_mask; /* what an event may set, without the enable bit */
     uint64_t filter_mask[2];
     uint16_t code[HARDWARE_KINDS]; /* of each event, in a select or, of HARDWARE_FREE, of the counter; 0: none */
-    uint8_t first_only; /* events, one bit each, that counter 0 alone counts */
+    uint8_t first_only;            /* events, one bit each, that counter 0 alone counts */
 };
 
 struct hardware_box {

@@ -500,7 +500,7 @@ static void leave(void *hardware, unsigned index, uint64_t seed)
             *place_of(intel, index, row, n) = some & mask;
     }
     cpu->control &= ~(UINT64_C(0x44444444) | 0xFFFFFFFF00000000);
-    cpu->debugctl &= 0x1801;
+    cpu->debugctl &= intel->options.own_interrupts ? 0x801 : 0x1801;
     cpu->ds_area = cpu->ds_area >> 17 << 12;
     for (unsigned counter = 0; counter < COUNTERS; counter++) {
         bool select = counter < GENERAL && exists(intel, counter) && next_random(&seed) % 4 == 0;

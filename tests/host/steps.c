@@ -44,6 +44,7 @@ void steps_setting(uint64_t seed, const struct hardware_family *family, unsigned
     s->no_allow = lots_one_in(&lots, 4);
     s->no_request = lots_one_in(&lots, 4);
     s->no_rearm = lots_one_in(&lots, 16);
+    s->options.own_interrupts = !s->no_rearm;
     s->kernel_mode = !lots_one_in(&lots, 4);
     s->tick_ns = lots_one_in(&lots, 2) ? 1000000 : 0;
     s->quiet_sessions = s->no_rearm || lots_one_in(&lots, 8);
