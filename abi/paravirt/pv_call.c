@@ -35,13 +35,13 @@ bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
     return upmu_guest_event(vcpu->guest, counter, &event) == UPMU_OK;
 }
 
-void upmu_pv_add(uint32_t *field, uint32_t *owed)
+/* (A compare-and-exchange would fail where the guest's comes first, and a loop would end when the guest lets it.) */
+void upmu_pv_add(uint32_t *field, uint32_t overflows)
 {
-    uint32_t before = *(volatile uint32_t *)field;
-    uint32_t after = before > UINT32_MAX - *owed ? UINT32_MAX : before + *owed;
+    uint32_t room = UINT32_MAX - pv_load32(field);
 
-    if (*owed && __atomic_compare_exchange_n(field, &before, after, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-        *owed = 0;
+    if (overflows)
+        (void)__atomic_fetch_add(field, overflows < room ? overflows : room, __ATOMIC_RELEASE);
 }
 
 enum upmu_status upmu_pv_init(struct upmu_pv *pv, const struct upmu_pv_hooks *hooks, struct upmu_pv_event *events,

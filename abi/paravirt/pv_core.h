@@ -16,6 +16,11 @@ static inline uint64_t pv_load64(const uint64_t *field)
     return *(const volatile uint64_t *)field;
 }
 
+static inline uint32_t pv_load32(const uint32_t *field)
+{
+    return *(const volatile uint32_t *)field;
+}
+
 static inline void pv_store32(uint32_t *field, uint32_t value)
 {
     *(volatile uint32_t *)field = value;
@@ -26,8 +31,8 @@ static inline void pv_store64(uint64_t *field, uint64_t value)
     *(volatile uint64_t *)field = value;
 }
 
-/* Overflows are added to a word of the guest's by one attempt; what it did not take is left in *owed. */
-void upmu_pv_add(uint32_t *field, uint32_t *owed);
+/* Add overflows to a word that another CPU of the guest may set to 0 meanwhile.  It ends at its largest value. */
+void upmu_pv_add(uint32_t *field, uint32_t overflows);
 
 /*
  * The select of a generic event (`raw` false) or a raw word, which must have no other bits than a wish may have; 0:

@@ -134,12 +134,12 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     }
     event->select = select;
     event->period = attr.sample_period;
-    event->count = event->value = event->owed = 0;
+    event->count = event->value = 0;
     return UPMU_PV_OK;
 }
 
-/* What its counter counted since the last look; the area gets the whole. */
-static void publish(struct upmu_pv_event *event)
+/* What its counter counted since the last look; the area gets the whole, and overflows. */
+static void publish(struct upmu_pv_event *event, uint32_t overflows)
 {
     if (event->counter != UPMU_NO_COUNTER) {
         uint64_t value = upmu_guest_value(event->vcpu->guest, event->counter);
@@ -148,7 +148,7 @@ static void publish(struct upmu_pv_event *event)
         event->value = value;
     }
     pv_store64(&event->area->count, event->count);
-    upmu_pv_add(&event->area->overflows, &event->owed);
+    upmu_pv_add(&event->area->overflows, overflows);
 }
 
 /* Its counter counts on to the next overflow. */
@@ -181,15 +181,14 @@ static uint32_t enable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 /* The look finds overflows that were not noticed before. */
 static void disable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 {
-    uint32_t bit;
+    uint32_t bit, overflowed;
 
     if (event->counter == UPMU_NO_COUNTER)
         return;
     bit = UPMU_BIT32(event->counter);
-    if (upmu_guest_of_bits(upmu_guest_status(vcpu->guest)) & bit)
-        event->owed++;
+    overflowed = upmu_guest_of_bits(upmu_guest_status(vcpu->guest)) & bit;
     upmu_guest_set_status(vcpu->guest, vcpu->guest->status & ~upmu_guest_bits(bit));
-    publish(event);
+    publish(event, overflowed ? 1 : 0);
     vcpu->used &= ~bit;
     event->counter = UPMU_NO_COUNTER;
     upmu_guest_set_global(vcpu->guest, vcpu->used);
@@ -213,8 +212,7 @@ void upmu_pv_events_publish(struct upmu_pv_vcpu *vcpu, uint32_t overflowed)
 
         if (owner_of(event) != vcpu || event->counter == UPMU_NO_COUNTER || !(overflowed >> event->counter & 1u))
             continue;
-        event->owed++;
-        publish(event);
+        publish(event, 1);
         load(event);
     }
 }
@@ -244,6 +242,6 @@ uint32_t upmu_pv_events_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint
     else if (operation == UPMU_PV_CLOSE)
         close_event(vcpu, event);
     else
-        publish(event);
+        publish(event, 0);
     return UPMU_PV_OK;
 }

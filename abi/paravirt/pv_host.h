@@ -58,7 +58,6 @@ struct upmu_pv_event {
     uint64_t count;            /* before `value` */
     uint64_t value;            /* of its counter, as of the last look */
     uint32_t id;
-    uint32_t owed;             /* overflows that the area does not have yet */
     uint8_t counter;           /* of the vCPU, or UPMU_NO_COUNTER: disabled */
 };
 

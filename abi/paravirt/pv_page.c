@@ -19,7 +19,7 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
         unsigned n = upmu_bits_lowest(rest);
         struct upmu_pv_slot *slot = &vcpu->page->slot[n];
         uint64_t value = upmu_guest_value(vcpu->guest, n);
-        uint32_t status = vcpu->taken[n], one = overflowed >> n & 1u;
+        uint32_t status = vcpu->taken[n];
 
         if (vcpu->refused >> n & 1u)
             status |= UPMU_PV_SLOT_REFUSED;
@@ -32,7 +32,7 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
         pv_store64(&slot->value, value);
         pv_store64(&slot->count, vcpu->count[n]);
         pv_store32(&slot->status, status);
-        upmu_pv_add(&slot->overflows, &one);
+        upmu_pv_add(&slot->overflows, overflowed >> n & 1u);
         pv_store32(&slot->sequence, (slot->sequence | 1u) + 1u);
     }
     if (overflowed)

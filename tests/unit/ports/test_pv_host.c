@@ -275,9 +275,10 @@ static void count_calls(struct nest *of, const struct upmu_frame *frame)
 /*
  * PV-019 to PV-023: the operations are 1 to 5, as the text numbers them (PV-020, PV-021, PV-022).  PV-024: the
  * parameter lies above 4 GiB.  PV-045: nothing is counted before ENABLE.  PV-047, PV-049, PV-012, PV-023: from ENABLE
- * to DISABLE, whose count is exact, as READ's is meanwhile.  PV-048, PV-050, PV-052: an id is all that they take, 0 is
- * their answer.  PV-051: after CLOSE the id is unknown and the area is left alone.  PV-053 (the handler is there
- * first), PV-054 (OPEN), PV-055, PV-056, PV-057 (ENABLE and DISABLE, three times), PV-058 (CLOSE): in this order.
+ * to DISABLE, whose count is exact, as READ's is meanwhile.  PV-048, PV-050, PV-052: an id is all that they take (a
+ * third argument is nothing), 0 is their answer.  PV-051: after CLOSE the id is unknown and the area is left alone.
+ * PV-053 (the handler is there first), PV-054 (OPEN), PV-055, PV-056, PV-057 (ENABLE and DISABLE, many times), PV-058
+ * (CLOSE): in this order.
  */
 static void an_event_counts_from_enable_to_disable_and_twice_is_fine(void **state)
 {
@@ -288,20 +289,20 @@ static void an_event_counts_from_enable_to_disable_and_twice_is_fine(void **stat
     nest_run(&nest, BURST(100)); /* a new event is disabled */
     assert_int_equal(call(5, 7, 0), 0);
     assert_int_equal(area_count(0), 0);
-    for (unsigned round = 1; round <= 3; round++) {
+    for (unsigned round = 1; round <= 10; round++) { /* more than there are counters */
         assert_int_equal(call(3, 7, 0), 0);
-        assert_int_equal(call(3, 7, 0), 0);
+        assert_int_equal(call(3, 7, 0x5555), 0);
         nest_run(&nest, BURST(400));
         nest_run_host(&nest, BURST(50000));
         assert_int_equal(call(5, 7, 0), 0);
         assert_int_equal(area_count(0), 1000 * round - 600);
         nest_run(&nest, BURST(600));
         assert_int_equal(call(4, 7, 0), 0);
-        assert_int_equal(call(4, 7, 0), 0);
+        assert_int_equal(call(4, 7, 0x5555), 0);
         assert_int_equal(area_count(0), 1000 * round);
         nest_run(&nest, BURST(10));
     }
-    assert_int_equal(call(2, 7, 0), 0);
+    assert_int_equal(call(2, 7, 0x5555), 0);
     assert_int_equal(call(3, 7, 0), UPMU_PV_BAD_ID);
     memset(ram, 0xee, sizeof ram);
     nest_run(&nest, BURST(1000));
@@ -311,8 +312,9 @@ static void an_event_counts_from_enable_to_disable_and_twice_is_fine(void **stat
 }
 
 /*
- * PV-004, PV-044, PV-035: count and overflows are in the area when the handler runs.  PV-005, PV-006: one interrupt
- * for both events.  PV-036: one more for each period.  PV-042: they are added to what the guest left there.
+ * PV-027: the period is where it belongs.  PV-004, PV-044, PV-035: count and overflows are in the area in time.
+ * PV-005, PV-006: one interrupt for both events.  PV-036: one more for each period.  PV-042: they are added to what the
+ * guest left there.
  */
 static void overflows_reach_the_area_before_the_interrupt(void **state)
 {
@@ -343,9 +345,9 @@ static void overflows_reach_the_area_before_the_interrupt(void **state)
 }
 
 /*
- * PV-030, PV-031: words and bits of an attribute.  PV-038: addresses of the area.  PV-003, PV-010: an event for each
- * that is open, and no more than there is room for.  PV-040: a number twice.  PV-008, PV-041: an event is its number,
- * not its place.  PV-046: answers other than 0.
+ * PV-025, PV-026, PV-028, PV-029, PV-030, PV-031, PV-032, PV-033: words and bits of an attribute, at their places.
+ * PV-038: addresses of the area.  PV-003, PV-010: an event for each that is open, and no more than there is room for.
+ * PV-040: a number twice.  PV-008, PV-041: an event is its number, not its place.  PV-046: answers other than 0.
  */
 static void what_a_guest_asks_wrongly_is_refused(void **state)
 {
@@ -447,6 +449,31 @@ static void an_attribute_may_cross_a_page(void **state)
     nest_run(&nest, BURST(300));
     assert_int_equal(call(4, 8, 0), 0);
     assert_int_equal(area_count(0), 300);
+    end();
+}
+
+/* PV-034, PV-039: parameter, attribute and area are as long as the document says: they may be the last bytes. */
+static void structures_may_end_where_memory_ends(void **state)
+{
+    static const unsigned bytes[3] = {24, 72, 16};
+    const struct attr_words attr = {.config = 1};
+
+    (void)state;
+    begin("skylake", 1);
+    nest_enter(&nest);
+    for (unsigned last = 0; last < 3; last++) {
+        uint64_t at[3] = {0, 256, 512};
+        uint64_t words[3];
+
+        at[last] = sizeof ram - bytes[last];
+        words[0] = RAM_BASE + at[1];
+        words[1] = RAM_BASE + at[2];
+        words[2] = 8;
+        memcpy(ram + at[1], &attr, sizeof attr);
+        memcpy(ram + at[0], words, sizeof words);
+        assert_int_equal(call(1, (uint32_t)(RAM_BASE + at[0]), (uint32_t)(RAM_BASE >> 32)), 0);
+        assert_int_equal(call(2, 8, 0), 0);
+    }
     end();
 }
 
@@ -599,6 +626,7 @@ int main(void)
         cmocka_unit_test(overflows_reach_the_area_before_the_interrupt),
         cmocka_unit_test(what_a_guest_asks_wrongly_is_refused),
         cmocka_unit_test(an_attribute_may_cross_a_page),
+        cmocka_unit_test(structures_may_end_where_memory_ends),
         cmocka_unit_test(what_is_read_is_read_once),
         cmocka_unit_test(an_event_is_of_the_vcpu_that_opened_it),
         cmocka_unit_test(a_level_refuses_slots_and_events_by_name),
