@@ -273,7 +273,7 @@ vendor:
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
 
 # What `make demo` needs, and what the tests need beside that.
-DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools
+DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools fdisk
 DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev git ovmf-ia32 libcmocka-dev \
 	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso spin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -303,6 +303,7 @@ help:
 	@echo "deps-demo      install what the demo needs, and nothing else"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
 	@echo "demo-run       the same, interactive"
+	@echo "usb            build/upmu-usb.img: a disk image for a USB stick, to boot the demo on a machine"
 	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
 	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"
 	@echo "test           every layer of tests, then totals"

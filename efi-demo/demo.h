@@ -13,19 +13,25 @@
 
 /* ---- demo_console.c ---- */
 
-/* Text to the screen and, once there is one, the log; "\n" becomes CR LF on the screen. */
+/* What was shown, as far as there is room for it. */
+struct demo_log {
+    char *text;
+    size_t size, used;
+};
+
+/* Text to the screen and the logs; "\n" becomes CR LF on the screen. */
 void demo_write(void *context, const char *text, size_t length);
 void demo_text(const char *text);
 void demo_clear(void *context);
 
-/* The log: everything written from now on, up to `bytes`. */
-void demo_log_to(char *buffer, size_t bytes);
-size_t demo_log_bytes(void);
+/* What is written from now on is kept in this one, too; NULL: in none. */
+void demo_log_all(struct demo_log *log);
+void demo_log_page(struct demo_log *log);
 
 /* A key within so many milliseconds, or -1. */
 int demo_key(void *context, unsigned wait_ms);
 
-/* A line with echo; false when the console is gone. */
+/* A line with echo; false when the console is gone.  The space bar alone stands for the line "page". */
 bool demo_line(char *line, size_t size);
 
 /* ---- demo_volume.c ---- */
@@ -36,7 +42,16 @@ void demo_volume_open(EFI_HANDLE image);
 /* A whole file in memory (NUL behind it), or NULL; free with FreePool(). */
 char *demo_volume_read(const char *name, size_t *out_bytes);
 
+bool demo_volume_has(const char *name);
 bool demo_volume_write(void *context, const char *name, const void *bytes, size_t length);
+
+/* ---- demo_page.c ---- */
+
+/* `shown`, what was shown when the machine was brought up, begins each page. */
+void demo_page_open(const struct demo_log *shown);
+
+/* The command "page": all that is to be sent in, shown and stored in the first free one of upmu-01.txt, ... */
+int demo_page(struct shell *shell, const char *rest);
 
 /* ---- demo_pci.c ---- */
 

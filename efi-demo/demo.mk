@@ -40,11 +40,14 @@ build/demo/$(1)/upmu.efi: build/demo/$(1)/upmu.so
 endef
 $(foreach arch,x64 ia32,$(eval $(call DEMO_RULES,$(arch))))
 
-.PHONY: demo demo-run test-demo demo-apps
+.PHONY: demo demo-run test-demo demo-apps usb
 demo-apps: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi
 
+build/upmu-usb.img: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi efi-demo/usb-readme.txt efi-demo/make-usb.sh
+	$(QUIET)efi-demo/make-usb.sh $@ $(wordlist 1,3,$^)
+
 ifeq ($(wildcard $(DEMO_EFI_INCLUDE)/efi.h),)
-demo demo-run:
+demo demo-run usb:
 	@echo "$@: gnu-efi is not installed; 'make deps-demo' installs it" && false
 else
 PROGRAMS += $(if $(shell command -v qemu-system-x86_64),demo-apps)
@@ -53,6 +56,9 @@ demo: build/demo/x64/upmu.efi
 
 demo-run: build/demo/x64/upmu.efi
 	@tests/demo/run-demo.sh run x64 $<
+
+usb: build/upmu-usb.img
+	@echo "$< is ready to be written to a USB stick; docs/DEMO.md says how"
 endif
 
 test-demo:

@@ -6,19 +6,22 @@
 
 #define DEMO_CHUNK 120
 
-static char *log_buffer;
-static size_t log_size, log_used;
+static struct demo_log *log_all, *log_page;
 
-void demo_log_to(char *buffer, size_t bytes)
+void demo_log_all(struct demo_log *log)
 {
-    log_buffer = buffer;
-    log_size = buffer != NULL ? bytes : 0;
-    log_used = 0;
+    log_all = log;
 }
 
-size_t demo_log_bytes(void)
+void demo_log_page(struct demo_log *log)
 {
-    return log_used;
+    log_page = log;
+}
+
+static void keep(struct demo_log *log, char c)
+{
+    if (log != NULL && log->used < log->size)
+        log->text[log->used++] = c;
 }
 
 void demo_write(void *context, const char *text, size_t length)
@@ -28,8 +31,8 @@ void demo_write(void *context, const char *text, size_t length)
 
     (void)context;
     for (i = 0; i < length; i++) {
-        if (log_used < log_size)
-            log_buffer[log_used++] = text[i];
+        keep(log_all, text[i]);
+        keep(log_page, text[i]);
         if (text[i] == '\n')
             chunk[used++] = L'\r';
         chunk[used++] = (CHAR16)(unsigned char)text[i];
@@ -73,6 +76,7 @@ int demo_key(void *context, unsigned wait_ms)
 
 bool demo_line(char *line, size_t size)
 {
+    static const char bar[] = "page";
     size_t used = 0;
     EFI_INPUT_KEY key;
     UINTN index;
@@ -84,6 +88,12 @@ bool demo_line(char *line, size_t size)
             continue;
         if (key.UnicodeChar == L'\r' || key.UnicodeChar == L'\n')
             break;
+        if (key.UnicodeChar == L' ' && used == 0) {
+            for (; bar[used] != '\0'; used++)
+                line[used] = bar[used];
+            demo_write(NULL, line, used);
+            break;
+        }
         if (key.UnicodeChar == 8 && used > 0) {
             used--;
             demo_text("\b \b");

@@ -4,7 +4,7 @@
  *
  * Started with arguments it runs these, several commands with ';' between them.  Started bare it
  * runs the lines of \upmu.cmd, if there is one, keeps what it printed in \upmu.log and switches the
- * machine off; otherwise it shows a prompt.
+ * machine off; otherwise it shows a prompt, where the space bar makes a page to send in (demo_page.c).
  */
 #include <efi-demo/demo.h>
 #include <port/efi/efi_port.h>
@@ -26,7 +26,10 @@ struct demo {
     struct cmd_live live;
     struct cmd cmd;
     struct shell shell;
+    struct demo_log log;
 };
+
+static const struct shell_command own_commands[] = {{"page", demo_page}, {NULL, NULL}};
 
 static void demo_stall(void *context, unsigned microseconds)
 {
@@ -86,7 +89,7 @@ static void find_buffer(struct demo *demo)
 }
 
 /* True: switch the machine off afterwards. */
-static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink, char *log)
+static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink)
 {
     char line[SHELL_LINE];
     char *script, *commands;
@@ -101,7 +104,7 @@ static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink,
     sink->clear = NULL;
     (void)shell_script(&demo->shell, script);
     FreePool(script);
-    if (log != NULL && !demo_volume_write(NULL, "upmu.log", log, demo_log_bytes()))
+    if (demo->log.text != NULL && !demo_volume_write(NULL, "upmu.log", demo->log.text, demo->log.used))
         demo_text("upmu.log could not be written\n");
     return true;
 }
@@ -112,7 +115,6 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
     struct cmd_sink sink = {
         .write = demo_write, .write_file = demo_volume_write, .read_key = demo_key, .clear = demo_clear};
     struct demo *demo;
-    char *log;
     bool off;
 
     InitializeLib(image, system_table);
@@ -120,18 +122,22 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
     demo = AllocateZeroPool(sizeof *demo);
     if (demo == NULL)
         return EFI_OUT_OF_RESOURCES;
-    log = AllocatePool(DEMO_LOG_BYTES);
-    demo_log_to(log, DEMO_LOG_BYTES);
+    demo->log.text = AllocatePool(DEMO_LOG_BYTES);
+    demo->log.size = demo->log.text != NULL ? DEMO_LOG_BYTES : 0;
+    demo_log_all(&demo->log);
     demo_volume_open(image);
     demo->shell.cmd = &demo->cmd;
     demo->shell.read_line = demo_line;
+    demo->shell.own = own_commands;
+    demo->shell.hint = "Space bar: the page to send in (info, uncore, selftest), stored as upmu-01.txt.\n";
     demo->cmd.sink = &sink;
     demo_text("\nupmu demo, " DEMO_MACHINE "\n");
     bring_up(demo);
+    demo_page_open(&demo->log);
     find_buffer(demo);
     demo->cmd.program = "upmu";
     demo->cmd.live = &demo->live;
-    off = run_demo(image, demo, &sink, log);
+    off = run_demo(image, demo, &sink);
     take_down(demo);
     if (off)
         uefi_call_wrapper(RT->ResetSystem, 4, EfiResetShutdown, EFI_SUCCESS, (UINTN)0, NULL);

@@ -126,6 +126,15 @@ char *demo_volume_read(const char *name, size_t *out_bytes)
     return text;
 }
 
+bool demo_volume_has(const char *name)
+{
+    EFI_FILE_HANDLE file = open_in(volume, name, EFI_FILE_MODE_READ);
+
+    if (file != NULL)
+        uefi_call_wrapper(file->Close, 1, file);
+    return file != NULL;
+}
+
 bool demo_volume_write(void *context, const char *name, const void *bytes, size_t length)
 {
     EFI_FILE_HANDLE file = open_in(volume, name, EFI_FILE_MODE_READ | EFI_FILE_MODE_WRITE);

@@ -26,6 +26,7 @@ struct shell {
     struct cmd *cmd;
     bool (*read_line)(char *line, size_t size); /* a line with echo; false: there is no console */
     const struct shell_command *own;            /* ends with a NULL name; or NULL */
+    const char *hint;                           /* a line under the menu; or NULL */
 };
 
 /* ---- common_shell.c ---- */

@@ -138,6 +138,8 @@ static void show_menu(const struct shell *shell)
         shell_text(shell, "\n");
     }
     shell_text(shell, "A number, or a command ('help' lists them); 'quit' leaves, 'off' switches off.\n");
+    if (shell->hint != NULL)
+        shell_text(shell, shell->hint);
 }
 
 bool shell_converse(struct shell *shell)

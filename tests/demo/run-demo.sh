@@ -5,14 +5,16 @@
 #
 # usage: run-demo.sh show ARCH APP.EFI            run demo.cmd, show what it printed and stored
 #        run-demo.sh script ARCH APP.EFI SCRIPT   the same with another script, output kept only
-#        run-demo.sh type ARCH APP.EFI LINES      type the lines of a file at the prompt
+#        run-demo.sh stick ARCH IMAGE LINES       boot from a USB stick with this disk image on it, which is larger
+#                                                 than the image; type the lines of a file at the prompt; the line
+#                                                 "(space bar)" stands for this key alone
 #        run-demo.sh append ARCH APP.EFI TEXT     start it with TEXT as its load options
 #        run-demo.sh run ARCH APP.EFI             interactive, on this terminal (Ctrl-A X ends QEMU)
 #        run-demo.sh check ARCH                   is all there that a run needs?
 #
 # ARCH is x64 or ia32.  Works in the application's folder: esp.img (a raw FAT image;
 # QEMU's fat:rw loses what a guest writes), serial.txt, out/ (files read back).
-# Ends with 0 if the script ran to its end and every line did as expected; for `type`
+# Ends with 0 if the script ran to its end and every line did as expected; for `stick`
 # and `append`, if the machine was switched off in time.  3: something is missing.
 set -eu
 
@@ -69,7 +71,7 @@ show) script=$here/demo.cmd ;;
 script) script=$4 ;;
 run) script= ;;
 append) script= && text=$4 ;;
-type) script= && lines=$(cat -- "$4") ;;
+stick) script= && lines=$(cat -- "$4") ;;
 *) echo "run-demo.sh: no mode '$mode'" >&2; exit 2 ;;
 esac
 [ -z "$script" ] || cp -- "$script" "$work/upmu.cmd"
@@ -78,17 +80,29 @@ ln -sf -- "$code" "$work/code.fd"
 cd -- "$work"
 rm -rf out serial.txt esp.img
 mkdir out
-truncate -s 48M esp.img
-mformat -i esp.img -F ::
-mmd -i esp.img ::/EFI ::/EFI/BOOT
-mcopy -i esp.img "$name" "::/EFI/BOOT/$boot"
-[ -z "$script" ] || mcopy -i esp.img upmu.cmd ::/upmu.cmd
+if [ "$mode" = stick ]; then
+    fat=esp.img@@1M
+    cp --sparse=always -- "$name" esp.img
+    truncate -s 100M esp.img
+else
+    fat=esp.img
+    truncate -s 48M esp.img
+    mformat -i esp.img -F ::
+    mmd -i esp.img ::/EFI ::/EFI/BOOT
+    mcopy -i esp.img "$name" "::/EFI/BOOT/$boot"
+    [ -z "$script" ] || mcopy -i esp.img upmu.cmd ::/upmu.cmd
+fi
 
 # Arguments: words to put before QEMU's.
 boot_machine() {
     set -- "$@" qemu-system-x86_64 -machine "$machine" -accel tcg -cpu "$cpu" -m 256 -nodefaults -display none \
         -no-reboot -drive if=pflash,format=raw,unit=0,readonly=on,file=code.fd \
-        -drive if=pflash,format=raw,unit=1,file=vars.fd -drive format=raw,file=esp.img
+        -drive if=pflash,format=raw,unit=1,file=vars.fd
+    if [ "$mode" = stick ]; then
+        set -- "$@" -drive if=none,id=stick,format=raw,file=esp.img -device qemu-xhci -device usb-storage,drive=stick
+    else
+        set -- "$@" -drive format=raw,file=esp.img
+    fi
     if [ "$arch" = ia32 ]; then
         set -- "$@" -global driver=cfi.pflash01,property=secure,value=on
     fi
@@ -111,7 +125,10 @@ type_lines() {
             waited=$((waited + 1))
             [ "$waited" -lt $((limit * 10)) ] || return 0
         done
-        printf '%s\r' "$line"
+        case $line in
+        '(space bar)') printf ' ' ;;
+        *) printf '%s\r' "$line" ;;
+        esac
     done
 }
 
@@ -122,7 +139,7 @@ fi
 
 status=0
 case $mode in
-type)
+stick)
     : > serial.raw
     { type_lines; sleep 1; } | boot_machine timeout "$limit" > serial.raw 2> qemu.txt || status=$?
     ;;
@@ -130,7 +147,7 @@ type)
 esac
 # The firmware's terminal control is no text.
 sed 's/\x1b\[[0-9;=?]*[A-Za-z]//g; s/\r//g' serial.raw > serial.txt
-mcopy -n -i esp.img '::/*.txt' '::/*.log' out/ 2> /dev/null || true
+mcopy -n -i "$fat" '::/*.txt' '::/*.log' out/ 2> /dev/null || true
 
 if [ "$mode" = show ]; then
     sed -n '/^upmu demo/,$p' serial.txt
@@ -147,7 +164,7 @@ if [ "$status" -ne 0 ]; then
     exit 1
 fi
 case $mode in
-type | append) exit 0 ;;
+stick | append) exit 0 ;;
 esac
 if ! grep -q '^script: [0-9]* commands, 0 not as expected' serial.txt; then
     echo "run-demo.sh: the script did not run to its end as expected" >&2
