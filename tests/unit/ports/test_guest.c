@@ -319,41 +319,6 @@ static void a_vcpu_without_a_thread_is_loaded_and_put(void **state)
     host_end_idle(&nest.host);
 }
 
-/* ---- What is shown is what is there ---- */
-
-static void cpuid_and_registers_agree(void **state)
-{
-    (void)state;
-    for (unsigned pair = 0; pair < PAIRS; pair++) {
-        uint32_t leaf[4] = {0, 0, 0, 0};
-        uint64_t value;
-
-        nest_set_up(&nest, pairs[pair].host, pairs[pair].door);
-        if (pairs[pair].door == UPMU_GUEST_INTEL) {
-            nest.port.cpuid(&nest, 0xa, 0, leaf);
-            for (unsigned i = 0; i < 16; i++) {
-                assert_int_equal(nest.port.rdmsr(&nest, 0x186 + i, &value), i < (leaf[0] >> 8 & 0xff));
-                assert_int_equal(nest.port.rdmsr(&nest, 0x309 + i, &value), i < (leaf[3] & 0x1f));
-                assert_int_equal(nest.port.rdpmc(&nest, i, &value), i < (leaf[0] >> 8 & 0xff));
-                assert_int_equal(nest.port.rdpmc(&nest, 0x40000000 + i, &value), i < (leaf[3] & 0x1f));
-            }
-            assert_int_equal(nest.port.rdmsr(&nest, 0x38f, &value), (leaf[0] & 0xff) >= 2);
-            assert_int_equal(nest.port.rdmsr(&nest, 0x392, &value), (leaf[0] & 0xff) >= 4);
-            nest.port.cpuid(&nest, 1, 0, leaf);
-            assert_int_equal(nest.port.rdmsr(&nest, 0x345, &value), leaf[2] >> 15 & 1);
-            assert_int_equal(nest.port.rdmsr(&nest, 0x4c1, &value), leaf[2] >> 15 & 1);
-            assert_int_equal(nest.port.rdmsr(&nest, 0x600, &value), leaf[3] >> 21 & 1);
-        } else {
-            nest.port.cpuid(&nest, 0x80000001u, 0, leaf);
-            assert_int_equal(nest.port.rdmsr(&nest, 0xc0010200u, &value), leaf[2] >> 23 & 1);
-            assert_int_equal(nest.port.rdmsr(&nest, 0xc0011030u, &value), leaf[2] >> 10 & 1);
-            nest.port.cpuid(&nest, 0x80000022u, 0, leaf);
-            assert_int_equal(nest.port.rdmsr(&nest, 0xc0000300u, &value), leaf[0] & 1);
-        }
-        nest_end(&nest);
-    }
-}
-
 static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
 {
     static const struct upmu_guest_shape good = {.door = UPMU_GUEST_INTEL,
@@ -979,7 +944,6 @@ int main(void)
         cmocka_unit_test(a_reset_leaves_nothing),
         cmocka_unit_test(a_counter_that_finds_no_place_stands_still_and_is_named),
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
-        cmocka_unit_test(cpuid_and_registers_agree),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
         cmocka_unit_test(gates_of_the_vmcs_cost_nothing_and_count_exactly),
         cmocka_unit_test(an_interrupt_is_what_the_local_apic_of_the_guest_says),

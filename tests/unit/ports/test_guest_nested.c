@@ -38,6 +38,8 @@ static struct page_door {
     struct upmu_pv_vcpu vcpu;
     struct upmu_pv_hooks hooks;
     uint8_t ram[4096] __attribute__((aligned(4096)));
+    uint64_t address; /* of this page, to the guest */
+    unsigned pins;    /* asked for */
     bool used;
 } doors[2];
 
@@ -45,9 +47,9 @@ static bool copy_in(void *context, void *to, uint64_t address, size_t bytes)
 {
     struct page_door *door = context;
 
-    if (address < PAGE_ADDRESS || address - PAGE_ADDRESS > sizeof door->ram - bytes)
+    if (address < door->address || address - door->address > sizeof door->ram - bytes)
         return false;
-    memcpy(to, door->ram + (address - PAGE_ADDRESS), bytes);
+    memcpy(to, door->ram + (address - door->address), bytes);
     return true;
 }
 
@@ -55,7 +57,8 @@ static void *pin(void *context, uint64_t address, size_t bytes)
 {
     struct page_door *door = context;
 
-    return address == PAGE_ADDRESS && bytes <= sizeof door->ram ? door->ram : NULL;
+    door->pins++;
+    return address == door->address && bytes <= sizeof door->ram ? door->ram : NULL;
 }
 
 static void unpin(void *context, void *memory, size_t bytes)
@@ -67,6 +70,7 @@ static void open_door(struct page_door *door, struct upmu_guest *guest)
 {
     memset(door, 0, sizeof *door);
     door->used = true;
+    door->address = PAGE_ADDRESS + UINT64_C(0x10000) * (unsigned)(door - doors);
     door->hooks = (struct upmu_pv_hooks){.context = door, .copy_in = copy_in, .pin = pin, .unpin = unpin};
     assert_int_equal(upmu_pv_init(&door->pv, &door->hooks, NULL, 0), UPMU_OK);
     assert_int_equal(upmu_pv_vcpu_init(&door->vcpu, &door->pv, guest), UPMU_OK);
@@ -101,7 +105,7 @@ static bool outer_call(void *context, uint32_t number, const uint32_t argument[3
 static void *outer_page(void *context, uint64_t *out_guest_physical)
 {
     (void)context;
-    *out_guest_physical = PAGE_ADDRESS;
+    *out_guest_physical = doors[0].address;
     return doors[0].ram;
 }
 
@@ -289,7 +293,7 @@ static bool inner_call(void *context, uint32_t number, const uint32_t argument[3
 static void *inner_page(void *context, uint64_t *out_guest_physical)
 {
     (void)context;
-    *out_guest_physical = PAGE_ADDRESS;
+    *out_guest_physical = doors[1].address;
     return doors[1].ram;
 }
 
@@ -626,11 +630,44 @@ static void levels_take_turns_in_any_order(void **state)
     }
 }
 
+/* ---- Security: the number is that of test_guest_security.c ---- */
+
+/* L1's hooks are asked for what L2 names, and L0's never: the page that L1 counts by is not L2's to have. */
+static void s14_a_page_of_l1_is_never_named_by_l2(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < STACKS; i++) {
+        const uint32_t low = (uint32_t)doors[0].address, high = (uint32_t)(doors[0].address >> 32);
+        uint32_t answer;
+        unsigned pins[2];
+
+        if (stacks[i].l1_door != PAGE || stacks[i].l2_door != PAGE)
+            continue;
+        stack_set_up(i);
+        memcpy(pins, (unsigned[]){doors[0].pins, doors[1].pins}, sizeof pins);
+        assert_true(inner_call(NULL, CALL, (uint32_t[]){17, 0, 0}, &answer));
+        assert_int_equal(answer, UPMU_PV_OK);
+        for (unsigned k = 0; k < 4; k++) {
+            assert_true(inner_call(NULL, CALL, (uint32_t[]){16, low + 4096 * k, high}, &answer));
+            assert_int_equal(answer, UPMU_PV_BAD_ADDRESS);
+        }
+        assert_int_equal(doors[0].pins, pins[0]);
+        assert_int_equal(doors[1].pins, pins[1] + 4);
+        assert_true(inner_call(
+            NULL, CALL, (uint32_t[]){16, (uint32_t)doors[1].address, (uint32_t)(doors[1].address >> 32)}, &answer));
+        assert_int_equal(answer, UPMU_PV_OK);
+        assert_ptr_equal(doors[0].vcpu.page, doors[0].ram);
+        assert_ptr_equal(doors[1].vcpu.page, doors[1].ram);
+        stack_end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_level_counts_and_samples_its_own),
         cmocka_unit_test(levels_take_turns_in_any_order),
+        cmocka_unit_test(s14_a_page_of_l1_is_never_named_by_l2),
     };
 
     return cmocka_run_group_tests_name("guest_nested", tests, NULL, NULL);

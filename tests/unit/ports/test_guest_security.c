@@ -301,6 +301,7 @@ static void s11_a_vcpu_ends_in_every_state(void **state)
                 assert_int_equal(upmu_cpu_resume(&nest.host.cpu[0]), UPMU_OK);
             }
             nest_end(&nest);
+            assert_int_equal(nest.vcpu.attached, 0);
         }
 }
 
@@ -404,10 +405,16 @@ static void s19_reserved_counters_are_not_touched(void **state)
     nest.handler = ignore_interrupt;
     seed = 4711;
     watch();
+    /* (One more than the others can serve, then anything.) */
+    for (unsigned i = 0; i < nest.shape.general; i++)
+        nest_write(&nest, 0x186 + i, 0x4300c4);
     for (unsigned i = 0; i < 3000; i++) {
         unsigned count;
 
-        act(&nest);
+        if (i)
+            act(&nest);
+        else
+            nest_run(&nest, BURST(60));
         count = watched();
         for (unsigned k = 0; k < count; k++)
             if (trace[k].kind == UPMU_SIM_WRMSR) {
@@ -510,6 +517,79 @@ static void s24_an_interrupt_is_reported_once_and_several_are_one(void **state)
 
 /* ---- Information ---- */
 
+/*
+ * After a guest has gone, its counts are in no counter that another guest, or a program that reads counters itself,
+ * can see: another guest begins at its own values, and what the program may read is 0 or its own.
+ */
+static void s25_a_guests_counts_leave_with_it(void **state)
+{
+    static struct upmu_guest other;
+    static struct upmu_session sessions[NEST_SESSIONS];
+    static struct upmu_user_page page;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        bool intel = pairs[pair].door == UPMU_GUEST_INTEL;
+        const uint32_t select = intel ? 0x186 : 0xc0010000u, counter = intel ? 0xc1 : 0xc0010004u;
+        struct upmu_guest_entry entry;
+        const struct upmu_pmu *pmu;
+
+        set_up(pair);
+        pmu = &nest.host.machine.pmu[0];
+        assert_int_equal(upmu_guest_init(&other, &nest.host.machine, &nest.shape, &nest.policy,
+                                         &(struct upmu_guest_memory){sessions, NEST_SESSIONS, &nest.host.threads[0]}),
+                         UPMU_OK);
+        for (unsigned i = 0; i < 2; i++) {
+            nest_write(&nest, select + i, 0x4300c0);
+            nest_write(&nest, counter + i, 0x5000);
+        }
+        nest_run(&nest, BURST(777));
+        nest_exit(&nest);
+        host_thread_switch(&nest.host, 0, 0);
+        for (unsigned i = 0; i < 2; i++) {
+            uint64_t value;
+
+            assert_int_equal(upmu_guest_wrmsr(&other, select + i, 0x4300c0), UPMU_GUEST_DONE);
+            assert_int_equal(upmu_guest_rdpmc(&other, i, &value), UPMU_GUEST_DONE);
+            assert_int_equal(value, 0);
+        }
+        for (unsigned k = 1; k <= 3; k++) {
+            uint64_t value;
+
+            assert_int_equal(upmu_guest_enter(&other, &entry), UPMU_OK);
+            upmu_sim_events(&nest.host.sim, BURST(5));
+            assert_int_equal(upmu_guest_exit(&other), UPMU_OK);
+            assert_int_equal(upmu_guest_rdmsr(&other, counter, &value), UPMU_GUEST_DONE);
+            assert_int_equal(value, 5 * k);
+        }
+        host_thread_switch(&nest.host, 0, 1);
+        assert_int_equal(upmu_guest_fini(&other), UPMU_OK);
+        /* The other thread is now a program's, which may execute RDPMC. */
+        host_add(&nest.host, 0, "branches", 0);
+        assert_int_equal(upmu_session_publish(&nest.host.session, &page), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&nest.host.session, &nest.host.threads[0], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
+        nest_run(&nest, BURST(777));
+        nest_exit(&nest);
+        host_thread_switch(&nest.host, 0, 0);
+        for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
+            const struct upmu_port *port = &nest.host.sim.port;
+            uintptr_t irqs = port->irq_save(port->context);
+            uint64_t value = 0;
+
+            assert_true(port->rdpmc(port->context, pmu->counter[upmu_bits_lowest(rest)].rdpmc, &value));
+            port->irq_restore(port->context, irqs);
+            /* (Its own counter goes on from `base`, whatever that is.) */
+            if (pmu->counter[upmu_bits_lowest(rest)].rdpmc + 1u == page.event[0].index)
+                value -= page.event[0].base;
+            assert_true(value <= 100);
+        }
+        host_thread_switch(&nest.host, 0, 1);
+        assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
+        nest_end(&nest);
+    }
+}
+
 static void s26_what_the_host_executes_is_in_no_count_of_a_guest(void **state)
 {
     (void)state;
@@ -549,6 +629,7 @@ static void s27_a_status_bit_stays_with_its_guest(void **state)
     nest_write(&nest, 0x4c1, 0xfffffffffff0);
     nest_run(&nest, BURST(100));
     nest_exit(&nest);
+    assert_int_equal(nest_read(&nest, 0x38e), 1);
     assert_int_equal(upmu_guest_wrmsr(&other, 0x186, 0x4300c0), UPMU_GUEST_DONE);
     assert_int_equal(upmu_guest_rdmsr(&other, 0x38e, &value), UPMU_GUEST_DONE);
     assert_int_equal(value, 0);
@@ -651,11 +732,22 @@ static void s34_registers_of_the_host_are_right_after_each_exit(void **state)
 {
     (void)state;
     for (unsigned pair = 0; pair < PAIRS; pair++) {
+        const struct upmu_pmu *pmu;
+        uint32_t gate = 0; /* the register of all gates */
+        uint64_t before = 0;
+
         set_up(pair);
+        pmu = &nest.host.machine.pmu[0];
+        if (pmu->capabilities & UPMU_PMU_GLOBAL_CTRL)
+            gate = pmu->backend->vendor == UPMU_VENDOR_AMD ? 0xc0000301u : 0x38f;
+        if (gate)
+            before = upmu_sim_peek(&nest.host.sim, 0, gate);
         seed = 34 + pair;
         for (unsigned i = 0; i < 600; i++) {
             act(&nest);
             nest_exit(&nest);
+            if (gate)
+                assert_int_equal(upmu_sim_peek(&nest.host.sim, 0, gate), before);
             assert_int_equal(upmu_sim_peek(&nest.host.sim, 0, 0x1d9), 0);
             assert_int_equal(upmu_cpu_verify(&nest.host.cpu[0], NULL), UPMU_OK);
         }
@@ -750,6 +842,160 @@ static void s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts(void **s
 
 /* ---- Migration ---- */
 
+static void seal(uint8_t *bytes, size_t used)
+{
+    uint32_t sum = 2166136261u;
+
+    for (size_t i = 0; i < used; i++)
+        sum = (sum ^ (i >= 12 && i < 16 ? 0 : bytes[i])) * 16777619u;
+    for (unsigned i = 0; i < 4; i++)
+        bytes[12 + i] = (uint8_t)(sum >> 8 * i);
+}
+
+/* Bytes that are anything, with a checksum that is right: refused and nothing is changed, or a guest like any other. */
+static void s37_a_state_may_hold_any_bytes(void **state)
+{
+    uint8_t good[UPMU_GUEST_STATE_BYTES], bytes[UPMU_GUEST_STATE_BYTES], again[UPMU_GUEST_STATE_BYTES];
+    static struct upmu_guest before;
+    size_t used, length;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        unsigned taken = 0;
+
+        set_up(pair);
+        seed = 37 + pair;
+        for (unsigned i = 0; i < 30; i++)
+            act(&nest);
+        nest_exit(&nest);
+        host_thread_switch(&nest.host, 0, 0);
+        assert_int_equal(upmu_guest_save(&nest.vcpu, good, sizeof good, &used), UPMU_OK);
+        for (unsigned run = 0; run < 2000; run++) {
+            memcpy(bytes, good, sizeof bytes);
+            for (unsigned i = 0; i <= run % 3; i++)
+                bytes[draw() % used] = (uint8_t)(draw() & 1u ? draw() : 1u << draw() % 8);
+            seal(bytes, used);
+            before = nest.vcpu;
+            if (upmu_guest_restore(&nest.vcpu, bytes, used) != UPMU_OK) {
+                assert_memory_equal(&before, &nest.vcpu, sizeof before);
+                continue;
+            }
+            taken++;
+            assert_int_equal(upmu_guest_save(&nest.vcpu, again, sizeof again, &length), UPMU_OK);
+            assert_int_equal(length, used);
+            assert_memory_equal(again, bytes, used);
+            if (taken % 8 == 0) {
+                host_thread_switch(&nest.host, 0, 1);
+                nest_run(&nest, BURST(20));
+                nest_exit(&nest);
+                assert_int_equal(upmu_cpu_verify(&nest.host.cpu[0], NULL), UPMU_OK);
+                host_thread_switch(&nest.host, 0, 0);
+            }
+        }
+        assert_true(taken > 50);
+        host_thread_switch(&nest.host, 0, 1);
+        nest_end(&nest);
+    }
+}
+
+static void s38_a_state_has_its_version_and_its_length(void **state)
+{
+    uint8_t good[UPMU_GUEST_STATE_BYTES], bytes[2 * UPMU_GUEST_STATE_BYTES];
+    static struct upmu_guest before;
+    unsigned family, model;
+    size_t used;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        set_up(pair);
+        assert_int_equal(upmu_guest_save(&nest.vcpu, good, sizeof good, &used), UPMU_OK);
+        before = nest.vcpu;
+        memset(bytes, 0, sizeof bytes);
+        memcpy(bytes, good, used);
+        for (size_t size = 0; size <= sizeof bytes; size++) {
+            seal(bytes, size >= 16 ? size : used);
+            assert_int_equal(upmu_guest_restore(&nest.vcpu, bytes, size), size == used ? UPMU_OK : UPMU_ERR_INVALID);
+            assert_int_equal(upmu_guest_state_needs(bytes, size, &family, &model),
+                             size == used ? UPMU_OK : UPMU_ERR_INVALID);
+            nest.vcpu = before;
+            /* The length that it says itself. */
+            memcpy(bytes, good, used);
+            bytes[8] = (uint8_t)size;
+            bytes[9] = (uint8_t)(size >> 8);
+            seal(bytes, used);
+            assert_int_equal(upmu_guest_restore(&nest.vcpu, bytes, used), size == used ? UPMU_OK : UPMU_ERR_INVALID);
+            nest.vcpu = before;
+            /* The same, and it is so long. */
+            seal(bytes, size >= 16 ? size : used);
+            assert_int_equal(upmu_guest_restore(&nest.vcpu, bytes, size), size == used ? UPMU_OK : UPMU_ERR_INVALID);
+            nest.vcpu = before;
+            memcpy(bytes, good, used);
+        }
+        for (unsigned bit = 0; bit < 16; bit++) {
+            bytes[4 + bit / 8] ^= (uint8_t)(1u << bit % 8);
+            seal(bytes, used);
+            assert_int_equal(upmu_guest_restore(&nest.vcpu, bytes, used), UPMU_ERR_VERSION);
+            assert_int_equal(upmu_guest_state_needs(bytes, used, &family, &model), UPMU_ERR_VERSION);
+            memcpy(bytes, good, used);
+        }
+        assert_memory_equal(&before, &nest.vcpu, sizeof before);
+        nest_end(&nest);
+    }
+}
+
+/* One overflow; the guest is saved and goes on elsewhere after each step before, at and after it. */
+static void s40_an_overflow_is_injected_once_wherever_the_guest_is_saved(void **state)
+{
+    static struct nest there;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        for (unsigned when = 0; when < 12; when++) {
+            bool intel = pairs[pair].door == UPMU_GUEST_INTEL;
+            const uint32_t select = intel ? 0x186 : 0xc0010000u, counter = intel ? 0xc1 : 0xc0010004u;
+            uint8_t bytes[UPMU_GUEST_STATE_BYTES];
+            struct nest *at = &nest;
+            size_t used;
+
+            nest_set_up(&there, pairs[pair].host, pairs[pair].door);
+            set_up(pair);
+            nest.handler = there.handler = ignore_interrupt;
+            upmu_guest_lvtpc(&nest.vcpu, 0x400);
+            for (unsigned step = 0; step < 12; step++) {
+                struct upmu_guest_entry entry;
+
+                if (step == when) {
+                    nest_exit(&nest);
+                    host_thread_switch(&nest.host, 0, 0);
+                    assert_int_equal(upmu_guest_save(&nest.vcpu, bytes, sizeof bytes, &used), UPMU_OK);
+                    assert_int_equal(upmu_guest_restore(&there.vcpu, bytes, used), UPMU_OK);
+                    host_thread_switch(&nest.host, 0, 1);
+                    at = &there;
+                }
+                switch (step) {
+                case 1:
+                    nest_write(at, select, 0x5300c0);
+                    break;
+                case 2:
+                    nest_write(at, counter, (uint64_t)-30);
+                    break;
+                case 5: /* the overflow is noted in the guest, and told by the next entry */
+                    nest_exit(at);
+                    assert_int_equal(upmu_guest_enter(&at->vcpu, &entry), UPMU_OK);
+                    assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NONE);
+                    upmu_sim_events(&at->host.sim, BURST(20));
+                    assert_int_equal(upmu_guest_exit(&at->vcpu), UPMU_OK);
+                    break;
+                default:
+                    nest_run(at, BURST(step < 5 ? 8 : 1));
+                }
+            }
+            assert_int_equal(nest.injected + there.injected, 1);
+            nest_end(&nest);
+            nest_end(&there);
+        }
+}
+
 static void s39_events_of_a_model_do_not_move_to_another(void **state)
 {
     static struct nest there;
@@ -830,6 +1076,76 @@ static void s41_all_other_addresses_are_not_ours_and_change_nothing(void **state
     }
 }
 
+/* What CPUID says of a shape is what its registers do: those that it shows are there, and no other one is. */
+static void shown_is_there(void)
+{
+    uint32_t leaf[4] = {0, 0, 0, 0};
+    uint64_t value;
+
+    if (nest.shape.door == UPMU_GUEST_INTEL) {
+        unsigned version, general, fixed, width;
+
+        nest.port.cpuid(&nest, 0xa, 0, leaf);
+        version = leaf[0] & 0xff, general = leaf[0] >> 8 & 0xff, fixed = leaf[3] & 0x1f, width = leaf[0] >> 16 & 0xff;
+        for (unsigned i = 0; i < 16; i++) {
+            assert_int_equal(nest.port.rdmsr(&nest, 0x186 + i, &value), i < general);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x186 + i, 0), i < general);
+            assert_int_equal(nest.port.rdmsr(&nest, 0x309 + i, &value), i < fixed);
+            assert_int_equal(nest.port.rdpmc(&nest, i, &value), i < general);
+            assert_int_equal(nest.port.rdpmc(&nest, 0x40000000 + i, &value), i < fixed);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x38d, UINT64_C(3) << 4 * i), version >= 2 && i < fixed);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x38f, UPMU_BIT64(i)), version >= 2 && i < general);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x38f, UPMU_BIT64(32 + i)), version >= 2 && i < fixed);
+        }
+        for (unsigned i = 0; i < 64 && fixed; i++)
+            assert_int_equal(nest.port.wrmsr(&nest, 0x309, UPMU_BIT64(i)), i < width);
+        assert_int_equal(nest.port.rdmsr(&nest, 0x38f, &value), version >= 2);
+        assert_int_equal(nest.port.rdmsr(&nest, 0x392, &value), version >= 4);
+        nest.port.cpuid(&nest, 1, 0, leaf);
+        assert_int_equal(nest.port.rdmsr(&nest, 0x345, &value), leaf[2] >> 15 & 1);
+        for (unsigned i = 0; i < 16; i++)
+            assert_int_equal(nest.port.rdmsr(&nest, 0x4c1 + i, &value), i < general && leaf[2] >> 15 & 1);
+        assert_int_equal(nest.port.rdmsr(&nest, 0x600, &value), leaf[3] >> 21 & 1);
+        return;
+    }
+    nest.port.cpuid(&nest, 0x80000001u, 0, leaf);
+    assert_int_equal(nest.port.rdmsr(&nest, 0xc0010200u, &value), leaf[2] >> 23 & 1);
+    assert_int_equal(nest.port.rdmsr(&nest, 0xc0011030u, &value), leaf[2] >> 10 & 1);
+    nest.port.cpuid(&nest, 0x80000022u, 0, leaf);
+    assert_int_equal(nest.port.rdmsr(&nest, 0xc0000300u, &value), leaf[0] & 1);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_int_equal(nest.port.rdpmc(&nest, i, &value), i < nest.shape.general);
+        if (leaf[0] & 1) {
+            nest_write(&nest, 0xc0000301u, UPMU_BIT64(i));
+            assert_int_equal(nest_read(&nest, 0xc0000301u) != 0, i < (leaf[1] & 0xf));
+        }
+    }
+}
+
+static void s42_what_is_shown_is_what_is_there(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        set_up(pair);
+        shown_is_there();
+        nest_end(&nest);
+    }
+    for (unsigned version = 1; version <= 4; version++)
+        for (unsigned general = 1; general <= 8; general++)
+            for (unsigned rest = 0; rest < 16; rest++) {
+                nest_prepare(&nest, "skylake_smtoff", NULL);
+                assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+                nest.shape.version = (uint8_t)version;
+                nest.shape.general = (uint8_t)general;
+                nest.shape.fixed = version >= 2 ? rest & 3u : 0;
+                nest.shape.full_write = rest >> 2 & 1u;
+                nest.shape.width = rest >> 3 ? 40 : 48;
+                nest_begin(&nest);
+                shown_is_there();
+                nest_end(&nest);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -846,6 +1162,7 @@ int main(void)
         cmocka_unit_test(s19_reserved_counters_are_not_touched),
         cmocka_unit_test(s21_the_handler_writes_one_word_of_the_guest),
         cmocka_unit_test(s24_an_interrupt_is_reported_once_and_several_are_one),
+        cmocka_unit_test(s25_a_guests_counts_leave_with_it),
         cmocka_unit_test(s26_what_the_host_executes_is_in_no_count_of_a_guest),
         cmocka_unit_test(s27_a_status_bit_stays_with_its_guest),
         cmocka_unit_test(s28_the_default_is_cycles_and_instructions),
@@ -855,8 +1172,12 @@ int main(void)
         cmocka_unit_test(s34_registers_of_the_host_are_right_after_each_exit),
         cmocka_unit_test(s35_side_registers_are_not_written),
         cmocka_unit_test(s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts),
+        cmocka_unit_test(s37_a_state_may_hold_any_bytes),
+        cmocka_unit_test(s38_a_state_has_its_version_and_its_length),
         cmocka_unit_test(s39_events_of_a_model_do_not_move_to_another),
+        cmocka_unit_test(s40_an_overflow_is_injected_once_wherever_the_guest_is_saved),
         cmocka_unit_test(s41_all_other_addresses_are_not_ours_and_change_nothing),
+        cmocka_unit_test(s42_what_is_shown_is_what_is_there),
     };
 
     return cmocka_run_group_tests_name("guest_security", tests, NULL, NULL);

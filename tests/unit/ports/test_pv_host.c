@@ -5,7 +5,34 @@
  */
 #include "tests/guest/nest.c"
 
+#include "abi/paravirt/pv_core.h"
+
+/* A guest that changes a word as soon as the host has read it, or between the host's read and its addition. */
+static bool flips_words, is_faster;
+
+static uint64_t load_and_flip(const uint64_t *field)
+{
+    uint64_t value = pv_load64(field);
+
+    if (flips_words)
+        *(uint64_t *)(uintptr_t)field = ~value;
+    return value;
+}
+
+static unsigned additions;
+
+static uint32_t *raced(uint32_t *field)
+{
+    additions++;
+    if (is_faster)
+        *field = 0;
+    return field;
+}
+
+#define pv_load64 load_and_flip
+#define __atomic_fetch_add(field, ...) __atomic_fetch_add(raced(field), __VA_ARGS__)
 #include "abi/paravirt/pv_call.c"
+#undef __atomic_fetch_add
 #include "abi/paravirt/pv_events.c"
 #include "abi/paravirt/pv_page.c"
 
@@ -20,7 +47,9 @@ static struct upmu_pv_vcpu vcpu;
 static struct upmu_pv_event events[EVENTS];
 static uint8_t ram[RAM_PAGES * 4096] __attribute__((aligned(4096)));
 static unsigned calls, pins, pinned, copies;
-static bool flips; /* the guest changes what was read, at once */
+static bool flips;       /* the guest changes what was read, at once */
+static unsigned fail_in; /* the hook that is called so many times from now fails; 0: none does */
+static void (*visit)(void); /* while a hook is executed: another vCPU */
 
 #define BURST(n)                                                                                                       \
     (&(struct upmu_sim_burst){.instructions = (n), .cycles = 2 * (n), .ref_cycles = 2 * (n), .branches = (n) / 4,      \
@@ -35,7 +64,9 @@ static bool copy_in(void *context, void *to, uint64_t address, size_t bytes)
 {
     (void)context;
     copies++;
-    if (!is_ram(address, bytes))
+    if (visit)
+        visit();
+    if ((fail_in && --fail_in == 0) || !is_ram(address, bytes))
         return false;
     memcpy(to, ram + (address - RAM_BASE), bytes);
     for (size_t i = 0; flips && i < bytes; i++)
@@ -46,7 +77,9 @@ static bool copy_in(void *context, void *to, uint64_t address, size_t bytes)
 static void *pin(void *context, uint64_t address, size_t bytes)
 {
     (void)context;
-    if (!is_ram(address, bytes))
+    if (visit)
+        visit();
+    if ((fail_in && --fail_in == 0) || !is_ram(address, bytes))
         return NULL;
     assert_true(address % 4096 + bytes <= 4096);
     pins++;
@@ -132,7 +165,9 @@ static void begin(const char *profile, uint64_t min_period)
     nest_begin(&nest);
     memset(ram, 0, sizeof ram);
     calls = pins = pinned = copies = 0;
-    flips = false;
+    flips = flips_words = is_faster = false;
+    fail_in = 0;
+    visit = NULL;
     assert_int_equal(upmu_pv_init(&pv, &hooks, events, EVENTS), UPMU_OK);
     assert_int_equal(upmu_pv_vcpu_init(&vcpu, &pv, &nest.vcpu), UPMU_OK);
     nest.enter = enter;
@@ -477,45 +512,6 @@ static void structures_may_end_where_memory_ends(void **state)
     end();
 }
 
-static void what_is_read_is_read_once(void **state)
-{
-    (void)state;
-    begin("skylake", 1);
-    nest_enter(&nest);
-    flips = true;
-    assert_int_equal(open_at(0, 3, &(struct attr_words){.config = 1}), 0);
-    assert_int_equal(copies, 2);
-    flips = false;
-    assert_int_equal(call(3, 3, 0), 0);
-    nest_run(&nest, BURST(500));
-    assert_int_equal(call(4, 3, 0), 0);
-    assert_int_equal(area_count(0), 500);
-    end();
-}
-
-static void an_event_is_of_the_vcpu_that_opened_it(void **state)
-{
-    static struct upmu_guest guest;
-    static struct upmu_session sessions[2];
-    static struct upmu_pv_vcpu other;
-
-    (void)state;
-    begin("skylake", 1);
-    nest_enter(&nest);
-    assert_int_equal(open_at(0, 3, &(struct attr_words){.config = 1}), 0);
-    nest_exit(&nest);
-    assert_int_equal(upmu_guest_init(&guest, &nest.host.machine, &nest.shape, &nest.policy,
-                                     &(struct upmu_guest_memory){sessions, 2, NULL}),
-                     UPMU_OK);
-    assert_int_equal(upmu_pv_vcpu_init(&other, &pv, &guest), UPMU_OK);
-    for (uint32_t op = 2; op <= 5; op++)
-        assert_int_equal(upmu_pv_call(&other, op, 3, 0), UPMU_PV_BAD_VCPU);
-    upmu_pv_vcpu_fini(&other);
-    assert_int_equal(pinned, 1);
-    assert_int_equal(upmu_guest_fini(&guest), UPMU_OK);
-    end();
-}
-
 static void a_level_refuses_slots_and_events_by_name(void **state)
 {
     uint32_t out[4];
@@ -552,6 +548,433 @@ static void a_level_refuses_slots_and_events_by_name(void **state)
         assert_int_equal(value[1], 0);
         assert_int_equal(status >> 17, 1);
     }
+    end();
+}
+
+/* ---- What a hostile guest cannot do by its calls; the numbers are those of test_guest_security.c ---- */
+
+#define BASE_LOW ((uint32_t)RAM_BASE)
+#define BASE_HIGH ((uint32_t)(RAM_BASE >> 32))
+
+/* A second vCPU of the guest, which never runs. */
+static struct upmu_guest second_guest;
+static struct upmu_session second_sessions[2];
+static struct upmu_pv_vcpu second;
+
+static void begin_second(void)
+{
+    assert_int_equal(upmu_guest_init(&second_guest, &nest.host.machine, &nest.shape, &nest.policy,
+                                     &(struct upmu_guest_memory){second_sessions, 2, NULL}),
+                     UPMU_OK);
+    assert_int_equal(upmu_pv_vcpu_init(&second, &pv, &second_guest), UPMU_OK);
+}
+
+static void end_second(void)
+{
+    upmu_pv_vcpu_fini(&second);
+    assert_int_equal(upmu_guest_fini(&second_guest), UPMU_OK);
+}
+
+/* What slot `n` of the page at the base is to count. */
+static void wish(unsigned n, uint64_t config, uint64_t load)
+{
+    memcpy(ram + 1600 + 32 * n, &config, 8);
+    memcpy(ram + 1600 + 32 * n + 16, &load, 8);
+}
+
+#define WISH_INSTRUCTIONS UINT64_C(0x8600000000000001)
+#define WISH_INTERRUPT UINT64_C(0x0800000000000000)
+
+static uint64_t slot_word(unsigned n, unsigned at)
+{
+    uint64_t word;
+
+    memcpy(&word, ram + 64 + 64 * n + at, 8);
+    return word;
+}
+
+static void map_page(void)
+{
+    assert_int_equal(call(16, BASE_LOW, BASE_HIGH), 0);
+}
+
+static void s01_operations_ids_and_masks_beyond_their_range_are_answered(void **state)
+{
+    static struct upmu_pv_vcpu before;
+    static struct upmu_guest guest;
+    static uint8_t memory[sizeof ram];
+
+    (void)state;
+    begin("skylake", 1);
+    assert_int_equal(open_at(0, 7, &(struct attr_words){.config = 1}), 0);
+    before = vcpu;
+    guest = nest.vcpu;
+    memcpy(memory, ram, sizeof ram);
+    for (unsigned bit = 0; bit < 32; bit++) {
+        uint32_t one = UINT32_C(1) << bit;
+
+        for (uint32_t low = 0; low < 32; low++)
+            if (one >= 32)
+                assert_int_equal(call(one | low, 7, 7), UPMU_PV_BAD_OP);
+        for (uint32_t op = 2; op <= 5; op++)
+            assert_int_equal(call(op, 7 ^ one, 0), UPMU_PV_BAD_ID);
+    }
+    assert_memory_equal(&before, &vcpu, sizeof vcpu);
+    assert_memory_equal(&guest, &nest.vcpu, sizeof guest);
+    assert_memory_equal(memory, ram, sizeof ram);
+    assert_int_equal(call(2, 7, 0), 0);
+    map_page();
+    before = vcpu;
+    memcpy(memory, ram, sizeof ram);
+    for (unsigned bit = nest.shape.general; bit < 32; bit++) {
+        assert_int_equal(call(18, UINT32_C(1) << bit | 1u, UINT32_MAX), UPMU_PV_BAD_STATE);
+        assert_int_equal(call(19, UINT32_C(1) << bit, UINT32_MAX), 0);
+    }
+    assert_memory_equal(&before, &vcpu, sizeof vcpu);
+    assert_memory_equal(memory, ram, sizeof ram);
+    end();
+}
+
+/* Of the page, the parameter, the attribute and the area; with any misalignment. */
+static void s02_addresses_that_are_no_memory_of_the_guest_are_refused(void **state)
+{
+    static const uint64_t nowhere[] = {0,
+                                       8,
+                                       0xfff,
+                                       RAM_BASE - 4096,
+                                       RAM_BASE - 8,
+                                       RAM_BASE + sizeof ram,
+                                       RAM_BASE + sizeof ram - 8,
+                                       UINT64_C(0x7ffffffffffff000),
+                                       UINT64_C(0x8000000000000000),
+                                       UINT64_C(0xfffffffffffff000),
+                                       UINT64_C(0xfffffffffffffff0),
+                                       UINT64_C(0xfffffffffffffff8),
+                                       UINT64_MAX};
+    const struct attr_words attr = {.config = 1};
+
+    (void)state;
+    begin("skylake", 1);
+    for (unsigned i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++) {
+        const uint64_t words[2][3] = {{nowhere[i], RAM_BASE + 512, 1}, {RAM_BASE + 256, nowhere[i], 1}};
+
+        assert_int_equal(call(16, (uint32_t)nowhere[i], (uint32_t)(nowhere[i] >> 32)), UPMU_PV_BAD_ADDRESS);
+        assert_int_equal(call(1, (uint32_t)nowhere[i], (uint32_t)(nowhere[i] >> 32)), UPMU_PV_BAD_ADDRESS);
+        for (unsigned k = 0; k < 2; k++) {
+            memcpy(ram, words[k], 24);
+            memcpy(ram + 256, &attr, sizeof attr);
+            assert_int_equal(call(1, BASE_LOW, BASE_HIGH), UPMU_PV_BAD_ADDRESS);
+        }
+    }
+    for (unsigned off = 1; off < 4096; off = off < 8 ? off + 1 : off + 504) {
+        const uint64_t words[2][3] = {{RAM_BASE + 256 + off % 8, RAM_BASE + 512, 1},
+                                      {RAM_BASE + 256, RAM_BASE + 512 + off % 8, 1}};
+
+        assert_int_equal(call(16, BASE_LOW + off, BASE_HIGH), UPMU_PV_BAD_ADDRESS);
+        if (off % 8 == 0)
+            continue;
+        assert_int_equal(call(1, BASE_LOW + off, BASE_HIGH), UPMU_PV_BAD_ADDRESS);
+        for (unsigned k = 0; k < 2; k++) {
+            memcpy(ram, words[k], 24);
+            memcpy(ram + 256, &attr, sizeof attr);
+            assert_int_equal(call(1, BASE_LOW, BASE_HIGH), UPMU_PV_BAD_ADDRESS);
+        }
+    }
+    /* An area may end where its page does, and may not lie in two. */
+    {
+        const uint64_t words[2][3] = {{RAM_BASE + 256, RAM_BASE + 4096 - 8, 1},
+                                      {RAM_BASE + 256, RAM_BASE + 4096 - 16, 1}};
+
+        for (unsigned k = 0; k < 2; k++) {
+            memcpy(ram, words[k], 24);
+            assert_int_equal(call(1, BASE_LOW, BASE_HIGH), k ? 0 : UPMU_PV_BAD_ADDRESS);
+        }
+    }
+    assert_int_equal(pins, 1);
+    end();
+}
+
+/* Each word is changed as soon as it was read: parameter and attribute by the hook, words of the page by the load. */
+static void s03_what_a_guest_has_in_memory_is_read_once(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    nest_enter(&nest);
+    flips = true;
+    assert_int_equal(open_at(0, 3, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(copies, 2);
+    flips = false;
+    assert_int_equal(call(3, 3, 0), 0);
+    nest_run(&nest, BURST(500));
+    assert_int_equal(call(4, 3, 0), 0);
+    assert_int_equal(area_count(0), 500);
+    assert_int_equal(call(2, 3, 0), 0);
+    memset(ram, 0, sizeof ram);
+    map_page();
+    wish(0, WISH_INSTRUCTIONS, UINT64_C(1) << 48 | 1000);
+    wish(1, 0, 0);
+    flips_words = true;
+    assert_int_equal(call(18, 3, 0), 0);
+    nest_run(&nest, BURST(500));
+    assert_int_equal(call(18, 0, 0), 0);
+    assert_int_equal(slot_word(0, 16), 1500);
+    assert_int_equal(slot_word(1, 16), 0);
+    end();
+}
+
+static void s05_an_event_is_generic_or_raw_and_nothing_else(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    for (unsigned type = 0; type < 256 + 24; type++) {
+        uint32_t word = type < 256 ? type : UINT32_C(1) << (type - 248);
+        bool known = word == 0 || word == 4;
+
+        assert_int_equal(open_at(0, 1, &(struct attr_words){.type = word, .config = 1}),
+                         known ? 0 : UPMU_PV_BAD_EVENT);
+        if (known)
+            assert_int_equal(call(2, 1, 0), 0);
+    }
+    /* Of a raw word: what no guest may choose. */
+    for (unsigned bit = 16; bit < 64; bit++) {
+        bool chosen = bit == 18 || (bit >= 23 && bit < 32);
+        uint32_t answer = open_at(0, 1, &(struct attr_words){.type = 4, .config = 0xc0 | UINT64_C(1) << bit});
+
+        assert_int_equal(answer, chosen ? 0 : UPMU_PV_BAD_EVENT);
+        if (chosen)
+            assert_int_equal(call(2, 1, 0), 0);
+    }
+    end();
+}
+
+static void s10_memory_is_pinned_from_open_to_close_and_stored_to_only_then(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    nest.handler = count_calls;
+    for (unsigned round = 0; round < 4; round++) {
+        for (uint32_t i = 0; i < EVENTS; i++) {
+            assert_int_equal(open_at(1024 * i, i, &(struct attr_words){.config = 1, .period = 100}), 0);
+            assert_int_equal(pinned, i + 1);
+            if (round & 1u)
+                assert_int_equal(call(3, i, 0), 0);
+        }
+        nest_run(&nest, BURST(150));
+        for (uint32_t i = 0; i < EVENTS; i++) {
+            assert_int_equal(call(2, i, 0), 0);
+            assert_int_equal(pinned, EVENTS - 1 - i);
+            assert_int_equal(call(2, i, 0), UPMU_PV_BAD_ID);
+        }
+        map_page();
+        wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0x1ffffffffff00) + ((uint64_t)round << 48));
+        assert_int_equal(call(18, 1, 0), 0);
+        nest_run(&nest, BURST(150));
+        assert_int_equal(pinned, 1);
+        assert_int_equal(call(17, 0, 0), 0);
+        assert_int_equal(call(17, 0, 0), UPMU_PV_BAD_STATE);
+        assert_int_equal(pinned, 0);
+        memset(ram, 0xee, sizeof ram);
+        nest_run(&nest, BURST(1000)); /* (the counter overflows now) */
+        nest_exit(&nest);
+        nest_run(&nest, BURST(1000));
+        for (unsigned i = 0; i < sizeof ram; i++)
+            assert_int_equal(ram[i], 0xee);
+        memset(ram, 0, sizeof ram);
+    }
+    assert_int_equal(pins, 4 * (EVENTS + 1));
+    end();
+}
+
+static void s12_a_page_that_runs_is_not_replaced(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    map_page();
+    wish(0, WISH_INSTRUCTIONS, 0);
+    assert_int_equal(call(18, 1, 0), 0);
+    nest_run(&nest, BURST(100));
+    for (unsigned page = 0; page < RAM_PAGES; page++)
+        assert_int_equal(call(16, BASE_LOW + 4096 * page, BASE_HIGH), UPMU_PV_BAD_STATE);
+    assert_int_equal(pins, 1);
+    nest_run(&nest, BURST(100));
+    assert_int_equal(call(18, 0, 0), 0);
+    assert_int_equal(slot_word(0, 0), 200);
+    for (unsigned i = 4096; i < sizeof ram; i++)
+        assert_int_equal(ram[i], 0);
+    end();
+}
+
+static void s13_an_open_that_fails_leaves_everything_as_it_was(void **state)
+{
+    static struct upmu_pv_vcpu before;
+    static struct upmu_guest guest;
+
+    (void)state;
+    begin("skylake", 1);
+    for (uint32_t i = 0; i + 1 < EVENTS; i++)
+        assert_int_equal(open_at(1024 * i, i, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(call(3, 0, 0), 0);
+    before = vcpu;
+    guest = nest.vcpu;
+    for (unsigned i = 0; i < 12; i++) { /* each of the three hooks */
+        fail_in = 1 + i % 3;
+        assert_int_equal(open_at(4096, 50 + i, &(struct attr_words){.config = 1}), UPMU_PV_BAD_ADDRESS);
+        assert_int_equal(fail_in, 0);
+        assert_int_equal(pinned, EVENTS - 1);
+        assert_int_equal(call(2, 50 + i, 0), UPMU_PV_BAD_ID);
+    }
+    assert_memory_equal(&before, &vcpu, sizeof vcpu);
+    assert_memory_equal(&guest, &nest.vcpu, sizeof guest);
+    assert_int_equal(open_at(4096, 60, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(open_at(4096, 61, &(struct attr_words){.config = 1}), UPMU_PV_LIMIT);
+    end();
+}
+
+static void s20_an_event_is_of_the_vcpu_that_opened_it(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    assert_int_equal(open_at(0, 3, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(call(3, 3, 0), 0);
+    nest_run(&nest, BURST(100));
+    nest_exit(&nest);
+    begin_second();
+    for (uint32_t op = 2; op <= 5; op++)
+        assert_int_equal(upmu_pv_call(&second, op, 3, 0), UPMU_PV_BAD_VCPU);
+    assert_int_equal(area_count(0), 0);
+    end_second();
+    assert_int_equal(pinned, 1);
+    nest_run(&nest, BURST(100));
+    assert_int_equal(call(4, 3, 0), 0);
+    assert_int_equal(area_count(0), 200);
+    end();
+}
+
+/* While a call of one vCPU is in a hook, another one makes every call, and each of them is answered. */
+static void call_from_second(void)
+{
+    void (*const visitor)(void) = visit;
+
+    visit = NULL;
+    for (uint32_t op = 2; op <= 5; op++) {
+        assert_int_equal(upmu_pv_call(&second, op, 0, 0), UPMU_PV_BAD_VCPU);
+        assert_int_equal(upmu_pv_call(&second, op, 3, 0), UPMU_PV_BAD_ID + 3 * (owner_of(&events[1]) != NULL));
+    }
+    assert_int_equal(upmu_pv_call(&second, 16, BASE_LOW + 4096, BASE_HIGH), 0);
+    assert_int_equal(upmu_pv_call(&second, 18, 1, 0), 0);
+    assert_int_equal(upmu_pv_call(&second, 19, 1, 0), 0);
+    assert_int_equal(upmu_pv_call(&second, 17, 0, 0), 0);
+    assert_int_equal(upmu_pv_call(&second, 1, BASE_LOW + 1024, BASE_HIGH), UPMU_PV_BAD_ADDRESS);
+    visit = visitor;
+}
+
+static void s22_no_call_waits_for_another_vcpu(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    begin_second();
+    assert_int_equal(open_at(0, 0, &(struct attr_words){.config = 1}), 0);
+    nest_exit(&nest);
+    pins = 0;
+    visit = call_from_second;
+    assert_int_equal(open_at(2048, 3, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(pins, 1 + 3);
+    visit = NULL;
+    assert_int_equal(call(3, 3, 0), 0);
+    nest_run(&nest, BURST(70));
+    assert_int_equal(call(4, 3, 0), 0);
+    assert_int_equal(area_count(2048), 70);
+    nest_exit(&nest);
+    end_second();
+    end();
+}
+
+/* One addition, no loop: a guest that always changes the word delays no other, and gets what came since. */
+static void s23_overflows_saturate_and_are_added_by_one_attempt(void **state)
+{
+    const uint32_t nearly = UINT32_MAX - 1;
+
+    (void)state;
+    begin("skylake", 100);
+    nest.handler = count_calls;
+    assert_int_equal(open_at(0, 1, &(struct attr_words){.config = 1, .period = 1000}), 0);
+    assert_int_equal(call(3, 1, 0), 0);
+    is_faster = true;
+    additions = 0;
+    for (unsigned i = 0; i < 5; i++) {
+        memset(ram + 520, 1, 4);
+        nest_run(&nest, BURST(1000));
+        assert_int_equal(additions, i + 1);
+        assert_int_equal(area_overflows(0), 1);
+    }
+    is_faster = false;
+    memcpy(ram + 520, &nearly, 4);
+    for (unsigned i = 0; i < 3; i++) {
+        nest_run(&nest, BURST(1000));
+        assert_int_equal(area_overflows(0), UINT32_MAX);
+    }
+    end();
+}
+
+/* The same guest on hosts that differ in time, load and past: every byte of its memory is the same. */
+static void s29_the_page_tells_nothing_of_the_host(void **state)
+{
+    static uint8_t first[sizeof ram];
+
+    (void)state;
+    for (unsigned other = 0; other < 2; other++) {
+        begin("skylake", 1);
+        nest.handler = count_calls;
+        if (other) {
+            nest.host.sim.now_ns += 123456789;
+            assert_int_equal(upmu_session_add(&nest.host.session, "instructions,branches", NULL), UPMU_OK);
+            assert_int_equal(upmu_session_world(&nest.host.session, UPMU_WORLD_HOST), UPMU_OK);
+            assert_int_equal(upmu_session_attach_cpu(&nest.host.session, &nest.host.cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
+            nest_run_host(&nest, BURST(4321));
+        }
+        map_page();
+        wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0x1ffffffffff00));
+        wish(1, UINT64_C(0x8600000000000000), 0);
+        assert_int_equal(call(18, 3, 0), 0);
+        for (unsigned i = 0; i < 10; i++) {
+            nest_run(&nest, BURST(100));
+            if (other)
+                nest_run_host(&nest, BURST(999));
+        }
+        assert_int_equal(call(19, 3, 0), 0);
+        for (unsigned n = 0; n < 24; n++)
+            for (unsigned at = 24; at < 60; at += at == 48 ? 4 : 8) /* times, address, what is reserved */
+                assert_int_equal(slot_word(n, at) & (at < 52 ? UINT64_MAX : UINT32_MAX), 0);
+        assert_int_equal(slot_word(0, 0), 1000);
+        if (!other)
+            memcpy(first, ram, sizeof ram);
+        assert_memory_equal(first, ram, sizeof ram);
+        if (other)
+            assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
+        end();
+    }
+}
+
+/* Overflows that are noticed when the guest runs, and when it does not. */
+static void s30_no_address_of_the_host_is_in_a_slot(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    nest.handler = count_calls;
+    map_page();
+    wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0x1ffffffffff80));
+    assert_int_equal(call(18, 1, 0), 0);
+    for (unsigned i = 0; i < 8; i++) {
+        nest_run(&nest, BURST(128));
+        assert_int_equal(slot_word(0, 40), 0);
+        nest_run_host(&nest, &(struct upmu_sim_burst){.instructions = 500, .ip = 0xffff800000001000u, .sp = 0x9000});
+        assert_int_equal(call(18, 0, 0), 0);
+        assert_int_equal(slot_word(0, 40), 0);
+        wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0xffffffffff80) | (uint64_t)(i + 2) << 48);
+        assert_int_equal(call(18, 1, 0), 0);
+    }
+    assert_true(nest.handled > 4);
     end();
 }
 
@@ -627,10 +1050,20 @@ int main(void)
         cmocka_unit_test(what_a_guest_asks_wrongly_is_refused),
         cmocka_unit_test(an_attribute_may_cross_a_page),
         cmocka_unit_test(structures_may_end_where_memory_ends),
-        cmocka_unit_test(what_is_read_is_read_once),
-        cmocka_unit_test(an_event_is_of_the_vcpu_that_opened_it),
         cmocka_unit_test(a_level_refuses_slots_and_events_by_name),
         cmocka_unit_test(a_guest_that_calls_anything_harms_nobody),
+        cmocka_unit_test(s01_operations_ids_and_masks_beyond_their_range_are_answered),
+        cmocka_unit_test(s02_addresses_that_are_no_memory_of_the_guest_are_refused),
+        cmocka_unit_test(s03_what_a_guest_has_in_memory_is_read_once),
+        cmocka_unit_test(s05_an_event_is_generic_or_raw_and_nothing_else),
+        cmocka_unit_test(s10_memory_is_pinned_from_open_to_close_and_stored_to_only_then),
+        cmocka_unit_test(s12_a_page_that_runs_is_not_replaced),
+        cmocka_unit_test(s13_an_open_that_fails_leaves_everything_as_it_was),
+        cmocka_unit_test(s20_an_event_is_of_the_vcpu_that_opened_it),
+        cmocka_unit_test(s22_no_call_waits_for_another_vcpu),
+        cmocka_unit_test(s23_overflows_saturate_and_are_added_by_one_attempt),
+        cmocka_unit_test(s29_the_page_tells_nothing_of_the_host),
+        cmocka_unit_test(s30_no_address_of_the_host_is_in_a_slot),
     };
 
     return cmocka_run_group_tests_name("pv_host", tests, NULL, NULL);
