@@ -188,6 +188,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(LAYERS:%=test-%)
 	@FUZZ_RUNS=soak $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_objects.py
+	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_examples.py
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
@@ -272,6 +273,11 @@ vendor:
 	@find build/vendor -name '*.tsv' -delete
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
 
+.PHONY: pair
+pair:
+	@$(PYTHON) tools/pair.py build
+	@echo "build/upmu_all.c and build/upmu_all.h are the whole library"
+
 # What `make demo` needs, and what the tests need beside that.
 DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools fdisk
 DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev git ovmf-ia32 libcmocka-dev \
@@ -321,5 +327,6 @@ help:
 	@echo "readme         put these figures into README.md"
 	@echo "stack          put the stack of each call into docs/PORTING.md"
 	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"
+	@echo "pair           the whole library as two files, build/upmu_all.c and build/upmu_all.h"
 	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"
 	@echo "format, clean"
