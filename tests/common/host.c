@@ -2,6 +2,8 @@
 /* The host of the tests: host.h. */
 #include "tests/common/host.h"
 
+const struct host_between *host_between;
+
 static struct host_cost cost_of(const struct upmu_accesses *before, const struct upmu_accesses *after)
 {
     return (struct host_cost){after->writes - before->writes, after->reads - before->reads,
@@ -58,6 +60,8 @@ void host_prepare(struct host *host, const char *profile)
 
 void host_machine(struct host *host)
 {
+    if (host_between)
+        host_between->open(host);
     assert_int_equal(upmu_machine_init(&host->machine, upmu_sim_port(&host->sim)), UPMU_OK);
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         assert_int_equal(upmu_session_init(&host->sessions[i], &host->machine), UPMU_OK);
@@ -231,6 +235,8 @@ void host_end(struct host *host)
         upmu_sim_switch_cpu(&host->sim, i);
         assert_int_equal(upmu_cpu_fini(&host->cpu[i]), UPMU_OK);
     }
+    if (host_between)
+        host_between->close(host);
     host_no_violation(host);
 }
 

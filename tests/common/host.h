@@ -59,6 +59,14 @@ struct host {
     uint32_t process, thread; /* what it says that it interrupted */
 };
 
+/* What stands between the machine and the model: `open` changes the hooks of the model's port.  Mostly nothing. */
+struct host_between {
+    void (*open)(struct host *host);
+    void (*close)(struct host *host);
+};
+
+extern const struct host_between *host_between;
+
 /* The model only, with two CPUs or more: hooks can still be changed, registers poked. */
 void host_prepare(struct host *host, const char *profile);
 void host_prepare_cpus(struct host *host, const char *profile, unsigned cpus);
