@@ -189,6 +189,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@FUZZ_RUNS=soak $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_objects.py
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_examples.py
+	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_hosts.py
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
@@ -269,6 +270,7 @@ vendor:
 	@rm -rf build/vendor
 	@mkdir -p build/vendor
 	@cp -r --parents LICENSE upmu.mk include core backends $(wildcard abi events port/template port/x86_native) \
+		CMakeLists.txt meson.build meson_options.txt tools/sources.py \
 		$(if $(filter 0,$(VENDOR_SIM)),,$(wildcard port/sim)) build/vendor
 	@find build/vendor -name '*.tsv' -delete
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
@@ -281,7 +283,8 @@ pair:
 # What `make demo` needs, and what the tests need beside that.
 DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools fdisk
 DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev git ovmf-ia32 libcmocka-dev \
-	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso spin
+	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso spin \
+	cmake meson ninja-build
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with
