@@ -21,7 +21,7 @@ STRUCTS = {  # struct: limit in bytes
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
 CORE_LIMIT, CORE_AIM = 114300, 28 * 1024
-UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 30600, 13 * 1024  # in core and backend
+UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 30800, 13 * 1024  # in core and backend
 MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
 CATALOGUES_LIMIT = 259800
 UNITS_LIMIT = 40960

@@ -17,8 +17,8 @@ enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state
 
     *out_state = port_irq_save(port);
     cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE); /* that of a unit changes */
-    if (UPMU_UNCORE && !cpu)
-        status = UPMU_ERR_NO_CPU;
+    if (UPMU_UNCORE && !cpu) /* (what is on its way to another one is alive) */
+        status = meter->live ? UPMU_ERR_BUSY : UPMU_ERR_NO_CPU;
     else if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
         status = UPMU_ERR_WRONG_CPU;
     else if (meter->busy)

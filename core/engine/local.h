@@ -18,9 +18,12 @@ enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state
 /* The same where nothing is to be replayed; else the caller goes the long way. */
 static inline bool upmu_local_try(struct upmu_meter *meter, const struct upmu_port *port, uintptr_t *out_state)
 {
+    struct upmu_cpu *cpu;
+
     *out_state = port_irq_save(port);
-    if (__builtin_expect((!port_has_this_cpu(port) ||
-                          port_this_cpu(port) == __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE)) &&
+    cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE);
+    /* (Neither an executing CPU that is not initialised nor the driver of a unit on its way is any CPU.) */
+    if (__builtin_expect((!port_has_this_cpu(port) || (port_this_cpu(port) == cpu && (!UPMU_UNCORE || cpu))) &&
                              !(meter->busy | meter->mask_due) && meter->live, 1)) {
         meter->busy = 1;
         UPMU_BARRIER();

@@ -46,7 +46,7 @@ const struct upmu_pmu *upmu_machine_pmu(const struct upmu_machine *machine, unsi
     if (index < UPMU_UNIT_PMU)
         return index < __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE) ? &machine->pmu[index] : NULL;
 #if UPMU_UNCORE
-    const struct upmu_unit_list *units = machine->units;
+    const struct upmu_unit_list *units = __atomic_load_n(&machine->units, __ATOMIC_ACQUIRE);
 
     if (units && index - UPMU_UNIT_PMU < __atomic_load_n(&units->pmu_count, __ATOMIC_ACQUIRE))
         return &units->pmu[index - UPMU_UNIT_PMU].pmu;
@@ -59,8 +59,10 @@ unsigned upmu_machine_pmus(const struct upmu_machine *machine)
     unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE);
 
 #if UPMU_UNCORE
-    if (machine->units)
-        count += __atomic_load_n(&machine->units->pmu_count, __ATOMIC_ACQUIRE);
+    const struct upmu_unit_list *units = __atomic_load_n(&machine->units, __ATOMIC_ACQUIRE);
+
+    if (units)
+        count += __atomic_load_n(&units->pmu_count, __ATOMIC_ACQUIRE);
 #endif
     return count;
 }

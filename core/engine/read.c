@@ -118,9 +118,12 @@ static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigne
 static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter)
 {
     const struct upmu_port *port = session->machine->port;
+    const struct upmu_cpu *cpu;
 
-    return !meter || !(upmu_session_holds(session) || upmu_session_waits(session)) || !port_has_this_cpu(port) ||
-           port_this_cpu(port) == meter->cpu || (UPMU_UNCORE && !meter->cpu);
+    if (!meter || !(upmu_session_holds(session) || upmu_session_waits(session)) || !port_has_this_cpu(port))
+        return true;
+    cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE);
+    return !UPMU_UNCORE || cpu ? port_this_cpu(port) == cpu : !meter->live;
 }
 
 /* What is read while a switch changes the session, or a handler the tally, is read again. */
@@ -237,6 +240,14 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
 
 #endif
 
+/* On the CPU that drives it; false: it was not reached.  (A unit may just be on its way to another one.) */
+static bool read_there(const struct upmu_port *port, const struct upmu_meter *meter, struct remote_read *remote)
+{
+    struct upmu_cpu *cpu = __atomic_load_n(&meter->cpu, __ATOMIC_RELAXED);
+
+    return (UPMU_UNCORE && !cpu) || port_run_on_cpu(port, cpu, read_here, remote);
+}
+
 /* Its thread may come or go while it is looked for: followed so often. */
 #define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
 
@@ -266,7 +277,7 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
         if (here)
             read_here(&remote);
         port_irq_restore(port, state);
-        if (!here && meter && !port_run_on_cpu(port, meter->cpu, read_here, &remote))
+        if (!here && meter && !read_there(port, meter, &remote))
             break;
     }
     return remote.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, remote.status);

@@ -29,9 +29,10 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
 
 static UPMU_APART enum upmu_status read_all(struct upmu_region *region)
 {
-    if (region->session.state != UPMU_SESSION_RUNNING)
-        return UPMU_ERR_STATE;
-    return upmu_session_read(&region->session, 0, region->events, region->count);
+    enum upmu_status status = upmu_session_read(&region->session, 0, region->events, region->count);
+
+    /* (Not before: that of a unit, on another CPU, may have been in the middle of a call.) */
+    return region->session.state == UPMU_SESSION_RUNNING ? status : UPMU_ERR_STATE;
 }
 
 enum upmu_status upmu_region_begin(struct upmu_region *region)

@@ -377,6 +377,16 @@ static void send(struct upmu_call *call)
         (void)port_run_on_cpu(call->session->machine->port, cpu, bracketed, call);
 }
 
+/* From a unit without a CPU: no register is concerned, but one call at a time changes its lists. */
+static void detach_asleep(struct upmu_call *call)
+{
+    call->status = UPMU_ERR_BUSY;
+    if (__atomic_exchange_n(&call->meter->busy, 1, __ATOMIC_ACQUIRE))
+        return;
+    call->status = call->work(call);
+    __atomic_store_n(&call->meter->busy, 0, __ATOMIC_RELEASE);
+}
+
 /* Has it gone elsewhere, by a thread or with a unit, while the call looked for it? */
 static bool has_gone(const struct upmu_call *call, const struct upmu_cpu *cpu)
 {
@@ -404,9 +414,8 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
             bracketed(call);
             if (call->status == UPMU_ERR_WRONG_CPU)
                 send(call);
-            /* (No register is concerned.) */
-            if (call->status == UPMU_ERR_NO_CPU && call->detaches)
-                call->status = call->work(call);
+            if (UPMU_UNCORE && call->status == UPMU_ERR_NO_CPU && call->detaches)
+                detach_asleep(call);
         }
         if (call->status != UPMU_ERR_WRONG_CPU || !has_gone(call, cpu))
             break;
@@ -600,7 +609,7 @@ static bool start_quickly(struct upmu_meter *meter, struct upmu_session *session
 static bool call_quickly(struct upmu_session *session, bool start)
 {
     /* (That may be another CPU, which just comes up: nothing of it is looked at before it is known to be here.) */
-    struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+    struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE);
     const struct upmu_port *port = meter ? session->machine->port : NULL;
     uintptr_t irq;
     bool done = false;

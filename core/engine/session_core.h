@@ -191,7 +191,7 @@ static inline bool upmu_session_is_chain(const struct upmu_session *session)
 /* The same of one that has its tags, has no page and does not wait. */
 static inline void upmu_session_link_quickly(struct upmu_meter *meter, struct upmu_session *session)
 {
-    __atomic_store_n(&session->meter, meter, __ATOMIC_RELAXED); /* a call elsewhere may look where it has to go */
+    __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere may look where it has to go */
     session->counters = 0;
     session->next = meter->sessions;
     session->link = &meter->sessions;

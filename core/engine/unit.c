@@ -38,7 +38,7 @@ static struct upmu_unit *unit_of(struct upmu_meter *meter)
 struct unit_call {
     struct upmu_meter *meter;
     upmu_local_work *work;
-    struct upmu_cpu *heir; /* that drives it afterwards; or NULL: no other */
+    bool puts_down; /* no CPU drives it afterwards */
     enum upmu_status status;
 };
 
@@ -56,15 +56,15 @@ static void call_here(void *argument)
 
     call->status = upmu_local_run(call->meter, call->work, NULL);
     /* (Before another call can begin on this CPU: at no time two of them are inside.) */
-    if (call->heir && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
-        set_driver(call->meter, call->heir);
+    if (call->puts_down && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
+        set_driver(call->meter, NULL);
     port_irq_restore(port, irq);
 }
 
 /* On the CPU that drives it. */
-static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work, struct upmu_cpu *heir)
+static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work, bool puts_down)
 {
-    struct unit_call call = {&unit->meter, work, heir, UPMU_ERR_STATE};
+    struct unit_call call = {&unit->meter, work, puts_down, UPMU_ERR_STATE};
 
     if (!unit->meter.machine) /* not open */
         return call.status;
@@ -214,7 +214,7 @@ static enum upmu_status take_left(struct upmu_meter *meter, void *unused)
 
 enum upmu_status upmu_unit_take_firmware(struct upmu_unit *unit)
 {
-    return call_unit(unit, take_left, NULL);
+    return call_unit(unit, take_left, false);
 }
 
 /* ---- Hand-over ---- */
@@ -225,14 +225,6 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
 
     unlink_unit(unit_of(meter));
     return status;
-}
-
-static enum upmu_status pick_up(struct upmu_meter *meter, void *unused)
-{
-    (void)unused;
-    unlink_unit(unit_of(meter)); /* (It may be where it was.) */
-    link_unit(unit_of(meter));
-    return UPMU_OK;
 }
 
 /* It has no CPU yet, and its registers may have been lost. */
@@ -257,39 +249,68 @@ static enum upmu_status lie_down(struct upmu_meter *meter, void *unused)
     return status;
 }
 
-static enum upmu_status wake_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
-{
+struct taking {
+    struct upmu_unit *unit;
+    struct upmu_cpu *cpu;
     enum upmu_status status;
+};
 
-    set_driver(&unit->meter, cpu);
-    status = call_unit(unit, wake_up, NULL);
-    if (!unit->meter.live)
-        set_driver(&unit->meter, NULL);
-    return status;
+static void take_here(void *argument)
+{
+    struct taking *taking = argument;
+    struct upmu_meter *meter = &taking->unit->meter;
+    const struct upmu_port *port = meter->machine->port;
+    uintptr_t irq = port_irq_save(port);
+
+    if (!port_has_this_cpu(port) || port_this_cpu(port) == taking->cpu) {
+        set_driver(meter, taking->cpu);
+        taking->status = UPMU_OK;
+        if (meter->live) {
+            unlink_unit(taking->unit); /* (It may be where it was.) */
+            link_unit(taking->unit);
+        } else {
+            taking->status = upmu_local_run(meter, wake_up, NULL);
+        }
+        if (!meter->live)
+            set_driver(meter, NULL);
+    }
+    port_irq_restore(port, irq);
+}
+
+/*
+ * A CPU begins to drive what no CPU drives, by its own hand: one that is not reached (UPMU_ERR_WRONG_CPU) has not
+ * begun, and another one can.
+ */
+static enum upmu_status take(struct upmu_unit *unit, struct upmu_cpu *cpu)
+{
+    struct taking taking = {unit, cpu, UPMU_ERR_WRONG_CPU};
+
+    take_here(&taking);
+    if (taking.status == UPMU_ERR_WRONG_CPU)
+        (void)port_run_on_cpu(unit->meter.machine->port, cpu, take_here, &taking);
+    return taking.status;
 }
 
 enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct upmu_cpu *before;
-    enum upmu_status status, given;
+    enum upmu_status status;
 
     if (!unit->meter.machine)
         return UPMU_ERR_STATE;
     before = unit->meter.cpu;
     if (before == cpu)
-        return call_unit(unit, pick_up, NULL);
+        return take(unit, cpu);
     if (cpu->meter.machine != unit->meter.machine || !upmu_driver_may(unit, cpu))
         return UPMU_ERR_INVALID;
     if (!before)
-        return wake_on(unit, cpu);
-    status = call_unit(unit, put_down, cpu);
-    if (status != UPMU_OK && status != UPMU_ERR_PORT)
+        return take(unit, cpu);
+    status = call_unit(unit, put_down, true);
+    if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take(unit, cpu) == UPMU_OK)
         return status;
-    given = call_unit(unit, pick_up, NULL);
-    if (given == UPMU_OK)
-        return status;
-    set_driver(&unit->meter, before); /* (It is in no list, and runs on.) */
-    return call_unit(unit, pick_up, NULL) == UPMU_OK ? given : UPMU_ERR_WRONG_CPU;
+    if (take(unit, before) != UPMU_OK)
+        set_driver(&unit->meter, before); /* (It is in no list, and runs on.) */
+    return UPMU_ERR_WRONG_CPU;
 }
 
 /* One unit of a CPU that goes. */
@@ -298,20 +319,16 @@ static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
     enum upmu_status status;
 
-    if (heir)
-        status = call_unit(unit, put_down, heir);
-    else
-        status = call_unit(unit, lie_down, NULL);
+    if (heir) {
+        status = call_unit(unit, put_down, true);
+        if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || take(unit, heir) == UPMU_OK)
+            return status;
+        upmu_meter_log(&unit->meter, "upmu: a unit sleeps, as no CPU could be reached to drive it (run_on_cpu)");
+        (void)take(unit, cpu);
+    }
+    status = call_unit(unit, lie_down, false);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* it still drives it */
         return status;
-    if (!heir)
-        set_driver(&unit->meter, NULL);
-    if (!heir || call_unit(unit, pick_up, NULL) == UPMU_OK)
-        return status;
-    upmu_meter_log(&unit->meter, "upmu: a unit sleeps, as no CPU could be reached to drive it (run_on_cpu)");
-    set_driver(&unit->meter, cpu);
-    link_unit(unit);
-    status = upmu_local_run(&unit->meter, lie_down, NULL);
     set_driver(&unit->meter, NULL);
     return status;
 }
@@ -342,7 +359,7 @@ enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
     for (struct upmu_unit *unit = cpu->meter.machine->open_units; unit; unit = unit->next_open) {
         if (unit->meter.cpu || !upmu_driver_may(unit, cpu))
             continue;
-        woken = wake_on(unit, cpu);
+        woken = take(unit, cpu);
         if (woken != UPMU_OK)
             status = woken;
     }
@@ -516,7 +533,7 @@ static enum upmu_status open(struct upmu_unit *unit)
         return refuse(machine, UPMU_ERR_NO_CPU);
     status = map(unit);
     if (status == UPMU_OK)
-        status = call_unit(unit, begin, NULL);
+        status = call_unit(unit, begin, false);
     return status == UPMU_OK ? status : refuse_unit(unit, status);
 }
 
@@ -573,7 +590,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
     if (!machine)
         return UPMU_OK;
-    status = call_unit(unit, end, NULL);
+    status = call_unit(unit, end, false);
     if (status == UPMU_ERR_NO_CPU) {
         while (unit->meter.sessions)
             (void)upmu_session_leave(&unit->meter, unit->meter.sessions, false);
@@ -616,7 +633,7 @@ uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
 
 enum upmu_status upmu_unit_poll(struct upmu_unit *unit)
 {
-    return call_unit(unit, upmu_unit_fold, NULL);
+    return call_unit(unit, upmu_unit_fold, false);
 }
 
 void upmu_unit_turns(struct upmu_unit *unit, unsigned every)

@@ -216,7 +216,8 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit);
  * Bind a session to a unit: as upmu_session_attach_cpu(), from any CPU.  All its events are of the unit's type, without
  * period.  The calls of upmu/session.h do the rest; they act on the CPU that drives the unit, and return
  * UPMU_ERR_NO_CPU where none does.  (Detach, close and drop work all the same, but not while a CPU comes that may
- * drive the unit.)
+ * drive the unit.)  While it is handed over from one CPU to another they return UPMU_ERR_BUSY, and a read
+ * UPMU_ERR_WRONG_CPU: repeat them.
  *
  * Returns as upmu_session_attach_cpu(); UPMU_ERR_WRONG_PMU (an event of another type, or of a box that is not this
  * one); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session;

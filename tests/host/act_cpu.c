@@ -434,21 +434,28 @@ static void wake_cpu(void)
     host.hotplug = false;
 }
 
+/* (What comes to a CPU that starts over is marked afterwards, and what leaves it meanwhile when it leaves.) */
+static void mark_changed(void)
+{
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        host.session[i].changed |= rules_starts_over(&host.session[i]);
+}
+
 static void change_cpu(void)
 {
     struct host_cpu *cpu = here();
 
     if (cpu->power != CPU_LIVE)
         return;
-    for (unsigned i = 0; i < HOST_SESSIONS; i++)
-        host.session[i].changed |=
-            rules_is_here(&host.session[i], self->cpu) ||
-            (host.session[i].target == TARGET_UNIT && rules_place(&host.session[i]) == self->cpu);
+    cpu->starts_over = true;
+    mark_changed();
     self->stay++;
     cpu->turning++;
     rules_status("upmu_cpu_changed", HOST_CALL(upmu_cpu_changed(cpu->cpu)), "PORT BUSY");
     cpu->turning--;
     self->stay--;
+    mark_changed();
+    cpu->starts_over = false;
 }
 
 /* ---- Threads ---- */

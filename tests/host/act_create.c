@@ -13,6 +13,7 @@ bool act_begin(struct host_session *session, bool exclusive)
     if (!session->session || session->zombie || session->exclusive || (exclusive && session->users) ||
         (session->target == TARGET_UNIT && host.units.unit[session->where].exclusive))
         return false;
+    session->changed |= rules_starts_over(session);
     session->users++;
     session->exclusive = exclusive;
     real_accept(session);
@@ -271,7 +272,7 @@ static enum upmu_status attach_thread(struct host_session *session, unsigned num
 static bool attach_unit(struct host_session *session, uint8_t where)
 {
     bool wrong = where % 16u == 0;
-    struct host_unit *unit = act_unit_find(wrong ? NULL : session->type, where);
+    struct host_unit *unit;
     enum upmu_status status;
 
     if (where % 16u == 1 && here()->power == CPU_LIVE) {
@@ -282,6 +283,8 @@ static bool attach_unit(struct host_session *session, uint8_t where)
             rules_fail(RULE_STATUS, "a session with events of a unit is attached to a CPU: %s",
                        upmu_status_text(status));
     }
+    /* (From here to the call nothing closes it; and what works on one of its sessions keeps a close away.) */
+    unit = act_unit_find(wrong ? NULL : session->type, where);
     if (!unit)
         return false;
     wrong = host.units.box[unit->box[0]].type != session->type;

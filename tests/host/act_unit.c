@@ -57,18 +57,13 @@ static void make_list(void)
     host.units.list = list;
 }
 
-/*
- * On a CPU of each package once.  Not where CPUs are threads: nothing keeps one of them there from closing a unit while
- * another one attaches a session to it, which a host must not do.
- */
+/* On a CPU of each package once. */
 static void find_units(void)
 {
     unsigned package = package_of(self->cpu), flags = host.setting.force ? UPMU_UNITS_FORCE : 0;
     bool hidden = host.setting.options.hypervisor && !host.setting.force;
     enum upmu_status status;
 
-    if (host.real)
-        return;
     begin();
     if (!host.units.list)
         make_list();

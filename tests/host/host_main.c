@@ -171,8 +171,6 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
     printf("    %llu units opened, %llu bursts of events and %llu accesses there, %llu times handed over, %llu times "
            "without a CPU\n",
            N(units), N(unit_events), N(unit_accesses), N(hand_overs), N(orphans));
-    if (asked.threads)
-        printf("    skipped: units, as nothing keeps a CPU that is a thread from closing one while another attaches\n");
 #undef N
 }
 

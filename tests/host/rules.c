@@ -38,6 +38,13 @@ unsigned rules_place(const struct host_session *session)
     return session->target == TARGET_THREAD ? host.thread[session->where].cpu : HOST_NONE;
 }
 
+bool rules_starts_over(const struct host_session *session)
+{
+    unsigned place = rules_place(session);
+
+    return place != HOST_NONE && host.cpu[place].starts_over;
+}
+
 bool rules_is_enabled(const struct host_session *session)
 {
     unsigned state = session->session->state;
@@ -206,6 +213,7 @@ void rules_read_set(struct host_session *session, unsigned set)
         return;
     units_look_late();
     status = HOST_CALL(upmu_set_read(session->session, at->set, 0, at->events, counts));
+    units_look_late(); /* (Time may pass meanwhile.) */
     host.verdict->figures.reads++;
     rules_status("upmu_set_read", status, "WRONG_CPU PORT BUSY");
     if (status == UPMU_OK)

@@ -265,6 +265,8 @@ static void set_pending(const struct host_unit *unit, bool count)
 
 void units_hand(struct host_unit *unit)
 {
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        host.session[i].changed |= is_session_of(&host.session[i], unit) && rules_starts_over(&host.session[i]);
     set_pending(unit, false);
     unit->handing = true;
     unit->stirred = false;

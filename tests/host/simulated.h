@@ -308,6 +308,7 @@ struct host_cpu {
     uint64_t last_own_ns; /* overflow interrupts were last possible */
     uint64_t looked_ns;   /* for an interrupt */
     unsigned overdue;     /* looks, during which one may be of long ago */
+    bool starts_over;     /* upmu_cpu_changed() is under way */
     unsigned turning;     /* calls are under way that may give its units other events */
     bool had_static;      /* a static session of a thread may have left counters running */
     unsigned used_up;     /* answers that strangers' NMIs got and that an own one may miss */
@@ -434,6 +435,8 @@ void rules_watchdogs(unsigned cpu);
 void rules_gates(unsigned cpu);
 void rules_drain(struct host_session *session);
 
+/* Is its CPU just starting over, and the session with it? */
+bool rules_starts_over(const struct host_session *session);
 /* Is a target of a session on a CPU now? */
 bool rules_is_here(const struct host_session *session, unsigned cpu);
 /* Does its enabled time run?  (Where a call met the thread's switch, it begins with the next tick.) */

@@ -657,30 +657,73 @@ static void a_unit_goes_on_where_its_cpu_goes_offline(void **state)
 
 static bool (*reach_cpu)(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument);
 
-/* What the call to CPU 1 has done is done there: nothing that comes on that CPU now finds the unit still its own. */
-static bool reach_and_look(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
+static struct upmu_cpu *no_cpu(void *context)
 {
-    bool reached = reach_cpu(context, cpu, function, argument);
-
-    if (cpu == &d.host.cpu[1])
-        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
-    return reached;
+    (void)context;
+    return NULL;
 }
 
-static void a_cpu_that_hands_a_unit_over_does_not_work_on_it_any_more(void **state)
+/* Nothing that comes now finds the unit its own: not on the CPU that puts it down, nor where it goes, nor elsewhere. */
+static void look_for_it(void)
+{
+    struct upmu_cpu *(*this_cpu)(void *context) = d.host.sim.port.this_cpu;
+    struct upmu_count count;
+
+    assert_null(d.unit.meter.cpu);
+    for (unsigned cpu = 1; cpu <= 4; cpu++) {
+        if (cpu < 4)
+            upmu_sim_switch_cpu(&d.host.sim, cpu);
+        else /* one that is not initialised */
+            d.host.sim.port.this_cpu = no_cpu;
+        assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_BUSY);
+        assert_int_equal(upmu_session_detach(&d.host.session), UPMU_ERR_BUSY);
+        d.host.session.why.status = UPMU_OK; /* (For a call that has had no refusal there is a short way.) */
+        assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_BUSY);
+        assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_ERR_WRONG_CPU);
+    }
+    d.host.sim.port.this_cpu = this_cpu;
+    upmu_sim_switch_cpu(&d.host.sim, 0);
+}
+
+/* Once CPU 1 has put it down, it is on its way to CPU 3, which may not be reached. */
+static bool has_looked, is_cut_off;
+
+static bool reach_and_look(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
+{
+    if ((cpu == &d.host.cpu[3] && is_cut_off) || !reach_cpu(context, cpu, function, argument))
+        return false;
+    if (cpu == &d.host.cpu[1] && !has_looked) {
+        has_looked = true;
+        look_for_it();
+    }
+    return true;
+}
+
+static void no_cpu_works_on_a_unit_on_its_way(void **state)
 {
     (void)state;
-    two_dies(UPMU_UNIT_BOX, UPMU_SPACE_PCI);
-    double_begin(&d, 4);
-    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
-    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[1]);
-    upmu_sim_switch_cpu(&d.host.sim, 0);
-    reach_cpu = d.host.sim.port.run_on_cpu;
-    d.host.sim.port.run_on_cpu = reach_and_look;
-    assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[3]), UPMU_OK);
-    assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
-    memset(d.writer, 0, sizeof d.writer); /* told */
-    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    for (unsigned reached = 0; reached < 2; reached++) {
+        two_dies(UPMU_UNIT_BOX, UPMU_SPACE_PCI);
+        double_begin(&d, 4);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[1]);
+        double_event(&d, &d.host.session, 3);
+        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        upmu_sim_switch_cpu(&d.host.sim, 0);
+        reach_cpu = d.host.sim.port.run_on_cpu;
+        d.host.sim.port.run_on_cpu = reach_and_look;
+        has_looked = false;
+        is_cut_off = !reached;
+        assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[3]), reached ? UPMU_OK : UPMU_ERR_WRONG_CPU);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[reached ? 3 : 1]);
+        assert_true(has_looked);
+        is_cut_off = false;
+        double_steps(10);
+        assert_int_equal(value_of(&d.host.session, 0), 60);
+        memset(d.writer, 0, sizeof d.writer); /* told */
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
 }
 
 static void the_last_cpu_of_a_die_takes_its_units_to_sleep(void **state)
@@ -724,6 +767,27 @@ static void the_last_cpu_of_a_die_takes_its_units_to_sleep(void **state)
     assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
     assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 3, 1), UPMU_ERR_NO_CPU);
+}
+
+static void sessions_leave_a_unit_without_a_cpu_one_by_one(void **state)
+{
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    double_event(&d, &d.host.session, 3);
+    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK);
+    assert_null(d.unit.meter.cpu);
+    d.unit.meter.busy = 1; /* another session leaves it, by a call on another CPU */
+    assert_int_equal(upmu_session_detach(&d.host.session), UPMU_ERR_BUSY);
+    assert_ptr_equal(d.unit.meter.sessions, &d.host.session);
+    d.unit.meter.busy = 0;
+    assert_int_equal(upmu_session_detach(&d.host.session), UPMU_OK);
+    assert_null(d.unit.meter.sessions);
+    assert_int_equal(d.unit.meter.busy, 0);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
 }
 
 static void a_unit_whose_heir_cannot_be_reached_sleeps(void **state)
@@ -1443,8 +1507,9 @@ int main(void)
         cmocka_unit_test(the_library_chooses_a_cpu_and_calls_go_there),
         cmocka_unit_test(the_host_may_choose_a_cpu_that_is_allowed),
         cmocka_unit_test(a_unit_goes_on_where_its_cpu_goes_offline),
-        cmocka_unit_test(a_cpu_that_hands_a_unit_over_does_not_work_on_it_any_more),
+        cmocka_unit_test(no_cpu_works_on_a_unit_on_its_way),
         cmocka_unit_test(the_last_cpu_of_a_die_takes_its_units_to_sleep),
+        cmocka_unit_test(sessions_leave_a_unit_without_a_cpu_one_by_one),
         cmocka_unit_test(a_unit_whose_heir_cannot_be_reached_sleeps),
         cmocka_unit_test(a_unit_that_no_cpu_took_is_given_again),
         cmocka_unit_test(a_unit_that_no_cpu_took_survives_its_own),
