@@ -5,12 +5,17 @@
 Register accesses are the silicon model's count; instructions are callgrind's, of
 calls that the programs bracket (tests/bench/callgrind_count.h).  `make bench` builds the
 programs from the objects that ship.  With --instructions names of programs choose among them.
+With BENCH_BLOCKS=1 the programs count themselves, in a tenth of the time, without the padding of
+loops (tests/bench/worst/count_blocks.py), and nothing of libpfm4.
 Exit code 1 if a budget is broken.
 """
 import os
 import re
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../tests/bench/worst"))
+import count_blocks  # noqa: E402
 
 PROGRAMS = "build/gcc-64/tests/bench"
 COUNTED = ["bench_instructions", "bench_engine", "bench_place", "bench_pack", "bench_names"]
@@ -67,8 +72,8 @@ def printed(program):
     return [(name, int(value), unit) for name, value, unit in re.findall(r"^(\S+)\t(\d+)\t(\S+)$", output, re.M)]
 
 
-def counted(program):
-    """{name: [instructions of each call]} of one program."""
+def counted_by_callgrind(program):
+    """[(name, instructions)] of one program."""
     out = f"build/tests/callgrind.{program}"
     os.makedirs("build/tests", exist_ok=True)
     if os.path.exists(out):
@@ -77,11 +82,28 @@ def counted(program):
                            f"--callgrind-out-file={out}", f"{PROGRAMS}/{program}"])
     if code != 0:
         raise RuntimeError(f"{program} under callgrind ended with {code}: {errors[-2000:]}")
-    found = {}
     with open(out) as file:
-        for name, value in re.findall(r"^desc: Trigger: Client Request: (\S+)\n(?:.*\n)*?totals: (\d+)$",
-                                      re.sub(r"^(?!desc: Trigger|totals).*\n", "", file.read(), flags=re.M), re.M):
-            found.setdefault(name, []).append(int(value))
+        text = re.sub(r"^(?!desc: Trigger|totals).*\n", "", file.read(), flags=re.M)
+    return re.findall(r"^desc: Trigger: Client Request: (\S+)\n(?:.*\n)*?totals: (\d+)$", text, re.M)
+
+
+def counted_by_blocks(program):
+    """The same as the program counts it itself."""
+    made = count_blocks.counting_program(program, [f"tests/bench/{program}.c", "tests/bench/callgrind_count.c"],
+                                         ["build/gcc-64/libsim.a"])
+    out = made + ".counts"
+    done = subprocess.run([made], env=dict(os.environ, BENCH_COUNTS=out), stdout=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise RuntimeError(f"{made} ended with {done.returncode}")
+    with open(out) as file:
+        return [pair for pair in map(str.split, file) if not pair[0].startswith("name-libpfm4")]
+
+
+def counted(program):
+    """{name: [instructions of each call]} of one program."""
+    found = {}
+    for name, value in (counted_by_blocks if os.environ.get("BENCH_BLOCKS") == "1" else counted_by_callgrind)(program):
+        found.setdefault(name, []).append(int(value))
     if not found:
         return {}
     nothing = found.pop("nothing")[0]

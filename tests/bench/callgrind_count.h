@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Count the instructions of single calls: the program runs under callgrind, and
- * tools/bench.py reads what it found for each name.  Not under valgrind, the calls
- * are made and nothing is counted.
+ * Count the instructions of single calls: the program runs under callgrind, or is built
+ * so that it counts itself (tests/bench/worst/count_blocks.py) and puts what it counted into the file BENCH_COUNTS;
+ * tools/bench.py reads what was found for each name.  Else the calls are made and nothing is counted.
  */
 #ifndef UPMU_CALLGRIND_COUNT_H
 #define UPMU_CALLGRIND_COUNT_H

@@ -6,7 +6,10 @@ changes no flag adds the block's length to %xmm15 (the library is compiled with
 -mgeneral-regs-only, and never uses it).  The sum is callgrind's, but for the padding in
 front of aligned loops, and thousands of times sooner had.
 """
+import glob
+import os
 import re
+import subprocess
 
 COUNT, TURNS = "%xmm15", "%xmm14"
 LABEL = re.compile(r"^\s*[.\w$]+:")
@@ -55,3 +58,43 @@ def count_blocks(text):
     out += ["\t.section\t.rodata", "\t.balign\t16"]
     out += [f".Lexecuted{length}:\n\t.quad\t{length}, 0" for length in sorted(lengths)]
     return "\n".join(out) + "\n"
+
+
+# ---- Objects that count, in WORK ----
+
+WORK = "build/counted"
+LIBRARY = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-stack-protector".split()
+FLAGS = "-m64 -O2 -fno-pie -fno-pic -fcf-protection=none -Iinclude -I.".split()
+
+
+def library_texts():
+    """The library's code as `make build/gcc-64/libupmu.a` keeps it, by source."""
+    sources = sorted(glob.glob("core/*/*.c") + glob.glob("backends/*/*.c"))
+    return {source: f"build/gcc-64/{source[:-2]}.s" for source in sources}
+
+
+def counting_object(source, text_path=None):
+    """The object of a source; its assembly text is compiled here if nobody keeps it."""
+    made = os.path.join(WORK, source.replace("/", "-")[:-2])
+    os.makedirs(WORK, exist_ok=True)
+    if text_path:
+        if os.path.exists(made + ".o") and os.path.getmtime(made + ".o") > max(map(os.path.getmtime, (text_path, __file__))):
+            return made + ".o"
+        with open(text_path, encoding="utf-8") as file:
+            text = file.read()
+    else:
+        flags = FLAGS + (["-std=gnu11"] if source.startswith("tests/") else LIBRARY)
+        text = subprocess.run(["gcc", *flags, "-S", "-o", "-", source], check=True, stdout=subprocess.PIPE).stdout.decode()
+    with open(made + ".s", "w", encoding="utf-8") as file:
+        file.write(count_blocks(text))
+    subprocess.run(["as", "--64", "-o", made + ".o", made + ".s"], check=True)
+    return made + ".o"
+
+
+def counting_program(name, sources, libraries=(), link=()):
+    """A program of these sources, which count, as the library does; its catalogues are those that ship."""
+    objects = [counting_object(source) for source in sources] + \
+        [counting_object(*pair) for pair in library_texts().items()]
+    program = os.path.join(WORK, name)
+    subprocess.run(["gcc", "-m64", "-no-pie", "-o", program, *objects, *libraries, "build/gcc-64/libupmu.a", *link], check=True)
+    return program
