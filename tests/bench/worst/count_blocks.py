@@ -74,7 +74,7 @@ def library_texts():
 
 
 def counting_object(source, text_path=None):
-    """The object of a source; its assembly text is compiled here if nobody keeps it."""
+    """The object of a source; its assembly text is compiled here unless text_path has it."""
     made = os.path.join(WORK, source.replace("/", "-")[:-2])
     os.makedirs(WORK, exist_ok=True)
     if text_path:
