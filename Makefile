@@ -25,7 +25,7 @@ all:
 
 LIB_SOURCES := $(patsubst ./%,%,$(UPMU_SOURCES))
 SIM_SOURCES := $(sort $(wildcard port/sim/*.c))
-TOOL_SOURCES := $(sort $(wildcard tools/upmu_main.c tools/cmd/*.c))
+TOOL_SOURCES := $(sort $(wildcard tools/upmu_main.c tools/cmd/*.c tools/msr/*.c port/linux/*.c))
 CATALOG_SOURCES := $(wildcard events/*.tsv)
 
 # ---- Flags ----
@@ -62,7 +62,9 @@ QUICK_LD := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 asan-32_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize=bounds \
 	-fno-sanitize-recover=all -D__SANITIZE_ADDRESS__=1
 # (undefined behaviour is looked for in the library and the model; in the tests' own code by the build asan)
-asan-32_TEST := -fno-sanitize=undefined
+# (the kernel's asm/errno.h is of both widths, and clang -m32 does not look where Debian has it)
+clang-32_TEST := -idirafter /usr/include/x86_64-linux-gnu
+asan-32_TEST := -fno-sanitize=undefined $(clang-32_TEST)
 asan-32_LINK := $(QUICK_LD) -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
 fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize=bounds -fno-sanitize-recover=all
@@ -112,6 +114,10 @@ build/$(1)/events/%.o: events/%.c
 build/$(1)/port/%.o: port/%.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
+# (a port for programs, not freestanding)
+build/$(1)/port/linux/%.o: port/linux/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
 build/$(1)/tests/%.o: tests/%.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(filter-out -Os,$$($(1)_FLAGS)) $$($(1)_TEST) $$(call UNOPTIMISED,$$<) -MMD -MP -c -o $$@ $$<

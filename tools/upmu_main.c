@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * build/upmu: the commands on a Linux host.  No ring 0 here: names, encodings and
- * placements, and simulated CPUs.
+ * build/upmu: the commands on a Linux host: names, encodings and placements, simulated CPUs; with --msr the machine's
+ * own PMU.
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <tools/cmd/cmd.h>
+#include <tools/cmd/cmd_args.h>
+#include <tools/msr/msr.h>
 
 static void host_write(void *context, const char *text, size_t length)
 {
@@ -62,7 +63,13 @@ int main(int argc, char **argv)
     };
     static struct cmd_room room;
     static struct cmd cmd = {.sink = &sink, .program = "upmu", .room = &room};
-    int result = cmd_run(&cmd, (unsigned)(argc - 1), (const char *const *)(argv + 1));
+    const char *const *words = (const char *const *)(argv + 1);
+    unsigned count = (unsigned)(argc - 1);
+    int result = msr_asked(count, words) ? msr_run(&cmd, &upmu_linux_system_itself, count, words, cmd_workload_loops)
+                                         : cmd_run(&cmd, count, words);
+
+    if (count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") || cmd_equal(words[0], "-h"))
+        msr_help(&cmd);
 
     if (fflush(stdout) != 0 || ferror(stdout))
         return EXIT_FAILURE;

@@ -36,6 +36,9 @@ struct cmd_sink {
     void (*clear)(void *context);
 };
 
+struct cmd;
+struct cmd_workload;
+
 /* What reached the interrupt handlers. */
 struct cmd_interrupts {
     uint32_t handled, stale, not_ours;
@@ -52,6 +55,14 @@ struct cmd_live {
     size_t buffer_bytes;
     struct cmd_interrupts (*interrupts)(void *context); /* or NULL */
     void *interrupts_context;
+    /* ---- Of a program among others, in user mode (tools/msr); zero elsewhere ---- */
+    bool read_only;       /* registers are not written: no probe */
+    unsigned least_of;    /* selftest counts so often, and the least counts; 0: once, in kernel mode and alone */
+    void *program;        /* for the functions below */
+    /* Run a workload; NULL: cmd_workload_loops(). */
+    void (*run)(void *program, struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
+    /* Did the registers stay as the library left them since the last call?  False: the error sink has the reason. */
+    bool (*undisturbed)(void *program, struct cmd *cmd);
 };
 
 #define CMD_RUNS 100

@@ -121,6 +121,15 @@ void cmd_workload_prepare(struct cmd *cmd);
 /* Run it on the target. */
 void cmd_workload_run(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
 
+/* Run its loops on the executing CPU. */
+void cmd_workload_loops(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
+
+/* Nothing disturbed the target's counts since the last call; false: void, explained.  Of programs among others alone. */
+bool cmd_target_undisturbed(struct cmd *cmd);
+
+/* The loop of a probe of the target, and its context. */
+void cmd_target_probe(struct cmd *cmd, struct upmu_probe *probe);
+
 /* Symbols of the target; false after the last. */
 bool cmd_symbol(const struct cmd *cmd, unsigned index, struct cmd_symbol *out_symbol);
 

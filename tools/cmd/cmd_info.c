@@ -141,10 +141,11 @@ static void print_probe(struct cmd *cmd)
     char name[24];
     enum upmu_status status;
 
-    if (cmd->simulated) {
-        probe.loop = upmu_sim_work;
-        probe.loop_context = &cmd->sim;
+    if (!cmd->simulated && cmd->live->read_only) {
+        cmd_print(cmd, "Probe        not done: registers are only read\n");
+        return;
     }
+    cmd_target_probe(cmd, &probe);
     status = upmu_cpu_probe(cmd->cpu, &probe);
     if (status != UPMU_OK) {
         cmd_print(cmd, "Probe        not done: %s\n", upmu_status_text(status));

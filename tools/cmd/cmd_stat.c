@@ -121,6 +121,8 @@ static enum upmu_status stat_run(struct cmd *cmd, const struct stat_table *table
         cmd->port->irq_restore(cmd->port->context, flags);
     if (status == UPMU_OK)
         status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
+    if (status == UPMU_OK && !cmd_target_undisturbed(cmd))
+        status = UPMU_ERR_CHANGED;
     if (status != UPMU_OK)
         return status;
     for (i = 0; i < table->events; i++)
@@ -343,7 +345,7 @@ int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
     table.iterations = args->iterations != 0 ? args->iterations : workload->iterations;
     table.runs = args->runs != 0 ? args->runs : 1;
     table.units = false;
-    if (result == CMD_OK && args->events != NULL)
+    if (result == CMD_OK && args->events != NULL && (cmd->simulated || cmd->live->least_of == 0)) /* (a program has no units) */
         result = stat_units(cmd, list, &table, &measured);
     if (result == CMD_OK && !measured)
         result = stat_measure(cmd, list, &table);

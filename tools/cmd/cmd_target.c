@@ -154,6 +154,27 @@ struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd)
     return cmd->live->interrupts != NULL ? cmd->live->interrupts(cmd->live->interrupts_context) : none;
 }
 
+bool cmd_target_undisturbed(struct cmd *cmd)
+{
+    return cmd->simulated || cmd->live->undisturbed == NULL || cmd->live->undisturbed(cmd->live->program, cmd);
+}
+
+static void probe_loop(void *context)
+{
+    cmd_workload_run(context, cmd_workload_find("spin"), 1000);
+}
+
+void cmd_target_probe(struct cmd *cmd, struct upmu_probe *probe)
+{
+    if (cmd->simulated) {
+        probe->loop = upmu_sim_work;
+        probe->loop_context = &cmd->sim;
+    } else if (cmd->live->run != NULL) {
+        probe->loop = probe_loop;
+        probe->loop_context = cmd;
+    }
+}
+
 /* Events from a file, for the PMU on paper. */
 static int import(struct cmd *cmd, const char *name)
 {

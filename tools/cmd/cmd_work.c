@@ -138,8 +138,15 @@ void cmd_workload_run(struct cmd *cmd, const struct cmd_workload *workload, uint
 {
     if (cmd->simulated)
         cmd_work_simulate(cmd, workload, iterations);
+    else if (cmd->live->run != NULL)
+        cmd->live->run(cmd->live->program, cmd, workload, iterations);
     else
-        live_run(cmd, workload, (uintptr_t)(iterations > UINTPTR_MAX ? UINTPTR_MAX : iterations));
+        cmd_workload_loops(cmd, workload, iterations);
+}
+
+void cmd_workload_loops(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)
+{
+    live_run(cmd, workload, (uintptr_t)(iterations > UINTPTR_MAX ? UINTPTR_MAX : iterations));
 }
 
 bool cmd_symbol(const struct cmd *cmd, unsigned index, struct cmd_symbol *out_symbol)
