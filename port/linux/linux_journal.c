@@ -33,8 +33,7 @@ size_t upmu_linux_journal_head(char line[UPMU_LINUX_LINE], unsigned cpu, const c
 
 size_t upmu_linux_journal_line(char line[UPMU_LINUX_LINE], const struct upmu_linux_found *found)
 {
-    return finish_line(line,
-                       snprintf(line, UPMU_LINUX_LINE, "%" PRIx32 " %016" PRIx64, found->address, found->value));
+    return finish_line(line, snprintf(line, UPMU_LINUX_LINE, "%" PRIx32 " %016" PRIx64, found->address, found->value));
 }
 
 static bool add(struct upmu_linux_journal *journal, const struct upmu_linux_found *found)

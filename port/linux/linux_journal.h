@@ -16,8 +16,8 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
-#define UPMU_LINUX_BOOT 37u         /* of a boot's name, with its NUL */
-#define UPMU_LINUX_LINE 96u         /* room for any line */
+#define UPMU_LINUX_BOOT 37u                                          /* of a boot's name, with its NUL */
+#define UPMU_LINUX_LINE 96u                                          /* room for any line */
 #define UPMU_LINUX_JOURNAL (UPMU_LINUX_LINE * (UPMU_REGISTERS + 1u)) /* bytes of the longest file */
 
 struct upmu_linux_found {

@@ -76,7 +76,8 @@ static void look_at_lockdown(const struct view *view)
 
     if (upmu_linux_line(view->system, "/sys/kernel/security/lockdown", line, sizeof line) && line[0] &&
         !strstr(line, "[none]"))
-        refuse_line(view, "the kernel is locked down (%s), as with secure boot: it refuses all writes of registers", line);
+        refuse_line(view, "the kernel is locked down (%s), as with secure boot: it refuses all writes of registers",
+                    line);
 }
 
 /* The kernel is tainted by every write, and logs it where the parameter is not "on". */
@@ -102,11 +103,12 @@ static void look_at_watchdog(const struct view *view)
     if (!upmu_linux_line(view->system, "/proc/sys/kernel/nmi_watchdog", line, sizeof line) || line[0] != '1')
         return;
     if (!view->wish->force)
-        refuse_line(view, "the NMI watchdog uses a counter: stop it (sysctl kernel.nmi_watchdog=0; =1 starts it again)");
+        refuse_line(view,
+                    "the NMI watchdog uses a counter: stop it (sysctl kernel.nmi_watchdog=0; =1 starts it again)");
     warn_line(view, "the NMI watchdog uses a counter, which is left alone; it can disturb the results");
 }
 
-/* CPUID.1 ECX[31]: a hypervisor.  Leaf 0AH EAX[7:0]: 0 before architectural performance monitoring (SDM vol 2, CPUID). */
+/* CPUID.1 ECX[31]: a hypervisor.  Leaf 0AH EAX[7:0]: 0 before architectural performance monitoring (SDM vol 2). */
 static void look_at_cpu(const struct view *view)
 {
     uint32_t first[4], one[4], ten[4] = {0};

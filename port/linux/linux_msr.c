@@ -2,8 +2,8 @@
 /*
  * Hooks over /dev/cpu/N/msr (Linux arch/x86/kernel/msr.c): 8 bytes at the register's number, EIO for #GP.
  *
- * A write is made only to a register of the PMU's table, sets no interrupt bit that was not found set, and comes after a
- * line of the journal that holds the value found.
+ * A write is made only to a register of the PMU's table, sets no interrupt bit that was not found set, and comes after
+ * a line of the journal that holds the value found.
  */
 #include "port/linux/linux_msr.h"
 
@@ -48,8 +48,10 @@ static const struct upmu_register *row_of(const struct upmu_linux *host, uint32_
     for (unsigned i = 0; i < pmu->table->row_count; i++) {
         const struct upmu_register *row = &pmu->table->rows[i];
 
+        if (row->address != msr || pmu->table->classes[row->class_index].space != UPMU_SPACE_MSR)
+            continue;
         *out_name = upmu_register_name(pmu, i);
-        if (row->address == msr && *out_name && pmu->table->classes[row->class_index].space == UPMU_SPACE_MSR)
+        if (*out_name)
             return row;
     }
     return NULL;
@@ -169,6 +171,7 @@ static bool note(struct upmu_linux *host, const struct upmu_linux_found *found)
         return false;
     host->found[count] = *found;
     host->last[count] = found->value;
+    host->class[count] = class_of(host, found->address);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     host->found_count = count + 1;
     return true;
@@ -199,7 +202,8 @@ static bool begin_journal(struct upmu_linux *host)
     if (host->journal < 0)
         return trouble(host, "%s cannot be created: %s", host->journal_path, strerror(-host->journal));
     (void)upmu_linux_line(system, "/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-    return append(host, line, upmu_linux_journal_head(line, host->cpu, boot)) && note_counters(host);
+    return append(host, line, upmu_linux_journal_head(line, host->cpu, boot)) && note_counters(host) &&
+           sync_journal(host);
 }
 
 /* The register's place in host->found: read, and in the journal before its first write.  found_count: it failed. */
@@ -241,11 +245,27 @@ static bool linux_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     return true;
 }
 
+/* A register that was written before: the way to the gate that ends a measurement is short, as it is counted, too. */
+static bool write_again(struct upmu_linux *host, unsigned at, uint32_t msr, uint64_t value)
+{
+    const struct upmu_register_class *class = host->class[at];
+
+    if (class->gates && !compare(host, class, msr, host->last[at]))
+        return false;
+    if (value & class->interrupt & ~host->found[at].value)
+        return trouble(host, "no write of 0x%" PRIx64 " to 0x%" PRIx32 ": an overflow would interrupt", value, msr);
+    host->last[at] = value;
+    return put(host, msr, value);
+}
+
 static bool linux_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
     struct upmu_linux *host = context;
     const struct upmu_register_class *class;
+    unsigned at = found_at(host, msr);
 
+    if (at < host->found_count)
+        return write_again(host, at, msr, value);
     if (!host->pmu && host->machine->pmu_count) /* (a take-over that fails forgets it) */
         host->pmu = &host->machine->pmu[0];
     class = class_of(host, msr);
@@ -255,16 +275,10 @@ static bool linux_wrmsr(void *context, uint32_t msr, uint64_t value)
         pretend(host, msr, value);
         return true;
     }
-    if (holds(class)) {
-        unsigned at = remember(host, msr);
-
-        if (at == host->found_count || (class->gates && !compare(host, class, msr, host->last[at])))
-            return false;
-        if (value & class->interrupt & ~host->found[at].value)
-            return trouble(host, "no write of 0x%" PRIx64 " to 0x%" PRIx32 ": an overflow would interrupt", value, msr);
-        host->last[at] = value;
-    }
-    return put(host, msr, value);
+    if (!holds(class))
+        return put(host, msr, value);
+    at = remember(host, msr);
+    return at < host->found_count && write_again(host, at, msr, value);
 }
 
 static void linux_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])

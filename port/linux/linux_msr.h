@@ -35,8 +35,8 @@ struct upmu_linux {
     struct upmu_port port;
     /* What went wrong beside registers that fault (#GP), the first of it; "": nothing. */
     char trouble[200];
-    uint32_t changed;                     /* a register that other software changed between two writes; 0: none */
-    uint32_t writes;                      /* made */
+    uint32_t changed; /* a register that other software changed between two writes; 0: none */
+    uint32_t writes;  /* made */
     enum upmu_linux_mode mode;
     void (*on_write)(void *context, const char *name, uint32_t address, uint64_t value); /* NULL: not called */
     void *on_write_context;
@@ -46,12 +46,13 @@ struct upmu_linux {
     /* private */
     const struct upmu_linux_system *system;
     const struct upmu_machine *machine;
-    const struct upmu_pmu *pmu;           /* whose registers may be written; NULL: not detected yet */
+    const struct upmu_pmu *pmu; /* whose registers may be written; NULL: not detected yet */
     struct upmu_cpu *upmu;
     unsigned cpu;
-    uint64_t last[UPMU_REGISTERS];        /* of host->found: written last */
+    uint64_t last[UPMU_REGISTERS];                           /* of host->found: written last */
+    const struct upmu_register_class *class[UPMU_REGISTERS]; /* likewise */
     int file;
-    int journal;                          /* file, or below 0 */
+    int journal; /* file, or below 0 */
     uint64_t journal_bytes;
     char journal_path[UPMU_LINUX_PATH];
     struct upmu_linux_found kept[UPMU_REGISTERS]; /* UPMU_LINUX_DRY_RUN: values written */

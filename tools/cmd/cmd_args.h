@@ -124,7 +124,7 @@ void cmd_workload_run(struct cmd *cmd, const struct cmd_workload *workload, uint
 /* Run its loops on the executing CPU. */
 void cmd_workload_loops(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
 
-/* Nothing disturbed the target's counts since the last call; false: void, explained.  Of programs among others alone. */
+/* Nothing disturbed the target's counts since the last call; false: they are void, and it has said why. */
 bool cmd_target_undisturbed(struct cmd *cmd);
 
 /* The loop of a probe of the target, and its context. */

@@ -345,7 +345,8 @@ int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
     table.iterations = args->iterations != 0 ? args->iterations : workload->iterations;
     table.runs = args->runs != 0 ? args->runs : 1;
     table.units = false;
-    if (result == CMD_OK && args->events != NULL && (cmd->simulated || cmd->live->least_of == 0)) /* (a program has no units) */
+    /* (a program reaches no units) */
+    if (result == CMD_OK && args->events != NULL && (cmd->simulated || cmd->live->least_of == 0))
         result = stat_units(cmd, list, &table, &measured);
     if (result == CMD_OK && !measured)
         result = stat_measure(cmd, list, &table);

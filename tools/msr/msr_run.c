@@ -44,7 +44,7 @@ struct msr {
     struct cmd_live live;
     uint64_t polled_ns;
     unsigned dry_writes;
-    char text[MSR_REPORT];          /* what was printed */
+    char text[MSR_REPORT]; /* what was printed */
     size_t text_bytes;
 };
 
@@ -556,9 +556,7 @@ int msr_run(struct cmd *cmd, const struct upmu_linux_system *system, unsigned co
     }
     here = msr->chosen ? (int)msr->cpu : system->this_cpu(system->context);
     msr->cpu = here < 0 ? 0 : (unsigned)here;
-    msr->sink = (struct cmd_sink){.context = msr,
-                                  .write = msr_write,
-                                  .write_error = msr_write_error};
+    msr->sink = (struct cmd_sink){.context = msr, .write = msr_write, .write_error = msr_write_error};
     cmd->sink = &msr->sink;
     result = msr_alone(msr);
     if (msr->report != NULL && !msr_report(msr, result) && result == CMD_OK)

@@ -63,14 +63,14 @@ struct fake {
     unsigned cpu; /* the CPU that the program runs on */
     uint64_t ns, ns_per_loop;
     /* What goes wrong */
-    int open_error, bind_error, lock_error, journal_error; /* -errno, or 0 */
-    uint32_t wrong_at;    /* this access of a register ... */
-    int64_t wrong_result; /* ... has this result and no effect */
-    uint32_t kill_at;     /* the program ends before this write */
-    int raise_in_loop;    /* a signal; 0: none */
-    uint32_t poke_address; /* other software writes it in the next loop */
+    int open_error, bind_error, lock_error, journal_error, sync_error; /* -errno, or 0 */
+    uint32_t wrong_at;                                                 /* this access of a register ... */
+    int64_t wrong_result;                                              /* ... has this result and no effect */
+    uint32_t kill_at;                                                  /* the program ends before this write */
+    int raise_in_loop;                                                 /* a signal; 0: none */
+    uint32_t poke_address;                                             /* other software writes it in the next loop */
     uint64_t poke_value;
-    bool moves; /* the next loop ends on another CPU */
+    bool moves;     /* the next loop ends on another CPU */
     uint64_t noise; /* instructions that interrupts add to all loops but each seventh */
     /* Seen */
     uint32_t accesses, writes, loops;
@@ -79,6 +79,7 @@ struct fake {
     uint64_t was[RANGES][RANGE_REGISTERS]; /* each register before the program */
     bool runs[RANGES][RANGE_REGISTERS];    /* it counted for others */
     uint32_t read_address[WRITTEN];
+    bool synced; /* the journal */
     char mistake[120];
 };
 
@@ -161,7 +162,7 @@ static void mistake(const char *what, uint32_t address)
         snprintf(fake->mistake, sizeof fake->mistake, "register %#x: %s", (unsigned)address, what);
 }
 
-/* Acknowledgements are no values: IA32_PERF_GLOBAL_OVF_CTRL (SDM 18.2.2), AMD's PerfCntrGlobalStatusClr (APM 13.2.1). */
+/* Acknowledgements are no values: IA32_PERF_GLOBAL_OVF_CTRL (SDM 18.2.2), PerfCntrGlobalStatusClr (APM 13.2.1). */
 static bool is_command(uint32_t address)
 {
     return address == 0x390 || address == 0xc0000302;
@@ -192,7 +193,7 @@ static void record_write(uint32_t address)
     snprintf(line, sizeof line, "\n%x %016llx ", (unsigned)address, (unsigned long long)was);
     if (journal != NULL && strstr(journal->text, line) == NULL && address - 0xc1 < 8) /* a counter's wider alias */
         snprintf(line, sizeof line, "\n%x %016llx ", (unsigned)address + 0x400, (unsigned long long)was);
-    if (journal == NULL || strstr(journal->text, line) == NULL)
+    if (journal == NULL || strstr(journal->text, line) == NULL || !fake->synced)
         mistake("written before the journal had it", address);
 }
 
@@ -210,6 +211,7 @@ static int64_t fake_pwrite(void *context, int number, const void *bytes, size_t 
         memcpy(file->text + offset, bytes, length);
         file->length = (size_t)offset + length;
         file->text[file->length] = '\0';
+        fake->synced = false;
         return (int64_t)length;
     }
     assert_int_equal(length, 8);
@@ -225,7 +227,8 @@ static int64_t fake_pwrite(void *context, int number, const void *bytes, size_t 
 static int fake_sync(void *context, int number)
 {
     (void)context, (void)number;
-    return 0;
+    fake->synced = true;
+    return fake->sync_error;
 }
 
 static int fake_lock(void *context, int number)
@@ -282,10 +285,18 @@ static uint64_t fake_clock(void *context)
     return fake->ns += 100;
 }
 
-static const struct upmu_linux_system fake_system = {
-    .open = fake_open, .pread = fake_pread, .pwrite = fake_pwrite, .sync = fake_sync, .lock = fake_lock,
-    .close = fake_close, .remove = fake_remove, .make_folder = fake_make_folder, .bind = fake_bind,
-    .this_cpu = fake_this_cpu, .cpuid = fake_cpuid, .clock_ns = fake_clock};
+static const struct upmu_linux_system fake_system = {.open = fake_open,
+                                                     .pread = fake_pread,
+                                                     .pwrite = fake_pwrite,
+                                                     .sync = fake_sync,
+                                                     .lock = fake_lock,
+                                                     .close = fake_close,
+                                                     .remove = fake_remove,
+                                                     .make_folder = fake_make_folder,
+                                                     .bind = fake_bind,
+                                                     .this_cpu = fake_this_cpu,
+                                                     .cpuid = fake_cpuid,
+                                                     .clock_ns = fake_clock};
 
 /* ---- Running commands ---- */
 
@@ -467,10 +478,10 @@ static const struct root roots[] = {
     {"root, reading", "skl", NULL, NULL, "pmus --msr", -EACCES, 0, 0, 0, 3, "run it as root"},
     {"capability", "skl", NULL, NULL, "selftest --msr", -EPERM, 0, 0, 0, 3, "CAP_SYS_RAWIO"},
     {"no MSRs", "skl", NULL, NULL, "selftest --msr", -EIO, 0, 0, 0, 3, "cannot be opened"},
-    {"integrity", "skl", "/sys/kernel/security/lockdown", "none [integrity] confidentiality\n", "stat --msr --yes --force",
+    {"integrity", "skl", "/sys/kernel/security/lockdown", "none [integrity] confidentiality\n",
+     "stat --msr --yes --force", 0, 0, 0, 0, 3, "locked down"},
+    {"confidentiality", "skl", "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n", "selftest --msr",
      0, 0, 0, 0, 3, "locked down"},
-    {"confidentiality", "skl", "/sys/kernel/security/lockdown", "none integrity [confidentiality]\n", "selftest --msr", 0,
-     0, 0, 0, 3, "locked down"},
     {"writes off", "skl", "/sys/module/msr/parameters/allow_writes", "off\n", "stat --msr --yes", 0, 0, 0, 0, 3,
      "msr.allow_writes is off"},
     {"taint", "skl", "/sys/module/msr/parameters/allow_writes", "default\n", "stat --msr", 0, 0, 0, 0, 3, "with --yes"},
@@ -519,12 +530,11 @@ static void a_machine_that_is_accepted_is_warned_about(void **state)
     static const struct root accepted[] = {
         {"taint", "skl", "/sys/module/msr/parameters/allow_writes", "default\n", "stat --msr --yes", 0, 0, 0, 0, 0,
          "tainted"},
-        {"watchdog", "skl", "/proc/sys/kernel/nmi_watchdog", "1\n", "stat --msr --force", 0, 0, 0, 0, 0,
-         "left alone"},
+        {"watchdog", "skl", "/proc/sys/kernel/nmi_watchdog", "1\n", "stat --msr --force", 0, 0, 0, 0, 0, "left alone"},
         {"hypervisor", "hypervisor_v2_nofixed", NULL, NULL, "stat --msr", 0, 0, 0, 0, 0, "a hypervisor"},
         {"watchdog, reading", "skl", "/proc/sys/kernel/nmi_watchdog", "1\n", "pmus --msr", 0, 0, 0, 0, 0, "PMC0"},
-        {"lockdown, dry", "skl", "/sys/kernel/security/lockdown", "none [integrity]\n", "stat --msr --dry-run", 0, 0, 0, 0,
-         0, "a dry run"},
+        {"lockdown, dry", "skl", "/sys/kernel/security/lockdown", "none [integrity]\n", "stat --msr --dry-run", 0, 0, 0,
+         0, 0, "a dry run"},
         {"Pentium 4", "northwood", NULL, NULL, "stat --msr --yes", 0, 0, 0, 0, 0, "Counts of"},
     };
 
@@ -685,6 +695,45 @@ static void a_program_that_was_moved_restores_all_the_same(void **state)
     fake->moves = true;
     run_to("stat --msr", 1);
     registers_are_as_found("moved");
+}
+
+/* ---- The port alone ---- */
+
+static void the_port_writes_registers_of_the_pmu_alone_and_no_interrupt(void **state)
+{
+    static struct upmu_linux host;
+    static struct upmu_machine machine;
+    static struct upmu_cpu upmu;
+    const struct upmu_port *port = &host.port;
+
+    (void)state;
+    memset(&host, 0, sizeof host);
+    memset(&machine, 0, sizeof machine);
+    memset(&upmu, 0, sizeof upmu);
+    fresh_machine("skl", false);
+    assert_int_equal(upmu_linux_open(&host, &fake_system, 0, REGISTERS_FILE, &machine, &upmu, UPMU_LINUX_WRITE), 0);
+    assert_int_equal(upmu_machine_init(&machine, port), UPMU_OK);
+    assert_false(port->wrmsr(port->context, 0x186, 0)); /* nothing is detected yet */
+    assert_non_null(strstr(host.trouble, "no such register"));
+    assert_int_equal(upmu_cpu_init(&upmu, &machine, NULL), UPMU_OK);
+    fake->writes = 0;
+    host.trouble[0] = '\0';
+    assert_false(port->wrmsr(port->context, 0xc0000080, 0)); /* EFER */
+    assert_non_null(strstr(host.trouble, "no such register"));
+    host.trouble[0] = '\0';
+    assert_false(port->wrmsr(port->context, 0x186, 0x5300c0));
+    assert_non_null(strstr(host.trouble, "would interrupt"));
+    assert_int_equal(fake->writes, 0);
+    host.trouble[0] = '\0';
+    fake->sync_error = -EIO;
+    assert_false(port->wrmsr(port->context, 0x187, 0x4300c0)); /* its journal is not on the disk */
+    assert_non_null(strstr(host.trouble, "the journal cannot be written"));
+    assert_int_equal(fake->writes, 0);
+    fake->sync_error = 0;
+    assert_int_equal(upmu_cpu_fini(&upmu), UPMU_OK);
+    assert_int_equal(upmu_linux_restore(&host), 0);
+    upmu_linux_close(&host);
+    registers_are_as_found("port");
 }
 
 /* ---- Errors of single accesses ---- */
@@ -873,9 +922,10 @@ static void a_torn_last_line_is_ignored_and_damage_is_found(void **state)
 
 static void the_report_has_what_a_reader_needs(void **state)
 {
-    static const char *const parts[] = {"upmu 0.", ": selftest --msr, CPU 0\n", "model: Model of a CPU @ 3 GHz\n",
-                                        "microcode: 0xf4\n", "kernel: Linux version 6.1.0-test\n", "probe: counts",
-                                        "exit status: 0\n", "instructions:u: 8,000,000", " 0 failed"};
+    static const char *const parts[] = {
+        "upmu 0.",           ": selftest --msr, CPU 0\n",          "model: Model of a CPU @ 3 GHz\n",
+        "microcode: 0xf4\n", "kernel: Linux version 6.1.0-test\n", "probe: counts",
+        "exit status: 0\n",  "instructions:u: 8,000,000",          " 0 failed"};
 
     (void)state;
     fresh_machine("skl", false);
@@ -893,8 +943,10 @@ static void the_report_has_what_a_reader_needs(void **state)
 
 static void words_that_do_not_fit_are_refused(void **state)
 {
-    static const char *const lines[] = {"record --msr",      "restore",           "stat --msr -C",      "stat --msr -C x",
-                                        "stat --msr -C 9999", "stat --msr --sim skl", "restore --msr word", "pmus --msr --report",
+    static const char *const lines[] = {"record --msr",         "restore",
+                                        "stat --msr -C",        "stat --msr -C x",
+                                        "stat --msr -C 9999",   "stat --msr --sim skl",
+                                        "restore --msr word",   "pmus --msr --report",
                                         "stat --msr --nonsense"};
 
     (void)state;
@@ -924,6 +976,7 @@ int main(void)
         cmocka_unit_test(pmus_and_a_dry_run_write_nothing),
         cmocka_unit_test(a_result_is_void_if_registers_changed_meanwhile),
         cmocka_unit_test(a_program_that_was_moved_restores_all_the_same),
+        cmocka_unit_test(the_port_writes_registers_of_the_pmu_alone_and_no_interrupt),
         cmocka_unit_test(any_access_that_fails_ends_with_the_registers_as_found),
         cmocka_unit_test(after_kill_9_restore_gives_every_register_back),
         cmocka_unit_test(a_signal_restores_before_it_ends_the_program),
