@@ -80,6 +80,11 @@ enum upmu_guest_level {
  * other guest runs there.
  */
 #define UPMU_GUEST_BESIDE_STRANGERS (1u << 3)
+/*
+ * A virtual counter is served by the host's counter of its number, if that is free, and the register holds the guest's
+ * own value: the hypervisor may let the guest read it (upmu_guest_passes()).
+ */
+#define UPMU_GUEST_PASSES (1u << 4)
 
 /* How many entries a filter has at most. */
 #define UPMU_GUEST_FILTER_ENTRIES 300
@@ -155,6 +160,7 @@ struct upmu_guest {
     uint32_t pending;             /* counters whose overflow is to be injected */
     uint32_t waiting;             /* counters that are to count and have no counter of the host */
     uint32_t attached;            /* sessions */
+    uint32_t passes;              /* counters that the guest may read itself, since the last entry */
     struct upmu_thread own;
     struct upmu_guest_counter counter[UPMU_GUEST_COUNTERS];
 };
@@ -184,6 +190,9 @@ struct upmu_guest_entry {
     uint8_t vector;
     /* With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS; else 0. */
     uint64_t gate;
+    /* With UPMU_GUEST_PASSES: counters whose registers the guest may read itself, until the next exit. */
+    uint32_t passes;
+    bool rdpmc_passes; /* RDPMC, too: there is no other counter that it could read */
 };
 
 /*
@@ -213,7 +222,8 @@ enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
  * Returns UPMU_OK; UPMU_ERR_INVALID (a shape, level, flag or filter beyond the limits above, no
  * memory for sessions); UPMU_ERR_NOT_PERMITTED (a level above IPC without BESIDE_STRANGERS);
  * UPMU_ERR_HOOK_MISSING (no pmi_rearm, and not POLLED); UPMU_ERR_NO_PMU (no CPU is initialised);
- * UPMU_ERR_COMPILED_OUT (the library lacks UPMU_WORLDS, UPMU_THREADS, UPMU_SAMPLING or UPMU_FORMATS).
+ * UPMU_ERR_COMPILED_OUT (the library lacks UPMU_WORLDS, UPMU_THREADS, UPMU_SAMPLING or UPMU_FORMATS, or UPMU_LOANS that
+ * the policy needs).
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -274,6 +284,14 @@ enum upmu_status upmu_guest_put(struct upmu_guest *guest);
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_entry *out_entry);
+
+/*
+ * May the guest read this MSR itself until the next exit: need RDMSR of it not trap?  Writes always do, as does
+ * everything of a vCPU without UPMU_GUEST_PASSES.  The answer changes at an entry alone, when entry->passes does:
+ * C1h + n, 4C1h + n (C0010004h + n, C0010201h + 2n) for its bit n, 309h + n for its bit 16 + n.
+ * Context: any.
+ */
+bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr);
 
 /* The guest runs no more: the first call after it.  Returns as upmu_cpu_leave_guest().  Context: local. */
 UPMU_MUST_CHECK

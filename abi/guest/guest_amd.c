@@ -80,6 +80,14 @@ static unsigned amd_counter(const struct upmu_guest *guest, uint32_t msr, bool *
     return counter < guest->shape.general ? counter : UPMU_NO_COUNTER;
 }
 
+unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr)
+{
+    bool select = false;
+    unsigned counter = amd_counter(guest, msr, &select);
+
+    return select ? UPMU_NO_COUNTER : counter;
+}
+
 static enum upmu_guest_access amd_lacking(uint32_t msr)
 {
     if (msr - AMD_LEGACY_SELECT < 2 * AMD_LEGACY || msr - AMD_CORE < 2 * AMD_CORE_COUNTERS || msr - AMD_STATUS < 4)

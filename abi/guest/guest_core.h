@@ -38,6 +38,8 @@
 #define GUEST_COUNTER_WRITTEN (1u << 2) /* while its session ran: `before` and `origin` belong together */
 #define GUEST_COUNTER_LOAD (1u << 3)    /* its session does not know when it overflows */
 #define GUEST_COUNTER_LATE (1u << 4)    /* its interrupt comes after its overflow: min_period */
+#define GUEST_COUNTER_OWN (UPMU_LOANS << 5)  /* its session is to have the host's counter of its number */
+#define GUEST_COUNTER_AWAY (UPMU_LOANS << 6) /* the host has that one: any will do, until the guest selects anew */
 
 /* Architectural events, by their bit in CPUID leaf 0Ah, and the event of fixed counter 2. */
 enum guest_arch {
@@ -121,6 +123,9 @@ bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
 bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
 
 /* The doors. */
+/* The counter whose value an MSR is, or UPMU_NO_COUNTER. */
+unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr);
+unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr);
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape);
 bool upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);
 enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);

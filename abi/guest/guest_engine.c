@@ -15,7 +15,8 @@
 #define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
 #define LVTPC_MODE_FIXED 0u
 #define LVTPC_MODE_NMI 4u
-#define POLICY_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS)
+#define POLICY_FLAGS                                                                                                   \
+    (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES)
 
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
 _Static_assert(sizeof(struct upmu_guest) <= 1792, "struct upmu_guest is to be small");
@@ -61,6 +62,11 @@ static uint32_t event_word(const struct upmu_guest *guest, unsigned counter)
     if (counter >= UPMU_FIXED_COUNTER(0))
         return (uint32_t)select & GUEST_FIXED_RINGS;
     return ((uint32_t)select & 0xff87ffffu) | ((uint32_t)(select >> 32) & 0xfu) << 19;
+}
+
+static bool may_pass(const struct upmu_guest *guest)
+{
+    return UPMU_LOANS && guest->policy->flags & UPMU_GUEST_PASSES;
 }
 
 /* ---- Values ---- */
@@ -144,8 +150,11 @@ void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t 
 {
     struct upmu_guest_counter *virtual = upmu_guest_counter(guest, counter);
 
-    if (virtual->select != select)
+    if (virtual->select != select) {
         guest->dirty |= UPMU_BIT32(counter & (UPMU_GUEST_COUNTERS - 1u));
+        if (virtual->flags & GUEST_COUNTER_AWAY)
+            virtual->flags &= (uint8_t) ~(GUEST_COUNTER_AWAY | GUEST_COUNTER_EVENT);
+    }
     virtual->select = select;
 }
 
@@ -251,6 +260,19 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
     return status;
 }
 
+/*
+ * May the host's counter of this number hold the guest's value?  It is as wide, takes any value, and the guest names it
+ * by the same number.
+ */
+static bool may_lend(const struct upmu_guest *guest, unsigned counter, const struct upmu_event *event)
+{
+    const struct upmu_pmu *pmu = upmu_guest_pmu(guest);
+
+    return may_pass(guest) && !(guest->counter[counter].flags & GUEST_COUNTER_AWAY) &&
+           upmu_guest_event_same_vendor(pmu, guest->shape.door) && event->counters >> counter & 1u &&
+           pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
+}
+
 /* The session of a counter that stands still gets the event that the guest selected. */
 static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
@@ -265,6 +287,11 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
         if (virtual->denied != UINT16_MAX)
             virtual->denied++;
         return false;
+    }
+    virtual->flags &= (uint8_t)~GUEST_COUNTER_OWN;
+    if (may_lend(guest, counter, &event)) {
+        event.counters = UPMU_BIT32(counter);
+        virtual->flags |= GUEST_COUNTER_OWN;
     }
     if (guest->attached & bit) {
         status = upmu_set_replace_event(session, &session->set, 0, &event, &sampling);
@@ -288,15 +315,26 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
     return status == UPMU_OK;
 }
 
-/* When the session of a counter is to interrupt: at the overflow, but no sooner than the policy says. */
+/*
+ * When the session of a counter is to interrupt: at the overflow, but no sooner than the policy says.  The register of
+ * one that only counts has the guest's value, if it may.
+ */
 static void load_counter(struct upmu_guest *guest, unsigned counter)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
     struct upmu_session *session = &guest->memory.sessions[virtual->session - 1u];
     uint64_t left;
 
-    if (!(virtual->flags & GUEST_COUNTER_LOAD) || !session->set.sampling[0].period)
+    if (!(virtual->flags & GUEST_COUNTER_LOAD))
         return;
+    if (!session->set.sampling[0].period) {
+        if (virtual->flags & GUEST_COUNTER_OWN)
+            (void)!upmu_set_lend(session, &session->set, 0, virtual->value);
+        virtual->flags &= (uint8_t)~GUEST_COUNTER_LOAD;
+        return;
+    }
+    if (virtual->flags & GUEST_COUNTER_OWN && !session->set.tally[0].lent)
+        (void)!upmu_set_lend(session, &session->set, 0, 0);
     left = guest->mask - virtual->value + 1u;
     virtual->flags &= (uint8_t) ~(GUEST_COUNTER_LOAD | GUEST_COUNTER_LATE);
     if (left < guest->min_period) {
@@ -311,7 +349,9 @@ static bool session_fits(const struct upmu_guest *guest, unsigned counter)
 {
     const struct upmu_guest_counter *virtual = &guest->counter[counter];
 
-    return virtual->flags & GUEST_COUNTER_EVENT && virtual->applied == event_word(guest, counter) &&
+    return virtual->flags & GUEST_COUNTER_EVENT &&
+           !(virtual->flags & GUEST_COUNTER_OWN && virtual->flags & GUEST_COUNTER_AWAY) &&
+           virtual->applied == event_word(guest, counter) &&
            wants_interrupt(guest, counter) == !!(virtual->flags & GUEST_COUNTER_INT);
 }
 
@@ -327,7 +367,7 @@ static void stop_counters(struct upmu_guest *guest, uint32_t counters)
     }
 }
 
-static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
+static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_session *session;
 
@@ -344,6 +384,19 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
         guest->started |= UPMU_BIT32(counter);
     if (session->state != UPMU_SESSION_RUNNING)
         guest->waiting |= UPMU_BIT32(counter);
+}
+
+/* (Where the host's counter of its number is taken, any will do.) */
+static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
+{
+    struct upmu_guest_counter *virtual = &guest->counter[counter];
+
+    try_to_start(guest, counter, cpu);
+    if (!(guest->waiting >> counter & 1u) || !(virtual->flags & GUEST_COUNTER_OWN))
+        return;
+    stop_counters(guest, UPMU_BIT32(counter));
+    virtual->flags |= GUEST_COUNTER_AWAY;
+    try_to_start(guest, counter, cpu);
 }
 
 /* Bring the sessions of the dirty counters to what the registers say. */
@@ -369,6 +422,56 @@ static void settle(struct upmu_guest *guest, struct upmu_cpu *cpu)
     }
     guest->waiting &= open;
     guest->dirty = 0;
+}
+
+/* ---- Counters that the guest may read itself ---- */
+
+/* Counters whose host's counter was taken, or never had room for it: another one is looked for. */
+static void leave_taken(struct upmu_guest *guest)
+{
+    for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
+        struct upmu_guest_counter *virtual = &guest->counter[upmu_bits_lowest(rest)];
+
+        if (virtual->flags & GUEST_COUNTER_OWN &&
+            guest->memory.sessions[virtual->session - 1u].state != UPMU_SESSION_RUNNING) {
+            virtual->flags |= GUEST_COUNTER_AWAY;
+            guest->dirty |= rest & (0u - rest);
+        }
+    }
+}
+
+/* What runs on the host's counter of its number, whose register is the guest's value. */
+static uint32_t find_passes(const struct upmu_guest *guest)
+{
+    uint32_t passes = 0;
+
+    for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest), where;
+        const struct upmu_guest_counter *virtual = &guest->counter[counter];
+        const struct upmu_session *session = &guest->memory.sessions[virtual->session - 1u];
+        uint64_t ahead;
+
+        if ((virtual->flags & (GUEST_COUNTER_OWN | GUEST_COUNTER_WRITTEN)) == GUEST_COUNTER_OWN &&
+            upmu_set_where(session, &session->set, 0, &where, &ahead) && where == counter &&
+            !((ahead - (virtual->value - virtual->origin)) & guest->mask))
+            passes |= rest & (0u - rest);
+    }
+    return passes;
+}
+
+/* RDPMC reads every counter of the host's, on AMD those of units outside the core as well. */
+static bool rdpmc_passes(const struct upmu_guest *guest)
+{
+    return guest->passes == guest->counters && guest->counters == upmu_guest_pmu(guest)->counters &&
+           guest->shape.door == UPMU_GUEST_INTEL;
+}
+
+bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr)
+{
+    unsigned counter = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_counter(guest, msr)
+                                                             : upmu_guest_amd_counter(guest, msr);
+
+    return counter != UPMU_NO_COUNTER && guest->passes >> counter & 1u;
 }
 
 /* ---- Entry and exit ---- */
@@ -479,8 +582,14 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
         }
     }
     inject_pending(guest, out_entry);
+    if (may_pass(guest))
+        leave_taken(guest);
     if (guest->dirty)
         settle(guest, cpu);
+    if (may_pass(guest)) {
+        out_entry->passes = guest->passes = find_passes(guest);
+        out_entry->rdpmc_passes = guest->passes && rdpmc_passes(guest);
+    }
     status = upmu_cpu_enter_guest(cpu);
     out_entry->gate = hardware_gate(cpu);
     if (status == UPMU_OK && guest->waiting && guest->policy->flags & UPMU_GUEST_STRICT)
@@ -647,7 +756,8 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
 {
     if (!policy)
         policy = &default_policy;
-    if (!UPMU_WORLDS || !UPMU_THREADS || !UPMU_SAMPLING || !UPMU_FORMATS)
+    if (!UPMU_WORLDS || !UPMU_THREADS || !UPMU_SAMPLING || !UPMU_FORMATS ||
+        (!UPMU_LOANS && policy->flags & UPMU_GUEST_PASSES))
         return UPMU_ERR_COMPILED_OUT;
     if (!machine->pmu_count)
         return UPMU_ERR_NO_PMU;

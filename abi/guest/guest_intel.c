@@ -84,7 +84,7 @@ static unsigned intel_general(const struct upmu_guest *guest, uint32_t msr, uint
     return msr - first < guest->shape.general ? msr - first : UPMU_NO_COUNTER;
 }
 
-static unsigned intel_counter(const struct upmu_guest *guest, uint32_t msr)
+unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr)
 {
     unsigned counter = intel_general(guest, msr, INTEL_COUNTER);
 
@@ -139,7 +139,7 @@ static uint64_t intel_in_use(const struct upmu_guest *guest)
 enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_guest_shape *shape = &guest->shape;
-    unsigned counter = intel_counter(guest, msr);
+    unsigned counter = upmu_guest_intel_counter(guest, msr);
     unsigned select = intel_general(guest, msr, INTEL_SELECT);
 
     if (counter != UPMU_NO_COUNTER) {
@@ -253,7 +253,7 @@ static bool write_intel_offcore(struct upmu_guest *guest, unsigned which, uint64
 enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
 {
     const struct upmu_guest_shape *shape = &guest->shape;
-    unsigned counter = intel_counter(guest, msr);
+    unsigned counter = upmu_guest_intel_counter(guest, msr);
     unsigned select = intel_general(guest, msr, INTEL_SELECT);
     bool accepted = false;
 

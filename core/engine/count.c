@@ -78,6 +78,8 @@ void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t t
         set->estimate[tally->index].slot_total = total;
     tally->due = total + tally->period;
     tally->reset = tally->period;
+    if (UPMU_LOANS)
+        tally->lent = false;
 }
 
 void upmu_count_next(struct upmu_tally *tally, uint64_t period)

@@ -195,10 +195,39 @@ static void begin_to_wait(struct upmu_meter *meter, struct upmu_session *session
     wait_here(meter, session);
 }
 
+#if UPMU_LOANS
+
+/* Sessions whose counters a guest reads leave them to one of this CPU; what still has room starts again at once. */
+static UPMU_APART bool recall(struct upmu_meter *meter)
+{
+    bool any = false;
+    struct upmu_session *other;
+    uint32_t rest = meter->running;
+
+    while ((other = upmu_meter_next_running(meter, &rest)) != NULL)
+        if (upmu_tally_is_lent(upmu_active(other)->tally) && other->state == UPMU_SESSION_RUNNING) {
+            displace(meter, other);
+            any = true;
+        }
+    return any;
+}
+
+#else
+
+static bool recall(struct upmu_meter *meter)
+{
+    (void)meter;
+    return false;
+}
+
+#endif
+
 enum upmu_status upmu_multiplex_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     enum upmu_status status = try_start(meter, session, may_move);
 
+    if (UPMU_LOANS && has_no_room(status) && !(session->thread || session->shares) && recall(meter))
+        status = try_start(meter, session, may_move);
     if (!has_no_room(status) || !(session->thread || session->shares))
         return status;
     begin_to_wait(meter, session);

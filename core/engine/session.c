@@ -25,6 +25,7 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/transition.h"
 #include "core/sample/ring.h"
+#include <upmu/world.h>
 
 /* The first period of a frequency. */
 #define FIRST_PERIOD 10000u
@@ -840,6 +841,16 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
 
 /* ---- Values ---- */
 
+static bool lends(const struct upmu_call *call)
+{
+#if UPMU_LOANS
+    return call->lends;
+#else
+    (void)call;
+    return false;
+#endif
+}
+
 static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
 {
     struct upmu_meter *meter = call->meter;
@@ -850,12 +861,18 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         tally->period = call->period;
         if (!meter) /* (What it left on a counter may be shorter or longer.) */
             call->session->tagged_by = 0;
+    } else if (lends(call)) {
+        tally->lent = true;
+        if (!tally->period)
+            tally->reset = call->value - tally->total;
+        if (!meter)
+            call->session->tagged_by = 0;
     } else {
         upmu_count_begin(call->set, tally, call->value);
         tally->hole = false;
         begin_times(call->session, call->set, tally, meter);
     }
-    if (meter && tally->counter < UPMU_COUNTERS && tally->period)
+    if (meter && tally->counter < UPMU_COUNTERS && (tally->period || upmu_tally_is_lent(tally)))
         upmu_run_untag(meter, tally);
 }
 
@@ -915,6 +932,58 @@ enum upmu_status upmu_set_wait(struct upmu_session *session, struct upmu_set *se
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     return upmu_session_call(&call);
 }
+
+#if UPMU_LOANS
+
+/* Are all counters of an event as wide as the values that are written to them? */
+static bool takes_values(const struct upmu_pmu *pmu, const struct upmu_event *event)
+{
+    for (uint32_t rest = event->counters; rest; rest &= rest - 1u) {
+        const struct upmu_counter *where = &pmu->counter[upmu_bits_lowest(rest)];
+
+        if (where->write_bits < where->width)
+            return false;
+    }
+    return !upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST);
+}
+
+enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value)
+{
+    struct upmu_call call = {.work = write_work,
+                             .session = session,
+                             .set = set,
+                             .index = index,
+                             .value = value,
+                             .follow = true,
+                             .lends = true};
+
+    /* (Only where a session has a world every transition is careful: meter->worlds.) */
+    if (index >= set->count || !session->world)
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    if (set->tally[index].falls || !takes_values(upmu_machine_pmu_of(session->machine, set->event[index].pmu),
+                                                 &set->event[index]))
+        return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
+    return upmu_session_call(&call);
+}
+
+bool upmu_set_where(const struct upmu_session *session, const struct upmu_set *set, unsigned index,
+                    unsigned *out_counter, uint64_t *out_ahead)
+{
+    const volatile struct upmu_tally *tally = &set->tally[index];
+    uint64_t base;
+
+    if (session->state != UPMU_SESSION_RUNNING || set != upmu_active(session) || tally->counter >= UPMU_COUNTERS ||
+        tally->counters != UPMU_BIT32(tally->counter))
+        return false;
+    do { /* (A handler may load the counter between.) */
+        base = tally->base;
+        *out_ahead = base - tally->total;
+    } while (base != tally->base);
+    *out_counter = tally->counter;
+    return true;
+}
+
+#endif
 
 enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
 {

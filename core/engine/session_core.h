@@ -51,6 +51,9 @@ struct upmu_call {
     bool detaches;
     bool targeted; /* refused where the session has no target */
     bool follow; /* on the CPU where the session is, wherever its thread goes meanwhile */
+#if UPMU_LOANS
+    bool lends;
+#endif
 };
 
 /* Do the work in the bracket of its CPU, or anywhere. */
@@ -227,6 +230,12 @@ void upmu_session_sum(struct upmu_session *session);
 static inline bool upmu_event_cascades(const struct upmu_event *event)
 {
     return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
+}
+
+/* Does its counter hold a value that others read? */
+static inline bool upmu_tally_is_lent(const struct upmu_tally *tally)
+{
+    return UPMU_LOANS && tally->lent;
 }
 
 static inline bool upmu_tally_cascades(const struct upmu_tally *tally)

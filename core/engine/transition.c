@@ -330,7 +330,7 @@ static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, 
 
     if (upmu_meter_is_free(meter))
         return upmu_run_begin_at(meter, tally, now_ns);
-    if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally))
+    if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally) && !upmu_tally_is_lent(tally))
         carry(plan, tally, now_ns);
     else if (keep_base(plan, tally, now_ns))
         return true;
@@ -805,6 +805,10 @@ static UPMU_APART void find_worlds(struct upmu_transition *plan)
     for (unsigned i = 0; i < plan->ins; i++)
         upmu_absent_give(meter, plan->in[i], UPMU_THREADS ? plan->set[i]->counters : plan->in[i]->counters);
     plan->carried &= ~(absent ^ upmu_bank_absent(&meter->bank));
+    for (unsigned i = 0; UPMU_LOANS && plan->carried && i < plan->ins; i++)
+        for UPMU_TALLIES(tally, UPMU_THREADS ? plan->set[i] : upmu_active(plan->in[i]))
+            if (upmu_tally_is_lent(tally)) /* what another one left there is not its value */
+                plan->carried &= ~tally->counters;
 }
 
 /* Handlers leave the counters alone from here on.  False: what one has left to do, or left open, comes first. */

@@ -130,6 +130,15 @@
 #define UPMU_WORLDS 1
 #endif
 
+/* Counters whose registers hold a guest's own values, so that it may read them itself (upmu_set_lend()).
+   0: UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_LOANS
+#define UPMU_LOANS UPMU_WORLDS
+#endif
+#if UPMU_LOANS && !UPMU_WORLDS
+#error "UPMU_LOANS needs UPMU_WORLDS"
+#endif
+
 /* Instruction-based sampling (upmu/ibs.h), on AMD only.  0: UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_IBS
 #define UPMU_IBS (UPMU_BACKEND_AMD && UPMU_SAMPLING)

@@ -120,6 +120,57 @@ static inline enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, 
 
 #endif
 
+#if UPMU_LOANS
+
+/*
+ * From its next load on, the counter of an event that only counts holds `value` and what is counted after this call,
+ * modulo its width: a guest may read it there.  The count stays as it is.  Whenever another event has had the counter
+ * meanwhile, it is written again (1 W in the place of 1 P).  An event that samples keeps its loads.  A running session
+ * is stopped and started again on its counters.  upmu_set_write() and a new event end it.
+ *
+ * A session whose first event is lent yields: where one of this CPU that does not share starts and has no room, it
+ * leaves its counters, and waits if no others are left for it.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, its session has no world); UPMU_ERR_UNSUPPORTED (a
+ * counter that it may get takes no value of its whole width, or its count can fall); and as upmu_set_wait().
+ * Context: as upmu_set_wait().
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value);
+
+/*
+ * Where an event runs, and how far its register is ahead of its raw count, modulo the counter's width.  False: it does
+ * not run here now.  Both hold until the next local call or interrupt.
+ * Context: local.
+ */
+bool upmu_set_where(const struct upmu_session *session, const struct upmu_set *set, unsigned index,
+                    unsigned *out_counter, uint64_t *out_ahead);
+
+#else
+
+static inline enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                             uint64_t value)
+{
+    (void)session;
+    (void)set;
+    (void)index;
+    (void)value;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+static inline bool upmu_set_where(const struct upmu_session *session, const struct upmu_set *set, unsigned index,
+                                  unsigned *out_counter, uint64_t *out_ahead)
+{
+    (void)session;
+    (void)set;
+    (void)index;
+    (void)out_counter;
+    (void)out_ahead;
+    return false;
+}
+
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -1017,6 +1017,48 @@ static void several_change_at_once(void **state)
 }
 
 /* Each has run alone, on the same counter. */
+/* A register that others read: from the next load on it is ahead of the count by what was said. */
+static void a_lent_counter_holds_what_was_said(void **state)
+{
+    static const char *const names[] = {"skylake", "zen2", "core2", "skylake_nofw"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        struct upmu_session *session = &f.sessions[0];
+        bool narrow = n >= 2; /* 32 bits are written */
+        unsigned counter;
+        uint64_t ahead;
+
+        host_set_up(&f, names[n]);
+        host_add(&f, 0, n == 1 ? "retired-branch-instructions" : "branches", 0);
+        assert_int_equal(upmu_set_lend(session, &session->set, 0, 100), UPMU_ERR_INVALID); /* of no world */
+        assert_int_equal(upmu_session_world(session, UPMU_WORLD_GUEST), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_set_lend(session, &session->set, 1, 100), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_lend(session, &session->set, 0, 1000), narrow ? UPMU_ERR_UNSUPPORTED : UPMU_OK);
+        assert_false(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+        start(0);
+        assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+        if (!narrow) {
+            assert_int_equal(ahead, 1000);
+            enter();
+            upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
+            leave();
+            counts(0, 10);
+            assert_int_equal(upmu_set_lend(session, &session->set, 0, 5), UPMU_OK);
+            assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+            assert_int_equal(ahead, (uint64_t)-5);
+            counts(0, 10);
+            /* A count that is written ends it. */
+            assert_int_equal(upmu_session_write(session, 0, 7), UPMU_OK);
+            assert_false(session->set.tally[0].lent);
+            counts(0, 7);
+        }
+        assert_int_equal(upmu_session_close(session), UPMU_OK);
+        host_end(&f);
+    }
+}
+
 static void two_that_start_have_two_counters(void **state)
 {
     struct upmu_session *const both[] = {&f.sessions[0], &f.sessions[1]};
@@ -1089,6 +1131,7 @@ int main(void)
         cmocka_unit_test(the_next_sample_can_be_given),
         cmocka_unit_test(a_thread_away_is_given_its_next_sample),
         cmocka_unit_test(several_change_at_once),
+        cmocka_unit_test(a_lent_counter_holds_what_was_said),
         cmocka_unit_test(two_that_start_have_two_counters),
         cmocka_unit_test(options_are_checked),
     };
