@@ -37,15 +37,18 @@ static void warn_line(const struct view *view, const char *text)
     (void)snprintf(view->look->warnings + used, sizeof view->look->warnings - used, "%s\n", text);
 }
 
-/* There is no file: no such CPU, or no module. */
+/* There is no file: no such CPU, one that is offline, or no module. */
 static void look_for_cpu(const struct view *view, const char *path)
 {
-    char name[UPMU_LINUX_PATH], line[128];
+    char name[UPMU_LINUX_PATH], line[128], uevent[8];
 
     (void)snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%u/uevent", view->cpu);
     if (upmu_linux_line(view->system, "/sys/devices/system/cpu/online", line, sizeof line) &&
-        !upmu_linux_line(view->system, name, name, sizeof name))
+        !upmu_linux_line(view->system, name, uevent, sizeof uevent))
         refuse_line(view, "there is no CPU %u; online: %s", view->cpu, line);
+    (void)snprintf(name, sizeof name, "/sys/devices/system/cpu/cpu%u/online", view->cpu);
+    if (upmu_linux_line(view->system, name, line, sizeof line) && line[0] == '0')
+        refuse_line(view, "CPU %u is offline", view->cpu);
     refuse_line(view, "there is no %s: load the kernel's module (modprobe msr)", path);
 }
 

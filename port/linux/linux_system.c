@@ -24,7 +24,7 @@ static int or_error(int result)
 static int itself_open(void *context, const char *path, int flags)
 {
     (void)context;
-    return or_error(open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0600));
+    return or_error(open(path, flags | O_CLOEXEC | (flags & O_CREAT ? O_NOFOLLOW : 0), 0600));
 }
 
 static int64_t itself_pread(void *context, int file, void *bytes, size_t length, uint64_t offset)

@@ -176,9 +176,10 @@ int cmd_info(struct cmd *cmd, const struct cmd_args *args)
     print_counters(cmd);
     print_hooks(cmd);
     print_probe(cmd);
-    cmd_print(cmd, "Accesses     %u writes, %u reads, %u RDPMC, %u re-arms so far\n",
-              (unsigned)cmd->cpu->meter.bank.accesses.writes, (unsigned)cmd->cpu->meter.bank.accesses.reads,
-              (unsigned)cmd->cpu->meter.bank.accesses.rdpmcs, (unsigned)cmd->cpu->meter.bank.accesses.rearms);
+    if (cmd->simulated || !cmd->live->read_only)
+        cmd_print(cmd, "Accesses     %u writes, %u reads, %u RDPMC, %u re-arms so far\n",
+                  (unsigned)cmd->cpu->meter.bank.accesses.writes, (unsigned)cmd->cpu->meter.bank.accesses.reads,
+                  (unsigned)cmd->cpu->meter.bank.accesses.rdpmcs, (unsigned)cmd->cpu->meter.bank.accesses.rearms);
     cmd_target_close(cmd);
     return CMD_OK;
 }

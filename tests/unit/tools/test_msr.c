@@ -39,7 +39,7 @@
 #include <tools/msr/msr_left.c>
 #include <tools/msr/msr_run.c>
 
-#define FILES 16u
+#define FILES 20u
 #define FILE_TEXT 9600u
 #define REGISTERS_FILE 1000
 #define WRITTEN 160u
@@ -475,6 +475,8 @@ static const struct root roots[] = {
     {"module, reading", "skl", NULL, NULL, "pmus --msr", -ENOENT, 0, 0, 0, 3, "modprobe msr"},
     {"no such CPU", "skl", NULL, NULL, "stat --msr -C 9", -ENOENT, 0, 0, 0, 3, "there is no CPU 9; online: 0-3"},
     {"offline", "skl", NULL, NULL, "stat --msr -C 2", -ENXIO, 0, 0, 0, 3, "CPU 2 is offline"},
+    {"offline, without a file", "skl", "/sys/devices/system/cpu/cpu0/online", "0\n", "stat --msr -C 0", -ENOENT, 0, 0,
+     0, 3, "CPU 0 is offline"},
     {"root", "skl", NULL, NULL, "selftest --msr", -EACCES, 0, 0, 0, 3, "run it as root"},
     {"root, reading", "skl", NULL, NULL, "pmus --msr", -EACCES, 0, 0, 0, 3, "run it as root"},
     {"capability", "skl", NULL, NULL, "selftest --msr", -EPERM, 0, 0, 0, 3, "CAP_SYS_RAWIO"},
@@ -556,11 +558,13 @@ static void a_machine_that_is_accepted_is_warned_about(void **state)
 static void a_pmu_that_counts_nothing_is_found_out(void **state)
 {
     static const char *const bad[] = {"ignores_writes", "counts_nothing"};
+    static const char *const verdicts[] = {"probe: ignores writes\n", "probe: counts nothing\n"};
 
     (void)state;
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fresh_machine(bad[i], false);
-        run_to("selftest --msr --yes", 4);
+        run_to("selftest --msr --yes --report page", 4);
+        assert_non_null(strstr(stored, verdicts[i]));
         registers_are_as_found(bad[i]);
         fresh_machine(bad[i], false);
         run_to("stat --msr --yes", 4);
@@ -666,6 +670,8 @@ static void pmus_and_a_dry_run_write_nothing(void **state)
     run_to("stat --msr --dry-run -e branches", 0);
     says("wrmsr 0x186 0x4300c4 # IA32_PERFEVTSEL0\n");
     assert_null(strstr(out, "Counts of"));
+    run_to("selftest --msr --dry-run", 0);
+    run_to("stat --msr --dry-run -e nonsense", 1);
 }
 
 /* ---- Disturbances ---- */
@@ -940,6 +946,51 @@ static void a_torn_last_line_is_ignored_and_damage_is_found(void **state)
     assert_false(upmu_linux_journal_read(&journal, text, length)); /* a register twice */
 }
 
+/* ---- Linux itself ---- */
+
+static void the_systems_functions_do_what_their_names_say(void **state)
+{
+    const struct upmu_linux_system *system = &upmu_linux_system_itself;
+    char folder[] = "/tmp/test_msr.XXXXXX", path[60], line[8];
+    int file, second;
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(system->make_folder(NULL, folder), -EEXIST);
+    snprintf(path, sizeof path, "%s/file", folder);
+    assert_int_equal(system->open(NULL, path, O_RDONLY), -ENOENT);
+    assert_false(upmu_linux_line(system, path, line, sizeof line));
+    file = system->open(NULL, path, O_RDWR | O_CREAT | O_EXCL);
+    assert_true(file >= 0);
+    assert_int_equal(system->open(NULL, path, O_RDWR | O_CREAT | O_EXCL), -EEXIST);
+    second = system->open(NULL, path, O_RDWR);
+    assert_int_equal(system->lock(NULL, file), 0);
+    assert_int_equal(system->lock(NULL, second), -EWOULDBLOCK);
+    assert_int_equal(system->pwrite(NULL, file, "one\ntwo\nthree\n", 14, 0), 14);
+    assert_int_equal(system->sync(NULL, file), 0);
+    assert_int_equal(system->pread(NULL, second, line, 3, 4), 3);
+    assert_memory_equal(line, "two", 3);
+    assert_int_equal(system->pread(NULL, second, line, 3, UINT64_C(0xc0010200)), 0); /* a register's number */
+    assert_true(upmu_linux_line(system, path, line, sizeof line));
+    assert_string_equal(line, "one");
+    system->close(NULL, file);
+    system->close(NULL, second);
+    assert_int_equal(system->pread(NULL, file, line, 1, 0), -EBADF);
+    assert_int_equal(system->remove(NULL, path), 0);
+    assert_int_equal(system->remove(NULL, path), -ENOENT);
+    assert_int_equal(rmdir(folder), 0);
+    if (fork() == 0) { /* bound for itself alone */
+        int cpu = system->this_cpu(NULL);
+
+        _exit(system->bind(NULL, (unsigned)cpu) == 0 && system->this_cpu(NULL) == cpu &&
+                      system->bind(NULL, 100000) == -EINVAL
+                  ? 0
+                  : 1);
+    }
+    assert_true(wait(&file) > 0 && file == 0);
+    assert_true(system->clock_ns(NULL) <= system->clock_ns(NULL));
+}
+
 /* ---- Words ---- */
 
 static void the_report_has_what_a_reader_needs(void **state)
@@ -1006,6 +1057,7 @@ int main(void)
         cmocka_unit_test(restore_keeps_what_other_software_changed_beside_it),
         cmocka_unit_test(a_journal_with_a_register_of_another_cpu_is_refused),
         cmocka_unit_test(a_torn_last_line_is_ignored_and_damage_is_found),
+        cmocka_unit_test(the_systems_functions_do_what_their_names_say),
         cmocka_unit_test(the_report_has_what_a_reader_needs),
         cmocka_unit_test(words_that_do_not_fit_are_refused),
     };
