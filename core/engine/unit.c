@@ -648,7 +648,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 #define SLOWEST 64u
 
 /* Smooth: an eighth of what has changed. */
-static UPMU_APART void follow(uint64_t *average, uint64_t value)
+static UPMU_APART void follow(uint32_t *average, uint32_t value)
 {
     if (value > *average)
         *average += (value - *average) / 8u;
@@ -656,8 +656,14 @@ static UPMU_APART void follow(uint64_t *average, uint64_t value)
         *average -= (*average - value) / 8u;
 }
 
+/* (Of more than four seconds only that is of interest.) */
+static uint32_t limited(uint64_t span_ns)
+{
+    return span_ns < UINT32_MAX ? (uint32_t)span_ns : UINT32_MAX;
+}
+
 /* 0.8 %: one in 128. */
-static void settle_pace(struct upmu_unit *unit, uint64_t spent_ns)
+static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
 {
     const struct upmu_port *port = unit->meter.machine->port;
     uint64_t budget_ns = (port->tick_ns ? port->tick_ns : unit->tick_ns) * unit->every / 128u;
@@ -670,14 +676,14 @@ static void settle_pace(struct upmu_unit *unit, uint64_t spent_ns)
         return;
     if (unit->cost_ns > budget_ns && unit->every < SLOWEST * unit->base)
         unit->every *= 2;
-    else if (unit->cost_ns * 4u < budget_ns && unit->every > unit->base)
+    else if (unit->cost_ns < budget_ns / 4u && unit->every > unit->base)
         unit->every /= 2;
 }
 
 /* How far apart ticks are, where the host does not say. */
 static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
 {
-    uint64_t distance_ns = unit->last_ns ? now_ns - unit->last_ns : 0;
+    uint32_t distance_ns = unit->last_ns ? limited(now_ns - unit->last_ns) : 0;
 
     unit->last_ns = now_ns;
     if (!unit->tick_ns)
@@ -713,7 +719,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
         return status;
     unit->rotations++;
     if (timed)
-        settle_pace(unit, upmu_meter_now(meter) - now_ns);
+        settle_pace(unit, limited(upmu_meter_now(meter) - now_ns));
     return status;
 }
 

@@ -117,7 +117,7 @@ bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     uint32_t address = bank->rows[row].address;
 
 #if UPMU_UNCORE
-    if (bank->box)
+    if (bank->type)
         return upmu_box_read(bank, row, out_value);
 #endif
 #if UPMU_BACKEND_PARAVIRT
@@ -711,7 +711,7 @@ bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
     uint32_t address = bank->rows[row].address;
 
 #if UPMU_UNCORE
-    if (bank->box)
+    if (bank->type)
         return upmu_box_write(bank, row, value);
 #endif
 #if UPMU_BACKEND_PARAVIRT

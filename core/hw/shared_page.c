@@ -78,10 +78,11 @@ bool upmu_shared_page_map(struct upmu_bank *bank)
 
 bool upmu_shared_page_unmap(struct upmu_bank *bank)
 {
-    bool fine = true;
+    bool fine;
 
-    if (upmu_shared_page_is(bank) && bank->page)
-        fine = demand(bank, UPMU_PV_UNMAP, 0, 0);
+    if (!upmu_shared_page_is(bank) || !bank->page)
+        return true;
+    fine = demand(bank, UPMU_PV_UNMAP, 0, 0);
     bank->page = NULL;
     return fine;
 }

@@ -326,21 +326,27 @@ struct upmu_bank {
     uint32_t still;                /* counters that stand still and are being changed, their gates open */
     volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */
     uint8_t gate_class;            /* class of rows with a gate of their own ... */
+    bool no_rdpmc;                 /* the hook faulted: use rdmsr */
+#if UPMU_UNCORE
+    uint16_t boxes;                /* of a unit, side by side from `box` on */
+#endif
     uint64_t own_gate;             /* ... which no register has, or 0 */
     uint32_t others;               /* counters of the host, which may change their registers */
 #if UPMU_WORLDS
     uint32_t absent;               /* counters of sessions of the other world: they do not open */
 #endif
-    bool no_rdpmc;                 /* the hook faulted: use rdmsr */
 #if UPMU_BACKEND_PARAVIRT
     uint32_t fresh;                /* slots whose stored values have not been given yet */
-    struct upmu_pv_page *page;     /* that the hypervisor has; NULL: none */
 #endif
 #if UPMU_UNCORE
-    uint16_t boxes;                     /* of a unit, side by side from `box` on */
-    uint32_t kept;                      /* its counters that are in use by others */
+    uint32_t kept;                      /* of a unit: counters that are in use by others */
     const struct upmu_unit_type *type;  /* NULL: a CPU's bank */
-    const struct upmu_unit_info *box;
+#endif
+#if UPMU_UNCORE || UPMU_BACKEND_PARAVIRT
+    union {
+        const struct upmu_unit_info *box; /* of a unit */
+        struct upmu_pv_page *page; /* of a CPU: that the hypervisor has; NULL: none */
+    };
 #endif
     /* By row, in memory of its owner. */
     uint8_t *state;                /* knowledge about it: UPMU_ROW_… */

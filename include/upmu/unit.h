@@ -171,9 +171,10 @@ struct upmu_unit {
     uint32_t base, every;       /* turns: in each so many ticks; as asked for, and now */
     uint32_t ticks;             /* since a turn */
     uint32_t rotations;
-    uint64_t cost_ns;           /* of a turn, smoothed */
+    uint32_t cost_ns;           /* of a turn, smoothed */
+    uint32_t tick_ns;           /* distance of ticks, smoothed, and the last one, where the port does not say */
+    uint64_t last_ns;
     uint64_t folded_ns;         /* last poll */
-    uint64_t tick_ns, last_ns;  /* distance of ticks, smoothed, and the last one, where the port does not say */
     struct upmu_unit *next;     /* that the same CPU drives */
     struct upmu_unit *next_open;
     uint64_t registers[UPMU_BANK_WORDS(UPMU_UNIT_REGISTERS)];
