@@ -15,16 +15,21 @@ static struct upmu_pv_vcpu *owner_of(const struct upmu_pv_event *event)
     return __atomic_load_n(&event->vcpu, __ATOMIC_ACQUIRE);
 }
 
-/* The event with a number, on whatever vCPU. */
-static struct upmu_pv_event *find(const struct upmu_pv *pv, uint32_t id)
+/* The event with a number, on whatever vCPU: in a state or a later one, and another one than that. */
+static struct upmu_pv_event *find(const struct upmu_pv *pv, uint32_t id, unsigned state,
+                                  const struct upmu_pv_event *except)
 {
-    for (uint32_t i = 0; i < pv->event_count; i++)
-        if (owner_of(&pv->events[i]) && pv->events[i].id == id)
-            return &pv->events[i];
+    for (uint32_t i = 0; i < pv->event_count; i++) {
+        struct upmu_pv_event *event = &pv->events[i];
+
+        if (event != except && __atomic_load_n(&event->state, __ATOMIC_SEQ_CST) >= state &&
+            __atomic_load_n(&event->id, __ATOMIC_RELAXED) == id)
+            return event;
+    }
     return NULL;
 }
 
-/* A free event of the guest's becomes the vCPU's. */
+/* A free event of the guest's becomes the vCPU's.  (Of two vCPUs that name theirs at once, one at least sees both.) */
 static struct upmu_pv_event *claim(struct upmu_pv_vcpu *vcpu, uint32_t id)
 {
     struct upmu_pv *pv = vcpu->pv;
@@ -35,9 +40,9 @@ static struct upmu_pv_event *claim(struct upmu_pv_vcpu *vcpu, uint32_t id)
 
         if (!owner_of(event) && __atomic_compare_exchange_n(&event->vcpu, &none, vcpu, false, __ATOMIC_ACQUIRE,
                                                             __ATOMIC_RELAXED)) {
-            event->id = id;
-            event->area = NULL;
             event->counter = UPMU_NO_COUNTER;
+            __atomic_store_n(&event->id, id, __ATOMIC_RELAXED);
+            __atomic_store_n(&event->state, UPMU_PV_EVENT_NAMED, __ATOMIC_SEQ_CST);
             return event;
         }
     }
@@ -46,6 +51,7 @@ static struct upmu_pv_event *claim(struct upmu_pv_vcpu *vcpu, uint32_t id)
 
 static void give_back(struct upmu_pv_event *event)
 {
+    __atomic_store_n(&event->state, UPMU_PV_EVENT_FREE, __ATOMIC_RELEASE);
     __atomic_store_n(&event->vcpu, NULL, __ATOMIC_RELEASE);
 }
 
@@ -100,7 +106,7 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     const struct upmu_pv_hooks *hooks = vcpu->pv->hooks;
     struct upmu_pv_param param;
     struct upmu_pv_attr attr;
-    struct upmu_pv_event *event, *other;
+    struct upmu_pv_event *event;
     uint64_t select;
     uint32_t answer;
 
@@ -116,16 +122,15 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
         return answer;
     if (!permits(vcpu, select))
         return UPMU_PV_BAD_EVENT;
-    if (find(vcpu->pv, param.id))
+    if (find(vcpu->pv, param.id, UPMU_PV_EVENT_OPEN, NULL))
         return UPMU_PV_DUPLICATE;
     event = claim(vcpu, param.id);
     if (!event)
         return UPMU_PV_LIMIT;
-    /* (Another vCPU may open the same number at the same time: the later place in the table goes.) */
-    other = find(vcpu->pv, param.id);
-    if (other != event) {
+    /* (Another vCPU may open the same number at the same time: of two that see each other none is opened yet.) */
+    if (find(vcpu->pv, param.id, UPMU_PV_EVENT_NAMED, event)) {
         give_back(event);
-        return UPMU_PV_DUPLICATE;
+        return UPMU_PV_BUSY;
     }
     event->area = hooks->pin(hooks->context, param.area_addr, sizeof *event->area);
     if (!event->area) {
@@ -135,6 +140,7 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     event->select = select;
     event->period = attr.sample_period;
     event->count = event->value = 0;
+    __atomic_store_n(&event->state, UPMU_PV_EVENT_OPEN, __ATOMIC_RELEASE);
     return UPMU_PV_OK;
 }
 
@@ -230,7 +236,7 @@ uint32_t upmu_pv_events_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint
 
     if (operation == UPMU_PV_OPEN)
         return open_event(vcpu, first | (uint64_t)second << 32);
-    event = find(vcpu->pv, first);
+    event = find(vcpu->pv, first, UPMU_PV_EVENT_OPEN, NULL);
     if (!event)
         return UPMU_PV_BAD_ID;
     if (owner_of(event) != vcpu)

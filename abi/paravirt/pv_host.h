@@ -49,16 +49,20 @@ struct upmu_pv_hooks {
 
 struct upmu_pv_vcpu;
 
+/* Has an event its number?  Two of one number may be named at the same time; of these one is open at most. */
+enum upmu_pv_event_state { UPMU_PV_EVENT_FREE, UPMU_PV_EVENT_NAMED, UPMU_PV_EVENT_OPEN };
+
 /* An event that a guest opened.  All private. */
 struct upmu_pv_event {
     struct upmu_pv_vcpu *vcpu; /* that it was opened on; NULL: free */
-    struct upmu_pv_area *area; /* pinned; NULL: not open yet */
+    struct upmu_pv_area *area; /* pinned */
     uint64_t select;           /* of its counter */
     uint64_t period;           /* 0: it only counts */
     uint64_t count;            /* before `value` */
     uint64_t value;            /* of its counter, as of the last look */
     uint32_t id;
     uint8_t counter;           /* of the vCPU, or UPMU_NO_COUNTER: disabled */
+    uint8_t state;             /* enum upmu_pv_event_state */
 };
 
 /* One guest, with all its vCPUs. */

@@ -55,10 +55,22 @@ static bool find_levels(const struct upmu_uncore_seen *seen, struct uncore_level
     return (out[0] >= 0x1f && read_levels(seen, 0x1f, levels)) || (out[0] >= 0xb && read_levels(seen, 0xb, levels));
 }
 
+/*
+ * EBX of leaf 0, of "AuthenticAMD" and of "HygonGenuine".  (The PMU's backend does not say it: a hypervisor's may be
+ * the same on any processor.)
+ */
+static bool is_amd(const uint32_t leaf[4])
+{
+    return leaf[1] == 0x68747541u || leaf[1] == 0x6f677948u;
+}
+
 void upmu_uncore_count(struct upmu_uncore_seen *seen)
 {
     struct uncore_levels levels;
+    uint32_t out[4];
 
+    seen->cpuid(seen->context, 0, 0, out);
+    seen->amd = is_amd(out);
     if (!find_levels(seen, &levels))
         return;
     if (levels.threads)
@@ -132,7 +144,7 @@ void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_plac
             place->die = (uint16_t)((number & ((UINT32_C(1) << levels.package_bits) - 1u)) >> levels.die_bits);
     }
     seen->cpuid(seen->context, 0, 0, out);
-    if (seen->amd)
+    if (is_amd(out))
         place_amd(seen, has_levels, number, place);
     else if (out[0] >= 4)
         find_cache(seen, 4, number, place);

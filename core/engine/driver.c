@@ -19,11 +19,7 @@ static void ask_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t o
 void upmu_driver_place(struct upmu_cpu *cpu)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
-    struct upmu_uncore_seen seen = {
-        .context = (void *)(uintptr_t)port,
-        .cpuid = ask_cpuid,
-        .amd = cpu->meter.pmu->backend->vendor == UPMU_VENDOR_AMD,
-    };
+    struct upmu_uncore_seen seen = {.context = (void *)(uintptr_t)port, .cpuid = ask_cpuid};
 
     if (!port_cpu_place(port, cpu, &cpu->place))
         upmu_uncore_where(&seen, &cpu->place);

@@ -88,7 +88,6 @@ static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsi
     seen->family = cpu->meter.pmu->family;
     seen->model = cpu->meter.pmu->model;
     seen->stepping = cpu->meter.pmu->stepping;
-    seen->amd = cpu->meter.pmu->backend->vendor == UPMU_VENDOR_AMD;
     seen->cpuid(seen->context, 1, 0, out);
     seen->hypervisor = out[2] >> 31;
     seen->force = flags & UPMU_UNITS_FORCE;

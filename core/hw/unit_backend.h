@@ -45,7 +45,7 @@ struct upmu_uncore_seen {
 /* Where the executing CPU is, by CPUID; what that does not say is 0.  Needs `cpuid` and `amd`. */
 void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_place *out_place);
 
-/* Fill in `cores` and `dies`, where CPUID says them. */
+/* Fill in `amd` and, where CPUID says them, `cores` and `dies`. */
 void upmu_uncore_count(struct upmu_uncore_seen *seen);
 
 /*

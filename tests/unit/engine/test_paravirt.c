@@ -65,6 +65,31 @@ static void it_is_found_by_its_leaf_and_used_only_with_its_hooks(void **state)
     }
 }
 
+/* AMD APM vol 3 E.4.16: 8000_001EH ECX[7:0] is the node, [10:8] how many a processor has, less 1. */
+static void cpuid_of_amd(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    pv_cpuid(context, leaf, subleaf, out);
+    if (leaf == 0)
+        memcpy(out, (const uint32_t[4]){1, 0x68747541, 0x444d4163, 0x69746e65}, 4 * sizeof *out);
+    else if (leaf == 0x80000000)
+        out[0] = 0x8000001e;
+    else if (leaf == 0x8000001e)
+        out[2] = 0x305; /* four nodes each: the second one of the second processor */
+}
+
+/* The vendor is the processor's, not the PMU's: where a CPU stands say other leaves. */
+static void a_cpu_of_any_vendor_knows_where_it_is(void **state)
+{
+    (void)state;
+    pv_prepare();
+    pv.port.cpuid = cpuid_of_amd;
+    assert_int_equal(upmu_cpu_init(&pv.cpu[0], &pv.machine, NULL), UPMU_OK);
+    assert_string_equal(pv.cpu[0].meter.pmu->name, "pv");
+    assert_int_equal(pv.cpu[0].place.node, 5);
+    assert_int_equal(pv.cpu[0].place.die, 1);
+    end();
+}
+
 static void it_has_as_many_slots_as_the_host_says(void **state)
 {
     (void)state;
@@ -379,6 +404,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_found_by_its_leaf_and_used_only_with_its_hooks),
+        cmocka_unit_test(a_cpu_of_any_vendor_knows_where_it_is),
         cmocka_unit_test(it_has_as_many_slots_as_the_host_says),
         cmocka_unit_test(generic_events_count_by_privilege),
         cmocka_unit_test(events_that_the_host_lacks_are_refused_by_name),

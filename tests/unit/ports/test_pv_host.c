@@ -858,7 +858,7 @@ static void call_from_second(void)
     visit = NULL;
     for (uint32_t op = 2; op <= 5; op++) {
         assert_int_equal(upmu_pv_call(&second, op, 0, 0), UPMU_PV_BAD_VCPU);
-        assert_int_equal(upmu_pv_call(&second, op, 3, 0), UPMU_PV_BAD_ID + 3 * (owner_of(&events[1]) != NULL));
+        assert_int_equal(upmu_pv_call(&second, op, 3, 0), UPMU_PV_BAD_ID + 3 * (events[1].state == UPMU_PV_EVENT_OPEN));
     }
     assert_int_equal(upmu_pv_call(&second, 16, BASE_LOW + 4096, BASE_HIGH), 0);
     assert_int_equal(upmu_pv_call(&second, 18, 1, 0), 0);

@@ -37,10 +37,17 @@ static unsigned flagged; /* how often the slot's bit was set */
 #define __atomic_compare_exchange_n(...) (step(), __atomic_compare_exchange_n(__VA_ARGS__))
 #define __atomic_fetch_add(...) (step(), __atomic_fetch_add(__VA_ARGS__))
 #define __atomic_fetch_or(...) (step(), flagged++, __atomic_fetch_or(__VA_ARGS__))
+/* (What no guest can reach stands still only where another vCPU opens an event.) */
+static bool opening;
+#define __atomic_load_n(...) ((void)(opening && (step(), true)), __atomic_load_n(__VA_ARGS__))
+#define __atomic_store_n(...) ((void)(opening && (step(), true)), __atomic_store_n(__VA_ARGS__))
 #include "abi/paravirt/pv_call.c"
+#define upmu_pv_permits(vcpu, counter) ((void)(vcpu), (void)(counter), true)
 #include "abi/paravirt/pv_events.c"
 #include "abi/paravirt/pv_page.c"
 #undef __atomic_compare_exchange_n
+#undef __atomic_load_n
+#undef __atomic_store_n
 
 #define PERIOD 1000u
 
@@ -235,6 +242,82 @@ static void what_an_even_sequence_frames_is_of_one_publication(void **state)
     assert_true(tried > 10000 && whole > 10 && whole < tried);
 }
 
+/* ---- Two CPUs of the guest that open the same number ---- */
+
+#define NUMBER 7u
+
+static struct upmu_pv_event table[3];
+static struct upmu_pv_vcpu others;
+static uint32_t answers[2];
+
+static bool copy_in(void *context, void *to, uint64_t address, size_t bytes)
+{
+    (void)context;
+    memset(to, 0, bytes);
+    if (bytes == sizeof(struct upmu_pv_param))
+        *(struct upmu_pv_param *)to = (struct upmu_pv_param){.id = NUMBER, .attr_addr = 4096, .area_addr = address};
+    return true;
+}
+
+static void *pin(void *context, uint64_t address, size_t bytes)
+{
+    (void)context, (void)address, (void)bytes;
+    return &area;
+}
+
+static void unpin(void *context, void *memory, size_t bytes)
+{
+    (void)context, (void)memory, (void)bytes;
+}
+
+static const struct upmu_pv_hooks hooks = {.copy_in = copy_in, .pin = pin, .unpin = unpin};
+
+/* Between two accesses of the first, all of the second. */
+static void opens_too(void)
+{
+    rounds = 0;
+    tries = opening = false;
+    answers[1] = upmu_pv_events_call(&others, UPMU_PV_OPEN, 8192, 0);
+    tries = opening = true;
+}
+
+/* PV-040: one of them has it or is told to call again; a place of the table that had another number is none of it. */
+static void one_number_is_opened_once(void **state)
+{
+    unsigned opened[3] = {0};
+
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) { /* which place is in use: the second's stands before or behind */
+        known = 0;
+        guest_goes = opens_too;
+        do {
+            unsigned open;
+
+            reset();
+            memset(table, 0, sizeof table);
+            table[2 * first].vcpu = &vcpu;
+            table[1].id = NUMBER; /* of an event that was closed */
+            pv = (struct upmu_pv){.hooks = &hooks, .events = table, .event_count = 3};
+            vcpu.used = 0;
+            others = vcpu;
+            places = 0;
+            rounds = 1;
+            tries = opening = true;
+            answers[0] = upmu_pv_events_call(&vcpu, UPMU_PV_OPEN, 8192, 0);
+            if (rounds)
+                opens_too();
+            tries = opening = false;
+            open = (answers[0] == UPMU_PV_OK) + (answers[1] == UPMU_PV_OK);
+            assert_true(open <= 1);
+            for (unsigned i = 0; i < 2; i++)
+                assert_true(answers[i] == UPMU_PV_OK || answers[i] == UPMU_PV_BUSY || answers[i] == UPMU_PV_DUPLICATE);
+            assert_true(open == 1 || answers[0] == UPMU_PV_BUSY || answers[1] == UPMU_PV_BUSY);
+            opened[answers[0] == UPMU_PV_OK ? 0 : answers[1] == UPMU_PV_OK ? 1 : 2]++;
+        } while (next_order());
+    }
+    assert_true(opened[0] && opened[1]);
+}
+
 /* ---- Both at full speed ---- */
 
 #define ROUNDS 50000u
@@ -288,6 +371,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(host_adds_and_guest_clears_in_any_order),
         cmocka_unit_test(what_an_even_sequence_frames_is_of_one_publication),
+        cmocka_unit_test(one_number_is_opened_once),
         cmocka_unit_test(host_adds_while_a_cpu_of_the_guest_clears),
         cmocka_unit_test(overflows_end_at_the_largest_value),
     };
