@@ -57,18 +57,19 @@ def short_examples_are_short():
 
 @check
 def the_pair_compiles_without_a_warning_everywhere():
-    """gcc-64 makes an object, which the next check runs; the others too in the long run, with their optimiser's warnings."""
+    """clang-64, the quickest, makes an object, which the next check runs; the others in the long run, and optimised."""
     code, output = run(["python3", "tools/pair.py", PAIR])
     if code:
         return [output]
 
     def compile_one(job):
         build, options = job
-        made = ["-O2" if SOAK else "-O0", "-c", "-o", f"{PAIR}/{build}.o"] if SOAK or job == jobs[0] else ["-fsyntax-only"]
+        made = ["-O2" if SOAK else "-O0", "-c", "-o", f"{PAIR}/{build}.o"] if job in whole else ["-fsyntax-only"]
         code, output = run(COMPILERS[build] + PLAIN + WARNINGS + options + made + [SOURCE])
         return [f"{build} {' '.join(options)}: {output[:1000]}"] if code else []
     jobs = [(build, []) for build in COMPILERS]
-    return parallel(compile_one, jobs) + parallel(compile_one, [("clang-32", WITHOUT)] + ([("gcc-64", WITHOUT)] if SOAK else []))
+    whole = jobs if SOAK else [("clang-64", [])]
+    return parallel(compile_one, jobs + [("clang-32", WITHOUT)] + ([("gcc-64", WITHOUT)] if SOAK else []))
 
 
 @check
@@ -81,7 +82,7 @@ def programs_made_with_the_pair_count_the_same():
             file.write(read(f"examples/{name}.c").replace("#include <upmu/upmu.h>", '#include "upmu_all.h"'))
         options, sources = command(name)
         code, output = run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", *options, "-o", program, program + ".c",
-                            f"{PAIR}/gcc-64.o", *[path for path in sources if path.endswith("libsim.a")]])
+                            f"{PAIR}/clang-64.o", *[path for path in sources if path.endswith("libsim.a")]])
         if code == 0:
             code, output = run([os.path.join(".", program)])
         if (code, output) != (0, expected):
