@@ -424,6 +424,19 @@ static void settle(struct upmu_guest *guest, struct upmu_cpu *cpu)
     guest->dirty = 0;
 }
 
+/* Whose session has a counter of the host may change between two entries: the host's own come first. */
+static void find_waiting(struct upmu_guest *guest)
+{
+    for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
+        uint32_t bit = rest & (0u - rest);
+        unsigned session = guest->counter[upmu_bits_lowest(rest)].session - 1u;
+
+        guest->waiting &= ~bit;
+        if (guest->memory.sessions[session].state != UPMU_SESSION_RUNNING)
+            guest->waiting |= bit;
+    }
+}
+
 /* ---- Counters that the guest may read itself ---- */
 
 /* Counters whose host's counter was taken, or never had room for it: another one is looked for. */
@@ -586,6 +599,7 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
         leave_taken(guest);
     if (guest->dirty)
         settle(guest, cpu);
+    find_waiting(guest);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
         out_entry->rdpmc_passes = guest->passes && rdpmc_passes(guest);

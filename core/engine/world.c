@@ -49,18 +49,21 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
         struct upmu_tally *tally = upmu_run_on(meter, counter);
         uint64_t value;
 
-        if (!tally || !upmu_bank_read(&meter->bank, counter, &value))
+        if (!tally)
             continue;
-        if (closed && upmu_tally_samples(tally)) {
+        /* (A handler that came between the read and the fold would load the counter.) */
+        upmu_tally_begin(tally);
+        if (!upmu_bank_read(&meter->bank, counter, &value)) {
+            /* (It keeps what it has.) */
+        } else if (closed && upmu_tally_samples(tally)) {
             if (loses || upmu_count_overflowed(meter->pmu, counter, value))
                 __atomic_fetch_or(&meter->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
         } else if (loses) {
-            upmu_tally_begin(tally);
             if (closed)
                 tally->base = value - (uint32_t)(value - tally->base);
             upmu_count_fold(meter, tally, counter, value);
-            upmu_tally_end(tally);
         }
+        upmu_tally_end(tally);
     }
 }
 

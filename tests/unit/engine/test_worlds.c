@@ -679,6 +679,43 @@ static void no_carry_is_lost_at_an_exit(void **state)
     host_end(&f);
 }
 
+static bool (*read_counter)(void *context, uint32_t index, uint64_t *out_value);
+static bool interrupts; /* comes just after the next read */
+
+static bool read_and_interrupt(void *context, uint32_t index, uint64_t *out_value)
+{
+    bool fine = read_counter(context, index, out_value);
+
+    if (interrupts) {
+        interrupts = false;
+        assert_int_equal(upmu_handle_pmi(&f.cpu[0], NULL), UPMU_PMI_HANDLED);
+    }
+    return fine;
+}
+
+/* The handler loads a counter that an exit has just read: what was read counts no more. */
+static void an_interrupt_within_an_exit_counts_once(void **state)
+{
+    (void)state;
+    host_prepare(&f, "willamette");
+    f.sim.skid = 100000;
+    host_start(&f);
+    read_counter = f.sim.port.rdpmc;
+    f.sim.port.rdpmc = read_and_interrupt;
+    attach(0, UPMU_WORLD_GUEST, "instructions", 1000);
+    start(0);
+    enter();
+    host_run(&f, 1500);
+    interrupts = true;
+    leave();
+    assert_false(interrupts);
+    counts(0, 1500);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
+    counts(0, 1500);
+    assert_int_equal(f.sessions[0].set.tally[0].overflows, 1);
+    host_end(&f);
+}
+
 /* ---- The hardware changes the gates ---- */
 
 static void deliver_to_a_hypervisor(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
@@ -1122,6 +1159,7 @@ int main(void)
         cmocka_unit_test(counters_of_user_mode_have_worlds),
         cmocka_unit_test(reserved_counters_are_in_both_worlds),
         cmocka_unit_test(no_carry_is_lost_at_an_exit),
+        cmocka_unit_test(an_interrupt_within_an_exit_counts_once),
         cmocka_unit_test(the_hardware_moves_the_gates),
         cmocka_unit_test(attributes_choose_the_world),
         cmocka_unit_test(the_bits_of_selects_need_no_gates),

@@ -290,6 +290,40 @@ static void a_counter_that_finds_no_place_stands_still_and_is_named(void **state
     host_end(&nest.host);
 }
 
+/* The host's sessions come first, also later. */
+static void a_counter_whose_place_the_host_takes_waits(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    nest_prepare(&nest, "core2", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.flags |= UPMU_GUEST_STRICT;
+    host_add(&nest.host, 0, "LLC_MISSES", 0);
+    assert_int_equal(upmu_session_attach_cpu(&nest.host.session, &nest.host.cpu[0]), UPMU_OK);
+    nest_begin(&nest);
+    nest_write(&nest, 0x186, 0x4300c4);
+    nest_write(&nest, 0x187, 0x4300c5);
+    nest_enter(&nest);
+    assert_int_equal(nest.vcpu.waiting, 0);
+    nest_exit(&nest);
+    host_thread_switch(&nest.host, 0, 0);
+    assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
+    host_thread_switch(&nest.host, 0, 1);
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_bits_count(nest.vcpu.waiting), 1);
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    host_thread_switch(&nest.host, 0, 0);
+    assert_int_equal(upmu_session_stop(&nest.host.session), UPMU_OK);
+    host_thread_switch(&nest.host, 0, 1);
+    assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+    assert_int_equal(nest.vcpu.waiting, 0);
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    host_thread_switch(&nest.host, 0, 0);
+    assert_int_equal(upmu_guest_fini(&nest.vcpu), UPMU_OK);
+    host_end(&nest.host);
+}
+
 static void a_vcpu_without_a_thread_is_loaded_and_put(void **state)
 {
     struct upmu_guest_entry entry;
@@ -943,6 +977,7 @@ int main(void)
         cmocka_unit_test(values_and_status_are_right_whatever_was_not_looked_at),
         cmocka_unit_test(a_reset_leaves_nothing),
         cmocka_unit_test(a_counter_that_finds_no_place_stands_still_and_is_named),
+        cmocka_unit_test(a_counter_whose_place_the_host_takes_waits),
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
         cmocka_unit_test(gates_of_the_vmcs_cost_nothing_and_count_exactly),
