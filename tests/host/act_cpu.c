@@ -257,6 +257,15 @@ static void leave_something(unsigned number, struct lots *lots)
         host.cpu[number].left = true;
 }
 
+/* Entries and exits move the register of all gates. */
+static bool family_moves_gates(struct upmu_cpu *upmu)
+{
+    enum upmu_status status = HOST_CALL(upmu_cpu_world_by_hardware(upmu, true));
+
+    rules_status("upmu_cpu_world_by_hardware", status, "UNSUPPORTED STATE");
+    return status == UPMU_OK;
+}
+
 void act_come(unsigned number, struct lots *lots)
 {
     struct host_cpu *cpu = &host.cpu[number];
@@ -288,6 +297,8 @@ void act_come(unsigned number, struct lots *lots)
     /* (What it keeps for itself it says again.) */
     if (status == UPMU_OK && reserved_here(number, upmu))
         rules_status("upmu_cpu_reserve", HOST_CALL(upmu_cpu_reserve(upmu, reserved_here(number, upmu))), "PORT");
+    cpu->by_hardware = status == UPMU_OK && setting_has(&host.setting, THEME_GUESTS) && lots_below(lots, 2) &&
+                       host.setting.family == &hardware_intel && family_moves_gates(upmu);
     cpu->irq_off = cpu->unreachable = false;
     units_awake();
     rules_status("upmu_cpu_init", status, "NO_PMU PORT");
@@ -334,6 +345,7 @@ void act_leave(struct lots *lots)
     self->stay++;
     cpu->unreachable = true;
     wait_for_others();
+    act_guests_leave(self->cpu);
     cpu->irq_off = true;
     units_go(self->cpu);
     rules_status("upmu_cpu_fini", HOST_CALL(upmu_cpu_fini(upmu)), "PORT BUSY");
@@ -426,6 +438,8 @@ static void wake_cpu(void)
         cpu->power = CPU_LIVE;
     cpu->half_awake = !cpu->cpu->meter.live;
     if (status != UPMU_OK)
+        guests_spoil(HOST_NONE);
+    if (status != UPMU_OK)
         for (unsigned i = 0; i < HOST_SESSIONS; i++)
             host.session[i].spoiled |= rules_is_here(&host.session[i], self->cpu) ||
                                        host.session[i].target == TARGET_UNIT;
@@ -449,6 +463,7 @@ static void change_cpu(void)
         return;
     cpu->starts_over = true;
     mark_changed();
+    guests_spoil(self->cpu);
     self->stay++;
     cpu->turning++;
     rules_status("upmu_cpu_changed", HOST_CALL(upmu_cpu_changed(cpu->cpu)), "PORT BUSY");
@@ -507,8 +522,8 @@ static void exit_thread(unsigned number)
         act_thread_make(number);
         return;
     }
-    if ((!runs && thread->cpu != HOST_NONE) || thread->pins || here()->coming != HOST_NONE || host.hotplug ||
-        !hold_sessions(number, true))
+    if ((!runs && thread->cpu != HOST_NONE) || thread->pins || thread->guests ||
+        here()->coming != HOST_NONE || host.hotplug || !hold_sessions(number, true))
         return;
     host.hotplug = true;
     real_accept(&host.hotplug);

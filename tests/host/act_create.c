@@ -355,6 +355,11 @@ void act_create(const struct step *step, struct lots *lots)
 
         session->type = unit ? host.units.box[unit->box[0]].type : NULL;
     }
+    if (setting_has(&host.setting, THEME_GUESTS) && !session->type && lots_below(lots, 2)) {
+        session->world = (uint8_t)(lots_below(lots, 2) ? UPMU_WORLD_HOST : UPMU_WORLD_GUEST);
+        rules_status("upmu_session_world",
+                     HOST_CALL(upmu_session_world(session->session, (enum upmu_world)session->world)), "");
+    }
     session->sampling = !session->type && !host.setting.quiet_sessions && lots_below(lots, 2);
     add_sets(session, lots);
     if (session->sampling && lots_one_in(lots, 4))

@@ -105,6 +105,49 @@ bool hooks_interrupt_is_coming(unsigned number)
     return false;
 }
 
+/*
+ * Where the hardware moves the register of all gates, it does so at each entry and exit; the host has put both values
+ * into its fields before the entry, after its last other call (world.h).
+ */
+void hooks_hardware_world(struct host_cpu *cpu, bool in_guest)
+{
+    uint64_t value = cpu->exit_gate;
+    uint32_t faults = host.setting.faults;
+
+    /* (A look that faults would not see what the host's own counters need.) */
+    host.setting.faults = 0;
+    if (in_guest) {
+        cpu->exit_gate = HOST_CALL(upmu_cpu_gate_value(cpu->cpu, UPMU_WORLD_HOST));
+        value = HOST_CALL(upmu_cpu_gate_value(cpu->cpu, UPMU_WORLD_GUEST));
+    }
+    host.setting.faults = faults;
+    TRACE("the hardware opens %llx", (unsigned long long)value);
+    (void)family()->wrmsr(host.hardware, self->cpu, 0x38f, value);
+    cpu->world = in_guest ? CPU_IN_GUEST : CPU_IN_HOST;
+}
+
+/* What is no part of the call under way; a guest that it interrupts is left for it, and entered again after it. */
+static void begin_apart(struct host_cpu *cpu)
+{
+    self->apart++;
+    self->apart_times++;
+    if (!cpu->by_hardware || cpu->world != CPU_IN_GUEST)
+        return;
+    cpu->left_guest = true;
+    hooks_hardware_world(cpu, false);
+}
+
+static void enter_again(struct host_cpu *cpu)
+{
+    while (cpu->left_guest) {
+        cpu->left_guest = false;
+        rules_status("upmu_cpu_enter_guest", HOST_CALL(upmu_cpu_enter_guest(cpu->cpu)), "PORT");
+        cpu->irq_off = true;
+        hooks_hardware_world(cpu, true);
+        cpu->irq_off = false;
+    }
+}
+
 /* The host's entry: `own` came from a counter, else from somewhere else. */
 static void enter_interrupt(struct host_cpu *cpu, bool own)
 {
@@ -119,6 +162,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     cpu->in_nmi = !host.setting.vector;
     cpu->in_vector = host.setting.vector;
     cpu->irq_off = true;
+    begin_apart(cpu);
     host.verdict->figures.interrupts++;
     TRACE("NMI: %s ...", own ? "own" : "another's");
     answer = HOST_CALL(upmu_handle_pmi(cpu->cpu, (frame.ip & 14u) ? &frame : NULL));
@@ -144,6 +188,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     /* Without a clock another source's NMI that is answered STALE uses up the answer: session.h, UPMU_PMI_STALE. */
     cpu->used_up += host.setting.no_clock && answer == UPMU_PMI_STALE && (claimed || !own);
     cpu->flagged &= answer != UPMU_PMI_HANDLED;
+    self->apart--;
     cpu->irq_off = irq_off;
     cpu->in_nmi = cpu->in_vector = false;
 }
@@ -192,9 +237,11 @@ void hooks_serve(void)
         cpu->remotes = remote->next;
         self->serving = cpu->irq_off = true;
         self->stay++;
+        begin_apart(cpu);
         real_accept(remote);
         HOST_DO(remote->function(remote->argument));
         real_offer(remote);
+        self->apart--;
         self->stay--;
         cpu->irq_off = irq_off;
         self->serving = false;
@@ -349,7 +396,9 @@ static void clock_interrupt(struct host_cpu *cpu)
     cpu->irq_off = true;
     cpu->turning++;
     self->stay++;
+    begin_apart(cpu);
     rules_status("upmu_cpu_tick", HOST_CALL(upmu_cpu_tick(cpu->cpu)), "PORT BUSY");
+    self->apart--;
     self->stay--;
     cpu->turning--;
     cpu->irq_off = irq_off;
@@ -447,6 +496,7 @@ void hooks_begin(void)
 {
     real_lock();
     host.verdict->figures.hooks++;
+    host.verdict->figures.guest_hooks += setting_has(&host.setting, THEME_GUESTS);
     if (++self->hooks > HOOKS_OF_A_STEP)
         rules_fail(RULE_HANG, "more than %u hook calls", HOOKS_OF_A_STEP);
     host.now_ns += 20;
@@ -474,6 +524,7 @@ bool hooks_fault(void)
         return false;
     host.verdict->figures.faults++;
     here()->faulted = true;
+    guests_spoil(HOST_NONE);
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         host.session[i].spoiled = true;
     units_spoil();
@@ -487,6 +538,7 @@ static bool hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     (void)context;
     hooks_begin();
     hooks_check_context("rdmsr");
+    self->accesses += !self->apart;
     if (!hooks_fault() && !hooks_unit_msr(msr, false, out_value, &fine))
         fine = family()->rdmsr(host.hardware, self->cpu, msr, out_value);
     TRACE("rdmsr %x: %llx%s", (unsigned)msr, (unsigned long long)(fine ? *out_value : 0), fine ? "" : " faults");
@@ -501,6 +553,7 @@ static bool hook_wrmsr(void *context, uint32_t msr, uint64_t value)
     (void)context;
     hooks_begin();
     hooks_check_context("wrmsr");
+    self->accesses += !self->apart;
     if (!hooks_fault() && !hooks_unit_msr(msr, true, &value, &fine)) {
         const char *damage;
 
@@ -522,6 +575,7 @@ static bool hook_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     (void)context;
     hooks_begin();
     hooks_check_context("rdpmc");
+    self->accesses += !self->apart;
     fine = !hooks_fault() && family()->rdpmc(host.hardware, self->cpu, index, out_value);
     TRACE("rdpmc %x: %llx%s", (unsigned)index, (unsigned long long)(fine ? *out_value : 0), fine ? "" : " faults");
     hooks_end();
@@ -676,6 +730,7 @@ void hooks_work(uint64_t amount, bool user)
         if (amount >> 24 && host.setting.family == &hardware_netburst)
             hooks_drain_interrupts();
         hooks_point();
+        enter_again(here());
         if (here()->power != CPU_LIVE || !here()->cpu)
             break;
         units_work(&self->noise, false);

@@ -29,19 +29,28 @@ empty :=
 comma := ,
 space := $(empty) $(empty)
 
+# The PMU of guests is linked beside the library, and instrumented as it is.
+HOST_ABI := $(sort $(wildcard abi/guest/*.c))
+define ABI_RULES
+build/$(1)/abi/%.o: abi/%.c
+	$(call COMPILE,$(1))
+endef
+
 # CPUs as threads: the library alone is instrumented, so that only what orders the library counts.
 tsan_CC := $(CLANG) -m64 -DHOST_AS_THREADS
 tsan_FLAGS := -O1 -g
 $(eval $(call BUILD_RULES,tsan))
-build/tsan/core/%.o build/tsan/backends/%.o: LIB_CFLAGS += -fsanitize=thread
-build/tsan/tests/host/host: $(HOST_SOURCES:%.c=build/tsan/%.o) build/tsan/libupmu.a
+$(eval $(call ABI_RULES,tsan))
+build/tsan/core/%.o build/tsan/backends/%.o build/tsan/abi/%.o: LIB_CFLAGS += -fsanitize=thread
+build/tsan/tests/host/host: $(HOST_SOURCES:%.c=build/tsan/%.o) $(HOST_ABI:%.c=build/tsan/%.o) build/tsan/libupmu.a
 	$(QUIET)$(tsan_CC) -no-pie -fsanitize=thread -o $@ $(filter %.o,$^) $(filter %.a,$^) -lpthread
 
 HOST_POINTS := -fsanitize-coverage=trace-pc -include tests/host/interleave.h
 define HOST_RULES
 $(call BUILD_RULES,$(1))
-build/$(1)/core/%.o build/$(1)/backends/%.o: LIB_CFLAGS += $(HOST_POINTS)
-build/$(1)/tests/host/host: $$(HOST_SOURCES:%.c=build/$(1)/%.o) build/$(1)/libupmu.a
+$(call ABI_RULES,$(1))
+build/$(1)/core/%.o build/$(1)/backends/%.o build/$(1)/abi/%.o: LIB_CFLAGS += $(HOST_POINTS)
+build/$(1)/tests/host/host: $$(HOST_SOURCES:%.c=build/$(1)/%.o) $$(HOST_ABI:%.c=build/$(1)/%.o) build/$(1)/libupmu.a
 	$$(QUIET)$$($(1)_CC) -no-pie $$($(1)_LINK) -o $$@ $$(filter %.o,$$^) $$(filter %.a,$$^)
 endef
 $(foreach build,$(BUILDS_OF_HOST),$(eval $(call HOST_RULES,$(build))))
@@ -60,7 +69,7 @@ $(foreach build,gcc-64 clang-64 asan,$(eval $(call FAKE_RULES,$(build))))
 # Does it notice when a mend is taken back?  Those of tests/host/mends.tsv (MEND: whose number or mutant contains it), or
 # rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY.
 MENDS = MENDS_COMPILE='$(host_CC) $(LIB_CFLAGS) $(HOST_POINTS) $(host_FLAGS) -w' \
-	MENDS_OBJECTS='$(HOST_SOURCES:%.c=build/host/%.o) $(LIB_SOURCES:%.c=build/host/%.o)'
+	MENDS_OBJECTS='$(HOST_SOURCES:%.c=build/host/%.o) $(HOST_ABI:%.c=build/host/%.o) $(LIB_SOURCES:%.c=build/host/%.o)'
 .PHONY: test-host-mutants
 test-host-mutants: build/host/tests/host/host
 	@$(MENDS) $(PYTHON) tests/host/mends.py $(if $(MUTANT_ONLY),--rows "$(MUTANT_ONLY)") $(if $(MEND),--only "$(MEND)")

@@ -12,7 +12,8 @@
 
 const char *const rule_names[RULES] = {"none",     "count",     "samples", "write",  "watchdog", "freed",
                                        "crash",    "interrupt", "restore", "status", "state",    "time",
-                                       "estimate", "verify",    "context", "user",   "damage",   "hang"};
+                                       "estimate", "verify",    "context", "user",   "damage",   "guest",
+                                       "inject",   "work",      "hang"};
 
 uint32_t rules_off;
 
@@ -66,8 +67,10 @@ static void deliver_to(struct host_session *session, enum hardware_event kind, b
     unsigned state = upmu->state;
     bool runs = state == UPMU_SESSION_RUNNING && !upmu->switch_due;
     bool enabled = rules_is_enabled(session);
-    /* (What faults cannot be closed.) */
-    bool open = session->spoiled && (state == UPMU_SESSION_MASKED || upmu->switch_due);
+    unsigned place = rules_place(session);
+    /* (What faults cannot be closed; where the hardware moves the gates, an entry may open it once more.) */
+    bool open = (session->spoiled || (place != HOST_NONE && host.cpu[place].by_hardware)) &&
+                (state == UPMU_SESSION_MASKED || upmu->switch_due);
 
     for (unsigned k = 0; k < session->sets; k++) {
         struct host_set *set = &session->set[k];
@@ -101,8 +104,13 @@ void rules_deliver(unsigned cpu, enum hardware_event kind, bool user, uint64_t c
     if (certain)
         at->certain[kind][user] += count;
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
-        if (host.session[i].session && rules_is_here(&host.session[i], cpu))
-            deliver_to(&host.session[i], kind, user, count, certain);
+        if (host.session[i].session && rules_is_here(&host.session[i], cpu)) {
+            bool sure = certain;
+
+            if (guests_counts(at, host.session[i].world, &sure))
+                deliver_to(&host.session[i], kind, user, count, sure);
+        }
+    guests_deliver(cpu, kind, user, count, certain);
     /* (What a static session left running counts, too.) */
     for (unsigned i = 0; i < host.setting.cpus; i++)
         if (i == cpu || rules_share(i, cpu))
@@ -400,6 +408,7 @@ void rules_status(const char *call, enum upmu_status status, const char *allowed
         [UPMU_ERR_NO_CPU] = "NO_CPU",
         [UPMU_ERR_NOT_PER_THREAD] = "NOT_PER_THREAD",
         [UPMU_ERR_END] = "END",
+        [UPMU_ERR_VERSION] = "VERSION",
     };
 
     if (status == UPMU_OK || (status == UPMU_ERR_NO_CPU && host.units.slept))

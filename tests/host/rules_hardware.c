@@ -146,6 +146,8 @@ void rules_restored(unsigned number)
 /* Can a session have a counter open here? */
 static bool may_count(unsigned number)
 {
+    if (guests_may_count(number))
+        return true;
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].session &&
             host.session[i].target != TARGET_UNIT &&

@@ -86,6 +86,14 @@ void act_step(const struct step *step)
     case STEP_UNIT_REGION:
         act_unit(step, &lots);
         break;
+    case STEP_WORLD:
+    case STEP_GUEST_MAKE:
+    case STEP_GUEST_RUN:
+    case STEP_GUEST_PUT:
+    case STEP_GUEST_RESET:
+    case STEP_GUEST_SAVE:
+        act_guest(step, &lots);
+        break;
     default:
         act_cpu(step, &lots);
         break;
@@ -137,7 +145,7 @@ static void set_up(const struct setting *setting, struct verdict *verdict)
     hooks_port(setting, &host.port);
     host.machine = arena_take(sizeof *host.machine, "machine");
     for (unsigned i = 0; i < setting->cpus; i++) {
-        host.cpu[i].coming = HOST_NONE;
+        host.cpu[i].coming = host.cpu[i].guest = HOST_NONE;
         host.cpu[i].worker = &host.worker[i];
         host.cpu[i].thread = (uint8_t)(HOST_PROGRAMS + i);
         host.cpu[i].user_rdpmc = setting->no_allow;
@@ -215,6 +223,7 @@ static void take_down(void)
     self = worker;
     host.alone = true;
     act_units_end();
+    act_guests_end();
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].session && !host.session[i].zombie) {
             rules_check_session(&host.session[i]);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "abi/guest/guest.h"
 #include "tests/host/hardware.h"
 #include <upmu/upmu.h>
 
@@ -26,6 +27,7 @@
 #define HOST_UNITS 6
 #define HOST_ALL_UNITS (HOST_UNITS + 2) /* and those of a region */
 #define HOST_UNIT_BOXES 2
+#define HOST_GUESTS 4
 #define HOST_NONE 0xffu
 
 /* ---- Lots ---- */
@@ -105,6 +107,12 @@ enum step_kind {
     STEP_UNIT_POLL,
     STEP_UNIT_WORK,
     STEP_UNIT_REGION,
+    STEP_WORLD,
+    STEP_GUEST_MAKE,
+    STEP_GUEST_RUN,
+    STEP_GUEST_PUT,
+    STEP_GUEST_RESET,
+    STEP_GUEST_SAVE,
     STEP_KINDS
 };
 
@@ -130,6 +138,7 @@ enum theme {
     THEME_LONG,   /* minutes and hours */
     THEME_CHANGES, /* CPUs that start over, come and leave */
     THEME_UNITS,   /* units, their sessions, and CPUs that come and leave */
+    THEME_GUESTS,  /* guests, and sessions of one world; no other run has any */
     THEMES
 };
 
@@ -193,6 +202,9 @@ enum rule {
     RULE_CONTEXT, /* a hook is called where it may not be */
     RULE_USER,    /* a program's RDPMC faults */
     RULE_DAMAGE,  /* the hardware was led to corrupt memory */
+    RULE_GUEST,   /* a guest reads what its registers should not show */
+    RULE_INJECT,  /* an overflow of a guest is injected twice, or never, or none was there */
+    RULE_WORK,    /* a guest's call makes too many accesses */
     RULE_HANG,
     RULES
 };
@@ -207,7 +219,8 @@ struct verdict {
     struct figures {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
             events, reads, exact, samples, migrations, estimates, beyond, unit_samples,
-            units, unit_events, unit_accesses, hand_overs, orphans;
+            units, unit_events, unit_accesses, hand_overs, orphans, guests, guest_calls, entries, guest_hooks,
+            guest_reads, guest_exact, injected, due, carried;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -254,6 +267,7 @@ struct host_session {
     const struct hardware_type *type; /* of units that its events are of; or NULL */
     bool spoiled; /* a fault: it may be stopped or have holes */
     bool slow;    /* its unit was looked at too late: it may have holes */
+    uint8_t world; /* enum upmu_world */
     bool changed; /* its CPU started over: the same, but for its times */
     bool noisy;   /* a count was not certain since the last look */
     unsigned sets, sampling;
@@ -272,9 +286,13 @@ struct host_thread {
     uint8_t cpu;                /* that executes it, or HOST_NONE */
     unsigned pins;              /* it may neither begin nor cease to run */
     bool ending;                /* no session begins to follow it */
+    unsigned guests;            /* vCPUs that it runs: it does not end */
 };
 
 enum cpu_power { CPU_OFF, CPU_LIVE, CPU_ASLEEP };
+
+/* Whose instructions a CPU executes; TURNING: an entry or an exit is under way. */
+enum cpu_world { CPU_IN_HOST, CPU_TURNING, CPU_IN_GUEST };
 
 struct remote {
     void (*function)(void *argument);
@@ -311,6 +329,11 @@ struct host_cpu {
     bool starts_over;     /* upmu_cpu_changed() is under way */
     unsigned turning;     /* calls are under way that may give its units other events */
     bool had_static;      /* a static session of a thread may have left counters running */
+    enum cpu_world world;
+    bool by_hardware;     /* which moves the register of all gates at entries and exits */
+    uint64_t exit_gate;   /* what it puts there at an exit */
+    bool left_guest;      /* for an interrupt */
+    uint8_t guest;        /* that is entered, or HOST_NONE */
     unsigned used_up;     /* answers that strangers' NMIs got and that an own one may miss */
     bool served;          /* a watchdog's overflow was found, perhaps before its own interrupt came */
     struct watchdog watchdog[HOST_WATCHDOGS];
@@ -367,6 +390,48 @@ struct host_units {
     uint64_t calm_until; /* accesses: no counter carries between its halves before */
 };
 
+/* What the registers of a virtual counter say, and what they may say: `base` and `low` to `high` events. */
+struct virtual_counter {
+    uint64_t select, base, low, high;
+    uint64_t since;              /* events, at least, since an interrupt could last have been put off */
+    enum { VIRTUAL_STANDS, VIRTUAL_MAY_COUNT, VIRTUAL_COUNTS } mode; /* since the entry */
+    bool wild;                   /* what it counts is not known ... */
+    bool lost;                   /* ... or was not, so that its value is not */
+    bool round_must, round_may;  /* it went round since its flag was cleared ... */
+    bool doubt;                  /* ... or just before */
+    bool owes;                   /* ... with an interrupt that has to come ... */
+    unsigned may_owe;            /* ... and so many may */
+};
+
+#define VIRTUAL_GENERAL 8
+#define VIRTUAL_COUNTERS (VIRTUAL_GENERAL + 3) /* then the fixed ones */
+
+/* The registers that a guest sees, from the architecture alone. */
+struct virtual_pmu {
+    struct upmu_guest_shape shape;
+    const struct upmu_guest_policy *policy;
+    uint64_t mask, global, status, debugctl, offcore[2]; /* status: all but the counters' bits */
+    uint32_t lvtpc;
+    unsigned spent;      /* interrupts that came, of those that its counters may owe */
+    bool frozen_unknown; /* an interrupt may have frozen them */
+    struct virtual_counter counter[VIRTUAL_COUNTERS];
+};
+
+/* A virtual CPU. */
+struct host_guest {
+    struct upmu_guest *guest; /* NULL: there is none */
+    struct upmu_session *sessions;
+    struct upmu_guest_policy *policy;
+    struct upmu_guest_filter *filter;
+    uint64_t *entries;
+    unsigned count;     /* sessions */
+    bool busy;          /* a step works on it */
+    uint8_t thread;     /* that runs it, or HOST_NONE: it is loaded and put */
+    uint8_t cpu;        /* where it is loaded, or HOST_NONE */
+    bool spoiled;       /* a fault: its counters may stand still */
+    struct virtual_pmu virtual;
+};
+
 struct worker {
     unsigned number;
     uint8_t cpu;
@@ -377,6 +442,8 @@ struct worker {
     struct lots noise;
     uint32_t blocks; /* until the next point inside code */
     uint64_t hooks;  /* of this step */
+    unsigned apart;  /* interrupts, ticks and calls of others, inside each other */
+    uint64_t accesses, apart_times; /* of registers, outside of these; how often these came */
     void *fiber;
 };
 
@@ -392,6 +459,7 @@ struct host {
     struct host_session session[HOST_SESSIONS];
     struct worker worker[HOST_CPUS];
     struct host_units units;
+    struct host_guest guest[HOST_GUESTS];
     uint64_t now_ns;
     unsigned zombies;
     bool hotplug; /* a CPU comes, leaves, sleeps or wakes */
@@ -480,6 +548,34 @@ void units_spoil(void);
 void units_look_late(void);
 void units_deliver(unsigned unit, unsigned kind, uint64_t count); /* (in rules.c: to sessions) */
 
+/* ---- Rules of guests ---- */
+
+/* Does a session of this world count what a CPU executes now?  Nothing is `certain` while an entry is under way. */
+bool guests_counts(const struct host_cpu *cpu, unsigned world, bool *certain);
+/* Events on a CPU that is in a guest. */
+void guests_deliver(unsigned cpu, enum hardware_event kind, bool user, uint64_t count, bool certain);
+void guests_reset(struct virtual_pmu *pmu);
+/* Accesses of a guest that is not entered. */
+void guests_rdmsr(struct host_guest *guest, uint32_t msr);
+void guests_wrmsr(struct host_guest *guest, uint32_t msr, uint64_t value);
+void guests_rdpmc(struct host_guest *guest, uint32_t ecx);
+void guests_cpuid(struct host_guest *guest, uint32_t leaf, uint32_t subleaf);
+/* All that it can see. */
+void guests_look(struct host_guest *guest);
+void guests_retired(struct host_guest *guest, uint64_t instructions, uint64_t branches, bool user);
+/* What was said at an entry; `drained`: no interrupt of the hardware is on its way. */
+void guests_entered(struct host_guest *guest, const struct upmu_guest_entry *entry, enum upmu_status status,
+                    bool drained);
+/* How many virtual counters a shape has; the n-th one as the library numbers it. */
+unsigned guests_counters(const struct upmu_guest_shape *shape);
+/* A fault, or registers that others changed: on one CPU, or HOST_NONE: on all. */
+void guests_spoil(unsigned cpu);
+/* May a guest's session have a counter open there? */
+bool guests_may_count(unsigned cpu);
+/* Accesses since a call began, if nothing came between. */
+void guests_begin_call(void);
+void guests_end_call(const char *call, uint64_t most);
+
 /* ---- Memory that is gone when it is given back ---- */
 
 void arena_begin(void);
@@ -507,6 +603,8 @@ void hooks_drain_interrupts(void);
 bool hooks_interrupt_is_coming(unsigned number);
 void hooks_remote(unsigned cpu, void (*function)(void *argument), void *argument);
 void hooks_serve(void);
+/* Entry to a guest and exit from it, by the hardware. */
+void hooks_hardware_world(struct host_cpu *cpu, bool in_guest);
 /* When something happens inside the library's code next. */
 void hooks_set_blocks(struct worker *worker);
 /* Around the body of a hook; false: it faults. */
@@ -546,6 +644,11 @@ void act_units_end(void);
 void act_unit_specification(const struct hardware_type *type, unsigned kind, char *text, size_t size);
 /* An open unit of this type (or any, if NULL), by lot; NULL: there is none. */
 struct host_unit *act_unit_find(const struct hardware_type *type, unsigned lot);
+void act_guest(const struct step *step, struct lots *lots);
+/* The CPU leaves: no vCPU stays there. */
+void act_guests_leave(unsigned cpu);
+/* At the end. */
+void act_guests_end(void);
 void act_ibs(struct lots *lots);
 /* A CPU has ended or sleeps, and its units with it. */
 void act_ibs_over(unsigned cpu);

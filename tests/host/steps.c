@@ -103,6 +103,12 @@ static const struct {
     [STEP_UNIT_POLL] = {4, "poll unit"},
     [STEP_UNIT_WORK] = {14, "events on units"},
     [STEP_UNIT_REGION] = {3, "region of units"},
+    [STEP_WORLD] = {6, "a guest without a PMU"},
+    [STEP_GUEST_MAKE] = {12, "make vCPU"},
+    [STEP_GUEST_RUN] = {150, "run vCPU"},
+    [STEP_GUEST_PUT] = {12, "put vCPU"},
+    [STEP_GUEST_RESET] = {4, "reset vCPU"},
+    [STEP_GUEST_SAVE] = {16, "save vCPU"},
 };
 
 /* In half of the runs some kinds come more often than else, and some not at all. */
@@ -112,7 +118,13 @@ static unsigned draw_weights(const struct setting *setting, struct lots *lots, u
     unsigned sum = 0;
 
     for (unsigned kind = 0; kind < STEP_KINDS; kind++) {
-        unsigned lot = lots_below(lots, 8);
+        unsigned lot;
+
+        if (kind >= STEP_WORLD && !setting_has(setting, THEME_GUESTS)) {
+            weights[kind] = 0;
+            continue;
+        }
+        lot = lots_below(lots, 8);
 
         weights[kind] = kinds[kind].weight;
         if (!even && lot < 2)
@@ -178,6 +190,13 @@ void steps_tell(const struct setting *setting, const struct step *step, char *bu
     case STEP_UNIT_MANAGE:
     case STEP_UNIT_POLL:
         (void)snprintf(buffer + at, left, " %u", step->what % HOST_UNITS);
+        break;
+    case STEP_GUEST_MAKE:
+    case STEP_GUEST_RUN:
+    case STEP_GUEST_PUT:
+    case STEP_GUEST_RESET:
+    case STEP_GUEST_SAVE:
+        (void)snprintf(buffer + at, left, " %u", step->what % HOST_GUESTS);
         break;
     case STEP_START:
     case STEP_STOP:
