@@ -202,6 +202,13 @@ static uint32_t shared_here(void)
     return 0;
 }
 
+/* On P6 select 0 enables counter 1, too, whose session may run in another world now: pmu.h, upmu_cpu_reserve(). */
+static bool needs_enable(const struct host_cpu *cpu, unsigned counter)
+{
+    return host.setting.family == &hardware_p6 && setting_has(&host.setting, THEME_GUESTS) && counter == 0 &&
+           cpu->power == CPU_LIVE;
+}
+
 static void unreserve(struct lots *lots)
 {
     struct host_cpu *cpu = here();
@@ -214,7 +221,7 @@ static void unreserve(struct lots *lots)
     for (unsigned counter = 0; counter < HOST_WATCHDOGS; counter++) {
         uint32_t bit = UINT32_C(1) << counter;
 
-        if (!(cpu->reserved & bit))
+        if (!(cpu->reserved & bit) || needs_enable(cpu, counter))
             continue;
         hooks_drain_interrupts();
         set_watchdog(self->cpu, counter, false, false, lots_below(lots, 2));
