@@ -193,6 +193,107 @@ static void costs_are_these_where_selects_are_gates(void **state)
     }
 }
 
+/* Exits, and the host's W, R and P since the last look. */
+static void assert_spent(const char *what, const unsigned expected[4])
+{
+    const unsigned *count = nest.host.sim.access_count;
+    const unsigned spent[4] = {nest.exits, count[UPMU_SIM_WRMSR], count[UPMU_SIM_RDMSR], count[UPMU_SIM_RDPMC]};
+
+    if (memcmp(spent, expected, sizeof spent) != 0)
+        fail_msg("%s, %s: %u exits, %u W, %u R, %u P instead of %u, %u, %u, %u", nest.host.sim.profile->name, what,
+                 spent[0], spent[1], spent[2], spent[3], expected[0], expected[1], expected[2], expected[3]);
+    nest.exits = 0;
+    host_forget_cost(&nest.host);
+}
+
+/*
+ * An unmodified library in the guest: a switch between two threads of five events (K8: four), each of which changes,
+ * and a sample from its overflow to the end of the guest's handler.
+ */
+static void costs_of_a_guests_library_are_these(void **state)
+{
+    static const struct {
+        const char *host;
+        enum upmu_guest_door door;
+        unsigned change[4], sample[4]; /* exits, W, R, P */
+    } rows[] = {
+        {"skylake", UPMU_GUEST_INTEL, {16, 12, 0, 5}, {8, 9, 1, 3}},
+        {"icelake", UPMU_GUEST_INTEL, {16, 12, 0, 5}, {8, 9, 1, 3}},
+        {"zen4", UPMU_GUEST_AMD_V2, {17, 12, 0, 5}, {8, 9, 1, 3}},
+        {"zen2", UPMU_GUEST_AMD_CORE, {20, 50, 0, 10}, {7, 12, 0, 5}},
+        {"k8_revf", UPMU_GUEST_AMD_K7, {16, 32, 0, 8}, {7, 12, 0, 5}},
+    };
+    static const char *const lists[2] = {"branches,branch-misses,instructions,cycles,instructions:k",
+                                         "branches:u,branch-misses:u,instructions:u,cycles:u,instructions:u"};
+    static const char *const four[2] = {"branches,branch-misses,instructions,cycles",
+                                        "branches:u,branch-misses:u,instructions:u,cycles:u"};
+    static struct upmu_session sessions[2];
+    static struct upmu_thread threads[2];
+    static uint64_t ring[1024];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        nest_set_up(&nest, rows[i].host, rows[i].door);
+        nest_library(&nest);
+        for (unsigned n = 0; n < 2; n++) {
+            upmu_thread_init(&threads[n], n, 0, NULL);
+            assert_int_equal(upmu_session_init(&sessions[n], &nest.machine), UPMU_OK);
+            assert_int_equal(
+                upmu_session_add(&sessions[n], rows[i].door == UPMU_GUEST_AMD_K7 ? four[n] : lists[n], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&sessions[n], &threads[n], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_start(&sessions[n]), UPMU_OK);
+        }
+        for (unsigned k = 0; k < 6; k++) {
+            assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[!(k & 1u)], &threads[k & 1u]), UPMU_OK);
+            nest_run(&nest, BURST(100));
+            if (k > 1)
+                assert_spent("a switch of the guest's threads", rows[i].change);
+            nest.exits = 0;
+            host_forget_cost(&nest.host);
+        }
+        for (unsigned n = 0; n < 2; n++)
+            assert_int_equal(upmu_session_close(&sessions[n]), UPMU_OK);
+        assert_int_equal(upmu_session_init(&sessions[0], &nest.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&sessions[0], "instructions", &(struct upmu_sampling){.period = 100}),
+                         UPMU_OK);
+        assert_int_equal(upmu_session_ring(&sessions[0], ring, sizeof ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&sessions[0], &nest.cpu), UPMU_OK);
+        assert_int_equal(upmu_session_start(&sessions[0]), UPMU_OK);
+        for (unsigned k = 0; k < 5; k++) {
+            nest_run(&nest, BURST(100));
+            if (k)
+                assert_spent("a sample", rows[i].sample);
+            nest.exits = 0;
+            host_forget_cost(&nest.host);
+        }
+        assert_int_equal(upmu_session_close(&sessions[0]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
+        nest_end(&nest);
+    }
+}
+
+/*
+ * The pair beside that of KVM's mediated PMU, which gives a guest the whole PMU and so writes and reads all of its
+ * registers (counted in its source).
+ */
+static void an_entry_and_an_exit_cost_less_than_a_whole_pmu(void **state)
+{
+    const unsigned *count = nest.host.sim.access_count;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    program_five(&nest);
+    nest_write(&nest, 0x38f, 0x700000003);
+    nest_enter(&nest);
+    host_forget_cost(&nest.host);
+    nest_exit(&nest);
+    nest_enter(&nest);
+    print_message("an exit and an entry with 5 counters: %u W, %u R, %u P; KVM's mediated PMU: 21 W, 2 R, 5 P\n",
+                  count[UPMU_SIM_WRMSR], count[UPMU_SIM_RDMSR], count[UPMU_SIM_RDPMC]);
+    host_costs(&nest.host, "exit and entry", 2, 0);
+    nest_end(&nest);
+}
+
 /* ---- Registers ---- */
 
 static void values_and_status_are_right_whatever_was_not_looked_at(void **state)
@@ -974,6 +1075,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_are_these_where_one_register_gates_all),
         cmocka_unit_test(costs_are_these_where_selects_are_gates),
+        cmocka_unit_test(costs_of_a_guests_library_are_these),
+        cmocka_unit_test(an_entry_and_an_exit_cost_less_than_a_whole_pmu),
         cmocka_unit_test(values_and_status_are_right_whatever_was_not_looked_at),
         cmocka_unit_test(a_reset_leaves_nothing),
         cmocka_unit_test(a_counter_that_finds_no_place_stands_still_and_is_named),

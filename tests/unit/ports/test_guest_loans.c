@@ -217,6 +217,47 @@ static void the_host_takes_a_counter_back(void **state)
     }
 }
 
+/* Two guests that count the same on the same counters, one after the other without a thread between. */
+static void each_of_two_guests_reads_its_own(void **state)
+{
+    static struct upmu_guest other;
+    static struct upmu_session sessions[NEST_SESSIONS];
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        uint64_t expected[2] = {1000, 0x7000000};
+
+        begin_with(pairs[pair].host, pairs[pair].door, UPMU_GUEST_PASSES);
+        assert_int_equal(upmu_guest_init(&other, &nest.host.machine, &nest.shape, &nest.policy,
+                                         &(struct upmu_guest_memory){sessions, NEST_SESSIONS, &nest.host.threads[0]}),
+                         UPMU_OK);
+        open_all();
+        if (is_intel())
+            assert_int_equal(upmu_guest_wrmsr(&other, 0x38f, 1), UPMU_GUEST_DONE);
+        else if (nest.shape.door == UPMU_GUEST_AMD_V2)
+            assert_int_equal(upmu_guest_wrmsr(&other, 0xc0000301u, 1), UPMU_GUEST_DONE);
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(upmu_guest_wrmsr(i ? &other : &nest.vcpu, select_of(0), 0x4300c0), UPMU_GUEST_DONE);
+            assert_int_equal(upmu_guest_wrmsr(i ? &other : &nest.vcpu, counter_of(0), expected[i]), UPMU_GUEST_DONE);
+        }
+        for (unsigned k = 0; k < 12; k++) {
+            struct upmu_guest *guest = k & 1u ? &other : &nest.vcpu;
+            struct upmu_guest_entry entry;
+
+            host_thread_switch(&nest.host, 0, !(k & 1u));
+            assert_int_equal(upmu_guest_enter(guest, &entry), UPMU_OK);
+            upmu_sim_events(&nest.host.sim, BURST(10 + k));
+            expected[k & 1u] += 10 + k;
+            assert_int_equal(entry.passes, 1);
+            assert_int_equal(native(counter_of(0)), expected[k & 1u]);
+            assert_int_equal(upmu_guest_exit(guest), UPMU_OK);
+        }
+        host_thread_switch(&nest.host, 0, 1);
+        assert_int_equal(upmu_guest_fini(&other), UPMU_OK);
+        nest_end(&nest);
+    }
+}
+
 /* RDPMC cannot be granted for one counter: it passes where the guest has all of the host's, and each passes. */
 static void rdpmc_passes_where_each_counter_is_the_guests(void **state)
 {
@@ -480,6 +521,7 @@ int main(void)
         cmocka_unit_test(a_guest_that_counts_nothing_costs_no_access),
         cmocka_unit_test(a_counter_that_interrupts_passes_until_it_has),
         cmocka_unit_test(the_host_takes_a_counter_back),
+        cmocka_unit_test(each_of_two_guests_reads_its_own),
         cmocka_unit_test(rdpmc_passes_where_each_counter_is_the_guests),
         cmocka_unit_test(the_cost_of_each_operation_is_this),
         cmocka_unit_test(what_passes_is_right_whatever_happens),

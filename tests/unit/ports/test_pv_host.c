@@ -265,6 +265,97 @@ static void both_halves_sample_each_period(void **state)
     }
 }
 
+/* Calls, W, R and P since the last look. */
+static const unsigned *spent(void)
+{
+    static unsigned now[4];
+    const unsigned *count = nest.host.sim.access_count;
+
+    memcpy(now, (unsigned[4]){calls, count[UPMU_SIM_WRMSR], count[UPMU_SIM_RDMSR], count[UPMU_SIM_RDPMC]}, sizeof now);
+    calls = 0;
+    host_forget_cost(&nest.host);
+    return now;
+}
+
+static void assert_spent(const char *what, const unsigned expected[4])
+{
+    const unsigned *now = spent();
+
+    if (memcmp(now, expected, 4 * sizeof *now) != 0)
+        fail_msg("%s, %s: %u calls, %u W, %u R, %u P instead of %u, %u, %u, %u", nest.host.sim.profile->name, what,
+                 now[0], now[1], now[2], now[3], expected[0], expected[1], expected[2], expected[3]);
+}
+
+/* Calls, and the host's W, R and P, of a guest with both halves: five events, a switch of threads, a sample. */
+static void calls_and_accesses_of_each_operation_are_these(void **state)
+{
+    static const struct {
+        const char *host;
+        unsigned start[4], read[4], stop[4], change[4], sample[4]; /* calls, W, R, P */
+    } rows[] = {
+        {"skylake", {1, 9, 0, 0}, {1, 2, 0, 4}, {1, 1, 0, 12}, {2, 10, 0, 12}, {2, 9, 1, 7}},
+        {"zen4", {1, 9, 0, 0}, {1, 2, 0, 4}, {1, 1, 0, 12}, {2, 10, 0, 12}, {2, 9, 1, 7}},
+        {"zen2", {1, 8, 0, 0}, {1, 8, 0, 4}, {1, 4, 0, 12}, {2, 12, 0, 12}, {2, 8, 0, 8}},
+    };
+    static const char *const lists[2] = {"instructions,cycles,branches,branch-misses",
+                                         "instructions:u,cycles:u,branches:u,branch-misses:u"};
+    static struct upmu_session sessions[3];
+    static struct upmu_thread threads[2];
+    static uint64_t ring[1024];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct upmu_count count[4];
+
+        begin(rows[i].host, 1);
+        nest_library(&nest);
+        (void)spent();
+        assert_int_equal(upmu_session_init(&sessions[0], &nest.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&sessions[0], lists[0], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&sessions[0], &nest.cpu), UPMU_OK);
+        assert_spent("attach", (const unsigned[4]){0, 0, 0, 0});
+        assert_int_equal(upmu_session_start(&sessions[0]), UPMU_OK);
+        assert_spent("start", rows[i].start);
+        nest_run(&nest, BURST(100));
+        assert_int_equal(upmu_session_read(&sessions[0], 0, 4, count), UPMU_OK);
+        assert_spent("read", rows[i].read);
+        assert_int_equal(upmu_session_stop(&sessions[0]), UPMU_OK);
+        assert_spent("stop", rows[i].stop);
+        assert_int_equal(upmu_session_close(&sessions[0]), UPMU_OK);
+        for (unsigned n = 0; n < 2; n++) {
+            upmu_thread_init(&threads[n], n, 0, NULL);
+            assert_int_equal(upmu_session_init(&sessions[n], &nest.machine), UPMU_OK);
+            assert_int_equal(upmu_session_add(&sessions[n], lists[n], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&sessions[n], &threads[n], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_start(&sessions[n]), UPMU_OK);
+        }
+        for (unsigned k = 0; k < 6; k++) {
+            (void)spent();
+            assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[!(k & 1u)], &threads[k & 1u]), UPMU_OK);
+            if (k > 1)
+                assert_spent("a switch of the guest's threads", rows[i].change);
+            nest_run(&nest, BURST(100));
+        }
+        for (unsigned n = 0; n < 2; n++)
+            assert_int_equal(upmu_session_close(&sessions[n]), UPMU_OK);
+        assert_int_equal(upmu_session_init(&sessions[2], &nest.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&sessions[2], "instructions", &(struct upmu_sampling){.period = 100}),
+                         UPMU_OK);
+        assert_int_equal(upmu_session_ring(&sessions[2], ring, sizeof ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&sessions[2], &nest.cpu), UPMU_OK);
+        assert_int_equal(upmu_session_start(&sessions[2]), UPMU_OK);
+        for (unsigned k = 0; k < 4; k++) {
+            (void)spent();
+            nest_run(&nest, BURST(100));
+            if (k)
+                assert_spent("a sample", rows[i].sample);
+        }
+        assert_int_equal(upmu_session_close(&sessions[2]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
+        end();
+    }
+}
+
 /* ---- Single events, by a guest without this library: the founding calls ---- */
 
 struct attr_words {
@@ -1045,6 +1136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_halves_count_exactly),
         cmocka_unit_test(both_halves_sample_each_period),
+        cmocka_unit_test(calls_and_accesses_of_each_operation_are_these),
         cmocka_unit_test(an_event_counts_from_enable_to_disable_and_twice_is_fine),
         cmocka_unit_test(overflows_reach_the_area_before_the_interrupt),
         cmocka_unit_test(what_a_guest_asks_wrongly_is_refused),
