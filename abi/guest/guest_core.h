@@ -46,6 +46,8 @@ enum guest_arch {
     GUEST_ARCH_CYCLES = 0,
     GUEST_ARCH_INSTRUCTIONS = 1,
     GUEST_ARCH_REFERENCE = 2,
+    GUEST_ARCH_LLC_REFERENCES = 3,
+    GUEST_ARCH_LLC_MISSES = 4,
     GUEST_ARCH_BRANCHES = 5,
     GUEST_ARCH_MISPREDICTS = 6,
     GUEST_ARCH_TSC = 7,
@@ -110,6 +112,7 @@ enum upmu_guest_access upmu_guest_debugctl(struct upmu_guest *guest, uint64_t va
 uint64_t upmu_guest_status(struct upmu_guest *guest);
 
 /* The events of one counter: which architectural one it is, is it allowed, the host's event for it. */
+extern const uint16_t upmu_guest_codes[8]; /* select words of Intel's, by enum guest_arch */
 enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
 /* Does this PMU have the events that only CPUs like the shape's have? */
 bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu);

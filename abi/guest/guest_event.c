@@ -14,8 +14,11 @@
 #define INTEL_IN_TX (UINT64_C(3) << 32)
 #define EVENT_AND_UMASK 0xffffu
 
-/* Unit mask and event of each architectural event; the names that each host's PMU knows.  0: none. */
-static const uint16_t intel_codes[] = {0x003c, 0x00c0, 0x013c, 0x4f2e, 0x412e, 0x00c4, 0x00c5, 0x0300};
+/*
+ * Unit mask and event of each architectural event (Intel SDM vol 3 18.2.1.2); the names that each host's PMU knows.  0:
+ * none.
+ */
+const uint16_t upmu_guest_codes[8] = {0x003c, 0x00c0, 0x013c, 0x4f2e, 0x412e, 0x00c4, 0x00c5, 0x0300};
 static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
 static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
 
@@ -68,7 +71,7 @@ static uint64_t event_select(const struct upmu_guest *guest, unsigned counter)
 enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select)
 {
     bool intel = shape->door == UPMU_GUEST_INTEL;
-    const uint16_t *codes = intel ? intel_codes : amd_codes;
+    const uint16_t *codes = intel ? upmu_guest_codes : amd_codes;
     uint32_t available = intel ? shape->arch_events : NAMED_EVENTS;
 
     if (counter >= UPMU_FIXED_COUNTER(0))
@@ -211,7 +214,7 @@ enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned count
     if (arch != GUEST_ARCH_NONE && !same_codes(pmu, guest->shape.door))
         return arch_names[arch][0] ? by_name(pmu, arch_names[arch], word, out_event) : UPMU_ERR_UNSUPPORTED;
     if (counter >= UPMU_FIXED_COUNTER(0))
-        word |= intel_codes[arch];
+        word |= upmu_guest_codes[arch];
     if (arch == GUEST_ARCH_NONE) {
         if (!upmu_guest_event_raw_here(&guest->shape, pmu) || is_of_northbridge(pmu, select))
             return UPMU_ERR_UNSUPPORTED;

@@ -7,15 +7,16 @@
 
 #define PV_LVTPC_NMI 0x400u
 
-/* Generic events by the architectural events' select words (Intel SDM vol 3 18.2.1.2); 0: there is none. */
-static const uint16_t pv_selects[UPMU_PV_GENERIC_EVENTS] = {
-    [UPMU_PV_CYCLES] = 0x003c,
-    [UPMU_PV_INSTRUCTIONS] = 0x00c0,
-    [UPMU_PV_CACHE_REFERENCES] = 0x4f2e,
-    [UPMU_PV_CACHE_MISSES] = 0x412e,
-    [UPMU_PV_BRANCHES] = 0x00c4,
-    [UPMU_PV_BRANCH_MISSES] = 0x00c5,
-    [UPMU_PV_BUS_CYCLES] = 0x013c,
+/* Generic events as architectural ones; the others there are not. */
+#define PV_ARCH_EVENTS 7u
+static const uint8_t pv_arch[8] = {
+    [UPMU_PV_CYCLES] = GUEST_ARCH_CYCLES,
+    [UPMU_PV_INSTRUCTIONS] = GUEST_ARCH_INSTRUCTIONS,
+    [UPMU_PV_CACHE_REFERENCES] = GUEST_ARCH_LLC_REFERENCES,
+    [UPMU_PV_CACHE_MISSES] = GUEST_ARCH_LLC_MISSES,
+    [UPMU_PV_BRANCHES] = GUEST_ARCH_BRANCHES,
+    [UPMU_PV_BRANCH_MISSES] = GUEST_ARCH_MISPREDICTS,
+    [UPMU_PV_BUS_CYCLES] = GUEST_ARCH_REFERENCE,
 };
 
 /* What a raw word may have: event, unit mask, edge, inv, counter mask. */
@@ -25,7 +26,7 @@ uint64_t upmu_pv_select(uint64_t config, bool raw)
 {
     if (raw)
         return config & ~PV_RAW_BITS ? 0 : config;
-    return config < UPMU_PV_GENERIC_EVENTS ? pv_selects[config] : 0;
+    return config < PV_ARCH_EVENTS ? upmu_guest_codes[pv_arch[config & 7u]] : 0; /* (whatever a CPU speculates) */
 }
 
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
@@ -81,9 +82,8 @@ static uint32_t generic_events(const struct upmu_guest *guest)
 {
     uint32_t events = 0;
 
-    for (unsigned i = 0; i < UPMU_PV_GENERIC_EVENTS; i++)
-        if (pv_selects[i] && upmu_guest_event_arch(&guest->shape, 0, pv_selects[i]) != GUEST_ARCH_NONE)
-            events |= 1u << i;
+    for (unsigned i = 0; i < PV_ARCH_EVENTS; i++)
+        events |= (guest->shape.arch_events >> pv_arch[i] & 1u) << i;
     return events;
 }
 

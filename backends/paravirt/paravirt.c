@@ -289,11 +289,6 @@ static uint64_t pv_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return counters;
 }
 
-static void pv_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
-{
-    (void)pmu, (void)image;
-}
-
 static const char *pv_counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
 {
     (void)pmu;
@@ -306,12 +301,6 @@ static const char *pv_resource_name(const struct upmu_pmu *pmu, unsigned resourc
 {
     (void)pmu, (void)resource;
     return "?";
-}
-
-static unsigned pv_resource_row(const struct upmu_pmu *pmu, unsigned resource)
-{
-    (void)pmu, (void)resource;
-    return UPMU_NO_ROW;
 }
 
 const struct upmu_backend upmu_paravirt_backend = {
@@ -330,10 +319,8 @@ const struct upmu_backend upmu_paravirt_backend = {
     .release = pv_release,
     .overflowed = pv_overflowed,
     .acknowledge = pv_acknowledge,
-    .take_over = pv_take_over,
     .resource_name = pv_resource_name,
     .counter_prefix = pv_counter_prefix,
-    .resource_row = pv_resource_row,
 };
 
 #endif

@@ -111,19 +111,6 @@ void upmu_uncore_release(const struct upmu_pmu *pmu, uint32_t counters, struct u
                        counters & (0u - counters));
 }
 
-/* Counters do not interrupt: see upmu_unit_poll(). */
-static uint32_t no_unit_status(const struct upmu_pmu *pmu, uint64_t status)
-{
-    (void)pmu, (void)status;
-    return 0;
-}
-
-static uint64_t no_unit_acknowledgement(const struct upmu_pmu *pmu, uint32_t counters)
-{
-    (void)pmu, (void)counters;
-    return 0;
-}
-
 /* A bit without which nothing counts, of a register that several types have. */
 static void switch_on(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
@@ -142,13 +129,6 @@ static const char *filter_name(const struct upmu_pmu *pmu, unsigned resource)
         if (field->resource == resource)
             return &upmu_uncore_text[field->name];
     return resource ? "config2" : "config1";
-}
-
-/* The filter is written with the events that need it: it has no value of its own. */
-static unsigned no_row(const struct upmu_pmu *pmu, unsigned resource)
-{
-    (void)pmu, (void)resource;
-    return UPMU_NO_ROW;
 }
 
 static const char *counter_name(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
@@ -170,15 +150,12 @@ static const char *kind_name(unsigned number)
 }
 #endif
 
-static bool detects_nothing(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
-{
-    (void)detection, (void)out_pmu;
-    return false;
-}
-
+/*
+ * No CPU is one, so none is detected.  Counters do not interrupt: see upmu_unit_poll().  A filter is written with the
+ * events that need it: it has no value of its own, and no row.
+ */
 const struct upmu_backend upmu_uncore_backend = {
     .name = "uncore",
-    .detect = detects_nothing,
 #if UPMU_NAMES
     .attribute = upmu_uncore_attribute,
     .from_row = upmu_uncore_from_row,
@@ -189,12 +166,9 @@ const struct upmu_backend upmu_uncore_backend = {
     .alternative = upmu_uncore_alternative,
     .render = upmu_uncore_render,
     .release = upmu_uncore_release,
-    .overflowed = no_unit_status,
-    .acknowledge = no_unit_acknowledgement,
     .take_over = switch_on,
     .resource_name = filter_name,
     .counter_prefix = counter_name,
-    .resource_row = no_row,
 };
 
 #endif

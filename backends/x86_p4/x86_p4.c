@@ -8,22 +8,6 @@
 
 #if UPMU_BACKEND_X86_P4
 
-/*
- * There is no status register: the core looks at the counters' values, and every write
- * of a CCCR clears its OVF.
- */
-static uint32_t no_status(const struct upmu_pmu *pmu, uint64_t status)
-{
-    (void)pmu, (void)status;
-    return 0;
-}
-
-static uint64_t no_acknowledgement(const struct upmu_pmu *pmu, uint32_t counters)
-{
-    (void)pmu, (void)counters;
-    return 0;
-}
-
 /* Released counters count nothing, start no cascade, and keep no interrupt asserted (OVF). */
 static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
@@ -55,11 +39,6 @@ static unsigned escr_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint6
     return even + (upmu_p4_side(group, 1) >> counter & 1u);
 }
 
-static void nothing_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
-{
-    (void)pmu, (void)image;
-}
-
 unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource)
 {
     unsigned row = UPMU_P4_ROW_ESCR + resource;
@@ -86,6 +65,9 @@ static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned cou
     return prefixes[group];
 }
 
+/*
+ * There is no status register: the core looks at the counters' values, and every write of a CCCR clears its OVF.
+ */
 const struct upmu_backend upmu_x86_p4_backend = {
     .name = "x86_p4",
     .detect = upmu_p4_detect,
@@ -102,11 +84,8 @@ const struct upmu_backend upmu_x86_p4_backend = {
     .alternative = upmu_p4_alternative,
     .render = upmu_p4_render,
     .release = release_counters,
-    .overflowed = no_status,
-    .acknowledge = no_acknowledgement,
     .records = counters_with_records,
     .seen_by = escr_seen_by,
-    .take_over = nothing_at_take_over,
     .resource_name = resource_text,
     .counter_prefix = counter_group_prefix,
     .resource_row = upmu_p4_resource_row,

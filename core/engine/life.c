@@ -87,7 +87,8 @@ static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
     uint64_t status;
     uint32_t changed;
 
-    pmu->backend->take_over(pmu, &image);
+    if (pmu->backend->take_over)
+        pmu->backend->take_over(pmu, &image);
     keep_own(meter, &image, mine, alone);
     if (!upmu_bank_gate(&meter->bank, 0, mine) || !upmu_bank_load(&meter->bank, step, image.count, 0, &changed))
         return false;

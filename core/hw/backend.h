@@ -148,7 +148,7 @@ struct upmu_backend {
     /* Add the idle values of counters that are released. */
     void (*release)(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image);
 
-    /* Status word to counters, and counters to the acknowledgement. */
+    /* Status word to counters, and counters to the acknowledgement.  NULL: no PMU has such registers. */
     uint32_t (*overflowed)(const struct upmu_pmu *pmu, uint64_t status);
     uint64_t (*acknowledge)(const struct upmu_pmu *pmu, uint32_t counters);
 
@@ -171,7 +171,7 @@ struct upmu_backend {
      */
     unsigned (*seen_by)(const struct upmu_pmu *pmu, unsigned counter, uint64_t select);
 
-    /* Registers to set once at take-over (freeze bits off), as image entries. */
+    /* Registers to set once at take-over (freeze bits off), as image entries.  NULL: none. */
     void (*take_over)(const struct upmu_pmu *pmu, struct upmu_image *image);
 
     /* The register of a resource, as text for explanations. */
@@ -187,7 +187,10 @@ struct upmu_backend {
     bool (*ibs)(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct upmu_ibs_plan *plan);
     bool (*ibs_sample)(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sample);
 
-    /* The row of a resource; UPMU_NO_ROW: it has no register, but still one value at a time. */
+    /*
+     * The row of a resource; UPMU_NO_ROW: it has no register, but still one value at a time.  NULL: CPUs share no
+     * resource.
+     */
     unsigned (*resource_row)(const struct upmu_pmu *pmu, unsigned resource);
 };
 

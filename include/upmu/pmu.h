@@ -645,7 +645,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters);
 
 /*
- * Return reserved counters to sessions; close them first.  Others in the mask are ignored.  A counter that returns
+ * Return reserved counters to sessions; close them first (on NetBurst by the enable bit of the CCCR: the ESCR is
+ * restored as it was found, and lets the counter run again).  Others in the mask are ignored.  A counter that returns
  * without running does not run after upmu_cpu_suspend() and upmu_cpu_fini(), either: where the registers as found would
  * let it run, its enable bit stays clear.  Records and reloads (IA32_PEBS_ENABLE, CFG_B and CFG_C) that you have ended
  * are not begun again.  Context: local.

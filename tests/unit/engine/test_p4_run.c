@@ -570,6 +570,35 @@ static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
     }
 }
 
+/* pmu.h: by its ESCR as long as it is reserved, and by its CCCR before it is returned. */
+static void a_counter_that_the_host_has_stopped_stands_still_after_the_end(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < THREADED; p++)
+        for (unsigned returned = 0; returned < 2; returned++) {
+            prepare(threaded[p], 2);
+            upmu_sim_firmware(&f.sim, 0);
+            assert_true(upmu_sim_runs(&f.sim, 0, 0));
+            take_over(0);
+            take_over(1);
+            for (unsigned i = 0; i < 2; i++) {
+                upmu_sim_switch_cpu(&f.sim, i);
+                assert_int_equal(upmu_cpu_reserve(&f.cpu[i], 1), UPMU_OK);
+            }
+            upmu_sim_poke(&f.sim, 0, returned ? 0x360 : 0x3a2, 0);
+            for (unsigned i = 0; returned && i < 2; i++) {
+                upmu_sim_switch_cpu(&f.sim, i);
+                upmu_cpu_unreserve(&f.cpu[i], 1);
+            }
+            for (unsigned i = 0; i < 2; i++) {
+                upmu_sim_switch_cpu(&f.sim, i);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK);
+            }
+            assert_false(upmu_sim_runs(&f.sim, 0, 0));
+            assert_int_equal(upmu_sim_peek(&f.sim, 0, returned ? 0x360 : 0x3a2) & ~UINT64_C(0x30000), 0);
+        }
+}
+
 static void the_firmware_s_counter_can_be_taken(void **state)
 {
     (void)state;
@@ -835,6 +864,7 @@ int main(void)
         cmocka_unit_test(a_thread_is_taken_over_while_the_other_one_counts),
         cmocka_unit_test(each_thread_finds_its_registers_as_they_should_be),
         cmocka_unit_test(a_thread_that_comes_leaves_the_others_watchdog_running),
+        cmocka_unit_test(a_counter_that_the_host_has_stopped_stands_still_after_the_end),
         cmocka_unit_test(the_firmware_s_counter_can_be_taken),
         cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_the_firmware),
         cmocka_unit_test(four_threads_of_two_cores_have_two_pmus),
