@@ -2,7 +2,8 @@
 /*
  * The UEFI demo's files.  An application that the firmware started from a kernel
  * image in memory has a volume that cannot be written, and disks are not
- * connected: then the first volume that takes a file is used.
+ * connected: then the first volume that takes a file is used.  One that came from
+ * a disk writes to no other: a stick may be write-protected.
  */
 #include <efi-demo/demo.h>
 
@@ -86,6 +87,14 @@ static EFI_FILE_HANDLE any_writable(void)
     return found;
 }
 
+static bool is_on_a_disk(EFI_HANDLE device)
+{
+    EFI_GUID guid = BLOCK_IO_PROTOCOL;
+    void *interface;
+
+    return device != NULL && uefi_call_wrapper(BS->HandleProtocol, 3, device, &guid, &interface) == EFI_SUCCESS;
+}
+
 void demo_volume_open(EFI_HANDLE image)
 {
     EFI_GUID guid = LOADED_IMAGE_PROTOCOL;
@@ -93,7 +102,7 @@ void demo_volume_open(EFI_HANDLE image)
 
     if (uefi_call_wrapper(BS->HandleProtocol, 3, image, &guid, (void **)&loaded) == EFI_SUCCESS)
         volume = root_of(loaded->DeviceHandle);
-    if (volume == NULL || !takes_files(volume)) {
+    if ((volume == NULL || !takes_files(volume)) && (loaded == NULL || !is_on_a_disk(loaded->DeviceHandle))) {
         EFI_FILE_HANDLE other;
 
         connect_all();

@@ -83,10 +83,11 @@ check_script() {
 check_starts() {
     out=build/demo/x64
     check demo_x64_switches_user_rdpmc_on_and_off has "$out/serial.txt" '^Port: .*, user RDPMC switches'
-    "$run" append x64 "$out/upmu.efi" "stat -n 1000 -e instructions spin; off" > "$out/run.txt" 2>&1
+    "$run" append x64 "$out/upmu.efi" "stat -n 1000 -e instructions spin; page; off" > "$out/run.txt" 2>&1
     status=$?
     has "$out/serial.txt" ' 2,000  instructions' || status=1
     result "demo_x64_takes_commands_from_its_load_options" $status
+    check demo_x64_from_no_disk_stores_on_the_first_that_takes_a_file has "$out/out/upmu-01.txt" '^end of the page$'
 }
 
 for arch in x64 ia32; do
