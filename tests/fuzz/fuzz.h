@@ -75,6 +75,7 @@ struct fuzz_target {
     uint32_t runs_of_soak; /* … and of `make soak` */
     void (*run)(const uint8_t *bytes, size_t length);
     void (*make)(uint64_t *random, struct fuzz_draft *draft);
+    uint32_t calls_of_soak; /* of the library, at least; 0: ten million, if it counts them */
 };
 
 /* Each test program has one. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fuzzing: two guests on one host do anything with the registers of their PMUs, and come, go, are
- * reset, saved and restored in any order.  The host's session counts what the host executed, to the last
+ * Fuzzing: two guests on one host do anything with the registers of their PMUs, under any policy and filter, and come,
+ * go, are reset, saved and restored in any order.  The host's session counts what the host executed, to the last
  * event; nothing of one guest is in the other one's counters; the model saw nothing forbidden; in the
  * end every register is as it was found.
  */
@@ -21,6 +21,7 @@
 #define COUNT(array) (unsigned)(sizeof(array) / sizeof(array)[0])
 #define STEPS 400u
 #define SESSIONS 12u
+#define ENTRIES 4u
 
 struct guest_under_test {
     struct upmu_guest guest;
@@ -38,6 +39,9 @@ static struct upmu_cpu cpu;
 static struct upmu_thread idle;
 static struct upmu_session session;
 static struct guest_under_test guests[2];
+static struct upmu_guest_policy policy;
+static struct upmu_guest_filter filter;
+static uint64_t entries[ENTRIES];
 static struct guest_under_test *present; /* on the CPU, or NULL */
 static bool inside;
 static uint64_t executed; /* by the host, while its session ran */
@@ -72,6 +76,7 @@ static void enter(void)
     status = upmu_guest_enter(&present->guest, &entry);
     FUZZ_CHECK(status == UPMU_OK || status == UPMU_ERR_DOES_NOT_FIT, "entry: %d", (int)status);
     inside = true;
+    fuzz_calls++;
 }
 
 static void go(struct guest_under_test *to)
@@ -127,6 +132,8 @@ static void watch(struct guest_under_test *of, uint64_t value)
 {
     bool intel = of->guest.shape.door == UPMU_GUEST_INTEL;
 
+    if (policy.level == UPMU_GUEST_OFF || policy.level == UPMU_GUEST_LIST)
+        return;
     leave();
     upmu_guest_reset(&of->guest);
     of->expected = value & 0x7fffffffu;
@@ -236,15 +243,38 @@ static void step(struct fuzz_bytes *in)
             (void)upmu_guest_wrmsr(&of->guest, address, value);
         }
     }
-    fuzz_calls++;
+    fuzz_calls += what % 16 > 3 && what % 16 != 12;
+}
+
+/* Any filter is refused or serves. */
+static void choose_policy(struct fuzz_bytes *in)
+{
+    static const uint64_t payload[2] = {0x101, 0};
+    uint8_t what = fuzz_u8(in);
+
+    memset(&policy, 0, sizeof policy);
+    policy.level = what % 5u;
+    policy.flags = UPMU_GUEST_BESIDE_STRANGERS | (what & 0x40 ? UPMU_GUEST_OWN_LAPIC : 0);
+    policy.min_period = 1;
+    memcpy(policy.payload, payload, sizeof payload);
+    if (policy.level != UPMU_GUEST_LIST)
+        return;
+    memset(&filter, 0, sizeof filter);
+    what = fuzz_u8(in);
+    filter.action = what % 3u;
+    filter.flags = what >> 4 & 1u;
+    filter.count = what >> 5 & (ENTRIES - 1u);
+    filter.fixed_bitmap = fuzz_u8(in);
+    filter.entry = entries;
+    for (unsigned i = 0; i < filter.count; i++)
+        entries[i] = fuzz_u64(in) & (filter.flags ? ~UINT64_C(0) : UINT64_C(0xf0000ffff));
+    policy.filter = &filter;
 }
 
 static void begin(const char *profile, struct fuzz_bytes *in)
 {
     const struct upmu_sim_profile *model = upmu_sim_profile(profile);
     const uint32_t *address = model->amd ? kept_amd : kept;
-    static const struct upmu_guest_policy policy = {
-        .level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1, .payload = {0x101, 0}};
 
     upmu_sim_init(&sim, model, 1);
     sim.deliver = deliver;
@@ -258,6 +288,7 @@ static void begin(const char *profile, struct fuzz_bytes *in)
     present = NULL;
     inside = false;
     executed = 0;
+    choose_policy(in);
     for (unsigned i = 0; i < 2; i++) {
         static const enum upmu_guest_door doors[] = {UPMU_GUEST_INTEL, UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_CORE,
                                                      UPMU_GUEST_AMD_V2};
@@ -267,6 +298,14 @@ static void begin(const char *profile, struct fuzz_bytes *in)
         memset(guest, 0, sizeof *guest);
         upmu_thread_init(&guest->thread, 1, 1, NULL);
         FUZZ_CHECK(upmu_guest_shape_default(&machine, doors[fuzz_u8(in) & 3u], &shape) == UPMU_OK, "shape");
+        if (policy.filter && upmu_guest_filter_check(&filter) != UPMU_OK) {
+            FUZZ_CHECK(upmu_guest_init(&guest->guest, &machine, &shape, &policy,
+                                       &(struct upmu_guest_memory){guest->sessions, 1, &guest->thread}) ==
+                           UPMU_ERR_INVALID,
+                       "a filter that is not well formed");
+            policy.level = UPMU_GUEST_ALL;
+            policy.filter = NULL;
+        }
         FUZZ_CHECK(upmu_guest_init(&guest->guest, &machine, &shape, &policy,
                                    &(struct upmu_guest_memory){guest->sessions, 1u + fuzz_u8(in) % SESSIONS,
                                                                &guest->thread}) == UPMU_OK,
@@ -309,6 +348,7 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
     unsigned steps = 10 + fuzz_below(random, 150);
 
     fuzz_put(draft, fuzz_below(random, COUNT(profiles)), 1);
+    fuzz_put(draft, fuzz_below(random, 2) ? 3 : fuzz_random(random), 1);
     fuzz_put(draft, fuzz_random(random), 4);
     fuzz_put(draft, 0, 2); /* the first guest */
     while (steps--) {
@@ -323,7 +363,7 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
     }
 }
 
-#define RUNS (SHARE_SLOW_BUILD ? 1500 : 3000)
+#define RUNS (SHARE_SLOW_BUILD ? 2500 : 3000)
 
-const struct fuzz_target fuzz_target = {"guest", "any_guests_leave_the_host_and_each_other_alone", RUNS, 1000000, run,
-                                        make};
+const struct fuzz_target fuzz_target = {"guest", "any_guests_leave_the_host_and_each_other_alone", RUNS, 1400000, run,
+                                        make, 60000000};
