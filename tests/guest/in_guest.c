@@ -11,6 +11,7 @@
 #include <abi/guest/guest.h>
 #include <abi/paravirt/pv_host.h>
 #include "tests/common/host.h"
+#include "tests/guest/no_registers.h"
 
 #include "abi/guest/guest_amd.c"
 #include "abi/guest/guest_engine.c"
@@ -224,20 +225,6 @@ static void *between_shared_page(void *context, uint64_t *out_guest_physical)
     (void)context;
     *out_guest_physical = BETWEEN_PAGE + 4096 * between_sim->current;
     return between_ram[between_sim->current];
-}
-
-static bool no_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
-{
-    (void)context, (void)out_value;
-    fail_msg("RDMSR %x", msr);
-    return false;
-}
-
-static bool no_wrmsr(void *context, uint32_t msr, uint64_t value)
-{
-    (void)context, (void)value;
-    fail_msg("WRMSR %x", msr);
-    return false;
 }
 
 static struct upmu_cpu *below_this_cpu(void *context)

@@ -21,9 +21,7 @@ static void run_one(unsigned space, unsigned cpus, unsigned code)
     double_begin(&d, cpus);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
     assert_int_equal(d.type.space, space);
-    double_event(&d, &d.host.session, code);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, code);
 }
 
 static void a_session_is_attached_to_one_unit_that_is_open(void **state)
@@ -399,9 +397,7 @@ static void a_host_needs_no_hooks_to_read_and_write_mapped_memory(void **state)
         double_begin(&d, 1);
         device[1][DOUBLE_COUNTER / 8] = 500;
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 1, 1), UPMU_OK);
-        double_event(&d, &d.host.session, 7);
-        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_count(&d, 7);
         assert_true((uint32_t)device[1][DOUBLE_SELECT / 8] == (DOUBLE_ENABLE | 7));
         assert_false(device[1][0] & 0x100);
         device[1][DOUBLE_COUNTER / 8] += 41;

@@ -69,9 +69,7 @@ static void a_hosts_own_device_is_opened_by_its_path(void **state)
     assert_int_equal(upmu_unit_open_text(&d.unit, &d.host.machine, "blade4/cpu0/vectorcopro1"), UPMU_OK);
     assert_ptr_equal(d.unit.box, d.info);
     assert_int_equal(d.unit.boxes, 1);
-    double_event(&d, &d.host.session, 3);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 3);
     double_steps(11);
     assert_int_equal(value_of(&d.host.session, 0), 33);
     /* It is open: nothing else is. */
@@ -96,9 +94,7 @@ static void several_boxes_are_one_unit(void **state)
         for (unsigned box = 0; box < 6; box++)
             d.box[box].counter[0] = UINT64_C(0xffffffffff00) + box;
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 6), UPMU_OK);
-        double_event(&d, &d.host.session, 7);
-        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_count(&d, 7);
         double_steps(1000);
         assert_int_equal(value_of(&d.host.session, 0), 6 * 7 * 1000);
         for (unsigned box = 0; box < 6; box++)
@@ -287,9 +283,7 @@ static void a_unit_under_a_hypervisor_keeps_what_is_written(void **state)
                     continue;
                 }
                 assert_false(double_counts(0, 0) && style != UPMU_UNIT_FREE);
-                double_event(&d, &d.host.session, style == UPMU_UNIT_FREE ? 0 : 1);
-                assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-                assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+                double_count(&d, style == UPMU_UNIT_FREE ? 0 : 1);
                 double_steps(10);
                 assert_int_equal(value_of(&d.host.session, 0), 2 * 10);
                 assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
@@ -626,9 +620,7 @@ static void a_unit_goes_on_where_its_cpu_goes_offline(void **state)
         two_dies(UPMU_UNIT_BOX, space);
         double_begin(&d, 4);
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
-        double_event(&d, &d.host.session, 3);
-        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_count(&d, 3);
         double_steps(10);
         before = d.writes;
         d.reads = 0;
@@ -707,9 +699,7 @@ static void no_cpu_works_on_a_unit_on_its_way(void **state)
         double_begin(&d, 4);
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
         assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[1]);
-        double_event(&d, &d.host.session, 3);
-        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_count(&d, 3);
         upmu_sim_switch_cpu(&d.host.sim, 0);
         reach_cpu = d.host.sim.port.run_on_cpu;
         d.host.sim.port.run_on_cpu = reach_and_look;
@@ -734,9 +724,7 @@ static void the_last_cpu_of_a_die_takes_its_units_to_sleep(void **state)
     two_dies(UPMU_UNIT_BOX, UPMU_SPACE_MSR);
     double_begin(&d, 4);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
-    double_event(&d, &d.host.session, 3);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 3);
     double_steps(10);
     upmu_sim_switch_cpu(&d.host.sim, 1);
     assert_int_equal(upmu_cpu_fini(&d.host.cpu[1]), UPMU_OK);
@@ -775,9 +763,7 @@ static void sessions_leave_a_unit_without_a_cpu_one_by_one(void **state)
     double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
     double_begin(&d, 1);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
-    double_event(&d, &d.host.session, 3);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 3);
     assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK);
     assert_null(d.unit.meter.cpu);
     d.unit.meter.busy = 1; /* another session leaves it, by a call on another CPU */
@@ -796,9 +782,7 @@ static void a_unit_whose_heir_cannot_be_reached_sleeps(void **state)
     two_dies(UPMU_UNIT_BOX, UPMU_SPACE_MSR);
     double_begin(&d, 4);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 2), UPMU_OK);
-    double_event(&d, &d.host.session, 3);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 3);
     double_steps(10);
     d.host.sim.port.run_on_cpu = NULL;
     upmu_sim_switch_cpu(&d.host.sim, 1);
@@ -832,9 +816,7 @@ static void begin_few_calls(void)
     d.nearest = &d.host.cpu[0];
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
     assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[0]);
-    double_event(&d, &d.host.session, 3);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 3);
     double_steps(10);
     /* CPU 0 puts it down; then neither can be reached. */
     upmu_sim_switch_cpu(&d.host.sim, 2);
@@ -891,9 +873,7 @@ static void a_cpu_that_drives_a_unit_is_not_taken_over_again(void **state)
     double_begin(&d, 2);
     d.nearest = &d.host.cpu[0];
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
-    double_event(&d, &d.host.session, 3);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 3);
     double_steps(10);
     assert_int_equal(upmu_cpu_init(&d.host.cpu[0], &d.host.machine, NULL), UPMU_ERR_STATE);
     assert_int_equal(d.host.machine.why.status, UPMU_ERR_STATE);
@@ -1062,9 +1042,7 @@ static void a_carry_between_two_halves_is_seen(void **state)
         d.box[0].counter[0] = UINT64_C(0x5fffffff0) - late;
         double_begin(&d, 1);
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
-        double_event(&d, &d.host.session, 1);
-        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_count(&d, 1);
         d.steps = 1;
         for (unsigned i = 0; i < 16; i++) {
             value = value_of(&d.host.session, 0);
@@ -1083,9 +1061,7 @@ static void a_counter_that_races_is_not_believed(void **state)
     double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
     double_begin(&d, 1);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
-    double_event(&d, &d.host.session, 1);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 1);
     d.steps = 0x80000001u;
     d.reads = 0;
     assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_ERR_PORT);
@@ -1103,9 +1079,7 @@ static void a_narrow_counter_is_folded_before_it_goes_round(void **state)
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
     /* 2^31 / (400 million in a second, twice) */
     assert_int_equal(upmu_unit_poll_interval(&d.unit), 2684354560u);
-    double_event(&d, &d.host.session, 4);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 4);
     for (unsigned tick = 0; tick < 1000; tick++) {
         double_steps(1000000); /* 4 million in 10 ms */
         upmu_sim_advance_ns(&d.host.sim, 10000000);
@@ -1243,9 +1217,7 @@ static void what_several_boxes_have_in_use_stays_as_it_is(void **state)
         d.box[1].filter = 0x21;
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
         assert_int_equal(d.unit.meter.firmware, 2);
-        double_event(&d, &d.host.session, 3);
-        assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-        assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+        double_count(&d, 3);
         assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_OK);
         assert_int_equal(upmu_cpu_changed(&d.host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
@@ -1310,9 +1282,7 @@ static void a_fault_at_each_access_is_told(void **state)
             assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
             if (d.unit.meter.firmware)
                 continue; /* (What could not be closed.) */
-            double_event(&d, &d.host.session, 2);
-            assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-            assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+            double_count(&d, 2);
             double_steps(10);
             assert_int_equal(value_of(&d.host.session, 0), style == UPMU_UNIT_FREE ? 2 * 10 * 3 : 2 * 10 * 2);
         }
@@ -1326,9 +1296,7 @@ static void other_software_is_noticed(void **state)
     double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 3, 1);
     double_begin(&d, 1);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 3), UPMU_OK);
-    double_event(&d, &d.host.session, 2);
-    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
-    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+    double_count(&d, 2);
     assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_OK);
     d.box[1].select[0] = 0;
     assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_ERR_CHANGED);

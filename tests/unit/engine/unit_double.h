@@ -332,4 +332,12 @@ static void double_event(struct unit_double *d, struct upmu_session *session, un
     assert_int_equal(upmu_session_add_event(session, &event, NULL), UPMU_OK);
 }
 
+/* The host's session counts an event on the unit. */
+static inline void double_count(struct unit_double *d, unsigned code)
+{
+    double_event(d, &d->host.session, code);
+    assert_int_equal(upmu_session_attach_unit(&d->host.session, &d->unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d->host.session), UPMU_OK);
+}
+
 #endif

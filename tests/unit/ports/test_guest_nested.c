@@ -5,6 +5,7 @@
  * nothing but the PMU that L0 shows it, by registers or by the page of upmu/paravirt.h.
  */
 #include "tests/guest/nest.c"
+#include "tests/guest/no_registers.h"
 
 #include "abi/paravirt/pv_call.c"
 #include "abi/paravirt/pv_events.c"
@@ -113,25 +114,6 @@ static void outer_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t
 {
     guest_cpuid(context, leaf, subleaf, out);
     (void)upmu_pv_cpuid(&doors[0].vcpu, 0x40000100u, CALL, leaf, out);
-}
-
-static bool no_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
-{
-    (void)context, (void)out_value;
-    fail_msg("RDMSR %x", msr);
-    return false;
-}
-
-static bool no_wrmsr(void *context, uint32_t msr, uint64_t value)
-{
-    (void)context, (void)value;
-    fail_msg("WRMSR %x", msr);
-    return false;
-}
-
-static void no_rearm(void *context)
-{
-    (void)context;
 }
 
 /* ---- Entries and exits of L2 ---- */

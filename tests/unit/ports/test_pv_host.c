@@ -4,6 +4,7 @@
  * half over the guest engine, on the silicon model.  And guests that call what they like.
  */
 #include "tests/guest/nest.c"
+#include "tests/guest/no_registers.h"
 
 #include "abi/paravirt/pv_core.h"
 
@@ -135,25 +136,6 @@ static void pv_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t ou
 {
     guest_cpuid(context, leaf, subleaf, out);
     (void)upmu_pv_cpuid(&vcpu, 0x40000100u, CALL, leaf, out);
-}
-
-static bool no_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
-{
-    (void)context, (void)out_value;
-    fail_msg("RDMSR %x", msr);
-    return false;
-}
-
-static bool no_wrmsr(void *context, uint32_t msr, uint64_t value)
-{
-    (void)context, (void)value;
-    fail_msg("WRMSR %x", msr);
-    return false;
-}
-
-static void no_rearm(void *context)
-{
-    (void)context;
 }
 
 static void begin(const char *profile, uint64_t min_period)
