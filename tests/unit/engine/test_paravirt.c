@@ -292,6 +292,16 @@ static void a_page_that_an_earlier_kernel_gave_is_taken_back(void **state)
     assert_int_equal(pv.vcpu[0].gate, 0);
     assert_int_equal(pv.cpu[0].meter.firmware, 0);
     end();
+    /* The call that gives it back fails, and the one after that. */
+    for (unsigned at = 2; at <= 3; at++) {
+        pv_prepare();
+        pv.vcpu[0].mapped = true;
+        pv.fail_at = at;
+        assert_int_equal(upmu_cpu_init(&pv.cpu[0], &pv.machine, NULL), UPMU_ERR_PORT);
+        assert_int_equal(pv.calls, at);
+        assert_int_equal(upmu_cpu_init(&pv.cpu[0], &pv.machine, NULL), UPMU_OK);
+        end();
+    }
 }
 
 static void a_host_that_is_not_what_it_says_is_refused(void **state)

@@ -94,6 +94,28 @@ static void calls_do_the_same_with_a_work_area_and_keep_nothing_in_it(void **sta
     assert_true(with[0] != 0 && with[4] != 0 && with[12] != 0);
 }
 
+static void what_changes_at_once_is_planned_in_it(void **state)
+{
+    struct upmu_session *const first[] = {&host.session}, *const second[] = {&host.other};
+
+    (void)state;
+    set_up(true);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(upmu_session_add(&host.sessions[i], i ? "branches" : "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.sessions[i], &host.cpu[0]), UPMU_OK);
+    }
+    fill(0xa5);
+    call(upmu_change_these(&host.cpu[0], first, 1, NULL, 0));
+    host_run(&host, 1000);
+    fill(0xa5);
+    assert_int_equal(upmu_change_these(&host.cpu[0], second, 1, first, 1), UPMU_OK);
+    assert_false(is_untouched(0, 0xa5));
+    host_run(&host, 100);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    assert_int_equal(host_value(&host.other, 0), 50);
+    host_end(&host);
+}
+
 static void area_is_used_by_the_cpu_that_it_was_lent_to(void **state)
 {
     (void)state;
@@ -210,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_do_the_same_with_a_work_area_and_keep_nothing_in_it),
+        cmocka_unit_test(what_changes_at_once_is_planned_in_it),
         cmocka_unit_test(area_is_used_by_the_cpu_that_it_was_lent_to),
         cmocka_unit_test(handlers_leave_it_alone),
         cmocka_unit_test(area_is_lent_between_calls_and_until_fini),

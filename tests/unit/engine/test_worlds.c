@@ -716,6 +716,38 @@ static void an_interrupt_within_an_exit_counts_once(void **state)
     host_end(&f);
 }
 
+/* There the counters are read at an exit: where one faults the crossing goes on, or what cannot be closed is stopped. */
+static void a_fault_at_an_exit_counts_nothing_of_the_host(void **state)
+{
+    unsigned crossed = 0, at = 0;
+    bool reached;
+
+    (void)state;
+    do {
+        enum upmu_status status;
+
+        host_set_up(&f, "willamette");
+        attach(0, UPMU_WORLD_GUEST, "instructions", 1000);
+        attach(1, UPMU_WORLD_GUEST, "branches", 0);
+        start(0);
+        start(1);
+        enter();
+        host_run(&f, 1010);
+        f.sim.expect_faults = true;
+        f.sim.fault_at = f.sim.accesses + ++at;
+        status = upmu_cpu_leave_guest(&f.cpu[0]);
+        reached = f.sim.faults != 0;
+        f.sim.fault_at = 0;
+        host_run(&f, 5000);
+        assert_true(host_value(&f.sessions[1], 0) == 505);
+        assert_true(host_value(&f.sessions[0], 0) == 1010);
+        assert_true(status == UPMU_OK || status == UPMU_ERR_PORT);
+        crossed += reached && status == UPMU_OK;
+        host_end(&f);
+    } while (reached);
+    assert_true(crossed > 2);
+}
+
 /* ---- The hardware changes the gates ---- */
 
 static void deliver_to_a_hypervisor(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
@@ -874,6 +906,11 @@ static void events_of_a_session_agree_on_the_world(void **state)
     host_end(&f);
     host_set_up(&f, "northwood");
     assert_int_equal(add(0, "branch_retired:g,cascade=uops_retired.nbogus"), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_session_add(session, "branch_retired,cascade=uops_retired.nbogus",
+                                      &(struct upmu_sampling){.period = 1500}),
+                     UPMU_OK);
+    assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_session_world(session, UPMU_WORLD_BOTH), UPMU_OK);
     host_end(&f);
 }
 
@@ -1160,6 +1197,7 @@ int main(void)
         cmocka_unit_test(reserved_counters_are_in_both_worlds),
         cmocka_unit_test(no_carry_is_lost_at_an_exit),
         cmocka_unit_test(an_interrupt_within_an_exit_counts_once),
+        cmocka_unit_test(a_fault_at_an_exit_counts_nothing_of_the_host),
         cmocka_unit_test(the_hardware_moves_the_gates),
         cmocka_unit_test(attributes_choose_the_world),
         cmocka_unit_test(the_bits_of_selects_need_no_gates),
