@@ -586,6 +586,9 @@ static void freebsd_specifications_are_names_with_tags_and_values(void **state)
     assert_int_equal(encoded("core", "l2-ld,os,edge,inv,cmask=3").config, 0x3867f29);
     assert_int_equal(encoded("core", "BUS_TRANS_MEM,agent=any,os,usr").config, 0x3606f);
     assert_int_equal(encoded("core", "L2_LD,mask=m_state+prefetch").config, 0x35829);
+    /* A word that no mask has: a number, to which the masks' attributes are left. */
+    assert_int_equal(encoded("nhm", "ARITH,mask=div,cachestate=m,usr").config, 0x1850814);
+    assert_true(encoded("nhm", "ARITH,mask=div,cachestate=m,usr").attributes & UPMU_ATTR_EDGE);
     assert_int_equal(encoded("core", "CMP_SNOOP,snooptype=cmp2i").config & 0x0300, 0x0200);
 }
 
