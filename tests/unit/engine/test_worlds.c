@@ -716,7 +716,7 @@ static void an_interrupt_within_an_exit_counts_once(void **state)
     host_end(&f);
 }
 
-/* There the counters are read at an exit: where one faults the crossing goes on, or what cannot be closed is stopped. */
+/* There counters are read at an exit: where one faults the crossing goes on, or what cannot be closed is stopped. */
 static void a_fault_at_an_exit_counts_nothing_of_the_host(void **state)
 {
     unsigned crossed = 0, at = 0;
