@@ -88,7 +88,7 @@ static void words_and_terms_reach_the_registers_bit_for_bit(void **state)
     expect("icx_unc_iio", "cpu/event=0x83,umask=0x01,ch_mask=0xfff,fc_mask=0x7/", UINT64_C(0x7fff000000183), 0, 0);
     expect("snbep_unc_qpi", "raw:config=0x38:config1=0xf000f8003fff8:config2=0xf000f8003fff8", 0x38,
            UINT64_C(0xf000f8003fff8), UINT64_C(0xf000f8003fff8));
-    expect("snbep_unc_qpi", "cpu/event=0x38,config1=0x8,config2=0x30008/", 0x38, 0x8, 0x30008);
+    expect("snbep_unc_qpi", "UNC_Q_CLOCKTICKS:config1=0x8:config2=0x30008", 0x14, 0x8, 0x30008);
     expect("snbep_unc_qpi", "cpu/event=0x102,umask=0x08/", 0x200802, 0, 0);
     expect("snbep_unc_pcu", "cpu/event=0x80,occ_sel=3,occ_invert=1,occ_edge=1/", 0xc000c080, 0, 0);
     expect("snb_unc_cbo", "cpu/event=0x34,umask=0x11,cmask=0x1f/", 0x1f001134, 0, 0);
