@@ -371,6 +371,9 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
 {
     struct upmu_session *session;
 
+    /* (A session of the host's is not moved for a guest.) */
+    if (may_pass(guest) && cpu->meter.running >> counter & 1u)
+        guest->counter[counter].flags |= GUEST_COUNTER_AWAY;
     guest->waiting &= ~UPMU_BIT32(counter);
     if (!take_session(guest, counter)) {
         guest->waiting |= UPMU_BIT32(counter);
