@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hypervisor that shows its guests a PMU: six calls in the loop that runs a virtual CPU.  What
+ * A hypervisor that shows its guests a PMU: seven calls in the loop that runs a virtual CPU.  What
  * this machine's virtualisation does (VMCS or VMCB) stands behind the functions machine_….
  */
 #include <abi/guest/guest.h>
 
 #define SESSIONS 12 /* one for each virtual counter */
 
-enum exit_reason { EXIT_RDMSR, EXIT_WRMSR, EXIT_RDPMC, EXIT_CPUID, EXIT_NMI, EXIT_APIC, EXIT_HALT };
+/* EXIT_OTHER: an instruction that machine_next_instruction() emulates. */
+enum exit_reason { EXIT_RDMSR, EXIT_WRMSR, EXIT_RDPMC, EXIT_CPUID, EXIT_NMI, EXIT_APIC, EXIT_OTHER, EXIT_HALT };
 
 struct vcpu {
     uint64_t rax, rbx, rcx, rdx;
     uint64_t value;            /* EXIT_WRMSR: EDX:EAX; EXIT_APIC: what was written to 340h */
+    bool user;                 /* the exit came from user mode */
     struct upmu_thread thread; /* of the host's thread that runs it, for upmu_thread_switch() */
     struct upmu_session sessions[SESSIONS];
     struct upmu_guest pmu;
@@ -27,17 +29,17 @@ void machine_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 bool machine_rdmsr(struct vcpu *vcpu, uint32_t msr, uint64_t *out_value);
 bool machine_wrmsr(struct vcpu *vcpu, uint32_t msr, uint64_t value);
 
-static const struct upmu_guest_policy policy = {.level = UPMU_GUEST_IPC};
-
-/* Call it before the thread of the vCPU runs for the first time. */
-enum upmu_status vcpu_create(struct vcpu *vcpu, struct upmu_machine *machine, enum upmu_guest_door door)
+/*
+ * Call it before the thread of the vCPU runs for the first time.  `shape`: of upmu_guest_shape_default(), or
+ * less; `policy` NULL: cycles and instructions alone.
+ */
+enum upmu_status vcpu_create(struct vcpu *vcpu, struct upmu_machine *machine, const struct upmu_guest_shape *shape,
+                             const struct upmu_guest_policy *policy)
 {
     struct upmu_guest_memory memory = {vcpu->sessions, SESSIONS, &vcpu->thread};
-    struct upmu_guest_shape shape;
-    enum upmu_status status = upmu_guest_shape_default(machine, door, &shape);
 
     upmu_thread_init(&vcpu->thread, 0, 0, vcpu);
-    return status == UPMU_OK ? upmu_guest_init(&vcpu->pmu, machine, &shape, &policy, &memory) : status;
+    return upmu_guest_init(&vcpu->pmu, machine, shape, policy, &memory);
 }
 
 static bool emulate(struct vcpu *vcpu, enum exit_reason reason)
@@ -71,7 +73,7 @@ static bool emulate(struct vcpu *vcpu, enum exit_reason reason)
         upmu_guest_lvtpc(&vcpu->pmu, (uint32_t)vcpu->value);
         break;
     default:
-        return true; /* an NMI: the host's handler has run */
+        break;
     }
     return fine && access != UPMU_GUEST_FAULT;
 }
@@ -88,9 +90,13 @@ void vcpu_run(struct vcpu *vcpu)
             machine_inject(vcpu, entry.inject, entry.vector);
         reason = machine_enter(vcpu);
         (void)!upmu_guest_exit(&vcpu->pmu);
-        if (!emulate(vcpu, reason))
+        if (reason == EXIT_NMI || reason == EXIT_HALT)
+            continue;
+        if (!emulate(vcpu, reason)) {
             machine_general_protection(vcpu);
-        else if (reason != EXIT_NMI)
-            machine_next_instruction(vcpu);
+            continue;
+        }
+        machine_next_instruction(vcpu);
+        upmu_guest_retired(&vcpu->pmu, 1, 0, vcpu->user);
     } while (reason != EXIT_HALT);
 }

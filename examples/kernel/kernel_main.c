@@ -115,6 +115,11 @@ static const char *take_command_line(uint32_t magic, uint32_t information)
     return loader;
 }
 
+static bool ends_word(char c)
+{
+    return c == ' ' || c == ';' || c == '\0';
+}
+
 /* The option at the beginning of `word`?  Then blank it out. */
 static bool option(char *word, const char *name, unsigned *out_value)
 {
@@ -128,14 +133,14 @@ static bool option(char *word, const char *name, unsigned *out_value)
             base = 16;
             length += 2;
         }
-        for (; word[length] != ' ' && word[length] != '\0'; length++) {
+        for (; !ends_word(word[length]); length++) {
             unsigned digit = (unsigned)word[length] - '0';
 
             value = value * base + (digit < 10 ? digit : ((unsigned)word[length] & 7u) + 9);
         }
         *out_value = value;
     }
-    if (word[length] != ' ' && word[length] != '\0')
+    if (!ends_word(word[length]))
         return false;
     while (length-- > 0)
         word[length] = ' ';

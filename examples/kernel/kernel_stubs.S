@@ -59,7 +59,10 @@ kernel_common:
         addq    $16, %rsp
         iretq
 
-/* void kernel_user_enter(entry, stack, argument): registers of the kernel wait on its stack */
+/*
+ * void kernel_user_enter(entry, stack, argument): registers of the kernel wait on its stack.  A fault of
+ * ring 3 returns from it, with interrupts on.
+ */
         .globl  kernel_user_enter
 kernel_user_enter:
         pushq   %rbx
@@ -87,6 +90,7 @@ kernel_user_leave:
         popq    %r12
         popq    %rbp
         popq    %rbx
+        sti
         ret
 
 /* Ring 3's program: the argument's number of passes, then back. */
@@ -143,6 +147,7 @@ kernel_user_leave:
         popl    %esi
         popl    %ebp
         popl    %ebx
+        sti
         ret
 
         .globl  kernel_user_workload

@@ -15,26 +15,30 @@
 
 #define RING_WORDS 16384u
 #define USER_PERIOD 100u
-#define USER_PASSES 7694u       /* of 13 instructions: 1000 periods */
-#define USER_PASSES_BRIEF 1539u /* 200 */
 #define KERNEL_PERIOD 1000u
-#define KERNEL_PASSES 4000u
-#define KERNEL_PASSES_BRIEF 800u
 #define API_PERIOD 997u
-#define API_ROUNDS 30u
-#define API_ROUNDS_BRIEF 6u
 #define API_PASSES 3u
 
 void workload(uint32_t passes);
 void kernel_user_workload(void);
 extern const uint8_t workload_begin[], workload_end[];
 
+/* How much of it: all, "brief", "quick". */
+struct amount {
+    uint32_t lengths;       /* of the counts: 10, 100, 1000 passes */
+    uint32_t user_passes;   /* of 13 instructions: 1000 periods, 200, 20 */
+    uint32_t kernel_passes;
+    uint32_t rounds; /* of calls */
+};
+
+static const struct amount all_of_it = {3, 7694, 4000, 30}, brief = {2, 1539, 800, 6}, quick = {1, 154, 300, 3};
+
 struct vmtest {
     struct shell *shell;
     struct upmu_session session, second;
     uint64_t ring[RING_WORDS];
     uint8_t user_stack[4096] __attribute__((aligned(16)));
-    bool brief;
+    const struct amount *amount;
 };
 
 static struct vmtest vmtest;
@@ -266,7 +270,7 @@ static void count_one(const char *ring, const char *event, bool user)
 
     if (status == UPMU_OK)
         status = run_counted(session, user, 1, &value);
-    for (i = 0; i < (vmtest.brief ? 2u : 3u) && status == UPMU_OK; i++) {
+    for (i = 0; i < vmtest.amount->lengths && status == UPMU_OK; i++) {
         status = run_counted(session, user, passes[i], &value);
         if (status == UPMU_OK) {
             shell_text(vmtest.shell, ring);
@@ -331,8 +335,7 @@ static uint64_t period_in_ring0(unsigned period)
 static void sample_one(const char *name, const char *event, bool user)
 {
     const struct upmu_sampling sampling = {.period = user ? USER_PERIOD : period_in_ring0(KERNEL_PERIOD)};
-    const uint32_t passes = vmtest.brief ? (user ? USER_PASSES_BRIEF : KERNEL_PASSES_BRIEF)
-                                         : (user ? USER_PASSES : KERNEL_PASSES);
+    const uint32_t passes = user ? vmtest.amount->user_passes : vmtest.amount->kernel_passes;
     const struct kernel_traps before = kernel_traps;
     struct upmu_session *session = &vmtest.session;
     enum upmu_status status = open_event(session, event, &sampling);
@@ -360,7 +363,7 @@ static void sample_inside_calls(void)
     const struct upmu_sampling sampling = {.period = period_in_ring0(API_PERIOD)};
     const struct kernel_traps before = kernel_traps;
     struct upmu_session *sampler = &vmtest.session, *counter = &vmtest.second;
-    const unsigned rounds = vmtest.brief ? API_ROUNDS_BRIEF : API_ROUNDS;
+    const unsigned rounds = vmtest.amount->rounds;
     uint64_t value, total = 0;
     unsigned i;
     enum upmu_status status = open_event(sampler, "instructions", &sampling);
@@ -388,7 +391,7 @@ static void sample_inside_calls(void)
     (void)!upmu_session_close(sampler);
 }
 
-/* "vmtest [samples] [brief]": only the samples of ring 3; the longest counts left out and fewer samples. */
+/* "vmtest [samples] [brief|quick]": only the samples of ring 3; the longest counts left out and fewer samples. */
 int kernel_vmtest(struct shell *shell, const char *rest)
 {
     static const char *const events[] = {"instructions", "instructions:u", "instructions:k",
@@ -397,9 +400,9 @@ int kernel_vmtest(struct shell *shell, const char *rest)
     unsigned i;
 
     vmtest.shell = shell;
-    while (*rest != '\0' && *rest != 'b')
+    while (*rest != '\0' && *rest != 'b' && *rest != 'q')
         rest++;
-    vmtest.brief = *rest == 'b';
+    vmtest.amount = *rest == 'b' ? &brief : *rest == 'q' ? &quick : &all_of_it;
     line_number(shell, "vmtest.", "bits", sizeof(void *) * 8);
     line_text(shell, "vmtest.", "pmu",
               shell->cmd->live->cpu->meter.pmu != NULL ? shell->cmd->live->cpu->meter.pmu->name : "none");

@@ -568,6 +568,7 @@ struct upmu_sim {
     uint32_t fault_address;     /* this MSR always faults */
     bool expect_faults;         /* #GP is no violation */
     bool forced;                /* the test passed `force`: CHECK_HYPERVISOR is quiet */
+    uint32_t unmoved;           /* counters, by bit, that count nothing of a burst although they run */
     uint32_t skid;              /* steps from overflow to interrupt; an access is one, too */
     uint32_t status_lag;        /* steps from overflow to the status bit */
     uint32_t events_per_access; /* kernel instructions and cycles before each access */

@@ -135,7 +135,8 @@ static uint64_t next_cut(struct sim_run *run)
         if (!sim_concerned(run, cpu))
             continue;
         for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
-            uint64_t total = upmu_sim_family_delta(run->sim, cpu, i, run->from, run->burst);
+            bool moves = !(run->sim->unmoved >> i & 1u);
+            uint64_t total = moves ? upmu_sim_family_delta(run->sim, cpu, i, run->from, run->burst) : 0;
             uint64_t before, room;
 
             run->total[cpu][i] = total;

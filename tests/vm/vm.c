@@ -61,12 +61,14 @@ static bool nmi_blocked(const struct vm *vm)
 
 /* ---- Stepping ---- */
 
-static bool anything_runs(const struct upmu_sim *sim)
+/* Counters, by bit. */
+static uint32_t running(const struct upmu_sim *sim)
 {
+    uint32_t counters = 0;
+
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
-        if (upmu_sim_runs(sim, 0, i))
-            return true;
-    return false;
+        counters |= (uint32_t)upmu_sim_runs(sim, 0, i) << i;
+    return counters;
 }
 
 /* Would the model count anything of an instruction in ring 0? */
@@ -100,14 +102,17 @@ static void look(struct vm *vm)
     vm->long_mode = sregs->cs.l;
 }
 
-/* The instruction that stood at last_ip was executed; the guest stands at the next. */
-static void retire(struct vm *vm)
+/*
+ * The instruction that stood at last_ip was executed, by the CPU or by us; the guest stands at
+ * the next.
+ */
+static void retire(struct vm *vm, bool by_us)
 {
     unsigned ring = vm->last_ring != 0;
     bool branch = vm->last_ip < MEMORY_BYTES && trap_is_branch(vm->memory + vm->last_ip, vm->long_mode);
     struct upmu_sim_burst burst = {.instructions = 1,
-                                   .cycles = 1,
-                                   .ref_cycles = 1,
+                                   .cycles = !by_us,
+                                   .ref_cycles = !by_us,
                                    .branches = branch,
                                    .user = ring,
                                    .ip = vm->run->s.regs.regs.rip,
@@ -123,6 +128,10 @@ static void retire(struct vm *vm)
     }
     tell_model(vm);
     upmu_sim_events(&vm->sim, &burst);
+    if (!vm->silicon || by_us)
+        return;
+    vm->executed[ring]++;
+    upmu_sim_events(vm->silicon, &burst);
 }
 
 /*
@@ -225,7 +234,7 @@ static void do_iret(struct vm *vm)
         vm->iret_of[vm->vector] = vm->last_ip;
         if (vm->resting) {
             step_guest(vm, true);
-            step_guest(vm, anything_runs(&vm->sim));
+            step_guest(vm, running(&vm->sim) != 0);
         }
         vm->resting = false;
     }
@@ -236,7 +245,7 @@ static void do_iret(struct vm *vm)
         vm_refuse(vm, "KVM_SET_VCPU_EVENTS");
     vm->irets++;
     if (vm->stepping)
-        retire(vm);
+        retire(vm, false);
     step_again(vm);
     look(vm);
 }
@@ -278,7 +287,7 @@ static void take_step(struct vm *vm)
 
     if (vm->last_ring && ring0 && inside_entry(ip, entry)) {
         leave_to(vm, vm->run->s.regs.regs.rsp + (ip != entry ? 8 : 0));
-        retire(vm);
+        retire(vm, false);
         step_again(vm);
         return;
     }
@@ -293,46 +302,46 @@ static void take_step(struct vm *vm)
             break;
         }
     }
-    retire(vm);
+    retire(vm, false);
     if (from_ring3 && vm->iret_of[vm->vector] && !ring0_counts(&vm->sim))
         rest_until(vm, vm->iret_of[vm->vector]);
 }
 
 /* ---- Exits ---- */
 
-static bool is_ours(const struct vm *vm, uint32_t msr, uint64_t *out_value)
+bool vm_other_msr(const struct vm *vm, uint32_t msr, uint64_t *out_value)
 {
     (void)vm;
     *out_value = APIC_BASE_VALUE;
     return msr == APIC_BASE_MSR;
 }
 
-static void exit_rdmsr(struct vm *vm)
+static void answer_rdmsr(struct vm *vm)
 {
     uint64_t value = 0;
-    bool done = is_ours(vm, vm->run->msr.index, &value);
+    bool done = vm_other_msr(vm, vm->run->msr.index, &value) ||
+                vm->sim.port.rdmsr(&vm->sim, vm->run->msr.index, &value);
 
-    vm->msr_reads++;
-    vm->sim.cpu[0].irqs_on = vm->run->if_flag && !nmi_blocked(vm);
-    if (!done)
-        done = vm->sim.port.rdmsr(&vm->sim, vm->run->msr.index, &value);
     vm->run->msr.data = value;
     vm->run->msr.error = !done;
-    vm->msr_faults += !done;
 }
 
-static void exit_wrmsr(struct vm *vm)
+static void answer_wrmsr(struct vm *vm)
 {
     uint64_t base;
 
-    vm->msr_writes++;
-    vm->sim.cpu[0].irqs_on = vm->run->if_flag && !nmi_blocked(vm);
-    vm->run->msr.error =
-        !is_ours(vm, vm->run->msr.index, &base) && !vm->sim.port.wrmsr(&vm->sim, vm->run->msr.index, vm->run->msr.data);
-    vm->msr_faults += vm->run->msr.error;
+    vm->run->msr.error = !vm_other_msr(vm, vm->run->msr.index, &base) &&
+                         !vm->sim.port.wrmsr(&vm->sim, vm->run->msr.index, vm->run->msr.data);
 }
 
-static void exit_mmio(struct vm *vm)
+bool vm_writes_lvtpc(const struct vm *vm, uint32_t *out_value)
+{
+    memcpy(out_value, vm->run->mmio.data, sizeof *out_value);
+    return vm->run->exit_reason == KVM_EXIT_MMIO && vm->run->mmio.is_write &&
+           vm->run->mmio.phys_addr == APIC_PHYSICAL + APIC_LVTPC;
+}
+
+static void answer_mmio(struct vm *vm)
 {
     uint64_t offset = vm->run->mmio.phys_addr - APIC_PHYSICAL;
     uint32_t value = 0;
@@ -343,13 +352,13 @@ static void exit_mmio(struct vm *vm)
         memcpy(vm->run->mmio.data, &value, sizeof value);
         return;
     }
-    memcpy(&value, vm->run->mmio.data, sizeof value);
-    if (offset == APIC_LVTPC) {
-        vm->lapic_writes++;
+    if (vm_writes_lvtpc(vm, &value)) {
         upmu_sim_write_lvtpc(&vm->sim, 0, value);
     } else if (offset == APIC_ICR && (value & APIC_MODE) == APIC_MODE_NMI) {
         if (ioctl(vm->cpu, KVM_NMI, 0) < 0)
             vm_refuse(vm, "KVM_NMI");
+    } else if (offset == APIC_ICR && (value & APIC_MODE) == 0) {
+        vm->vector_due = (uint8_t)value;
     } else if (offset < 4096) {
         vm->lapic[offset / 4] = value;
     }
@@ -403,7 +412,7 @@ static void write_port(struct vm *vm, unsigned port, uint8_t value)
     }
 }
 
-static void exit_io(struct vm *vm)
+static void answer_io(struct vm *vm)
 {
     uint8_t *data = (uint8_t *)vm->run + vm->run->io.data_offset;
 
@@ -426,24 +435,46 @@ static void complete(struct vm *vm)
     vm->run->immediate_exit = 0;
 }
 
-/* A write that lets counters run begins a span, one that stops all ends it. */
-static void exit_access(struct vm *vm)
+static void begin_access(struct vm *vm)
 {
-    bool before = anything_runs(&vm->sim), after;
-    bool write = vm->run->exit_reason == KVM_EXIT_X86_WRMSR;
+    uint32_t value;
 
-    if (vm->run->exit_reason == KVM_EXIT_X86_RDMSR)
-        exit_rdmsr(vm);
-    else if (write)
-        exit_wrmsr(vm);
-    else if (vm->run->exit_reason == KVM_EXIT_MMIO)
-        exit_mmio(vm);
-    else
-        exit_io(vm);
-    if (vm->done)
-        return;
-    after = anything_runs(&vm->sim);
-    if (!before && !after && vm->run->exit_reason == KVM_EXIT_IO)
+    vm->ran = running(&vm->sim);
+    vm->msr_reads += vm->run->exit_reason == KVM_EXIT_X86_RDMSR;
+    vm->msr_writes += vm->run->exit_reason == KVM_EXIT_X86_WRMSR;
+    vm->lapic_writes += vm_writes_lvtpc(vm, &value);
+    vm->sim.cpu[0].irqs_on = vm->run->if_flag && !nmi_blocked(vm);
+}
+
+void vm_answer(struct vm *vm)
+{
+    switch (vm->run->exit_reason) {
+    case KVM_EXIT_X86_RDMSR:
+        answer_rdmsr(vm);
+        break;
+    case KVM_EXIT_X86_WRMSR:
+        answer_wrmsr(vm);
+        break;
+    case KVM_EXIT_MMIO:
+        answer_mmio(vm);
+        break;
+    default:
+        answer_io(vm);
+        break;
+    }
+}
+
+/*
+ * A write that lets counters run begins a span, one that stops all ends it.  Unless the enabling one counts, a
+ * counter counts it only if it ran before.
+ */
+void vm_finish(struct vm *vm)
+{
+    uint32_t before = vm->ran, after = running(&vm->sim);
+
+    if (vm->run->exit_reason == KVM_EXIT_X86_RDMSR || vm->run->exit_reason == KVM_EXIT_X86_WRMSR)
+        vm->msr_faults += vm->run->msr.error;
+    if (vm->done || (!before && !after && vm->run->exit_reason == KVM_EXIT_IO))
         return; /* the guest's position is not needed: the next KVM_RUN completes it */
     complete(vm);
     vm->last_ip = NO_BRANCH;
@@ -452,8 +483,10 @@ static void exit_access(struct vm *vm)
         vm->in_span = false;
         vm->spans++;
     }
+    vm->sim.unmoved = vm->enabling_counts ? 0 : after & ~before;
     if (before || (after && vm->enabling_counts))
-        retire(vm);
+        retire(vm, true);
+    vm->sim.unmoved = 0;
     if (after && !before && vm->spans < VM_SPANS) {
         vm->in_span = true;
         vm->span[vm->spans].user_at = vm->seen_count;
@@ -461,7 +494,7 @@ static void exit_access(struct vm *vm)
     if (vm->resting && ring0_counts(&vm->sim))
         vm->resting = false;
     if (!vm->resting)
-        step_guest(vm, after);
+        step_guest(vm, after != 0);
 }
 
 static void describe_stop(struct vm *vm)
@@ -472,58 +505,96 @@ static void describe_stop(struct vm *vm)
     vm->done = true;
 }
 
-static void handle_exit(struct vm *vm)
+/* True: an access, which is to be answered. */
+static bool handle_exit(struct vm *vm)
 {
     switch (vm->run->exit_reason) {
     case KVM_EXIT_DEBUG:
         if (vm->stepping)
             take_step(vm);
-        break;
+        return false;
     case KVM_EXIT_X86_RDMSR:
     case KVM_EXIT_X86_WRMSR:
     case KVM_EXIT_MMIO:
     case KVM_EXIT_IO:
-        exit_access(vm);
-        break;
+        begin_access(vm);
+        return true;
     case KVM_EXIT_IRQ_WINDOW_OPEN:
     case KVM_EXIT_INTR:
-        break;
+        return false;
     case KVM_EXIT_INTERNAL_ERROR:
         look(vm);
-        if (at_iret(vm))
-            break;
-        describe_stop(vm);
-        break;
+        if (!at_iret(vm))
+            describe_stop(vm);
+        return false;
     default:
         describe_stop(vm);
-        break;
+        return false;
     }
+}
+
+/* Where the guest stands; an IRET there is done by us. */
+static void stand(struct vm *vm)
+{
+    look(vm);
+    while (!vm->done && !vm->left && at_iret(vm) && iret_is_ours(vm)) {
+        vm->run->exit_reason = KVM_EXIT_DEBUG;
+        do_iret(vm);
+    }
+}
+
+static void interrupt_when_possible(struct vm *vm)
+{
+    struct kvm_interrupt vector = {.irq = vm->vector_due};
+
+    tell_model(vm);
+    upmu_sim_poll(&vm->sim, 0);
+    if (vm->vector_due && vm->sim.cpu[0].irqs_on) {
+        vm->vector_due = 0;
+        if (ioctl(vm->cpu, KVM_INTERRUPT, &vector) < 0)
+            vm_refuse(vm, "KVM_INTERRUPT");
+        vm->run->ready_for_interrupt_injection = false;
+    }
+    vm->run->request_interrupt_window = vm->sim.cpu[0].irq_pending || vm->vector_due;
+}
+
+bool vm_enter(struct vm *vm)
+{
+    for (;;) {
+        stand(vm);
+        if (vm->done || vm->left)
+            return !vm->done;
+        interrupt_when_possible(vm);
+        if (ioctl(vm->cpu, KVM_RUN, 0) < 0 && errno != EINTR && errno != EAGAIN)
+            return vm_refuse(vm, "KVM_RUN");
+        if (handle_exit(vm))
+            return true;
+        if ((++vm->exits & 0xfff) == 0 && vm_seconds() > vm->end) {
+            snprintf(vm->failure, sizeof vm->failure, "not done after %.0f s, at %llx", vm->seconds,
+                     (unsigned long long)vm->last_ip);
+            vm->done = true;
+        }
+    }
+}
+
+void vm_begin(struct vm *vm)
+{
+    vm->end = vm_seconds() + vm->seconds;
+    vm->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS | KVM_SYNC_X86_EVENTS;
+}
+
+bool vm_end(struct vm *vm)
+{
+    vm->serial[vm->serial_length] = '\0';
+    return !vm->failure[0];
 }
 
 bool vm_run(struct vm *vm)
 {
-    double end = vm_seconds() + vm->seconds;
-    unsigned exits = 0;
-
-    vm->run->kvm_valid_regs = KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS | KVM_SYNC_X86_EVENTS;
-    while (!vm->done) {
-        tell_model(vm);
-        upmu_sim_poll(&vm->sim, 0);
-        vm->run->request_interrupt_window = vm->sim.cpu[0].irq_pending;
-        if (ioctl(vm->cpu, KVM_RUN, 0) < 0 && errno != EINTR && errno != EAGAIN)
-            return vm_refuse(vm, "KVM_RUN");
-        handle_exit(vm);
-        look(vm);
-        while (!vm->done && at_iret(vm) && iret_is_ours(vm)) {
-            vm->run->exit_reason = KVM_EXIT_DEBUG;
-            do_iret(vm);
-        }
-        if ((++exits & 0xfff) == 0 && vm_seconds() > end) {
-            snprintf(vm->failure, sizeof vm->failure, "not done after %.0f s, at %llx", vm->seconds,
-                     (unsigned long long)vm->last_ip);
-            return false;
-        }
+    vm_begin(vm);
+    while (vm_enter(vm)) {
+        vm_answer(vm);
+        vm_finish(vm);
     }
-    vm->serial[vm->serial_length] = '\0';
-    return !vm->failure[0];
+    return vm_end(vm);
 }

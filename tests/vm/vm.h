@@ -36,12 +36,17 @@ struct vm_span {
 };
 
 struct vm {
-    struct upmu_sim sim;
+    struct upmu_sim sim; /* the guest's CPU, as the guest sees it */
     const char *line; /* the kernel's command line */
 
     /* How */
     bool enabling_counts;
     double seconds; /* give up after */
+
+    /* Under a hypervisor (vm_hypervisor.h) */
+    struct upmu_sim *silicon; /* the host's CPU, which executes the guest; NULL: `sim` does */
+    bool left;                /* an interrupt of the host's ended the guest's turn */
+    uint64_t executed[2];     /* instructions that `silicon` executed in the guest, by ring */
 
     /* Seen */
     char serial[VM_SERIAL];
@@ -71,9 +76,13 @@ struct vm {
     uint64_t iret_of[256]; /* with which each vector's handler went back to ring 3; 0: not seen yet */
     bool in_span;
     bool done;
+    uint32_t ran; /* what counted when the access came */
     uint64_t last_ip;
     unsigned last_ring;
-    uint64_t shot_at; /* PIT channel 2 */
+    unsigned exits;
+    double end;
+    uint8_t vector_due; /* to be injected as soon as the guest can take it; 0: none */
+    uint64_t shot_at;   /* PIT channel 2 */
     uint32_t line_control;
     uint32_t lapic[1024];
 };

@@ -28,6 +28,13 @@ void vm_check_all(const struct vm_guest *guest);
  */
 void vm_check_briefly(const struct vm_guest *guest);
 
+/*
+ * The guest on the model, then on the guest engine, which shows that CPU on this host: "vmtest" and "switches NAMES"
+ * print the same lines and make the same accesses, and all checks hold.  Once, and with VM_RUNS=soak 20 of 20 times.
+ * `beside`: with sessions of the host's that count beside it.
+ */
+void vm_check_same(const struct vm_guest *guest, const char *host, const char *names, bool beside);
+
 /* Only the samples, as many. */
 void vm_check_samples(const struct vm_guest *guest);
 

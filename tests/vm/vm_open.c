@@ -154,13 +154,15 @@ const char *vm_unable(void)
 
 #define LEAF1_EDX 0x0780a15bu /* FPU PSE TSC MSR PAE CX8 PGE CMOV MMX FXSR SSE SSE2: what KVM wants to know of */
 
-static void add_leaf(struct kvm_cpuid2 *leaves, const struct upmu_sim *sim, uint32_t leaf, uint32_t subleaf,
-                     bool indexed)
+static void add_leaf(struct kvm_cpuid2 *leaves, const struct upmu_sim *sim, vm_cpuid *show, uint32_t leaf,
+                     uint32_t subleaf, bool indexed)
 {
     struct kvm_cpuid_entry2 *entry = &leaves->entries[leaves->nent++];
     uint32_t out[4];
 
     sim->port.cpuid(sim->port.context, leaf, subleaf, out);
+    if (show)
+        show(leaf, subleaf, out);
     memset(entry, 0, sizeof *entry);
     entry->function = leaf;
     entry->index = subleaf;
@@ -173,7 +175,7 @@ static void add_leaf(struct kvm_cpuid2 *leaves, const struct upmu_sim *sim, uint
         entry->edx |= LEAF1_EDX;
 }
 
-static bool set_cpuid(struct vm *vm)
+static bool set_cpuid(struct vm *vm, vm_cpuid *show)
 {
     struct {
         struct kvm_cpuid2 leaves;
@@ -188,11 +190,11 @@ static bool set_cpuid(struct vm *vm)
         bool indexed = leaf == 4 || leaf == 7 || leaf == 0xb || leaf == 0xd || leaf == 0x14 || leaf == 0x23;
 
         for (uint32_t subleaf = 0; subleaf < (indexed ? 4 : 1); subleaf++)
-            add_leaf(&all->leaves, &vm->sim, leaf, subleaf, indexed);
+            add_leaf(&all->leaves, &vm->sim, show, leaf, subleaf, indexed);
     }
     vm->sim.port.cpuid(vm->sim.port.context, 0x80000000u, 0, out);
     for (uint32_t leaf = 0x80000000u; leaf <= 0x80000008u || (leaf <= out[0] && leaf < 0x80000040u); leaf++)
-        add_leaf(&all->leaves, &vm->sim, leaf, 0, false);
+        add_leaf(&all->leaves, &vm->sim, show, leaf, 0, false);
     done = ioctl(vm->cpu, KVM_SET_CPUID2, &all->leaves) == 0;
     free(all);
     return done ? true : vm_refuse(vm, "KVM_SET_CPUID2");
@@ -281,7 +283,7 @@ static bool enter_kernel(struct vm *vm, uint64_t entry)
     return true;
 }
 
-bool vm_open(struct vm *vm, const char *profile, const char *elf, const char *line)
+bool vm_open_shown(struct vm *vm, const char *profile, const char *elf, const char *line, vm_cpuid *show)
 {
     const struct upmu_sim_profile *found = upmu_sim_profile(profile);
     uint64_t entry;
@@ -296,7 +298,12 @@ bool vm_open(struct vm *vm, const char *profile, const char *elf, const char *li
     upmu_sim_init(&vm->sim, found, 1);
     vm->sim.test = vm;
     vm->sim.deliver = vm_inject;
-    if (!make_machine(vm) || !filter_msrs(vm) || !set_cpuid(vm) || !load_file(vm, elf, &entry))
+    if (!make_machine(vm) || !filter_msrs(vm) || !set_cpuid(vm, show) || !load_file(vm, elf, &entry))
         return false;
     return enter_kernel(vm, entry);
+}
+
+bool vm_open(struct vm *vm, const char *profile, const char *elf, const char *line)
+{
+    return vm_open_shown(vm, profile, elf, line, NULL);
 }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The example kernel, the same bytes, on a PMU of the guest engine: it prints what it prints on the model itself.
+ * Where the host counts beside it the guest uses no more counters than the host leaves.  Without a clock: how
+ * many instructions it takes to read one depends on the time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/vm/vm_checks.h"
+
+static void skylake_in_64_bits_says_the_same_and_the_host_counts_beside_it(void **state)
+{
+    (void)state;
+    vm_check_same(&(struct vm_guest){"skylake", "skl", 64, "noclock", false}, "skylake", "r00c4,instructions", true);
+}
+
+static void core2_in_32_bits_on_a_vector_says_the_same(void **state)
+{
+    (void)state;
+    vm_check_same(&(struct vm_guest){"core2", "core", 32, "noclock vector=0xe0", false}, "core2",
+                  "r00c4,r412e,instructions", false);
+}
+
+static void zen_4_in_64_bits_on_a_vector_says_the_same_and_the_host_counts_beside_it(void **state)
+{
+    (void)state;
+    vm_check_same(&(struct vm_guest){"zen4", "amd64_fam19h_zen4", 64, "noclock vector=0xe0", false}, "zen4",
+                  "r00c2,r0076,r00c0", true);
+}
+
+static void k7_in_32_bits_says_the_same(void **state)
+{
+    (void)state;
+    vm_check_same(&(struct vm_guest){"k7", "amd64_k7", 32, "noclock", false}, "k7", "r00c4,r00c5,r0076,r00c0", false);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(skylake_in_64_bits_says_the_same_and_the_host_counts_beside_it),
+        cmocka_unit_test(core2_in_32_bits_on_a_vector_says_the_same),
+        cmocka_unit_test(zen_4_in_64_bits_on_a_vector_says_the_same_and_the_host_counts_beside_it),
+        cmocka_unit_test(k7_in_32_bits_says_the_same),
+    };
+
+    if (!vm_able())
+        return 0;
+    return cmocka_run_group_tests_name("vm_guest", tests, NULL, NULL);
+}
