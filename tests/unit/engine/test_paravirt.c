@@ -381,6 +381,10 @@ static void it_sleeps_and_wakes(void **state)
     assert_int_equal(upmu_cpu_verify(&pv.cpu[0], NULL), UPMU_OK);
     assert_int_equal(count_of(&session, 0), 40);
     assert_int_equal(upmu_session_close(&session), UPMU_OK);
+    /* The page cannot be given back: told, and it sleeps all the same. */
+    pv.fail_at = 1;
+    assert_int_equal(upmu_cpu_suspend(&pv.cpu[0]), UPMU_ERR_PORT);
+    assert_int_equal(upmu_cpu_resume(&pv.cpu[0]), UPMU_OK);
     end();
 }
 

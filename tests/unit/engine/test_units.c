@@ -291,6 +291,35 @@ static void a_unit_under_a_hypervisor_keeps_what_is_written(void **state)
             }
 }
 
+/* Each access of an opening faults: told, and nothing is left that counts. */
+static void a_unit_under_a_hypervisor_that_faults_is_not_opened(void **state)
+{
+    (void)state;
+    for (unsigned fail_at = 1;; fail_at++) {
+        enum upmu_status status;
+
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
+        real_cpuid = d.host.sim.port.cpuid;
+        d.host.sim.port.cpuid = cpuid_of_a_guest;
+        host_machine(&d.host);
+        host_take_over(&d.host, 1, false);
+        d.list = (struct upmu_unit_list){.unit = d.info, .pmu = d.pmu, .unit_capacity = 2, .pmu_capacity = 1};
+        (void)!upmu_units_find(&d.host.cpu[0], &d.list, UPMU_UNITS_FORCE);
+        d.fail_at = fail_at;
+        status = upmu_unit_open(&d.unit, &d.host.machine, d.info, 1);
+        if (d.fail_at) {
+            assert_int_equal(status, UPMU_OK);
+            assert_true(fail_at > 3);
+            assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+            return;
+        }
+        assert_int_equal(status, UPMU_ERR_PORT);
+        assert_false(double_counts(0, 0));
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
 static void a_box_that_is_not_in_use_is_reset_once(void **state)
 {
     (void)state;
@@ -1463,6 +1492,7 @@ int main(void)
         cmocka_unit_test(what_firmware_left_can_be_taken),
         cmocka_unit_test(a_fault_leaves_to_the_firmware_what_it_had),
         cmocka_unit_test(a_unit_under_a_hypervisor_keeps_what_is_written),
+        cmocka_unit_test(a_unit_under_a_hypervisor_that_faults_is_not_opened),
         cmocka_unit_test(a_box_that_is_not_in_use_is_reset_once),
         cmocka_unit_test(a_closed_counter_does_not_count_in_a_box_that_runs),
         cmocka_unit_test(filters_in_a_companion_are_written_there_or_refused),
