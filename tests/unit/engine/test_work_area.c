@@ -94,6 +94,30 @@ static void calls_do_the_same_with_a_work_area_and_keep_nothing_in_it(void **sta
     assert_true(with[0] != 0 && with[4] != 0 && with[12] != 0);
 }
 
+/* It is not zeroed: what it holds, numbers of counters too, moves no event. */
+static void what_it_held_before_does_not_matter(void **state)
+{
+    unsigned char counters[4];
+
+    (void)state;
+    for (unsigned byte = 0; byte < 12; byte++) {
+        set_up(byte > 0);
+        assert_int_equal(upmu_session_add(&host.session, "branches,branch-misses", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_add(&host.other, "cache-misses,cache-references", NULL), UPMU_OK);
+        for (unsigned i = 0; i < 4; i++) {
+            struct upmu_session *session = &host.sessions[i / 2];
+
+            fill((unsigned char)(byte - 1));
+            if (i % 2 == 0)
+                host_begin(&host, session);
+            if (byte == 0)
+                counters[i] = session->set.tally[i % 2].counter;
+            assert_int_equal(session->set.tally[i % 2].counter, counters[i]);
+        }
+        host_end(&host);
+    }
+}
+
 static void what_changes_at_once_is_planned_in_it(void **state)
 {
     struct upmu_session *const first[] = {&host.session}, *const second[] = {&host.other};
@@ -232,6 +256,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_do_the_same_with_a_work_area_and_keep_nothing_in_it),
+        cmocka_unit_test(what_it_held_before_does_not_matter),
         cmocka_unit_test(what_changes_at_once_is_planned_in_it),
         cmocka_unit_test(area_is_used_by_the_cpu_that_it_was_lent_to),
         cmocka_unit_test(handlers_leave_it_alone),
