@@ -20,7 +20,7 @@ STRUCTS = {  # struct: limit in bytes
     "upmu_unit": 1808, "upmu_unit_info": 40, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 114300, 28 * 1024
+CORE_LIMIT, CORE_AIM = 115400, 28 * 1024
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 30800, 13 * 1024  # in core and backend
 MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
 CATALOGUES_LIMIT = 259800

@@ -842,7 +842,7 @@ static bool reset_boxes(struct upmu_bank *bank)
 
 void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, unsigned boxes)
 {
-    bank->box = box;
+    bank->of.box = box;
     bank->boxes = (uint16_t)boxes;
     bank->no_rdpmc = boxes > 1;
     /* What stands at a second base that a box lacks is not there. */

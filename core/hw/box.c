@@ -76,10 +76,10 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
         return true;
     }
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
-        struct upmu_place_in_space place = place_of(bank, row, bank->box + i);
+        struct upmu_place_in_space place = place_of(bank, row, bank->of.box + i);
         uint64_t value;
 
-        if (upmu_box_lacks(bank, row, bank->box + i) ||
+        if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) ||
             is_gone(&place, class->kind, value)) {
             bank->faulted = bank->rows[row].address;
@@ -100,9 +100,9 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
-        struct upmu_place_in_space place = place_of(bank, row, bank->box + i);
+        struct upmu_place_in_space place = place_of(bank, row, bank->of.box + i);
 
-        if (upmu_box_lacks(bank, row, bank->box + i) ||
+        if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_write(bank->port, &place, &bank->accesses.writes, value)) {
             bank->faulted = bank->rows[row].address;
             return false;

@@ -69,7 +69,7 @@ bool upmu_shared_page_map(struct upmu_bank *bank)
         return false;
     if (answer != UPMU_PV_OK)
         return false;
-    bank->page = page;
+    bank->of.page = page;
     if (load32(&page->magic) == UPMU_PV_MAGIC && page->version == UPMU_PV_VERSION)
         return true;
     (void)upmu_shared_page_unmap(bank);
@@ -80,10 +80,10 @@ bool upmu_shared_page_unmap(struct upmu_bank *bank)
 {
     bool fine;
 
-    if (!upmu_shared_page_is(bank) || !bank->page)
+    if (!upmu_shared_page_is(bank) || !bank->of.page)
         return true;
     fine = demand(bank, UPMU_PV_UNMAP, 0, 0);
-    bank->page = NULL;
+    bank->of.page = NULL;
     return fine;
 }
 
@@ -108,9 +108,9 @@ static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
  */
 static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 {
-    const struct upmu_pv_slot *slot = &bank->page->slot[index];
-    uint64_t load = load64(&bank->page->wish[index].load);
-    uint32_t bit = UPMU_BIT32(index), gate = load32(&bank->page->gate);
+    const struct upmu_pv_slot *slot = &bank->of.page->slot[index];
+    uint64_t load = load64(&bank->of.page->wish[index].load);
+    uint32_t bit = UPMU_BIT32(index), gate = load32(&bank->of.page->gate);
 
     if (gate & bit) {
         if (!(bank->fresh & bit)) {
@@ -128,16 +128,16 @@ static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_val
 
 static bool read_field(struct upmu_bank *bank, const struct upmu_register *is, uint64_t *out_value)
 {
-    if (!bank->page)
+    if (!bank->of.page)
         return false;
     if (is->address == UPMU_PAGE_GATE)
-        *out_value = load32(&bank->page->gate);
+        *out_value = load32(&bank->of.page->gate);
     else if (is->address == UPMU_PAGE_STATUS)
-        *out_value = load32(&bank->page->overflowed);
+        *out_value = load32(&bank->of.page->overflowed);
     else if (is->address == UPMU_PAGE_VALUE(is->counter))
         return read_value(bank, is->counter, out_value);
     else
-        *out_value = load64(&bank->page->wish[is->counter].config);
+        *out_value = load64(&bank->of.page->wish[is->counter].config);
     return true;
 }
 
@@ -145,17 +145,17 @@ static bool write_field_of(struct upmu_bank *bank, const struct upmu_register *i
 {
     struct upmu_pv_wish *wish;
 
-    if (!bank->page)
+    if (!bank->of.page)
         return false;
     if (is->address == UPMU_PAGE_GATE) {
         bank->fresh = 0;
         return demand(bank, UPMU_PV_GATE, (uint32_t)value, 0);
     }
     if (is->address == UPMU_PAGE_ACK) {
-        __atomic_fetch_and(&bank->page->overflowed, ~(uint32_t)value, __ATOMIC_RELAXED);
+        __atomic_fetch_and(&bank->of.page->overflowed, ~(uint32_t)value, __ATOMIC_RELAXED);
         return true;
     }
-    wish = &bank->page->wish[is->counter];
+    wish = &bank->of.page->wish[is->counter];
     if (is->address == UPMU_PAGE_VALUE(is->counter))
         store64(&wish->load,
                 (load64(&wish->load) & ~PAGE_VALUE_MASK) + PAGE_VALUE_MASK + 1u + (value & PAGE_VALUE_MASK));

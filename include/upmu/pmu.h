@@ -345,8 +345,8 @@ struct upmu_bank {
 #if UPMU_UNCORE || UPMU_BACKEND_PARAVIRT
     union {
         const struct upmu_unit_info *box; /* of a unit */
-        struct upmu_pv_page *page; /* of a CPU: that the hypervisor has; NULL: none */
-    };
+        struct upmu_pv_page *page;        /* of a CPU: that the hypervisor has; NULL: none */
+    } of;
 #endif
     /* By row, in memory of its owner. */
     uint8_t *state;                /* knowledge about it: UPMU_ROW_… */
