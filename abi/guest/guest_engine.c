@@ -262,14 +262,15 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
 
 /*
  * May the host's counter of this number hold the guest's value?  It is as wide, takes any value, and the guest names it
- * by the same number.
+ * by the same number, and its register by the same address (not on P6 and NetBurst).
  */
 static bool may_lend(const struct upmu_guest *guest, unsigned counter, const struct upmu_event *event)
 {
     const struct upmu_pmu *pmu = upmu_guest_pmu(guest);
 
     return may_pass(guest) && !(guest->counter[counter].flags & GUEST_COUNTER_AWAY) &&
-           upmu_guest_event_same_vendor(pmu, guest->shape.door) && event->counters >> counter & 1u &&
+           upmu_guest_event_same_vendor(pmu, guest->shape.door) &&
+           (pmu->version || guest->shape.door != UPMU_GUEST_INTEL) && event->counters >> counter & 1u &&
            pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
 }
 

@@ -172,10 +172,10 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
            "without a CPU\n",
            N(units), N(unit_events), N(unit_accesses), N(hand_overs), N(orphans));
     printf("    %llu vCPUs made, %llu entries, %llu calls of theirs, %llu hook calls in runs with them; %llu values "
-           "read (%llu had counted, and were exact), %llu interrupts injected, %llu times one was due, %llu carried "
-           "over\n",
-           N(guests), N(entries), N(guest_calls), N(guest_hooks), N(guest_reads), N(guest_exact), N(injected), N(due),
-           N(carried));
+           "read (%llu had counted, and were exact; %llu in registers that pass), %llu interrupts injected, %llu times "
+           "one was due, %llu carried over\n",
+           N(guests), N(entries), N(guest_calls), N(guest_hooks), N(guest_reads), N(guest_exact), N(passed),
+           N(injected), N(due), N(carried));
     if (asked.threads)
         printf("    skipped: guests\n");
 #undef N

@@ -352,6 +352,44 @@ void guests_entered(struct host_guest *guest, const struct upmu_guest_entry *ent
     choose_modes(guest);
 }
 
+/* Where the register of a counter of the host's is that has this number. */
+static uint32_t register_of(unsigned i)
+{
+    if (host.setting.family == &hardware_amd)
+        return (i < 4 ? 0xc0010004 : 0xc0010201 + i) + i;
+    return i < VIRTUAL_GENERAL ? 0xc1 + i : 0x309 + i - VIRTUAL_GENERAL;
+}
+
+/* (An interrupt is an exit; what passes after it is said at the next entry.) */
+void guests_read_itself(struct host_guest *guest, const struct upmu_guest_entry *entry)
+{
+    const struct virtual_pmu *pmu = &guest->virtual;
+
+    if (entry->passes && !(pmu->policy->flags & UPMU_GUEST_PASSES))
+        rules_fail(RULE_GUEST, "counters %x pass, and the policy forbids it", (unsigned)entry->passes);
+    for (unsigned i = 0; i < VIRTUAL_COUNTERS && !self->apart_times && !guest->spoiled; i++) {
+        const struct virtual_counter *counter = &pmu->counter[i];
+        uint64_t value = 0, more;
+        bool passes;
+
+        if (!(entry->passes >> (i < VIRTUAL_GENERAL ? i : 16 + i - VIRTUAL_GENERAL) & 1u))
+            continue;
+        passes = upmu_guest_passes(guest->guest, register_of(i));
+        if (self->apart_times) /* (One has come in this call.) */
+            return;
+        if (!exists(pmu, i) || counter->mode == VIRTUAL_STANDS || !passes ||
+            !host.setting.family->rdmsr(host.hardware, self->cpu, register_of(i), &value))
+            rules_fail(RULE_GUEST, "vCPU %u: counter %u passes, and does not count", (unsigned)(guest - host.guest),
+                       i);
+        host.verdict->figures.passed++;
+        more = counter->low + ((value - counter->base - counter->low) & pmu->mask);
+        if (!counter->lost && rules_on(RULE_GUEST) && ((value & ~pmu->mask) || more > counter->high))
+            rules_fail(RULE_GUEST, "vCPU %u: counter %u reads itself as %llx; it had %llx and counted %llu to %llu",
+                       (unsigned)(guest - host.guest), i, (unsigned long long)value, (unsigned long long)counter->base,
+                       (unsigned long long)counter->low, (unsigned long long)counter->high);
+    }
+}
+
 /* ---- Work ---- */
 
 void guests_begin_call(void)

@@ -220,7 +220,7 @@ struct verdict {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
             events, reads, exact, samples, migrations, estimates, beyond, unit_samples,
             units, unit_events, unit_accesses, hand_overs, orphans, guests, guest_calls, entries, guest_hooks,
-            guest_reads, guest_exact, injected, due, carried;
+            guest_reads, guest_exact, injected, due, carried, passed;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -566,7 +566,9 @@ void guests_retired(struct host_guest *guest, uint64_t instructions, uint64_t br
 /* What was said at an entry; `drained`: no interrupt of the hardware is on its way. */
 void guests_entered(struct host_guest *guest, const struct upmu_guest_entry *entry, enum upmu_status status,
                     bool drained);
-/* How many virtual counters a shape has; the n-th one as the library numbers it. */
+/* It reads the counters that pass, in their registers. */
+void guests_read_itself(struct host_guest *guest, const struct upmu_guest_entry *entry);
+/* How many virtual counters a shape has. */
 unsigned guests_counters(const struct upmu_guest_shape *shape);
 /* A fault, or registers that others changed: on one CPU, or HOST_NONE: on all. */
 void guests_spoil(unsigned cpu);

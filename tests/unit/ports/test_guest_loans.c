@@ -121,6 +121,29 @@ static void nothing_passes_unasked(void **state)
 }
 
 /* A guest that does not touch its PMU, and one that has only prepared it. */
+/* NetBurst's counters, of 40 bits, have addresses of their own. */
+static void nothing_passes_that_has_another_address(void **state)
+{
+    (void)state;
+    nest_prepare(&nest, "northwood_smtoff", "skylake");
+    host_threads(&nest.host, 3);
+    nest.host.running[0] = 0;
+    nest.policy.flags |= UPMU_GUEST_PASSES;
+    nest.handler = ignore_interrupt;
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.shape.width = 40;
+    nest_begin(&nest);
+    for (unsigned n = 0; n < 4; n++)
+        nest_write(&nest, select_of(n), 0x43003c);
+    open_all();
+    nest_run(&nest, BURST(100));
+    assert_int_equal(nest.vcpu.passes, 0);
+    for (unsigned n = 0; n < 4; n++)
+        assert_false(upmu_guest_passes(&nest.vcpu, counter_of(n)));
+    assert_int_equal(nest_read(&nest, counter_of(0)), 200);
+    nest_end(&nest);
+}
+
 static void a_guest_that_counts_nothing_costs_no_access(void **state)
 {
     (void)state;
@@ -518,6 +541,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_register_that_passes_holds_the_guests_value),
         cmocka_unit_test(nothing_passes_unasked),
+        cmocka_unit_test(nothing_passes_that_has_another_address),
         cmocka_unit_test(a_guest_that_counts_nothing_costs_no_access),
         cmocka_unit_test(a_counter_that_interrupts_passes_until_it_has),
         cmocka_unit_test(the_host_takes_a_counter_back),
