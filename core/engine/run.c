@@ -78,18 +78,18 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
         if (!upmu_bank_write(&meter->bank, counter, load))
             return false;
         tally->base = load;
-    } else if (upmu_tally_is_lent(tally)) {
-        uint64_t value = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
-
-        if (!upmu_run_acknowledge(meter, tally->counters) || !upmu_bank_write(&meter->bank, counter, value))
-            return false;
-        tally->base = value;
     } else if (upmu_meter_saturates(meter)) {
         /* (What it held may be its end already.) */
         if (!upmu_bank_write(&meter->bank, counter, 0))
             return false;
         tally->base = 0;
-    } else if (!upmu_run_acknowledge(meter, tally->counters) || !upmu_bank_read(&meter->bank, counter, &tally->base)) {
+    } else if (!upmu_run_acknowledge(meter, tally->counters)) {
+        return false;
+    } else if (upmu_tally_is_lent(tally)) {
+        tally->base = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
+        if (!upmu_bank_write(&meter->bank, counter, tally->base))
+            return false;
+    } else if (!upmu_bank_read(&meter->bank, counter, &tally->base)) {
         return false;
     }
     meter->used |= tally->counters;

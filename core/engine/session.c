@@ -935,16 +935,12 @@ enum upmu_status upmu_set_wait(struct upmu_session *session, struct upmu_set *se
 
 #if UPMU_LOANS
 
-/* Are all counters of an event as wide as the values that are written to them? */
+/* Does its counter take values as wide as it is?  (Where one does not, the first one of an event is such.) */
 static bool takes_values(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
-    for (uint32_t rest = event->counters; rest; rest &= rest - 1u) {
-        const struct upmu_counter *where = &pmu->counter[upmu_bits_lowest(rest)];
+    const struct upmu_counter *where = &pmu->counter[upmu_bits_lowest(event->counters)];
 
-        if (where->write_bits < where->width)
-            return false;
-    }
-    return !upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST);
+    return where->write_bits >= where->width && !upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST);
 }
 
 enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value)
