@@ -17,7 +17,7 @@
 static void core2_on_a_vector(void **state)
 {
     (void)state;
-    vm_check_briefly(&(struct vm_guest){"core2", "core", 32, "vector=0xe0", true});
+    vm_check_little(&(struct vm_guest){"core2", "core", 32, "vector=0xe0", true});
 }
 
 static void skylake_by_nmi(void **state)

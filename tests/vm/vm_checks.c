@@ -361,6 +361,16 @@ void vm_check_same(const struct vm_guest *guest, const char *host, const char *n
            guest->bits, runs, runs);
 }
 
+void vm_check_little(const struct vm_guest *guest)
+{
+    if (vm_soaks()) {
+        vm_check_all(guest);
+        return;
+    }
+    printf("%s, %u bits: samples of ring 3 alone; all with VM_RUNS=soak\n", guest->profile, guest->bits);
+    vm_check_samples(guest);
+}
+
 void vm_check_samples(const struct vm_guest *guest)
 {
     run(guest, vm_soaks() ? "vmtest samples" : "vmtest samples brief");

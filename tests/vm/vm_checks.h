@@ -35,6 +35,9 @@ void vm_check_briefly(const struct vm_guest *guest);
  */
 void vm_check_same(const struct vm_guest *guest, const char *host, const char *names, bool beside);
 
+/* The samples of ring 3 alone; all of it with VM_RUNS=soak. */
+void vm_check_little(const struct vm_guest *guest);
+
 /* Only the samples, as many. */
 void vm_check_samples(const struct vm_guest *guest);
 
