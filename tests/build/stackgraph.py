@@ -85,6 +85,8 @@ class Frame:
         self.most = max(self.most, self.now)
 
     def instruct(self, kind, rest):
+        if "sp" not in rest and not kind.startswith(("push", "pop")):
+            return
         amount = re.fullmatch(r"\$(-?\d+), %[er]sp", rest)
         address = re.fullmatch(r"-(\d+)\(%[er]bp\), %[er]sp", rest)
         if kind.startswith("push"):
@@ -130,7 +132,7 @@ class Graph:
         names = {name: name if name in globals_ else f"{source}:{name}" for name in functions}
         numbers, function, where, frame = {}, None, (source, 0), Frame(own)
         for line in text.split("\n"):
-            label = re.match(r"([\w.$]+):", line)
+            label = re.match(r"([\w.$]+):", line) if line[:1] != "\t" else None
             if label and label.group(1) in functions:
                 function, frame = names[label.group(1)], Frame(own)
                 self.calls.setdefault(function, set())
@@ -138,6 +140,8 @@ class Graph:
             if not word or label:
                 continue
             kind, rest = word[0], word[1].strip() if len(word) > 1 else ""
+            if kind[0] == "." and not kind.startswith((".cfi_", ".file", ".loc")):
+                continue
             if kind == ".file" and re.match(r"\d", rest):
                 quoted = re.findall(r'"([^"]*)"', rest)
                 numbers[rest.split()[0]] = "/".join(quoted[:2] if quoted[0][:1] != "/" else quoted[1:2])
