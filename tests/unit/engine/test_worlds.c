@@ -716,6 +716,31 @@ static void an_interrupt_within_an_exit_counts_once(void **state)
     host_end(&f);
 }
 
+/* A start that faults leaves no counter that a later entry opens. */
+static void a_session_that_failed_is_in_no_world(void **state)
+{
+    unsigned failed = 0;
+
+    (void)state;
+    for (unsigned at = 1; at < 12; at++) {
+        host_set_up(&f, "skylake");
+        attach(0, UPMU_WORLD_GUEST, "branches", 0);
+        enter();
+        f.sim.expect_faults = true;
+        f.sim.fault_at = f.sim.accesses + at;
+        f.sim.fault_until = f.sim.fault_at + 3;
+        failed += upmu_session_start(&f.sessions[0]) != UPMU_OK;
+        f.sim.fault_at = f.sim.fault_until = 0;
+        leave();
+        enter();
+        for (unsigned n = 0; n < 8; n++)
+            assert_true(f.sessions[0].state == UPMU_SESSION_RUNNING || !upmu_sim_runs(&f.sim, 0, n));
+        leave();
+        host_end(&f);
+    }
+    assert_true(failed > 0);
+}
+
 /* There counters are read at an exit: where one faults the crossing goes on, or what cannot be closed is stopped. */
 static void a_fault_at_an_exit_counts_nothing_of_the_host(void **state)
 {
@@ -1197,6 +1222,7 @@ int main(void)
         cmocka_unit_test(reserved_counters_are_in_both_worlds),
         cmocka_unit_test(no_carry_is_lost_at_an_exit),
         cmocka_unit_test(an_interrupt_within_an_exit_counts_once),
+        cmocka_unit_test(a_session_that_failed_is_in_no_world),
         cmocka_unit_test(a_fault_at_an_exit_counts_nothing_of_the_host),
         cmocka_unit_test(the_hardware_moves_the_gates),
         cmocka_unit_test(attributes_choose_the_world),
