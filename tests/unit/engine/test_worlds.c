@@ -918,6 +918,9 @@ static void events_of_a_session_agree_on_the_world(void **state)
             assert_int_equal(add(0, lists[i].world ? "branches:h" : "branches:h,cycles:h"), UPMU_OK);
     }
     assert_int_equal(upmu_session_init(session, &f.machine), UPMU_OK);
+    assert_int_equal(add(0, "instructions:h"), UPMU_OK);
+    assert_int_equal(upmu_session_world(session, UPMU_WORLD_GUEST), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(upmu_session_init(session, &f.machine), UPMU_OK);
     assert_int_equal(add(0, "instructions:g"), UPMU_OK);
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_ERR_CONTRADICTION);
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_BOTH), UPMU_ERR_CONTRADICTION);
