@@ -65,8 +65,6 @@ asan-32_FLAGS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -f
 # (the kernel's asm/errno.h is of both widths, and clang -m32 does not look where Debian has it)
 clang-32_TEST := -idirafter /usr/include/x86_64-linux-gnu
 asan-32_TEST := -fno-sanitize=undefined $(clang-32_TEST)
-# (where its tests spend their time: the rest of the library is not optimised, and compiled in a third of the time)
-asan-32_HOT := core/catalog/% core/place/% core/util/% core/hw/bank.c core/engine/transition.c
 asan-32_LINK := $(QUICK_LD) -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
 fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize=bounds -fno-sanitize-recover=all
@@ -104,8 +102,7 @@ clang-64_AS := as --64
 clang-32_AS := as --32
 define COMPILE
 @mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) $(if $($(1)_HOT),$$(if $$(filter $($(1)_HOT),$$<),,-O0)) \
-		-MMD -MP $(if $(filter $(1),$(KEEP_TEXT)),-MF $$(@:.o=.d) -MT $$@ \
+	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP $(if $(filter $(1),$(KEEP_TEXT)),-MF $$(@:.o=.d) -MT $$@ \
 		$(TEXT_FLAGS) -S -o $$(@:.o=.s) $$< && $$(or $$($(1)_AS),$$($(1)_CC) -c) -o $$@ $$(@:.o=.s),-c -o $$@ $$<) $$(call DRAFTED,$$<,$$@)
 endef
 
