@@ -774,8 +774,8 @@ static void a_unit_that_sleeps(struct fixture *f, const struct outside *where)
     lose_work(f, 0);
     lose_work(f, 1);
     upmu_sim_switch_cpu(&f->sim, 0);
+    close_unit(f, UNIT, &f->unit); /* (The other one was before it in the list of its CPU.) */
     close_unit(f, OTHER_UNIT, &f->other_unit);
-    close_unit(f, UNIT, &f->unit);
     close_it(f);
     both_cpus(f, upmu_cpu_resume);
 }
