@@ -108,9 +108,13 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
     if (!opened)
         return upmu_why_refuse(first, UPMU_ERR_NO_SUCH_PMU, NULL, list, part.position, part.length);
     if (status != UPMU_OK) {
-        machine->why = dies[opened - 1u].region.session.why;
-        (void)!upmu_uncore_region_close(dies, opened); /* what the first refusal says is of more use */
+        enum upmu_status closed;
+
+        machine->why = dies[opened - 1u].region.session.why; /* what the first refusal says is of more use */
+        closed = upmu_uncore_region_close(dies, opened);
         *first = machine->why;
+        if (closed == UPMU_ERR_BUSY || closed == UPMU_ERR_WRONG_CPU)
+            status = closed;
     }
     return status;
 }

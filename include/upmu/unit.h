@@ -352,7 +352,9 @@ struct upmu_uncore_region {
  *
  * Returns UPMU_ERR_NO_SUCH_PMU (no die has such a unit); UPMU_ERR_NO_SPACE (more dies than `count`, or that is 0);
  * UPMU_ERR_STATE (`dies` are open already, and stay so); any code of upmu_unit_open(), upmu_session_add(),
- * _attach_unit() and _start(); UPMU_ERR_COMPILED_OUT.  On any other error all is closed.
+ * _attach_unit() and _start(); UPMU_ERR_COMPILED_OUT.  After UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU (a CPU in the middle
+ * of a call, or out of reach) some of `dies` may still be open: upmu_uncore_region_close() until it answers UPMU_OK,
+ * before the memory is given back.  On any other error all is closed.
  * Context: local.
  */
 UPMU_MUST_CHECK

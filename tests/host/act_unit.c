@@ -322,6 +322,7 @@ static void region(struct lots *lots)
     struct upmu_count count;
     enum upmu_status status;
     char text[64];
+    bool open;
 
     if (!type->code[kind] || !info_of(first))
         return;
@@ -354,7 +355,8 @@ static void region(struct lots *lots)
     act_unit_specification(type, kind, text, sizeof text);
     status = HOST_CALL(upmu_uncore_region_open(region, 2, host.machine, text));
     rules_status("upmu_uncore_region_open", status, "NO_CPU WRONG_CPU BUSY PORT NO_SPACE");
-    if (status == UPMU_OK) {
+    open = status == UPMU_OK;
+    if (open) {
         status = HOST_CALL(upmu_uncore_region_begin(region, 2));
         rules_status("upmu_uncore_region_begin", status, "WRONG_CPU BUSY PORT NO_CPU");
         if (status == UPMU_OK) {
@@ -373,15 +375,15 @@ static void region(struct lots *lots)
                 rules_fail(RULE_COUNT, "region of units \"%s\": %llu, not %llu", text, (unsigned long long)count.raw,
                            (unsigned long long)least);
         }
-        for (unsigned tries = 0; tries < 50; tries++) {
-            status = HOST_CALL(upmu_uncore_region_close(region, 2));
-            rules_status("upmu_uncore_region_close", status, "WRONG_CPU BUSY PORT");
-            if (status == UPMU_OK || status == UPMU_ERR_PORT)
-                break;
-        }
-        if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY)
-            rules_fail(RULE_STATE, "a region of units cannot be closed: %s", upmu_status_text(status));
     }
+    /* (A part of it may be open after these, too.) */
+    for (unsigned tries = 0; tries < 50 && (open || status == UPMU_ERR_BUSY || status == UPMU_ERR_WRONG_CPU); tries++) {
+        status = HOST_CALL(upmu_uncore_region_close(region, 2));
+        rules_status("upmu_uncore_region_close", status, "WRONG_CPU BUSY PORT");
+        open = false;
+    }
+    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY)
+        rules_fail(RULE_STATE, "a region of units cannot be closed: %s", upmu_status_text(status));
     for (unsigned i = 0; i < dies; i++)
         if (status == UPMU_OK)
             units_restored(&host.units.unit[HOST_UNITS + i]);

@@ -306,6 +306,45 @@ static void a_region_that_is_open_is_not_opened_again(void **state)
     assert_null(machine.open_units);
 }
 
+static bool (*run_on_cpu)(void *context, struct upmu_cpu *cpu, void (*work)(void *argument), void *argument);
+static unsigned calls_left;
+
+static bool run_few_on_cpu(void *context, struct upmu_cpu *of, void (*work)(void *argument), void *argument)
+{
+    return calls_left && calls_left-- && run_on_cpu(context, of, work, argument);
+}
+
+/* Another die's CPU that is reached no more, not even to close what was opened there. */
+static void a_region_that_is_half_open_says_so_until_it_is_closed(void **state)
+{
+    unsigned half = 0;
+
+    (void)state;
+    for (unsigned calls = 0; calls < 20; calls++) {
+        enum upmu_status status;
+
+        prepare("skx2");
+        bring_up();
+        /* (From the last die, which has no room in the end.) */
+        for (unsigned i = 0; i < CPUS && calls & 1u; i++)
+            if (uncore.place[i].die)
+                upmu_sim_switch_cpu(&sim, i);
+        run_on_cpu = sim.port.run_on_cpu;
+        sim.port.run_on_cpu = run_few_on_cpu;
+        calls_left = calls / 2;
+        status = upmu_uncore_region_open(dies, calls & 1u ? 1 : DIES, &machine, "imc/CAS_COUNT.RD");
+        if (machine.open_units && status != UPMU_OK) {
+            half++;
+            assert_int_equal(status, UPMU_ERR_WRONG_CPU);
+            assert_int_equal(upmu_uncore_region_close(dies, DIES), UPMU_ERR_WRONG_CPU);
+        }
+        calls_left = 10;
+        assert_int_equal(upmu_uncore_region_close(dies, DIES), UPMU_OK);
+        assert_null(machine.open_units);
+    }
+    assert_true(half);
+}
+
 /* Its memory may be freed then. */
 static void a_fault_at_close_leaves_nothing_open(void **state)
 {
@@ -334,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_region_counts_on_all_channels_of_all_dies),
         cmocka_unit_test(a_region_that_cannot_be_opened_leaves_nothing_open),
         cmocka_unit_test(a_region_that_is_open_is_not_opened_again),
+        cmocka_unit_test(a_region_that_is_half_open_says_so_until_it_is_closed),
         cmocka_unit_test(a_fault_at_close_leaves_nothing_open),
         cmocka_unit_test(one_channel_is_a_region_as_well),
         cmocka_unit_test(counts_of_dies_add_up_and_the_worst_stays),
