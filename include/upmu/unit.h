@@ -205,7 +205,8 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
 
 /*
  * Detach its sessions and restore the registers: of one box as they were found, of several to idle values.  A unit that
- * is not open is left as it is.  No other CPU may open it or attach a session to it meanwhile.
+ * is not open is left as it is.  No other CPU may open it, attach a session to it or be in a call on a session of it
+ * meanwhile.
  *
  * Returns UPMU_OK; UPMU_ERR_PORT (closed all the same); UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (still open).
  * Context: as upmu_unit_open().

@@ -182,7 +182,12 @@ static bool hold_sessions(unsigned number, bool hold)
     for (unsigned i = 0; i < HOST_SESSIONS; i++) {
         struct host_session *session = &host.session[i];
 
-        if (session->target != TARGET_UNIT || session->where != number || session->zombie || !session->session)
+        if (session->target != TARGET_UNIT || session->where != number || !session->session)
+            continue;
+        /* (A drop may be on its way; what is left after it is the library's.) */
+        if (session->zombie && hold && session->users)
+            return false;
+        if (session->zombie)
             continue;
         if (hold ? session->users != 0 : !session->exclusive)
             return false;
