@@ -212,6 +212,7 @@ static bool needs_enable(const struct host_cpu *cpu, unsigned counter)
 static void unreserve(struct lots *lots)
 {
     struct host_cpu *cpu = here();
+    uint64_t faults;
 
     if (host.hotplug || cpu->power == CPU_ASLEEP)
         return;
@@ -226,7 +227,10 @@ static void unreserve(struct lots *lots)
         hooks_drain_interrupts();
         set_watchdog(self->cpu, counter, false, false, lots_below(lots, 2));
         cpu->flagged = true;
+        faults = host.verdict->figures.faults;
+        /* (What a fault hid stays what was found before: the watchdog may run again after the end.) */
         (void)reserve_all(bit, false, shared_here() & bit);
+        cpu->left |= host.verdict->figures.faults != faults;
         cpu->reserved &= ~bit;
     }
     self->stay--;

@@ -52,6 +52,7 @@ static bool detach(struct host_session *session)
     enum upmu_status status = HOST_CALL(upmu_session_detach(session->session));
 
     rules_status("upmu_session_detach", status, "WRONG_CPU BUSY PORT");
+    units_look_late(); /* (It is the last look.) */
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return false;
     session->started = false;
