@@ -36,7 +36,7 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 
 #if UPMU_THREADS
 
-/* A switch searches a place for so many sessions of the thread that comes. */
+/* A switch searches in vain for so many sessions of the thread that comes: each that finds a place takes a counter. */
 #define SEARCHES 4u
 
 /* Sessions without owner that are on no CPU leave a list, which is held, for one of their own. */
@@ -221,7 +221,7 @@ static UPMU_APART void find_places(struct upmu_meter *meter, struct upmu_thread 
             continue;
         session->state = UPMU_SESSION_STOPPED;
         if (upmu_multiplex_come(meter, session, searches != 0))
-            searches--;
+            searches -= upmu_session_waits(session);
     }
     if (!waits && meter->waiting[1])
         upmu_multiplex_search(meter);
