@@ -91,7 +91,7 @@ enum upmu_guest_level {
 
 /*
  * The filter of level LIST.  Entries are coded as those of Linux KVM (KVM_SET_PMU_EVENT_FILTER).
- * Without UPMU_GUEST_FILTER_MASKED an entry is an event (bits 7:0, and 11:8 in 35:32) and its unit
+ * Without UPMU_GUEST_FILTER_MASKED an entry is an event (bits 7:0; AMD: 11:8 in 35:32) and its unit
  * mask (15:8).  With it, bits 15:8 are to be found in the unit mask under the mask of bits 63:56, and
  * bit 55 makes an exclusion.  An event matches if an entry matches it and no exclusion does.
  */
@@ -287,7 +287,8 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
 
 /*
  * May the guest read this MSR itself until the next exit: need RDMSR of it not trap?  Writes always do, as does
- * everything of a vCPU without UPMU_GUEST_PASSES.  The answer changes at an entry alone, when entry->passes does:
+ * everything of a vCPU without UPMU_GUEST_PASSES.  The answer changes at an entry, when entry->passes does, and is no
+ * after upmu_guest_put(), upmu_guest_reset() and upmu_guest_fini():
  * C1h + n, 4C1h + n (C0010004h + n, C0010201h + 2n) for its bit n, 309h + n for its bit 16 + n.
  * Context: any.
  */

@@ -7,7 +7,6 @@
 
 #define AMD_LEGACY_SELECT 0xc0010000u
 #define AMD_LEGACY_COUNTER 0xc0010004u
-#define AMD_CORE 0xc0010200u
 #define AMD_STATUS 0xc0000300u
 #define AMD_GLOBAL_CTRL 0xc0000301u
 #define AMD_STATUS_RESET 0xc0000302u
@@ -73,9 +72,9 @@ static unsigned amd_counter(const struct upmu_guest *guest, uint32_t msr, bool *
     if (msr - AMD_LEGACY_SELECT < 2 * AMD_LEGACY) {
         *out_select = msr < AMD_LEGACY_COUNTER;
         counter = (msr - AMD_LEGACY_SELECT) & (AMD_LEGACY - 1u);
-    } else if (guest->shape.door >= UPMU_GUEST_AMD_CORE && msr - AMD_CORE < 2 * AMD_CORE_COUNTERS) {
+    } else if (guest->shape.door >= UPMU_GUEST_AMD_CORE && msr - GUEST_AMD_CORE < 2 * AMD_CORE_COUNTERS) {
         *out_select = !(msr & 1u);
-        counter = (msr - AMD_CORE) >> 1;
+        counter = (msr - GUEST_AMD_CORE) >> 1;
     }
     return counter < guest->shape.general ? counter : UPMU_NO_COUNTER;
 }
@@ -90,7 +89,8 @@ unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr)
 
 static enum upmu_guest_access amd_lacking(uint32_t msr)
 {
-    if (msr - AMD_LEGACY_SELECT < 2 * AMD_LEGACY || msr - AMD_CORE < 2 * AMD_CORE_COUNTERS || msr - AMD_STATUS < 4)
+    if (msr - AMD_LEGACY_SELECT < 2 * AMD_LEGACY || msr - GUEST_AMD_CORE < 2 * AMD_CORE_COUNTERS ||
+        msr - AMD_STATUS < 4)
         return UPMU_GUEST_FAULT;
     for (unsigned i = 0; i < sizeof amd_absent / sizeof amd_absent[0]; i++)
         if (msr - amd_absent[i].first < amd_absent[i].count)

@@ -18,6 +18,7 @@
 #define GUEST_SELECT_CMASK UINT64_C(0xff000000)
 #define GUEST_SELECT_MODIFIERS (GUEST_SELECT_EDGE | GUEST_SELECT_INV | GUEST_SELECT_CMASK)
 #define GUEST_SELECT_RINGS (GUEST_SELECT_USR | GUEST_SELECT_OS)
+#define GUEST_SELECT_IN_TXCP UPMU_BIT64(33)
 
 /* Of the control of a fixed counter. */
 #define GUEST_FIXED_RINGS 3u
@@ -26,6 +27,9 @@
 /* Status, Intel's and AMD's version 2. */
 #define GUEST_STATUS_LBR_FROZEN UPMU_BIT64(58)
 #define GUEST_STATUS_FROZEN UPMU_BIT64(59)
+
+/* The first register of PerfCtrExtCore. */
+#define GUEST_AMD_CORE 0xc0010200u
 
 /* DEBUGCTL. */
 #define GUEST_DEBUGCTL 0x1d9u
@@ -99,11 +103,12 @@ enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
 /* The value of a counter now. */
 uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter);
 
-/* The guest gave a counter a value; a select or control; the register of all gates; new status bits; DEBUGCTL. */
+/* The guest gave a counter a value; a select or control; the register of all gates; new status bits; a payload. */
 void upmu_guest_set_value(struct upmu_guest *guest, unsigned counter, uint64_t value);
 void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t select);
 void upmu_guest_set_global(struct upmu_guest *guest, uint64_t value);
 void upmu_guest_set_status(struct upmu_guest *guest, uint64_t status);
+void upmu_guest_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value);
 
 /* The part of an access to DEBUGCTL, where the shape can freeze counters. */
 enum upmu_guest_access upmu_guest_debugctl(struct upmu_guest *guest, uint64_t value);

@@ -25,10 +25,14 @@ static const struct upmu_guest_policy default_policy = {.level = UPMU_GUEST_IPC}
 
 /* ---- What the registers say ---- */
 
-/* An overflow of this counter is to interrupt. */
+/* An overflow of this counter is to interrupt.  (Transactions that abort would bring the same one again and again.) */
 static bool wants_interrupt(const struct upmu_guest *guest, unsigned counter)
 {
-    return guest->counter[counter].select & (counter < UPMU_FIXED_COUNTER(0) ? GUEST_SELECT_INT : GUEST_FIXED_INT);
+    uint64_t select = guest->counter[counter].select;
+
+    if (counter >= UPMU_FIXED_COUNTER(0))
+        return select & GUEST_FIXED_INT;
+    return select & GUEST_SELECT_INT && !(guest->shape.door == UPMU_GUEST_INTEL && select & GUEST_SELECT_IN_TXCP);
 }
 
 /* With bit 40 or 41 a counter of AMD's counts in one world of a nested hypervisor, which this one is not. */
@@ -171,6 +175,17 @@ void upmu_guest_set_status(struct upmu_guest *guest, uint64_t status)
     guest->status = status;
 }
 
+/* (It may be a part of what any counter counts.) */
+void upmu_guest_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
+{
+    if (guest->offcore[which] == value)
+        return;
+    guest->offcore[which] = value;
+    for (unsigned i = 0; i < guest->shape.general; i++)
+        guest->counter[i].flags &= (uint8_t)~GUEST_COUNTER_EVENT;
+    guest->dirty |= guest->counters;
+}
+
 enum upmu_guest_access upmu_guest_debugctl(struct upmu_guest *guest, uint64_t value)
 {
     value &= GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR;
@@ -262,7 +277,8 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
 
 /*
  * May the host's counter of this number hold the guest's value?  It is as wide, takes any value, and the guest names it
- * by the same number, and its register by the same address (not on P6 and NetBurst).
+ * by the same number, and its register by an address that the host has (not on P6 and NetBurst, nor those of
+ * PerfCtrExtCore on a CPU before it).
  */
 static bool may_lend(const struct upmu_guest *guest, unsigned counter, const struct upmu_event *event)
 {
@@ -271,6 +287,8 @@ static bool may_lend(const struct upmu_guest *guest, unsigned counter, const str
     return may_pass(guest) && !(guest->counter[counter].flags & GUEST_COUNTER_AWAY) &&
            upmu_guest_event_same_vendor(pmu, guest->shape.door) &&
            (pmu->version || guest->shape.door != UPMU_GUEST_INTEL) && event->counters >> counter & 1u &&
+           (guest->shape.door < UPMU_GUEST_AMD_CORE ||
+            upmu_register_address(pmu, pmu->counter[counter].value_row) >= GUEST_AMD_CORE) &&
            pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
 }
 
@@ -318,7 +336,7 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
 
 /*
  * When the session of a counter is to interrupt: at the overflow, but no sooner than the policy says.  The register of
- * one that only counts has the guest's value, if it may.
+ * one that only counts has the guest's value, if it may and an overflow, which interrupts the host, is not near.
  */
 static void load_counter(struct upmu_guest *guest, unsigned counter)
 {
@@ -328,15 +346,15 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
 
     if (!(virtual->flags & GUEST_COUNTER_LOAD))
         return;
+    left = guest->mask - virtual->value + 1u;
     if (!session->set.sampling[0].period) {
         if (virtual->flags & GUEST_COUNTER_OWN)
-            (void)!upmu_set_lend(session, &session->set, 0, virtual->value);
+            (void)!upmu_set_lend(session, &session->set, 0, left < guest->min_period ? 0 : virtual->value);
         virtual->flags &= (uint8_t)~GUEST_COUNTER_LOAD;
         return;
     }
     if (virtual->flags & GUEST_COUNTER_OWN && !session->set.tally[0].lent)
         (void)!upmu_set_lend(session, &session->set, 0, 0);
-    left = guest->mask - virtual->value + 1u;
     virtual->flags &= (uint8_t) ~(GUEST_COUNTER_LOAD | GUEST_COUNTER_LATE);
     if (left < guest->min_period) {
         left = guest->min_period;
@@ -583,6 +601,7 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
     enum upmu_status status;
 
     memset(out_entry, 0, sizeof *out_entry);
+    guest->passes = 0;
     if (!cpu)
         return UPMU_ERR_STATE;
     if (guest->overflowed)
@@ -601,6 +620,7 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
     inject_pending(guest, out_entry);
     if (may_pass(guest))
         leave_taken(guest);
+    guest->dirty |= guest->waiting & ~guest->started;
     if (guest->dirty)
         settle(guest, cpu);
     find_waiting(guest);
@@ -763,9 +783,11 @@ void upmu_guest_reset(struct upmu_guest *guest)
     upmu_guest_fold(guest, guest->started);
     upmu_guest_set_global(guest, upmu_guest_has_global(guest) ? UPMU_BIT64(guest->shape.general) - 1u : 0);
     upmu_guest_set_status(guest, 0);
-    guest->debugctl = guest->offcore[0] = guest->offcore[1] = 0;
+    upmu_guest_set_offcore(guest, 0, 0);
+    upmu_guest_set_offcore(guest, 1, 0);
+    guest->debugctl = 0;
     guest->lvtpc = LVTPC_MASKED;
-    guest->pending = 0;
+    guest->pending = guest->passes = 0;
 }
 
 enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *machine,
@@ -794,6 +816,8 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
     guest->machine = machine;
     guest->mask = upmu_bits_ones(shape->width);
     guest->min_period = policy->min_period ? policy->min_period : DEFAULT_MIN_PERIOD;
+    if (guest->min_period < upmu_guest_pmu(guest)->min_period)
+        guest->min_period = upmu_guest_pmu(guest)->min_period;
     guest->counters = (UPMU_BIT32(shape->general) - 1u) | (UPMU_BIT32(shape->fixed) - 1u) << UPMU_FIXED_COUNTER(0);
     upmu_thread_init(&guest->own, 0, 0, guest);
     upmu_guest_reset(guest);
@@ -811,7 +835,7 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest)
             guest->attached &= ~(rest & (0u - rest));
         worst = status != UPMU_OK ? status : worst;
     }
-    guest->counters = guest->started = guest->dirty = 0;
+    guest->counters = guest->started = guest->dirty = guest->passes = 0;
     return worst;
 }
 
@@ -837,5 +861,6 @@ enum upmu_status upmu_guest_put(struct upmu_guest *guest)
 {
     if (guest->memory.thread)
         return UPMU_ERR_STATE;
+    guest->passes = 0;
     return guest->cpu ? move_to(guest, NULL) : UPMU_OK;
 }

@@ -104,16 +104,23 @@ enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
     return UPMU_OK;
 }
 
-/* Does the filter's list match?  An exclusion outweighs all else. */
-static bool filter_matches(const struct upmu_guest_filter *filter, uint64_t select)
+/* Bits 35:32 are the event's on AMD alone: Intel's say in which transactions it is counted, which no entry asks. */
+static uint64_t event_bits(unsigned door)
 {
+    return door == UPMU_GUEST_INTEL ? 0xffu : ENTRY_EVENT;
+}
+
+/* Does the filter's list match?  An exclusion outweighs all else. */
+static bool filter_matches(const struct upmu_guest_filter *filter, unsigned door, uint64_t select)
+{
+    uint64_t event = event_bits(door);
     bool found = false;
 
     for (unsigned i = 0; i < filter->count; i++) {
         uint64_t entry = filter->entry[i];
         uint64_t mask = filter->flags ? entry >> 56 : 0xffu;
 
-        if (((entry ^ select) & ENTRY_EVENT) || (select >> 8 & mask) != (entry >> 8 & 0xffu))
+        if (((entry ^ (select & event)) & ENTRY_EVENT) || (select >> 8 & mask) != (entry >> 8 & 0xffu))
             continue;
         if (entry & ENTRY_EXCLUDE)
             return false;
@@ -122,10 +129,10 @@ static bool filter_matches(const struct upmu_guest_filter *filter, uint64_t sele
     return found;
 }
 
-static bool filter_allows(const struct upmu_guest_filter *filter, unsigned counter, uint64_t select)
+static bool filter_allows(const struct upmu_guest_filter *filter, unsigned door, unsigned counter, uint64_t select)
 {
     bool match = counter >= UPMU_FIXED_COUNTER(0) ? filter->fixed_bitmap >> (counter - UPMU_FIXED_COUNTER(0)) & 1u
-                                                  : filter_matches(filter, select);
+                                                  : filter_matches(filter, door, select);
 
     return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
 }
@@ -140,7 +147,7 @@ static bool is_allowed(const struct upmu_guest *guest, unsigned counter, enum gu
     case UPMU_GUEST_ARCH:
         return arch != GUEST_ARCH_NONE;
     case UPMU_GUEST_LIST:
-        return filter_allows(policy->filter, counter, guest->counter[counter].select);
+        return filter_allows(policy->filter, guest->shape.door, counter, guest->counter[counter].select);
     case UPMU_GUEST_ALL:
         return true;
     default:

@@ -25,7 +25,6 @@
 #define INUSE_PMI UPMU_BIT64(63)
 #define INTEL_SELECT_ANY UPMU_BIT64(21)
 #define INTEL_SELECT_IN_TX UPMU_BIT64(32)
-#define INTEL_SELECT_IN_TXCP UPMU_BIT64(33)
 
 /* Registers of the PMU, or near it, that a guest never has. */
 static const struct {
@@ -180,7 +179,7 @@ uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned c
     uint64_t bits = UINT32_MAX & ~INTEL_SELECT_ANY;
 
     if (guest->policy->level >= UPMU_GUEST_LIST && upmu_guest_pmu(guest)->capabilities & UPMU_PMU_TSX)
-        bits |= INTEL_SELECT_IN_TX | (counter == 2 ? INTEL_SELECT_IN_TXCP : 0);
+        bits |= INTEL_SELECT_IN_TX | (counter == 2 ? GUEST_SELECT_IN_TXCP : 0);
     return bits;
 }
 
@@ -243,10 +242,7 @@ static bool write_intel_offcore(struct upmu_guest *guest, unsigned which, uint64
 {
     if (value & ~guest->policy->payload[which])
         return false;
-    guest->offcore[which] = value;
-    for (unsigned i = 0; i < guest->shape.general; i++)
-        guest->counter[i].flags &= (uint8_t)~GUEST_COUNTER_EVENT;
-    guest->dirty |= guest->counters;
+    upmu_guest_set_offcore(guest, which, value);
     return true;
 }
 

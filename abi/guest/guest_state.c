@@ -181,7 +181,8 @@ enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state,
     guest->global_ctrl = saved.global_ctrl;
     guest->status = saved.status;
     guest->debugctl = saved.debugctl;
-    memcpy(guest->offcore, saved.offcore, sizeof saved.offcore);
+    upmu_guest_set_offcore(guest, 0, saved.offcore[0]);
+    upmu_guest_set_offcore(guest, 1, saved.offcore[1]);
     guest->lvtpc = saved.lvtpc;
     guest->pending = saved.pending;
     guest->dirty |= guest->counters;

@@ -29,6 +29,7 @@
 
 /* The first period of a frequency. */
 #define FIRST_PERIOD 10000u
+#define FALLS_LEAST 0x7fffffffu /* of a count that can fall */
 
 enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine)
 {
@@ -93,9 +94,8 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         return upmu_why_hook(&session->why, hook);
     /* A transaction that aborts takes the overflow back, and the handler would never end. */
     longest = out->long_period > period ? out->long_period : period;
-    if (longest > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - longest ||
-        period < pmu->min_period ||
-        ((event->attributes & UPMU_ATTR_IN_TXCP) && period < 0x7fffffff))
+    if (longest > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - longest || period < pmu->min_period ||
+        ((event->attributes & UPMU_ATTR_IN_TXCP) && period < FALLS_LEAST))
         return UPMU_ERR_INVALID;
     return UPMU_OK;
 }
@@ -928,7 +928,8 @@ enum upmu_status upmu_set_wait(struct upmu_session *session, struct upmu_set *se
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     pmu = upmu_machine_pmu_of(session->machine, set->event[index].pmu);
     if (!left || left > UPMU_LONGEST_PERIOD || period < pmu->min_period ||
-        period > UPMU_LONGEST_PERIOD - set->sampling[index].random_mask)
+        period > UPMU_LONGEST_PERIOD - set->sampling[index].random_mask ||
+        (set->tally[index].falls && (left < FALLS_LEAST || period < FALLS_LEAST)))
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     return upmu_session_call(&call);
 }

@@ -110,7 +110,7 @@ enum upmu_status upmu_set_replace_event(struct upmu_session *session, struct upm
  * sample that is due at this moment may mask it.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or it does not sample; `left` is 0 or above
- * 2^63 - 1; `period` is not as upmu_session_add() demands); UPMU_ERR_STATE (closed);
+ * 2^63 - 1; `period`, or `left` of a count that falls, is not as upmu_session_add() demands); UPMU_ERR_STATE (closed);
  * UPMU_ERR_COMPILED_OUT; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a
  * register faulted: the session is stopped with its `error` set).
  * Context: local; any while detached or while its thread does not run.

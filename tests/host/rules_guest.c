@@ -37,8 +37,8 @@ static bool is_architectural(const struct virtual_pmu *pmu, unsigned i, enum har
     return false;
 }
 
-/* As KVM_SET_PMU_EVENT_FILTER. */
-static bool filter_allows(const struct upmu_guest_filter *filter, unsigned i, uint64_t select)
+/* As KVM_SET_PMU_EVENT_FILTER; `high`: the bits of the event above 7. */
+static bool filter_allows(const struct upmu_guest_filter *filter, unsigned i, uint64_t select, uint64_t high)
 {
     bool included = false, excluded = false;
 
@@ -48,7 +48,7 @@ static bool filter_allows(const struct upmu_guest_filter *filter, unsigned i, ui
         uint64_t entry = filter->entry[n], event = (entry & 0xff) | (entry >> 32 & 0xf) << 8;
         uint64_t mask = filter->flags & UPMU_GUEST_FILTER_MASKED ? entry >> 56 : 0xff;
 
-        if (event == ((select & 0xff) | (select >> 32 & 0xf) << 8) &&
+        if (event == ((select & 0xff) | (select >> 32 & high) << 8) &&
             (select >> 8 & 0xff & mask) == (entry >> 8 & 0xff)) {
             bool excludes = (filter->flags & UPMU_GUEST_FILTER_MASKED) && (entry & BIT(55));
 
@@ -68,7 +68,7 @@ static bool is_allowed(const struct virtual_pmu *pmu, unsigned i, bool architect
     case UPMU_GUEST_ARCH:
         return architectural;
     case UPMU_GUEST_LIST:
-        return filter_allows(pmu->policy->filter, i, pmu->counter[i].select);
+        return filter_allows(pmu->policy->filter, i, pmu->counter[i].select, is_intel(pmu) ? 0 : 0xf);
     default:
         return pmu->policy->level == UPMU_GUEST_ALL;
     }

@@ -1055,6 +1055,20 @@ static void the_next_sample_can_be_given(void **state)
     }
 }
 
+/* An overflow that transactions take back would come again and again. */
+static void a_count_that_can_fall_is_given_no_near_sample(void **state)
+{
+    struct upmu_session *session = &f.sessions[0];
+
+    (void)state;
+    host_set_up(&f, "skylake");
+    host_sample(&f, "instructions:intxcp=1", 0x7fffffff);
+    assert_int_equal(upmu_set_wait(session, &session->set, 0, 0x7ffffffe, 0x7fffffff), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_wait(session, &session->set, 0, 0x7fffffff, 0x7ffffffe), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_wait(session, &session->set, 0, 0x7fffffff, 0x7fffffff), UPMU_OK);
+    host_end(&f);
+}
+
 /* While its thread does not run, from anywhere: what its counter was loaded with is not used. */
 static void a_thread_away_is_given_its_next_sample(void **state)
 {
@@ -1243,6 +1257,7 @@ int main(void)
         cmocka_unit_test(a_region_counts_a_guest_apart),
         cmocka_unit_test(an_encoded_event_replaces_another),
         cmocka_unit_test(the_next_sample_can_be_given),
+        cmocka_unit_test(a_count_that_can_fall_is_given_no_near_sample),
         cmocka_unit_test(a_thread_away_is_given_its_next_sample),
         cmocka_unit_test(several_change_at_once),
         cmocka_unit_test(a_lent_counter_holds_what_was_said),

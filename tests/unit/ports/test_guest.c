@@ -764,8 +764,15 @@ static void the_filter_is_kvms(void **state)
     static const struct {
         uint64_t select;
         bool masked, plain;
-    } cases[] = {{0x4300c0, true, true},  {0x4301c0, false, false}, {0x43412e, false, true}, {0x434f2e, false, false},
-                 {0x43003c, true, false}, {0x43013c, false, false}, {0x4300c4, false, false}};
+    } cases[] = {{0x4300c0, true, true},
+                 {0x4301c0, false, false},
+                 {0x43412e, false, true},
+                 {0x434f2e, false, false},
+                 {0x43003c, true, false},
+                 {0x43013c, false, false},
+                 {0x4300c4, false, false},
+                 /* in transactions alone: no other event */
+                 {0x1004300c0, true, true}};
 
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)

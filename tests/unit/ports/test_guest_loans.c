@@ -200,6 +200,87 @@ static void a_counter_that_interrupts_passes_until_it_has(void **state)
     }
 }
 
+/* Its overflow would interrupt the host as often as the guest writes such a value. */
+static void a_counter_near_its_overflow_does_not_pass(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        begin_with(pairs[pair].host, pairs[pair].door, UPMU_GUEST_PASSES);
+        nest_exit(&nest);
+        nest.vcpu.min_period = 1000;
+        open_all();
+        nest_write(&nest, select_of(0), 0x4300c0);
+        for (unsigned k = 0; k < 10; k++) {
+            nest_write(&nest, counter_of(0), (uint64_t)-3);
+            nest_run(&nest, BURST(16));
+            assert_int_equal(nest.vcpu.passes, 0);
+            assert_int_equal(nest_read(&nest, counter_of(0)), 13);
+        }
+        assert_int_equal(nest.host.answers, 0);
+        nest_write(&nest, counter_of(0), (uint64_t)-1000);
+        nest_run(&nest, BURST(16));
+        assert_int_equal(nest.vcpu.passes, 1);
+        assert_int_equal(native(counter_of(0)), (uint64_t)-984 & nest.vcpu.mask);
+        nest_end(&nest);
+    }
+}
+
+/* Nothing passes of a vCPU that is not there, whose registers another one may have. */
+static void nothing_passes_once_it_has_left(void **state)
+{
+    static struct upmu_guest vcpu;
+    static struct upmu_session sessions[NEST_SESSIONS];
+
+    (void)state;
+    for (unsigned how = 0; how < 4; how++) {
+        struct upmu_guest_entry entry;
+
+        nest_prepare(&nest, "skylake", NULL);
+        nest.policy.flags |= UPMU_GUEST_PASSES;
+        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+        assert_int_equal(upmu_guest_init(&vcpu, &nest.host.machine, &nest.shape, &nest.policy,
+                                         &(struct upmu_guest_memory){sessions, NEST_SESSIONS, NULL}),
+                         UPMU_OK);
+        assert_int_equal(upmu_guest_wrmsr(&vcpu, 0x186, 0x4300c0), UPMU_GUEST_DONE);
+        assert_int_equal(upmu_guest_wrmsr(&vcpu, 0x38f, 1), UPMU_GUEST_DONE);
+        assert_int_equal(upmu_guest_load(&vcpu, &nest.host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_guest_enter(&vcpu, &entry), UPMU_OK);
+        assert_int_equal(entry.passes, 1);
+        assert_int_equal(upmu_guest_exit(&vcpu), UPMU_OK);
+        if (how == 0)
+            upmu_guest_reset(&vcpu);
+        if (how == 1)
+            assert_int_equal(upmu_guest_fini(&vcpu), UPMU_OK);
+        if (how > 1)
+            assert_int_equal(upmu_guest_put(&vcpu), UPMU_OK);
+        if (how == 3) {
+            vcpu.passes = 1; /* (as the thread of a host would leave it) */
+            assert_int_equal(upmu_guest_enter(&vcpu, &entry), UPMU_ERR_STATE);
+        }
+        assert_false(upmu_guest_passes(&vcpu, 0xc1));
+        assert_int_equal(upmu_guest_put(&vcpu), UPMU_OK);
+        assert_int_equal(upmu_guest_fini(&vcpu), UPMU_OK);
+        host_end_idle(&nest.host);
+    }
+}
+
+/* A guest with PerfCtrExtCore on a CPU before it: the host has no such registers. */
+static void nothing_passes_that_the_host_lacks(void **state)
+{
+    static const char *const hosts[] = {"k8_revf", "barcelona"};
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        begin_with(hosts[k], UPMU_GUEST_AMD_CORE, UPMU_GUEST_PASSES);
+        nest_write(&nest, select_of(0), 0x4300c0);
+        nest_run(&nest, BURST(100));
+        assert_int_equal(nest.vcpu.passes, 0);
+        assert_false(upmu_guest_passes(&nest.vcpu, counter_of(0)));
+        assert_int_equal(nest_read(&nest, counter_of(0)), 100);
+        nest_end(&nest);
+    }
+}
+
 /* The host's session has the counter that it asks for; the guest's count goes on elsewhere, and does not pass. */
 static void the_host_takes_a_counter_back(void **state)
 {
@@ -544,6 +625,9 @@ int main(void)
         cmocka_unit_test(nothing_passes_that_has_another_address),
         cmocka_unit_test(a_guest_that_counts_nothing_costs_no_access),
         cmocka_unit_test(a_counter_that_interrupts_passes_until_it_has),
+        cmocka_unit_test(a_counter_near_its_overflow_does_not_pass),
+        cmocka_unit_test(nothing_passes_once_it_has_left),
+        cmocka_unit_test(nothing_passes_that_the_host_lacks),
         cmocka_unit_test(the_host_takes_a_counter_back),
         cmocka_unit_test(each_of_two_guests_reads_its_own),
         cmocka_unit_test(rdpmc_passes_where_each_counter_is_the_guests),

@@ -258,6 +258,40 @@ static void s08_a_payload_has_the_bits_of_the_policy_alone(void **state)
     nest_end(&nest);
 }
 
+/* Host and guest agree on it after a reset and after a restore, too, where the select stays what it was. */
+static void s08_a_payload_goes_with_its_guest(void **state)
+{
+    uint8_t saved[UPMU_GUEST_STATE_BYTES];
+    size_t used;
+
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.payload[0] = 0x3fffffffff;
+    nest_begin(&nest);
+    nest_write(&nest, 0x1a6, 0x20001);
+    nest_write(&nest, 0x186, 0x4301b7);
+    nest_write(&nest, 0x38f, 1);
+    nest_exit(&nest);
+    assert_int_equal(upmu_guest_save(&nest.vcpu, saved, sizeof saved, &used), UPMU_OK);
+    nest_write(&nest, 0x1a6, 0x10001);
+    nest_enter(&nest);
+    assert_int_equal(upmu_sim_peek(&nest.host.sim, 0, 0x1a6), 0x10001);
+    nest_exit(&nest);
+    assert_int_equal(upmu_guest_restore(&nest.vcpu, saved, used), UPMU_OK);
+    nest_enter(&nest);
+    assert_int_equal(upmu_sim_peek(&nest.host.sim, 0, 0x1a6), 0x20001);
+    nest_exit(&nest);
+    upmu_guest_reset(&nest.vcpu);
+    nest_write(&nest, 0x186, 0x4301b7);
+    nest_write(&nest, 0x38f, 1);
+    nest_run(&nest, &(struct upmu_sim_burst){.instructions = 1000,
+                                             .cycles = 2000,
+                                             .other = {{.count = 100, .payload = 0x20001, .event = 0xb7, .umask = 1}}});
+    assert_int_equal(nest_read(&nest, 0xc1), 0);
+    nest_end(&nest);
+}
+
 static void s09_registers_of_records_and_traces_fault_without_an_access(void **state)
 {
     static const uint32_t intel[] = {0x3f1, 0x3f2, 0x3f6, 0x3f7, 0x600, 0x10f,  0x329,  0x1900, 0x19ff, 0x680,
@@ -344,6 +378,28 @@ static void s15_a_guest_has_the_sessions_that_it_was_given_and_no_more(void **st
     nest_end(&nest);
 }
 
+/* One that came too late for a session is tried again when another one is given up, whatever the guest touches. */
+static void s15_a_counter_that_waits_gets_what_is_given_up(void **state)
+{
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &nest.shape, &nest.policy,
+                                     &(struct upmu_guest_memory){nest.sessions, 1, &nest.host.threads[1]}),
+                     UPMU_OK);
+    host_thread_switch(&nest.host, 0, 1);
+    nest_write(&nest, 0x186, 0x4300c0);
+    nest_write(&nest, 0x187, 0x4300c0);
+    nest_write(&nest, 0x38f, 3);
+    nest_run(&nest, BURST(100));
+    assert_int_equal(nest.vcpu.waiting, 2);
+    nest_write(&nest, 0x186, 0);
+    nest_run(&nest, BURST(100));
+    assert_int_equal(nest.vcpu.waiting, 0);
+    assert_int_equal(nest_read(&nest, 0xc2), 100);
+    nest_end(&nest);
+}
+
 /* Loads that overflow with the next event, on every counter, for ever. */
 static void load_again(struct nest *guest, const struct upmu_frame *frame)
 {
@@ -370,6 +426,32 @@ static void s16_a_counter_interrupts_once_in_so_many_events(void **state)
     assert_true(nest.injected > 90);
     assert_true(nest.injected <= 100);
     assert_true(nest.host.answers <= 110);
+    nest_end(&nest);
+}
+
+/* A transaction that aborts takes its events back, so that the same overflow would come with each. */
+static void s16_transactions_that_abort_interrupt_nobody(void **state)
+{
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.min_period = 0;
+    nest.handler = ignore_interrupt;
+    nest_begin(&nest);
+    nest_write(&nest, 0x4c3, 0xffffffffffff - 999);
+    nest_write(&nest, 0x188, 0x2005300c0);
+    nest_write(&nest, 0x38f, 4);
+    nest_run(&nest, BURST(996));
+    upmu_guest_lvtpc(&nest.vcpu, 0x400);
+    for (unsigned i = 0; i < 50; i++)
+        nest_run(&nest, &(struct upmu_sim_burst){.instructions = 8, .cycles = 16, .in_tx = true, .tx_abort = true});
+    assert_int_equal(nest.host.answers, 0);
+    assert_int_equal(nest_read(&nest, 0xc3), 0xffffffffffff - 3);
+    nest_run(&nest, BURST(10));
+    assert_int_equal(nest_read(&nest, 0xc3), 6);
+    assert_int_equal(nest_read(&nest, 0x38e), 4);
+    nest_enter(&nest);
+    assert_int_equal(nest.injected, 0);
     nest_end(&nest);
 }
 
@@ -1153,10 +1235,13 @@ int main(void)
         cmocka_unit_test(s06_no_number_of_a_counter_leaves_its_table),
         cmocka_unit_test(s07_selects_of_the_hardware_hold_only_what_a_guest_may_choose),
         cmocka_unit_test(s08_a_payload_has_the_bits_of_the_policy_alone),
+        cmocka_unit_test(s08_a_payload_goes_with_its_guest),
         cmocka_unit_test(s09_registers_of_records_and_traces_fault_without_an_access),
         cmocka_unit_test(s11_a_vcpu_ends_in_every_state),
         cmocka_unit_test(s15_a_guest_has_the_sessions_that_it_was_given_and_no_more),
+        cmocka_unit_test(s15_a_counter_that_waits_gets_what_is_given_up),
         cmocka_unit_test(s16_a_counter_interrupts_once_in_so_many_events),
+        cmocka_unit_test(s16_transactions_that_abort_interrupt_nobody),
         cmocka_unit_test(s17_the_work_of_a_trap_is_bounded),
         cmocka_unit_test(s18_guests_that_alternate_get_the_same),
         cmocka_unit_test(s19_reserved_counters_are_not_touched),
