@@ -365,7 +365,8 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
 /*
  * Begin a measurement; begin and end may be repeated.  Dies are read one after the other.
  *
- * Returns as upmu_region_begin().  Context: local.
+ * Returns as upmu_region_begin(); UPMU_ERR_STATE also if the CPU that drives a unit is just starting over
+ * (upmu_cpu_changed()): try again.  Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_uncore_region_begin(struct upmu_uncore_region *dies, unsigned count);
