@@ -332,4 +332,4 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 }
 
 const struct fuzz_target fuzz_target = {
-    "abi", "any_bytes_are_taken_whole_or_refused_without_a_trace", 3000, 200000, run, make};
+    "abi", "any_bytes_are_taken_whole_or_refused_without_a_trace", 3000, 200000, run, make, 0};

@@ -510,4 +510,4 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 }
 
 const struct fuzz_target fuzz_target = {"calls", "any_calls_count_what_happened_to_the_last_event", 10000, 500000, run,
-                                        make};
+                                        make, 0};

@@ -186,4 +186,4 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 
 const struct fuzz_target fuzz_target = {
     "catalog", "no_changed_catalogue_reads_outside_itself_and_what_is_accepted_is_consistent", RUNS, 1000000, run,
-    make};
+    make, 0};

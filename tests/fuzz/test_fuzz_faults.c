@@ -273,5 +273,5 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 }
 
 const struct fuzz_target fuzz_target = {
-    "faults", "any_faults_and_lies_leave_sessions_whole", 10000, 1000000, run, make,
+    "faults", "any_faults_and_lies_leave_sessions_whole", 10000, 1000000, run, make, 0,
 };

@@ -351,4 +351,4 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 #define RUNS (SHARE_SLOW_BUILD ? 10000 : 100000)
 
 const struct fuzz_target fuzz_target = {"leaves", "any_leaves_give_the_verdict_of_the_oracle", RUNS, 1000000, run,
-                                        make};
+                                        make, 0};

@@ -668,4 +668,4 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 
 /* Some 256 calls of the library each. */
 const struct fuzz_target fuzz_target = {"sessions", "any_calls_on_sessions_agree_with_the_model", 420, 42000, run,
-                                        make};
+                                        make, 0};

@@ -149,4 +149,4 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 #define RUNS (SHARE_SLOW_BUILD ? 20000 : 100000)
 
 const struct fuzz_target fuzz_target = {
-    "units", "any_path_finds_units_of_the_list_or_none", RUNS, 5000000, run, make};
+    "units", "any_path_finds_units_of_the_list_or_none", RUNS, 5000000, run, make, 0};
