@@ -306,4 +306,5 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
     }
 }
 
-const struct fuzz_target fuzz_target = {"raw", "any_words_set_only_what_a_session_may_set", 20000, 2000000, run, make, 0};
+const struct fuzz_target fuzz_target = {
+    "raw", "any_words_set_only_what_a_session_may_set", 20000, 2000000, run, make, 0};
