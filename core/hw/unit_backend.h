@@ -42,7 +42,7 @@ struct upmu_uncore_seen {
     uint64_t failed_at;
 };
 
-/* Where the executing CPU is, by CPUID; what that does not say is 0.  Needs `cpuid` and `amd`. */
+/* Where the executing CPU is, by CPUID; what that does not say is 0.  Needs `cpuid`. */
 void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_place *out_place);
 
 /* Fill in `amd` and, where CPUID says them, `cores` and `dies`. */
