@@ -27,8 +27,12 @@ static struct {
     uint8_t noise;
 } arena;
 
+bool arena_elsewhere;
+
 void arena_begin(void)
 {
+    if (!arena.memory && arena_elsewhere) /* (its place is taken) */
+        (void)mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (!arena.memory)
         arena.memory = mmap(NULL, PAGES * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     else

@@ -581,6 +581,7 @@ void guests_end_call(const char *call, uint64_t most);
 /* ---- Memory that is gone when it is given back ---- */
 
 void arena_begin(void);
+extern bool arena_elsewhere; /* before the first begin: at an address where it would not lie */
 void *arena_take(size_t bytes, const char *name);
 void arena_give(void *block);
 /* Nothing that is lent may point to what was given back since the last look. */
