@@ -5,6 +5,6 @@
  */
 #define RIG_P4 1
 #define RIG_PROGRAM "test_inject_p4"
-#define RIG_STRIDE 8u
+#define RIG_STRIDE 12u
 #define RIG_PROFILES "prescott", "northwood", "willamette", "prescott_smtoff", "cedarmill"
 #include "tests/inject/test_inject.c"

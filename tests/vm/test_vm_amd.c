@@ -26,13 +26,13 @@ static void k8_in_64_bits_by_nmi(void **state)
 static void k7_in_32_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_briefly(&(struct vm_guest){"k7", "amd64_k7", 32, "", true});
+    vm_check_little(&(struct vm_guest){"k7", "amd64_k7", 32, "", true});
 }
 
 static void family_15h_in_64_bits_on_a_vector(void **state)
 {
     (void)state;
-    vm_check_briefly(&(struct vm_guest){"bulldozer", "amd64_fam15h_interlagos", 64, "vector=0xe0", true});
+    vm_check_little(&(struct vm_guest){"bulldozer", "amd64_fam15h_interlagos", 64, "vector=0xe0", true});
 }
 
 static void zen_2_in_32_bits_by_nmi(void **state)

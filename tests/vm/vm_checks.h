@@ -23,8 +23,7 @@ struct vm_guest {
 void vm_check_all(const struct vm_guest *guest);
 
 /*
- * The same without the 1000 passes and with 200 samples; all of it with VM_RUNS=soak.  One guest has all of it in each
- * run of the tests (test_vm_32.c).
+ * The same without the 1000 passes and with 200 samples; all of it with VM_RUNS=soak.
  */
 void vm_check_briefly(const struct vm_guest *guest);
 
