@@ -20,7 +20,7 @@ STRUCTS = {  # struct: limit in bytes
     "upmu_unit": 1808, "upmu_unit_info": 40, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 115400, 28 * 1024
+CORE_LIMIT, CORE_AIM = 116000, 28 * 1024
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 30800, 13 * 1024  # in core and backend
 MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
 CATALOGUES_LIMIT = 259800
@@ -31,7 +31,7 @@ MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_BA
                    "-DUPMU_WHY_TEXT=0", "-DUPMU_MOVES=0", "-DUPMU_DOMAINS=0", "-DUPMU_PRELUDES=0",
                    "-DUPMU_METRICS=0", "-DUPMU_THREADS=0", "-DUPMU_SETS=0", "-DUPMU_USER_PAGES=0", "-DUPMU_FORMATS=0",
                    "-DUPMU_MESSAGES=0", "-DUPMU_PACK=0", "-DUPMU_SLOTS=1", "-DUPMU_UNCORE=0",
-                   "-DUPMU_WORLDS=0"]
+                   "-DUPMU_WORLDS=0", "-DUPMU_PERMIT=0"]
 FLAGS = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()
 WORK = "build/size"
 

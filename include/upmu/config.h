@@ -155,6 +155,12 @@
 #define UPMU_EVENTS_UNCORE (UPMU_UNCORE && UPMU_NAMES && UPMU_EVENTS_ALL)
 #endif
 
+/* The allow-list of registers for kernels that write them for programs (upmu/permit.h).  0: nothing of it is compiled
+   in. */
+#ifndef UPMU_PERMIT
+#define UPMU_PERMIT 1
+#endif
+
 /* The probe, upmu_cpu_probe().  0: it returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PROBE
 #define UPMU_PROBE 1

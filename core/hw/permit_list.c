@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The allow-list of a PMU, made from its register table.  Pure.
+ */
+#include "core/hw/permit_core.h"
+#include "core/hw/backend.h"
+#include "core/hw/register.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+
+#if UPMU_PERMIT
+
+/* Has a register bits of several counters, of which a program may set its own? */
+static bool is_shared(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class)
+{
+    return row == pmu->ack_row || (class->kind == UPMU_KIND_CONTROL && (class->gates || class->by_counter));
+}
+
+/* The bits of one counter in such a register. */
+static uint64_t part_of(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class,
+                        unsigned counter)
+{
+    const struct upmu_counter *of = &pmu->counter[counter];
+
+    if (row == pmu->ack_row)
+        return pmu->backend->acknowledge(pmu, UPMU_BIT32(counter));
+    if (class->by_counter)
+        return of->select_row == row ? pmu->backend->bits_of(pmu, row, counter) : 0;
+    return of->gate_row == row ? UPMU_BIT64(of->gate_bit) : 0;
+}
+
+/* May a register be read by its owners?  IBS's have addresses of whatever ran; an acknowledgement has nothing. */
+static bool may_be_read(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class)
+{
+    if (class->kind == UPMU_KIND_STATUS)
+        return row == pmu->status_row || row == pmu->inuse_row;
+    return class->access == UPMU_ACCESS_RW;
+}
+
+/* The part of a register that is a counter's; or, of registers that are one's or all counters', part 0 alone. */
+static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row, unsigned part, struct upmu_permit *out)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
+    uint64_t bits = upmu_register_bits(pmu, row);
+    unsigned counter = pmu->table->rows[row].counter;
+    bool readable = may_be_read(pmu, row, class);
+
+    if (!upmu_rows_has(pmu->present, row) || class->space != UPMU_SPACE_MSR)
+        return false;
+    out->address = pmu->table->rows[row].address;
+    out->unused = 0;
+    if (is_shared(pmu, row, class)) {
+        if (!(pmu->counters >> part & 1u))
+            return false;
+        bits &= part_of(pmu, row, class, part);
+        out->counters = UPMU_BIT32(part);
+        out->flags = (readable ? UPMU_PERMIT_READ : 0) | UPMU_PERMIT_PART;
+        if (class->session | class->privileged) {
+            out->session = bits & class->session;
+            out->privileged = bits & (class->session | class->privileged);
+        } else {
+            out->flags |= UPMU_PERMIT_MERGED;
+            out->session = out->privileged = bits;
+        }
+        return bits != 0;
+    }
+    out->session = bits & class->session;
+    out->privileged = bits & (class->session | class->privileged);
+    out->flags = readable ? UPMU_PERMIT_READ : 0;
+    if (counter == UPMU_NO_COUNTER || (class->enables_all && counter == 0))
+        out->counters = out->privileged || class->kind == UPMU_KIND_COUNTER ? pmu->counters : 0;
+    else
+        out->counters = UPMU_BIT32(counter);
+    return !part && (out->flags || out->privileged);
+}
+
+size_t upmu_permit_list(const struct upmu_pmu *pmu, struct upmu_permit *rows, size_t capacity)
+{
+    size_t count = 0;
+
+    for (unsigned row = 0; row < pmu->table->row_count; row++)
+        for (unsigned part = 0; part < UPMU_COUNTERS; part++) {
+            struct upmu_permit one;
+
+            if (!describe_permit(pmu, row, part, &one))
+                continue;
+            if (count < capacity)
+                rows[count] = one;
+            count++;
+        }
+    return count;
+}
+
+bool upmu_msr_permitted_on(const struct upmu_pmu *pmu, uint32_t mine, enum upmu_level level, uint32_t msr,
+                           const uint64_t *value)
+{
+    struct permit_sum sum = {0};
+    struct upmu_permit one;
+
+    for (unsigned row = 0; row < pmu->table->row_count; row++)
+        if (pmu->table->rows[row].address == msr)
+            for (unsigned part = 0; part < UPMU_COUNTERS; part++)
+                if (describe_permit(pmu, row, part, &one))
+                    upmu_permit_weigh(&sum, &one, mine, level);
+    return upmu_permit_allows(&sum, value);
+}
+
+bool upmu_msr_permitted(const struct upmu_machine *machine, enum upmu_level level, uint32_t msr, const uint64_t *value)
+{
+    for (unsigned i = 0; i < machine->pmu_count; i++)
+        if (!upmu_msr_permitted_on(&machine->pmu[i], ~UINT32_C(0), level, msr, value))
+            return false;
+    return machine->pmu_count != 0;
+}
+
+#endif
