@@ -38,8 +38,8 @@ HOST_CFLAGS := -std=gnu11 -g1 -fno-pie -Wall -Wextra -Wshadow -Werror -Iinclude 
 	-DUPMU_SOURCE_DIR='"$(CURDIR)"'
 
 # A build is a compiler, a width and how it optimises.  Shipped objects are
-# gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` and `asan-32` watch.
-BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan asan-32 fuzz
+# gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` and `asan-32` watch; `installed` is for programs.
+BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan asan-32 fuzz installed
 gcc-64_CC := $(CC) -m64
 gcc-32_CC := $(CC) -m32
 clang-64_CC := $(CLANG) -m64
@@ -48,11 +48,13 @@ os_CC := $(CC) -m64
 asan_CC := $(CC) -m64
 asan-32_CC := $(CLANG) -m32
 fuzz_CC := $(CLANG) -m64
+installed_CC := $(CC)
 gcc-64_FLAGS := -O2
 gcc-32_FLAGS := -O2
 clang-64_FLAGS := -O2
 clang-32_FLAGS := -O2
 os_FLAGS := -Os
+installed_FLAGS := -O2 -fPIC
 asan_FLAGS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 asan_LINK := -fsanitize=address,undefined
 # (with the sanitizers' libraries the quicker of binutils' linkers takes half the time)
@@ -216,6 +218,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 		INJECT_EARLY=$$early INJECT_STRIDE=7 $(PYTHON) tests/run_layer.py soak-inject --jobs $(JOBS) $(SOAK_INJECT) || exit 1; \
 	done
 
+include tools/install.mk
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
 -include tests/mutants/mutants.mk
@@ -246,7 +249,7 @@ test-build: objects
 
 # The objects that test-build looks at: made here, so that they are made once.
 .PHONY: objects
-objects: $(foreach b,$(SHIPPED) os,build/$(b)/libupmu.a) build/gcc-64/libsim.a $(BENCH_PROGRAMS)
+objects: $(foreach b,$(SHIPPED) os,build/$(b)/libupmu.a) build/gcc-64/libsim.a build/upmu $(BENCH_PROGRAMS)
 
 # Only the rules that read source text: quick, before a commit.
 check:
@@ -293,17 +296,31 @@ pair:
 DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools fdisk
 DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev git ovmf-ia32 libcmocka-dev \
 	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso spin \
-	cmake meson ninja-build
+	cmake meson ninja-build pkg-config groff-base doxygen
+# The same elsewhere, as far as there are packages.  What is missing is skipped by the tests, which say so.
+DEPS_FEDORA := gcc gcc-c++ binutils glibc-devel glibc-devel.i686 libgcc.i686 make python3 gnu-efi-devel edk2-ovmf \
+	edk2-ovmf-ia32 qemu-system-x86 mtools util-linux clang compiler-rt git libcmocka-devel libpfm-devel valgrind gcovr \
+	clang-tools-extra bochs nasm grub2-tools-extra grub2-pc-modules xorriso cmake meson ninja-build pkgconf-pkg-config \
+	groff-base doxygen
+DEPS_ARCH := gcc lib32-glibc lib32-gcc-libs binutils make python gnu-efi edk2-ovmf qemu-system-x86 mtools util-linux clang \
+	compiler-rt git cmocka valgrind nasm grub libisoburn cmake meson ninja pkgconf groff doxygen
+DEPS_MACOS := x86_64-elf-gcc x86_64-elf-binutils make python qemu mtools llvm cmocka nasm xorriso cmake meson ninja pkgconf \
+	groff doxygen
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with
 # it: without it the tests run in 64 bits only, and say so.
-.PHONY: deps deps-demo
-deps-demo:
+.PHONY: deps deps-demo apt
+apt:
+	@command -v apt-get >/dev/null || { printf '%s\n' \
+		'make deps installs packages of Debian 12, and this system has no apt-get.  Install these; only Debian was tried:' \
+		'Debian: apt-get install $(DEPS)' 'Fedora: dnf install $(DEPS_FEDORA)' 'Arch: pacman -S $(DEPS_ARCH)' \
+		'macOS: brew install $(DEPS_MACOS)' '    (compiles the library, with CC=x86_64-elf-gcc; tests and demo need Linux)'; exit 1; }
+deps-demo: apt
 	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS_DEMO)
 
-deps:
+deps: apt
 	$(SUDO) dpkg --add-architecture i386
 	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS)
@@ -319,6 +336,8 @@ help:
 	@echo "all            the library, the silicon model, build/upmu"
 	@echo "deps           install what the rest needs (Debian 12, apt); adds the architecture i386 for 32-bit tests"
 	@echo "deps-demo      install what the demo needs, and nothing else"
+	@echo "install        the tool, its manual pages, library, silicon model, headers, pkg-config files: PREFIX=/usr/local DESTDIR="
+	@echo "uninstall      remove them"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
 	@echo "demo-run       the same, interactive"
 	@echo "usb            build/upmu-usb.img: a disk image for a USB stick, to boot the demo on a machine"

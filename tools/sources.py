@@ -3,6 +3,7 @@
 """The library's source files: upmu.mk's list, for builds that are not make's.  Prints one on each line.
 
 Usage: sources.py [PORT]    with a name: the files of this folder of port/
+       sources.py --version  the version that include/upmu/config.h states
 """
 import glob
 import os
@@ -21,5 +22,11 @@ def sources(port=None):
     return sorted(os.path.relpath(path, ROOT) for path in found)
 
 
+def version():
+    with open(os.path.join(ROOT, "include/upmu/config.h"), encoding="utf-8") as file:
+        numbers = dict(re.findall(r"^#define UPMU_VERSION_(MAJOR|MINOR|PATCH) (\d+)$", file.read(), re.M))
+    return ".".join(numbers[name] for name in ("MAJOR", "MINOR", "PATCH"))
+
+
 if __name__ == "__main__":
-    print("\n".join(sources(*sys.argv[1:])))
+    print(version() if sys.argv[1:] == ["--version"] else "\n".join(sources(*sys.argv[1:])))

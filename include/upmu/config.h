@@ -6,8 +6,14 @@
 #ifndef UPMU_CONFIG_H
 #define UPMU_CONFIG_H
 
-/* Major, minor, patch.  The major number is also the version of every layout. */
-#define UPMU_VERSION 0x000200u
+/* The version of the tree; all else that names it reads these lines.  The major number is also the version of every
+   layout. */
+#define UPMU_VERSION_MAJOR 0
+#define UPMU_VERSION_MINOR 2
+#define UPMU_VERSION_PATCH 0
+
+/* The same as one number, with 8 bits for each of the last two: 0x000200 is 0.2.0. */
+#define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
 
 /* The Intel core backend: P6, Core, architectural performance monitoring. */
 #ifndef UPMU_BACKEND_X86_CORE

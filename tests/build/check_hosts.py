@@ -10,7 +10,7 @@ import re
 import shlex
 import shutil
 
-from checklib import SOAK, Skip, check, main, run
+from checklib import SOAK, Skip, check, main, read, run
 
 ROOM = "build/tests/hosts with blanks"
 NEEDED = ["include", "core", "backends", "events", "port/sim", "port/x86_native", "upmu.mk", "CMakeLists.txt", "meson.build", "meson_options.txt",
@@ -22,11 +22,14 @@ set(UPMU_OPTIONS UPMU_PACK=0)
 add_subdirectory(subprojects/upmu)
 add_executable(count count.c)
 target_link_libraries(count PRIVATE upmu_sim)
+get_directory_property(version DIRECTORY subprojects/upmu DEFINITION PROJECT_VERSION)
+message(STATUS "upmu is ${version}.")
 """
 MESON = """
 project('host', 'c')
 subproject('upmu', default_options: ['options=UPMU_PACK=0'])
 executable('count', 'count.c', dependencies: dependency('upmu_sim'))
+message('upmu is ' + dependency('upmu').version() + '.')
 """
 
 
@@ -94,7 +97,10 @@ def built(folder, made):
 
 def configured(folder, made, command, compiler):
     code, output = run(command, env=dict(os.environ, CC=compiler))
-    return [f"{made}: {output[-1500:]}"] if code else looks_right(folder, made) or built(folder, made)
+    numbers = re.findall(r"^#define UPMU_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", read("include/upmu/config.h"), re.M)
+    if code or f"upmu is {'.'.join(numbers)}.\n" not in output:
+        return [f"{made}: {output[-1500:]}"]
+    return looks_right(folder, made) or built(folder, made)
 
 
 def needs(*tools):

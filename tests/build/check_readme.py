@@ -4,7 +4,7 @@
 import os
 import re
 
-from checklib import check, main, read, run
+from checklib import check, files, main, read, run
 
 
 def blocks(language):
@@ -68,7 +68,7 @@ static enum upmu_status measure""")
 def readme_names_targets_and_files_that_exist():
     text = read("README.md")
     complaints = [f"no {path}" for path in set(re.findall(r"\]\(([\w./-]+)\)", text)) if not os.path.exists(path)]
-    makefile = read("Makefile") + (read("efi-demo/demo.mk") if os.path.exists("efi-demo/demo.mk") else "")
+    makefile = "".join(map(read, files("Makefile", "*/*.mk", "*/*/*.mk")))
     for target in set(re.findall(r"`make ([a-z-]+)", text)):
         if not re.search(rf"(^|[ :]){re.escape(target)}([ :]|$)", makefile, re.M) and not target.startswith("test-"):
             complaints.append(f"no target {target}")

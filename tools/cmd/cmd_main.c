@@ -74,7 +74,10 @@ static void help_all(struct cmd *cmd)
 {
     unsigned i;
 
-    cmd_print(cmd, "Commands (each explains itself with --help):\n");
+    cmd_print(cmd, "usage: %s COMMAND [OPTION...] [WORD...]\n"
+                   "       %s help | --version\n"
+                   "Commands (each explains itself with --help):\n",
+              cmd->program, cmd->program);
     for (i = 0; i < COMMANDS; i++)
         cmd_print(cmd, "  %-9s %s\n", commands[i].name, commands[i].about);
     help_workloads(cmd);
@@ -206,6 +209,10 @@ int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
         cmd_equal(words[0], "-h")) {
         help_all(cmd);
         return word_count == 0 ? CMD_USAGE : CMD_OK;
+    }
+    if (cmd_equal(words[0], "--version")) {
+        cmd_print(cmd, "upmu %u.%u.%u\n", UPMU_VERSION_MAJOR, UPMU_VERSION_MINOR, UPMU_VERSION_PATCH);
+        return CMD_OK;
     }
     for (i = 0; i < COMMANDS; i++)
         if (cmd_equal(words[0], commands[i].name))

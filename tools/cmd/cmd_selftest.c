@@ -308,7 +308,7 @@ int cmd_selftest(struct cmd *cmd, const struct cmd_args *args)
                              .slack = SELF_PROGRAM_SLACK};
     instructions = self.iterations * self.spin->instructions;
     branches = self.iterations * self.spin->branches;
-    cmd_print(cmd, "upmu %u.%u.%u selftest%s\n", UPMU_VERSION >> 16, UPMU_VERSION >> 8 & 255u, UPMU_VERSION & 255u,
+    cmd_print(cmd, "upmu %u.%u.%u selftest%s\n", UPMU_VERSION_MAJOR, UPMU_VERSION_MINOR, UPMU_VERSION_PATCH,
               cmd->simulated ? " of a SIMULATED CPU" : "");
     cmd_identity(cmd);
     test_probe(cmd, &self);

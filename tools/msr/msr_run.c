@@ -247,9 +247,13 @@ void msr_help(struct cmd *cmd)
                    "  selftest --msr   the page to send in; --report FILE writes it with what we need to know\n"
                    "  stat --msr ...   counts\n"
                    "  restore --msr    registers that a killed upmu left changed\n"
-                   "  -C CPU  --dry-run (list the writes, make none)  --force (beside the NMI watchdog)\n"
-                   "  --yes (accept that the kernel logs the writes and is tainted)\n"
-                   "  Exit status 3: refused, nothing was written; 4: no PMU that counts.\n");
+                   "  -C CPU           on this CPU\n"
+                   "  --dry-run        list the writes, make none\n"
+                   "  --force          beside the NMI watchdog\n"
+                   "  --yes            accept that the kernel logs the writes and is tainted\n"
+                   "Exit status with --msr:\n"
+                   "  3                refused, nothing was written\n"
+                   "  4                no PMU that counts\n");
 }
 
 /* ---- Journals that were left ---- */
@@ -507,8 +511,8 @@ static bool msr_report(struct msr *msr, int result)
     if (opened >= 0)
         system->close(system->context, opened);
     cpuinfo[length > 0 ? length : 0] = '\0';
-    used = report_line(file, sizeof file, used, "upmu %u.%u.%u:", UPMU_VERSION >> 16, UPMU_VERSION >> 8 & 255u,
-                       UPMU_VERSION & 255u);
+    used = report_line(file, sizeof file, used, "upmu %u.%u.%u:", UPMU_VERSION_MAJOR, UPMU_VERSION_MINOR,
+                       UPMU_VERSION_PATCH);
     for (unsigned i = 0; i < msr->words; i++)
         used = report_line(file, sizeof file, used, " %s", msr->word[i]);
     used = report_line(file, sizeof file, used, " --msr%s%s, CPU %u\n", msr->force ? " --force" : "",

@@ -261,6 +261,16 @@ static void every_command_explains_itself(void **state)
     prints("selftest");
 }
 
+static void the_version_is_that_of_the_headers(void **state)
+{
+    char text[32];
+
+    (void)state;
+    snprintf(text, sizeof text, "upmu %u.%u.%u\n", UPMU_VERSION >> 16, UPMU_VERSION >> 8 & 255u, UPMU_VERSION & 255u);
+    assert_int_equal(line("--version"), CMD_OK);
+    assert_string_equal(printed, text);
+}
+
 /* ---- On paper ---- */
 
 static void encode_shows_the_lowest_general_counter(void **state)
@@ -822,6 +832,7 @@ int main(void)
         cmocka_unit_test(empty_lines_and_comments_do_nothing),
         cmocka_unit_test(quotes_hold_blanks_and_long_lines_are_refused),
         cmocka_unit_test(every_command_explains_itself),
+        cmocka_unit_test(the_version_is_that_of_the_headers),
         cmocka_unit_test(encode_shows_the_lowest_general_counter),
         cmocka_unit_test(encode_shows_a_pinned_counter),
         cmocka_unit_test(encode_shows_payload_registers_after_the_select),
