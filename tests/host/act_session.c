@@ -90,13 +90,14 @@ static void write_count(struct host_session *session, struct lots *lots)
         return;
     high = session->set[k].event[i].high;
     session->writes++;
+    session->writing = true;
     status = HOST_CALL(upmu_set_write(session->session, session->set[k].set, i, value));
     rules_status("upmu_set_write", status, "WRONG_CPU BUSY PORT");
     if (status == UPMU_OK)
         rules_after_write(value, session, k, i, high, before_ns);
     else
         rules_after_fault(value, session, k, i, high);
-    session->writes++; /* (A program may have begun to read in its middle.) */
+    session->writing = false;
 }
 
 static void replace(struct host_session *session, struct lots *lots)
@@ -173,6 +174,9 @@ static void user_read(struct host_session *session, struct lots *lots)
 
     if (!session->page || session->spoiled || session->changed || !rules_is_here(session, self->cpu) ||
         here()->power != CPU_LIVE)
+        return;
+    /* (In the middle of a write from elsewhere the page may have the new count, and the rules the old one.) */
+    if (session->writing)
         return;
     for (unsigned k = 0; k < session->sets; k++)
         if (session->set[k].set == session->session->active)

@@ -255,6 +255,7 @@ struct host_session {
     unsigned users;               /* steps that work on it */
     unsigned readers;             /* programs that read its page: it may be stopped, but its memory stays */
     unsigned writes;              /* of its counts */
+    bool writing;                 /* one is under way */
     bool leaving;                 /* it is being closed: no program begins to read */
     bool exclusive;               /* one of them alone may */
     bool zombie;                  /* given up; its memory is the host's when it is closed */
