@@ -35,6 +35,7 @@ bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape)
     return general && shape->width == 48 && !(shape->version | shape->fixed | shape->full_write | shape->arch_events);
 }
 
+/* (A shape of Intel's has none of it, on a host of AMD's, too.) */
 bool upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t inout[4])
 {
     unsigned door = guest->shape.door;
@@ -49,8 +50,7 @@ bool upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_
                                  door >= UPMU_GUEST_AMD_CORE ? FEATURE_CORE : 0);
     case 0x8000001bu:
     case 0x80000022u:
-        for (unsigned i = 0; i < 4; i++)
-            changed = upmu_guest_change(&inout[i], UINT32_MAX, 0) || changed;
+        changed = upmu_guest_clear_leaf(inout);
         if (v2 && leaf == 0x80000022u) {
             inout[0] = 1u | V2_FREEZE;
             inout[1] = guest->shape.general;

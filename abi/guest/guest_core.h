@@ -95,6 +95,15 @@ static inline bool upmu_guest_change(uint32_t *word, uint32_t mask, uint32_t val
     return *word != before;
 }
 
+/* A leaf that the guest's CPU does not have; true: changed. */
+static inline bool upmu_guest_clear_leaf(uint32_t inout[4])
+{
+    bool changed = inout[0] | inout[1] | inout[2] | inout[3];
+
+    inout[0] = inout[1] = inout[2] = inout[3] = 0;
+    return changed;
+}
+
 /* Read these counters of the host: values, status and pending interrupts are up to date then. */
 void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters);
 /* The same of a counter that is started.  UPMU_OK, or as upmu_session_read(): it is as it was. */
@@ -126,6 +135,8 @@ enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned count
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
 /* Is this PMU of the door's vendor? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
+/* Has each entry of the filter a meaning for this door? */
+bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door);
 
 /* Is a shape within the limits of guest.h? */
 bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);

@@ -617,12 +617,15 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
             guest->dirty |= rest & (0u - rest);
         }
     }
-    inject_pending(guest, out_entry);
     if (may_pass(guest))
         leave_taken(guest);
     guest->dirty |= guest->waiting & ~guest->started;
-    if (guest->dirty)
-        settle(guest, cpu);
+    /* (A counter that settles may turn out to have overflowed, and that may freeze all.) */
+    do {
+        inject_pending(guest, out_entry);
+        if (guest->dirty)
+            settle(guest, cpu);
+    } while (guest->pending);
     find_waiting(guest);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
@@ -646,8 +649,9 @@ enum upmu_status upmu_guest_exit(struct upmu_guest *guest)
 
 bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
 {
-    return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_cpuid(guest, leaf, subleaf, inout)
-                                                 : upmu_guest_amd_cpuid(guest, leaf, inout);
+    bool changed = upmu_guest_intel_cpuid(guest, leaf, subleaf, inout);
+
+    return upmu_guest_amd_cpuid(guest, leaf, inout) || changed;
 }
 
 enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
@@ -682,10 +686,13 @@ void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
     guest->lvtpc = value;
 }
 
-/* (A counter whose session is not started yet was opened by the instruction that trapped, which it does not count.) */
+/*
+ * (A counter whose session is not started yet, or has another event, was opened or changed by the instruction that
+ * trapped, which it does not count.)
+ */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user)
 {
-    for (uint32_t rest = guest->started & open_counters(guest); rest; rest &= rest - 1u) {
+    for (uint32_t rest = guest->started & ~guest->waiting & open_counters(guest); rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_guest_counter *virtual = &guest->counter[counter];
         bool fixed = counter >= UPMU_FIXED_COUNTER(0);
@@ -695,7 +702,8 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
         uint64_t value;
         bool round;
 
-        if (!more || !(virtual->select & ring) || (!fixed && virtual->select & GUEST_SELECT_MODIFIERS))
+        if (!more || !(virtual->select & ring) || (!fixed && virtual->select & GUEST_SELECT_MODIFIERS) ||
+            virtual->applied != event_word(guest, counter))
             continue;
         value = advance(guest, upmu_guest_value(guest, counter), more, &round);
         if (round)
@@ -725,11 +733,13 @@ static bool shape_is_honest(const struct upmu_machine *machine, const struct upm
            (shape->fixed <= GUEST_ARCH_REFERENCE || available >> GUEST_ARCH_TSC & 1u);
 }
 
-static bool policy_is_valid(const struct upmu_guest_policy *policy)
+static bool policy_is_valid(const struct upmu_guest_policy *policy, unsigned door)
 {
     if (policy->level > UPMU_GUEST_OFF || policy->flags & ~POLICY_FLAGS || policy->min_period >> 32)
         return false;
-    return policy->level != UPMU_GUEST_LIST || (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK);
+    return policy->level != UPMU_GUEST_LIST ||
+           (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK &&
+            upmu_guest_event_filter_fits(policy->filter, door));
 }
 
 enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
@@ -801,7 +811,7 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
         return UPMU_ERR_COMPILED_OUT;
     if (!machine->pmu_count)
         return UPMU_ERR_NO_PMU;
-    if (!upmu_guest_shape_is_valid(shape) || !shape_is_honest(machine, shape) || !policy_is_valid(policy) ||
+    if (!upmu_guest_shape_is_valid(shape) || !shape_is_honest(machine, shape) || !policy_is_valid(policy, shape->door) ||
         !memory->sessions || !memory->count || memory->count > UPMU_GUEST_COUNTERS)
         return UPMU_ERR_INVALID;
     if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&

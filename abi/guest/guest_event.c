@@ -110,6 +110,16 @@ static uint64_t event_bits(unsigned door)
     return door == UPMU_GUEST_INTEL ? 0xffu : ENTRY_EVENT;
 }
 
+/* (One that never matches would let pass what a list was to deny.) */
+bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door)
+{
+    uint64_t high = 0;
+
+    for (unsigned i = 0; i < filter->count; i++)
+        high |= filter->entry[i] & AMD_EVENT_HIGH;
+    return door != UPMU_GUEST_INTEL || !high;
+}
+
 /* Does the filter's list match?  An exclusion outweighs all else. */
 static bool filter_matches(const struct upmu_guest_filter *filter, unsigned door, uint64_t select)
 {
@@ -137,13 +147,19 @@ static bool filter_allows(const struct upmu_guest_filter *filter, unsigned door,
     return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
 }
 
+/* (Edges and thresholds make other events of one: stalls, for example.) */
+static bool is_plain(const struct upmu_guest *guest, unsigned counter)
+{
+    return counter >= UPMU_FIXED_COUNTER(0) || !(guest->counter[counter].select & GUEST_SELECT_MODIFIERS);
+}
+
 static bool is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch)
 {
     const struct upmu_guest_policy *policy = guest->policy;
 
     switch (policy->level) {
     case UPMU_GUEST_IPC:
-        return IPC_EVENTS >> arch & 1u;
+        return IPC_EVENTS >> arch & 1u && is_plain(guest, counter);
     case UPMU_GUEST_ARCH:
         return arch != GUEST_ARCH_NONE;
     case UPMU_GUEST_LIST:

@@ -31,8 +31,8 @@ static const struct {
     uint16_t first, count;
 } intel_absent[] = {
     {0x0c9, 2},    {0x10f, 1},   {0x18e, 2},  {0x1c8, 2},   {0x30c, 4},    {0x329, 1},
-    {0x3f1, 2},    {0x3f4, 4},   {0x4c9, 2},  {0x600, 1},   {0x680, 0x20}, {0x6c0, 0x20},
-    {0xdc0, 0x20}, {0x1200, 32}, {0x14ce, 2}, {0x1500, 32}, {0x1600, 32},  {0x1900, 0x100},
+    {0x3f1, 2},    {0x3f4, 4},   {0x4c9, 2},  {0x560, 2},   {0x570, 0x18}, {0x600, 1},     {0x680, 0x20},
+    {0x6c0, 0x20}, {0xdc0, 0x20}, {0x1200, 32}, {0x14ce, 2}, {0x1500, 32}, {0x1600, 32},  {0x1900, 0x100},
 };
 
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape)
@@ -44,32 +44,37 @@ bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape)
 
 /* ---- CPUID ---- */
 
+/* (A shape of AMD's has none of it, on a host of Intel's, too.) */
 bool upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
 {
     const struct upmu_guest_shape *shape = &guest->shape;
+    bool intel = shape->door == UPMU_GUEST_INTEL;
     bool changed = false;
 
     switch (leaf) {
     case 0:
-        return inout[0] < 0xa && upmu_guest_change(&inout[0], UINT32_MAX, 0xa);
+        return intel && inout[0] < 0xa && upmu_guest_change(&inout[0], UINT32_MAX, 0xa);
     case 1: /* debug store, in both words; PERF_CAPABILITIES */
         changed = upmu_guest_change(&inout[2], 1u << 2 | 1u << 4 | 1u << 15, shape->full_write ? 1u << 15 : 0);
         return upmu_guest_change(&inout[3], 1u << 21, 0) || changed;
-    case 7: /* forced aborts, branch records; leaf 23h */
-        if (subleaf == 0)
-            return upmu_guest_change(&inout[3], 1u << 13 | 1u << 19, 0);
+    case 7: /* processor trace; forced aborts, branch records; leaf 23h */
+        if (subleaf == 0) {
+            changed = upmu_guest_change(&inout[1], 1u << 25, 0);
+            return upmu_guest_change(&inout[3], 1u << 13 | 1u << 19, 0) || changed;
+        }
         return subleaf == 1 && upmu_guest_change(&inout[0], 1u << 8, 0);
     case 0xa:
+        if (!intel)
+            return upmu_guest_clear_leaf(inout);
         inout[0] = shape->version | (uint32_t)shape->general << 8 | (uint32_t)shape->width << 16 | 7u << 24;
         inout[1] = ~(uint32_t)shape->arch_events & 0x7fu;
         inout[2] = 0;
         inout[3] = shape->version < 2 ? 0 : 1u << 15 | shape->fixed | (shape->fixed ? (uint32_t)shape->width << 5 : 0);
         return true;
+    case 0x14: /* processor trace */
     case 0x1c:
     case 0x23:
-        for (unsigned i = 0; i < 4; i++)
-            changed = upmu_guest_change(&inout[i], UINT32_MAX, 0) || changed;
-        return changed;
+        return upmu_guest_clear_leaf(inout);
     default:
         return false;
     }

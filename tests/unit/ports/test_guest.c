@@ -720,6 +720,34 @@ static void an_interrupt_waits_for_the_policys_period(void **state)
     nest_end(&nest);
 }
 
+/* Its interrupt was to come later; it is injected as soon as the overflow is found, and freezes what it is to freeze. */
+static void an_overflow_that_a_write_brings_to_light_is_injected_at_once(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    for (unsigned freezes = 0; freezes < 2; freezes++) {
+        nest_prepare(&nest, "skylake", NULL);
+        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+        nest.policy.min_period = 500;
+        nest_begin(&nest);
+        upmu_guest_lvtpc(&nest.vcpu, 0x400);
+        nest_write(&nest, 0x1d9, freezes ? 0x1000 : 0);
+        nest_write(&nest, 0x187, 0x4300c4);
+        overflow_in_guest();
+        assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+        nest_write(&nest, 0x186, 0);
+        assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+        assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NMI);
+        upmu_sim_events(&nest.host.sim, BURST(400));
+        assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+        assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+        assert_int_equal(nest_read(&nest, 0x38e), freezes ? UINT64_C(0x800000000000001) : 1);
+        assert_int_equal(nest_read(&nest, 0xc2), freezes ? 7 : 107);
+        nest_end(&nest);
+    }
+}
+
 static void what_the_hypervisor_executes_for_the_guest_is_counted(void **state)
 {
     struct upmu_guest_entry entry;
@@ -750,6 +778,30 @@ static void what_the_hypervisor_executes_for_the_guest_is_counted(void **state)
     upmu_guest_retired(&nest.vcpu, 3, 0, false);
     assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NMI);
     assert_int_equal(nest_read(&nest, 0xc1), 1);
+    /* A write that gives a counter that counts another event is not counted by that. */
+    nest_exit(&nest);
+    nest_write(&nest, 0x187, 0x4300c0);
+    nest_write(&nest, 0xc2, 0);
+    upmu_guest_retired(&nest.vcpu, 1, 0, false);
+    assert_int_equal(nest_read(&nest, 0xc2), 0);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    upmu_guest_retired(&nest.vcpu, 1, 0, false);
+    assert_int_equal(nest_read(&nest, 0xc2), 1);
+    nest_end(&nest);
+    /* One that stands still gets nothing. */
+    nest_prepare(&nest, "core2", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.shape.general = 3;
+    nest_begin(&nest);
+    for (unsigned i = 0; i < 3; i++)
+        nest_write(&nest, 0x186 + i, 0x4300c4);
+    nest_write(&nest, 0x38f, 7);
+    nest_enter(&nest);
+    nest_exit(&nest);
+    assert_int_equal(nest.vcpu.waiting, 4);
+    upmu_guest_retired(&nest.vcpu, 2, 2, false);
+    assert_int_equal(nest_read(&nest, 0xc2), 2);
+    assert_int_equal(nest_read(&nest, 0xc3), 0);
     nest_end(&nest);
 }
 
@@ -823,6 +875,52 @@ static void filters_that_are_not_well_formed_are_refused(void **state)
         UPMU_OK);
     assert_int_equal(upmu_guest_filter_check(&(struct upmu_guest_filter){.flags = 1, .count = 1, .entry = excluding}),
                      UPMU_OK);
+}
+
+/* Its entries have the event's bits 35:32 of AMD's, which no event of Intel's has: they would deny nothing. */
+static void a_filter_that_denies_nothing_by_mistake_is_refused(void **state)
+{
+    static const uint64_t high[] = {0xc0, UINT64_C(0x1000000c0)};
+    struct upmu_guest_filter filter = {.count = 2, .entry = high};
+    struct upmu_guest_policy policy = {
+        .level = UPMU_GUEST_LIST, .flags = UPMU_GUEST_BESIDE_STRANGERS, .filter = &filter};
+    struct upmu_guest_memory memory = {nest.sessions, NEST_SESSIONS, NULL};
+    struct upmu_guest_shape shape;
+
+    (void)state;
+    nest_prepare(&nest, "zen4", NULL);
+    for (unsigned deny = 0; deny < 2; deny++)
+        for (unsigned intel = 0; intel < 2; intel++) {
+            filter.action = (uint8_t)deny;
+            assert_int_equal(upmu_guest_filter_check(&filter), UPMU_OK);
+            assert_int_equal(upmu_guest_shape_default(&nest.host.machine, intel ? UPMU_GUEST_INTEL : UPMU_GUEST_AMD_V2,
+                                                      &shape),
+                             UPMU_OK);
+            assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &shape, &policy, &memory),
+                             intel ? UPMU_ERR_INVALID : UPMU_OK);
+        }
+    nest.host.sim.test = &nest.host;
+    host_end_idle(&nest.host);
+}
+
+static void level_ipc_has_its_events_and_no_kinds_of_them(void **state)
+{
+    static const uint64_t selects[] = {0x43003c, 0x4300c0, 0x2c300c0, 0x4700c0, 0x43013c, 0xc3013c, 0x14300c0, 0x4300c1};
+    static const bool allowed[] = {true, true, false, false, true, false, false, false};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof selects / sizeof selects[0]; i++) {
+        nest_prepare(&nest, "skylake", NULL);
+        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+        nest.policy.level = UPMU_GUEST_IPC;
+        nest_begin(&nest);
+        nest_write(&nest, 0x186, selects[i]);
+        nest_write(&nest, 0x38d, 3);
+        nest_enter(&nest);
+        assert_int_equal(nest.vcpu.counter[0].denied, !allowed[i]);
+        assert_int_equal(nest.vcpu.counter[16].denied, 0);
+        nest_end(&nest);
+    }
 }
 
 static void a_level_says_what_a_guest_may_count(void **state)
@@ -1097,9 +1195,12 @@ int main(void)
         cmocka_unit_test(the_high_bits_of_an_event_are_looked_at),
         cmocka_unit_test(without_interrupts_overflows_are_found_at_entries),
         cmocka_unit_test(an_interrupt_waits_for_the_policys_period),
+        cmocka_unit_test(an_overflow_that_a_write_brings_to_light_is_injected_at_once),
         cmocka_unit_test(what_the_hypervisor_executes_for_the_guest_is_counted),
         cmocka_unit_test(the_filter_is_kvms),
         cmocka_unit_test(filters_that_are_not_well_formed_are_refused),
+        cmocka_unit_test(a_filter_that_denies_nothing_by_mistake_is_refused),
+        cmocka_unit_test(level_ipc_has_its_events_and_no_kinds_of_them),
         cmocka_unit_test(a_level_says_what_a_guest_may_count),
         cmocka_unit_test(a_guest_is_a_host),
         cmocka_unit_test(a_guest_goes_on_elsewhere_with_its_counts),

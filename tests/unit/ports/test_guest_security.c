@@ -295,7 +295,8 @@ static void s08_a_payload_goes_with_its_guest(void **state)
 static void s09_registers_of_records_and_traces_fault_without_an_access(void **state)
 {
     static const uint32_t intel[] = {0x3f1, 0x3f2, 0x3f6, 0x3f7, 0x600, 0x10f,  0x329,  0x1900, 0x19ff, 0x680,
-                                     0x69f, 0x6c0, 0xdc0, 0x1c8, 0x1c9, 0x14ce, 0x1500, 0x1600, 0x1200};
+                                     0x69f, 0x6c0, 0xdc0, 0x1c8, 0x1c9, 0x14ce, 0x1500, 0x1600, 0x1200,
+                                     0x560, 0x561, 0x570, 0x571, 0x572, 0x580, 0x587};
     static const uint32_t amd[] = {0xc0011030, 0xc0011033, 0xc001103f, 0xc0010300, 0xc001031f, 0xc000010e, 0xc000010f};
 
     (void)state;
@@ -1113,7 +1114,7 @@ static bool is_of_door(const struct upmu_guest_shape *shape, uint32_t msr)
     } intel[] = {{0xc1, 0xca},     {0x4c1, 0x4ca},   {0x186, 0x18f},   {0x309, 0x30f},  {0x38d, 0x392}, {0x345, 0x345},
                  {0x1a6, 0x1a7},   {0x1d9, 0x1d9},   {0x3f1, 0x3f2},   {0x3f4, 0x3f7},  {0x329, 0x329}, {0x600, 0x600},
                  {0x10f, 0x10f},   {0x1900, 0x19ff}, {0x1c8, 0x1c9},   {0x680, 0x69f},  {0x6c0, 0x6df}, {0xdc0, 0xddf},
-                 {0x1200, 0x121f}, {0x14ce, 0x14cf}, {0x1500, 0x151f}, {0x1600, 0x161f}},
+                 {0x1200, 0x121f}, {0x14ce, 0x14cf}, {0x1500, 0x151f}, {0x1600, 0x161f}, {0x560, 0x561}, {0x570, 0x587}},
       amd[] = {{0xc0010000, 0xc0010007}, {0xc0010200, 0xc001020b}, {0xc0000300, 0xc0000303},
                {0xc000010e, 0xc000010f}, {0xc0010300, 0xc001031f}, {0xc0011030, 0xc001103f}};
     unsigned count = shape->door == UPMU_GUEST_INTEL ? sizeof intel / sizeof intel[0] : sizeof amd / sizeof amd[0];
@@ -1228,6 +1229,63 @@ static void s42_what_is_shown_is_what_is_there(void **state)
             }
 }
 
+/* Whatever the host's CPU has: of the PMU a guest sees its door's part, and nothing of the other vendor's. */
+static void s42_no_leaf_shows_what_the_shape_lacks(void **state)
+{
+    /* What is left of each word, of all ones. */
+    static const struct {
+        uint32_t leaf, subleaf, intel[4], amd[4];
+    } cases[] = {
+#define ALL UINT32_MAX
+        {1, 0, {ALL, ALL, ~(1u << 2 | 1u << 4), ~(1u << 21)}, {ALL, ALL, ~(1u << 2 | 1u << 4 | 1u << 15), ~(1u << 21)}},
+        {7, 0, {ALL, ~(1u << 25), ALL, ~(1u << 13 | 1u << 19)}, {ALL, ~(1u << 25), ALL, ~(1u << 13 | 1u << 19)}},
+        {7, 1, {~(1u << 8), ALL, ALL, ALL}, {~(1u << 8), ALL, ALL, ALL}},
+        {0xa, 0, {0x07300804, 0, 0, 0x8603}, {0}},
+        {0x14, 0, {0}, {0}},
+        {0x14, 1, {0}, {0}},
+        {0x1c, 0, {0}, {0}},
+        {0x23, 0, {0}, {0}},
+        {0x80000001u, 0, {ALL, ALL, ~0x11800400u, ALL}, {ALL, ALL, ~0x11000400u, ALL}},
+        {0x8000001bu, 0, {0}, {0}},
+        {0x80000022u, 0, {0}, {5, 6, 0, 0}},
+        {4, 0, {ALL, ALL, ALL, ALL}, {ALL, ALL, ALL, ALL}},
+#undef ALL
+    };
+    static const char *const hosts[] = {"skylake_smtoff", "zen4"};
+
+    (void)state;
+    for (unsigned how = 0; how < 4; how++) {
+        bool intel = how & 1u;
+
+        nest_prepare(&nest, hosts[how >> 1], NULL);
+        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, intel ? UPMU_GUEST_INTEL : UPMU_GUEST_AMD_V2,
+                                                  &nest.shape),
+                         UPMU_OK);
+        if (intel)
+            nest.shape.version = 4, nest.shape.general = 8, nest.shape.fixed = 3, nest.shape.arch_events = 0x7f;
+        if (intel && how >> 1) /* (AMD cannot count all of it.) */
+            nest.shape.fixed = 0, nest.shape.arch_events = 0x63;
+        else if (!intel)
+            nest.shape.general = 6;
+        nest_begin(&nest);
+        for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            const uint32_t *expected = intel ? cases[i].intel : cases[i].amd;
+            uint32_t word[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+            bool same = true;
+
+            (void)upmu_guest_cpuid(&nest.vcpu, cases[i].leaf, cases[i].subleaf, word);
+            for (unsigned k = 0; k < 4; k++)
+                same = same && (word[k] == expected[k] || (cases[i].leaf == 0xa && intel && how >> 1));
+            if (!same)
+                fail_msg("%s, leaf %x, %u: %x %x %x %x", hosts[how >> 1], (unsigned)cases[i].leaf, how,
+                         (unsigned)word[0], (unsigned)word[1], (unsigned)word[2], (unsigned)word[3]);
+            assert_int_equal(upmu_guest_cpuid(&nest.vcpu, cases[i].leaf, cases[i].subleaf, word),
+                             cases[i].leaf == 0xa ? intel : cases[i].leaf == 0x80000022u && !intel);
+        }
+        nest_end(&nest);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1263,6 +1321,7 @@ int main(void)
         cmocka_unit_test(s40_an_overflow_is_injected_once_wherever_the_guest_is_saved),
         cmocka_unit_test(s41_all_other_addresses_are_not_ours_and_change_nothing),
         cmocka_unit_test(s42_what_is_shown_is_what_is_there),
+        cmocka_unit_test(s42_no_leaf_shows_what_the_shape_lacks),
     };
 
     return cmocka_run_group_tests_name("guest_security", tests, NULL, NULL);
