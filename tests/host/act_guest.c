@@ -41,11 +41,11 @@ static void draw_shape(struct upmu_guest_shape *shape, struct lots *lots)
         shape->family = shape->model = shape->stepping = 0;
 }
 
-/* Event, unit mask and, with MASKED, mask and exclusion; half of them are of the architectural events. */
-static uint64_t draw_entry(struct lots *lots, bool masked)
+/* Event (AMD's with bits 35:32), unit mask and, with MASKED, mask and exclusion; half are of the architectural events. */
+static uint64_t draw_entry(struct lots *lots, bool masked, bool intel)
 {
     static const uint16_t codes[] = {0x003c, 0x00c0, 0x00c4, 0x00c5, 0x412e, 0x0076, 0x00c2, 0x00c3};
-    uint64_t entry = lots_below(lots, 2) ? codes[lots_below(lots, 8)] : lots_draw(lots) & UINT64_C(0xf0000ffff);
+    uint64_t entry = lots_below(lots, 2) ? codes[lots_below(lots, 8)] : lots_draw(lots) & (intel ? 0xffff : UINT64_C(0xf0000ffff));
 
     if (masked)
         entry |= (lots_draw(lots) & UINT64_C(0xff) << 56) | (uint64_t)lots_one_in(lots, 4) << 55;
@@ -65,7 +65,8 @@ static void draw_filter(struct host_guest *guest, struct lots *lots)
     guest->filter->fixed_bitmap = (uint32_t)lots_draw(lots);
     guest->filter->entry = guest->entries;
     for (unsigned i = 0; i < count; i++)
-        guest->entries[i] = draw_entry(lots, guest->filter->flags & UPMU_GUEST_FILTER_MASKED);
+        guest->entries[i] = draw_entry(lots, guest->filter->flags & UPMU_GUEST_FILTER_MASKED,
+                                       guest->virtual.shape.door == UPMU_GUEST_INTEL);
     if (HOST_CALL(upmu_guest_filter_check(guest->filter)) != UPMU_OK)
         rules_fail(RULE_STATUS, "upmu_guest_filter_check: INVALID");
 }

@@ -63,7 +63,7 @@ static bool is_allowed(const struct virtual_pmu *pmu, unsigned i, bool architect
 {
     switch (pmu->policy->level) {
     case UPMU_GUEST_IPC:
-        return architectural &&
+        return architectural && (i >= VIRTUAL_GENERAL || !(pmu->counter[i].select & UINT64_C(0xff840000))) &&
                (kind == HARDWARE_CYCLES || kind == HARDWARE_INSTRUCTIONS || kind == HARDWARE_REFERENCE_CYCLES);
     case UPMU_GUEST_ARCH:
         return architectural;
@@ -202,7 +202,7 @@ void guests_retired(struct host_guest *guest, uint64_t instructions, uint64_t br
             !counts_ring(counter, i, user))
             continue;
         more = kind == HARDWARE_INSTRUCTIONS ? instructions : kind == HARDWARE_BRANCHES ? branches : 0;
-        add(pmu, i, counter->mode == VIRTUAL_COUNTS && !counter->wild ? more : 0, more);
+        add(pmu, i, counter->mode == VIRTUAL_COUNTS && !counter->wild && session_runs(guest, i) ? more : 0, more);
         counter->since = 0;
     }
 }

@@ -37,7 +37,8 @@ static bool is_absent(bool intel, uint32_t msr)
     if (!intel)
         return msr >= 0xc0011030 && msr <= 0xc001103d;
     return msr == 0x3f1 || msr == 0x3f2 || msr == 0x3f6 || msr == 0x3f7 || msr == 0x329 || msr == 0x600 ||
-           msr == 0x10f || msr == 0x1c9 || (msr >= 0x680 && msr < 0x6a0) || (msr >= 0x1900 && msr < 0x1990);
+           msr == 0x10f || msr == 0x1c9 || msr == 0x560 || msr == 0x561 || (msr >= 0x570 && msr <= 0x587) ||
+           (msr >= 0x680 && msr < 0x6a0) || (msr >= 0x1900 && msr < 0x1990);
 }
 
 static enum place find_intel(const struct virtual_pmu *pmu, uint32_t msr, unsigned *out_number)
@@ -470,12 +471,12 @@ void guests_cpuid(struct host_guest *guest, uint32_t leaf, uint32_t subleaf)
         wanted[1] = ~(uint32_t)shape->arch_events & 0x7f;
         wanted[2] = 0;
         wanted[3] = shape->version < 2 ? 0 : 1u << 15 | shape->fixed | (shape->fixed ? (uint32_t)shape->width << 5 : 0);
-    } else if (!intel && leaf == 0x80000022) {
+    } else if (leaf == 0xa || leaf == 0x14 || leaf == 0x80000022) {
         memset(wanted, 0, sizeof wanted);
-        if (shape->door == UPMU_GUEST_AMD_V2)
+        if (shape->door == UPMU_GUEST_AMD_V2 && leaf == 0x80000022)
             wanted[0] = 1 | 4, wanted[1] = shape->general;
     } else {
-        known = leaf >= 2 && leaf != 7 && leaf != 0x14 && leaf != 0x1c && leaf != 0x23 && leaf < 0x40000000;
+        known = leaf >= 2 && leaf != 7 && leaf != 0x1c && leaf != 0x23 && leaf < 0x40000000;
     }
     if (known && memcmp(shown, wanted, sizeof shown) != 0 && rules_on(RULE_GUEST))
         rules_fail(RULE_GUEST, "vCPU %u: leaf %x shows %x %x %x %x, not %x %x %x %x", (unsigned)(guest - host.guest),

@@ -329,6 +329,19 @@ static void values_and_status_are_right_whatever_was_not_looked_at(void **state)
     assert_int_equal(nest_read(&nest, 0xc1), 11);
     assert_int_equal(nest.injected, 0);
     nest_end(&nest);
+    nest_set_up(&nest, "zen4", UPMU_GUEST_AMD_V2);
+    nest_write(&nest, 0xc0010200u, 0x4300c0);
+    nest_write(&nest, 0xc0000301u, 1);
+    for (unsigned i = 0; i < 2; i++) {
+        nest_write(&nest, 0xc0010201u, 0xffffffffffff);
+        nest_run(&nest, BURST(2));
+        nest_write(&nest, 0xc0000302u, 1);
+        assert_int_equal(nest_read(&nest, 0xc0000300u), 0);
+    }
+    nest_write(&nest, 0xc0010201u, 0xffffffffffff);
+    nest_run(&nest, BURST(2));
+    assert_int_equal(nest_read(&nest, 0xc0000300u), 1);
+    nest_end(&nest);
 }
 
 static void a_reset_leaves_nothing(void **state)
