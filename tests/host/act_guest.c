@@ -41,11 +41,12 @@ static void draw_shape(struct upmu_guest_shape *shape, struct lots *lots)
         shape->family = shape->model = shape->stepping = 0;
 }
 
-/* Event (AMD's with bits 35:32), unit mask and, with MASKED, mask and exclusion; half are of the architectural events. */
+/* Event (AMD's with bits 35:32), unit mask and, with MASKED, mask and exclusion; half are of architectural events. */
 static uint64_t draw_entry(struct lots *lots, bool masked, bool intel)
 {
     static const uint16_t codes[] = {0x003c, 0x00c0, 0x00c4, 0x00c5, 0x412e, 0x0076, 0x00c2, 0x00c3};
-    uint64_t entry = lots_below(lots, 2) ? codes[lots_below(lots, 8)] : lots_draw(lots) & (intel ? 0xffff : UINT64_C(0xf0000ffff));
+    const uint64_t bits = intel ? 0xffff : UINT64_C(0xf0000ffff);
+    uint64_t entry = lots_below(lots, 2) ? codes[lots_below(lots, 8)] : lots_draw(lots) & bits;
 
     if (masked)
         entry |= (lots_draw(lots) & UINT64_C(0xff) << 56) | (uint64_t)lots_one_in(lots, 4) << 55;

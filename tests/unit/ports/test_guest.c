@@ -733,7 +733,7 @@ static void an_interrupt_waits_for_the_policys_period(void **state)
     nest_end(&nest);
 }
 
-/* Its interrupt was to come later; it is injected as soon as the overflow is found, and freezes what it is to freeze. */
+/* Its interrupt was to come later; it is injected as soon as the overflow is found, and freezes what it should. */
 static void an_overflow_that_a_write_brings_to_light_is_injected_at_once(void **state)
 {
     struct upmu_guest_entry entry;
@@ -918,7 +918,8 @@ static void a_filter_that_denies_nothing_by_mistake_is_refused(void **state)
 
 static void level_ipc_has_its_events_and_no_kinds_of_them(void **state)
 {
-    static const uint64_t selects[] = {0x43003c, 0x4300c0, 0x2c300c0, 0x4700c0, 0x43013c, 0xc3013c, 0x14300c0, 0x4300c1};
+    static const uint64_t selects[] = {0x43003c, 0x4300c0, 0x2c300c0, 0x4700c0,
+                                       0x43013c, 0xc3013c, 0x14300c0, 0x4300c1};
     static const bool allowed[] = {true, true, false, false, true, false, false, false};
 
     (void)state;
