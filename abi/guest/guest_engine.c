@@ -812,7 +812,8 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
     if (!machine->pmu_count)
         return UPMU_ERR_NO_PMU;
     if (!upmu_guest_shape_is_valid(shape) || !shape_is_honest(machine, shape) ||
-        !policy_is_valid(policy, shape->door) || !memory->sessions || !memory->count || memory->count > UPMU_GUEST_COUNTERS)
+        !policy_is_valid(policy, shape->door) || !memory->sessions || !memory->count ||
+        memory->count > UPMU_GUEST_COUNTERS)
         return UPMU_ERR_INVALID;
     if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
         !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))
