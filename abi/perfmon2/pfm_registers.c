@@ -12,7 +12,7 @@
 
 unsigned upmu_pfm_counter(const struct upmu_pmu *pmu, unsigned number)
 {
-    for (uint32_t rest = pmu->counters & ~UPMU_METRIC_COUNTERS; rest; rest &= rest - 1u)
+    for (uint32_t rest = pmu->counters & ~UPMU_METRIC_COUNTERS(pmu); rest; rest &= rest - 1u)
         if (pmu->counter[upmu_bits_lowest(rest)].value_row == number)
             return upmu_bits_lowest(rest);
     return UPMU_NO_COUNTER;

@@ -128,7 +128,7 @@ static void fill_info(struct upmu_pfm_context *context, struct upmu_pfm_set *set
     for (unsigned counter = 0; counter < UPMU_COUNTERS; counter++) {
         if (set->event_of[counter] < 32 && (info.overflowed >> set->event_of[counter] & 1u))
             upmu_pfm_set_bit(out->set_ovfl_pmds, pmu->counter[counter].value_row);
-        if (!(info.available_counters & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)))
+        if (!(info.available_counters & ~UPMU_METRIC_COUNTERS(pmu) & UPMU_BIT32(counter)))
             continue;
         upmu_pfm_set_bit(out->set_avail_pmds, pmu->counter[counter].value_row);
         upmu_pfm_set_bit(out->set_avail_pmcs, pmu->counter[counter].select_row);

@@ -102,6 +102,7 @@ static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, boo
     pmu->inuse_row = UPMU_NO_ROW;
     pmu->max_period = (UINT64_C(1) << (UPMU_PV_WIDTH - 1u)) - 1u;
     pmu->min_period = 1;
+    pmu->loop_config = 0xc0 | UPMU_SELECT_BOTH; /* instructions */
     for (unsigned i = 0; i < PV_CLASSES; i++)
         pmu->limit[i] = i == PV_CLASS_CONFIG  ? PV_ALL
                         : i == PV_CLASS_VALUE ? (UINT64_C(1) << UPMU_PV_WIDTH) - 1u
@@ -154,34 +155,7 @@ static bool pv_detect(const struct upmu_detection *detection, struct upmu_pmu *o
     return true;
 }
 
-#if UPMU_NAMES
-
-static bool pv_describe(const char *name, struct upmu_pmu *out_pmu)
-{
-    if (!upmu_text_is(name, upmu_text_length(name), "pv"))
-        return false;
-    pv_build(out_pmu, UPMU_PV_SLOTS, (1u << UPMU_PV_GENERIC_EVENTS) - 1u, true);
-    return true;
-}
-
-static const char *pv_known(unsigned i)
-{
-    return i ? NULL : "pv";
-}
-
 /* ---- Events ---- */
-
-static enum upmu_status pv_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
-                                  size_t length, const uint64_t *value)
-{
-    unsigned i = upmu_x86_field_of(name, length);
-    bool raw = event->attributes & UPMU_ATTR_RAW;
-
-    (void)pmu;
-    if (i >= UPMU_X86_FIELDS || (i > UPMU_X86_FIELD_OS && !raw))
-        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
-    return upmu_x86_set(event, i, raw ? PV_RAW_BITS : UPMU_SELECT_BOTH, value);
-}
 
 /* Generic events by the select words of the architectural catalogue. */
 static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
@@ -197,19 +171,54 @@ static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
     [UPMU_PV_REF_CYCLES] = 0x0300,
 };
 
+/* The generic event with this select word, or UPMU_PV_GENERIC_EVENTS. */
+static unsigned pv_generic_of(const struct upmu_pmu *pmu, uint64_t select)
+{
+    unsigned i = 0;
+
+    while (i < UPMU_PV_GENERIC_EVENTS && (pv_generic[i] != select || !(pmu->arch_events >> i & 1u)))
+        i++;
+    return i;
+}
+
+#if UPMU_NAMES
+
+static bool pv_describe(const char *name, struct upmu_pmu *out_pmu)
+{
+    if (!upmu_text_is(name, upmu_text_length(name), "pv"))
+        return false;
+    pv_build(out_pmu, UPMU_PV_SLOTS, (1u << UPMU_PV_GENERIC_EVENTS) - 1u, true);
+    return true;
+}
+
+static const char *pv_known(unsigned i)
+{
+    return i ? NULL : "pv";
+}
+
+static enum upmu_status pv_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                  size_t length, const uint64_t *value)
+{
+    unsigned i = upmu_x86_field_of(name, length);
+    bool raw = event->attributes & UPMU_ATTR_RAW;
+
+    (void)pmu;
+    if (i >= UPMU_X86_FIELDS || (i > UPMU_X86_FIELD_OS && !raw))
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    return upmu_x86_set(event, i, raw ? PV_RAW_BITS : UPMU_SELECT_BOTH, value);
+}
+
 static enum upmu_status pv_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
 {
     uint64_t select = row->code | (uint64_t)(row->umask & 0xffu) << 8 | upmu_x86_modifiers(row);
 
     if (!upmu_catalog_is_architectural(upmu_catalog_of(pmu, event->id)))
         return UPMU_ERR_UNSUPPORTED;
-    for (unsigned i = 0; i < UPMU_PV_GENERIC_EVENTS; i++)
-        if (pv_generic[i] == select && (pmu->arch_events >> i & 1u)) {
-            event->config = i;
-            event->flags = PV_GENERIC;
-            return UPMU_OK;
-        }
-    return UPMU_ERR_UNSUPPORTED;
+    event->config = pv_generic_of(pmu, select);
+    if (event->config == UPMU_PV_GENERIC_EVENTS)
+        return UPMU_ERR_UNSUPPORTED;
+    event->flags = PV_GENERIC;
+    return UPMU_OK;
 }
 
 static void pv_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
@@ -221,13 +230,14 @@ static void pv_format(const struct upmu_pmu *pmu, const struct upmu_event *event
 
 #endif
 
-/* Each slot takes each event. */
+/* Each slot takes each event.  A host that takes no select words still has generic events for some of them. */
 static enum upmu_status pv_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     bool generic = event->flags & PV_GENERIC;
     enum upmu_status status;
 
-    if (!generic && !(pmu->quirks & PV_RAW))
+    if (!generic && !(pmu->quirks & PV_RAW) &&
+        pv_generic_of(pmu, event->config & ~UPMU_SELECT_BOTH) == UPMU_PV_GENERIC_EVENTS)
         return UPMU_ERR_NOT_PERMITTED;
     status = upmu_x86_settle(event, generic ? UPMU_SELECT_BOTH | 0xfu : PV_RAW_BITS);
     if (status != UPMU_OK)
@@ -256,12 +266,13 @@ static bool pv_alternative(const struct upmu_pmu *pmu, const struct upmu_event *
 static void pv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned number,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {
-    uint64_t wish = UPMU_PV_WISH_USED;
+    uint64_t select = event->config & ~UPMU_SELECT_BOTH, wish = UPMU_PV_WISH_USED;
 
-    (void)pmu, (void)number;
-    wish |= event->config & ~UPMU_SELECT_BOTH;
-    if (!(event->flags & PV_GENERIC))
-        wish |= UPMU_PV_WISH_RAW;
+    (void)number;
+    if (event->flags & PV_GENERIC)
+        wish |= select;
+    else
+        wish |= pmu->quirks & PV_RAW ? UPMU_PV_WISH_RAW | select : pv_generic_of(pmu, select);
     if (event->config & UPMU_SELECT_USR)
         wish |= UPMU_PV_WISH_USER;
     if (event->config & UPMU_SELECT_OS)

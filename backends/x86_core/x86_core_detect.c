@@ -131,9 +131,10 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     const struct stage *stage = &intel_stages[number];
     uint32_t counters = shape->general | shape->fixed << UPMU_FIXED_COUNTER(0);
 
-    if (shape->metrics)
-        counters |= (model->traits & WITH_8 ? 0xffu : 0xfu) << UPMU_X86_METRIC(0);
     memcpy(pmu, &intel_common, sizeof *pmu);
+    if (shape->metrics)
+        pmu->metrics = model->traits & WITH_8 ? 0xffu : 0xfu;
+    counters |= UPMU_METRIC_COUNTERS(pmu);
     pmu->name = model->name;
     pmu->title = model->title;
     pmu->table = stage->table;

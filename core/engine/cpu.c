@@ -67,7 +67,7 @@ static bool is_straight(const struct upmu_meter *meter)
     if ((meter->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | odd)) != UPMU_PMU_GLOBAL_CTRL || meter->domain ||
         meter->bank.own_gate)
         return false;
-    for (uint32_t rest = meter->pmu->counters & ~UPMU_METRIC_COUNTERS; rest; rest &= rest - 1u) {
+    for (uint32_t rest = meter->pmu->counters & ~UPMU_METRIC_COUNTERS(meter->pmu); rest; rest &= rest - 1u) {
         const struct upmu_counter *counter = &meter->pmu->counter[upmu_bits_lowest(rest)];
 
         if (upmu_enable_bits(rest & (~rest + 1u)) != UPMU_BIT64(counter->gate_bit) ||

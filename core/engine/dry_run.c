@@ -70,9 +70,9 @@ static enum upmu_status list_writes(const struct dry_start *start, const struct 
         if (upmu_event_cascades(&set->event[i]))
             upmu_bank_list(bank, joint->result[i].counter[UPMU_SECOND_SLOT], UINT64_C(0) - set->sampling[i].period);
     }
-    if (UPMU_METRICS && (counters & UPMU_METRIC_COUNTERS)) {
+    if (UPMU_METRICS && (counters & UPMU_METRIC_COUNTERS(pmu))) {
         upmu_bank_list(bank, UPMU_SLOTS_COUNTER, 0);
-        upmu_bank_list(bank, upmu_bits_lowest(counters & UPMU_METRIC_COUNTERS), 0);
+        upmu_bank_list(bank, upmu_bits_lowest(counters & UPMU_METRIC_COUNTERS(pmu)), 0);
     }
     (void)upmu_bank_gate(bank, counters, 0);
     return UPMU_OK;

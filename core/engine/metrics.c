@@ -26,7 +26,7 @@ static UPMU_APART struct upmu_tally *slots_of(struct upmu_session *session)
 
 static unsigned register_of(const struct upmu_session *session)
 {
-    return upmu_bits_lowest(session->counters & UPMU_METRIC_COUNTERS);
+    return upmu_bits_lowest(session->counters & UPMU_METRIC_COUNTERS(session->meter->pmu));
 }
 
 enum upmu_status upmu_metrics_begin(struct upmu_meter *meter, struct upmu_session *session)
@@ -67,7 +67,7 @@ bool upmu_metrics_take(struct upmu_meter *meter, struct upmu_session *session)
 
 enum upmu_status upmu_metrics_update(struct upmu_meter *meter, struct upmu_session *session)
 {
-    uint32_t counters = session->counters & (UPMU_METRIC_COUNTERS | UPMU_BIT32(UPMU_SLOTS_COUNTER));
+    uint32_t counters = session->counters & (UPMU_METRIC_COUNTERS(meter->pmu) | UPMU_BIT32(UPMU_SLOTS_COUNTER));
     struct upmu_tally *slots = slots_of(session);
     bool fine;
 

@@ -12,12 +12,13 @@
 /* Is this a placement of a metric? */
 static inline bool upmu_tally_is_metric(const struct upmu_tally *tally)
 {
-    return UPMU_METRICS && (tally->counters & UPMU_METRIC_COUNTERS);
+    return UPMU_METRICS && tally->metric;
 }
 
+/* One that is attached. */
 static inline bool upmu_session_has_metrics(const struct upmu_session *session)
 {
-    return UPMU_METRICS && (session->counters & UPMU_METRIC_COUNTERS);
+    return UPMU_METRICS && (session->counters & UPMU_METRIC_COUNTERS(session->meter->pmu));
 }
 
 #if UPMU_METRICS

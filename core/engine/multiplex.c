@@ -82,7 +82,7 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
         if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
             return false;
         /* (Metrics share one.) */
-        if (!wanted || (wanted & UPMU_METRIC_COUNTERS))
+        if (!wanted || (wanted & UPMU_METRIC_COUNTERS(meter->pmu)))
             return true;
         if (!(wanted & counters))
             return false;

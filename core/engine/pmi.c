@@ -276,7 +276,7 @@ static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
 static UPMU_APART uint32_t find_hidden(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    uint32_t wrapped = 0, rest = cpu->meter.running & ~cpu->meter.sampling & ~UPMU_METRIC_COUNTERS;
+    uint32_t wrapped = 0, rest = cpu->meter.running & ~(cpu->meter.sampling | UPMU_METRIC_COUNTERS(cpu->meter.pmu));
 
     for (; rest && (cpu->meter.pmu->capabilities & UPMU_PMU_STATUS); rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);

@@ -22,7 +22,7 @@ static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
     unsigned counter = tally->counter;
 
     return counter < UPMU_COUNTERS && cpu->meter.tally[counter] == tally &&
-           (cpu->meter.running & ~UPMU_METRIC_COUNTERS & UPMU_BIT32(counter)) &&
+           (cpu->meter.running & ~UPMU_METRIC_COUNTERS(cpu->meter.pmu) & UPMU_BIT32(counter)) &&
            !(cpu->meter.in_handler && upmu_tally_is_held(&cpu->meter, tally));
 }
 

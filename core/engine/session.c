@@ -56,6 +56,12 @@ static uint64_t period_of(const struct upmu_event *event, const struct upmu_samp
     return sampling->period;
 }
 
+/* Has it no other counters than bytes of top-down metrics? */
+static bool is_metric(const struct upmu_pmu *pmu, const struct upmu_event *event)
+{
+    return event->counters && !(event->counters & ~UPMU_METRIC_COUNTERS(pmu));
+}
+
 /* The attributes that an event is to have, `sampling` or none, with its period. */
 static enum upmu_status check_sampling(struct upmu_session *session, const struct upmu_event *event,
                                        const struct upmu_sampling *sampling, struct upmu_sampling *out)
@@ -80,7 +86,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         return pmu ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_NO_SUCH_PMU;
     if (upmu_event_cascades(event))
         return period && period <= pmu->max_period ? UPMU_OK : UPMU_ERR_INVALID;
-    if (!(event->counters & ~UPMU_METRIC_COUNTERS) && event->counters && (period || !UPMU_METRICS))
+    if ((period || !UPMU_METRICS) && is_metric(pmu, event))
         return UPMU_METRICS ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_COMPILED_OUT;
     if (!period)
         return UPMU_OK;
@@ -148,6 +154,8 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
         tally->ordinary = tally->period && !sampling->random_mask && !(sampling->frequency | sampling->switch_after) &&
                           port_has_clock(session->machine->port) &&
                           !(tally->least_log2 | tally->step_log2 | tally->wide);
+    if (UPMU_METRICS)
+        tally->metric = is_metric(upmu_machine_pmu_of(session->machine, event->pmu), event);
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     tally->counter = UPMU_NO_COUNTER;

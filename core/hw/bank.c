@@ -282,7 +282,7 @@ static void keep_stopped(struct upmu_bank *bank, unsigned index)
     const uint8_t rows[] = {counter->select_row, bank->pmu->counter[0].select_row, counter->gate_row};
     uint64_t bit = UPMU_BIT64(counter->gate_bit), now[3], end[3];
 
-    if ((UPMU_METRIC_COUNTERS & UPMU_BIT32(index)) || !row_is(bank, rows[2], UPMU_ROW_FOUND) ||
+    if ((UPMU_METRIC_COUNTERS(bank->pmu) & UPMU_BIT32(index)) || !row_is(bank, rows[2], UPMU_ROW_FOUND) ||
         !(bank->found[rows[2]] & bit))
         return;
     for (unsigned i = 0; i < 3; i++) {

@@ -26,7 +26,7 @@ static inline uint64_t upmu_enable_bits(uint32_t counters)
 /* What a handler clears to stop counters: metrics have one enable bit together. */
 static inline uint64_t upmu_stop_bits(const struct upmu_pmu *pmu, uint32_t counters)
 {
-    uint32_t metrics = counters & UPMU_METRIC_COUNTERS;
+    uint32_t metrics = counters & UPMU_METRIC_COUNTERS(pmu);
     uint64_t bits = upmu_enable_bits(counters ^ metrics);
 
     if (UPMU_METRICS && __builtin_expect(metrics != 0, 0))

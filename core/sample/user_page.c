@@ -33,7 +33,7 @@ static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upm
     unsigned counter = tally->counter;
 
     if (cpu->meter.bank.no_rdpmc || counter >= UPMU_COUNTERS || cpu->meter.tally[counter] != tally ||
-        !(cpu->meter.running >> counter & 1u) || (UPMU_METRIC_COUNTERS >> counter & 1u))
+        !(cpu->meter.running >> counter & 1u) || (UPMU_METRIC_COUNTERS(cpu->meter.pmu) >> counter & 1u))
         return 0;
     return cpu->meter.pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
 }
@@ -123,8 +123,8 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
  */
 static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 {
-    uint32_t others =
-        cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign | UPMU_METRIC_COUNTERS;
+    uint32_t others = cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign |
+                      UPMU_METRIC_COUNTERS(cpu->meter.pmu);
 
     for (struct upmu_session *session = cpu->meter.sessions; UPMU_THREADS && session; session = session->next)
         if (session->thread)

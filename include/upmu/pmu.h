@@ -27,7 +27,7 @@ extern "C" {
 #define UPMU_COUNTERS 32
 #define UPMU_FIXED_COUNTER(i) (16u + (i))
 #define UPMU_NO_COUNTER 0xffu
-#define UPMU_METRIC_COUNTERS 0xff000000u /* metric bytes */
+#define UPMU_METRIC_COUNTERS(pmu) ((uint32_t)(pmu)->metrics << 24) /* metric bytes */
 #define UPMU_SLOTS_COUNTER UPMU_FIXED_COUNTER(3) /* counts the slots that metrics are fractions of */
 
 /* Rows of a register table, at most (NetBurst, the largest, has 83). */
@@ -206,6 +206,7 @@ struct upmu_pmu {
     uint8_t preference_count;
     uint8_t shared_scope;               /* the CPUs that see them: enum upmu_scope */
     uint8_t index;                      /* upmu_machine_pmu(); 0 without a machine */
+    uint8_t metrics;                    /* bit b: counter 24 + b is a metric byte, and no counter */
     uint32_t present[UPMU_REGISTERS / 32]; /* rows that this PMU has */
     uint64_t shared;                    /* resources that other CPUs see, too: bit = resource */
     uint64_t max_period;                /* events that one load of a counter can wait for */

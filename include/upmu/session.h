@@ -93,6 +93,7 @@ struct upmu_tally {
     bool cascades : 1;          /* slot[1] starts it: UPMU_ATTR_CASCADE */
     bool notifies : 1;          /* UPMU_SAMPLING_NOTIFY */
     bool wraps : 1;             /* UPMU_SAMPLING_WRAP */
+    bool metric : 1;            /* a byte of top-down metrics, which no counter counts */
     bool lent : 1;              /* upmu_set_lend(): its counter holds `total` + `reset` */
     uint16_t storm;             /* overflows in a throttle window ... */
     uint16_t window;            /* ... the number of which is this */

@@ -481,7 +481,7 @@ static void with_top_down_metrics(struct fixture *f)
 {
     struct upmu_event retiring;
 
-    if (!(f->cpu[0]->meter.pmu->counters & UPMU_METRIC_COUNTERS))
+    if (!(f->cpu[0]->meter.pmu->counters & UPMU_METRIC_COUNTERS(f->cpu[0]->meter.pmu)))
         return;
     assert_int_equal(upmu_event_raw(f->cpu[0]->meter.pmu, 0x38000, 0, 0, &retiring), UPMU_OK);
     assert_int_equal(upmu_session_add_event(f->session, &retiring, NULL), UPMU_OK);

@@ -167,6 +167,33 @@ static void metrics_are_not_sampled_nor_are_slots_beside_them(void **state)
     host_end(&host);
 }
 
+/* A PMU with counters like any other from 24 on samples them, and a poll folds them. */
+static void counters_from_24_on_are_metrics_only_where_the_pmu_says_so(void **state)
+{
+    static struct host host;
+    struct upmu_sampling sampling = {.period = 1000};
+    struct upmu_pmu pmu;
+    struct upmu_event event;
+    const char *name;
+
+    (void)state;
+    host_set_up(&host, "icelake");
+    event = metric(&host, 1);
+    assert_int_equal(host.machine.pmu[0].metrics, 0xf);
+    host.machine.pmu[0].metrics = 0;
+    assert_int_equal(upmu_session_add_event(&host.session, &event, &sampling), UPMU_OK);
+    assert_false(host.session.set.tally[0].metric);
+    host.machine.pmu[0].metrics = 0xf;
+    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    assert_true(host.session.set.tally[1].metric);
+    host_end(&host);
+    for (unsigned i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
+        assert_int_equal(upmu_pmu_by_name(&pmu, name), UPMU_OK);
+        /* On x86 nothing else has such numbers: general counters end before 16, fixed ones before 24. */
+        assert_int_equal(pmu.counters >> 24, pmu.metrics);
+    }
+}
+
 static void metrics_of_two_sessions_do_not_share_their_slots(void **state)
 {
     static struct host host;
@@ -364,6 +391,7 @@ int main(void)
         cmocka_unit_test(metrics_go_on_after_a_stop_and_a_poll),
         cmocka_unit_test(slots_beside_their_metrics_are_exact),
         cmocka_unit_test(metrics_are_not_sampled_nor_are_slots_beside_them),
+        cmocka_unit_test(counters_from_24_on_are_metrics_only_where_the_pmu_says_so),
         cmocka_unit_test(metrics_of_two_sessions_do_not_share_their_slots),
         cmocka_unit_test(a_region_measures_metrics),
         cmocka_unit_test(an_overflow_at_any_access_of_a_read_is_lost_to_nobody),

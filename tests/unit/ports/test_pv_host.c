@@ -170,6 +170,12 @@ static void end(void)
     nest_end(&nest);
 }
 
+static void run_of_77(void *context)
+{
+    (void)context;
+    nest_run(&nest, BURST(77));
+}
+
 static const char *const hosts[] = {"skylake", "core2", "icelake", "zen4", "zen2", "k8_revf"};
 #define HOSTS (sizeof hosts / sizeof hosts[0])
 
@@ -208,6 +214,26 @@ static void both_halves_count_exactly(void **state)
         assert_int_equal(upmu_session_close(&session), UPMU_OK);
         assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
         assert_int_equal(pinned, 0);
+        end();
+    }
+}
+
+/* It asks for instructions, also of a host that takes no raw events. */
+static void the_probe_is_answered_by_both_levels(void **state)
+{
+    static struct upmu_probe probe;
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * HOSTS; i++) {
+        begin(hosts[i / 2], 1);
+        if (i & 1u)
+            nest.policy.level = UPMU_GUEST_IPC;
+        nest_library(&nest);
+        nest.port.msr_faults_are_safe = true;
+        probe = (struct upmu_probe){.loop = run_of_77};
+        assert_int_equal(upmu_cpu_probe(&nest.cpu, &probe), UPMU_OK);
+        assert_int_equal(probe.counted, 77);
+        assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
         end();
     }
 }
@@ -1117,6 +1143,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_halves_count_exactly),
+        cmocka_unit_test(the_probe_is_answered_by_both_levels),
         cmocka_unit_test(both_halves_sample_each_period),
         cmocka_unit_test(calls_and_accesses_of_each_operation_are_these),
         cmocka_unit_test(an_event_counts_from_enable_to_disable_and_twice_is_fine),

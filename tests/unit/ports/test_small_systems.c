@@ -185,7 +185,7 @@ static void counters_are_read_by_the_index_of_their_kind(void **state)
 
         host_set_up(&host, profiles[p]);
         pmu = host.cpu[0].meter.pmu;
-        for (uint32_t rest = pmu->counters & ~UPMU_METRIC_COUNTERS; rest; rest &= rest - 1u) {
+        for (uint32_t rest = pmu->counters & ~UPMU_METRIC_COUNTERS(pmu); rest; rest &= rest - 1u) {
             unsigned n = upmu_bits_lowest(rest);
 
             assert_int_equal(pmu->counter[n].rdpmc, pmu->general >> n & 1u ? n : 0x40000000u + (n - UPMU_SIM_FIXED));

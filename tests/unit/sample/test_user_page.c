@@ -466,7 +466,7 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
             for (unsigned counter = 0; counter < UPMU_COUNTERS; counter++) {
                 const struct upmu_counter *of = &host.machine.pmu[0].counter[counter];
 
-                if (!(host.machine.pmu[0].counters & ~UPMU_METRIC_COUNTERS & 1u << counter) ||
+                if (!(host.machine.pmu[0].counters & ~UPMU_METRIC_COUNTERS(&host.machine.pmu[0]) & 1u << counter) ||
                     counter == host.session.set.tally[0].counter)
                     continue;
                 value = upmu_sim_peek(&host.sim, 0, host.machine.pmu[0].table->rows[of->value_row].address);
