@@ -201,6 +201,8 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_objects.py
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_examples.py
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_hosts.py
+	@$(MAKE) --no-print-directory check-reference
+	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_install.py
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
@@ -270,6 +272,15 @@ bench: $(BENCH_PROGRAMS)
 
 readme: build/os/libupmu.a $(BENCH_PROGRAMS)
 	@$(PYTHON) tools/readme.py
+
+# What the comments of the public headers say, as pages; a warning is an error.
+.PHONY: reference check-reference
+reference:
+	@mkdir -p build && rm -rf build/reference
+	@doxygen docs/Doxyfile
+	@echo "build/reference/html/index.html is the reference"
+check-reference:
+	@$(PYTHON) tests/build/check_reference.py doxygen_has_nothing_to_complain_about
 
 .PHONY: stack
 stack: objects
@@ -357,6 +368,7 @@ help:
 	@echo "size PRICES=1  what each build option costs in text"
 	@echo "readme         put these figures into README.md"
 	@echo "stack          put the stack of each call into docs/PORTING.md"
+	@echo "reference      build/reference/html: what the public headers say (Doxygen; check-reference: it has no complaint)"
 	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"
 	@echo "pair           the whole library as two files, build/upmu_all.c and build/upmu_all.h"
 	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"

@@ -57,8 +57,8 @@ struct upmu_guest_shape {
     uint8_t full_write;   /* Intel: 1: PERF_CAPABILITIES[13], and PERF_CAPABILITIES exists; else 0 */
     uint16_t arch_events; /* Intel: bit n, 0 to 6: architectural event n is available; AMD: 0 */
     uint16_t family;      /* the CPU whose other events the guest names, as in struct upmu_pmu; 0: none */
-    uint16_t model;
-    uint8_t stepping;
+    uint16_t model;       /* of this CPU */
+    uint8_t stepping;     /* of this CPU */
     uint8_t reserved[19]; /* 0 */
 };
 
@@ -98,10 +98,11 @@ enum upmu_guest_level {
 struct upmu_guest_filter {
     uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: what matches is counted; ..._DENY: what does not */
     uint8_t flags;  /* UPMU_GUEST_FILTER_MASKED or 0 */
-    uint16_t count;
+    uint16_t count; /* entries of `entry` */
     uint32_t fixed_bitmap; /* bit i: fixed counter i matches */
-    const uint64_t *entry;
+    const uint64_t *entry; /* in memory that stays while the filter is used */
 };
+/* Values of `action` and `flags`. */
 #define UPMU_GUEST_FILTER_ALLOW 0
 #define UPMU_GUEST_FILTER_DENY 1
 #define UPMU_GUEST_FILTER_MASKED 1
@@ -122,7 +123,7 @@ struct upmu_guest_policy {
  */
 struct upmu_guest_memory {
     struct upmu_session *sessions;
-    uint32_t count;
+    uint32_t count; /* entries of `sessions` */
     struct upmu_thread *thread;
 };
 
@@ -185,9 +186,10 @@ enum upmu_guest_inject {
     UPMU_GUEST_INJECT_PMI = 3 /* with OWN_LAPIC: raise the performance-counter entry of the virtual APIC */
 };
 
+/* What the host does at the entry that follows. */
 struct upmu_guest_entry {
     uint8_t inject; /* enum upmu_guest_inject; never reported again: keep it until the guest can take it */
-    uint8_t vector;
+    uint8_t vector; /* of UPMU_GUEST_INJECT_VECTOR */
     /* With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS; else 0. */
     uint64_t gate;
     /* With UPMU_GUEST_PASSES: counters whose registers the guest may read itself, until the next exit. */

@@ -33,7 +33,7 @@ extern "C" {
 
 /* Memory of one guest.  All addresses are guest-physical; what is refused is answered with UPMU_PV_BAD_ADDRESS. */
 struct upmu_pv_hooks {
-    void *context;
+    void *context; /* first argument of each function */
 
     /* Copy bytes of the guest's RAM.  False: some are not RAM of this guest.  Context: local. */
     bool (*copy_in)(void *context, void *to, uint64_t address, size_t bytes);
@@ -67,9 +67,9 @@ struct upmu_pv_event {
 
 /* One guest, with all its vCPUs. */
 struct upmu_pv {
-    const struct upmu_pv_hooks *hooks;
+    const struct upmu_pv_hooks *hooks; /* the host's functions */
     struct upmu_pv_event *events; /* the host's memory */
-    uint32_t event_count;
+    uint32_t event_count;         /* entries of `events` */
 };
 
 /* One virtual CPU.  All private. */

@@ -41,8 +41,8 @@ struct upmu_pfm_owner {
 
 /* Functions of the host, given once.  0 is the default of every member. */
 struct upmu_pfm {
-    struct upmu_machine *machine;
-    void *context;
+    struct upmu_machine *machine; /* whose CPUs are counted on */
+    void *context;                /* first argument of each function */
     /* Copy from and to the calling program; false: it has no such memory. */
     bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
     bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
@@ -85,18 +85,18 @@ struct upmu_pfm_set {
 /* Memory of one context, given by the host until its last reference goes. */
 struct upmu_pfm_memory {
     struct upmu_pfm_set *sets; /* the first is set 0 */
-    unsigned set_count;
+    unsigned set_count;        /* entries of `sets` */
     void *vector;              /* aligned for uint64_t: the longest vector in one call */
-    size_t vector_bytes;
-    struct upmu_message *messages;
+    size_t vector_bytes;       /* of `vector` */
+    struct upmu_message *messages; /* queue of the context */
     uint32_t message_count;    /* a power of two */
     void *ring;                /* samples; may be NULL */
-    size_t ring_bytes;
+    size_t ring_bytes;         /* of `ring` */
 };
 
 /* What a descriptor stands for. */
 struct upmu_pfm_context {
-    struct upmu_session session;
+    struct upmu_session session; /* what the context drives */
     /* private */
     struct upmu_pfm *pfm;
     struct upmu_pfm_owner *owner;

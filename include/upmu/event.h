@@ -19,14 +19,15 @@ extern "C" {
 
 /* ---- Specifications: parsed text, independent of hardware ---- */
 
-/* NAME and attributes of one specification, as positions in the caller's text. */
+/* Attributes of one specification, at most. */
 #define UPMU_SPEC_ATTRIBUTES 16
 
+/* NAME or an attribute of one specification, as a position in the caller's text: bytes from its begin. */
 struct upmu_spec_part {
     uint16_t position; /* first byte */
     uint16_t length;   /* bytes; of NAME in NAME=VALUE */
     uint16_t value;    /* first byte of VALUE, 0: there is none */
-    uint16_t value_length;
+    uint16_t value_length; /* bytes */
     char separator;    /* ':' or ',' before it; '/' before the first of perf's terms */
 };
 
@@ -41,8 +42,8 @@ struct upmu_spec {
     struct upmu_spec_part name;  /* NAME; length 0: perf's terms, which are attributes */
     struct upmu_spec_part row;   /* leading counter index of "IDX SPEC", its own value; length 0: none */
     uint16_t end;                /* end of its text, which begins with its unit, PMU or name */
-    uint8_t attribute_count;
-    struct upmu_spec_part attribute[UPMU_SPEC_ATTRIBUTES];
+    uint8_t attribute_count;     /* entries of `attribute` in use */
+    struct upmu_spec_part attribute[UPMU_SPEC_ATTRIBUTES]; /* in the order of the text */
 };
 
 /*
@@ -184,8 +185,8 @@ enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 struct upmu_row {
     uint16_t code;      /* event code */
     uint16_t code2;     /* alternative code for the second payload register, or 0 */
-    uint16_t umask;
-    uint8_t cmask;
+    uint16_t umask;     /* bits of its unit mask */
+    uint8_t cmask;      /* wired counter mask, 0: none */
     uint16_t flags;     /* UPMU_ROW_… */
     uint32_t counters;  /* general counters that the event file allows; 0: no restriction there */
     uint32_t msr;       /* payload register: 1A6h, 3F6h, 3F7h; of units UPMU_ROW_SELECT_HIGH, ..._FILTER; 0: none */
@@ -209,8 +210,8 @@ struct upmu_mask {
 #define UPMU_MASK_EXCLUSIVE (1u << 1) /* one mask of its group at a time */
 #define UPMU_MASK_PAYLOAD (1u << 2)   /* bits go to the payload */
 #define UPMU_MASK_REQUIRED (1u << 3)  /* one mask of its group is required */
-#define UPMU_MASK_INV (1u << 4)
-#define UPMU_MASK_EDGE (1u << 5)
+#define UPMU_MASK_INV (1u << 4)       /* wired: the comparison with the counter mask is inverted */
+#define UPMU_MASK_EDGE (1u << 5)      /* wired: edges are counted */
 #define UPMU_MASK_ALONE (1u << 6)     /* excludes the other masks of its group */
 #define UPMU_MASK_LAST (1u << 7)      /* excludes the groups that follow, with their defaults */
 

@@ -44,7 +44,7 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
  * of the session are closed.  Calls on its session never run at the same time on this CPU.
  */
 struct upmu_format {
-    const char *name;
+    const char *name; /* as messages and tools show it */
     /*
      * Check `argument` (memory of the caller; may be NULL if `bytes` is 0) and prepare; *out_state
      * is passed to the other functions.  NULL: the format takes no argument.
@@ -79,13 +79,13 @@ enum upmu_status upmu_session_format(struct upmu_session *session, const struct 
  * A record of the ring in place: pointers into the ring, valid until upmu_ring_drop().
  */
 struct upmu_record {
-    const struct upmu_sample *sample;
+    const struct upmu_sample *sample; /* the same as in the default format */
     bool extended;          /* the members below are valid */
     uint8_t event;          /* the event of the record */
-    uint16_t set;
+    uint16_t set;           /* number of the set that was active */
     uint32_t values;        /* events whose counts follow ... */
-    uint32_t process;
-    uint32_t thread;
+    uint32_t process;       /* upmu_frame's: of the interrupted code */
+    uint32_t thread;        /* the same */
     uint64_t event_id;      /* upmu_sampling.event_id, unchanged */
     uint64_t last_reset;    /* the period that ended, with its random part */
     const uint64_t *value;  /* ... one for each bit of `values`, lowest first */

@@ -19,11 +19,12 @@
 extern "C" {
 #endif
 
+/* The two units of a CPU. */
 enum upmu_ibs_kind {
-    UPMU_IBS_FETCH = 0,
-    UPMU_IBS_OP = 1
+    UPMU_IBS_FETCH = 0, /* samples instruction fetches */
+    UPMU_IBS_OP = 1     /* samples ops, from dispatch to retirement */
 };
-#define UPMU_IBS_KINDS 2u
+#define UPMU_IBS_KINDS 2u /* units of a CPU */
 
 /* Registers of one sample, at most. */
 #define UPMU_IBS_REGISTERS 9u
@@ -50,14 +51,15 @@ enum {
 #define UPMU_IBS_NO_RIP (1u << 1)   /* the op's address is not valid */
 #define UPMU_IBS_NO_DATA2 (1u << 2) /* erratum 1293: DATA2 has no meaning, and is 0 */
 
+/* One sample, as the ring has it. */
 struct upmu_ibs_sample {
     uint64_t time_ns; /* clock_ns, or 0 */
     uint64_t ip;      /* interrupted instruction; the sampled one is in the registers */
-    uint64_t registers[UPMU_IBS_REGISTERS];
+    uint64_t registers[UPMU_IBS_REGISTERS]; /* by the indices above */
     uint32_t lost;    /* samples before this one that found no room or could not be read */
     uint16_t cpu;     /* order of initialisation */
     uint8_t kind;     /* enum upmu_ibs_kind */
-    uint8_t flags;
+    uint8_t flags;    /* UPMU_IBS_NO_... */
 };
 
 /* Private: a register write of a unit. */

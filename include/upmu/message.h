@@ -21,13 +21,16 @@ extern "C" {
 
 struct upmu_session;
 
-enum upmu_message_type { UPMU_MESSAGE_OVERFLOW = 1 };
+/* What a message is about. */
+enum upmu_message_type {
+    UPMU_MESSAGE_OVERFLOW = 1 /* events of a session overflowed */
+};
 
 /* One overflow, of one or more events. */
 struct upmu_message {
     uint32_t type;    /* enum upmu_message_type */
     uint32_t process; /* of the interrupted code: upmu_frame.process */
-    uint32_t thread;
+    uint32_t thread;  /* the same: upmu_frame.thread */
     uint32_t events;  /* bit i: event i of the set overflowed */
     uint16_t set;     /* the set that was active then */
     uint16_t cpu;     /* order of initialisation */
@@ -41,7 +44,7 @@ struct upmu_message {
  * must leave the work to code that runs later.
  */
 struct upmu_notify {
-    void *context;
+    void *context; /* first argument of the function */
     /* Wake the programs that wait for messages (poll, select).  Context: nmi. */
     void (*wake)(void *context, struct upmu_session *session);
     /* Send the signal `number`, which is signal_number.  Context: nmi. */

@@ -28,6 +28,7 @@ struct upmu_pack_request {
     uint16_t order;
     uint8_t ease;
 };
+/* Working memory of one packing; contents private. */
 struct upmu_pack_work {
     struct upmu_place_work place;
     struct upmu_place_result result[UPMU_REQUESTS];
@@ -35,6 +36,7 @@ struct upmu_pack_work {
     struct upmu_pack_request request[1]; /* one for each of the list: UPMU_PACK_BYTES */
 };
 
+/* What is to be packed. */
 struct upmu_pack_input {
     /* The requests and what may be used: as in upmu_place(), but for `request_count`; `stay` and
        `set_of` are ignored. */
@@ -43,6 +45,7 @@ struct upmu_pack_input {
     unsigned limit;         /* requests in one set, at most; 0: UPMU_REQUESTS */
 };
 
+/* What a packing found. */
 struct upmu_pack_result {
     unsigned sets;    /* in which the list can run */
     unsigned bound;   /* fewer are impossible, as the counters show */

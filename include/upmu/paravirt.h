@@ -93,39 +93,41 @@ extern "C" {
 #define UPMU_PV_ATTR_EXCLUDE_HOST (UINT64_C(1) << 19)  /* ignored, too */
 #define UPMU_PV_ATTR_EXCLUDE_GUEST (UINT64_C(1) << 20) /* ignored, too */
 
+/* An event, as the guest asks for it. */
 struct upmu_pv_attr {
-    uint32_t type;
-    uint32_t reserved;
-    uint64_t config;
+    uint32_t type;          /* UPMU_PV_TYPE_... */
+    uint32_t reserved;      /* 0 */
+    uint64_t config;        /* a generic event or a select word, by `type` */
     uint64_t sample_period; /* 0: count alone */
     uint64_t sample_type;   /* ignored: the guest makes its records */
     uint64_t read_format;   /* ignored */
     uint64_t flags;         /* UPMU_PV_ATTR_... */
     uint32_t bp_type;       /* 0, as all that follows */
-    uint32_t reserved2;
-    uint64_t bp_addr;
-    uint64_t bp_len;
+    uint32_t reserved2;     /* 0 */
+    uint64_t bp_addr;       /* 0 */
+    uint64_t bp_len;        /* 0 */
 };
 
 /* What the host stores; on a multiple of 8, within a page. */
 struct upmu_pv_area {
-    uint64_t count;
+    uint64_t count;     /* events, without end */
     uint32_t overflows; /* the host adds; the guest sets it to 0 by compare-and-exchange */
-    uint32_t reserved;
+    uint32_t reserved;  /* 0 */
 };
 
+/* Argument of OPEN: where the guest has the event and what the host stores. */
 struct upmu_pv_param {
     uint64_t attr_addr; /* of a upmu_pv_attr */
     uint64_t area_addr; /* of a upmu_pv_area */
     uint32_t id;        /* chosen by the guest, one for each event */
-    uint32_t reserved;
+    uint32_t reserved;  /* 0 */
 };
 
 /* ---- The page ---- */
 
-#define UPMU_PV_PAGE_BYTES 4096u
+#define UPMU_PV_PAGE_BYTES 4096u  /* of a page */
 #define UPMU_PV_MAGIC 0x75767075u /* "upvu" */
-#define UPMU_PV_SLOTS 24u
+#define UPMU_PV_SLOTS 24u         /* slots of a page */
 #define UPMU_PV_WIDTH 48u /* bits of a slot's value */
 
 /* What a slot counts: bits of upmu_pv_wish.config. */
@@ -149,26 +151,27 @@ struct upmu_pv_slot {
     uint64_t value;     /* of the counter, UPMU_PV_WIDTH bits */
     uint64_t enabled_ns, running_ns; /* how long it was to count, and how long it had a counter of the host */
     uint64_t ip;        /* of the last overflow, or 0 */
-    uint64_t reserved;
-    uint32_t reserved2;
-    uint32_t status;
+    uint64_t reserved;  /* 0 */
+    uint32_t reserved2; /* 0 */
+    uint32_t status;    /* UPMU_PV_SLOT_... */
 };
 
 /* The guest's. */
 struct upmu_pv_wish {
-    uint64_t config;
+    uint64_t config;  /* UPMU_PV_EVENT_BITS, UPMU_PV_WISH_... */
     uint64_t config1; /* 0 */
     uint64_t load;    /* value of the counter; bits 63:48: a sequence, which a new load changes */
-    uint64_t reserved;
+    uint64_t reserved; /* 0 */
 };
 
+/* The page that host and guest share. */
 struct upmu_pv_page {
-    uint32_t magic;
-    uint16_t version;
-    uint16_t slots;
+    uint32_t magic;      /* UPMU_PV_MAGIC */
+    uint16_t version;    /* UPMU_PV_VERSION */
+    uint16_t slots;      /* in use: UPMU_PV_SLOTS at most */
     uint32_t gate;       /* slots that count, by the last GATE */
     uint32_t overflowed; /* by slot: the host sets bits, the guest clears them */
-    uint64_t reserved[6];
+    uint64_t reserved[6]; /* 0 */
     struct upmu_pv_slot slot[UPMU_PV_SLOTS]; /* the host's */
     struct upmu_pv_wish wish[UPMU_PV_SLOTS]; /* the guest's */
 };

@@ -27,15 +27,15 @@ extern "C" {
 /* A counter of a request, with the resources that it needs. */
 struct upmu_slot {
     uint32_t counters; /* any one of these */
-    uint8_t resource_count;
+    uint8_t resource_count;                /* entries of `resource` and `value` in use */
     uint8_t resource[UPMU_SLOT_RESOURCES]; /* exclusive resources it occupies ... */
     uint64_t value[UPMU_SLOT_RESOURCES];   /* ... with this value; equal values share */
 };
 
 /* An allowed (counter, counter) of two tied slots: merge, cascade, adjacency. */
 struct upmu_pair {
-    uint8_t first;
-    uint8_t second;
+    uint8_t first;  /* counter of the first slot */
+    uint8_t second; /* counter of the second one */
 };
 
 /*
@@ -63,11 +63,12 @@ struct upmu_alternative {
 
 /* A resource in use outside of this placement: a value that it must keep. */
 struct upmu_held {
-    uint8_t resource;
+    uint8_t resource; /* its number, below UPMU_RESOURCES */
     bool shareable; /* requests with the same value may use it */
-    uint64_t value;
+    uint64_t value; /* that it has */
 };
 
+/* What is to be placed. */
 struct upmu_place_input {
     /*
      * The i-th way to run request `request`, best first; false after the last.  A way whose slot 0
@@ -92,7 +93,7 @@ struct upmu_place_input {
 
 /* Where one request runs. */
 struct upmu_place_result {
-    uint8_t alternative;
+    uint8_t alternative;         /* index in the request's alternatives */
     uint8_t counter[UPMU_SLOTS]; /* UPMU_NO_COUNTER beyond its slots, and for a served helper */
 };
 

@@ -48,6 +48,7 @@ extern "C" {
  */
 #define UPMU_PAIR_RESOURCE(n) (UPMU_RESOURCES - 8u + (n))
 
+/* Where a register is. */
 enum upmu_register_space {
     UPMU_SPACE_MSR = 0,
     UPMU_SPACE_PCI = 1,
@@ -55,6 +56,7 @@ enum upmu_register_space {
     UPMU_SPACE_PAGE = 3 /* of a paravirtual PMU (upmu/paravirt.h) */
 };
 
+/* The CPUs that share a register or a unit. */
 enum upmu_scope {
     UPMU_SCOPE_THREAD = 0,
     UPMU_SCOPE_CORE = 1,
@@ -64,6 +66,7 @@ enum upmu_scope {
     UPMU_SCOPE_LLC = 5 /* the CPUs of one last-level cache */
 };
 
+/* What reads and writes of a register do. */
 enum upmu_register_access {
     UPMU_ACCESS_RW = 0,
     UPMU_ACCESS_RO = 1,
@@ -72,6 +75,7 @@ enum upmu_register_access {
     UPMU_ACCESS_COMMAND = 4 /* every write acts */
 };
 
+/* What a register is for. */
 enum upmu_register_kind {
     UPMU_KIND_COUNTER = 0, /* counts; no shadow */
     UPMU_KIND_SELECT = 1,  /* chooses the event of one counter */
@@ -123,12 +127,12 @@ struct upmu_register_class {
     uint64_t kernel;
     uint64_t beyond;
     uint64_t idle_keep;  /* idle value = (present value & idle_keep) | idle_value */
-    uint64_t idle_value;
+    uint64_t idle_value; /* bits set where the class is idle */
 };
 
 /* One register. */
 struct upmu_register {
-    uint32_t address;
+    uint32_t address;    /* number of an MSR, or offset in its space */
     uint8_t class_index; /* into the table's classes, and into upmu_pmu.limit */
     uint8_t counter;     /* counter it belongs to, or UPMU_NO_COUNTER */
     uint16_t name;       /* offset of its name in the table's text */
@@ -136,11 +140,11 @@ struct upmu_register {
 
 /* The registers of one kind of PMU: constant data of its backend. */
 struct upmu_register_table {
-    const struct upmu_register *rows;
-    const struct upmu_register_class *classes;
-    const char *text;
-    uint8_t row_count;
-    uint8_t class_count;
+    const struct upmu_register *rows; /* in the order of their numbers */
+    const struct upmu_register_class *classes; /* that rows have by index */
+    const char *text;         /* names and sources, each NUL-terminated */
+    uint8_t row_count;        /* entries of `rows` */
+    uint8_t class_count;      /* entries of `classes` */
     const uint32_t *row_bits; /* per row, the bits 31:0 that exist; NULL: those of the class */
 };
 
@@ -150,13 +154,13 @@ struct upmu_counter {
     uint8_t write_row;  /* alias to write it through, or value_row */
     uint8_t select_row; /* register that chooses its event */
     uint8_t gate_row;   /* register with the bit that lets it count */
-    uint8_t gate_bit;
+    uint8_t gate_bit;   /* of this register: 0 to 63 */
     uint8_t width;      /* bits */
     uint8_t write_bits; /* bits that a write can set; the value is sign-extended from there */
     uint8_t unused;     /* no padding: equal PMUs have equal bytes */
     uint32_t rdpmc;     /* RDPMC index, or UPMU_NO_RDPMC */
 };
-#define UPMU_NO_RDPMC 0xffffffffu
+#define UPMU_NO_RDPMC 0xffffffffu /* RDPMC cannot read the counter */
 
 /* Facts about a PMU, for calls and tests: bits of upmu_pmu.capabilities. */
 #define UPMU_PMU_GLOBAL_CTRL (1u << 0)  /* one register gates all counters */
@@ -187,8 +191,8 @@ struct upmu_catalog;
 struct upmu_pmu {
     const char *name;                   /* libpfm4's where it has one: "skl", "core" */
     const char *title;                  /* for display: "Intel Skylake" */
-    const struct upmu_backend *backend;
-    const struct upmu_register_table *table;
+    const struct upmu_backend *backend; /* functions of its family */
+    const struct upmu_register_table *table; /* its registers */
     const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
     const struct upmu_catalog *imported; /* from outside, searched first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */
@@ -196,21 +200,21 @@ struct upmu_pmu {
     uint32_t counters;                  /* all that exist */
     uint32_t general;                   /* of these, the general counters */
     uint32_t shared_counters;           /* counters that other CPUs see, too */
-    uint16_t family, model;
-    uint8_t stepping;
+    uint16_t family, model;             /* CPUID's, extended parts included */
+    uint8_t stepping;                   /* CPUID's, extended parts included */
     uint8_t version;                    /* architectural perfmon version, 0: none */
     uint8_t core_type;                  /* CPUID 1Ah EAX[31:24], 0 where there is none */
     uint8_t native;                     /* CPUID 1Ah EAX[7:0], which of its core type it is; 0 where there is none */
     uint8_t refuses;                    /* bit n: events of enum upmu_source n are refused */
     uint8_t status_row, ack_row, inuse_row; /* or UPMU_NO_ROW */
-    uint8_t preference_count;
+    uint8_t preference_count;           /* entries of `preference` */
     uint8_t shared_scope;               /* the CPUs that see them: enum upmu_scope */
     uint8_t index;                      /* upmu_machine_pmu(); 0 without a machine */
     uint8_t metrics;                    /* bit b: counter 24 + b is a metric byte, and no counter */
     uint32_t present[UPMU_REGISTERS / 32]; /* rows that this PMU has */
     uint64_t shared;                    /* resources that other CPUs see, too: bit = resource */
     uint64_t max_period;                /* events that one load of a counter can wait for */
-    struct upmu_counter counter[UPMU_COUNTERS];
+    struct upmu_counter counter[UPMU_COUNTERS]; /* by number; those in `counters` exist */
     uint64_t min_period;                /* shortest period programmed */
     uint64_t limit[UPMU_REGISTER_CLASSES]; /* bits that exist, per class */
     uint32_t kernel_select;             /* select bit: counts kernel mode; 0: a running counter must not be written */
@@ -225,9 +229,9 @@ struct upmu_pmu {
  * The PMUs of one machine.  Constant after all CPUs are initialised.  Keep it in static memory.
  */
 struct upmu_machine {
-    const struct upmu_port *port;
+    const struct upmu_port *port;         /* the host's functions */
     struct upmu_pmu pmu[UPMU_CORE_TYPES]; /* core PMUs, one per core type */
-    uint8_t pmu_count;
+    uint8_t pmu_count;                    /* entries of `pmu` in use */
     struct upmu_why why;                  /* of the last upmu_cpu_init(), or the hook that upmu_machine_init() misses */
     /* private */
     uint16_t cpu_count; /* initialised so far, modulo 65,536 */
@@ -249,7 +253,7 @@ struct upmu_machine {
  * upmu_domain_init(); it must stay as long as its CPUs.
  */
 struct upmu_domain {
-    enum upmu_scope scope;
+    enum upmu_scope scope; /* the CPUs that share it */
     uint32_t generation; /* number of claims released, for waiting sessions */
     /* private */
     uint32_t cpus; /* bit i: CPU number i of this domain is linked */
@@ -273,24 +277,24 @@ enum upmu_owner {
 
 /* One write that a dry run would have made. */
 struct upmu_write {
-    const char *name;
-    uint32_t address;
-    uint64_t value;
+    const char *name; /* of the register */
+    uint32_t address; /* of the register */
+    uint64_t value;   /* all of its bits */
 };
 
 /* The writes of a dry run: the first `capacity` are stored, all are counted. */
 struct upmu_dry_run {
-    struct upmu_write *writes;
+    struct upmu_write *writes; /* memory of the caller */
     size_t capacity;
-    size_t count;
+    size_t count; /* writes that there were */
 };
 
 /* Number of register accesses since upmu_cpu_init(). */
 struct upmu_accesses {
-    uint32_t writes;
-    uint32_t reads;
-    uint32_t rdpmcs;
-    uint32_t rearms;
+    uint32_t writes;  /* of registers */
+    uint32_t reads;   /* of registers, without RDPMC */
+    uint32_t rdpmcs;  /* RDPMC instructions */
+    uint32_t rearms;  /* calls of pmi_rearm */
     uint32_t prelude; /* accesses of all kinds for an erratum's sequence and its consequences */
 #if UPMU_BACKEND_PARAVIRT
     uint32_t calls; /* of the hypervisor */
@@ -366,11 +370,11 @@ struct upmu_place_work;
 
 /* What an interrupt interrupted: fill in what is known, set the rest to 0. */
 struct upmu_frame {
-    uint64_t ip;
-    uint64_t sp;
-    bool user;
+    uint64_t ip;      /* instruction pointer */
+    uint64_t sp;      /* stack pointer */
+    bool user;        /* it was in user mode */
     uint32_t process; /* for messages: the host's numbers of the interrupted program */
-    uint32_t thread;
+    uint32_t thread;  /* the same */
 };
 
 /*

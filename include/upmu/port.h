@@ -22,9 +22,9 @@ struct upmu_unit_type;
 
 /* Where a CPU is, as the host numbers it (hook cpu_place). */
 struct upmu_cpu_place {
-    uint16_t package;
+    uint16_t package; /* one for each socket */
     uint16_t die; /* within its package */
-    uint16_t node;
+    uint16_t node; /* memory node */
     uint16_t llc; /* which last-level cache it uses */
 };
 

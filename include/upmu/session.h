@@ -45,7 +45,7 @@ struct upmu_count {
     uint64_t running_ns; /* of it, the time with a counter */
     uint64_t left;       /* of a sampling event: events until the next sample ... */
     uint64_t reset;      /* ... and the present period, with its random part */
-    enum upmu_quality quality;
+    enum upmu_quality quality; /* how it was obtained */
 };
 
 /*
@@ -60,7 +60,7 @@ struct upmu_sampling {
     uint32_t switch_after; /* overflows until the next set (UPMU_SET_OVERFLOW_SWITCH); 0: none */
     uint64_t long_period;  /* the period after a restart, if this event stopped the session; 0: `period` */
     uint64_t random_mask;  /* each further period is longer by (a random number & this): core/util/random.h */
-    uint64_t random_seed;
+    uint64_t random_seed;  /* where its random numbers begin */
     uint32_t resets;       /* bit i: an overflow sets event i to 0, or to the begin of a period */
     uint32_t frequency;    /* samples per second; the period adapts, `period` (0: 10000) is the first */
     uint32_t flags;    /* UPMU_SAMPLING_… */
@@ -158,7 +158,7 @@ struct upmu_program {
  * (<upmu/set.h>).
  */
 struct upmu_set {
-    uint8_t count;
+    uint8_t count;        /* events in it */
     uint8_t flags;        /* UPMU_SET_… */
     uint16_t number;      /* place in the chain, which is in rising order */
     uint32_t counters;    /* of its last placement; 0: none (private) */
@@ -205,14 +205,15 @@ struct upmu_ring {
 /* One sample: a copy, which does not depend on the ring. */
 struct upmu_sample {
     uint64_t ip;      /* interrupted instruction */
-    uint64_t sp;
+    uint64_t sp;      /* its stack pointer */
     uint64_t time_ns; /* clock_ns, or 0 */
     uint32_t events;  /* bit i: event i of the session overflowed */
-    uint32_t lost;
+    uint32_t lost;    /* samples before this one that found no room */
     uint16_t cpu;     /* order of initialisation */
     uint16_t flags;   /* UPMU_SAMPLE_… */
 };
 
+/* What a session is doing, and the calls that it permits. */
 enum upmu_session_state {
     UPMU_SESSION_DETACHED = 0, /* add, ring, attach; counts stay readable */
     UPMU_SESSION_STOPPED = 1,  /* attached */
@@ -225,16 +226,16 @@ enum upmu_session_state {
 
 /* One overflow, as it is passed to the format (upmu/format.h). */
 struct upmu_overflow {
-    struct upmu_session *session;
-    struct upmu_cpu *cpu;
+    struct upmu_session *session; /* whose events overflowed */
+    struct upmu_cpu *cpu;       /* where they overflowed */
     const struct upmu_set *set; /* active when it happened, not after a switch */
-    uint64_t ip;
-    uint64_t sp;
-    uint64_t time_ns;
+    uint64_t ip;                /* of the frame, or 0 */
+    uint64_t sp;                /* of the frame, or 0 */
+    uint64_t time_ns; /* clock_ns, or 0 */
     uint32_t events;            /* all events of the session that overflowed together */
     uint32_t process;           /* upmu_frame's */
-    uint32_t thread;
-    uint16_t set_number;
+    uint32_t thread;            /* upmu_frame's */
+    uint16_t set_number;        /* upmu_set.number */
     uint16_t flags;             /* UPMU_SAMPLE_… */
     uint8_t event;              /* the one that this call is about */
 };
@@ -561,6 +562,7 @@ bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
 /* Number of samples that found no room so far.  Context: any. */
 uint32_t upmu_ring_lost(const struct upmu_ring *ring);
 
+/* What upmu_handle_pmi() says of an interrupt. */
 enum upmu_pmi {
     UPMU_PMI_NOT_OURS = 0, /* check your other sources */
     UPMU_PMI_HANDLED = 1,
@@ -591,7 +593,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
 /* Counts a piece of code.  `count[i]` belongs to event i of the list. */
 struct upmu_region {
     struct upmu_count count[UPMU_SET_EVENTS]; /* of the last begin…end */
-    unsigned events;
+    unsigned events;                          /* in `count` */
     struct upmu_session session;              /* session.why explains a refusal */
     /* private */
     uint64_t begun[UPMU_SET_EVENTS];

@@ -134,9 +134,9 @@ enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_s
 
 /* Facts about a set. */
 struct upmu_set_info {
-    uint16_t number;
-    uint8_t flags;
-    bool active;
+    uint16_t number;             /* place in the chain */
+    uint8_t flags;               /* UPMU_SET_... */
+    bool active;                 /* it runs, or runs first at the next start */
     uint32_t overflowed;         /* bit i: event i of the set has overflowed */
     uint32_t available_counters; /* not used by firmware, watchdog or foreign software on its CPU */
     uint64_t runs;               /* number of times that it became active */

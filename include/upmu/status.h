@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+/* The compiler warns where the result of the call is not looked at. */
 #if defined(__GNUC__)
 #define UPMU_MUST_CHECK __attribute__((warn_unused_result))
 #else
@@ -86,8 +87,8 @@ enum upmu_collision {
     UPMU_COLLISION_CLAIMED = 4   /* in use by another CPU, the firmware or the host */
 };
 
-#define UPMU_WHY_CULPRITS 8
-#define UPMU_WHY_WORD 48
+#define UPMU_WHY_CULPRITS 8 /* culprits that a why names */
+#define UPMU_WHY_WORD 48    /* bytes of upmu_why.word, with its end */
 
 struct upmu_pmu;
 
@@ -97,8 +98,8 @@ struct upmu_pmu;
  * `pmu`, which is valid as long as its machine.
  */
 struct upmu_why {
-    enum upmu_status status;
-    enum upmu_collision collision;
+    enum upmu_status status;      /* the refusal itself; UPMU_OK: none */
+    enum upmu_collision collision; /* UPMU_ERR_DOES_NOT_FIT: what they conflict over */
     uint16_t position;            /* byte offset into the caller's text */
     uint16_t length;              /* bytes of the text concerned */
     /* These bytes, shortened, NUL-terminated; or the missing hook; or, with length 0, why there is no PMU. */

@@ -42,9 +42,9 @@ enum upmu_unit_style {
 
 /* Events whose code & code_mask is `code` have these counters only. */
 struct upmu_unit_constraint {
-    uint16_t code;
-    uint16_t code_mask;
-    uint32_t counters;
+    uint16_t code;      /* of the event */
+    uint16_t code_mask; /* bits of its code that are compared */
+    uint32_t counters;  /* bit i: counter i */
 };
 
 /*
@@ -64,7 +64,7 @@ struct upmu_unit_type {
     uint8_t width;         /* of these, bits: 64 at most */
     uint8_t fixed_width;   /* of the fixed counter; 0: there is none */
     uint8_t select_step;   /* from one select to the next */
-    uint8_t counter_step;
+    uint8_t counter_step;  /* from one counter to the next */
     uint8_t register_bits; /* 32 or 64: of one access; in configuration space each is 32, and 64 bits are two; in
                               memory box control and filters have 32 */
     uint8_t enable_bit;    /* of a select: 22 or 31 (UPMU_UNIT_SELECT); 0, 22 or, for none, 0xff (others) */
@@ -98,17 +98,17 @@ struct upmu_unit_info {
     uint16_t number;  /* among the boxes of its type on its die */
     uint16_t llc;     /* which last-level cache it belongs to */
     uint8_t type;     /* index in upmu_unit_list.pmu */
-    uint8_t package;
+    uint8_t package;  /* number of the package */
     uint8_t die;      /* within its package */
-    uint8_t flags;
+    uint8_t flags;    /* the backend's */
 };
 
 /* The PMU of a type, made from it. */
 struct upmu_uncore_pmu {
-    struct upmu_pmu pmu;
-    const struct upmu_unit_type *type;
-    struct upmu_register_table table;
-    struct upmu_register row[UPMU_UNIT_REGISTERS];
+    struct upmu_pmu pmu;        /* what sessions and names are for */
+    const struct upmu_unit_type *type; /* `made`, or the host's own */
+    struct upmu_register_table table; /* its registers: `row` */
+    struct upmu_register row[UPMU_UNIT_REGISTERS]; /* of one box, as offsets */
     uint16_t packed;            /* 1 + its row in the library's table; 0: the host's own type */
     struct upmu_unit_type made; /* a type of the library, unpacked */
     char text[96];              /* its names */
@@ -116,13 +116,13 @@ struct upmu_uncore_pmu {
 
 /* The units of a machine and their types, in the caller's memory.  Boxes of one type and die stand side by side. */
 struct upmu_unit_list {
-    struct upmu_unit_info *unit;
-    struct upmu_uncore_pmu *pmu;
-    uint16_t unit_capacity;
-    uint16_t unit_count;
-    uint8_t pmu_capacity;
-    uint8_t pmu_count;
-    struct upmu_machine *machine;
+    struct upmu_unit_info *unit;  /* the caller's: boxes */
+    struct upmu_uncore_pmu *pmu;  /* the caller's: types */
+    uint16_t unit_capacity;       /* entries of `unit` */
+    uint16_t unit_count;          /* of these in use */
+    uint8_t pmu_capacity;         /* entries of `pmu` */
+    uint8_t pmu_count;            /* of these in use */
+    struct upmu_machine *machine; /* whose CPUs drive them */
     /* private: zero it first */
     uint8_t scanned;        /* configuration space was searched */
     uint8_t guest;          /* a hypervisor shows them */
@@ -276,20 +276,20 @@ uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit);
  */
 void upmu_unit_turns(struct upmu_unit *unit, unsigned every);
 
-#define UPMU_UNIT_CPUS 32
+#define UPMU_UNIT_CPUS 32 /* CPUs that upmu_unit_facts lists */
 
 /* What is known of a unit at work. */
 struct upmu_unit_facts {
     struct upmu_cpu *cpu;                     /* that drives it, or NULL */
     struct upmu_cpu *allowed[UPMU_UNIT_CPUS]; /* that may: the first of them, best first */
     unsigned allowed_count;                   /* in `allowed` */
-    unsigned boxes;
+    unsigned boxes;                           /* driven as one */
     uint64_t cost_ns;                         /* of a turn; 0: unknown */
-    uint64_t poll_interval_ns;
+    uint64_t poll_interval_ns;                /* least often that it must be polled */
     uint32_t every;                           /* ticks from turn to turn, now */
     uint32_t rotations;                       /* turns so far */
     uint32_t firmware;                        /* counters that were in use */
-    struct upmu_accesses accesses;
+    struct upmu_accesses accesses;            /* so far */
 };
 
 /* Context: any. */
@@ -340,7 +340,7 @@ void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count);
 
 /* Counts on one unit of each die.  `region.count[i]` is this die's part of event i of the list. */
 struct upmu_uncore_region {
-    struct upmu_unit unit;
+    struct upmu_unit unit;     /* the die's */
     struct upmu_region region; /* of the first die region.session.why explains a refusal of open */
     /* private */
     bool open;
@@ -371,7 +371,8 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
 UPMU_MUST_CHECK
 enum upmu_status upmu_uncore_region_begin(struct upmu_uncore_region *dies, unsigned count);
 
-/* End a measurement: `counts` gets the sums over all dies since begin, of the first `events` events.  As begin. */
+/* End a measurement: `counts` gets the sums over all dies since begin, of the first `events` events.  As
+   upmu_uncore_region_begin(). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_uncore_region_end(struct upmu_uncore_region *dies, unsigned count, struct upmu_count *counts,
                                         unsigned events);

@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-#define UPMU_USER_VERSION 1u
-#define UPMU_USER_EVENTS 32
+#define UPMU_USER_VERSION 1u /* of the page's layout */
+#define UPMU_USER_EVENTS 32  /* events of a page */
 
 /* Bits of upmu_user_page.flags. */
 #define UPMU_USER_RUNNING (1u << 0) /* the session has its counters at this moment */
@@ -25,8 +25,8 @@ extern "C" {
 
 /* One event: count = total + (counter - base) modulo 2^width. */
 struct upmu_user_event {
-    uint64_t total;
-    uint64_t base;
+    uint64_t total; /* events before `base` */
+    uint64_t base;  /* value of the counter at `total` */
     uint32_t index; /* RDPMC index + 1; 0: ask the kernel, `total` is its last value */
     uint32_t width; /* bits */
 };
@@ -42,7 +42,7 @@ struct upmu_user_page {
     uint64_t time_ns;           /* of this state; 0: no clock, or it is detached */
     uint64_t enabled_ns;        /* of the session, from its first start to time_ns */
     uint64_t running_ns;        /* of it, the time of the active set with counters */
-    struct upmu_user_event event[UPMU_USER_EVENTS];
+    struct upmu_user_event event[UPMU_USER_EVENTS]; /* of the active set */
 };
 
 /* Keep the compiler from moving accesses across. */
@@ -50,7 +50,7 @@ struct upmu_user_page {
 #define UPMU_USER_BARRIER() __asm__ volatile("" ::: "memory")
 #endif
 
-/* RDPMC; a program that cannot use it defines UPMU_USER_RDPMC itself. */
+/* RDPMC; a program that cannot use it defines UPMU_USER_RDPMC itself.  Context: user mode, where CR4.PCE is set. */
 #ifndef UPMU_USER_RDPMC
 static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
 {
@@ -62,6 +62,7 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
     __asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index));
     return (uint64_t)high << 32 | low;
 }
+/* The value of a counter; with `fence` after all earlier loads. */
 #define UPMU_USER_RDPMC(index, fence) upmu_user_rdpmc(index, fence)
 #endif
 
@@ -70,6 +71,7 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
  *
  * Returns false if the event has no counter at this moment, or changed too often during the read.
  * Then *out_count is the kernel's last value; ask the kernel for the present one.
+ * Context: any, in the program that has the page.
  */
 static inline bool upmu_user_read(const struct upmu_user_page *page, unsigned event, bool fence, uint64_t *out_count)
 {

@@ -11,7 +11,7 @@
 
 /* ns = (ticks * multiplier) >> 24; all zero: no clock. */
 struct upmu_x86_clock {
-    uint32_t multiplier;
+    uint32_t multiplier; /* ns per tick, times 2^24 */
 };
 
 /*

@@ -22,7 +22,7 @@ extern "C" {
 
 /* One for all CPUs; must stay as long as the machine. */
 struct upmu_x86_native {
-    struct upmu_port port;
+    struct upmu_port port; /* to pass to upmu_machine_init() */
     /* private */
     struct upmu_apic apic;
     uint32_t lvtpc;

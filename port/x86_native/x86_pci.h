@@ -21,8 +21,8 @@ extern "C" {
 struct upmu_x86_pci {
     volatile uint8_t *ecam; /* of bus `first_bus`, mapped uncached; NULL: the ports */
     uint16_t segment;       /* that the memory is about */
-    uint8_t first_bus;
-    uint8_t last_bus;
+    uint8_t first_bus;      /* of the memory */
+    uint8_t last_bus;       /* of the memory */
     /* private */
     uint32_t lock; /* of the two ports */
 };
