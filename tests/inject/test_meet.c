@@ -105,7 +105,8 @@ static unsigned steps, forks, failed_at, most = 1, stride, leap;
 static struct {
     uintptr_t ip;
     unsigned times;
-} seen[1u << 15];
+} seen[1u << 16];
+static unsigned known, most_known; /* entries in use, now and in the longest meeting */
 static volatile bool stepping, child;
 static volatile bool in_model; /* its instructions are not the library's */
 static struct upmu_port hooks; /* the model's own */
@@ -207,6 +208,10 @@ static bool is_new(uintptr_t ip)
 
     while (seen[at].ip && seen[at].ip != ip)
         at = (at + 1) % (sizeof seen / sizeof seen[0]);
+    if (!seen[at].ip) {
+        look(++known < sizeof seen / sizeof seen[0], "the table of instructions is full: make `seen` larger");
+        most_known = known > most_known ? known : most_known;
+    }
     seen[at].ip = ip;
     return seen[at].times++ < most;
 }
@@ -389,6 +394,7 @@ static void nothing_is_kept_or_touched_that_another_cpu_has_closed(void **state)
         set_up();
         steps = 0;
         memset(seen, 0, sizeof seen);
+        known = 0;
         failed_at = 0;
         stepping = true;
         raise(SIGTRAP);
@@ -411,7 +417,7 @@ int main(int count, char **arguments)
     };
     int failed;
 
-    stride = STRIDE;
+    stride = STRIDE * share_step(2, 1);
     leap = share_step(1, 9);
     if (getenv("MEET_STRIDE"))
         stride = (unsigned)strtoul(getenv("MEET_STRIDE"), NULL, 0);
@@ -421,7 +427,8 @@ int main(int count, char **arguments)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     failed = cmocka_run_group_tests_name("meet", tests, NULL, NULL);
-    printf("%u meetings between instructions, at one in %u (`every`: each)\n", forks, stride);
+    printf("%u meetings between instructions, at one in %u (`every`: each%s); at most %u different instructions in one\n",
+           forks, stride, share_everything() ? "" : "; make soak more", most_known);
     if (leap > 1)
         printf("one kind of meeting in %u: all of them in make soak (FUZZ_RUNS=soak)\n", leap);
     return failed;

@@ -123,7 +123,7 @@ static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **stat
     (void)state;
     for (unsigned i = 0; i < runs; i++) {
         const char *profile = profiles[i % PROFILES];
-        uint32_t samples = few && (i || sizeof(void *) == 4) ? SAMPLES / 5 : SAMPLES;
+        uint32_t samples = few && (i || sizeof(void *) == 4) ? SAMPLES / 10 : SAMPLES;
 
         trap_prepare(&trap, profile);
         trap.x2apic = i >> 1 & 1;
@@ -138,8 +138,8 @@ static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **stat
             kernel_run("instructions", samples);
     }
     printf("%u of %u runs, %s %u samples%s, %u instructions apart%s\n", runs, RUNS,
-           few && sizeof(void *) == 4 ? "each of a fifth of" : "one of", SAMPLES,
-           !few ? " as all" : sizeof(void *) == 4 ? "" : ", the others of a fifth", PERIOD,
+           few && sizeof(void *) == 4 ? "each of a tenth of" : "one of", SAMPLES,
+           !few ? " as all" : sizeof(void *) == 4 ? "" : ", the others of a tenth", PERIOD,
            few ? "; all with TRAP_RUNS=soak" : "");
 }
 
@@ -148,9 +148,10 @@ static void a_pentium_4_samples_as_exactly_and_one_event_late(void **state)
 {
     static const char *const pentiums[] = {"willamette", "northwood_smtoff", "nocona"};
 
-    uint32_t samples = trap_soaks() ? SAMPLES : SAMPLES / 5;
+    uint32_t samples = trap_soaks() ? SAMPLES : SAMPLES / 10;
 
     (void)state;
+    printf("%u samples of %u on each Pentium 4%s\n", samples, SAMPLES, trap_soaks() ? "" : "; all with TRAP_RUNS=soak");
     for (unsigned i = 0; i < 3; i++) {
         trap_prepare(&trap, pentiums[i]);
         trap.rings = TRAP_RING_WORKLOAD;
@@ -167,7 +168,7 @@ static void a_pentium_4_samples_as_exactly_and_one_event_late(void **state)
         trap.rings = TRAP_RING_WORKLOAD;
         trap.step_handler = true;
         trap.vector = i == 1 ? 0xe0 : 0;
-        user_run("instructions:u", 20);
+        user_run("instructions:u", trap_soaks() ? 20 : 7);
     }
 }
 
@@ -236,7 +237,7 @@ static void a_stepped_handler_leaves_the_other_ring_alone(void **state)
         trap.rings = TRAP_RING_WORKLOAD;
         trap.step_handler = true;
         trap.vector = i & 2 ? 0xe0 : 0;
-        user_run("instructions:u", trap_soaks() ? 40 : 15);
+        user_run("instructions:u", trap_soaks() ? 40 : 8);
     }
 }
 
@@ -246,7 +247,7 @@ static void a_stepped_handler_leaves_the_other_ring_alone(void **state)
  */
 static void a_stepped_handler_counts_itself_and_loses_nothing(void **state)
 {
-    uint32_t passes = trap_soaks() ? 3000 : 1000;
+    uint32_t passes = trap_soaks() ? 3000 : 700;
 
     (void)state;
     for (unsigned i = 0; i < 2; i++) {
