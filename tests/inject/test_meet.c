@@ -427,8 +427,8 @@ int main(int count, char **arguments)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     failed = cmocka_run_group_tests_name("meet", tests, NULL, NULL);
-    printf("%u meetings between instructions, at one in %u (`every`: each%s); at most %u different instructions in one\n",
-           forks, stride, share_everything() ? "" : "; make soak more", most_known);
+    printf("%u meetings between instructions, at one in %u (`every`: each%s); at most %u instructions in one\n", forks,
+           stride, share_everything() ? "" : ", make soak more", most_known);
     if (leap > 1)
         printf("one kind of meeting in %u: all of them in make soak (FUZZ_RUNS=soak)\n", leap);
     return failed;

@@ -139,8 +139,10 @@ static void a_thousand_overflows_are_a_thousand_samples_in_every_run(void **stat
     }
     printf("%u of %u runs, %s %u samples%s, %u instructions apart%s\n", runs, RUNS,
            few && sizeof(void *) == 4 ? "each of a tenth of" : "one of", SAMPLES,
-           !few ? " as all" : sizeof(void *) == 4 ? "" : ", the others of a tenth", PERIOD,
-           few ? "; all with TRAP_RUNS=soak" : "");
+           !few                  ? " as all"
+           : sizeof(void *) == 4 ? ""
+                                 : ", the others of a tenth",
+           PERIOD, few ? "; all with TRAP_RUNS=soak" : "");
 }
 
 /* F12, F29, F43: no common gate, the counters' own enables. */
