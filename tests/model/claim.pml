@@ -18,41 +18,91 @@
 byte shared_register = 1;
 byte counts_by[2];      /* value that the running session of a CPU needs, or 0: nothing runs there */
 
-/* The domain's claim words: each is changed by one compare-and-swap. */
-byte holders, claimed;  /* CPUs that hold the register, and for what value */
-bool changing;          /* its only holder is about to change the value */
+/*
+ * The register's claim word, changed by compare-and-swap: the CPUs that hold it, whether its only holder is about to
+ * change the value, whether that one needs it no more (any other may take it), and a number that differs after each
+ * change of the value.  The value has two halves.
+ */
+byte holders;
+bool changing, parked;
+byte generation;
+byte low, high;
 byte second = NONE;     /* CPU that holds the second resource */
 
 byte calls_done;
 
+#ifdef GENERATION
+#define is_unchanged (had == holders && was_changing == changing && was_parked == parked)
+#else
+#define is_unchanged (had == holders && was_changing == changing && was_parked == parked && was == generation)
+#endif
+
+/* The value is stored by the only holder, before the word says that it is there. */
+inline settle(new)
+{
+    if
+    :: changing && (holders & me) ->
+#ifdef HALVES
+        d_step { changing = false; generation++ };
+        low = new;
+        high = new
+#else
+        low = new;
+        high = new;
+        d_step { changing = false; generation++ }
+#endif
+    :: else
+    fi
+}
+
 inline claim_register()
 {
     d_step {
+        had = holders; was_changing = changing; was_parked = parked; was = generation;
+        others = (!was_parked && (had & ~me));
+        used = (!was_parked && had == me);
         if
-        :: holders == 0 ->
-            holders = me;
-            claimed = value;
-            fresh = true
-        :: holders == me && claimed == value
-        :: holders == me && claimed != value ->
-#ifdef J1
-            claimed = value
-#else
-            changing = true
-#endif
-        :: (holders & ~me) && !(holders & me) && claimed == value && !changing ->
-            holders = holders | me;
-            fresh = true
-        :: (holders & ~me) && (holders & me) && claimed == value
-        :: else -> lost = true
+        :: used && low == value && high == value -> same = true
+        :: was_changing && !used -> lost = true
+        :: else
         fi
     };
-#ifndef KNOWN
     if
-    :: fresh -> shadow = UNKNOWN
+    :: others && !lost ->
+        lost = (high != value);
+        lost = (lost || low != value)
     :: else
-    fi
+    fi;
+    if
+    :: !same && !lost ->
+        d_step {
+            if
+            :: !is_unchanged -> lost = true
+            :: is_unchanged && others -> holders = holders | me; fresh = !(had & me)
+            :: else -> holders = me; parked = false; changing = true; fresh = !(had & me)
+            fi
+        };
+#ifdef J1
+        if
+        :: !lost && !others -> settle(value)
+#else
+        if
+        :: !lost && !others && !used -> settle(value)
 #endif
+        :: else
+        fi
+    :: else
+    fi;
+    d_step {
+#ifndef KNOWN
+        if
+        :: fresh -> shadow = UNKNOWN
+        :: else
+        fi;
+#endif
+        fresh = false; same = false; others = false; used = false;
+        had = 0; was = 0; was_changing = false; was_parked = false
+    }
 }
 
 inline claim_second()
@@ -65,22 +115,38 @@ inline claim_second()
     }
 }
 
+/* The last holder's bit stays: if nobody takes the register, it is as that one has left it. */
+inline park()
+{
+    do
+    ::  d_step { had = holders; was_changing = changing; was_parked = parked; was = generation };
+        d_step {
+            if
+            :: !(had & me) || was_parked -> same = true
+            :: (had & me) && !was_parked && is_unchanged && !(holders & ~me) ->
+                changing = false;
+                parked = true;
+                same = true
+            :: (had & me) && !was_parked && is_unchanged && (holders & ~me) -> holders = holders & ~me; same = true
+            :: else
+            fi;
+            had = 0; was = 0; was_changing = false; was_parked = false
+        };
+        if
+        :: same -> same = false; break
+        :: else
+        fi
+    od
+}
+
 /* Claims become those of what runs: after a start, a refusal or a stop. */
 inline trim()
 {
-    d_step {
-        if
-        :: counts_by[c] == 0 -> holders = holders & ~me
-        :: counts_by[c] != 0 && holders == me ->
-#ifndef J1
-            claimed = counts_by[c];
-#endif
-            changing = false
-        :: else
-        fi;
-        fresh = false
-    };
-    d_step {
+    if
+    :: counts_by[c] -> settle(counts_by[c])
+    :: else -> park()
+    fi;
+    atomic {
         if
         :: second == c && !has_second -> second = NONE
         :: else
@@ -128,6 +194,8 @@ inline start()
 proctype Cpu(byte c)
 {
     byte calls, value, shadow = UNKNOWN;
+    byte had, was;
+    bool was_changing, was_parked, others, used, same;
     bool wants_second, has_second, changed, fresh, lost;
 
     do
@@ -160,7 +228,7 @@ proctype Cpu(byte c)
     atomic {
         calls_done++;
         /* Nothing stays claimed. */
-        assert(calls_done < 2 || (holders == 0 && second == NONE && !changing))
+        assert(calls_done < 2 || ((holders == 0 || parked) && second == NONE && !changing))
     }
 }
 

@@ -217,10 +217,10 @@ inline do_deferred()
         assert(runs);
         held = true;
         store_enable(false);
-        d_step { account(); deferred = false };
+        d_step { account(); deferred = false; last = NONE };
         d_step { load_period(); last = set };
-        held = false;
-        store_enable(true)
+        store_enable(true);
+        held = false
     :: else
     fi
 }
@@ -234,20 +234,22 @@ inline change_sequence()
 #endif
 }
 
+/*
+ * What handlers have left to do does not come first: an overflow that was deferred is settled as its set leaves.  A set
+ * that is found due by a stop runs once more, closed for handlers, until the end of the call that starts it.
+ */
 inline transition(out_a, out_b, in_a, in_b)
 {
     held = true;
-    if
-    :: deferred -> held = false; do_deferred(); held = true
-    :: else
-    fi;
     store_enable(false);
     if
-    :: out_a || in_a -> change_sequence()
-    :: else
-    fi;
-    if
-    :: out_a -> take_a(); runs = false
+    :: out_a ->
+        change_sequence();
+        take_a();
+        runs = false;
+        switches = (switch_due && in_a);
+        switch_due = switch_due && !in_a;
+        change_sequence()
     :: else
     fi;
     if
@@ -257,9 +259,10 @@ inline transition(out_a, out_b, in_a, in_b)
     if
     :: in_a ->
         if
-        :: switch_due -> atomic { set = 1 - set; switch_due = false }
+        :: switches -> atomic { set = 1 - set; switches = false }
         :: else
         fi;
+        change_sequence();
         d_step {
             program = set;
             if
@@ -268,15 +271,13 @@ inline transition(out_a, out_b, in_a, in_b)
             fi
         };
         started = clock;
-        runs = true
+        runs = true;
+        attention = attention || switch_due;
+        change_sequence()
     :: else
     fi;
     if
     :: in_b -> d_step { program = B; last = B; base[B] = value; b_runs = true }
-    :: else
-    fi;
-    if
-    :: out_a || in_a -> change_sequence()
     :: else
     fi;
     sampling = runs;
@@ -365,8 +366,8 @@ inline begin_call()
 {
     atomic {
         if
-        :: tick_asked -> skip
-        :: !tick_asked ->
+        :: tick_asked -> tick_asked = false
+        :: call <= CALLS -> /* (one may come before the tick) */
             call++;
             if
             :: call > CALLS -> out_a = runs; out_b = b_runs
@@ -376,10 +377,9 @@ inline begin_call()
             :: call <= CALLS && runs -> out_a = true; in_b = true
             :: call <= CALLS && b_runs -> out_b = true
             :: call <= CALLS && b_runs -> out_b = true; in_a = true
-            :: call <= CALLS && runs -> skip /* a call that changes nothing */
+            :: call <= CALLS && runs -> polls = true
             fi
         fi;
-        tick_asked = false;
         busy = true;
         /* (The bracket may switch sets.) */
         may_a = runs || in_a;
@@ -394,22 +394,27 @@ inline end_call()
     atomic {
         assert(attention_is_seen);
         must_a = runs; must_b = b_runs; may_a = false; may_b = false;
-        out_a = false; out_b = false; in_a = false; in_b = false
+        out_a = false; out_b = false; in_a = false; in_b = false; polls = false
     }
 }
 
 active proctype Local() provided (!in_nmi)
 {
     byte call, before, old;
-    bool out_a, out_b, in_a, in_b, again, is_active;
+    bool out_a, out_b, in_a, in_b, polls, again, is_active, switches;
     short result;
 
     do
     :: asked -> read_here()
     :: !asked && (call <= CALLS || tick_asked) ->
         begin_call();
+        if /* what is closed for a switch that is due comes first */
+        :: attention -> do_attention()
+        :: else
+        fi;
         if
         :: out_a || out_b || in_a || in_b -> transition(out_a, out_b, in_a, in_b)
+        :: polls && value >= 0 -> deferred = true /* no interrupt came: a poll leaves it to the end of its call */
         :: else
         fi;
         leave();

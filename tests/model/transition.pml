@@ -296,8 +296,8 @@ inline do_deferred()
         settle(true);
         load_period();
         last[0] = A;
-        held = 0;
-        store_enable(shadow | C0)
+        store_enable(shadow | C0);
+        held = 0
     :: else -> break
     od
 }
