@@ -14,6 +14,9 @@
 #define DROPS 1    /* owners that may drop */
 #endif
 
+#ifndef OWNERS
+#define OWNERS 2   /* owners that ever do anything */
+#endif
 #ifndef EXITS
 #define EXITS 0    /* the thread may end */
 #endif
@@ -29,6 +32,10 @@ byte first = 0;
 bool list_held;
 byte runs_on = NONE;
 byte switches;
+byte known_on = NONE;           /* thread->cpu: a switch of a thread without sessions is not seen */
+
+/* The CPUs: is the thread their `current`? */
+bool current[2];
 
 /* Sessions. */
 byte next_of_thread[2] = NONE;
@@ -76,6 +83,23 @@ inline end_session(s)
 #endif
 }
 
+/* Where a thread without sessions runs is not known any more. */
+inline lose_track()
+{
+#ifndef TRACK
+    atomic { known = known_on; known_on = NONE };
+    d_step {
+        if
+        :: known != NONE -> current[known] = false
+        :: else
+        fi;
+        known = NONE
+    }
+#else
+    skip
+#endif
+}
+
 /* The list is held. */
 inline forget(s)
 {
@@ -84,7 +108,11 @@ inline forget(s)
     :: first == s -> first = link
     :: else -> d_step { touch(1 - s); next_of_thread[1 - s] = link }
     fi;
-    d_step { next_of_thread[s] = NONE; has_thread[s] = false }
+    d_step { next_of_thread[s] = NONE; has_thread[s] = false };
+    if
+    :: first == NONE -> lose_track()
+    :: else
+    fi
 }
 
 /* It has no target any more, and without an owner no future. */
@@ -136,7 +164,7 @@ inline detach_anywhere(s)
 
 proctype Owner(byte s; bool may_drop)
 {
-    byte status, cpu, link;
+    byte status, cpu, link, known = NONE;
     bool was, got, ends;
 
     do
@@ -191,12 +219,39 @@ inline join(s)
         :: !was ->
             d_step { touch(s); assert(!listed(1 - c, s)); listed(c, s) = true };
             cpu_of[s] = c;
-            held[s] = false;
-            owns(c, s) = true /* step 7 of its transition */
+            held[s] = false
         :: else /* it joins with the next tick */
         fi
     :: else
     fi
+}
+
+/* Its last session may leave at any moment where the list is not held. */
+inline come()
+{
+    current[c] = true;
+    known_on = c;
+    if
+#ifndef LAST
+    :: first == NONE -> lose_track()
+#endif
+    :: else
+    fi
+}
+
+/* What handlers find of those in the CPU's list: step 7 of their transition. */
+inline own_all(found)
+{
+    d_step {
+        if
+        :: listed(c, 0) -> touch(0); owns(c, 0) = found
+        :: else
+        fi;
+        if
+        :: listed(c, 1) -> touch(1); owns(c, 1) = found
+        :: else
+        fi
+    }
 }
 
 inline leave_list(s)
@@ -253,42 +308,16 @@ inline join_all()
     od
 }
 
-/* Sessions that a switch has in its plan. */
-inline put_in_list(s)
+inline unlink_here(s)
 {
-    if
-    :: mine & (1 << s) -> d_step { touch(s); assert(!listed(1 - c, s)); cpu_of[s] = c; listed(c, s) = true }
-    :: else
-    fi
-}
-
-inline put_in_owner(s, found)
-{
-    if
-    :: mine & (1 << s) -> d_step { touch(s); owns(c, s) = found }
-    :: else
-    fi
-}
-
-inline take_from_list(s)
-{
-    if
-    :: mine & (1 << s) -> d_step { touch(s); listed(c, s) = false; cpu_of[s] = NONE }
-    :: else
-    fi
-}
-
-inline release(s)
-{
-    if
-    :: mine & (1 << s) -> d_step { touch(s); held[s] = false }
-    :: else
-    fi
+    d_step { touch(s); listed(c, s) = false };
+    cpu_of[s] = NONE
 }
 
 /*
  * A switch that is one transition: all sessions of the thread come, or all leave, and none needs anything else.  Else
- * it is left undone, and each session goes by itself.
+ * it is left undone, and each session goes by itself.  Each is held, and in the list of the CPU, before the next is
+ * looked at; where one cannot come, those before it are sent back.
  */
 inline come_at_once()
 {
@@ -298,28 +327,42 @@ inline come_at_once()
         walk = first;
         do
         :: walk != NONE ->
-            d_step {
-                touch(walk);
-                if
-                :: !dropped[walk] && cpu_of[walk] == NONE && !held[walk] -> held[walk] = true; mine = mine | (1 << walk)
-                :: else -> was = true /* a call works on it */
-                fi;
-                walk = next_of_thread[walk]
-            }
+            atomic { touch(walk); was = held[walk]; held[walk] = true };
+            if
+            :: !was && (dropped[walk] || cpu_of[walk] != NONE) -> held[walk] = false; was = true
+            :: else
+            fi;
+            if
+            :: was -> break
+            :: else
+            fi;
+            d_step { touch(walk); assert(!listed(1 - c, walk)); listed(c, walk) = true };
+            cpu_of[walk] = c;
+            d_step { touch(walk); walk = next_of_thread[walk] }
         :: else -> break
         od;
         if
-        :: !was && mine ->
-            put_in_list(0);
-            put_in_list(1);
-            put_in_owner(0, true);
-            put_in_owner(1, true);
+        :: !was ->
+            own_all(true);
             quick = true
         :: else
         fi;
-        release(0);
-        release(1);
-        atomic { mine = 0; was = false; release_list() }
+        follow = first;
+        do
+        :: follow != walk ->
+            if
+            :: was -> unlink_here(follow)
+            :: else
+            fi;
+            held[follow] = false;
+            d_step { touch(follow); follow = next_of_thread[follow] }
+        :: else -> break
+        od;
+        if
+        :: quick && first != NONE -> d_step { current[c] = true; known_on = c }
+        :: else
+        fi;
+        atomic { walk = NONE; follow = NONE; was = false; release_list() }
     :: else
     fi
 }
@@ -328,28 +371,31 @@ inline leave_at_once()
 {
     take_list(got);
     if
-    :: got && first != NONE && (!listed(c, 0) || !dropped[0]) && (!listed(c, 1) || !dropped[1]) ->
+    :: got ->
         d_step {
+            quick = (first != NONE);
             if
-            :: listed(c, 0) -> mine = 1
+            :: has_thread[0] && (dropped[0] || cpu_of[0] != c) -> quick = false
             :: else
             fi;
             if
-            :: listed(c, 1) -> mine = mine | 2
+            :: has_thread[1] && (dropped[1] || cpu_of[1] != c) -> quick = false
             :: else
             fi
         };
         if
-        :: mine ->
-            put_in_owner(0, false);
-            put_in_owner(1, false);
-            take_from_list(0);
-            take_from_list(1);
-            quick = true
+        :: quick ->
+            own_all(false);
+            d_step { current[c] = false; known_on = NONE; walk = first };
+            do
+            :: walk != NONE ->
+                unlink_here(walk);
+                d_step { touch(walk); walk = next_of_thread[walk] }
+            :: else -> break
+            od
         :: else
         fi;
-        atomic { mine = 0; release_list() }
-    :: got && !(first != NONE && (!listed(c, 0) || !dropped[0]) && (!listed(c, 1) || !dropped[1])) -> release_list()
+        release_list()
     :: else
     fi
 }
@@ -357,22 +403,26 @@ inline leave_at_once()
 inline switch_to()
 {
 #ifdef H5
-    join_all()
+    join_all();
+    come();
 #else
     take_list(got);
     if
     :: got ->
         take_dropped();
         join_all();
+        come();
         release_list();
         bury()
-    :: else
-    fi
+    :: else -> come()
+    fi;
 #endif
+    own_all(true)
 }
 
 inline switch_away()
 {
+    current[c] = false;
     if
     :: listed(c, 0) -> leave_list(0)
     :: else
@@ -381,7 +431,7 @@ inline switch_away()
     :: listed(c, 1) -> leave_list(1)
     :: else
     fi;
-    take_list(got);
+    atomic { known_on = NONE; got = !list_held; list_held = true };
     if
     :: got -> take_dropped(); release_list(); bury()
     :: else
@@ -391,9 +441,14 @@ inline switch_away()
 /* The tick: sessions that a call held join; what has no owner leaves. */
 inline tick()
 {
-    take_list(got);
     if
-    :: got -> join_all(); release_list()
+    :: current[c] ->
+        take_list(got);
+        if
+        :: got -> join_all(); release_list()
+        :: else
+        fi;
+        own_all(true)
     :: else
     fi;
     if
@@ -451,16 +506,18 @@ inline exit_thread()
                  */
 progress_exit:  (!held[walk])
             fi
-        :: got && first == NONE -> release_list(); break
+        :: got && first == NONE -> lose_track(); release_list(); break
         :: !got -> (!list_held)
         fi
     od;
-    walk = NONE
+    walk = NONE;
+    /* The thread's memory is given away. */
+    assert(!current[0] && !current[1] && known_on == NONE)
 }
 
 proctype Cpu(byte c)
 {
-    byte walk = NONE, follow = NONE, link, buried, status, s, mine;
+    byte walk = NONE, follow = NONE, link, buried, status, s, known = NONE;
     bool got, was, ends, quick;
 
 end:
@@ -474,8 +531,9 @@ end:
            fi
        };
        if
-       :: come_at_once()
-       :: true
+       :: atomic { first == NONE /* not seen */ -> assert(list_held || (!current[0] && !current[1])); quick = true }
+       :: first != NONE -> come_at_once()
+       :: first != NONE
        fi;
        if
        :: !quick -> switch_to()
@@ -485,8 +543,9 @@ end:
        tick()
     :: runs_on == c && switches < SWITCHES ->
        if
-       :: leave_at_once()
-       :: true
+       :: first == NONE -> quick = true
+       :: first != NONE -> leave_at_once()
+       :: first != NONE
        fi;
        if
        :: !quick -> switch_away()
@@ -515,7 +574,10 @@ init
         next_of_thread[0] = 1;
         run Cpu(0);
         run Cpu(1);
-        run Owner(0, DROPS > 1);
+        if
+        :: OWNERS > 1 -> run Owner(0, DROPS > 1)
+        :: else
+        fi;
         run Owner(1, DROPS > 0)
     }
 }
