@@ -5,7 +5,7 @@
  *
  * One sampling counter.  An overflow raises its NMI.  An NMI that comes while another one is served
  * waits; two that wait are one.  So an overflow may be taken in another source's NMI, by a stop or by a
- * poll, and its own NMI finds nothing: that one must be STALE.
+ * poll, or thrown away with the counter, and its own NMI finds nothing: that one must be STALE.
  */
 #ifndef OVERFLOWS
 #define OVERFLOWS 3
@@ -32,6 +32,8 @@ byte now;
 
 /* The CPU structure. */
 bool live = true, busy, held, deferred, in_nmi;
+bool looks = true;  /* handlers look at the counter */
+bool answered;      /* one has been HANDLED */
 bool stale;         /* an overflow was seen or thrown away at `since` */
 byte since;
 
@@ -66,7 +68,7 @@ inline note_overflow(at)
 
 active proctype Handler()
 {
-    bool own, found;
+    bool own, found, passed;
     byte at, answer;
 
 end:
@@ -78,53 +80,45 @@ end:
            foreign_waits = false;
            at = now
        };
-       if
-       :: live ->
+       d_step {
            if
-           :: held -> /* what the local side has stopped is deferred */
-               d_step {
-                   if
-                   :: overflowed -> found = !deferred; deferred = true; was_any = true; was_at = now
-                   :: else
-                   fi
-               }
-           :: else ->
-               d_step {
-                   if
-                   :: overflowed ->
-                       found = !deferred;
-                       overflowed = false;
-                       deferred = false;
-                       was_any = true;
-                       was_at = now
-                   :: else
-                   fi
-               }
+           :: live && looks && overflowed ->
+               passed = true;
+               found = !deferred; /* else an earlier one has answered for it, or a poll */
+               was_any = true;
+               was_at = now;
+               if
+               :: held -> deferred = true /* what the local side has stopped */
+               :: else -> overflowed = false; deferred = false
+               fi
+           :: else
            fi
-       :: else
-       fi;
+       };
        if
-       :: found ->
-           answer = HANDLED;
-#ifndef H11
-           note_overflow(at)
-#endif
+       :: found -> answer = HANDLED; answered = true
+       :: !found && passed -> answer = STALE
 #ifdef H16
-       :: !found && live && stale && at - since < WINDOW -> answer = STALE
+       :: !passed && live && stale && at - since < WINDOW -> answer = STALE
 #else
 #ifdef EXPIRY
-       :: !found && stale -> answer = STALE
+       :: !passed && stale -> answer = STALE
 #else
-       :: !found && stale && at - since < WINDOW -> answer = STALE
+       :: !passed && stale && at - since < WINDOW -> answer = STALE
 #endif
 #endif
        :: else -> answer = NOT_OURS
        fi;
+#ifndef H11
+       if
+       :: passed -> note_overflow(at)
+       :: else
+       fi;
+#endif
        atomic {
            /* An own NMI is answered as such; the host hears of another source's if nothing overflowed lately. */
            assert(!(own && answer == NOT_OURS));
            assert(!(answer == STALE && (!was_any || at - was_at >= WINDOW)));
-           in_nmi = false; own = false; found = false; at = 0; answer = 0
+           in_nmi = false; own = false; found = false; passed = false; at = 0; answer = 0
        }
     od
 }
@@ -159,23 +153,40 @@ inline stop()
 /* A poll takes an interrupt that did not come for lost. */
 inline poll()
 {
+    answered = false;
     if
     :: overflowed ->
-        at = now;
-        note_overflow(at);
-        at = 0;
-        d_step {
-            if
-            :: overflowed -> deferred = true
-            :: else
-            fi
-        };
         if
-        :: deferred -> stop(); runs = true
+        :: !answered -> deferred = true
         :: else
         fi
     :: else
     fi
+}
+
+/* What handlers left, at the end of a call. */
+inline do_deferred()
+{
+    if
+    :: deferred -> stop(); runs = true
+    :: else
+    fi
+}
+
+/* The registers are not what they should be: what has overflowed is thrown away, unread. */
+inline start_over()
+{
+    d_step { was_any = true; was_at = now };
+#ifndef THROWN
+    at = now;
+    note_overflow(at);
+    at = 0;
+#endif
+    looks = false;
+    deferred = false;
+    d_step { runs = false; overflowed = false };
+    looks = true;
+    runs = true
 }
 
 active proctype Local() provided (!in_nmi)
@@ -189,7 +200,9 @@ active proctype Local() provided (!in_nmi)
         :: !runs -> runs = true
         :: runs -> stop()
         :: runs -> poll()
+        :: runs -> start_over()
         fi;
+        do_deferred();
         busy = false
     :: else -> break
     od;
