@@ -115,7 +115,7 @@ inline claim_second()
     }
 }
 
-/* The last holder's bit stays: if nobody takes the register, it is as that one has left it. */
+/* The last holder's bit stays: a register that no other takes is as that one has left it. */
 inline park()
 {
     do
