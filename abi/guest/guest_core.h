@@ -109,6 +109,14 @@ void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters);
 /* The same of a counter that is started.  UPMU_OK, or as upmu_session_read(): it is as it was. */
 enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter);
 
+/*
+ * The halves of upmu_guest_enter(): all that may find an overflow, and what the guest is told of these; then gates.
+ * What is noted between them is told at the next entry.  The first returns the CPU, or NULL: the vCPU is on none.
+ */
+struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_entry *out_entry);
+enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu_cpu *cpu,
+                                           struct upmu_guest_entry *out_entry);
+
 /* The value of a counter now. */
 uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter);
 

@@ -594,16 +594,15 @@ static uint64_t hardware_gate(struct upmu_cpu *cpu)
 
 #endif
 
-enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_entry *out_entry)
+struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_entry *out_entry)
 {
     struct upmu_cpu *cpu = present_cpu(guest);
     uint32_t noted = 0;
-    enum upmu_status status;
 
     memset(out_entry, 0, sizeof *out_entry);
     guest->passes = 0;
     if (!cpu)
-        return UPMU_ERR_STATE;
+        return NULL;
     if (guest->overflowed)
         noted = __atomic_exchange_n(&guest->overflowed, 0, __ATOMIC_RELAXED);
     if (guest->policy->flags & UPMU_GUEST_POLLED)
@@ -626,6 +625,16 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
         if (guest->dirty)
             settle(guest, cpu);
     } while (guest->pending);
+    return cpu;
+}
+
+enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu_cpu *cpu,
+                                           struct upmu_guest_entry *out_entry)
+{
+    enum upmu_status status;
+
+    if (guest->dirty)
+        settle(guest, cpu);
     find_waiting(guest);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
@@ -636,6 +645,13 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
     if (status == UPMU_OK && guest->waiting && guest->policy->flags & UPMU_GUEST_STRICT)
         status = UPMU_ERR_DOES_NOT_FIT;
     return status;
+}
+
+enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_entry *out_entry)
+{
+    struct upmu_cpu *cpu = upmu_guest_prepare(guest, out_entry);
+
+    return cpu ? upmu_guest_enter_prepared(guest, cpu, out_entry) : UPMU_ERR_STATE;
 }
 
 enum upmu_status upmu_guest_exit(struct upmu_guest *guest)

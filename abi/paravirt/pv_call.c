@@ -22,11 +22,23 @@ static const uint8_t pv_arch[8] = {
 /* What a raw word may have: event, unit mask, edge, inv, counter mask. */
 #define PV_RAW_BITS UINT64_C(0xff84ffff)
 
-uint64_t upmu_pv_select(uint64_t config, bool raw)
+/* Which generic events the shape has. */
+static uint32_t generic_events(const struct upmu_guest *guest)
+{
+    uint32_t events = 0;
+
+    for (unsigned i = 0; i < PV_ARCH_EVENTS; i++)
+        events |= (guest->shape.arch_events >> pv_arch[i] & 1u) << i;
+    return events;
+}
+
+uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool raw)
 {
     if (raw)
         return config & ~PV_RAW_BITS ? 0 : config;
-    return config < PV_ARCH_EVENTS ? upmu_guest_codes[pv_arch[config & 7u]] : 0; /* (whatever a CPU speculates) */
+    if (config >= PV_ARCH_EVENTS || !(generic_events(guest) >> config & 1u))
+        return 0;
+    return upmu_guest_codes[pv_arch[config & 7u]]; /* (whatever a CPU speculates) */
 }
 
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
@@ -77,16 +89,6 @@ void upmu_pv_vcpu_fini(struct upmu_pv_vcpu *vcpu)
     upmu_pv_events_end(vcpu);
 }
 
-/* Which generic events the shape has. */
-static uint32_t generic_events(const struct upmu_guest *guest)
-{
-    uint32_t events = 0;
-
-    for (unsigned i = 0; i < PV_ARCH_EVENTS; i++)
-        events |= (guest->shape.arch_events >> pv_arch[i] & 1u) << i;
-    return events;
-}
-
 bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t call, uint32_t leaf, uint32_t out[4])
 {
     const struct upmu_guest *guest = vcpu->guest;
@@ -130,9 +132,14 @@ uint32_t upmu_pv_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t fi
 enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entry *out_entry)
 {
     struct upmu_guest *guest = vcpu->guest;
+    struct upmu_cpu *cpu;
 
-    /* The guest has no status register: its words in memory have the overflows before it is told of them. */
-    if (guest->overflowed || guest->status || (guest->policy->flags & UPMU_GUEST_POLLED)) {
+    upmu_guest_lvtpc(guest, PV_LVTPC_NMI);
+    cpu = upmu_guest_prepare(guest, out_entry);
+    if (!cpu)
+        return UPMU_ERR_STATE;
+    /* The guest has no status register: its words in memory have all overflows that it is told of now. */
+    if (guest->status) {
         uint32_t overflowed = upmu_guest_of_bits(upmu_guest_status(guest)) & guest->counters;
 
         upmu_guest_set_status(guest, 0);
@@ -140,6 +147,5 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
             upmu_pv_page_publish(vcpu, overflowed, overflowed);
         upmu_pv_events_publish(vcpu, overflowed);
     }
-    upmu_guest_lvtpc(guest, PV_LVTPC_NMI);
-    return upmu_guest_enter(guest, out_entry);
+    return upmu_guest_enter_prepared(guest, cpu, out_entry);
 }

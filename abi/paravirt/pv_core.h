@@ -35,10 +35,10 @@ static inline void pv_store64(uint64_t *field, uint64_t value)
 void upmu_pv_add(uint32_t *field, uint32_t overflows);
 
 /*
- * The select of a generic event (`raw` false) or a raw word, which must have no other bits than a wish may have; 0:
- * there is none.  Privileges, enable and interrupt are to be added.
+ * The select of a generic event (`raw` false) that the shape has, or of a raw word, which must have no other bits than
+ * a wish may have; 0: there is none.  Privileges, enable and interrupt are to be added.
  */
-uint64_t upmu_pv_select(uint64_t config, bool raw);
+uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool raw);
 
 /* May this counter's select be counted? */
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter);

@@ -71,7 +71,7 @@ static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_
         return UPMU_PV_BAD_ATTR;
     if (attr->type != UPMU_PV_TYPE_GENERIC && attr->type != UPMU_PV_TYPE_RAW)
         return UPMU_PV_BAD_EVENT;
-    select = upmu_pv_select(attr->config, attr->type == UPMU_PV_TYPE_RAW);
+    select = upmu_pv_select(vcpu->guest, attr->config, attr->type == UPMU_PV_TYPE_RAW);
     if (!select)
         return UPMU_PV_BAD_EVENT;
     if (attr->sample_period && (attr->sample_period < vcpu->guest->min_period ||
@@ -206,6 +206,7 @@ static void close_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 
     disable(vcpu, event);
     hooks->unpin(hooks->context, event->area, sizeof *event->area);
+    event->area = NULL;
     give_back(event);
 }
 

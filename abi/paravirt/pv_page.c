@@ -23,7 +23,7 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
 
         if (vcpu->refused >> n & 1u)
             status |= UPMU_PV_SLOT_REFUSED;
-        if (vcpu->guest->waiting >> n & 1u)
+        if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
         vcpu->count[n] += (value - vcpu->value[n]) & PV_VALUE_MASK;
         vcpu->value[n] = value;
@@ -72,7 +72,7 @@ static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
     const struct upmu_pv_wish *wish = &vcpu->page->wish[n];
     uint64_t config = pv_load64(&wish->config), load = pv_load64(&wish->load);
     bool raw = config & UPMU_PV_WISH_RAW;
-    uint64_t select = upmu_pv_select(config & UPMU_PV_EVENT_BITS, raw);
+    uint64_t select = upmu_pv_select(vcpu->guest, config & UPMU_PV_EVENT_BITS, raw);
 
     if ((load >> UPMU_PV_WIDTH) != vcpu->taken[n]) {
         vcpu->taken[n] = (uint16_t)(load >> UPMU_PV_WIDTH);
@@ -93,7 +93,7 @@ static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
     upmu_guest_set_select(vcpu->guest, n, select);
     return !(config & UPMU_PV_WISH_USED) ||
            (!(config & ~(PV_WISH_FLAGS | UPMU_PV_EVENT_BITS)) && !pv_load64(&wish->config1) &&
-            upmu_pv_select(config & UPMU_PV_EVENT_BITS, raw) && upmu_pv_permits(vcpu, n));
+            upmu_pv_select(vcpu->guest, config & UPMU_PV_EVENT_BITS, raw) && upmu_pv_permits(vcpu, n));
 }
 
 static uint32_t gate(struct upmu_pv_vcpu *vcpu, uint32_t slots)
@@ -128,6 +128,10 @@ void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu)
 
     if (!vcpu->page)
         return;
+    /* (What overflowed until now is not told: another page begins with nothing.) */
+    (void)upmu_guest_status(vcpu->guest);
+    upmu_guest_set_status(vcpu->guest, 0);
+    vcpu->guest->pending = 0;
     upmu_guest_set_global(vcpu->guest, 0);
     hooks->unpin(hooks->context, vcpu->page, UPMU_PV_PAGE_BYTES);
     vcpu->page = NULL;

@@ -110,6 +110,8 @@ static void give_back(struct host_guest *guest)
         arena_give(guest->filter);
         arena_give(guest->entries);
     }
+    if (guest->page.pv)
+        arena_give(guest->page.pv);
     arena_give(guest->sessions);
     arena_give(guest->guest);
     memset(guest, 0, sizeof *guest);
@@ -165,6 +167,7 @@ static bool end(struct host_guest *guest)
         return false;
     put(guest);
     hold(guest, true);
+    pages_end(guest);
     status = HOST_CALL(upmu_guest_fini(guest->guest));
     hold(guest, false);
     rules_status("upmu_guest_fini", status, "WRONG_CPU BUSY PORT");
@@ -189,9 +192,11 @@ static void check_refusals(struct host_guest *guest, const struct upmu_guest_mem
 
 static void make(struct host_guest *guest, struct lots *lots)
 {
+    struct lots own = {lots->state + 1u}; /* (What else is drawn is as it would be without a page.) */
     static const enum upmu_guest_door doors[] = {UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_CORE, UPMU_GUEST_AMD_V2};
     bool intel = (host.setting.family != &hardware_amd) != lots_one_in(lots, 4);
     enum upmu_guest_door door = intel ? UPMU_GUEST_INTEL : doors[lots_below(lots, 3)];
+    bool has_page = lots_below(&own, 5) < 2;
     struct upmu_guest_memory memory;
     unsigned thread = lots_below(lots, HOST_PROGRAMS);
     enum upmu_status status;
@@ -202,6 +207,13 @@ static void make(struct host_guest *guest, struct lots *lots)
     if (HOST_CALL(upmu_guest_shape_default(host.machine, door, &guest->virtual.shape)) != UPMU_OK)
         return;
     draw_shape(&guest->virtual.shape, lots);
+    has_page &= intel;
+    if (has_page) {
+        guest->virtual.shape.version = (uint8_t)(2u + lots_below(&own, 3));
+        guest->virtual.shape.width = 48;
+        guest->virtual.shape.full_write = 1;
+        guest->virtual.shape.fixed = 0;
+    }
     draw_policy(guest, lots);
     guest->count = guests_counters(&guest->virtual.shape);
     if (lots_one_in(lots, 8))
@@ -222,6 +234,8 @@ static void make(struct host_guest *guest, struct lots *lots)
         rules_fail(RULE_STATUS, "upmu_guest_init: %s", upmu_status_text(status));
     guest->virtual.policy = guest->policy ? guest->policy : &usual;
     guests_reset(&guest->virtual);
+    if (has_page)
+        act_page_make(guest, &own);
     host.verdict->figures.guests++;
 }
 
@@ -346,6 +360,10 @@ static void program(struct host_guest *guest, struct lots *lots)
     const struct upmu_guest_shape *shape = &guest->virtual.shape;
     bool intel = shape->door == UPMU_GUEST_INTEL;
 
+    if (guest->page.pv) {
+        act_page_program(guest, lots);
+        return;
+    }
     for (unsigned i = 0; i < shape->general; i++) {
         bool core = shape->door >= UPMU_GUEST_AMD_CORE;
 
@@ -373,6 +391,10 @@ static void set_lvtpc(struct host_guest *guest, struct lots *lots)
 /* What it does between an exit and the next entry. */
 static void do_accesses(struct host_guest *guest, struct lots *lots)
 {
+    if (guest->page.pv) {
+        act_page_calls(guest, lots);
+        return;
+    }
     for (unsigned i = lots_below(lots, 6); i; i--)
         switch (lots_below(lots, 10)) {
         case 0:
@@ -482,6 +504,10 @@ static void run_inside(struct host_guest *guest, const struct upmu_guest_entry *
         hooks_work(lots_size(lots, lots_one_in(lots, 50) ? 24 : 14), lots_below(lots, 2));
         if (guest)
             guests_read_itself(guest, entry);
+        if (guest && guest->page.pv) {
+            pages_look_inside(guest);
+            pages_stir(lots);
+        }
         if (!here()->by_hardware && lots_one_in(lots, 10)) {
             static const uint8_t kinds[] = {STEP_READ, STEP_START, STEP_STOP, STEP_READ};
             struct step step = {.kind = kinds[lots_below(lots, 4)], .what = (uint8_t)lots_draw(lots)};
@@ -522,9 +548,11 @@ static void turn(struct host_guest *guest, struct lots *lots)
         if (guest->virtual.counter[i].mode == VIRTUAL_STANDS && here()->world == CPU_TURNING)
             guest->virtual.counter[i].mode = VIRTUAL_MAY_COUNT;
     guests_begin_call();
-    status = HOST_CALL(upmu_guest_enter(guest->guest, &entry));
+    status = guest->page.pv ? pages_enter(guest, &entry) : HOST_CALL(upmu_guest_enter(guest->guest, &entry));
     guests_end_call("upmu_guest_enter", 64u + 24u * VIRTUAL_COUNTERS);
     guests_entered(guest, &entry, status, drained);
+    if (guest->page.pv)
+        pages_entered(guest, &entry);
     begin_inside((uint8_t)number_of(guest));
     run_inside(guest, &entry, lots);
     exit_guest(guest);
@@ -547,7 +575,10 @@ static void run(struct host_guest *guest, struct lots *lots)
     }
     if (is_there(guest)) {
         hold(guest, true);
-        guests_look(guest);
+        if (guest->page.pv)
+            (void)pages_read_all(guest, ~UINT32_C(0));
+        else
+            guests_look(guest);
         hold(guest, false);
     }
     if (lots_below(lots, 2) && guest->cpu == self->cpu)
@@ -630,7 +661,7 @@ static struct host_guest *find_other(const struct host_guest *guest, unsigned fi
     for (unsigned i = 0; i < HOST_GUESTS; i++) {
         struct host_guest *other = &host.guest[(first + i) % HOST_GUESTS];
 
-        if (other != guest && other->guest && !other->busy)
+        if (other != guest && other->guest && !other->busy && !other->page.pv)
             return other;
     }
     return NULL;
@@ -696,7 +727,8 @@ static void save(struct host_guest *guest, struct lots *lots)
             rules_fail(RULE_GUEST, "a saved state is damaged");
     }
     hold(guest, false);
-    if (status == UPMU_OK && !guest->spoiled) {
+    /* (Its registers alone are not what a vCPU with a page goes on with.) */
+    if (status == UPMU_OK && !guest->spoiled && !guest->page.pv) {
         to = lots_below(lots, 3) ? make_twin(guest, lots) : find_other(guest, lots_below(lots, HOST_GUESTS));
         if (to && is_reachable(to)) {
             to->busy = true;
@@ -716,6 +748,7 @@ void act_guests_end(void)
     for (unsigned i = 0; i < HOST_GUESTS; i++)
         if (host.guest[i].guest && !end(&host.guest[i]))
             rules_fail(RULE_STATE, "vCPU %u cannot be ended", i);
+    act_page_vm_end();
 }
 
 void act_guest(const struct step *step, struct lots *lots)
@@ -744,9 +777,12 @@ void act_guest(const struct step *step, struct lots *lots)
         put(guest);
         if (step->kind == STEP_GUEST_RESET) {
             hold(guest, true);
+            pages_end(guest);
             HOST_DO(upmu_guest_reset(guest->guest));
             hold(guest, false);
             guests_reset(&guest->virtual);
+            if (guest->page.pv)
+                guest->virtual.global = 0;
         }
     }
     guest->busy = false;

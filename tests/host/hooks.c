@@ -430,6 +430,8 @@ void hooks_point(void)
         rules_deliver(self->cpu, lots_below(&self->noise, HARDWARE_EVENTS), false, lots_size(&self->noise, 10), false);
     if (cpu->calls && lots_one_in(&self->noise, 8))
         units_work(&self->noise, true);
+    if (host.vm.pv && lots_one_in(&self->noise, 8))
+        pages_stir(&self->noise);
     if (lots_one_in(&self->noise, host.setting.yields))
         run_yield();
 }

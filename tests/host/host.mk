@@ -30,8 +30,8 @@ empty :=
 comma := ,
 space := $(empty) $(empty)
 
-# The PMU of guests is linked beside the library, and instrumented as it is.
-HOST_ABI := $(sort $(wildcard abi/guest/*.c))
+# The PMU of guests, and their pages, are linked beside the library, and instrumented as it is.
+HOST_ABI := $(sort $(wildcard abi/guest/*.c abi/paravirt/*.c))
 define ABI_RULES
 build/$(1)/abi/%.o: abi/%.c
 	$(call COMPILE,$(1))

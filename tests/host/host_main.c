@@ -179,6 +179,9 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
            "one was due, %llu carried over\n",
            N(guests), N(entries), N(guest_calls), N(guest_hooks), N(guest_reads), N(guest_exact), N(passed),
            N(injected), N(due), N(carried));
+    printf("    %llu calls for pages and events, %llu values and %llu overflows stored there; %llu times another CPU "
+           "of the guest came between\n",
+           N(page_calls), N(page_values), N(page_overflows), N(stirs));
     if (asked.threads)
         printf("    skipped: guests\n");
 #undef N

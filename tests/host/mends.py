@@ -58,7 +58,9 @@ class Host:
 
     def build(self, mutant):
         """The program, which is as it was if the mutant is in no part of it; None: it does not compile."""
-        objects, own = os.environ["MENDS_OBJECTS"].split(), "build/host/" + mutant.unit[:-2] + ".o"
+        # (A test that includes the file is no part of the host: there the file stands by itself.)
+        unit = mutant.file if mutant.unit.startswith("tests/") else mutant.unit
+        objects, own = os.environ["MENDS_OBJECTS"].split(), "build/host/" + unit[:-2] + ".o"
         if own not in objects:
             return PROGRAM
         shutil.rmtree(FOLDER, ignore_errors=True)
@@ -66,7 +68,7 @@ class Host:
         os.makedirs(os.path.dirname(changed))
         with open(changed, "w") as file:
             file.write(mutant.text)
-        source = changed if mutant.unit == mutant.file else mutant.unit
+        source = changed if unit == mutant.file else unit
         command = os.environ["MENDS_COMPILE"].split()
         command[1:1] = ["-iquote", FOLDER, "-I" + FOLDER, "-I" + FOLDER + "/include"]
         if subprocess.run(command + ["-c", "-o", target, source], stderr=subprocess.DEVNULL).returncode:

@@ -74,6 +74,19 @@ static bool is_allowed(const struct virtual_pmu *pmu, unsigned i, bool architect
     }
 }
 
+enum guests_permission guests_permit(struct virtual_pmu *pmu, uint64_t select)
+{
+    uint64_t before = pmu->counter[0].select;
+    enum hardware_event kind = HARDWARE_EVENTS;
+    bool architectural, allowed;
+
+    pmu->counter[0].select = select;
+    architectural = is_architectural(pmu, 0, &kind);
+    allowed = is_allowed(pmu, 0, architectural, kind);
+    pmu->counter[0].select = before;
+    return !allowed ? GUESTS_MAY_NOT : architectural ? GUESTS_MAY : GUESTS_UNKNOWN;
+}
+
 /*
  * Is the counter to count?  (Another kind of reference cycles runs beside that of fixed counter 2; edges and thresholds
  * count what no burst says.)

@@ -133,7 +133,7 @@ void guests_reset(struct virtual_pmu *pmu)
 }
 
 /* What has gone round until now belongs to the flag. */
-static void take_rounds(struct virtual_pmu *pmu, struct virtual_counter *counter)
+void guests_take_rounds(struct virtual_pmu *pmu, struct virtual_counter *counter)
 {
     counter->round_must |= (counter->base + counter->low) >> pmu->shape.width != 0 && !counter->doubt;
     counter->round_may |= (counter->base + counter->high) >> pmu->shape.width != 0;
@@ -143,11 +143,11 @@ static void take_rounds(struct virtual_pmu *pmu, struct virtual_counter *counter
     counter->low = 0;
 }
 
-static void put_value(struct virtual_pmu *pmu, unsigned i, uint64_t value)
+void guests_put_value(struct virtual_pmu *pmu, unsigned i, uint64_t value)
 {
     struct virtual_counter *counter = &pmu->counter[i];
 
-    take_rounds(pmu, counter);
+    guests_take_rounds(pmu, counter);
     counter->round_may |= counter->lost;
     counter->lost = false;
     counter->base = value & pmu->mask;
@@ -156,7 +156,7 @@ static void put_value(struct virtual_pmu *pmu, unsigned i, uint64_t value)
 }
 
 /* Of a guest whose counters may have lost events: what it reads is so. */
-static void check_value(struct host_guest *guest, unsigned i, uint64_t value, const char *what)
+void guests_check_value(struct host_guest *guest, unsigned i, uint64_t value, const char *what)
 {
     struct virtual_pmu *pmu = &guest->virtual;
     struct virtual_counter *counter = &pmu->counter[i];
@@ -164,7 +164,7 @@ static void check_value(struct host_guest *guest, unsigned i, uint64_t value, co
 
     host.verdict->figures.guest_reads++;
     if (guest->spoiled || counter->lost || (counter->mode == VIRTUAL_MAY_COUNT && counter->high > pmu->mask)) {
-        put_value(pmu, i, value);
+        guests_put_value(pmu, i, value);
         counter->round_may |= guest->spoiled;
         return;
     }
@@ -181,7 +181,7 @@ static void check_value(struct host_guest *guest, unsigned i, uint64_t value, co
     if (counter->high - more > pmu->mask) /* (Its rounds are not known.) */
         return;
     counter->high = counter->low = more;
-    take_rounds(pmu, counter);
+    guests_take_rounds(pmu, counter);
 }
 
 static void check_status(struct host_guest *guest, uint64_t value)
@@ -196,7 +196,7 @@ static void check_status(struct host_guest *guest, uint64_t value)
     }
     for (unsigned i = 0; i < VIRTUAL_COUNTERS; i++)
         if (exists(pmu, i)) {
-            take_rounds(pmu, &pmu->counter[i]);
+            guests_take_rounds(pmu, &pmu->counter[i]);
             must |= pmu->counter[i].round_must ? bit_of(i) : 0;
             may |= pmu->counter[i].round_may || pmu->counter[i].lost ? bit_of(i) : 0;
         }
@@ -282,7 +282,7 @@ void guests_rdmsr(struct host_guest *guest, uint32_t msr)
         if (value != untouched)
             rules_fail(RULE_GUEST, "RDMSR %x stores a value and is answered %u", (unsigned)msr, (unsigned)answer);
     } else if (place == PLACE_VALUE || place == PLACE_LOW_VALUE) {
-        check_value(guest, number, value, "RDMSR");
+        guests_check_value(guest, number, value, "RDMSR");
     } else if (place == PLACE_STATUS) {
         check_status(guest, value);
     } else {
@@ -309,7 +309,7 @@ void guests_rdpmc(struct host_guest *guest, uint32_t ecx)
     guests_end_call("upmu_guest_rdpmc", 1);
     check_answer(guest, "RDPMC", ecx, 0, answer, fixed || ecx < shape->general ? DONE : FAULT);
     if (answer == UPMU_GUEST_DONE)
-        check_value(guest, fixed ? VIRTUAL_GENERAL + (ecx & 3u) : ecx, value, "RDPMC");
+        guests_check_value(guest, fixed ? VIRTUAL_GENERAL + (ecx & 3u) : ecx, value, "RDPMC");
 }
 
 /* Bits of the status that may be cleared, those that never may, and the rest. */
@@ -370,14 +370,14 @@ static void write_flags(struct virtual_pmu *pmu, uint64_t value, bool set)
         others &= FROZEN | FROZEN_BRANCHES;
     for (unsigned i = 0; i < VIRTUAL_COUNTERS; i++)
         if (exists(pmu, i) && value & bit_of(i)) {
-            take_rounds(pmu, &pmu->counter[i]);
+            guests_take_rounds(pmu, &pmu->counter[i]);
             pmu->counter[i].round_must = pmu->counter[i].round_may = set;
             pmu->counter[i].doubt = !set && (pmu->counter[i].base + pmu->counter[i].high) >> pmu->shape.width;
         }
     pmu->status = set ? pmu->status | others : pmu->status & ~others;
 }
 
-static void put_off_all(struct virtual_pmu *pmu)
+void guests_put_off_all(struct virtual_pmu *pmu)
 {
     for (unsigned i = 0; i < VIRTUAL_COUNTERS; i++)
         pmu->counter[i].since = 0;
@@ -385,21 +385,21 @@ static void put_off_all(struct virtual_pmu *pmu)
 
 static void store(struct virtual_pmu *pmu, enum place place, unsigned number, uint64_t value)
 {
-    put_off_all(pmu);
+    guests_put_off_all(pmu);
     switch (place) {
     case PLACE_LOW_VALUE:
-        put_value(pmu, number, value & BIT(31) ? value | ~UINT64_C(0xffffffff) : value & 0xffffffff);
+        guests_put_value(pmu, number, value & BIT(31) ? value | ~UINT64_C(0xffffffff) : value & 0xffffffff);
         return;
     case PLACE_VALUE:
-        put_value(pmu, number, value);
+        guests_put_value(pmu, number, value);
         return;
     case PLACE_SELECT: /* AMD: without bits 19 and 21 and those above 35 but 40 and 41 */
-        take_rounds(pmu, &pmu->counter[number]);
+        guests_take_rounds(pmu, &pmu->counter[number]);
         pmu->counter[number].select = is_intel(pmu) ? value : value & UINT64_C(0x30fffd7ffff);
         return;
     case PLACE_FIXED_CONTROL:
         for (unsigned i = 0; i < pmu->shape.fixed; i++) {
-            take_rounds(pmu, &pmu->counter[VIRTUAL_GENERAL + i]);
+            guests_take_rounds(pmu, &pmu->counter[VIRTUAL_GENERAL + i]);
             pmu->counter[VIRTUAL_GENERAL + i].select = value >> 4 * i & 15;
         }
         return;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "abi/guest/guest.h"
+#include "abi/paravirt/pv_host.h"
 #include "tests/host/hardware.h"
 #include <upmu/upmu.h>
 
@@ -28,6 +29,8 @@
 #define HOST_ALL_UNITS (HOST_UNITS + 2) /* and those of a region */
 #define HOST_UNIT_BOXES 2
 #define HOST_GUESTS 4
+#define HOST_RAM_PAGES 8 /* of the guests */
+#define HOST_PV_EVENTS 12
 #define HOST_NONE 0xffu
 
 /* ---- Lots ---- */
@@ -220,7 +223,7 @@ struct verdict {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
             events, reads, exact, samples, migrations, estimates, beyond, unit_samples,
             units, unit_events, unit_accesses, hand_overs, orphans, guests, guest_calls, entries, guest_hooks,
-            guest_reads, guest_exact, injected, due, carried, passed;
+            guest_reads, guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
 };
@@ -418,6 +421,29 @@ struct virtual_pmu {
     struct virtual_counter counter[VIRTUAL_COUNTERS];
 };
 
+/* What a slot of a page, or an event that a guest opened, shows: as it was last. */
+struct virtual_shown {
+    uint64_t count, value;
+    uint32_t taken; /* overflows that the guest has set to 0 */
+    uint32_t told;  /* overflows that were there, with these */
+    bool round;     /* its value went round, and no overflow was there yet */
+};
+
+/* The page of a vCPU, from docs/PARAVIRT.md alone. */
+struct virtual_page {
+    struct upmu_pv_vcpu *pv; /* NULL: its door are the registers */
+    bool hostile;            /* its memory changes while the host works on it */
+    bool mapped;
+    uint64_t address;
+    uint32_t refused;        /* slots */
+    uint32_t cleared;        /* bits of `overflowed` that the guest cleared during a call */
+    bool told;               /* an overflow was stored since the last interrupt */
+    uint16_t load[8];        /* sequences of the loads that were taken */
+    struct virtual_shown slot[8];
+    uint32_t before[8]; /* at an entry: sequences of its slots */
+    uint64_t high[8];   /* ... and what its counters may have counted */
+};
+
 /* A virtual CPU. */
 struct host_guest {
     struct upmu_guest *guest; /* NULL: there is none */
@@ -431,6 +457,32 @@ struct host_guest {
     uint8_t cpu;        /* where it is loaded, or HOST_NONE */
     bool spoiled;       /* a fault: its counters may stand still */
     struct virtual_pmu virtual;
+    struct virtual_page page;
+};
+
+/* An event that a guest opened. */
+struct virtual_event {
+    bool open;
+    uint8_t guest;
+    uint8_t counter; /* of its vCPU, or HOST_NONE: disabled */
+    uint32_t id;
+    uint64_t area, select, period;
+    struct virtual_shown shown;
+};
+
+/* The virtual machine of the vCPUs that have pages. */
+struct host_vm {
+    struct upmu_pv *pv; /* NULL: there is none */
+    struct upmu_pv_event *events;
+    uint32_t count, calls; /* events; calls under way */
+    bool unknown;          /* events are open of which only a hostile vCPU knows */
+    struct virtual_event event[HOST_PV_EVENTS];
+    uint8_t *pinned[HOST_RAM_PAGES]; /* pages that the host may store to */
+    struct {
+        uint64_t address;
+        size_t bytes; /* 0: none */
+    } pin[2 * (HOST_PV_EVENTS + HOST_GUESTS)];
+    uint8_t ram[HOST_RAM_PAGES][4096]; /* what it is to contain, but for what the host may store */
 };
 
 struct worker {
@@ -444,6 +496,7 @@ struct worker {
     uint32_t blocks; /* until the next point inside code */
     uint64_t hooks;  /* of this step */
     unsigned apart;  /* interrupts, ticks and calls of others, inside each other */
+    bool refused;    /* memory of a guest, by lot */
     uint64_t accesses, apart_times; /* of registers, outside of these; how often these came */
     void *fiber;
 };
@@ -461,6 +514,7 @@ struct host {
     struct worker worker[HOST_CPUS];
     struct host_units units;
     struct host_guest guest[HOST_GUESTS];
+    struct host_vm vm;
     uint64_t now_ns;
     unsigned zombies;
     bool hotplug; /* a CPU comes, leaves, sleeps or wakes */
@@ -575,9 +629,45 @@ unsigned guests_counters(const struct upmu_guest_shape *shape);
 void guests_spoil(unsigned cpu);
 /* May a guest's session have a counter open there? */
 bool guests_may_count(unsigned cpu);
+/* A value of a counter that it was shown; one that it gave. */
+void guests_check_value(struct host_guest *guest, unsigned i, uint64_t value, const char *what);
+void guests_put_value(struct virtual_pmu *pmu, unsigned i, uint64_t value);
+/* What has gone round until now belongs to the counter's flag. */
+void guests_take_rounds(struct virtual_pmu *pmu, struct virtual_counter *counter);
+void guests_put_off_all(struct virtual_pmu *pmu);
+/* May a general counter count this select: certainly, certainly not, or not known? */
+enum guests_permission { GUESTS_MAY_NOT, GUESTS_MAY, GUESTS_UNKNOWN };
+enum guests_permission guests_permit(struct virtual_pmu *pmu, uint64_t select);
 /* Accesses since a call began, if nothing came between. */
 void guests_begin_call(void);
 void guests_end_call(const char *call, uint64_t most);
+
+/* ---- Rules of pages ---- */
+
+/* The guests' memory: bytes at an address; NULL: none. */
+void *pages_at(uint64_t address, size_t bytes);
+/* Where it begins. */
+#define PAGES_RAM UINT64_C(0x180000000)
+void pages_write(uint64_t address, const void *from, size_t bytes);
+extern const struct upmu_pv_hooks pages_hooks;
+/* Another CPU of the guest, or a device: at any moment. */
+void pages_stir(struct lots *lots);
+/* A call, with its answer. */
+uint32_t pages_call(struct host_guest *guest, uint32_t operation, uint32_t first, uint32_t second);
+uint32_t pages_gate(struct host_guest *guest, uint32_t slots);
+uint32_t pages_read_all(struct host_guest *guest, uint32_t slots);
+uint32_t pages_map(struct host_guest *guest, uint64_t address);
+uint32_t pages_unmap(struct host_guest *guest);
+uint32_t pages_event(struct host_guest *guest, uint32_t operation, uint32_t id);
+uint32_t pages_open(struct host_guest *guest, uint64_t address);
+void pages_cpuid(const struct host_guest *guest);
+enum upmu_status pages_enter(struct host_guest *guest, struct upmu_guest_entry *entry);
+/* After an entry: what was stored for it. */
+void pages_entered(struct host_guest *guest, const struct upmu_guest_entry *entry);
+/* It looks at its page itself. */
+void pages_look_inside(struct host_guest *guest);
+/* Its end: nothing of it is stored to any more. */
+void pages_end(struct host_guest *guest);
 
 /* ---- Memory that is gone when it is given back ---- */
 
@@ -649,6 +739,11 @@ void act_unit_specification(const struct hardware_type *type, unsigned kind, cha
 /* An open unit of this type (or any, if NULL), by lot; NULL: there is none. */
 struct host_unit *act_unit_find(const struct hardware_type *type, unsigned lot);
 void act_guest(const struct step *step, struct lots *lots);
+/* A vCPU with a page: made, if this is one; what it does outside. */
+void act_page_make(struct host_guest *guest, struct lots *lots);
+void act_page_calls(struct host_guest *guest, struct lots *lots);
+void act_page_program(struct host_guest *guest, struct lots *lots);
+void act_page_vm_end(void);
 /* The CPU leaves: no vCPU stays there. */
 void act_guests_leave(unsigned cpu);
 /* At the end. */

@@ -30,7 +30,20 @@ static uint32_t *raced(uint32_t *field)
     return field;
 }
 
+/* An interrupt of the host, between what an entry stores for the guest and what it tells it. */
+static uint32_t notes;
+
+static struct upmu_cpu *prepare_and_note(struct upmu_guest *guest, struct upmu_guest_entry *entry)
+{
+    struct upmu_cpu *cpu = upmu_guest_prepare(guest, entry);
+
+    guest->overflowed |= notes;
+    notes = 0;
+    return cpu;
+}
+
 #define pv_load64 load_and_flip
+#define upmu_guest_prepare prepare_and_note
 #define __atomic_fetch_add(field, ...) __atomic_fetch_add(raced(field), __VA_ARGS__)
 #include "abi/paravirt/pv_call.c"
 #undef __atomic_fetch_add
@@ -697,6 +710,89 @@ static void map_page(void)
     assert_int_equal(call(16, BASE_LOW, BASE_HIGH), 0);
 }
 
+static void what_the_shape_lacks_is_no_event(void **state)
+{
+    uint32_t out[4];
+
+    (void)state;
+    begin("skylake", 1);
+    nest.vcpu.shape.arch_events &= (uint16_t)~(1u << 5);
+    assert_true(upmu_pv_cpuid(&vcpu, 0x40000000u, CALL, 0x40000002u, out));
+    assert_int_equal(out[1] >> 4 & 1u, 0);
+    assert_int_equal(open_at(0, 1, &(struct attr_words){.config = 4}), UPMU_PV_BAD_EVENT);
+    map_page();
+    wish(0, WISH_INSTRUCTIONS + 3, 0);
+    assert_int_equal(call(18, 1, 0), UPMU_PV_BAD_EVENT);
+    end();
+}
+
+/* With an overflow that was noticed, or not; and with a counter that waits. */
+static void a_page_begins_with_nothing_of_the_one_before(void **state)
+{
+    (void)state;
+    for (unsigned interrupts = 0; interrupts < 2; interrupts++) {
+        begin("skylake", 1000);
+        map_page();
+        wish(0, WISH_INSTRUCTIONS | (interrupts ? WISH_INTERRUPT : 0), UINT64_C(0x1fffffffffff0));
+        assert_int_equal(call(18, 1, 0), 0);
+        nest_run(&nest, BURST(100));
+        nest_exit(&nest);
+        if (interrupts)
+            assert_int_equal(call(19, 1, 0), 0);
+        nest.vcpu.waiting |= 2;
+        assert_int_equal(call(17, 0, 0), 0);
+        memset(ram, 0, sizeof ram);
+        map_page();
+        nest_run(&nest, BURST(100));
+        nest_exit(&nest);
+        for (unsigned n = 0; n < nest.shape.general; n++) {
+            assert_int_equal(slot_word(n, 0), 0);
+            assert_int_equal((uint32_t)slot_word(n, 8), 0);
+            assert_int_equal(slot_word(n, 16), 0);
+            assert_int_equal(slot_word(n, 56), 0);
+        }
+        assert_int_equal(nest.injected, 0);
+        end();
+    }
+}
+
+/* The host's interrupt is late, as its period is shorter than it may be. */
+static void an_overflow_is_shown_before_it_interrupts(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    begin("skylake", 1000);
+    map_page();
+    wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0x1fffffffffff0));
+    assert_int_equal(call(18, 1, 0), 0);
+    nest_run(&nest, BURST(100));
+    nest_exit(&nest);
+    notes = 1;
+    assert_int_equal(upmu_pv_enter(&vcpu, &entry), UPMU_OK);
+    assert_int_equal(notes, 0);
+    assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NONE);
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    assert_int_equal((uint32_t)slot_word(0, 8), 0);
+    assert_int_equal(upmu_pv_enter(&vcpu, &entry), UPMU_OK);
+    assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NMI);
+    assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+    assert_int_equal((uint32_t)slot_word(0, 8), 1);
+    end();
+}
+
+static void what_was_closed_points_nowhere(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    nest_exit(&nest);
+    assert_int_equal(open_at(0, 1, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(call(2, 1, 0), 0);
+    for (unsigned i = 0; i < EVENTS; i++)
+        assert_null(events[i].area);
+    end();
+}
+
 static void s01_operations_ids_and_masks_beyond_their_range_are_answered(void **state)
 {
     static struct upmu_pv_vcpu before;
@@ -1152,6 +1248,10 @@ int main(void)
         cmocka_unit_test(an_attribute_may_cross_a_page),
         cmocka_unit_test(structures_may_end_where_memory_ends),
         cmocka_unit_test(a_level_refuses_slots_and_events_by_name),
+        cmocka_unit_test(what_the_shape_lacks_is_no_event),
+        cmocka_unit_test(a_page_begins_with_nothing_of_the_one_before),
+        cmocka_unit_test(an_overflow_is_shown_before_it_interrupts),
+        cmocka_unit_test(what_was_closed_points_nowhere),
         cmocka_unit_test(a_guest_that_calls_anything_harms_nobody),
         cmocka_unit_test(s01_operations_ids_and_masks_beyond_their_range_are_answered),
         cmocka_unit_test(s02_addresses_that_are_no_memory_of_the_guest_are_refused),

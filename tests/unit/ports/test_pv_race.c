@@ -65,6 +65,7 @@ static void reset(void)
     memset(&page.slot[1], 0, sizeof page.slot[1]);
     memset(&area, 0, sizeof area);
     guest.shape.general = 2;
+    guest.shape.arch_events = 0x7f;
     event = (struct upmu_pv_event){.vcpu = &vcpu, .area = &area, .period = PERIOD, .counter = 1};
     pv = (struct upmu_pv){.events = &event, .event_count = 1};
     vcpu = (struct upmu_pv_vcpu){.pv = &pv, .guest = &guest, .page = &page, .used = 2};
