@@ -147,6 +147,15 @@ all: build/gcc-64/libupmu.a build/gcc-64/libsim.a $(if $(wildcard tools/upmu_mai
 build/upmu: $(TOOL_SOURCES:%.c=build/gcc-64/%.o) build/gcc-64/libsim.a build/gcc-64/libupmu.a
 	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^
 
+# ---- PMCTools ----
+
+# Everything on the command line anew; pmcstat under the names of its classes.
+PMCSTAT_LINKS := $(addprefix build/,pmcstat pmcstat_p4 pmcstat_k7 pmcstat_k8 pmcstat_iaf pmcstat_iap)
+.PHONY: tools pmcstat-links
+tools: build/upmu pmcstat-links
+pmcstat-links: build/upmu
+	$(QUIET)for link in $(PMCSTAT_LINKS); do ln -sf upmu $$link; done
+
 # ---- Programs that measure ----
 
 BENCH_PROGRAMS := $(patsubst %.c,build/gcc-64/%,$(wildcard tests/bench/bench_*.c))
@@ -345,6 +354,7 @@ clean:
 .PHONY: help
 help:
 	@echo "all            the library, the silicon model, build/upmu"
+	@echo "tools          build/upmu, and links to it: pmcstat, pmcstat_p4 and so on (pmcstat-links)"
 	@echo "deps           install what the rest needs (Debian 12, apt); adds the architecture i386 for 32-bit tests"
 	@echo "deps-demo      install what the demo needs, and nothing else"
 	@echo "install        the tool, its manual pages, library, silicon model, headers, pkg-config files: PREFIX=/usr/local DESTDIR="

@@ -63,10 +63,22 @@ int main(int argc, char **argv)
     };
     static struct cmd_room room;
     static struct cmd cmd = {.sink = &sink, .program = "upmu", .room = &room};
+    const char *class = cmd_pmc_class(argv[0]);
+    const char *called[CMD_OPERANDS + 3] = {"pmcstat", "--class", class};
     const char *const *words = (const char *const *)(argv + 1);
     unsigned count = (unsigned)(argc - 1);
-    int result = msr_asked(count, words) ? msr_run(&cmd, &upmu_linux_system_itself, count, words, cmd_workload_loops)
-                                         : cmd_run(&cmd, count, words);
+    int result;
+
+    if (class != NULL) { /* pmcstat, pmcstat_p4, ... */
+        unsigned first = class[0] != '\0' ? 3 : 1;
+
+        for (unsigned i = 0; i < count && first + i < CMD_OPERANDS + 3; i++)
+            called[first + i] = words[i];
+        count = first + count < CMD_OPERANDS + 3 ? first + count : CMD_OPERANDS + 3;
+        words = called;
+    }
+    result = msr_asked(count, words) ? msr_run(&cmd, &upmu_linux_system_itself, count, words, cmd_workload_loops)
+                                     : cmd_run(&cmd, count, words);
 
     if (count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") || cmd_equal(words[0], "-h"))
         msr_help(&cmd);

@@ -30,8 +30,15 @@ static inline bool port_rdmsr(const struct upmu_port *port, uint32_t msr, uint64
     return PORT_CALL(port, rdmsr)(port->context, msr, out_value);
 }
 
+#if UPMU_TRACE
+void upmu_trace_write(uint32_t msr, uint64_t value); /* the host's */
+#endif
+
 static inline bool port_wrmsr(const struct upmu_port *port, uint32_t msr, uint64_t value)
 {
+#if UPMU_TRACE
+    upmu_trace_write(msr, value);
+#endif
     return PORT_CALL(port, wrmsr)(port->context, msr, value);
 }
 

@@ -63,6 +63,12 @@ struct common_traps {
     bool *swallow_foreign; /* set while an NMI of our own is on its way; or NULL */
 };
 
+/*
+ * Keep this core awake while a word has this value, at most so many rounds (0: no limit): the counters of a core stand
+ * still while it halts, those of events outside the core too.  A thread of the lowest priority can do this.
+ */
+void common_stay_awake(const volatile uint32_t *word, uint32_t value, uint32_t rounds);
+
 /* Say how the port does: APIC, an NMI of our own, an RDPMC that faults, the clock. */
 void common_check_port(const struct shell *shell, const struct upmu_port *port, const struct upmu_apic *apic,
                        const struct common_traps *traps, uint32_t tsc_khz);

@@ -44,18 +44,22 @@ static bool user_rdpmc_switches(void)
     return on && off && upmu_x86_user_rdpmc_allowed() == found;
 }
 
+void common_stay_awake(const volatile uint32_t *word, uint32_t value, uint32_t rounds)
+{
+    for (uint32_t i = 0; *word == value && (rounds == 0 || i < rounds); i++)
+        __asm__ volatile("pause");
+}
+
 void common_check_port(const struct shell *shell, const struct upmu_port *port, const struct upmu_apic *apic,
                        const struct common_traps *traps, uint32_t tsc_khz)
 {
     uint32_t nmis = *traps->nmis, faults = *traps->faults;
     uint64_t value;
-    unsigned i;
 
     if (traps->swallow_foreign != NULL)
         *traps->swallow_foreign = true;
     if (upmu_apic_self_nmi(apic))
-        for (i = 0; i < 100000 && *traps->nmis == nmis; i++)
-            __asm__ volatile("pause");
+        common_stay_awake(traps->nmis, nmis, 100000);
     if (traps->swallow_foreign != NULL)
         *traps->swallow_foreign = false;
     shell_text(shell, "Port: ");

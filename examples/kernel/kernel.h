@@ -114,6 +114,9 @@ int kernel_switches(struct shell *shell, const char *rest);
 /* A system call from ring 3: number and arguments; returns its answer. */
 uintptr_t kernel_call(uintptr_t number, uintptr_t first, uintptr_t second, uintptr_t third);
 
+/* RDPMC in ring 3; false: it faulted. */
+bool kernel_rdpmc_of_user(void *program, uint32_t index, uint64_t *out_value);
+
 /* The command: a program counts itself and another thread by perfmon2's calls. */
 int kernel_perfmon2(struct shell *shell, const char *rest);
 int kernel_probe(struct shell *shell, const char *rest);

@@ -196,6 +196,7 @@ static void bring_up(const char *loader)
     if (options.vector != 0)
         shell_text(&shell, kernel_vector_arrives(&native) ? "Vector arrives\n" : "VECTOR DOES NOT ARRIVE\n");
     live.interrupts = interrupts;
+    live.rdpmc_of_user = kernel_rdpmc_of_user;
     live.buffer = buffer;
     live.buffer_bytes = sizeof buffer;
     common_bring_up(&shell, &live, &machine, &cpu, &native.port);

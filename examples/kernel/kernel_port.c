@@ -104,8 +104,8 @@ static bool fault_of_user(struct kernel_trap *trap)
 {
     const uint8_t *code = (const uint8_t *)trap->ip;
 
-    if (trap->vector == VECTOR_GP && code[0] == 0xf4)
-        kernel_user_leave();
+    if (trap->vector == VECTOR_GP && (code[0] == 0xf4 || (code[0] == 0x0f && code[1] == 0x33)))
+        kernel_user_leave(); /* RDPMC, too */
     if (trap->vector != VECTOR_UD || code[0] != 0xcd || code[1] != VECTOR_CALL)
         return false;
     trap->ip += 2;

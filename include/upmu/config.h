@@ -177,6 +177,12 @@
 #define UPMU_WHY_TEXT 1
 #endif
 
+/* 1: the library calls upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each write of
+   a register, in handlers, too.  0: not a byte of it is compiled in. */
+#ifndef UPMU_TRACE
+#define UPMU_TRACE 0
+#endif
+
 /* 1: hooks are the static inline functions of the header UPMU_PORT_HEADER
    (docs/PORTING.md), so that there are no indirect calls. */
 #ifndef UPMU_PORT_STATIC

@@ -493,7 +493,7 @@ struct upmu_sim_p4 {
 struct upmu_sim_cpu {
     const struct upmu_sim_profile *profile; /* NULL: the model's */
     struct upmu_cpu *bound;
-    bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD) */
+    bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD); AMD: its counters stand still */
     bool offline; /* run_on_cpu cannot reach it */
     bool irqs_on; /* maskable interrupts */
     bool in_nmi;

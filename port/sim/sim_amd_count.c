@@ -294,6 +294,8 @@ uint64_t upmu_sim_amd_delta(const struct upmu_sim *sim, unsigned cpu, unsigned c
     select = sim->cpu[cpu].select[counter];
     if (!sa_listens(sim, cpu, counter, burst))
         return 0;
+    if (sim->cpu[cpu].halted) /* no counter of a core counts, whatever happens elsewhere */
+        return 0;
     if (upmu_sim_amd_is_nb(sim, cpu, select)) {
         if (upmu_sim_amd_home(sim, cpu) != upmu_sim_amd_home(sim, from) ||
             (cpu != from && !sim_on(sim, UPMU_SIM_RULE_AMD_NB_NODE)))

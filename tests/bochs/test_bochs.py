@@ -139,6 +139,15 @@ def demo(row, mode):
     return f"bochs_{row['model']}_shows_the_demo_where_registers_{mode.rstrip('s')}", complaints
 
 
+def user_rdpmc(row):
+    """The tool's hook writes CR4.PCE; then RDPMC is executed in ring 3, and its fault returns to ring 0."""
+    text, complaints = boot(row, "stores", 32, commands="setpce on; setpce off; setpce on")
+    said = re.findall("^RDPMC in user mode (.*?)\r?$", text, re.M)
+    if said != ["reads counters", "faults", "reads counters"]:
+        complaints.append(f"said {said}")
+    return "setpce_lets_ring_3_read_and_takes_it_back", complaints
+
+
 def judge(row, mode, bits):
     """Name of the test and its complaints."""
     how = {"faults": "registers_fault", "ignores": "registers_ignore_writes", "stores": "registers_only_store"}[mode]
@@ -181,6 +190,7 @@ def main():
     for bits in (32, 64):
         jobs.append((local_apic, row, bits, "x2apic vector=0xe0 ", "^Port: x2APIC, NMI arrives", "^Vector arrives$"))
         jobs.append((local_apic, row, bits, "vector=0xe0 ", "^Port: xAPIC, NMI arrives", "^Vector arrives$"))
+    jobs.append((user_rdpmc, next(row for row in rows if row["model"] == "core2_penryn_t9600")))
     jobs.append((no_long_mode, next(row for row in rows if row["model"] == "p4_willamette")))
     listed = {row["model"] for row in rows}
     results = [("every_identity_of_bochs_is_tried", [f"{model} is not in identities.tsv" for model in models

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <port/sim/sim.h>
 #include <port/sim/sim_uncore.h>
+#include <upmu/permit.h>
 #include <upmu/unit.h>
 #include <upmu/upmu.h>
 
@@ -55,6 +56,8 @@ struct cmd_live {
     size_t buffer_bytes;
     struct cmd_interrupts (*interrupts)(void *context); /* or NULL */
     void *interrupts_context;
+    /* RDPMC in user mode; false: it faulted.  NULL: nothing runs there. */
+    bool (*rdpmc_of_user)(void *program, uint32_t index, uint64_t *out_value);
     /* ---- Of a program among others, in user mode (tools/msr); zero elsewhere ---- */
     bool read_only;       /* registers are not written: no probe */
     unsigned least_of;    /* selftest counts so often, and the least counts; 0: once, in kernel mode and alone */
@@ -128,6 +131,8 @@ struct cmd {
     struct upmu_uncore_pmu types[CMD_TYPES];
     struct upmu_unit_list units;
     struct upmu_uncore_region dies[CMD_DIES];
+    struct upmu_permit permits[UPMU_PERMITS];
+    struct upmu_thread thread[2];
 };
 
 /*

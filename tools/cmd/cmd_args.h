@@ -22,6 +22,10 @@
 #define CMD_OPT_PLACED (1u << 8)  /* --placed */
 #define CMD_OPT_BLOB (1u << 9)    /* --blob FILE */
 #define CMD_OPT_UNIT (1u << 10)   /* --unit */
+#define CMD_OPT_INTERVAL (1u << 11) /* -I MS, -w MS */
+#define CMD_OPT_PROCESS (1u << 12)  /* -p */
+#define CMD_OPT_CLASS (1u << 13)    /* --class NAME */
+#define CMD_OPT_DRY (1u << 14)      /* --dry-run */
 
 struct cmd_args {
     const char *name; /* of the command */
@@ -36,6 +40,10 @@ struct cmd_args {
     bool json;
     bool placed;
     bool unit;
+    bool process;
+    bool dry;
+    const char *class;
+    uint64_t interval; /* ms; 0: not given */
     unsigned count;
     const char *operand[CMD_OPERANDS];
 };
@@ -62,7 +70,18 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args);
 int cmd_top(struct cmd *cmd, const struct cmd_args *args);
 int cmd_selftest(struct cmd *cmd, const struct cmd_args *args);
 int cmd_rdpmc(struct cmd *cmd, const struct cmd_args *args);
+int cmd_pmcstat(struct cmd *cmd, const struct cmd_args *args);
+int cmd_setevent(struct cmd *cmd, const struct cmd_args *args);
+int cmd_permits(struct cmd *cmd, const struct cmd_args *args);
+int cmd_setpce(struct cmd *cmd, const struct cmd_args *args);
+int cmd_keepawake(struct cmd *cmd, const struct cmd_args *args);
 int cmd_uncore(struct cmd *cmd, const struct cmd_args *args);
+
+/*
+ * The class that a program's name stands for ("bin/pmcstat_p4": "p4"), "" for pmcstat itself, NULL for other names
+ * (cmd_pmc.c).
+ */
+const char *cmd_pmc_class(const char *program);
 
 /* The CPU by CPUID; of a simulated one, also the machine's own (cmd_info.c). */
 void cmd_identity(struct cmd *cmd);
@@ -138,6 +157,28 @@ struct cmd_symbol cmd_symbol_of(const struct cmd *cmd, uint64_t ip);
 
 /* The operand's workload, explained if there is none. */
 const struct cmd_workload *cmd_workload_operand(struct cmd *cmd, const struct cmd_args *args, const char *otherwise);
+
+/* ---- Lines at intervals (cmd_watch.c) ---- */
+
+struct cmd_watch {
+    uint64_t ms;
+    /* A line: cmd->counts now, watch->last at the last line, microseconds since the begin. */
+    void (*line)(struct cmd *cmd, struct cmd_watch *watch, uint64_t microseconds);
+    /* What comes between the pieces of the workload; NULL: nothing. */
+    enum upmu_status (*between)(struct cmd *cmd, struct cmd_watch *watch);
+    void *context;
+    bool to_file, full;
+    unsigned lines;
+    uint64_t begin, next; /* ns */
+    uint64_t last[UPMU_SET_EVENTS];
+};
+
+/* Has the target a clock?  Else it says so. */
+bool cmd_watch_ready(struct cmd *cmd);
+
+/* Run a workload while cmd->session counts, with a line each watch->ms, the last one at the end. */
+enum upmu_status cmd_watch_run(struct cmd *cmd, struct cmd_watch *watch, const struct cmd_workload *workload,
+                               uint64_t iterations);
 
 /* In the model (cmd_work_sim.c). */
 void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);

@@ -31,10 +31,26 @@ static const struct cmd_command commands[] = {
     {"wrmsr", "list [--pmu PMU] SPEC...", "the register writes that start counting the events, in their order",
      "A dry run: nothing is written.  Lines 'wrmsr 0xADDRESS 0xVALUE # NAME' feed a wrmsr tool.\n", CMD_OPT_TARGET, 2,
      CMD_OPERANDS, cmd_wrmsr},
+    {"permits", "[--pmu PMU]", "the registers that a program may write, as a table for a kernel's source", "",
+     CMD_OPT_TARGET, 0, 0, cmd_permits},
+    {"setevent", "[--dry-run] [--pmu PMU] [--sim CPU] INDEX SPEC", "program one counter and let it run, for rdpmc",
+     "The counter is taken from upmu.  It is written through the allow-list (upmu/permit.h); each write is shown.\n",
+     CMD_OPT_TARGET | CMD_OPT_DRY, 2, 2, cmd_setevent},
+    {"setpce", "[--sim CPU] on|off", "allow RDPMC in user mode (CR4.PCE), or forbid it", "", CMD_OPT_SIM, 1, 1,
+     cmd_setpce},
     {"rdpmc", "[--sim CPU] INDEX", "read a counter: 0, 1, ...; fixed counters from 0x40000000 on", "", CMD_OPT_SIM,
      1, 1, cmd_rdpmc},
-    {"stat", "[-e LIST] [-r RUNS] [-n ITERATIONS] [--json] [--sim CPU] [WORKLOAD]", "count events of a workload", "",
-     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON, 0, 1, cmd_stat},
+    {"stat", "[-e LIST] [-r RUNS] [-n ITERATIONS] [-I MS] [--json] [--sim CPU] [WORKLOAD]",
+     "count events of a workload", "-I prints each event's counts at intervals, and the sums in the end.\n",
+     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON | CMD_OPT_INTERVAL, 0, 1, cmd_stat},
+    {"pmcstat", "[--class CLASS] [-w MS] [-p] [-o FILE] [-n ITERATIONS] [--sim CPU] [INDEX] SPEC [WORKLOAD]",
+     "count one event, on the counter with this index, with a line every MS ms",
+     "CLASS is p4, k7, k8, iaf or iap; the program's name may say it (pmcstat_p4).  A line has microseconds,\n"
+     "events since the last line, all events.  -p counts the workload's thread alone.\n",
+     CMD_OPT_SIM | CMD_OPT_WORK | CMD_OPT_OUT | CMD_OPT_INTERVAL | CMD_OPT_PROCESS | CMD_OPT_CLASS, 1, 3, cmd_pmcstat},
+    {"keepawake", "[--sim CPU] [INDEX] SPEC", "count events outside the core while it halts, and while it does not",
+     "Counters of a core stand still while it halts, those of northbridge events too.\n", CMD_OPT_SIM, 1, 2,
+     cmd_keepawake},
     {"record", "[-e LIST] [-c PERIOD] [-o FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "sample a workload: where the events happen",
      "A sample every PERIOD events; FILE gets one line for each sample.\n",
@@ -103,7 +119,8 @@ static unsigned option_of(const char *word)
         {"-r", CMD_OPT_RUNS},         {"--repeat", CMD_OPT_RUNS},     {"-n", CMD_OPT_WORK},
         {"-o", CMD_OPT_OUT},          {"--output", CMD_OPT_OUT},      {"--json", CMD_OPT_JSON},
         {"--placed", CMD_OPT_PLACED}, {"--blob", CMD_OPT_BLOB},
-        {"--unit", CMD_OPT_UNIT},
+        {"--unit", CMD_OPT_UNIT},     {"-I", CMD_OPT_INTERVAL},       {"-w", CMD_OPT_INTERVAL},
+        {"-p", CMD_OPT_PROCESS},      {"--class", CMD_OPT_CLASS},     {"--dry-run", CMD_OPT_DRY},
     };
     unsigned i;
 
@@ -133,6 +150,9 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
     case CMD_OPT_BLOB:
         args->blob = value;
         return true;
+    case CMD_OPT_CLASS:
+        args->class = value;
+        return true;
     default:
         break;
     }
@@ -144,6 +164,8 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
         args->period = number;
     else if (option == CMD_OPT_WORK)
         args->iterations = number;
+    else if (option == CMD_OPT_INTERVAL)
+        args->interval = number;
     else if (number <= CMD_RUNS)
         args->runs = (unsigned)number;
     else
@@ -177,6 +199,10 @@ static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsi
             args->placed = true;
         } else if (option == CMD_OPT_UNIT) {
             args->unit = true;
+        } else if (option == CMD_OPT_PROCESS) {
+            args->process = true;
+        } else if (option == CMD_OPT_DRY) {
+            args->dry = true;
         } else if (++i == count) {
             cmd_error(cmd, "'%s' needs a value", words[i - 1]);
             return false;

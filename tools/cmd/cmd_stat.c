@@ -100,6 +100,27 @@ static uint64_t noise_of(const uint64_t *values, unsigned count, uint64_t mean)
     return cmd_root(cmd_divide(squares, count - 1));
 }
 
+static void stat_line(struct cmd *cmd, struct cmd_watch *watch, uint64_t microseconds)
+{
+    const struct stat_table *table = watch->context;
+
+    for (unsigned i = 0; i < table->events; i++)
+        cmd_print(cmd, "%12U us %18G  %s\n", microseconds, cmd->counts[i].value - watch->last[i],
+                  table->row[i].name);
+}
+
+/* The workload with a line of each event at intervals.  (Interrupts stay on: the console may be slow.) */
+static enum upmu_status stat_at_intervals(struct cmd *cmd, const struct stat_table *table)
+{
+    union {
+        const struct stat_table *table;
+        void *context;
+    } lines = {table};
+    struct cmd_watch watch = {.ms = cmd->args->interval, .line = stat_line, .context = lines.context};
+
+    return cmd_watch_run(cmd, &watch, table->workload, table->iterations);
+}
+
 static enum upmu_status stat_run(struct cmd *cmd, const struct stat_table *table, unsigned run)
 {
     enum upmu_status status;
@@ -110,14 +131,17 @@ static enum upmu_status stat_run(struct cmd *cmd, const struct stat_table *table
     for (i = 0; i < table->events; i++)
         cmd->runs[i][run] = cmd->counts[i].value;
     time = cmd->counts[0].enabled_ns;
-    if (cmd->port->irq_save != NULL)
+    if (cmd->args->interval == 0 && cmd->port->irq_save != NULL)
         flags = cmd->port->irq_save(cmd->port->context);
     status = upmu_session_start(&cmd->session);
-    if (status == UPMU_OK) {
+    if (status == UPMU_OK && cmd->args->interval != 0) {
+        status = stat_at_intervals(cmd, table);
+        (void)!upmu_session_stop(&cmd->session);
+    } else if (status == UPMU_OK) {
         cmd_workload_run(cmd, table->workload, table->iterations);
         status = upmu_session_stop(&cmd->session);
     }
-    if (cmd->port->irq_restore != NULL)
+    if (cmd->args->interval == 0 && cmd->port->irq_restore != NULL)
         cmd->port->irq_restore(cmd->port->context, flags);
     if (status == UPMU_OK)
         status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
@@ -345,8 +369,10 @@ int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
     table.iterations = args->iterations != 0 ? args->iterations : workload->iterations;
     table.runs = args->runs != 0 ? args->runs : 1;
     table.units = false;
+    if (result == CMD_OK && args->interval != 0 && !cmd_watch_ready(cmd))
+        result = CMD_REFUSED;
     /* (a program reaches no units) */
-    if (result == CMD_OK && args->events != NULL && (cmd->simulated || cmd->live->least_of == 0))
+    if (result == CMD_OK && args->events != NULL && args->interval == 0 && (cmd->simulated || cmd->live->least_of == 0))
         result = stat_units(cmd, list, &table, &measured);
     if (result == CMD_OK && !measured)
         result = stat_measure(cmd, list, &table);

@@ -28,12 +28,14 @@
 #include <tools/cmd/cmd_pack.c>
 #include <tools/cmd/cmd_pack_exact.c>
 #include <tools/cmd/cmd_pack_search.c>
+#include <tools/cmd/cmd_pmc.c>
 #include <tools/cmd/cmd_print.c>
 #include <tools/cmd/cmd_record.c>
 #include <tools/cmd/cmd_selftest.c>
 #include <tools/cmd/cmd_stat.c>
 #include <tools/cmd/cmd_target.c>
 #include <tools/cmd/cmd_uncore.c>
+#include <tools/cmd/cmd_watch.c>
 #include <tools/cmd/cmd_work.c>
 #include <tools/cmd/cmd_work_sim.c>
 #include <tools/msr/msr_left.c>
