@@ -105,7 +105,7 @@ static int pmc_event(struct cmd *cmd, const struct cmd_args *args, const struct 
     if (status != UPMU_OK)
         return cmd_refusal(cmd, status, &why);
     fixed = pmc_is_fixed(class, event, cmd->pmu->general, text);
-    kind = fixed ? cmd->pmu->counters & ~cmd->pmu->general & ~UPMU_METRIC_COUNTERS : cmd->pmu->general;
+    kind = fixed ? cmd->pmu->counters & ~cmd->pmu->general & ~UPMU_METRIC_COUNTERS(cmd->pmu) : cmd->pmu->general;
     if ((event->counters & kind) == 0) {
         cmd_error(cmd, "'%s' has no fixed counter", text);
         return CMD_REFUSED;
