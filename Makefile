@@ -212,6 +212,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_hosts.py
 	@$(MAKE) --no-print-directory check-reference
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_install.py
+	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_integrations.py
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
