@@ -317,14 +317,16 @@ pair:
 DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools fdisk
 DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev git ovmf-ia32 libcmocka-dev \
 	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso spin \
-	cmake meson ninja-build pkg-config groff-base doxygen
+	cmake meson ninja-build pkg-config groff-base doxygen linux-perf \
+	protobuf-compiler golang-github-google-pprof-dev
 # The same elsewhere, as far as there are packages.  What is missing is skipped by the tests, which say so.
 DEPS_FEDORA := gcc gcc-c++ binutils glibc-devel glibc-devel.i686 libgcc.i686 make python3 gnu-efi-devel edk2-ovmf \
 	edk2-ovmf-ia32 qemu-system-x86 mtools util-linux clang compiler-rt git libcmocka-devel libpfm-devel valgrind gcovr \
 	clang-tools-extra bochs nasm grub2-tools-extra grub2-pc-modules xorriso cmake meson ninja-build pkgconf-pkg-config \
-	groff-base doxygen
+	groff-base doxygen perf protobuf-compiler
 DEPS_ARCH := gcc lib32-glibc lib32-gcc-libs binutils make python gnu-efi edk2-ovmf qemu-system-x86 mtools util-linux clang \
-	compiler-rt git cmocka valgrind nasm grub libisoburn cmake meson ninja pkgconf groff doxygen
+	compiler-rt git cmocka valgrind nasm grub libisoburn cmake meson ninja pkgconf groff doxygen \
+	perf protobuf
 DEPS_MACOS := x86_64-elf-gcc x86_64-elf-binutils make python qemu mtools llvm cmocka nasm xorriso cmake meson ninja pkgconf \
 	groff doxygen
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)

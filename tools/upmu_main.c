@@ -5,8 +5,11 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <tools/cmd/cmd_args.h>
 #include <tools/msr/msr.h>
+
+#define MEMORY_BYTES (64u << 20) /* of logs and their forms */
 
 static void host_write(void *context, const char *text, size_t length)
 {
@@ -20,16 +23,32 @@ static void host_write_error(void *context, const char *text, size_t length)
     (void)!fwrite(text, 1, length, stderr);
 }
 
-static bool host_write_file(void *context, const char *name, const void *bytes, size_t length)
+static bool write_whole(const char *name, const void *bytes, size_t length)
 {
     FILE *file = fopen(name, "wb");
     bool written;
 
-    (void)context;
     if (file == NULL)
         return false;
     written = fwrite(bytes, 1, length, file) == length;
     return fclose(file) == 0 && written;
+}
+
+/* A file appears under its name when all of it is stored.  (Pipes and devices are written as they are.) */
+static bool host_write_file(void *context, const char *name, const void *bytes, size_t length)
+{
+    char part[FILENAME_MAX];
+    struct stat found;
+
+    (void)context;
+    if (lstat(name, &found) == 0 && !S_ISREG(found.st_mode))
+        return write_whole(name, bytes, length);
+    if (snprintf(part, sizeof part, "%s.part", name) >= (int)sizeof part)
+        return false;
+    if (write_whole(part, bytes, length) && rename(part, name) == 0)
+        return true;
+    (void)remove(part);
+    return false;
 }
 
 /* Kept until the end. */
@@ -62,7 +81,9 @@ int main(int argc, char **argv)
         .read_file = host_read_file,
     };
     static struct cmd_room room;
-    static struct cmd cmd = {.sink = &sink, .program = "upmu", .room = &room};
+    static uint64_t memory[MEMORY_BYTES / 8];
+    static struct cmd cmd = {
+        .sink = &sink, .program = "upmu", .room = &room, .memory = memory, .memory_bytes = sizeof memory};
     const char *class = cmd_pmc_class(argv[0]);
     const char *called[CMD_OPERANDS + 3] = {"pmcstat", "--class", class};
     const char *const *words = (const char *const *)(argv + 1);

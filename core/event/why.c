@@ -48,6 +48,8 @@ static const struct {
     {UPMU_ERR_WRONG_PMU, "encoded for another PMU"},
     {UPMU_ERR_NOT_LINKED, "constant tables are not linked"},
     {UPMU_ERR_NOT_PER_THREAD, "event belongs to no thread"},
+    {UPMU_ERR_WRITE, "output took no more bytes"},
+    {UPMU_ERR_DAMAGED, "not a whole log"},
 };
 
 const char *upmu_status_text(enum upmu_status status)

@@ -54,6 +54,12 @@
 #define UPMU_MESSAGES UPMU_SAMPLING
 #endif
 
+/* Logs and what other programs open: folded stacks, pprof, perf.data (upmu/results.h).  0:
+   UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_RESULTS
+#define UPMU_RESULTS UPMU_SAMPLING
+#endif
+
 /* Pages for reading counts from user mode (upmu/page.h).  0: UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_USER_PAGES
 #define UPMU_USER_PAGES 1

@@ -60,7 +60,9 @@ enum upmu_status {
     UPMU_ERR_NOT_PERMITTED = 73, /* the register or the value is not allowed at this level */
     UPMU_ERR_WRONG_PMU = 74,     /* encoded for a PMU that is not this CPU's */
     UPMU_ERR_NOT_LINKED = 75,    /* the library's tables are all zero: the linker script lost .data.rel.ro */
-    UPMU_ERR_NOT_PER_THREAD = 76 /* an event of a unit outside the cores belongs to no thread */
+    UPMU_ERR_NOT_PER_THREAD = 76, /* an event of a unit outside the cores belongs to no thread */
+    UPMU_ERR_WRITE = 77,   /* the caller's output did not take the bytes (upmu/results.h) */
+    UPMU_ERR_DAMAGED = 78  /* bytes that are not the whole log that was written */
 };
 
 /*

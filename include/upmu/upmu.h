@@ -26,6 +26,7 @@
 #include <upmu/message.h>
 #include <upmu/format.h>
 #include <upmu/page.h>
+#include <upmu/results.h>
 #include <upmu/ibs.h>
 #include <upmu/thread.h>
 #include <upmu/set.h>

@@ -121,7 +121,7 @@ def include_lines_follow_the_direction_of_dependency():
 
 
 # Each folder of core/ includes those before it alone.
-CORE_FOLDERS = "util hw catalog event place engine sample".split()
+CORE_FOLDERS = "util hw catalog event place engine sample results".split()
 # The engine calls what is optional by core/engine/features.h.  By name: what an overflow produces, the ring of a session, and the
 # right of a thread's program to read, which a switch changes.
 CALLED_BY_NAME = {("features", "format_core"), ("features", "ibs_core"), ("features", "message_core"), ("features", "user_page"),

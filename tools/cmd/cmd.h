@@ -93,13 +93,15 @@ struct cmd_room {
     struct upmu_cpu cpu[UPMU_SIM_CPUS];
 };
 
-/* Everything a command works with.  Zero it, fill in the first five. */
+/* Everything a command works with.  Zero it, fill in the first seven. */
 struct cmd {
     const struct cmd_sink *sink;
     const struct cmd_live *live; /* NULL: pure commands and simulated CPUs only */
     const char *default_sim;     /* CPU to simulate if the machine has no PMU; NULL: refuse */
     const char *program;         /* for usage texts: "upmu" */
     struct cmd_room *room;       /* for machines with units (--sim skx2); NULL: only single CPUs are simulated */
+    void *memory;                /* for logs and what is made of them, aligned as uint64_t; NULL: none are made */
+    size_t memory_bytes;
     /* private */
     const struct cmd_args *args;
     bool to_errors;
@@ -127,6 +129,8 @@ struct cmd {
     char list[CMD_LIST_BYTES];
     char file[CMD_FILE_BYTES];
     size_t file_bytes;
+    struct upmu_log log;
+    struct upmu_output log_output;
     struct upmu_unit_info boxes[CMD_BOXES];
     struct upmu_uncore_pmu types[CMD_TYPES];
     struct upmu_unit_list units;

@@ -7,6 +7,7 @@
 
 #include <tools/cmd/cmd.h>
 #include <tools/cmd/cmd_print.h>
+#include <upmu/results.h>
 
 #define CMD_OPERANDS 32
 
@@ -26,6 +27,12 @@
 #define CMD_OPT_PROCESS (1u << 12)  /* -p */
 #define CMD_OPT_CLASS (1u << 13)    /* --class NAME */
 #define CMD_OPT_DRY (1u << 14)      /* --dry-run */
+#define CMD_OPT_LOG (1u << 15)    /* --log FILE */
+#define CMD_OPT_SYMBOLS (1u << 16) /* --symbols FILE */
+#define CMD_OPT_FORMS (1u << 17)  /* --folded FILE, --pprof FILE, --perf FILE, --kallsyms FILE */
+
+/* What is made of a log (cmd_results.c). */
+enum cmd_form { CMD_FOLDED, CMD_PPROF, CMD_PERF, CMD_KALLSYMS, CMD_FORMS };
 
 struct cmd_args {
     const char *name; /* of the command */
@@ -34,6 +41,9 @@ struct cmd_args {
     const char *events;
     const char *out;
     const char *blob;
+    const char *log;
+    const char *symbols;
+    const char *form[CMD_FORMS];
     uint64_t period;     /* 0: not given */
     uint64_t iterations; /* 0: not given */
     unsigned runs;       /* 0: not given */
@@ -67,6 +77,7 @@ int cmd_pack(struct cmd *cmd, const struct cmd_args *args);
 int cmd_wrmsr(struct cmd *cmd, const struct cmd_args *args);
 int cmd_stat(struct cmd *cmd, const struct cmd_args *args);
 int cmd_record(struct cmd *cmd, const struct cmd_args *args);
+int cmd_convert(struct cmd *cmd, const struct cmd_args *args);
 int cmd_top(struct cmd *cmd, const struct cmd_args *args);
 int cmd_selftest(struct cmd *cmd, const struct cmd_args *args);
 int cmd_rdpmc(struct cmd *cmd, const struct cmd_args *args);
@@ -85,6 +96,20 @@ const char *cmd_pmc_class(const char *program);
 
 /* The CPU by CPUID; of a simulated one, also the machine's own (cmd_info.c). */
 void cmd_identity(struct cmd *cmd);
+
+/* ---- Logs and their forms (cmd_results.c) ---- */
+
+/* Some file of a log or of its forms was asked for. */
+bool cmd_results_wanted(const struct cmd_args *args);
+
+/* Begin the log of a recording in cmd->memory; log and output in cmd.  CMD_OK or, explained, CMD_REFUSED. */
+int cmd_results_begin(struct cmd *cmd, const struct cmd_workload *workload);
+
+/* End it, and write the files that were asked for. */
+int cmd_results_end(struct cmd *cmd, const struct cmd_args *args);
+
+/* Store a file; explained if it does not work. */
+int cmd_results_store(struct cmd *cmd, const char *name, const void *bytes, size_t length);
 
 /* ---- The target of a command (cmd_target.c) ---- */
 

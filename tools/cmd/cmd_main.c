@@ -8,6 +8,10 @@
 #define CMD_WORDS 48
 #define CMD_LINE_BYTES 1024
 
+#define CMD_HELP_FORMS \
+    "FORM: folded (flame graphs), pprof, perf (for perf report -i, perf script -i; with --kallsyms the names of\n" \
+    "code), kallsyms (these names).\n"
+
 static const struct cmd_command commands[] = {
     {"info", "[--sim CPU]", "CPU, PMU, counters, their owners, the result of a probe", "", CMD_OPT_SIM, 0, 0, cmd_info},
     {"pmus", "", "PMUs that upmu knows, CPUs that it can simulate", "", 0, 0, 0, cmd_pmus},
@@ -51,10 +55,15 @@ static const struct cmd_command commands[] = {
     {"keepawake", "[--sim CPU] [INDEX] SPEC", "count events outside the core while it halts, and while it does not",
      "Counters of a core stand still while it halts, those of northbridge events too.\n", CMD_OPT_SIM, 1, 2,
      cmd_keepawake},
-    {"record", "[-e LIST] [-c PERIOD] [-o FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
+    {"record", "[-e LIST] [-c PERIOD] [-o FILE] [--log FILE] [--FORM FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "sample a workload: where the events happen",
-     "A sample every PERIOD events; FILE gets one line for each sample.\n",
-     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT, 0, 1, cmd_record},
+     "A sample every PERIOD events; -o: one line of text for each sample; --log: all of it, for 'convert'.\n"
+     CMD_HELP_FORMS,
+     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT | CMD_OPT_LOG | CMD_OPT_FORMS, 0, 1,
+     cmd_record},
+    {"convert", "[--symbols MAP] [--FORM FILE] LOG", "a log of 'record', or of a kernel: what it holds, in other forms",
+     "MAP has lines 'ADDRESS t NAME', as nm and /proc/kallsyms write them.\n" CMD_HELP_FORMS,
+     CMD_OPT_SYMBOLS | CMD_OPT_FORMS, 1, 1, cmd_convert},
     {"top", "[-e EVENT] [-c PERIOD] [-r ROUNDS] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "record repeatedly until a key is pressed", "",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_RUNS | CMD_OPT_WORK, 0, 1, cmd_top},
@@ -121,6 +130,9 @@ static unsigned option_of(const char *word)
         {"--placed", CMD_OPT_PLACED}, {"--blob", CMD_OPT_BLOB},
         {"--unit", CMD_OPT_UNIT},     {"-I", CMD_OPT_INTERVAL},       {"-w", CMD_OPT_INTERVAL},
         {"-p", CMD_OPT_PROCESS},      {"--class", CMD_OPT_CLASS},     {"--dry-run", CMD_OPT_DRY},
+        {"--log", CMD_OPT_LOG},       {"--symbols", CMD_OPT_SYMBOLS},
+        {"--folded", CMD_OPT_FORMS},  {"--pprof", CMD_OPT_FORMS},     {"--perf", CMD_OPT_FORMS},
+        {"--kallsyms", CMD_OPT_FORMS},
     };
     unsigned i;
 
@@ -130,7 +142,17 @@ static unsigned option_of(const char *word)
     return 0;
 }
 
-static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option, const char *value)
+static enum cmd_form form_of(const char *word)
+{
+    static const char names[CMD_FORMS][12] = {"--folded", "--pprof", "--perf", "--kallsyms"};
+    unsigned form = 0;
+
+    while (form < CMD_FORMS - 1 && !cmd_equal(word, names[form]))
+        form++;
+    return (enum cmd_form)form;
+}
+
+static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option, const char *word, const char *value)
 {
     uint64_t number = 0;
 
@@ -152,6 +174,15 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
         return true;
     case CMD_OPT_CLASS:
         args->class = value;
+        return true;
+    case CMD_OPT_LOG:
+        args->log = value;
+        return true;
+    case CMD_OPT_SYMBOLS:
+        args->symbols = value;
+        return true;
+    case CMD_OPT_FORMS:
+        args->form[form_of(word)] = value;
         return true;
     default:
         break;
@@ -206,7 +237,7 @@ static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsi
         } else if (++i == count) {
             cmd_error(cmd, "'%s' needs a value", words[i - 1]);
             return false;
-        } else if (!option_value(cmd, args, option, words[i])) {
+        } else if (!option_value(cmd, args, option, words[i - 1], words[i])) {
             return false;
         }
     }

@@ -20,7 +20,7 @@ struct record {
     uint64_t no_frame;
     uint64_t cut;                      /* lines that found no room in the file */
     uint64_t due;                      /* samples that the counts imply */
-    bool to_file;
+    bool to_file, to_log;
 };
 
 static void hot_add(struct cmd *cmd, struct record *record, uint64_t ip)
@@ -54,20 +54,26 @@ static void file_sample(struct cmd *cmd, struct record *record, const struct upm
     record->cut += fits ? 0 : 1;
 }
 
-static void drain(struct cmd *cmd, struct record *record)
+/* Into the histogram, and the file and the log that were asked for. */
+static enum upmu_status drain(struct cmd *cmd, struct record *record)
 {
-    struct upmu_sample sample;
+    enum upmu_status status = UPMU_OK;
+    struct upmu_record taken;
 
-    while (upmu_ring_next(&cmd->session.ring, &sample)) {
+    while (status == UPMU_OK && upmu_ring_view(&cmd->session.ring, &taken)) {
         record->samples++;
-        record->lost += sample.lost;
-        if (sample.flags & UPMU_SAMPLE_NO_FRAME)
+        record->lost += taken.sample->lost;
+        if (taken.sample->flags & UPMU_SAMPLE_NO_FRAME)
             record->no_frame++;
         else
-            hot_add(cmd, record, sample.ip);
+            hot_add(cmd, record, taken.sample->ip);
         if (record->to_file)
-            file_sample(cmd, record, &sample);
+            file_sample(cmd, record, taken.sample);
+        if (record->to_log)
+            status = upmu_log_sample(&cmd->log, &taken, 0);
+        upmu_ring_drop(&cmd->session.ring);
     }
+    return status;
 }
 
 static int record_open(struct cmd *cmd, const struct record *record)
@@ -110,12 +116,14 @@ static int record_pass(struct cmd *cmd, struct record *record)
 
         cmd_workload_run(cmd, record->workload, now);
         left -= now;
-        drain(cmd, record);
-        status = upmu_cpu_poll(cmd->cpu);
+        status = drain(cmd, record);
+        if (status == UPMU_OK)
+            status = upmu_cpu_poll(cmd->cpu);
     }
     if (status == UPMU_OK)
         status = upmu_session_stop(&cmd->session);
-    drain(cmd, record);
+    if (status == UPMU_OK)
+        status = drain(cmd, record);
     if (status == UPMU_OK)
         status = count_due(cmd, record);
     return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
@@ -229,13 +237,7 @@ static int write_samples(struct cmd *cmd, const struct record *record, const cha
 {
     if (record->cut != 0)
         cmd_error(cmd, "%s holds the first %U samples only", name, record->samples - record->cut);
-    if (cmd->sink->write_file == NULL ||
-        !cmd->sink->write_file(cmd->sink->context, name, cmd->file, cmd->file_bytes)) {
-        cmd_error(cmd, "cannot write %s", name);
-        return CMD_REFUSED;
-    }
-    cmd_print(cmd, "\n wrote %s, %U bytes\n", name, (uint64_t)cmd->file_bytes);
-    return CMD_OK;
+    return cmd_results_store(cmd, name, cmd->file, cmd->file_bytes);
 }
 
 static int record_prepare(struct cmd *cmd, const struct cmd_args *args, struct record *record)
@@ -250,6 +252,7 @@ static int record_prepare(struct cmd *cmd, const struct cmd_args *args, struct r
     record->period = args->period != 0 ? args->period : RECORD_PERIOD;
     record->list = args->events != NULL ? args->events : RECORD_EVENT;
     record->to_file = args->out != NULL;
+    record->to_log = cmd_results_wanted(args);
     cmd->hot_count = 0;
     cmd->file_bytes = 0;
     return CMD_OK;
@@ -277,6 +280,8 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
         cmd_workload_prepare(cmd);
         result = record_open(cmd, &record);
     }
+    if (result == CMD_OK && record.to_log)
+        result = cmd_results_begin(cmd, record.workload);
     if (result == CMD_OK) {
         result = record_pass(cmd, &record);
         (void)!upmu_session_detach(&cmd->session);
@@ -285,6 +290,8 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
     }
     if (result == CMD_OK && record.to_file)
         result = write_samples(cmd, &record, args->out);
+    if (result == CMD_OK && record.to_log)
+        result = cmd_results_end(cmd, args);
     cmd_target_close(cmd);
     return result;
 }

@@ -27,6 +27,7 @@
 #include <tools/cmd/cmd_pmc.c>
 #include <tools/cmd/cmd_print.c>
 #include <tools/cmd/cmd_record.c>
+#include <tools/cmd/cmd_results.c>
 #include <tools/cmd/cmd_selftest.c>
 #include <tools/cmd/cmd_stat.c>
 #include <tools/cmd/cmd_target.c>
@@ -75,7 +76,10 @@ static int test_key(void *context, unsigned wait_ms)
     return keys-- > 0 ? -1 : 'q';
 }
 
-/* "blob": K7's events; "text": something else. */
+/* "blob": K7's events; "log": what was kept; "map": symbols; "text": something else. */
+static char kept[1 << 20];
+static size_t kept_bytes;
+
 static const void *test_read_file(void *context, const char *name, size_t *out_length)
 {
     static uint8_t blob[BLOB_ROOM];
@@ -85,6 +89,13 @@ static const void *test_read_file(void *context, const char *name, size_t *out_l
     if (strcmp(name, "text") == 0) {
         *out_length = 5000;
         return memset(blob, 'x', sizeof blob);
+    }
+    if (strcmp(name, "log") == 0)
+        return *out_length = kept_bytes, kept;
+    if (strcmp(name, "map") == 0) {
+        static const char map[] = "00000000001d1000 T round\n1d0ffc t before\nno address\n 1d1000 x\n1d1 t\n";
+
+        return *out_length = sizeof map - 1, map;
     }
     if (strcmp(name, "blob") != 0)
         return NULL;
@@ -561,6 +572,60 @@ static void record_writes_every_sample_to_its_file(void **state)
     complains("cannot write full/disk");
 }
 
+static int line_with_memory(const char *text, size_t bytes)
+{
+    static uint64_t memory[1 << 16];
+    struct cmd *cmd = fresh();
+
+    cmd->memory = memory;
+    cmd->memory_bytes = bytes;
+    return cmd_run_line(cmd, text);
+}
+
+static void record_writes_a_log_that_convert_reads_and_names_by_a_map(void **state)
+{
+    (void)state;
+    assert_int_equal(line("record --sim skl --log log spin"), CMD_REFUSED);
+    complains("no memory for a log");
+    assert_int_equal(line_with_memory("record --sim skl --log full/disk spin", 1 << 18), CMD_REFUSED);
+    complains("cannot write full/disk");
+    assert_int_equal(line_with_memory("record --sim skl --log log spin", 400), CMD_REFUSED);
+    complains("log: out of space");
+    assert_int_equal(line_with_memory("record --sim skl -e instructions -c 1k -n 10k --log log spin", 1 << 18), CMD_OK);
+    memcpy(kept, stored, kept_bytes = stored_bytes);
+    assert_int_equal(line_with_memory("convert log", 0), CMD_OK);
+    prints(" log of a simulated CPU\n source 0, set 0, event 0: INST_RETIRED.ANY (skl), a sample every 1,000\n"
+           " source 0, set 0, event 0: counted 20,000\n 20 samples; lost 0, no room in the log for 0\n");
+    assert_int_equal(line_with_memory("convert log --folded out", 1 << 18), CMD_OK);
+    assert_string_equal(stored, "spin 20\n");
+    assert_int_equal(line_with_memory("convert log --symbols map --folded out", 1 << 18), CMD_OK);
+    assert_string_equal(stored, "round 20\n");
+    assert_int_equal(line_with_memory("convert log --symbols map --folded out", 64), CMD_REFUSED);
+    complains("map: out of space");
+    assert_int_equal(line_with_memory("convert log --folded out", 64), CMD_REFUSED);
+    complains("folded stacks: out of space");
+    assert_int_equal(line_with_memory("convert log --folded full/disk", 1 << 18), CMD_REFUSED);
+    assert_int_equal(line_with_memory("convert log --symbols none --folded out", 1 << 18), CMD_REFUSED);
+    complains("cannot read none");
+    assert_int_equal(line("convert none"), CMD_REFUSED);
+    assert_int_equal(line("convert text"), CMD_REFUSED);
+    complains("text: not a whole log");
+    assert_int_equal(line("convert"), CMD_USAGE);
+    assert_int_equal(line("stat --folded x"), CMD_USAGE);
+    kept_bytes--;
+    assert_int_equal(line("convert log"), CMD_REFUSED);
+}
+
+static void a_log_without_room_for_all_samples_says_so(void **state)
+{
+    (void)state;
+    assert_int_equal(line_with_memory("record --sim skl -e instructions -c 1k -n 20k --log log spin", 4096), CMD_OK);
+    complains("the log holds the first");
+    memcpy(kept, stored, kept_bytes = stored_bytes);
+    assert_int_equal(line_with_memory("convert log", 0), CMD_OK);
+    assert_null(strstr(printed, "no room in the log for 0\n"));
+}
+
 static void record_gets_all_samples_in_spite_of_throttling(void **state)
 {
     (void)state;
@@ -857,6 +922,8 @@ int main(void)
         cmocka_unit_test(stat_counts_what_memory_controllers_moved),
         cmocka_unit_test(stat_shows_ipc_rates_and_noise),
         cmocka_unit_test(stat_refuses_what_does_not_fit_and_says_why),
+        cmocka_unit_test(record_writes_a_log_that_convert_reads_and_names_by_a_map),
+        cmocka_unit_test(a_log_without_room_for_all_samples_says_so),
         cmocka_unit_test(record_writes_every_sample_to_its_file),
         cmocka_unit_test(record_gets_all_samples_in_spite_of_throttling),
         cmocka_unit_test(top_ends_with_a_key),

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading a log.  The bytes may be anything: every length is checked against the record, every
+ * record against the log, and the log against its checksum before anything of it is used.
+ */
+#include "core/results/log_core.h"
+#include "core/results/emit.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+
+#if UPMU_RESULTS
+
+/* The rest of a record's body. */
+struct log_cursor {
+    const uint8_t *at;
+    size_t left;
+    bool lacks; /* asked for more than there was */
+};
+
+static uint64_t number_at(const uint8_t *at, unsigned bytes)
+{
+    uint64_t value = 0;
+
+    while (bytes--)
+        value = value << 8 | at[bytes];
+    return value;
+}
+
+static const uint8_t *cursor_skip(struct log_cursor *cursor, size_t bytes)
+{
+    const uint8_t *at = cursor->at;
+
+    if (cursor->left < bytes) {
+        cursor->lacks = true;
+        return NULL;
+    }
+    cursor->at += bytes;
+    cursor->left -= bytes;
+    return at;
+}
+
+static uint64_t take_bytes(struct log_cursor *cursor, unsigned bytes)
+{
+    const uint8_t *at = cursor_skip(cursor, bytes);
+
+    return at ? number_at(at, bytes) : 0;
+}
+
+static uint16_t take16(struct log_cursor *cursor)
+{
+    return (uint16_t)take_bytes(cursor, 2);
+}
+
+static uint32_t take32(struct log_cursor *cursor)
+{
+    return (uint32_t)take_bytes(cursor, 4);
+}
+
+static uint64_t take64(struct log_cursor *cursor)
+{
+    return take_bytes(cursor, 8);
+}
+
+static void take_text(struct log_cursor *cursor, struct upmu_log_text *text)
+{
+    text->length = take16(cursor);
+    text->at = (const char *)cursor_skip(cursor, text->length);
+}
+
+static void take_words(struct log_cursor *cursor, struct upmu_log_words *words, unsigned count)
+{
+    words->count = count;
+    words->at = cursor_skip(cursor, 8u * (size_t)count);
+}
+
+uint64_t upmu_log_word(struct upmu_log_words words, unsigned index)
+{
+    return index < words.count ? number_at(words.at + 8u * (size_t)index, 8) : 0;
+}
+
+static void take_event(struct log_cursor *cursor, struct upmu_log_event *event)
+{
+    event->source = take16(cursor);
+    event->set = take16(cursor);
+    event->event = (uint8_t)take_bytes(cursor, 1);
+    event->origin = (uint8_t)take_bytes(cursor, 1);
+    event->attributes = take16(cursor);
+    event->id.catalogue = take16(cursor);
+    event->id.row = take16(cursor);
+    event->id.masks = take32(cursor);
+    event->frequency = take32(cursor);
+    event->values = take32(cursor);
+    event->config = take64(cursor);
+    event->config1 = take64(cursor);
+    event->config2 = take64(cursor);
+    event->period = take64(cursor);
+    event->random_mask = take64(cursor);
+    event->event_id = take64(cursor);
+    take_text(cursor, &event->name);
+    take_text(cursor, &event->pmu);
+    take_text(cursor, &event->catalogue);
+    cursor->lacks |= event->event > 31;
+}
+
+static void take_range(struct log_cursor *cursor, struct upmu_log_range *range)
+{
+    range->start = take64(cursor);
+    range->end = take64(cursor);
+    range->offset = take64(cursor);
+    range->process = take32(cursor);
+    take_text(cursor, &range->name);
+    cursor->lacks |= range->start >= range->end;
+}
+
+static void take_log_sample(struct log_cursor *cursor, struct upmu_log_sample *sample)
+{
+    unsigned frames;
+
+    sample->source = take16(cursor);
+    sample->set = take16(cursor);
+    sample->flags = take16(cursor);
+    frames = take16(cursor);
+    sample->cpu = take32(cursor);
+    sample->events = take32(cursor);
+    sample->process = take32(cursor);
+    sample->thread = take32(cursor);
+    sample->lost = take32(cursor);
+    sample->values = take32(cursor);
+    sample->ip = take64(cursor);
+    sample->sp = take64(cursor);
+    sample->time_ns = take64(cursor);
+    sample->event_id = take64(cursor);
+    sample->period = take64(cursor);
+    take_words(cursor, &sample->value, upmu_bits_count(sample->values));
+    take_words(cursor, &sample->frame, frames);
+    cursor->lacks |= frames > UPMU_LOG_FRAMES || sample->events == 0;
+}
+
+static void take_count(struct log_cursor *cursor, struct upmu_log_count *count)
+{
+    count->source = take16(cursor);
+    count->set = take16(cursor);
+    count->event = (uint8_t)take_bytes(cursor, 1);
+    count->quality = (uint8_t)take_bytes(cursor, 1);
+    cursor->lacks |= take16(cursor) != 0;
+    count->value = take64(cursor);
+    count->raw = take64(cursor);
+    count->error = take64(cursor);
+    count->enabled_ns = take64(cursor);
+    count->running_ns = take64(cursor);
+}
+
+/* By kind; false: an unknown one. */
+static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
+{
+    switch (item->kind) {
+    case UPMU_LOG_MACHINE:
+        item->of.machine.time_ns = take64(cursor);
+        item->of.machine.version = take32(cursor);
+        take_text(cursor, &item->of.machine.name);
+        return true;
+    case UPMU_LOG_EVENT:
+        take_event(cursor, &item->of.event);
+        return true;
+    case UPMU_LOG_SYMBOL:
+    case UPMU_LOG_MAPPING:
+        take_range(cursor, &item->of.range);
+        return true;
+    case UPMU_LOG_TASK:
+        item->of.task.process = take32(cursor);
+        item->of.task.thread = take32(cursor);
+        take_text(cursor, &item->of.task.name);
+        return true;
+    case UPMU_LOG_SAMPLE:
+        take_log_sample(cursor, &item->of.sample);
+        return true;
+    case UPMU_LOG_COUNT:
+        take_count(cursor, &item->of.count);
+        return true;
+    case UPMU_LOG_END:
+        item->of.total.records = take64(cursor);
+        item->of.total.samples = take64(cursor);
+        item->of.total.lost = take64(cursor);
+        item->of.total.cut = take64(cursor);
+        item->of.total.time_ns = take64(cursor);
+        (void)take64(cursor); /* the checksum, and zeros */
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Bytes of the record at an offset; 0: there is no room for one, or it says something impossible. */
+static size_t record_at(const struct upmu_log_reader *reader, size_t at)
+{
+    size_t left = reader->length - at, bytes;
+
+    if (left < UPMU_LOG_RECORD_BYTES)
+        return 0;
+    bytes = (size_t)number_at(reader->bytes + at, 4);
+    return bytes >= UPMU_LOG_RECORD_BYTES && bytes <= left && (bytes & 7u) == 0 ? bytes : 0;
+}
+
+/* A known kind's record in its shape, padded to the next multiple of 8; an unknown kind's in any. */
+static bool record_read(const struct upmu_log_reader *reader, size_t at, size_t bytes, struct upmu_log_item *out_item,
+                        bool *out_known)
+{
+    struct log_cursor cursor = {reader->bytes + at + UPMU_LOG_RECORD_BYTES, bytes - UPMU_LOG_RECORD_BYTES, false};
+
+    memset(out_item, 0, sizeof *out_item);
+    out_item->kind = (unsigned)number_at(reader->bytes + at + 4, 4);
+    *out_known = take_body(&cursor, out_item);
+    return !*out_known || (!cursor.lacks && cursor.left < 8);
+}
+
+bool upmu_log_item_at(const struct upmu_log_reader *reader, size_t at, struct upmu_log_item *out_item)
+{
+    size_t bytes = record_at(reader, at);
+    bool known;
+
+    return bytes && record_read(reader, at, bytes, out_item, &known) && known;
+}
+
+bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_item)
+{
+    size_t bytes;
+
+    while (reader->at < reader->length && (bytes = record_at(reader, reader->at)) != 0) {
+        reader->item = reader->at;
+        reader->at += bytes;
+        if (upmu_log_item_at(reader, reader->item, out_item))
+            return true;
+    }
+    return false;
+}
+
+/* All records are in their shape, the first is of the machine, and the last and no other is the end. */
+static bool records_sound(const struct upmu_log_reader *reader)
+{
+    struct upmu_log_item item;
+    uint64_t records = 0, samples = 0;
+    size_t at = UPMU_LOG_HEAD_BYTES, bytes;
+    bool known;
+
+    for (; (bytes = record_at(reader, at)) != 0; at += bytes, records++) {
+        if (!record_read(reader, at, bytes, &item, &known) || (records == 0) != (item.kind == UPMU_LOG_MACHINE))
+            return false;
+        if (item.kind == UPMU_LOG_END)
+            return at + bytes == reader->length && bytes == UPMU_LOG_TOTAL_BYTES &&
+                   item.of.total.records == records && item.of.total.samples == samples;
+        samples += item.kind == UPMU_LOG_SAMPLE;
+    }
+    return false;
+}
+
+enum upmu_status upmu_log_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
+{
+    reader->bytes = log;
+    reader->length = bytes;
+    reader->at = reader->item = UPMU_LOG_HEAD_BYTES;
+    if (bytes < UPMU_LOG_HEAD_BYTES + UPMU_LOG_TOTAL_BYTES || memcmp(log, UPMU_LOG_MAGIC, 8) != 0)
+        return UPMU_ERR_DAMAGED;
+    if (number_at(reader->bytes + 8, 8) != UPMU_LOG_VERSION)
+        return UPMU_ERR_VERSION;
+    if (number_at(reader->bytes + bytes - 8, 8) != upmu_emit_crc(0, log, bytes - 8) || !records_sound(reader))
+        return UPMU_ERR_DAMAGED;
+    return UPMU_OK;
+}
+
+#else
+
+uint64_t upmu_log_word(struct upmu_log_words words, unsigned index)
+{
+    (void)words, (void)index;
+    return 0;
+}
+
+bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_item)
+{
+    (void)reader, (void)out_item;
+    return false;
+}
+
+enum upmu_status upmu_log_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
+{
+    (void)reader, (void)log, (void)bytes;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif

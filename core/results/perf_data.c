@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * perf.data, as perf of Linux reads it (tools/perf/Documentation/perf.data-file-format.txt and
+ * include/uapi/linux/perf_event.h): a header that says where the parts are; identifiers of events;
+ * their attributes; records; two features, the names of events and the times.
+ */
+#include "core/results/results_core.h"
+#include "core/results/emit.h"
+#include "core/results/log_core.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+
+#if UPMU_RESULTS
+
+#define PERF_HEADER_BYTES 104u
+#define PERF_ATTRIBUTE_BYTES 64u  /* PERF_ATTR_SIZE_VER0 */
+#define PERF_SECTION_BYTES 16u
+#define PERF_TYPE_RAW 4u
+#define PERF_FLAG_EXCLUDE_USER (UINT64_C(1) << 4)
+#define PERF_FLAG_EXCLUDE_KERNEL (UINT64_C(1) << 5)
+#define PERF_FLAG_MMAP (UINT64_C(1) << 8)
+#define PERF_FLAG_COMM (UINT64_C(1) << 9)
+#define PERF_FLAG_FREQ (UINT64_C(1) << 10)
+#define PERF_FLAG_SAMPLE_ID_ALL (UINT64_C(1) << 18)
+/* PERF_SAMPLE_: IP, TID, TIME, CPU, PERIOD, IDENTIFIER; CALLCHAIN where there are callers. */
+#define PERF_SAMPLE_BASIC (1u << 0 | 1u << 1 | 1u << 2 | 1u << 7 | 1u << 8 | 1u << 16)
+#define PERF_SAMPLE_CALLCHAIN (1u << 5)
+#define PERF_RECORD_MMAP 1u
+#define PERF_RECORD_LOST 2u
+#define PERF_RECORD_COMM 3u
+#define PERF_RECORD_SAMPLE 9u
+#define PERF_MISC_KERNEL 1u
+#define PERF_MISC_USER 2u
+#define PERF_CONTEXT_KERNEL (~UINT64_C(127)) /* -128 */
+#define PERF_CONTEXT_USER (~UINT64_C(511))   /* -512 */
+#define PERF_TRAILER_BYTES 32u
+#define PERF_FEATURE_EVENT_DESC 12u
+#define PERF_FEATURE_SAMPLE_TIME 21u
+#define PERF_KERNEL_NAME "[kernel.kallsyms]_text"
+#define PERF_PAGE UINT64_C(4095)
+#define PERF_NAME_BYTES 1024u
+
+static bool is_user(const struct upmu_log_sample *sample)
+{
+    return (sample->flags & UPMU_SAMPLE_USER) != 0;
+}
+
+/* ---- Attributes ---- */
+
+static void perf_attribute(struct upmu_emit *emit, const struct upmu_results_call *call, unsigned kind)
+{
+    struct upmu_log_event event;
+    uint64_t flags = PERF_FLAG_MMAP | PERF_FLAG_COMM | PERF_FLAG_SAMPLE_ID_ALL;
+
+    (void)upmu_results_kind(call, kind, &event);
+    if (event.attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)) {
+        flags |= event.attributes & UPMU_ATTR_USR ? 0 : PERF_FLAG_EXCLUDE_USER;
+        flags |= event.attributes & UPMU_ATTR_OS ? 0 : PERF_FLAG_EXCLUDE_KERNEL;
+    }
+    flags |= event.frequency ? PERF_FLAG_FREQ : 0;
+    upmu_emit_number(emit, PERF_TYPE_RAW, 4);
+    upmu_emit_number(emit, PERF_ATTRIBUTE_BYTES, 4);
+    upmu_emit_number(emit, event.config, 8);
+    upmu_emit_number(emit, event.frequency ? event.frequency : event.period, 8);
+    upmu_emit_number(emit, PERF_SAMPLE_BASIC | (call->frames ? PERF_SAMPLE_CALLCHAIN : 0), 8);
+    upmu_emit_zeros(emit, 8); /* read_format */
+    upmu_emit_number(emit, flags, 8);
+    upmu_emit_zeros(emit, 8); /* wakeup_events, bp_type */
+    upmu_emit_number(emit, event.config1, 8);
+}
+
+/* The identifiers of a kind: 1 + the place in the table of events, one for each source. */
+static unsigned perf_identifiers(struct upmu_emit *emit, const struct upmu_results_call *call, unsigned kind)
+{
+    unsigned i, count = 0;
+
+    for (i = 0; i < call->events; i++) {
+        if (call->event[i].kind != kind)
+            continue;
+        count++;
+        if (emit)
+            upmu_emit_number(emit, i + 1, 8);
+    }
+    return count;
+}
+
+static size_t perf_identifiers_at(const struct upmu_results_call *call, unsigned kind)
+{
+    size_t at = PERF_HEADER_BYTES;
+    unsigned i;
+
+    for (i = 0; i < kind; i++)
+        at += 8 * (size_t)perf_identifiers(NULL, call, i);
+    return at;
+}
+
+/* ---- Records ---- */
+
+static void perf_record(struct upmu_emit *emit, unsigned type, unsigned misc, size_t bytes)
+{
+    upmu_emit_number(emit, type, 4);
+    upmu_emit_number(emit, misc, 2);
+    upmu_emit_number(emit, bytes, 2);
+}
+
+/* What ends records other than samples: process, thread, time, CPU, identifier. */
+static void perf_trailer(struct upmu_emit *emit, uint32_t process, uint32_t thread)
+{
+    upmu_emit_number(emit, process, 4);
+    upmu_emit_number(emit, thread, 4);
+    upmu_emit_zeros(emit, 16);
+    upmu_emit_number(emit, 1, 8);
+}
+
+static size_t perf_name_bytes(size_t length)
+{
+    return ((length < PERF_NAME_BYTES ? length : PERF_NAME_BYTES) + 8u) & ~(size_t)7;
+}
+
+/* Text, a NUL and zeros up to a multiple of 8. */
+static void perf_name(struct upmu_emit *emit, const char *name, size_t length)
+{
+    size_t bytes = perf_name_bytes(length);
+
+    length = length < PERF_NAME_BYTES ? length : PERF_NAME_BYTES;
+    upmu_results_text(emit, name, length);
+    upmu_emit_zeros(emit, bytes - length);
+}
+
+static void perf_mapping(struct upmu_emit *emit, unsigned misc, const struct upmu_log_range *range)
+{
+    size_t bytes = 40 + perf_name_bytes(range->name.length) + PERF_TRAILER_BYTES;
+
+    perf_record(emit, PERF_RECORD_MMAP, misc, bytes);
+    upmu_emit_number(emit, range->process, 4);
+    upmu_emit_number(emit, range->process, 4);
+    upmu_emit_number(emit, range->start, 8);
+    upmu_emit_number(emit, range->end - range->start, 8);
+    upmu_emit_number(emit, range->offset, 8);
+    perf_name(emit, range->name.at, range->name.length);
+    perf_trailer(emit, range->process, range->process);
+}
+
+static void perf_task(struct upmu_emit *emit, const struct upmu_log_task *task)
+{
+    perf_record(emit, PERF_RECORD_COMM, 0, 16 + perf_name_bytes(task->name.length) + PERF_TRAILER_BYTES);
+    upmu_emit_number(emit, task->process, 4);
+    upmu_emit_number(emit, task->thread, 4);
+    perf_name(emit, task->name.at, task->name.length);
+    perf_trailer(emit, task->process, task->thread);
+}
+
+static void perf_lost(struct upmu_emit *emit, uint64_t lost)
+{
+    perf_record(emit, PERF_RECORD_LOST, 0, 24 + PERF_TRAILER_BYTES);
+    upmu_emit_number(emit, 1, 8);
+    upmu_emit_number(emit, lost, 8);
+    perf_trailer(emit, 0, 0);
+}
+
+static void perf_sample(struct upmu_emit *emit, const struct upmu_results_call *call,
+                        const struct upmu_log_sample *sample, unsigned index)
+{
+    const struct upmu_results_event *event = upmu_results_event_of(call, sample, index);
+    unsigned i;
+
+    perf_record(emit, PERF_RECORD_SAMPLE, is_user(sample) ? PERF_MISC_USER : PERF_MISC_KERNEL,
+                56 + (call->frames ? 24 + 8u * sample->frame.count : 0));
+    upmu_emit_number(emit, (uint64_t)(event - call->event) + 1, 8);
+    upmu_emit_number(emit, sample->ip, 8);
+    upmu_emit_number(emit, sample->process, 4);
+    upmu_emit_number(emit, sample->thread, 4);
+    upmu_emit_number(emit, sample->time_ns, 8);
+    upmu_emit_number(emit, sample->cpu, 8);
+    upmu_emit_number(emit, upmu_results_period(sample, event), 8);
+    if (!call->frames)
+        return;
+    upmu_emit_number(emit, 2 + sample->frame.count, 8);
+    upmu_emit_number(emit, is_user(sample) ? PERF_CONTEXT_USER : PERF_CONTEXT_KERNEL, 8);
+    upmu_emit_number(emit, sample->ip, 8);
+    for (i = 0; i < sample->frame.count; i++)
+        upmu_emit_number(emit, upmu_log_word(sample->frame, i), 8);
+}
+
+/* ---- The kernel is one mapping: from its lowest address to its highest, in pages ---- */
+
+static void kernel_include(struct upmu_log_range *kernel, uint64_t first, uint64_t last)
+{
+    first &= ~PERF_PAGE;
+    last |= PERF_PAGE;
+    if (first < kernel->start)
+        kernel->start = first;
+    if (last > kernel->end)
+        kernel->end = last;
+}
+
+static void perf_kernel(struct upmu_emit *emit, const struct upmu_results_call *call)
+{
+    struct upmu_log_range kernel = {.start = ~UINT64_C(0), .end = 0, .process = ~UINT32_C(0)};
+    struct upmu_log_reader reader = call->reader;
+    struct upmu_log_item item;
+    unsigned i;
+
+    while (upmu_log_next(&reader, &item)) {
+        const struct upmu_log_sample *sample = &item.of.sample;
+
+        if (item.kind == UPMU_LOG_SYMBOL)
+            kernel_include(&kernel, item.of.range.start, item.of.range.end - 1);
+        if (item.kind != UPMU_LOG_SAMPLE || is_user(sample) || !sample->ip)
+            continue;
+        kernel_include(&kernel, sample->ip, sample->ip);
+        for (i = 0; i < sample->frame.count; i++)
+            kernel_include(&kernel, upmu_log_word(sample->frame, i), upmu_log_word(sample->frame, i));
+    }
+    if (kernel.start > kernel.end)
+        return;
+    kernel.end += kernel.end != ~UINT64_C(0);
+    kernel.name.at = PERF_KERNEL_NAME;
+    kernel.name.length = sizeof PERF_KERNEL_NAME - 1;
+    perf_mapping(emit, PERF_MISC_KERNEL, &kernel);
+}
+
+static void perf_records(struct upmu_emit *emit, const struct upmu_results_call *call)
+{
+    struct upmu_log_reader reader = call->reader;
+    struct upmu_log_item item;
+    uint64_t reported = 0;
+    uint32_t events;
+
+    perf_kernel(emit, call);
+    while (upmu_log_next(&reader, &item)) {
+        if (item.kind == UPMU_LOG_TASK)
+            perf_task(emit, &item.of.task);
+        else if (item.kind == UPMU_LOG_MAPPING)
+            perf_mapping(emit, PERF_MISC_USER, &item.of.range);
+    }
+    for (reader = call->reader; upmu_log_next(&reader, &item);) {
+        if (item.kind != UPMU_LOG_SAMPLE)
+            continue;
+        if (item.of.sample.lost)
+            perf_lost(emit, item.of.sample.lost);
+        reported += item.of.sample.lost;
+        for (events = item.of.sample.events; events; events &= events - 1u)
+            perf_sample(emit, call, &item.of.sample, upmu_bits_lowest(events));
+    }
+    if (call->lost > reported)
+        perf_lost(emit, call->lost - reported);
+}
+
+/* ---- Features ---- */
+
+/* Text with its length in front, a NUL behind. */
+static void perf_event_name(struct upmu_emit *emit, const struct upmu_log_event *event)
+{
+    struct upmu_emit count;
+
+    upmu_emit_begin(&count, NULL);
+    upmu_results_name(&count, event);
+    upmu_emit_number(emit, (count.length + 8) & ~(size_t)7, 4);
+    upmu_results_name(emit, event);
+    upmu_emit_zeros(emit, 8 - (count.length & 7));
+}
+
+static void perf_descriptions(struct upmu_emit *emit, const struct upmu_results_call *call)
+{
+    struct upmu_log_event event;
+    unsigned kind;
+
+    upmu_emit_number(emit, call->kinds, 4);
+    upmu_emit_number(emit, PERF_ATTRIBUTE_BYTES, 4);
+    for (kind = 0; kind < call->kinds; kind++) {
+        (void)upmu_results_kind(call, kind, &event);
+        perf_attribute(emit, call, kind);
+        upmu_emit_number(emit, perf_identifiers(NULL, call, kind), 4);
+        perf_event_name(emit, &event);
+        (void)perf_identifiers(emit, call, kind);
+    }
+}
+
+static void perf_times(struct upmu_emit *emit, const struct upmu_results_call *call)
+{
+    struct upmu_log_reader reader = call->reader;
+    struct upmu_log_item item;
+    uint64_t first = ~UINT64_C(0), last = 0;
+
+    while (upmu_log_next(&reader, &item)) {
+        if (item.kind != UPMU_LOG_SAMPLE)
+            continue;
+        first = item.of.sample.time_ns < first ? item.of.sample.time_ns : first;
+        last = item.of.sample.time_ns > last ? item.of.sample.time_ns : last;
+    }
+    upmu_emit_number(emit, first <= last ? first : 0, 8);
+    upmu_emit_number(emit, last, 8);
+}
+
+/* ---- The file ---- */
+
+static void perf_section(struct upmu_emit *emit, size_t at, size_t bytes)
+{
+    upmu_emit_number(emit, at, 8);
+    upmu_emit_number(emit, bytes, 8);
+}
+
+static size_t perf_length(const struct upmu_results_call *call,
+                          void (*write)(struct upmu_emit *, const struct upmu_results_call *))
+{
+    struct upmu_emit count;
+
+    upmu_emit_begin(&count, NULL);
+    write(&count, call);
+    return count.length;
+}
+
+static void perf_write(struct upmu_emit *emit, struct upmu_results_call *call)
+{
+    size_t attributes = perf_identifiers_at(call, call->kinds);
+    size_t attribute = PERF_ATTRIBUTE_BYTES + PERF_SECTION_BYTES;
+    size_t data = attributes + call->kinds * attribute;
+    size_t records = perf_length(call, perf_records), descriptions = perf_length(call, perf_descriptions);
+    size_t features = data + records + 2 * PERF_SECTION_BYTES;
+    unsigned kind;
+
+    upmu_emit_string(emit, "PERFILE2");
+    upmu_emit_number(emit, PERF_HEADER_BYTES, 8);
+    upmu_emit_number(emit, attribute, 8);
+    perf_section(emit, attributes, call->kinds * attribute);
+    perf_section(emit, data, records);
+    perf_section(emit, 0, 0);
+    upmu_emit_number(emit, UINT64_C(1) << PERF_FEATURE_EVENT_DESC | UINT64_C(1) << PERF_FEATURE_SAMPLE_TIME, 8);
+    upmu_emit_zeros(emit, 24);
+    for (kind = 0; kind < call->kinds; kind++)
+        (void)perf_identifiers(emit, call, kind);
+    for (kind = 0; kind < call->kinds; kind++) {
+        perf_attribute(emit, call, kind);
+        perf_section(emit, perf_identifiers_at(call, kind), 8 * (size_t)perf_identifiers(NULL, call, kind));
+    }
+    perf_records(emit, call);
+    perf_section(emit, features, descriptions);
+    perf_section(emit, features + descriptions, 16);
+    perf_descriptions(emit, call);
+    perf_times(emit, call);
+}
+
+enum upmu_status upmu_results_perf(const struct upmu_results *results, struct upmu_output *output)
+{
+    static const struct upmu_results_form form = {NULL, perf_write};
+
+    return upmu_results_make(results, output, &form);
+}
+
+#else
+
+enum upmu_status upmu_results_perf(const struct upmu_results *results, struct upmu_output *output)
+{
+    (void)results, (void)output;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif

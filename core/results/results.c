@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the forms of a log have in common.  A call reads the log once for its tables, then writes,
+ * into a buffer only if a pass that counts has shown that all of it fits.
+ */
+#include "core/results/results_core.h"
+#include "core/results/emit.h"
+#include "core/results/log_core.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+
+#if UPMU_RESULTS
+
+#define LOG_WORDS 0x7ffffff8u /* positions in a log are 32-bit numbers of words */
+
+void *upmu_results_room(struct upmu_results_call *call, size_t count, size_t bytes)
+{
+    uint8_t *room = call->work;
+
+    if (count > call->work_left / bytes)
+        return NULL;
+    call->work += count * bytes;
+    call->work_left -= count * bytes;
+    return room;
+}
+
+void upmu_results_item(const struct upmu_results_call *call, uint64_t at, struct upmu_log_item *out_item)
+{
+    (void)upmu_log_item_at(&call->reader, (size_t)at * 8u, out_item);
+}
+
+/* Move a row down the heap. */
+static void heap_sift(uint64_t *rows, size_t at, size_t count, unsigned words)
+{
+    size_t below;
+    unsigned i;
+
+    while ((below = 2 * at + 1) < count) {
+        below += below + 1 < count && rows[(below + 1) * words] > rows[below * words];
+        if (rows[at * words] >= rows[below * words])
+            return;
+        for (i = 0; i < words; i++) {
+            uint64_t word = rows[at * words + i];
+
+            rows[at * words + i] = rows[below * words + i];
+            rows[below * words + i] = word;
+        }
+        at = below;
+    }
+}
+
+void upmu_results_sort(uint64_t *rows, size_t count, unsigned words)
+{
+    size_t i;
+    unsigned k;
+
+    for (i = count / 2; i-- > 0;)
+        heap_sift(rows, i, count, words);
+    for (i = count; i-- > 1;) {
+        for (k = 0; k < words; k++) {
+            uint64_t word = rows[k];
+
+            rows[k] = rows[i * words + k];
+            rows[i * words + k] = word;
+        }
+        heap_sift(rows, 0, i, words);
+    }
+}
+
+/* ---- Events ---- */
+
+static bool texts_equal(struct upmu_log_text a, struct upmu_log_text b)
+{
+    return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+}
+
+/* The same event with the same period, of any source. */
+static bool one_kind(const struct upmu_log_event *a, const struct upmu_log_event *b)
+{
+    return a->config == b->config && a->config1 == b->config1 && a->config2 == b->config2 &&
+           a->period == b->period && a->frequency == b->frequency && texts_equal(a->name, b->name) &&
+           texts_equal(a->pmu, b->pmu);
+}
+
+static enum upmu_status event_add(struct upmu_results_call *call, const struct upmu_log_event *event, size_t at)
+{
+    struct upmu_results_event *row = upmu_results_room(call, 1, sizeof *row);
+    struct upmu_log_item other;
+    unsigned i;
+
+    if (!row || call->events == 0xffff)
+        return UPMU_ERR_NO_SPACE;
+    memset(row, 0, sizeof *row);
+    row->period = event->period;
+    row->at = (uint32_t)(at / 8u);
+    row->source = event->source;
+    row->set = event->set;
+    row->event = event->event;
+    row->first = true;
+    row->kind = (uint16_t)call->kinds;
+    if (!call->event)
+        call->event = row;
+    for (i = 0; i < call->events && row->first; i++) {
+        upmu_results_item(call, call->event[i].at, &other);
+        if (one_kind(event, &other.of.event)) {
+            row->kind = call->event[i].kind;
+            row->first = false;
+        }
+    }
+    call->kinds += row->first;
+    call->events++;
+    return UPMU_OK;
+}
+
+/* A sample without extension does not say its set; then the index alone decides. */
+const struct upmu_results_event *upmu_results_event_of(const struct upmu_results_call *call,
+                                                       const struct upmu_log_sample *sample, unsigned event)
+{
+    const struct upmu_results_event *found = NULL;
+    unsigned i;
+
+    for (i = 0; i < call->events; i++) {
+        const struct upmu_results_event *row = &call->event[i];
+
+        if (row->source != sample->source || row->event != event)
+            continue;
+        if (row->set == sample->set)
+            return row;
+        if (!found)
+            found = row;
+    }
+    return found;
+}
+
+const struct upmu_results_event *upmu_results_kind(const struct upmu_results_call *call, unsigned kind,
+                                                   struct upmu_log_event *out_event)
+{
+    const struct upmu_results_event *row = call->event;
+    struct upmu_log_item item;
+
+    while (row->kind != kind)
+        row++;
+    upmu_results_item(call, row->at, &item);
+    *out_event = item.of.event;
+    return row;
+}
+
+void upmu_results_name(struct upmu_emit *emit, const struct upmu_log_event *event)
+{
+    upmu_results_text(emit, event->name.at, event->name.length);
+    if (event->name.length)
+        return;
+    upmu_emit_string(emit, "raw-0x");
+    upmu_emit_hex(emit, event->config, 1);
+}
+
+static unsigned plain_character(unsigned char c)
+{
+    if (c == ';')
+        return ':';
+    return c < 32 ? '_' : c < 127 ? c : '?';
+}
+
+/* A ';' separates frames of folded stacks, a newline ends lines, and profile.proto wants UTF-8. */
+void upmu_results_text(struct upmu_emit *emit, const char *text, size_t length)
+{
+    while (length--)
+        upmu_emit_byte(emit, plain_character((unsigned char)*text++));
+}
+
+/* ---- Symbols ---- */
+
+bool upmu_results_symbol_of(const struct upmu_results_call *call, uint64_t ip, struct upmu_symbol *out_symbol)
+{
+    const struct upmu_results *results = call->results;
+    size_t low = 0, high = call->symbols;
+    struct upmu_log_item item;
+
+    if (results->symbol)
+        return results->symbol(results->context, ip, out_symbol);
+    while (low < high) { /* the first that begins above */
+        size_t middle = low + (high - low) / 2;
+
+        if (call->symbol[middle].start <= ip)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || ip >= call->symbol[low - 1].end)
+        return false;
+    upmu_results_item(call, call->symbol[low - 1].at, &item);
+    out_symbol->start = call->symbol[low - 1].start;
+    out_symbol->end = call->symbol[low - 1].end;
+    out_symbol->name = item.of.range.name.at;
+    out_symbol->length = item.of.range.name.length;
+    return true;
+}
+
+static enum upmu_status symbols_add(struct upmu_results_call *call)
+{
+    struct upmu_log_reader reader = call->reader;
+    struct upmu_log_item item;
+
+    while (upmu_log_next(&reader, &item)) {
+        struct upmu_results_symbol *row;
+
+        if (item.kind != UPMU_LOG_SYMBOL)
+            continue;
+        row = upmu_results_room(call, 1, sizeof *row);
+        if (!row)
+            return UPMU_ERR_NO_SPACE;
+        row->start = item.of.range.start;
+        row->end = item.of.range.end;
+        row->at = reader.item / 8u;
+        if (!call->symbol)
+            call->symbol = row;
+        call->symbols++;
+    }
+    if (call->symbols)
+        upmu_results_sort(&call->symbol->start, call->symbols, sizeof *call->symbol / 8u);
+    return UPMU_OK;
+}
+
+/* ---- Stacks ---- */
+
+/* A frame of a sample, 0 the innermost: its address, or the begin of its symbol. */
+static uint64_t frame_of(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned index)
+{
+    uint64_t ip = index ? upmu_log_word(sample->frame, index - 1) : sample->ip;
+    struct upmu_symbol symbol;
+
+    return call->by_symbol && upmu_results_symbol_of(call, ip, &symbol) ? symbol.start : ip;
+}
+
+/* Samples without an address are told apart from those at address 0. */
+#define WITHOUT_ADDRESS (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_HIDDEN)
+
+static uint64_t stack_hash(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned kind)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325) + kind + ((uint64_t)(sample->flags & WITHOUT_ADDRESS) << 32);
+    unsigned i;
+
+    for (i = 0; i <= sample->frame.count; i++) {
+        hash = (hash ^ frame_of(call, sample, i)) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static bool stacks_equal(const struct upmu_results_call *call, const struct upmu_results_stack *stack,
+                         const struct upmu_log_sample *sample)
+{
+    struct upmu_log_item item;
+    unsigned i;
+
+    upmu_results_item(call, stack->at, &item);
+    if (item.of.sample.frame.count != sample->frame.count ||
+        ((item.of.sample.flags ^ sample->flags) & WITHOUT_ADDRESS))
+        return false;
+    for (i = 0; i <= sample->frame.count; i++)
+        if (frame_of(call, &item.of.sample, i) != frame_of(call, sample, i))
+            return false;
+    return true;
+}
+
+static enum upmu_status stack_add(struct upmu_results_call *call, uint32_t *list, const struct upmu_log_sample *sample,
+                                  size_t at, const struct upmu_results_event *event, uint64_t hash)
+{
+    uint32_t index;
+    struct upmu_results_stack *stack;
+
+    for (index = *list; index; index = stack->next) {
+        stack = &call->stack[index - 1];
+        if (stack->hash == hash && stack->kind == event->kind && stacks_equal(call, stack, sample))
+            break;
+    }
+    if (!index) {
+        stack = upmu_results_room(call, 1, sizeof *stack);
+        if (!stack)
+            return UPMU_ERR_NO_SPACE;
+        memset(stack, 0, sizeof *stack);
+        stack->hash = hash;
+        stack->at = (uint32_t)(at / 8u);
+        stack->kind = event->kind;
+        stack->next = *list;
+        *list = ++call->stacks;
+    }
+    stack->samples++;
+    stack->events += upmu_results_period(sample, event);
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_results_stacks(struct upmu_results_call *call)
+{
+    struct upmu_log_reader reader = call->reader;
+    struct upmu_log_item item;
+    enum upmu_status status = UPMU_OK;
+    size_t lists = 2;
+    uint32_t *list;
+    uint32_t events;
+
+    while (lists * 2 * (sizeof *list + sizeof *call->stack) <= call->work_left)
+        lists *= 2;
+    list = upmu_results_room(call, lists / 2, 2 * sizeof *list);
+    if (!list)
+        return UPMU_ERR_NO_SPACE;
+    memset(list, 0, lists * sizeof *list);
+    call->stack = (void *)call->work;
+    while (status == UPMU_OK && upmu_log_next(&reader, &item)) {
+        const struct upmu_log_sample *sample = &item.of.sample;
+
+        if (item.kind != UPMU_LOG_SAMPLE)
+            continue;
+        for (events = sample->events; events && status == UPMU_OK; events &= events - 1u) {
+            const struct upmu_results_event *event = upmu_results_event_of(call, sample, upmu_bits_lowest(events));
+            uint64_t hash = stack_hash(call, sample, event->kind);
+
+            status = stack_add(call, &list[(hash >> 32 ^ hash) & (lists - 1)], sample, reader.item,
+                               event, hash);
+        }
+    }
+    return status;
+}
+
+/* ---- The call ---- */
+
+/* Each sample's events are in the table. */
+static bool events_known(const struct upmu_results_call *call, const struct upmu_log_sample *sample)
+{
+    uint32_t events;
+
+    for (events = sample->events; events; events &= events - 1u)
+        if (!upmu_results_event_of(call, sample, upmu_bits_lowest(events)))
+            return false;
+    return true;
+}
+
+static enum upmu_status look_through(struct upmu_results_call *call)
+{
+    struct upmu_log_reader reader = call->reader;
+    struct upmu_log_item item;
+    enum upmu_status status = UPMU_OK;
+
+    while (status == UPMU_OK && upmu_log_next(&reader, &item)) {
+        if (item.kind == UPMU_LOG_MACHINE) {
+            call->machine = item.of.machine.name;
+            call->begin_ns = item.of.machine.time_ns;
+        } else if (item.kind == UPMU_LOG_EVENT && (item.of.event.period || item.of.event.frequency)) {
+            status = event_add(call, &item.of.event, reader.item);
+        } else if (item.kind == UPMU_LOG_END) {
+            call->lost = item.of.total.lost + item.of.total.cut;
+            call->end_ns = item.of.total.time_ns;
+        }
+    }
+    for (reader = call->reader; status == UPMU_OK && upmu_log_next(&reader, &item);) {
+        if (item.kind != UPMU_LOG_SAMPLE)
+            continue;
+        call->frames |= item.of.sample.frame.count != 0;
+        status = events_known(call, &item.of.sample) ? UPMU_OK : UPMU_ERR_DAMAGED;
+    }
+    return status;
+}
+
+static enum upmu_status write_all(struct upmu_results_call *call, struct upmu_output *output,
+                                  const struct upmu_results_form *form)
+{
+    struct upmu_emit emit;
+
+    if (!output->write) {
+        upmu_emit_begin(&emit, NULL);
+        form->write(&emit, call);
+        if (emit.length > output->size) {
+            output->length = emit.length;
+            return UPMU_ERR_NO_SPACE;
+        }
+    }
+    upmu_emit_begin(&emit, output);
+    form->write(&emit, call);
+    return upmu_emit_flush(&emit) ? UPMU_OK : UPMU_ERR_WRITE;
+}
+
+enum upmu_status upmu_results_make(const struct upmu_results *results, struct upmu_output *output,
+                                   const struct upmu_results_form *form)
+{
+    struct upmu_results_call call;
+    enum upmu_status status;
+
+    memset(&call, 0, sizeof call);
+    call.results = results;
+    call.work = results->work;
+    call.work_left = results->work_bytes & ~(size_t)7;
+    output->length = 0;
+    status = results->log_bytes / 8u > LOG_WORDS ? UPMU_ERR_NO_SPACE
+                                                 : upmu_log_open(&call.reader, results->log, results->log_bytes);
+    if (status == UPMU_OK)
+        status = look_through(&call);
+    if (status == UPMU_OK && !results->symbol)
+        status = symbols_add(&call);
+    if (status == UPMU_OK && form->prepare)
+        status = form->prepare(&call);
+    return status == UPMU_OK ? write_all(&call, output, form) : status;
+}
+
+/* ---- The symbols alone ---- */
+
+static void kallsyms_write(struct upmu_emit *emit, struct upmu_results_call *call)
+{
+    struct upmu_log_item item;
+    uint32_t i;
+
+    for (i = 0; i < call->symbols; i++) {
+        upmu_results_item(call, call->symbol[i].at, &item);
+        upmu_emit_hex(emit, call->symbol[i].start, 16);
+        upmu_emit_string(emit, " t ");
+        upmu_results_text(emit, item.of.range.name.at, item.of.range.name.length);
+        upmu_emit_byte(emit, '\n');
+    }
+}
+
+enum upmu_status upmu_results_kallsyms(const struct upmu_results *results, struct upmu_output *output)
+{
+    static const struct upmu_results_form form = {NULL, kallsyms_write};
+    struct upmu_results own = *results;
+
+    own.symbol = NULL;
+    return upmu_results_make(&own, output, &form);
+}
+
+#else
+
+enum upmu_status upmu_results_kallsyms(const struct upmu_results *results, struct upmu_output *output)
+{
+    (void)results, (void)output;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif

@@ -1,0 +1,279 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `record` and `convert` write, opened by the programs that it is for.
+
+Class of mistake: a file that its writer's own tests accept and that perf or pprof reads otherwise.  The log is read here
+from its description in docs/RESULTS.md, apart from the library; perf report and perf script of Debian's linux-perf, and
+protoc with pprof's own profile.proto, must find the same samples.
+"""
+import collections
+import os
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+
+from checklib import Skip, check, main, run
+
+WORK = os.path.abspath("build/tests/results")
+TOOL = os.path.abspath("build/upmu")
+SCHEMA = "/usr/share/gocode/src/github.com/google/pprof/proto"
+FORMS = ("folded", "pprof", "perf", "kallsyms")
+EVENT, SYMBOL, SAMPLE, COUNT, END = 2, 3, 6, 7, 8
+KEEP = {}  # what was recorded once
+
+
+def tool(*words, code=0, **options):
+    done = subprocess.run([TOOL, *words], cwd=WORK, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    assert code is None or done.returncode == code, f"upmu {' '.join(words)}: {done.returncode}: {done.stderr.decode()}"
+    return done
+
+
+def content(name):
+    with open(os.path.join(WORK, name), "rb") as file:
+        return file.read()
+
+
+def recorded():
+    """One recording of two events, with every file of it."""
+    if not KEEP:
+        shutil.rmtree(WORK, ignore_errors=True)
+        os.makedirs(WORK)
+        code, output = run(["make", "-s", "build/upmu"])
+        assert code == 0, output
+        tool("record", "--sim", "skl", "-e", "cycles,instructions", "-n", "60000", "--log", "log", "-o", "text",
+             *(word for form in FORMS for word in ("--" + form, form)))
+        KEEP["log"] = read_log(content("log"))
+    return KEEP["log"]
+
+
+def take_text(body, at):
+    length = struct.unpack_from("<H", body, at)[0]
+    return body[at + 2:at + 2 + length].decode(), at + 2 + length
+
+
+def read_log(log):
+    """Names of events, symbols, samples as (event, ip), totals: from docs/RESULTS.md."""
+    assert log[:16] == b"upmu-log" + struct.pack("<Q", 1), "the head"
+    assert struct.unpack("<Q", log[-8:])[0] == zlib.crc32(log[:-8]), "the checksum"
+    found = {"events": {}, "periods": {}, "symbols": {}, "samples": [], "counts": {}}
+    at, records = 16, 0
+    while at < len(log):
+        size, kind = struct.unpack_from("<II", log, at)
+        body = log[at + 8:at + size]
+        if kind == EVENT:
+            index = body[4]
+            found["periods"][index] = struct.unpack_from("<Q", body, 48)[0]
+            found["events"][index] = take_text(body, 72)[0]
+        elif kind == SYMBOL:
+            found["symbols"][struct.unpack_from("<QQ", body)] = take_text(body, 28)[0]
+        elif kind == SAMPLE:
+            _, _, flags, frames, cpu, events = struct.unpack_from("<HHHHII", body)
+            ip, _, time = struct.unpack_from("<QQQ", body, 32)
+            found["samples"] += [(found["events"][bit], ip, time) for bit in range(32) if events >> bit & 1]
+        elif kind == COUNT:
+            found["counts"][found["events"][body[4]]] = struct.unpack_from("<Q", body, 8)[0]
+        elif kind == END:
+            found["end"] = struct.unpack_from("<QQQQ", body)
+            assert found["end"][0] == records and at + size == len(log), "the end"
+        at, records = at + size, records + 1
+    return found
+
+
+def name_of(log, ip):
+    return next((name for (start, end), name in log["symbols"].items() if start <= ip < end), f"{ip:#x}")
+
+
+def by_function(log):
+    """{event: {function: samples}}."""
+    counts = collections.defaultdict(collections.Counter)
+    for event, ip, _ in log["samples"]:
+        counts[event][name_of(log, ip)] += 1
+    return counts
+
+
+def expect(what, is_, should):
+    return [] if is_ == should else [f"{what}: {is_}, not {should}"]
+
+
+@check
+def a_log_says_what_record_showed():
+    log = recorded()
+    text = [line.split(b"\t") for line in content("text").split(b"\n") if line and not line.startswith(b"#")]
+    shown = [(event, int(line[0], 16), int(line[-2])) for line in text for bit, event in sorted(log["events"].items())
+             if int(line[-1], 16) >> bit & 1]
+    complaints = [] if shown == log["samples"] else ["another order of samples than in the text"]
+    complaints += expect("samples", log["end"][1], len(text))
+    complaints += expect("lost and cut", log["end"][2:], (0, 0))
+    for index, event in log["events"].items():
+        due = log["counts"][event] // log["periods"][index]
+        if abs(len([1 for name, _, _ in log["samples"] if name == event]) - due) > 1 + due // 64:
+            complaints.append(f"{event}: {due} samples were due")
+    return complaints + ([] if len(log["samples"]) > 300 and len(log["events"]) == 2 else ["too few to say anything"])
+
+
+@check
+def folded_stacks_sum_to_the_samples():
+    counts = collections.defaultdict(collections.Counter)
+    log = recorded()
+    for line in content("folded").decode().split("\n")[:-1]:
+        stack, _, count = line.rpartition(" ")
+        event, _, function = stack.partition(";")
+        counts[event][function] += int(count)
+    return expect("folded", counts, by_function(log))
+
+
+def perf(*words):
+    if not shutil.which("perf"):
+        raise Skip("perf (linux-perf) is not installed")
+    done = subprocess.run(["perf", *words, "-i", "perf", "--kallsyms", "kallsyms"], cwd=WORK, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                          env=dict(os.environ, HOME=WORK, PERF_CONFIG="/dev/null", PAGER="cat", LC_ALL="C"))
+    if done.returncode and b"WARNING: perf not found for kernel" in done.stderr:
+        raise Skip("the perf that is installed does not start")
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+@check
+def perf_script_shows_each_sample():
+    log = recorded()
+    wanted = collections.Counter((event, ip, name_of(log, ip), time // 1000) for event, ip, time in log["samples"])
+    periods = {log["events"][index]: period for index, period in log["periods"].items()}
+    found, complaints = collections.Counter(), []
+    for line in perf("script", "-F", "comm,pid,tid,cpu,time,period,event,ip,sym").split("\n")[:-1]:
+        row = re.match(r"\s*(\S+)\s+(\d+)/(\d+)\s+\[(\d+)\]\s+(\d+)\.(\d+):\s+(\d+)\s+(\S+):\s+([0-9a-f]+)\s+(.*)", line)
+        if not row:
+            return [f"perf script: {line}"]
+        comm, process, thread, cpu, seconds, part, period, event, ip, symbol = row.groups()
+        if (comm, process, thread, cpu) != ("mix", "0", "0", "000") or int(period) != periods.get(event):
+            complaints.append(line)
+        name = symbol if symbol != "[unknown]" else f"{int(ip, 16):#x}"
+        found[event, int(ip, 16), name, int(seconds) * 1000000 + int(part)] += 1
+    return complaints + ([] if found == wanted else
+                         [f"perf script: {row}" for row in list((found - wanted) + (wanted - found))])
+
+
+@check
+def perf_report_counts_our_samples():
+    log = recorded()
+    wanted = {event: {name: count for name, count in counts.items()} for event, counts in by_function(log).items()}
+    found, event, complaints = {}, None, []
+    output = perf("report", "--stdio", "-n", "-s", "sym", "--percent-limit", "0")
+    periods = {log["events"][index]: period for index, period in log["periods"].items()}
+    for line in output.split("\n"):
+        head = re.match(r"# Samples: (\S+)\s+of event '(.*)'", line)
+        total = re.match(r"# Event count \(approx\.\): (\d+)", line)
+        row = re.match(r"\s*[\d.]+%\s+(\d+)\s+\[.\]\s+(\S+)", line)
+        if head:
+            event = head[2]
+            found[event] = {}
+        elif total:
+            complaints += expect(f"{event}: events", int(total[1]), periods[event] * sum(wanted[event].values()))
+        elif row:
+            name = row[2] if row[2] in log["symbols"].values() else f"{int(row[2], 16):#x}"
+            found[event][name] = found[event].get(name, 0) + int(row[1])
+    return complaints + expect("perf report", found, wanted)
+
+
+@check
+def protoc_decodes_the_profile_by_pprofs_own_schema():
+    if not shutil.which("protoc") or not os.path.exists(SCHEMA + "/profile.proto"):
+        raise Skip("protobuf-compiler or golang-github-google-pprof-dev is not installed")
+    log = recorded()
+    done = subprocess.run(["protoc", "--decode=perftools.profiles.Profile", "-I", SCHEMA, "profile.proto"],
+                          input=content("pprof"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode:
+        return [done.stderr.decode()]
+    profile = messages(done.stdout.decode())
+    strings = profile["string_table"]
+    complaints = expect("the first string", strings[0], "")
+    complaints += [f"unknown field: {field}" for field in profile if field.isdigit()]
+    types = [(strings[one["type"][0]], strings[one["unit"][0]]) for one in profile["sample_type"]]
+    events = list(log["events"].values())
+    complaints += expect("types", types, [kind for event in events for kind in (("samples of " + event, "count"), (event, "events"))])
+    functions = {one["id"][0]: strings[one["name"][0]] for one in profile["function"]}
+    places = {}
+    for one in profile["location"]:
+        address = one.get("address", [0])[0]
+        places[one["id"][0]] = functions[one["line"][0]["function_id"][0]] if "line" in one else f"{address:#x}"
+    counts = collections.defaultdict(collections.Counter)
+    weights = collections.Counter()
+    for sample in profile["sample"]:
+        for i, event in enumerate(events):
+            if sample["value"][2 * i]:
+                counts[event][places[sample["location_id"][0]]] += sample["value"][2 * i]
+            weights[event] += sample["value"][2 * i + 1]
+    complaints += expect("pprof", counts, by_function(log))
+    complaints += expect("pprof's events", dict(weights), {log["events"][i]: period * sum(by_function(log)[log["events"][i]].values())
+                                                           for i, period in log["periods"].items()})
+    complaints += expect("the default type", strings[profile["default_sample_type"][0]], events[0])
+    return complaints + expect("the period", profile["period"], [log["periods"][0]])
+
+
+def messages(text):
+    """protoc's text form as {field: [value or the same, ...]}."""
+    top, stack = {}, []
+    for line in text.split("\n"):
+        line = line.strip()
+        here = stack[-1] if stack else top
+        if line.endswith("{"):
+            stack.append({})
+            here.setdefault(line[:-1].strip(), []).append(stack[-1])
+        elif line == "}":
+            stack.pop()
+        elif line:
+            field, _, value = line.partition(": ")
+            here.setdefault(field, []).append(value[1:-1] if value.startswith('"') else int(value))
+    return top
+
+
+@check
+def convert_makes_the_same_of_the_log():
+    recorded()
+    output = tool("convert", "log", *(word for form in FORMS for word in ("--" + form, form + ".again"))).stdout.decode()
+    complaints = [f"convert: another {form}" for form in FORMS if content(form) != content(form + ".again")]
+    # A map of symbols takes the place of those in the log: one function, then another, by nm's lines.
+    with open(os.path.join(WORK, "map"), "w") as file:
+        file.write("00000000001d0c00 T upper\n0000000000000010 t lower\n                 U elsewhere\n")
+    tool("convert", "log", "--symbols", "map", "--folded", "folded.map")
+    names = {line.split(" ")[0].partition(";")[2] for line in content("folded.map").decode().split("\n") if line}
+    complaints += expect("names of a map", names & {"upper", "lower", "chase", "memset"}, {"upper", "lower"})
+    return complaints + ([] if f"{len(content('text').split(chr(10).encode())) - 3:,} samples" in output else [output])
+
+
+@check
+def what_cannot_be_written_or_read_is_an_error_and_leaves_no_file():
+    recorded()
+    complaints = []
+    for form in FORMS + ("log",):
+        words = ["record", "--sim", "skl", "-n", "60000", "--" + form]
+        if os.path.exists("/dev/full"):
+            done = tool(*words, "/dev/full", code=None)
+            complaints += [] if done.returncode == 1 and b"cannot write" in done.stderr else [f"{form}: a full disk"]
+        # A pipe that nothing reads.
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = tool(*words, f"/dev/fd/{writer}", code=None, pass_fds=(writer,))
+        os.close(writer)
+        complaints += [] if done.returncode not in (0, None) else [f"{form}: a closed pipe"]
+        # A file system without room for all of it.  (The limit is on the length of a file, in blocks of 1 KiB.)
+        done = subprocess.run(["bash", "-c", f"ulimit -f 0; trap '' XFSZ; exec {TOOL} {' '.join(words)} short"], cwd=WORK,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        left = [name for name in os.listdir(WORK) if name.startswith("short")]
+        complaints += [] if done.returncode == 1 and not left else [f"{form}: {done.returncode}, leaves {left}"]
+    log = content("log")
+    for name, damaged in ("cut", log[:-8]), ("empty", b""), ("changed", log[:100] + bytes([log[100] ^ 1]) + log[101:]), ("text", b"x" * 5000):
+        with open(os.path.join(WORK, name), "wb") as file:
+            file.write(damaged)
+        done = tool("convert", name, "--folded", "of-damaged", code=1)
+        complaints += [] if b"not a whole log" in done.stderr or name == "empty" else [done.stderr.decode()]
+    with open(os.path.join(WORK, "newer"), "wb") as file:
+        file.write(log[:8] + b"\2" + log[9:])
+    complaints += [] if b"differ" in tool("convert", "newer", code=1).stderr else ["another version"]
+    return complaints + (["of-damaged is there"] if os.path.exists(os.path.join(WORK, "of-damaged")) else [])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Logs and what is made of them (upmu/results.h).  Class of mistakes: a file that looks whole and is not; a sample
+ * that is in the log and in no form of it; a length that two parts of the code say differently.
+ */
+#include <stdlib.h>
+
+#include "tests/common/host.h"
+#include "tests/common/logs.h"
+
+#define WORK_WORDS 8192u
+
+static uint64_t work[WORK_WORDS];
+static uint8_t room[1 << 16];
+static struct made_log made;
+
+static enum upmu_status (*const forms[])(const struct upmu_results *, struct upmu_output *) = {
+    upmu_results_folded, upmu_results_pprof, upmu_results_perf, upmu_results_kallsyms};
+#define FORMS (sizeof forms / sizeof forms[0])
+
+static struct upmu_results of_made(void)
+{
+    return (struct upmu_results){.log = made.bytes, .log_bytes = made.length, .work = work, .work_bytes = sizeof work};
+}
+
+static const char *folded(const struct upmu_results *results)
+{
+    struct upmu_output output = {.buffer = room, .size = sizeof room - 1};
+
+    assert_int_equal(upmu_results_folded(results, &output), UPMU_OK);
+    room[output.length] = '\0';
+    return (const char *)room;
+}
+
+/* Two CPUs with two events each, callers, samples of every kind. */
+static void make_mixed(void)
+{
+    struct made_sample sample = {.ip = 0x1004, .events = 1, .process = 7, .thread = 8, .time_ns = 50};
+
+    made_open(&made, "made by hand");
+    made_event(&made, 0, 0, 0x3c, 1000, "cycles");
+    made_event(&made, 1, 0, 0x3c, 1000, "cycles");
+    made_event(&made, 0, 1, 0xc0, 0, "instructions"); /* counted */
+    made_event(&made, 0, 2, 0x2e, 50, "misses");
+    made_symbol(&made, 0x2000, 0x2100, "second");
+    made_symbol(&made, 0x1000, 0x1100, "first");
+    made_task(&made, 7, 8, "worker");
+    made_mapping(&made, 7, 0x400000, 0x401000, "/bin/worker");
+    made_sample(&made, &sample);
+    sample.ip = 0x1008; /* the same function */
+    made_sample(&made, &sample);
+    sample.source = 1;
+    sample.cpu = 1;
+    made_sample(&made, &sample);
+    sample.source = 0;
+    sample.events = 5; /* two events at once, with callers */
+    sample.frames = 2;
+    sample.frame[0] = 0x2050;
+    sample.frame[1] = 0x9999;
+    sample.lost = 3;
+    made_sample(&made, &sample);
+    sample.lost = sample.frames = 0;
+    sample.events = 4;
+    sample.period = 77;
+    sample.ip = 0;
+    sample.flags = UPMU_SAMPLE_NO_FRAME;
+    made_sample(&made, &sample);
+    sample.flags = UPMU_SAMPLE_USER;
+    sample.ip = 0x400123;
+    made_sample(&made, &sample);
+    made_close(&made, 5, 2);
+}
+
+static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
+{
+    struct upmu_sampling plain = {.period = 400}, extended = {.period = 100, .event_id = 9, .values = 1};
+    struct upmu_output output = {.buffer = room, .size = sizeof room};
+    struct upmu_count counts[2];
+    struct upmu_log_reader reader;
+    struct upmu_log_item item;
+    struct upmu_session *sessions[1];
+    struct upmu_log log;
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.process = 5;
+    host.thread = 6;
+    assert_int_equal(upmu_session_add(&host.session, "cycles", &plain), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &extended), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    assert_int_equal(upmu_log_begin(&log, &output, "the model", 12345), UPMU_OK);
+    assert_int_equal(upmu_log_session(&log, &host.session, 3), UPMU_OK);
+    assert_int_equal(upmu_log_task(&log, 5, 6, "task"), UPMU_OK);
+    assert_int_equal(upmu_log_symbol(&log, 0x1000, 0x2000, "code"), UPMU_OK);
+    assert_int_equal(upmu_log_mapping(&log, 5, 0x1000, 0x3000, 0x40, "file"), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 250);
+    assert_int_equal(upmu_log_samples(&log, &host.session, 3), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
+    assert_int_equal(upmu_log_counts(&log, 3, 0, counts, 2), UPMU_OK);
+    sessions[0] = &host.session;
+    assert_int_equal(upmu_log_end(&log, sessions, 1, 99999), UPMU_OK);
+
+    /* What stands at the places that the description names. */
+    assert_memory_equal(room, "upmu-log\1\0\0\0\0\0\0\0", 16);
+    assert_int_equal(output.length % 8, 0);
+    assert_int_equal(made_crc(room, output.length - 8), *(uint32_t *)(void *)(room + output.length - 8));
+
+    assert_int_equal(upmu_log_open(&reader, room, output.length), UPMU_OK);
+    assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_MACHINE);
+    assert_int_equal(item.of.machine.time_ns, 12345);
+    assert_int_equal(item.of.machine.version, UPMU_VERSION);
+    assert_memory_equal(item.of.machine.name.at, "the model", item.of.machine.name.length);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct upmu_event *event = &host.session.set.event[i];
+        char name[100];
+
+        assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_EVENT);
+        assert_int_equal(item.of.event.source, 3);
+        assert_int_equal(item.of.event.event, i);
+        assert_int_equal(item.of.event.period, i ? 100 : 400);
+        assert_int_equal(item.of.event.event_id, i ? 9 : 0);
+        assert_int_equal(item.of.event.values, i);
+        assert_memory_equal(&item.of.event.id, &event->id, sizeof event->id);
+        assert_int_equal(item.of.event.config, event->config);
+        assert_int_equal(item.of.event.attributes, event->attributes);
+        assert_int_equal(item.of.event.origin, UPMU_SOURCE_BUILT_IN);
+        assert_int_equal(item.of.event.name.length, upmu_event_format(&host.machine.pmu[0], event, name, sizeof name));
+        assert_memory_equal(item.of.event.name.at, name, strlen(name));
+        assert_int_equal(item.of.event.pmu.length, strlen(host.machine.pmu[0].name));
+        assert_int_not_equal(item.of.event.catalogue.length, 0);
+    }
+    assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_TASK);
+    assert_int_equal(item.of.task.process, 5);
+    assert_int_equal(item.of.task.thread, 6);
+    assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_SYMBOL);
+    assert_true(item.of.range.start == 0x1000 && item.of.range.end == 0x2000 && item.of.range.name.length == 4);
+    assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_MAPPING);
+    assert_true(item.of.range.offset == 0x40 && item.of.range.process == 5);
+    for (unsigned i = 0; i < 3; i++) { /* instructions at 100, both at 200 in two records */
+        const struct upmu_log_sample *sample = &item.of.sample;
+
+        assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_SAMPLE);
+        assert_int_equal(sample->source, 3);
+        assert_true(sample->ip == (i ? 0x10c8 : 0x1064));
+        assert_int_equal(sample->events, i == 2 ? 1 : 2);
+        assert_int_equal(sample->values, i == 2 ? 0 : 1);
+        assert_int_equal(sample->value.count, i == 2 ? 0 : 1);
+        assert_int_equal(sample->period, i == 2 ? 0 : 100);
+        assert_int_equal(sample->process, i == 2 ? 0 : 5);
+        assert_int_equal(sample->thread, i == 2 ? 0 : 6);
+        assert_int_equal(sample->event_id, i == 2 ? 0 : 9);
+        if (sample->value.count)
+            assert_in_range(upmu_log_word(sample->value, 0), i ? 399 : 199, i ? 400 : 200);
+        assert_int_equal(upmu_log_word(sample->value, sample->value.count), 0);
+    }
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_COUNT);
+        assert_int_equal(item.of.count.event, i);
+        assert_int_equal(item.of.count.value, counts[i].value);
+        assert_int_equal(item.of.count.raw, counts[i].raw);
+        assert_int_equal(item.of.count.quality, counts[i].quality);
+        assert_int_equal(item.of.count.enabled_ns, counts[i].enabled_ns);
+        assert_int_equal(item.of.count.running_ns, counts[i].running_ns);
+    }
+    assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_END);
+    assert_int_equal(item.of.total.records, 11);
+    assert_int_equal(item.of.total.samples, 3);
+    assert_int_equal(item.of.total.lost, 0);
+    assert_int_equal(item.of.total.time_ns, 99999);
+    assert_false(upmu_log_next(&reader, &item));
+    host_end(&host);
+}
+
+/* Losses of the ring, also those that no later sample reported, and what the log's buffer had no room for. */
+static void a_short_buffer_and_a_short_ring_are_told_in_a_whole_log(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+
+    (void)state;
+    for (size_t size = 256; size < 2000; size += 40) {
+        struct upmu_output output = {.buffer = room, .size = size};
+        struct upmu_log_reader reader;
+        struct upmu_log_item item = {0};
+        struct upmu_session *sessions[1];
+        struct upmu_log log;
+        struct host host;
+        uint64_t samples = 0;
+
+        host_set_up(&host, "skylake");
+        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, 512), UPMU_OK);
+        assert_int_equal(upmu_log_begin(&log, &output, "", 0), UPMU_OK);
+        if (upmu_log_session(&log, &host.session, 0) != UPMU_OK)
+            assert_true(size < 312);
+        host_begin(&host, &host.session);
+        for (unsigned i = 0; i < 4; i++) {
+            host_run(&host, 1000); /* ten samples, for nine places */
+            if (i < 3)
+                assert_int_equal(upmu_log_samples(&log, &host.session, 0), UPMU_OK);
+        }
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(upmu_log_samples(&log, &host.session, 0), UPMU_OK);
+        sessions[0] = &host.session;
+        assert_int_equal(upmu_log_end(&log, sessions, 1, 0), UPMU_OK);
+        assert_true(output.length <= size);
+        assert_int_equal(upmu_log_open(&reader, room, output.length), UPMU_OK);
+        while (upmu_log_next(&reader, &item))
+            samples += item.kind == UPMU_LOG_SAMPLE;
+        assert_int_equal(item.of.total.samples, samples);
+        assert_int_equal(item.of.total.samples + item.of.total.lost + item.of.total.cut, 40);
+        assert_int_equal(item.of.total.lost, upmu_ring_lost(&host.session.ring));
+        assert_true(size < 256 + 36 * 80 ? item.of.total.cut != 0 : true);
+        host_end(&host);
+    }
+}
+
+/* ---- Outputs that fail ---- */
+
+struct stopping {
+    unsigned left; /* calls that succeed */
+    bool failed;
+    size_t length;
+    uint8_t bytes[1 << 14];
+};
+
+static bool stopping_write(void *context, const void *bytes, size_t length)
+{
+    struct stopping *stopping = context;
+
+    assert_false(stopping->failed); /* not called again */
+    assert_in_range(length, 1, 64);
+    if (!stopping->left--) {
+        stopping->failed = true;
+        return false;
+    }
+    memcpy(stopping->bytes + stopping->length, bytes, length);
+    stopping->length += length;
+    return true;
+}
+
+static void an_output_that_stops_is_an_error_at_every_place(void **state)
+{
+    static struct stopping stopping;
+
+    (void)state;
+    make_mixed();
+    for (unsigned form = 0; form < FORMS; form++) {
+        struct upmu_results results = of_made();
+        enum upmu_status status = UPMU_ERR_WRITE;
+
+        for (unsigned calls = 0; status != UPMU_OK; calls++) {
+            struct upmu_output output = {.write = stopping_write, .context = &stopping};
+
+            stopping.left = calls;
+            stopping.failed = false;
+            stopping.length = 0;
+            status = forms[form](&results, &output);
+            assert_int_equal(status, stopping.failed ? UPMU_ERR_WRITE : UPMU_OK);
+            assert_int_equal(output.length, stopping.length);
+        }
+        /* The function gets the bytes of the buffer. */
+        struct upmu_output output = {.buffer = room, .size = sizeof room};
+
+        assert_int_equal(forms[form](&results, &output), UPMU_OK);
+        assert_int_equal(output.length, stopping.length);
+        assert_memory_equal(room, stopping.bytes, output.length);
+    }
+}
+
+static void a_log_whose_output_stops_is_refused_by_every_reader(void **state)
+{
+    static struct stopping stopping;
+    enum upmu_status status = UPMU_ERR_WRITE;
+
+    (void)state;
+    for (unsigned calls = 0; status != UPMU_OK; calls++) {
+        struct upmu_output output = {.write = stopping_write, .context = &stopping};
+        struct upmu_sample sample = {.ip = 0x1234, .events = 1};
+        struct upmu_record record = {.sample = &sample};
+        struct upmu_log_reader reader;
+        struct upmu_log log;
+
+        stopping.left = calls;
+        stopping.failed = false;
+        stopping.length = 0;
+        status = upmu_log_begin(&log, &output, "machine", 1);
+        if (status == UPMU_OK)
+            status = upmu_log_sample(&log, &record, 0);
+        if (status == UPMU_OK)
+            status = upmu_log_task(&log, 1, 2, "a name that needs more than one call of the function that writes");
+        if (status == UPMU_OK)
+            status = upmu_log_end(&log, NULL, 0, 2);
+        if (status != UPMU_OK) {
+            assert_int_equal(status, UPMU_ERR_WRITE);
+            assert_int_equal(upmu_log_sample(&log, &record, 0), UPMU_ERR_WRITE);
+            assert_int_equal(upmu_log_symbol(&log, 1, 2, "x"), UPMU_ERR_WRITE);
+            assert_int_equal(upmu_log_end(&log, NULL, 0, 2), UPMU_ERR_WRITE);
+        }
+        assert_int_equal(upmu_log_open(&reader, stopping.bytes, stopping.length),
+                         status == UPMU_OK ? UPMU_OK : UPMU_ERR_DAMAGED);
+    }
+}
+
+static void a_buffer_that_is_too_short_is_left_untouched_and_told_what_is_needed(void **state)
+{
+    (void)state;
+    make_mixed();
+    for (unsigned form = 0; form < FORMS; form++) {
+        struct upmu_results results = of_made();
+        struct upmu_output output = {.buffer = NULL, .size = 0};
+        size_t needed;
+
+        assert_int_equal(forms[form](&results, &output), UPMU_ERR_NO_SPACE);
+        needed = output.length;
+        assert_true(needed > 20 && needed < sizeof room);
+        for (size_t size = needed - 20; size <= needed; size++) {
+            output = (struct upmu_output){.buffer = room, .size = size};
+            memset(room, 0xee, needed + 1);
+            assert_int_equal(forms[form](&results, &output), size < needed ? UPMU_ERR_NO_SPACE : UPMU_OK);
+            assert_int_equal(output.length, needed);
+            for (size_t i = size < needed ? 0 : needed; i <= needed; i++)
+                assert_int_equal(room[i], 0xee);
+        }
+    }
+}
+
+static void a_work_area_that_is_too_short_is_refused_and_one_that_fits_changes_nothing(void **state)
+{
+    static uint8_t whole[1 << 14];
+
+    (void)state;
+    make_mixed();
+    for (unsigned form = 0; form < FORMS; form++) {
+        struct upmu_results results = of_made();
+        struct upmu_output output = {.buffer = whole, .size = sizeof whole};
+        enum upmu_status status = UPMU_ERR_NO_SPACE;
+        size_t length;
+
+        assert_int_equal(forms[form](&results, &output), UPMU_OK);
+        length = output.length;
+        for (size_t bytes = 0; status != UPMU_OK; bytes += 4) {
+            output = (struct upmu_output){.buffer = room, .size = sizeof room};
+            results.work_bytes = bytes;
+            results.work = &work[WORK_WORDS - bytes / 8]; /* the sanitizer watches its end */
+            status = forms[form](&results, &output);
+            assert_true(status == UPMU_OK || status == UPMU_ERR_NO_SPACE);
+            assert_int_equal(output.length, status == UPMU_OK ? length : 0);
+            assert_true(bytes < sizeof work);
+        }
+        assert_memory_equal(room, whole, length);
+        /* As upmu/results.h says: four events, two symbols, six stacks, six addresses. */
+        assert_true(results.work_bytes <= 32 * (4 + 2) + 48 * 6 + 8 * 6);
+    }
+}
+
+static void every_log_that_is_cut_or_changed_is_refused(void **state)
+{
+    struct upmu_log_reader reader;
+
+    (void)state;
+    make_mixed();
+    assert_int_equal(upmu_log_open(&reader, made.bytes, made.length), UPMU_OK);
+    for (size_t length = 0; length < made.length; length++)
+        assert_int_equal(upmu_log_open(&reader, made.bytes, length), UPMU_ERR_DAMAGED);
+    for (size_t i = 0; i < made.length; i++) {
+        made.bytes[i] ^= 0x10;
+        assert_int_equal(upmu_log_open(&reader, made.bytes, made.length),
+                         i >= 8 && i < 16 ? UPMU_ERR_VERSION : UPMU_ERR_DAMAGED);
+        made.bytes[i] ^= 0x10;
+    }
+    made.bytes[made.length] = 0;
+    assert_int_equal(upmu_log_open(&reader, made.bytes, made.length + 8), UPMU_ERR_DAMAGED);
+}
+
+/* Class of mistake: a checksum is right, and what stands under it is believed. */
+static void a_log_with_a_right_checksum_is_refused_for_what_it_says(void **state)
+{
+    struct upmu_output output = {.buffer = room, .size = sizeof room};
+    struct upmu_log_reader reader;
+    struct upmu_results results;
+    struct made_sample sample = {.ip = 1, .events = 1};
+
+    (void)state;
+    for (unsigned wrong = 0; wrong < 8; wrong++) {
+        made_open(&made, "machine");
+        made_event(&made, 0, wrong == 1 ? 32 : 0, 0x3c, 5, "cycles");
+        if (wrong == 2)
+            made_symbol(&made, 8, 8, "empty");
+        if (wrong == 3)
+            made_open(&made, "machine"), made.records = 0, made_event(&made, 0, 0, 0, 5, "e"), made.bytes[20] = 99;
+        sample.events = wrong == 4 ? 0 : 1;
+        sample.frames = 0;
+        made_sample(&made, &sample);
+        if (wrong == 5)
+            made.bytes[made.record + 8 + 6] = 1; /* a frame that is not there */
+        if (wrong == 6)
+            made.samples++;
+        made_close(&made, 0, 0);
+        if (wrong == 7) { /* an end in the middle */
+            made.length -= 8;
+            made_put(&made, 0, 8);
+            made_close(&made, 0, 0);
+        }
+        assert_int_equal(upmu_log_open(&reader, made.bytes, made.length), wrong ? UPMU_ERR_DAMAGED : UPMU_OK);
+    }
+    /* A record of a kind that this version does not know is passed over. */
+    made_open(&made, "machine");
+    made_event(&made, 0, 0, 0x3c, 5, "cycles");
+    made_begin(&made, 77);
+    made_put(&made, 1, 3);
+    made_end(&made);
+    sample.events = 1;
+    made_sample(&made, &sample);
+    made_close(&made, 0, 0);
+    results = of_made();
+    assert_string_equal(folded(&results), "0x1 1\n");
+    /* A sample names an event that there is not. */
+    made_open(&made, "machine");
+    made_event(&made, 0, 0, 0x3c, 5, "cycles");
+    sample.events = 2;
+    made_sample(&made, &sample);
+    made_close(&made, 0, 0);
+    results = of_made();
+    for (unsigned form = 0; form < FORMS; form++)
+        assert_int_equal(forms[form](&results, &output), UPMU_ERR_DAMAGED);
+}
+
+static void refusals_add_nothing_to_a_log(void **state)
+{
+    struct upmu_output output = {.buffer = room, .size = 255};
+    struct upmu_sample sample = {.events = 1};
+    struct upmu_record record = {.sample = &sample};
+    struct upmu_log_reader reader;
+    struct upmu_count counts[3] = {{0}};
+    char text[200] = "";
+    struct upmu_log log;
+    size_t before;
+
+    (void)state;
+    assert_int_equal(upmu_log_begin(&log, &output, "", 0), UPMU_ERR_NO_SPACE);
+    assert_int_equal(upmu_log_task(&log, 0, 0, ""), UPMU_ERR_STATE);
+    output.size = 256;
+    memset(text, 'a', sizeof text - 1);
+    assert_int_equal(upmu_log_begin(&log, &output, text, 0), UPMU_ERR_NO_SPACE);
+    assert_int_equal(upmu_log_end(&log, NULL, 0, 0), UPMU_ERR_STATE);
+    assert_int_equal(upmu_log_begin(&log, &output, "m", 0), UPMU_OK);
+    before = output.length;
+    assert_int_equal(upmu_log_symbol(&log, 5, 5, "s"), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_log_mapping(&log, 1, 6, 5, 0, "s"), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_log_task(&log, 0, 0, text), UPMU_ERR_NO_SPACE);
+    assert_int_equal(output.length, before);
+    assert_int_equal(upmu_log_counts(&log, 0, 0, counts, 3), UPMU_ERR_NO_SPACE); /* the third */
+    assert_int_equal(upmu_log_sample(&log, &record, 0), UPMU_OK); /* and is counted: */
+    assert_int_equal(log.cut, 1);
+    assert_int_equal(upmu_log_end(&log, NULL, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_log_open(&reader, room, output.length), UPMU_OK);
+    assert_int_equal(upmu_log_task(&log, 0, 0, ""), UPMU_ERR_STATE);
+    assert_int_equal(upmu_log_sample(&log, &record, 0), UPMU_ERR_STATE);
+    assert_int_equal(upmu_log_end(&log, NULL, 0, 0), UPMU_ERR_STATE);
+    assert_string_equal(upmu_status_text(UPMU_ERR_WRITE), "output took no more bytes");
+    assert_string_equal(upmu_status_text(UPMU_ERR_DAMAGED), "not a whole log");
+}
+
+/* ---- What is in the forms (perf and protoc read them in tests/build/check_results.py) ---- */
+
+static void folded_stacks_join_addresses_of_a_function_and_keep_events_and_callers_apart(void **state)
+{
+    struct upmu_results results;
+
+    (void)state;
+    make_mixed();
+    results = of_made();
+    assert_string_equal(folded(&results), "cycles;first 3\n"
+                                          "cycles;0x9999;second;first 1\n"
+                                          "misses;0x9999;second;first 1\n"
+                                          "misses;[no address] 1\n"
+                                          "misses;0x400123 1\n");
+}
+
+static bool only_one(void *context, uint64_t ip, struct upmu_symbol *out_symbol)
+{
+    ++*(unsigned *)context;
+    if (ip != 0x400123)
+        return false;
+    *out_symbol = (struct upmu_symbol){0x400100, 0x400200, "main;of it\n\xff", 12};
+    return true;
+}
+
+static void symbols_of_the_caller_replace_those_of_the_log(void **state)
+{
+    struct upmu_results results;
+    unsigned calls = 0;
+
+    (void)state;
+    make_mixed();
+    results = of_made();
+    results.symbol = only_one;
+    results.context = &calls;
+    assert_string_equal(folded(&results), "cycles;0x1004 1\n"
+                                          "cycles;0x1008 2\n"
+                                          "cycles;0x9999;0x2050;0x1008 1\n"
+                                          "misses;0x9999;0x2050;0x1008 1\n"
+                                          "misses;[no address] 1\n"
+                                          "misses;main:of it_? 1\n");
+    assert_int_not_equal(calls, 0);
+}
+
+static void kallsyms_come_in_rising_order(void **state)
+{
+    struct upmu_results results;
+    struct upmu_output output = {.buffer = room, .size = sizeof room};
+
+    (void)state;
+    make_mixed();
+    results = of_made();
+    assert_int_equal(upmu_results_kallsyms(&results, &output), UPMU_OK);
+    room[output.length] = '\0';
+    assert_string_equal((char *)room, "0000000000001000 t first\n0000000000002000 t second\n");
+}
+
+/* A kernel's hidden samples are no address 0; sorting and the hash are right for many. */
+static void a_thousand_addresses_are_each_found_once(void **state)
+{
+    struct made_sample sample = {.events = 1};
+    uint64_t seed = 88172645463325252u;
+    struct upmu_results results;
+    unsigned lines = 0, sum = 0;
+    const char *at;
+
+    (void)state;
+    made_open(&made, "m");
+    made_event(&made, 0, 0, 1, 10, "e");
+    for (unsigned i = 0; i < 200; i++) {
+        seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+        sample.ip = seed % 100 * 16;
+        sample.flags = 0;
+        made_sample(&made, &sample);
+        sample.ip = 0;
+        sample.flags = UPMU_SAMPLE_HIDDEN;
+        made_sample(&made, &sample);
+    }
+    for (unsigned i = 0; i < 100; i++) {
+        char name[8] = {'f', (char)('0' + i * 37 % 100 / 10), (char)('0' + i * 37 % 100 % 10)};
+
+        made_symbol(&made, i * 37 % 100 * 16, i * 37 % 100 * 16 + 16, name);
+    }
+    made_close(&made, 0, 0);
+    results = of_made();
+    for (at = folded(&results); *at; at = strchr(at, '\n') + 1) {
+        unsigned count = (unsigned)strtoul(strchr(at, ' ') + 1, NULL, 10);
+
+        assert_true(at[0] == 'f' || (!strncmp(at, "[kernel] ", 9) && count == 200));
+        sum += count;
+        lines++;
+    }
+    assert_int_equal(sum, 400);
+    assert_in_range(lines, 70, 101);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_log_of_a_session_says_what_it_counted_and_sampled),
+        cmocka_unit_test(a_short_buffer_and_a_short_ring_are_told_in_a_whole_log),
+        cmocka_unit_test(an_output_that_stops_is_an_error_at_every_place),
+        cmocka_unit_test(a_log_whose_output_stops_is_refused_by_every_reader),
+        cmocka_unit_test(a_buffer_that_is_too_short_is_left_untouched_and_told_what_is_needed),
+        cmocka_unit_test(a_work_area_that_is_too_short_is_refused_and_one_that_fits_changes_nothing),
+        cmocka_unit_test(every_log_that_is_cut_or_changed_is_refused),
+        cmocka_unit_test(a_log_with_a_right_checksum_is_refused_for_what_it_says),
+        cmocka_unit_test(refusals_add_nothing_to_a_log),
+        cmocka_unit_test(folded_stacks_join_addresses_of_a_function_and_keep_events_and_callers_apart),
+        cmocka_unit_test(symbols_of_the_caller_replace_those_of_the_log),
+        cmocka_unit_test(kallsyms_come_in_rising_order),
+        cmocka_unit_test(a_thousand_addresses_are_each_found_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
