@@ -22,6 +22,7 @@
 #include <tools/cmd/cmd_pmc.c>
 #include <tools/cmd/cmd_print.c>
 #include <tools/cmd/cmd_record.c>
+#include <tools/cmd/cmd_results.c>
 #include <tools/cmd/cmd_selftest.c>
 #include <tools/cmd/cmd_stat.c>
 #include <tools/cmd/cmd_target.c>
