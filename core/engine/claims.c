@@ -205,6 +205,6 @@ bool upmu_claims_restore(struct upmu_meter *meter)
     spare_watchdog(meter);
     fine = restore(meter, counters);
     if (last)
-        upmu_domain_forget(domain);
+        upmu_bank_leave(&meter->bank);
     return fine;
 }

@@ -187,17 +187,25 @@ static struct upmu_domain *domain_of(const struct upmu_bank *bank, unsigned row)
     return UPMU_DOMAINS && row_is(bank, row, UPMU_ROW_SHARED) ? bank->domain : NULL;
 }
 
-/* Remember what a register holds before its first write; of a shared one, by the first CPU. */
-static bool find_row(struct upmu_bank *bank, unsigned row)
+/* Is it known what the register held before the first write?  (Of a shared one another CPU may know it.) */
+static bool is_found(struct upmu_bank *bank, unsigned row)
 {
     struct upmu_domain *domain = domain_of(bank, row);
 
-    if (!domain || !upmu_domain_recall(domain, row, &bank->found[row])) {
-        if (!upmu_bank_read_row(bank, row, &bank->found[row]))
-            return false;
-        if (domain)
-            upmu_domain_remember(domain, row, bank->found[row]);
-    }
+    if (!row_is(bank, row, UPMU_ROW_FOUND) && domain && upmu_domain_recall(domain, row, &bank->found[row]))
+        row_becomes(bank, row, UPMU_ROW_FOUND, 0);
+    return row_is(bank, row, UPMU_ROW_FOUND);
+}
+
+/* Remember what a register holds before its first write; of a shared one, by the first CPU. */
+static bool find_row(struct upmu_bank *bank, unsigned row)
+{
+    if (is_found(bank, row))
+        return true;
+    if (!upmu_bank_read_row(bank, row, &bank->found[row]))
+        return false;
+    if (domain_of(bank, row))
+        upmu_domain_remember(domain_of(bank, row), row, bank->found[row]);
     row_becomes(bank, row, UPMU_ROW_FOUND, 0);
     return true;
 }
@@ -234,6 +242,14 @@ void upmu_bank_inherit(struct upmu_bank *bank, bool mine)
             if (mine && upmu_domain_recall(bank->domain, row, &bank->found[row]))
                 row_becomes(bank, row, UPMU_ROW_FOUND, 0);
         }
+}
+
+void upmu_bank_leave(const struct upmu_bank *bank)
+{
+    upmu_domain_forget(bank->domain);
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
+        if (domain_of(bank, row) && row_is(bank, row, UPMU_ROW_FOUND))
+            upmu_domain_remember(bank->domain, row, bank->found[row]);
 }
 
 /* Store a shadow; a handler that comes in the middle finds the row in flux. */
@@ -282,7 +298,7 @@ static void keep_stopped(struct upmu_bank *bank, unsigned index)
     const uint8_t rows[] = {counter->select_row, bank->pmu->counter[0].select_row, counter->gate_row};
     uint64_t bit = UPMU_BIT64(counter->gate_bit), now[3], end[3];
 
-    if ((UPMU_METRIC_COUNTERS(bank->pmu) & UPMU_BIT32(index)) || !row_is(bank, rows[2], UPMU_ROW_FOUND) ||
+    if ((UPMU_METRIC_COUNTERS(bank->pmu) & UPMU_BIT32(index)) || !is_found(bank, rows[2]) ||
         !(bank->found[rows[2]] & bit))
         return;
     for (unsigned i = 0; i < 3; i++) {

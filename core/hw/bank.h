@@ -94,6 +94,8 @@ static inline void upmu_bank_share_row(struct upmu_bank *bank, unsigned row)
  * this bank's to restore, or (`mine` false) is left to another CPU.
  */
 void upmu_bank_inherit(struct upmu_bank *bank, bool mine);
+/* The last CPU has gone: the domain knows only what shared registers hold that could not be restored. */
+void upmu_bank_leave(const struct upmu_bank *bank);
 
 /* Read and remember every register that exists and can be read at take-over; false: one faulted. */
 bool upmu_bank_find(struct upmu_bank *bank);

@@ -415,7 +415,7 @@ static void sleep_cpu(struct lots *lots)
         bool shared = core_is_off(self->cpu, true);
 
         host.setting.family->reset(host.hardware, self->cpu, shared);
-        cpu->left = false;
+        cpu->left = cpu->left && !shared; /* (What the core's threads share stays.) */
         for (unsigned i = 0; i < host.setting.cpus; i++) /* (What was found is gone.) */
             host.cpu[i].faulted |= i == self->cpu || (shared && rules_share(i, self->cpu));
     }

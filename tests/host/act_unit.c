@@ -148,6 +148,7 @@ static void open_unit(struct host_unit *unit, unsigned box, struct lots *lots)
         rules_fail(RULE_STATUS, "upmu_unit_open: no CPU, and one may drive it");
     real_offer(unit);
     if (status == UPMU_OK) {
+        unit->interval_ns = upmu_unit_poll_interval(unit->unit);
         unit->exclusive = false;
         host.verdict->figures.units++;
         if (unit->unit->meter.firmware != unit->firmware && !unit->faulted && !unit->hidden)

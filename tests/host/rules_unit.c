@@ -244,7 +244,7 @@ void units_look_late(void)
     for (unsigned i = 0; i < HOST_UNITS; i++) {
         const struct host_unit *unit = &host.units.unit[i];
 
-        if (!unit->unit || unit->exclusive || host.now_ns - unit->polled_ns < upmu_unit_poll_interval(unit->unit))
+        if (!unit->unit || unit->exclusive || host.now_ns - unit->polled_ns < unit->interval_ns)
             continue;
         for (unsigned k = 0; k < HOST_SESSIONS; k++)
             host.session[k].slow |= is_session_of(&host.session[k], unit);

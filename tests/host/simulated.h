@@ -370,7 +370,8 @@ struct host_unit {
     bool faulted;     /* registers need not be as they were found */
     bool hidden;      /* it reads all ones */
     bool unreached;   /* a CPU that could drive it was not reached */
-    uint64_t polled_ns; /* its counters were certainly looked at */
+    uint64_t polled_ns;   /* its counters were certainly looked at */
+    uint64_t interval_ns; /* they have to be within that time again */
     uint64_t found[HOST_UNIT_BOXES][HARDWARE_BOX_REGISTERS];
     uint32_t firmware; /* counters that were at work when it was opened, one bit each */
     struct {

@@ -439,6 +439,65 @@ static void a_cpu_that_leaves_last_restores_what_is_shared(void **state)
     host_no_violation(&f);
 }
 
+/* Both asleep, and the register refused: the last of their next life restores what was found. */
+static void what_a_fault_kept_at_the_last_sleep_is_restored_by_the_last_of_the_next_life(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up_with(&f, "nehalem", false, true);
+    upmu_sim_poke(&f.sim, 0, OFFCORE, 0x8);
+    prepare_offcore(&f, 0, 0, PAYLOAD_A);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_cpu_suspend(&f.cpu[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    f.sim.expect_faults = true;
+    f.sim.fault_address = OFFCORE;
+    assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_ERR_PORT);
+    f.sim.fault_address = 0;
+    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_A);
+    for (unsigned cpu = 2; cpu--;) {
+        upmu_sim_switch_cpu(&f.sim, cpu);
+        assert_int_equal(upmu_cpu_resume(&f.cpu[cpu]), UPMU_OK);
+    }
+    assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == 0x8);
+    host_no_violation(&f);
+}
+
+/* NetBurst's threads: one finds a watchdog at work and leaves; the other gives it back when it is closed. */
+static void a_watchdog_that_its_sibling_found_running_does_not_run_on_after_it_was_closed(void **state)
+{
+    const uint32_t watchdog = UINT32_C(1) << 17, cccr = 0x371, enable = UINT32_C(1) << 12;
+    struct host f;
+
+    (void)state;
+    set_up_with(&f, "prescott", false, true);
+    for (unsigned cpu = 2; cpu--;) {
+        upmu_sim_switch_cpu(&f.sim, cpu);
+        assert_int_equal(upmu_cpu_reserve(&f.cpu[cpu], watchdog), UPMU_OK);
+    }
+    upmu_sim_poke(&f.sim, 1, cccr, 0x3d000);
+    assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+    host_take_over_one(&f, 1, true);
+    assert_int_equal(upmu_cpu_reserve(&f.cpu[1], watchdog), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    upmu_sim_poke(&f.sim, 1, cccr, 0);
+    upmu_cpu_unreserve(&f.cpu[1], watchdog);
+    upmu_cpu_take_firmware(&f.cpu[1]);
+    assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
+    assert_true((upmu_sim_peek(&f.sim, 0, cccr) & enable) == 0);
+    host_no_violation(&f);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -456,6 +515,8 @@ int main(void)
         cmocka_unit_test(events_that_share_nothing_are_loaded_at_attach_in_a_domain_too),
         cmocka_unit_test(a_cpu_that_leaves_lets_alone_what_its_sibling_uses),
         cmocka_unit_test(a_cpu_that_leaves_last_restores_what_is_shared),
+        cmocka_unit_test(what_a_fault_kept_at_the_last_sleep_is_restored_by_the_last_of_the_next_life),
+        cmocka_unit_test(a_watchdog_that_its_sibling_found_running_does_not_run_on_after_it_was_closed),
     };
 
     return cmocka_run_group_tests_name("two_cpus", tests, NULL, NULL);
