@@ -207,9 +207,9 @@ SOAK_INJECT := $(patsubst %,build/gcc-64/tests/inject/test_%,inject inject_amd i
 soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(LAYERS:%=test-%)
 	@FUZZ_RUNS=soak $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
-	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_objects.py
-	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_examples.py
-	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_hosts.py
+	@for name in abi embed examples hosts objects readme stack; do \
+		FUZZ_RUNS=soak $(PYTHON) tests/build/check_$$name.py || exit 1; \
+	done
 	@$(MAKE) --no-print-directory check-reference
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_install.py
 	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_integrations.py

@@ -8,8 +8,11 @@ import os
 import re
 import sys
 
-from checklib import ROOT, check, files, main, read
-from stackgraph import SETTINGS, graph
+from checklib import ROOT, SOAK, check, files, main, read
+from stackgraph import BUILDS, SETTINGS as ALL_SETTINGS, graph
+
+# What no build has made is compiled in a soak, and for the table.
+SETTINGS = [setting for setting in ALL_SETTINGS if setting in BUILDS or SOAK or "--write" in sys.argv]
 
 HANDLER_LIMIT_BYTES = 512
 LOOKUP_LIMIT_BYTES = 1024
@@ -119,6 +122,8 @@ def deeper_than(limit, functions, without=()):
 
 @check
 def every_call_and_frame_is_understood():
+    if len(SETTINGS) < len(ALL_SETTINGS):
+        print(f"{len(SETTINGS)} of {len(ALL_SETTINGS)} ways to compile; all of them in make soak (FUZZ_RUNS=soak)")
     return problems_and_doubts()
 
 

@@ -6,10 +6,14 @@ stack is its largest distance to the caller's frame, return address included, an
 calls stand there by name.  An indirect call is looked up by its source line.  A
 hook's stack is the host's and not counted; neither are memcpy() and the like.
 """
+import functools
 import os
 import re
 
-from checklib import FREESTANDING, code_of, files, parallel, read, run
+import checklib
+from checklib import FREESTANDING, files, parallel, read, run
+
+code_of = functools.cache(checklib.code_of)
 
 # (Of the builds named here the objects' assembly text is at hand.)
 BUILDS = {"gcc-O2-64": "gcc-64", "gcc-O2-32": "gcc-32", "clang-O2-64": "clang-64", "clang-O2-32": "clang-32",
@@ -127,8 +131,8 @@ class Graph:
 
     def add_source(self, path, source, own):
         text = read(path)
-        globals_ = set(re.findall(r"^\s*\.globl\s+(\S+)", text, re.M))
-        functions = set(re.findall(r"^\s*\.type\s+(\S+?),\s*[@%]function", text, re.M))
+        globals_ = set(re.findall(r"^[ \t]*\.globl[ \t]+(\S+)", text, re.M))
+        functions = set(re.findall(r"^[ \t]*\.type[ \t]+(\S+?),[ \t]*[@%]function", text, re.M))
         names = {name: name if name in globals_ else f"{source}:{name}" for name in functions}
         numbers, function, where, frame = {}, None, (source, 0), Frame(own)
         for line in text.split("\n"):
