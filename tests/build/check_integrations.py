@@ -22,7 +22,7 @@ def booted(name, flags, base, emulation, rest):
     objects = []
     for source in ["tests/integrations/stand_in_start.S", "tests/integrations/stand_in.c"] + ([] if rest else OURS):
         objects.append(os.path.join(ROOM, name + "_" + os.path.basename(source)[:-2] + ".o"))
-        words = [*WARNINGS, *FREESTANDING] if source.endswith(".c") else []
+        words = [*WARNINGS, *FREESTANDING] if source.endswith(".c") else ["-fno-pie", "-fno-pic"]
         code, output = run(["gcc", *flags, f"-DBASE={base:#x}", "-O2", *words, "-c", "-o", objects[-1], source])
         if code:
             return [f"{name}: {output}"]

@@ -108,10 +108,58 @@ static void help_all(struct cmd *cmd)
     help_workloads(cmd);
 }
 
+/* The rows of one option stand together; the first says what help shows. */
+static const struct {
+    char name[12];
+    unsigned option;
+    const char *shown, *about;
+} options[] = {
+    {"--pmu", CMD_OPT_PMU, "--pmu PMU", "the PMU with this name ('pmus' lists them)"},
+    {"--sim", CMD_OPT_SIM, "--sim CPU", "a simulated CPU ('pmus' lists them)"},
+    {"--blob", CMD_OPT_BLOB, "--blob FILE", "a file of catalogues, searched first"},
+    {"--unit", CMD_OPT_UNIT, "--unit", "PMUs outside the cores"},
+    {"-e", CMD_OPT_EVENTS, "-e, --event LIST", "events, separated by commas"},
+    {"--event", CMD_OPT_EVENTS, NULL, NULL},
+    {"-c", CMD_OPT_PERIOD, "-c, --count PERIOD", "events from one sample to the next"},
+    {"--count", CMD_OPT_PERIOD, NULL, NULL},
+    {"-r", CMD_OPT_RUNS, "-r, --repeat NUMBER", "how many times"},
+    {"--repeat", CMD_OPT_RUNS, NULL, NULL},
+    {"-n", CMD_OPT_WORK, "-n ITERATIONS", "of the workload's loop"},
+    {"-I", CMD_OPT_INTERVAL, "-I, -w MS", "milliseconds from one line to the next"},
+    {"-w", CMD_OPT_INTERVAL, NULL, NULL},
+    {"-p", CMD_OPT_PROCESS, "-p", "count the workload's thread alone"},
+    {"--class", CMD_OPT_CLASS, "--class CLASS", "p4, k7, k8, iaf or iap"},
+    {"--placed", CMD_OPT_PLACED, "--placed", "on the counters of the whole list"},
+    {"--log", CMD_OPT_LOG, "--log FILE", "everything that was recorded, for 'convert'"},
+    {"--symbols", CMD_OPT_SYMBOLS, "--symbols MAP", "the code's names, by address"},
+    {"--folded", CMD_OPT_FORMS, "--FORM FILE", "in this form: --folded, --pprof, --perf or --kallsyms"},
+    {"--pprof", CMD_OPT_FORMS, NULL, NULL},
+    {"--perf", CMD_OPT_FORMS, NULL, NULL},
+    {"--kallsyms", CMD_OPT_FORMS, NULL, NULL},
+    {"-o", CMD_OPT_OUT, "-o, --output FILE", "write to this file"},
+    {"--output", CMD_OPT_OUT, NULL, NULL},
+    {"--json", CMD_OPT_JSON, "--json", "as JSON"},
+    {"--dry-run", CMD_OPT_DRY, "--dry-run", "show the writes, make none"},
+};
+
+#define OPTIONS (sizeof options / sizeof options[0])
+
+static void help_options(struct cmd *cmd, unsigned taken)
+{
+    unsigned i;
+
+    if (taken != 0)
+        cmd_print(cmd, "Options:\n");
+    for (i = 0; i < OPTIONS; i++)
+        if ((options[i].option & taken) && options[i].shown != NULL)
+            cmd_print(cmd, "  %-20s  %s\n", options[i].shown, options[i].about);
+}
+
 static void help_one(struct cmd *cmd, const struct cmd_command *command)
 {
     cmd_print(cmd, "usage: %s %s %s\n%s\n%s", cmd->program, command->name, command->usage, command->about,
               command->help);
+    help_options(cmd, command->options);
     if (command->options & CMD_OPT_EVENTS)
         help_workloads(cmd);
 }
@@ -119,24 +167,9 @@ static void help_one(struct cmd *cmd, const struct cmd_command *command)
 /* The option named `word`; 0: none. */
 static unsigned option_of(const char *word)
 {
-    static const struct {
-        char name[12];
-        unsigned option;
-    } options[] = {
-        {"--pmu", CMD_OPT_PMU},       {"--sim", CMD_OPT_SIM},         {"-e", CMD_OPT_EVENTS},
-        {"--event", CMD_OPT_EVENTS},  {"-c", CMD_OPT_PERIOD},         {"--count", CMD_OPT_PERIOD},
-        {"-r", CMD_OPT_RUNS},         {"--repeat", CMD_OPT_RUNS},     {"-n", CMD_OPT_WORK},
-        {"-o", CMD_OPT_OUT},          {"--output", CMD_OPT_OUT},      {"--json", CMD_OPT_JSON},
-        {"--placed", CMD_OPT_PLACED}, {"--blob", CMD_OPT_BLOB},
-        {"--unit", CMD_OPT_UNIT},     {"-I", CMD_OPT_INTERVAL},       {"-w", CMD_OPT_INTERVAL},
-        {"-p", CMD_OPT_PROCESS},      {"--class", CMD_OPT_CLASS},     {"--dry-run", CMD_OPT_DRY},
-        {"--log", CMD_OPT_LOG},       {"--symbols", CMD_OPT_SYMBOLS},
-        {"--folded", CMD_OPT_FORMS},  {"--pprof", CMD_OPT_FORMS},     {"--perf", CMD_OPT_FORMS},
-        {"--kallsyms", CMD_OPT_FORMS},
-    };
     unsigned i;
 
-    for (i = 0; i < sizeof options / sizeof options[0]; i++)
+    for (i = 0; i < OPTIONS; i++)
         if (cmd_equal(word, options[i].name))
             return options[i].option;
     return 0;

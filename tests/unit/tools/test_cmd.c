@@ -274,6 +274,33 @@ static void every_command_explains_itself(void **state)
     prints("selftest");
 }
 
+/* What the line of usage names is explained below it. */
+static void help_explains_each_option_of_its_usage(void **state)
+{
+    const char *name;
+    unsigned explained = 0;
+
+    (void)state;
+    for (unsigned i = 0; (name = cmd_name(i)) != NULL; i++) {
+        char text[64], word[16];
+        const char *rest, *end;
+
+        snprintf(text, sizeof text, "%s --help", name);
+        assert_int_equal(line(text), CMD_OK);
+        end = strchr(printed, '\n');
+        for (rest = strstr(printed, "[-"); rest != NULL && rest < end; rest = strstr(rest + 1, "[-")) {
+            const char *below = strstr(end, "\nOptions:\n");
+
+            assert_int_equal(sscanf(rest + 1, "%15[-a-zA-Z]", word), 1);
+            assert_non_null(below);
+            snprintf(text, sizeof text, " %s", word);
+            assert_non_null(strstr(below, text));
+            explained++;
+        }
+    }
+    assert_true(explained > 20);
+}
+
 static void the_version_is_that_of_the_headers(void **state)
 {
     char text[32];
@@ -899,6 +926,7 @@ int main(void)
         cmocka_unit_test(empty_lines_and_comments_do_nothing),
         cmocka_unit_test(quotes_hold_blanks_and_long_lines_are_refused),
         cmocka_unit_test(every_command_explains_itself),
+        cmocka_unit_test(help_explains_each_option_of_its_usage),
         cmocka_unit_test(the_version_is_that_of_the_headers),
         cmocka_unit_test(encode_shows_the_lowest_general_counter),
         cmocka_unit_test(encode_shows_a_pinned_counter),
