@@ -29,6 +29,7 @@ Options: --step N: every N-th mutant; --only TEXT: those whose name contains it;
 """
 import argparse
 import concurrent.futures
+import glob
 import os
 import re
 import resource
@@ -99,6 +100,7 @@ def change(file, pattern, replacement, which):
 def line_mutants():
     """(mutants, rows whose pattern does not match as it should)"""
     mutants, stale, seen = [], [], {}
+    programs = {os.path.basename(path)[:-2] for path in glob.glob("tests/**/*.c", recursive=True)}
     for number, line in enumerate(open(ROWS), 1):
         if line.startswith("#") or not line.strip():
             continue
@@ -111,6 +113,7 @@ def line_mutants():
         if not matches or (which == "one" and len(matches) != 1):
             stale.append(f"{ROWS}:{number}: {len(matches)} matches in {file}: {pattern}")
             continue
+        stale += [f"{ROWS}:{number}: there is no such test: {test}" for test in tests.split(",") if test and test not in programs]
         if not unit.endswith(".c"):
             stale.append(f"{ROWS}:{number}: a header is compiled with a file: {file}@FILE")
             continue

@@ -126,6 +126,7 @@ static void names_of_other_units_and_pmus_are_refused(void **state)
     static const char *const refused[] = {"cpu/r304", "cha/r304", "l3/r304", "imcs/r304", "imc3x/r304", "im/r304",
                                           "imc/imc3/3/x/r304", "skl::r304", "imc3/skx_unc_imc2::r304",
                                           "imc65535/r304", "uncore_imc_free/r304", "3/r304", "imc/cha::r304"};
+    static const char *const worlds[] = {"imc/r304:G", "imc/r304:host=1", "imc/event=4,guest=1/", "r304:h"};
 
     (void)state;
     for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++)
@@ -133,6 +134,9 @@ static void names_of_other_units_and_pmus_are_refused(void **state)
     assert_string_equal(encoded(&memory.pmu, "imc65534/r304"), "304@65534");
     assert_string_equal(encoded(&memory.pmu, "imc//r304"), "no such PMU");
     assert_string_equal(encoded(&memory.pmu, "imc/r304:u"), "no such attribute");
+    /* Units count for the host and its guests alike. */
+    for (unsigned i = 0; i < sizeof worlds / sizeof worlds[0]; i++)
+        assert_string_equal(encoded(&memory.pmu, worlds[i]), "no such attribute");
 }
 
 static void one_event_has_the_names_of_three_libraries(void **state)

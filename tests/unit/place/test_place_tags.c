@@ -155,21 +155,25 @@ static void a_served_tag_that_runs_stays_served(void **state)
 static void a_server_may_share_nothing_but_the_pair(void **state)
 {
     (void)state;
-    shape_begin(&shape, 0x7);
-    shape.input.request_count = 2;
-    shape_claim(shape_way(&shape, 0, 4), 7, 1);
-    shape_way(&shape, 1, 1);
-    shape.alternative[1][0].slot_count = 2;
-    shape.alternative[1][0].helper = true;
-    shape.alternative[1][0].slot[1].counters = 2;
-    shape_claim(&shape.alternative[1][0].slot[1], 6, 1);
-    shape.input.taken = 2;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_OK);
-    assert_int_equal(result[1].counter[1], NONE);
-    shape.alternative[0][0].slot[0].resource[0] = 8;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
-    assert_int_equal(why.culprits, 2);
-    assert_int_equal(why.collision, UPMU_COLLISION_CLAIMED);
+    for (unsigned server = 0; server < 2; server++) { /* before and behind the one that it serves */
+        unsigned served = 1 - server;
+
+        shape_begin(&shape, 0x7);
+        shape.input.request_count = 2;
+        shape_claim(shape_way(&shape, server, 4), 7, 1);
+        shape_way(&shape, served, 1);
+        shape.alternative[served][0].slot_count = 2;
+        shape.alternative[served][0].helper = true;
+        shape.alternative[served][0].slot[1].counters = 2;
+        shape_claim(&shape.alternative[served][0].slot[1], 6, 1);
+        shape.input.taken = 2;
+        assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_OK);
+        assert_int_equal(result[served].counter[1], NONE);
+        shape.alternative[server][0].slot[0].resource[0] = 8;
+        assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
+        assert_int_equal(why.culprits, 1u << served);
+        assert_int_equal(why.collision, UPMU_COLLISION_CLAIMED);
+    }
 }
 
 /* Without the server the set does not fit, either: the culprits are the requests without which the rest fits. */
