@@ -453,6 +453,36 @@ static void an_interrupt_whose_status_cannot_be_read_may_be_ours(void **state)
     }
 }
 
+/* Nor is one that only counts, and cannot be read where the status shows nothing, one without a wrap. */
+static void a_counter_that_only_counts_and_cannot_be_read_may_be_ours(void **state)
+{
+    static const char *const profiles[] = {"core2", "skylake", "zen4"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
+        const struct upmu_pmu *pmu;
+        struct host host;
+
+        host_prepare(&host, profiles[p]);
+        host.sim.port.rdpmc = NULL;
+        host_start(&host);
+        assert_int_equal(upmu_session_add(&host.session, "branches:u", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+        pmu = host.cpu[0].meter.pmu;
+        host.sim.fault_address =
+            pmu->table->rows[pmu->counter[host.session.set.tally[0].counter].value_row].address;
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_STALE);
+        host.sim.fault_address = 0;
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+        assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+        host_end(&host);
+    }
+}
+
 /*
  * A poll has counted a wrap whose interrupt was lost.  Catches: a flag that stays, and that ten minutes later is taken
  * for that of a whole round.
@@ -733,6 +763,7 @@ int main(void)
         cmocka_unit_test(an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt),
         cmocka_unit_test(a_counter_without_its_start_value_has_not_wrapped),
         cmocka_unit_test(an_interrupt_whose_status_cannot_be_read_may_be_ours),
+        cmocka_unit_test(a_counter_that_only_counts_and_cannot_be_read_may_be_ours),
         cmocka_unit_test(a_wrap_that_a_poll_counted_is_counted_once),
         cmocka_unit_test(a_flag_whose_acknowledgement_faulted_adds_no_round),
         cmocka_unit_test(an_interrupt_of_before_the_hand_over_is_stale),
