@@ -273,7 +273,7 @@ static void nmis_write_the_ring_with_interrupts_off_and_amid_its_reader(void **s
     }
 }
 
-/* Whatever the ring's size: in order, none twice, none lost but those that are told; one that nothing reads stays full. */
+/* Whatever the ring's size: in order, none twice, none lost unsaid.  One that nothing reads is full. */
 static void rings_of_every_size_keep_the_order(void **state)
 {
     (void)state;
