@@ -23,7 +23,7 @@
 #include "core/engine/owners.h"
 #include "core/engine/placed.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
+#include "core/engine/poll.h"
 #include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
 #include "core/engine/transition.h"
@@ -256,7 +256,7 @@ static enum upmu_status tick(struct upmu_meter *meter, void *unused)
 
     (void)unused;
     if (!(++meter->ticks & 15u))
-        status = upmu_schedule_fold(meter);
+        status = upmu_poll_fold(meter);
     upmu_multiplex_tick(meter);
     return status;
 }
@@ -269,7 +269,7 @@ enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu)
 static enum upmu_status poll(struct upmu_meter *meter, void *unused)
 {
     (void)unused;
-    return upmu_schedule_fold(meter);
+    return upmu_poll_fold(meter);
 }
 
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)

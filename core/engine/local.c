@@ -7,7 +7,6 @@
 #include "core/hw/shared_page.h"
 #include "core/engine/deferred.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
 
 enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state)
 {

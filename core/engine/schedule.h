@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sessions run on a CPU now.  All inside a local bracket.
+ * A session's place beside what runs.  All inside a local bracket.
  */
 #ifndef UPMU_CORE_SCHEDULE_H
 #define UPMU_CORE_SCHEDULE_H
@@ -24,8 +24,5 @@ enum upmu_status upmu_schedule_release(struct upmu_meter *meter, struct upmu_ses
 
 /* The registers of counters that do not run become idle, but for what other CPUs see; false: one faulted. */
 bool upmu_schedule_idle(struct upmu_meter *meter, uint32_t counters);
-
-/* Fold the counts of everything that runs. */
-enum upmu_status upmu_schedule_fold(struct upmu_meter *meter);
 
 #endif

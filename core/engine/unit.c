@@ -18,7 +18,7 @@
 #include "core/engine/multiplex.h"
 #include "core/engine/placed.h"
 #include "core/engine/run.h"
-#include "core/engine/schedule.h"
+#include "core/engine/poll.h"
 #include "core/engine/session_core.h"
 #include "core/engine/unit_core.h"
 
@@ -200,7 +200,7 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
         if (upmu_session_holds(session) && now_ns - session->running_ns > late_ns && now_ns - unit->folded_ns > late_ns)
             upmu_run_mar(session);
     unit->folded_ns = now_ns;
-    return upmu_schedule_fold(meter);
+    return upmu_poll_fold(meter);
 }
 
 static enum upmu_status take_left(struct upmu_meter *meter, void *unused)
