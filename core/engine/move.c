@@ -136,13 +136,16 @@ static UPMU_APART bool move_one(struct upmu_meter *meter, struct upmu_session *s
     return fine;
 }
 
-/* One counter, no payload register, on a PMU whose gates share a register: the move leaves no gap. */
+/*
+ * One counter, no payload register, on a PMU whose gates share a register: the move leaves no gap.  (What a lent one is
+ * to hold is known only when it stands still.)
+ */
 static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint *joint, unsigned i)
 {
     const struct upmu_event *event = upmu_joint_event(joint, i);
 
     return (meter->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
-           !event->payload &&
+           !event->payload && !upmu_tally_is_lent(upmu_joint_tally(joint, i)) &&
            (UPMU_SLOTS == 1 || (upmu_joint_tally(joint, i)->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
                                 joint->result[i].counter[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER)) &&
            !(meter->running >> joint->result[i].counter[0] & 1u);

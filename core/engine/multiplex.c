@@ -195,9 +195,16 @@ static void begin_to_wait(struct upmu_meter *meter, struct upmu_session *session
     wait_here(meter, session);
 }
 
-#if UPMU_LOANS
+#if UPMU_WORLDS
 
-/* Sessions whose counters a guest reads leave them to one of this CPU; what still has room starts again at once. */
+/* A thread's session of guests, and one whose counters a guest reads. */
+static bool yields(const struct upmu_session *session)
+{
+    return (session->thread && session->world == UPMU_WORLD_GUEST) ||
+           upmu_tally_is_lent(upmu_active(session)->tally);
+}
+
+/* Such sessions leave their counters to one of this CPU; what still has room starts again at once. */
 static UPMU_APART bool recall(struct upmu_meter *meter)
 {
     bool any = false;
@@ -205,7 +212,7 @@ static UPMU_APART bool recall(struct upmu_meter *meter)
     uint32_t rest = meter->running;
 
     while ((other = upmu_meter_next_running(meter, &rest)) != NULL)
-        if (upmu_tally_is_lent(upmu_active(other)->tally) && other->state == UPMU_SESSION_RUNNING) {
+        if (yields(other) && other->state == UPMU_SESSION_RUNNING) {
             displace(meter, other);
             any = true;
         }
@@ -226,7 +233,7 @@ enum upmu_status upmu_multiplex_start(struct upmu_meter *meter, struct upmu_sess
 {
     enum upmu_status status = try_start(meter, session, may_move);
 
-    if (UPMU_LOANS && has_no_room(status) && !(session->thread || session->shares) && recall(meter))
+    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || session->shares) && recall(meter))
         status = try_start(meter, session, may_move);
     if (!has_no_room(status) || !(session->thread || session->shares))
         return status;

@@ -146,6 +146,17 @@ static bool has_gate(const struct upmu_meter *meter)
     return meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
 }
 
+/* What a handler has closed for a session, until a local call takes its counts.  (The shadow has it open.) */
+static UPMU_APART uint32_t find_masked(const struct upmu_meter *meter)
+{
+    uint32_t masked = 0;
+
+    for (const struct upmu_session *session = meter->sessions; session; session = session->next)
+        if (session->full || (UPMU_SETS && session->switch_due && session->state == UPMU_SESSION_RUNNING))
+            masked |= session->counters;
+    return masked;
+}
+
 uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
 {
     struct upmu_meter *meter = &cpu->meter;
@@ -164,9 +175,10 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         (void)upmu_bank_read_row(bank, row, &value);
         port_irq_restore(bank->port, irq);
     }
-    return world == UPMU_WORLD_BOTH ? value
-                                    : moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
-                                            meter->of_world[world != UPMU_WORLD_GUEST]);
+    if (world != UPMU_WORLD_BOTH)
+        value = moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
+                      meter->of_world[world != UPMU_WORLD_GUEST]);
+    return meter->mask_due ? moved(meter, value, 0, find_masked(meter)) : value;
 }
 
 enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware)

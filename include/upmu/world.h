@@ -60,8 +60,9 @@ enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu);
 /*
  * The value of the register that enables counters (IA32_PERF_GLOBAL_CTRL) in one world, for the
  * fields of a VMCS: HOST for the exit, GUEST for the entry.  Read it after the last other call
- * before the entry.  An NMI after that may close a counter, which the field then opens for one
- * entry; this is harmless, as its value is read when it is closed.
+ * before the entry.  A counter that a handler has closed, because its session is masked or switches
+ * its set, is closed in it.  An NMI after this call may close one, which the field then opens for one
+ * entry: what it counts there is in its count.
  *
  * With reserved counters (upmu_cpu_reserve()) the register is read: 1 R.  No access otherwise.
  * Returns 0 where each counter has an enable bit of its own, or the CPU has no PMU.  BOTH: the

@@ -833,6 +833,64 @@ static void the_hardware_moves_the_gates(void **state)
     }
 }
 
+static unsigned mask_always(void *state, const struct upmu_overflow *overflow, bool notify)
+{
+    (void)state;
+    (void)overflow;
+    (void)notify;
+    return UPMU_OVERFLOW_MASK;
+}
+
+/* Its counters stay closed, whether a local call has taken the counts meanwhile or not. */
+static void the_hardware_opens_no_counter_that_a_handler_masked(void **state)
+{
+    static const struct upmu_format masking = {.name = "masks", .overflow = mask_always};
+    static const enum upmu_world worlds[] = {UPMU_WORLD_GUEST, UPMU_WORLD_HOST, UPMU_WORLD_BOTH};
+
+    (void)state;
+    for (unsigned n = 0; n < 3; n++) {
+        struct upmu_sim_cpu *cpu = &f.sim.cpu[0];
+        bool guest = worlds[n] != UPMU_WORLD_HOST;
+
+        host_prepare(&f, "skylake");
+        f.sim.deliver = deliver_to_a_hypervisor;
+        host_start(&f);
+        assert_int_equal(upmu_cpu_world_by_hardware(&f.cpu[0], true), UPMU_OK);
+        assert_int_equal(upmu_session_world(&f.sessions[0], worlds[n]), UPMU_OK);
+        host_add(&f, 0, "instructions", 100);
+        assert_int_equal(upmu_session_format(&f.sessions[0], &masking, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&f.sessions[0], &f.cpu[0]), UPMU_OK);
+        start(0);
+        cpu->loads_gate = true;
+        cpu->gate_in_host = upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_HOST);
+        cpu->gate_in_guest = upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST);
+        if (guest)
+            upmu_sim_enter_guest(&f.sim);
+        host_run(&f, 100);
+        if (guest)
+            upmu_sim_leave_guest(&f.sim);
+        assert_true(f.sessions[0].full);
+        for (unsigned i = 0; i < 3; i++) {
+            assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST), 0);
+            assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_HOST), 0);
+            assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_BOTH), 0);
+            if (i == 0) {
+                cpu->gate_in_guest = upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST);
+                upmu_sim_enter_guest(&f.sim);
+                host_run(&f, 50);
+                upmu_sim_leave_guest(&f.sim);
+            } else if (i == 1) {
+                enter();
+                leave();
+            }
+        }
+        counts(0, 100);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_MASKED);
+        cpu->loads_gate = false;
+        host_end(&f);
+    }
+}
+
 /* ---- Attributes ---- */
 
 static enum upmu_status add(unsigned i, const char *list)
@@ -1184,6 +1242,44 @@ static void a_lent_counter_holds_what_was_said(void **state)
     }
 }
 
+/* Another session needs its counter: the one that it gets holds what was said, with all that was counted before. */
+static void a_lent_counter_that_moves_holds_what_was_said(void **state)
+{
+    static const char *const names[] = {"skylake", "zen4"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        struct upmu_session *session = &f.sessions[0];
+        unsigned first, counter;
+        uint64_t ahead;
+        char text[40];
+
+        host_set_up(&f, names[n]);
+        host_add(&f, 0, "branches", 0);
+        assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_set_lend(session, &session->set, 0, 1000), UPMU_OK);
+        start(0);
+        assert_true(upmu_set_where(session, &session->set, 0, &first, &ahead));
+        upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
+        snprintf(text, sizeof text, "branches:counter=%u", first);
+        host_add(&f, 1, text, 0);
+        assert_int_equal(upmu_session_attach_cpu(&f.sessions[1], &f.cpu[0]), UPMU_OK);
+        start(1);
+        assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+        assert_int_not_equal(counter, first);
+        assert_int_equal(ahead, 1000);
+        upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
+        counts(0, 20);
+        counts(1, 10);
+        assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+        assert_int_equal(ahead, 1000);
+        assert_int_equal(upmu_session_close(&f.sessions[1]), UPMU_OK);
+        assert_int_equal(upmu_session_close(session), UPMU_OK);
+        host_end(&f);
+    }
+}
+
 static void two_that_start_have_two_counters(void **state)
 {
     struct upmu_session *const both[] = {&f.sessions[0], &f.sessions[1]};
@@ -1251,6 +1347,7 @@ int main(void)
         cmocka_unit_test(a_session_that_failed_is_in_no_world),
         cmocka_unit_test(a_fault_at_an_exit_counts_nothing_of_the_host),
         cmocka_unit_test(the_hardware_moves_the_gates),
+        cmocka_unit_test(the_hardware_opens_no_counter_that_a_handler_masked),
         cmocka_unit_test(attributes_choose_the_world),
         cmocka_unit_test(the_bits_of_selects_need_no_gates),
         cmocka_unit_test(events_of_a_session_agree_on_the_world),
@@ -1261,6 +1358,7 @@ int main(void)
         cmocka_unit_test(a_thread_away_is_given_its_next_sample),
         cmocka_unit_test(several_change_at_once),
         cmocka_unit_test(a_lent_counter_holds_what_was_said),
+        cmocka_unit_test(a_lent_counter_that_moves_holds_what_was_said),
         cmocka_unit_test(two_that_start_have_two_counters),
         cmocka_unit_test(options_are_checked),
     };

@@ -438,6 +438,38 @@ static void a_counter_whose_place_the_host_takes_waits(void **state)
     host_end(&nest.host);
 }
 
+/* Also while the vCPU is there: between an exit and an entry, whether the guest may read its counters itself or not. */
+static void a_session_of_the_host_that_starts_takes_the_place_of_a_guests(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    for (unsigned sampling = 0; sampling < 2; sampling++) {
+        nest_prepare(&nest, "core2", NULL);
+        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+        host_add(&nest.host, 0, "LLC_MISSES", 0);
+        assert_int_equal(upmu_session_attach_cpu(&nest.host.session, &nest.host.cpu[0]), UPMU_OK);
+        nest_begin(&nest);
+        nest_write(&nest, 0x186, sampling ? 0x5300c4 : 0x4300c4);
+        nest_write(&nest, 0x187, sampling ? 0x5300c5 : 0x4300c5);
+        nest_run(&nest, BURST(400));
+        nest_exit(&nest);
+        assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
+        assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+        assert_int_equal(upmu_bits_count(nest.vcpu.waiting), 1);
+        upmu_sim_events(&nest.host.sim, BURST(400));
+        assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+        assert_int_equal(nest_read(&nest, 0xc1), nest.vcpu.waiting & 1 ? 100 : 200);
+        assert_int_equal(upmu_session_stop(&nest.host.session), UPMU_OK);
+        assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+        assert_int_equal(nest.vcpu.waiting, 0);
+        assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+        host_thread_switch(&nest.host, 0, 0);
+        assert_int_equal(upmu_guest_fini(&nest.vcpu), UPMU_OK);
+        host_end(&nest.host);
+    }
+}
+
 static void a_vcpu_without_a_thread_is_loaded_and_put(void **state)
 {
     struct upmu_guest_entry entry;
@@ -1200,6 +1232,7 @@ int main(void)
         cmocka_unit_test(a_reset_leaves_nothing),
         cmocka_unit_test(a_counter_that_finds_no_place_stands_still_and_is_named),
         cmocka_unit_test(a_counter_whose_place_the_host_takes_waits),
+        cmocka_unit_test(a_session_of_the_host_that_starts_takes_the_place_of_a_guests),
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
         cmocka_unit_test(gates_of_the_vmcs_cost_nothing_and_count_exactly),
