@@ -7,6 +7,7 @@
  *                                  sampling units     pages for user mode     formats, messages
  * interrupt, at its begin          take a sample
  * interrupt, counters loaded                          write again
+ * counter gets an event                               its former value is hidden
  * local call, at its end                              write
  * CPU taken over, or woken up                         right to read unknown
  * CPU leaves or sleeps             stop              (leaves) forget readers
@@ -17,6 +18,7 @@
 #ifndef UPMU_CORE_FEATURES_H
 #define UPMU_CORE_FEATURES_H
 
+#include "core/engine/meter.h"
 #include "core/sample/format_core.h"
 #include "core/sample/ibs_core.h"
 #include "core/sample/message_core.h"
@@ -33,6 +35,12 @@ static inline void upmu_features_loaded(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->pages)
         upmu_user_pages_loaded(cpu);
+}
+
+/* May programs read counters?  Then one that gets an event keeps nothing that another one counted. */
+static inline bool upmu_features_hide(const struct upmu_meter *meter)
+{
+    return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && !upmu_meter_is_unit(meter);
 }
 
 /* Has the end of a local call anything to do? */

@@ -16,6 +16,7 @@
 #include "core/engine/absent.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
 #include "core/engine/meter.h"
@@ -85,6 +86,10 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
         tally->base = 0;
     } else if (!upmu_run_acknowledge(meter, tally->counters)) {
         return false;
+    } else if (upmu_features_hide(meter) && !upmu_tally_is_lent(tally) && !upmu_tally_is_metric(tally)) {
+        if (!upmu_bank_write(&meter->bank, counter, 0))
+            return false;
+        tally->base = 0;
     } else if (upmu_tally_is_lent(tally)) {
         tally->base = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
         if (!upmu_bank_write(&meter->bank, counter, tally->base))

@@ -17,6 +17,7 @@
 #include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
+#include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/meter.h"
 #include "core/engine/placed.h"
@@ -49,7 +50,8 @@ void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *mete
     plan->general = plan->displaced = plan->alone = plan->walks = plan->failed = false;
     plan->status = UPMU_OK;
     plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others ||
-                    upmu_absent_any(meter) || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port));
+                    upmu_absent_any(meter) || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port) ||
+                    upmu_features_hide(meter));
 }
 
 /* One of a chain, static, masked, or of a set that is not compiled. */
@@ -330,7 +332,8 @@ static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, 
 
     if (upmu_meter_is_free(meter))
         return upmu_run_begin_at(meter, tally, now_ns);
-    if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally) && !upmu_tally_is_lent(tally))
+    if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally) && !upmu_tally_is_lent(tally) &&
+        !upmu_features_hide(meter))
         carry(plan, tally, now_ns);
     else if (keep_base(plan, tally, now_ns))
         return true;
@@ -830,7 +833,7 @@ static inline bool hold_both(struct upmu_transition *plan, struct upmu_meter *me
     if (UPMU_THREADS) {
         plan->carried = plan->counting_out & plan->counting_in & ~plan->changed;
         if (is_careful(plan))
-            plan->carried = (plan->carried & ~plan->closed) | find_unowned(plan);
+            plan->carried = upmu_features_hide(meter) ? 0 : (plan->carried & ~plan->closed) | find_unowned(plan);
     }
     if (is_careful(plan) && upmu_absent_any(meter)) /* (Then every plan is.) */
         find_worlds(plan);

@@ -487,6 +487,52 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
     }
 }
 
+/* A counter that goes from one thread to another in a switch, with the same event or with another one. */
+static void a_counter_that_changes_hands_keeps_nothing_of_the_other_thread(void **state)
+{
+    static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah", "prescott", "zen2", "zen4", "k8_revf"};
+    static const char *const lists[][2] = {{"instructions", "instructions"},
+                                           {"branches,branch-misses", "branch-misses,branches"},
+                                           {"branches:u", "branches:u"},
+                                           {"instructions,branches", "branch-misses"}};
+    struct upmu_thread mine, theirs;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++)
+        for (unsigned list = 0; list < sizeof lists / sizeof *lists; list++) {
+            unsigned events = list == 1 ? 2 : 1;
+
+            begin(profiles[i]);
+            upmu_thread_init(&mine, 1, 1, NULL);
+            upmu_thread_init(&theirs, 2, 2, NULL);
+            publish_on(lists[list][1], &mine, NULL);
+            assert_int_equal(upmu_session_add(&host.other, lists[list][0], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, &host.cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+            for (unsigned round = 1; round <= 3; round++) {
+                host_run(&host, 4000);
+                assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &mine), UPMU_OK);
+                for (unsigned event = 0; event < events; event++) {
+                    const struct upmu_counter *of =
+                        &host.machine.pmu[0].counter[host.session.set.tally[event].counter];
+
+                    assert_int_equal(
+                        upmu_sim_peek(&host.sim, 0, host.machine.pmu[0].table->rows[of->value_row].address), 0);
+                    assert_int_equal(page.event[event].base, 0);
+                }
+                host_run(&host, 400);
+                assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+            }
+            if (list == 0)
+                assert_int_equal(host_value(&host.session, 0), 1200);
+            if (list == 0)
+                assert_int_equal(host_value(&host.other, 0), 12000);
+            assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+            assert_int_equal(upmu_thread_exit(&theirs), UPMU_OK);
+            host_end(&host);
+        }
+}
+
 /*
  * What its own session left on a counter is no secret of another thread: a stop and a start cost what they cost without
  * a page, and user mode reads on from a counter that is not 0.  Catches a reader that takes the counter for the count.
@@ -716,6 +762,7 @@ int main(void)
         cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
         cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
         cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
+        cmocka_unit_test(a_counter_that_changes_hands_keeps_nothing_of_the_other_thread),
         cmocka_unit_test(what_a_thread_keeps_is_cleared_for_the_next_reader),
         cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
