@@ -201,7 +201,9 @@ struct upmu_guest_entry {
  * The widest PMU that this machine can show honestly: its general counters, its fixed ones (Intel on
  * Intel), the architectural events that it can count in the same meaning, its own CPU for other
  * events where the vendor is the same.  Counters that the host wants for itself (a watchdog) are to
- * be subtracted from `general`; then no virtual counter ever waits.
+ * be subtracted from `general`; then no virtual counter ever waits (but of AMD's doors with a fixed number of
+ * counters, and of events of one CPU model, which may have few counters).  On NetBurst it has two general
+ * ones, because an event of NetBurst has few counters; more may be shown, and may wait.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such door); UPMU_ERR_NO_PMU (no CPU is initialised).
  * Context: any.

@@ -141,6 +141,8 @@ bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struc
 enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
 /* Bits of enum guest_arch that this PMU counts for a door in the same meaning. */
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
+/* General counters of this PMU, of which none waits for another one, whatever architectural events they count. */
+unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu);
 /* Is this PMU of the door's vendor? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
 /* Has each entry of the filter a meaning for this door? */

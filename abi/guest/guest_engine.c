@@ -771,7 +771,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     if (!machine->pmu_count)
         return UPMU_ERR_NO_PMU;
     memset(&shape, 0, sizeof shape);
-    general = upmu_bits_count(pmu->general);
+    general = upmu_guest_event_counters(pmu);
     shape.door = (uint8_t)door;
     shape.width = 48;
     if (same) {

@@ -58,6 +58,15 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
     return (pmu->arch_events & 0x7fu) | (pmu->counters >> UPMU_FIXED_COUNTER(2) & 1u) << GUEST_ARCH_TSC;
 }
 
+/* (NetBurst has two ESCRs for each event, which events share.  P6 has two counters.) */
+unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu)
+{
+    unsigned count = upmu_bits_count(pmu->general);
+    bool alike = is_amd(pmu) || pmu->version || pmu->capabilities & UPMU_PMU_PAGE;
+
+    return alike || count < 2 ? count : 2;
+}
+
 /* Of a fixed counter: its rings alone. */
 static uint64_t event_select(const struct upmu_guest *guest, unsigned counter)
 {

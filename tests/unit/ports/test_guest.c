@@ -404,6 +404,33 @@ static void a_counter_that_finds_no_place_stands_still_and_is_named(void **state
     host_end(&nest.host);
 }
 
+/* Any architectural events, in any rings: NetBurst has few counters for each. */
+static void no_counter_of_the_default_shape_waits(void **state)
+{
+    static const char *const hosts[] = {"northwood", "prescott", "p6", "yonah", "zen4"};
+    static const unsigned events[] = {0x3c, 0xc0, 0xc4, 0xc5}, rings[] = {0x410000, 0x420000, 0x430000};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        nest_prepare(&nest, hosts[i], "skylake");
+        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+        assert_int_equal(nest.shape.general, i == 4 ? 6 : 2);
+        nest_begin(&nest);
+        if (nest.shape.version >= 2)
+            nest_write(&nest, 0x38f, UPMU_BIT64(nest.shape.general) - 1);
+        for (unsigned c = 0; c < 144; c++) {
+            unsigned select[] = {events[c % 4] | rings[c / 4 % 3], events[c / 12 % 4] | rings[c / 48]};
+
+            for (unsigned n = 0; n < nest.shape.general; n++)
+                nest_write(&nest, 0x186 + n, select[n % 2]);
+            nest_enter(&nest);
+            assert_int_equal(nest.vcpu.waiting, 0);
+            nest_exit(&nest);
+        }
+        nest_end(&nest);
+    }
+}
+
 /* The host's sessions come first, also later. */
 static void a_counter_whose_place_the_host_takes_waits(void **state)
 {
@@ -497,6 +524,46 @@ static void a_vcpu_without_a_thread_is_loaded_and_put(void **state)
     assert_int_equal(upmu_guest_fini(&nest.vcpu), UPMU_OK);
     nest.host.sim.test = &nest.host;
     host_end_idle(&nest.host);
+}
+
+/* A hybrid CPU: its PMU is that of the type that was initialised first. */
+static void on_cores_of_another_type_counters_stand_still_and_are_named(void **state)
+{
+    static struct host f;
+    static struct upmu_guest vcpu;
+    static struct upmu_session sessions[2];
+    static const struct upmu_guest_policy policy = {.flags = UPMU_GUEST_STRICT};
+    static const unsigned cpus[] = {1, 0, 1, 0};
+    struct upmu_guest_shape shape;
+    struct upmu_guest_entry entry;
+    uint64_t value, expected = 0;
+
+    (void)state;
+    host_prepare(&f, "adl_p");
+    upmu_sim_set_profile(&f.sim, 1, upmu_sim_profile("adl_e"));
+    host_machine(&f);
+    host_take_over(&f, 2, false);
+    assert_int_equal(upmu_guest_shape_default(&f.machine, UPMU_GUEST_INTEL, &shape), UPMU_OK);
+    assert_int_equal(shape.model, f.machine.pmu[0].model);
+    assert_int_equal(upmu_guest_init(&vcpu, &f.machine, &shape, &policy, &(struct upmu_guest_memory){sessions, 2, NULL}),
+                     UPMU_OK);
+    assert_int_equal(upmu_guest_wrmsr(&vcpu, 0x186, 0x4300c0), UPMU_GUEST_DONE);
+    assert_int_equal(upmu_guest_wrmsr(&vcpu, 0x38f, 1), UPMU_GUEST_DONE);
+    for (unsigned i = 0; i < 4; i++) {
+        upmu_sim_switch_cpu(&f.sim, cpus[i]);
+        assert_int_equal(upmu_guest_load(&vcpu, &f.cpu[cpus[i]]), UPMU_OK);
+        assert_int_equal(upmu_guest_enter(&vcpu, &entry), cpus[i] ? UPMU_ERR_DOES_NOT_FIT : UPMU_OK);
+        assert_int_equal(vcpu.waiting, cpus[i]);
+        upmu_sim_events(&f.sim, BURST(100));
+        assert_int_equal(upmu_guest_exit(&vcpu), UPMU_OK);
+        expected += cpus[i] ? 0 : 100;
+        assert_int_equal(upmu_guest_rdmsr(&vcpu, 0xc1, &value), UPMU_GUEST_DONE);
+        assert_int_equal(value, expected);
+        assert_int_equal(upmu_guest_put(&vcpu), UPMU_OK);
+    }
+    assert_int_equal(upmu_guest_fini(&vcpu), UPMU_OK);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    host_end_idle(&f);
 }
 
 static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
@@ -1231,9 +1298,11 @@ int main(void)
         cmocka_unit_test(values_and_status_are_right_whatever_was_not_looked_at),
         cmocka_unit_test(a_reset_leaves_nothing),
         cmocka_unit_test(a_counter_that_finds_no_place_stands_still_and_is_named),
+        cmocka_unit_test(no_counter_of_the_default_shape_waits),
         cmocka_unit_test(a_counter_whose_place_the_host_takes_waits),
         cmocka_unit_test(a_session_of_the_host_that_starts_takes_the_place_of_a_guests),
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
+        cmocka_unit_test(on_cores_of_another_type_counters_stand_still_and_are_named),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
         cmocka_unit_test(gates_of_the_vmcs_cost_nothing_and_count_exactly),
         cmocka_unit_test(an_interrupt_is_what_the_local_apic_of_the_guest_says),

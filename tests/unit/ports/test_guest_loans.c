@@ -132,6 +132,7 @@ static void nothing_passes_that_has_another_address(void **state)
     nest.handler = ignore_interrupt;
     assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
     nest.shape.width = 40;
+    nest.shape.general = 4;
     nest_begin(&nest);
     for (unsigned n = 0; n < 4; n++)
         nest_write(&nest, select_of(n), 0x43003c);
