@@ -18,7 +18,6 @@
 #ifndef UPMU_CORE_FEATURES_H
 #define UPMU_CORE_FEATURES_H
 
-#include "core/engine/meter.h"
 #include "core/sample/format_core.h"
 #include "core/sample/ibs_core.h"
 #include "core/sample/message_core.h"
@@ -40,7 +39,7 @@ static inline void upmu_features_loaded(struct upmu_cpu *cpu)
 /* May programs read counters?  Then one that gets an event keeps nothing that another one counted. */
 static inline bool upmu_features_hide(const struct upmu_meter *meter)
 {
-    return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && !upmu_meter_is_unit(meter);
+    return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && upmu_user_page_hides(meter);
 }
 
 /* Has the end of a local call anything to do? */

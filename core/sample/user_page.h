@@ -17,6 +17,9 @@ static inline bool upmu_user_pages_any(const struct upmu_machine *machine)
     return __atomic_load_n(&machine->pages, __ATOMIC_RELAXED) != 0;
 }
 
+/* While a page is published: may programs read these counters?  (Not those of units.) */
+bool upmu_user_page_hides(const struct upmu_meter *meter);
+
 /* At the end of a local call: pages of sessions that run or ran here, and the right to execute RDPMC. */
 void upmu_user_pages_write(struct upmu_cpu *cpu);
 
