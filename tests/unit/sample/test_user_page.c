@@ -533,6 +533,35 @@ static void a_counter_that_changes_hands_keeps_nothing_of_the_other_thread(void 
         }
 }
 
+/* The same where one call stops a session and starts another one. */
+static void a_counter_that_one_call_gives_to_another_session_keeps_nothing(void **state)
+{
+    static const char *const lists[][2] = {{"branches", "branches"}, {"branches", "branch-misses"}};
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_session *mine = &host.session, *theirs = &host.other;
+        const struct upmu_counter *of;
+
+        begin("skylake");
+        publish(lists[i][1]);
+        assert_int_equal(upmu_session_attach_cpu(mine, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_add(theirs, lists[i][0], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(theirs, &host.cpu[0]), UPMU_OK);
+        for (unsigned round = 1; round <= 3; round++) {
+            assert_int_equal(upmu_change_these(&host.cpu[0], &theirs, 1, &mine, round > 1), UPMU_OK);
+            host_run(&host, 4000);
+            assert_int_equal(upmu_change_these(&host.cpu[0], &mine, 1, &theirs, 1), UPMU_OK);
+            of = &host.machine.pmu[0].counter[mine->set.tally[0].counter];
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, host.machine.pmu[0].table->rows[of->value_row].address), 0);
+            assert_int_equal(page.event[0].base, 0);
+            host_run(&host, 400);
+        }
+        assert_int_equal(host_value(theirs, 0), 6000);
+        host_end(&host);
+    }
+}
+
 /*
  * What its own session left on a counter is no secret of another thread: a stop and a start cost what they cost without
  * a page, and user mode reads on from a counter that is not 0.  Catches a reader that takes the counter for the count.
@@ -763,6 +792,7 @@ int main(void)
         cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
         cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
         cmocka_unit_test(a_counter_that_changes_hands_keeps_nothing_of_the_other_thread),
+        cmocka_unit_test(a_counter_that_one_call_gives_to_another_session_keeps_nothing),
         cmocka_unit_test(what_a_thread_keeps_is_cleared_for_the_next_reader),
         cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
