@@ -545,8 +545,8 @@ static void on_cores_of_another_type_counters_stand_still_and_are_named(void **s
     host_take_over(&f, 2, false);
     assert_int_equal(upmu_guest_shape_default(&f.machine, UPMU_GUEST_INTEL, &shape), UPMU_OK);
     assert_int_equal(shape.model, f.machine.pmu[0].model);
-    assert_int_equal(upmu_guest_init(&vcpu, &f.machine, &shape, &policy, &(struct upmu_guest_memory){sessions, 2, NULL}),
-                     UPMU_OK);
+    assert_int_equal(
+        upmu_guest_init(&vcpu, &f.machine, &shape, &policy, &(struct upmu_guest_memory){sessions, 2, NULL}), UPMU_OK);
     assert_int_equal(upmu_guest_wrmsr(&vcpu, 0x186, 0x4300c0), UPMU_GUEST_DONE);
     assert_int_equal(upmu_guest_wrmsr(&vcpu, 0x38f, 1), UPMU_GUEST_DONE);
     for (unsigned i = 0; i < 4; i++) {

@@ -490,7 +490,8 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
 /* A counter that goes from one thread to another in a switch, with the same event or with another one. */
 static void a_counter_that_changes_hands_keeps_nothing_of_the_other_thread(void **state)
 {
-    static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah", "prescott", "zen2", "zen4", "k8_revf"};
+    static const char *const profiles[] = {"skylake",  "core2", "nehalem", "yonah",
+                                           "prescott", "zen2",  "zen4",    "k8_revf"};
     static const char *const lists[][2] = {{"instructions", "instructions"},
                                            {"branches,branch-misses", "branch-misses,branches"},
                                            {"branches:u", "branches:u"},
