@@ -7,14 +7,17 @@
  * the hardware to what these registers say.  Each virtual counter that counts is one session of the
  * host, of world UPMU_WORLD_GUEST (upmu/world.h), so the host's own sessions run beside it.
  *
- *     upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape);
- *     upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy,
- *                     &(struct upmu_guest_memory){vcpu->sessions, 12, &vcpu->thread});
+ *     if (upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape) != UPMU_OK ||
+ *         upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy,
+ *                         &(struct upmu_guest_memory){vcpu->sessions, 12, &vcpu->thread}) != UPMU_OK)
+ *         return false;
  *     for (;;) {
- *         upmu_guest_enter(&vcpu->pmu, &entry);
+ *         if (upmu_guest_enter(&vcpu->pmu, &entry) != UPMU_OK)
+ *             note(vcpu);  (the guest may run all the same)
  *         inject(vcpu, &entry);
- *         run(vcpu);
- *         upmu_guest_exit(&vcpu->pmu);
+ *         reason = run(vcpu);
+ *         if (upmu_guest_exit(&vcpu->pmu) != UPMU_OK)
+ *             note(vcpu);
  *         if (reason == RDMSR && upmu_guest_rdmsr(&vcpu->pmu, msr, &value) == UPMU_GUEST_FAULT)
  *             inject_gp(vcpu);
  *     }
@@ -64,7 +67,7 @@ struct upmu_guest_shape {
 
 /* Which events a guest may count.  The numbers of a policy that is all zero are the default. */
 enum upmu_guest_level {
-    UPMU_GUEST_IPC = 0,  /* cycles, instructions, reference cycles */
+    UPMU_GUEST_IPC = 0,  /* cycles, instructions, reference cycles; no edge, invert or counter mask */
     UPMU_GUEST_ARCH = 1, /* the events that each CPU of its vendor has */
     UPMU_GUEST_LIST = 2, /* those that the filter allows */
     UPMU_GUEST_ALL = 3,
@@ -91,7 +94,7 @@ enum upmu_guest_level {
 
 /*
  * The filter of level LIST.  Entries are coded as those of Linux KVM (KVM_SET_PMU_EVENT_FILTER).
- * Without UPMU_GUEST_FILTER_MASKED an entry is an event (bits 7:0; AMD: 11:8 in 35:32) and its unit
+ * Without UPMU_GUEST_FILTER_MASKED an entry is an event (bits 7:0; AMD: 11:8 in 35:32; Intel: 0) and its unit
  * mask (15:8).  With it, bits 15:8 are to be found in the unit mask under the mask of bits 63:56, and
  * bit 55 makes an exclusion.  An event matches if an entry matches it and no exclusion does.
  */
@@ -112,7 +115,7 @@ struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
     const struct upmu_guest_filter *filter; /* with level LIST */
-    uint64_t min_period;                    /* events between two interrupts of a counter, at least; 0: 1000 */
+    uint64_t min_period; /* events between two interrupts of the host by a counter, at least; below 2^32; 0: 1000 */
     uint64_t payload[2]; /* bits of OFFCORE_RSP 0 and 1 that the guest may set; 0: the register faults */
 };
 
@@ -140,8 +143,8 @@ struct upmu_guest_counter {
 };
 
 /*
- * One virtual CPU.  The memory must stay until upmu_guest_fini().  All private but `shape` and
- * `waiting`.
+ * One virtual CPU.  The memory must stay until upmu_guest_fini().  All private but `shape`, `waiting`,
+ * `lvtpc` and of a counter `denied`.
  */
 struct upmu_guest {
     struct upmu_guest_shape shape;
@@ -190,7 +193,10 @@ enum upmu_guest_inject {
 struct upmu_guest_entry {
     uint8_t inject; /* enum upmu_guest_inject; never reported again: keep it until the guest can take it */
     uint8_t vector; /* of UPMU_GUEST_INJECT_VECTOR */
-    /* With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS; else 0. */
+    /*
+     * With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS (in the host, for the exit:
+     * upmu_cpu_gate_value()); else 0.
+     */
     uint64_t gate;
     /* With UPMU_GUEST_PASSES: counters whose registers the guest may read itself, until the next exit. */
     uint32_t passes;
@@ -223,8 +229,9 @@ enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
 /*
  * Make a vCPU with the registers of a reset.  Touches no register.  `policy` NULL: the default.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (a shape, level, flag or filter beyond the limits above, no
- * memory for sessions); UPMU_ERR_NOT_PERMITTED (a level above IPC without BESIDE_STRANGERS);
+ * Returns UPMU_OK; UPMU_ERR_INVALID (a shape, level, flag or filter beyond the limits above, events that
+ * this machine does not count, a filter of Intel's door with bits 35:32, no memory for sessions);
+ * UPMU_ERR_NOT_PERMITTED (a level above IPC without BESIDE_STRANGERS);
  * UPMU_ERR_HOOK_MISSING (no pmi_rearm, and not POLLED); UPMU_ERR_NO_PMU (no CPU is initialised);
  * UPMU_ERR_COMPILED_OUT (the library lacks UPMU_WORLDS, UPMU_THREADS, UPMU_SAMPLING or UPMU_FORMATS, or UPMU_LOANS that
  * the policy needs).
@@ -312,7 +319,8 @@ void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value);
 
 /*
  * The hypervisor executed instructions in the place of the guest: they count like the guest's own.
- * `user`: the guest was in user mode.  Events with edge, invert or counter mask are not counted.
+ * `user`: the guest was in user mode.  Events with edge, invert or counter mask are not counted, nor are
+ * counters that wait, or were opened or given another event since the last entry.
  * Context: local, outside guest mode.
  */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user);

@@ -6,15 +6,18 @@
  * general counter of the vCPU's struct upmu_guest, whose registers the guest does not see.  Policy, filter, worlds and
  * injection are the same.
  *
- *     upmu_pv_init(&vm->pv, &hooks, vm->events, 64);
- *     upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape);     for each vCPU
- *     upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy, &memory);
- *     upmu_pv_vcpu_init(&vcpu->pv, &vm->pv, &vcpu->pmu);
+ *     if (upmu_pv_init(&vm->pv, &hooks, vm->events, 64) != UPMU_OK ||
+ *         upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape) != UPMU_OK ||           for each vCPU
+ *         upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy, &memory) != UPMU_OK ||
+ *         upmu_pv_vcpu_init(&vcpu->pv, &vm->pv, &vcpu->pmu) != UPMU_OK)
+ *         return false;
  *     for (;;) {
- *         upmu_pv_enter(&vcpu->pv, &entry);                             for upmu_guest_enter()
+ *         if (upmu_pv_enter(&vcpu->pv, &entry) != UPMU_OK)                                     for upmu_guest_enter()
+ *             note(vcpu);
  *         inject(vcpu, &entry);
- *         run(vcpu);
- *         upmu_guest_exit(&vcpu->pmu);
+ *         reason = run(vcpu);
+ *         if (upmu_guest_exit(&vcpu->pmu) != UPMU_OK)
+ *             note(vcpu);
  *         if (reason == HYPERCALL && number == MY_PMU_CALL)
  *             answer = upmu_pv_call(&vcpu->pv, argument[0], argument[1], argument[2]);
  *     }

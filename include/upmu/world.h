@@ -22,6 +22,9 @@ extern "C" {
  * `guest` and `host` of an event do the same where the PMU has no bits for them (docs/EVENTS.md);
  * then all events of the session have the same attribute, and this call may only repeat it.
  *
+ * A thread's session of world GUEST yields: where a session of the CPU that does not share starts and has no
+ * room, it leaves its counters, and waits if no others are left for it.
+ *
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (no such world);
  * UPMU_ERR_CONTRADICTION (its events name another world); UPMU_ERR_UNSUPPORTED (NetBurst: an event
  * is a cascade); UPMU_ERR_COMPILED_OUT.
@@ -127,10 +130,10 @@ static inline enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, 
  * From its next load on, the counter of an event that only counts holds `value` and what is counted after this call,
  * modulo its width: a guest may read it there.  The count stays as it is.  Whenever another event has had the counter
  * meanwhile, it is written again (1 W in the place of 1 P).  An event that samples keeps its loads.  A running session
- * is stopped and started again on its counters.  upmu_set_write() and a new event end it.
+ * is stopped and started again on its counters.  upmu_set_write() and a new event end it.  Where the event moves to
+ * another counter, because another session needs that one, the new one holds the same, and the count has a gap.
  *
- * A session whose first event is lent yields: where one of this CPU that does not share starts and has no room, it
- * leaves its counters, and waits if no others are left for it.
+ * A session whose first event is lent yields (upmu_session_world()).
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, its session has no world); UPMU_ERR_UNSUPPORTED (a
  * counter that it may get takes no value of its whole width, or its count can fall); and as upmu_set_wait().
