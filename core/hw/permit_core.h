@@ -13,8 +13,8 @@ struct permit_sum {
     uint64_t others; /* bits of counters that it does not own */
     uint32_t flags;  /* of the rows */
     bool found;
-    bool owned;      /* it owns the counters of a row */
-    bool whole;      /* of all rows */
+    bool owned; /* it owns the counters of a row */
+    bool whole; /* of all rows */
 };
 
 /* Add a row of the register to what is known. */

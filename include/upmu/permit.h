@@ -42,8 +42,7 @@ struct upmu_permit {
  *
  * Context: any.
  */
-bool upmu_msr_permitted(const struct upmu_machine *machine, enum upmu_level level, uint32_t msr,
-                        const uint64_t *value);
+bool upmu_msr_permitted(const struct upmu_machine *machine, enum upmu_level level, uint32_t msr, const uint64_t *value);
 
 /*
  * The same for one PMU, and for a caller that owns the counters of the mask `mine`: the select, the value and the bits

@@ -16,10 +16,11 @@ struct pmc_class {
     const char *sim;
 };
 
-static const struct pmc_class pmc_classes[] = {
-    {"p4", "netburst", "a Pentium 4", "northwood"}, {"k7", "amd64_k7", "an Athlon", "k7"},
-    {"k8", "amd64_k8", "an Athlon 64 or Opteron", "k8_revf"}, {"iaf", "", "Intel Core and later", "core2"},
-    {"iap", "", "Intel Core and later", "core2"}};
+static const struct pmc_class pmc_classes[] = {{"p4", "netburst", "a Pentium 4", "northwood"},
+                                               {"k7", "amd64_k7", "an Athlon", "k7"},
+                                               {"k8", "amd64_k8", "an Athlon 64 or Opteron", "k8_revf"},
+                                               {"iaf", "", "Intel Core and later", "core2"},
+                                               {"iap", "", "Intel Core and later", "core2"}};
 
 static bool pmc_begins(const char *text, const char *begin)
 {
@@ -180,8 +181,7 @@ static int pmcstat_store(struct cmd *cmd, const struct cmd_watch *watch, const c
 {
     if (watch->full)
         cmd_error(cmd, "%s holds the first lines only", name);
-    if (cmd->sink->write_file != NULL &&
-        cmd->sink->write_file(cmd->sink->context, name, cmd->file, cmd->file_bytes))
+    if (cmd->sink->write_file != NULL && cmd->sink->write_file(cmd->sink->context, name, cmd->file, cmd->file_bytes))
         return CMD_OK;
     cmd_error(cmd, "cannot write %s", name);
     return CMD_REFUSED;

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libpmc's interface for programs, as pmc(3) of FreeBSD describes it: the same names, other numbers (docs/PMC.md).  The
+ * second half is what program and kernel pass to each other: no pointers inside, the same bytes for 32 and 64 bits.
+ */
+#ifndef UPMU_ABI_PMC_PMC_H
+#define UPMU_ABI_PMC_PMC_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PMC_VERSION 0x01000000u /* the major number is that of the layouts below */
+
+/* Index 9:0, generation 21:10, mode 25:22, class 31:26: a released id is valid again after 4,096 others. */
+typedef uint32_t pmc_id_t;
+typedef uint64_t pmc_value_t;
+#define PMC_ID_INVALID 0xffffffffu
+
+enum pmc_mode { PMC_MODE_SS, PMC_MODE_SC, PMC_MODE_TS, PMC_MODE_TC }; /* system, thread; sampling, counting */
+enum pmc_class {
+    PMC_CLASS_TSC,
+    PMC_CLASS_SOFT,
+    PMC_CLASS_P4,
+    PMC_CLASS_K7,
+    PMC_CLASS_K8,
+    PMC_CLASS_IAF,
+    PMC_CLASS_IAP,
+    PMC_CLASS_UC
+};
+enum pmc_state { PMC_STATE_FREE, PMC_STATE_ALLOCATED, PMC_STATE_STOPPED, PMC_STATE_RUNNING };
+enum pmc_disp { PMC_DISP_STANDALONE, PMC_DISP_FREE, PMC_DISP_THREAD, PMC_DISP_UNKNOWN };
+
+#define PMC_CPU_ANY (-1)
+#define PMC_ROW_ANY (-1)
+
+/* Flags of an allocation. */
+#define PMC_F_LOG_PROCCSW (1u << 0) /* the log has a record of each switch away from an attached thread */
+#define PMC_F_EV_PMU (1u << 1)      /* the event is one of its catalogue's own source, not an alias (answer) */
+
+/* Capabilities: what a counter can do (an answer; what a caller leaves there is ignored). */
+#define PMC_CAP_INTERRUPT (1u << 0)
+#define PMC_CAP_USER (1u << 1)
+#define PMC_CAP_SYSTEM (1u << 2)
+#define PMC_CAP_EDGE (1u << 3)
+#define PMC_CAP_THRESHOLD (1u << 4)
+#define PMC_CAP_READ (1u << 5)
+#define PMC_CAP_WRITE (1u << 6)
+#define PMC_CAP_INVERT (1u << 7)
+#define PMC_CAP_QUALIFIER (1u << 8)
+#define PMC_CAP_PRECISE (1u << 9)
+#define PMC_CAP_TAGGING (1u << 10)
+#define PMC_CAP_CASCADE (1u << 11)
+
+struct pmc_cpuinfo {
+    uint32_t pm_ncpu, pm_npmc, pm_nclass;
+    uint32_t pm_class[2];
+    char pm_cputype[20]; /* upmu's name of the PMU */
+};
+
+struct pmc_pmcinfo {
+    uint32_t pm_row, pm_class;
+    uint32_t pm_width, pm_caps;
+    uint32_t pm_enabled, pm_mode;
+    uint32_t pm_owner; /* 0: nothing is allocated on it */
+    uint32_t pm_disp;
+    char pm_name[16];
+};
+
+struct pmc_driverstats {
+    uint64_t pm_allocated, pm_refused, pm_samples, pm_lost, pm_log_records, pm_log_dropped;
+};
+
+/* ---- libpmc: 0, or -1 with the reason in pmc_errno ---- */
+
+#ifndef pmc_errno /* compile with -Dpmc_errno=errno for your C library's */
+extern int pmc_errno;
+#endif
+
+int pmc_init(void);
+int pmc_ncpu(void);
+int pmc_npmc(int cpu);
+int pmc_cpuinfo(const struct pmc_cpuinfo **out_info);
+int pmc_pmcinfo(int cpu, int row, struct pmc_pmcinfo *out_info);
+int pmc_get_driver_stats(struct pmc_driverstats *out_stats);
+int pmc_width(pmc_id_t id, uint32_t *out_width);
+int pmc_capabilities(pmc_id_t id, uint32_t *out_caps);
+int pmc_get_msr(pmc_id_t id, uint32_t *out_index); /* for RDPMC */
+
+/* Name, qualifiers and, in front, a row index: "instructions,usr", "12 p4-branch-retired,mask=mmtm". */
+int pmc_allocate(const char *spec, enum pmc_mode mode, uint32_t flags, int cpu, pmc_id_t *out_id, uint64_t count);
+int pmc_release(pmc_id_t id);
+int pmc_attach(pmc_id_t id, int32_t pid); /* 0: the program itself */
+int pmc_detach(pmc_id_t id, int32_t pid);
+int pmc_start(pmc_id_t id);
+int pmc_stop(pmc_id_t id);
+int pmc_read(pmc_id_t id, pmc_value_t *out_value); /* of a sampling mode: events until the next sample */
+int pmc_write(pmc_id_t id, pmc_value_t value);
+int pmc_rw(pmc_id_t id, pmc_value_t value, pmc_value_t *out_old);
+int pmc_set(pmc_id_t id, pmc_value_t period); /* of a sampling mode */
+int pmc_enable(int cpu, int row);
+int pmc_disable(int cpu, int row);
+
+int pmc_configure_logfile(int file);
+int pmc_flush_logfile(void);
+int pmc_close_logfile(void);
+int pmc_writelog(uint32_t data);
+
+/* The names of a class' events, one call each: `index` from 0 on; -1 after the last. */
+int pmc_event_name_of_class(enum pmc_class class_of, uint32_t index, char *out_name, uint32_t size);
+const char *pmc_name_of_class(enum pmc_class class_of);
+const char *pmc_name_of_mode(enum pmc_mode mode);
+const char *pmc_name_of_state(enum pmc_state state);
+const char *pmc_name_of_disposition(enum pmc_disp disposition);
+const char *pmc_name_of_capability(uint32_t capability); /* of the lowest bit */
+
+/* What the program's side needs of its system: 0, or a number of errno. */
+int pmc_syscall(unsigned operation, void *argument, uint32_t bytes);
+
+/* ---- Between program and kernel ---- */
+
+enum pmc_op {
+    PMC_OP_INIT,     /* struct pmc_op_info */
+    PMC_OP_CPUINFO,  /* struct pmc_cpuinfo */
+    PMC_OP_PMCINFO,  /* struct pmc_pmcinfo, pm_row and in pm_owner the CPU are asked */
+    PMC_OP_STATS,    /* struct pmc_driverstats */
+    PMC_OP_FACTS,    /* struct pmc_op_facts */
+    PMC_OP_ALLOCATE, /* struct pmc_op_allocate */
+    PMC_OP_RELEASE,  /* struct pmc_op_simple, as those below */
+    PMC_OP_ATTACH,
+    PMC_OP_DETACH,
+    PMC_OP_START,
+    PMC_OP_STOP,
+    PMC_OP_RW,     /* struct pmc_op_rw */
+    PMC_OP_SET,    /* struct pmc_op_rw */
+    PMC_OP_ENABLE, /* struct pmc_op_simple: CPU and row */
+    PMC_OP_DISABLE,
+    PMC_OP_CONFIGURELOG, /* struct pmc_op_simple: the file, -1 closes */
+    PMC_OP_FLUSHLOG,
+    PMC_OP_WRITELOG,  /* struct pmc_op_simple: the data */
+    PMC_OP_EVENTNAME, /* struct pmc_op_name */
+    PMC_OPS
+};
+
+#define PMC_SPEC_BYTES 256
+
+struct pmc_op_pmcallocate {
+    uint32_t pm_caps; /* answer */
+    int32_t pm_cpu;
+    uint32_t pm_flags, pm_mode;
+    pmc_value_t pm_count; /* period of a sampling mode, else what counting begins at */
+    int32_t pm_row;       /* index among the counters of the event's kind, or PMC_ROW_ANY */
+    pmc_id_t pm_pmcid;    /* answer */
+};
+
+struct pmc_op_allocate {
+    struct pmc_op_pmcallocate pm;
+    char pm_spec[PMC_SPEC_BYTES];
+};
+
+struct pmc_op_simple {
+    uint32_t pm_pmcid;
+    int32_t pm_value;
+};
+
+struct pmc_op_rw {
+    uint32_t pm_pmcid;
+    uint32_t pm_flags; /* 1: read, 2: write */
+    pmc_value_t pm_value;
+};
+
+struct pmc_op_facts {
+    uint32_t pm_pmcid;
+    uint32_t pm_width, pm_caps, pm_msr;
+};
+
+struct pmc_op_info {
+    uint32_t pm_version, pm_ncpu;
+};
+
+struct pmc_op_name {
+    uint32_t pm_class, pm_index;
+    char pm_name[64];
+};
+
+/* ---- The log: records of 8-aligned length ---- */
+
+enum pmclog_type {
+    PMCLOG_TYPE_INITIALIZE = 1, /* struct pmclog_words: version */
+    PMCLOG_TYPE_PMCALLOCATE,    /* struct pmclog_allocate */
+    PMCLOG_TYPE_PMCATTACH,      /* struct pmclog_words: id, process */
+    PMCLOG_TYPE_PROCCSW,        /* struct pmclog_value: id, process, value */
+    PMCLOG_TYPE_PCSAMPLE,       /* struct pmclog_value: id, flags (1: user mode), address */
+    PMCLOG_TYPE_USERDATA,       /* struct pmclog_words: data */
+    PMCLOG_TYPE_DROPNOTIFY,     /* struct pmclog_words: records that found no room before this one */
+    PMCLOG_TYPE_CLOSELOG        /* struct pmclog_words */
+};
+
+struct pmclog_header {
+    uint16_t pl_length, pl_type;
+    uint32_t pl_sequence; /* records before it, dropped ones too */
+};
+
+struct pmclog_words {
+    struct pmclog_header pl_header;
+    uint32_t pl_word[2];
+};
+
+struct pmclog_value {
+    struct pmclog_header pl_header;
+    uint32_t pl_pmcid, pl_word;
+    uint64_t pl_value;
+};
+
+/* Which event: the table, the row in it and its masks say so without doubt (upmu_event_name() has its name). */
+struct pmclog_allocate {
+    struct pmclog_header pl_header;
+    uint32_t pl_pmcid, pl_flags;
+    uint16_t pl_catalogue, pl_row;
+    uint32_t pl_masks;
+    uint64_t pl_config;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+#
+# libpmc, for embedders: after upmu.mk,
+#
+#     include third_party/upmu/abi/pmc/pmc.mk
+#     SOURCES += $(UPMU_PMC_SOURCES)
+#
+# Programs compile UPMU_PMC_CLIENT and include abi/pmc/pmc.h.
+
+UPMU_PMC_CLIENT := $(UPMU_DIR)/abi/pmc/pmc_client.c
+UPMU_PMC_SOURCES := $(filter-out $(UPMU_PMC_CLIENT),$(sort $(wildcard $(UPMU_DIR)/abi/pmc/*.c)))

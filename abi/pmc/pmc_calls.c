@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libpmc's operations on sessions.  What a program passes is copied once, and every call looks the owner up anew.
+ */
+#include <stddef.h>
+#include <string.h>
+#include "abi/pmc/upmu_pmc.h"
+
+#if UPMU_NAMES
+
+_Static_assert(sizeof(struct pmc_op_pmcallocate) == 32 && sizeof(struct pmc_op_allocate) == 288 &&
+                   sizeof(struct pmc_pmcinfo) == 48 && sizeof(struct pmc_cpuinfo) == 40 &&
+                   sizeof(struct pmc_op_rw) == 16,
+               "layouts are the same for 32 and 64 bits");
+
+#define NOT_MAPPED 14 /* EFAULT */
+
+static bool samples(const struct upmu_pmc *pmc)
+{
+    return pmc->mode == PMC_MODE_SS || pmc->mode == PMC_MODE_TS;
+}
+
+static bool is_system(uint32_t mode)
+{
+    return mode == PMC_MODE_SS || mode == PMC_MODE_SC;
+}
+
+bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner)
+{
+    return pmcs->may_system ? pmcs->may_system(pmcs->context, owner) : owner == 1;
+}
+
+pmc_id_t upmu_pmc_id(const struct upmu_pmcs *pmcs, const struct upmu_pmc *pmc)
+{
+    const struct upmu_pmu *pmu = upmu_machine_pmu(pmcs->machine, pmc->event.pmu);
+    unsigned fixed = pmc->event.counters & pmu->general ? 0 : UPMU_FIXED_COUNTER(0);
+
+    return (uint32_t)(pmc - pmcs->pmcs) | (pmc->generation & 0xfffu) << 10 | (uint32_t)pmc->mode << 22 |
+           (uint32_t)upmu_pmc_class_of(pmu, fixed) << 26;
+}
+
+struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
+{
+    uint32_t index = id & 0x3ffu;
+    struct upmu_pmc *pmc = &pmcs->pmcs[index < pmcs->capacity ? index : 0];
+
+    return owner && pmcs->capacity && pmc->owner == owner && upmu_pmc_id(pmcs, pmc) == id ? pmc : NULL;
+}
+
+/* ---- Allocation ---- */
+
+static struct upmu_pmc *free_one(struct upmu_pmcs *pmcs)
+{
+    for (unsigned i = 0; i < pmcs->capacity && i < UPMU_PMC_MOST; i++)
+        if (!pmcs->pmcs[i].owner)
+            return &pmcs->pmcs[i];
+    return NULL;
+}
+
+/* The event, on the row that is asked for. */
+static enum upmu_status encode(const struct upmu_pmu *pmu, const char *spec, int32_t row, struct upmu_event *event,
+                               struct upmu_why *why)
+{
+    enum upmu_status status = upmu_event_parse(pmu, spec, event, why);
+    unsigned counter;
+
+    if (status != UPMU_OK || row == PMC_ROW_ANY)
+        return status;
+    counter = upmu_pmc_row_counter(pmu, event, row);
+    if (counter == UPMU_NO_COUNTER)
+        return UPMU_ERR_BAD_VALUE;
+    event->counters &= UINT32_C(1) << counter;
+    event->attributes = (uint16_t)(event->attributes | UPMU_ATTR_PIN);
+    event->pin = (uint8_t)counter;
+    return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
+}
+
+/* A session for the event; of a CPU, attached to it. */
+static enum upmu_status make_session(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, struct upmu_cpu *cpu, bool hide)
+{
+    struct upmu_sampling sampling = {.period = samples(pmc) ? pmc->count : 0};
+    enum upmu_status status = upmu_session_init(&pmc->session, pmcs->machine);
+
+    if (status == UPMU_OK)
+        status = upmu_session_add_event(&pmc->session, &pmc->event, samples(pmc) ? &sampling : NULL);
+    if (status == UPMU_OK && samples(pmc))
+        status = upmu_session_ring(&pmc->session, pmc->ring, sizeof pmc->ring);
+    if (status == UPMU_OK) {
+        upmu_session_hide_kernel(&pmc->session, hide);
+        if (!samples(pmc) && pmc->count)
+            status = upmu_session_write(&pmc->session, 0, pmc->count);
+    }
+    if (status == UPMU_OK && cpu)
+        status = upmu_session_attach_cpu(&pmc->session, cpu);
+    return status;
+}
+
+static enum upmu_status allocate(struct upmu_pmcs *pmcs, uint32_t owner, const char *spec,
+                                 struct pmc_op_pmcallocate *request, struct upmu_why *why)
+{
+    bool whole = is_system(request->pm_mode), may = upmu_pmc_may_system(pmcs, owner);
+    struct upmu_cpu *cpu =
+        whole && request->pm_cpu >= 0 ? pmcs->find_cpu(pmcs->context, (unsigned)request->pm_cpu) : NULL;
+    const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : &pmcs->machine->pmu[0];
+    struct upmu_pmc *pmc = free_one(pmcs);
+    struct upmu_event event;
+    enum upmu_status status;
+
+    if (!owner || request->pm_mode > PMC_MODE_TC || request->pm_flags & ~(PMC_F_LOG_PROCCSW | PMC_F_EV_PMU) ||
+        (whole && !cpu))
+        return UPMU_ERR_INVALID;
+    if (whole && !may)
+        return UPMU_ERR_NOT_PERMITTED;
+    if (!pmc)
+        return UPMU_ERR_NO_SPACE;
+    if (!pmu)
+        return UPMU_ERR_NO_PMU;
+    status = encode(pmu, spec, request->pm_row, &event, why);
+    if (status != UPMU_OK)
+        return status;
+    pmc->event = event;
+    pmc->mode = (uint8_t)request->pm_mode;
+    pmc->count = request->pm_count;
+    pmc->cpu = (uint16_t)(whole ? request->pm_cpu : 0);
+    status = make_session(pmcs, pmc, cpu, !may);
+    if (status != UPMU_OK) {
+        *why = pmc->session.why;
+        return status;
+    }
+    pmc->owner = owner;
+    pmc->generation++;
+    pmc->flags = (request->pm_flags & PMC_F_LOG_PROCCSW) | (event.id.catalogue ? PMC_F_EV_PMU : 0);
+    pmc->caps = upmu_pmc_caps_of(pmu, &event);
+    pmc->pid = 0;
+    pmc->state = PMC_STATE_ALLOCATED;
+    request->pm_caps = pmc->caps;
+    request->pm_flags = pmc->flags;
+    request->pm_pmcid = upmu_pmc_id(pmcs, pmc);
+    upmu_pmc_log_allocate(pmcs, request->pm_pmcid, pmc);
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const char *spec,
+                                   struct pmc_op_pmcallocate *request, struct upmu_why *why)
+{
+    struct upmu_why own;
+    enum upmu_status status = allocate(pmcs, owner, spec, request, why ? why : &own);
+
+    if (status == UPMU_OK) {
+        pmcs->stats.pm_allocated++;
+        return UPMU_OK;
+    }
+    pmcs->stats.pm_refused++;
+    request->pm_pmcid = PMC_ID_INVALID;
+    return status;
+}
+
+enum upmu_status upmu_pmc_allocate_row(struct upmu_pmcs *pmcs, uint32_t owner, int row, const char *name,
+                                       const char *qualifiers, struct pmc_op_pmcallocate *request)
+{
+    const char *const parts[] = {name, qualifiers && *qualifiers ? "," : "", qualifiers ? qualifiers : ""};
+    char spec[PMC_SPEC_BYTES];
+    size_t used = 0;
+
+    for (unsigned i = 0; i < 3; i++)
+        for (const char *text = parts[i]; *text; text++) {
+            if (used + 1 >= sizeof spec)
+                return UPMU_ERR_NO_SPACE;
+            spec[used++] = *text;
+        }
+    spec[used] = 0;
+    request->pm_row = row;
+    return upmu_pmc_allocate(pmcs, owner, spec, request, NULL);
+}
+
+enum upmu_status upmu_pmc_release(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
+{
+    struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
+    enum upmu_status status;
+
+    if (!pmc)
+        return UPMU_ERR_INVALID;
+    status = upmu_session_close(&pmc->session);
+    if (status != UPMU_OK && status != UPMU_ERR_PORT)
+        return status;
+    pmc->owner = 0;
+    pmc->state = PMC_STATE_FREE;
+    return status;
+}
+
+void upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner)
+{
+    for (unsigned i = 0; owner && i < pmcs->capacity; i++)
+        if (pmcs->pmcs[i].owner == owner)
+            (void)!upmu_pmc_release(pmcs, owner, upmu_pmc_id(pmcs, &pmcs->pmcs[i]));
+    if (pmcs->log_open && pmcs->log_owner == owner)
+        (void)!upmu_pmc_log_configure(pmcs, owner, -1);
+}
+
+/* ---- One PMC ---- */
+
+static enum upmu_status attach(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, int32_t pid)
+{
+    struct upmu_cpu *cpu = NULL;
+    struct upmu_thread *thread;
+    enum upmu_status status;
+
+    if (is_system(pmc->mode))
+        return UPMU_ERR_INVALID;
+    if (pmc->session.state != UPMU_SESSION_DETACHED)
+        return UPMU_ERR_STATE;
+    thread = pmcs->find_thread ? pmcs->find_thread(pmcs->context, pmc->owner, pid, &cpu) : NULL;
+    if (!thread)
+        return UPMU_ERR_NOT_PERMITTED;
+    status = upmu_session_attach_thread(&pmc->session, thread, cpu);
+    if (status != UPMU_OK)
+        return status;
+    pmc->pid = pid ? pid : (int32_t)pmc->owner;
+    pmc->state = PMC_STATE_STOPPED;
+    upmu_pmc_log_words(pmcs, PMCLOG_TYPE_PMCATTACH, upmu_pmc_id(pmcs, pmc), (uint32_t)pmc->pid);
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_pmc_attach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id, int32_t pid)
+{
+    struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
+
+    return pmc ? attach(pmcs, pmc, pid) : UPMU_ERR_INVALID;
+}
+
+enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
+{
+    struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
+    enum upmu_status status;
+
+    if (!pmc || is_system(pmc->mode) || pmc->session.state == UPMU_SESSION_DETACHED)
+        return UPMU_ERR_INVALID;
+    status = upmu_session_detach(&pmc->session);
+    if (status != UPMU_OK)
+        return status;
+    pmc->pid = 0;
+    pmc->state = PMC_STATE_ALLOCATED;
+    return UPMU_OK;
+}
+
+/* A thread's that is attached to none counts the program itself. */
+enum upmu_status upmu_pmc_start(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
+{
+    struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
+    enum upmu_status status = pmc ? UPMU_OK : UPMU_ERR_INVALID;
+
+    if (pmc && !is_system(pmc->mode) && pmc->session.state == UPMU_SESSION_DETACHED)
+        status = attach(pmcs, pmc, 0);
+    if (status == UPMU_OK)
+        status = upmu_session_start(&pmc->session);
+    if (status == UPMU_OK)
+        pmc->state = PMC_STATE_RUNNING;
+    return status;
+}
+
+enum upmu_status upmu_pmc_stop(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
+{
+    struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
+    enum upmu_status status = pmc ? upmu_session_stop(&pmc->session) : UPMU_ERR_INVALID;
+
+    if (status == UPMU_OK)
+        pmc->state = PMC_STATE_STOPPED;
+    return status;
+}
+
+enum upmu_status upmu_pmc_rw(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_op_rw *request)
+{
+    struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, request->pm_pmcid);
+    pmc_value_t value = request->pm_value;
+    struct upmu_count count;
+    enum upmu_status status;
+
+    if (!pmc || !request->pm_flags || request->pm_flags > 3)
+        return UPMU_ERR_INVALID;
+    status = upmu_session_read(&pmc->session, 0, 1, &count);
+    if (status != UPMU_OK)
+        return status;
+    if (request->pm_flags & 1u)
+        request->pm_value = samples(pmc) ? count.left : count.value;
+    if (!(request->pm_flags & 2u))
+        return UPMU_OK;
+    return samples(pmc) ? upmu_set_wait(&pmc->session, &pmc->session.set, 0, value, pmc->count)
+                        : upmu_session_write(&pmc->session, 0, value);
+}
+
+enum upmu_status upmu_pmc_set(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id, pmc_value_t period)
+{
+    struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
+    enum upmu_status status;
+
+    if (!pmc || !samples(pmc))
+        return UPMU_ERR_INVALID;
+    if (pmc->state == PMC_STATE_RUNNING)
+        return UPMU_ERR_STATE;
+    status = upmu_set_wait(&pmc->session, &pmc->session.set, 0, period, period);
+    if (status == UPMU_OK)
+        pmc->count = period;
+    return status;
+}
+
+/* ---- The system call ---- */
+
+union argument {
+    struct pmc_op_info info;
+    struct pmc_cpuinfo cpuinfo;
+    struct pmc_pmcinfo pmcinfo;
+    struct pmc_driverstats stats;
+    struct pmc_op_facts facts;
+    struct pmc_op_allocate allocate;
+    struct pmc_op_simple simple;
+    struct pmc_op_rw rw;
+    struct pmc_op_name name;
+};
+
+#define SIMPLE sizeof(struct pmc_op_simple)
+static const uint16_t argument_bytes[PMC_OPS] = {sizeof(struct pmc_op_info),
+                                                 sizeof(struct pmc_cpuinfo),
+                                                 sizeof(struct pmc_pmcinfo),
+                                                 sizeof(struct pmc_driverstats),
+                                                 sizeof(struct pmc_op_facts),
+                                                 sizeof(struct pmc_op_allocate),
+                                                 SIMPLE,
+                                                 SIMPLE,
+                                                 SIMPLE,
+                                                 SIMPLE,
+                                                 SIMPLE,
+                                                 sizeof(struct pmc_op_rw),
+                                                 sizeof(struct pmc_op_rw),
+                                                 SIMPLE,
+                                                 SIMPLE,
+                                                 SIMPLE,
+                                                 SIMPLE,
+                                                 SIMPLE,
+                                                 sizeof(struct pmc_op_name)};
+
+/* Operations with an answer, as bits. */
+#define ANSWERS                                                                                                        \
+    (1u << PMC_OP_INIT | 1u << PMC_OP_CPUINFO | 1u << PMC_OP_PMCINFO | 1u << PMC_OP_STATS | 1u << PMC_OP_FACTS |       \
+     1u << PMC_OP_ALLOCATE | 1u << PMC_OP_RW | 1u << PMC_OP_EVENTNAME)
+
+/* Take a counter out of use, or give it back: of a CPU, by its row. */
+static enum upmu_status able(struct upmu_pmcs *pmcs, uint32_t owner, const struct pmc_op_simple *asked, bool enable)
+{
+    struct upmu_cpu *cpu = pmcs->find_cpu(pmcs->context, asked->pm_pmcid);
+    const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : NULL;
+    uint32_t rest = pmu ? pmu->counters : 0;
+
+    if (!upmu_pmc_may_system(pmcs, owner))
+        return UPMU_ERR_NOT_PERMITTED;
+    for (int32_t row = asked->pm_value; rest && row > 0; row--)
+        rest &= rest - 1u;
+    if (!rest || asked->pm_value < 0)
+        return UPMU_ERR_INVALID;
+    rest &= 0u - rest;
+    if (!enable)
+        return upmu_cpu_reserve(cpu, rest);
+    upmu_cpu_unreserve(cpu, rest);
+    return UPMU_OK;
+}
+
+static enum upmu_status init(struct upmu_pmcs *pmcs, struct pmc_op_info *info)
+{
+    struct pmc_cpuinfo cpus;
+
+    if (info->pm_version >> 24 != PMC_VERSION >> 24)
+        return UPMU_ERR_VERSION;
+    upmu_pmc_cpuinfo(pmcs, &cpus);
+    info->pm_version = PMC_VERSION;
+    info->pm_ncpu = cpus.pm_ncpu;
+    return UPMU_OK;
+}
+
+static enum upmu_status allocate_by_call(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_op_allocate *asked)
+{
+    for (unsigned i = 0; i < PMC_SPEC_BYTES; i++)
+        if (!asked->pm_spec[i])
+            return upmu_pmc_allocate(pmcs, owner, asked->pm_spec, &asked->pm, NULL);
+    return UPMU_ERR_SYNTAX;
+}
+
+static enum upmu_status operate(struct upmu_pmcs *pmcs, uint32_t owner, unsigned operation, union argument *argument)
+{
+    const struct pmc_op_simple *simple = &argument->simple;
+
+    switch (operation) {
+    case PMC_OP_INIT:
+        return init(pmcs, &argument->info);
+    case PMC_OP_CPUINFO:
+        upmu_pmc_cpuinfo(pmcs, &argument->cpuinfo);
+        return UPMU_OK;
+    case PMC_OP_PMCINFO:
+        return upmu_pmc_pmcinfo(pmcs, argument->pmcinfo.pm_owner, &argument->pmcinfo);
+    case PMC_OP_STATS:
+        argument->stats = pmcs->stats;
+        return UPMU_OK;
+    case PMC_OP_FACTS:
+        return upmu_pmc_facts(pmcs, owner, &argument->facts);
+    case PMC_OP_ALLOCATE:
+        return allocate_by_call(pmcs, owner, &argument->allocate);
+    case PMC_OP_RELEASE:
+        return upmu_pmc_release(pmcs, owner, simple->pm_pmcid);
+    case PMC_OP_ATTACH:
+        return upmu_pmc_attach(pmcs, owner, simple->pm_pmcid, simple->pm_value);
+    case PMC_OP_DETACH:
+        return upmu_pmc_detach(pmcs, owner, simple->pm_pmcid);
+    case PMC_OP_START:
+        return upmu_pmc_start(pmcs, owner, simple->pm_pmcid);
+    case PMC_OP_STOP:
+        return upmu_pmc_stop(pmcs, owner, simple->pm_pmcid);
+    case PMC_OP_RW:
+        return upmu_pmc_rw(pmcs, owner, &argument->rw);
+    case PMC_OP_SET:
+        return upmu_pmc_set(pmcs, owner, argument->rw.pm_pmcid, argument->rw.pm_value);
+    case PMC_OP_ENABLE:
+    case PMC_OP_DISABLE:
+        return able(pmcs, owner, simple, operation == PMC_OP_ENABLE);
+    case PMC_OP_CONFIGURELOG:
+        return upmu_pmc_log_configure(pmcs, owner, simple->pm_value);
+    case PMC_OP_FLUSHLOG:
+        return pmcs->log_owner == owner ? upmu_pmc_log_flush(pmcs) : UPMU_ERR_STATE;
+    case PMC_OP_WRITELOG:
+        if (pmcs->log_owner != owner || !pmcs->log_open)
+            return UPMU_ERR_STATE;
+        upmu_pmc_log_words(pmcs, PMCLOG_TYPE_USERDATA, (uint32_t)simple->pm_value, 0);
+        return UPMU_OK;
+    default:
+        return upmu_pmc_event_name(pmcs, &argument->name);
+    }
+}
+
+int upmu_pmc_syscall(struct upmu_pmcs *pmcs, uint32_t owner, unsigned operation, void *argument, uint32_t bytes)
+{
+    union argument copy;
+    enum upmu_status status;
+
+    if (operation >= PMC_OPS || bytes != argument_bytes[operation])
+        return upmu_pmc_errno(UPMU_ERR_INVALID);
+    if (!pmcs->copy_in(pmcs->context, &copy, argument, bytes))
+        return NOT_MAPPED;
+    status = operate(pmcs, owner, operation, &copy);
+    if (status != UPMU_OK || !(ANSWERS >> operation & 1u))
+        return upmu_pmc_errno(status);
+    if (pmcs->copy_out(pmcs->context, argument, &copy, bytes))
+        return 0;
+    if (operation == PMC_OP_ALLOCATE)
+        (void)!upmu_pmc_release(pmcs, owner, copy.allocate.pm.pm_pmcid);
+    return NOT_MAPPED;
+}
+
+#endif

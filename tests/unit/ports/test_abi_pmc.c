@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * libpmc: programs that know pmc.h alone, on Pentium 4, Athlon 64 and Core 2; owners, ids, the log.
+ */
+#include "abi/pmc/pmc_calls.c"
+#include "abi/pmc/pmc_client.c"
+#include "abi/pmc/pmc_info.c"
+#include "abi/pmc/pmc_log.c"
+
+#include "tests/common/host.h"
+
+#define PMCS 8
+#define PROCESS 1  /* may all */
+#define STRANGER 7 /* may count its own thread */
+
+static struct host host;
+static struct upmu_pmc memory[PMCS];
+static struct upmu_pmcs pmcs;
+static struct upmu_thread thread, idle;
+static uint8_t log_memory[512], file[8192];
+static size_t file_bytes;
+static uint32_t caller;
+static bool unmapped, full;
+
+static struct upmu_cpu *find_cpu(void *context, unsigned cpu)
+{
+    (void)context;
+    return cpu == 0 ? &host.cpu[0] : NULL;
+}
+
+/* The one thread belongs to STRANGER; process 1 may count it, too. */
+static struct upmu_thread *find_thread(void *context, uint32_t owner, int32_t pid, struct upmu_cpu **out_cpu)
+{
+    (void)context;
+    *out_cpu = host.running[0] == 1 ? &host.cpu[0] : NULL;
+    return (pid == 0 && owner == STRANGER) || (pid == STRANGER && (owner == STRANGER || owner == PROCESS)) ? &thread
+                                                                                                           : NULL;
+}
+
+static bool copy_in(void *context, void *to, const void *argument, size_t bytes)
+{
+    (void)context;
+    memcpy(to, argument, bytes);
+    return true;
+}
+
+static bool copy_out(void *context, void *argument, const void *from, size_t bytes)
+{
+    (void)context;
+    if (!unmapped)
+        memcpy(argument, from, bytes);
+    return !unmapped;
+}
+
+static bool log_write(void *context, int32_t number, const void *bytes, size_t length)
+{
+    (void)context;
+    assert_int_equal(number, 3);
+    if (full)
+        return false;
+    assert_true(file_bytes + length <= sizeof file);
+    memcpy(file + file_bytes, bytes, length);
+    file_bytes += length;
+    return true;
+}
+
+int pmc_syscall(unsigned operation, void *argument, uint32_t bytes)
+{
+    return upmu_pmc_syscall(&pmcs, caller, operation, argument, bytes);
+}
+
+static void set_up(const char *profile)
+{
+    host_set_up(&host, profile);
+    memset(memory, 0, sizeof memory);
+    memset(&pmcs, 0, sizeof pmcs);
+    pmcs.machine = &host.machine;
+    pmcs.pmcs = memory;
+    pmcs.capacity = PMCS;
+    pmcs.log = log_memory;
+    pmcs.log_bytes = sizeof log_memory;
+    pmcs.find_cpu = find_cpu;
+    pmcs.find_thread = find_thread;
+    pmcs.copy_in = copy_in;
+    pmcs.copy_out = copy_out;
+    pmcs.log_write = log_write;
+    upmu_thread_init(&thread, STRANGER, STRANGER, NULL);
+    upmu_thread_init(&idle, 0, 0, NULL);
+    host.running[0] = 0;
+    caller = PROCESS;
+    unmapped = full = false;
+    file_bytes = 0;
+    pmc_errno = 0;
+    assert_int_equal(pmc_init(), 0);
+}
+
+static void tear_down(void)
+{
+    upmu_pmc_exit(&pmcs, PROCESS);
+    upmu_pmc_exit(&pmcs, STRANGER);
+    for (unsigned i = 0; i < PMCS; i++)
+        assert_int_equal(memory[i].owner, 0);
+    host_end_idle(&host);
+}
+
+static void run_thread(bool on)
+{
+    assert_int_equal(on ? upmu_thread_switch(&host.cpu[0], &idle, &thread)
+                        : upmu_thread_switch(&host.cpu[0], &thread, &idle),
+                     UPMU_OK);
+    host.running[0] = on;
+}
+
+/* ---- Programs, which know libpmc alone ---- */
+
+/* Count, as the example of pmc(3) does. */
+static uint64_t program_counts(const char *spec, uint64_t work)
+{
+    pmc_value_t value = 0;
+    pmc_id_t id;
+
+    if (pmc_init() < 0 || pmc_allocate(spec, PMC_MODE_SC, 0, 0, &id, 0) < 0 || pmc_start(id) < 0)
+        return 0;
+    host_run(&host, work);
+    if (pmc_stop(id) < 0 || pmc_read(id, &value) < 0 || pmc_release(id) < 0)
+        return 0;
+    return value;
+}
+
+/* pmcstat's loop: differences of reads while it runs add up. */
+static uint64_t program_polls(const char *spec, unsigned rounds)
+{
+    pmc_value_t before = 0, now, sum = 0;
+    pmc_id_t id;
+
+    if (pmc_allocate(spec, PMC_MODE_SC, 0, 0, &id, 0) < 0 || pmc_start(id) < 0)
+        return 0;
+    while (rounds-- > 0) {
+        host_run(&host, 1000);
+        if (pmc_read(id, &now) < 0)
+            return 0;
+        sum += now - before;
+        before = now;
+    }
+    return pmc_stop(id) < 0 || pmc_release(id) < 0 ? 0 : sum;
+}
+
+/* Sample into a log, and count its records. */
+static unsigned program_samples(const char *spec, uint64_t period, uint64_t work)
+{
+    pmc_id_t id;
+
+    if (pmc_configure_logfile(3) < 0 || pmc_allocate(spec, PMC_MODE_SS, 0, 0, &id, period) < 0 || pmc_start(id) < 0)
+        return 0;
+    for (uint64_t done = 0; done < work; done += period) {
+        host_run(&host, period);
+        if (pmc_flush_logfile() < 0)
+            return 0;
+    }
+    if (pmc_stop(id) < 0 || pmc_release(id) < 0 || pmc_close_logfile() < 0)
+        return 0;
+    return 1;
+}
+
+/* The next record of a type behind `*at`. */
+static const void *record(unsigned type, size_t *at)
+{
+    while (*at < file_bytes) {
+        const struct pmclog_header *header = (const void *)(file + *at);
+
+        assert_true(header->pl_length >= 16 && header->pl_length % 8 == 0 && *at + header->pl_length <= file_bytes);
+        *at += header->pl_length;
+        if (header->pl_type == type)
+            return header;
+    }
+    return NULL;
+}
+
+static unsigned records(unsigned type)
+{
+    unsigned count = 0;
+
+    for (size_t at = 0; record(type, &at);)
+        count++;
+    return count;
+}
+
+static void the_usual_programs_run_on_four_classes(void **state)
+{
+    static const struct {
+        const char *profile, *spec;
+        unsigned class_of;
+    } cases[] = {{"northwood", "12 p4-instr-retired,mask=nbogusntag", PMC_CLASS_P4},
+                 {"k8_revf", "3 k8-fr-retired-x86-instructions", PMC_CLASS_K8},
+                 {"core2", "PMC_EV_IAF_INSTR_RETIRED_ANY,counter=16", PMC_CLASS_IAF},
+                 {"core2", "1 instructions", PMC_CLASS_IAP}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        set_up(cases[i].profile);
+        assert_int_equal(program_counts(cases[i].spec, 12345), 12345);
+        assert_int_equal(program_polls(cases[i].spec, 50), 50000);
+        assert_int_equal(program_samples(cases[i].spec, 1000, 10000), 1);
+        assert_in_range(records(PMCLOG_TYPE_PCSAMPLE), 9, 10);
+        assert_int_equal(records(PMCLOG_TYPE_INITIALIZE) + records(PMCLOG_TYPE_CLOSELOG), 2);
+        {
+            pmc_id_t id;
+
+            assert_int_equal(pmc_allocate(cases[i].spec, PMC_MODE_SC, 0, 0, &id, 0), 0);
+            assert_int_equal(id >> 26, cases[i].class_of);
+            assert_int_equal(id >> 22 & 15u, PMC_MODE_SC);
+        }
+        tear_down();
+    }
+}
+
+/* ---- Allocation ---- */
+
+static void allocate_parses_places_and_programs_whatever_memory_held(void **state)
+{
+    struct pmc_op_pmcallocate request;
+    pmc_id_t first, second;
+    uint32_t caps;
+
+    (void)state;
+    set_up("northwood");
+    /* The founding form: 4 parameters, an enumerator's name; capabilities are an answer. */
+    memset(&request, 0xa5, sizeof request);
+    request.pm_mode = PMC_MODE_SC;
+    request.pm_cpu = 0;
+    request.pm_flags = 0;
+    request.pm_count = 0;
+    assert_int_equal(upmu_pmc_allocate_row(&pmcs, PROCESS, 12, "PMC_EV_P4_BRANCH_RETIRED", "mask=mmtm+mmnm", &request),
+                     UPMU_OK);
+    assert_int_equal(request.pm_caps, PMC_CAP_INTERRUPT | PMC_CAP_USER | PMC_CAP_SYSTEM | PMC_CAP_EDGE |
+                                          PMC_CAP_THRESHOLD | PMC_CAP_READ | PMC_CAP_WRITE | PMC_CAP_INVERT |
+                                          PMC_CAP_QUALIFIER | PMC_CAP_TAGGING | PMC_CAP_CASCADE);
+    assert_int_equal(request.pm_flags, PMC_F_EV_PMU);
+    assert_int_equal(upmu_pmc_start(&pmcs, PROCESS, request.pm_pmcid), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x3cc), 0x0c00140c);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x36c) & 0x3f000, 0x3b000);
+    /* A row that is no counter's, or not the event's; the text of a row is the same. */
+    assert_int_equal(upmu_pmc_allocate_row(&pmcs, PROCESS, 18, "PMC_EV_P4_BRANCH_RETIRED", "mask=mmtm+mmnm", &request),
+                     UPMU_ERR_BAD_VALUE);
+    assert_int_equal(request.pm_pmcid, PMC_ID_INVALID);
+    assert_int_equal(upmu_pmc_allocate_row(&pmcs, PROCESS, 0, "PMC_EV_P4_BRANCH_RETIRED", "mask=mmtm+mmnm", &request),
+                     UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(pmc_allocate("18 p4-branch-retired,mask=mmtm+mmnm", PMC_MODE_SC, 0, 0, &first, 0), -1);
+    assert_int_equal(first, PMC_ID_INVALID);
+    tear_down();
+
+    set_up("core2");
+    memset(&request, 0xff, sizeof request);
+    request.pm_mode = PMC_MODE_SC;
+    request.pm_cpu = 0;
+    request.pm_flags = 0;
+    request.pm_count = 41;
+    assert_int_equal(upmu_pmc_allocate_row(&pmcs, PROCESS, 1, "instructions", "usr,os", &request), UPMU_OK);
+    assert_int_equal(upmu_pmc_start(&pmcs, PROCESS, request.pm_pmcid), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187) & ~UINT64_C(0x100000), 0x4300c0);
+    host_run(&host, 1000);
+    assert_int_equal(pmc_read(request.pm_pmcid, &(pmc_value_t){0}), 0);
+    assert_int_equal(memory[0].session.set.event[0].pin, 1);
+    /* Peers place first fit: an event that any counter takes blocks one that only the first can count. */
+    assert_int_equal(pmc_release(request.pm_pmcid), 0);
+    assert_int_equal(pmc_allocate("llc-misses", PMC_MODE_SC, 0, 0, &first, 0), 0);
+    assert_int_equal(pmc_start(first), 0);
+    assert_int_equal(pmc_allocate("FP_COMP_OPS_EXE", PMC_MODE_SC, 0, 0, &second, 0), 0);
+    assert_int_equal(pmc_start(second), 0);
+    assert_int_equal(pmc_capabilities(second, &caps), 0);
+    assert_int_equal(caps & (PMC_CAP_INTERRUPT | PMC_CAP_TAGGING), PMC_CAP_INTERRUPT);
+    tear_down();
+}
+
+static void what_libpmc_asks_is_answered(void **state)
+{
+    const struct pmc_cpuinfo *info;
+    struct pmc_driverstats stats;
+    struct pmc_pmcinfo row;
+    uint32_t word;
+    char name[64];
+    pmc_id_t id;
+
+    (void)state;
+    set_up("core2");
+    assert_int_equal(pmc_ncpu(), 1);
+    assert_int_equal(pmc_npmc(0), 5);
+    assert_int_equal(pmc_npmc(1), -1);
+    assert_int_equal(pmc_cpuinfo(&info), 0);
+    assert_string_equal(info->pm_cputype, "core");
+    assert_int_equal(info->pm_nclass, 2);
+    assert_true(info->pm_class[0] == PMC_CLASS_IAP && info->pm_class[1] == PMC_CLASS_IAF);
+    assert_int_equal(pmc_allocate("1 instructions", PMC_MODE_SC, 0, 0, &id, 0), 0);
+    assert_int_equal(pmc_start(id), 0);
+    assert_int_equal(pmc_width(id, &word), 0);
+    assert_int_equal(word, 40);
+    assert_int_equal(pmc_get_msr(id, &word), 0);
+    assert_int_equal(word, 1);
+    assert_int_equal(pmc_pmcinfo(0, 1, &row), 0);
+    assert_true(row.pm_owner == PROCESS && row.pm_mode == PMC_MODE_SC && row.pm_class == PMC_CLASS_IAP);
+    assert_int_equal(row.pm_disp, PMC_DISP_STANDALONE);
+    assert_string_equal(row.pm_name, "PMC1");
+    assert_int_equal(pmc_pmcinfo(0, 4, &row), 0);
+    assert_true(row.pm_class == PMC_CLASS_IAF && row.pm_owner == 0 && row.pm_enabled);
+    assert_int_equal(pmc_pmcinfo(0, 5, &row), -1);
+    /* A row that is taken out of use. */
+    assert_int_equal(pmc_disable(0, 1), -1);
+    assert_int_equal(pmc_errno, 16);
+    assert_int_equal(pmc_disable(0, 0), 0);
+    assert_int_equal(pmc_pmcinfo(0, 0, &row), 0);
+    assert_false(row.pm_enabled);
+    assert_int_equal(pmc_allocate("0 instructions", PMC_MODE_SC, 0, 0, &id, 0), -1);
+    assert_int_equal(pmc_enable(0, 0), 0);
+    assert_int_equal(pmc_allocate("0 instructions", PMC_MODE_SC, 0, 0, &id, 0), 0);
+    assert_int_equal(pmc_enable(0, 9), -1);
+    assert_int_equal(pmc_event_name_of_class(PMC_CLASS_IAP, 0, name, sizeof name), 0);
+    assert_true(name[0] != 0);
+    assert_int_equal(pmc_event_name_of_class(PMC_CLASS_IAP, 60000, name, sizeof name), -1);
+    assert_int_equal(pmc_event_name_of_class(PMC_CLASS_P4, 0, name, sizeof name), -1);
+    assert_int_equal(pmc_get_driver_stats(&stats), 0);
+    assert_true(stats.pm_allocated == 2 && stats.pm_refused == 1);
+    assert_string_equal(pmc_name_of_class(PMC_CLASS_IAF), "IAF");
+    assert_string_equal(pmc_name_of_mode(PMC_MODE_TS), "TS");
+    assert_string_equal(pmc_name_of_state(PMC_STATE_STOPPED), "STOPPED");
+    assert_string_equal(pmc_name_of_disposition(PMC_DISP_FREE), "FREE");
+    assert_string_equal(pmc_name_of_capability(PMC_CAP_EDGE), "EDGE");
+    assert_null(pmc_name_of_capability(0));
+    tear_down();
+}
+
+/* ---- Values, threads ---- */
+
+static void values_are_read_written_and_exchanged(void **state)
+{
+    pmc_value_t value;
+    pmc_id_t id, sampling;
+
+    (void)state;
+    set_up("core2");
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &id, 500), 0);
+    assert_int_equal(pmc_start(id), 0);
+    host_run(&host, 1000);
+    assert_int_equal(pmc_read(id, &value), 0);
+    assert_int_equal(value, 1500);
+    assert_int_equal(pmc_rw(id, 7, &value), 0);
+    assert_int_equal(value, 1500);
+    host_run(&host, 10);
+    assert_int_equal(pmc_write(id, 0), 0);
+    host_run(&host, 10);
+    assert_int_equal(pmc_read(id, &value), 0);
+    assert_int_equal(value, 10);
+    assert_int_equal(pmc_set(id, 5), -1);
+    /* A sampling mode's value is what is left of the period. */
+    assert_int_equal(pmc_allocate("branches", PMC_MODE_SS, 0, 0, &sampling, 1000), 0);
+    assert_int_equal(pmc_set(sampling, 2000), 0);
+    assert_int_equal(pmc_start(sampling), 0);
+    assert_int_equal(pmc_set(sampling, 3000), -1);
+    host_run(&host, 1000); /* half of them branches */
+    assert_int_equal(pmc_read(sampling, &value), 0);
+    assert_int_equal(value, 1500);
+    assert_int_equal(pmc_write(sampling, 100), 0);
+    assert_int_equal(pmc_read(sampling, &value), 0);
+    assert_int_equal(value, 100);
+    tear_down();
+}
+
+static void a_program_counts_its_own_thread_and_logs_its_switches(void **state)
+{
+    const struct pmclog_value *switched;
+    pmc_value_t value;
+    size_t at = 0;
+    pmc_id_t id;
+
+    (void)state;
+    set_up("core2");
+    caller = STRANGER;
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_TC, PMC_F_LOG_PROCCSW, PMC_CPU_ANY, &id, 0), 0);
+    assert_int_equal(pmc_attach(id, 99), -1);
+    assert_int_equal(pmc_errno, 1);
+    assert_int_equal(pmc_start(id), 0); /* attaches it to the program */
+    assert_int_equal(pmc_attach(id, 0), -1);
+    host_run(&host, 500);
+    run_thread(true);
+    host_run(&host, 1000);
+    run_thread(false);
+    upmu_pmc_log_switch(&pmcs, STRANGER);
+    host_run(&host, 500);
+    assert_int_equal(pmc_read(id, &value), 0);
+    assert_int_equal(value, 1000);
+    assert_int_equal(pmc_writelog(1234), 0);
+    assert_int_equal(pmc_detach(id, 0), 0);
+    assert_int_equal(pmc_detach(id, 0), -1);
+    assert_int_equal(pmc_close_logfile(), 0);
+    switched = record(PMCLOG_TYPE_PROCCSW, &at);
+    assert_non_null(switched);
+    assert_true(switched->pl_value == 1000 && switched->pl_word == STRANGER && switched->pl_pmcid == id);
+    assert_int_equal(records(PMCLOG_TYPE_PMCATTACH), 1);
+    at = 0;
+    assert_int_equal(((const struct pmclog_words *)record(PMCLOG_TYPE_USERDATA, &at))->pl_word[0], 1234);
+    tear_down();
+}
+
+/* ---- The log ---- */
+
+/* A reader needs no table of the kernel's: the record says the catalogue, the row and the masks. */
+static void the_log_says_which_table_an_event_is_of(void **state)
+{
+    const struct pmclog_allocate *allocated;
+    struct upmu_event_id event;
+    char name[80];
+    size_t at = 0;
+    pmc_id_t id, raw;
+
+    (void)state;
+    set_up("northwood");
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    assert_int_equal(pmc_allocate("p4-branch-retired,mask=mmtm+mmnm", PMC_MODE_SC, 0, 0, &id, 0), 0);
+    assert_int_equal(pmc_allocate("raw:escr=0x0c001400:cccr=0x0000a000", PMC_MODE_SC, 0, 0, &raw, 0), 0);
+    assert_int_equal(pmc_close_logfile(), 0);
+    allocated = record(PMCLOG_TYPE_PMCALLOCATE, &at);
+    assert_non_null(allocated);
+    assert_true(allocated->pl_pmcid == id && allocated->pl_flags & PMC_F_EV_PMU);
+    event = (struct upmu_event_id){allocated->pl_catalogue, allocated->pl_row, allocated->pl_masks};
+    assert_true(upmu_event_name(&host.machine.pmu[0], event, name, sizeof name) > 0);
+    assert_non_null(strstr(name, "branch_retired:"));
+    assert_non_null(strstr(name, "MMTM"));
+    allocated = record(PMCLOG_TYPE_PMCALLOCATE, &at);
+    assert_non_null(allocated);
+    assert_true(allocated->pl_pmcid == raw && !(allocated->pl_flags & PMC_F_EV_PMU) && !allocated->pl_catalogue);
+    tear_down();
+}
+
+static void records_without_room_are_counted_and_told(void **state)
+{
+    const struct pmclog_words *told;
+    struct pmc_driverstats stats;
+    size_t at = 0;
+
+    (void)state;
+    set_up("core2");
+    assert_int_equal(pmc_writelog(1), -1);
+    assert_int_equal(pmc_flush_logfile(), -1);
+    assert_int_equal(pmc_close_logfile(), -1);
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    assert_int_equal(pmc_configure_logfile(3), -1);
+    caller = STRANGER;
+    assert_int_equal(pmc_configure_logfile(3), -1);
+    assert_int_equal(pmc_writelog(2), -1);
+    assert_int_equal(pmc_flush_logfile(), -1);
+    caller = PROCESS;
+    for (uint32_t i = 0; i < 40; i++) /* 31 find room behind the first record */
+        assert_int_equal(pmc_writelog(i), 0);
+    assert_int_equal(pmc_flush_logfile(), 0);
+    assert_int_equal(pmc_writelog(100), 0);
+    assert_int_equal(pmc_close_logfile(), 0);
+    assert_int_equal(records(PMCLOG_TYPE_USERDATA), 32);
+    told = record(PMCLOG_TYPE_DROPNOTIFY, &at);
+    assert_non_null(told);
+    assert_int_equal(told->pl_word[0], 9);
+    assert_int_equal(pmc_get_driver_stats(&stats), 0);
+    assert_true(stats.pm_log_dropped == 9 && stats.pm_log_records == 35);
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    full = true;
+    assert_int_equal(pmc_flush_logfile(), -1);
+    assert_int_equal(pmc_errno, 5);
+    full = false;
+    tear_down();
+}
+
+/* ---- Rights ---- */
+
+static void owners_ids_and_arguments_are_checked(void **state)
+{
+    struct pmc_op_allocate long_spec;
+    struct pmc_op_info version = {0x02000000, 0};
+    pmc_value_t value;
+    pmc_id_t id, again, ids[PMCS];
+
+    (void)state;
+    set_up("core2");
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &id, 0), 0);
+    assert_int_equal(pmc_start(id), 0);
+    caller = STRANGER;
+    assert_int_equal(pmc_start(id) & pmc_stop(id) & pmc_release(id) & pmc_read(id, &value) & pmc_write(id, 1) &
+                         pmc_set(id, 1) & pmc_attach(id, 0) & pmc_detach(id, 0),
+                     -1);
+    assert_int_equal(pmc_errno, 22);
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &again, 0), -1);
+    assert_int_equal(pmc_errno, 1);
+    assert_int_equal(pmc_disable(0, 0), -1);
+    assert_int_equal(pmc_errno, 1);
+    caller = 0;
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_TC, 0, PMC_CPU_ANY, &again, 0), -1);
+    caller = PROCESS;
+    /* An id is one PMC's: of its generation, mode and class. */
+    assert_int_equal(pmc_read(id ^ 1u << 10, &value) & pmc_read(id ^ 1u << 22, &value) &
+                         pmc_read(id ^ 1u << 26, &value) & pmc_read(id | 0x3ff, &value) &
+                         pmc_read(PMC_ID_INVALID, &value),
+                     -1);
+    assert_int_equal(pmc_release(id), 0);
+    assert_int_equal(pmc_read(id, &value) & pmc_release(id), -1);
+    for (unsigned i = 0; i < 4095; i++) {
+        assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &again, 0), 0);
+        assert_int_not_equal(again, id);
+        assert_int_equal(pmc_release(again), 0);
+    }
+    for (unsigned i = 0; i < PMCS; i++)
+        assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &ids[i], 0), 0);
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &again, 0), -1);
+    assert_int_equal(pmc_errno, 12);
+    assert_int_equal(pmc_release(ids[3]), 0);
+    /* Arguments: mode, flags, CPU, sizes, a text without end, another version, memory that goes away. */
+    assert_int_equal(pmc_allocate("instructions", (enum pmc_mode)4, 0, 0, &again, 0), -1);
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0x80, 0, &again, 0), -1);
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 1, &again, 0), -1);
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, PMC_CPU_ANY, &again, 0), -1);
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SS, 0, 0, &again, UINT64_MAX), -1);
+    assert_int_equal(pmc_allocate("nothing", PMC_MODE_SC, 0, 0, &again, 0), -1);
+    memset(&long_spec, 'a', sizeof long_spec);
+    long_spec.pm = (struct pmc_op_pmcallocate){.pm_mode = PMC_MODE_SC, .pm_row = PMC_ROW_ANY};
+    assert_int_equal(pmc_syscall(PMC_OP_ALLOCATE, &long_spec, sizeof long_spec), 22);
+    assert_int_equal(pmc_syscall(PMC_OP_ALLOCATE, &long_spec, 32), 22);
+    assert_int_equal(pmc_syscall(PMC_OPS, &long_spec, 8), 22);
+    assert_int_equal(pmc_syscall(PMC_OP_INIT, &version, sizeof version), 22);
+    unmapped = true;
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &again, 0), -1);
+    assert_int_equal(pmc_errno, 14);
+    assert_int_equal(memory[3].owner, 0);
+    unmapped = false;
+    tear_down();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_usual_programs_run_on_four_classes),
+        cmocka_unit_test(allocate_parses_places_and_programs_whatever_memory_held),
+        cmocka_unit_test(what_libpmc_asks_is_answered),
+        cmocka_unit_test(values_are_read_written_and_exchanged),
+        cmocka_unit_test(a_program_counts_its_own_thread_and_logs_its_switches),
+        cmocka_unit_test(the_log_says_which_table_an_event_is_of),
+        cmocka_unit_test(records_without_room_are_counted_and_told),
+        cmocka_unit_test(owners_ids_and_arguments_are_checked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
