@@ -7,6 +7,7 @@
  * far is one of a masked row.
  */
 #include "core/util/apart.h"
+#include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
 #include "core/catalog/catalog_table.h"
@@ -267,7 +268,7 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
 {
     /* No name has two separators side by side. */
     for (ends &= ~(ends << 1); ends; ends &= ends - 1) {
-        unsigned i = (unsigned)__builtin_ctz(ends);
+        unsigned i = upmu_bits_lowest(ends);
         uint64_t whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
 
         if ((unsigned)filter[whole >> shift >> 3] >> (whole >> shift & 7u) & 1u && wanted->cuts < CUTS) {
@@ -544,7 +545,7 @@ static bool masks_merge(struct upmu_masks masks, uint32_t taken, uint32_t named,
 
     while (taken && (class = run_next(&masks, &run)) != NULL)
         for (run &= taken; run; run &= run - 1) {
-            unsigned i = (unsigned)__builtin_ctz(run);
+            unsigned i = upmu_bits_lowest(run);
             struct upmu_mask mask = {.flags = class[0], .cmask = class[1]};
 
             mask.bits = masks.set[0] & UPMU_SET_WIDE ? upmu_half(words + 2 * i) : words[i];
@@ -680,15 +681,27 @@ size_t upmu_catalog_mask_name(const struct upmu_catalog *catalog, unsigned row, 
 
 /* ---- Which catalogues there are ---- */
 
+static const struct upmu_catalog *in_file(const uint8_t *file, unsigned i)
+{
+    return (const struct upmu_catalog *)(const void *)(file + upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i));
+}
+
 const struct upmu_catalog *upmu_catalog_builtin(unsigned i)
 {
     const uint8_t *file;
 
     for (unsigned k = 0; (file = upmu_catalog_file_at(k)) != NULL; k++) {
         if (i < upmu_half(file + 8))
-            return (const struct upmu_catalog *)(const void *)(file + upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i));
+            return in_file(file, i);
         i -= upmu_half(file + 8);
     }
+#if UPMU_FOREIGN
+    for (unsigned k = 0; (file = upmu_catalog_foreign_at(k)) != NULL; k++) {
+        if (i < upmu_half(file + 8))
+            return in_file(file, i);
+        i -= upmu_half(file + 8);
+    }
+#endif
     return NULL;
 }
 

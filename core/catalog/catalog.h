@@ -56,6 +56,11 @@ static inline const uint8_t *upmu_catalog_file_at(unsigned i)
 const uint8_t *upmu_catalog_file_at(unsigned i);
 #endif
 
+/* The i-th file of catalogues of other CPUs than x86's, which stand behind all others.  Context: any. */
+#if UPMU_FOREIGN
+const uint8_t *upmu_catalog_foreign_at(unsigned i);
+#endif
+
 /*
  * Unpack the row of an id, and merge its unit masks and the defaults of groups without a named mask
  * into it.  `out_masks`, if not NULL, receives all masks used.

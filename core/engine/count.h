@@ -76,7 +76,8 @@ uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *t
 /* So much at once, where nothing tells of an overflow: it may have gone round. */
 static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned counter, uint64_t delta)
 {
-    return UPMU_UNCORE && (pmu->capabilities & UPMU_PMU_NO_PMI) && delta >> (pmu->counter[counter].width - 1u);
+    return (UPMU_UNCORE || UPMU_FOREIGN) && (pmu->capabilities & UPMU_PMU_NO_PMI) &&
+           delta >> (pmu->counter[counter].width - 1u);
 }
 
 /*

@@ -100,7 +100,7 @@ static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
         flagged = pmu->backend->overflowed(pmu, status) & mine;
         if (flagged) /* (Whatever it is of: an interrupt may have been asked for already.) */
             upmu_meter_expect(meter, upmu_bits_count(flagged), upmu_meter_now(meter));
-        if (flagged && !upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged)))
+        if (flagged && !upmu_bank_acknowledge(&meter->bank, flagged))
             return false;
     }
     if (!upmu_meter_is_unit(meter))

@@ -10,6 +10,11 @@
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 
+/* (Arm's PMUs are told by registers.) */
+#define UPMU_CPUID_NEEDED                                                                                              \
+    (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_X86_P4 || UPMU_BACKEND_AMD || UPMU_BACKEND_PARAVIRT ||                      \
+     UPMU_BACKEND_RISCV_HPM)
+
 /* Mandatory hooks, and hooks that are given as a pair. */
 static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
 {
@@ -17,7 +22,7 @@ static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
     const struct upmu_port *port = machine->port;
     const char *missing = !port->rdmsr                            ? "rdmsr"
                           : !port->wrmsr                          ? "wrmsr"
-                          : !port->cpuid                          ? "cpuid"
+                          : UPMU_CPUID_NEEDED && !port->cpuid     ? "cpuid"
                           : !port->irq_save == !port->irq_restore ? NULL
                           : port->irq_save                        ? "irq_restore"
                                                                   : "irq_save";
@@ -171,8 +176,10 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_m
     reader.detection.context = &reader;
     reader.detection.cpuid = read_cpuid;
     reader.detection.rdmsr = read_register;
-    read_cpuid(&reader, 0, 0, reader.detection.leaf0);
-    read_cpuid(&reader, 1, 0, reader.detection.leaf1);
+    if (UPMU_CPUID_NEEDED) {
+        read_cpuid(&reader, 0, 0, reader.detection.leaf0);
+        read_cpuid(&reader, 1, 0, reader.detection.leaf1);
+    }
     read_identity(&reader.detection);
 #if UPMU_BACKEND_PARAVIRT
     reader.detection.page = port_has_page(machine->port);

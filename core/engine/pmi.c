@@ -372,17 +372,13 @@ static void close_strays(struct pass *pass)
 static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
-    const struct upmu_pmu *pmu = cpu->meter.pmu;
-    uint64_t value;
 
     flagged |= pass->passed;
     if (!flagged && pass->expected)
         flagged = cpu->meter.flagged & ~(cpu->meter.running | cpu->meter.watchdog);
-    if (!flagged || pmu->ack_row == UPMU_NO_ROW)
+    if (!flagged)
         return;
-    value = pmu->backend->acknowledge(pmu, flagged);
-    if (upmu_bank_command(&cpu->meter.bank, pmu->ack_row, value) ||
-        upmu_bank_command(&cpu->meter.bank, pmu->ack_row, value))
+    if (upmu_bank_acknowledge(&cpu->meter.bank, flagged) || upmu_bank_acknowledge(&cpu->meter.bank, flagged))
         cpu->meter.flagged &= ~flagged;
     else
         cpu->meter.flagged |= flagged;

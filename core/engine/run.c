@@ -57,13 +57,11 @@ void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const st
 
 bool upmu_run_acknowledge(struct upmu_meter *meter, uint32_t counters)
 {
-    const struct upmu_pmu *pmu = meter->pmu;
     uint32_t flagged = meter->flagged & counters;
 
     if (!flagged)
         return true;
-    if (pmu->ack_row != UPMU_NO_ROW &&
-        !upmu_bank_command(&meter->bank, pmu->ack_row, pmu->backend->acknowledge(pmu, flagged)))
+    if (!upmu_bank_acknowledge(&meter->bank, flagged))
         return false;
     __atomic_fetch_and(&meter->flagged, ~flagged, __ATOMIC_RELAXED);
     return true;
@@ -188,7 +186,7 @@ bool upmu_run_still(const struct upmu_meter *meter, const struct upmu_tally *tal
 UPMU_APART void upmu_run_turned(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed)
 {
     tally->turned = upmu_count_stamp(now_ns);
-    if (UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))
+    if ((UPMU_UNCORE || UPMU_FOREIGN) && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))
         return;
     upmu_meter_expect(meter, 1, now_ns);
     if (!passed)

@@ -82,7 +82,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         return UPMU_ERR_UNSUPPORTED;
     if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
         return UPMU_ERR_INVALID;
-    if (UPMU_UNCORE && (!pmu || (period && (pmu->capabilities & UPMU_PMU_NO_PMI))))
+    if ((UPMU_UNCORE || UPMU_FOREIGN) && (!pmu || (period && (pmu->capabilities & UPMU_PMU_NO_PMI))))
         return pmu ? UPMU_ERR_UNSUPPORTED : UPMU_ERR_NO_SUCH_PMU;
     if (upmu_event_cascades(event))
         return period && period <= pmu->max_period ? UPMU_OK : UPMU_ERR_INVALID;
@@ -838,7 +838,7 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
         (void)__atomic_fetch_add(&session->machine->dropped, 1, __ATOMIC_RELAXED);
         /* What takes it from its target ends it, unless it has just been taken: nothing is stored after its end. */
-        if (__atomic_fetch_or(&session->ties, UPMU_DROPPED, __ATOMIC_ACQ_REL) & UPMU_TIED)
+        if (upmu_byte_or(&session->ties, UPMU_DROPPED) & UPMU_TIED)
             return UPMU_OK;
         status = UPMU_OK;
     }

@@ -5,6 +5,8 @@
 #ifndef UPMU_CORE_SESSION_CORE_H
 #define UPMU_CORE_SESSION_CORE_H
 
+#include "core/util/bits.h"
+#include "core/util/byte.h"
 #include "core/hw/port_call.h"
 #include "core/engine/queue.h"
 #include <upmu/session.h>
@@ -104,7 +106,7 @@ static inline bool upmu_session_dropped(const struct upmu_session *session)
 
 static inline void upmu_session_tie(struct upmu_session *session)
 {
-    (void)__atomic_fetch_or(&session->ties, UPMU_TIED, __ATOMIC_RELAXED);
+    (void)upmu_byte_or(&session->ties, UPMU_TIED);
 }
 
 /* The next session that runs after those of `rest`, whose counters are taken off it; NULL: none. */
@@ -114,7 +116,7 @@ static inline struct upmu_session *upmu_meter_next_running(const struct upmu_met
 
     if (!*rest)
         return NULL;
-    session = meter->of_tally[(unsigned)__builtin_ctz(*rest)];
+    session = meter->of_tally[upmu_bits_lowest(*rest)];
     *rest &= ~session->counters & (*rest - 1u);
     return session;
 }

@@ -69,7 +69,7 @@ void upmu_session_let_go(struct upmu_session *session)
     upmu_thread_forget(session);
     __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
     session->state = UPMU_SESSION_DETACHED;
-    if (__atomic_fetch_and(&session->ties, (uint8_t)~UPMU_TIED, __ATOMIC_ACQ_REL) & UPMU_DROPPED)
+    if (upmu_byte_and(&session->ties, (uint8_t)~UPMU_TIED) & UPMU_DROPPED)
         upmu_session_end(session);
 }
 

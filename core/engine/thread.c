@@ -439,7 +439,7 @@ static struct upmu_cpu *end_reads(struct upmu_thread *thread)
 
     thread->reads = 0;
     if (cpu)
-        (void)__atomic_fetch_and(&cpu->readers, UPMU_READS_CPU, __ATOMIC_RELAXED);
+        (void)upmu_byte_and(&cpu->readers, UPMU_READS_CPU);
     return cpu;
 }
 

@@ -19,6 +19,13 @@ extern const struct upmu_backend upmu_x86_p4_backend;
 extern const struct upmu_backend upmu_amd_k8_backend;
 #endif
 
+#if UPMU_BACKEND_ARM_PMUV3
+extern const struct upmu_backend upmu_arm_pmuv3_backend;
+#endif
+#if UPMU_BACKEND_RISCV_HPM
+extern const struct upmu_backend upmu_riscv_hpm_backend;
+#endif
+
 /* (No table of addresses: in a position-independent kernel it would be data that something has to relocate.) */
 const struct upmu_backend *upmu_backend(unsigned i)
 {
@@ -37,6 +44,14 @@ const struct upmu_backend *upmu_backend(unsigned i)
 #if UPMU_BACKEND_AMD
     if (!i--)
         return &upmu_amd_k8_backend;
+#endif
+#if UPMU_BACKEND_ARM_PMUV3
+    if (!i--)
+        return &upmu_arm_pmuv3_backend;
+#endif
+#if UPMU_BACKEND_RISCV_HPM
+    if (!i--)
+        return &upmu_riscv_hpm_backend;
 #endif
     (void)i;
     return NULL;
@@ -109,7 +124,7 @@ const char *upmu_pmu_known(unsigned index)
     return NULL;
 }
 
-/* Of this very CPU, else of its model, else what all have. */
+/* Of this very CPU, else of its model, else what all of x86 have. */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 {
     pmu->catalog = upmu_catalog_for(pmu);
@@ -117,7 +132,7 @@ void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
         pmu->catalog = upmu_catalog_find(pmu->name);
     if (!pmu->catalog && pmu->backend->catalog)
         pmu->catalog = upmu_catalog_find(pmu->backend->catalog(pmu));
-    if (!pmu->catalog)
+    if (!pmu->catalog && !(UPMU_FOREIGN && pmu->backend->vendor == UPMU_VENDOR_OTHER))
         pmu->catalog = upmu_catalog_find("ix86arch");
 }
 

@@ -75,10 +75,11 @@ struct upmu_text;
 
 /* Two vendors may have families of one number: 18 exists for both.  The bit stands beside the family in a catalogue. */
 #define UPMU_VENDOR_AMD 0x80u
+#define UPMU_VENDOR_OTHER 0x40u /* no x86: catalogues are found by their names */
 
 struct upmu_backend {
     const char *name;
-    uint8_t vendor; /* of its CPUs, as catalogues have it: 0 Intel, UPMU_VENDOR_AMD */
+    uint8_t vendor; /* of its CPUs, as catalogues have it: 0 Intel, UPMU_VENDOR_… */
 
     /* Fill in *pmu for the executing CPU; false: it is not of this family. */
     bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
@@ -148,7 +149,10 @@ struct upmu_backend {
     /* Add the idle values of counters that are released. */
     void (*release)(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image);
 
-    /* Status word to counters, and counters to the acknowledgement.  NULL: no PMU has such registers. */
+    /*
+     * Status word to counters, and counters to the acknowledgement.  NULL: no PMU has such registers.  A PMU with the
+     * first alone has its flags in the selects.
+     */
     uint32_t (*overflowed)(const struct upmu_pmu *pmu, uint64_t status);
     uint64_t (*acknowledge)(const struct upmu_pmu *pmu, uint32_t counters);
 
@@ -170,6 +174,11 @@ struct upmu_backend {
      * UPMU_NO_RESOURCE: none.  NULL: counters use no resources.
      */
     unsigned (*seen_by)(const struct upmu_pmu *pmu, unsigned counter, uint64_t select);
+
+#if UPMU_FOREIGN
+    /* Counters in use by the values found at take-over, by row.  NULL: as upmu_register_class.in_use says. */
+    uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);
+#endif
 
     /* Registers to set once at take-over (freeze bits off), as image entries.  NULL: none. */
     void (*take_over)(const struct upmu_pmu *pmu, struct upmu_image *image);

@@ -69,7 +69,8 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
         if (upmu_bank_type(bank) || class->promised || safe)
             state = class->found ? UPMU_ROW_REACHABLE | UPMU_ROW_EARLY : UPMU_ROW_REACHABLE;
         if (class->kind != UPMU_KIND_COUNTER &&
-            (class->access == UPMU_ACCESS_RW || (upmu_bank_type(bank) && class->access == UPMU_ACCESS_WO)))
+            (class->access == UPMU_ACCESS_RW || (UPMU_FOREIGN && class->access == UPMU_ACCESS_SET_CLEAR) ||
+             (upmu_bank_type(bank) && class->access == UPMU_ACCESS_WO)))
             state |= UPMU_ROW_SHADOWED;
         if (upmu_register_bits(pmu, row) & ~class->owned)
             state |= UPMU_ROW_MIXED;
@@ -125,8 +126,12 @@ bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
         return upmu_shared_page_read(bank, row, out_value);
 #endif
     upmu_bank_counted(bank)->reads++;
-    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value))
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_rdmsr(bank->port, address, out_value)) {
+#if UPMU_FOREIGN
+        *out_value ^= upmu_register_class_of(bank->pmu, row)->inverted;
+#endif
         return true;
+    }
     bank->faulted = address;
     return false;
 }
@@ -163,22 +168,83 @@ static uint64_t to_register(const struct upmu_bank *bank, unsigned row, uint64_t
     return to_msr(bank, row, value);
 }
 
-static bool write_msr(struct upmu_bank *bank, unsigned row, uint64_t value)
+static void list_write(struct upmu_bank *bank, unsigned row, uint32_t address, uint64_t value)
 {
-    return upmu_bank_command(bank, row, to_register(bank, row, value));
-}
-
-static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value)
-{
-    const struct upmu_register_table *table = bank->pmu->table;
     struct upmu_write *write;
 
     if (bank->dry->count++ >= bank->dry->capacity)
         return;
     write = &bank->dry->writes[bank->dry->count - 1];
-    write->name = table->text + table->rows[row].name;
-    write->address = table->rows[row].address;
-    write->value = to_register(bank, row, value);
+    write->name = bank->pmu->table->text + bank->rows[row].name;
+    write->address = address;
+    write->value = value;
+}
+
+#if UPMU_FOREIGN
+
+/* A write of a register as it is; a dry run lists it. */
+static bool write_address(struct upmu_bank *bank, unsigned row, uint32_t address, uint64_t value)
+{
+    if (bank->dry) {
+        list_write(bank, row, address, value);
+        return true;
+    }
+    upmu_bank_counted(bank)->writes++;
+    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
+        return true;
+    bank->faulted = address;
+    return false;
+}
+
+/* Where one address sets bits and the next clears them, only those that change go out. */
+static bool write_changed(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    uint32_t address = bank->rows[row].address;
+
+    value ^= class->inverted;
+    if (class->access != UPMU_ACCESS_SET_CLEAR)
+        return write_address(bank, row, address, value);
+    changed &= upmu_register_bits(bank->pmu, row);
+    return (!(changed & ~value) || write_address(bank, row, address + 1u, changed & ~value)) &&
+           (!(changed & value) || write_address(bank, row, address, changed & value));
+}
+
+/* Is it a bank of registers that write_changed() writes, and no unit's or hypervisor's? */
+static bool has_plain_registers(const struct upmu_bank *bank)
+{
+#if UPMU_BACKEND_PARAVIRT
+    if (upmu_shared_page_is(bank))
+        return false;
+#endif
+    return !upmu_bank_type(bank);
+}
+
+#endif
+
+/* Write a register, of which `changed` bits differ from what it holds. */
+static bool write_msr(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
+{
+    value = to_register(bank, row, value);
+#if UPMU_FOREIGN
+    if (has_plain_registers(bank))
+        return write_changed(bank, row, value, changed);
+#endif
+    (void)changed;
+    return upmu_bank_command(bank, row, value);
+}
+
+static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
+{
+    value = to_register(bank, row, value);
+#if UPMU_FOREIGN
+    if (has_plain_registers(bank)) {
+        (void)write_changed(bank, row, value, changed);
+        return;
+    }
+#endif
+    (void)changed;
+    list_write(bank, row, bank->rows[row].address, value);
 }
 
 /* The domain that knows what a register held before any of its CPUs came, or NULL. */
@@ -352,7 +418,7 @@ void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
  */
 static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    uint64_t before = bank->shadow[row];
+    uint64_t before = bank->shadow[row], changed = upmu_bank_knows(bank, row) ? before ^ value : ~UINT64_C(0);
     bool shadowed = row_is(bank, row, UPMU_ROW_SHADOWED);
 
     if (shadowed) {
@@ -362,10 +428,10 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
         row_becomes(bank, row, 0, UPMU_ROW_PUT_OFF);
     }
     if (bank->dry) {
-        note_dry_write(bank, row, value);
+        note_dry_write(bank, row, value, changed);
         return true;
     }
-    if (write_msr(bank, row, value))
+    if (write_msr(bank, row, value, changed))
         return true;
     if (shadowed) {
         keep_value(bank, row, before);
@@ -500,7 +566,7 @@ static bool silence(struct upmu_bank *bank, unsigned row)
     uint64_t idle = idle_value(bank, row, bank->shadow[row]);
 
     if (bank->dry)
-        note_dry_write(bank, row, idle);
+        note_dry_write(bank, row, idle, ~UINT64_C(0));
     else if (!upmu_bank_command(bank, row, idle))
         return false;
     row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
@@ -724,7 +790,9 @@ bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 
 bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
+#if !UPMU_FOREIGN
     uint32_t address = bank->rows[row].address;
+#endif
 
 #if UPMU_UNCORE
     if (bank->type)
@@ -734,12 +802,37 @@ bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
     if (upmu_shared_page_is(bank))
         return upmu_shared_page_write(bank, row, value);
 #endif
+#if UPMU_FOREIGN
+    return write_changed(bank, row, value, ~UINT64_C(0));
+#else
     upmu_bank_counted(bank)->writes++;
     if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
         return true;
     bank->faulted = address;
     return false;
+#endif
 }
+
+#if UPMU_FOREIGN
+
+bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counters)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    bool fine = true;
+
+    if (pmu->ack_row != UPMU_NO_ROW)
+        return upmu_bank_command(bank, pmu->ack_row, pmu->backend->acknowledge(pmu, counters));
+    /* A flag is no part of its shadow.  (One that is about to be written loses it then.) */
+    for (; counters && pmu->status_row != UPMU_NO_ROW; counters &= counters - 1u) {
+        unsigned row = pmu->counter[upmu_bits_lowest(counters)].select_row;
+
+        if (upmu_bank_knows(bank, row) && bank->in_flux != row)
+            fine &= upmu_bank_command(bank, row, to_register(bank, row, bank->shadow[row]));
+    }
+    return fine;
+}
+
+#endif
 
 bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value)
 {
@@ -752,7 +845,7 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
 {
     const struct upmu_counter *where = &bank->pmu->counter[counter];
 
-    note_dry_write(bank, where->write_row, to_write(where, value));
+    note_dry_write(bank, where->write_row, to_write(where, value), ~UINT64_C(0));
 }
 
 /* Bits in which a value that was read is not what the shadow stands for. */
@@ -987,9 +1080,8 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
         unsigned row = counter->gate_row;
         uint64_t closed = take_gates(pmu, &keep_closed, row);
-        uint64_t value;
+        uint64_t mine = take_gates(pmu, &counters, row), value;
 
-        take_gates(pmu, &counters, row);
         /* Nothing is written that may be the host's and old. */
         if (!beside_host(bank, row, others_bits(bank, row), &value)) {
             fine = false;
@@ -997,7 +1089,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         }
         if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_bank_knows(bank, row)))
             value = idle_value(bank, row, value);
-        fine &= write_msr(bank, row, value & ~closed);
+        fine &= write_msr(bank, row, value & ~closed, mine | closed);
     }
     return fine;
 }

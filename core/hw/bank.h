@@ -186,6 +186,23 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value);
 /* Write a register that has no shadow, nor a gate that it lacks. */
 bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value);
 
+#if UPMU_FOREIGN
+
+/* Acknowledge overflows: in the register for it or, if the status is all there is, in their selects. */
+bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counters);
+
+#else
+
+static inline bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counters)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+
+    return pmu->ack_row == UPMU_NO_ROW ||
+           upmu_bank_command(bank, pmu->ack_row, pmu->backend->acknowledge(pmu, counters));
+}
+
+#endif
+
 /* Read a register that is no select. */
 bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 

@@ -37,6 +37,10 @@ uint32_t upmu_register_claims(const struct upmu_pmu *pmu, const uint64_t *found)
     uint64_t first = found[pmu->counter[0].select_row];
     uint32_t counters = 0;
 
+#if UPMU_FOREIGN
+    if (pmu->backend->claims)
+        return pmu->backend->claims(pmu, found);
+#endif
     for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u)
         if (upmu_register_in_use(pmu, upmu_bits_lowest(rest), found[pmu->counter[upmu_bits_lowest(rest)].select_row],
                                  first))

@@ -21,10 +21,33 @@ static inline unsigned upmu_bits_count(uint32_t mask)
     return count;
 }
 
+/* RISC-V counts zeros by an instruction only with Zbb: the compiler would call its library. */
+#if defined __riscv && !defined __riscv_zbb
+#define UPMU_BITS_BY_HAND 1
+#else
+#define UPMU_BITS_BY_HAND 0
+#endif
+
+#if UPMU_BITS_BY_HAND
+
+/* Index of the one of a mask that has no other. */
+static inline unsigned upmu_bits_index(uint32_t one)
+{
+    return (unsigned)((one & 0xffff0000u) != 0) << 4 | (unsigned)((one & 0xff00ff00u) != 0) << 3 |
+           (unsigned)((one & 0xf0f0f0f0u) != 0) << 2 | (unsigned)((one & 0xccccccccu) != 0) << 1 |
+           (unsigned)((one & 0xaaaaaaaau) != 0);
+}
+
+#endif
+
 /* Index of the lowest one of a mask that is not 0. */
 static inline unsigned upmu_bits_lowest(uint32_t mask)
 {
+#if UPMU_BITS_BY_HAND
+    return upmu_bits_index(mask & (0u - mask));
+#else
     return (unsigned)__builtin_ctz(mask);
+#endif
 }
 
 /* The same of 64 bits. */
@@ -36,7 +59,13 @@ static inline unsigned upmu_bits_lowest64(uint64_t mask)
 /* Index of the highest one of a mask that is not 0. */
 static inline unsigned upmu_bits_highest(uint32_t mask)
 {
+#if UPMU_BITS_BY_HAND
+    for (unsigned shift = 1; shift < 32; shift <<= 1)
+        mask |= mask >> shift;
+    return upmu_bits_index(mask ^ mask >> 1);
+#else
     return 31u - (unsigned)__builtin_clz(mask);
+#endif
 }
 
 /* Low `width` bits set, width 1 to 64. */

@@ -15,26 +15,55 @@
 /* The same as one number, with 8 bits for each of the last two: 0x000200 is 0.2.0. */
 #define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
 
+/* What a build is for: backends, and parts that only they need, are on for the CPUs that the compiler compiles for.
+   Not an option. */
+#if defined __aarch64__ || defined __riscv
+#define UPMU_FOR_X86 0
+#else
+#define UPMU_FOR_X86 1
+#endif
+
 /* The Intel core backend: P6, Core, architectural performance monitoring. */
 #ifndef UPMU_BACKEND_X86_CORE
-#define UPMU_BACKEND_X86_CORE 1
+#define UPMU_BACKEND_X86_CORE UPMU_FOR_X86
 #endif
 
 /* The Pentium 4 backend: NetBurst, family 15 (docs/pentium4.md). */
 #ifndef UPMU_BACKEND_X86_P4
-#define UPMU_BACKEND_X86_P4 1
+#define UPMU_BACKEND_X86_P4 UPMU_FOR_X86
 #endif
 
 /* The AMD backend: K7 to Zen, Hygon (docs/amd.md). */
 #ifndef UPMU_BACKEND_AMD
-#define UPMU_BACKEND_AMD 1
+#define UPMU_BACKEND_AMD UPMU_FOR_X86
 #endif
 
 /* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory
    and calls (docs/PARAVIRT.md).  It is used if two hooks are there. */
 #ifndef UPMU_BACKEND_PARAVIRT
-#define UPMU_BACKEND_PARAVIRT 1
+#define UPMU_BACKEND_PARAVIRT UPMU_FOR_X86
 #endif
+
+/* The Arm backend: PMUv3 of AArch64. */
+#ifndef UPMU_BACKEND_ARM_PMUV3
+#ifdef __aarch64__
+#define UPMU_BACKEND_ARM_PMUV3 1
+#else
+#define UPMU_BACKEND_ARM_PMUV3 0
+#endif
+#endif
+
+/* The RISC-V backend: hardware performance monitors, with overflows (Sscofpmf) or without. */
+#ifndef UPMU_BACKEND_RISCV_HPM
+#ifdef __riscv
+#define UPMU_BACKEND_RISCV_HPM 1
+#else
+#define UPMU_BACKEND_RISCV_HPM 0
+#endif
+#endif
+
+/* Is there a PMU of another kind than x86's: registers that set and clear, or gates that close?  Not an option. */
+#define UPMU_FOREIGN (UPMU_BACKEND_ARM_PMUV3 || UPMU_BACKEND_RISCV_HPM)
 
 /* Overflow sampling: upmu_handle_pmi, rings.  0: those calls return
    UPMU_ERR_COMPILED_OUT (the handler: UPMU_PMI_NOT_OURS). */
@@ -85,7 +114,7 @@
 /* Events of all models.  0: architectural events, and the models for which UPMU_EVENTS_name is 1,
    by the names of docs/CATALOGUES.md (UPMU_EVENTS_skl). */
 #ifndef UPMU_EVENTS_ALL
-#define UPMU_EVENTS_ALL 1
+#define UPMU_EVENTS_ALL UPMU_FOR_X86
 #endif
 
 /* A running event moves to another counter where a session does not fit otherwise.
@@ -97,13 +126,13 @@
 /* Errata that need a sequence before each new event (Nehalem, Westmere).  0: on these
    CPUs upmu_cpu_init() returns UPMU_ERR_NO_PMU. */
 #ifndef UPMU_PRELUDES
-#define UPMU_PRELUDES 1
+#define UPMU_PRELUDES UPMU_FOR_X86
 #endif
 
 /* Top-down metrics (PERF_METRICS of Ice Lake and later).  0: such events are
    refused with UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_METRICS
-#define UPMU_METRICS 1
+#define UPMU_METRICS UPMU_FOR_X86
 #endif
 
 /* Counters that one event can need together: 3, or 1 in a build without NetBurst, AMD and
@@ -159,7 +188,7 @@
 /* Units outside the cores: memory controllers, cache slices, links, a host's own devices
    (upmu/unit.h).  0: nothing of them is compiled in. */
 #ifndef UPMU_UNCORE
-#define UPMU_UNCORE 1
+#define UPMU_UNCORE UPMU_FOR_X86
 #endif
 
 /* Names of their events; without UPMU_EVENTS_ALL only if set. */

@@ -72,7 +72,8 @@ enum upmu_register_access {
     UPMU_ACCESS_RO = 1,
     UPMU_ACCESS_WO = 2,
     UPMU_ACCESS_W1C = 3,    /* write 1 to clear; reads something else or 0 */
-    UPMU_ACCESS_COMMAND = 4 /* every write acts */
+    UPMU_ACCESS_COMMAND = 4,  /* every write acts */
+    UPMU_ACCESS_SET_CLEAR = 5 /* its address reads, and sets bits; the next address clears them (Arm) */
 };
 
 /* What a register is for. */
@@ -128,6 +129,9 @@ struct upmu_register_class {
     uint64_t beyond;
     uint64_t idle_keep;  /* idle value = (present value & idle_keep) | idle_value */
     uint64_t idle_value; /* bits set where the class is idle */
+#if UPMU_FOREIGN
+    uint64_t inverted;   /* bits that the register holds the other way round: gates that close (RISC-V) */
+#endif
 };
 
 /* One register. */

@@ -135,8 +135,10 @@ struct upmu_estimate {
 /*
  * What a placement needs at most.  On NetBurst 18 counters have two registers each, six of them that count tagged uops
  * a third, and two registers are beside; elsewhere two values of 32 bits for each event, and for four registers beside.
+ * On RISC-V a select has three.
  */
-#define UPMU_STEPS_WANTED (UPMU_BACKEND_X86_P4 ? 6 * UPMU_SET_EVENTS + 4 : 2 * UPMU_SET_EVENTS + 8)
+#define UPMU_STEPS_WANTED                                                                                              \
+    (UPMU_BACKEND_X86_P4 ? 6 * UPMU_SET_EVENTS + 4 : (2 + UPMU_BACKEND_RISCV_HPM) * UPMU_SET_EVENTS + 8)
 #define UPMU_STEPS (UPMU_STEPS_WANTED < 44 ? UPMU_STEPS_WANTED : 44)
 
 /* A placement of a set, compiled when it is first loaded; constant until the next placement.  Private. */

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Arm backend: PMUv3 of AArch64.
+ *
+ * Source: Arm ARM (DDI 0487) D13.  The word of an event is its PMEVTYPER.  Each counter counts each event; the cycle
+ * counter counts cycles alone.  The library runs at EL1, or at EL2, which is then what "k" means; what runs in secure
+ * states is never counted.
+ */
+#include "backends/arm_pmuv3/arm_registers.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/util/text.h"
+#include "core/hw/backend.h"
+#include "core/hw/register.h"
+
+#if UPMU_BACKEND_ARM_PMUV3
+
+extern const struct upmu_backend upmu_arm_pmuv3_backend;
+
+#define ARM_EVENT_CYCLES 0x11u
+#define ARM_EVENT_INSTRUCTIONS 0x08u
+#define ARM_COMMON_EVENTS 64u
+#define ARM_QUIRK_EL2 1u
+#define ARM_PMU_V3P5 6u /* of ID_AA64DFR0_EL1.PMUVer: counters of 64 bits */
+
+/* ---- Detection ---- */
+
+static void arm_add_counter(struct upmu_pmu *pmu, unsigned n, uint8_t width)
+{
+    const struct upmu_counter counter = {
+        .value_row = (uint8_t)(UPMU_ARM_ROW_CNTR + n), .write_row = (uint8_t)(UPMU_ARM_ROW_CNTR + n),
+        .select_row = (uint8_t)(UPMU_ARM_ROW_TYPER + n), .gate_row = UPMU_ARM_ROW_CNTEN, .gate_bit = (uint8_t)n,
+        .width = width, .write_bits = width, .rdpmc = UPMU_NO_RDPMC
+    };
+
+    upmu_register_add_counter(pmu, n, &counter);
+    pmu->preference[pmu->preference_count++] = (uint8_t)n;
+}
+_Static_assert(UPMU_ARM_ROW_CCNTR == UPMU_ARM_ROW_CNTR + UPMU_ARM_CYCLE &&
+                   UPMU_ARM_ROW_CCFILTR == UPMU_ARM_ROW_TYPER + UPMU_ARM_CYCLE,
+               "the cycle counter's rows are behind those of the others");
+
+static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version, uint64_t common, bool el2)
+{
+    uint8_t width = version >= ARM_PMU_V3P5 ? 64 : 32;
+
+    memset(pmu, 0, sizeof *pmu);
+    pmu->name = "armv8_pmuv3";
+    pmu->title = "Arm PMUv3";
+    pmu->backend = &upmu_arm_pmuv3_backend;
+    pmu->table = &upmu_arm_table;
+    pmu->version = (uint8_t)version;
+    pmu->quirks = el2 ? ARM_QUIRK_EL2 : 0;
+    pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_FULL_WRITE;
+    pmu->status_row = UPMU_ARM_ROW_STATUS;
+    pmu->ack_row = UPMU_ARM_ROW_ACK;
+    pmu->inuse_row = UPMU_NO_ROW;
+    pmu->min_period = 2;
+    /* (Where events are prohibited cycles may still be counted: only an event tells that a counter counts.) */
+    pmu->loop_config = common >> ARM_EVENT_INSTRUCTIONS & 1u ? ARM_EVENT_INSTRUCTIONS : ARM_EVENT_CYCLES;
+    arm_add_counter(pmu, UPMU_ARM_CYCLE, 64);
+    for (unsigned n = 0; n < counters && n < UPMU_ARM_EVENT_COUNTERS; n++)
+        arm_add_counter(pmu, n, width);
+    pmu->max_period = upmu_bits_ones(width - 1u);
+    pmu->general = pmu->counters & ~UPMU_BIT32(UPMU_ARM_CYCLE);
+    for (unsigned row = UPMU_ARM_ROW_CNTEN; row < UPMU_ARM_ROWS; row++)
+        upmu_rows_set(pmu->present, row);
+    memset(pmu->limit, 0xff, sizeof pmu->limit);
+    pmu->limit[UPMU_ARM_CLASS_TYPER] = UPMU_ARM_TYPER_EVENT | UPMU_ARM_TYPER_WHO;
+    pmu->limit[UPMU_ARM_CLASS_CCFILTR] = UPMU_ARM_TYPER_WHO;
+    pmu->limit[UPMU_ARM_CLASS_CNTEN] = pmu->limit[UPMU_ARM_CLASS_INTEN] = pmu->counters;
+    pmu->limit[UPMU_ARM_COMMON] = common;
+}
+
+static bool arm_read(const struct upmu_detection *detection, uint32_t number, uint64_t *out)
+{
+    return detection->rdmsr(detection->context, number, true, out);
+}
+
+static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
+{
+    uint64_t midr, dfr0, level, pmcr, low, high;
+    unsigned version;
+
+    if (!arm_read(detection, UPMU_ARM_MIDR, &midr) || !arm_read(detection, UPMU_ARM_DFR0, &dfr0))
+        return false;
+    /* 0: none; 15: one that is not PMUv3. */
+    version = (unsigned)(dfr0 >> 8) & 15u;
+    if (!version || version == 15 || !arm_read(detection, UPMU_ARM_CURRENT_EL, &level) ||
+        !arm_read(detection, UPMU_ARM_PMCR, &pmcr) || !arm_read(detection, UPMU_ARM_CEID0, &low) ||
+        !arm_read(detection, UPMU_ARM_CEID1, &high))
+        return false;
+    arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, (level >> 2 & 3u) == 2);
+    out_pmu->family = (uint16_t)(midr >> 24 & 0xffu); /* implementer */
+    out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part */
+    out_pmu->stepping = (uint8_t)((midr >> 16 & 0xf0u) | (midr & 0xfu));
+    return true;
+}
+
+#if UPMU_NAMES
+
+static bool arm_describe(const char *name, struct upmu_pmu *out_pmu)
+{
+    if (!upmu_text_is(name, upmu_text_length(name), "armv8_pmuv3"))
+        return false;
+    arm_build(out_pmu, 6, 1, ~UINT64_C(0), false);
+    return true;
+}
+
+static const char *arm_known(unsigned i)
+{
+    return i ? NULL : "armv8_pmuv3";
+}
+
+/* ---- Events ---- */
+
+static enum upmu_status arm_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
+                                      size_t length, const uint64_t *value)
+{
+    unsigned bit;
+
+    (void)pmu;
+    if (upmu_text_is(name, length, "u") || upmu_text_is(name, length, "usr"))
+        bit = UPMU_ATTR_USR;
+    else if (upmu_text_is(name, length, "k") || upmu_text_is(name, length, "os"))
+        bit = UPMU_ATTR_OS;
+    else
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    if (value && *value > 1)
+        return UPMU_ERR_BAD_VALUE;
+    if (!value || *value)
+        event->attributes = (uint16_t)(event->attributes | bit);
+    return UPMU_OK;
+}
+
+static enum upmu_status arm_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
+{
+    (void)pmu;
+    event->config = row->code;
+    event->counters = row->counters;
+    return UPMU_OK;
+}
+
+static void arm_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
+                       struct upmu_text *out)
+{
+    (void)pmu, (void)row;
+    if (event->attributes & UPMU_ATTR_RAW)
+        return;
+    if (event->config & UPMU_ARM_TYPER_P)
+        upmu_text_string(out, ":u");
+    else if (event->config & UPMU_ARM_TYPER_U)
+        upmu_text_string(out, ":k");
+}
+
+#endif
+
+/* Privileges that are named decide the others; common events that the CPU does not have are refused. */
+static enum upmu_status arm_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
+{
+    unsigned code = (unsigned)(event->config & UPMU_ARM_TYPER_EVENT);
+    unsigned who = event->attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS);
+
+    if (event->config1 || event->config2 || (event->config & ~pmu->limit[UPMU_ARM_CLASS_TYPER]))
+        return UPMU_ERR_NOT_PERMITTED;
+    if (code != ARM_EVENT_CYCLES && code < ARM_COMMON_EVENTS && !(pmu->limit[UPMU_ARM_COMMON] >> code & 1u))
+        return UPMU_ERR_UNSUPPORTED;
+    if (who == UPMU_ATTR_USR)
+        event->config |= UPMU_ARM_TYPER_P;
+    else if (who == UPMU_ATTR_OS)
+        event->config |= UPMU_ARM_TYPER_U;
+    if ((pmu->quirks & ARM_QUIRK_EL2) && who != UPMU_ATTR_USR)
+        event->config |= UPMU_ARM_TYPER_NSH;
+    if (!who)
+        event->attributes |= UPMU_ATTR_USR | UPMU_ATTR_OS;
+    event->counters = event->counters ? event->counters & pmu->general : pmu->general;
+    if (code == ARM_EVENT_CYCLES)
+        event->counters |= UPMU_BIT32(UPMU_ARM_CYCLE);
+    return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
+}
+
+static bool arm_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
+                            struct upmu_alternative *out)
+{
+    (void)pmu, (void)thread;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->last = true;
+    out->slot[0].counters = event->counters;
+    return !i;
+}
+
+/* ---- Register values ---- */
+
+static void arm_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                       const uint8_t *counters, unsigned flags, struct upmu_image *image)
+{
+    unsigned counter = counters[0], row = UPMU_ARM_ROW_TYPER + counter;
+    uint32_t bit = UPMU_BIT32(counter);
+
+    (void)alternative;
+    upmu_image_add(image, row, upmu_register_bits(pmu, row), event->config & upmu_register_bits(pmu, row), bit);
+    upmu_image_add(image, UPMU_ARM_ROW_INTEN, bit, flags & UPMU_RENDER_INTERRUPT ? bit : 0, bit);
+}
+
+static void arm_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
+{
+    for (; counters; counters &= counters - 1u) {
+        unsigned row = UPMU_ARM_ROW_TYPER + upmu_bits_lowest(counters);
+        uint32_t bit = counters & (0u - counters);
+
+        upmu_image_add(image, row, upmu_register_bits(pmu, row), 0, bit);
+        upmu_image_add(image, UPMU_ARM_ROW_INTEN, bit, 0, bit);
+    }
+}
+
+static uint32_t arm_overflowed(const struct upmu_pmu *pmu, uint64_t status)
+{
+    return (uint32_t)status & pmu->counters;
+}
+
+static uint64_t arm_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    (void)pmu;
+    return counters;
+}
+
+/* After a reset only PMCR.E is known: without it nothing counts, whatever PMCNTEN holds. */
+static uint32_t arm_claims(const struct upmu_pmu *pmu, const uint64_t *found)
+{
+    return found[UPMU_ARM_ROW_PMCR] & UPMU_ARM_PMCR_E ? (uint32_t)found[UPMU_ARM_ROW_CNTEN] & pmu->counters : 0;
+}
+
+/* Everything on, no divider, overflows of all 64 bits where there are as many. */
+static void arm_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
+{
+    uint64_t on = UPMU_ARM_PMCR_E | UPMU_ARM_PMCR_LC;
+
+    if (pmu->version >= ARM_PMU_V3P5)
+        on |= UPMU_ARM_PMCR_LP;
+    upmu_image_add(image, UPMU_ARM_ROW_PMCR, UPMU_ARM_PMCR_OWNED, on, 0);
+}
+
+/* No event needs one. */
+static const char *arm_resource_name(const struct upmu_pmu *pmu, unsigned resource)
+{
+    (void)pmu, (void)resource;
+    return "?";
+}
+
+static const char *arm_counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
+{
+    (void)pmu;
+    *out_index = counter == UPMU_ARM_CYCLE ? 0 : counter;
+    return counter == UPMU_ARM_CYCLE ? "CYCLE" : "PMC";
+}
+
+const struct upmu_backend upmu_arm_pmuv3_backend = {
+    .name = "arm_pmuv3",
+    .vendor = UPMU_VENDOR_OTHER,
+    .detect = arm_detect,
+#if UPMU_NAMES
+    .describe = arm_describe,
+    .names = arm_known,
+    .attribute = arm_attribute,
+    .from_row = arm_from_row,
+    .format = arm_format,
+#endif
+    .finish = arm_finish,
+    .alternative = arm_alternative,
+    .render = arm_render,
+    .release = arm_release,
+    .overflowed = arm_overflowed,
+    .acknowledge = arm_acknowledge,
+    .claims = arm_claims,
+    .take_over = arm_take_over,
+    .resource_name = arm_resource_name,
+    .counter_prefix = arm_counter_prefix,
+};
+
+#endif

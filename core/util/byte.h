@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Atomic changes of a byte.  RISC-V changes words only, for which the compiler would call its library:
+ * there it is the word that the byte is in.
+ */
+#ifndef UPMU_CORE_BYTE_H
+#define UPMU_CORE_BYTE_H
+
+#include <stdint.h>
+
+#ifdef __riscv
+
+typedef uint32_t __attribute__((may_alias)) upmu_word_of_bytes;
+
+/* Bits of one byte in its word, all others being `beside`. */
+static inline uint32_t upmu_byte_in_word(const volatile uint8_t *byte, uint8_t bits, uint8_t beside)
+{
+    return beside * UINT32_C(0x01010101) ^ (uint32_t)(uint8_t)(bits ^ beside) << 8u * ((uintptr_t)byte & 3u);
+}
+
+static inline volatile upmu_word_of_bytes *upmu_byte_word(volatile uint8_t *byte)
+{
+    return (volatile upmu_word_of_bytes *)((uintptr_t)byte & ~(uintptr_t)3u);
+}
+
+static inline uint8_t upmu_byte_or(volatile uint8_t *byte, uint8_t bits)
+{
+    uint32_t before =
+        __atomic_fetch_or(upmu_byte_word(byte), upmu_byte_in_word(byte, bits, 0), __ATOMIC_ACQ_REL);
+
+    return (uint8_t)(before >> 8u * ((uintptr_t)byte & 3u));
+}
+
+static inline uint8_t upmu_byte_and(volatile uint8_t *byte, uint8_t bits)
+{
+    uint32_t before =
+        __atomic_fetch_and(upmu_byte_word(byte), upmu_byte_in_word(byte, bits, 0xff), __ATOMIC_ACQ_REL);
+
+    return (uint8_t)(before >> 8u * ((uintptr_t)byte & 3u));
+}
+
+#else
+
+/* Set bits of a byte, or keep only these; returns what it was. */
+static inline uint8_t upmu_byte_or(volatile uint8_t *byte, uint8_t bits)
+{
+    return __atomic_fetch_or(byte, bits, __ATOMIC_ACQ_REL);
+}
+
+static inline uint8_t upmu_byte_and(volatile uint8_t *byte, uint8_t bits)
+{
+    return __atomic_fetch_and(byte, bits, __ATOMIC_ACQ_REL);
+}
+
+#endif
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hooks for AArch64.  Sources: Arm ARM (DDI 0487) D13.1 (context synchronisation), D12 (the generic timer).
+ */
+#include "port/arm64_native/arm64_native.h"
+
+#ifdef __aarch64__
+
+#include "port/arm64_native/arm64_sysreg.h"
+
+#define DAIF_INTERRUPTS 3 /* IRQ, FIQ */
+
+/* A counter is read after what comes before it, not while that is under way. */
+static bool read_register(void *context, uint32_t number, uint64_t *out_value)
+{
+    (void)context;
+    __asm__ volatile("isb" : : : "memory");
+    return upmu_a64_mrs(number, out_value);
+}
+
+/* What a write does is done before the next instruction. */
+static bool write_register(void *context, uint32_t number, uint64_t value)
+{
+    bool known = upmu_a64_msr(number, value);
+
+    (void)context;
+    __asm__ volatile("isb" : : : "memory");
+    return known;
+}
+
+static uintptr_t irq_save(void *context)
+{
+    uintptr_t state;
+
+    (void)context;
+    __asm__ volatile("mrs %0, daif\n\tmsr daifset, %1" : "=r"(state) : "i"(DAIF_INTERRUPTS) : "memory");
+    return state;
+}
+
+static void irq_restore(void *context, uintptr_t state)
+{
+    (void)context;
+    __asm__ volatile("msr daif, %0" : : "r"(state) : "memory");
+}
+
+/* The interrupt is a level, which acknowledging lowers. */
+static void pmi_rearm(void *context)
+{
+    (void)context;
+}
+
+/* (In two parts: the count times 10^9 has more than 64 bits after a few seconds.) */
+static uint64_t clock_ns(void *context)
+{
+    uint64_t count, frequency;
+
+    (void)context;
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tmrs %1, cntfrq_el0" : "=r"(count), "=r"(frequency) : : "memory");
+    return count / frequency * 1000000000u + count % frequency * 1000000000u / frequency;
+}
+
+void upmu_arm64_port(struct upmu_port *port)
+{
+    port->rdmsr = read_register;
+    port->wrmsr = write_register;
+    port->irq_save = irq_save;
+    port->irq_restore = irq_restore;
+    port->pmi_rearm = pmi_rearm;
+    port->clock_ns = clock_ns;
+    port->in_kernel_mode = true;
+}
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hooks for RISC-V.  Sources: RISC-V privileged architecture 1.12, 3.1.6 and 3.1.9; Sscofpmf 1.0.
+ */
+#include "port/riscv_native/riscv_native.h"
+
+#ifdef __riscv
+
+#include "port/riscv_native/riscv_csr.h"
+
+#define MSTATUS_MIE 8
+#define MIP_LCOFIP (1ul << 13)
+
+static bool read_register(void *context, uint32_t number, uint64_t *out_value)
+{
+    (void)context;
+    return upmu_riscv_csr_read(number, out_value);
+}
+
+static bool write_register(void *context, uint32_t number, uint64_t value)
+{
+    (void)context;
+    return upmu_riscv_csr_write(number, value);
+}
+
+static uintptr_t irq_save(void *context)
+{
+    uintptr_t state;
+
+    (void)context;
+    __asm__ volatile("csrrci %0, mstatus, %1" : "=r"(state) : "i"(MSTATUS_MIE) : "memory");
+    return state & MSTATUS_MIE;
+}
+
+static void irq_restore(void *context, uintptr_t state)
+{
+    (void)context;
+    __asm__ volatile("csrs mstatus, %0" : : "r"(state) : "memory");
+}
+
+/* It is set once by an overflow, and stays. */
+static void pmi_rearm(void *context)
+{
+    (void)context;
+    __asm__ volatile("csrc mip, %0" : : "r"(MIP_LCOFIP) : "memory");
+}
+
+void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    bool first = !leaf && !subleaf;
+
+    out[0] = first ? identity->counters & ~UINT32_C(7) : 0;
+    out[1] = first ? identity->width : 0;
+    out[2] = first ? identity->sscofpmf | (uint32_t)identity->sbi_events << 1 : 0;
+    out[3] = 0;
+}
+
+void upmu_riscv_port(struct upmu_port *port)
+{
+    port->rdmsr = read_register;
+    port->wrmsr = write_register;
+    port->irq_save = irq_save;
+    port->irq_restore = irq_restore;
+    port->pmi_rearm = pmi_rearm;
+    port->in_kernel_mode = true;
+}
+
+#endif

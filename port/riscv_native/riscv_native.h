@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hooks for RISC-V in M-mode, of 32 and of 64 bits.  docs/PORTING.md says what the host adds: the local interrupt of
+ * counter overflows, what its device tree says of the PMU, and a clock.
+ */
+#ifndef UPMU_RISCV_NATIVE_H
+#define UPMU_RISCV_NATIVE_H
+
+#include <upmu/port.h>
+
+/* What no instruction tells. */
+struct upmu_riscv_identity {
+    uint32_t counters; /* usable ones: bit n is mhpmcounter n, 3 to 31 */
+    uint8_t width;     /* their bits */
+    bool sscofpmf;     /* overflows interrupt, and modes can be left out */
+    bool sbi_events;   /* mhpmevent takes the event numbers of the SBI, as QEMU's does */
+};
+
+/* For the hook cpuid. */
+void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+/*
+ * Fill in rdmsr, wrmsr, irq_save, irq_restore, pmi_rearm and in_kernel_mode; other members stay.  The local interrupt
+ * 13 must call upmu_handle_pmi(); a host without it sets pmi_rearm to NULL afterwards.
+ */
+void upmu_riscv_port(struct upmu_port *port);
+
+#endif

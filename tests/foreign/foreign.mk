@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+#
+# The library on machines that others made: Arm and RISC-V of QEMU, with picolibc.  A machine whose compiler, library or
+# emulator is missing is skipped by name.  Nothing here is needed by the library or by its embedders.
+
+FOREIGN_MACHINES := aarch64 riscv64 riscv32
+FOREIGN_LIBC := build/foreign/usr/lib/picolibc/aarch64-linux-gnu
+FOREIGN_SOURCES := $(sort $(wildcard core/*/*.c)) events/catalog_foreign.c events/catalog_models.c tests/foreign/main.c
+FOREIGN_OPTIONS ?=
+FOREIGN_CFLAGS := -std=c11 -O2 -g -ffreestanding -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion \
+	-Wcast-qual -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror -Iinclude -I.
+
+aarch64_NEEDS := aarch64-linux-gnu-gcc-12 qemu-system-aarch64 $(FOREIGN_LIBC)/lib/crt0-semihost.o
+aarch64_CC := aarch64-linux-gnu-gcc-12 -mgeneral-regs-only -mno-outline-atomics -fno-pic -fno-pie -fno-stack-protector
+aarch64_SOURCES := $(wildcard backends/arm_pmuv3/*.c port/arm64_native/*.c) tests/foreign/machine_aarch64.c
+aarch64_LIBC := -isystem $(FOREIGN_LIBC)/include
+aarch64_LINK = aarch64-linux-gnu-gcc-12 -nostdlib -static -no-pie -o $@ $(FOREIGN_LIBC)/lib/crt0-semihost.o $(filter %.o,$^) \
+	-L$(FOREIGN_LIBC)/lib -T picolibc.ld $(call FOREIGN_MEMORY,0x40400000,0x40800000) -Wl,--build-id=none,-no-pie \
+	-Wl,--start-group -lc -lsemihost -lgcc -Wl,--end-group
+
+riscv64_NEEDS := riscv64-unknown-elf-gcc qemu-system-riscv64 /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
+riscv64_CC := riscv64-unknown-elf-gcc -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany
+riscv64_SOURCES := $(wildcard backends/riscv_hpm/*.c port/riscv_native/*.c) tests/foreign/machine_riscv.c
+riscv64_LIBC := --specs=picolibc.specs
+# (Its libraries are found only by a -march without _zicsr.)
+riscv64_LINK = riscv64-unknown-elf-gcc --specs=picolibc.specs --crt0=semihost --oslib=semihost -march=rv64imac -mabi=lp64 \
+	-mcmodel=medany -o $@ $(filter %.o,$^) $(call FOREIGN_MEMORY,0x80000000,0x80400000)
+
+riscv32_NEEDS := riscv64-unknown-elf-gcc qemu-system-riscv32 /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
+riscv32_CC := riscv64-unknown-elf-gcc -march=rv32imac_zicsr -mabi=ilp32 -mcmodel=medany
+riscv32_SOURCES := $(riscv64_SOURCES)
+riscv32_LIBC := --specs=picolibc.specs
+riscv32_LINK = riscv64-unknown-elf-gcc --specs=picolibc.specs --crt0=semihost --oslib=semihost -march=rv32imac -mabi=ilp32 \
+	-mcmodel=medany -o $@ $(filter %.o,$^) $(call FOREIGN_MEMORY,0x80000000,0x80400000)
+
+FOREIGN_MEMORY = -Wl,--gc-sections $(patsubst %,-Wl$(comma)--defsym=%,__flash=$(1) __flash_size=0x400000 __ram=$(2) \
+	__ram_size=0x400000 __stack_size=0x8000)
+comma := ,
+
+# What of a machine's needs is there: programs by name, files by path.
+foreign_has = $(if $(findstring /,$(1)),$(wildcard $(1)),$(shell command -v $(1)))
+FOREIGN_MISSING := $(foreach m,$(FOREIGN_MACHINES),$(foreach n,$($(m)_NEEDS),$(if $(call foreign_has,$(n)),,$(m):$(n))))
+FOREIGN_THERE := $(filter-out $(foreach x,$(FOREIGN_MISSING),$(firstword $(subst :, ,$(x)))),$(FOREIGN_MACHINES))
+
+define FOREIGN_RULES
+build/foreign/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(FOREIGN_CFLAGS) $$(FOREIGN_OPTIONS) $$(if $$(filter tests/%,$$<),$$($(1)_LIBC)) -MMD -MP -c -o $$@ $$<
+build/foreign/$(1).elf: $$(patsubst %.c,build/foreign/$(1)/%.o,$$(FOREIGN_SOURCES) $$($(1)_SOURCES))
+	$$(QUIET)$$($(1)_LINK)
+endef
+$(foreach m,$(FOREIGN_MACHINES),$(eval $(call FOREIGN_RULES,$(m))))
+
+.PHONY: test-foreign deps-foreign
+test-foreign: $(FOREIGN_THERE:%=build/foreign/%.elf)
+	@$(PYTHON) tests/run_layer.py foreign --jobs $(JOBS) tests/foreign/test_foreign.py
+
+# gcc-aarch64-linux-gnu, on which Debian's picolibc for AArch64 depends, removes gcc-multilib: that library is unpacked
+# instead of installed.
+FOREIGN_PACKAGES := qemu-system-arm qemu-system-misc gcc-12-aarch64-linux-gnu gcc-riscv64-unknown-elf \
+	picolibc-riscv64-unknown-elf
+deps-foreign:
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends $(FOREIGN_PACKAGES)
+	mkdir -p build/foreign/deb
+	cd build/foreign/deb && apt-get download picolibc-aarch64-linux-gnu && dpkg -x picolibc-aarch64-linux-gnu_*.deb ..

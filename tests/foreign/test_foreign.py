@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Boot the library on QEMU's Arm and RISC-V machines, and read what tests/foreign/main.c says there.
+
+Each instruction is a nanosecond (-icount), so that a boot is the same each time.  Machines that cannot be built or
+booted here are skipped by name: `make deps-foreign` installs what they need.
+"""
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+LIMIT_S = 120
+ARM = ["qemu-system-aarch64", "-kernel", "build/foreign/aarch64.elf"]
+RISCV = {bits: [f"qemu-system-riscv{bits}", "-M", "virt", "-bios", "none", "-kernel", f"build/foreign/riscv{bits}.elf"]
+         for bits in (64, 32)}
+BOOTS = {
+    **{f"{cpu}_{level}": ARM + ["-M", f"virt{option}", "-cpu", model]
+       for cpu, model in (("a53", "cortex-a53"), ("a57", "cortex-a57"), ("n1", "neoverse-n1"), ("max", "max"))
+       for level, option in (("el1", ""), ("el2", ",virtualization=on"))},
+    "riscv64_m": RISCV[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=on"],
+    "riscv64_m_29_counters": RISCV[64] + ["-cpu", "rv64,pmu-num=29,sscofpmf=on"],
+    "riscv32_m": RISCV[32] + ["-cpu", "rv32,pmu-num=16,sscofpmf=on"],
+    "riscv64_m_no_overflows": RISCV[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=off"],
+}
+LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S+)")
+COMMON = ["-m", "64", "-nographic", "-serial", "none", "-monitor", "none", "-icount", "shift=0",
+          "-semihosting-config", "enable=on,target=native"]
+
+
+def boot(name):
+    """Lines of results, and what else the machine said."""
+    command = BOOTS[name] + COMMON
+    image = command[command.index("-kernel") + 1]
+    missing = [part for part in (command[0],) if not shutil.which(part)] + [image] * (not os.path.exists(image))
+    if missing:
+        return [f"[  SKIPPED ] {name}: no {missing[0]} (make deps-foreign)"], []
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                              timeout=LIMIT_S, check=False)
+        output, end = done.stdout.decode(errors="replace"), done.returncode
+    except subprocess.TimeoutExpired as late:
+        output, end = (late.stdout or b"").decode(errors="replace"), "late"
+    results, others = [], []
+    for line in output.splitlines():
+        match = LINE.match(line)
+        if match:
+            results.append(f"[{'       OK ' if match[1] == 'OK' else '  ' + match[1] + '  ' if match[1] == 'FAILED' else '  SKIPPED '}] "
+                           f"{name}: {match[2]}")
+        else:
+            others.append(f"    {name}: {line.strip()}")
+    if not re.search(r"^\d+ passed, 0 failed$", output, re.M) or end != 0:
+        results.append(f"[  FAILED  ] {name}: ends well (it ended with {end})")
+    return results, others
+
+
+def main():
+    wanted = [name for name in BOOTS if all(word in name for word in sys.argv[1:])]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        done = list(pool.map(boot, wanted))
+    passed = failed = 0
+    for results, others in done:
+        print("\n".join(others + results))
+        passed += sum(line.startswith("[       OK") for line in results)
+        failed += sum(line.startswith("[  FAILED") for line in results)
+    print(f"{passed} passed, {failed} failed")
+    return failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
