@@ -7,6 +7,7 @@
  * filter is coded as in Linux Documentation/virt/kvm/api.rst, KVM_SET_PMU_EVENT_FILTER.
  */
 #include <abi/guest/guest_core.h>
+#include "core/catalog/arch_words.h"
 #include "core/hw/backend.h"
 #include "core/util/mem.h"
 
@@ -14,11 +15,17 @@
 #define INTEL_IN_TX (UINT64_C(3) << 32)
 #define EVENT_AND_UMASK 0xffffu
 
-/*
- * Unit mask and event of each architectural event (Intel SDM vol 3 18.2.1.2); the names that each host's PMU knows.  0:
- * none.
- */
-const uint16_t upmu_guest_codes[8] = {0x003c, 0x00c0, 0x013c, 0x4f2e, 0x412e, 0x00c4, 0x00c5, 0x0300};
+/* Unit mask and event of each architectural event; the names that each host's PMU knows.  0: none. */
+const uint16_t upmu_guest_codes[8] = {
+    [GUEST_ARCH_CYCLES] = UPMU_WORD_CYCLES,
+    [GUEST_ARCH_INSTRUCTIONS] = UPMU_WORD_INSTRUCTIONS,
+    [GUEST_ARCH_REFERENCE] = UPMU_WORD_BUS_CYCLES,
+    [GUEST_ARCH_LLC_REFERENCES] = UPMU_WORD_CACHE_REFERENCES,
+    [GUEST_ARCH_LLC_MISSES] = UPMU_WORD_CACHE_MISSES,
+    [GUEST_ARCH_BRANCHES] = UPMU_WORD_BRANCHES,
+    [GUEST_ARCH_MISPREDICTS] = UPMU_WORD_BRANCH_MISSES,
+    [GUEST_ARCH_TSC] = UPMU_WORD_REF_CYCLES,
+};
 static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
 static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
 

@@ -10,6 +10,7 @@
 #include "backends/x86_common/x86_select.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
+#include "core/catalog/arch_words.h"
 #include "core/catalog/catalog.h"
 #include "core/hw/register.h"
 #include "core/util/text.h"
@@ -75,15 +76,15 @@ static const struct {
     uint32_t from;
     uint32_t to[UPMU_AMD_GENERIC_ZEN4 + 1];
 } amd_generic[] = {
-    {0x003c, {0x76, 0x76, 0x76, 0x76, 0x76}},              /* cycles */
-    {0x00c0, {0xc0, 0xc0, 0xc0, 0xc0, 0xc0}},              /* instructions */
-    {0x00c4, {0xc2, 0xc2, 0xc2, 0xc2, 0xc2}},              /* branches */
-    {0x00c5, {0xc3, 0xc3, 0xc3, 0xc3, 0xc3}},              /* branch-misses */
-    {0x4f2e, {0, 0x07007d, 0xff0060, 0xff0060, 0xff0060}}, /* cache-references */
-    {0x412e, {0, 0x07007e, 0x090064, 0x090064, 0x090064}}, /* cache-misses */
-    {0x0180010e, {0, 0xd0, 0x020087, 0xa9, 0xa9}},         /* stalled-cycles-frontend */
-    {0x018001b1, {0, 0xd1, 0x010087, 0, 0}},               /* stalled-cycles-backend */
-    {0x0300, {0, 0, 0, 0, 0x010120}},                      /* ref-cycles */
+    {UPMU_WORD_CYCLES, {0x76, 0x76, 0x76, 0x76, 0x76}},
+    {UPMU_WORD_INSTRUCTIONS, {0xc0, 0xc0, 0xc0, 0xc0, 0xc0}},
+    {UPMU_WORD_BRANCHES, {0xc2, 0xc2, 0xc2, 0xc2, 0xc2}},
+    {UPMU_WORD_BRANCH_MISSES, {0xc3, 0xc3, 0xc3, 0xc3, 0xc3}},
+    {UPMU_WORD_CACHE_REFERENCES, {0, 0x07007d, 0xff0060, 0xff0060, 0xff0060}},
+    {UPMU_WORD_CACHE_MISSES, {0, 0x07007e, 0x090064, 0x090064, 0x090064}},
+    {UPMU_WORD_FRONTEND, {0, 0xd0, 0x020087, 0xa9, 0xa9}},
+    {UPMU_WORD_BACKEND, {0, 0xd1, 0x010087, 0, 0}},
+    {UPMU_WORD_REF_CYCLES, {0, 0, 0, 0, 0x010120}},
 };
 
 static uint64_t translate_generic(const struct upmu_pmu *pmu, uint64_t config)

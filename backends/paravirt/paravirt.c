@@ -9,6 +9,7 @@
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
+#include "core/catalog/arch_words.h"
 #include "core/catalog/catalog.h"
 #include "core/hw/page_registers.h"
 #include "core/hw/register.h"
@@ -159,16 +160,16 @@ static bool pv_detect(const struct upmu_detection *detection, struct upmu_pmu *o
 
 /* Generic events by the select words of the architectural catalogue. */
 static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
-    [UPMU_PV_CYCLES] = 0x003c,
-    [UPMU_PV_INSTRUCTIONS] = 0x00c0,
-    [UPMU_PV_CACHE_REFERENCES] = 0x4f2e,
-    [UPMU_PV_CACHE_MISSES] = 0x412e,
-    [UPMU_PV_BRANCHES] = 0x00c4,
-    [UPMU_PV_BRANCH_MISSES] = 0x00c5,
-    [UPMU_PV_BUS_CYCLES] = 0x013c,
-    [UPMU_PV_STALLED_FRONTEND] = 0x0180010e,
-    [UPMU_PV_STALLED_BACKEND] = 0x018001b1,
-    [UPMU_PV_REF_CYCLES] = 0x0300,
+    [UPMU_PV_CYCLES] = UPMU_WORD_CYCLES,
+    [UPMU_PV_INSTRUCTIONS] = UPMU_WORD_INSTRUCTIONS,
+    [UPMU_PV_CACHE_REFERENCES] = UPMU_WORD_CACHE_REFERENCES,
+    [UPMU_PV_CACHE_MISSES] = UPMU_WORD_CACHE_MISSES,
+    [UPMU_PV_BRANCHES] = UPMU_WORD_BRANCHES,
+    [UPMU_PV_BRANCH_MISSES] = UPMU_WORD_BRANCH_MISSES,
+    [UPMU_PV_BUS_CYCLES] = UPMU_WORD_BUS_CYCLES,
+    [UPMU_PV_STALLED_FRONTEND] = UPMU_WORD_FRONTEND,
+    [UPMU_PV_STALLED_BACKEND] = UPMU_WORD_BACKEND,
+    [UPMU_PV_REF_CYCLES] = UPMU_WORD_REF_CYCLES,
 };
 
 /* The generic event with this select word, or UPMU_PV_GENERIC_EVENTS. */

@@ -9,6 +9,7 @@
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/util/apart.h"
+#include "core/catalog/arch_words.h"
 #include "core/catalog/catalog.h"
 
 #if UPMU_BACKEND_X86_CORE && UPMU_NAMES
@@ -20,11 +21,6 @@
 
 #define TOPDOWN_EVENTS (IS(SKT) | IS(DKT) | IS(AWF))
 
-/* Codes of the catalogue: reference cycles, stalled-cycles-frontend and -backend. */
-#define CODE_REFERENCE 0x0300u
-#define CODE_FRONTEND UINT32_C(0x0180010e)
-#define CODE_BACKEND UINT32_C(0x018001b1)
-
 /*
  * Models, select word in the catalogue, select word on the model (0: no such event); the first
  * matching row is used.  The whole select is compared: a word with bits above 31 is another event.
@@ -32,24 +28,24 @@
 static const struct {
     uint32_t models, from, to;
 } translations[] = {
-    {IS(P6), 0x003c, 0x0079},
-    {IS(P6), 0x4f2e, 0x0f2e},
-    {IS(P6), 0x412e, 0x012e},
-    {IS(P6), 0x013c, 0x0062},
-    {IS(P6) | IS(YON), CODE_REFERENCE, 0},
-    {IS(P6), CODE_FRONTEND, 0x00a2},
-    {IS(NHM) | IS(WSM) | IS(SNB) | IS(SNX) | IS(IVB) | IS(IVX), CODE_FRONTEND, CODE_FRONTEND},
-    {EVERY, CODE_FRONTEND, 0},
-    {IS(NHM) | IS(WSM), CODE_BACKEND, 0x01803fb1},
-    {IS(SNB) | IS(SNX), CODE_BACKEND, CODE_BACKEND},
-    {EVERY, CODE_BACKEND, 0},
+    {IS(P6), UPMU_WORD_CYCLES, 0x0079},
+    {IS(P6), UPMU_WORD_CACHE_REFERENCES, 0x0f2e},
+    {IS(P6), UPMU_WORD_CACHE_MISSES, 0x012e},
+    {IS(P6), UPMU_WORD_BUS_CYCLES, 0x0062},
+    {IS(P6) | IS(YON), UPMU_WORD_REF_CYCLES, 0},
+    {IS(P6), UPMU_WORD_FRONTEND, 0x00a2},
+    {IS(NHM) | IS(WSM) | IS(SNB) | IS(SNX) | IS(IVB) | IS(IVX), UPMU_WORD_FRONTEND, UPMU_WORD_FRONTEND},
+    {EVERY, UPMU_WORD_FRONTEND, 0},
+    {IS(NHM) | IS(WSM), UPMU_WORD_BACKEND, 0x01803fb1},
+    {IS(SNB) | IS(SNX), UPMU_WORD_BACKEND, UPMU_WORD_BACKEND},
+    {EVERY, UPMU_WORD_BACKEND, 0},
     /* On Atoms that count them, the metrics are separate events. */
     {TOPDOWN_EVENTS, 0x8000, 0x02c2},
     {TOPDOWN_EVENTS, 0x8100, 0x0073},
     {TOPDOWN_EVENTS, 0x8200, 0x019c},
     {TOPDOWN_EVENTS, 0x8300, 0x02a4},
     /* General counters count at the rate of fixed counter 2 on these models, at the bus rate on others. */
-    {REFERENCE_TICKS_ALIKE, CODE_REFERENCE, 0x013c},
+    {REFERENCE_TICKS_ALIKE, UPMU_WORD_REF_CYCLES, 0x013c},
 };
 #define TRANSLATIONS (sizeof translations / sizeof translations[0])
 
@@ -88,7 +84,7 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
     /* Not announced (Linux does the same): fixed counter 2 counts what the general event lacks. */
     if (translated == 0x013C && (code != translated || (own && (REFERENCE_TICKS_ALIKE & upmu_x86_core_rules(pmu)))) &&
         !is_announced(pmu, translated, known))
-        translated = CODE_REFERENCE;
+        translated = UPMU_WORD_REF_CYCLES;
     if (code != translated)
         event->counters = 0;
     event->config = translated;

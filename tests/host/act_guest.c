@@ -136,8 +136,11 @@ static void put(struct host_guest *guest)
 void act_guests_leave(unsigned cpu)
 {
     for (unsigned i = 0; i < HOST_GUESTS; i++)
-        if (host.guest[i].guest && host.guest[i].cpu == cpu)
+        if (host.guest[i].guest && host.guest[i].cpu == cpu) {
+            real_accept(&host.guest[i]);
             put(&host.guest[i]);
+            real_offer(&host.guest[i]);
+        }
 }
 
 /* May calls be made here that are local or need that it does not run? */
@@ -676,6 +679,7 @@ static struct host_guest *make_twin(const struct host_guest *guest, struct lots 
     if (!twin)
         return NULL;
     twin->busy = true;
+    real_accept(twin);
     if (!end(twin)) {
         twin->busy = false;
         return NULL;
@@ -697,6 +701,7 @@ static struct host_guest *make_twin(const struct host_guest *guest, struct lots 
                  "");
     twin->virtual.policy = twin->policy ? twin->policy : &usual;
     guests_reset(&twin->virtual);
+    real_offer(twin);
     twin->busy = false;
     return twin;
 }
@@ -732,10 +737,12 @@ static void save(struct host_guest *guest, struct lots *lots)
         to = lots_below(lots, 3) ? make_twin(guest, lots) : find_other(guest, lots_below(lots, HOST_GUESTS));
         if (to && is_reachable(to)) {
             to->busy = true;
+            real_accept(to);
             put(to);
             if (lots_below(lots, 2))
                 check_damaged(to, state, size, lots);
             carry(guest, to, state, size);
+            real_offer(to);
             to->busy = false;
         }
     }
@@ -755,7 +762,7 @@ void act_guest(const struct step *step, struct lots *lots)
 {
     struct host_guest *guest = &host.guest[step->what % HOST_GUESTS];
 
-    if (host.real || here()->coming != HOST_NONE)
+    if (here()->coming != HOST_NONE)
         return;
     if (step->kind == STEP_WORLD) {
         run_world(lots);
@@ -764,6 +771,7 @@ void act_guest(const struct step *step, struct lots *lots)
     if (guest->busy)
         return;
     guest->busy = true;
+    real_accept(guest);
     if (step->kind == STEP_GUEST_MAKE) {
         if (!guest->guest || end(guest))
             make(guest, lots);
@@ -785,5 +793,6 @@ void act_guest(const struct step *step, struct lots *lots)
                 guest->virtual.global = 0;
         }
     }
+    real_offer(guest);
     guest->busy = false;
 }

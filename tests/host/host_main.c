@@ -182,8 +182,6 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
     printf("    %llu calls for pages and events, %llu values and %llu overflows stored there; %llu times another CPU "
            "of the guest came between\n",
            N(page_calls), N(page_values), N(page_overflows), N(stirs));
-    if (asked.threads)
-        printf("    skipped: guests\n");
 #undef N
 }
 

@@ -320,6 +320,7 @@ uint32_t pages_call(struct host_guest *guest, uint32_t operation, uint32_t first
     self->refused = false;
     guest->page.cleared = 0;
     host.vm.calls++;
+    host.vm.begun++;
     host.verdict->figures.page_calls++;
     guests_begin_call();
     answer = HOST_CALL(upmu_pv_call(guest->page.pv, operation, first, second));
@@ -652,7 +653,7 @@ uint32_t pages_open(struct host_guest *guest, uint64_t address)
 {
     struct virtual_event event = {0};
     uint32_t may = reasons(guest, address, &event), answer, open = 0;
-    unsigned others = host.vm.calls, i = 0;
+    unsigned others = host.vm.calls, begun = host.vm.begun, i = 0;
 
     answer = pages_call(guest, OPEN, (uint32_t)address, (uint32_t)(address >> 32));
     for (unsigned n = 0; n < HOST_PV_EVENTS; n++)
@@ -665,7 +666,7 @@ uint32_t pages_open(struct host_guest *guest, uint64_t address)
         may = (may & ~(1u << OK)) | 1u << BAD_ADDRESS | 1u << LIMIT | 1u << DUPLICATE | 1u << BUSY;
     else if (open >= host.vm.count && may & 1u << OK)
         may = (may & ~(1u << OK)) | 1u << LIMIT;
-    if (others || host.vm.calls || self->apart_times)
+    if (others || host.vm.begun != begun + 1u || self->apart_times)
         may |= 1u << BUSY | 1u << LIMIT | 1u << DUPLICATE | (find_event(event.id) ? 0 : 1u << OK);
     may |= host.vm.unknown ? 1u << LIMIT | 1u << DUPLICATE : 0;
     check_answer(guest, "OPEN", answer, may);

@@ -475,7 +475,8 @@ struct virtual_event {
 struct host_vm {
     struct upmu_pv *pv; /* NULL: there is none */
     struct upmu_pv_event *events;
-    uint32_t count, calls; /* events; calls under way */
+    uint32_t count;        /* of events */
+    uint32_t calls, begun; /* calls under way; all */
     bool unknown;          /* events are open of which only a hostile vCPU knows */
     struct virtual_event event[HOST_PV_EVENTS];
     uint8_t *pinned[HOST_RAM_PAGES]; /* pages that the host may store to */
