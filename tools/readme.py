@@ -54,6 +54,9 @@ def table(size):
     lines = ["| code | bytes | ceiling | aim |", "|---|---:|---:|---:|"]
     for name, text in (("text.core+x86_core", "core and Intel backend, everything on"),
                        ("text.units", "units outside the cores, core and backend"),
+                       ("text.guest", "the PMU that a hypervisor shows its guests (`abi/guest`)"),
+                       ("text.page_door", "its page for guests (`abi/paravirt`)"),
+                       ("text.paravirt", "a guest's backend for the page"),
                        ("text.minimum", "counting only, raw events, unused functions dropped by the linker")):
         lines.append(f"| {text} | {size[name]:,} | {size['limit.' + name]:,} | {size['aim.' + name]:,} |")
     lines += [f"| tables of counting only, in its read-only data | {size['rodata.minimum']:,} | | |"]

@@ -24,6 +24,9 @@ CORE_LIMIT, CORE_AIM = 116000, 28 * 1024
 RESULTS_LIMIT = 13600  # core/results, of which a program links what it calls
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 30800, 13 * 1024  # in core and backend
 MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
+GUEST_LIMIT, GUEST_AIM = 11700, 9 * 1024  # abi/guest
+PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt
+PARAVIRT_LIMIT, PARAVIRT_AIM = 1400, 2560  # its backend
 CATALOGUES_LIMIT = 259800
 UNITS_LIMIT = 40960
 CATALOGUE_LIMITS = {"skl": 13000, "zen4": 6000, "k8": 5000, "netburst": 4000}  # alone
@@ -113,6 +116,16 @@ def units_size(compiler):
     return total
 
 
+def folder_size(compiler, folder):
+    """Text of the sources of a folder that is no part of the library."""
+    total = 0
+    for source in sorted(glob.glob(folder + "/*.c")):
+        target = f"{WORK}/folder.o"
+        subprocess.run([compiler, *FLAGS, "-m64", "-Os", "-c", "-o", target, source], check=True)
+        total += sections(target, ".text")
+    return total
+
+
 def print_prices(compiler):
     whole = code_size(compiler, [])
     print(f"text.core+backends\t{whole}\tbytes")
@@ -153,6 +166,10 @@ def main():
     line("text.units", units + sum(row[2] for row in rows if row[0] == "backends/uncore"), limit=UNITS_TEXT_LIMIT,
          aim=UNITS_TEXT_AIM)
     line("text.results", sum(row[2] for row in rows if row[0] == "core/results"), limit=RESULTS_LIMIT)
+    line("text.guest", folder_size(arguments.cc, "abi/guest"), limit=GUEST_LIMIT, aim=GUEST_AIM)
+    line("text.page_door", folder_size(arguments.cc, "abi/paravirt"), limit=PAGE_DOOR_LIMIT, aim=PAGE_DOOR_AIM)
+    line("text.paravirt", sum(row[2] for row in rows if row[0] == "backends/paravirt"), limit=PARAVIRT_LIMIT,
+         aim=PARAVIRT_AIM)
     for group, source, text, rodata in rows:
         if rodata:
             line(f"rodata.{source}", rodata)
