@@ -7,7 +7,7 @@
  * filter is coded as in Linux Documentation/virt/kvm/api.rst, KVM_SET_PMU_EVENT_FILTER.
  */
 #include <abi/guest/guest_core.h>
-#include "core/catalog/arch_words.h"
+#include "core/catalog/catalog.h"
 #include "core/hw/backend.h"
 #include "core/util/mem.h"
 

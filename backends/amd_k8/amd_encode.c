@@ -10,7 +10,6 @@
 #include "backends/x86_common/x86_select.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
-#include "core/catalog/arch_words.h"
 #include "core/catalog/catalog.h"
 #include "core/hw/register.h"
 #include "core/util/text.h"

@@ -9,7 +9,6 @@
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
-#include "core/catalog/arch_words.h"
 #include "core/catalog/catalog.h"
 #include "core/hw/page_registers.h"
 #include "core/hw/register.h"

@@ -9,7 +9,6 @@
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/util/apart.h"
-#include "core/catalog/arch_words.h"
 #include "core/catalog/catalog.h"
 
 #if UPMU_BACKEND_X86_CORE && UPMU_NAMES
