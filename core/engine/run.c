@@ -77,21 +77,17 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
         if (!upmu_bank_write(&meter->bank, counter, load))
             return false;
         tally->base = load;
-    } else if (upmu_meter_saturates(meter)) {
-        /* (What it held may be its end already.) */
-        if (!upmu_bank_write(&meter->bank, counter, 0))
-            return false;
-        tally->base = 0;
     } else if (!upmu_run_acknowledge(meter, tally->counters)) {
         return false;
-    } else if (upmu_features_hide(meter) && !upmu_tally_is_lent(tally) && !upmu_tally_is_metric(tally)) {
-        if (!upmu_bank_write(&meter->bank, counter, 0))
-            return false;
-        tally->base = 0;
     } else if (upmu_tally_is_lent(tally)) {
         tally->base = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
         if (!upmu_bank_write(&meter->bank, counter, tally->base))
             return false;
+    } else if (upmu_meter_saturates(meter) || (upmu_features_hide(meter) && !upmu_tally_is_metric(tally))) {
+        /* (What it held may be its end already, or another thread's.) */
+        if (!upmu_bank_write(&meter->bank, counter, 0))
+            return false;
+        tally->base = 0;
     } else if (!upmu_bank_read(&meter->bank, counter, &tally->base)) {
         return false;
     }

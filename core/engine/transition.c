@@ -49,9 +49,9 @@ void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *mete
     plan->written = plan->write;
     plan->general = plan->displaced = plan->alone = plan->walks = plan->failed = false;
     plan->status = UPMU_OK;
-    plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others ||
-                    upmu_absent_any(meter) || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port) ||
-                    upmu_features_hide(meter));
+    plan->hides = upmu_features_hide(meter);
+    plan->careful = UPMU_THREADS && (plan->hides || !(meter->straight | meter->apart) || meter->bank.others ||
+                    upmu_absent_any(meter) || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port));
 }
 
 /* One of a chain, static, masked, or of a set that is not compiled. */
@@ -333,7 +333,7 @@ static bool start_event(struct upmu_transition *plan, struct upmu_tally *tally, 
     if (upmu_meter_is_free(meter))
         return upmu_run_begin_at(meter, tally, now_ns);
     if ((tally->counters & (plan->carried | still)) && !upmu_tally_samples(tally) && !upmu_tally_is_lent(tally) &&
-        !upmu_features_hide(meter))
+        !plan->hides)
         carry(plan, tally, now_ns);
     else if (keep_base(plan, tally, now_ns))
         return true;
@@ -833,7 +833,7 @@ static inline bool hold_both(struct upmu_transition *plan, struct upmu_meter *me
     if (UPMU_THREADS) {
         plan->carried = plan->counting_out & plan->counting_in & ~plan->changed;
         if (is_careful(plan))
-            plan->carried = upmu_features_hide(meter) ? 0 : (plan->carried & ~plan->closed) | find_unowned(plan);
+            plan->carried = plan->hides ? 0 : (plan->carried & ~plan->closed) | find_unowned(plan);
     }
     if (is_careful(plan) && upmu_absent_any(meter)) /* (Then every plan is.) */
         find_worlds(plan);

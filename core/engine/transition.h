@@ -32,6 +32,7 @@ struct upmu_transition {
     uint8_t state;            /* of sessions that have left */
     uint8_t status;           /* enum upmu_status: UPMU_ERR_PORT if a register faulted */
     bool careful;             /* registers are unknown, shared or not of the common kind */
+    bool hides;               /* no counter keeps what another session counted */
     struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS];
     struct upmu_set *set[UPMU_PARTS]; /* of each that comes */
     struct upmu_masked_write {
