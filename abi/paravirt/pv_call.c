@@ -138,9 +138,12 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
     cpu = upmu_guest_prepare(guest, out_entry);
     if (!cpu)
         return UPMU_ERR_STATE;
-    /* The guest has no status register: its words in memory have all overflows that it is told of now. */
+    /*
+     * The guest has no status register: its words in memory have all overflows that it is told of now.  (One that a
+     * look would find has its own interrupt.)
+     */
     if (guest->status) {
-        uint32_t overflowed = upmu_guest_of_bits(upmu_guest_status(guest)) & guest->counters;
+        uint32_t overflowed = upmu_guest_of_bits(guest->status) & guest->counters;
 
         upmu_guest_set_status(guest, 0);
         if (vcpu->page)

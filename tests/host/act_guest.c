@@ -521,6 +521,16 @@ static void run_inside(struct host_guest *guest, const struct upmu_guest_entry *
     }
 }
 
+/* A set that ended inside a guest is followed by the next when the host is back. */
+static bool sets_may_change(void)
+{
+    bool may = false;
+
+    for (unsigned i = 0; i < HOST_SESSIONS; i++)
+        may |= host.session[i].sets > 1;
+    return may;
+}
+
 static void exit_guest(struct host_guest *guest)
 {
     enum upmu_status status;
@@ -528,7 +538,7 @@ static void exit_guest(struct host_guest *guest)
     end_inside();
     guests_begin_call();
     status = HOST_CALL(upmu_guest_exit(guest->guest));
-    guests_end_call("upmu_guest_exit", here()->by_hardware ? 16 : 128);
+    guests_end_call("upmu_guest_exit", here()->by_hardware && !sets_may_change() ? 16 : 128);
     rules_status("upmu_guest_exit", status, "PORT");
     here()->world = CPU_IN_HOST;
     here()->guest = HOST_NONE;

@@ -664,7 +664,7 @@ uint32_t pages_open(struct host_guest *guest, uint64_t address)
         may = 1u << BAD_STATE;
     else if (self->refused)
         may = (may & ~(1u << OK)) | 1u << BAD_ADDRESS | 1u << LIMIT | 1u << DUPLICATE | 1u << BUSY;
-    else if (open >= host.vm.count && may & 1u << OK)
+    else if (open >= host.vm.count) /* (whatever else is wrong) */
         may = (may & ~(1u << OK)) | 1u << LIMIT;
     if (others || host.vm.begun != begun + 1u || self->apart_times)
         may |= 1u << BUSY | 1u << LIMIT | 1u << DUPLICATE | (find_event(event.id) ? 0 : 1u << OK);

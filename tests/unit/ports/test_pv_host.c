@@ -314,9 +314,9 @@ static void calls_and_accesses_of_each_operation_are_these(void **state)
         const char *host;
         unsigned start[4], read[4], stop[4], change[4], sample[4]; /* calls, W, R, P */
     } rows[] = {
-        {"skylake", {1, 9, 0, 0}, {1, 2, 0, 4}, {1, 1, 0, 12}, {2, 10, 0, 12}, {2, 9, 1, 7}},
-        {"zen4", {1, 9, 0, 0}, {1, 2, 0, 4}, {1, 1, 0, 12}, {2, 10, 0, 12}, {2, 9, 1, 7}},
-        {"zen2", {1, 8, 0, 0}, {1, 8, 0, 4}, {1, 4, 0, 12}, {2, 12, 0, 12}, {2, 8, 0, 8}},
+        {"skylake", {1, 9, 0, 0}, {1, 2, 0, 4}, {1, 1, 0, 12}, {2, 10, 0, 12}, {2, 9, 1, 6}},
+        {"zen4", {1, 9, 0, 0}, {1, 2, 0, 4}, {1, 1, 0, 12}, {2, 10, 0, 12}, {2, 9, 1, 6}},
+        {"zen2", {1, 8, 0, 0}, {1, 8, 0, 4}, {1, 4, 0, 12}, {2, 12, 0, 12}, {2, 8, 0, 7}},
     };
     static const char *const lists[2] = {"instructions,cycles,branches,branch-misses",
                                          "instructions:u,cycles:u,branches:u,branch-misses:u"};
@@ -778,6 +778,34 @@ static void an_overflow_is_shown_before_it_interrupts(void **state)
     assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NMI);
     assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
     assert_int_equal((uint32_t)slot_word(0, 8), 1);
+    end();
+}
+
+/* Two slots went round and one was looked at: an interrupt for what is shown, none for what was shown before. */
+static void each_interrupt_comes_with_an_overflow_that_is_new(void **state)
+{
+    struct upmu_guest_entry entry;
+    uint32_t shown = 0, now;
+
+    (void)state;
+    begin("skylake", 1000);
+    map_page();
+    wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0x1fffffffffff0));
+    wish(1, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0x1fffffffffff0));
+    assert_int_equal(call(18, 3, 0), 0);
+    nest_run(&nest, BURST(100));
+    nest_exit(&nest);
+    assert_int_equal(call(19, 1, 0), 0);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_int_equal(upmu_pv_enter(&vcpu, &entry), UPMU_OK);
+        now = (uint32_t)slot_word(0, 8) + (uint32_t)slot_word(1, 8);
+        assert_int_equal(entry.inject, now != shown ? UPMU_GUEST_INJECT_NMI : UPMU_GUEST_INJECT_NONE);
+        shown = now;
+        assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+        if (i == 1)
+            assert_int_equal(call(19, 2, 0), 0);
+    }
+    assert_int_equal(shown, 2);
     end();
 }
 
@@ -1251,6 +1279,7 @@ int main(void)
         cmocka_unit_test(what_the_shape_lacks_is_no_event),
         cmocka_unit_test(a_page_begins_with_nothing_of_the_one_before),
         cmocka_unit_test(an_overflow_is_shown_before_it_interrupts),
+        cmocka_unit_test(each_interrupt_comes_with_an_overflow_that_is_new),
         cmocka_unit_test(what_was_closed_points_nowhere),
         cmocka_unit_test(a_guest_that_calls_anything_harms_nobody),
         cmocka_unit_test(s01_operations_ids_and_masks_beyond_their_range_are_answered),
