@@ -238,6 +238,33 @@ bool kernel_vector_arrives(const struct upmu_x86_native *native)
     return kernel_traps.vectors != before;
 }
 
+/*
+ * The paravirtual PMU's call (docs/PARAVIRT.md), where the number is that of an I/O port: what is written there is the
+ * operation, with its arguments in EBX and ECX; then the answer is read.
+ */
+static bool port_call(void *context, uint32_t number, const uint32_t argument[3], uint32_t *out_answer)
+{
+    uint32_t word = argument[0];
+
+    (void)context;
+    __asm__ volatile("outl %%eax, %%dx\n\tinl %%dx, %%eax"
+                     : "+a"(word)
+                     : "d"((uint16_t)number), "b"(argument[1]), "c"(argument[2])
+                     : "memory");
+    *out_answer = word;
+    return true;
+}
+
+/* Memory is mapped where it is. */
+static void *shared_page(void *context, uint64_t *out_guest_physical)
+{
+    static uint8_t page[4096] __attribute__((aligned(4096)));
+
+    (void)context;
+    *out_guest_physical = (uintptr_t)page;
+    return page;
+}
+
 void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_options *options, uint32_t tsc_khz,
                       struct upmu_cpu *cpu)
 {
@@ -256,6 +283,8 @@ void kernel_port_open(struct upmu_x86_native *native, const struct kernel_port_o
     native->port.wrmsr = upmu_x86_hook_wrmsr;
     native->port.rdpmc = options->no_rdpmc ? NULL : upmu_x86_hook_rdpmc;
     native->port.msr_faults_are_safe = !options->unsafe;
+    native->port.hypercall = port_call;
+    native->port.shared_page = shared_page;
     pmi_vector = options->vector;
     pmi_native = native;
     pmi_cpu = cpu;

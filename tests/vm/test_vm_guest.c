@@ -40,16 +40,30 @@ static void k7_in_32_bits_says_the_same(void **state)
     vm_check_same(&(struct vm_guest){"k7", "amd64_k7", 32, "noclock", false}, "k7", "r00c4,r00c5,r0076,r00c0", false);
 }
 
+static void with_a_page_in_64_bits_it_counts_the_same(void **state)
+{
+    (void)state;
+    vm_check_page(&(struct vm_guest){"skylake", "pv", 64, "noclock", false}, "skylake");
+}
+
+static void with_a_page_in_32_bits_it_counts_the_same(void **state)
+{
+    (void)state;
+    vm_check_page(&(struct vm_guest){"skylake", "pv", 32, "noclock", false}, "skylake");
+}
+
 int main(void)
 {
     /* (in `make test` one of each maker, both beside sessions of the host's) */
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(skylake_in_64_bits_says_the_same_and_the_host_counts_beside_it),
         cmocka_unit_test(zen_4_in_64_bits_on_a_vector_says_the_same_and_the_host_counts_beside_it),
+        cmocka_unit_test(with_a_page_in_32_bits_it_counts_the_same),
     };
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(core2_in_32_bits_on_a_vector_says_the_same),
         cmocka_unit_test(k7_in_32_bits_says_the_same),
+        cmocka_unit_test(with_a_page_in_64_bits_it_counts_the_same),
     };
     int failed;
 
@@ -59,6 +73,6 @@ int main(void)
     if (vm_soaks())
         failed += cmocka_run_group_tests_name("vm_guest", others, NULL, NULL);
     else
-        printf("2 of 4 guests: Core 2 and K7 in 32 bits in make soak (VM_RUNS=soak)\n");
+        printf("3 of 6 guests: Core 2 and K7 in 32 bits, the page in 64 bits in make soak (VM_RUNS=soak)\n");
     return failed;
 }

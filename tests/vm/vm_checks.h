@@ -34,6 +34,9 @@ void vm_check_briefly(const struct vm_guest *guest);
  */
 void vm_check_same(const struct vm_guest *guest, const char *host, const char *names, bool beside);
 
+/* The same kernel with the page of the paravirtual PMU, on this host: all checks of "vmtest" hold. */
+void vm_check_page(const struct vm_guest *guest, const char *host);
+
 /* The samples of ring 3 alone; all of it with VM_RUNS=soak. */
 void vm_check_little(const struct vm_guest *guest);
 

@@ -12,7 +12,15 @@
 #include "abi/guest/guest_intel.c"
 #include "abi/guest/guest_state.c"
 
+#include "abi/paravirt/pv_call.c"
+#include "abi/paravirt/pv_events.c"
+#include "abi/paravirt/pv_page.c"
+
+/* By the door that the guest has. */
+static enum upmu_status enter_by_door(struct upmu_guest *guest, struct upmu_guest_entry *out_entry);
+#define upmu_guest_enter enter_by_door
 #include "examples/hypervisor/hypervisor.c"
+#undef upmu_guest_enter
 
 #include "tests/common/host.h"
 #include "tests/vm/vm_hypervisor.h"
@@ -26,6 +34,8 @@
 #define DEBUGCTL 0x1d9u
 #define HWCR 0xc0010015u
 #define PER_EXIT 100u /* instructions of the host */
+#define PAGE_LEAF 0x40000100u
+#define PAGE_CALL 0x540u /* an I/O port */
 
 enum { OWN, GUESTS, ALL };
 
@@ -37,7 +47,17 @@ static struct {
     unsigned foreseen; /* interrupts of the guest's CPU */
     uint64_t executed; /* instructions of the host */
     uint32_t leaf[4];  /* CPUID of the guest's CPU */
+    bool page;         /* the guest's door is the page */
+    struct upmu_pv pv;
+    struct upmu_pv_vcpu door;
+    uint32_t gate;   /* slots that count */
+    uint32_t answer; /* of its last call */
 } hypervisor;
+
+static enum upmu_status enter_by_door(struct upmu_guest *guest, struct upmu_guest_entry *out_entry)
+{
+    return hypervisor.page ? upmu_pv_enter(&hypervisor.door, out_entry) : upmu_guest_enter(guest, out_entry);
+}
 
 /* ---- Interrupts ---- */
 
@@ -109,11 +129,100 @@ static void judge(struct vm *vm, uint64_t seen, bool write)
     fine = write ? port->wrmsr(&vm->sim, msr, seen) : port->rdmsr(&vm->sim, msr, &expected);
     expected |= msr == MISC_ENABLE ? MISC_NO_BTS_PEBS : 0;
     expected &= msr == PERF_CAPABILITIES ? CAPABILITIES_SHOWN : UINT64_MAX;
+    fine &= !hypervisor.page; /* (It has no registers of a PMU.) */
     if ((fine && seen == expected) || vm->failure[0])
         return;
     snprintf(vm->failure, sizeof vm->failure, "%s %x: %llx, on the guest's CPU %s %llx", write ? "WRMSR" : "RDMSR", msr,
              (unsigned long long)seen, fine ? "" : "a fault", (unsigned long long)expected);
     vm->done = true;
+}
+
+/* ---- The page ---- */
+
+static void *guest_memory(void *context, uint64_t address, size_t bytes)
+{
+    (void)context;
+    return address < MEMORY_BYTES && bytes <= MEMORY_BYTES - address ? hypervisor.vm->memory + address : NULL;
+}
+
+static bool copy_guest_memory(void *context, void *to, uint64_t address, size_t bytes)
+{
+    const void *from = guest_memory(context, address, bytes);
+
+    if (from)
+        memcpy(to, from, bytes);
+    return from;
+}
+
+static void unpin_guest_memory(void *context, void *memory, size_t bytes)
+{
+    (void)context, (void)memory, (void)bytes;
+}
+
+static const struct upmu_pv_hooks page_hooks = {
+    .copy_in = copy_guest_memory, .pin = guest_memory, .unpin = unpin_guest_memory};
+
+/* What slots show is what counters of the guest's CPU have. */
+static void judge_slots(struct vm *vm, uint32_t slots)
+{
+    for (unsigned n = 0; n < hypervisor.vcpu.pmu.shape.general; n++) {
+        uint64_t seen = hypervisor.door.page ? hypervisor.door.page->slot[n].value : 0, expected = seen;
+
+        if (!(slots >> n & 1u) || !hypervisor.door.page)
+            continue;
+        (void)vm->sim.port.rdmsr(&vm->sim, 0xc1 + n, &expected);
+        if (seen == expected || vm->failure[0])
+            continue;
+        snprintf(vm->failure, sizeof vm->failure, "slot %u shows %llx, a counter of the guest's CPU %llx", n,
+                 (unsigned long long)seen, (unsigned long long)expected);
+        vm->done = true;
+    }
+}
+
+/* The guest's CPU counts what the slots count that begin. */
+static void tell_slots(struct vm *vm, uint32_t slots)
+{
+    static const uint16_t generic[] = {0x003c, 0x00c0, 0x4f2e, 0x412e, 0x00c4, 0x00c5, 0x013c};
+    struct upmu_port *port = &vm->sim.port;
+    bool fine = port->wrmsr(&vm->sim, 0x38f, 0);
+
+    judge_slots(vm, hypervisor.gate & ~slots);
+    for (unsigned n = 0; n < hypervisor.vcpu.pmu.shape.general; n++) {
+        const struct upmu_pv_page *page = hypervisor.door.page;
+        uint64_t config = page->wish[n].config, select = config & 0xff84ffff;
+
+        if (!(slots & ~hypervisor.gate & UPMU_BIT32(n)) || !(config & UPMU_PV_WISH_USED))
+            continue;
+        if (!(config & UPMU_PV_WISH_RAW))
+            select = generic[(config & 15u) % 7u];
+        select |= (config & UPMU_PV_WISH_USER ? 1u << 16 : 0) | (config & UPMU_PV_WISH_KERNEL ? 1u << 17 : 0) |
+                  (config & UPMU_PV_WISH_INTERRUPT ? 1u << 20 : 0) | 1u << 22;
+        fine &= port->wrmsr(&vm->sim, 0x186 + n, select) && port->wrmsr(&vm->sim, 0x4c1 + n, page->slot[n].value);
+    }
+    fine &= port->wrmsr(&vm->sim, 0x390, UPMU_BIT32(hypervisor.vcpu.pmu.shape.general) - 1u) &&
+            port->wrmsr(&vm->sim, 0x38f, slots);
+    hypervisor.gate = slots;
+    assert_true(fine);
+}
+
+/* True: the exit was a call, or the read of its answer. */
+static bool answer_call(struct vm *vm)
+{
+    const struct kvm_regs *regs = &vm->run->s.regs.regs;
+    uint32_t *data = (void *)((uint8_t *)vm->run + vm->run->io.data_offset);
+
+    if (!hypervisor.page || vm->run->exit_reason != KVM_EXIT_IO || vm->run->io.port != PAGE_CALL)
+        return false;
+    if (vm->run->io.direction == KVM_EXIT_IO_IN) {
+        *data = hypervisor.answer;
+        return true;
+    }
+    hypervisor.answer = upmu_pv_call(&hypervisor.door, *data, (uint32_t)regs->rbx, (uint32_t)regs->rcx);
+    if (*data == UPMU_PV_GATE && hypervisor.answer == UPMU_PV_OK)
+        tell_slots(vm, (uint32_t)regs->rbx);
+    else if (*data == UPMU_PV_READ_ALL)
+        judge_slots(vm, (uint32_t)regs->rbx & hypervisor.gate);
+    return true;
 }
 
 void machine_next_instruction(struct vcpu *vcpu)
@@ -127,7 +236,7 @@ void machine_next_instruction(struct vcpu *vcpu)
     } else if (vm->run->exit_reason == KVM_EXIT_X86_WRMSR) {
         vm->run->msr.error = 0;
         judge(vm, vcpu->value, true);
-    } else {
+    } else if (!answer_call(vm)) {
         vm_answer(vm);
     }
     vm_finish(vm);
@@ -182,6 +291,8 @@ static void show(uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
 {
     struct vcpu *vcpu = &hypervisor.vcpu;
 
+    if (hypervisor.page && upmu_pv_cpuid(&hypervisor.door, PAGE_LEAF, PAGE_CALL, leaf, inout))
+        return;
     memcpy(hypervisor.leaf, inout, sizeof hypervisor.leaf);
     vcpu->rax = leaf;
     vcpu->rcx = subleaf;
@@ -230,7 +341,7 @@ static void count_beside(unsigned i, enum upmu_world world)
 }
 
 bool vm_hypervisor_open(struct vm *vm, const char *host, const char *profile, const char *elf, const char *line,
-                        bool beside)
+                        bool beside, bool page)
 {
     static const struct upmu_guest_policy policy = {
         .level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1};
@@ -242,6 +353,11 @@ bool vm_hypervisor_open(struct vm *vm, const char *host, const char *profile, co
     hypervisor.host.sim.deliver = host_interrupt;
     shape = shape_of(profile);
     assert_int_equal(vcpu_create(&hypervisor.vcpu, &hypervisor.host.machine, &shape, &policy), UPMU_OK);
+    hypervisor.page = page;
+    if (page) {
+        assert_int_equal(upmu_pv_init(&hypervisor.pv, &page_hooks, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_pv_vcpu_init(&hypervisor.door, &hypervisor.pv, &hypervisor.vcpu.pmu), UPMU_OK);
+    }
     assert_int_equal(
         upmu_thread_switch(&hypervisor.host.cpu[0], &hypervisor.host.threads[0], &hypervisor.vcpu.thread), UPMU_OK);
     hypervisor.vm = vm;
@@ -278,6 +394,8 @@ void vm_hypervisor_close(struct vm *vm, struct vm_beside *out_beside)
                                          host_value(&host->sessions[ALL], 0), hypervisor.executed,
                                          vm->executed[0] + vm->executed[1]};
     assert_int_equal(upmu_thread_switch(&host->cpu[0], &hypervisor.vcpu.thread, &host->threads[0]), UPMU_OK);
+    if (hypervisor.page)
+        upmu_pv_vcpu_fini(&hypervisor.door);
     assert_int_equal(upmu_guest_fini(&hypervisor.vcpu.pmu), UPMU_OK);
     for (unsigned i = OWN; i <= ALL && hypervisor.beside; i++)
         assert_int_equal(upmu_session_close(&host->sessions[i]), UPMU_OK);

@@ -21,10 +21,11 @@ struct vm_beside {
 
 /*
  * As vm_open(), on a host with the CPU `host`; the guest sees `profile`.  `beside`: three sessions of the host's
- * count instructions: the host's own, the guest's, all.
+ * count instructions: the host's own, the guest's, all.  `page`: the guest's door is the page (abi/paravirt), and its
+ * call an access to an I/O port.
  */
 bool vm_hypervisor_open(struct vm *vm, const char *host, const char *profile, const char *elf, const char *line,
-                        bool beside);
+                        bool beside, bool page);
 /* As vm_run(); a register or an interrupt that was not as on the guest's CPU is a failure. */
 bool vm_hypervisor_run(struct vm *vm);
 /* As vm_close(), and the host stops its sessions; `out_beside` NULL if there are none. */

@@ -195,6 +195,8 @@ static bool set_cpuid(struct vm *vm, vm_cpuid *show)
     vm->sim.port.cpuid(vm->sim.port.context, 0x80000000u, 0, out);
     for (uint32_t leaf = 0x80000000u; leaf <= 0x80000008u || (leaf <= out[0] && leaf < 0x80000040u); leaf++)
         add_leaf(&all->leaves, &vm->sim, show, leaf, 0, false);
+    for (uint32_t leaf = 0x40000100u; show && leaf <= 0x40000102u; leaf++)
+        add_leaf(&all->leaves, &vm->sim, show, leaf, 0, false);
     done = ioctl(vm->cpu, KVM_SET_CPUID2, &all->leaves) == 0;
     free(all);
     return done ? true : vm_refuse(vm, "KVM_SET_CPUID2");
