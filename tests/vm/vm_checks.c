@@ -376,8 +376,8 @@ void vm_check_page(const struct vm_guest *guest, const char *host)
         vm_hypervisor_close(&vm, &counted);
         compare_beside(guest, host, &counted);
     }
-    printf("the page on %s, %u bits: %u of %u runs (20 with VM_RUNS=soak) counted what was stepped\n", host, guest->bits,
-           runs, runs);
+    printf("the page on %s, %u bits: %u of %u runs (20 with VM_RUNS=soak) counted what was stepped\n", host,
+           guest->bits, runs, runs);
 }
 
 void vm_check_little(const struct vm_guest *guest)
