@@ -992,6 +992,37 @@ static void a_cpu_that_has_gone_is_forgotten_by_what_ran_there(void **state)
         }
 }
 
+/* Switches between threads without sessions are not seen: what was switched to last may be elsewhere by now. */
+static void a_thread_without_sessions_knows_no_cpu(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PROFILES; p++)
+        for (unsigned is_static = 0; is_static < 2; is_static++) {
+            struct upmu_thread third;
+            struct fixture f;
+
+            set_up(&f, profiles[p], profiles[p]);
+            upmu_thread_init(&third, 3, 3, NULL);
+            furnish(&f, 0);
+            assert_int_equal(upmu_session_static(f.session, is_static), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(f.session, f.thread, NULL), UPMU_OK);
+            assert_int_equal(upmu_session_start(f.session), UPMU_OK);
+            upmu_sim_switch_cpu(&f.sim, 1);
+            switches(&f, f.idle, f.thread);
+            switches(&f, f.thread, f.idle);
+            assert_null(f.idle->cpu);
+            switches(&f, f.idle, &third);
+            switches(&f, &third, f.thread);
+            switches(&f, f.thread, &third);
+            assert_int_equal(upmu_cpu_fini(f.cpu[1]), UPMU_OK);
+            lose(&f, CPU1);
+            upmu_sim_switch_cpu(&f.sim, 0);
+            close_it(&f);
+            afterwards(&f);
+            tear_down(&f);
+        }
+}
+
 static void nothing_points_to_what_is_closed(void **state)
 {
     (void)state;
@@ -1035,6 +1066,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cpu_that_has_gone_is_forgotten_by_what_ran_there),
+        cmocka_unit_test(a_thread_without_sessions_knows_no_cpu),
         cmocka_unit_test(nothing_points_to_what_is_closed),
         cmocka_unit_test(nothing_points_to_what_is_closed_after_a_fault),
         cmocka_unit_test(nothing_points_to_what_was_outside),
