@@ -112,6 +112,41 @@ static void an_interrupt_that_was_answered_is_not_awaited_for_long(void **state)
     }
 }
 
+static bool (*model_rdpmc)(void *context, uint32_t counter, uint64_t *out_value);
+static bool is_due;
+
+static bool rdpmc_before_interrupt(void *context, uint32_t counter, uint64_t *out_value)
+{
+    bool fine = model_rdpmc(context, counter, out_value);
+
+    if (is_due) {
+        is_due = false;
+        late_answer = upmu_handle_pmi(&host.cpu[0], NULL);
+    }
+    return fine;
+}
+
+/* One that was only late when the poll looked has served its counter: the poll writes nothing. */
+static void an_interrupt_behind_the_look_of_a_poll_leaves_it_nothing_to_do(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PROFILES; p++) {
+        uint32_t writes;
+
+        overflow_unheard(profiles[p], "instructions");
+        model_rdpmc = host.sim.port.rdpmc;
+        host.sim.port.rdpmc = rdpmc_before_interrupt;
+        is_due = true;
+        writes = (uint32_t)host.cpu[0].meter.bank.accesses.writes;
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+        assert_false(is_due);
+        assert_int_equal(late_answer, UPMU_PMI_HANDLED);
+        assert_int_equal(host.cpu[0].meter.bank.accesses.writes, writes);
+        assert_int_equal(host_value(&host.session, 0), 250);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
+}
+
 static void an_interrupt_that_was_deferred_is_not_awaited_long_after_a_stop(void **state)
 {
     (void)state;
@@ -149,6 +184,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_own_interrupt_is_answered_at_every_look_at_the_clock),
         cmocka_unit_test(an_interrupt_that_was_answered_is_not_awaited_for_long),
+        cmocka_unit_test(an_interrupt_behind_the_look_of_a_poll_leaves_it_nothing_to_do),
         cmocka_unit_test(an_interrupt_that_was_deferred_is_not_awaited_long_after_a_stop),
         cmocka_unit_test(each_counter_s_interrupt_is_answered_after_a_change),
     };
