@@ -59,7 +59,7 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     event->index = index;
     event->width = index ? cpu->meter.pmu->counter[tally->counter].width : 0;
     event->total = wraps ? upmu_count_wrapped(session, set, i, tally->total) : tally->total;
-    event->base = tally->base;
+    event->base = index ? tally->base : 0; /* (It may be what another thread has counted.) */
 }
 
 /* `cpu` NULL: the session runs nowhere. */
@@ -209,6 +209,7 @@ enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_
     session->page = page;
     if (!page)
         return UPMU_OK;
+    session->tagged_by = 0; /* (What it left on a counter lies on what another one left there.) */
     memset(page, 0, sizeof *page);
     page->version = UPMU_USER_VERSION;
     __atomic_fetch_add(&session->machine->pages, 1, __ATOMIC_RELAXED);

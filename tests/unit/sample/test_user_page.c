@@ -563,6 +563,37 @@ static void a_counter_that_one_call_gives_to_another_session_keeps_nothing(void 
     }
 }
 
+/* What its counter held before it was published: its own counts, on top of another session's. */
+static void a_session_that_ran_before_shows_nothing_of_others(void **state)
+{
+    struct upmu_thread mine;
+    const struct upmu_counter *of;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+    host_run(&host, 4000);
+    assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 400);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    assert_int_equal(page.event[0].base, 0);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    of = &host.machine.pmu[0].counter[host.session.set.tally[0].counter];
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, host.machine.pmu[0].table->rows[of->value_row].address), 0);
+    assert_int_equal(page.event[0].base, 0);
+    host_run(&host, 400);
+    assert_int_equal(host_value(&host.session, 0), 400);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    host_end(&host);
+}
+
 /*
  * What its own session left on a counter is no secret of another thread: a stop and a start cost what they cost without
  * a page, and user mode reads on from a counter that is not 0.  Catches a reader that takes the counter for the count.
@@ -794,6 +825,7 @@ int main(void)
         cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
         cmocka_unit_test(a_counter_that_changes_hands_keeps_nothing_of_the_other_thread),
         cmocka_unit_test(a_counter_that_one_call_gives_to_another_session_keeps_nothing),
+        cmocka_unit_test(a_session_that_ran_before_shows_nothing_of_others),
         cmocka_unit_test(what_a_thread_keeps_is_cleared_for_the_next_reader),
         cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
