@@ -59,8 +59,10 @@ static void defer(struct pass *pass, unsigned counter)
     struct upmu_cpu *cpu = pass->cpu;
 
     pass->closed |= UPMU_BIT32(counter);
-    if (pass->frame)
+    if (pass->frame) {
         cpu->deferred_frame = *pass->frame;
+        cpu->deferred_frame.fp = 0; /* by then its stack holds something else */
+    }
     cpu->meter.deferred |= UPMU_BIT32(counter);
 }
 

@@ -104,15 +104,16 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
     if (frame) {
         overflow->ip = frame->ip;
         overflow->sp = frame->sp;
+        overflow->fp = frame->fp;
         overflow->process = frame->process;
         overflow->thread = frame->thread;
         overflow->flags = frame->user ? UPMU_SAMPLE_USER : 0;
         if (!frame->user && session->hides_kernel) {
-            overflow->ip = overflow->sp = 0;
+            overflow->ip = overflow->sp = overflow->fp = 0;
             overflow->flags = UPMU_SAMPLE_HIDDEN;
         }
     } else {
-        overflow->ip = overflow->sp = 0;
+        overflow->ip = overflow->sp = overflow->fp = 0;
         overflow->process = overflow->thread = 0;
         overflow->flags = UPMU_SAMPLE_NO_FRAME;
     }

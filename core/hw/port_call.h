@@ -238,6 +238,12 @@ static inline unsigned format_overflow(const struct upmu_session *session, const
     return session->format->overflow(session->format_state, overflow, notify);
 }
 
+static inline bool callers_read(const struct upmu_callers *callers, const struct upmu_overflow *overflow, uint64_t fp,
+                                uint64_t *out_next, uint64_t *out_return)
+{
+    return callers->read(callers->context, fp, (overflow->flags & UPMU_SAMPLE_USER) != 0, out_next, out_return);
+}
+
 static inline enum upmu_status format_begin(struct upmu_session *session, const struct upmu_format *format,
                                             const void *argument, size_t bytes, void **out_state)
 {

@@ -219,14 +219,14 @@ static enum upmu_status log_sample(struct upmu_log *log, const struct upmu_recor
     const struct upmu_sample *sample = record->sample;
     struct upmu_emit *emit = &log->emit;
     unsigned values = upmu_bits_count(record->values), i;
-    enum upmu_status status = record_begin(log, UPMU_LOG_SAMPLE, UPMU_LOG_SAMPLE_BYTES + 8u * values);
+    enum upmu_status status = record_begin(log, UPMU_LOG_SAMPLE, UPMU_LOG_SAMPLE_BYTES + 8u * (values + record->frames));
 
     if (status != UPMU_OK)
         return status;
     upmu_emit_number(emit, source, 2);
     upmu_emit_number(emit, record->set, 2);
     upmu_emit_number(emit, sample->flags, 2);
-    upmu_emit_number(emit, 0, 2);
+    upmu_emit_number(emit, record->frames, 2);
     upmu_emit_number(emit, sample->cpu, 4);
     upmu_emit_number(emit, sample->events, 4);
     upmu_emit_number(emit, record->process, 4);
@@ -240,6 +240,8 @@ static enum upmu_status log_sample(struct upmu_log *log, const struct upmu_recor
     upmu_emit_number(emit, record->last_reset, 8);
     for (i = 0; i < values; i++)
         upmu_emit_number(emit, record->value[i], 8);
+    for (i = 0; i < record->frames; i++)
+        upmu_emit_number(emit, record->frame[i], 8);
     return record_end(log);
 }
 

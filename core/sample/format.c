@@ -39,7 +39,7 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
         *answer |= format_overflow(session, overflow, overflow->set->tally[overflow->event].notifies) & ~LOST;
         return true;
     }
-    if (!sampling->values && !sampling->event_id)
+    if (!sampling->values && !sampling->event_id && !(UPMU_CALLERS && session->callers))
         return false;
     if (!put_record(overflow, UPMU_BIT32(overflow->event), sampling))
         *answer |= LOST;
@@ -97,7 +97,7 @@ unsigned upmu_format_report(struct upmu_overflow *overflow)
 {
     const struct upmu_program *program = &overflow->set->program;
     bool all_plain = UPMU_THREADS && !overflow->session->format && program->placement &&
-                     !(program->flags & UPMU_PROGRAM_RECORDS);
+                     !(UPMU_CALLERS && overflow->session->callers) && !(program->flags & UPMU_PROGRAM_RECORDS);
     uint64_t each = all_plain ? (uint64_t)overflow->events << 32 : report_each(overflow);
 
     return report_plain(overflow, (uint32_t)(each >> 32), (uint32_t)each);
@@ -160,7 +160,25 @@ enum upmu_status upmu_session_format(struct upmu_session *session, const struct 
     return UPMU_OK;
 }
 
+enum upmu_status upmu_session_callers(struct upmu_session *session, const struct upmu_callers *callers)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (!UPMU_CALLERS)
+        return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+    if (callers && (!callers->read || callers->depth < 1 || callers->depth > UPMU_CALLERS_DEPTH))
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    session->callers = callers;
+    return UPMU_OK;
+}
+
 #else
+
+enum upmu_status upmu_session_callers(struct upmu_session *session, const struct upmu_callers *callers)
+{
+    (void)callers;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
 
 bool upmu_format_stays_masked(struct upmu_session *session)
 {

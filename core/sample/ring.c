@@ -23,7 +23,7 @@ struct record_header {
     uint32_t zero;
 };
 
-/* The extension of a record after its sample (struct upmu_record); values follow. */
+/* The extension of a record after its sample (struct upmu_record); values and callers follow. */
 struct record_extension {
     uint64_t event_id;
     uint64_t last_reset;
@@ -32,7 +32,7 @@ struct record_extension {
     uint32_t thread;
     uint16_t set;
     uint8_t event;
-    uint8_t zero;
+    uint8_t frames;
 };
 
 #define HEADER_BYTES ((uint32_t)sizeof(struct record_header))
@@ -101,32 +101,56 @@ static void fill_extension(struct record_extension *extension, const struct upmu
     extension->thread = overflow->thread;
     extension->set = overflow->set_number;
     extension->event = overflow->event;
-    extension->zero = 0;
+    extension->frames = 0;
     for (; values; values &= values - 1u)
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
+}
+
+/* Frame pointers rise on a stack that grows downward: so each walk ends.  Returns how many callers it found. */
+static UPMU_APART unsigned put_callers(const struct upmu_overflow *overflow, uint64_t *out_frames)
+{
+    const struct upmu_callers *callers = overflow->session->callers;
+    uint64_t fp = overflow->fp, next, back;
+    unsigned frames = 0;
+
+    while (fp && frames < callers->depth && callers_read(callers, overflow, fp, &next, &back) && back) {
+        out_frames[frames++] = back;
+        if (next <= fp)
+            break;
+        fp = next;
+    }
+    return frames;
 }
 
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
 {
     struct upmu_ring *ring = &overflow->session->ring;
-    uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, values = 0;
+    uint32_t bytes = HEADER_BYTES + SAMPLE_BYTES, most = 0, values = 0;
     uint32_t at;
     bool pad;
 
     if (UPMU_FORMATS && sampling) {
         values = sampling->values & (uint32_t)upmu_bits_ones(overflow->set->count);
         bytes += EXTENSION_BYTES + 8u * upmu_bits_count(values);
+        most = UPMU_CALLERS && overflow->session->callers ? 8u * overflow->session->callers->depth : 0;
     }
-    if (!find_room(ring, bytes, &at, &pad)) {
+    if (!find_room(ring, bytes + most, &at, &pad)) {
         __atomic_store_n(&ring->lost, ring->lost + 1u, __ATOMIC_RELAXED);
         return false;
     }
     if (pad && ring->head < ring->bytes)
         put_header(ring, ring->head, 8, RECORD_PAD);
-    put_header(ring, at, bytes, UPMU_FORMATS && sampling ? RECORD_EXTENDED : RECORD_SAMPLE);
     fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
-    if (UPMU_FORMATS && sampling)
-        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values);
+    if (UPMU_FORMATS && sampling) {
+        struct record_extension *extension = (void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES);
+
+        fill_extension(extension, overflow, sampling, values);
+        if (UPMU_CALLERS && most) {
+            extension->frames = (uint8_t)put_callers(overflow, (void *)(ring->buffer + at + bytes));
+            bytes += 8u * extension->frames;
+        }
+    }
+    put_header(ring, at, bytes, UPMU_FORMATS && sampling ? RECORD_EXTENDED : RECORD_SAMPLE);
     UPMU_BARRIER();
     at += bytes;
     __atomic_store_n(&ring->head, at == ring->bytes ? 0 : at, __ATOMIC_RELEASE);
@@ -188,6 +212,8 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
     out_record->event_id = extension->event_id;
     out_record->last_reset = extension->last_reset;
     out_record->value = (const void *)(extension + 1);
+    out_record->frames = extension->frames;
+    out_record->frame = out_record->value + upmu_bits_count(extension->values);
     return true;
 }
 

@@ -77,6 +77,14 @@
 #define UPMU_FORMATS UPMU_SAMPLING
 #endif
 
+/* Callers of what an interrupt found, in records (upmu_session_callers()). */
+#ifndef UPMU_CALLERS
+#define UPMU_CALLERS UPMU_FORMATS
+#endif
+#if UPMU_CALLERS && !UPMU_FORMATS
+#error "UPMU_CALLERS needs UPMU_FORMATS"
+#endif
+
 /* Messages about overflows (upmu/message.h).  0: upmu_session_messages() returns
    UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_MESSAGES

@@ -75,6 +75,39 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_format(struct upmu_session *session, const struct upmu_format *format,
                                      const void *argument, size_t bytes);
 
+/* Callers in one record, at most. */
+#define UPMU_CALLERS_DEPTH 64
+
+/*
+ * How the callers of interrupted code are found: by frame pointers, for code that keeps them
+ * (-fno-omit-frame-pointer).  Constant; must stay while a session uses it.
+ */
+struct upmu_callers {
+    /*
+     * Read the two words at the frame pointer `fp`: the caller's frame pointer and the return address.  `user`: the
+     * interrupted code was user mode, and so is its stack.  False: the words cannot be read; the record ends with the
+     * caller before.  The hook must check that both words are memory of a stack that it may read, on each call: `fp` is
+     * what a register or the stack held, and in user mode it is what a program chose.
+     * Context: nmi.
+     */
+    bool (*read)(void *context, uint64_t fp, bool user, uint64_t *out_next, uint64_t *out_return);
+    void *context;  /* for `read` */
+    unsigned depth; /* callers of one record, 1 to UPMU_CALLERS_DEPTH */
+};
+
+/*
+ * Choose how a detached session's records get callers (NULL, as after upmu_session_init(): they get none).
+ * With callers each event has a record of its own (upmu_record.extended), as if it had an event_id.  Hosts give the
+ * frame pointer in upmu_frame.fp.  A walk ends at `depth`, at a return address of 0, where `read` refuses, and where
+ * the next frame pointer is not above the last.
+ *
+ * Returns UPMU_OK, UPMU_ERR_STATE (not detached), UPMU_ERR_INVALID (no hook, or the depth) or
+ * UPMU_ERR_COMPILED_OUT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_callers(struct upmu_session *session, const struct upmu_callers *callers);
+
 /*
  * A record of the ring in place: pointers into the ring, valid until upmu_ring_drop().
  */
@@ -89,6 +122,8 @@ struct upmu_record {
     uint64_t event_id;      /* upmu_sampling.event_id, unchanged */
     uint64_t last_reset;    /* the period that ended, with its random part */
     const uint64_t *value;  /* ... one for each bit of `values`, lowest first */
+    const uint64_t *frame;  /* return addresses of the callers, the nearest first */
+    unsigned frames;        /* how many */
 };
 
 /*

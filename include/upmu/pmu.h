@@ -379,6 +379,7 @@ struct upmu_frame {
     bool user;        /* it was in user mode */
     uint32_t process; /* for messages: the host's numbers of the interrupted program */
     uint32_t thread;  /* the same */
+    uint64_t fp;      /* frame pointer, or 0: for callers (upmu_session_callers()) */
 };
 
 /*

@@ -18,6 +18,7 @@
 extern "C" {
 #endif
 
+struct upmu_callers;
 struct upmu_format;
 struct upmu_queue;
 struct upmu_user_page;
@@ -233,6 +234,7 @@ struct upmu_overflow {
     const struct upmu_set *set; /* active when it happened, not after a switch */
     uint64_t ip;                /* of the frame, or 0 */
     uint64_t sp;                /* of the frame, or 0 */
+    uint64_t fp;                /* of the frame, or 0 */
     uint64_t time_ns; /* clock_ns, or 0 */
     uint32_t events;            /* all events of the session that overflowed together */
     uint32_t process;           /* upmu_frame's */
@@ -295,6 +297,7 @@ struct upmu_session {
     void *format_state;
     struct upmu_user_page *page;      /* published, or NULL */
     struct upmu_session *next_page;
+    const struct upmu_callers *callers; /* or NULL: records have none */
     struct upmu_overflow overflow;    /* being reported; the local side holds all tallies meanwhile */
     /* public again */
     struct upmu_ring ring;
@@ -345,7 +348,7 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
 /*
  * Give the session memory for samples: at least 256 bytes, below 2 GiB, aligned as uint64_t, and
  * more than twice the largest record, because a larger record may never find room.  A record has 48
- * bytes; with values or an id it has 80 and 8 for each value.  The memory must stay until the
+ * bytes; with values, an id or callers it has 80 and 8 for each value and caller.  The memory must stay until the
  * session has another ring or is closed.  With upmu_session_mask_on_full() a full ring stops the
  * session (UPMU_SESSION_MASKED) until upmu_session_restart(), instead of losing samples.
  *

@@ -17,7 +17,7 @@ BACKEND_MAY_CALL = re.compile(r"^(mem(cpy|move|set|cmp)|upmu_(image|register|tex
 OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_NAMES", "UPMU_PROBE",
            "UPMU_MOVES", "UPMU_DOMAINS", "UPMU_WHY_TEXT", "UPMU_PRELUDES", "UPMU_METRICS",
            "UPMU_THREADS", "UPMU_PACK", "UPMU_USER_PAGES", "UPMU_FORMATS", "UPMU_MESSAGES", "UPMU_IMPORT", "UPMU_SETS",
-           "UPMU_IBS", "UPMU_PERMIT", "UPMU_RESULTS", "UPMU_UNCORE", "UPMU_LOANS", "UPMU_WORLDS", "UPMU_BACKEND_PARAVIRT"]
+           "UPMU_IBS", "UPMU_PERMIT", "UPMU_RESULTS", "UPMU_CALLERS", "UPMU_UNCORE", "UPMU_LOANS", "UPMU_WORLDS", "UPMU_BACKEND_PARAVIRT"]
 
 
 def objects(build, folder=""):
@@ -236,7 +236,7 @@ def library_compiles_as_one_file():
 
 
 # What is refused without another.
-NEEDS = {"UPMU_SETS": "UPMU_THREADS", "UPMU_LOANS": "UPMU_WORLDS"}
+NEEDS = {"UPMU_SETS": "UPMU_THREADS", "UPMU_CALLERS": "UPMU_FORMATS", "UPMU_LOANS": "UPMU_WORLDS"}
 
 
 def chosen(values):

@@ -17,7 +17,8 @@ void host_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_inte
                                .sp = interrupt->sp,
                                .user = interrupt->user,
                                .process = host->process,
-                               .thread = host->thread};
+                               .thread = host->thread,
+                               .fp = host->fp};
     struct upmu_accesses before = host->cpu[cpu].meter.bank.handler_accesses;
     enum upmu_pmi answer = upmu_handle_pmi(&host->cpu[cpu], host->no_frame ? NULL : &frame);
 

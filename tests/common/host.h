@@ -57,6 +57,7 @@ struct host {
     unsigned ticks_asked;     /* if host_ask_tick() is the hook */
     bool no_frame;            /* the host's entry knows nothing of what it interrupted */
     uint32_t process, thread; /* what it says that it interrupted */
+    uint64_t fp;
 };
 
 /* What stands between the machine and the model: `open` changes the hooks of the model's port.  Mostly nothing. */
