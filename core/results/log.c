@@ -219,7 +219,8 @@ static enum upmu_status log_sample(struct upmu_log *log, const struct upmu_recor
     const struct upmu_sample *sample = record->sample;
     struct upmu_emit *emit = &log->emit;
     unsigned values = upmu_bits_count(record->values), i;
-    enum upmu_status status = record_begin(log, UPMU_LOG_SAMPLE, UPMU_LOG_SAMPLE_BYTES + 8u * (values + record->frames));
+    enum upmu_status status =
+        record_begin(log, UPMU_LOG_SAMPLE, UPMU_LOG_SAMPLE_BYTES + 8u * (values + record->frames));
 
     if (status != UPMU_OK)
         return status;
