@@ -82,6 +82,7 @@ struct cmd_live {
 /* An address that was sampled. */
 struct cmd_hot {
     uint64_t ip;
+    bool user;
     uint32_t hits;
 };
 

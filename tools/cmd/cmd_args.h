@@ -135,6 +135,9 @@ void cmd_target_label(struct cmd *cmd);
 /* Say why a session call refused; returns CMD_REFUSED. */
 int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why);
 
+/* Its clock in ns; 0: it has none. */
+uint64_t cmd_target_time(const struct cmd *cmd);
+
 /* What reached the handler so far. */
 struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd);
 

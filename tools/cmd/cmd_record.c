@@ -10,6 +10,7 @@
 #define RECORD_TOP 10u
 #define RECORD_BAR 30u
 #define TOP_ROUNDS 5u
+#define TOP_LINES 20u
 
 struct record {
     const struct cmd_workload *workload;
@@ -18,17 +19,19 @@ struct record {
     const char *list;
     uint64_t samples, lost, elsewhere; /* elsewhere: found no room in the table */
     uint64_t no_frame;
+    uint64_t kernel;                   /* of those with a frame */
+    uint64_t elapsed_ns;               /* 0: no clock */
     uint64_t cut;                      /* lines that found no room in the file */
     uint64_t due;                      /* samples that the counts imply */
     bool to_file, to_log;
 };
 
-static void hot_add(struct cmd *cmd, struct record *record, uint64_t ip)
+static void hot_add(struct cmd *cmd, struct record *record, uint64_t ip, bool user)
 {
     unsigned i;
 
     for (i = 0; i < cmd->hot_count; i++) {
-        if (cmd->hot[i].ip == ip) {
+        if (cmd->hot[i].ip == ip && cmd->hot[i].user == user) {
             cmd->hot[i].hits++;
             return;
         }
@@ -38,6 +41,7 @@ static void hot_add(struct cmd *cmd, struct record *record, uint64_t ip)
         return;
     }
     cmd->hot[cmd->hot_count].ip = ip;
+    cmd->hot[cmd->hot_count].user = user;
     cmd->hot[cmd->hot_count++].hits = 1;
 }
 
@@ -54,6 +58,21 @@ static void file_sample(struct cmd *cmd, struct record *record, const struct upm
     record->cut += fits ? 0 : 1;
 }
 
+/* One sample into the histogram. */
+static void histogram_add(struct cmd *cmd, struct record *record, const struct upmu_sample *sample)
+{
+    bool user = (sample->flags & UPMU_SAMPLE_USER) != 0;
+
+    record->samples++;
+    record->lost += sample->lost;
+    if (sample->flags & UPMU_SAMPLE_NO_FRAME) {
+        record->no_frame++;
+        return;
+    }
+    record->kernel += !user;
+    hot_add(cmd, record, sample->ip, user);
+}
+
 /* Into the histogram, and the file and the log that were asked for. */
 static enum upmu_status drain(struct cmd *cmd, struct record *record)
 {
@@ -61,12 +80,7 @@ static enum upmu_status drain(struct cmd *cmd, struct record *record)
     struct upmu_record taken;
 
     while (status == UPMU_OK && upmu_ring_view(&cmd->session.ring, &taken)) {
-        record->samples++;
-        record->lost += taken.sample->lost;
-        if (taken.sample->flags & UPMU_SAMPLE_NO_FRAME)
-            record->no_frame++;
-        else
-            hot_add(cmd, record, taken.sample->ip);
+        histogram_add(cmd, record, taken.sample);
         if (record->to_file)
             file_sample(cmd, record, taken.sample);
         if (record->to_log)
@@ -108,7 +122,7 @@ static enum upmu_status count_due(struct cmd *cmd, struct record *record)
 static int record_pass(struct cmd *cmd, struct record *record)
 {
     uint64_t slice = cmd_divide(record->iterations, RECORD_SLICES) + 1;
-    uint64_t left = record->iterations;
+    uint64_t left = record->iterations, begin_ns = cmd_target_time(cmd);
     enum upmu_status status = upmu_session_start(&cmd->session);
 
     while (left != 0 && status == UPMU_OK) {
@@ -122,6 +136,7 @@ static int record_pass(struct cmd *cmd, struct record *record)
     }
     if (status == UPMU_OK)
         status = upmu_session_stop(&cmd->session);
+    record->elapsed_ns = cmd_target_time(cmd) - begin_ns;
     if (status == UPMU_OK)
         status = drain(cmd, record);
     if (status == UPMU_OK)
@@ -296,6 +311,107 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
     return result;
 }
 
+/* ---- top: the columns of perf top ---- */
+
+/* A function, or what has no name; `user` tells which of two at one address. */
+struct top_row {
+    const char *name;
+    uint64_t hits;
+    bool user;
+};
+
+static void print_tenths(struct cmd *cmd, uint64_t part, uint64_t whole)
+{
+    uint64_t share = cmd_scale(part, 100000, whole);
+
+    cmd_print(cmd, share < 10000 ? "  " : share < 100000 ? " " : "");
+    cmd_milli(cmd, share, 1);
+    cmd_print(cmd, "%%");
+}
+
+static void print_top_head(struct cmd *cmd, const struct record *record)
+{
+    uint64_t framed = record->samples - record->no_frame;
+
+    if (record->elapsed_ns != 0)
+        cmd_print(cmd, " top: %G irqs/s", cmd_scale(record->samples, UINT64_C(1000000000), record->elapsed_ns));
+    else
+        cmd_print(cmd, " top: %G irqs (no clock)", record->samples);
+    cmd_print(cmd, "  kernel: ");
+    print_tenths(cmd, record->kernel, framed);
+    cmd_print(cmd, "  exact:   0.0%%  [%s every %G], 1 CPU\n\n", record->list, record->period);
+}
+
+/* Hits of one mode in one symbol; NULL-named: outside of all. */
+static struct top_row row_of(const struct cmd *cmd, const struct cmd_symbol *symbol, bool user)
+{
+    struct top_row row = {symbol->name, 0, user};
+    unsigned i;
+
+    for (i = 0; i < cmd->hot_count; i++) {
+        struct cmd_symbol found = cmd_symbol_of(cmd, cmd->hot[i].ip);
+
+        if (cmd->hot[i].user == user && (symbol->name == NULL ? found.name == NULL : found.start == symbol->start))
+            row.hits += cmd->hot[i].hits;
+    }
+    return row;
+}
+
+/* The i-th of all rows, in no order; false: there is none. */
+static bool row_number(const struct cmd *cmd, unsigned number, struct top_row *out_row)
+{
+    static const struct cmd_symbol none = {NULL, 0, 0};
+    struct cmd_symbol symbol;
+    unsigned i = 0;
+
+    while (i < number / 2 && cmd_symbol(cmd, i, &symbol))
+        i++;
+    if (i < number / 2)
+        return false;
+    *out_row = row_of(cmd, cmd_symbol(cmd, i, &symbol) ? &symbol : &none, (number & 1u) != 0);
+    return true;
+}
+
+/* The row with the most hits below those that were printed; rows with as many come in their order. */
+static bool row_next(const struct cmd *cmd, uint64_t *hits, unsigned *number, struct top_row *out_row)
+{
+    struct top_row row;
+    unsigned i, best = 0;
+
+    out_row->hits = 0;
+    for (i = 0; row_number(cmd, i, &row); i++) {
+        bool later = row.hits < *hits || (row.hits == *hits && i > *number);
+
+        if (later && row.hits > out_row->hits) {
+            *out_row = row;
+            best = i;
+        }
+    }
+    *hits = out_row->hits;
+    *number = best;
+    return out_row->hits != 0;
+}
+
+static void print_top(struct cmd *cmd, const struct record *record)
+{
+    const char *program = cmd->simulated ? "[simulated]" : cmd->program;
+    uint64_t hits = ~UINT64_C(0);
+    unsigned number = 0, lines = 0;
+    struct top_row row;
+
+    print_top_head(cmd, record);
+    cmd_print(cmd, "    samples    pcnt  function        DSO\n");
+    while (lines++ < TOP_LINES && row_next(cmd, &hits, &number, &row)) {
+        cmd_print(cmd, " %10G  ", row.hits);
+        print_tenths(cmd, row.hits, record->samples);
+        cmd_print(cmd, "  %-14s  %s\n", row.name != NULL ? row.name : "(elsewhere)",
+                  row.user ? program : "[kernel]");
+    }
+    if (record->lost + record->no_frame + record->elsewhere != 0)
+        cmd_print(cmd, "\n lost %G, without address %G, not listed %G\n", record->lost, record->no_frame,
+                  record->elsewhere);
+}
+
 static bool top_key(struct cmd *cmd)
 {
     return cmd->sink->read_key != NULL && cmd->sink->read_key(cmd->sink->context, 500) >= 0;
@@ -317,14 +433,14 @@ int cmd_top(struct cmd *cmd, const struct cmd_args *args)
     if (result == CMD_OK) {
         for (round = 0; round < rounds && result == CMD_OK; round++) {
             cmd->hot_count = 0;
-            record.samples = record.lost = record.no_frame = record.elsewhere = 0;
+            record.samples = record.lost = record.no_frame = record.elsewhere = record.kernel = 0;
             result = record_pass(cmd, &record);
             if (cmd->sink->clear != NULL)
                 cmd->sink->clear(cmd->sink->context);
             if (round > 0 || cmd->sink->clear != NULL)
                 cmd_target_label(cmd);
             cmd_print(cmd, " round %u%s\n", round + 1, cmd->sink->read_key != NULL ? "; any key ends" : "");
-            print_record(cmd, &record);
+            print_top(cmd, &record);
             if (top_key(cmd))
                 break;
         }

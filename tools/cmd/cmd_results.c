@@ -65,11 +65,6 @@ static int forms_write(struct cmd *cmd, const struct cmd_args *args, struct upmu
 
 /* ---- Of a recording: the first half of the memory is the log's ---- */
 
-static uint64_t target_time(const struct cmd *cmd)
-{
-    return cmd->port->clock_ns != NULL ? cmd->port->clock_ns(cmd->port->context) : 0;
-}
-
 int cmd_results_begin(struct cmd *cmd, const struct cmd_workload *workload)
 {
     struct cmd_symbol code;
@@ -82,7 +77,7 @@ int cmd_results_begin(struct cmd *cmd, const struct cmd_workload *workload)
     }
     cmd->log_output = (struct upmu_output){.buffer = cmd->memory, .size = cmd->memory_bytes / 16 * 8};
     status = upmu_log_begin(&cmd->log, &cmd->log_output, cmd->simulated ? "a simulated CPU" : cmd->pmu->title,
-                            target_time(cmd));
+                            cmd_target_time(cmd));
     if (status == UPMU_OK)
         status = upmu_log_session(&cmd->log, &cmd->session, 0);
     if (status == UPMU_OK)
@@ -101,7 +96,7 @@ int cmd_results_end(struct cmd *cmd, const struct cmd_args *args)
     int result = CMD_OK;
 
     if (status == UPMU_OK)
-        status = upmu_log_end(&cmd->log, &session, 1, target_time(cmd));
+        status = upmu_log_end(&cmd->log, &session, 1, cmd_target_time(cmd));
     if (status != UPMU_OK)
         return log_refusal(cmd, "log", status);
     if (cmd->log.cut != 0)

@@ -145,6 +145,23 @@ void cmd_target_close(struct cmd *cmd)
     cmd->cpu = NULL;
 }
 
+/* (The hook is a local call: interrupts are off.) */
+uint64_t cmd_target_time(const struct cmd *cmd)
+{
+    const struct upmu_port *port = cmd->port;
+    uintptr_t saved = 0;
+    uint64_t now_ns;
+
+    if (port->clock_ns == NULL)
+        return 0;
+    if (port->irq_save != NULL)
+        saved = port->irq_save(port->context);
+    now_ns = port->clock_ns(port->context);
+    if (port->irq_restore != NULL)
+        port->irq_restore(port->context, saved);
+    return now_ns;
+}
+
 struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd)
 {
     const struct cmd_interrupts none = {0};

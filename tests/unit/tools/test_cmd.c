@@ -672,6 +672,44 @@ static void top_ends_with_a_key(void **state)
     assert_null(strstr(printed, "round 4"));
 }
 
+/* PV-015: samples per second, the share of kernel mode, the exact ones; for each function samples, share and file. */
+static void top_shows_the_rate_the_kernels_share_and_each_function(void **state)
+{
+    static const struct {
+        uint64_t ip;
+        uint16_t flags;
+    } taken[] = {
+        {0x1d0c04, 0}, {0x1d0c04, 0}, {0x1d0c08, 0}, {0x1d0c04, UPMU_SAMPLE_USER}, {0x1d1000, UPMU_SAMPLE_USER},
+        {0x1d1000, UPMU_SAMPLE_USER}, {0x50, UPMU_SAMPLE_USER}, {0, UPMU_SAMPLE_NO_FRAME},
+    };
+    struct record record = {.list = "cycles", .period = 10000, .elapsed_ns = 2000000};
+    struct cmd *cmd = fresh();
+
+    (void)state;
+    cmd->simulated = true;
+    for (unsigned i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        struct upmu_sample sample = {.ip = taken[i].ip, .flags = taken[i].flags, .lost = i == 2};
+
+        histogram_add(cmd, &record, &sample);
+    }
+    print_top(cmd, &record);
+    assert_string_equal(printed, " top: 4,000 irqs/s  kernel:  42.8%  exact:   0.0%  [cycles every 10,000], 1 CPU\n\n"
+                                 "    samples    pcnt  function        DSO\n"
+                                 "          3   37.5%  chase           [kernel]\n"
+                                 "          2   25.0%  spin            [simulated]\n"
+                                 "          1   12.5%  chase           [simulated]\n"
+                                 "          1   12.5%  (elsewhere)     [simulated]\n"
+                                 "\n lost 1, without address 1, not listed 0\n");
+    printed_bytes = 0;
+    record.elapsed_ns = 0;
+    print_top(cmd, &record);
+    prints(" top: 8 irqs (no clock)  kernel:  42.8%");
+    assert_int_equal(line("top --sim skl -e instructions -c 1k -n 10k -r 1 spin"), CMD_OK);
+    prints(" irqs/s  kernel: 100.0%  exact:   0.0%  [instructions every 1,000], 1 CPU\n\n"
+           "    samples    pcnt  function        DSO\n"
+           "         20  100.0%  spin            [kernel]\n");
+}
+
 static void selftest_passes_on_good_and_fails_on_bad_silicon(void **state)
 {
     static const char *const good[] = {"core2",   "nehalem", "skylake",    "skylake_nofw",
@@ -955,6 +993,7 @@ int main(void)
         cmocka_unit_test(record_writes_every_sample_to_its_file),
         cmocka_unit_test(record_gets_all_samples_in_spite_of_throttling),
         cmocka_unit_test(top_ends_with_a_key),
+        cmocka_unit_test(top_shows_the_rate_the_kernels_share_and_each_function),
         cmocka_unit_test(selftest_passes_on_good_and_fails_on_bad_silicon),
         cmocka_unit_test(info_shows_counters_and_the_probes_verdict),
         cmocka_unit_test(rdpmc_reads_counters_by_index),
