@@ -301,25 +301,21 @@ static void perf_section(struct upmu_emit *emit, size_t at, size_t bytes)
     upmu_emit_number(emit, bytes, 8);
 }
 
-static size_t perf_length(const struct upmu_results_call *call,
-                          void (*write)(struct upmu_emit *, const struct upmu_results_call *))
-{
-    struct upmu_emit count;
-
-    upmu_emit_begin(&count, NULL);
-    write(&count, call);
-    return count.length;
-}
-
 static void perf_write(struct upmu_emit *emit, struct upmu_results_call *call)
 {
     size_t attributes = perf_identifiers_at(call, call->kinds);
     size_t attribute = PERF_ATTRIBUTE_BYTES + PERF_SECTION_BYTES;
     size_t data = attributes + call->kinds * attribute;
-    size_t records = perf_length(call, perf_records), descriptions = perf_length(call, perf_descriptions);
-    size_t features = data + records + 2 * PERF_SECTION_BYTES;
+    size_t records, descriptions, features;
+    struct upmu_emit count;
     unsigned kind;
 
+    upmu_emit_begin(&count, NULL);
+    perf_records(&count, call);
+    records = count.length;
+    perf_descriptions(&count, call);
+    descriptions = count.length - records;
+    features = data + records + 2 * PERF_SECTION_BYTES;
     upmu_emit_string(emit, "PERFILE2");
     upmu_emit_number(emit, PERF_HEADER_BYTES, 8);
     upmu_emit_number(emit, attribute, 8);

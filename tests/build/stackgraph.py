@@ -36,10 +36,15 @@ INDIRECT = [
     (r"seen->(cpuid|rdmsr|pci_read|mmio_read|map|unmap)\(",
      r"static [\w *]+\b(see_\w+)\(void \*context, [^)]*\)"),
     (r"\bwork\(meter, argument\)", None),  # (see PASSED)
+    (r"\bwrite\((&count|emit), call, index\)", None),  # (the same)
+    (r"output->write\(|results->symbol\(", None),  # the host's
+    (r"form->write\(", r"static void (\w+_write)\(struct upmu_emit \*emit, struct upmu_results_call \*call\)"),
+    (r"form->prepare\(", r"static enum upmu_status (\w+_prepare)\(struct upmu_results_call \*call\)"),
 ]
 
 # Functions that call one that is passed to them: each of their calls is a function of its own here, with what it passes.
-PASSED = {"upmu_local_run": re.compile(r"\bupmu_local_run\([^,]+, (\w+),")}
+PASSED = {"upmu_local_run": re.compile(r"\bupmu_local_run\([^,]+, (\w+),"),
+          "field_message": re.compile(r"\bfield_message\([^;]*, (\w+)\);")}
 # Functions that pass it on: what stands in their callers' source line, and the functions between.
 PASSED_ON = {"call_unit": (re.compile(r"\bcall_unit\([^,]+, (\w+), [^)]+\)"), ("call_here", "upmu_local_run")),
              "upmu_units_each": (re.compile(r"\bupmu_units_each\([^,]+, (\w+), [^)]+\)"), ("upmu_local_run",)),

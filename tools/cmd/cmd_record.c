@@ -343,7 +343,7 @@ static void print_top_head(struct cmd *cmd, const struct record *record)
 }
 
 /* Hits of one mode in one symbol; NULL-named: outside of all. */
-static struct top_row row_of(const struct cmd *cmd, const struct cmd_symbol *symbol, bool user)
+static struct top_row top_row_of(const struct cmd *cmd, const struct cmd_symbol *symbol, bool user)
 {
     struct top_row row = {symbol->name, 0, user};
     unsigned i;
@@ -358,7 +358,7 @@ static struct top_row row_of(const struct cmd *cmd, const struct cmd_symbol *sym
 }
 
 /* The i-th of all rows, in no order; false: there is none. */
-static bool row_number(const struct cmd *cmd, unsigned number, struct top_row *out_row)
+static bool top_row_at(const struct cmd *cmd, unsigned number, struct top_row *out_row)
 {
     static const struct cmd_symbol none = {NULL, 0, 0};
     struct cmd_symbol symbol;
@@ -368,18 +368,18 @@ static bool row_number(const struct cmd *cmd, unsigned number, struct top_row *o
         i++;
     if (i < number / 2)
         return false;
-    *out_row = row_of(cmd, cmd_symbol(cmd, i, &symbol) ? &symbol : &none, (number & 1u) != 0);
+    *out_row = top_row_of(cmd, cmd_symbol(cmd, i, &symbol) ? &symbol : &none, (number & 1u) != 0);
     return true;
 }
 
 /* The row with the most hits below those that were printed; rows with as many come in their order. */
-static bool row_next(const struct cmd *cmd, uint64_t *hits, unsigned *number, struct top_row *out_row)
+static bool top_row_next(const struct cmd *cmd, uint64_t *hits, unsigned *number, struct top_row *out_row)
 {
     struct top_row row;
     unsigned i, best = 0;
 
     out_row->hits = 0;
-    for (i = 0; row_number(cmd, i, &row); i++) {
+    for (i = 0; top_row_at(cmd, i, &row); i++) {
         bool later = row.hits < *hits || (row.hits == *hits && i > *number);
 
         if (later && row.hits > out_row->hits) {
@@ -401,7 +401,7 @@ static void print_top(struct cmd *cmd, const struct record *record)
 
     print_top_head(cmd, record);
     cmd_print(cmd, "    samples    pcnt  function        DSO\n");
-    while (lines++ < TOP_LINES && row_next(cmd, &hits, &number, &row)) {
+    while (lines++ < TOP_LINES && top_row_next(cmd, &hits, &number, &row)) {
         cmd_print(cmd, " %10G  ", row.hits);
         print_tenths(cmd, row.hits, record->samples);
         cmd_print(cmd, "  %-14s  %s\n", row.name != NULL ? row.name : "(elsewhere)",
