@@ -43,6 +43,10 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
         return false;
     if (!put_record(overflow, UPMU_BIT32(overflow->event), sampling))
         *answer |= LOST;
+#if UPMU_CALLERS
+    else if (session->callers && session->ring.buffer)
+        upmu_ring_callers(overflow);
+#endif
     return true;
 }
 

@@ -106,20 +106,11 @@ static void fill_extension(struct record_extension *extension, const struct upmu
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
 
-/* Frame pointers rise on a stack that grows downward: so each walk ends.  Returns how many callers it found. */
-static UPMU_APART unsigned put_callers(const struct upmu_overflow *overflow, uint64_t *out_frames)
+/* A record is complete: the reader may have it. */
+static void ring_publish(struct upmu_ring *ring, uint32_t end)
 {
-    const struct upmu_callers *callers = overflow->session->callers;
-    uint64_t fp = overflow->fp, next, back;
-    unsigned frames = 0;
-
-    while (fp && frames < callers->depth && callers_read(callers, overflow, fp, &next, &back) && back) {
-        out_frames[frames++] = back;
-        if (next <= fp)
-            break;
-        fp = next;
-    }
-    return frames;
+    UPMU_BARRIER();
+    __atomic_store_n(&ring->head, end == ring->bytes ? 0 : end, __ATOMIC_RELEASE);
 }
 
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
@@ -140,22 +131,40 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
     }
     if (pad && ring->head < ring->bytes)
         put_header(ring, ring->head, 8, RECORD_PAD);
-    fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
-    if (UPMU_FORMATS && sampling) {
-        struct record_extension *extension = (void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES);
-
-        fill_extension(extension, overflow, sampling, values);
-        if (UPMU_CALLERS && most) {
-            extension->frames = (uint8_t)put_callers(overflow, (void *)(ring->buffer + at + bytes));
-            bytes += 8u * extension->frames;
-        }
-    }
     put_header(ring, at, bytes, UPMU_FORMATS && sampling ? RECORD_EXTENDED : RECORD_SAMPLE);
-    UPMU_BARRIER();
-    at += bytes;
-    __atomic_store_n(&ring->head, at == ring->bytes ? 0 : at, __ATOMIC_RELEASE);
+    fill_sample((void *)(ring->buffer + at + HEADER_BYTES), overflow, events);
+    if (UPMU_FORMATS && sampling)
+        fill_extension((void *)(ring->buffer + at + HEADER_BYTES + SAMPLE_BYTES), overflow, sampling, values);
+    if (UPMU_CALLERS && most)
+        ring->open = at;
+    else
+        ring_publish(ring, at + bytes);
     return true;
 }
+
+#if UPMU_CALLERS
+
+/* Frame pointers rise on a stack that grows downward: so each walk ends. */
+void upmu_ring_callers(const struct upmu_overflow *overflow)
+{
+    const struct upmu_callers *callers = overflow->session->callers;
+    struct upmu_ring *ring = &overflow->session->ring;
+    struct record_header *header = (void *)(ring->buffer + ring->open);
+    struct record_extension *extension = (void *)(ring->buffer + ring->open + HEADER_BYTES + SAMPLE_BYTES);
+    uint64_t fp = overflow->fp, next, back;
+
+    while (fp && extension->frames < callers->depth && callers_read(callers, overflow, fp, &next, &back) && back) {
+        memcpy(ring->buffer + ring->open + header->bytes, &back, sizeof back);
+        header->bytes = (uint16_t)(header->bytes + sizeof back);
+        extension->frames++;
+        if (next <= fp)
+            break;
+        fp = next;
+    }
+    ring_publish(ring, ring->open + header->bytes);
+}
+
+#endif
 
 /* The position of the oldest record; false: there is none. */
 static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)

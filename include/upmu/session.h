@@ -196,6 +196,7 @@ struct upmu_ring {
     volatile uint32_t head; /* written by the handler */
     volatile uint32_t tail; /* written by the reader */
     volatile uint32_t lost; /* samples that found no room, in all */
+    uint32_t open;          /* the record that gets its callers */
     uint32_t lost_reported; /* of these, reported in the stream */
 };
 
