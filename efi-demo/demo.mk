@@ -3,7 +3,7 @@
 # The UEFI demo: build/demo/x64/upmu.efi and build/demo/ia32/upmu.efi, booted under
 # QEMU.  Included by the Makefile, which has set LIB_SOURCES and SIM_SOURCES.
 
-DEMO_SOURCES := $(LIB_SOURCES) $(SIM_SOURCES) $(sort $(wildcard tools/cmd/*.c port/efi/*.c efi-demo/*.c examples/common/*.c))
+DEMO_SOURCES := build/library.c $(SIM_SOURCES) $(sort $(wildcard tools/cmd/*.c port/efi/*.c efi-demo/*.c examples/common/*.c))
 DEMO_EFI_INCLUDE ?= /usr/include/efi
 
 demo_x64_CC := $(CC) -m64 -mno-red-zone -DGNU_EFI_USE_MS_ABI -maccumulate-outgoing-args
