@@ -28,7 +28,7 @@ SLOW_S = 5
 LONGEST = ["test_vm_64", "test_vm_models", "test_vm_amd", "test_vm_32", "test_vm_guest", "test_vm_p4",
            "test_trap_sample", "test_trap_count", "test_step", "test_inject_p4", "test_inject", "test_fuzz_leaves", "check_objects", "check_bench", "check_stack",
            "check_events"]
-TIME_LIMIT_S = 900
+TIME_LIMIT_S = int(os.environ.get("TEST_LIMIT_S", 900))
 
 
 def run_limited(command, environment):
