@@ -224,6 +224,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(MAKE) --no-print-directory soak-host
 	@$(MAKE) --no-print-directory soak-model
 	@TRAP_RUNS=soak VM_RUNS=soak BOCHS_RUNS=soak $(MAKE) --no-print-directory test-trap test-vm test-bochs
+	@$(MAKE) --no-print-directory test-foreign mutants-foreign
 	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) tests/build/check_import.py
 	@echo "== every access (half an hour of CPU)"
 	@INJECT_STRIDE=1 TEST_LIMIT_S=10800 $(PYTHON) tests/run_layer.py soak-inject --jobs $(JOBS) $(SOAK_INJECT)
@@ -363,6 +364,8 @@ help:
 	@echo "tools          build/upmu, and links to it: pmcstat, pmcstat_p4 and so on (pmcstat-links)"
 	@echo "deps           install what the rest needs (Debian 12, apt); adds the architecture i386 for 32-bit tests"
 	@echo "deps-demo      install what the demo needs, and nothing else"
+	@echo "deps-foreign   install what test-foreign needs: compilers, libraries and emulators of Arm and RISC-V"
+	@echo "test-foreign   boot the library on Arm and RISC-V machines of QEMU; mutants-foreign: is each change noticed there?"
 	@echo "install        the tool, its manual pages, library, silicon model, headers, pkg-config files: PREFIX=/usr/local DESTDIR="
 	@echo "uninstall      remove them"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"

@@ -51,9 +51,13 @@ build/foreign/$(1).elf: $$(patsubst %.c,build/foreign/$(1)/%.o,$$(FOREIGN_SOURCE
 endef
 $(foreach m,$(FOREIGN_MACHINES),$(eval $(call FOREIGN_RULES,$(m))))
 
-.PHONY: test-foreign deps-foreign
+.PHONY: test-foreign mutants-foreign deps-foreign
 test-foreign: $(FOREIGN_THERE:%=build/foreign/%.elf)
 	@$(PYTHON) tests/run_layer.py foreign --jobs $(JOBS) tests/foreign/test_foreign.py
+
+# Is each change of the library in tests/foreign/mutants.tsv noticed there?
+mutants-foreign: $(FOREIGN_THERE:%=build/foreign/%.elf)
+	@$(PYTHON) tests/foreign/mutants.py
 
 # gcc-aarch64-linux-gnu, on which Debian's picolibc for AArch64 depends, removes gcc-multilib: that library is unpacked
 # instead of installed.

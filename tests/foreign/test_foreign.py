@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 
-LIMIT_S = 120
+LIMIT_S = int(os.environ.get("FOREIGN_LIMIT_S", "120"))
 ARM = ["qemu-system-aarch64", "-kernel", "build/foreign/aarch64.elf"]
 RISCV = {bits: [f"qemu-system-riscv{bits}", "-M", "virt", "-bios", "none", "-kernel", f"build/foreign/riscv{bits}.elf"]
          for bits in (64, 32)}
