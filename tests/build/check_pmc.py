@@ -98,6 +98,29 @@ def an_allow_list_is_linked_alone():
 
 
 @check
+def three_processes_count_what_the_model_ran():
+    """examples/split as its comment says; the server needs the allow-list and its table, and nothing of the library."""
+    options, sources = re.search(r"cc (-I.*?) -o split (.*?) && ", read("examples/split/split_hosted.c")).groups()
+    command = f"gcc -std=gnu11 -Wall -Wextra -Werror {options} -o {WORK}/split {sources.replace('$L', 'build/gcc-64')}"
+    os.makedirs(WORK, exist_ok=True)
+    code, output = run(["bash", "-c", command])
+    complaints = [output[-2000:]] if code else []
+    for cpu, pmu in () if code else (("core2", "core"), ("northwood", "netburst"), ("k8_revf", "amd64_k8_revf")):
+        code, output = run([f"{WORK}/split", cpu, pmu])
+        if code or output != "75000 instructions\n":
+            complaints.append(f"{cpu}: {code}: {output}")
+    for build, compiler in COMPILERS.items():
+        target = f"{WORK}/{build}-server.o"
+        code, output = run([*compiler, *FREESTANDING, "-Wall", "-Wextra", "-Werror", "-Os", "-c", "-o", target,
+                            "examples/split/split_server.c"])
+        missing = set(run(["nm", "-u", target])[1].split()) - {"U", "upmu_permit_check", "upmu_permit_merge"}
+        if code or missing:
+            complaints.append(f"split_server.c, {build}: {output} {missing}")
+    lines = len(read("examples/split/split_server.c").splitlines())
+    return complaints + ([f"split_server.c has {lines} lines"] if lines > 90 else [])
+
+
+@check
 def the_porting_guide_says_what_a_ring_means():
     text = " ".join(read("docs/PORTING.md").split())
     return [f"docs/PORTING.md lacks: {part}" for part in

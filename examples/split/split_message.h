@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a driver in user mode asks of the server that may execute privileged instructions.  24 bytes, the same for 32 and
+ * 64 bits.
+ */
+#ifndef UPMU_SPLIT_MESSAGE_H
+#define UPMU_SPLIT_MESSAGE_H
+
+#include <stdint.h>
+
+enum split_operation {
+    SPLIT_RDMSR,  /* value: what the register holds */
+    SPLIT_WRMSR,  /* value: what was written, with the bits of others */
+    SPLIT_SETPCE, /* value: 1 allows RDPMC in user mode, 0 forbids it */
+    SPLIT_LEVEL0  /* number: enum split_function; value: its argument and answer */
+};
+
+/*
+ * Functions that run in ring 0 are named by number.  (A server that takes the address of a function from its caller gives
+ * ring 0 to everybody.)
+ */
+enum split_function {
+    SPLIT_REFUSALS, /* how many requests were refused */
+    SPLIT_FORGET    /* all that the caller may write becomes 0: its counters stand still */
+};
+
+enum split_answer { SPLIT_OK, SPLIT_REFUSED, SPLIT_FAULT };
+
+struct split_message {
+    uint32_t operation;
+    uint32_t number; /* of the register, or the function */
+    uint64_t value;
+    uint32_t answer;
+    uint32_t unused;
+};
+
+#endif
