@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The unprivileged half: a port for the whole library in user mode.
+ */
 #ifndef UPMU_SPLIT_DRIVER_H
 #define UPMU_SPLIT_DRIVER_H
 
@@ -13,8 +16,10 @@ struct split_driver {
     uint32_t messages; /* so far */
 };
 
-/* A port whose RDMSR and WRMSR are messages; it counts and does not sample.  `rdpmc` may be NULL: then counters are read
- * by message, too. */
+/*
+ * A port whose RDMSR and WRMSR are messages; it counts and does not sample.  `rdpmc` may be NULL: then counters are
+ * read by message, too.
+ */
 void split_driver_init(struct split_driver *driver, bool (*exchange)(void *context, struct split_message *message),
                        void *context, void (*cpuid)(void *, uint32_t, uint32_t, uint32_t[4]),
                        bool (*rdpmc)(void *, uint32_t, uint64_t *));

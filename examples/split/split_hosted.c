@@ -3,7 +3,8 @@
  * Program, driver and server as three processes of Linux; the silicon model is the server's CPU.
  *
  *     L=build/gcc-64 && make $L/libupmu.a $L/libsim.a
- *     cc -Iinclude -I. -no-pie -o split examples/split/[a-z]*.c abi/pmc/[a-z]*.c $L/libsim.a $L/libupmu.a && ./split core2 core
+ *     A="examples/split/[a-z]*.c abi/pmc/[a-z]*.c"
+ *     cc -Iinclude -I. -no-pie -o split $A $L/libsim.a $L/libupmu.a && ./split core2 core
  *
  * The arguments are the model's CPU and upmu's name of its PMU.
  */
@@ -25,7 +26,7 @@ struct call {
     uint8_t argument[sizeof(struct pmc_op_allocate)];
 };
 
-static int to_driver[2], to_server[2]; /* [0]: who asks */
+static int to_driver[2], to_server[2]; /* [0]: the side that asks */
 static struct upmu_sim sim;
 
 static bool transfer(int file, void *bytes, size_t length, bool send_it)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a driver in user mode asks of the server that may execute privileged instructions.  24 bytes, the same for 32 and
- * 64 bits.
+ * What a driver in user mode asks of the server that may execute privileged instructions.  24 bytes, the same for
+ * 32 and 64 bits.
  */
 #ifndef UPMU_SPLIT_MESSAGE_H
 #define UPMU_SPLIT_MESSAGE_H
@@ -16,8 +16,8 @@ enum split_operation {
 };
 
 /*
- * Functions that run in ring 0 are named by number.  (A server that takes the address of a function from its caller gives
- * ring 0 to everybody.)
+ * Functions that run in ring 0 are named by number.  (A server that takes the address of a function from its caller
+ * gives ring 0 to each program.)
  */
 enum split_function {
     SPLIT_REFUSALS, /* how many requests were refused */

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The privileged half: what a small server needs to execute RDMSR and WRMSR for a driver.
+ */
 #ifndef UPMU_SPLIT_SERVER_H
 #define UPMU_SPLIT_SERVER_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A driver in user mode and a privileged server (examples/split): the driver's port has messages for RDMSR and WRMSR, the
- * server executes them on the model if the allow-list lets them pass.
+ * A driver in user mode and a privileged server (examples/split): the driver's port has messages for RDMSR and WRMSR,
+ * the server executes them on the model if the allow-list lets them pass.
  */
 #include <stdio.h>
 #include <stdlib.h>
