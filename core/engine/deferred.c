@@ -29,7 +29,7 @@ static bool replay_counter(struct upmu_meter *meter, struct upmu_session *sessio
     if ((upmu_run_folds_first(meter) && !upmu_run_fold(meter, tally)) ||
         !upmu_bank_gate(&meter->bank, 0, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value))
         return false;
-    if (upmu_run_settle(meter, tally, counter, value))
+    if (upmu_run_settle(meter, session, tally, counter, value))
         upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), true);
     forget_deferred(meter, counter);
     return upmu_run_prime(meter, tally) && upmu_bank_gate(&meter->bank, UPMU_BIT32(counter), 0);

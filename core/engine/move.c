@@ -81,7 +81,7 @@ static bool take_rest(struct upmu_meter *meter, struct upmu_session *session, st
         return false;
     }
     tally->base = old_base;
-    if (upmu_run_settle(meter, tally, old, value))
+    if (upmu_run_settle(meter, session, tally, old, value))
         upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), false);
     tally->base = base;
     return true;

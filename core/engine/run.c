@@ -227,7 +227,8 @@ bool upmu_run_fold(struct upmu_meter *meter, struct upmu_tally *tally)
  * sampling counter that passed zero, or whose sample came before that because the
  * shortest load is longer than what was left, must be loaded again before it runs.
  */
-bool upmu_run_settle(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value)
+bool upmu_run_settle(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                     unsigned counter, uint64_t value)
 {
     bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(meter->pmu, counter, value);
     bool deferred = meter->deferred >> counter & 1u;
@@ -242,7 +243,7 @@ bool upmu_run_settle(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
         return false;
     due = upmu_count_due(tally);
     if (due)
-        upmu_count_adapt(tally, upmu_session_clock(meter->of_tally[counter], upmu_meter_now(meter)));
+        upmu_count_adapt(tally, upmu_session_clock(session, upmu_meter_now(meter)));
     if (passed)
         __atomic_fetch_or(&meter->flagged, UPMU_BIT32(counter), __ATOMIC_RELAXED);
     /* (A handler's load may have faulted, and a lost carry looks as if it had not overflowed.) */
@@ -297,7 +298,7 @@ enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *
         if (!upmu_run_value(meter, tally, &value)) {
             status = UPMU_ERR_PORT;
             upmu_run_unread(meter, tally);
-        } else if (upmu_run_settle(meter, tally, tally->counter, value)) {
+        } else if (upmu_run_settle(meter, session, tally, tally->counter, value)) {
             due |= UPMU_BIT32(tally->index);
         }
     }

@@ -111,8 +111,8 @@ static inline bool upmu_run_folds_first(const struct upmu_meter *meter)
 }
 
 /* Take the value of a closed counter into its tally; true: a sample is due. */
-bool upmu_run_settle(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter,
-                     uint64_t value);
+bool upmu_run_settle(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                     unsigned counter, uint64_t value);
 
 /* The same for all closed counters of a session, with the samples due. */
 enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *session);

@@ -364,9 +364,8 @@ static void region(struct lots *lots)
     open = status == UPMU_OK;
     if (open) {
         status = HOST_CALL(upmu_uncore_region_begin(region, 2));
-        /* (The CPU that drives it may be starting over, between two points where the others come in.) */
-        rules_status("upmu_uncore_region_begin", status,
-                     host.real ? "WRONG_CPU BUSY PORT NO_CPU STATE" : "WRONG_CPU BUSY PORT NO_CPU");
+        /* (STATE: the CPU that drives it may be starting over.) */
+        rules_status("upmu_uncore_region_begin", status, "WRONG_CPU BUSY PORT NO_CPU STATE");
         if (status == UPMU_OK) {
             for (unsigned i = 0; i < 4; i++) {
                 unsigned box = lots_below(lots, host.units.boxes);
