@@ -397,7 +397,7 @@ static void print_top(struct cmd *cmd, const struct record *record)
     const char *program = cmd->simulated ? "[simulated]" : cmd->program;
     uint64_t hits = ~UINT64_C(0);
     unsigned number = 0, lines = 0;
-    struct top_row row;
+    struct top_row row = {0};
 
     print_top_head(cmd, record);
     cmd_print(cmd, "    samples    pcnt  function        DSO\n");
