@@ -269,9 +269,9 @@ static void check_shown(struct host_guest *guest, unsigned i, struct virtual_sho
     shown->value = value;
 }
 
-/* Slots of a page: those that were stored show what they must. */
-static void check_slots(struct host_guest *guest, const uint32_t *before, uint32_t must, enum demand demand,
-                        const uint64_t *high)
+/* Slots of a page: those that were stored show what they must.  Returns those with a new overflow. */
+static uint32_t check_slots(struct host_guest *guest, const uint32_t *before, uint32_t must, enum demand demand,
+                            const uint64_t *high)
 {
     struct virtual_page *page = &guest->page;
     uint32_t new_bits = 0, bits;
@@ -302,6 +302,7 @@ static void check_slots(struct host_guest *guest, const uint32_t *before, uint32
     if (((bits | page->cleared) & new_bits) != new_bits)
         rules_fail(RULE_GUEST, "vCPU %u: slots %x have new overflows, and those marked are %x", number_of(guest),
                    (unsigned)new_bits, (unsigned)bits);
+    return new_bits;
 }
 
 static void look_at_sequences(const struct host_guest *guest, uint32_t *sequence)
@@ -417,7 +418,7 @@ uint32_t pages_read_all(struct host_guest *guest, uint32_t slots)
     answer = pages_call(guest, READ_ALL, slots, 0);
     check_answer(guest, "READ_ALL", answer, 1u << (guest->page.mapped ? OK : BAD_STATE));
     if (guest->page.mapped && !guest->page.hostile)
-        check_slots(guest, before, slots & (uint32_t)guest->virtual.global, DEMAND_NONE, NULL);
+        (void)check_slots(guest, before, slots & (uint32_t)guest->virtual.global, DEMAND_NONE, NULL);
     return answer;
 }
 
@@ -484,7 +485,7 @@ uint32_t pages_gate(struct host_guest *guest, uint32_t slots)
         if (slots & ~gate & 1u << n)
             begin_slot(guest, n);
     guest->virtual.global = slots;
-    check_slots(guest, before, slots ^ gate, DEMAND_ALL, NULL);
+    (void)check_slots(guest, before, slots ^ gate, DEMAND_ALL, NULL);
     if ((answer == OK) != !(page->refused & slots & ~gate) || get32(page->address + AT_GATE) != slots)
         rules_fail(RULE_GUEST, "vCPU %u: GATE is answered %u, slots %x are refused, the page says that %x count",
                    number_of(guest), (unsigned)answer, (unsigned)page->refused,
@@ -724,12 +725,17 @@ enum upmu_status pages_enter(struct host_guest *guest, struct upmu_guest_entry *
 void pages_entered(struct host_guest *guest, const struct upmu_guest_entry *entry)
 {
     struct virtual_page *page = &guest->page;
+    uint32_t shown;
 
     check_memory();
     if (page->hostile)
         return;
-    if (page->mapped)
-        check_slots(guest, page->before, 0, DEMAND_SHOWN, page->high);
+    shown = page->mapped ? check_slots(guest, page->before, 0, DEMAND_SHOWN, page->high) : 0;
+    for (unsigned n = 0; n < guest->virtual.shape.general; n++)
+        if (shown >> n & 1u && guest->virtual.counter[n].select & INT_GENERAL && !entry->inject && !guest->spoiled &&
+            rules_on(RULE_INJECT))
+            rules_fail(RULE_INJECT, "vCPU %u: an entry shows an overflow of slot %u, and its interrupt does not come",
+                       number_of(guest), n);
     for (unsigned i = 0; i < HOST_PV_EVENTS; i++) {
         struct virtual_event *event = &host.vm.event[i];
 
