@@ -47,10 +47,9 @@ void upmu_transition_begin(struct upmu_transition *plan, struct upmu_meter *mete
     plan->corunners = 0;
     plan->outs = plan->ins = plan->slow = 0;
     plan->written = plan->write;
-    plan->general = plan->displaced = plan->alone = plan->walks = plan->failed = false;
+    plan->general = plan->displaced = plan->alone = plan->walks = plan->failed = plan->hides = false;
     plan->status = UPMU_OK;
-    plan->hides = upmu_features_hide(meter);
-    plan->careful = UPMU_THREADS && (plan->hides || !(meter->straight | meter->apart) || meter->bank.others ||
+    plan->careful = UPMU_THREADS && (!(meter->straight | meter->apart) || meter->bank.others ||
                     upmu_absent_any(meter) || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port));
 }
 
@@ -177,6 +176,8 @@ static UPMU_APART bool in_with_writes(struct upmu_transition *plan, struct upmu_
 
 bool upmu_transition_in(struct upmu_transition *plan, struct upmu_session *session, struct upmu_set *set)
 {
+    if (upmu_features_hide(plan->meter))
+        plan->hides = plan->careful = true;
     if (!is_compiled(set))
         return in_slowly(plan, session);
     if (plan->ins == UPMU_PARTS)

@@ -209,7 +209,6 @@ enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_
     session->page = page;
     if (!page)
         return UPMU_OK;
-    session->tagged_by = 0; /* (What it left on a counter lies on what another one left there.) */
     memset(page, 0, sizeof *page);
     page->version = UPMU_USER_VERSION;
     __atomic_fetch_add(&session->machine->pages, 1, __ATOMIC_RELAXED);
