@@ -373,7 +373,7 @@ help:
 	@echo "usb            build/upmu-usb.img: a disk image for a USB stick, to boot the demo on a machine"
 	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
 	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"
-	@echo "test           every layer of tests, then totals"
+	@echo "test           every layer of tests, then totals (SLOW=1: the slowest programs, too)"
 	@echo "programs       what they run, made and not run"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"

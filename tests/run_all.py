@@ -5,7 +5,7 @@
 Usage: run_all.py MAKE JOBS LAYER...
 
 The layers run side by side; of all their programs JOBS run at a time (tokens.py).  What a layer prints is shown when
-it has ended.
+it has ended.  SLOW=1: the ten slowest programs, too.
 """
 import os
 import re
@@ -75,6 +75,15 @@ def make_tokens(count):
     return pipe
 
 
+def show_slowest(layers, count=10):
+    """By what run_layer.py kept: the programs of these layers that took most seconds of CPU."""
+    rows = [line.rstrip("\n").split("\t") for path in (f"build/tests/{layer}.times" for layer in layers)
+            if os.path.exists(path) for line in open(path)]
+    print("== slowest (CPU, clock)")
+    for used, seconds, name in sorted(rows, key=lambda row: -float(row[0]))[:count]:
+        print(f"    {used} s, {seconds} s: {name}")
+
+
 def main():
     make, jobs, layers = sys.argv[1], sys.argv[2], sys.argv[3:]
     own_jobs = [] if "jobserver" in os.environ.get("MAKEFLAGS", "") else ["-j" + jobs]
@@ -108,6 +117,8 @@ def main():
     totals = {layer: totals.get(layer, (0, 1, 0)) for layer in layers}
     print("== requirements", flush=True)
     totals["requirements"], _ = run_layer([sys.executable, "tests/run_requirements.py", *layers])
+    if os.environ.get("SLOW"):
+        show_slowest(layers)
     print("== totals")
     for layer, (passed, failed, skipped) in totals.items():
         print(f"    {layer}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "") +
