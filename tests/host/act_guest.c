@@ -229,8 +229,10 @@ static void make(struct host_guest *guest, struct lots *lots)
     guest->guest = arena_take(sizeof *guest->guest, "vCPU");
     guest->sessions = arena_take(guest->count * sizeof *guest->sessions, "vCPU's sessions");
     memset(guest->sessions, 0, guest->count * sizeof *guest->sessions);
-    memory = (struct upmu_guest_memory){guest->sessions, guest->count,
-                                        guest->thread == HOST_NONE ? NULL : host.thread[thread].thread};
+    memset(&memory, 0, sizeof memory); /* (Its padding would be copied, too, and taken for a pointer.) */
+    memory.sessions = guest->sessions;
+    memory.count = guest->count;
+    memory.thread = guest->thread == HOST_NONE ? NULL : host.thread[thread].thread;
     check_refusals(guest, &memory, lots);
     status = HOST_CALL(upmu_guest_init(guest->guest, host.machine, &guest->virtual.shape, guest->policy, &memory));
     if (status != UPMU_OK)
@@ -705,7 +707,9 @@ static struct host_guest *make_twin(const struct host_guest *guest, struct lots 
     twin->guest = arena_take(sizeof *twin->guest, "vCPU");
     twin->sessions = arena_take(twin->count * sizeof *twin->sessions, "vCPU's sessions");
     memset(twin->sessions, 0, twin->count * sizeof *twin->sessions);
-    memory = (struct upmu_guest_memory){twin->sessions, twin->count, NULL};
+    memset(&memory, 0, sizeof memory);
+    memory.sessions = twin->sessions;
+    memory.count = twin->count;
     rules_status("upmu_guest_init",
                  HOST_CALL(upmu_guest_init(twin->guest, host.machine, &twin->virtual.shape, twin->policy, &memory)),
                  "");
