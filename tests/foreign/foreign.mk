@@ -63,7 +63,8 @@ mutants-foreign: $(FOREIGN_THERE:%=build/foreign/%.elf)
 # instead of installed.
 FOREIGN_PACKAGES := qemu-system-arm qemu-system-misc gcc-12-aarch64-linux-gnu gcc-riscv64-unknown-elf \
 	picolibc-riscv64-unknown-elf
-deps-foreign:
+deps-foreign: apt
+	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends $(FOREIGN_PACKAGES)
 	mkdir -p build/foreign/deb
 	cd build/foreign/deb && apt-get download picolibc-aarch64-linux-gnu && dpkg -x picolibc-aarch64-linux-gnu_*.deb ..
