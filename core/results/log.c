@@ -97,7 +97,7 @@ static enum upmu_status log_event(struct upmu_log *log, const struct upmu_sessio
     const struct upmu_event *event = &set->event[index];
     const struct upmu_kept *sampling = &set->sampling[index];
     const struct upmu_pmu *pmu = upmu_machine_pmu_of(session->machine, event->pmu);
-    const struct upmu_catalog *catalog = event->id.catalogue ? upmu_catalog_of(pmu, event->id) : NULL;
+    const struct upmu_catalog *catalog = UPMU_NAMES && event->id.catalogue ? upmu_catalog_of(pmu, event->id) : NULL;
     const char *catalogue = catalog ? upmu_catalog_name(catalog) : "";
     struct upmu_emit *emit = &log->emit;
     enum upmu_status status;
