@@ -18,7 +18,8 @@ static inline bool upmu_tally_is_metric(const struct upmu_tally *tally)
 /* One that is attached. */
 static inline bool upmu_session_has_metrics(const struct upmu_session *session)
 {
-    return UPMU_METRICS && (session->counters & UPMU_METRIC_COUNTERS(session->meter->pmu));
+    /* (Mostly it has no such numbers: that is seen without its PMU.) */
+    return UPMU_METRICS && session->counters >> 24 && (session->counters & UPMU_METRIC_COUNTERS(session->meter->pmu));
 }
 
 #if UPMU_METRICS
