@@ -9,6 +9,7 @@
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/estimate.h"
+#include "core/engine/meter.h"
 #include "core/engine/multiplex.h"
 #include "core/engine/placed.h"
 #include "core/engine/program.h"
@@ -158,7 +159,7 @@ void upmu_chain_put_on(struct upmu_meter *meter, struct upmu_session *session)
     for UPMU_TALLIES(tally, next) {
         upmu_run_take(meter, session, tally);
         tally->ran = true;
-        fine = fine && (upmu_run_tagged(meter, tally) == tally->counters ||
+        fine = fine && (upmu_meter_tagged(meter, tally) == tally->counters ||
                         upmu_run_begin_at(meter, tally, session->closed_ns));
     }
     upmu_bank_handler_gate(bank, next->counters, fine && !absent);

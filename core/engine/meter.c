@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A PMU at work: clock, log and interrupt.
+ * A PMU at work: clock, log, interrupt, and whose counts its counters have.
  */
 #include "core/engine/meter.h"
+#include "core/util/bits.h"
 #include "core/hw/port_call.h"
 #include "core/engine/count.h"
 
@@ -38,4 +39,14 @@ void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t no
     else if (meter->cpu->expected < meter->pmu->preference_count)
         __atomic_fetch_add(&meter->cpu->expected, overflows, __ATOMIC_RELAXED);
     UPMU_BARRIER();
+}
+
+uint32_t upmu_meter_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    uint32_t counters = tally->counters;
+
+    for (uint32_t rest = counters; rest; rest &= rest - 1u)
+        if (meter->last_tag[upmu_bits_lowest(rest)] != tally->tag)
+            counters &= ~rest | (rest - 1u);
+    return counters;
 }

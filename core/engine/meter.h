@@ -50,4 +50,7 @@ void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t no
 /* Unmask the interrupt, where the port has one. */
 void upmu_meter_rearm(struct upmu_meter *meter);
 
+/* Counters of a tally that were not used since it ran. */
+uint32_t upmu_meter_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally);
+
 #endif

@@ -32,19 +32,9 @@ void upmu_run_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag)
         meter->last_tag[upmu_bits_lowest(counters)] = tag;
 }
 
-uint32_t upmu_run_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally)
-{
-    uint32_t counters = tally->counters;
-
-    for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        if (meter->last_tag[upmu_bits_lowest(rest)] != tally->tag)
-            counters &= ~rest | (rest - 1u);
-    return counters;
-}
-
 void upmu_run_untag(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
-    upmu_run_tag(meter, upmu_run_tagged(meter, tally), 0);
+    upmu_run_tag(meter, upmu_meter_tagged(meter, tally), 0);
 }
 
 /* Its later counts are not on the counters that it leaves, if it is placed there again. */
@@ -370,7 +360,7 @@ bool upmu_run_ready(struct upmu_meter *meter, struct upmu_tally *tally, uint32_t
 {
     if (upmu_tally_is_metric(tally))
         return true;
-    return (!((changed & tally->counters) || upmu_run_tagged(meter, tally) != tally->counters ||
+    return (!((changed & tally->counters) || upmu_meter_tagged(meter, tally) != tally->counters ||
               ran_unowned(meter, tally->counters & opening)) ||
             upmu_run_prime(meter, tally)) &&
            prime_initiator(meter, tally);

@@ -71,9 +71,6 @@ void upmu_run_untag(struct upmu_meter *meter, const struct upmu_tally *tally);
 /* A tally, of a session that does not run, gets its place. */
 void upmu_run_place(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result);
 
-/* Counters of a tally that were not used since it ran. */
-uint32_t upmu_run_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally);
-
 /* Make a tally the user of its counter. */
 void upmu_run_take(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally);
 

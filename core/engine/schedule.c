@@ -206,7 +206,7 @@ enum upmu_status upmu_schedule_release(struct upmu_meter *meter, struct upmu_ses
 
     for UPMU_TALLIES(tally, upmu_active(session))
         if (session->counters)
-            mine |= upmu_run_tagged(meter, tally);
+            mine |= upmu_meter_tagged(meter, tally);
     session->counters = 0;
     return upmu_schedule_idle(meter, mine & ~meter->running) ? UPMU_OK : UPMU_ERR_PORT;
 }

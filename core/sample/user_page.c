@@ -135,7 +135,7 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
     for (struct upmu_session *session = cpu->meter.sessions; UPMU_THREADS && session; session = session->next)
         if (session->thread)
             for UPMU_TALLIES(tally, upmu_active(session))
-                others |= upmu_run_tagged(&cpu->meter, tally);
+                others |= upmu_meter_tagged(&cpu->meter, tally);
     for (uint32_t rest = cpu->meter.left & ~others; rest; rest &= rest - 1u)
         if (clear_one(cpu, upmu_bits_lowest(rest)))
             cpu->meter.left &= ~(rest & (0u - rest));
