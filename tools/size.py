@@ -22,7 +22,7 @@ STRUCTS = {  # struct: limit in bytes
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
 CORE_LIMIT, CORE_AIM = 116900, 28 * 1024
 RESULTS_LIMIT = 13900  # core/results, of which a program links what it calls
-UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 30800, 13 * 1024  # in core and backend
+UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 31400, 13 * 1024  # in core and backend
 MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
 GUEST_LIMIT, GUEST_AIM = 11700, 9 * 1024  # abi/guest
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt

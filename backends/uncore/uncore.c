@@ -50,6 +50,25 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
     return i == 0;
 }
 
+/* What take-over found, as alternatives have it. */
+static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value)
+{
+    const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
+    unsigned count = uncore->type->filters, row = uncore->table.row_count - count;
+    uint64_t bits[2], words[2] = {0, 0};
+
+    if (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE)
+        row--;
+    for (unsigned i = 0; i < count; i++)
+        words[count > 1 ? i >> 1 : 0] |= (found[row + i] & uncore->type->filter_mask[i])
+                                         << (count > 1 && (i & 1u) ? 32 : 0);
+    upmu_uncore_resource_bits(pmu, resource, bits);
+    *out_value = (words[0] & bits[0]) | (words[1] & bits[1]);
+    if (pmu->quirks & UPMU_UNCORE_BANDS)
+        *out_value >>= 8 * resource;
+    return count && (bits[0] | bits[1]);
+}
+
 /* Filters: one register has config1, two its halves, four the halves of both words. */
 static void add_filters(const struct upmu_pmu *pmu, const uint64_t bits[2], const uint64_t values[2], uint32_t guard,
                         struct upmu_image *image)
@@ -166,6 +185,7 @@ const struct upmu_backend upmu_uncore_backend = {
     .alternative = upmu_uncore_alternative,
     .render = upmu_uncore_render,
     .release = upmu_uncore_release,
+    .filter = found_filter,
     .take_over = switch_on,
     .resource_name = filter_name,
     .counter_prefix = counter_name,

@@ -144,12 +144,12 @@ void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where)
         if ((head & 0xffffu) != UNCORE_CAPABILITY_DVSEC || !upmu_uncore_pci(finder, where, at + 8, &id) ||
             (id & 0xffffu) != UNCORE_DVSEC_PMON || !upmu_uncore_pci(finder, where, at + 0xc, &bar) || bar > 5)
             continue;
-        if (!upmu_uncore_pci(finder, where, 0x10 + 4 * bar, &low) || (low & 1u) || !(low & ~0xfu)) {
+        if (!upmu_uncore_pci(finder, where, 0x10 + 4 * bar, &low) || (low & 1u) ||
+            ((low & 6u) == 4 && !upmu_uncore_pci(finder, where, 0x14 + 4 * bar, &high)) || high >> 20 ||
+            !(high | (low & ~0xfu))) {
             upmu_uncore_fail(finder, "a table of units has no address", where);
             return;
         }
-        if ((low & 6u) == 4)
-            (void)upmu_uncore_pci(finder, where, 0x14 + 4 * bar, &high);
         upmu_uncore_place(finder, finder->die_of[where >> 8 & 0xffu], &place);
         upmu_uncore_read_table(finder, (uint64_t)high << 32 | (low & ~0xfu), place.package, place.die);
         return;

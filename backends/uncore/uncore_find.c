@@ -366,10 +366,12 @@ static void find_amd(struct upmu_uncore_finder *finder, unsigned row)
             return;
         counters = layout_of(row)->counters;
     }
+    if (!counters)
+        return;
     if (is->rule != UPMU_UNCORE_RULE_AMD_UMC)
         upmu_uncore_add(finder, row, NULL, &box);
     /* Fewer counters than the row has. */
-    pmu = counters ? pmu_of(finder, row, NULL) : NULL;
+    pmu = pmu_of(finder, row, NULL);
     if (pmu && counters < layout_of(row)->counters) {
         pmu->pmu.counters &= UPMU_BIT32(counters) - 1u;
         pmu->pmu.general &= UPMU_BIT32(counters) - 1u;
@@ -380,11 +382,12 @@ static void find_amd(struct upmu_uncore_finder *finder, unsigned row)
 
 static uint64_t read_bar(struct upmu_uncore_finder *finder, uint32_t where, uint32_t offset)
 {
-    uint32_t low, high = 0;
+    uint32_t low, high;
 
-    if (!upmu_uncore_pci(finder, where, offset, &low))
+    /* (No physical address is wider than 52 bits.) */
+    if (!upmu_uncore_pci(finder, where, offset, &low) || !upmu_uncore_pci(finder, where, offset + 4, &high) ||
+        high >> 20)
         return 0;
-    (void)upmu_uncore_pci(finder, where, offset + 4, &high);
     return (uint64_t)high << 32 | low;
 }
 
@@ -423,7 +426,8 @@ static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, 
     unsigned channels = is->rule == UPMU_UNCORE_RULE_SERVER_IMC ? is->most > 3 ? 3 : is->most : 1;
     uint32_t high, low;
 
-    if (!upmu_uncore_pci(finder, where, 0xd0, &high))
+    /* (Below 8 MiB is RAM.) */
+    if (!upmu_uncore_pci(finder, where, 0xd0, &high) || !(high & 0x1fffffffu))
         return;
     for (unsigned n = 0; n < is->most; n++) {
         struct upmu_unit_info box = {.number = (uint16_t)n};
@@ -433,6 +437,7 @@ static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, 
         box.base = (uint64_t)(high & 0x1fffffffu) << 23 | (uint64_t)(low & 0x7ffu) << 12;
         box.base += upmu_uncore_base(is, 0) + (uint64_t)is->step * 8 * (n % channels);
         box.second = where;
+        upmu_uncore_place(finder, finder->die_of[where >> 8 & 0xffu], &box);
         if (upmu_uncore_answers(finder, box.base, 32))
             upmu_uncore_add(finder, row, NULL, &box);
     }
@@ -693,6 +698,9 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
         finder.generation = (unsigned)generation;
         find_generation(&finder);
     }
+    /* (Another call meets the same again, or finds the rest.) */
+    if (finder.full || finder.damaged)
+        list->scanned = 0;
     if (finder.full)
         return UPMU_ERR_NO_SPACE;
     if (finder.damaged)

@@ -82,6 +82,8 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
         why->culprit[why->culprit_count++] = upmu_joint_event(joint, upmu_bits_lowest(rest))->id;
 }
 
+#define UNIT_FILTERS 8u /* resources of a unit: flags of its events */
+
 /* What counters in others' hands look at is theirs, too, as their selects stood at take-over. */
 static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *held, struct upmu_place_input *input)
 {
@@ -94,6 +96,15 @@ static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *he
         if (resource != UPMU_NO_RESOURCE && input->held_count < UPMU_JOINT_HELD)
             held[input->held_count++] = (struct upmu_held){ .resource = (uint8_t)resource };
     }
+#if UPMU_UNCORE
+    /* Filters of boxes in use keep their values; of several boxes each may have its own. */
+    for (unsigned i = 0; meter->firmware && upmu_meter_is_unit(meter) && i < UNIT_FILTERS; i++) {
+        struct upmu_held *filter = &held[input->held_count];
+
+        *filter = (struct upmu_held){ .resource = (uint8_t)i, .shareable = meter->bank.boxes == 1 };
+        input->held_count += pmu->backend->filter(pmu, i, meter->bank.found, &filter->value);
+    }
+#endif
 }
 
 enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,

@@ -193,13 +193,16 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
 {
     struct upmu_unit *unit = unit_of(meter);
     uint64_t now_ns = upmu_meter_now(meter), late_ns = 2 * upmu_unit_poll_interval(unit);
+    bool is_late = now_ns - unit->folded_ns > late_ns;
+    bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* (No clock counts these.) */
 
     (void)unused;
     /* What went round twice cannot be seen. */
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
-        if (upmu_session_holds(session) && now_ns - session->running_ns > late_ns && now_ns - unit->folded_ns > late_ns)
+        if (upmu_session_holds(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
             upmu_run_mar(session);
     unit->folded_ns = now_ns;
+    meter->ticks = 0;
     return upmu_poll_fold(meter);
 }
 
@@ -702,12 +705,16 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
     bool timed = port_has_clock(meter->machine->port);
     uint64_t now_ns = upmu_meter_now(meter);
     enum upmu_status status = UPMU_OK;
+    uint64_t passed_ns = now_ns - unit->folded_ns;
     uint32_t accesses;
 
     if (timed)
         time_ticks(unit, now_ns);
+    else
+        passed_ns = ++meter->ticks * meter->machine->port->tick_ns;
     /* (Before it is late: the next tick would be.) */
-    if (timed ? now_ns - unit->folded_ns + unit->tick_ns >= upmu_unit_poll_interval(unit) : !(++meter->ticks & 15u))
+    if (passed_ns + (timed ? unit->tick_ns : meter->machine->port->tick_ns) >= upmu_unit_poll_interval(unit) ||
+        (!timed && meter->ticks >= 16))
         status = upmu_unit_fold(meter, unused);
     if (++unit->ticks < unit->every)
         return status;

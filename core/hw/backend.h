@@ -175,6 +175,11 @@ struct upmu_backend {
      */
     unsigned (*seen_by)(const struct upmu_pmu *pmu, unsigned counter, uint64_t select);
 
+#if UPMU_UNCORE
+    /* The value that a resource of a unit has by the registers found at take-over, by row; false: no such resource. */
+    bool (*filter)(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value);
+#endif
+
 #if UPMU_FOREIGN
     /* Counters in use by the values found at take-over, by row.  NULL: as upmu_register_class.in_use says. */
     uint32_t (*claims)(const struct upmu_pmu *pmu, const uint64_t *found);

@@ -301,6 +301,45 @@ static void ticks_poll(void **state)
     end();
 }
 
+/* A host that has no clock but says how far apart its ticks are. */
+static void ticks_poll_without_a_clock(void **state)
+{
+    static const struct {
+        uint64_t tick_ns;
+        enum upmu_quality quality;
+    } hosts[] = {{UINT64_C(1000000000), UPMU_QUALITY_EXACT}, {UINT64_C(60000000000), UPMU_QUALITY_PARTIAL}};
+
+    (void)state;
+    for (unsigned k = 0; k < 2; k++) {
+        uint64_t each = UINT64_C(4000000000);
+        struct upmu_sim_unit *stack;
+        struct upmu_count count;
+
+        uncore_prepare(&host, "skx2");
+        host.sim.port.clock_ns = NULL;
+        host.sim.port.tick_ns = hosts[k].tick_ns;
+        assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+        uncore_take_over(&host, 0, host.sim.cpus);
+        uncore_find(&host);
+        stack = box("iio_free_running", 1, 2);
+        begin(stack, "iio_free_running/raw:config=0x20ff");
+        start();
+        for (unsigned tick = 0; tick < 100; tick++) {
+            upmu_sim_flow(&host.uncore, stack, 1, each);
+            for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
+                upmu_sim_switch_cpu(&host.sim, cpu);
+                upmu_sim_irqs(&host.sim, false);
+                assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK);
+                upmu_sim_irqs(&host.sim, true);
+            }
+        }
+        assert_int_equal(upmu_session_read(&host.session[0], 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.quality, hosts[k].quality);
+        assert_int_equal(count.value, 100 * each);
+        end();
+    }
+}
+
 /* A poll in the middle of another call on the same CPU (from an NMI, say) is refused, or the call begins anew. */
 static uint32_t poll_at;
 
@@ -484,6 +523,49 @@ static void a_filter_has_one_value(void **state)
     end();
     assert_int_not_equal(
         begin_with(cha, "cha/raw:config=0x1134:config1=0x420000,cha/raw:config=0x0334:config1=0x400000"), UPMU_OK);
+    end();
+}
+
+/* What a counter in use is filtered by stays; who needs the same may count beside it. */
+static void a_filter_of_a_counter_in_use_stays(void **state)
+{
+    static const struct {
+        const char *machine, *type, *other, *same;
+        uint32_t select, filter;
+    } cases[] = {
+        {"skx2", "cha", "cha/event=0x34,umask=0x11,filter_state=0x10/", "cha/event=0x34,umask=0x11,filter_state=1/",
+         0x401134, 0x20000},
+        {"hsx2", "cbox", "cbox/event=0x34,umask=0x11,filter_state=0x10/", "cbox/event=0x34,umask=0x11,filter_state=1/",
+         0x401134, 0x20000},
+        {"hsx2", "pcu", "pcu/event=0xb,filter_band0=40/", "pcu/event=0xb,filter_band0=20/", 0x40000b, 0x14},
+        {"hsx2", "pcu", "pcu/event=0xb,filter_band0=40/", "pcu/event=0xb,filter_band0=20/", 0x40000d, 0x140000},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct upmu_sim_unit *unit;
+
+        uncore_set_up(&host, cases[i].machine);
+        unit = box(cases[i].type, 0, 0);
+        unit->filter[0] = cases[i].filter;
+        upmu_sim_stranger(&host.uncore, unit, 3, cases[i].select);
+        assert_int_equal(begin_with(unit, cases[i].other), UPMU_ERR_DOES_NOT_FIT);
+        assert_int_equal(unit->filter[0], cases[i].filter);
+        end();
+        begin(unit, cases[i].same);
+        start();
+        assert_int_equal(unit->filter[0], cases[i].filter);
+        end();
+        assert_int_equal(unit->filter[0], cases[i].filter);
+    }
+    /* Two boxes may have two filters. */
+    uncore_set_up(&host, "skx2");
+    upmu_sim_stranger(&host.uncore, box("cha", 0, 0), 3, 0x401134);
+    box("cha", 0, 0)->filter[0] = 0x20000;
+    assert_int_equal(upmu_unit_open(&host.unit[0], &host.machine, uncore_info(&host, box("cha", 0, 0)), 2), UPMU_OK);
+    assert_int_equal(upmu_session_init(&host.session[0], &host.machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session[0], cases[0].same, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&host.session[0], &host.unit[0]), UPMU_ERR_DOES_NOT_FIT);
     end();
 }
 
@@ -782,11 +864,13 @@ int main(void)
         cmocka_unit_test(a_counter_that_stops_at_its_end_goes_on),
         cmocka_unit_test(a_unit_is_polled_in_time),
         cmocka_unit_test(ticks_poll),
+        cmocka_unit_test(ticks_poll_without_a_clock),
         cmocka_unit_test(a_poll_inside_a_call_counts_nothing_twice),
         cmocka_unit_test(counters_of_a_box_stop_together),
         cmocka_unit_test(a_strangers_counter_runs_on),
         cmocka_unit_test(events_that_share_counter_0_do_not_run_together),
         cmocka_unit_test(a_filter_has_one_value),
+        cmocka_unit_test(a_filter_of_a_counter_in_use_stays),
         cmocka_unit_test(clocks_are_counted),
         cmocka_unit_test(bits_that_a_select_has_not_are_refused),
         cmocka_unit_test(without_ecam_what_needs_it_is_not_there),

@@ -53,6 +53,8 @@ static void *see_map(void *context, uint64_t physical, size_t bytes)
     return sim.port.mmio_map(sim.port.context, physical, bytes);
 }
 
+static void *(*maps)(void *context, uint64_t physical, size_t bytes) = see_map;
+
 static void see_unmap(void *context, void *pointer, size_t bytes)
 {
     (void)context;
@@ -71,6 +73,7 @@ static void begin(const char *machine)
     memset(&list, 0, sizeof list);
     list = (struct upmu_unit_list){.unit = units, .pmu = pmus, .unit_capacity = UNITS, .pmu_capacity = UPMU_UNIT_TYPES};
     promises = without_pci = false;
+    maps = see_map;
 }
 
 /* As the CPU `cpu` of the model sees it. */
@@ -87,7 +90,7 @@ static enum upmu_status find_on(unsigned cpu, bool force)
     seen = (struct upmu_uncore_seen){.cpuid = see_cpuid,
                                      .rdmsr = see_msr,
                                      .pci_read = see_pci,
-                                     .map = see_map,
+                                     .map = maps,
                                      .unmap = see_unmap,
                                      .mmio_read = see_memory,
                                      .family = (uint16_t)((leaf[0] >> 8 & 0xfu) + (leaf[0] >> 20 & 0xffu)),
@@ -386,6 +389,125 @@ static void more_cores_do_not_make_more_boxes_than_a_type_has(void **state)
     assert_true(seen.accesses < 30);
 }
 
+/* A machine whose functions have other registers. */
+static struct upmu_sim_machine altered;
+static struct upmu_sim_pci_register functions[64];
+
+static void alter(const char *name)
+{
+    altered = *upmu_sim_machine(name);
+    for (unsigned i = 0; i == 0 || functions[i - 1].value[0] || functions[i - 1].offset; i++)
+        functions[i] = altered.functions[i];
+    altered.functions = functions;
+    begin(name);
+}
+
+static void set_register(unsigned offset, uint32_t first, uint32_t second)
+{
+    for (unsigned i = 0; functions[i].value[0] || functions[i].offset; i++)
+        if (functions[i].offset == offset) {
+            functions[i].value[0] = first;
+            functions[i].value[1] = second;
+        }
+}
+
+/* Ice Lake-SP with two packages: node 3 is die 1. */
+static void memory_controllers_are_on_the_die_of_their_bus(void **state)
+{
+    unsigned boxes[2] = {0, 0};
+
+    (void)state;
+    alter("icx");
+    set_register(0xc0, 2, 3);
+    set_register(0xd4, 2 | 3 << 3, 2 | 3 << 3);
+    set_register(0xd0, 0x202, 0x2202);
+    altered.packages = 2;
+    altered.bus[0][1] = 0x7f;
+    altered.bus[1][0] = 0x9e;
+    altered.bus[1][1] = 0xff;
+    upmu_sim_uncore_init(&model, &sim, &altered);
+    (void)find_all();
+    for (unsigned i = 0; i < list.unit_count; i++) {
+        if (strncmp(pmus[units[i].type].type->name, "imc", 3))
+            continue;
+        boxes[units[i].package]++;
+        /* D0h has bits 51:23. */
+        assert_int_equal(units[i].base >> 32, units[i].package ? 0x11 : 1);
+    }
+    assert_true(boxes[0] >= 8);
+    assert_int_equal(boxes[0], boxes[1]);
+}
+
+static uint64_t highest;
+
+static void *map_above_ram(void *context, uint64_t physical, size_t bytes)
+{
+    assert_true(physical >= 0x100000);
+    highest = physical > highest ? physical : highest;
+    return see_map(context, physical, bytes);
+}
+
+/* All ones are what a register answers that is not there; where 0 is there is RAM. */
+static void memory_where_there_cannot_be_a_controller_is_not_mapped(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < 3; k++) {
+        alter(k ? "adl" : "icx");
+        if (!k) {
+            set_register(0xd0, 0, 0);
+            set_register(0xd8, 0, 0);
+        } else {
+            set_register(0x4c, k == 1 ? 0xffffffff : 0x100000, 0);
+        }
+        upmu_sim_uncore_init(&model, &sim, &altered);
+        highest = 0;
+        maps = map_above_ram;
+        assert_int_equal(find_on(0, false), UPMU_OK);
+        assert_int_equal(count("imc"), 0);
+        assert_int_equal(count("imc_free_running"), 0);
+        assert_int_equal(highest, 0);
+    }
+}
+
+static void (*whole_cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+static void cpuid_without_fabric(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    whole_cpuid(context, leaf, subleaf, out);
+    if (leaf == 0x80000022u)
+        out[1] &= ~(0x3fu << 10); /* NumPerfCtrNB */
+}
+
+static void without_fabric_counters_there_is_no_fabric(void **state)
+{
+    (void)state;
+    begin("zen4");
+    assert_int_equal(find_all(), UPMU_OK);
+    assert_int_equal(count("df"), 2);
+    begin("zen4");
+    whole_cpuid = sim.port.cpuid;
+    sim.port.cpuid = cpuid_without_fabric;
+    assert_int_equal(find_all(), UPMU_OK);
+    assert_int_equal(count("df"), 0);
+    assert_true(count("l3") == 4);
+}
+
+static void what_did_not_fit_is_found_by_a_longer_list(void **state)
+{
+    unsigned boxes;
+
+    (void)state;
+    begin("skx2");
+    assert_int_equal(find_on(0, false), UPMU_OK);
+    boxes = list.unit_count;
+    begin("skx2");
+    list.unit_capacity = 10;
+    assert_int_equal(find_on(0, false), UPMU_ERR_NO_SPACE);
+    list.unit_capacity = UNITS;
+    assert_int_equal(find_on(0, false), UPMU_OK);
+    assert_int_equal(list.unit_count, boxes);
+}
+
 static void a_full_list_has_what_fits(void **state)
 {
     (void)state;
@@ -455,6 +577,13 @@ static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
         }
         assert_true(seen.accesses <= 100000);
     }
+    /* A second call meets the same. */
+    begin("spr");
+    damage = 0;
+    model.table = damage_table;
+    assert_int_equal(find_on(0, false), UPMU_ERR_PORT);
+    assert_int_equal(find_on(0, false), UPMU_ERR_PORT);
+    assert_non_null(seen.failure);
     begin("spr");
     how = ALL_ONES;
     model.table = damage_table;
@@ -481,6 +610,29 @@ static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
 }
 
 /* One word is anything: nothing is written, nothing is endless, and what is there has sensible registers. */
+/* Base registers of 64 bits: the low half of an address may be 0. */
+static void a_table_may_lie_at_any_address(void **state)
+{
+    static const uint64_t addresses[] = {UINT64_C(0x400000000), UINT64_C(0x410000000)};
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(addresses); i++) {
+        alter("spr");
+        set_register(0x10, (uint32_t)addresses[i] | 4, (uint32_t)addresses[i] | 4);
+        set_register(0x14, 4, 0x14);
+        altered.table_address = addresses[i];
+        upmu_sim_uncore_init(&model, &sim, &altered);
+        assert_int_equal(find_on(0, false), UPMU_OK);
+        assert_true(count("cha") > 0);
+    }
+    alter("spr");
+    set_register(0x10, 4, 4);
+    set_register(0x14, 0, 0);
+    upmu_sim_uncore_init(&model, &sim, &altered);
+    assert_int_equal(find_on(0, false), UPMU_ERR_PORT);
+    assert_string_equal(seen.failure, "a table of units has no address");
+}
+
 static void any_word_of_a_table_may_be_anything(void **state)
 {
     unsigned rounds = share_of("damaged tables", 2000, 1, 8);
@@ -553,9 +705,14 @@ int main(void)
         cmocka_unit_test(what_is_missing_leaves_the_rest),
         cmocka_unit_test(capid4_says_how_many_s_boxes_there_are),
         cmocka_unit_test(more_cores_do_not_make_more_boxes_than_a_type_has),
+        cmocka_unit_test(memory_controllers_are_on_the_die_of_their_bus),
+        cmocka_unit_test(memory_where_there_cannot_be_a_controller_is_not_mapped),
+        cmocka_unit_test(without_fabric_counters_there_is_no_fabric),
+        cmocka_unit_test(what_did_not_fit_is_found_by_a_longer_list),
         cmocka_unit_test(a_full_list_has_what_fits),
         cmocka_unit_test(a_hypervisor_has_none_unless_forced),
         cmocka_unit_test(damaged_tables_end_with_a_reason_and_few_accesses),
+        cmocka_unit_test(a_table_may_lie_at_any_address),
         cmocka_unit_test(any_word_of_a_table_may_be_anything),
         cmocka_unit_test(energy_is_what_can_be_read),
     };
