@@ -526,7 +526,7 @@ static void a_filter_has_one_value(void **state)
     end();
 }
 
-/* What a counter in use is filtered by stays; who needs the same may count beside it. */
+/* What a counter in use is filtered by stays; events that need the same count beside it. */
 static void a_filter_of_a_counter_in_use_stays(void **state)
 {
     static const struct {
