@@ -90,11 +90,14 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
 /*
  * Give a counter that ran for another event, or has a new event, its start value. Its gate is
  * closed already, unless closing it faulted the last time or it stands still.  From those beside it
- * nothing is read, but they are not what others left there.
+ * nothing is read, but they are not what others left there.  (A unit's counter is only read, and may
+ * run for a static session that left.)
  */
 bool upmu_run_prime(struct upmu_meter *meter, struct upmu_tally *tally)
 {
-    return upmu_bank_close(&meter->bank, UPMU_BIT32(tally->counter) & ~upmu_bank_kept_open(&meter->bank)) &&
+    uint32_t closes = upmu_meter_is_unit(meter) ? 0 : UPMU_BIT32(tally->counter);
+
+    return upmu_bank_close(&meter->bank, closes & ~upmu_bank_kept_open(&meter->bank)) &&
            (!upmu_tally_is_wide(tally) ||
             upmu_bank_write(&meter->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD)) &&
            upmu_run_begin_at(meter, tally, upmu_meter_now(meter));
