@@ -12,6 +12,8 @@
 #include <upmu/upmu.h>
 
 #define DIES 2
+#define BOXES 512 /* one package of Ice Lake-SP has more than 80 */
+#define TYPES 32
 #define LINE 64 /* bytes for each count */
 
 static struct upmu_sim sim; /* stands for the processors */
@@ -19,9 +21,9 @@ static struct upmu_sim_uncore outside;
 static struct upmu_machine machine;
 static struct upmu_cpu cpus[UPMU_SIM_CPUS];
 
-static struct upmu_unit_info boxes[64];
-static struct upmu_uncore_pmu types[12];
-static struct upmu_unit_list units = {.unit = boxes, .unit_capacity = 64, .pmu = types, .pmu_capacity = 12};
+static struct upmu_unit_info boxes[BOXES];
+static struct upmu_uncore_pmu types[TYPES];
+static struct upmu_unit_list units = {.unit = boxes, .unit_capacity = BOXES, .pmu = types, .pmu_capacity = TYPES};
 static struct upmu_uncore_region memory[DIES];
 
 /* The model is told what each die read and wrote, in lines. */

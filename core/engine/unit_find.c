@@ -186,6 +186,11 @@ static void show(const struct upmu_port *port, struct upmu_unit_list *list, unsi
     list->unit_count = (uint16_t)count;
 }
 
+static UPMU_APART enum upmu_status refuse_search(struct upmu_machine *machine, enum upmu_status status, const char *failure)
+{
+    return upmu_why_refuse(&machine->why, status, NULL, failure, 0, failure ? upmu_text_length(failure) : 0);
+}
+
 static bool is_executing(const struct upmu_port *port, const struct upmu_cpu *cpu)
 {
     uintptr_t irq = port_irq_save(port);
@@ -209,9 +214,9 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     port = machine->port;
     upmu_why_clear(&machine->why);
     if (machine->units && machine->units != list)
-        return UPMU_ERR_STATE;
+        return refuse_search(machine, UPMU_ERR_STATE, NULL);
     if (!is_executing(port, cpu))
-        return UPMU_ERR_WRONG_CPU;
+        return refuse_search(machine, UPMU_ERR_WRONG_CPU, NULL);
     list->machine = machine;
     look(&seen, cpu, flags);
     list->guest = seen.hypervisor;
@@ -220,6 +225,8 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         own = find_own(port, list);
     if (own == UPMU_ERR_UNSUPPORTED && !seen.failure)
         seen.failure = "a type of own_unit";
+    if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
+        seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
     show(port, list, first);
     for (unsigned i = types; i < list->pmu_count; i++) /* (Units of the others may be at work.) */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
@@ -229,8 +236,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         status = UPMU_OK;
     if (status == UPMU_OK)
         status = own;
-    return seen.failure ? upmu_why_refuse(&machine->why, status, NULL, seen.failure, 0, upmu_text_length(seen.failure))
-                        : status;
+    return status == UPMU_OK ? status : refuse_search(machine, status, seen.failure);
 }
 
 #endif

@@ -114,7 +114,10 @@ struct upmu_uncore_pmu {
     char text[96];              /* its names */
 };
 
-/* The units of a machine and their types, in the caller's memory.  Boxes of one type and die stand side by side. */
+/*
+ * The units of a machine and their types, in the caller's memory.  Boxes of one type and die that one call finds stand
+ * side by side; the host's own stand as own_unit names them.
+ */
 struct upmu_unit_list {
     struct upmu_unit_info *unit;  /* the caller's: boxes */
     struct upmu_uncore_pmu *pmu;  /* the caller's: types */
@@ -149,17 +152,19 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
  *
  * Returns UPMU_OK (also if there are none); UPMU_ERR_NO_PMU (`cpu` is not initialised, or there is a hypervisor and no
  * UPMU_UNITS_FORCE); UPMU_ERR_WRONG_CPU; UPMU_ERR_NO_SPACE (an array is full, or a host's type has more registers than
- * UPMU_UNIT_REGISTERS: what was found before is right); UPMU_ERR_STATE (the machine has another list);
- * UPMU_ERR_UNSUPPORTED (tables that cannot be right, or a type of own_unit, whose units are left out);
- * UPMU_ERR_COMPILED_OUT.  machine->why has the details.
+ * UPMU_UNIT_REGISTERS: what was found before is right, and with a longer array another call finds the rest but for the
+ * host's own units); UPMU_ERR_STATE (the machine has another list); UPMU_ERR_PORT (a processor's table is damaged, or
+ * what it takes to find some units cannot be read: the rest is right); UPMU_ERR_UNSUPPORTED (a type of own_unit cannot
+ * be right: its units are left out); UPMU_ERR_COMPILED_OUT.  machine->why has the details.
  * Context: any, but not while units are opened.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *list, unsigned flags);
 
 /*
- * A unit at work.  Zeroed memory is not needed.  Its first two fields and those of the meter that may be read (its
- * `cpu`: the one that drives the unit, or NULL) are yours to read; all else is private.
+ * A unit at work.  For open it need not be zeroed; for any other call on one that was never opened, zero it.  Its first
+ * two fields and those of the meter that may be read (its `cpu`: the one that drives the unit, or NULL) are yours to
+ * read; all else is private.
  */
 struct upmu_unit {
     struct upmu_meter meter;
@@ -208,7 +213,8 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
  * is not open is left as it is.  No other CPU may open it, attach a session to it or be in a call on a session of it
  * meanwhile.
  *
- * Returns UPMU_OK; UPMU_ERR_PORT (closed all the same); UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (still open).
+ * Returns UPMU_OK; UPMU_ERR_PORT (closed all the same, but a register keeps what it has: a box may stay frozen);
+ * UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (still open).
  * Context: as upmu_unit_open().
  */
 UPMU_MUST_CHECK
@@ -221,8 +227,8 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit);
  * drive the unit.)  While it is handed over from one CPU to another they return UPMU_ERR_BUSY, and a read
  * UPMU_ERR_WRONG_CPU: repeat them.
  *
- * Returns as upmu_session_attach_cpu(); UPMU_ERR_WRONG_PMU (an event of another type, or of a box that is not this
- * one); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session;
+ * Returns as upmu_session_attach_cpu(); UPMU_ERR_WRONG_PMU (an event of another type, or of a box with
+ * another number; a path before it is not compared); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session;
  * an event with filters in a companion function of the box that was not found).
  * Context: local, on any CPU.
  */

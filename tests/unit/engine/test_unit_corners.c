@@ -284,6 +284,34 @@ static void a_dry_run_lists_what_a_start_writes(void **state)
     }
 }
 
+/* Which array is full, and why else a search is refused. */
+static void a_search_that_is_refused_says_why(void **state)
+{
+    static const char *const texts[] = {"\"unit_capacity\": out of space", "\"pmu_capacity\": out of space"};
+    struct upmu_unit_list other;
+    char text[120];
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 2, 1);
+        host_machine(&d.host);
+        host_take_over(&d.host, 2, false);
+        d.list.unit = d.info;
+        d.list.unit_capacity = i ? DOUBLE_BOXES : 1;
+        d.list.pmu = d.pmu;
+        d.list.pmu_capacity = i == 1 ? 0 : 2;
+        upmu_sim_switch_cpu(&d.host.sim, 0);
+        assert_int_equal(upmu_units_find(&d.host.cpu[0], &d.list, 0), UPMU_ERR_NO_SPACE);
+        (void)upmu_why_text(&d.host.machine.why, text, sizeof text);
+        assert_string_equal(text, texts[i]);
+    }
+    assert_int_equal(upmu_units_find(&d.host.cpu[1], &d.list, 0), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(d.host.machine.why.status, UPMU_ERR_WRONG_CPU);
+    memset(&other, 0, sizeof other);
+    assert_int_equal(upmu_units_find(&d.host.cpu[0], &other, 0), UPMU_ERR_STATE);
+    assert_int_equal(d.host.machine.why.status, UPMU_ERR_STATE);
+}
+
 /* ---- Numbers ---- */
 
 /* What went round more than once cannot be told: the count says that some is missing. */
@@ -424,6 +452,7 @@ int main(void)
         cmocka_unit_test(of_many_cpus_the_best_are_listed),
         cmocka_unit_test(a_filter_that_two_events_need_is_named),
         cmocka_unit_test(a_dry_run_lists_what_a_start_writes),
+        cmocka_unit_test(a_search_that_is_refused_says_why),
         cmocka_unit_test(a_poll_that_comes_too_late_is_told),
         cmocka_unit_test(a_life_is_never_numbered_0),
         cmocka_unit_test(a_units_work_area_is_that_of_its_cpu),
