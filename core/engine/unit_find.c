@@ -186,7 +186,8 @@ static void show(const struct upmu_port *port, struct upmu_unit_list *list, unsi
     list->unit_count = (uint16_t)count;
 }
 
-static UPMU_APART enum upmu_status refuse_search(struct upmu_machine *machine, enum upmu_status status, const char *failure)
+static UPMU_APART enum upmu_status refuse_search(struct upmu_machine *machine, enum upmu_status status,
+                                                 const char *failure)
 {
     return upmu_why_refuse(&machine->why, status, NULL, failure, 0, failure ? upmu_text_length(failure) : 0);
 }
