@@ -74,7 +74,9 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
                                        .counter = (uint8_t)(words[0] >> 24),
                                        .type = (uint16_t)words[2]};
     row = row_of(finder, found.type);
-    if (row < 0 || !found.select || !found.counter || !found.counters || found.counters > UPMU_FIXED_COUNTER(0) ||
+    /* (Selects and counters at the same places cannot be.) */
+    if (row < 0 || (found.select < found.counter + found.counters && found.counter < found.select + found.counters) ||
+        !found.select || !found.counter || !found.counters || found.counters > UPMU_FIXED_COUNTER(0) ||
         !found.width || found.width > 64)
         return;
     box.base = words[1];

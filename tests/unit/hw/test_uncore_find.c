@@ -542,7 +542,7 @@ static void a_hypervisor_has_none_unless_forced(void **state)
 
 static unsigned damaged_word;
 static uint64_t damage;
-static enum { SET, STRIDE, UNITS_MANY, ALL_ONES } how;
+static enum { SET, STRIDE, UNITS_MANY, ALL_ONES, OVERLAP } how;
 
 static void damage_table(struct upmu_sim *machine, unsigned package, unsigned word, uint64_t *value)
 {
@@ -555,6 +555,11 @@ static void damage_table(struct upmu_sim *machine, unsigned package, unsigned wo
         *value |= UINT64_C(0x3ff) << 16;
     else if (how == SET && word == damaged_word)
         *value = damage;
+    if (how == OVERLAP && word == 0)
+        damaged_word = (unsigned)(*value >> 8) & 0xffu;
+    else if (how == OVERLAP && word % damaged_word == 0) /* selects begin where counters do, or at the last */
+        *value = (*value & ~UINT64_C(0xff00)) |
+                 (((*value >> 24) + (damage ? (*value & 0xffu) - 1u : 0)) & 0xffu) << 8;
 }
 
 static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
@@ -590,6 +595,14 @@ static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
     assert_int_equal(find_on(0, false), UPMU_ERR_PORT);
     assert_string_equal(seen.failure, "a table of units is not there");
     assert_int_equal(count("cha"), 0);
+    for (damage = 0; damage < 2; damage++) {
+        begin("spr");
+        how = OVERLAP;
+        model.table = damage_table;
+        (void)find_on(0, false);
+        assert_int_equal(count("cha"), 0);
+        assert_int_equal(count("imc"), 0);
+    }
     begin("spr");
     how = UNITS_MANY;
     model.table = damage_table;
