@@ -247,7 +247,7 @@ def graph(setting):
         texts = {source: f"build/{BUILDS.get(setting)}/{source[:-2]}.s" for source in files("core/*/*.c", "backends/*/*.c")}
 
         def compile_one(source):
-            if os.path.exists(texts[source]):
+            if os.path.exists(texts[source]) and os.path.getmtime(texts[source]) >= os.path.getmtime(source):
                 return []
             texts[source] = f"build/tests/stack-{setting}/{source[:-2]}.s"
             os.makedirs(os.path.dirname(texts[source]), exist_ok=True)
