@@ -259,7 +259,7 @@ def what_cannot_be_written_or_read_is_an_error_and_leaves_no_file():
         os.close(writer)
         complaints += [] if done.returncode not in (0, None) else [f"{form}: a closed pipe"]
         # A file system without room for all of it.  (The limit is on the length of a file, in blocks of 1 KiB.)
-        done = subprocess.run(["bash", "-c", f"ulimit -f 0; trap '' XFSZ; exec {TOOL} {' '.join(words)} short"], cwd=WORK,
+        done = subprocess.run(["bash", "-c", f"ulimit -f 0; trap '' XFSZ; exec \"$0\" {' '.join(words)} short", TOOL], cwd=WORK,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         left = [name for name in os.listdir(WORK) if name.startswith("short")]
         complaints += [] if done.returncode == 1 and not left else [f"{form}: {done.returncode}, leaves {left}"]

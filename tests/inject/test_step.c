@@ -338,7 +338,7 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 #define WHOLE 0
 #else
 #define SKIP 14
-#define STRIDE 13
+#define STRIDE 29
 #define WHOLE 1
 #endif
 #define PART 4

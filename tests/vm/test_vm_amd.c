@@ -20,7 +20,7 @@ static void zen_4_samples_in_64_bits_on_a_vector(void **state)
 static void k8_in_64_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_briefly(&(struct vm_guest){"k8_revc", "amd64_k8_revc", 64, "", true});
+    vm_check_little(&(struct vm_guest){"k8_revc", "amd64_k8_revc", 64, "", true});
 }
 
 static void k7_in_32_bits_by_nmi(void **state)

@@ -26,7 +26,7 @@ static void f29_in_32_bits_on_a_vector(void **state)
 static void f43_in_64_bits_by_nmi(void **state)
 {
     (void)state;
-    vm_check_briefly(&(struct vm_guest){"nocona", "netburst_p", 64, "", true});
+    vm_check_little(&(struct vm_guest){"nocona", "netburst_p", 64, "", true});
 }
 
 static void f43_in_32_bits_by_nmi(void **state)
