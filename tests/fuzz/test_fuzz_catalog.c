@@ -182,7 +182,7 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 }
 
 /* (What reads outside is seen by sanitizers: more of them there.) */
-#define RUNS (SHARE_SLOW_BUILD ? 5000 : 2000)
+#define RUNS (SHARE_SLOW_BUILD ? 2500 : 2000)
 
 const struct fuzz_target fuzz_target = {
     "catalog", "no_changed_catalogue_reads_outside_itself_and_what_is_accepted_is_consistent", RUNS, 1000000, run,
