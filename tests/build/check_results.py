@@ -124,10 +124,10 @@ def folded_stacks_sum_to_the_samples():
     return expect("folded", counts, by_function(log))
 
 
-def perf(*words):
+def perf(*words, data="perf"):
     if not shutil.which("perf"):
         raise Skip("perf (linux-perf) is not installed")
-    done = subprocess.run(["perf", *words, "-i", "perf", "--kallsyms", "kallsyms"], cwd=WORK, stdout=subprocess.PIPE,
+    done = subprocess.run(["perf", *words, "-i", data, "--kallsyms", "kallsyms"], cwd=WORK, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                           env=dict(os.environ, HOME=WORK, PERF_CONFIG="/dev/null", PAGER="cat", LC_ALL="C"))
     if done.returncode and b"WARNING: perf not found for kernel" in done.stderr:
@@ -210,6 +210,31 @@ def protoc_decodes_the_profile_by_pprofs_own_schema():
                                                            for i, period in log["periods"].items()})
     complaints += expect("the default type", strings[profile["default_sample_type"][0]], events[0])
     return complaints + expect("the period", profile["period"], [log["periods"][0]])
+
+
+@check
+def stacks_of_callers_are_in_every_form():
+    """The model's stacks are main, run, the loop: `record -g` as flame graphs, perf and pprof show it."""
+    recorded()
+    tool("record", "--sim", "skl", "-g", "-n", "20000", "-c", "100000", "--perf", "perf-g", "--kallsyms", "kallsyms",
+         "--pprof", "pprof-g", "--folded", "folded-g")
+    folded = {tuple(stack.split(";")): int(count) for stack, _, count in
+              (line.rpartition(" ") for line in content("folded-g").decode().split("\n")[:-1])}
+    complaints = [f"folded: {stack}" for stack in folded if len(stack) != 3 or stack[:2] != ("main", "run")]
+    complaints += [] if sum(folded.values()) > 10 and len(folded) > 1 else ["too few to say anything"]
+    if shutil.which("protoc") and os.path.exists(SCHEMA + "/profile.proto"):
+        done = subprocess.run(["protoc", "--decode=perftools.profiles.Profile", "-I", SCHEMA, "profile.proto"], check=True,
+                              input=content("pprof-g"), stdout=subprocess.PIPE)
+        profile = messages(done.stdout.decode())
+        functions = {one["id"][0]: profile["string_table"][one["name"][0]] for one in profile["function"]}
+        places = {one["id"][0]: functions[one["line"][0]["function_id"][0]] for one in profile["location"]}
+        found = collections.Counter()
+        for sample in profile["sample"]:
+            found[tuple(places[place] for place in reversed(sample["location_id"]))] += sample["value"][0]
+        complaints += expect("pprof's stacks", dict(found), folded)
+    found = collections.Counter(tuple(line.split()[1] for line in reversed(block.strip().split("\n")))
+                                for block in perf("script", "-F", "ip,sym", data="perf-g").split("\n\n") if block.strip())
+    return complaints + expect("perf's stacks", dict(found), folded)
 
 
 def messages(text):

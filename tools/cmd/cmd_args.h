@@ -30,6 +30,7 @@
 #define CMD_OPT_LOG (1u << 15)    /* --log FILE */
 #define CMD_OPT_SYMBOLS (1u << 16) /* --symbols FILE */
 #define CMD_OPT_FORMS (1u << 17)  /* --folded FILE, --pprof FILE, --perf FILE, --kallsyms FILE */
+#define CMD_OPT_CALLERS (1u << 18) /* -g */
 
 /* What is made of a log (cmd_results.c). */
 enum cmd_form { CMD_FOLDED, CMD_PPROF, CMD_PERF, CMD_KALLSYMS, CMD_FORMS };
@@ -52,6 +53,7 @@ struct cmd_args {
     bool unit;
     bool process;
     bool dry;
+    bool callers;
     const char *class;
     uint64_t interval; /* ms; 0: not given */
     unsigned count;
@@ -211,5 +213,6 @@ enum upmu_status cmd_watch_run(struct cmd *cmd, struct cmd_watch *watch, const s
 /* In the model (cmd_work_sim.c). */
 void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
 bool cmd_work_sim_symbol(unsigned index, struct cmd_symbol *out_symbol);
+extern const struct upmu_callers cmd_work_sim_callers;
 
 #endif

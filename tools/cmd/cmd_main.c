@@ -55,12 +55,13 @@ static const struct cmd_command commands[] = {
     {"keepawake", "[--sim CPU] [INDEX] SPEC", "count events outside the core while it halts, and while it does not",
      "Counters of a core stand still while it halts, those of northbridge events too.\n", CMD_OPT_SIM, 1, 2,
      cmd_keepawake},
-    {"record", "[-e LIST] [-c PERIOD] [-o FILE] [--log FILE] [--FORM FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
+    {"record", "[-e LIST] [-c PERIOD] [-g] [-o FILE] [--log FILE] [--FORM FILE] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "sample a workload: where the events happen",
      "A sample every PERIOD events; -o: one line of text for each sample; --log: all of it, for 'convert'.\n"
-     CMD_HELP_FORMS,
-     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT | CMD_OPT_LOG | CMD_OPT_FORMS, 0, 1,
-     cmd_record},
+     "-g: with the callers of each sampled address, of a simulated CPU.\n" CMD_HELP_FORMS,
+     CMD_OPT_SIM | CMD_OPT_CALLERS | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT | CMD_OPT_LOG |
+         CMD_OPT_FORMS,
+     0, 1, cmd_record},
     {"convert", "[--symbols MAP] [--FORM FILE] LOG", "a log of 'record', or of a kernel: what it holds, in other forms",
      "MAP has lines 'ADDRESS t NAME', as nm and /proc/kallsyms write them.\n" CMD_HELP_FORMS,
      CMD_OPT_SYMBOLS | CMD_OPT_FORMS, 1, 1, cmd_convert},
@@ -127,6 +128,7 @@ static const struct {
     {"-n", CMD_OPT_WORK, "-n ITERATIONS", "of the workload's loop"},
     {"-I", CMD_OPT_INTERVAL, "-I, -w MS", "milliseconds from one line to the next"},
     {"-w", CMD_OPT_INTERVAL, NULL, NULL},
+    {"-g", CMD_OPT_CALLERS, "-g", "with callers: stacks"},
     {"-p", CMD_OPT_PROCESS, "-p", "count the workload's thread alone"},
     {"--class", CMD_OPT_CLASS, "--class CLASS", "p4, k7, k8, iaf or iap"},
     {"--placed", CMD_OPT_PLACED, "--placed", "on the counters of the whole list"},
@@ -265,6 +267,8 @@ static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsi
             args->unit = true;
         } else if (option == CMD_OPT_PROCESS) {
             args->process = true;
+        } else if (option == CMD_OPT_CALLERS) {
+            args->callers = true;
         } else if (option == CMD_OPT_DRY) {
             args->dry = true;
         } else if (++i == count) {

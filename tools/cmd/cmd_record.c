@@ -23,7 +23,7 @@ struct record {
     uint64_t elapsed_ns;               /* 0: no clock */
     uint64_t cut;                      /* lines that found no room in the file */
     uint64_t due;                      /* samples that the counts imply */
-    bool to_file, to_log;
+    bool to_file, to_log, callers;
 };
 
 static void hot_add(struct cmd *cmd, struct record *record, uint64_t ip, bool user)
@@ -99,6 +99,8 @@ static int record_open(struct cmd *cmd, const struct record *record)
         status = upmu_session_add(&cmd->session, record->list, &sampling);
     if (status == UPMU_OK)
         status = upmu_session_ring(&cmd->session, cmd->ring, sizeof cmd->ring);
+    if (status == UPMU_OK && record->callers)
+        status = upmu_session_callers(&cmd->session, &cmd_work_sim_callers);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
     return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
@@ -268,6 +270,7 @@ static int record_prepare(struct cmd *cmd, const struct cmd_args *args, struct r
     record->list = args->events != NULL ? args->events : RECORD_EVENT;
     record->to_file = args->out != NULL;
     record->to_log = cmd_results_wanted(args);
+    record->callers = args->callers;
     cmd->hot_count = 0;
     cmd->file_bytes = 0;
     return CMD_OK;
@@ -289,7 +292,15 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
 
     if (result != CMD_OK)
         return result;
+    if (record.callers && !record.to_log) {
+        cmd_error(cmd, "-g: callers are written to --log, --folded, --pprof and --perf; name one");
+        return CMD_USAGE;
+    }
     result = cmd_target_open(cmd, args);
+    if (result == CMD_OK && record.callers && !cmd->simulated) {
+        cmd_error(cmd, "-g: the loops of the workloads keep no frame pointers; callers are simulated only (--sim)");
+        result = CMD_REFUSED;
+    }
     if (result == CMD_OK) {
         file_head(cmd, &record);
         cmd_workload_prepare(cmd);

@@ -7,7 +7,9 @@
 static void sim_deliver(struct upmu_sim *sim, unsigned number, const struct upmu_sim_interrupt *interrupt)
 {
     struct cmd *cmd = sim->test;
-    const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+    /* (a simulated function's frame is all that it has on the stack) */
+    const struct upmu_frame frame = {
+        .ip = interrupt->ip, .sp = interrupt->sp, .fp = interrupt->sp, .user = interrupt->user};
 
     switch (upmu_handle_pmi(sim->cpu[number].bound, &frame)) {
     case UPMU_PMI_HANDLED:

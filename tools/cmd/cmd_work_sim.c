@@ -20,6 +20,15 @@ struct sim_phase {
 #define SIM_BASE UINT64_C(0x1d0000)
 #define SIM_SPAN 0x400u
 
+/*
+ * The stack: a frame of two words for each phase's loop, then one of run, which calls the loops, then the last one: run
+ * was called by main.
+ */
+#define SIM_STACK UINT64_C(0x7ef000)
+#define SIM_FRAME 16u
+#define SIM_RUN SIM_PHASES /* symbols behind those of the phases */
+#define SIM_MAIN (SIM_PHASES + 1)
+
 static const struct sim_phase sim_phases[SIM_PHASES] = {
     {"memset", CMD_MEMSET_INSTRUCTIONS, CMD_MEMSET_BRANCHES, 1420, 1, 62, 4, 0, 1000, 63},
     {"memcpy", CMD_MEMCPY_INSTRUCTIONS, CMD_MEMCPY_BRANCHES, 1980, 1, 118, 11, 1000, 1000, 125},
@@ -55,7 +64,7 @@ static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
         .ip = SIM_BASE + index * SIM_SPAN,
         .ip_step = 4,
         .ip_loop = phase->instructions,
-        .sp = 0x7ef000,
+        .sp = SIM_STACK + index * SIM_FRAME,
     };
     /* libpfm4 4.13 intel_skl_events.h: MEM_INST_RETIRED, MEM_LOAD_RETIRED, UOPS_ISSUED */
     const struct upmu_sim_other others[] = {
@@ -83,10 +92,25 @@ void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uin
 
 bool cmd_work_sim_symbol(unsigned index, struct cmd_symbol *out_symbol)
 {
-    if (index >= SIM_PHASES)
+    if (index > SIM_MAIN)
         return false;
-    out_symbol->name = sim_phases[index].name;
+    out_symbol->name = index < SIM_PHASES ? sim_phases[index].name : index == SIM_RUN ? "run" : "main";
     out_symbol->start = SIM_BASE + index * SIM_SPAN;
     out_symbol->end = out_symbol->start + SIM_SPAN;
     return true;
 }
+
+/* The loops return to five places in run, which returns to one in main, whose frame is the last. */
+static bool sim_stack_read(void *context, uint64_t fp, bool user, uint64_t *out_next, uint64_t *out_return)
+{
+    uint64_t frame = (fp - SIM_STACK) / SIM_FRAME;
+
+    (void)context, (void)user;
+    if (fp < SIM_STACK || frame > SIM_RUN)
+        return false;
+    *out_next = SIM_STACK + (frame < SIM_RUN ? SIM_RUN : SIM_MAIN) * SIM_FRAME;
+    *out_return = SIM_BASE + (frame < SIM_RUN ? SIM_RUN * SIM_SPAN + 8 * frame : SIM_MAIN * SIM_SPAN) + 8;
+    return true;
+}
+
+const struct upmu_callers cmd_work_sim_callers = {.read = sim_stack_read, .depth = 8};

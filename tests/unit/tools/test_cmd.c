@@ -643,6 +643,27 @@ static void record_writes_a_log_that_convert_reads_and_names_by_a_map(void **sta
     assert_int_equal(line("convert log"), CMD_REFUSED);
 }
 
+/* The callers of the model are of the tool's own making: a loop, which run called, which main called. */
+static void record_with_callers_gives_stacks_to_each_form(void **state)
+{
+    (void)state;
+    assert_int_equal(line_with_memory("record --sim skl -g -e instructions -c 1k -n 10k --folded out spin", 1 << 18),
+                     CMD_OK);
+    assert_string_equal(stored, "main;run;spin 20\n");
+    assert_int_equal(line_with_memory("record --sim skl -g -e instructions -c 1k -n 10k --log log memcpy", 1 << 18),
+                     CMD_OK);
+    memcpy(kept, stored, kept_bytes = stored_bytes);
+    assert_int_equal(line_with_memory("convert log --folded out", 1 << 18), CMD_OK);
+    assert_string_equal(stored, "main;run;memcpy 60\n");
+    assert_int_equal(line_with_memory("record --sim zen2 -g -e instructions -c 1k -n 10k --folded out spin", 1 << 18),
+                     CMD_OK);
+    assert_string_equal(stored, "main;run;spin 20\n");
+    assert_int_equal(line_with_memory("record --sim skl -g -e instructions -c 1k spin", 1 << 18), CMD_USAGE);
+    complains("name one");
+    assert_int_equal(line("stat -g"), CMD_USAGE);
+    assert_int_equal(line("top -g"), CMD_USAGE);
+}
+
 static void a_log_without_room_for_all_samples_says_so(void **state)
 {
     (void)state;
@@ -941,6 +962,8 @@ static void the_live_road_runs_the_loops_natively(void **state)
                                                                 ? 4096 * sizeof(void *)
                                                                 : sizeof buffer / 4);
     assert_int_equal(cmd_run_line(cmd, "record -n 1000 chase"), CMD_OK);
+    assert_int_equal(cmd_run_line(cmd, "record -g --folded out -n 1000 chase"), CMD_REFUSED);
+    complains("simulated only");
     prints("no sample");
     assert_ptr_equal(cmd->chain_at, buffer + sizeof buffer / 2 + chase_line(1000, sizeof buffer / 2 / 64) * 64);
     assert_int_equal(cmd_run_line(cmd, "stat -n 1000 -r 2"), CMD_OK); /* mix: all the others */
@@ -991,6 +1014,7 @@ int main(void)
         cmocka_unit_test(record_writes_a_log_that_convert_reads_and_names_by_a_map),
         cmocka_unit_test(a_log_without_room_for_all_samples_says_so),
         cmocka_unit_test(record_writes_every_sample_to_its_file),
+        cmocka_unit_test(record_with_callers_gives_stacks_to_each_form),
         cmocka_unit_test(record_gets_all_samples_in_spite_of_throttling),
         cmocka_unit_test(top_ends_with_a_key),
         cmocka_unit_test(top_shows_the_rate_the_kernels_share_and_each_function),
