@@ -149,7 +149,7 @@ class Tables:
         return self.layouts.add((
             STYLES[row["style"]], SPACES[row["space"]], int(row["counters"]), int(row["width"]),
             int(row["fixed_width"]), int(row["select_step"]), int(row["counter_step"]), number(row["enable"], 0xff),
-            SCOPES[row["scope"]], number(row["rdpmc"], 0xff), tuple(sorted(q.upper() for q in quirks)),
+            SCOPES[row["scope"]], number(row["rdpmc"], 0xffff), tuple(sorted(q.upper() for q in quirks)),
             offset("control"), offset("select"), offset("counter"), offset("fixed_select"), offset("fixed_counter"),
             counter_list,
             self.words.add(x for f in filters for x in (int(f[0], 16), self.masks.add(int(f[1], 16)))) if filters else 0,
@@ -217,7 +217,7 @@ class Tables:
 
     def bytes(self):
         return {"text": len(self.text.items), "words": 2 * len(self.words.items), "masks": 8 * len(self.masks.items),
-                "layouts": 28 * len(self.layouts.items), "rules": 6 * len(self.rules.items),
+                "layouts": 30 * len(self.layouts.items), "rules": 6 * len(self.rules.items),
                 "fields": 6 * len(self.fields.items), "rows": 14 * len(self.rows.items), "boxes": 6 * len(self.boxes),
                 "generations": 8 * len(self.generations), "cpus": 5 * len(self.cpus)}
 
@@ -268,9 +268,9 @@ def render(tables):
     for (style, space, counters, width, fixed, step, counter_step, enable, scope, rdpmc, quirks, control, select,
          counter, fixed_select, fixed_counter, counter_list, filters, filter_count, rate) in tables.layouts.items:
         at = lambda offset: "NONE" if offset == NONE else "%#x" % offset
-        add("    {UPMU_UNIT_%s, UPMU_SPACE_%s, UPMU_SCOPE_%s, %d, %d, %d, %d, %d, %#x, %#x, %d, %d,\n     %s, %s, %d, %d},"
-            % (style, space, scope, counters, width, fixed, step, counter_step, enable, rdpmc, filter_count, rate,
-               " | ".join("QUIRK(%s)" % q for q in quirks) or "0",
+        add("    {UPMU_UNIT_%s, UPMU_SPACE_%s, %d, %d, %d, %d, %d, %d, %d, %#x, %d, UPMU_SCOPE_%s,\n     %s, %#x, %s, %d, %d},"
+            % (style, space, rate, counters, width, fixed, step, counter_step, 32 if space == "PCI" else 64, enable,
+               filter_count, scope, " | ".join("QUIRK(%s)" % q for q in quirks) or "0", rdpmc,
                ", ".join(map(at, (control, select, counter, fixed_select, fixed_counter))), counter_list, filters))
     add("};\n#undef NONE\n#undef QUIRK\n\n#define RULE(name) UPMU_UNCORE_RULE_##name\n"
         "const struct upmu_uncore_row upmu_uncore_rows[] = {")

@@ -355,6 +355,15 @@ static void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_
     }
 }
 
+/* Bytes that are alike in both, from `style` on. */
+#define UNCORE_LIKE (offsetof(struct upmu_unit_type, control) - offsetof(struct upmu_unit_type, style))
+_Static_assert(UNCORE_LIKE == offsetof(struct upmu_uncore_layout, control) &&
+                   offsetof(struct upmu_unit_type, scope) - offsetof(struct upmu_unit_type, style) ==
+                       offsetof(struct upmu_uncore_layout, scope) &&
+                   offsetof(struct upmu_unit_type, rdpmc) - offsetof(struct upmu_unit_type, style) ==
+                       offsetof(struct upmu_uncore_layout, rdpmc),
+               "a layout begins as a type goes on");
+
 void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncore_found *found,
                       struct upmu_uncore_pmu *out)
 {
@@ -366,23 +375,11 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
     struct upmu_unit_type *type = &out->made;
 
     memset(type, 0, sizeof *type);
+    memcpy((char *)type + offsetof(struct upmu_unit_type, style), layout, UNCORE_LIKE);
     compose(of, box, packed->rule == UPMU_UNCORE_RULE_OTHER ? found->type : -1, out);
     type->prefix = text_at(box->prefix);
     type->catalog = text_at(of->catalog);
-    type->style = layout->style;
-    type->space = layout->space;
     type->number = box->number;
-    type->counters = layout->counters;
-    type->width = layout->width;
-    type->fixed_width = layout->fixed_width;
-    type->select_step = layout->select_step;
-    type->counter_step = layout->counter_step;
-    type->register_bits = layout->space == UPMU_SPACE_PCI ? 32 : 64;
-    type->enable_bit = layout->enable_bit;
-    type->filters = layout->filters;
-    type->scope = layout->scope;
-    type->quirks = layout->quirks;
-    type->rdpmc = layout->rdpmc == 0xff ? 0xffff : layout->rdpmc;
     type->control = (uint32_t)layout->control;
     type->select = (uint32_t)layout->select;
     type->counter = (uint32_t)layout->counter;

@@ -82,10 +82,11 @@ static uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
                 return rest & (0u - rest);
         return 0;
     }
-    if (row)
-        return rule_of(&upmu_uncore_rules[row->rules], config)->mask
-                   ? rule_of(&upmu_uncore_rules[row->rules], config)->what & pmu->general
-                   : pmu->general;
+    if (row) {
+        const struct upmu_uncore_rule *rule = rule_of(&upmu_uncore_rules[row->rules], config);
+
+        return rule->mask ? rule->what & pmu->general : pmu->general;
+    }
     for (const struct upmu_unit_constraint *rule = type->constraints; rule && rule->code_mask; rule++)
         if ((config & rule->code_mask) == rule->code)
             return rule->counters & pmu->counters;
@@ -94,17 +95,34 @@ static uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
     return config < UPMU_COUNTERS ? UPMU_BIT32((unsigned)config) & pmu->counters : 0;
 }
 
-/* AMD's L3: no slices or threads given means all of them (Linux amd/uncore.c). */
-static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config)
+/*
+ * Until an event is finished, its flags: bit i says that its text has a field of selects that begins at bit 42 + i,
+ * whatever its value (AMD's L3: CoreId 42, EnAllSlices 46, EnAllCores 47, slices 48); and one for a filter by default.
+ */
+#define UNCORE_GIVEN 42u
+#define UNCORE_DEFAULT_FILTER 0x80u
+
+/*
+ * AMD's L3: of slices, cores and threads, those that are not given are all (Linux amd/uncore.c).  From family 19h on
+ * with threads that are given, slice 0 and core 0 are, too, as there; without, slices and cores are what they say.
+ */
+static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config, unsigned given)
 {
+    uint64_t has = config | (uint64_t)(given & ~UNCORE_DEFAULT_FILTER) << UNCORE_GIVEN;
+
     if (type->quirks & UPMU_UNCORE_SLICES_17H) {
         if (!(config >> 48 & 0xfu))
             config |= UINT64_C(0xf) << 48;
         if (!(config >> 56))
             config |= UINT64_C(0xff) << 56;
     }
-    if ((type->quirks & UPMU_UNCORE_SLICES_19H) && !(config >> 56 & 3u))
-        config |= UINT64_C(3) << 56 | UNCORE_BIT(46) | UNCORE_BIT(47);
+    if ((type->quirks & UPMU_UNCORE_SLICES_19H) && !(config >> 56 & 3u)) {
+        config |= UINT64_C(3) << 56;
+        if (!(has >> 42 & 0x27u))
+            config |= UNCORE_BIT(47);
+        if (!(has >> 46 & 0x1du))
+            config |= UNCORE_BIT(46);
+    }
     return config;
 }
 
@@ -162,7 +180,10 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         return UPMU_ERR_NOT_PERMITTED;
     if ((event->config1 & ~filters[0]) || (event->config2 & ~filters[1]))
         return UPMU_ERR_NOT_PERMITTED;
-    event->config = with_defaults(type, event->config);
+    /* All cores, and one of them. */
+    if ((type->quirks & UPMU_UNCORE_SLICES_19H) && (event->flags & 1u) && (event->config & UNCORE_BIT(47)))
+        return UPMU_ERR_CONTRADICTION;
+    event->config = with_defaults(type, event->config, event->flags);
     counters = unit_counters_of(pmu, event->config);
     /* What a table of counters says of an event concerns general ones. */
     if ((event->counters & counters) || (counters & pmu->general))
@@ -177,11 +198,8 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
     resources = resources_of(pmu, event);
     event->config1 |= constant_bits(pmu, resources);
     event->flags = (uint8_t)resources;
-    event->flags1 = 0;
-    for (unsigned i = 0; i < UPMU_SLOT_RESOURCES; i++)
-        resources &= resources - (resources ? 1u : 0u);
     /* More fields than one event has by Intel's tables: they could not be claimed. */
-    return resources ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
+    return upmu_bits_count(resources) > UPMU_SLOT_RESOURCES ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 
 /* ---- Names ---- */
@@ -198,7 +216,7 @@ static bool is_amds(const struct upmu_unit_type *type)
  * Fields of selects.  Of several with one name a type has the first that is all in its mask (MASKED: as much of it as
  * is there); the I/O stacks have fields of their own above bit 31, and so have AMD's types.
  */
-enum { UNCORE_CODE = 1, UNCORE_MASKED = 2, UNCORE_STACK = 4, UNCORE_OTHERS = 8, UNCORE_AMD = 16 };
+enum { UNCORE_CODE = 1, UNCORE_MASKED = 2, UNCORE_STACK = 4, UNCORE_OTHERS = 8, UNCORE_AMD = 16, UNCORE_ID = 32 };
 static const struct {
     char name[12];
     uint8_t bit, width, how;
@@ -221,7 +239,7 @@ static const struct {
     {"ch_mask", 36, 12, UNCORE_STACK},
     {"ch_mask", 36, 8, UNCORE_STACK},
     {"slicemask", 48, 4, UNCORE_AMD},
-    {"sliceid", 48, 3, UNCORE_AMD},
+    {"sliceid", 48, 3, UNCORE_ID},
     {"threadmask", 56, 8, UNCORE_AMD},
     {"threadmask", 56, 2, UNCORE_AMD},
     {"coreid", 42, 3, UNCORE_AMD},
@@ -260,8 +278,8 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
     uint64_t bits = (UNCORE_BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
     unsigned how = select_fields[i].how, kind = UNCORE_OTHERS;
 
-    if (is_amds(type))
-        kind = UNCORE_AMD;
+    if (is_amds(type)) /* (What is a number later was a mask.) */
+        kind = type->quirks & UPMU_UNCORE_SLICES_17H ? UNCORE_AMD : UNCORE_AMD | UNCORE_ID;
     else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)
         kind = UNCORE_STACK;
     if (!(how & kind) || (!(how & UNCORE_MASKED) && (bits & ~mask)))
@@ -324,10 +342,10 @@ static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_
 /* A row's filter may be a default: what is given replaces it. */
 static void drop_default(struct upmu_event *event, uint64_t bits)
 {
-    if (!event->flags1 || !(event->config1 & bits))
+    if (!(event->flags & UNCORE_DEFAULT_FILTER) || !(event->config1 & bits))
         return;
     event->config1 &= ~bits;
-    event->flags1 = 0;
+    event->flags = 0;
 }
 
 static enum upmu_status set_filter_word(struct upmu_event *event, uint64_t *word, const uint64_t *value)
@@ -378,6 +396,8 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
             continue;
         if (select_fields[i].how & UNCORE_CODE)
             return set_code(type, event, select_fields[i].bit == 8, value);
+        if (select_fields[i].bit - UNCORE_GIVEN < 7u)
+            event->flags |= (uint8_t)(1u << (select_fields[i].bit - UNCORE_GIVEN));
         return put(&event->config, bits, select_fields[i].bit, value);
     }
     return set_filter_field(pmu, event, name, length, value);
@@ -402,7 +422,7 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
         event->config |= row->payload << 32;
     if (row->msr == UPMU_ROW_FILTER) {
         event->config1 |= row->payload;
-        event->flags1 = !(row->flags & UPMU_ROW_PAYLOAD);
+        event->flags = row->flags & UPMU_ROW_PAYLOAD ? 0 : UNCORE_DEFAULT_FILTER;
     }
     return UPMU_OK;
 }
@@ -418,7 +438,10 @@ void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *eve
     if (event->attributes & UPMU_ATTR_RAW)
         return;
     (void)upmu_uncore_from_row(pmu, row, &plain);
-    more = event->config & ~with_defaults(type, plain.config);
+    more = event->config ^ with_defaults(type, plain.config, 0);
+    /* (With threads that are given nothing else is added.) */
+    if (more >> 56)
+        more = event->config ^ plain.config;
     for (unsigned i = 0; i < UNCORE_SELECT_FIELDS && more; i++) {
         uint64_t bits = select_field(type, i);
 

@@ -580,15 +580,12 @@ static void visit_functions(struct upmu_uncore_finder *finder,
             continue;
         }
         *empty &= (uint8_t)~bus;
-        if (!(where & 7u)) {
-            (void)upmu_uncore_pci(finder, where, 0xc, &header);
-            if ((id & 0xffffu) == UNCORE_VENDOR_INTEL)
-                visit(finder, where, id >> 16);
-            where |= header >> 23 & 1u ? 0u : 7u;
-            continue;
-        }
         if ((id & 0xffffu) == UNCORE_VENDOR_INTEL)
             visit(finder, where, id >> 16);
+        if (!(where & 7u)) {
+            (void)upmu_uncore_pci(finder, where, 0xc, &header);
+            where |= header >> 23 & 1u ? 0u : 7u;
+        }
     }
 }
 

@@ -37,13 +37,13 @@ enum {
     UPMU_UNCORE_RULE_RAPL_AMD
 };
 
-/* Registers of a box. */
+/* Registers of a box: from `style` to `rdpmc` as in struct upmu_unit_type, where a number stands for the rate. */
 struct upmu_uncore_layout {
-    uint8_t style, space, scope;
+    uint8_t style, space, rate;
     uint8_t counters, width, fixed_width;
-    uint8_t select_step, counter_step;
-    uint8_t enable_bit, rdpmc, filters, rate;
-    uint16_t quirks;
+    uint8_t select_step, counter_step, register_bits;
+    uint8_t enable_bit, filters, scope;
+    uint16_t quirks, rdpmc;
     int16_t control, select, counter, fixed_select, fixed_counter;
     uint16_t counter_list; /* words: offsets of counters; 0: they have steps */
     uint16_t filter_list;  /* words: offset and mask of each filter */

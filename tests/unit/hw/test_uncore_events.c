@@ -429,6 +429,151 @@ static void counters_without_a_choice(void **state)
     }
 }
 
+/* ---- AMD's L3: slices, cores, threads ---- */
+
+/* "event:name=value", or without it where the value is -1. */
+static void give(char text[128], const char *name, int value)
+{
+    size_t length = strlen(text);
+
+    if (value >= 0)
+        snprintf(text + length, 128 - length, ":%s=%d", name, value);
+}
+
+/* The event of a text, and that its canonical text gives the event again. */
+static enum upmu_status l3_event(const char *text, struct upmu_event *event)
+{
+    struct upmu_event again;
+    char canonical[128];
+    enum upmu_status status = upmu_event_parse(&pmu.pmu, text, event, NULL);
+
+    if (status != UPMU_OK)
+        return status;
+    assert_true(upmu_event_format(&pmu.pmu, event, canonical, sizeof canonical) < sizeof canonical);
+    assert_int_equal(upmu_event_parse(&pmu.pmu, canonical, &again, NULL), UPMU_OK);
+    if (memcmp(event, &again, sizeof again))
+        printf("%s, as text %s\n", text, canonical);
+    assert_memory_equal(event, &again, sizeof again);
+    return status;
+}
+
+/* Families 17h and 18h: two masks, each all ones unless it is given with a bit (Linux amd/uncore.c). */
+static void a_mask_of_slices_or_threads_that_is_not_given_is_all_of_them(void **state)
+{
+    static const char *const pmus[] = {"amd64_fam17h_zen1_l3", "amd64_fam17h_zen2_l3", "hygon_fam18h_l3"};
+    static const int slices[] = {-1, 0, 1, 15}, threads[] = {-1, 0, 1, 255};
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(pmus); i++) {
+        use(pmus[i]);
+        for (unsigned choice = 0; choice < 16; choice++) {
+            int slice = slices[choice % 4], thread = threads[choice / 4];
+            char text[128] = "l3_lookup_state.all_l3_req_typs";
+            struct upmu_event event;
+
+            give(text, "slicemask", slice);
+            give(text, "threadmask", thread);
+            assert_int_equal(l3_event(text, &event), UPMU_OK);
+            assert_true(event.config >> 48 ==
+                        ((slice > 0 ? (unsigned)slice : 15u) | (thread > 0 ? (unsigned)thread : 255u) << 8));
+            assert_true((event.config & 0xffffffffffff) == 0xff04);
+        }
+        /* Slices are a mask here, no number. */
+        expect_status(pmus[i], "cpu/event=0x04,sliceid=2/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+        expect_status(pmus[i], "cpu/event=0x04,coreid=2/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+        expect_status(pmus[i], "cpu/event=0x04,enallcores=1/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    }
+}
+
+/*
+ * From family 19h on.  With threads the fields are taken as they are given (as Linux does); without, threads are both,
+ * and cores and slices are all unless the text says something of them.
+ */
+static void cores_and_slices_are_those_that_are_given_else_all(void **state)
+{
+    static const char *const pmus[] = {"amd64_fam19h_zen3_l3", "amd64_fam19h_zen4_l3", "amd64_fam1ah_zen5_l3",
+                                       "amd64_fam1ah_zen6_l3"};
+    static const int threads[] = {-1, 0, 1, 2, 3}, cores[] = {-1, 0, 5}, slices[] = {-1, 0, 3}, flags[] = {-1, 0, 1};
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(pmus); i++) {
+        use(pmus[i]);
+        for (unsigned choice = 0; choice < 5 * 81; choice++) {
+            int thread = threads[choice / 81], core = cores[choice % 3], all_cores = flags[choice / 3 % 3],
+                slice = slices[choice / 9 % 3], all_slices = flags[choice / 27 % 3];
+            bool whole = thread <= 0;
+            uint64_t expected = 0;
+            char text[128] = "raw:config=0xff04";
+            struct upmu_event event;
+
+            give(text, "coreid", core);
+            give(text, "enallcores", all_cores);
+            give(text, "sliceid", slice);
+            give(text, "enallslices", all_slices);
+            give(text, "threadmask", thread);
+            if (core >= 0 && all_cores > 0) {
+                assert_int_equal(l3_event(text, &event), UPMU_ERR_CONTRADICTION);
+                continue;
+            }
+            assert_int_equal(upmu_event_parse(&pmu.pmu, text, &event, NULL), UPMU_OK);
+            expected |= (uint64_t)(whole ? 3 : thread) << 56 | (uint64_t)(core > 0 ? core : 0) << 42 |
+                        (uint64_t)(slice > 0 ? slice : 0) << 48;
+            if (all_cores > 0 || (whole && core < 0 && all_cores < 0))
+                expected |= UINT64_C(1) << 47;
+            if (all_slices > 0 || (whole && slice < 0 && all_slices < 0))
+                expected |= UINT64_C(1) << 46;
+            if (event.config != (expected | 0xff04))
+                printf("%s: %#llx\n", text, (unsigned long long)event.config);
+            assert_true(event.config == (expected | 0xff04));
+        }
+        expect_status(pmus[i], "cpu/event=0x04,slicemask=3/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
+    }
+}
+
+/* The same by name, with the canonical text. */
+static void the_text_of_an_event_of_one_core_or_slice_says_so(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t high; /* bits 63:32 */
+    } events[] = {
+        {"l3_lookup_state.l3_miss", 0x0300c000},
+        {"l3_lookup_state.l3_miss:coreid=0", 0x03004000},
+        {"l3_lookup_state.l3_miss:coreid=2", 0x03004800},
+        {"l3_lookup_state.l3_miss:enallcores=0", 0x03004000},
+        {"l3_lookup_state.l3_miss:sliceid=0", 0x03008000},
+        {"l3_lookup_state.l3_miss:sliceid=7", 0x03078000},
+        {"l3_lookup_state.l3_miss:enallslices=0", 0x03008000},
+        {"l3_lookup_state.l3_miss:coreid=2:sliceid=7", 0x03070800},
+        {"l3_lookup_state.l3_miss:threadmask=1", 0x01000000},
+        {"l3_lookup_state.l3_miss:threadmask=1:enallcores:enallslices", 0x0100c000},
+        {"l3_xi_sampled_latency.all", 0x0303c000},
+        {"l3_xi_sampled_latency.all:sliceid=3:enallslices", 0x0303c000},
+    };
+    struct upmu_event event;
+
+    (void)state;
+    use("amd64_fam19h_zen4_l3");
+    for (size_t i = 0; i < LENGTH(events); i++) {
+        assert_int_equal(l3_event(events[i].text, &event), UPMU_OK);
+        if (event.config >> 32 != events[i].high)
+            printf("%s: %#llx\n", events[i].text, (unsigned long long)event.config);
+        assert_true(event.config >> 32 == events[i].high);
+    }
+    /* It is counted for all cores and threads, or not at all. */
+    assert_int_equal(l3_event("l3_xi_sampled_latency.all:coreid=2", &event), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(l3_event("l3_xi_sampled_latency.all:coreid=0", &event), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(l3_event("l3_xi_sampled_latency.all:threadmask=1", &event), UPMU_ERR_CONTRADICTION);
+    /* Words say what they say: nothing of threads, but a core. */
+    assert_int_equal(upmu_event_raw(&pmu.pmu, UINT64_C(0x0000080000000104), 0, 0, &event), UPMU_OK);
+    assert_true(event.config == UINT64_C(0x0300480000000104));
+    assert_int_equal(upmu_event_raw(&pmu.pmu, UINT64_C(0x0002000000000104), 0, 0, &event), UPMU_OK);
+    assert_true(event.config == UINT64_C(0x0302800000000104));
+    assert_int_equal(upmu_event_raw(&pmu.pmu, UINT64_C(0x0200000000000104), 0, 0, &event), UPMU_OK);
+    assert_true(event.config == UINT64_C(0x0200000000000104));
+    assert_int_equal(event.flags | event.flags1, 0);
+}
+
 static void text_of_an_event_gives_the_event(void **state)
 {
     static const char *const texts[][2] = {
@@ -481,6 +626,9 @@ int main(void)
         cmocka_unit_test(bands_move_to_a_free_byte),
         cmocka_unit_test(filters_of_four_registers_have_the_halves_of_two_words),
         cmocka_unit_test(counters_without_a_choice),
+        cmocka_unit_test(a_mask_of_slices_or_threads_that_is_not_given_is_all_of_them),
+        cmocka_unit_test(cores_and_slices_are_those_that_are_given_else_all),
+        cmocka_unit_test(the_text_of_an_event_of_one_core_or_slice_says_so),
         cmocka_unit_test(text_of_an_event_gives_the_event),
         cmocka_unit_test(defaults_of_filters_are_replaced),
     };
