@@ -53,6 +53,22 @@ void demo_page_open(const struct demo_log *shown);
 /* The command "page": all that is to be sent in, shown and stored in the first free one of upmu-01.txt, ... */
 int demo_page(struct shell *shell, const char *rest);
 
+/* ---- demo_x86.c, demo_arm64.c: the one for the executing CPU ---- */
+
+/* Install the port and say how it does; fills in what `live` has of interrupts. */
+const struct upmu_port *demo_port_open(struct shell *shell, struct cmd_live *live, struct upmu_cpu *cpu);
+
+/* What can be known only when the CPU is brought up, and has a PMU. */
+void demo_port_try(struct shell *shell, struct cmd_live *live);
+
+/* After upmu_cpu_fini(). */
+void demo_port_close(void);
+
+/* ---- demo_main.c ---- */
+
+/* The port's hook `log`. */
+void demo_hook_log(void *context, const char *line);
+
 /* ---- demo_pci.c ---- */
 
 /* Aligned 32 bits of configuration space through the firmware (upmu_efi_units()). */

@@ -7,20 +7,20 @@
  * machine off; otherwise it shows a prompt, where the space bar makes a page to send in (demo_page.c).
  */
 #include <efi-demo/demo.h>
-#include <port/efi/efi_port.h>
 
 #define DEMO_LOG_BYTES (1024u * 1024u)
 #define DEMO_BUFFER_BYTES (32u * 1024u * 1024u)
 
 #if defined(__x86_64__)
 #define DEMO_MACHINE "x64"
+#elif defined(__aarch64__)
+#define DEMO_MACHINE "arm64"
 #else
 #define DEMO_MACHINE "ia32"
 #endif
 
 /* Lives outside the stack: firmware gives 128 KiB of that. */
 struct demo {
-    struct upmu_efi efi;
     struct upmu_machine machine;
     struct upmu_cpu cpu;
     struct cmd_live live;
@@ -31,21 +31,7 @@ struct demo {
 
 static const struct shell_command own_commands[] = {{"page", demo_page}, {NULL, NULL}};
 
-static void demo_stall(void *context, unsigned microseconds)
-{
-    (void)context;
-    uefi_call_wrapper(BS->Stall, 1, (UINTN)microseconds);
-}
-
-static struct cmd_interrupts demo_interrupts(void *context)
-{
-    const struct upmu_efi *efi = context;
-    struct cmd_interrupts seen = {efi->traps.handled, efi->traps.stale, efi->traps.not_ours};
-
-    return seen;
-}
-
-static void demo_hook_log(void *context, const char *line)
+void demo_hook_log(void *context, const char *line)
 {
     (void)context;
     demo_text(line);
@@ -55,25 +41,18 @@ static void demo_hook_log(void *context, const char *line)
 /* Bring up the executing CPU; live.cpu->meter.pmu stays NULL if it has no PMU. */
 static void bring_up(struct demo *demo)
 {
-    struct upmu_efi *efi = &demo->efi;
-    const struct common_traps traps = {&efi->traps.nmis, &efi->traps.faults, &efi->swallow_foreign};
-    enum upmu_status status = upmu_efi_open(efi, demo_stall, NULL, 0);
+    const struct upmu_port *port = demo_port_open(&demo->shell, &demo->live, &demo->cpu);
 
-    efi->cpu = &demo->cpu;
-    efi->port.log = demo_hook_log;
-    upmu_efi_units(efi, demo_pci_access, NULL);
-    if (status == UPMU_OK)
-        common_check_port(&demo->shell, &efi->port, &efi->apic, &traps, upmu_efi_tsc_khz(efi));
-    common_bring_up(&demo->shell, &demo->live, &demo->machine, &demo->cpu, &efi->port);
-    demo->live.interrupts = demo_interrupts;
-    demo->live.interrupts_context = efi;
+    common_bring_up(&demo->shell, &demo->live, &demo->machine, &demo->cpu, port);
+    if (demo->cpu.meter.pmu != NULL)
+        demo_port_try(&demo->shell, &demo->live);
 }
 
 static void take_down(struct demo *demo)
 {
     if (demo->cpu.meter.pmu != NULL)
         (void)!upmu_cpu_fini(&demo->cpu);
-    upmu_efi_close(&demo->efi);
+    demo_port_close();
 }
 
 static void find_buffer(struct demo *demo)

@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <port/x86_native/x86_apic.h>
 #include <tools/cmd/cmd.h>
 
 #define SHELL_LINE 256
@@ -54,7 +53,9 @@ char *shell_find_command(const struct shell *shell, char *line);
 /* Run commands with ';' between them; `line` is used up.  True: one was "off". */
 bool shell_line(struct shell *shell, char *line);
 
-/* ---- common_cpu.c ---- */
+/* ---- common_x86.c ---- */
+
+struct upmu_apic;
 
 /* What the program's handlers counted. */
 struct common_traps {
@@ -72,6 +73,8 @@ void common_stay_awake(const volatile uint32_t *word, uint32_t value, uint32_t r
 /* Say how the port does: APIC, an NMI of our own, an RDPMC that faults, the clock. */
 void common_check_port(const struct shell *shell, const struct upmu_port *port, const struct upmu_apic *apic,
                        const struct common_traps *traps, uint32_t tsc_khz);
+
+/* ---- common_cpu.c ---- */
 
 /*
  * Bring up the executing CPU on `port` and print the result; fills in live's port, machine, cpu and

@@ -12,7 +12,7 @@
 #        run-demo.sh run ARCH APP.EFI             interactive, on this terminal (Ctrl-A X ends QEMU)
 #        run-demo.sh check ARCH                   is all there that a run needs?
 #
-# ARCH is x64 or ia32.  Works in the application's folder: esp.img (a raw FAT image;
+# ARCH is x64, ia32 or arm64.  Works in the application's folder: esp.img (a raw FAT image;
 # QEMU's fat:rw loses what a guest writes), serial.txt, out/ (files read back).
 # Ends with 0 if the script ran to its end and every line did as expected; for `stick`
 # and `append`, if the machine was switched off in time.  3: something is missing.
@@ -21,6 +21,8 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 mode=$1
 arch=$2
+qemu=qemu-system-x86_64
+disk=ide
 limit=${DEMO_TIMEOUT:-120}
 
 first() {
@@ -45,6 +47,15 @@ ia32)
     machine=q35,smm=on
     cpu=max
     ;;
+arm64)
+    boot=BOOTAA64.EFI
+    code=${AAVMF_CODE:-$(first /usr/share/AAVMF/AAVMF_CODE.fd)}
+    vars=${AAVMF_VARS:-$(first /usr/share/AAVMF/AAVMF_VARS.fd)}
+    machine=virt${DEMO_MACHINE-}
+    cpu=${DEMO_CPU:-cortex-a57}
+    qemu=qemu-system-aarch64
+    disk=virtio
+    ;;
 *)
     echo "run-demo.sh: no architecture '$arch'" >&2
     exit 2
@@ -52,7 +63,7 @@ ia32)
 esac
 
 missing=
-for tool in qemu-system-x86_64 mformat mcopy timeout; do
+for tool in $qemu mformat mcopy timeout; do
     command -v "$tool" > /dev/null || missing="$missing $tool"
 done
 [ -n "$code" ] && [ -n "$vars" ] || missing="$missing OVMF-for-$arch"
@@ -95,14 +106,16 @@ fi
 
 # Arguments: words to put before QEMU's.
 boot_machine() {
-    set -- "$@" qemu-system-x86_64 -machine "$machine" -accel tcg -cpu "$cpu" -m 256 -nodefaults -display none \
+    set -- "$@" "$qemu" -machine "$machine" -accel tcg -cpu "$cpu" -m 256 -nodefaults -display none \
         -no-reboot -drive if=pflash,format=raw,unit=0,readonly=on,file=code.fd \
         -drive if=pflash,format=raw,unit=1,file=vars.fd
     if [ "$mode" = stick ]; then
         set -- "$@" -drive if=none,id=stick,format=raw,file=esp.img -device qemu-xhci -device usb-storage,drive=stick
     else
-        set -- "$@" -drive format=raw,file=esp.img
+        set -- "$@" -drive if=$disk,format=raw,file=esp.img
     fi
+    # (QEMU counts instructions only so.)
+    [ "$arch" != arm64 ] || set -- "$@" -icount shift=0
     if [ "$arch" = ia32 ]; then
         set -- "$@" -global driver=cfi.pflash01,property=secure,value=on
     fi

@@ -56,6 +56,8 @@ struct cmd_live {
     size_t buffer_bytes;
     struct cmd_interrupts (*interrupts)(void *context); /* or NULL */
     void *interrupts_context;
+    bool maskable;        /* overflows come by the host's interrupts, which irq_save holds back; not as NMI */
+    void (*identify)(struct cmd *cmd); /* print what this CPU is; NULL: CPUID tells */
     /* RDPMC in user mode; false: it faulted.  NULL: nothing runs there. */
     bool (*rdpmc_of_user)(void *program, uint32_t index, uint64_t *out_value);
     /* ---- Of a program among others, in user mode (tools/msr); zero elsewhere ---- */

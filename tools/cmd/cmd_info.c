@@ -69,9 +69,12 @@ static void print_identity(struct cmd *cmd, const struct upmu_port *port, const 
 
 void cmd_identity(struct cmd *cmd)
 {
-    if (cmd->simulated && cmd->live != NULL)
+    if (cmd->live != NULL && cmd->live->identify != NULL)
+        cmd->live->identify(cmd);
+    else if (cmd->simulated && cmd->live != NULL)
         print_identity(cmd, cmd->live->port, "This machine");
-    print_identity(cmd, cmd->port, cmd->simulated ? "Simulated" : "CPU");
+    if (cmd->simulated || cmd->live->identify == NULL)
+        print_identity(cmd, cmd->port, cmd->simulated ? "Simulated" : "CPU");
 }
 
 static void print_pmu(struct cmd *cmd)
@@ -131,7 +134,7 @@ static void print_hooks(struct cmd *cmd)
     cmd_print(cmd, "Port         %s%s%s%s%s%s\n", port->rdpmc != NULL ? "rdpmc " : "",
               port->irq_save != NULL ? "irq_save " : "", port->pmi_rearm != NULL ? "pmi_rearm " : "",
               port->clock_ns != NULL ? "clock_ns " : "", port->this_cpu != NULL ? "this_cpu " : "",
-              port->msr_faults_are_safe ? "(survives #GP)" : "(dies of #GP)");
+              port->msr_faults_are_safe ? "(survives faults)" : "(dies of faults)");
 }
 
 static void print_probe(struct cmd *cmd)

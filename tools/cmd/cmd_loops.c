@@ -119,5 +119,54 @@ __asm__(
     "ret\n"
     ".balign 32\n.globl cmd_loop_end\n.hidden cmd_loop_end\ncmd_loop_end:\n");
 
+#elif defined(__aarch64__)
+
+/* x0 iterations, x1 buffer, x2 mask */
+__asm__(
+    ".text\n"
+    CMD_LOOP("spin")
+    "1: subs x0, x0, #1\n"
+    "b.ne 1b\n"
+    "ret\n"
+    CMD_LOOP("memset")
+    "mov x3, #0\n"
+    "1: str xzr, [x1, x3]\n"
+    "add x3, x3, #8\n"
+    "and x3, x3, x2\n"
+    "subs x0, x0, #1\n"
+    "b.ne 1b\n"
+    "ret\n"
+    CMD_LOOP("memcpy")
+    "mov x3, #0\n"
+    "lsr x2, x2, #1\n"
+    "add x4, x1, x2\n"
+    "add x4, x4, #1\n"
+    "1: ldr x5, [x1, x3]\n"
+    "str x5, [x4, x3]\n"
+    "add x3, x3, #8\n"
+    "and x3, x3, x2\n"
+    "subs x0, x0, #1\n"
+    "b.ne 1b\n"
+    "ret\n"
+    CMD_LOOP("branches")
+    "mov w3, #1\n"
+    "mov w4, #0x660d\n"         /* 1664525 */
+    "movk w4, #0x19, lsl #16\n"
+    "mov w5, #0xf35f\n"         /* 1013904223 */
+    "movk w5, #0x3c6e, lsl #16\n"
+    "1: mul w3, w3, w4\n"
+    "add w3, w3, w5\n"
+    "tbnz w3, #31, 2f\n"
+    "2: subs x0, x0, #1\n"
+    "b.ne 1b\n"
+    "ret\n"
+    CMD_LOOP("chase")
+    "1: ldr x1, [x1]\n"
+    "subs x0, x0, #1\n"
+    "b.ne 1b\n"
+    "mov x0, x1\n"
+    "ret\n"
+    ".balign 32\n.globl cmd_loop_end\n.hidden cmd_loop_end\ncmd_loop_end:\n");
+
 #endif
 /* clang-format on */

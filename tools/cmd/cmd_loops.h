@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The loops of the workloads in machine code, so that what they retire is known to
- * the instruction.  x86 only; elsewhere nothing runs live.
+ * the instruction.  x86 and AArch64 only; elsewhere nothing runs live.
  */
 #ifndef UPMU_CMD_LOOPS_H
 #define UPMU_CMD_LOOPS_H
@@ -13,6 +13,9 @@
 #define CMD_HAVE_LOOPS 1
 #elif defined(__i386__)
 #define CMD_LOOP_ABI __attribute__((cdecl))
+#define CMD_HAVE_LOOPS 1
+#elif defined(__aarch64__)
+#define CMD_LOOP_ABI
 #define CMD_HAVE_LOOPS 1
 #else
 #define CMD_LOOP_ABI

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The port for a UEFI application or driver under boot services, AArch64: port/arm64_native, and overflows by the
+ * firmware's protocol for interrupts.  It needs no EFI headers and works with those of any tool chain.
+ *
+ * That protocol (EmbeddedPkg/Include/Protocol/HardwareInterrupt.h) is EDK II's, not the UEFI Specification's: firmware
+ * without it leaves counting and polling.
+ */
+#ifndef UPMU_EFI_ARM64_H
+#define UPMU_EFI_ARM64_H
+
+#include <upmu/upmu.h>
+
+/* The protocol's GUID, as the initialiser of an EFI_GUID. */
+#define UPMU_EFI_ARM64_INTERRUPTS                                                                                      \
+    {                                                                                                                  \
+        0x2890b3ea, 0x053d, 0x1643, {0xad, 0x0c, 0xd6, 0x48, 0x08, 0xda, 0x3f, 0xf1}                                   \
+    }
+
+/* The PMU's interrupt where Arm's Base System Architecture is kept (PPI 7). */
+#define UPMU_EFI_ARM64_SOURCE 23u
+
+/* Numbers of events in the handler, for a report. */
+struct upmu_efi_arm64_seen {
+    uint32_t interrupts;
+    uint32_t handled; /* answers of upmu_handle_pmi() */
+    uint32_t stale;
+    uint32_t not_ours;
+};
+
+struct upmu_efi_arm64 {
+    struct upmu_port port;
+    volatile struct upmu_efi_arm64_seen seen;
+    struct upmu_cpu *cpu; /* for the handler: set it before upmu_cpu_init() */
+    /* private */
+    void *interrupts;
+    uintptr_t source;
+};
+
+/*
+ * Install the port on the executing CPU; one at a time in a program.
+ *
+ * `interrupts` is the firmware's instance of the protocol above, or NULL; `source` the number of the PMU's interrupt.
+ * port.pmi_rearm is NULL if there is no such protocol, or if another program has that interrupt.  Call
+ * upmu_efi_arm64_close() before the application returns.
+ * Returns UPMU_OK or UPMU_ERR_STATE (installed already).
+ * Context: local, or with interrupts on.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_efi_arm64_open(struct upmu_efi_arm64 *efi, void *interrupts, unsigned source);
+
+/*
+ * Give the interrupt back; call it after upmu_cpu_fini().
+ *
+ * Context: as upmu_efi_arm64_open().
+ */
+void upmu_efi_arm64_close(struct upmu_efi_arm64 *efi);
+
+#endif
