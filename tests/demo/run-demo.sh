@@ -78,7 +78,10 @@ app=$3
 name=$(basename -- "$app")
 work=$(dirname -- "$app")
 case $mode in
-show) script=$here/demo.cmd ;;
+show)
+    script=$here/demo.cmd
+    [ "$arch" != arm64 ] || script=$here/demo-arm64.cmd
+    ;;
 script) script=$4 ;;
 run) script= ;;
 append) script= && text=$4 ;;
@@ -115,7 +118,7 @@ boot_machine() {
         set -- "$@" -drive if=$disk,format=raw,file=esp.img
     fi
     # (QEMU counts instructions only so.)
-    [ "$arch" != arm64 ] || set -- "$@" -icount shift=0
+    [ "$arch" != arm64 ] || set -- "$@" -icount shift=0,sleep=off
     if [ "$arch" = ia32 ]; then
         set -- "$@" -global driver=cfi.pflash01,property=secure,value=on
     fi

@@ -1,0 +1,7 @@
+# What `make demo-efi-arm` runs.
+info
+list
+stat -r 5 mix
+stat -e instructions,cycles spin
+record -e cycles -c 20000 -o samples.txt mix
+selftest
