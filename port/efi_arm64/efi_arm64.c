@@ -19,7 +19,8 @@ typedef void handler(uintptr_t source, const uint64_t *context);
 
 /* EFI_HARDWARE_INTERRUPT_PROTOCOL; 0 is EFI_SUCCESS. */
 struct efi_interrupts {
-    uintptr_t (*register_handler)(struct efi_interrupts *self, uintptr_t source, handler *call); /* enables; NULL: disables */
+    /* Enables it; NULL: disables. */
+    uintptr_t (*register_handler)(struct efi_interrupts *self, uintptr_t source, handler *call);
     uintptr_t (*enable)(struct efi_interrupts *self, uintptr_t source);
     uintptr_t (*disable)(struct efi_interrupts *self, uintptr_t source);
     uintptr_t (*is_enabled)(struct efi_interrupts *self, uintptr_t source, uint8_t *out_enabled);

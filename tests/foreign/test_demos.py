@@ -25,8 +25,7 @@ class Boot:
         shutil.copy("build/demo/arm64/upmu.efi", self.folder)
         done = subprocess.run(["tests/demo/run-demo.sh", "script", "arm64", f"{self.folder}/upmu.efi", SCRIPT],
                               env=dict(os.environ, DEMO_CPU=cpu, DEMO_MACHINE=machine, DEMO_TIMEOUT="300"),
-                              stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, check=False)
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         self.ended_well, self.said = done.returncode == 0, done.stdout.decode(errors="replace")
         with open(f"{self.folder}/serial.txt", errors="replace") as file:
             self.text = file.read().partition("\nupmu demo, arm64\n")[2]
