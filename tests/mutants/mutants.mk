@@ -22,7 +22,8 @@ $(eval $(call BUILD_RULES,mutants))
 MUTANT_LIB := $(LIB_SOURCES:%.c=build/mutants/%.o)
 MUTANT_SIM := $(SIM_SOURCES:%.c=build/mutants/%.o)
 MUTANT_TESTS := $(unit_TESTS:%=build/mutants/tests/unit/%) build/mutants/tests/inject/test_inject \
-	build/mutants/tests/inject/test_inject_amd build/mutants/tests/inject/test_meet build/mutants/tests/inject/test_step \
+	build/mutants/tests/inject/test_inject_amd build/mutants/tests/inject/test_meet \
+	build/mutants/tests/inject/test_start_over build/mutants/tests/inject/test_step \
 	build/mutants/tests/fuzz/test_fuzz_calls build/mutants/tests/fuzz/test_fuzz_leaves
 
 # The model's rules are switched by an environment variable (tests/mutants/switch.c).

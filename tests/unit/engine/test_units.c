@@ -968,6 +968,59 @@ static void each_unit_has_its_own_turns(void **state)
         }
 }
 
+/*
+ * Two sessions share the counters, and one counts the same in both.  Any access of a turn faults, also the read of that
+ * counter as the one leaves: the other counts both of its events.
+ */
+static void an_event_that_both_have_counts_on_after_a_fault(void **state)
+{
+    (void)state;
+    for (unsigned style = UPMU_UNIT_GLOBAL; style < UPMU_UNIT_FREE; style++)
+        for (unsigned at = 1, faulted = 1; faulted; at++) {
+            double_prepare(&d, style, UPMU_SPACE_MSR, 1, 1);
+            d.type.counters = 2;
+            d.host.sim.port.tick_ns = 1000000;
+            double_begin(&d, 1);
+            assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+            for (unsigned i = 0; i < 2; i++) {
+                struct upmu_session *session = &d.host.sessions[i];
+
+                assert_int_equal(upmu_session_share(session, true), UPMU_OK);
+                double_event(&d, session, i ? 5 : 3);
+                double_event(&d, session, 5);
+                assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
+                assert_int_equal(upmu_session_start(session), UPMU_OK);
+            }
+            for (unsigned tick = 0; tick < 4; tick++) {
+                enum upmu_status status;
+
+                double_steps(10);
+                upmu_sim_advance_ns(&d.host.sim, 1000000);
+                d.fail_at = tick == 1 ? at : 0;
+                status = upmu_cpu_tick(&d.host.cpu[0]);
+                assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && tick == 1));
+                if (tick == 1)
+                    faulted = !d.fail_at;
+                d.fail_at = 0;
+                for (unsigned i = 0; i < 2; i++) {
+                    struct upmu_session *session = &d.host.sessions[i];
+                    struct upmu_count before[2], count[2];
+
+                    if (session->state != UPMU_SESSION_RUNNING)
+                        continue;
+                    assert_int_equal(upmu_session_read(session, 0, 2, before), UPMU_OK);
+                    double_steps(100);
+                    assert_int_equal(upmu_session_read(session, 0, 2, count), UPMU_OK);
+                    if (count[0].raw - before[0].raw != (i ? 500 : 300) || count[1].raw - before[1].raw != 500)
+                        fail_msg("style %u, access %u of a turn faulted, turn %u: session %u counts %u and %u", style,
+                                 at, tick, i, (unsigned)(count[0].raw - before[0].raw),
+                                 (unsigned)(count[1].raw - before[1].raw));
+                }
+            }
+            assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        }
+}
+
 /* UN-007: a tick elsewhere is none of the unit's, before it changes its CPU and after. */
 static void turns_are_taken_on_the_cpu_that_drives_a_unit(void **state)
 {
@@ -1513,6 +1566,7 @@ int main(void)
         cmocka_unit_test(a_unit_that_no_cpu_took_survives_its_own),
         cmocka_unit_test(a_cpu_that_drives_a_unit_is_not_taken_over_again),
         cmocka_unit_test(each_unit_has_its_own_turns),
+        cmocka_unit_test(an_event_that_both_have_counts_on_after_a_fault),
         cmocka_unit_test(turns_are_taken_on_the_cpu_that_drives_a_unit),
         cmocka_unit_test(a_divider_of_three_changes_places_with_each_third_tick),
         cmocka_unit_test(a_unit_that_is_slow_changes_places_less_often),

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A handler masks two sessions at any instruction of upmu_cpu_changed(), until a register is written.  Another counter
+ * of each holds a value of something else, by which a sample is due when its session is settled.  Its period follows a
+ * frequency, and so needs the enabled time of its session.
+ * The class of mistake: the session is looked up by its counter, which a start over has given back in the meantime.
+ *
+ * The process steps itself through the call and forks at each instruction; the child takes the overflows there and
+ * ends the call.  Each instruction is taken once.  x86 with Linux only.
+ */
+#define _GNU_SOURCE /* REG_EFL */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "tests/common/host.h"
+#include "tests/common/share.h"
+#include <upmu/format.h>
+
+#define TRAP_FLAG 0x100
+#if defined(__x86_64__)
+#define IP REG_RIP
+#else
+#define IP REG_EIP
+#endif
+
+#define FLAGS_OF(context) ((context)->uc_mcontext.gregs[REG_EFL])
+
+static struct host host;
+static struct upmu_port hooks; /* the model's own */
+static uintptr_t seen[1u << 14];
+static unsigned known, failed_at, stride;
+static unsigned masked; /* how often, in this process */
+static volatile bool stepping, child;
+static volatile bool in_model; /* its instructions are not the library's */
+
+static void look(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    printf("instruction %u: %s\n", known, what);
+    fflush(stdout);
+    _exit(1);
+}
+
+static bool is_new(uintptr_t ip)
+{
+    unsigned at = (unsigned)(ip * 2654435761u) % (sizeof seen / sizeof seen[0]);
+
+    while (seen[at] && seen[at] != ip)
+        at = (at + 1) % (sizeof seen / sizeof seen[0]);
+    if (seen[at])
+        return false;
+    seen[at] = ip;
+    look(++known < sizeof seen / sizeof seen[0], "the table of instructions is full: make `seen` larger");
+    return true;
+}
+
+static void on_trap(int number, siginfo_t *info, void *where)
+{
+    ucontext_t *context = where;
+    int status = 0;
+    pid_t pid;
+
+    (void)number;
+    (void)info;
+    if (!stepping) {
+        FLAGS_OF(context) &= ~TRAP_FLAG;
+        return;
+    }
+    FLAGS_OF(context) |= TRAP_FLAG;
+    if (in_model || !is_new((uintptr_t)context->uc_mcontext.gregs[IP]) || known % stride)
+        return;
+    pid = fork();
+    if (pid) {
+        if (waitpid(pid, &status, 0) != pid || status) {
+            stepping = false;
+            failed_at = known;
+        }
+        return;
+    }
+    child = true;
+    stepping = false;
+    signal(SIGSEGV, SIG_DFL);
+    FLAGS_OF(context) &= ~TRAP_FLAG;
+    host_run(&host, 200);
+}
+
+/* Behind the first write no counter runs. */
+static bool hook_wrmsr(void *context, uint32_t address, uint64_t value)
+{
+    stepping = false;
+    return hooks.wrmsr(context, address, value);
+}
+
+static uint64_t hook_clock(void *context)
+{
+    uint64_t now_ns;
+
+    in_model = true;
+    now_ns = hooks.clock_ns(context);
+    in_model = false;
+    return now_ns;
+}
+
+static unsigned mask(void *state, const struct upmu_overflow *overflow, bool nmi)
+{
+    (void)state, (void)overflow, (void)nmi;
+    masked++;
+    return UPMU_OVERFLOW_MASK;
+}
+
+static void set_up(const char *profile, uint32_t first_counter)
+{
+    static const struct upmu_format masks = {.name = "masks", .overflow = mask};
+    struct upmu_sampling sampling = {.period = 100, .frequency = 1000};
+
+    host_prepare(&host, profile);
+    hooks = host.sim.port;
+    host.sim.port.wrmsr = hook_wrmsr;
+    host.sim.port.clock_ns = hook_clock;
+    host_start(&host);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_session *session = &host.sessions[i];
+
+        assert_int_equal(upmu_session_add(session, "cycles", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_add(session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_format(session, &masks, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_session_ring(session, host.rings[i], 256), UPMU_OK);
+        host_begin(&host, session);
+        /* (Negative, so that the handler does not take it for an overflow.) */
+        upmu_sim_poke(&host.sim, 0, first_counter + session->set.tally[1].counter, UINT64_C(1) << 47);
+    }
+    masked = 0;
+}
+
+/* A session runs or is masked, and samples again after a restart. */
+static void both_are_as_the_handler_left_them(enum upmu_status changed)
+{
+    unsigned before = masked;
+
+    look(changed == UPMU_OK, upmu_status_text(changed));
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_session *session = &host.sessions[i];
+
+        look(session->state == UPMU_SESSION_RUNNING || session->state == UPMU_SESSION_MASKED,
+             "a session neither runs nor is masked");
+        look(upmu_session_restart(session) == UPMU_OK, "restart");
+        look(session->state == UPMU_SESSION_RUNNING, "a session does not run after its restart");
+    }
+    host_run(&host, 5000);
+    look(masked == before + 2, "a session has no samples afterwards");
+    host_end(&host);
+}
+
+static void a_session_that_a_handler_masks_in_a_start_over_is_settled(void **state)
+{
+    static const char *const profiles[] = {"skylake", "k8_revc"};
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER};
+
+    (void)state;
+    sigaction(SIGTRAP, &action, NULL);
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
+        enum upmu_status status;
+
+        set_up(profiles[p], p ? 0xc0010004 : 0xc1);
+        memset(seen, 0, sizeof seen);
+        known = 0;
+        stepping = true;
+        raise(SIGTRAP);
+        status = upmu_cpu_changed(&host.cpu[0]);
+        if (child) {
+            both_are_as_the_handler_left_them(status);
+            _exit(0);
+        }
+        if (failed_at)
+            fail_msg("%s: instruction %u of upmu_cpu_changed()", profiles[p], failed_at);
+        assert_true(known > 100);
+        host_end(&host);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_session_that_a_handler_masks_in_a_start_over_is_settled),
+    };
+
+    stride = share_step(1, 29);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    return cmocka_run_group_tests_name("start over", tests, NULL, NULL);
+}
