@@ -21,7 +21,7 @@ STRUCTS = {  # struct: limit in bytes
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
 CORE_LIMIT, CORE_AIM = 116900, 28 * 1024
-RESULTS_LIMIT = 13900  # core/results, of which a program links what it calls
+RESULTS_LIMIT = 17900  # core/results, of which a program links what it calls; formulas are 4,000
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 31400, 13 * 1024  # in core and backend
 MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
 GUEST_LIMIT, GUEST_AIM = 11700, 9 * 1024  # abi/guest
@@ -35,7 +35,7 @@ MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_BA
                    "-DUPMU_WHY_TEXT=0", "-DUPMU_MOVES=0", "-DUPMU_DOMAINS=0", "-DUPMU_PRELUDES=0",
                    "-DUPMU_METRICS=0", "-DUPMU_THREADS=0", "-DUPMU_SETS=0", "-DUPMU_USER_PAGES=0", "-DUPMU_FORMATS=0",
                    "-DUPMU_MESSAGES=0", "-DUPMU_PACK=0", "-DUPMU_SLOTS=1", "-DUPMU_UNCORE=0",
-                   "-DUPMU_WORLDS=0", "-DUPMU_PERMIT=0"]
+                   "-DUPMU_WORLDS=0", "-DUPMU_PERMIT=0", "-DUPMU_FORMULAS=0"]
 FLAGS = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()
 WORK = "build/size"
 
@@ -90,7 +90,7 @@ def minimum(compiler):
 # Options whose price is worth knowing.
 PRICED = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_FORMATS",
           "UPMU_MESSAGES", "UPMU_USER_PAGES", "UPMU_PACK", "UPMU_NAMES", "UPMU_IMPORT", "UPMU_MOVES", "UPMU_PRELUDES",
-          "UPMU_RESULTS", "UPMU_METRICS", "UPMU_DOMAINS", "UPMU_THREADS", "UPMU_SETS", "UPMU_WORLDS", "UPMU_LOANS",
+          "UPMU_RESULTS", "UPMU_FORMULAS", "UPMU_METRICS", "UPMU_DOMAINS", "UPMU_THREADS", "UPMU_SETS", "UPMU_WORLDS", "UPMU_LOANS",
           "UPMU_IBS", "UPMU_PROBE", "UPMU_WHY_TEXT"]
 
 

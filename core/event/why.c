@@ -50,6 +50,10 @@ static const struct {
     {UPMU_ERR_NOT_PER_THREAD, "event belongs to no thread"},
     {UPMU_ERR_WRITE, "output took no more bytes"},
     {UPMU_ERR_DAMAGED, "not a whole log"},
+    {UPMU_ERR_FORMULA, "not a formula"},
+    {UPMU_ERR_NO_SUCH_NAME, "no such name"},
+    {UPMU_ERR_DIVISION, "division by zero"},
+    {UPMU_ERR_NOT_COUNTED, "not counted, or not throughout"},
 };
 
 const char *upmu_status_text(enum upmu_status status)
@@ -296,7 +300,8 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
     }
     upmu_text_string(out, why->status == UPMU_ERR_DOES_NOT_FIT ? "no counter can count this"
                                                                : upmu_status_text(why->status));
-    if (why->status == UPMU_ERR_SYNTAX || (why->status == UPMU_ERR_NO_SPACE && why->position)) {
+    if (why->status == UPMU_ERR_SYNTAX || why->status == UPMU_ERR_FORMULA ||
+        (why->status == UPMU_ERR_NO_SPACE && why->position)) {
         upmu_text_string(out, ", at byte ");
         upmu_text_decimal(out, why->position);
     }

@@ -97,6 +97,11 @@
 #define UPMU_RESULTS UPMU_SAMPLING
 #endif
 
+/* Derived metrics: formulas over counts (upmu/metric.h).  0: nothing of them is compiled in. */
+#ifndef UPMU_FORMULAS
+#define UPMU_FORMULAS 1
+#endif
+
 /* Pages for reading counts from user mode (upmu/page.h).  0: UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_USER_PAGES
 #define UPMU_USER_PAGES 1

@@ -62,7 +62,11 @@ enum upmu_status {
     UPMU_ERR_NOT_LINKED = 75,    /* the library's tables are all zero: the linker script lost .data.rel.ro */
     UPMU_ERR_NOT_PER_THREAD = 76, /* an event of a unit outside the cores belongs to no thread */
     UPMU_ERR_WRITE = 77,   /* the caller's output did not take the bytes (upmu/results.h) */
-    UPMU_ERR_DAMAGED = 78  /* bytes that are not the whole log that was written */
+    UPMU_ERR_DAMAGED = 78, /* bytes that are not the whole log that was written */
+    UPMU_ERR_FORMULA = 79, /* not a formula (upmu/metric.h); why.position is the place */
+    UPMU_ERR_NO_SUCH_NAME = 80, /* no such metric of the PMU, or no such name in a formula */
+    UPMU_ERR_DIVISION = 81,     /* a formula divides by 0 */
+    UPMU_ERR_NOT_COUNTED = 82   /* a formula needs a count that has no value, or only of part of the time */
 };
 
 /*

@@ -27,6 +27,7 @@
 #include <upmu/format.h>
 #include <upmu/page.h>
 #include <upmu/results.h>
+#include <upmu/metric.h>
 #include <upmu/ibs.h>
 #include <upmu/thread.h>
 #include <upmu/set.h>

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Derived metrics: what follows from counts.  Instructions per cycle, miss rates, the first level of top-down analysis,
+ * memory bandwidth.
+ *
+ * A metric is a formula over events (docs/METRICS.md).  Which events are counted, and how, is the caller's part: the
+ * formula is computed twice, first to collect its events (`unknown`), then with their counts.
+ *
+ * No floating point is used.  UPMU_FORMULAS=0: nothing of it is compiled in.
+ */
+#ifndef UPMU_METRIC_H
+#define UPMU_METRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <upmu/pmu.h>
+#include <upmu/session.h>
+#include <upmu/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bytes of a formula, at most; and the values, or the signs and open brackets, that may wait for what follows. */
+#define UPMU_FORMULA_BYTES 2048u
+#define UPMU_FORMULA_DEPTH 32u
+
+/* A word of a formula that stands for a value: a position in the caller's text. */
+struct upmu_formula_word {
+    const char *text; /* not NUL-terminated */
+    size_t length;
+    bool event;       /* a specification, which stood in braces; else a name: `seconds`, `smt` */
+};
+
+/* What a word stands for: `value`, or `value` / `divisor`. */
+struct upmu_formula_value {
+    uint64_t value;
+    uint32_t divisor;          /* 0: none.  `seconds` is a time in ns with 1,000,000,000 */
+    enum upmu_quality quality; /* of a count, as upmu_session_read() has it; 0: exact */
+    bool unknown;              /* there is no value yet: the formula is only looked through for its words */
+};
+
+struct upmu_formula_values {
+    /*
+     * Give the value of a word: fill in `*out_value`, which is all zero.  Words in the part of a condition that does
+     * not matter are not asked for; a word that occurs twice is asked for twice.
+     * Returns UPMU_OK, or why there is none: UPMU_ERR_NO_SUCH_NAME, UPMU_ERR_NO_SUCH_EVENT, ...; the formula is
+     * refused with this status, and with the word.
+     * Context: that of upmu_formula().
+     */
+    enum upmu_status (*value)(void *context, const struct upmu_formula_word *word,
+                              struct upmu_formula_value *out_value);
+    void *context; /* for `value` */
+};
+
+struct upmu_formula_result {
+    int64_t millionths;        /* the value times 1,000,000, rounded to the nearest */
+    enum upmu_quality quality; /* UPMU_QUALITY_SCALED: some count was an estimate, and so is this; else exact */
+    bool unknown;              /* some word was unknown: there is no value, but the formula is well-formed */
+};
+
+/*
+ * Compute a formula.  Numbers have 64 binary digits and a scale: integers below 2^63 are exact, and each operation is
+ * wrong by 2^-61 of its result or of its greater operand at most.
+ *
+ * Returns UPMU_OK, or with the place in why->position and why->word:
+ *     UPMU_ERR_FORMULA      not a formula: at this word
+ *     UPMU_ERR_NO_SPACE     too long, or nested too deeply
+ *     UPMU_ERR_DIVISION     the word, a divisor, is 0
+ *     UPMU_ERR_NOT_COUNTED  a count that has no value, or only of part of the time
+ *     UPMU_ERR_BAD_VALUE    the result has 2^63 millionths or more, or a number of the text 2^64 or more
+ * and what `values->value` returned.  A refusal leaves `*out_result` all zero.  `why` may be NULL.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_formula(const char *text, const struct upmu_formula_values *values,
+                              struct upmu_formula_result *out_result, struct upmu_why *why);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
