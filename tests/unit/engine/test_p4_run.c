@@ -551,6 +551,7 @@ static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < THREADED; p++) {
+        const uint64_t watchdog = 0x403b000; /* it runs, and interrupts thread 0 */
         unsigned counter;
 
         set_up(threaded[p]);
@@ -560,11 +561,11 @@ static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
         assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
         upmu_sim_switch_cpu(&f.sim, 0);
         assert_int_equal(upmu_cpu_reserve(&f.cpu[0], UINT32_C(1) << counter), UPMU_OK);
-        upmu_sim_poke(&f.sim, 0, 0x360 + counter, 0x3b000);
+        upmu_sim_poke(&f.sim, 0, 0x360 + counter, watchdog);
         memset(&f.cpu[1], 0, sizeof f.cpu[1]);
         take_over(1);
         upmu_sim_foreign_nmi(&f.sim);
-        assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + counter), 0x3b000);
+        assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + counter), watchdog);
         upmu_sim_poke(&f.sim, 0, 0x360 + counter, 0);
         tear_down();
     }
