@@ -26,7 +26,11 @@
 #define INTEL_SELECT_ANY UPMU_BIT64(21)
 #define INTEL_SELECT_IN_TX UPMU_BIT64(32)
 
-/* Registers of the PMU, or near it, that a guest never has. */
+/*
+ * Registers of the PMU, or near it, that a guest never has.  560h, 561h and 570h to 587h are Processor Trace: output,
+ * control, status, CR3, address ranges (Intel SDM vol 4 table 2-2; Linux's msr-index.h and FreeBSD's specialreg.h have
+ * the same addresses).
+ */
 static const struct {
     uint16_t first, count;
 } intel_absent[] = {
