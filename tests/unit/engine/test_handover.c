@@ -483,33 +483,40 @@ static void a_handler_that_cannot_read_the_gates_leaves_the_hosts_alone(void **s
     }
 }
 
-/* A fault while a CPU falls asleep: what was found before upmu came is restored by the next end all the same. */
+/*
+ * A fault while a CPU falls asleep: what was found before upmu came is restored by the next end all the same.  So is
+ * the control of fixed counters (38Dh), whose session was stopped before: nothing writes it from then on.
+ */
 static void what_was_found_outlives_a_fault_at_sleep(void **state)
 {
     (void)state;
-    for (uint32_t faults = 1; faults < 4; faults++)
-        for (uint32_t at = 1; at < 30; at++) {
-            struct host host;
-            uint64_t debugctl;
+    for (unsigned stopped = 0; stopped < 2; stopped++)
+        for (uint32_t faults = 1; faults < 4; faults++)
+            for (uint32_t at = 1; at < 30; at++) {
+                struct host host;
+                uint64_t debugctl;
 
-            host_prepare(&host, "skylake");
-            upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1801);
-            host_start(&host);
-            host_sample(&host, "instructions", 1000);
-            host_run(&host, 1500);
-            host.sim.expect_faults = true;
-            host.sim.fault_at = host.sim.accesses + at;
-            host.sim.fault_until = faults < 3 ? host.sim.fault_at + faults - 1 : host.sim.fault_at + 100;
-            (void)!upmu_cpu_suspend(&host.cpu[0]);
-            host.sim.fault_at = host.sim.fault_until = 0;
-            assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
-            assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
-            assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
-            debugctl = upmu_sim_peek(&host.sim, 0, 0x1d9);
-            if (debugctl != 0x1801)
-                fail_msg("%u faults at %u: DEBUGCTL is %llx", (unsigned)faults, (unsigned)at,
-                         (unsigned long long)debugctl);
-        }
+                host_prepare(&host, "skylake");
+                upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1801);
+                host_start(&host);
+                host_sample(&host, "instructions", 1000);
+                host_run(&host, 1500);
+                if (stopped)
+                    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+                host.sim.expect_faults = true;
+                host.sim.fault_at = host.sim.accesses + at;
+                host.sim.fault_until = faults < 3 ? host.sim.fault_at + faults - 1 : host.sim.fault_at + 100;
+                (void)!upmu_cpu_suspend(&host.cpu[0]);
+                host.sim.fault_at = host.sim.fault_until = 0;
+                assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+                assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+                assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+                debugctl = upmu_sim_peek(&host.sim, 0, 0x1d9);
+                if (debugctl != 0x1801 || upmu_sim_peek(&host.sim, 0, 0x38d))
+                    fail_msg("%u faults at %u: DEBUGCTL is %llx, the control of fixed counters %llx", (unsigned)faults,
+                             (unsigned)at, (unsigned long long)debugctl,
+                             (unsigned long long)upmu_sim_peek(&host.sim, 0, 0x38d));
+            }
 }
 
 int main(void)
