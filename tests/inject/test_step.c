@@ -329,7 +329,7 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 
 /* Stepping is slow where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
-#define SKIP 48
+#define SKIP 64
 #define STRIDE 101
 #define WHOLE 0
 #elif !defined(__x86_64__)
@@ -337,7 +337,7 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 #define STRIDE 11
 #define WHOLE 0
 #else
-#define SKIP 14
+#define SKIP 20
 #define STRIDE 29
 #define WHOLE 1
 #endif

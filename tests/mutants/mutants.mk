@@ -13,7 +13,7 @@
 
 MUTANT_STEP ?= 12
 MUTANT_ONLY ?=
-ROW_STEP ?= 25
+ROW_STEP ?= 40
 
 mutants_CC := $(CC) -m64
 mutants_FLAGS := -O1 -fPIC

@@ -23,7 +23,7 @@ static void core2_by_nmi(void **state)
 static void skylake_on_a_vector(void **state)
 {
     (void)state;
-    vm_check_briefly(&(struct vm_guest){"skylake", "skl", 64, "vector=0xe0", false});
+    vm_check_little(&(struct vm_guest){"skylake", "skl", 64, "vector=0xe0", false});
 }
 
 static void samples_are_at_the_right_instruction_in_every_run(void **state)
