@@ -719,6 +719,15 @@ def alone(catalogue):
     return pack([catalogue])[0]
 
 
+def file_at(function, chosen, behind):
+    """The function that gives the i-th of the files that a build has; `behind` them comes something else."""
+    lines = ["", f"const uint8_t *{function}(unsigned i)", "{", "    static const uint8_t *const files[] = {"]
+    for option, name in chosen:
+        lines += [f"#if {option}", f"        catalog_{name},", "#endif"]
+    return lines + ["        NULL,", "    };", "    const unsigned count = sizeof files / sizeof files[0] - 1;", "",
+                    f"    return i < count ? files[i] : {behind};", "}"]
+
+
 def generate_models(catalogues):
     """Each catalogue in a file of its own, for builds that choose some of them."""
     lines = ["/* SPDX-License-Identifier: MIT */", "/*",
@@ -735,9 +744,9 @@ def generate_models(catalogues):
             lines += [f"#ifndef UPMU_EVENTS_{name}", f"#define UPMU_EVENTS_{name} 0", "#endif"]
         lines += [f"#if {wanted}", f"static {array(f'catalog_{catalogue.name}', packed[catalogue.name])[0]}"]
         lines += array(f"catalog_{catalogue.name}", packed[catalogue.name])[1:] + ["#endif"]
-        chosen += [f"#if {wanted}", "    if (!i--)", f"        return catalog_{catalogue.name};", "#endif"]
-    lines += ["", "const uint8_t *upmu_catalog_file_at(unsigned i)", "{"] + chosen
-    lines += ["    return upmu_catalog_units_at(i);", "}", "#endif", ""]
+        chosen.append((wanted, catalogue.name))
+    lines += file_at("upmu_catalog_file_at", chosen, "upmu_catalog_units_at(i - count)")
+    lines += ["#endif", ""]
     return stamped("\n".join(lines)), {name: len(data) for name, data in packed.items()}
 
 
@@ -767,9 +776,8 @@ def generate_foreign():
         data = pack(sorted((read_source(path) for path in foreign_paths(family)), key=lambda c: c.number))[0]
         packed = array(f"catalog_{family}", data)
         lines += [f"#if {option}", "static " + packed[0]] + packed[1:] + ["#endif"]
-        chosen += [f"#if {option}", "    if (!i--)", f"        return catalog_{family};", "#endif"]
-    lines += ["", "const uint8_t *upmu_catalog_foreign_at(unsigned i)", "{"] + chosen
-    lines += ["    (void)i;", "    return NULL;", "}", "#endif", ""]
+        chosen.append((option, family))
+    lines += file_at("upmu_catalog_foreign_at", chosen, "NULL") + ["#endif", ""]
     return stamped("\n".join(lines), foreign_paths())
 
 
