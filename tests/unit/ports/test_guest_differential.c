@@ -5,6 +5,7 @@
  * each fault, is equal.
  */
 #include "tests/guest/nest.c"
+#include "tests/guest/shapes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,49 +27,6 @@ static uint64_t draw(void)
 static unsigned below(unsigned limit)
 {
     return (unsigned)(draw() >> 20) % limit;
-}
-
-static const struct {
-    const char *model;
-    struct upmu_guest_shape shape;
-} shapes[] = {
-    {"version1", {.door = UPMU_GUEST_INTEL, .version = 1, .general = 2, .width = 40, .arch_events = 0x63}},
-    {"core2", {.door = UPMU_GUEST_INTEL, .version = 2, .general = 2, .fixed = 3, .width = 40, .arch_events = 0x63}},
-    {"hypervisor_v2_nofixed", {.door = UPMU_GUEST_INTEL, .version = 2, .general = 8, .width = 48, .arch_events = 0x63}},
-    {"skylake",
-     {.door = UPMU_GUEST_INTEL,
-      .version = 4,
-      .general = 4,
-      .fixed = 3,
-      .width = 48,
-      .full_write = 1,
-      .arch_events = 0x63}},
-    {"skylake_nofw",
-     {.door = UPMU_GUEST_INTEL, .version = 4, .general = 4, .fixed = 3, .width = 48, .arch_events = 0x63}},
-    {"skylake_smtoff",
-     {.door = UPMU_GUEST_INTEL,
-      .version = 4,
-      .general = 8,
-      .fixed = 3,
-      .width = 48,
-      .full_write = 1,
-      .arch_events = 0x63}},
-    {"barcelona", {.door = UPMU_GUEST_AMD_K7, .general = 4, .width = 48}},
-    {"zen2", {.door = UPMU_GUEST_AMD_CORE, .general = 6, .width = 48}},
-    {"zen4", {.door = UPMU_GUEST_AMD_V2, .general = 6, .width = 48}},
-};
-static const char *const hosts[] = {"core2",   "skylake", "skylake_smtoff", "icelake",
-                                    "k8_revf", "zen2",    "zen4",           "yonah"};
-
-/* Is there a counter of the host for each of the guest's? */
-static bool has_room(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu)
-{
-    unsigned general = upmu_bits_count(pmu->general);
-    bool fixed = (pmu->counters >> 16 & 7u) == 7u;
-
-    if (shape->fixed == 3)
-        return fixed && general >= shape->general;
-    return general >= shape->general;
 }
 
 /* ---- One side and the other ---- */
@@ -111,17 +69,12 @@ static bool rdpmc_both(uint32_t index)
 static void run_both(void)
 {
     unsigned n = below(4) ? below(40) : below(600);
-    struct upmu_sim_burst burst = {.instructions = n,
-                                   .cycles = 2 * n,
-                                   .ref_cycles = n + n / 2,
-                                   .branches = n / 5,
-                                   .mispredicts = n / 9,
-                                   .user = below(2)};
+    struct upmu_sim_burst burst = shape_burst(n, below(2));
 
     upmu_sim_events(&model, &burst);
     nest_run(&nest, &burst);
     if (below(3) == 0)
-        nest_run_host(&nest, &(struct upmu_sim_burst){.instructions = 100, .cycles = 300, .branches = 30});
+        shape_host_works(&nest);
 }
 
 /* ---- What is written ---- */
@@ -226,11 +179,8 @@ static bool compare(unsigned shape, const char *host, unsigned steps)
 {
     bool same = true;
 
-    upmu_sim_init(&model, upmu_sim_profile(shapes[shape].model), 1);
-    upmu_sim_reset_cpu(&model, 0);
-    model.cpu[0].irqs_on = false;
+    shape_model(&model, &shapes[shape]);
     model.expect_faults = true;
-    model.rule[UPMU_SIM_RULE_HAZARD_FIXED2] = 0;
     for (unsigned i = 0; i < steps && same; i++) {
         if (below(4) == 0) {
             run_both();
@@ -252,17 +202,17 @@ static void a_guest_reads_what_the_model_reads(void **state)
     unsigned steps = !runs ? 4000 : soak ? 3800000 : (unsigned)atoi(runs), pairs = 0, failures = 0;
 
     (void)state;
-    for (unsigned host = 0; host < sizeof hosts / sizeof hosts[0]; host++)
-        for (unsigned shape = 0; shape < sizeof shapes / sizeof shapes[0]; shape++) {
-            nest_prepare(&nest, hosts[host], NULL);
+    for (unsigned host = 0; host < SHAPE_HOSTS; host++)
+        for (unsigned shape = 0; shape < SHAPES; shape++) {
+            nest_prepare(&nest, shape_hosts[host], NULL);
             nest.shape = shapes[shape].shape;
             nest.handler = ignore_interrupt;
-            if (!has_room(&nest.shape, &nest.host.machine.pmu[0]))
+            if (!shape_has_room(&nest.shape, &nest.host.machine.pmu[0]))
                 continue;
             pairs++;
             seed = 0x9e3779b97f4a7c15u + 977 * host + shape;
             nest_begin(&nest);
-            if (compare(shape, hosts[host], steps))
+            if (compare(shape, shape_hosts[host], steps))
                 nest_end(&nest);
             else
                 failures++;

@@ -5,6 +5,7 @@
  * number of interrupts are equal.  The count of exits is that of the file.
  */
 #include "tests/guest/nest.c"
+#include "tests/guest/shapes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,29 +18,6 @@
 enum { FIELD_NAME, FIELD_STEP, FIELD_WHAT, FIELD_VALUE };
 enum { FIELD_MODEL = 1, FIELD_EXITS, FIELD_INTERRUPTS, FIELD_SOURCE }; /* of a line with a name */
 
-static const struct shape {
-    const char *model;
-    struct upmu_guest_shape shape;
-} shapes[] = {
-    {"version1", {.door = UPMU_GUEST_INTEL, .version = 1, .general = 2, .width = 40, .arch_events = 0x63}},
-    {"core2", {.door = UPMU_GUEST_INTEL, .version = 2, .general = 2, .fixed = 3, .width = 40, .arch_events = 0x63}},
-    {"skylake",
-     {.door = UPMU_GUEST_INTEL,
-      .version = 4,
-      .general = 4,
-      .fixed = 3,
-      .width = 48,
-      .full_write = 1,
-      .arch_events = 0x63}},
-    {"skylake_nofw",
-     {.door = UPMU_GUEST_INTEL, .version = 4, .general = 4, .fixed = 3, .width = 48, .arch_events = 0x63}},
-    {"barcelona", {.door = UPMU_GUEST_AMD_K7, .general = 4, .width = 48}},
-    {"zen2", {.door = UPMU_GUEST_AMD_CORE, .general = 6, .width = 48}},
-    {"zen4", {.door = UPMU_GUEST_AMD_V2, .general = 6, .width = 48}},
-};
-static const char *const hosts[] = {"core2",   "skylake", "skylake_smtoff", "icelake",
-                                    "k8_revf", "zen2",    "zen4",           "yonah"};
-
 static char text[1 << 16];
 static struct line {
     unsigned number;
@@ -49,7 +27,8 @@ static unsigned line_count;
 
 static struct nest nest;
 static struct upmu_sim model;
-static const struct upmu_guest_shape *shape;
+static const struct shape *traced;
+static const struct upmu_guest_shape *shape; /* of it */
 
 /* What one side of the comparison does. */
 static struct side {
@@ -185,12 +164,7 @@ static void guest_handler(struct nest *in, const struct upmu_frame *frame)
 /* The host works in between, which no counter of the guest sees and no driver causes. */
 static void run(struct side *side, unsigned instructions)
 {
-    const struct upmu_sim_burst burst = {.instructions = instructions,
-                                         .cycles = 2u * instructions,
-                                         .ref_cycles = instructions + instructions / 2,
-                                         .branches = instructions / 5,
-                                         .mispredicts = instructions / 9,
-                                         .user = instructions & 1u};
+    const struct upmu_sim_burst burst = shape_burst(instructions, instructions & 1u);
     unsigned exits;
 
     if (side == &native) {
@@ -199,7 +173,7 @@ static void run(struct side *side, unsigned instructions)
     }
     nest_run(&nest, &burst);
     exits = nest.exits;
-    nest_run_host(&nest, &(struct upmu_sim_burst){.instructions = 100, .cycles = 300, .branches = 30});
+    shape_host_works(&nest);
     nest_enter(&nest);
     nest.exits = exits;
 }
@@ -246,11 +220,6 @@ static void note_end(struct side *side, const struct line *name)
 
 /* ---- A trace ---- */
 
-static bool has_room(const struct upmu_pmu *pmu)
-{
-    return upmu_bits_count(pmu->general) >= shape->general && (!shape->fixed || (pmu->counters >> 16 & 7u) == 7u);
-}
-
 static unsigned differences(const char *host, const struct line *name)
 {
     unsigned exits = (unsigned)strtoul(name->field[FIELD_EXITS], NULL, 10);
@@ -280,9 +249,7 @@ static unsigned compare(const struct line *name, const char *profile)
 {
     unsigned found, exits;
 
-    upmu_sim_init(&model, upmu_sim_profile(name->field[FIELD_MODEL]), 1);
-    model.cpu[0].irqs_on = false;
-    model.rule[UPMU_SIM_RULE_HAZARD_FIXED2] = 0;
+    shape_model(&model, traced);
     model.deliver = model_deliver;
     native.port = &model.port;
     replay(&native, name + 1);
@@ -303,12 +270,13 @@ static unsigned compare(const struct line *name, const char *profile)
 
 static void find_shape(const struct line *name)
 {
-    shape = NULL;
-    for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+    traced = NULL;
+    for (unsigned i = 0; i < SHAPES; i++)
         if (strcmp(shapes[i].model, name->field[FIELD_MODEL]) == 0)
-            shape = &shapes[i].shape;
-    if (shape == NULL)
+            traced = &shapes[i];
+    if (traced == NULL)
         fail_msg(TRACES ":%u: no such shape", name->number);
+    shape = &traced->shape;
 }
 
 static void find_handler(const struct line *name)
@@ -336,13 +304,13 @@ static void drivers_of_other_systems_find_the_same_in_a_guest(void **state)
             continue;
         find_shape(name);
         find_handler(name);
-        for (unsigned host = 0; host < sizeof hosts / sizeof hosts[0]; host++) {
-            nest_prepare(&nest, hosts[host], NULL);
+        for (unsigned host = 0; host < SHAPE_HOSTS; host++) {
+            nest_prepare(&nest, shape_hosts[host], NULL);
             nest.shape = *shape;
-            if (!has_room(&nest.host.machine.pmu[0]))
+            if (!shape_has_room(shape, &nest.host.machine.pmu[0]))
                 continue;
             on++;
-            failures += compare(name, hosts[host]);
+            failures += compare(name, shape_hosts[host]);
         }
         print_message("%s, %s: %s exits, %s interrupts, on %u hosts\n", name->field[FIELD_NAME],
                       name->field[FIELD_MODEL], name->field[FIELD_EXITS], name->field[FIELD_INTERRUPTS], on);

@@ -29,35 +29,37 @@ static bool stack_read(void *context, uint64_t fp, bool user, uint64_t *out_next
     return true;
 }
 
-static struct upmu_callers callers_of(struct stack *stack, unsigned depth)
-{
-    *stack = (struct stack){.frames = 1000, .zero = 1000};
-    return (struct upmu_callers){.read = stack_read, .context = stack, .depth = depth};
-}
+static struct host host;
+static struct stack stack;
+static struct upmu_callers callers;
 
-static void sample_with(struct host *host, const struct upmu_callers *callers, const char *list, size_t ring)
+/* The session samples with so many callers. */
+static void sample_list(unsigned depth, const char *list, size_t ring)
 {
     struct upmu_sampling sampling = {.period = 100};
 
-    host_set_up(host, "skylake");
-    host->fp = 0x7000;
-    assert_int_equal(upmu_session_add(&host->session, list, &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_ring(&host->session, host->ring, ring), UPMU_OK);
-    assert_int_equal(upmu_session_callers(&host->session, callers), UPMU_OK);
-    host_begin(host, &host->session);
+    stack = (struct stack){.frames = 1000, .zero = 1000};
+    callers = (struct upmu_callers){.read = stack_read, .context = &stack, .depth = depth};
+    host_set_up(&host, "skylake");
+    host.fp = 0x7000;
+    assert_int_equal(upmu_session_add(&host.session, list, &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, ring), UPMU_OK);
+    assert_int_equal(upmu_session_callers(&host.session, &callers), UPMU_OK);
+    host_begin(&host, &host.session);
+}
+
+static void sample_callers(unsigned depth)
+{
+    sample_list(depth, "instructions", sizeof host.ring);
 }
 
 static void callers_come_nearest_first_and_as_deep_as_asked_for(void **state)
 {
-    struct upmu_callers callers;
     struct upmu_record record;
-    struct stack stack;
-    struct host host;
 
     (void)state;
     for (unsigned depth = 1; depth <= UPMU_CALLERS_DEPTH; depth++) {
-        callers = callers_of(&stack, depth);
-        sample_with(&host, &callers, "instructions", sizeof host.ring);
+        sample_callers(depth);
         host_run(&host, 100);
         assert_true(upmu_ring_view(&host.session.ring, &record));
         assert_true(record.extended);
@@ -74,81 +76,67 @@ static void callers_come_nearest_first_and_as_deep_as_asked_for(void **state)
     }
 }
 
-static unsigned frames_of(struct host *host)
+static unsigned frames_of_next(void)
 {
     struct upmu_record record;
     unsigned frames;
 
-    host_run(host, 100);
-    assert_true(upmu_ring_view(&host->session.ring, &record));
+    host_run(&host, 100);
+    assert_true(upmu_ring_view(&host.session.ring, &record));
     frames = record.frames;
-    upmu_ring_drop(&host->session.ring);
+    upmu_ring_drop(&host.session.ring);
     return frames;
 }
 
 static void a_walk_ends_where_the_stack_does_and_where_it_is_broken(void **state)
 {
-    struct upmu_callers callers;
-    struct stack stack;
-    struct host host;
-
     (void)state;
-    callers = callers_of(&stack, 20);
-    sample_with(&host, &callers, "instructions", sizeof host.ring);
+    sample_callers(20);
     stack.frames = 5; /* the hook refuses */
-    assert_int_equal(frames_of(&host), 5);
+    assert_int_equal(frames_of_next(), 5);
     assert_int_equal(stack.last, 0x7050);
     stack.zero = 3;
-    assert_int_equal(frames_of(&host), 3);
+    assert_int_equal(frames_of_next(), 3);
     stack.zero = 1000;
     stack.frames = 1000;
     stack.back_at = stack.back = 0x7020; /* a frame that is its own caller */
     stack.reads = 0;
-    assert_int_equal(frames_of(&host), 3);
+    assert_int_equal(frames_of_next(), 3);
     assert_int_equal(stack.reads, 3);
     stack.back = 0x7000; /* one below */
-    assert_int_equal(frames_of(&host), 3);
+    assert_int_equal(frames_of_next(), 3);
     stack.back = UINT64_MAX - 3; /* one far above: the hook's to refuse */
-    assert_int_equal(frames_of(&host), 3);
+    assert_int_equal(frames_of_next(), 3);
     assert_true(stack.last == UINT64_MAX - 3);
     host.fp = 0; /* none known */
     stack.reads = 0;
-    assert_int_equal(frames_of(&host), 0);
+    assert_int_equal(frames_of_next(), 0);
     assert_int_equal(stack.reads, 0);
     host_end(&host);
 }
 
 static void what_has_no_address_has_no_callers(void **state)
 {
-    struct upmu_callers callers;
-    struct stack stack;
-    struct host host;
-
     (void)state;
-    callers = callers_of(&stack, 4);
-    sample_with(&host, &callers, "instructions", sizeof host.ring);
+    sample_callers(4);
     host.no_frame = true;
-    assert_int_equal(frames_of(&host), 0);
+    assert_int_equal(frames_of_next(), 0);
     host.no_frame = false;
     upmu_session_hide_kernel(&host.session, true);
-    assert_int_equal(frames_of(&host), 0);
+    assert_int_equal(frames_of_next(), 0);
     assert_int_equal(stack.reads, 0);
     upmu_session_hide_kernel(&host.session, false);
-    assert_int_equal(frames_of(&host), 4);
+    assert_int_equal(frames_of_next(), 4);
     host_end(&host);
 }
 
 /* The local side replays an overflow that the handler left: the stack of then is not there any more. */
 static void an_overflow_that_was_deferred_has_no_callers(void **state)
 {
-    struct upmu_callers callers;
     struct upmu_record record;
-    struct stack stack;
-    struct host host;
 
     (void)state;
-    callers = callers_of(&stack, 4);
-    sample_with(&host, &callers, "instructions", sizeof host.ring);
+    sample_callers(4);
     host.session.set.tally[0].sequence++; /* as if a call were at it */
     host_run(&host, 100);
     assert_int_equal(stack.reads, 0);
@@ -163,15 +151,11 @@ static void an_overflow_that_was_deferred_has_no_callers(void **state)
 
 static void events_that_overflow_together_have_a_record_each(void **state)
 {
-    struct upmu_callers callers;
     struct upmu_record record;
-    struct stack stack;
-    struct host host;
     unsigned events = 0;
 
     (void)state;
-    callers = callers_of(&stack, 3);
-    sample_with(&host, &callers, "instructions:k,instructions:u,instructions", sizeof host.ring);
+    sample_list(3, "instructions:k,instructions:u,instructions", sizeof host.ring);
     host_run(&host, 100);
     while (upmu_ring_view(&host.session.ring, &record)) {
         assert_int_equal(record.frames, 3);
@@ -186,17 +170,12 @@ static void events_that_overflow_together_have_a_record_each(void **state)
 /* Records of many lengths in every position of a small ring: none torn, none lost unsaid; the log has all of it. */
 static void records_with_callers_wrap_in_a_small_ring(void **state)
 {
-    struct upmu_callers callers;
-    struct stack stack;
-    struct host host;
-
     (void)state;
     for (unsigned bytes = 512; bytes < 1024; bytes += 24) {
         unsigned seen = 0, lost = 0, samples = 0;
         struct upmu_record record;
 
-        callers = callers_of(&stack, 16);
-        sample_with(&host, &callers, "instructions", bytes);
+        sample_list(16, "instructions", bytes);
         for (unsigned run = 0; run < 60; run++) {
             stack.frames = run * 7 % 20;
             host_run(&host, 100);
@@ -226,14 +205,10 @@ static void callers_are_in_the_log_and_its_forms(void **state)
     static uint64_t work[1024];
     struct upmu_output output = {.buffer = bytes, .size = sizeof bytes};
     struct upmu_results results = {.log = bytes, .work = work, .work_bytes = sizeof work};
-    struct upmu_callers callers;
     struct upmu_log log;
-    struct stack stack;
-    struct host host;
 
     (void)state;
-    callers = callers_of(&stack, 2);
-    sample_with(&host, &callers, "instructions", sizeof host.ring);
+    sample_callers(2);
     assert_int_equal(upmu_log_begin(&log, &output, "model", 0), UPMU_OK);
     assert_int_equal(upmu_log_session(&log, &host.session, 0), UPMU_OK);
     assert_int_equal(upmu_log_symbol(&log, 0xa001, 0xa002, "outer"), UPMU_OK);
@@ -252,13 +227,10 @@ static void callers_are_in_the_log_and_its_forms(void **state)
 
 static void callers_are_refused_for_a_reason_and_given_up(void **state)
 {
-    struct upmu_callers callers;
     struct upmu_record record;
-    struct stack stack;
-    struct host host;
 
     (void)state;
-    callers = callers_of(&stack, UPMU_CALLERS_DEPTH + 1);
+    callers = (struct upmu_callers){.read = stack_read, .context = &stack, .depth = UPMU_CALLERS_DEPTH + 1};
     host_set_up(&host, "skylake");
     assert_int_equal(upmu_session_callers(&host.session, &callers), UPMU_ERR_INVALID);
     callers.depth = 0;
@@ -267,10 +239,9 @@ static void callers_are_refused_for_a_reason_and_given_up(void **state)
     callers.read = NULL;
     assert_int_equal(upmu_session_callers(&host.session, &callers), UPMU_ERR_INVALID);
     host_end(&host);
-    callers = callers_of(&stack, 1);
-    sample_with(&host, &callers, "instructions", sizeof host.ring);
+    sample_callers(1);
     assert_int_equal(upmu_session_callers(&host.session, NULL), UPMU_ERR_STATE);
-    assert_int_equal(frames_of(&host), 1);
+    assert_int_equal(frames_of_next(), 1);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     assert_int_equal(upmu_session_callers(&host.session, NULL), UPMU_OK);
     host_begin(&host, &host.session);
