@@ -3,10 +3,16 @@
  * Derived metrics: what follows from counts.  Instructions per cycle, miss rates, the first level of top-down analysis,
  * memory bandwidth.
  *
- * A metric is a formula over events (docs/METRICS.md).  Which events are counted, and how, is the caller's part: the
- * formula is computed twice, first to collect its events (`unknown`), then with their counts.
+ * A metric is a formula over events (docs/METRICS.md).  The library has formulas, from Intel's published files for the
+ * models that these are for, and of generic events for all.  Which events are counted, and how, is the caller's part:
  *
- * No floating point is used.  UPMU_FORMULAS=0: nothing of it is compiled in.
+ *     while (upmu_metric_next(pmu, "tma", 3, &cursor, &metric) == UPMU_OK)
+ *         upmu_formula(metric.formula, &collect, &result, &why);    each event is `unknown`: `collect` lists it
+ *     ... count them ...
+ *     upmu_formula(metric.formula, &counts, &result, &why);         result.millionths
+ *
+ * No floating point is used.  UPMU_FORMULAS=0: nothing of it is compiled in.  Without UPMU_NAMES there
+ * are no metrics, but formulas.
  */
 #ifndef UPMU_METRIC_H
 #define UPMU_METRIC_H
@@ -21,6 +27,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- Formulas ---- */
 
 /* Bytes of a formula, at most; and the values, or the signs and open brackets, that may wait for what follows. */
 #define UPMU_FORMULA_BYTES 2048u
@@ -76,6 +84,30 @@ struct upmu_formula_result {
 UPMU_MUST_CHECK
 enum upmu_status upmu_formula(const char *text, const struct upmu_formula_values *values,
                               struct upmu_formula_result *out_result, struct upmu_why *why);
+
+/* ---- Metrics of a PMU ---- */
+
+/* All texts are constant. */
+struct upmu_metric {
+    const char *name;    /* "frontend_bound" */
+    const char *group;   /* "tma" */
+    const char *unit;    /* "%", "MB/s", "" */
+    const char *formula; /* of the PMU's events, or of units outside the cores (`imc/NAME`), `seconds` and `smt` */
+    bool published;      /* from a published file for this model; else of generic events, for every PMU */
+};
+
+/*
+ * The next metric of a PMU that a word names: it is the metric's name or its group's, whatever the case; length 0: all.
+ * A metric of generic events is there for each PMU that has no other of its name; whether it can be counted is not
+ * looked at.
+ *
+ * `*cursor` is where to continue; begin with 0.
+ * Returns UPMU_OK; UPMU_ERR_END after the last one; UPMU_ERR_NO_SUCH_NAME (none).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_metric_next(const struct upmu_pmu *pmu, const char *word, size_t length, unsigned *cursor,
+                                  struct upmu_metric *out_metric);
 
 #ifdef __cplusplus
 }

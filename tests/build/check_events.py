@@ -129,6 +129,12 @@ def every_source_has_a_catalogue_of_its_own():
         [f"{name}: no source" for name in sorted(set(alone()) - present)]
 
 
+@check
+def the_table_of_metrics_is_made_of_its_sources():
+    code, output = run([sys.executable, "tools/catalog_metrics.py", "--check"])
+    return [output] if code else []
+
+
 if __name__ == "__main__":
     os.chdir(ROOT)
     main()

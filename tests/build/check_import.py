@@ -18,6 +18,7 @@ from checklib import ROOT, Skip, check, main, read, run
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import catalog_import  # noqa: E402
+import catalog_metrics  # noqa: E402
 import catalog_pack  # noqa: E402
 import catalog_read  # noqa: E402
 
@@ -649,6 +650,40 @@ def every_published_event_of_a_unit_is_packed_as_its_file_has_it():
     complaints += [] if encoded > 15000 else [f"only {encoded} events were encoded"]
     return complaints + [f"{key}: in no file" for key in sorted(found)]
 
+
+
+@check
+def formulas_of_metrics_are_taken_or_left_out_aloud():
+    """A folder of made-up metrics of Skylake: each formula as upmu has it, or why it has not."""
+    def metric(name, formula, events=(), constants=()):
+        return {"MetricName": name, "Formula": formula, "Events": [{"Alias": a, "Name": n} for a, n in events],
+                "Constants": [{"Alias": a, "Name": n} for a, n in constants]}
+    ipc = [("a", "INST_RETIRED.ANY"), ("b", "CPU_CLK_UNHALTED.THREAD")]
+    made = [metric("Info_Thread_IPC", "a / ( b )", ipc),
+            metric("Frontend_Bound", "100 * ( a - ( b - 1 ) ) / ( ( b / 2 ) if smt_on else ( b ) )", ipc,
+                   [("smt_on", "HYPERTHREADING_ON")]),
+            metric("Retiring", "max( a * -b , 0.0001 ) + ( 2.5 if a >= 1e-5 else 1 )", ipc),
+            metric("Bad_Speculation", "a ** 2", ipc), metric("Backend_Bound", "a / c", ipc),
+            metric("Info_Memory_L1MPKI", "1000 * a", [("a", "NO.SUCH_EVENT")]),
+            metric("Info_Memory_L2MPKI", "1000 *", ipc), metric("Info_Memory_L3MPKI", "sum( a , b )", ipc),
+            metric("Info_System_DRAM_BW_Use", "64 * a / ( ms / 1000 ) + ms", [("a", "UNC_ARB_TRK_REQUESTS.ALL")],
+                   [("ms", "DURATIONTIMEINMILLISECONDS")])]
+    folder = f"{WORK}/metrics/SKL"
+    os.makedirs(folder + "/metrics", exist_ok=True)
+    with open(folder + "/metrics/skylake_metrics.json", "w", encoding="ascii") as file:
+        json.dump({"Header": {"Version": "9", "DatePublished": "today"}, "Metrics": made}, file)
+    text, left = catalog_metrics.take([folder])
+    rows = {line.split("\t")[0]: line.split("\t")[3:] for line in text.split("\n") if line and not line.startswith("#")}
+    ours, threads = "{INST_RETIRED.ANY}", "{CPU_CLK_UNHALTED.THREAD}"
+    wanted = {"ipc": f"{ours} / {threads}",
+              "frontend_bound": f"100 * ({ours} - ({threads} - 1)) / if(smt, {threads} / 2, {threads})",
+              "retiring": f"max({ours} * -{threads}, 0.0001) + if({ours} >= 0.00001, 2.5, 1)",
+              "memory_total": "1000 * (64 * {arb/UNC_ARB_TRK_REQUESTS.ALL} / seconds + 1000 * seconds)"}
+    complaints = [f"{name}: {rows.get(name)}" for name in sorted(set(wanted) | set(rows)) if rows.get(name) != ["skl", wanted.get(name)]]
+    reasons = ["Info_Memory_L1MPKI: event NO.SUCH_EVENT", "Info_Memory_L2MPKI: syntax", "Info_Memory_L3MPKI: call sum",
+               "Bad_Speculation: Pow()", "Backend_Bound: name c"]
+    complaints += [f"left out: {left}" for reason in reasons if not any(reason in line for line in left)]
+    return complaints + ([] if len(left) == len(reasons) and "skylake_metrics.json V9 of today" in text else [text])
 
 
 if __name__ == "__main__":

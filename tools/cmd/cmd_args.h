@@ -31,6 +31,7 @@
 #define CMD_OPT_SYMBOLS (1u << 16) /* --symbols FILE */
 #define CMD_OPT_FORMS (1u << 17)  /* --folded FILE, --pprof FILE, --perf FILE, --kallsyms FILE */
 #define CMD_OPT_CALLERS (1u << 18) /* -g */
+#define CMD_OPT_METRICS (1u << 19) /* -M LIST */
 
 /* What is made of a log (cmd_results.c). */
 enum cmd_form { CMD_FOLDED, CMD_PPROF, CMD_PERF, CMD_KALLSYMS, CMD_FORMS };
@@ -40,6 +41,7 @@ struct cmd_args {
     const char *pmu;
     const char *sim;
     const char *events;
+    const char *metrics;
     const char *out;
     const char *blob;
     const char *log;
@@ -187,6 +189,27 @@ struct cmd_symbol cmd_symbol_of(const struct cmd *cmd, uint64_t ip);
 
 /* The operand's workload, explained if there is none. */
 const struct cmd_workload *cmd_workload_operand(struct cmd *cmd, const struct cmd_args *args, const char *otherwise);
+
+/* ---- Counts and metrics of a workload (cmd_stat.c, cmd_metric.c) ---- */
+
+struct cmd_stat_work {
+    const struct cmd_workload *workload;
+    uint64_t iterations;
+    unsigned runs;
+};
+
+/* Can these events of the core be counted together? */
+bool cmd_stat_fits(struct cmd *cmd, const char *list);
+
+/*
+ * Count a list of events: of run r, event i has cmd->runs[i][r], and the time in ns is behind the events' last row; how
+ * they were obtained, cmd->counts says.  `units`: they are of units outside the cores.
+ */
+enum upmu_status cmd_stat_count(struct cmd *cmd, const struct cmd_stat_work *work, const char *list, bool units,
+                                struct upmu_why *out_why);
+
+/* Count and print the metrics of cmd->args->metrics. */
+int cmd_metrics(struct cmd *cmd, const struct cmd_stat_work *work);
 
 /* ---- Lines at intervals (cmd_watch.c) ---- */
 

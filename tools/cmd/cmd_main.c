@@ -44,9 +44,12 @@ static const struct cmd_command commands[] = {
      cmd_setpce},
     {"rdpmc", "[--sim CPU] INDEX", "read a counter: 0, 1, ...; fixed counters from 0x40000000 on", "", CMD_OPT_SIM,
      1, 1, cmd_rdpmc},
-    {"stat", "[-e LIST] [-r RUNS] [-n ITERATIONS] [-I MS] [--json] [--sim CPU] [WORKLOAD]",
-     "count events of a workload", "-I prints each event's counts at intervals, and the sums in the end.\n",
-     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON | CMD_OPT_INTERVAL, 0, 1, cmd_stat},
+    {"stat", "[-e LIST | -M LIST] [-r RUNS] [-n ITERATIONS] [-I MS] [--json] [--sim CPU] [WORKLOAD]",
+     "count events of a workload",
+     "-I prints each event's counts at intervals, and the sums in the end.  -M shows what follows from counts: ipc,\n"
+     "tma, misses, bandwidth, or single metrics of these; another word shows which there are (docs/METRICS.md).\n",
+     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_METRICS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON | CMD_OPT_INTERVAL, 0,
+     1, cmd_stat},
     {"pmcstat", "[--class CLASS] [-w MS] [-p] [-o FILE] [-n ITERATIONS] [--sim CPU] [INDEX] SPEC [WORKLOAD]",
      "count one event, on the counter with this index, with a line every MS ms",
      "CLASS is p4, k7, k8, iaf or iap; the program's name may say it (pmcstat_p4).  A line has microseconds,\n"
@@ -121,6 +124,7 @@ static const struct {
     {"--unit", CMD_OPT_UNIT, "--unit", "PMUs outside the cores"},
     {"-e", CMD_OPT_EVENTS, "-e, --event LIST", "events, separated by commas"},
     {"--event", CMD_OPT_EVENTS, NULL, NULL},
+    {"-M", CMD_OPT_METRICS, "-M LIST", "metrics, or groups of them, separated by commas"},
     {"-c", CMD_OPT_PERIOD, "-c, --count PERIOD", "events from one sample to the next"},
     {"--count", CMD_OPT_PERIOD, NULL, NULL},
     {"-r", CMD_OPT_RUNS, "-r, --repeat NUMBER", "how many times"},
@@ -200,6 +204,9 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
         return true;
     case CMD_OPT_EVENTS:
         args->events = value;
+        return true;
+    case CMD_OPT_METRICS:
+        args->metrics = value;
         return true;
     case CMD_OPT_OUT:
         args->out = value;

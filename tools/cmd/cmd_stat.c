@@ -287,7 +287,7 @@ static void print_json(struct cmd *cmd, const struct stat_table *table)
     cmd_print(cmd, "\n]}\n");
 }
 
-static bool fits(struct cmd *cmd, const char *list)
+bool cmd_stat_fits(struct cmd *cmd, const char *list)
 {
     struct upmu_dry_run dry = {NULL, 0, 0};
 
@@ -296,7 +296,7 @@ static bool fits(struct cmd *cmd, const char *list)
            upmu_session_dry_run(&cmd->second, cmd->pmu, &dry) == UPMU_OK;
 }
 
-static int stat_measure(struct cmd *cmd, const char *list, struct stat_table *table)
+static enum upmu_status stat_measure(struct cmd *cmd, const char *list, struct stat_table *table)
 {
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine), detached;
     unsigned run;
@@ -306,7 +306,7 @@ static int stat_measure(struct cmd *cmd, const char *list, struct stat_table *ta
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
     if (status != UPMU_OK)
-        return cmd_refusal(cmd, status, &cmd->session.why);
+        return status;
     table->events = cmd->session.set.count;
     table->pmu = cmd->pmu->name;
     name_rows(&cmd->session, list, table);
@@ -317,11 +317,11 @@ static int stat_measure(struct cmd *cmd, const char *list, struct stat_table *ta
     detached = upmu_session_detach(&cmd->session);
     if (status == UPMU_OK)
         status = detached;
-    return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
+    return status;
 }
 
 /* The list names a unit: count on each die that has it.  `measured` becomes false if it names none. */
-static int stat_units(struct cmd *cmd, const char *list, struct stat_table *table, bool *measured)
+static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct stat_table *table, bool *measured)
 {
     const struct upmu_region *region = &cmd->dies->region;
     enum upmu_status status, closed;
@@ -330,7 +330,7 @@ static int stat_units(struct cmd *cmd, const char *list, struct stat_table *tabl
     status = *measured ? upmu_uncore_region_open(cmd->dies, CMD_DIES, cmd->machine, list) : UPMU_ERR_NO_SUCH_PMU;
     *measured = status != UPMU_ERR_NO_SUCH_PMU;
     if (status != UPMU_OK)
-        return *measured ? cmd_refusal(cmd, status, &region->session.why) : CMD_OK;
+        return status;
     table->units = true;
     table->pmu = cmd->dies->unit.meter.pmu->name;
     table->events = region->events;
@@ -349,40 +349,74 @@ static int stat_units(struct cmd *cmd, const char *list, struct stat_table *tabl
     closed = upmu_uncore_region_close(cmd->dies, CMD_DIES);
     if (status == UPMU_OK)
         status = closed;
-    return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &region->session.why);
+    return status;
+}
+
+/* (A program reaches no units.) */
+static bool reaches_units(const struct cmd *cmd)
+{
+    return cmd->simulated || cmd->live->least_of == 0;
+}
+
+enum upmu_status cmd_stat_count(struct cmd *cmd, const struct cmd_stat_work *work, const char *list, bool units,
+                                struct upmu_why *out_why)
+{
+    struct stat_table table = {.workload = work->workload, .iterations = work->iterations, .runs = work->runs};
+    enum upmu_status status = UPMU_ERR_NO_SUCH_PMU;
+    bool measured = false;
+
+    if (!units)
+        status = stat_measure(cmd, list, &table);
+    else if (reaches_units(cmd))
+        status = stat_units(cmd, list, &table, &measured);
+    *out_why = units ? cmd->dies->region.session.why : cmd->session.why;
+    if (out_why->status != status)
+        *out_why = (struct upmu_why){.status = status};
+    return status;
+}
+
+static int stat_events(struct cmd *cmd, const struct cmd_stat_work *work)
+{
+    struct stat_table table = {.workload = work->workload, .iterations = work->iterations, .runs = work->runs};
+    const struct cmd_args *args = cmd->args;
+    const char *list = args->events;
+    enum upmu_status status = UPMU_OK;
+    bool measured = false;
+
+    if (list == NULL)
+        list = cmd_stat_fits(cmd, STAT_DEFAULT) ? STAT_DEFAULT : STAT_DEFAULT_SMALL;
+    else if (args->interval == 0 && reaches_units(cmd))
+        status = stat_units(cmd, list, &table, &measured);
+    if (!measured)
+        status = stat_measure(cmd, list, &table);
+    if (status != UPMU_OK)
+        return cmd_refusal(cmd, status, measured ? &cmd->dies->region.session.why : &cmd->session.why);
+    summarise(cmd, &table);
+    if (args->json)
+        print_json(cmd, &table);
+    else
+        print_table(cmd, &table);
+    return CMD_OK;
 }
 
 int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
 {
-    const struct cmd_workload *workload = cmd_workload_operand(cmd, args, "mix");
-    const char *list = args->events;
-    struct stat_table table;
-    bool measured = false;
+    struct cmd_stat_work work = {.workload = cmd_workload_operand(cmd, args, "mix")};
     int result;
 
-    if (workload == NULL)
+    if (work.workload == NULL)
         return CMD_USAGE;
+    if (args->metrics != NULL && (args->events != NULL || args->interval != 0)) {
+        cmd_error(cmd, "-M counts the events of its metrics, in one piece: without -e and -I");
+        return CMD_USAGE;
+    }
+    work.iterations = args->iterations != 0 ? args->iterations : work.workload->iterations;
+    work.runs = args->runs != 0 ? args->runs : 1;
     result = cmd_target_open(cmd, args);
-    if (result == CMD_OK && list == NULL)
-        list = fits(cmd, STAT_DEFAULT) ? STAT_DEFAULT : STAT_DEFAULT_SMALL;
-    table.workload = workload;
-    table.iterations = args->iterations != 0 ? args->iterations : workload->iterations;
-    table.runs = args->runs != 0 ? args->runs : 1;
-    table.units = false;
     if (result == CMD_OK && args->interval != 0 && !cmd_watch_ready(cmd))
         result = CMD_REFUSED;
-    /* (a program reaches no units) */
-    if (result == CMD_OK && args->events != NULL && args->interval == 0 && (cmd->simulated || cmd->live->least_of == 0))
-        result = stat_units(cmd, list, &table, &measured);
-    if (result == CMD_OK && !measured)
-        result = stat_measure(cmd, list, &table);
-    if (result == CMD_OK) {
-        summarise(cmd, &table);
-        if (args->json)
-            print_json(cmd, &table);
-        else
-            print_table(cmd, &table);
-    }
+    if (result == CMD_OK)
+        result = args->metrics != NULL ? cmd_metrics(cmd, &work) : stat_events(cmd, &work);
     cmd_target_close(cmd);
     return result;
 }

@@ -47,6 +47,16 @@ static uint64_t jittered(struct cmd *cmd, uint64_t value)
     return value + cmd_scale(value, noise, UINT64_C(4095) * 512) - cmd_scale(value, 1, 1024);
 }
 
+/* The bytes of PERF_METRICS: 255ths of the slots that retired, were thrown away, were not filled, waited. */
+static uint64_t top_down(const struct upmu_sim_burst *burst)
+{
+    uint64_t retired = cmd_scale(burst->retiring_slots, 255, burst->slots);
+    uint64_t bad = cmd_scale(burst->bad_slots, 255, burst->slots);
+    uint64_t unfilled = cmd_scale(burst->frontend_slots, 255, burst->slots);
+
+    return retired | bad << 8 | unfilled << 16 | (255 - retired - bad - unfilled) << 24;
+}
+
 static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
 {
     const struct sim_phase *phase = &sim_phases[index];
@@ -61,21 +71,32 @@ static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
         .llc_references = jittered(cmd, cmd_scale(iterations, phase->llc_references, 1000)),
         .llc_misses = jittered(cmd, cmd_scale(iterations, phase->llc_misses, 1000)),
         .slots = cycles * 4,
+        .retiring_slots = iterations * phase->instructions,
         .ip = SIM_BASE + index * SIM_SPAN,
         .ip_step = 4,
         .ip_loop = phase->instructions,
         .sp = SIM_STACK + index * SIM_FRAME,
     };
-    /* libpfm4 4.13 intel_skl_events.h: MEM_INST_RETIRED, MEM_LOAD_RETIRED, UOPS_ISSUED */
+    /* A branch that was mispredicted has 12 slots of what is thrown away, 40 of recovering, 8 of fetching anew. */
+    const uint64_t misses = burst.mispredicts, undelivered = cmd_scale(cycles, 1, 5) + 8 * misses;
+    /* libpfm4 4.13 intel_skl_events.h: MEM_INST_RETIRED, MEM_LOAD_RETIRED, UOPS_ISSUED, UOPS_RETIRED:RETIRE_SLOTS,
+       INT_MISC:RECOVERY_CYCLES, IDQ_UOPS_NOT_DELIVERED:CORE */
     const struct upmu_sim_other others[] = {
         {.event = 0xd0, .umask = 0x81, .count = cmd_scale(iterations, phase->loads, 1000)},
         {.event = 0xd0, .umask = 0x82, .count = cmd_scale(iterations, phase->stores, 1000)},
         {.event = 0xd1, .umask = 0x08, .count = cmd_scale(iterations, phase->l1_misses, 1000)},
         {.event = 0xd1, .umask = 0x20, .count = burst.llc_misses},
-        {.event = 0x0e, .umask = 0x01, .count = iterations * phase->instructions},
+        {.event = 0x0e, .umask = 0x01, .count = burst.retiring_slots + 12 * misses},
+        {.event = 0xc2, .umask = 0x02, .count = burst.retiring_slots},
+        {.event = 0x0d, .umask = 0x01, .count = 10 * misses},
+        {.event = 0x9c, .umask = 0x01, .count = undelivered},
     };
     unsigned i, used = 0;
 
+    _Static_assert(sizeof others / sizeof others[0] <= UPMU_SIM_OTHERS, "what a burst holds");
+    burst.bad_slots = 52 * misses;
+    burst.frontend_slots = undelivered;
+    burst.metrics = top_down(&burst);
     for (i = 0; i < sizeof others / sizeof others[0]; i++)
         if (others[i].count != 0)
             burst.other[used++] = others[i];

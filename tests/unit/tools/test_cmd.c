@@ -21,6 +21,7 @@
 #include <tools/cmd/cmd_info.c>
 #include <tools/cmd/cmd_loops.c>
 #include <tools/cmd/cmd_main.c>
+#include <tools/cmd/cmd_metric.c>
 #include <tools/cmd/cmd_pack.c>
 #include <tools/cmd/cmd_pack_exact.c>
 #include <tools/cmd/cmd_pack_search.c>
@@ -528,6 +529,18 @@ static void a_machine_of_several_cpus_is_simulated(void **state)
     assert_int_equal(line("stat --sim skx2"), CMD_REFUSED);
 }
 
+/* The number behind the n-th occurrence (from 1 on) of a key. */
+static uint64_t number_behind(const char *key, unsigned n)
+{
+    const char *at = printed;
+
+    while (n-- && at)
+        at = strstr(at, key) ? strstr(at, key) + strlen(key) : NULL;
+    if (!at)
+        fail_msg("no %s", key);
+    return strtoull(at, NULL, 10);
+}
+
 /* Every miss of the last cache is a line read from memory, every fourth one is written back. */
 static void stat_counts_what_memory_controllers_moved(void **state)
 {
@@ -556,6 +569,30 @@ static void stat_counts_what_memory_controllers_moved(void **state)
     complains("\"instructions\": no such event on skx_unc_imc");
 }
 
+/* Bytes of 64 for each of these lines, in the time that -e shows. */
+static void stat_shows_the_bandwidth_of_memory_controllers(void **state)
+{
+    static struct cmd_room room;
+    struct cmd *cmd = fresh();
+    uint64_t ns;
+
+    (void)state;
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 --json -e imc/CAS_COUNT.RD,imc/CAS_COUNT.WR"), CMD_OK);
+    ns = number_behind("\"ns\":", 1);
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 --json -M bandwidth"), CMD_OK);
+    prints("{\"metric\":\"memory_read\",\"group\":\"bandwidth\",\"unit\":\"MB/s\"");
+    assert_in_range(number_behind("\"millionths\":", 1), UINT64_C(62502) * 64 * 1000000000 / ns,
+                    UINT64_C(62502) * 64 * 1000000000 / ns + 1);
+    assert_in_range(number_behind("\"millionths\":", 2), UINT64_C(15625) * 64 * 1000000000 / ns,
+                    UINT64_C(15625) * 64 * 1000000000 / ns + 1);
+    assert_in_range(number_behind("\"millionths\":", 3), UINT64_C(78127) * 64 * 1000000000 / ns,
+                    UINT64_C(78127) * 64 * 1000000000 / ns + 1);
+    assert_int_equal(cmd->sim.violation_count, 0);
+}
+
 static void stat_shows_ipc_rates_and_noise(void **state)
 {
     (void)state;
@@ -579,6 +616,60 @@ static void stat_refuses_what_does_not_fit_and_says_why(void **state)
     complains("--sim");
     assert_int_equal(line("stat --sim nosuch"), CMD_REFUSED);
     assert_int_equal(line("stat --sim no_pmu"), CMD_REFUSED);
+}
+
+/* The same runs counted by -e, with the arithmetic done here. */
+static void stat_shows_metrics_of_what_it_counted(void **state)
+{
+    uint64_t instructions, cycles, branches, misses;
+
+    (void)state;
+    assert_int_equal(line("stat --sim zen2 --json -e instructions,cycles"), CMD_OK);
+    instructions = number_behind("\"mean\":", 1);
+    cycles = number_behind("\"mean\":", 2);
+    assert_int_equal(line("stat --sim zen2 --json -M ipc"), CMD_OK);
+    assert_in_range(number_behind("\"millionths\":", 1), instructions * 1000000 / cycles,
+                    instructions * 1000000 / cycles + 1);
+    prints("{\"metric\":\"ipc\",\"group\":\"ipc\",\"unit\":\"\",\"formula\":\"{instructions} / {cycles}\",");
+    prints("\"quality\":\"exact\"}\n]}");
+    /* All runs together, and two counters for four events: a pass for each metric. */
+    assert_int_equal(line("stat --sim core2 --json -r 2 -e branches,branch-misses"), CMD_OK);
+    branches = number_behind("\"counts\":[", 1);
+    misses = number_behind("\"counts\":[", 2);
+    assert_int_equal(line("stat --sim core2 --json -r 1 -M misses"), CMD_OK);
+    assert_in_range(number_behind("\"millionths\":", 1), misses * 100000000 / branches,
+                    misses * 100000000 / branches + 1);
+    assert_true(number_behind("\"millionths\":", 2) > 1000000);
+    assert_int_equal(line("stat --sim core2 -r 2 -M misses,ipc branches"), CMD_OK);
+    prints("Metrics of 'branches' on core, 200,000 iterations, 2 runs:");
+    prints("            24.8");
+    prints("branch_miss_rate   % of branches\n");
+    prints("  ipc\n");
+    assert_int_equal(line("stat --sim icelake -M tma"), CMD_OK);
+    prints("% of slots  (estimated)\n");
+    assert_int_equal(line("stat --sim skl -M frontend_bound,retiring"), CMD_OK);
+    assert_null(strstr(printed, "estimated"));
+    assert_null(strstr(printed, "bad_speculation"));
+}
+
+static void a_metric_that_cannot_be_computed_says_why(void **state)
+{
+    (void)state;
+    assert_int_equal(line("stat --sim skl -M bandwidth,ipc"), CMD_REFUSED);
+    prints("                -  memory_total       \"arb\": no such PMU\n");
+    prints("  ipc\n");
+    assert_int_equal(line("stat --sim skl --json -M memory_total"), CMD_REFUSED);
+    prints(",\"error\":\"\\\"arb\\\": no such PMU\"}\n]}");
+    assert_int_equal(line("stat --sim zen2 -M tma"), CMD_USAGE);
+    complains("no metric or group of metrics 'tma' of amd64_fam17h_zen2");
+    assert_int_equal(line("stat --sim skl -M ipc,,tma"), CMD_USAGE);
+    complains("branch_miss_rate  of misses      % of branches");
+    assert_int_equal(line("stat --sim skl -M ipc -e cycles"), CMD_USAGE);
+    complains("without -e and -I");
+    assert_int_equal(line("stat --sim skl -M ipc -I 1"), CMD_USAGE);
+    assert_int_equal(line("stat --sim skl -M"), CMD_USAGE);
+    assert_int_equal(line("record --sim skl -M ipc"), CMD_USAGE);
+    assert_int_equal(line("stat -M ipc"), CMD_REFUSED);
 }
 
 static void record_writes_every_sample_to_its_file(void **state)
@@ -1013,6 +1104,9 @@ int main(void)
         cmocka_unit_test(stat_refuses_what_does_not_fit_and_says_why),
         cmocka_unit_test(record_writes_a_log_that_convert_reads_and_names_by_a_map),
         cmocka_unit_test(a_log_without_room_for_all_samples_says_so),
+        cmocka_unit_test(stat_shows_the_bandwidth_of_memory_controllers),
+        cmocka_unit_test(stat_shows_metrics_of_what_it_counted),
+        cmocka_unit_test(a_metric_that_cannot_be_computed_says_why),
         cmocka_unit_test(record_writes_every_sample_to_its_file),
         cmocka_unit_test(record_with_callers_gives_stacks_to_each_form),
         cmocka_unit_test(record_gets_all_samples_in_spite_of_throttling),
