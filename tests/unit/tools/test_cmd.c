@@ -591,6 +591,12 @@ static void stat_shows_the_bandwidth_of_memory_controllers(void **state)
     assert_in_range(number_behind("\"millionths\":", 3), UINT64_C(78127) * 64 * 1000000000 / ns,
                     UINT64_C(78127) * 64 * 1000000000 / ns + 1);
     assert_int_equal(cmd->sim.violation_count, 0);
+    /* All runs' lines in all runs' time: about as many a second. */
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 --json -r 3 -M memory_total"), CMD_OK);
+    assert_in_range(number_behind("\"millionths\":", 1), UINT64_C(77000) * 64 * 1000000000 / ns,
+                    UINT64_C(79000) * 64 * 1000000000 / ns);
 }
 
 static void stat_shows_ipc_rates_and_noise(void **state)
