@@ -244,6 +244,7 @@ include tools/install.mk
 -include tests/trap/trap.mk
 -include tests/vm/vm.mk
 -include examples/kernel/kernel.mk
+-include examples/virt/virt.mk
 -include tests/kernel/kernel.mk
 -include tests/bochs/bochs.mk
 -include tests/host/host.mk
@@ -310,7 +311,7 @@ stack: objects
 vendor:
 	@rm -rf build/vendor
 	@mkdir -p build/vendor
-	@cp -r --parents LICENSE upmu.mk include core backends $(wildcard abi events port/template port/x86_native) \
+	@cp -rp --parents LICENSE upmu.mk include core backends $(wildcard abi events port/template port/x86_native port/arm64_native port/riscv_native) \
 		CMakeLists.txt meson.build meson_options.txt tools/sources.py \
 		$(if $(filter 0,$(VENDOR_SIM)),,$(wildcard port/sim)) build/vendor
 	@find build/vendor -name '*.tsv' -delete
@@ -377,6 +378,7 @@ help:
 	@echo "demo-run       the same, interactive"
 	@echo "deps-demo-arm  install what the next needs: a compiler and an emulator of AArch64, EDK II, GNU-EFI below build/"
 	@echo "demo-efi-arm   boot the UEFI demo on QEMU's AArch64, whose PMU counts; demo-efi-arm-run: interactive"
+	@echo "demo-arm, demo-riscv  a kernel with upmu vendored in counts and samples on QEMU's AArch64, RISC-V; after deps-foreign"
 	@echo "usb            build/upmu-usb.img: a disk image for a USB stick, to boot the demo on a machine"
 	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
 	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"

@@ -103,8 +103,8 @@ demo-efi-arm-run: build/demo/arm64/upmu.efi
 endif
 
 test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-demos)
-test-foreign-demos: $(if $(DEMO_ARM_MISSING),,build/demo/arm64/upmu.efi)
-	@DEMO_ARM_MISSING="$(DEMO_ARM_MISSING)" $(PYTHON) tests/run_layer.py foreign-demos --jobs $(JOBS) tests/foreign/test_demos.py
+test-foreign-demos: $(if $(DEMO_ARM_MISSING),,build/demo/arm64/upmu.efi) virt-kernels
+	@DEMO_ARM_MISSING="$(DEMO_ARM_MISSING)" VIRT_MISSING="$(VIRT_MISSING)" $(PYTHON) tests/run_layer.py foreign-demos --jobs $(JOBS) tests/foreign/test_demos.py
 
 # GNU-EFI for arm64: by lists of packages of its own, so that the system's architectures stay as they are.
 DEMO_ARM_APT := -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State::status=/dev/null \

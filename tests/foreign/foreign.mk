@@ -23,7 +23,8 @@ aarch64_LINK = aarch64-linux-gnu-gcc-12 -nostdlib -static -no-pie -o $@ $(FOREIG
 
 riscv64_NEEDS := riscv64-unknown-elf-gcc qemu-system-riscv64 /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
 riscv64_CC := riscv64-unknown-elf-gcc -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany
-riscv64_SOURCES := $(wildcard backends/riscv_hpm/*.c port/riscv_native/*.c) tests/foreign/machine_riscv.c
+riscv64_SOURCES := $(wildcard backends/riscv_hpm/*.c port/riscv_native/*.c) tests/foreign/machine_riscv.c \
+	examples/virt/virt_qemu.c
 riscv64_LIBC := --specs=picolibc.specs
 # (Its libraries are found only by a -march without _zicsr.)
 riscv64_LINK = riscv64-unknown-elf-gcc --specs=picolibc.specs --crt0=semihost --oslib=semihost -march=rv64imac -mabi=lp64 \

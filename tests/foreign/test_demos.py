@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The demos on machines whose PMU others made: the UEFI demo under EDK II, AArch64.
+"""The demos on machines whose PMU others made: the UEFI demo under EDK II on AArch64, the kernels of examples/virt on
+AArch64 and RISC-V.
 
 What a loop must count is known by its text: an iteration of `spin` is 2 instructions, one of `memcpy` 6, and QEMU has a
-cycle of a nanosecond for each (-icount shift=0).  DEMO_ARM_MISSING names what is not installed (efi-demo/demo.mk).
+cycle of a nanosecond for each (-icount shift=0).  DEMO_ARM_MISSING and VIRT_MISSING name what is not installed
+(efi-demo/demo.mk, examples/virt/virt.mk).
 """
 import os
 import re
@@ -15,6 +17,11 @@ SCRIPT = "tests/demo/test-arm64.cmd"
 PERIOD = 20000
 # (folder, CPU, options of QEMU's machine)
 EFI_BOOTS = {"el1": ("cortex-a57", ""), "el2_gicv3": ("max", ",virtualization=on,gic-version=3")}
+
+# (machine, CPU)
+KERNEL_BOOTS = {"arm64": ("arm64", "cortex-a57"), "arm64_max": ("arm64", "max"),
+                "riscv64": ("riscv64", "rv64,pmu-num=16,sscofpmf=on"),
+                "riscv64_29_counters": ("riscv64", "rv64,pmu-num=29,sscofpmf=on")}
 
 
 class Boot:
@@ -103,23 +110,116 @@ EFI_TESTS = [runs_its_script_and_switches_off, no_screen_but_the_simulators_says
              passes_its_selftest, stores_its_page]
 
 
+def boot_kernel(machine, cpu):
+    """(exit code of QEMU, what the kernel said)"""
+    done = subprocess.run(["examples/virt/boot.sh", machine, f"build/virt/upmu-{machine}.elf", cpu], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    return done.returncode, done.stdout.decode(errors="replace")
+
+
+class Kernel:
+    def __init__(self, name):
+        self.machine, cpu = KERNEL_BOOTS[name]
+        self.code, self.said = boot_kernel(self.machine, cpu)
+
+    def numbers(self, line):
+        return [int(number) for number in re.findall(r"\d+", re.search(rf"^{line}: .*$", self.said, re.M)[0])]
+
+
+def kernel_finds_its_pmu(boot):
+    title = {"arm64": "Arm PMUv3", "riscv64": "RISC-V HPM"}[boot.machine]
+    return f"PMU: {title}, " in boot.said and "probe: interrupts, as it should be" in boot.said
+
+
+def kernel_counts_loops_exactly(boot):
+    """Loops of 1,000 and of 101,000 turns, 2 instructions each; less than 4,000 more around them."""
+    for event in "instructions", "cycles":
+        few, many, difference = map(int, re.search(rf"^count: (\d+) and (\d+) {event}, difference (\d+)", boot.said, re.M).groups())
+        if not (many - few == difference == 200000 and 2000 <= few < 6000):
+            return False
+    return True
+
+
+def kernel_samples_each_loop_as_often_as_it_runs(boot):
+    """3,000,000 and 1,000,000 cycles, a sample for each 20,000; more come from the interrupts themselves."""
+    first, second, elsewhere, lost = boot.numbers("samples")
+    return 150 <= first <= 200 and 50 <= second <= 67 and 2.5 < first / second < 3.5 and elsewhere <= 8 and lost == 0
+
+
+def kernel_ends_well(boot):
+    return boot.code == 0 and re.search(r"^end: 0 wrong$", boot.said, re.M) and "WRONG" not in boot.said
+
+
+def without_interrupts_it_says_what_is_wrong():
+    """(Not a word of the above is printed whatever happens.)"""
+    code, said = boot_kernel("riscv64", "rv64,pmu-num=16,sscofpmf=off")
+    return code != 0 and "WRONG" in said and re.search(r"^end: [1-9]\d* wrong$", said, re.M)
+
+
+# What the reader's kernel has.
+PORTING = {
+    "arm64": (["aarch64-linux-gnu-gcc-12", "-mgeneral-regs-only"], "unsigned long elr, sp, spsr;"),
+    "riscv64": (["riscv64-unknown-elf-gcc", "-march=rv64imac_zicsr", "-mabi=lp64"], "unsigned long mepc, sp, mstatus;"),
+}
+
+
+def porting_page_compiles(machine):
+    with open("docs/PORTING.md") as file:
+        code = re.search(rf"<!-- port: {machine} -->\n```c\n(.*?)```", file.read(), re.S)[1]
+    compiler, trap = PORTING[machine]
+    head = (f"#include <upmu/upmu.h>\nstruct trap_frame {{ {trap} }};\nvoid other_interrupt(struct trap_frame *trap);\n"
+            "uint64_t time_ns(void *context);\nenum upmu_status pmu_open(void);\nvoid pmu_interrupt(struct trap_frame *trap);\n")
+    done = subprocess.run(compiler + ["-std=c11", "-ffreestanding", "-O1", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror",
+                                      "-Iinclude", "-I.", "-x", "c", "-c", "-o", "/dev/null", "-"],
+                          input=(head + code).encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    print(done.stdout.decode(), end="")
+    return done.returncode == 0
+
+
+KERNEL_TESTS = [kernel_finds_its_pmu, kernel_counts_loops_exactly, kernel_samples_each_loop_as_often_as_it_runs, kernel_ends_well]
+
+
+class Results:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def add(self, name, test, *arguments):
+        try:
+            good = bool(test(*arguments))
+        except (AttributeError, OSError, StopIteration, TypeError, ValueError) as error:
+            good = False
+            print(f"    {test.__name__}: {error!r}")
+        self.passed, self.failed = self.passed + good, self.failed + (not good)
+        print(f"[{'       OK' if good else '  FAILED '} ] {name}: {test.__name__}")
+        return good
+
+
+def run_all(results, prefix, boots, make, tests):
+    for name in boots:
+        boot = make(name)
+        if not all([results.add(f"{prefix}_{name}", test, boot) for test in tests]):
+            print("\n".join("    " + line for line in boot.said.splitlines()))
+
+
 def main():
-    passed = failed = 0
+    results = Results()
     missing = os.environ.get("DEMO_ARM_MISSING", "")
     if missing:
         print(f"[  SKIPPED ] demo_efi_arm: no {missing} (make deps-demo-arm)")
-    for name in [] if missing else EFI_BOOTS:
-        boot = Boot(name)
-        for test in EFI_TESTS:
-            try:
-                good = test(boot)
-            except (AttributeError, OSError, StopIteration, TypeError) as error:
-                good = False
-                print(f"    {test.__name__}: {error!r}")
-            passed, failed = passed + bool(good), failed + (not good)
-            print(f"[{'       OK' if good else '  FAILED '} ] demo_efi_arm_{name}: {test.__name__}")
-        if failed:
-            print(boot.said)
+    else:
+        run_all(results, "demo_efi_arm", EFI_BOOTS, Boot, EFI_TESTS)
+    there = []
+    for machine in "arm64", "riscv64":
+        missing = [what.partition(":")[2] for what in os.environ.get("VIRT_MISSING", "").split() if what.startswith(machine)]
+        if missing:
+            print(f"[  SKIPPED ] demo_{machine}: no {' '.join(missing)} (make deps-foreign)")
+        else:
+            there.append(machine)
+            results.add(f"demo_{machine}", porting_page_compiles, machine)
+    run_all(results, "demo", [name for name, boot in KERNEL_BOOTS.items() if boot[0] in there], Kernel, KERNEL_TESTS)
+    if "riscv64" in there:
+        results.add("demo_riscv64", without_interrupts_it_says_what_is_wrong)
+    passed, failed = results.passed, results.failed
     print(f"{passed} passed, {failed} failed")
     return failed != 0
 

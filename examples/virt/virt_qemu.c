@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What QEMU 7.2 does not do as a RISC-V CPU does, repaired in the hooks.
+ *
+ * An inhibited counter goes on; one that is let run again is not looked at; one that begins in the lower half of its
+ * range overflows at once; an earlier overflow that still is to come makes it forget a later one; the halves of a
+ * counter know nothing of each other where registers have 32 bits.  So counters are stopped, started and kept above half
+ * here.  An event is counted where it was first, until that counter has none: a counter that starts with a new event gets it
+ * anew, and others that stand still with the same one lend theirs to a table.
+ */
+#include <examples/virt/virt_qemu.h>
+
+#if defined(__riscv)
+
+#include <port/riscv_native/riscv_csr.h>
+
+#define MCOUNTINHIBIT 0x320u
+#define MHPMEVENT(n) (0x320u + (n))
+#define MHPMCOUNTER(n) (0xb00u + (n))
+#define FIRST 3u
+#define EVENT (~UINT64_C(0) >> 8)
+#define HALF (UINT64_C(1) << 63)
+#define BIAS (UINT64_C(3) << 62)
+#define NEAR 1000000u
+
+#define GET(csr)                                                                                                       \
+    __extension__({                                                                                                    \
+        unsigned long value_;                                                                                          \
+        __asm__ volatile("csrr %0, " csr : "=r"(value_) : : "memory");                                                 \
+        value_;                                                                                                        \
+    })
+#define PUT(csr, value) __asm__ volatile("csrw " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
+
+static struct upmu_port native;
+static uint32_t present;    /* counters */
+static uint64_t held[32];   /* what stopped counters hold */
+static uint64_t lent[32];   /* their events, if QEMU has not got them */
+static uint32_t lenders, anew;
+
+static bool is_stopped(unsigned n)
+{
+    return GET("mcountinhibit") >> n & 1u;
+}
+
+uint64_t virt_qemu_event(unsigned n)
+{
+    uint64_t value = 0;
+
+    if (lenders >> n & 1u)
+        return lent[n];
+    (void)upmu_riscv_csr_read(MHPMEVENT(n), &value);
+    return value;
+}
+
+void virt_qemu_set_event(unsigned n, uint64_t value)
+{
+    uint32_t bit = UINT32_C(1) << n;
+
+    if ((virt_qemu_event(n) ^ value) & EVENT)
+        anew |= bit;
+    if (lenders & bit)
+        lent[n] = value;
+    else
+        (void)upmu_riscv_csr_write(MHPMEVENT(n), value);
+}
+
+/* QEMU learns that this counter counts its event. */
+static void tell_event(unsigned n)
+{
+    uint64_t value = virt_qemu_event(n);
+
+    for (unsigned m = FIRST; m < 32; m++)
+        if (m != n && (present & ~lenders) >> m & 1u && is_stopped(m) && !((virt_qemu_event(m) ^ value) & EVENT)) {
+            lent[m] = virt_qemu_event(m);
+            lenders |= UINT32_C(1) << m;
+            (void)upmu_riscv_csr_write(MHPMEVENT(m), 0);
+        }
+    lenders &= ~(UINT32_C(1) << n);
+    anew &= ~(UINT32_C(1) << n);
+    (void)upmu_riscv_csr_write(MHPMEVENT(n), 0);
+    (void)upmu_riscv_csr_write(MHPMEVENT(n), value);
+}
+
+#if __riscv_xlen == 32
+#define UPPER UINT64_C(0xffffffff00000000)
+
+static void start(unsigned n)
+{
+    (void)upmu_riscv_csr_write(MHPMCOUNTER(n), UPPER | held[n]);
+}
+
+static uint64_t now(unsigned n)
+{
+    uint64_t value = 0;
+
+    (void)upmu_riscv_csr_read(MHPMCOUNTER(n), &value);
+    return value & ~UPPER;
+}
+#else
+#define UPPER UINT64_C(0)
+static uint32_t biased;
+
+static void start(unsigned n)
+{
+    bool low = !(held[n] & HALF);
+
+    biased = (biased & ~(UINT32_C(1) << n)) | (uint32_t)low << n;
+    (void)upmu_riscv_csr_write(MHPMCOUNTER(n), low ? held[n] + BIAS : held[n]);
+}
+
+static uint64_t now(unsigned n)
+{
+    uint64_t value = 0;
+
+    (void)upmu_riscv_csr_read(MHPMCOUNTER(n), &value);
+    return biased >> n & 1u ? value - BIAS : value;
+}
+#endif
+
+/* The overflow that a stopped counter still had before it, if it is near. */
+static void let_pass(unsigned n)
+{
+    uint64_t left = 0 - (UPPER | held[n]);
+    unsigned long begin = GET("mcycle");
+
+    while (left < NEAR && GET("mcycle") - begin < left + 100u)
+        ;
+}
+
+static bool is_event(uint32_t number)
+{
+    return number >= MHPMEVENT(FIRST) && number < MHPMEVENT(32);
+}
+
+static bool is_counter(uint32_t number)
+{
+    return number >= MHPMCOUNTER(FIRST) && number < MHPMCOUNTER(32);
+}
+
+static bool read_register(void *context, uint32_t number, uint64_t *out_value)
+{
+    if (is_counter(number))
+        *out_value = is_stopped(number & 31u) ? held[number & 31u] : now(number & 31u);
+    else if (is_event(number))
+        *out_value = virt_qemu_event(number - MHPMEVENT(0));
+    else
+        return native.rdmsr(context, number, out_value);
+    return true;
+}
+
+static void write_gates(uint32_t value)
+{
+    uint32_t before = (uint32_t)GET("mcountinhibit");
+    uint32_t stops = value & ~before & present, starts = before & ~value & present;
+
+    for (unsigned n = FIRST; n < 32; n++)
+        if (starts & (anew | lenders) & UINT32_C(1) << n)
+            tell_event(n);
+    for (unsigned n = FIRST; n < 32; n++)
+        if (stops >> n & 1u)
+            held[n] = now(n);
+    PUT("mcountinhibit", value);
+    for (unsigned n = FIRST; n < 32; n++)
+        if (stops >> n & 1u)
+            let_pass(n);
+    for (unsigned n = FIRST; n < 32; n++)
+        if (starts >> n & 1u)
+            start(n);
+}
+
+static bool write_register(void *context, uint32_t number, uint64_t value)
+{
+    if (number == MCOUNTINHIBIT) {
+        write_gates((uint32_t)value);
+    } else if (is_counter(number)) {
+        held[number & 31u] = value & ~UPPER;
+        if (!is_stopped(number & 31u))
+            start(number & 31u);
+    } else if (is_event(number)) {
+        virt_qemu_set_event(number - MHPMEVENT(0), value);
+    } else {
+        return native.wrmsr(context, number, value);
+    }
+    return true;
+}
+
+void virt_qemu_repair(struct upmu_port *port, uint32_t counters)
+{
+    native = *port;
+    present = counters;
+    PUT("mcountinhibit", ~UINT32_C(7));
+    port->rdmsr = read_register;
+    port->wrmsr = write_register;
+}
+
+#endif
