@@ -4,9 +4,9 @@
  *
  * An inhibited counter goes on; one that is let run again is not looked at; one that begins in the lower half of its
  * range overflows at once; an earlier overflow that still is to come makes it forget a later one; the halves of a
- * counter know nothing of each other where registers have 32 bits.  So counters are stopped, started and kept above half
- * here.  An event is counted where it was first, until that counter has none: a counter that starts with a new event gets it
- * anew, and others that stand still with the same one lend theirs to a table.
+ * counter know nothing of each other where registers have 32 bits.  So counters are stopped, started and kept above
+ * half here.  An event is counted where it was first, until that counter has none: a counter that starts with a new
+ * event gets it anew, and others that stand still with the same one lend theirs to a table.
  */
 #include <examples/virt/virt_qemu.h>
 

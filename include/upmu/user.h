@@ -52,6 +52,7 @@ struct upmu_user_page {
 
 /* RDPMC; a program that cannot use it defines UPMU_USER_RDPMC itself.  Context: user mode, where CR4.PCE is set. */
 #ifndef UPMU_USER_RDPMC
+#if defined __x86_64__ || defined __i386__
 static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
 {
     uint32_t low, high;
@@ -64,6 +65,10 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
 }
 /* The value of a counter; with `fence` after all earlier loads. */
 #define UPMU_USER_RDPMC(index, fence) upmu_user_rdpmc(index, fence)
+#else
+/* (Pages of other CPUs have no index.) */
+#define UPMU_USER_RDPMC(index, fence) ((void)(index), (void)(fence), (uint64_t)0)
+#endif
 #endif
 
 /*
