@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpmc for a program: each call is one pmc_syscall(), which the program's system gives.  The kernel parses.
+ * libpmc for a program: each call is one pmc_syscall(), which the program's system gives.  The kernel parses; with
+ * PMC_LOCAL_NAMES=1 the program does, which is linked with upmu and its catalogues, and the kernel needs none.
  */
 #include <stddef.h>
 #include <string.h>
 #include "abi/pmc/pmc.h"
+
+#ifndef PMC_LOCAL_NAMES
+#define PMC_LOCAL_NAMES 0
+#endif
 
 #ifndef pmc_errno
 int pmc_errno;
@@ -28,11 +33,99 @@ static int simple(unsigned operation, uint32_t id, int32_t value)
     return call(operation, &argument, sizeof argument);
 }
 
+/* ---- Names: the kernel's, or the program's ---- */
+
+#if PMC_LOCAL_NAMES
+
+#include <upmu/upmu.h>
+
+/* The numbers of errno, which pmc.h has not. */
+#define NO_DEVICE 19
+#define BAD_ARGUMENT 22
+
+static struct upmu_pmu own; /* the kernel's; without a catalogue: it is not known */
+
+static int refused(int reason)
+{
+    pmc_errno = reason;
+    return -1;
+}
+
+/* The kernel's answer has room for the first bytes of a long name. */
+static int begin_names(void)
+{
+    const size_t room = sizeof cpus.pm_cputype - 1;
+    const char *name = cpus.pm_cputype;
+
+    cpus.pm_cputype[room] = 0;
+    own.catalog = NULL;
+    for (unsigned i = 0; cpus.pm_cputype[room - 1] && (name = upmu_pmu_known(i)) != NULL; i++)
+        if (strncmp(name, cpus.pm_cputype, room) == 0)
+            break;
+    return name && upmu_pmu_by_name(&own, name) == UPMU_OK && own.catalog ? 0 : refused(NO_DEVICE);
+}
+
+/* The event as register words, for a kernel without names. */
+static int write_spec(const char *spec, char *out, size_t size)
+{
+    struct upmu_event event, seen;
+
+    if (!own.catalog)
+        return refused(NO_DEVICE);
+    if (upmu_event_parse(&own, spec, &event, NULL) != UPMU_OK)
+        return refused(BAD_ARGUMENT);
+    event.attributes = (uint16_t)(event.attributes | UPMU_ATTR_RAW);
+    if (upmu_event_format(&own, &event, out, size) >= size || upmu_event_parse(&own, out, &seen, NULL) != UPMU_OK)
+        return refused(BAD_ARGUMENT);
+    if (!(seen.counters & ~event.counters))
+        return 0;
+    /* Its words alone could be counted elsewhere, too: then on the lowest counter of those that are right. */
+    event.attributes = (uint16_t)(event.attributes | UPMU_ATTR_PIN);
+    for (event.pin = 0; !(event.counters >> event.pin & 1u);)
+        event.pin++;
+    return upmu_event_format(&own, &event, out, size) < size ? 0 : refused(BAD_ARGUMENT);
+}
+
+static int name_of_event(struct pmc_op_name *name)
+{
+    bool has = name->pm_class == cpus.pm_class[0] || name->pm_class == cpus.pm_class[1];
+
+    return has && own.catalog && name->pm_index <= 0xffff &&
+                   upmu_catalog_row_name(own.catalog, name->pm_index, name->pm_name, sizeof name->pm_name)
+               ? 0
+               : refused(BAD_ARGUMENT);
+}
+
+#else
+
+static int begin_names(void)
+{
+    return 0;
+}
+
+static int write_spec(const char *spec, char *out, size_t size)
+{
+    size_t length = 0;
+
+    for (; spec[length] && length + 1 < size; length++)
+        out[length] = spec[length];
+    out[length] = spec[length]; /* too long: the kernel refuses what has no end */
+    return 0;
+}
+
+static int name_of_event(struct pmc_op_name *name)
+{
+    return call(PMC_OP_EVENTNAME, name, sizeof *name);
+}
+
+#endif
+
 int pmc_init(void)
 {
     struct pmc_op_info argument = {PMC_VERSION, 0};
 
-    return call(PMC_OP_INIT, &argument, sizeof argument) ? -1 : call(PMC_OP_CPUINFO, &cpus, sizeof cpus);
+    return call(PMC_OP_INIT, &argument, sizeof argument) || call(PMC_OP_CPUINFO, &cpus, sizeof cpus) ? -1
+                                                                                                       : begin_names();
 }
 
 int pmc_ncpu(void)
@@ -102,14 +195,12 @@ int pmc_get_msr(pmc_id_t id, uint32_t *out_index)
 int pmc_allocate(const char *spec, enum pmc_mode mode, uint32_t flags, int cpu, pmc_id_t *out_id, uint64_t count)
 {
     struct pmc_op_allocate argument;
-    size_t length = 0;
     int result;
 
+    *out_id = PMC_ID_INVALID;
     memset(&argument, 0, sizeof argument);
-    for (; spec[length] && length + 1 < sizeof argument.pm_spec; length++)
-        argument.pm_spec[length] = spec[length];
-    if (spec[length]) /* too long: the kernel refuses what has no end */
-        argument.pm_spec[length] = spec[length];
+    if (write_spec(spec, argument.pm_spec, sizeof argument.pm_spec))
+        return -1;
     argument.pm.pm_mode = (uint32_t)mode;
     argument.pm.pm_flags = flags;
     argument.pm.pm_cpu = cpu;
@@ -214,7 +305,7 @@ int pmc_event_name_of_class(enum pmc_class class_of, uint32_t index, char *out_n
     memset(&argument, 0, sizeof argument);
     argument.pm_class = (uint32_t)class_of;
     argument.pm_index = index;
-    if (!size || call(PMC_OP_EVENTNAME, &argument, sizeof argument))
+    if (!size || name_of_event(&argument))
         return -1;
     if (size > sizeof argument.pm_name)
         size = sizeof argument.pm_name;
