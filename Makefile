@@ -379,7 +379,7 @@ help:
 	@echo "deps-demo-arm  install what the next needs: a compiler and an emulator of AArch64, EDK II, GNU-EFI below build/"
 	@echo "demo-efi-arm   boot the UEFI demo on QEMU's AArch64, whose PMU counts; demo-efi-arm-run: interactive"
 	@echo "demo-arm, demo-riscv  a kernel with upmu vendored in counts and samples on QEMU's AArch64, RISC-V; after deps-foreign"
-	@echo "usb            build/upmu-usb.img: a disk image for a USB stick, to boot the demo on a machine"
+	@echo "usb            build/upmu-usb.img: a disk image for a USB stick, to boot the demo on a machine; usb-arm: for Arm machines"
 	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
 	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"
 	@echo "test           every layer of tests, then totals (SLOW=1: the slowest programs, too)"

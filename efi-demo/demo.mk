@@ -60,12 +60,14 @@ build/demo/$(1)/upmu.efi: build/demo/$(1)/upmu.so
 endef
 $(foreach arch,x64 ia32 arm64,$(eval $(call DEMO_RULES,$(arch))))
 
-.PHONY: demo-efi-arm demo-efi-arm-run deps-demo-arm test-foreign-demos test-foreign
+.PHONY: demo-efi-arm demo-efi-arm-run usb-arm deps-demo-arm test-foreign-demos test-foreign
 .PHONY: demo demo-run test-demo demo-apps usb
 demo-apps: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi
 
 build/upmu-usb.img: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi efi-demo/usb-readme.txt efi-demo/make-usb.sh
-	$(QUIET)efi-demo/make-usb.sh $@ $(wordlist 1,3,$^)
+	$(QUIET)efi-demo/make-usb.sh $@ efi-demo/usb-readme.txt X64 build/demo/x64/upmu.efi IA32 build/demo/ia32/upmu.efi
+build/upmu-usb-arm.img: build/demo/arm64/upmu.efi efi-demo/usb-readme.txt efi-demo/make-usb.sh
+	$(QUIET)efi-demo/make-usb.sh $@ efi-demo/usb-readme.txt AA64 $<
 
 ifeq ($(wildcard $(DEMO_EFI_INCLUDE)/efi.h),)
 demo demo-run usb:
@@ -88,11 +90,11 @@ test-demo:
 # ---- AArch64, where QEMU has a PMU: by hand, in test-foreign and in soak, not in `make test` ----
 
 DEMO_ARM_NEEDS := aarch64-linux-gnu-gcc-12 qemu-system-aarch64 $(DEMO_ARM64_GNU_EFI)/lib/crt0-efi-aarch64.o \
-	/usr/share/AAVMF/AAVMF_CODE.fd mformat
+	/usr/share/AAVMF/AAVMF_CODE.fd mformat /sbin/sfdisk
 DEMO_ARM_MISSING := $(strip $(foreach n,$(DEMO_ARM_NEEDS),$(if $(if $(findstring /,$n),$(wildcard $n),$(shell command -v $n)),,$n)))
 
 ifneq ($(DEMO_ARM_MISSING),)
-demo-efi-arm demo-efi-arm-run:
+demo-efi-arm demo-efi-arm-run usb-arm:
 	@echo "$@: not installed: $(DEMO_ARM_MISSING); 'make deps-demo-arm' installs it" && false
 else
 demo-efi-arm: build/demo/arm64/upmu.efi
@@ -100,10 +102,13 @@ demo-efi-arm: build/demo/arm64/upmu.efi
 
 demo-efi-arm-run: build/demo/arm64/upmu.efi
 	@tests/demo/run-demo.sh run arm64 $<
+
+usb-arm: build/upmu-usb-arm.img
+	@echo "$< is ready to be written to a USB stick; docs/DEMO.md says how"
 endif
 
 test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-demos)
-test-foreign-demos: $(if $(DEMO_ARM_MISSING),,build/demo/arm64/upmu.efi) virt-kernels
+test-foreign-demos: $(if $(DEMO_ARM_MISSING),,build/demo/arm64/upmu.efi build/upmu-usb-arm.img) virt-kernels
 	@DEMO_ARM_MISSING="$(DEMO_ARM_MISSING)" VIRT_MISSING="$(VIRT_MISSING)" $(PYTHON) tests/run_layer.py foreign-demos --jobs $(JOBS) tests/foreign/test_demos.py
 
 # GNU-EFI for arm64: by lists of packages of its own, so that the system's architectures stay as they are.
@@ -113,7 +118,7 @@ deps-foreign: deps-demo-arm
 deps-demo-arm: apt
 	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends \
-		qemu-system-arm qemu-efi-aarch64 gcc-12-aarch64-linux-gnu mtools
+		qemu-system-arm qemu-efi-aarch64 gcc-12-aarch64-linux-gnu mtools fdisk
 	mkdir -p build/foreign/apt/lists/partial build/foreign/arm64
 	cd build/foreign/apt && apt-get $(DEMO_ARM_APT) update && apt-get $(DEMO_ARM_APT) download gnu-efi && \
 		dpkg -x gnu-efi_*_arm64.deb ../arm64

@@ -41,6 +41,17 @@ static void identify(struct cmd *cmd)
     cmd_print(cmd, "This CPU     AArch64, MIDR_EL1 0x%08x, at EL%u\n", (unsigned)midr, (unsigned)level >> 2);
 }
 
+/* Interrupts come; what the firmware does by a clock waits (polling a keyboard is half a million instructions). */
+static uintptr_t hold(void)
+{
+    return uefi_call_wrapper(BS->RaiseTPL, 1, TPL_NOTIFY);
+}
+
+static void release(uintptr_t state)
+{
+    uefi_call_wrapper(BS->RestoreTPL, 1, state);
+}
+
 static void *firmware_interrupts(void)
 {
     EFI_GUID guid = UPMU_EFI_ARM64_INTERRUPTS;
@@ -58,7 +69,8 @@ const struct upmu_port *demo_port_open(struct shell *shell, struct cmd_live *liv
     efi.cpu = cpu;
     efi.port.log = demo_hook_log;
     live->interrupts = interrupts;
-    live->maskable = true;
+    live->hold = hold;
+    live->release = release;
     live->identify = identify;
     if (status == UPMU_OK)
         shell_text(shell, efi.port.pmi_rearm != NULL ? "Port: interrupts by the firmware\n"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Make a disk image for a USB stick: a GPT with one partition, an EFI system partition (FAT32), which has the demo
-# for firmware of 64 and of 32 bits.
+# for each kind of firmware that is named: X64, IA32, AA64.
 #
-# usage: make-usb.sh IMAGE BOOTX64.EFI BOOTIA32.EFI README.TXT
+# usage: make-usb.sh IMAGE README.TXT KIND UPMU.EFI [KIND UPMU.EFI]...
 #        make-usb.sh check                       is all there that it needs?
 #
 # The same files and the same SOURCE_DATE_EPOCH (none: 1980-01-01, the first day of FAT) make the same image.
@@ -20,9 +20,8 @@ for tool in sfdisk mformat mmd mcopy truncate; do
 done
 [ "$1" = check ] && exit 0
 image=$1
-x64=$2
-ia32=$3
-readme=$4
+readme=$2
+shift 2
 
 # FAT dates are local times, and a person's own settings of mtools must not matter.
 export TZ=UTC0 MTOOLSRC=/dev/null SOURCE_DATE_EPOCH="${SOURCE_DATE_EPOCH:-315532800}"
@@ -42,7 +41,9 @@ start=$first, size=$sectors, type=C12A7328-F81F-11D2-BA4B-00A0C93EC93B, uuid=757
 TABLE
 mformat -i "$fat" -F -c 1 -T $sectors -H $first -h 255 -s 63 -N 75706D75 -v UPMU ::
 mmd -i "$fat" ::/EFI ::/EFI/BOOT
-mcopy -i "$fat" -- "$x64" ::/EFI/BOOT/BOOTX64.EFI
-mcopy -i "$fat" -- "$ia32" ::/EFI/BOOT/BOOTIA32.EFI
+while [ $# -ge 2 ]; do
+    mcopy -i "$fat" -- "$2" "::/EFI/BOOT/BOOT$1.EFI"
+    shift 2
+done
 mcopy -t -i "$fat" -- "$readme" ::/README.TXT # (with the line ends of DOS)
 mv -- "$image.new" "$image"

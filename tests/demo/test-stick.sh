@@ -40,11 +40,11 @@ check_image() {
     "$make" --no-print-directory usb > build/demo/usb.txt 2>&1
     result demo_stick_image_is_made $?
     cp -f build/demo/x64/upmu.efi "$spaced/X64 .EFI"
-    efi-demo/make-usb.sh "$spaced/upmu-usb.img" "$spaced/X64 .EFI" build/demo/ia32/upmu.efi efi-demo/usb-readme.txt &&
+    efi-demo/make-usb.sh "$spaced/upmu-usb.img" efi-demo/usb-readme.txt X64 "$spaced/X64 .EFI" IA32 build/demo/ia32/upmu.efi &&
         cmp build/upmu-usb.img "$spaced/upmu-usb.img"
     result demo_stick_image_is_the_same_each_time $?
     text=efi-demo/usb-readme.txt
-    SOURCE_DATE_EPOCH=1700000000 efi-demo/make-usb.sh "$spaced/dated.img" "$text" "$text" "$text" &&
+    SOURCE_DATE_EPOCH=1700000000 efi-demo/make-usb.sh "$spaced/dated.img" "$text" X64 "$text" IA32 "$text" &&
         [ "$(mdir -a -/ -i "$spaced/dated.img@@1M" :: | grep -c '2023-11-14 *22:13')" -eq 9 ]
     result demo_stick_image_takes_its_dates_from_source_date_epoch $?
     check demo_stick_image_is_a_gpt_with_an_efi_system_partition "${PYTHON:-python3}" tests/demo/check_gpt.py build/upmu-usb.img

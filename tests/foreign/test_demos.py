@@ -105,6 +105,19 @@ def stores_its_page(boot):
     return "PMU: Arm PMUv3" in page and "Firmware: EDK II" in page and re.search(r"^1[4-9] passed, 0 failed", page, re.M)
 
 
+def boots_from_a_usb_stick():
+    """One key stores the page on it; the image is that of `make usb-arm`, with this application alone."""
+    folder = "build/demo/arm64/stick"
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy("build/upmu-usb-arm.img", folder)
+    done = subprocess.run(["tests/demo/run-demo.sh", "stick", "arm64", f"{folder}/upmu-usb-arm.img", "tests/demo/typed_page.txt"],
+                          env=dict(os.environ, DEMO_TIMEOUT="300"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    with open(f"{folder}/out/upmu-01.txt") as file:
+        page = file.read()
+    return done.returncode == 0 and "SIMULATED" not in page and re.search(r"^1[4-9] passed, 0 failed", page, re.M) and \
+        page.rstrip().endswith("end of the page")
+
+
 EFI_TESTS = [runs_its_script_and_switches_off, no_screen_but_the_simulators_says_simulated, finds_the_pmu_and_its_interrupts,
              loops_differ_by_their_length, a_sample_for_each_period, samples_of_cycles_lie_in_the_loop, top_shows_the_loop,
              passes_its_selftest, stores_its_page]
@@ -208,6 +221,7 @@ def main():
         print(f"[  SKIPPED ] demo_efi_arm: no {missing} (make deps-demo-arm)")
     else:
         run_all(results, "demo_efi_arm", EFI_BOOTS, Boot, EFI_TESTS)
+        results.add("demo_efi_arm", boots_from_a_usb_stick)
     there = []
     for machine in "arm64", "riscv64":
         missing = [what.partition(":")[2] for what in os.environ.get("VIRT_MISSING", "").split() if what.startswith(machine)]

@@ -56,7 +56,9 @@ struct cmd_live {
     size_t buffer_bytes;
     struct cmd_interrupts (*interrupts)(void *context); /* or NULL */
     void *interrupts_context;
-    bool maskable;        /* overflows come by the host's interrupts, which irq_save holds back; not as NMI */
+    /* If the host's interrupts bring overflows: keep the host's other work away, and let it go on.  NULL: NMIs do. */
+    uintptr_t (*hold)(void);
+    void (*release)(uintptr_t state);
     void (*identify)(struct cmd *cmd); /* print what this CPU is; NULL: CPUID tells */
     /* RDPMC in user mode; false: it faulted.  NULL: nothing runs there. */
     bool (*rdpmc_of_user)(void *program, uint32_t index, uint64_t *out_value);

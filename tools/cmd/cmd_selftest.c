@@ -49,29 +49,40 @@ static bool within(uint64_t value, uint64_t expected, uint64_t more)
     return value >= expected && value <= expected + more;
 }
 
-/* Run the empty loop under cmd->session, already started or not. */
-static void run_quiet(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)
+/* The host's interrupts bring the overflows: they must not be held back while something is sampled. */
+static bool is_hosted(const struct cmd *cmd)
 {
-    uintptr_t flags = cmd->port->irq_save != NULL ? cmd->port->irq_save(cmd->port->context) : 0;
+    return !cmd->simulated && cmd->live->hold != NULL;
+}
 
-    cmd_workload_run(cmd, workload, iterations);
-    if (cmd->port->irq_restore != NULL)
-        cmd->port->irq_restore(cmd->port->context, flags);
+/* Keep others away from this CPU. */
+static uintptr_t be_alone(const struct cmd *cmd, bool sampled)
+{
+    if (sampled && is_hosted(cmd))
+        return cmd->live->hold();
+    return cmd->port->irq_save != NULL ? cmd->port->irq_save(cmd->port->context) : 0;
+}
+
+static void let_others(const struct cmd *cmd, bool sampled, uintptr_t state)
+{
+    if (sampled && is_hosted(cmd))
+        cmd->live->release(state);
+    else if (cmd->port->irq_restore != NULL)
+        cmd->port->irq_restore(cmd->port->context, state);
 }
 
 /* Start, run the loop, stop: what was counted.  UPMU_ERR_CHANGED: something disturbed it. */
 static enum upmu_status count_once(struct cmd *cmd, const struct self *self, bool sampled, uint64_t *out_count)
 {
     uint64_t before = cmd->counts[0].value;
+    uintptr_t state = be_alone(cmd, sampled);
     enum upmu_status status = upmu_session_start(&cmd->session);
 
     if (status == UPMU_OK) {
-        if (sampled && !cmd->simulated && cmd->live->maskable)
-            cmd_workload_run(cmd, self->spin, self->iterations);
-        else
-            run_quiet(cmd, self->spin, self->iterations);
+        cmd_workload_run(cmd, self->spin, self->iterations);
         status = upmu_session_stop(&cmd->session);
     }
+    let_others(cmd, sampled, state);
     if (status == UPMU_OK)
         status = upmu_session_read(&cmd->session, 0, 1, cmd->counts);
     if (status == UPMU_OK && !cmd_target_undisturbed(cmd))
@@ -156,23 +167,26 @@ static void test_counters(struct cmd *cmd, struct self *self)
 static void test_stop(struct cmd *cmd, struct self *self)
 {
     struct upmu_count before, after;
+    uintptr_t state;
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
 
     if (status == UPMU_OK)
         status = upmu_session_add(&cmd->session, "instructions", NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
+    state = be_alone(cmd, false);
     if (status == UPMU_OK)
         status = upmu_session_start(&cmd->session);
     if (status == UPMU_OK)
         status = upmu_session_stop(&cmd->session);
     if (status == UPMU_OK)
         status = upmu_session_read(&cmd->session, 0, 1, &before);
-    run_quiet(cmd, self->spin, self->iterations);
+    cmd_workload_run(cmd, self->spin, self->iterations);
     if (status == UPMU_OK)
         status = upmu_session_start(&cmd->session);
     if (status == UPMU_OK)
         status = upmu_session_stop(&cmd->session);
+    let_others(cmd, false, state);
     if (status == UPMU_OK)
         status = upmu_session_read(&cmd->session, 0, 1, &after);
     (void)!upmu_session_detach(&cmd->session);
@@ -239,7 +253,7 @@ static void test_overflow(struct cmd *cmd, struct self *self)
 {
     const uint64_t expected = self->iterations * self->spin->instructions;
     const struct upmu_sampling sampling = {.period = (uint32_t)expected / SELF_PERIODS};
-    const uint64_t each = !cmd->simulated && cmd->live->maskable ? SELF_HOST_INTERRUPT : SELF_INTERRUPT;
+    const uint64_t each = is_hosted(cmd) ? SELF_HOST_INTERRUPT : SELF_INTERRUPT;
     struct cmd_interrupts before = cmd_target_interrupts(cmd), after;
     struct upmu_sample sample;
     struct upmu_event event;
