@@ -27,7 +27,9 @@ OUTPUT = "events/catalog_data.c"
 MODELS = "events/catalog_models.c"
 UNITS = "events/catalog_units.c"
 FOREIGN = "events/catalog_foreign.c"
-FAMILIES = (("arm", "UPMU_BACKEND_ARM_PMUV3"), ("riscv", "UPMU_BACKEND_RISCV_HPM"))  # of events/foreign/
+# Files of events/foreign: begin of the sources' names, condition.
+FAMILIES = (("arm", "UPMU_BACKEND_ARM_PMUV3 && UPMU_EVENTS_ARM"),
+            ("armv8", "UPMU_BACKEND_ARM_PMUV3 && !UPMU_EVENTS_ARM"), ("riscv", "UPMU_BACKEND_RISCV_HPM"))
 PACKERS = ["tools/catalog_pack.py", "tools/catalog_text.py"]
 CHECKED = ("k8", "netburst")  # packed again by a quick check
 ALWAYS = "ix86arch"  # what a PMU has that has no other
@@ -769,7 +771,8 @@ def generate_units(catalogues):
 
 def generate_foreign():
     """Catalogues of other CPUs than x86's: a file for each backend."""
-    lines = ["/* SPDX-License-Identifier: MIT */", "/*", " * Events of Arm and RISC-V, packed as docs/CATALOGUES.md specifies.",
+    lines = ["/* SPDX-License-Identifier: MIT */", "/*", " * Events of Arm and RISC-V, packed as docs/CATALOGUES.md specifies.  Names and codes of Arm's CPUs are facts from",
+             " * files that Arm publishes (ARM-software/data, Copyright (C) Arm Ltd., Apache-2.0).",
              " */", '#include "core/catalog/catalog.h"', "", "#if UPMU_NAMES && UPMU_FOREIGN"]
     chosen = []
     for family, option in FAMILIES:

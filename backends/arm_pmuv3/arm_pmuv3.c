@@ -92,7 +92,8 @@ static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *
         return false;
     arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, (level >> 2 & 3u) == 2);
     out_pmu->family = (uint16_t)(midr >> 24 & 0xffu); /* implementer */
-    out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part */
+    out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part, which catalogues have in two halves */
+    out_pmu->native = (uint8_t)(0x10u | out_pmu->model >> 8);
     out_pmu->stepping = (uint8_t)((midr >> 16 & 0xf0u) | (midr & 0xfu));
     return true;
 }

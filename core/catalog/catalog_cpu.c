@@ -40,8 +40,8 @@ bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_p
     const uint8_t *cpu;
 
     for (unsigned i = 0; (cpu = cpu_at(catalog, i)) != NULL; i++)
-        if ((cpu[0] & FAMILY) == pmu->family && (cpu[0] & UPMU_VENDOR_AMD) == pmu->backend->vendor &&
-            cpu[1] == pmu->model && (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
+        if ((cpu[0] & FAMILY) == pmu->family && !((cpu[0] ^ pmu->backend->vendor) & UPMU_VENDOR_AMD) &&
+            cpu[1] == (uint8_t)pmu->model && (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
             /* If CPUID hides the core type, there are only big cores. */
             (!cpu[4] || cpu[4] == pmu->core_type || (!pmu->core_type && cpu[4] == 0x40)) &&
             (!cpu[5] || !pmu->native || cpu[5] == pmu->native))
@@ -81,6 +81,11 @@ void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu 
         pmu->stepping++;
     pmu->core_type = cpu[4];
     pmu->native = cpu[5];
+#if UPMU_BACKEND_ARM_PMUV3
+    /* (The number of an Arm CPU's part has 12 bits.) */
+    if (pmu->backend->vendor == UPMU_VENDOR_OTHER)
+        pmu->model = (uint16_t)(cpu[1] | (cpu[5] & 15u) << 8);
+#endif
 }
 
 #endif

@@ -130,6 +130,11 @@
 #define UPMU_EVENTS_ALL UPMU_FOR_X86
 #endif
 
+/* Events of Arm's CPUs, each by its own names.  0: the common events of PMUv3 alone. */
+#ifndef UPMU_EVENTS_ARM
+#define UPMU_EVENTS_ARM UPMU_BACKEND_ARM_PMUV3
+#endif
+
 /* A running event moves to another counter where a session does not fit otherwise.
    0: such a session is refused, without naming a conflict. */
 #ifndef UPMU_MOVES

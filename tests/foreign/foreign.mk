@@ -4,6 +4,7 @@
 # emulator is missing is skipped by name.  Nothing here is needed by the library or by its embedders.
 # In `make test` (whose programs share tokens) two machines run; `make test-foreign` and `make soak` run all.
 
+PYTHON ?= python3
 FOREIGN_MACHINES := aarch64 riscv32 riscv64
 FOREIGN_SHARE := aarch64 riscv32
 FOREIGN_LIBC := build/foreign/usr/lib/picolibc/aarch64-linux-gnu
@@ -55,6 +56,12 @@ build/foreign/$(1).elf: $$(patsubst %.c,build/foreign/$(1)/%.o,$$(FOREIGN_SOURCE
 	$$(QUIET)$$($(1)_LINK)
 endef
 $(foreach m,$(FOREIGN_MACHINES),$(eval $(call FOREIGN_RULES,$(m))))
+
+# Events that the library reads at run time.
+build/foreign/outside.bin: tests/foreign/outside_arm.tsv tests/foreign/outside_riscv.tsv tools/catalog_pack.py
+	@mkdir -p $(@D)
+	$(QUIET)$(PYTHON) tools/catalog_pack.py --blob $@ $(filter %.tsv,$^)
+$(FOREIGN_MACHINES:%=build/foreign/%/tests/foreign/main.o): build/foreign/outside.bin
 
 .PHONY: test-foreign mutants-foreign deps-foreign
 FOREIGN_NOW := $(if $(UPMU_TEST_TOKENS),$(filter $(FOREIGN_SHARE),$(FOREIGN_THERE)),$(FOREIGN_THERE))

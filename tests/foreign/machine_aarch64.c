@@ -122,6 +122,11 @@ void machine_begin(struct upmu_port *port)
     GICC[0] = 1;
     GICC[1] = 0xff;
     looks_early = is_missed();
+    /* What firmware left behind: a counter that is on, but all stand still (PMCR.E is 0). */
+    upmu_a64_msr(UPMU_A64_NUMBER(3, 3, 14, 12, 1), 0x4000001b);
+    upmu_a64_msr(UPMU_A64_NUMBER(3, 3, 14, 8, 1), 0x1234567);
+    upmu_a64_msr(UPMU_A64_NUMBER(3, 3, 9, 12, 1), 2);
+    upmu_a64_msr(UPMU_A64_NUMBER(3, 3, 14, 15, 7), 0x40000000);
     upmu_arm64_port(port);
     native = *port;
     port->clock_ns = slow_clock;
@@ -148,11 +153,12 @@ void machine_work(uint64_t turns)
         machine_loop(turns);
         return;
     }
-    for (; turns > 500; turns -= 500) {
+    for (; turns >= 500; turns -= 500) {
         machine_loop(500);
         upmu_a64_mrs(UPMU_A64_NUMBER(3, 3, 14, 8, 0), &value);
     }
-    machine_loop(turns);
+    if (turns)
+        machine_loop(turns);
 }
 
 unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])
@@ -166,8 +172,11 @@ unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])
     for (unsigned i = 0; i < sizeof controls / sizeof controls[0]; i++)
         upmu_a64_mrs(controls[i], &out[count++]);
     upmu_a64_mrs(UPMU_A64_NUMBER(3, 3, 9, 12, 0), &pmcr);
-    for (unsigned n = 0; n < (pmcr >> 11 & 31); n++)
+    upmu_a64_mrs(UPMU_A64_NUMBER(3, 3, 9, 13, 0), &out[count++]);
+    for (unsigned n = 0; n < (pmcr >> 11 & 31); n++) {
         upmu_a64_mrs(UPMU_A64_NUMBER(3, 3, 14, 12 + n / 8, n % 8), &out[count++]);
+        upmu_a64_mrs(UPMU_A64_NUMBER(3, 3, 14, 8 + n / 8, n % 8), &out[count++]);
+    }
     return count;
 }
 

@@ -145,6 +145,8 @@ void machine_begin(struct upmu_port *port)
     identity.sscofpmf = has_overflows();
     identity.sbi_events = true;
     PUT("mcounteren", 0xffffffffu);
+    /* What firmware left behind: a counter with an event that does not run. */
+    (void)upmu_riscv_csr_write(0x320u + FIRST + 1, 0x10019);
     upmu_riscv_port(port);
     virt_qemu_repair(port, identity.counters);
     repaired = *port;
@@ -176,9 +178,8 @@ unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])
 
     out[count++] = GET("mcountinhibit");
     for (uint32_t n = FIRST; n < 32; n++)
-        if (identity.counters >> n & 1u) {
+        if (identity.counters >> n & 1u)
             out[count++] = virt_qemu_event(n);
-        }
     return count;
 }
 

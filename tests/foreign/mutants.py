@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 TREE = "build/foreign/mutants"
-PARTS = ("backends", "core", "events", "include", "port", "tests/foreign")
+PARTS = ("backends", "core", "events", "include", "port", "tests/foreign", "tools")
 BOOTS = ("a57_el1", "max_el2", "riscv64_m_29_counters")
 MACHINES = ("aarch64", "riscv64")
 IMAGES = tuple(f"build/foreign/{machine}.elf" for machine in MACHINES)

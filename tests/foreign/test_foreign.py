@@ -28,6 +28,8 @@ BOOTS = {
     "riscv32_m": RISCV[32] + ["-cpu", "rv32,pmu-num=16,sscofpmf=on"],
     "riscv64_m_no_overflows": RISCV[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=off"],
 }
+# The catalogue that a CPU finds, by the begin of a boot's name.
+CATALOGUES = {"a53": "cortex_a53", "a57": "cortex_a57", "n1": "neoverse_n1", "max": "armv8_pmuv3", "riscv": "riscv_sbi"}
 NOW = os.environ.get("FOREIGN_NOW", "aarch64 riscv32 riscv64").split()
 MISSING = os.environ.get("FOREIGN_MISSING", "").split()
 LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S+)")
@@ -58,6 +60,10 @@ def boot(name):
                            f"{name}: {match[2]}")
         else:
             others.append(f"    {name}: {line.strip()}")
+    wanted = next(CATALOGUES[begin] for begin in CATALOGUES if name.startswith(begin))
+    found = re.search(r"; events: (\w+);", output)
+    fine = found and found[1] == wanted
+    results.append(f"[{'       OK ' if fine else '  FAILED  '}] {name}: events_are_those_of_the_cpu")
     if not re.search(r"^\d+ passed, 0 failed$", output, re.M) or end != 0:
         results.append(f"[  FAILED  ] {name}: ends well (it ended with {end})")
     return results, others

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Arm's events: files that Arm publishes become catalogues; each CPU finds its own; names lead to codes and back.
+
+What asks is the half of the library that encodes events, compiled for this machine with Arm's backend alone: no
+processor of Arm's is needed.  tests/foreign counts such events.
+"""
+import glob
+import json
+import os
+import re
+import shutil
+import sys
+
+from checklib import check, files, main, run
+
+WORK = "build/tests/arm_events"
+OPTIONS = ("-std=c11 -O0 -Wall -Wextra -Werror -Iinclude -I. -no-pie -DUPMU_BACKEND_ARM_PMUV3=1 -DUPMU_BACKEND_X86_CORE=0 "
+           "-DUPMU_BACKEND_X86_P4=0 -DUPMU_BACKEND_AMD=0 -DUPMU_BACKEND_PARAVIRT=0 -DUPMU_UNCORE=0 -DUPMU_EVENTS_ALL=0 "
+           "-DUPMU_METRICS=0 -DUPMU_PRELUDES=0").split()
+SOURCES = ["core/hw/register.c", "core/hw/image.c", "events/catalog_foreign.c", "events/catalog_models.c"]
+
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <upmu/upmu.h>
+#include "core/catalog/catalog.h"
+#include "core/hw/backend.h"
+
+static char blob[1 << 16];
+static struct upmu_pmu pmu;
+
+/* Every name of a catalogue, what it is encoded as, and the name that this leads back to. */
+static void list(const struct upmu_catalog *catalog)
+{
+    struct upmu_event event;
+    struct upmu_event_id id;
+    uint32_t cursor = 0;
+    char name[128], back[128];
+    bool alias;
+
+    while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
+        if (upmu_event_parse(&pmu, name, &event, NULL) != UPMU_OK)
+            printf("%s is refused\n", name);
+        (void)upmu_event_name(&pmu, event.id, back, sizeof back);
+        printf("%s %llx %s\n", name, (unsigned long long)event.config, back);
+    }
+}
+
+static void try(const char *name)
+{
+    struct upmu_event event;
+
+    if (upmu_event_parse(&pmu, name, &event, NULL) == UPMU_OK)
+        printf("%s: %llx of %u\n", name, (unsigned long long)event.config, event.id.catalogue);
+    else
+        printf("%s: none\n", name);
+}
+
+/* what NAME [FILE]: "list"; "take" and "refuse" events of the file; "of" the CPU implementer.part */
+int main(int count, char **word)
+{
+    FILE *file = count > 3 ? fopen(word[3], "rb") : NULL;
+    size_t size = file ? fread(blob, 1, sizeof blob, file) : 0;
+    unsigned implementer, part;
+
+    if (sscanf(word[2], "%x.%x", &implementer, &part) == 2) {
+        if (upmu_pmu_by_name(&pmu, "armv8_pmuv3") != UPMU_OK)
+            return 1;
+        pmu.family = (uint16_t)implementer, pmu.model = (uint16_t)part, pmu.native = (uint8_t)(0x10 | part >> 8);
+        upmu_pmu_find_catalog(&pmu);
+    } else if (upmu_pmu_by_name(&pmu, word[2]) != UPMU_OK) {
+        return 1;
+    }
+    printf("%s %s %x.%x\n", pmu.name, upmu_catalog_name(pmu.catalog), (unsigned)pmu.family, (unsigned)pmu.model);
+    if (!strcmp(word[1], "list"))
+        list(pmu.catalog);
+    if (!size)
+        return 0;
+    printf("loaded: %d\n", upmu_catalog_load(blob, size));
+    pmu.refuses = !strcmp(word[1], "refuse") ? 1u << UPMU_SOURCE_IMPORTED : 0;
+    printf("imported: %s\n", upmu_status_text(upmu_pmu_import(&pmu, blob)));
+    try("MADE_UP");
+    try("L1D_CACHE");
+    try("ISB_SPEC");
+    if (pmu.imported)
+        list(pmu.imported);
+    return 0;
+}
+"""
+
+
+def arm_json(name, cpuid, events, architecture="pmuv3"):
+    return {name: {"_type": "Events", "cpu": name, "cpuid": cpuid, "pmu_architecture": architecture,
+                   "events": [dict(zip(("name", "code", "description"), (*event, "a text that is not taken")))
+                              for event in events]}}
+
+
+SOUND = {**arm_json("cortex-a57", "0x41d07", [("MADE_UP", 0xc7), ("L1D_CACHE", 0x99)]),
+         **arm_json("cortex-a72", "0x41d08", [("L1D_CACHE", 0x99), ("MADE_UP", 0xc7)]),
+         **arm_json("cortex-a9", "0x41c09", [("OLD", 1)], "pmuv2"),
+         **arm_json("cortex-a32", "0x41d01", [("NARROW", 1)])}
+
+
+def written(name, folder):
+    """What the importer says to these files."""
+    shutil.rmtree(f"{WORK}/{name}", ignore_errors=True)
+    os.makedirs(f"{WORK}/{name}/in")
+    for stem, data in folder.items():
+        with open(f"{WORK}/{name}/in/{stem}.json", "w", encoding="ascii") as file:
+            file.write(data if isinstance(data, str) else json.dumps(data))
+    return run([sys.executable, "tools/catalog_arm.py", "--out", f"{WORK}/{name}/out", f"{WORK}/{name}/in"])
+
+
+def program():
+    """Made when it is first asked for."""
+    if not os.path.exists(f"{WORK}/program"):
+        os.makedirs(WORK, exist_ok=True)
+        with open(f"{WORK}/main.c", "w", encoding="ascii") as file:
+            file.write(PROGRAM)
+        code, output = run(["gcc", *OPTIONS, "-o", f"{WORK}/program", f"{WORK}/main.c", *SOURCES,
+                            *files("core/event/*.c", "core/catalog/*.c", "core/util/*.c", "backends/arm_pmuv3/*.c")])
+        if code:
+            raise RuntimeError(output)
+    return f"{WORK}/program"
+
+
+def said(*words):
+    code, output = run([program(), *words])
+    return output.splitlines() if code == 0 else [f"exit {code}"]
+
+
+@check
+def files_that_arm_publishes_become_catalogues():
+    """FB-008: the events of another architecture come from its JSON, as x86's do."""
+    code, output = written("sound", SOUND)
+    if code:
+        return [output]
+    text = open(f"{WORK}/sound/out/arm_cortex_a57.tsv", encoding="ascii").read()
+    rows = [line.split("\t")[1:3] for line in text.splitlines() if line.startswith("E")]
+    complaints = [f"events: {rows}"] if rows != [["L1D_CACHE", "0x99"], ["MADE_UP", "0xc7"]] else []
+    cpus = re.findall("^# cpu: (.*)", text, re.M)
+    complaints += [f"CPUs: {cpus}"] if cpus != ["65 0x07 0xffff 0x0 29", "65 0x08 0xffff 0x0 29"] else []
+    if os.listdir(f"{WORK}/sound/out") != ["arm_cortex_a57.tsv"]:
+        complaints += ["others: " + " ".join(os.listdir(f"{WORK}/sound/out"))]
+    complaints += ["a text of Arm's was taken"] if "not taken" in text else []
+    broken = {"no JSON": {"cortex-a57": "{"}, "no events": {"cortex-a57": {"pmu_architecture": "pmuv3"}}}
+    for what, event in (("a name", ("made up", 1)), ("a code", ("MADE", 0x10000)), ("a text for a code", ("MADE", "1"))):
+        broken[what] = arm_json("cortex-a57", "0x41d07", [event])
+    broken["a name twice"] = arm_json("cortex-a57", "0x41d07", [("MADE", 1), ("MADE", 2)])
+    broken["an unknown CPU"] = arm_json("cortex-a1000", "0x41fff", [("MADE", 1)])
+    broken["no CPU"] = arm_json("cortex-a57", "0x0", [("MADE", 1)])
+    for what, folder in broken.items():
+        code, output = written("broken", folder)
+        if code == 0 or "refused: " not in output or os.path.exists(f"{WORK}/broken/out"):
+            complaints.append(f"{what}: exit {code}: {output[-300:]}")
+    return complaints
+
+
+@check
+def each_name_of_each_arm_catalogue_leads_to_its_code_and_back():
+    complaints, events = [], 0
+    for path in sorted(glob.glob("events/foreign/arm*.tsv")):
+        lines = [line.rstrip("\n").split("\t") for line in open(path, encoding="ascii")]
+        name = next(line[0].split()[2] for line in lines if line[0].startswith("# catalogue"))
+        code = {line[1]: int(line[2], 16) for line in lines if line[0] == "E"}
+        wanted = {f"{event} {value:x} {event}" for event, value in code.items()}
+        wanted |= {f"{line[1]} {code[line[2]]:x} {line[2]}" for line in lines if line[0] == "A"}
+        found = said("list", name)
+        events += len(code)
+        if not found[0].startswith(f"armv8_pmuv3 {name} ") or len(found) != len(wanted) + 1 or set(found[1:]) != wanted:
+            complaints.append(f"{name}: {found[:1]} {sorted(set(found[1:]) ^ wanted)[:5]}")
+    print(f"{events} events")
+    return complaints if events > 2500 else [*complaints, f"{events} events"]
+
+
+@check
+def each_arm_cpu_finds_its_own_catalogue():
+    """By implementer and part; others have the common events."""
+    cpus = {"41.d03": "cortex_a53", "41.d08": "cortex_a57", "41.d07": "cortex_a57", "41.d0c": "neoverse_n1",
+            "41.d4f": "neoverse_n2", "3f.412": "rainier", "41.d06": "cortex_a65", "41.006": "armv8_pmuv3",
+            "41.c07": "armv8_pmuv3", "00.051": "armv8_pmuv3", "51.d03": "armv8_pmuv3"}
+    found = {cpu: said("of", cpu)[0].split()[1] for cpu in cpus}
+    names = {"cortex_a72": "armv8_pmuv3 cortex_a57 41.d07", "neoverse_v2": "armv8_pmuv3 neoverse_n2 41.d49"}
+    by_name = {name: said("of", name)[0] for name in names}
+    return [f"{found}, {by_name}"] if found != cpus or by_name != names else []
+
+
+@check
+def an_arm_pmu_takes_events_of_both_kinds():
+    """FB-021: its own tables, and a file that is read at run time, beside each other."""
+    return both_kinds("take", ["imported: no error", "MADE_UP: c7 of 461", "L1D_CACHE: 99 of 461", "ISB_SPEC: 7c of 205",
+                               "cache-references 99 L1D_CACHE", "L1D_CACHE 99 L1D_CACHE", "MADE_UP c7 MADE_UP"])
+
+
+@check
+def an_arm_pmu_with_static_tables_alone_refuses_events_from_outside():
+    """FB-020: and its own events are encoded as before."""
+    return both_kinds("refuse", ["imported: not permitted", "MADE_UP: none", "L1D_CACHE: 4 of 205", "ISB_SPEC: 7c of 205"])
+
+
+def both_kinds(what, wanted):
+    code, output = written("both", SOUND)
+    if code == 0:
+        code, output = run([sys.executable, "tools/catalog_pack.py", "--blob", f"{WORK}/both/blob",
+                            f"{WORK}/both/out/arm_cortex_a57.tsv"])
+    if code:
+        return [output]
+    found = said(what, "41.d08", f"{WORK}/both/blob")
+    return [] if found == ["armv8_pmuv3 cortex_a57 41.d08", "loaded: 0", *wanted] else found
+
+
+if __name__ == "__main__":
+    shutil.rmtree(WORK, ignore_errors=True)
+    main()
