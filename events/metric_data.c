@@ -6,6 +6,136 @@
 
 #if UPMU_FORMULAS && UPMU_NAMES
 
+/* Is the catalogue in this build?  Either of its names may be chosen. */
+#ifndef UPMU_EVENTS_adl_glc
+#define UPMU_EVENTS_adl_glc 0
+#endif
+#ifndef UPMU_EVENTS_goldencove
+#define UPMU_EVENTS_goldencove 0
+#endif
+#define WITH_adl_glc (UPMU_EVENTS_ALL || UPMU_EVENTS_adl_glc || UPMU_EVENTS_goldencove)
+#ifndef UPMU_EVENTS_arl_lnc
+#define UPMU_EVENTS_arl_lnc 0
+#endif
+#ifndef UPMU_EVENTS_arrowlake
+#define UPMU_EVENTS_arrowlake 0
+#endif
+#define WITH_arl_lnc (UPMU_EVENTS_ALL || UPMU_EVENTS_arl_lnc || UPMU_EVENTS_arrowlake)
+#ifndef UPMU_EVENTS_bdw
+#define UPMU_EVENTS_bdw 0
+#endif
+#ifndef UPMU_EVENTS_broadwell
+#define UPMU_EVENTS_broadwell 0
+#endif
+#define WITH_bdw (UPMU_EVENTS_ALL || UPMU_EVENTS_bdw || UPMU_EVENTS_broadwell)
+#ifndef UPMU_EVENTS_bdw_ep
+#define UPMU_EVENTS_bdw_ep 0
+#endif
+#ifndef UPMU_EVENTS_broadwellx
+#define UPMU_EVENTS_broadwellx 0
+#endif
+#define WITH_bdw_ep (UPMU_EVENTS_ALL || UPMU_EVENTS_bdw_ep || UPMU_EVENTS_broadwellx)
+#ifndef UPMU_EVENTS_clx
+#define UPMU_EVENTS_clx 0
+#endif
+#ifndef UPMU_EVENTS_cascadelake
+#define UPMU_EVENTS_cascadelake 0
+#endif
+#define WITH_clx (UPMU_EVENTS_ALL || UPMU_EVENTS_clx || UPMU_EVENTS_cascadelake)
+#ifndef UPMU_EVENTS_emr
+#define UPMU_EVENTS_emr 0
+#endif
+#define WITH_emr (UPMU_EVENTS_ALL || UPMU_EVENTS_emr)
+#ifndef UPMU_EVENTS_gnr
+#define UPMU_EVENTS_gnr 0
+#endif
+#define WITH_gnr (UPMU_EVENTS_ALL || UPMU_EVENTS_gnr)
+#ifndef UPMU_EVENTS_grr
+#define UPMU_EVENTS_grr 0
+#endif
+#ifndef UPMU_EVENTS_grandridge
+#define UPMU_EVENTS_grandridge 0
+#endif
+#define WITH_grr (UPMU_EVENTS_ALL || UPMU_EVENTS_grr || UPMU_EVENTS_grandridge)
+#ifndef UPMU_EVENTS_hsw
+#define UPMU_EVENTS_hsw 0
+#endif
+#ifndef UPMU_EVENTS_haswell
+#define UPMU_EVENTS_haswell 0
+#endif
+#define WITH_hsw (UPMU_EVENTS_ALL || UPMU_EVENTS_hsw || UPMU_EVENTS_haswell)
+#ifndef UPMU_EVENTS_hsw_ep
+#define UPMU_EVENTS_hsw_ep 0
+#endif
+#ifndef UPMU_EVENTS_haswellx
+#define UPMU_EVENTS_haswellx 0
+#endif
+#define WITH_hsw_ep (UPMU_EVENTS_ALL || UPMU_EVENTS_hsw_ep || UPMU_EVENTS_haswellx)
+#ifndef UPMU_EVENTS_icl
+#define UPMU_EVENTS_icl 0
+#endif
+#ifndef UPMU_EVENTS_icelake
+#define UPMU_EVENTS_icelake 0
+#endif
+#define WITH_icl (UPMU_EVENTS_ALL || UPMU_EVENTS_icl || UPMU_EVENTS_icelake)
+#ifndef UPMU_EVENTS_icx
+#define UPMU_EVENTS_icx 0
+#endif
+#ifndef UPMU_EVENTS_icelakex
+#define UPMU_EVENTS_icelakex 0
+#endif
+#define WITH_icx (UPMU_EVENTS_ALL || UPMU_EVENTS_icx || UPMU_EVENTS_icelakex)
+#ifndef UPMU_EVENTS_lnc
+#define UPMU_EVENTS_lnc 0
+#endif
+#ifndef UPMU_EVENTS_lioncove
+#define UPMU_EVENTS_lioncove 0
+#endif
+#define WITH_lnc (UPMU_EVENTS_ALL || UPMU_EVENTS_lnc || UPMU_EVENTS_lioncove)
+#ifndef UPMU_EVENTS_mtl_rwc
+#define UPMU_EVENTS_mtl_rwc 0
+#endif
+#ifndef UPMU_EVENTS_redwoodcove
+#define UPMU_EVENTS_redwoodcove 0
+#endif
+#define WITH_mtl_rwc (UPMU_EVENTS_ALL || UPMU_EVENTS_mtl_rwc || UPMU_EVENTS_redwoodcove)
+#ifndef UPMU_EVENTS_rkl
+#define UPMU_EVENTS_rkl 0
+#endif
+#ifndef UPMU_EVENTS_rocketlake
+#define UPMU_EVENTS_rocketlake 0
+#endif
+#define WITH_rkl (UPMU_EVENTS_ALL || UPMU_EVENTS_rkl || UPMU_EVENTS_rocketlake)
+#ifndef UPMU_EVENTS_skl
+#define UPMU_EVENTS_skl 0
+#endif
+#ifndef UPMU_EVENTS_skylake
+#define UPMU_EVENTS_skylake 0
+#endif
+#define WITH_skl (UPMU_EVENTS_ALL || UPMU_EVENTS_skl || UPMU_EVENTS_skylake)
+#ifndef UPMU_EVENTS_skx
+#define UPMU_EVENTS_skx 0
+#endif
+#ifndef UPMU_EVENTS_skylakex
+#define UPMU_EVENTS_skylakex 0
+#endif
+#define WITH_skx (UPMU_EVENTS_ALL || UPMU_EVENTS_skx || UPMU_EVENTS_skylakex)
+#ifndef UPMU_EVENTS_spr
+#define UPMU_EVENTS_spr 0
+#endif
+#define WITH_spr (UPMU_EVENTS_ALL || UPMU_EVENTS_spr)
+#ifndef UPMU_EVENTS_srf
+#define UPMU_EVENTS_srf 0
+#endif
+#define WITH_srf (UPMU_EVENTS_ALL || UPMU_EVENTS_srf)
+#ifndef UPMU_EVENTS_tgl
+#define UPMU_EVENTS_tgl 0
+#endif
+#ifndef UPMU_EVENTS_tigerlake
+#define UPMU_EVENTS_tigerlake 0
+#endif
+#define WITH_tgl (UPMU_EVENTS_ALL || UPMU_EVENTS_tgl || UPMU_EVENTS_tigerlake)
+
 /* Bit i of a row: for the i-th of these catalogues. */
 const char upmu_metric_catalogues[] =
     "adl_glc\0"
@@ -30,97 +160,163 @@ const char upmu_metric_catalogues[] =
     "tgl\0";
 
 const struct upmu_metric_row upmu_metric_row[] = {
+#if WITH_adl_glc || WITH_arl_lnc || WITH_bdw || WITH_bdw_ep || WITH_clx || WITH_emr || WITH_gnr || WITH_hsw || WITH_hsw_ep || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_skl || WITH_skx || WITH_spr || WITH_tgl
     {"ipc", "ipc", "", 0xbff7f,
      "{INST_RETIRED.ANY} / {CPU_CLK_UNHALTED.THREAD}"},
+#endif
+#if WITH_grr || WITH_srf
     {"ipc", "ipc", "", 0x40080,
      "{INST_RETIRED.ANY} / {CPU_CLK_UNHALTED.CORE}"},
+#endif
+#if WITH_adl_glc || WITH_arl_lnc || WITH_clx || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_skl || WITH_skx || WITH_spr || WITH_tgl
     {"l1_mpki", "misses", "per 1000 instructions", 0xbfc73,
      "1000 * {MEM_LOAD_RETIRED.L1_MISS} / {INST_RETIRED.ANY}"},
+#endif
+#if WITH_bdw || WITH_bdw_ep || WITH_hsw || WITH_hsw_ep
     {"l1_mpki", "misses", "per 1000 instructions", 0x30c,
      "1000 * {MEM_LOAD_UOPS_RETIRED.L1_MISS} / {INST_RETIRED.ANY}"},
+#endif
+#if WITH_adl_glc || WITH_arl_lnc || WITH_clx || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_skl || WITH_skx || WITH_spr || WITH_tgl
     {"l2_mpki", "misses", "per 1000 instructions", 0xbfc73,
      "1000 * {MEM_LOAD_RETIRED.L2_MISS} / {INST_RETIRED.ANY}"},
+#endif
+#if WITH_bdw || WITH_bdw_ep || WITH_hsw || WITH_hsw_ep
     {"l2_mpki", "misses", "per 1000 instructions", 0x30c,
      "1000 * {MEM_LOAD_UOPS_RETIRED.L2_MISS} / {INST_RETIRED.ANY}"},
+#endif
+#if WITH_adl_glc || WITH_arl_lnc || WITH_clx || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_skl || WITH_skx || WITH_spr || WITH_tgl
     {"l3_mpki", "misses", "per 1000 instructions", 0xbfc73,
      "1000 * {MEM_LOAD_RETIRED.L3_MISS} / {INST_RETIRED.ANY}"},
+#endif
+#if WITH_bdw || WITH_bdw_ep || WITH_hsw || WITH_hsw_ep
     {"l3_mpki", "misses", "per 1000 instructions", 0x30c,
      "1000 * {MEM_LOAD_UOPS_RETIRED.L3_MISS} / {INST_RETIRED.ANY}"},
+#endif
+#if WITH_adl_glc || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_mtl_rwc || WITH_rkl || WITH_spr || WITH_tgl
     {"frontend_bound", "tma", "% of slots", 0xa6c61,
      "100 * ({topdown-fe-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}) - {INT_MISC.UOP_DROPPING} / {TOPDOWN.SLOTS})"},
+#endif
+#if WITH_arl_lnc || WITH_lnc
     {"frontend_bound", "tma", "% of slots", 0x1002,
      "100 * ({topdown-fe-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}))"},
+#endif
+#if WITH_bdw || WITH_bdw_ep || WITH_clx || WITH_hsw || WITH_hsw_ep || WITH_skl || WITH_skx
     {"frontend_bound", "tma", "% of slots", 0x1831c,
      "100 * ({IDQ_UOPS_NOT_DELIVERED.CORE} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_UNHA"
      "LTED.THREAD})))"},
+#endif
+#if WITH_grr || WITH_srf
     {"frontend_bound", "tma", "% of slots", 0x40080,
      "100 * ({TOPDOWN_FE_BOUND.ALL_P} / (6 * {CPU_CLK_UNHALTED.CORE}))"},
+#endif
+#if WITH_adl_glc || WITH_emr || WITH_gnr || WITH_mtl_rwc || WITH_spr
     {"bad_speculation", "tma", "% of slots", 0x22061,
      "100 * max(1 - ({topdown-fe-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + "
      "{topdown-be-bound}) - {INT_MISC.UOP_DROPPING} / {TOPDOWN.SLOTS} + {topdown-be-bound} / ({topdown-fe-"
      "bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown-be-bound}) + {topdown-retiring} / ({topd"
      "own-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown-be-bound})), 0)"},
+#endif
+#if WITH_arl_lnc || WITH_lnc
     {"bad_speculation", "tma", "% of slots", 0x1002,
      "100 * ({topdown-bad-spec} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}))"},
+#endif
+#if WITH_bdw || WITH_bdw_ep || WITH_clx || WITH_hsw || WITH_hsw_ep || WITH_skl || WITH_skx
     {"bad_speculation", "tma", "% of slots", 0x1831c,
      "100 * (({UOPS_ISSUED.ANY} - {UOPS_RETIRED.RETIRE_SLOTS} + 4 * if(smt, {INT_MISC.RECOVERY_CYCLES_ANY}"
      " / 2, {INT_MISC.RECOVERY_CYCLES})) / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_UNHALT"
      "ED.THREAD})))"},
+#endif
+#if WITH_grr || WITH_srf
     {"bad_speculation", "tma", "% of slots", 0x40080,
      "100 * ({TOPDOWN_BAD_SPECULATION.ALL_P} / (6 * {CPU_CLK_UNHALTED.CORE}))"},
+#endif
+#if WITH_icl || WITH_icx || WITH_rkl || WITH_tgl
     {"bad_speculation", "tma", "% of slots", 0x84c00,
      "100 * max(1 - ({topdown-fe-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + "
      "{topdown-be-bound}) - {INT_MISC.UOP_DROPPING} / {TOPDOWN.SLOTS} + ({topdown-be-bound} / ({topdown-fe"
      "-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown-be-bound}) + 5 * {INT_MISC.CLEARS_COUNT"
      "} / {TOPDOWN.SLOTS}) + {topdown-retiring} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-reti"
      "ring} + {topdown-be-bound})), 0)"},
+#endif
+#if WITH_adl_glc || WITH_arl_lnc || WITH_emr || WITH_gnr || WITH_lnc || WITH_mtl_rwc || WITH_spr
     {"backend_bound", "tma", "% of slots", 0x23063,
      "100 * ({topdown-be-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}))"},
+#endif
+#if WITH_bdw || WITH_bdw_ep || WITH_hsw || WITH_hsw_ep
     {"backend_bound", "tma", "% of slots", 0x30c,
      "100 * (1 - ({IDQ_UOPS_NOT_DELIVERED.CORE} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK"
      "_UNHALTED.THREAD})) + ({UOPS_ISSUED.ANY} - {UOPS_RETIRED.RETIRE_SLOTS} + 4 * if(smt, {INT_MISC.RECOV"
      "ERY_CYCLES_ANY} / 2, {INT_MISC.RECOVERY_CYCLES})) / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, "
      "{CPU_CLK_UNHALTED.THREAD})) + {UOPS_RETIRED.RETIRE_SLOTS} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_AN"
      "Y} / 2, {CPU_CLK_UNHALTED.THREAD}))))"},
+#endif
+#if WITH_clx || WITH_skl || WITH_skx
     {"backend_bound", "tma", "% of slots", 0x18010,
      "100 * (1 - {IDQ_UOPS_NOT_DELIVERED.CORE} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_"
      "UNHALTED.THREAD})) - ({UOPS_ISSUED.ANY} + 4 * if(smt, {INT_MISC.RECOVERY_CYCLES_ANY} / 2, {INT_MISC."
      "RECOVERY_CYCLES})) / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_UNHALTED.THREAD})))"},
+#endif
+#if WITH_grr || WITH_srf
     {"backend_bound", "tma", "% of slots", 0x40080,
      "100 * ({TOPDOWN_BE_BOUND.ALL_P} / (6 * {CPU_CLK_UNHALTED.CORE}))"},
+#endif
+#if WITH_icl || WITH_icx || WITH_rkl || WITH_tgl
     {"backend_bound", "tma", "% of slots", 0x84c00,
      "100 * ({topdown-be-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}) + 5 * {INT_MISC.CLEARS_COUNT} / {TOPDOWN.SLOTS})"},
+#endif
+#if WITH_adl_glc || WITH_arl_lnc || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_spr || WITH_tgl
     {"retiring", "tma", "% of slots", 0xa7c63,
      "100 * ({topdown-retiring} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}))"},
+#endif
+#if WITH_bdw || WITH_bdw_ep || WITH_clx || WITH_hsw || WITH_hsw_ep || WITH_skl || WITH_skx
     {"retiring", "tma", "% of slots", 0x1831c,
      "100 * ({UOPS_RETIRED.RETIRE_SLOTS} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_UNHALT"
      "ED.THREAD})))"},
+#endif
+#if WITH_grr || WITH_srf
     {"retiring", "tma", "% of slots", 0x40080,
      "100 * ({TOPDOWN_RETIRING.ALL_P} / (6 * {CPU_CLK_UNHALTED.CORE}))"},
+#endif
+#if WITH_bdw_ep || WITH_clx || WITH_emr || WITH_hsw_ep || WITH_icx || WITH_skx || WITH_spr
     {"memory_read", "bandwidth", "MB/s", 0x30a38,
      "{imc/UNC_M_CAS_COUNT.RD} * 64 / 1000000 / seconds"},
+#endif
+#if WITH_gnr || WITH_grr || WITH_srf
     {"memory_read", "bandwidth", "MB/s", 0x400c0,
      "({imc/UNC_M_CAS_COUNT_SCH0.RD} + {imc/UNC_M_CAS_COUNT_SCH1.RD}) * 64 / 1000000 / seconds"},
+#endif
+#if WITH_bdw_ep || WITH_clx || WITH_emr || WITH_hsw_ep || WITH_icx || WITH_skx || WITH_spr
     {"memory_write", "bandwidth", "MB/s", 0x30a38,
      "{imc/UNC_M_CAS_COUNT.WR} * 64 / 1000000 / seconds"},
+#endif
+#if WITH_gnr || WITH_grr || WITH_srf
     {"memory_write", "bandwidth", "MB/s", 0x400c0,
      "({imc/UNC_M_CAS_COUNT_SCH0.WR} + {imc/UNC_M_CAS_COUNT_SCH1.WR}) * 64 / 1000000 / seconds"},
+#endif
+#if WITH_adl_glc || WITH_bdw || WITH_hsw || WITH_icl || WITH_rkl || WITH_skl || WITH_tgl
     {"memory_total", "bandwidth", "MB/s", 0x8c505,
      "1000 * 64 * ({arb/UNC_ARB_TRK_REQUESTS.ALL} + {arb/UNC_ARB_COH_TRK_REQUESTS.ALL}) / 1000000 / second"
      "s / 1000"},
+#endif
+#if WITH_arl_lnc
     {"memory_total", "bandwidth", "MB/s", 0x2,
      "1000 * 32 * {imc/UNC_M_TOTAL_DATA} / 1000000000 / seconds"},
+#endif
+#if WITH_bdw_ep || WITH_clx || WITH_emr || WITH_hsw_ep || WITH_icx || WITH_skx || WITH_spr
     {"memory_total", "bandwidth", "MB/s", 0x30a38,
      "({imc/UNC_M_CAS_COUNT.RD} + {imc/UNC_M_CAS_COUNT.WR}) * 64 / 1000000 / seconds"},
+#endif
+#if WITH_gnr || WITH_grr || WITH_srf
     {"memory_total", "bandwidth", "MB/s", 0x400c0,
      "({imc/UNC_M_CAS_COUNT_SCH0.RD} + {imc/UNC_M_CAS_COUNT_SCH1.RD} + {imc/UNC_M_CAS_COUNT_SCH0.WR} + {im"
      "c/UNC_M_CAS_COUNT_SCH1.WR}) * 64 / 1000000 / seconds"},
+#endif
     {"ipc", "ipc", "", 0x0,
      "{instructions} / {cycles}"},
     {"branch_miss_rate", "misses", "% of branches", 0x0,
@@ -129,6 +325,6 @@ const struct upmu_metric_row upmu_metric_row[] = {
      "100 * {cache-misses} / {cache-references}"},
 };
 
-const unsigned upmu_metric_rows = 36;
+const unsigned upmu_metric_rows = sizeof upmu_metric_row / sizeof upmu_metric_row[0];
 
 #endif

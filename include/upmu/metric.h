@@ -37,7 +37,7 @@ extern "C" {
 /* A word of a formula that stands for a value: a position in the caller's text. */
 struct upmu_formula_word {
     const char *text; /* not NUL-terminated */
-    size_t length;
+    size_t length;    /* its bytes */
     bool event;       /* a specification, which stood in braces; else a name: `seconds`, `smt` */
 };
 
@@ -49,6 +49,7 @@ struct upmu_formula_value {
     bool unknown;              /* there is no value yet: the formula is only looked through for its words */
 };
 
+/* Where a formula's values come from: the caller's function. */
 struct upmu_formula_values {
     /*
      * Give the value of a word: fill in `*out_value`, which is all zero.  Words in the part of a condition that does
@@ -62,6 +63,7 @@ struct upmu_formula_values {
     void *context; /* for `value` */
 };
 
+/* What a formula is worth. */
 struct upmu_formula_result {
     int64_t millionths;        /* the value times 1,000,000, rounded to the nearest */
     enum upmu_quality quality; /* UPMU_QUALITY_SCALED: some count was an estimate, and so is this; else exact */

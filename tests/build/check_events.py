@@ -64,7 +64,7 @@ def built(events):
         code, output = run(["gcc", *flags, "-c", "-o", objects[-1], source])
         if code:
             return output, 0
-        if source.startswith("events/"):  # constants
+        if source.startswith("events/catalog"):  # constants
             size += sum(int(bytes) for bytes in re.findall(r"^\.rodata\S*\s+(\d+)", run(["size", "-A", objects[-1]])[1],
                                                            re.M))
     code, output = run(["gcc", "-no-pie", "-o", f"{WORK}/main", *objects, "build/os/libupmu.a"])
@@ -127,6 +127,20 @@ def every_source_has_a_catalogue_of_its_own():
     present = {os.path.basename(path)[:-4] for path in files("events/*.tsv") if not path.endswith("_uncore.tsv")} - {"exceptions"}
     return [f"{name}: events/catalog_models.c lacks it" for name in sorted(present - set(alone()))] + \
         [f"{name}: no source" for name in sorted(set(alone()) - present)]
+
+
+@check
+def metrics_of_models_that_were_left_out_cost_nothing():
+    complaints = []
+    for events, has, lacks in (("", ["IDQ_UOPS", "topdown-fe"], []), ("skl", ["IDQ_UOPS"], ["topdown-fe", "TOPDOWN_FE"]),
+                               ("icelake zen2", ["topdown-fe"], ["IDQ_UOPS"]), ("p4", ["{instructions}"], ["INST_RETIRED"])):
+        flags = options(events)[1].split() + ["-Wall", "-Wundef", "-Werror", "-Iinclude", "-I.", "-O0"]
+        code, output = run(["gcc", *flags, "-c", "-o", f"{WORK}/metrics.o", "events/metric_data.c"])
+        with open(f"{WORK}/metrics.o", "rb") as file:
+            found = file.read().decode("latin-1")
+        complaints += [output] * (code != 0) + [f"UPMU_EVENTS={events}: no {text}" for text in has if text not in found]
+        complaints += [f"UPMU_EVENTS={events}: {text}" for text in lacks if text in found]
+    return complaints
 
 
 @check
