@@ -105,6 +105,20 @@ def stores_its_page(boot):
     return "PMU: Arm PMUv3" in page and "Firmware: EDK II" in page and re.search(r"^1[4-9] passed, 0 failed", page, re.M)
 
 
+def without_a_pmu_each_screen_says_simulated():
+    folder = "build/demo/arm64/no_pmu"
+    os.makedirs(folder, exist_ok=True)
+    shutil.copy("build/demo/arm64/upmu.efi", folder)
+    with open(f"{folder}/short.cmd", "w") as file:
+        file.write("info\nstat -e instructions spin\nselftest\n")
+    done = subprocess.run(["tests/demo/run-demo.sh", "script", "arm64", f"{folder}/upmu.efi", f"{folder}/short.cmd"],
+                          env=dict(os.environ, DEMO_CPU="cortex-a57,pmu=off", DEMO_TIMEOUT="300"),
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    with open(f"{folder}/serial.txt", errors="replace") as file:
+        screens = file.read().partition("\nupmu demo, arm64\n")[2].partition("\nscript: ")[0].split("\nupmu> ")
+    return done.returncode == 0 and len(screens) == 4 and all("SIMULATED" in screen for screen in screens)
+
+
 def boots_from_a_usb_stick():
     """One key stores the page on it; the image is that of `make usb-arm`, with this application alone."""
     folder = "build/demo/arm64/stick"
@@ -222,6 +236,7 @@ def main():
     else:
         run_all(results, "demo_efi_arm", EFI_BOOTS, Boot, EFI_TESTS)
         results.add("demo_efi_arm", boots_from_a_usb_stick)
+        results.add("demo_efi_arm", without_a_pmu_each_screen_says_simulated)
     there = []
     for machine in "arm64", "riscv64":
         missing = [what.partition(":")[2] for what in os.environ.get("VIRT_MISSING", "").split() if what.startswith(machine)]
