@@ -42,7 +42,7 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
         uint64_t bits[2];
         unsigned resource = upmu_bits_lowest(rest);
 
-        upmu_uncore_resource_bits(pmu, resource, bits);
+        upmu_uncore_resource_bits(pmu, UPMU_BIT32(resource), bits);
         slot->resource[slot->resource_count] = (uint8_t)resource;
         /* (A resource is in one of the words.) */
         slot->value[slot->resource_count++] = (event->config1 & bits[0]) | (event->config2 & bits[1]);
@@ -50,19 +50,22 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
     return i == 0;
 }
 
+/* The row of the first filter. */
+static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
+{
+    return uncore->table.row_count - (uncore->type->filters + (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE ? 1u : 0));
+}
+
 /* What take-over found, as alternatives have it. */
 static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value)
 {
     const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
-    unsigned count = uncore->type->filters, row = uncore->table.row_count - count;
+    unsigned count = uncore->type->filters, row = filter_row(uncore);
     uint64_t bits[2], words[2] = {0, 0};
 
-    if (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE)
-        row--;
     for (unsigned i = 0; i < count; i++)
-        words[count > 1 ? i >> 1 : 0] |= (found[row + i] & uncore->type->filter_mask[i])
-                                         << (count > 1 && (i & 1u) ? 32 : 0);
-    upmu_uncore_resource_bits(pmu, resource, bits);
+        words[i >> 1] |= (found[row + i] & uncore->type->filter_mask[i]) << 32 * (i & 1u);
+    upmu_uncore_resource_bits(pmu, UPMU_BIT32(resource), bits);
     *out_value = (words[0] & bits[0]) | (words[1] & bits[1]);
     if (pmu->quirks & UPMU_UNCORE_BANDS)
         *out_value >>= 8 * resource;
@@ -74,16 +77,12 @@ static void add_filters(const struct upmu_pmu *pmu, const uint64_t bits[2], cons
                         struct upmu_image *image)
 {
     const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
-    unsigned count = uncore->type->filters, row = uncore->table.row_count - count;
-
-    if (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE)
-        row--;
-    for (unsigned i = 0; i < count; i++) {
-        unsigned shift = count > 1 && (i & 1u) ? 32 : 0;
-        uint64_t mask = bits[count > 1 ? i >> 1 : 0] >> shift & uncore->type->filter_mask[i];
+    for (unsigned i = 0; i < uncore->type->filters; i++) {
+        unsigned shift = 32 * (i & 1u);
+        uint64_t mask = bits[i >> 1] >> shift & uncore->type->filter_mask[i];
 
         if (mask)
-            upmu_image_add(image, row + i, mask, values[count > 1 ? i >> 1 : 0] >> shift & mask, guard);
+            upmu_image_add(image, filter_row(uncore) + i, mask, values[i >> 1] >> shift & mask, guard);
     }
 }
 
@@ -109,13 +108,7 @@ void upmu_uncore_render(const struct upmu_pmu *pmu, const struct upmu_event *eve
         bits[0] = UINT64_C(0xff) << 8 * band;
         values[0] = (event->config1 >> 8 * own & 0xff) << 8 * band;
     } else {
-        for (unsigned rest = event->flags; rest; rest &= rest - 1) {
-            uint64_t of[2];
-
-            upmu_uncore_resource_bits(pmu, upmu_bits_lowest(rest), of);
-            bits[0] |= of[0];
-            bits[1] |= of[1];
-        }
+        upmu_uncore_resource_bits(pmu, event->flags, bits);
     }
     add_filters(pmu, bits, values, guard, image);
     upmu_image_add(image, counter->select_row, ~UINT64_C(0), select, guard);

@@ -30,13 +30,13 @@
 #define UPMU_UNCORE_WIDE_STEP 0x4000u      /* memory: selects have 64 bits */
 #define UPMU_UNCORE_GROWING_RESET 0x8000u  /* the engine's UPMU_UNIT_GROWING_RESET */
 
-/* Offsets of a unit whose layout a table of discovery gives. */
+/* Offsets of a unit whose layout a table of discovery gives.  (Without holes: it is compared as a whole.) */
 struct upmu_uncore_found {
-    uint8_t space;
-    uint8_t counters, width;
-    uint8_t select, counter; /* from the unit's control */
     uint16_t control;        /* PCI: offset of the unit's control */
     uint16_t type;           /* its number in the table */
+    uint8_t select, counter; /* from the unit's control */
+    uint8_t counters, width;
+    uint16_t space;
 };
 
 /* The PMU of a built-in type: row of a generation.  `found`: what a table of discovery says, or NULL. */
@@ -61,8 +61,8 @@ void upmu_uncore_render(const struct upmu_pmu *pmu, const struct upmu_event *eve
                         const uint8_t *counters, unsigned flags, struct upmu_image *image);
 void upmu_uncore_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image);
 
-/* The bits of a resource: out[0] in config1, out[1] in config2. */
-void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resource, uint64_t out[2]);
+/* The bits of resources, a mask of their numbers: out[0] in config1, out[1] in config2. */
+void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resources, uint64_t out[2]);
 
 static inline const struct upmu_uncore_pmu *upmu_uncore_of(const struct upmu_pmu *pmu)
 {

@@ -5,6 +5,7 @@
 #include "backends/uncore/uncore_tables.h"
 #include "core/catalog/catalog.h"
 #include "core/hw/register.h"
+#include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/util/text.h"
@@ -268,6 +269,24 @@ void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_
         (void)add_row(out, type->control, UNCORE_CLASS_SWITCH, UPMU_NO_COUNTER, UNCORE_NAME_SWITCH);
 }
 
+bool upmu_uncore_clash(const struct upmu_uncore_pmu *uncore, uint64_t apart)
+{
+    const struct upmu_register *row = uncore->row, *end = row + uncore->table.row_count;
+
+    for (const struct upmu_register *a = row; a < end; a++) {
+        const struct upmu_register_class *class = &unit_classes[a->class_index];
+        unsigned bytes = uncore->type->space == UPMU_SPACE_MSR ? 1 : class->bits == 32 ? 4 : 8;
+
+        if (a->address % 4u && bytes > 1)
+            return true;
+        for (const struct upmu_register *b = row; b < end; b++)
+            if (b->address + apart - a->address < bytes && (apart || a != b) &&
+                class->second == unit_classes[b->class_index].second)
+                return true;
+    }
+    return false;
+}
+
 /* ---- Built-in types ---- */
 
 static const char *text_at(unsigned offset)
@@ -313,7 +332,7 @@ static void compose(const struct upmu_uncore_generation *generation, const struc
 }
 
 /* Bits of box control. */
-static void set_control(struct upmu_unit_type *type)
+static UPMU_APART void set_control(struct upmu_unit_type *type)
 {
     if (type->style == UPMU_UNIT_BOX) {
         type->freeze = 0x100;
@@ -333,11 +352,11 @@ static void set_control(struct upmu_unit_type *type)
 }
 
 /* What a table of discovery says.  Offsets of filters and of the fixed counter are known. */
-static void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_type *type)
+static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_type *type)
 {
     bool wide = found->space == UPMU_SPACE_PCI;
 
-    type->space = found->space;
+    type->space = (uint8_t)found->space;
     type->counters = found->counters;
     type->width = found->width;
     type->control = found->control;
@@ -357,6 +376,7 @@ static void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_
 
 /* Bytes that are alike in both, from `style` on. */
 #define UNCORE_LIKE (offsetof(struct upmu_unit_type, control) - offsetof(struct upmu_unit_type, style))
+_Static_assert(sizeof(struct upmu_uncore_found) == sizeof((struct upmu_uncore_pmu *)0)->found, "no holes");
 _Static_assert(UNCORE_LIKE == offsetof(struct upmu_uncore_layout, control) &&
                    offsetof(struct upmu_unit_type, scope) - offsetof(struct upmu_unit_type, style) ==
                        offsetof(struct upmu_uncore_layout, scope) &&
@@ -392,8 +412,10 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
     type->select_mask = upmu_uncore_masks[packed->mask];
     type->rate_mhz = upmu_uncore_rates[layout->rate];
     set_control(type);
-    if (found)
+    if (found) {
+        memcpy(out->found, found, sizeof *found);
         apply_found(found, type);
+    }
     upmu_uncore_describe(type, out);
     out->packed = (uint16_t)(row + 1);
     for (unsigned i = 0; layout->counter_list && i < type->counters; i++)

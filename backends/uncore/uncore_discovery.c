@@ -65,7 +65,7 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
     int row;
 
     if (!words[0] || !words[1] || words[0] == UNCORE_ALL_ONES || words[1] == UNCORE_ALL_ONES ||
-        words[2] == UNCORE_ALL_ONES || access > 2)
+        words[2] == UNCORE_ALL_ONES || access > 2 || (access == 1 && words[1] % 4))
         return;
     found = (struct upmu_uncore_found){.space = spaces[access],
                                        .counters = (uint8_t)words[0],
@@ -74,10 +74,7 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
                                        .counter = (uint8_t)(words[0] >> 24),
                                        .type = (uint16_t)words[2]};
     row = row_of(finder, found.type);
-    /* (Selects and counters at the same places cannot be.) */
-    if (row < 0 || (found.select < found.counter + found.counters && found.counter < found.select + found.counters) ||
-        !found.select || !found.counter || !found.counters || found.counters > UPMU_FIXED_COUNTER(0) ||
-        !found.width || found.width > 64)
+    if (row < 0 || !found.counters || found.counters > UPMU_FIXED_COUNTER(0) || !found.width || found.width > 64)
         return;
     box.base = words[1];
     box.number = (uint16_t)(words[2] >> 16);
@@ -88,7 +85,7 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
         box.base &= 0xffffffffu;
     }
     if (!is_surplus(finder, found.type, &box))
-        upmu_uncore_add(finder, (unsigned)row, &found, &box);
+        (void)upmu_uncore_add(finder, (unsigned)row, &found, &box);
 }
 
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die)

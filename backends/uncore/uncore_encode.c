@@ -7,6 +7,7 @@
  */
 #include "backends/uncore/uncore_tables.h"
 #include "core/catalog/catalog.h"
+#include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/text.h"
 
@@ -18,7 +19,7 @@
 #define UNCORE_EXTENDED UNCORE_BIT(21)
 
 /* The row of a built-in type, or NULL. */
-static const struct upmu_uncore_row *packed_row(const struct upmu_pmu *pmu)
+static UPMU_APART const struct upmu_uncore_row *packed_row(const struct upmu_pmu *pmu)
 {
     unsigned packed = upmu_uncore_of(pmu)->packed;
 
@@ -37,14 +38,16 @@ static uint64_t field_bits(const struct upmu_uncore_field *field)
     return (UNCORE_BIT(field->width) - 1) << (field->bit & 63u);
 }
 
-void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resource, uint64_t out[2])
+void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resources, uint64_t out[2])
 {
     out[0] = out[1] = 0;
     /* A host's type: its filters are two words. */
-    if (!packed_row(pmu))
-        out[resource & 1u] = ~UINT64_C(0);
+    if (!packed_row(pmu)) {
+        out[0] -= resources & 1u;
+        out[1] -= resources >> 1 & 1u;
+    }
     for (const struct upmu_uncore_field *field = fields_of(pmu); field && field->width; field++)
-        if (field->resource == resource)
+        if (resources >> field->resource & 1u)
             out[field->bit >> 6] |= field_bits(field);
 }
 
@@ -56,7 +59,7 @@ static void filter_bits(const struct upmu_unit_type *type, uint64_t out[2])
     out[0] = type->filters == 1 ? type->filter_mask[0] : 0;
     out[1] = 0;
     for (unsigned i = 0; type->filters > 1 && i < type->filters; i++)
-        out[i >> 1] |= (type->filter_mask[i] & 0xffffffffu) << (i & 1u ? 32 : 0);
+        out[i >> 1] |= (type->filter_mask[i] & 0xffffffffu) << 32 * (i & 1u);
 }
 
 static const struct upmu_uncore_rule *rule_of(const struct upmu_uncore_rule *rule, uint64_t config)
@@ -67,7 +70,7 @@ static const struct upmu_uncore_rule *rule_of(const struct upmu_uncore_rule *rul
 }
 
 /* Counters that an event may use; all of them if nothing is known. */
-static uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
+static UPMU_APART uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
     const struct upmu_uncore_row *row = packed_row(pmu);
@@ -269,6 +272,7 @@ static const char synonyms[][2][13] = {
     {"isoc", "filter_isoc"},
     {"nc", "filter_nc"},
     {"filter_local", "filter_loc"},
+    {"filter", "config1"},
 };
 #define UNCORE_SYNONYMS (sizeof synonyms / sizeof synonyms[0])
 
@@ -340,7 +344,7 @@ static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_
 }
 
 /* A row's filter may be a default: what is given replaces it. */
-static void drop_default(struct upmu_event *event, uint64_t bits)
+static UPMU_APART void drop_default(struct upmu_event *event, uint64_t bits)
 {
     if (!(event->flags & UNCORE_DEFAULT_FILTER) || !(event->config1 & bits))
         return;
@@ -384,7 +388,7 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
             length = upmu_text_length(name);
             break;
         }
-    if (upmu_text_is(name, length, "filter") || upmu_text_is(name, length, "config1"))
+    if (upmu_text_is(name, length, "config1"))
         return set_filter_word(event, &event->config1, value);
     if (upmu_text_is(name, length, "config2"))
         return set_filter_word(event, &event->config2, value);

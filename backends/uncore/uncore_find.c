@@ -7,6 +7,7 @@
  * D0h and D8h of a function (Linux, Intel PCM).  AMD: CPUID 80000001h, 80000022h (Linux amd/uncore.c).
  */
 #include "backends/uncore/uncore_find.h"
+#include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 
@@ -92,25 +93,7 @@ bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, u
 
 /* ---- The list ---- */
 
-static bool same_layout(const struct upmu_unit_type *type, const struct upmu_uncore_found *found)
-{
-    return type->space == found->space && type->counters == found->counters && type->width == found->width &&
-           type->control == found->control && type->select == found->control + (uint32_t)found->select &&
-           type->counter == found->control + (uint32_t)found->counter;
-}
-
-/* A type that only tables know has its number in its name. */
-static bool same_number(const struct upmu_uncore_pmu *pmu, const struct upmu_uncore_found *found)
-{
-    unsigned number = 0;
-
-    for (const char *at = pmu->made.name; *at; at++)
-        if (*at >= '0' && *at <= '9')
-            number = 10 * number + (unsigned)(*at - '0');
-    return number == found->type;
-}
-
-/* The PMU of a row, made if it is new; or NULL: the list is full. */
+/* The PMU of a row, made if it is new; or NULL: the list is full.  One whose registers clash is behind the last one. */
 static struct upmu_uncore_pmu *pmu_of(struct upmu_uncore_finder *finder, unsigned row,
                                       const struct upmu_uncore_found *found)
 {
@@ -119,19 +102,20 @@ static struct upmu_uncore_pmu *pmu_of(struct upmu_uncore_finder *finder, unsigne
 
     for (unsigned i = 0; i < list->pmu_count; i++) {
         pmu = &list->pmu[i];
-        if (pmu->packed == row + 1 &&
-            (!found || (same_layout(&pmu->made, found) && (row != upmu_uncore_other || same_number(pmu, found)))))
+        if (pmu->packed == row + 1 && (!found || !memcmp(pmu->found, found, sizeof *found)))
             return pmu;
     }
     if (list->pmu_count == list->pmu_capacity || list->pmu_count == UPMU_UNIT_TYPES)
         return NULL;
     pmu = &list->pmu[list->pmu_count];
     upmu_uncore_make(finder->generation, row, found, pmu);
-    pmu->pmu.index = (uint8_t)(UPMU_UNIT_PMU + list->pmu_count++);
+    pmu->pmu.index = (uint8_t)(UPMU_UNIT_PMU + list->pmu_count);
+    if (!found || !upmu_uncore_clash(pmu, 0))
+        list->pmu_count++;
     return pmu;
 }
 
-static bool stands_before(const struct upmu_unit_info *a, const struct upmu_unit_info *b)
+static UPMU_APART bool stands_before(const struct upmu_unit_info *a, const struct upmu_unit_info *b)
 {
     if (a->type != b->type)
         return a->type < b->type;
@@ -142,14 +126,23 @@ static bool stands_before(const struct upmu_unit_info *a, const struct upmu_unit
     return a->number < b->number;
 }
 
-void upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row, const struct upmu_uncore_found *found,
-                     const struct upmu_unit_info *box)
+/* Would two boxes of a table have bytes in common?  (Their registers are within 383 bytes, and functions are apart.) */
+static bool are_too_near(const struct upmu_uncore_pmu *pmu, uint64_t base, uint64_t other)
+{
+    return pmu->type->space != UPMU_SPACE_PCI && base - other + 0x200 < 0x400 &&
+           (upmu_uncore_clash(pmu, base - other) || upmu_uncore_clash(pmu, other - base));
+}
+
+struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row,
+                                        const struct upmu_uncore_found *found, const struct upmu_unit_info *box)
 {
     struct upmu_unit_list *list = finder->list;
     struct upmu_uncore_pmu *pmu = pmu_of(finder, row, found);
     struct upmu_unit_info info = *box;
     unsigned at = list->unit_count;
 
+    if (pmu == &list->pmu[list->pmu_count])
+        return NULL;
     if (pmu)
         info.type = (uint8_t)(pmu - list->pmu);
     for (unsigned i = 0; pmu && i < list->unit_count; i++) {
@@ -158,16 +151,18 @@ void upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row, const stru
         if (other->type != info.type || other->package != info.package || other->die != info.die)
             continue;
         if (pmu->type->scope != UPMU_SCOPE_LLC
-                ? pmu->type->space == UPMU_SPACE_MSR ? other->number == info.number : other->base == info.base
+                ? (pmu->type->space == UPMU_SPACE_MSR && other->number == info.number) || other->base == info.base
                 : other->llc == info.llc)
-            return;
+            return pmu;
+        if (found && are_too_near(pmu, info.base, other->base))
+            return pmu;
         /* One of several caches of a die: they are numbered as they come. */
         if (pmu->type->scope == UPMU_SCOPE_LLC)
             info.number++;
     }
     if (!pmu || list->unit_count == list->unit_capacity) {
         finder->full = true;
-        return;
+        return pmu;
     }
     info.address = UPMU_UNIT_NO_ADDRESS;
     /* Boxes of a type and die stand side by side; what earlier calls added stays where it is. */
@@ -175,11 +170,12 @@ void upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row, const stru
         list->unit[at] = list->unit[at - 1];
     list->unit[at] = info;
     list->unit_count++;
+    return pmu;
 }
 
 /* ---- Numbers of boxes ---- */
 
-static const struct upmu_uncore_row *row_at(unsigned row)
+static UPMU_APART const struct upmu_uncore_row *row_at(unsigned row)
 {
     return &upmu_uncore_rows[row];
 }
@@ -189,10 +185,23 @@ static const struct upmu_uncore_layout *layout_of(unsigned row)
     return &upmu_uncore_layouts[row_at(row)->layout];
 }
 
+/* Has a row a list of its boxes' offsets?  Otherwise they have steps. */
+static bool has_list(const struct upmu_uncore_row *row)
+{
+    return row->most > 1 && !row->step && row->rule <= UPMU_UNCORE_RULE_CAPID;
+}
+
+const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row)
+{
+    unsigned boxes = row->rule == UPMU_UNCORE_RULE_PCI ? 2u * row->most : has_list(row) ? row->most : 0u;
+
+    return &upmu_uncore_words[row->words + boxes];
+}
+
 uint64_t upmu_uncore_base(const struct upmu_uncore_row *row, unsigned n)
 {
     const struct upmu_uncore_layout *layout = &upmu_uncore_layouts[row->layout];
-    int64_t offset = upmu_uncore_has_list(row) ? upmu_uncore_words[row->words + n] : row->step * (int64_t)n;
+    int64_t offset = has_list(row) ? upmu_uncore_words[row->words + n] : row->step * (int64_t)n;
     uint64_t base = (uint64_t)((int64_t)row->base + offset);
 
     if (row->rule == UPMU_UNCORE_RULE_SAFBAR)
@@ -208,7 +217,7 @@ uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
 
     if (!(upmu_uncore_layouts[row->layout].quirks & UPMU_UNCORE_SECOND_FIXED))
         return 0;
-    return words[0] + (upmu_uncore_has_list(row) ? words[1 + n] : words[1] * n);
+    return words[0] + (has_list(row) ? words[1 + n] : words[1] * n);
 }
 
 /* The function with the number of boxes of this die, or if it is not known of any die; 0: there is none. */
@@ -270,7 +279,8 @@ static unsigned boxes_of(struct upmu_uncore_finder *finder, unsigned row)
 
 /* ---- MSRs ---- */
 
-static struct upmu_unit_info box_here(const struct upmu_uncore_finder *finder, uint64_t base, unsigned number)
+static UPMU_APART struct upmu_unit_info box_here(const struct upmu_uncore_finder *finder, uint64_t base,
+                                                 unsigned number)
 {
     const struct upmu_cpu_place *place = &finder->seen->place;
 
@@ -302,7 +312,7 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
         if (!upmu_uncore_msr(finder, (uint32_t)box.base + probe_of(layout), layout->style != UPMU_UNIT_FREE, &value))
             continue;
         box.second = upmu_uncore_second_base(row_at(row), n);
-        upmu_uncore_add(finder, row, NULL, &box);
+        (void)upmu_uncore_add(finder, row, NULL, &box);
     }
 }
 
@@ -315,8 +325,7 @@ static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 
     if (!upmu_uncore_msr(finder, (uint32_t)box.base, false, &value))
         return;
-    upmu_uncore_add(finder, row, NULL, &box);
-    pmu = pmu_of(finder, row, NULL);
+    pmu = upmu_uncore_add(finder, row, NULL, &box);
     for (uint32_t rest = pmu ? pmu->pmu.counters : 0; rest; rest &= rest - 1u) {
         unsigned i = upmu_bits_lowest(rest);
 
@@ -330,12 +339,12 @@ static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 
 /* ---- AMD ---- */
 
-static void find_amd(struct upmu_uncore_finder *finder, unsigned row)
+static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
 {
     const struct upmu_uncore_row *is = row_at(row);
     struct upmu_unit_info box = box_here(finder, upmu_uncore_base(is, 0), 0);
     uint32_t features[4], highest[4], extended[4] = {0, 0, 0, 0};
-    struct upmu_uncore_pmu *pmu;
+    struct upmu_uncore_pmu *pmu = NULL;
     unsigned counters = 0, each;
 
     finder->seen->cpuid(finder->seen->context, 0x80000000u, 0, highest);
@@ -351,14 +360,12 @@ static void find_amd(struct upmu_uncore_finder *finder, unsigned row)
         break;
     case UPMU_UNCORE_RULE_AMD_UMC:
         counters = extended[0] & 1u ? extended[1] >> 16 & 0x3fu : 0;
-        each = 0;
-        for (uint32_t rest = extended[2]; rest; rest &= rest - 1u)
-            each++;
+        each = upmu_bits_count(extended[2]);
         counters = each ? counters / each : 0;
         for (unsigned n = 0; n < each && counters && n < is->most; n++) {
             box.base = upmu_uncore_base(is, 0) + 2u * n * counters;
             box.number = (uint16_t)n;
-            upmu_uncore_add(finder, row, NULL, &box);
+            pmu = upmu_uncore_add(finder, row, NULL, &box);
         }
         break;
     default:
@@ -369,9 +376,8 @@ static void find_amd(struct upmu_uncore_finder *finder, unsigned row)
     if (!counters)
         return;
     if (is->rule != UPMU_UNCORE_RULE_AMD_UMC)
-        upmu_uncore_add(finder, row, NULL, &box);
+        pmu = upmu_uncore_add(finder, row, NULL, &box);
     /* Fewer counters than the row has. */
-    pmu = pmu_of(finder, row, NULL);
     if (pmu && counters < layout_of(row)->counters) {
         pmu->pmu.counters &= UPMU_BIT32(counters) - 1u;
         pmu->pmu.general &= UPMU_BIT32(counters) - 1u;
@@ -415,7 +421,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         struct upmu_unit_info box = box_here(finder, base, n);
 
         if (upmu_uncore_answers(finder, base + probe, old ? 32 : 64))
-            upmu_uncore_add(finder, row, NULL, &box);
+            (void)upmu_uncore_add(finder, row, NULL, &box);
     }
 }
 
@@ -439,7 +445,7 @@ static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, 
         box.second = where;
         upmu_uncore_place(finder, finder->die_of[where >> 8 & 0xffu], &box);
         if (upmu_uncore_answers(finder, box.base, 32))
-            upmu_uncore_add(finder, row, NULL, &box);
+            (void)upmu_uncore_add(finder, row, NULL, &box);
     }
 }
 
@@ -525,7 +531,7 @@ static uint32_t companion(struct upmu_uncore_finder *finder, const uint16_t *wor
     return 0;
 }
 
-static void use_function(struct upmu_uncore_finder *finder, unsigned row, uint32_t where, unsigned device)
+static UPMU_APART void use_function(struct upmu_uncore_finder *finder, unsigned row, uint32_t where, unsigned device)
 {
     const struct upmu_uncore_row *is = row_at(row);
     const uint16_t *second = upmu_uncore_second(is);
@@ -542,7 +548,7 @@ static void use_function(struct upmu_uncore_finder *finder, unsigned row, uint32
         upmu_uncore_place(finder, die, &box);
         if (layout_of(row)->quirks & UPMU_UNCORE_SECOND_FILTERS)
             box.second = companion(finder, second, (unsigned)n, where & ~0xffu);
-        upmu_uncore_add(finder, row, NULL, &box);
+        (void)upmu_uncore_add(finder, row, NULL, &box);
         break;
     case UPMU_UNCORE_RULE_CAPID:
     case UPMU_UNCORE_RULE_SBOX:
@@ -606,14 +612,13 @@ static bool needs_scan(const struct upmu_uncore_generation *generation)
     for (unsigned i = 0; i < generation->rows; i++) {
         unsigned rule = row_at(generation->first + i)->rule;
 
-        if (rule >= UPMU_UNCORE_RULE_CAPID && rule <= UPMU_UNCORE_RULE_TABLE && rule != UPMU_UNCORE_RULE_CLIENT_IMC &&
-            rule != UPMU_UNCORE_RULE_CLIENT_MCS && rule != UPMU_UNCORE_RULE_SAFBAR)
+        if (rule >= UPMU_UNCORE_RULE_CAPID && rule <= UPMU_UNCORE_RULE_TABLE)
             return true;
     }
     return false;
 }
 
-static void find_by_rule(struct upmu_uncore_finder *finder, unsigned row)
+static UPMU_APART void find_by_rule(struct upmu_uncore_finder *finder, unsigned row)
 {
     switch (row_at(row)->rule) {
     case UPMU_UNCORE_RULE_ONE:
@@ -654,7 +659,7 @@ static uint32_t table_msr(const struct upmu_uncore_seen *seen)
     return seen->model == 0xcc || seen->model == 0xd5 ? 0x201e : 0;
 }
 
-static void find_generation(struct upmu_uncore_finder *finder)
+static UPMU_APART void find_generation(struct upmu_uncore_finder *finder)
 {
     const struct upmu_uncore_generation *generation = &upmu_uncore_generations[finder->generation];
     const struct upmu_uncore_seen *seen = finder->seen;

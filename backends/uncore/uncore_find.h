@@ -39,9 +39,9 @@ void upmu_uncore_unmap(struct upmu_uncore_finder *finder, void *pointer, size_t 
 /* Something is wrong, at an address. */
 void upmu_uncore_fail(struct upmu_uncore_finder *finder, const char *failure, uint64_t at);
 
-/* Add a box of a built-in type; a box that is there already is not added again. */
-void upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row, const struct upmu_uncore_found *found,
-                     const struct upmu_unit_info *box);
+/* Add a box of a built-in type; a box that is there already is not added again.  Its PMU, or NULL: there is no room. */
+struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row,
+                                        const struct upmu_uncore_found *found, const struct upmu_unit_info *box);
 
 /* A PCI function with a table of discovery, or a table by its address; a die as upmu_uncore_finder.die_of has it. */
 void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where);

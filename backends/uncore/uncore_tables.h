@@ -21,14 +21,14 @@ enum {
     UPMU_UNCORE_RULE_CAPID,      /* bits of PCI registers say how many */
     UPMU_UNCORE_RULE_SBOX,       /* a PCI register says whether all or fewer */
     UPMU_UNCORE_RULE_PCI,        /* PCI functions */
-    UPMU_UNCORE_RULE_CLIENT_IMC, /* memory, by a register of the host bridge */
-    UPMU_UNCORE_RULE_CLIENT_MCS, /* the same, controllers that can be off */
-    UPMU_UNCORE_RULE_SAFBAR,     /* the same, another register */
     UPMU_UNCORE_RULE_SERVER_IMC, /* memory, by registers of a PCI function: channels */
     UPMU_UNCORE_RULE_SERVER_MEM, /* the same: controllers */
     UPMU_UNCORE_RULE_TABLE,      /* a table of discovery */
     UPMU_UNCORE_RULE_BROKEN,     /* the same, to be ignored: what it says is wrong */
     UPMU_UNCORE_RULE_OTHER,      /* a type that only a table of discovery knows */
+    UPMU_UNCORE_RULE_CLIENT_IMC, /* memory, by a register of the host bridge */
+    UPMU_UNCORE_RULE_CLIENT_MCS, /* the same, controllers that can be off */
+    UPMU_UNCORE_RULE_SAFBAR,     /* the same, another register */
     UPMU_UNCORE_RULE_AMD_NB,     /* CPUID 80000001h, 80000022h */
     UPMU_UNCORE_RULE_AMD_L2,
     UPMU_UNCORE_RULE_AMD_L3,
@@ -103,19 +103,8 @@ extern const uint8_t upmu_uncore_generation_count;
 extern const uint8_t upmu_uncore_cpu_count;
 extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
 
-/* Has a row a list of its boxes' offsets?  Otherwise they have steps. */
-static inline bool upmu_uncore_has_list(const struct upmu_uncore_row *row)
-{
-    return row->most > 1 && !row->step && row->rule <= UPMU_UNCORE_RULE_CAPID;
-}
-
 /* What stands in the words behind the boxes' own: the second base, or what the rule reads. */
-static inline const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row)
-{
-    unsigned boxes = row->rule == UPMU_UNCORE_RULE_PCI ? 2u * row->most : upmu_uncore_has_list(row) ? row->most : 0u;
-
-    return &upmu_uncore_words[row->words + boxes];
-}
+const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row);
 
 /* The MSR, or the offset in memory, of the n-th box. */
 uint64_t upmu_uncore_base(const struct upmu_uncore_row *row, unsigned n);

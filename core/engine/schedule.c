@@ -16,6 +16,7 @@
 #include "core/engine/run.h"
 #include "core/engine/session_core.h"
 #include "core/engine/transition.h"
+#include "core/engine/unit_core.h"
 
 enum place_mode {
     PLACE_ALONE,  /* could it run on an idle PMU? */
@@ -101,6 +102,10 @@ static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *ses
     for (unsigned i = 0; i < upmu_active(session)->count; i++)
         if (upmu_machine_pmu_of(meter->machine, upmu_active(session)->event[i].pmu) != meter->pmu)
             return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+    if (upmu_bank_type(&meter->bank))
+        status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));
+    if (status != UPMU_OK)
+        return status;
     if (upmu_meter_is_free(meter)) {
         note_free(meter, session);
         return UPMU_OK;

@@ -6,7 +6,6 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
-#include "core/hw/box.h"
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 #include "core/engine/chain.h"
@@ -490,39 +489,17 @@ enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct up
 
 #if UPMU_UNCORE
 
-/* Does an event name another box, or need filters in a companion of the box, which this one lacks? */
-static enum upmu_status check_box(const struct upmu_session *session, const struct upmu_unit *unit)
-{
-    const struct upmu_bank *bank = &unit->meter.bank;
-    bool lacks = false;
-
-    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
-        for (unsigned i = 0; i < unit->boxes; i++)
-            lacks |= upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_PAYLOAD &&
-                     upmu_box_lacks(bank, row, unit->box + i);
-    for (const struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
-        for (unsigned i = 0; i < set->count; i++) {
-            const struct upmu_event *event = &set->event[i];
-
-            if (lacks && (event->config1 | event->config2))
-                return UPMU_ERR_UNSUPPORTED;
-            if (event->unit && (unit->boxes != 1 || event->unit != unit->box->number + 1u))
-                return UPMU_ERR_WRONG_PMU;
-        }
-    return UPMU_OK;
-}
-
 enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct upmu_unit *unit)
 {
     struct upmu_call call = {.work = attach_work, .session = session, .meter = &unit->meter};
-    enum upmu_status status;
 
     if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (!unit->meter.machine)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
-    status = session->page || world_of(session) ? UPMU_ERR_UNSUPPORTED : check_box(session, unit);
-    return status == UPMU_OK ? upmu_session_call(&call) : upmu_session_refuse(session, status);
+    if (session->page || world_of(session))
+        return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
+    return upmu_session_call(&call);
 }
 
 #endif

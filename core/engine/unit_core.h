@@ -27,6 +27,12 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work, co
 enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
 enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
 
+/*
+ * May a session of a unit have these events?  UPMU_ERR_WRONG_PMU: the text of one named other boxes, by number or path.
+ * UPMU_ERR_UNSUPPORTED: one needs filters in a companion of the box, which a box lacks.
+ */
+enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct upmu_set *set);
+
 /* Is it one of those that are open?  (What stands in it is not looked at.) */
 bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit);
 
@@ -81,6 +87,13 @@ static inline enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_
 static inline void upmu_units_use_work(struct upmu_cpu *cpu)
 {
     (void)cpu;
+}
+
+static inline enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+    (void)meter;
+    (void)set;
+    return UPMU_OK;
 }
 
 #define upmu_unit_tick NULL

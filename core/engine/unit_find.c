@@ -134,9 +134,6 @@ static bool is_sound(const struct upmu_unit_type *type)
         (type->counters ? !type->width : !type->fixed_width) ||
         (type->register_bits != 32 && type->register_bits != 64))
         return false;
-    /* Two counters in one register. */
-    if (type->counters > 1 && (!type->counter_step || (type->style != UPMU_UNIT_FREE && !type->select_step)))
-        return false;
     boxed = type->style >= UPMU_UNIT_BOX && type->style <= UPMU_UNIT_CLIENT_IMC;
     return has_switch(type) && (type->freeze || !boxed);
 }
@@ -149,19 +146,23 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
 
     for (unsigned i = 0;; i++, type = NULL) {
         struct upmu_unit_info info = {.address = UPMU_UNIT_NO_ADDRESS};
-        const struct upmu_uncore_pmu *pmu;
+        const struct upmu_uncore_pmu *pmu = NULL;
+        uint8_t types = list->pmu_count;
 
         if (!port_own_unit(port, i, &info, &type))
             return status;
-        if (!is_sound(type)) {
+        if (is_sound(type)) {
+            pmu = type_pmu(list, type);
+            if (!pmu || list->unit_count == list->unit_capacity)
+                return UPMU_ERR_NO_SPACE;
+        }
+        if (!pmu || upmu_uncore_clash(pmu, 0)) {
+            list->pmu_count = types;
             status = UPMU_ERR_UNSUPPORTED;
             if (i == UINT16_MAX) /* (A hook that never ends.) */
                 return status;
             continue;
         }
-        pmu = type_pmu(list, type);
-        if (!pmu || list->unit_count == list->unit_capacity)
-            return UPMU_ERR_NO_SPACE;
         info.type = (uint8_t)(pmu - list->pmu);
         info.mapped = NULL;
         list->unit[list->unit_count++] = info;
@@ -229,8 +230,10 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
         seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
     show(port, list, first);
-    for (unsigned i = types; i < list->pmu_count; i++) /* (Units of the others may be at work.) */
+    for (unsigned i = types; i < list->pmu_count; i++) { /* (Units of the others may be at work.) */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
+        list->pmu[i].list = list;
+    }
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
     /* (Where nothing is known of the processor, the host's own units are all, if it has some.) */
     if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))

@@ -105,31 +105,13 @@ static const struct upmu_unit_type *type_of_pmu(const struct upmu_pmu *pmu)
     return ((const struct upmu_uncore_pmu *)(const void *)pmu)->type;
 }
 
-/* Boxes of a unit type, behind a path: which box and which path is the affair of the unit that is opened. */
-static UPMU_APART bool names_boxes(struct encoder *encoder, const struct upmu_unit_type *type)
-{
-    uint16_t *unit = &encoder->event.unit;
-    uint32_t number;
-
-    if (!upmu_unit_spelled(type, encoder->text, encoder->part->length, &number))
-        return false;
-    if (number == UPMU_UNIT_ALL)
-        return true;
-    if (number >= UINT16_MAX || (*unit && *unit != number + 1u))
-        return false;
-    *unit = (uint16_t)(number + 1u);
-    return true;
-}
-
 static bool names_pmu(struct encoder *encoder, const struct upmu_spec_part *part)
 {
-    const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
-
     look_at(encoder, part);
     if (!part->length)
         return true;
-    if (type)
-        return names_boxes(encoder, type);
+    if (type_of_pmu(encoder->pmu))
+        return upmu_unit_meant(encoder->pmu, encoder->text, part->length, &encoder->event);
     return part_is(encoder, "cpu") || part_is(encoder, encoder->pmu->name) ||
            names_catalog(encoder, encoder->pmu->catalog) || names_catalog(encoder, encoder->pmu->imported);
 }
@@ -700,17 +682,14 @@ static void write_raw(struct upmu_text *out, const struct upmu_event *event)
 
 size_t upmu_event_format(const struct upmu_pmu *pmu, const struct upmu_event *event, char *buffer, size_t size)
 {
-    const struct upmu_unit_type *type = type_of_pmu(pmu);
     struct upmu_text out;
     struct upmu_row row;
     bool known = true;
     size_t before;
 
     upmu_text_begin(&out, buffer, size);
-    if (type && event->unit) {
-        upmu_unit_spell(&out, type, event->unit - 1u);
-        upmu_text_char(&out, '/');
-    }
+    if (type_of_pmu(pmu) && event->unit)
+        upmu_unit_write(&out, pmu, event);
     before = out.length < size ? out.length : size;
     if (event->attributes & UPMU_ATTR_RAW) {
         write_raw(&out, event);

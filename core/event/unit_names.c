@@ -4,6 +4,7 @@
  */
 #include "core/event/unit_names.h"
 
+#include "core/util/apart.h"
 #include "core/util/text.h"
 
 #if UPMU_UNCORE
@@ -182,6 +183,15 @@ static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit
     return !text.length && !(anchored && path.length);
 }
 
+/* What stands in a unit's path before its last component. */
+static struct path parent_of(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char buffer[PATH])
+{
+    struct path path = path_of(list, unit, buffer);
+
+    path.length = last_component(path.text, path.length);
+    return path;
+}
+
 /* Are two boxes of one type side by side: on one die, and with paths that differ in the last component only? */
 static bool side_by_side(const struct upmu_unit_list *list, const struct upmu_unit_info *unit)
 {
@@ -191,10 +201,8 @@ static bool side_by_side(const struct upmu_unit_list *list, const struct upmu_un
 
     if (unit->type != next->type || unit->package != next->package || unit->die != next->die)
         return false;
-    path = path_of(list, unit, buffer);
-    next_path = path_of(list, next, next_buffer);
-    path.length = last_component(path.text, path.length);
-    next_path.length = last_component(next_path.text, next_path.length);
+    path = parent_of(list, unit, buffer);
+    next_path = parent_of(list, next, next_buffer);
     return path.length == next_path.length && same_bytes(path.text, next_path.text, path.length);
 }
 
@@ -218,6 +226,92 @@ bool upmu_unit_next(const struct upmu_unit_list *list, const char *path, size_t 
         return true;
     }
     return false;
+}
+
+/* Does a path end with these components? */
+static UPMU_APART bool ends_with(struct path path, const char *text, size_t length)
+{
+    const char *begin = path.text + path.length - length;
+
+    return length <= path.length && same_bytes(begin, text, length) && (begin == path.text || begin[-1] == '/');
+}
+
+bool upmu_unit_meant(const struct upmu_pmu *pmu, const char *text, size_t length, struct upmu_event *event)
+{
+    const struct upmu_uncore_pmu *uncore = (const struct upmu_uncore_pmu *)(const void *)pmu;
+    struct upmu_unit_found found;
+    char buffer[PATH];
+    uint32_t number;
+    unsigned cursor = 0;
+    size_t before = length - upmu_unit_spelled(uncore->type, text, length, &number), how = 0;
+
+    if (before == length)
+        return false;
+    if (before) {
+        struct path path;
+
+        if (!uncore->list || !upmu_unit_next(uncore->list, text, length, &cursor, &found))
+            return false;
+        path = parent_of(uncore->list, found.unit, buffer);
+        if (!ends_with(path, text, before))
+            return false;
+        how = 2 * before + 1;
+        if (number != UPMU_UNIT_ALL)
+            how += 2 * upmu_text_length(path.text + path.length) - 1;
+        number = cursor - found.boxes;
+    } else if (number == UPMU_UNIT_ALL) {
+        return true;
+    }
+    if (number >= UINT16_MAX || how > UINT8_MAX || (event->unit && event->unit != number + 1u))
+        return false;
+    event->unit = (uint16_t)(number + 1u);
+    event->flags1 = (uint8_t)how;
+    return true;
+}
+
+/* The part of a unit's path that is compared with an event's. */
+static UPMU_APART struct path compared_path(const struct upmu_unit_list *list, const struct upmu_unit_info *unit,
+                                 const struct upmu_event *event, char buffer[PATH])
+{
+    return event->flags1 & 1u ? parent_of(list, unit, buffer) : path_of(list, unit, buffer);
+}
+
+/* What the text of an event had, by the first unit that it names; length 0: nothing, or there is no such unit. */
+static struct path meant_path(const struct upmu_unit_list *list, const struct upmu_event *event, char buffer[PATH])
+{
+    struct path path = {NULL, 0};
+
+    if (!event->flags1 || !list || event->unit > list->unit_count)
+        return path;
+    path = compared_path(list, &list->unit[event->unit - 1u], event, buffer);
+    path.text += path.length - event->flags1 / 2u;
+    path.length = event->flags1 / 2u;
+    return path;
+}
+
+bool upmu_unit_is_meant(const struct upmu_unit_list *list, const struct upmu_unit_info *unit,
+                        const struct upmu_event *event)
+{
+    char buffer[PATH], other[PATH];
+    struct path path = meant_path(list, event, buffer);
+
+    if (!path.length)
+        return !event->flags1 && event->unit == unit->number + 1u;
+    return ends_with(compared_path(list, unit, event, other), path.text, path.length);
+}
+
+void upmu_unit_write(struct upmu_text *out, const struct upmu_pmu *pmu, const struct upmu_event *event)
+{
+    const struct upmu_uncore_pmu *uncore = (const struct upmu_uncore_pmu *)(const void *)pmu;
+    char buffer[PATH];
+    struct path path = meant_path(uncore->list, event, buffer);
+
+    upmu_text_bytes(out, path.text, path.length);
+    if (event->flags1 & 1u)
+        upmu_text_string(out, uncore->type->name);
+    else if (!event->flags1)
+        upmu_unit_spell(out, uncore->type, event->unit - 1u);
+    upmu_text_char(out, '/');
 }
 
 /* The next unit at a packed address; a type may be named. */

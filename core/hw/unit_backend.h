@@ -17,6 +17,12 @@ extern const struct upmu_backend upmu_uncore_backend;
 void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_pmu *out);
 
 /*
+ * Have two registers of a box bytes in common, or does one not begin at a word?  `apart` not 0: one of a box and one of
+ * another box that begins so many bytes (MSRs) behind it.
+ */
+bool upmu_uncore_clash(const struct upmu_uncore_pmu *uncore, uint64_t apart);
+
+/*
  * Finding's view of the machine.  Reads go through the core; functions are NULL, or return false, where there is
  * nothing.
  */

@@ -110,11 +110,12 @@ struct upmu_event {
     uint8_t pmu;             /* upmu_pmu.index of the PMU that it was encoded for */
     uint8_t payload;         /* backend's number of the payload register's kind, 0: none */
     uint8_t flags;           /* backend's */
-    uint8_t flags1;          /* backend's, of config1 */
+    uint8_t flags1;          /* backend's, of config1; of a unit: not 0 where the text had a path (see `unit`) */
     uint8_t least_log2;      /* shortest period programmed: 1 << least_log2 (an erratum) */
     uint8_t step_log2;       /* programmed periods are multiples of 1 << step_log2 */
     uint8_t world;           /* enum upmu_world that the text named, where the select has no bits for it */
-    uint16_t unit;           /* of a unit: 1 + the number that the text named ("imc3/..."), 0: none */
+    uint16_t unit;           /* of a unit: 1 + the number that the text named ("imc3/..."), or where it had a path 1 +
+                                the first of the list's units with it; 0: none */
 };
 
 /*

@@ -103,13 +103,17 @@ struct upmu_unit_info {
     uint8_t flags;    /* the backend's */
 };
 
+struct upmu_unit_list;
+
 /* The PMU of a type, made from it. */
 struct upmu_uncore_pmu {
     struct upmu_pmu pmu;        /* what sessions and names are for */
     const struct upmu_unit_type *type; /* `made`, or the host's own */
+    const struct upmu_unit_list *list; /* that it is in, or NULL: then no path of a unit is known */
     struct upmu_register_table table; /* its registers: `row` */
     struct upmu_register row[UPMU_UNIT_REGISTERS]; /* of one box, as offsets */
     uint16_t packed;            /* 1 + its row in the library's table; 0: the host's own type */
+    uint16_t found[5];          /* what a table of the processor says of it: the backend's */
     struct upmu_unit_type made; /* a type of the library, unpacked */
     char text[96];              /* its names */
 };
@@ -228,7 +232,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit);
  * UPMU_ERR_WRONG_CPU: repeat them.
  *
  * Returns as upmu_session_attach_cpu(); UPMU_ERR_WRONG_PMU (an event of another type, or of a box with
- * another number; a path before it is not compared); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session;
+ * another number or another path); UPMU_ERR_NO_CPU; UPMU_ERR_UNSUPPORTED (a published session;
  * an event with filters in a companion function of the box that was not found).
  * Context: local, on any CPU.
  */

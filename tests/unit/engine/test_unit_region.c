@@ -125,6 +125,9 @@ static void a_region_that_cannot_be_opened_leaves_nothing_open(void **state)
         {"package0/die0/imc/CAS_COUNT.RD,cha/UNC_CHA_CLOCKTICKS", UPMU_ERR_WRONG_PMU},
         {"package0/die0/imc0/CAS_COUNT.RD,imc1/CAS_COUNT.WR", UPMU_ERR_WRONG_PMU},
         {"package0/die0/imc/CAS_COUNT.RD,imc1/CAS_COUNT.WR", UPMU_ERR_WRONG_PMU},
+        {"package0/die0/imc/CAS_COUNT.RD,package1/die0/imc/CAS_COUNT.WR", UPMU_ERR_WRONG_PMU},
+        {"package2/die0/imc/CAS_COUNT.RD", UPMU_ERR_NO_SUCH_PMU},
+        {"package0/die0/imc/CAS_COUNT.RD,package2/die0/imc/CAS_COUNT.WR", UPMU_ERR_NO_SUCH_PMU},
     };
     struct upmu_count lines[1];
 
@@ -160,6 +163,85 @@ static void one_channel_is_a_region_as_well(void **state)
     assert_int_equal(lines[0].value, 3 << 4);
     assert_int_equal(lines[1].value, 6 << 4);
     assert_int_equal(upmu_uncore_region_close(dies, 1), UPMU_OK);
+}
+
+/* The status of an attach of one event to a unit. */
+static enum upmu_status attached(struct upmu_session *session, struct upmu_unit *unit, const char *event)
+{
+    assert_int_equal(upmu_session_init(session, &machine), UPMU_OK);
+    session->pmu = unit->meter.pmu->index;
+    assert_int_equal(upmu_session_add(session, event, NULL), UPMU_OK);
+    return upmu_session_attach_unit(session, unit);
+}
+
+static void an_event_with_a_path_counts_on_that_unit_alone(void **state)
+{
+    static const struct {
+        const char *unit, *event;
+        bool fits;
+    } cases[] = {
+        {"package0/die0/imc0", "package0/die0/imc0/CAS_COUNT.RD", true},
+        {"package0/die0/imc0", "package1/die0/imc0/CAS_COUNT.RD", false},
+        {"package1/die0/imc0", "package0/die0/uncore_imc_0/cas_count_read/", false},
+        {"package1/die0/imc0", "package1/die0/imc/CAS_COUNT.RD", true},
+        {"package1/die0/imc0", "package0/die0/imc/CAS_COUNT.RD", false},
+        {"package1/die0/imc0", "die0/imc0/CAS_COUNT.RD", true},
+        {"package1/die0/imc0", "package1/die0/imc2/CAS_COUNT.RD", false},
+        {"package1/die0/imc", "package1/die0/imc/CAS_COUNT.RD", true},
+        {"package1/die0/imc", "package0/die0/imc/CAS_COUNT.RD", false},
+        {"package1/die0/imc", "package1/die0/imc0/CAS_COUNT.RD", false},
+    };
+    struct upmu_session session;
+    struct upmu_unit unit;
+    struct upmu_count count;
+    struct upmu_event event;
+    struct upmu_set set;
+
+    (void)state;
+    prepare("skx2");
+    bring_up();
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(upmu_unit_open_text(&unit, &machine, cases[i].unit), UPMU_OK);
+        if (attached(&session, &unit, cases[i].event) != (cases[i].fits ? UPMU_OK : UPMU_ERR_WRONG_PMU))
+            printf("%s on %s\n", cases[i].event, cases[i].unit);
+        assert_int_equal(session.why.status, cases[i].fits ? UPMU_OK : UPMU_ERR_WRONG_PMU);
+        assert_int_equal(session.state, cases[i].fits ? UPMU_SESSION_STOPPED : UPMU_SESSION_DETACHED);
+        assert_int_equal(upmu_session_close(&session), UPMU_OK);
+        assert_int_equal(upmu_unit_close(&unit), UPMU_OK);
+    }
+    /* No such unit: the text is refused. */
+    assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&session, "package2/die0/imc0/CAS_COUNT.RD", NULL), UPMU_ERR_NO_SUCH_PMU);
+    assert_string_equal(session.why.word, "package2/die0/imc0");
+
+    /* The second set of a session, too. */
+    assert_int_equal(upmu_unit_open_text(&unit, &machine, "package0/die0/imc0"), UPMU_OK);
+    assert_int_equal(upmu_session_add(&session, "package0/die0/imc0/CAS_COUNT.RD", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&session, &set, 1, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session, &set, "package1/die0/imc0/CAS_COUNT.WR", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(&session, &unit), UPMU_ERR_WRONG_PMU);
+    assert_int_equal(upmu_session_close(&session), UPMU_OK);
+
+    /* An event that takes another's place while the session is attached: it does not start, and counts nothing. */
+    assert_int_equal(attached(&session, &unit, "package0/die0/imc0/CAS_COUNT.RD"), UPMU_OK);
+    event = session.set.event[0];
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(upmu_session_replace(&session, 0, i ? "imc1/CAS_COUNT.RD" : "package1/die0/imc0/CAS_COUNT.RD",
+                                              NULL), UPMU_OK);
+        assert_int_equal(upmu_session_start(&session), UPMU_ERR_WRONG_PMU);
+        move_memory(5);
+        assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(count.value, 0);
+    }
+    assert_int_equal(upmu_set_replace_event(&session, &session.set, 0, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    move_memory(5);
+    assert_int_equal(upmu_session_stop(&session), UPMU_OK);
+    assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.value, 5);
+    assert_int_equal(upmu_session_close(&session), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&unit), UPMU_OK);
+    assert_int_equal(sim.violation_count, 0);
 }
 
 static void counts_of_dies_add_up_and_the_worst_stays(void **state)
@@ -376,6 +458,7 @@ int main(void)
         cmocka_unit_test(a_region_that_is_half_open_says_so_until_it_is_closed),
         cmocka_unit_test(a_fault_at_close_leaves_nothing_open),
         cmocka_unit_test(one_channel_is_a_region_as_well),
+        cmocka_unit_test(an_event_with_a_path_counts_on_that_unit_alone),
         cmocka_unit_test(counts_of_dies_add_up_and_the_worst_stays),
         cmocka_unit_test(an_idle_die_adds_no_doubt_to_one_that_counted),
         cmocka_unit_test(a_host_hides_and_renames_units),

@@ -1527,6 +1527,12 @@ static void types_that_cannot_be_are_refused(void **state)
     REFUSED(UPMU_UNIT_BOX, fixed_width, 65);
     REFUSED(UPMU_UNIT_BOX, select_step, 0);
     REFUSED(UPMU_UNIT_FREE, counter_step, 0);
+    /* Two registers that share bytes, and one that does not begin at a word. */
+    REFUSED(UPMU_UNIT_BOX, counter_step, type.register_bits / 16);
+    REFUSED(UPMU_UNIT_FREE, counter_step, type.register_bits / 16);
+    REFUSED(UPMU_UNIT_BOX, counter, type.select + 4);
+    REFUSED(UPMU_UNIT_BOX, control, type.counter + 4);
+    REFUSED(UPMU_UNIT_BOX, select, type.select + 2);
     REFUSED(UPMU_UNIT_BOX, register_bits, 8);
     REFUSED(UPMU_UNIT_BOX, filters, 5);
     REFUSED(UPMU_UNIT_BOX, enable_bit, 5);

@@ -17,6 +17,7 @@
 
 #include "backends/uncore/uncore.h"
 #include "backends/uncore/uncore_tables.h"
+#include "core/event/unit_names.h"
 #include "core/hw/backend.h"
 #include "core/util/text.h"
 
@@ -102,13 +103,11 @@ static const char *encoded(const struct upmu_pmu *pmu, const char *text)
 static void raw_words_are_given_behind_the_unit(void **state)
 {
     static const char *const all[] = {"imc/raw:config=0x304", "imc/event=0x04,umask=0x03/", "uncore_imc/config=0x304/",
-                                      "skx_unc_imc::raw:config=0x304", "package1/die0/imc/raw:config=0x304",
-                                      "raw:config=0x304", "r304", "imc/r304"};
+                                      "skx_unc_imc::raw:config=0x304", "raw:config=0x304", "r304", "imc/r304"};
     static const char *const third[] = {"imc3/raw:config=0x304", "imc_3/raw:config=0x304", "imc/3/raw:config=0x304",
                                         "uncore_imc_3/event=0x04,umask=0x03/", "skx_unc_imc3::raw:config=0x304",
                                         "uncore_imc_3/umask=0x03,event=0x04/", "UNCORE_IMC_3/config=0x304/",
-                                        "imc3/skx_unc_imc::r304", "imc3/skx_unc_imc3::r304",
-                                        "package1/die0/imc3/r304"};
+                                        "imc3/skx_unc_imc::r304", "imc3/skx_unc_imc3::r304"};
 
     (void)state;
     for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -125,7 +124,9 @@ static void names_of_other_units_and_pmus_are_refused(void **state)
 {
     static const char *const refused[] = {"cpu/r304", "cha/r304", "l3/r304", "imcs/r304", "imc3x/r304", "im/r304",
                                           "imc/imc3/3/x/r304", "skl::r304", "imc3/skx_unc_imc2::r304",
-                                          "imc65535/r304", "uncore_imc_free/r304", "3/r304", "imc/cha::r304"};
+                                          "imc65535/r304", "uncore_imc_free/r304", "3/r304", "imc/cha::r304",
+                                          /* (Where no units were found, none has a path.) */
+                                          "package1/die0/imc/r304", "package1/die0/imc3/r304", "/imc3/r304"};
     static const char *const worlds[] = {"imc/r304:G", "imc/r304:host=1", "imc/event=4,guest=1/", "r304:h"};
 
     (void)state;
@@ -226,6 +227,119 @@ static void a_canonical_text_has_the_number_of_the_box_that_was_named(void **sta
     memory.pmu.catalog = NULL;
 }
 
+/* ---- Paths before an event ---- */
+
+#define BOX(pmu, in_package, on_die, n) {.type = (pmu), .package = (in_package), .die = (on_die), .number = (n)}
+
+/* Two packages of two dies, two channels each, and two caches; then a host's tree. */
+static struct upmu_unit_info server[] = {
+    BOX(0, 0, 0, 0), BOX(0, 0, 0, 1), BOX(0, 0, 1, 0), BOX(0, 0, 1, 1), BOX(0, 1, 0, 0), BOX(0, 1, 0, 1),
+    BOX(0, 1, 1, 0), BOX(0, 1, 1, 1), BOX(1, 0, 0, 0), BOX(1, 0, 0, 1), BOX(1, 1, 0, 0),
+    {.type = 0, .name = "blade4/cpu0/imc1", .number = 1}, {.type = 0, .name = "rack2/blade4/cpu0/imc1", .number = 1},
+    {.type = 0, .name = "rack2/blade4/cpu0/uncore_imc2", .number = 2}, {.type = 1, .name = "rack2/blade4/l3"},
+    {.type = 0, .name = "rack2/xblade4/cpu0/imc1", .number = 1},
+};
+#define SERVER (sizeof server / sizeof server[0])
+
+static struct upmu_uncore_pmu server_pmus[2];
+
+static struct upmu_unit_list list_of_server(void)
+{
+    server_pmus[0] = memory;
+    server_pmus[0].pmu.index = UPMU_UNIT_PMU;
+    server_pmus[1] = cache;
+    server_pmus[1].pmu.index = UPMU_UNIT_PMU + 1;
+    return (struct upmu_unit_list){.unit = server, .pmu = server_pmus, .unit_count = SERVER, .pmu_count = 2};
+}
+
+/* Of which units is an event of a text?  Also, its canonical text gives it again. */
+static const char *meant(unsigned pmu, struct upmu_unit_list *list, const char *text)
+{
+    static char out[40];
+    struct upmu_event event, again;
+    char canonical[128];
+    size_t length = 0;
+
+    if (upmu_event_parse(&server_pmus[pmu].pmu, text, &event, NULL) != UPMU_OK)
+        return "none";
+    assert_true(upmu_event_format(&server_pmus[pmu].pmu, &event, canonical, sizeof canonical) < sizeof canonical);
+    if (upmu_event_parse(&server_pmus[pmu].pmu, canonical, &again, NULL) != UPMU_OK)
+        printf("%s: %s\n", text, canonical);
+    assert_int_equal(upmu_event_parse(&server_pmus[pmu].pmu, canonical, &again, NULL), UPMU_OK);
+    assert_memory_equal(&again, &event, sizeof event);
+    for (unsigned i = 0; i < SERVER; i++)
+        if (server[i].type == pmu && (!event.unit || upmu_unit_is_meant(list, &server[i], &event)))
+            length += (size_t)snprintf(out + length, sizeof out - length, "%s%u", length ? " " : "", i);
+    return out;
+}
+
+static void an_event_is_of_the_units_that_its_path_names(void **state)
+{
+    static const struct {
+        unsigned pmu;
+        const char *text, *units;
+    } texts[] = {
+        {0, "package1/die0/imc1/r304", "5"},
+        {0, "package0/die1/uncore_imc_1/event=4,umask=3/", "3"},
+        {0, "PACKAGE0/die1/IMC/1/r304", "3"},
+        {0, "package0/die1/skx_unc_imc0/r304", "2"},
+        {0, "package0/die1/imc/skx_unc_imc::r304", "2 3"},
+        {0, "die1/imc1/r304", "3 7"},
+        {0, "die1/imc/r304", "2 3 6 7"},
+        {0, "package1/die1/imc/r304", "6 7"},
+        {0, "imc1/r304", "1 3 5 7 11 12 15"},
+        {0, "imc/r304", "0 1 2 3 4 5 6 7 11 12 13 15"},
+        {0, "r304", "0 1 2 3 4 5 6 7 11 12 13 15"},
+        {0, "blade4/cpu0/imc1/r304", "11 12"},
+        {0, "rack2/blade4/cpu0/imc1/r304", "12"},
+        {0, "cpu0/imc/r304", "11 12 13 15"},
+        {0, "cpu0/uncore_imc/r304", "11 12 13 15"},
+        {0, "cpu0/uncore_imc2/r304", "13"},
+        {1, "package0/die0/l3_1/r304", "9"},
+        {1, "package0/die0/l3/r304", "8 9"},
+        {1, "package1/die0/amd_l3_0/r304", "10"},
+        {1, "blade4/l3/r304", "14"},
+        {0, "package2/die0/imc0/r304", "none"},
+        {0, "package0/die2/imc0/r304", "none"},
+        {0, "package0/die0/imc2/r304", "none"},
+        {0, "package0/imc0/r304", "none"},
+        {0, "x/package0/die0/imc0/r304", "none"},
+        {0, "package0/die0/l3_1/r304", "none"},
+        {0, "package0/die0/cha1/r304", "none"},
+        {0, "ackage0/die0/imc0/r304", "none"},
+        /* A number that is left out before the last component stands for no one unit; and a path is no whole one. */
+        {0, "package0/die/imc0/r304", "none"},
+        {0, "/package0/die0/imc0/r304", "none"},
+        /* Two different boxes. */
+        {0, "package0/die0/imc0/skx_unc_imc1::r304", "none"},
+    };
+    struct upmu_unit_list list = list_of_server();
+
+    (void)state;
+    server_pmus[0].list = server_pmus[1].list = &list;
+    for (unsigned i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        if (strcmp(meant(texts[i].pmu, &list, texts[i].text), texts[i].units))
+            printf("%s: %s\n", texts[i].text, meant(texts[i].pmu, &list, texts[i].text));
+        assert_string_equal(meant(texts[i].pmu, &list, texts[i].text), texts[i].units);
+    }
+}
+
+/* An event outlives the list that it was encoded with: a shorter one has no such unit. */
+static void a_unit_that_is_not_in_the_list_any_more_is_not_meant(void **state)
+{
+    struct upmu_unit_list list = list_of_server();
+    struct upmu_event event;
+    char text[64];
+
+    (void)state;
+    server_pmus[0].list = server_pmus[1].list = &list;
+    assert_int_equal(upmu_event_parse(&server_pmus[0].pmu, "package1/die1/imc1/r304", &event, NULL), UPMU_OK);
+    list.unit_count = 7;
+    for (unsigned i = 0; i < SERVER; i++)
+        assert_false(upmu_unit_is_meant(&list, &server[i], &event));
+    assert_true(upmu_event_format(&server_pmus[0].pmu, &event, text, sizeof text) < sizeof text);
+}
+
 /* The library's type of a PMU. */
 static const struct upmu_pmu *own(const char *name)
 {
@@ -313,6 +427,8 @@ int main(void)
         cmocka_unit_test(one_event_has_the_names_of_three_libraries),
         cmocka_unit_test(an_event_of_another_unit_is_refused_with_that_unit),
         cmocka_unit_test(a_canonical_text_has_the_number_of_the_box_that_was_named),
+        cmocka_unit_test(an_event_is_of_the_units_that_its_path_names),
+        cmocka_unit_test(a_unit_that_is_not_in_the_list_any_more_is_not_meant),
         cmocka_unit_test(perfs_names_of_events_are_known_to_the_units),
         cmocka_unit_test(filters_are_given_by_field_or_by_word),
         cmocka_unit_test(the_librarys_units_say_whose_an_event_is),

@@ -542,7 +542,7 @@ static void a_hypervisor_has_none_unless_forced(void **state)
 
 static unsigned damaged_word;
 static uint64_t damage;
-static enum { SET, STRIDE, UNITS_MANY, ALL_ONES, OVERLAP } how;
+static enum { SET, STRIDE, UNITS_MANY, ALL_ONES, OVERLAP, NEAR, PLACES } how;
 
 static void damage_table(struct upmu_sim *machine, unsigned package, unsigned word, uint64_t *value)
 {
@@ -555,11 +555,74 @@ static void damage_table(struct upmu_sim *machine, unsigned package, unsigned wo
         *value |= UINT64_C(0x3ff) << 16;
     else if (how == SET && word == damaged_word)
         *value = damage;
-    if (how == OVERLAP && word == 0)
+    if (how >= OVERLAP && word == 0)
         damaged_word = (unsigned)(*value >> 8) & 0xffu;
+    else if (how == NEAR && word % damaged_word == 1) /* boxes stand half as far apart */
+        *value -= (*value & 0xfff) / 2;
+    else if (how == PLACES && word % damaged_word == 0) /* selects and counters are anywhere */
+        *value = (*value & ~UINT64_C(0xff00ff00)) | (damage & 0xffu) << 8 | (damage & 0xff00u) << 16;
     else if (how == OVERLAP && word % damaged_word == 0) /* selects begin where counters do, or at the last */
         *value = (*value & ~UINT64_C(0xff00)) |
                  (((*value >> 24) + (damage ? (*value & 0xffu) - 1u : 0)) & 0xffu) << 8;
+}
+
+/* Bytes (MSRs: 1) of a register of a box, from `out_begin` on. */
+static unsigned extent_of(const struct upmu_unit_info *box, unsigned row, uint64_t *out_begin)
+{
+    const struct upmu_uncore_pmu *pmu = &pmus[box->type];
+    const struct upmu_register_class *class = &pmu->table.classes[pmu->row[row].class_index];
+
+    *out_begin = (class->second ? box->second : box->base) + pmu->row[row].address;
+    if (pmu->type->space == UPMU_SPACE_PCI) /* a function has 4 KiB */
+        *out_begin = ((uint64_t)(class->second ? box->second : box->base) << 12) + pmu->row[row].address;
+    return pmu->type->space == UPMU_SPACE_MSR ? 1 : class->bits == 32 ? 4 : 8;
+}
+
+/* No byte of what a table lists belongs to two registers of a type, and no register begins within a word. */
+static void expect_registers_apart(void)
+{
+    for (unsigned i = 0; i < list.unit_count; i++)
+        for (unsigned k = i; k < list.unit_count && units[k].type == units[i].type; k++) {
+            unsigned rows = pmus[units[i].type].table.row_count;
+
+            if (units[k].package != units[i].package || units[k].die != units[i].die)
+                continue;
+            for (unsigned a = 0; a < rows; a++)
+                for (unsigned b = 0; b < rows; b++) {
+                    uint64_t first, second;
+                    unsigned bytes = extent_of(&units[i], a, &first), other = extent_of(&units[k], b, &second);
+
+                    assert_true(bytes == 1 || first % 4 == 0);
+                    assert_true((i == k && a == b) || first >= second + other || second >= first + bytes);
+                }
+        }
+}
+
+static void boxes_of_a_table_have_no_byte_in_common(void **state)
+{
+    unsigned before;
+
+    (void)state;
+    begin("spr");
+    assert_int_equal(find_on(0, false), UPMU_OK);
+    before = count("cha");
+    expect_registers_apart();
+    begin("spr");
+    how = NEAR;
+    model.table = damage_table;
+    (void)find_on(0, false);
+    expect_registers_apart();
+    assert_true(count("cha") > 0 && count("cha") < before);
+    /* Selects from each byte on, counters from each other. */
+    for (unsigned select = 0; select < 256; select += 3)
+        for (unsigned counter = select % 5; counter < 256; counter += 17) {
+            begin("spr");
+            how = PLACES;
+            damage = select | counter << 8;
+            model.table = damage_table;
+            (void)find_on(0, false);
+            expect_registers_apart();
+        }
 }
 
 static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
@@ -665,6 +728,7 @@ static void any_word_of_a_table_may_be_anything(void **state)
             assert_true(pmus[i].table.row_count <= UPMU_UNIT_REGISTERS);
             assert_true(pmus[i].type->counters <= 16 && pmus[i].type->width <= 64);
         }
+        expect_registers_apart();
     }
     assert_int_equal(model.unit_writes, 0);
 }
@@ -724,6 +788,7 @@ int main(void)
         cmocka_unit_test(what_did_not_fit_is_found_by_a_longer_list),
         cmocka_unit_test(a_full_list_has_what_fits),
         cmocka_unit_test(a_hypervisor_has_none_unless_forced),
+        cmocka_unit_test(boxes_of_a_table_have_no_byte_in_common),
         cmocka_unit_test(damaged_tables_end_with_a_reason_and_few_accesses),
         cmocka_unit_test(a_table_may_lie_at_any_address),
         cmocka_unit_test(any_word_of_a_table_may_be_anything),

@@ -414,6 +414,96 @@ static void counters_of_events_are_those_that_all_sources_allow(void **state)
     assert_int_equal(differences, 0);
 }
 
+/* ---- Bytes of registers ---- */
+
+/* Of a 64-bit counter in configuration space or memory the other half is the register's own, too. */
+static unsigned bytes_of(const struct upmu_uncore_pmu *made, unsigned row)
+{
+    const struct upmu_register_class *class = &made->table.classes[made->row[row].class_index];
+
+    return made->type->space == UPMU_SPACE_MSR ? 1 : class->bits == 32 ? 4 : 8;
+}
+
+/* (What a table of discovery says is made up here: only what the row says itself can be wrong.) */
+static void no_byte_of_a_box_belongs_to_two_registers(void **state)
+{
+    static struct upmu_uncore_pmu made;
+    unsigned registers = 0;
+
+    (void)state;
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++)
+        for (unsigned i = 0; i < upmu_uncore_generations[g].rows; i++) {
+            const struct upmu_uncore_row *packed = &upmu_uncore_rows[upmu_uncore_generations[g].first + i];
+            struct upmu_uncore_found found = {.space = upmu_uncore_layouts[packed->layout].space,
+                                              .counters = 4, .width = 48, .select = 0xa0, .counter = 0x60};
+
+            upmu_uncore_make(g, upmu_uncore_generations[g].first + i,
+                             packed->rule == UPMU_UNCORE_RULE_TABLE || packed->rule == UPMU_UNCORE_RULE_BROKEN ||
+                             packed->rule == UPMU_UNCORE_RULE_OTHER ? &found : NULL, &made);
+            for (unsigned a = 0; a < made.table.row_count; a++, registers++)
+                for (unsigned b = 0; b < a; b++) {
+                    uint64_t first = made.row[a].address, second = made.row[b].address;
+                    bool apart = first >= second + bytes_of(&made, b) || second >= first + bytes_of(&made, a) ||
+                                 made.table.classes[made.row[a].class_index].second !=
+                                     made.table.classes[made.row[b].class_index].second;
+
+                    if (!apart)
+                        printf("%s: registers %u and %u\n", made.pmu.name, a, b);
+                    assert_true(apart);
+                    assert_true(made.type->space == UPMU_SPACE_MSR || first % 4 == 0);
+                }
+        }
+    assert_true(registers > 2000);
+}
+
+/* The boxes of one generation on one die: no MSR and no byte of memory at a fixed place belongs to two of them. */
+static void no_register_belongs_to_two_boxes(void **state)
+{
+    static struct upmu_uncore_pmu made;
+    static struct taken {
+        uint64_t begin, end;
+        unsigned row;
+    } taken[4096];
+
+    (void)state;
+    for (unsigned g = 0; g < upmu_uncore_generation_count; g++) {
+        const struct upmu_uncore_generation *is = &upmu_uncore_generations[g];
+        unsigned count = 0;
+
+        for (unsigned row = is->first; row < is->first + (unsigned)is->rows; row++) {
+            const struct upmu_uncore_row *packed = &upmu_uncore_rows[row];
+
+            if (packed->rule == UPMU_UNCORE_RULE_TABLE || packed->rule == UPMU_UNCORE_RULE_BROKEN ||
+                packed->rule == UPMU_UNCORE_RULE_AMD_UMC)
+                continue;
+            upmu_uncore_make(g, row, NULL, &made);
+            if (made.type->space == UPMU_SPACE_PCI || packed->rule == UPMU_UNCORE_RULE_SERVER_IMC ||
+                packed->rule == UPMU_UNCORE_RULE_SERVER_MEM)
+                continue;
+            for (unsigned n = 0; n < packed->most; n++)
+                for (unsigned i = 0; i < made.table.row_count; i++) {
+                    const struct upmu_register_class *class = &made.table.classes[made.row[i].class_index];
+                    uint64_t base = class->second ? upmu_uncore_second_base(packed, n) : upmu_uncore_base(packed, n);
+                    struct taken now = {base + made.row[i].address, 0, row};
+
+                    /* (One register switches on several types.) */
+                    if (class->kind == UPMU_KIND_AUX)
+                        continue;
+                    now.end = now.begin + bytes_of(&made, i);
+                    now.begin += (uint64_t)made.type->space << 40;
+                    now.end += (uint64_t)made.type->space << 40;
+                    for (unsigned k = 0; k < count; k++)
+                        if (now.begin < taken[k].end && taken[k].begin < now.end)
+                            printf("%s: box %u, register %u: also of row %u\n", made.pmu.name, n, i, taken[k].row);
+                    for (unsigned k = 0; k < count; k++)
+                        assert_false(now.begin < taken[k].end && taken[k].begin < now.end);
+                    assert_true(count < LENGTH(taken));
+                    taken[count++] = now;
+                }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -423,6 +513,8 @@ int main(void)
         cmocka_unit_test(bits_of_box_control_are_those_of_the_style),
         cmocka_unit_test(every_function_is_known_by_its_device_and_place),
         cmocka_unit_test(counters_of_events_are_those_that_all_sources_allow),
+        cmocka_unit_test(no_byte_of_a_box_belongs_to_two_registers),
+        cmocka_unit_test(no_register_belongs_to_two_boxes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
