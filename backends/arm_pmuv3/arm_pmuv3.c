@@ -118,20 +118,8 @@ static const char *arm_known(unsigned i)
 static enum upmu_status arm_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                       size_t length, const uint64_t *value)
 {
-    unsigned bit;
-
     (void)pmu;
-    if (upmu_text_is(name, length, "u") || upmu_text_is(name, length, "usr"))
-        bit = UPMU_ATTR_USR;
-    else if (upmu_text_is(name, length, "k") || upmu_text_is(name, length, "os"))
-        bit = UPMU_ATTR_OS;
-    else
-        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
-    if (value && *value > 1)
-        return UPMU_ERR_BAD_VALUE;
-    if (!value || *value)
-        event->attributes = (uint16_t)(event->attributes | bit);
-    return UPMU_OK;
+    return upmu_pmu_mode_attribute(event, name, length, value);
 }
 
 static enum upmu_status arm_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
@@ -178,17 +166,6 @@ static enum upmu_status arm_finish(const struct upmu_pmu *pmu, struct upmu_event
     if (code == ARM_EVENT_CYCLES)
         event->counters |= UPMU_BIT32(UPMU_ARM_CYCLE);
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
-}
-
-static bool arm_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
-                            struct upmu_alternative *out)
-{
-    (void)pmu, (void)thread;
-    memset(out, 0, sizeof *out);
-    out->slot_count = 1;
-    out->last = true;
-    out->slot[0].counters = event->counters;
-    return !i;
 }
 
 /* ---- Register values ---- */
@@ -242,13 +219,6 @@ static void arm_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
     upmu_image_add(image, UPMU_ARM_ROW_PMCR, UPMU_ARM_PMCR_OWNED, on, 0);
 }
 
-/* No event needs one. */
-static const char *arm_resource_name(const struct upmu_pmu *pmu, unsigned resource)
-{
-    (void)pmu, (void)resource;
-    return "?";
-}
-
 static const char *arm_counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
 {
     (void)pmu;
@@ -268,14 +238,14 @@ const struct upmu_backend upmu_arm_pmuv3_backend = {
     .format = arm_format,
 #endif
     .finish = arm_finish,
-    .alternative = arm_alternative,
+    .alternative = upmu_pmu_any_counter,
     .render = arm_render,
     .release = arm_release,
     .overflowed = arm_overflowed,
     .acknowledge = arm_acknowledge,
     .claims = arm_claims,
     .take_over = arm_take_over,
-    .resource_name = arm_resource_name,
+    .resource_name = upmu_pmu_no_resource,
     .counter_prefix = arm_counter_prefix,
 };
 

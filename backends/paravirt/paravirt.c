@@ -249,18 +249,6 @@ static enum upmu_status pv_finish(const struct upmu_pmu *pmu, struct upmu_event 
     return UPMU_OK;
 }
 
-static bool pv_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
-                        struct upmu_alternative *out)
-{
-    (void)pmu, (void)thread;
-    if (i)
-        return false;
-    memset(out, 0, sizeof *out);
-    out->slot_count = 1;
-    out->slot[0].counters = event->counters;
-    return true;
-}
-
 /* ---- Register values ---- */
 
 static void pv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned number,
@@ -307,13 +295,6 @@ static const char *pv_counter_prefix(const struct upmu_pmu *pmu, unsigned counte
     return "slot ";
 }
 
-/* No event needs one. */
-static const char *pv_resource_name(const struct upmu_pmu *pmu, unsigned resource)
-{
-    (void)pmu, (void)resource;
-    return "?";
-}
-
 const struct upmu_backend upmu_paravirt_backend = {
     .name = "paravirt",
     .detect = pv_detect,
@@ -325,12 +306,12 @@ const struct upmu_backend upmu_paravirt_backend = {
     .format = pv_format,
 #endif
     .finish = pv_finish,
-    .alternative = pv_alternative,
+    .alternative = upmu_pmu_any_counter,
     .render = pv_render,
     .release = pv_release,
     .overflowed = pv_overflowed,
     .acknowledge = pv_acknowledge,
-    .resource_name = pv_resource_name,
+    .resource_name = upmu_pmu_no_resource,
     .counter_prefix = pv_counter_prefix,
 };
 

@@ -167,21 +167,9 @@ static const char *rv_known(unsigned i)
 static enum upmu_status rv_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                      size_t length, const uint64_t *value)
 {
-    unsigned bit;
-
-    if (upmu_text_is(name, length, "u") || upmu_text_is(name, length, "usr"))
-        bit = UPMU_ATTR_USR;
-    else if (upmu_text_is(name, length, "k") || upmu_text_is(name, length, "os"))
-        bit = UPMU_ATTR_OS;
-    else
-        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     if (pmu->quirks & RV_QUIRK_NO_MODES)
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
-    if (value && *value > 1)
-        return UPMU_ERR_BAD_VALUE;
-    if (!value || *value)
-        event->attributes = (uint16_t)(event->attributes | bit);
-    return UPMU_OK;
+    return upmu_pmu_mode_attribute(event, name, length, value);
 }
 
 static enum upmu_status rv_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
@@ -217,17 +205,6 @@ static enum upmu_status rv_finish(const struct upmu_pmu *pmu, struct upmu_event 
         event->attributes |= UPMU_ATTR_USR | UPMU_ATTR_OS;
     event->counters = event->counters ? event->counters & pmu->counters : pmu->counters;
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
-}
-
-static bool rv_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
-                           struct upmu_alternative *out)
-{
-    (void)pmu, (void)thread;
-    memset(out, 0, sizeof *out);
-    out->slot_count = 1;
-    out->last = true;
-    out->slot[0].counters = event->counters;
-    return !i;
 }
 
 /* ---- Register values ---- */
@@ -269,13 +246,6 @@ static uint32_t rv_claims(const struct upmu_pmu *pmu, const uint64_t *found)
     return counters;
 }
 
-/* No event needs one. */
-static const char *rv_resource_name(const struct upmu_pmu *pmu, unsigned resource)
-{
-    (void)pmu, (void)resource;
-    return "?";
-}
-
 static const char *rv_counter_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
 {
     (void)pmu;
@@ -295,13 +265,13 @@ const struct upmu_backend upmu_riscv_hpm_backend = {
     .format = rv_format,
 #endif
     .finish = rv_finish,
-    .alternative = rv_alternative,
+    .alternative = upmu_pmu_any_counter,
     .render = rv_render,
     .release = rv_release,
     .overflowed = rv_overflowed,
     .acknowledge = rv_acknowledge,
     .claims = rv_claims,
-    .resource_name = rv_resource_name,
+    .resource_name = upmu_pmu_no_resource,
     .counter_prefix = rv_counter_prefix,
 };
 

@@ -3,6 +3,7 @@
  * The one place where the core names backends: a line for each CPU family.
  */
 #include "core/util/mem.h"
+#include "core/util/text.h"
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
 
@@ -56,6 +57,53 @@ const struct upmu_backend *upmu_backend(unsigned i)
     (void)i;
     return NULL;
 }
+
+/* ---- What several backends have ---- */
+
+#if UPMU_FOREIGN || UPMU_BACKEND_PARAVIRT
+
+bool upmu_pmu_any_counter(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
+                          struct upmu_alternative *out)
+{
+    (void)pmu, (void)thread;
+    if (i)
+        return false;
+    memset(out, 0, sizeof *out);
+    out->slot_count = 1;
+    out->last = true;
+    out->slot[0].counters = event->counters;
+    return true;
+}
+
+const char *upmu_pmu_no_resource(const struct upmu_pmu *pmu, unsigned resource)
+{
+    (void)pmu, (void)resource;
+    return "?";
+}
+
+#endif
+
+#if UPMU_FOREIGN && UPMU_NAMES
+
+enum upmu_status upmu_pmu_mode_attribute(struct upmu_event *event, const char *name, size_t length,
+                                         const uint64_t *value)
+{
+    unsigned bit;
+
+    if (upmu_text_is(name, length, "u") || upmu_text_is(name, length, "usr"))
+        bit = UPMU_ATTR_USR;
+    else if (upmu_text_is(name, length, "k") || upmu_text_is(name, length, "os"))
+        bit = UPMU_ATTR_OS;
+    else
+        return UPMU_ERR_NO_SUCH_ATTRIBUTE;
+    if (value && *value > 1)
+        return UPMU_ERR_BAD_VALUE;
+    if (!value || *value)
+        event->attributes = (uint16_t)(event->attributes | bit);
+    return UPMU_OK;
+}
+
+#endif
 
 void upmu_detection_read(const struct upmu_detection *detection, uint32_t highest, const struct upmu_leaf *leaf,
                          unsigned count, uint32_t *out_words)

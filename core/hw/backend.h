@@ -211,6 +211,19 @@ struct upmu_backend {
 /* The backends of this build, NULL after the last. */
 const struct upmu_backend *upmu_backend(unsigned i);
 
+#if UPMU_FOREIGN || UPMU_BACKEND_PARAVIRT
+/* For backends whose events run on any of event->counters, and need nothing else: `alternative` and `resource_name`. */
+bool upmu_pmu_any_counter(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
+                          struct upmu_alternative *out);
+const char *upmu_pmu_no_resource(const struct upmu_pmu *pmu, unsigned resource);
+#endif
+
+#if UPMU_FOREIGN && UPMU_NAMES
+/* `attribute` of backends that know but two, user and kernel: u, usr, k, os. */
+enum upmu_status upmu_pmu_mode_attribute(struct upmu_event *event, const char *name, size_t length,
+                                         const uint64_t *value);
+#endif
+
 /* Give a PMU its catalogue, or the architectural one. */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu);
 

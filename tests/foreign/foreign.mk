@@ -5,6 +5,7 @@
 # In `make test` (whose programs share tokens) two machines run; `make test-foreign` and `make soak` run all.
 
 PYTHON ?= python3
+FOREIGN_AT ?= build/foreign
 FOREIGN_MACHINES := aarch64 riscv32 riscv64
 FOREIGN_SHARE := aarch64 riscv32
 FOREIGN_LIBC := build/foreign/usr/lib/picolibc/aarch64-linux-gnu
@@ -49,7 +50,7 @@ FOREIGN_THERE := $(filter-out $(foreach x,$(FOREIGN_MISSING),$(firstword $(subst
 PROGRAMS += $(patsubst %,build/foreign/%.elf,$(filter $(FOREIGN_SHARE),$(FOREIGN_THERE)))
 
 define FOREIGN_RULES
-build/foreign/$(1)/%.o: %.c
+$(FOREIGN_AT)/$(1)/%.o: %.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(FOREIGN_CFLAGS) $$(FOREIGN_OPTIONS) $$(if $$(filter tests/%,$$<),$$($(1)_LIBC)) -MMD -MP -c -o $$@ $$<
 build/foreign/$(1).elf: $$(patsubst %.c,build/foreign/$(1)/%.o,$$(FOREIGN_SOURCES) $$($(1)_SOURCES))
@@ -68,6 +69,12 @@ FOREIGN_NOW := $(if $(UPMU_TEST_TOKENS),$(filter $(FOREIGN_SHARE),$(FOREIGN_THER
 test-foreign: $(FOREIGN_NOW:%=build/foreign/%.elf)
 	@FOREIGN_NOW="$(FOREIGN_NOW)" FOREIGN_MISSING="$(FOREIGN_MISSING)" $(PYTHON) tests/run_layer.py foreign --jobs $(JOBS) \
 		tests/foreign/test_foreign.py
+
+# What all the library needs from outside, where FOREIGN_OPTIONS were used.
+.PHONY: foreign-closure
+foreign-closure: $(foreach m,$(FOREIGN_THERE),$(patsubst %.c,$(FOREIGN_AT)/$(m)/%.o,$(sort $(wildcard core/*/*.c)) \
+		events/catalog_foreign.c events/catalog_models.c $(filter backends/% port/%,$($(m)_SOURCES))))
+	@$(PYTHON) tests/foreign/closure.py $(FOREIGN_AT) $(FOREIGN_THERE)
 
 # Is each change of the library in tests/foreign/mutants.tsv noticed there?
 mutants-foreign: $(FOREIGN_THERE:%=build/foreign/%.elf)
