@@ -7,11 +7,15 @@ What a loop must count is known by its text: an iteration of `spin` is 2 instruc
 cycle of a nanosecond for each (-icount shift=0).  DEMO_ARM_MISSING and VIRT_MISSING name what is not installed
 (efi-demo/demo.mk, examples/virt/virt.mk).
 """
+import concurrent.futures
 import os
 import re
 import shutil
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tokens  # noqa: E402
 
 SCRIPT = "tests/demo/test-arm64.cmd"
 PERIOD = 20000
@@ -206,49 +210,50 @@ def porting_page_compiles(machine):
 KERNEL_TESTS = [kernel_finds_its_pmu, kernel_counts_loops_exactly, kernel_samples_each_loop_as_often_as_it_runs, kernel_ends_well]
 
 
-class Results:
-    def __init__(self):
-        self.passed = self.failed = 0
-
-    def add(self, name, test, *arguments):
-        try:
-            good = bool(test(*arguments))
-        except (AttributeError, OSError, StopIteration, TypeError, ValueError) as error:
-            good = False
-            print(f"    {test.__name__}: {error!r}")
-        self.passed, self.failed = self.passed + good, self.failed + (not good)
-        print(f"[{'       OK' if good else '  FAILED '} ] {name}: {test.__name__}")
-        return good
-
-
-def run_all(results, prefix, boots, make, tests):
-    for name in boots:
-        boot = make(name)
-        if not all([results.add(f"{prefix}_{name}", test, boot) for test in tests]):
-            print("\n".join("    " + line for line in boot.said.splitlines()))
+def attempt(test, *arguments):
+    """(does it pass, what went wrong on the way)"""
+    try:
+        return bool(test(*arguments)), ""
+    except (AttributeError, OSError, StopIteration, TypeError, ValueError, subprocess.TimeoutExpired) as error:
+        return False, repr(error)
 
 
 def main():
-    results = Results()
+    passed = failed = 0
+
+    def note(name, test, good, trouble):
+        nonlocal passed, failed
+        passed, failed = passed + good, failed + (not good)
+        if trouble:
+            print(f"    {test.__name__}: {trouble}")
+        print(f"[{'       OK' if good else '  FAILED '} ] {name}: {test.__name__}")
+        return good
+
+    there, single = [], []
     missing = os.environ.get("DEMO_ARM_MISSING", "")
     if missing:
         print(f"[  SKIPPED ] demo_efi_arm: no {missing} (make deps-demo-arm)")
     else:
-        run_all(results, "demo_efi_arm", EFI_BOOTS, Boot, EFI_TESTS)
-        results.add("demo_efi_arm", boots_from_a_usb_stick)
-        results.add("demo_efi_arm", without_a_pmu_each_screen_says_simulated)
-    there = []
+        single += [("demo_efi_arm", boots_from_a_usb_stick), ("demo_efi_arm", without_a_pmu_each_screen_says_simulated)]
     for machine in "arm64", "riscv64":
         missing = [what.partition(":")[2] for what in os.environ.get("VIRT_MISSING", "").split() if what.startswith(machine)]
         if missing:
             print(f"[  SKIPPED ] demo_{machine}: no {' '.join(missing)} (make deps-foreign)")
         else:
             there.append(machine)
-            results.add(f"demo_{machine}", porting_page_compiles, machine)
-    run_all(results, "demo", [name for name, boot in KERNEL_BOOTS.items() if boot[0] in there], Kernel, KERNEL_TESTS)
+            single.append((f"demo_{machine}", porting_page_compiles, machine))
     if "riscv64" in there:
-        results.add("demo_riscv64", without_interrupts_it_says_what_is_wrong)
-    passed, failed = results.passed, results.failed
+        single.append(("demo_riscv64", without_interrupts_it_says_what_is_wrong))
+    boots = [("demo_efi_arm", Boot, name, EFI_TESTS) for name in EFI_BOOTS if not os.environ.get("DEMO_ARM_MISSING")]
+    boots += [("demo", Kernel, name, KERNEL_TESTS) for name, (machine, _) in KERNEL_BOOTS.items() if machine in there]
+    with concurrent.futures.ThreadPoolExecutor(tokens.JOBS) as pool:
+        booted = [pool.submit(kind, name) for _, kind, name, _ in boots]
+        done = [pool.submit(attempt, test, *arguments) for _, test, *arguments in single]
+        for (prefix, _, name, tests), boot in zip(boots, booted):
+            if not all([note(f"{prefix}_{name}", test, *attempt(test, boot.result())) for test in tests]):
+                print("\n".join("    " + line for line in boot.result().said.splitlines()))
+        for (name, test, *_), result in zip(single, done):
+            note(name, test, *result.result())
     print(f"{passed} passed, {failed} failed")
     return failed != 0
 
