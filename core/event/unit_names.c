@@ -262,7 +262,8 @@ bool upmu_unit_meant(const struct upmu_pmu *pmu, const char *text, size_t length
     } else if (number == UPMU_UNIT_ALL) {
         return true;
     }
-    if (number >= UINT16_MAX || how > UINT8_MAX || (event->unit && event->unit != number + 1u))
+    if (number >= UINT16_MAX || how > UINT8_MAX ||
+        (event->unit && (event->unit != number + 1u || event->flags1 != how)))
         return false;
     event->unit = (uint16_t)(number + 1u);
     event->flags1 = (uint8_t)how;
@@ -276,7 +277,10 @@ static UPMU_APART struct path compared_path(const struct upmu_unit_list *list, c
     return event->flags1 & 1u ? parent_of(list, unit, buffer) : path_of(list, unit, buffer);
 }
 
-/* What the text of an event had, by the first unit that it names; length 0: nothing, or there is no such unit. */
+/*
+ * What the text of an event had, by the first unit that it names; length 0: nothing, or there is no such unit.  (An
+ * event may be older than the list.)
+ */
 static struct path meant_path(const struct upmu_unit_list *list, const struct upmu_event *event, char buffer[PATH])
 {
     struct path path = {NULL, 0};
@@ -284,6 +288,8 @@ static struct path meant_path(const struct upmu_unit_list *list, const struct up
     if (!event->flags1 || !list || event->unit > list->unit_count)
         return path;
     path = compared_path(list, &list->unit[event->unit - 1u], event, buffer);
+    if (path.length < event->flags1 / 2u)
+        return (struct path){NULL, 0};
     path.text += path.length - event->flags1 / 2u;
     path.length = event->flags1 / 2u;
     return path;
@@ -307,7 +313,7 @@ void upmu_unit_write(struct upmu_text *out, const struct upmu_pmu *pmu, const st
     struct path path = meant_path(uncore->list, event, buffer);
 
     upmu_text_bytes(out, path.text, path.length);
-    if (event->flags1 & 1u)
+    if (event->flags1 & 1u || (event->flags1 && !path.length))
         upmu_text_string(out, uncore->type->name);
     else if (!event->flags1)
         upmu_unit_spell(out, uncore->type, event->unit - 1u);

@@ -312,6 +312,7 @@ static void an_event_is_of_the_units_that_its_path_names(void **state)
         {0, "/package0/die0/imc0/r304", "none"},
         /* Two different boxes. */
         {0, "package0/die0/imc0/skx_unc_imc1::r304", "none"},
+        {0, "package0/die1/imc0/skx_unc_imc2::r304", "none"},
     };
     struct upmu_unit_list list = list_of_server();
 
@@ -337,7 +338,14 @@ static void a_unit_that_is_not_in_the_list_any_more_is_not_meant(void **state)
     list.unit_count = 7;
     for (unsigned i = 0; i < SERVER; i++)
         assert_false(upmu_unit_is_meant(&list, &server[i], &event));
-    assert_true(upmu_event_format(&server_pmus[0].pmu, &event, text, sizeof text) < sizeof text);
+    assert_int_equal(upmu_event_format(&server_pmus[0].pmu, &event, text, sizeof text), strlen("imc/raw:config=0x304"));
+    /* Where another list has a shorter path. */
+    list.unit_count = SERVER;
+    server[7].name = "a/imc1";
+    for (unsigned i = 0; i < SERVER; i++)
+        assert_false(upmu_unit_is_meant(&list, &server[i], &event));
+    assert_int_equal(upmu_event_format(&server_pmus[0].pmu, &event, text, sizeof text), strlen("imc/raw:config=0x304"));
+    server[7].name = NULL;
 }
 
 /* The library's type of a PMU. */
