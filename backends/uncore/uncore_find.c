@@ -173,6 +173,16 @@ struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsig
     return pmu;
 }
 
+/* A type has no more counters than these, and none of the registers of others. */
+static void keep_counters(struct upmu_uncore_pmu *uncore, uint32_t counters)
+{
+    uncore->pmu.counters &= counters;
+    uncore->pmu.general &= counters;
+    for (unsigned row = 0; row < uncore->table.row_count; row++)
+        if (uncore->row[row].counter < UPMU_COUNTERS && !(counters >> uncore->row[row].counter & 1u))
+            upmu_rows_clear(uncore->pmu.present, row);
+}
+
 /* ---- Numbers of boxes ---- */
 
 static UPMU_APART const struct upmu_uncore_row *row_at(unsigned row)
@@ -329,11 +339,9 @@ static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
     for (uint32_t rest = pmu ? pmu->pmu.counters : 0; rest; rest &= rest - 1u) {
         unsigned i = upmu_bits_lowest(rest);
 
-        if (upmu_uncore_msr(finder, (uint32_t)box.base + pmu->row[pmu->pmu.counter[i].value_row].address, false,
-                            &value))
-            continue;
-        pmu->pmu.counters &= ~UPMU_BIT32(i);
-        pmu->pmu.general &= ~UPMU_BIT32(i);
+        if (!upmu_uncore_msr(finder, (uint32_t)box.base + pmu->row[pmu->pmu.counter[i].value_row].address, false,
+                             &value))
+            keep_counters(pmu, ~UPMU_BIT32(i));
     }
 }
 
@@ -378,10 +386,8 @@ static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
     if (is->rule != UPMU_UNCORE_RULE_AMD_UMC)
         pmu = upmu_uncore_add(finder, row, NULL, &box);
     /* Fewer counters than the row has. */
-    if (pmu && counters < layout_of(row)->counters) {
-        pmu->pmu.counters &= UPMU_BIT32(counters) - 1u;
-        pmu->pmu.general &= UPMU_BIT32(counters) - 1u;
-    }
+    if (pmu && counters < layout_of(row)->counters)
+        keep_counters(pmu, UPMU_BIT32(counters) - 1u);
 }
 
 /* ---- Memory controllers ---- */

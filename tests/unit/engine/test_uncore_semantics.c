@@ -727,6 +727,86 @@ static void a_units_registers_are_accessed_on_its_die(void **state)
 
 /* ---- Hotplug ---- */
 
+/* ---- A processor with fewer counters than its family may have ---- */
+
+static void (*whole_cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+/* Four counters of the fabric; four memory controllers with two each. */
+static void tell_fewer(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    whole_cpuid(context, leaf, subleaf, out);
+    if (leaf == 0x80000022u) {
+        out[1] = 6u | 4u << 10 | 8u << 16;
+        out[2] = 0xf;
+    }
+}
+
+static bool (*whole_rdmsr)(void *context, uint32_t msr, uint64_t *out_value);
+static bool (*whole_wrmsr)(void *context, uint32_t msr, uint64_t value);
+
+/* The fabric's fifth counter, that of the fourth memory controller behind its last one, and what follows them. */
+static bool is_missing(uint32_t msr)
+{
+    return (msr >= 0xc0010248u && msr < 0xc0010260u) || (msr >= 0xc0010810u && msr < 0xc0010840u);
+}
+
+static bool read_fewer(void *context, uint32_t msr, uint64_t *out_value)
+{
+    return !is_missing(msr) && whole_rdmsr(context, msr, out_value);
+}
+
+static bool write_fewer(void *context, uint32_t msr, uint64_t value)
+{
+    return !is_missing(msr) && whole_wrmsr(context, msr, value);
+}
+
+/* The registers behind the last one are another box's, or are not there. */
+static void registers_of_counters_that_are_not_there_are_left_alone(void **state)
+{
+    struct upmu_sim_machine machine = *upmu_sim_machine("zen4");
+    struct upmu_sim_unit_type fabric = *machine.units[1].type, memory = *machine.units[2].type;
+    const struct upmu_sim_unit_row units[] = {machine.units[0],
+                                              {.type = &fabric, .count = 1},
+                                              {.type = &memory, .count = 4, .step = 4},
+                                              {.type = NULL}};
+    struct upmu_unit second;
+
+    (void)state;
+    assert_string_equal(fabric.name, "df");
+    assert_string_equal(memory.name, "umc");
+    fabric.counters = 4;
+    memory.counters = 2;
+    machine.units = units;
+    uncore_prepare(&host, "zen4");
+    upmu_sim_uncore_init(&host.uncore, &host.sim, &machine);
+    whole_cpuid = host.sim.port.cpuid;
+    host.sim.port.cpuid = tell_fewer;
+    whole_rdmsr = host.sim.port.rdmsr;
+    host.sim.port.rdmsr = read_fewer;
+    whole_wrmsr = host.sim.port.wrmsr;
+    host.sim.port.wrmsr = write_fewer;
+    assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
+    uncore_take_over(&host, 0, host.sim.cpus);
+    uncore_find(&host);
+    begin(box("df", 0, 0), "df/raw:config=0x1f");
+    start();
+    stop();
+    end();
+    /* The second controller counts while the first is opened, and closed. */
+    begin(box("umc", 0, 1), "umc/raw:config=0x0a");
+    start();
+    assert_int_equal(upmu_unit_open(&second, &host.machine, uncore_info(&host, box("umc", 0, 0)), 1), UPMU_OK);
+    assert_int_equal(second.meter.firmware, 0);
+    upmu_sim_happen(&host.uncore, box("umc", 0, 1), &(struct upmu_sim_happening){.event = 0x0a, .count = 1000});
+    assert_int_equal(upmu_unit_close(&second), UPMU_OK);
+    upmu_sim_happen(&host.uncore, box("umc", 0, 1), &(struct upmu_sim_happening){.event = 0x0a, .count = 234});
+    stop();
+    assert_int_equal(uncore_value(&host.session[0], 0), 1234);
+    end();
+    begin(box("umc", 1, 3), "umc/raw:config=0x0a");
+    end();
+}
+
 static void go_offline(unsigned cpu)
 {
     upmu_sim_switch_cpu(&host.sim, cpu);
@@ -877,6 +957,7 @@ int main(void)
         cmocka_unit_test(a_link_matches_by_its_companion),
         cmocka_unit_test(a_disabled_bar_gives_no_memory_controller),
         cmocka_unit_test(a_units_registers_are_accessed_on_its_die),
+        cmocka_unit_test(registers_of_counters_that_are_not_there_are_left_alone),
         cmocka_unit_test(counts_survive_their_cpu),
         cmocka_unit_test(tables_that_lie_end_the_search),
     };
