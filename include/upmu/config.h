@@ -16,11 +16,13 @@
 #define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
 
 /* What a build is for: backends, and parts that only they need, are on for the CPUs that the compiler compiles for.
-   Not an option. */
+   No option for embedders: tests set it that drive simulated x86 CPUs on other machines. */
+#ifndef UPMU_FOR_X86
 #if defined __aarch64__ || defined __riscv
 #define UPMU_FOR_X86 0
 #else
 #define UPMU_FOR_X86 1
+#endif
 #endif
 
 /* The Intel core backend: P6, Core, architectural performance monitoring. */

@@ -20,7 +20,7 @@ aarch64_CC := aarch64-linux-gnu-gcc-12 -mgeneral-regs-only -mno-outline-atomics 
 aarch64_SOURCES := $(wildcard backends/arm_pmuv3/*.c port/arm64_native/*.c) tests/foreign/machine_aarch64.c
 aarch64_LIBC := -isystem $(FOREIGN_LIBC)/include
 aarch64_LINK = aarch64-linux-gnu-gcc-12 -nostdlib -static -no-pie -o $@ $(FOREIGN_LIBC)/lib/crt0-semihost.o $(filter %.o,$^) \
-	-L$(FOREIGN_LIBC)/lib -T picolibc.ld $(call FOREIGN_MEMORY,0x40400000,0x40800000) -Wl,--build-id=none,-no-pie \
+	-L$(FOREIGN_LIBC)/lib -T picolibc.ld $(call FOREIGN_MEMORY,0x40400000,0x41400000) -Wl,--build-id=none,-no-pie \
 	-Wl,--start-group -lc -lsemihost -lgcc -Wl,--end-group
 
 riscv64_NEEDS := riscv64-unknown-elf-gcc qemu-system-riscv64 /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
@@ -30,17 +30,17 @@ riscv64_SOURCES := $(wildcard backends/riscv_hpm/*.c port/riscv_native/*.c) test
 riscv64_LIBC := --specs=picolibc.specs
 # (Its libraries are found only by a -march without _zicsr.)
 riscv64_LINK = riscv64-unknown-elf-gcc --specs=picolibc.specs --crt0=semihost --oslib=semihost -march=rv64imac -mabi=lp64 \
-	-mcmodel=medany -o $@ $(filter %.o,$^) $(call FOREIGN_MEMORY,0x80000000,0x80400000)
+	-mcmodel=medany -o $@ $(filter %.o,$^) $(call FOREIGN_MEMORY,0x80000000,0x81000000)
 
 riscv32_NEEDS := riscv64-unknown-elf-gcc qemu-system-riscv32 /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
 riscv32_CC := riscv64-unknown-elf-gcc -march=rv32imac_zicsr -mabi=ilp32 -mcmodel=medany
 riscv32_SOURCES := $(riscv64_SOURCES)
 riscv32_LIBC := --specs=picolibc.specs
 riscv32_LINK = riscv64-unknown-elf-gcc --specs=picolibc.specs --crt0=semihost --oslib=semihost -march=rv32imac -mabi=ilp32 \
-	-mcmodel=medany -o $@ $(filter %.o,$^) $(call FOREIGN_MEMORY,0x80000000,0x80400000)
+	-mcmodel=medany -o $@ $(filter %.o,$^) $(call FOREIGN_MEMORY,0x80000000,0x81000000)
 
-FOREIGN_MEMORY = -Wl,--gc-sections $(patsubst %,-Wl$(comma)--defsym=%,__flash=$(1) __flash_size=0x400000 __ram=$(2) \
-	__ram_size=0x400000 __stack_size=0x8000)
+FOREIGN_MEMORY = -Wl,--gc-sections $(patsubst %,-Wl$(comma)--defsym=%,__flash=$(1) __flash_size=0x1000000 __ram=$(2) \
+	__ram_size=$(or $(FOREIGN_RAM),0x400000) __stack_size=$(or $(FOREIGN_STACK),0x8000))
 comma := ,
 
 # What of a machine's needs is there: programs by name, files by path.
@@ -57,6 +57,39 @@ build/foreign/$(1).elf: $$(patsubst %.c,build/foreign/$(1)/%.o,$$(FOREIGN_SOURCE
 	$$(QUIET)$$($(1)_LINK)
 endef
 $(foreach m,$(FOREIGN_MACHINES),$(eval $(call FOREIGN_RULES,$(m))))
+
+# Unit programs as they are, on the simulated x86 CPUs, which run there: registers of 32 bits, strict alignment, another
+# compiler.  Those of UNITS_LONG take 10 to 30 seconds, and run in `make soak`.
+UNITS := session_steps pmi bank budget life metrics message spec
+UNITS_LONG := sets masking place
+FOREIGN_UNITS := $(UNITS:%=riscv32/test_%) $(foreach t,session_steps pmi bank,aarch64/test_$(t)) \
+	$(if $(filter soak,$(FOREIGN_RUNS)),$(UNITS_LONG:%=riscv32/test_%))
+FOREIGN_UNITS := $(foreach u,$(FOREIGN_UNITS),$(if $(filter $(patsubst %/,%,$(dir $(u))),$(FOREIGN_THERE)),build/foreign/units/$(u).elf))
+UNITS_SOURCES := $(sort $(filter-out backends/arm_% backends/riscv_%,$(wildcard core/*/*.c backends/*/*.c events/*.c)) \
+	$(wildcard port/sim/*.c) tests/common/host.c)
+UNITS_FLAGS := -std=gnu11 -O1 -w -Itests/foreign/cmocka -Iinclude -I. -DUPMU_SOURCE_DIR='"."' \
+	-DUPMU_FOR_X86=1 -DUPMU_BACKEND_ARM_PMUV3=0 -DUPMU_BACKEND_RISCV_HPM=0 -DUPMU_UNCORE=0
+unit_source = $(wildcard tests/unit/*/$(1).c)
+
+define FOREIGN_UNIT_RULES
+build/foreign/units/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(UNITS_FLAGS) $$($(1)_LIBC) -MMD -MP -c -o $$@ $$<
+endef
+$(foreach m,aarch64 riscv32,$(eval $(call FOREIGN_UNIT_RULES,$(m))))
+define FOREIGN_UNIT_LINK
+$(1): $$(patsubst %.c,$$(patsubst %/,%,$$(dir $(1)))/%.o,$$(UNITS_SOURCES) $$(call unit_source,$$(basename $$(notdir $(1)))))
+	$$(QUIET)$$($$(notdir $$(patsubst %/,%,$$(dir $(1))))_LINK)
+endef
+$(foreach u,$(FOREIGN_UNITS),$(eval $(call FOREIGN_UNIT_LINK,$(u))))
+build/foreign/units/%: FOREIGN_RAM := 0x3000000
+build/foreign/units/%: FOREIGN_STACK := 0x80000
+
+.PHONY: test-foreign-units
+test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-units)
+test-foreign-units: $(FOREIGN_UNITS)
+	@FOREIGN_UNITS="$(FOREIGN_UNITS)" FOREIGN_MISSING="$(FOREIGN_MISSING)" $(PYTHON) tests/run_layer.py foreign-units \
+		--jobs $(JOBS) tests/foreign/test_units.py
 
 # Events that the library reads at run time.
 build/foreign/outside.bin: tests/foreign/outside_arm.tsv tests/foreign/outside_riscv.tsv tools/catalog_pack.py
