@@ -260,9 +260,9 @@ void act_session(const struct step *step, struct lots *lots)
         replace(session, lots);
         break;
     case STEP_NEXT_SET:
-        session->switching = true;
+        session->switching++;
         next_set(session, lots);
-        session->switching = false;
+        session->switching--;
         break;
     default:
         rules_drain(session);

@@ -267,7 +267,7 @@ struct host_session {
     bool started; /* and not stopped since */
     bool shares, is_static, masks;
     bool switched;                /* a set was asked for: it waits if that has no room */
-    bool switching;               /* ... right now */
+    unsigned switching;           /* ... by so many calls right now */
     const struct hardware_type *type; /* of units that its events are of; or NULL */
     bool spoiled; /* a fault: it may be stopped or have holes */
     bool slow;    /* its unit was looked at too late: it may have holes */
