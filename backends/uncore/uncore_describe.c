@@ -277,7 +277,7 @@ bool upmu_uncore_clash(const struct upmu_uncore_pmu *uncore, uint64_t apart)
         const struct upmu_register_class *class = &unit_classes[a->class_index];
         unsigned bytes = uncore->type->space == UPMU_SPACE_MSR ? 1 : class->bits == 32 ? 4 : 8;
 
-        if (a->address % 4u && bytes > 1)
+        if (bytes > 1 && (a->address % 4u || (uncore->type->space == UPMU_SPACE_PCI && a->address + bytes > 0x1000)))
             return true;
         for (const struct upmu_register *b = row; b < end; b++)
             if (b->address + apart - a->address < bytes && (apart || a != b) &&

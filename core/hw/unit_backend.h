@@ -17,8 +17,9 @@ extern const struct upmu_backend upmu_uncore_backend;
 void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_pmu *out);
 
 /*
- * Have two registers of a box bytes in common, or does one not begin at a word?  `apart` not 0: one of a box and one of
- * another box that begins so many bytes (MSRs) behind it.
+ * Have two registers of a box bytes in common, does one not begin at a word, or end outside of its function (which has
+ * 4 KiB)?  `apart` not 0: have one of a box and one of another box bytes in common, which begins so many bytes (MSRs)
+ * behind it?
  */
 bool upmu_uncore_clash(const struct upmu_uncore_pmu *uncore, uint64_t apart);
 

@@ -1512,6 +1512,8 @@ static void refuse_type(const struct upmu_unit_type *type)
 
 static void types_that_cannot_be_are_refused(void **state)
 {
+    struct upmu_unit_type beyond;
+
     (void)state;
     REFUSED(UPMU_UNIT_BOX, name, NULL);
     REFUSED(UPMU_UNIT_BOX, name, "");
@@ -1533,6 +1535,11 @@ static void types_that_cannot_be_are_refused(void **state)
     REFUSED(UPMU_UNIT_BOX, counter, type.select + 4);
     REFUSED(UPMU_UNIT_BOX, control, type.counter + 4);
     REFUSED(UPMU_UNIT_BOX, select, type.select + 2);
+    /* What is behind a function is the next one's. */
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
+    beyond = d.type;
+    beyond.counter = 0x1000 - (beyond.counters - 1u) * beyond.counter_step - 4;
+    refuse_type(&beyond);
     REFUSED(UPMU_UNIT_BOX, register_bits, 8);
     REFUSED(UPMU_UNIT_BOX, filters, 5);
     REFUSED(UPMU_UNIT_BOX, enable_bit, 5);

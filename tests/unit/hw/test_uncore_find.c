@@ -593,6 +593,8 @@ static void expect_registers_apart(void)
                     unsigned bytes = extent_of(&units[i], a, &first), other = extent_of(&units[k], b, &second);
 
                     assert_true(bytes == 1 || first % 4 == 0);
+                    assert_true(pmus[units[i].type].type->space != UPMU_SPACE_PCI ||
+                                first >> 12 == (first + bytes - 1) >> 12);
                     assert_true((i == k && a == b) || first >= second + other || second >= first + bytes);
                 }
         }
