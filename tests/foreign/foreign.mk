@@ -105,8 +105,8 @@ test-foreign: $(FOREIGN_NOW:%=build/foreign/%.elf)
 
 # What all the library needs from outside, where FOREIGN_OPTIONS were used.
 .PHONY: foreign-closure
-foreign-closure: $(foreach m,$(FOREIGN_THERE),$(patsubst %.c,$(FOREIGN_AT)/$(m)/%.o,$(sort $(wildcard core/*/*.c)) \
-		events/catalog_foreign.c events/catalog_models.c $(filter backends/% port/%,$($(m)_SOURCES))))
+foreign-closure: $(foreach m,$(FOREIGN_THERE),$(patsubst %.c,$(FOREIGN_AT)/$(m)/%.o, \
+		$(sort $(wildcard core/*/*.c events/*.c)) $(filter backends/% port/%,$($(m)_SOURCES))))
 	@$(PYTHON) tests/foreign/closure.py $(FOREIGN_AT) $(FOREIGN_THERE)
 
 # Is each change of the library in tests/foreign/mutants.tsv noticed there?

@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 TREE = "build/foreign/mutants"
-PARTS = ("backends", "core", "events", "include", "port", "tests/foreign", "tools")
+PARTS = ("backends", "core", "events", "include", "port", "tests/foreign", "examples/virt", "tools")
+FILES = ("tests/tokens.py",)
 BOOTS = ("a57_el1", "max_el2", "riscv64_m_29_counters")
 MACHINES = ("aarch64", "riscv64")
 IMAGES = tuple(f"build/foreign/{machine}.elf" for machine in MACHINES)
@@ -27,6 +28,8 @@ def copy_tree():
     shutil.rmtree(TREE, ignore_errors=True)
     for part in PARTS:
         shutil.copytree(part, os.path.join(TREE, part), symlinks=True)
+    for name in FILES:
+        shutil.copy(name, os.path.join(TREE, name))
     # (With its objects: what is not changed is not compiled.)
     for machine in MACHINES:
         shutil.copytree(f"build/foreign/{machine}", os.path.join(TREE, f"build/foreign/{machine}"))
