@@ -192,14 +192,17 @@ static struct path parent_of(const struct upmu_unit_list *list, const struct upm
     return path;
 }
 
-/* Are two boxes of one type side by side: on one die, and with paths that differ in the last component only? */
+/*
+ * Are two boxes of one type side by side: on one die, at one last-level cache (else no CPU reaches both), and with
+ * paths that differ in the last component only?
+ */
 static bool side_by_side(const struct upmu_unit_list *list, const struct upmu_unit_info *unit)
 {
     const struct upmu_unit_info *next = unit + 1;
     char buffer[PATH], next_buffer[PATH];
     struct path path, next_path;
 
-    if (unit->type != next->type || unit->package != next->package || unit->die != next->die)
+    if (unit->type != next->type || unit->package != next->package || unit->die != next->die || unit->llc != next->llc)
         return false;
     path = parent_of(list, unit, buffer);
     next_path = parent_of(list, next, next_buffer);

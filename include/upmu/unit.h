@@ -327,8 +327,8 @@ struct upmu_unit_found {
 /*
  * Find one unit.  With UPMU_UNIT_PATH `text` is a path or the last components of one, in any case of letters; after a
  * leading '/' it is the whole path.  A number that is left out stands for every number; left out of the last component
- * it means all boxes of that type on that die.  The last component may also be written imc_3, imc/3, uncore_imc_3 (or
- * amd_df_0) and as the PMU with a number, skx_unc_imc3.
+ * it means all boxes of that type on that die, of AMD's L3 one cache.  The last component may also be written imc_3,
+ * imc/3, uncore_imc_3 (or amd_df_0) and as the PMU with a number, skx_unc_imc3.
  * Without the flag `address` is a packed address (upmu/unit_addr.h), and `text` a type's name, or NULL if it is the
  * only one there.
  *

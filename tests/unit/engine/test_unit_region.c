@@ -165,6 +165,39 @@ static void one_channel_is_a_region_as_well(void **state)
     assert_int_equal(upmu_uncore_region_close(dies, 1), UPMU_OK);
 }
 
+/* Four caches of one die, each with a CPU: one cannot count at two of them, so that each is a unit of its own. */
+static void a_region_of_caches_has_one_unit_for_each(void **state)
+{
+    static struct upmu_uncore_region caches[CPUS + 1];
+    static const char *const machines[] = {"zen2", "zen4"};
+    struct upmu_sim_machine of_four;
+    struct upmu_count count;
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        of_four = *upmu_sim_machine(machines[i]);
+        of_four.packages = of_four.dies = 1;
+        of_four.llcs = of_four.cpus = CPUS;
+        upmu_sim_uncore_init(&uncore, &sim, &of_four);
+        sim.port.cpu_place = upmu_sim_uncore_port_place;
+        bring_up();
+        for (unsigned k = 1; k < CPUS; k++) {
+            upmu_sim_switch_cpu(&sim, k);
+            assert_int_equal(upmu_units_find(&cpu[k], &list, 0), UPMU_OK);
+        }
+        assert_int_equal(upmu_uncore_region_open(caches, CPUS + 1, &machine, "l3/raw:config=0xff04"), UPMU_OK);
+        assert_true(caches[CPUS - 1].open && !caches[CPUS].open);
+        assert_int_equal(upmu_uncore_region_begin(caches, CPUS + 1), UPMU_OK);
+        for (unsigned k = 0; k < CPUS; k++)
+            upmu_sim_happen(&uncore, upmu_sim_unit(&uncore, "l3", 0, k),
+                            &(struct upmu_sim_happening){.event = 4, .umask = 0xff, .count = 1000 << (4 * k)});
+        assert_int_equal(upmu_uncore_region_end(caches, CPUS + 1, &count, 1), UPMU_OK);
+        assert_int_equal(count.value, 1000 * 0x1111);
+        assert_int_equal(upmu_uncore_region_close(caches, CPUS + 1), UPMU_OK);
+        assert_int_equal(sim.violation_count, 0);
+    }
+}
+
 /* The status of an attach of one event to a unit. */
 static enum upmu_status attached(struct upmu_session *session, struct upmu_unit *unit, const char *event)
 {
@@ -458,6 +491,7 @@ int main(void)
         cmocka_unit_test(a_region_that_is_half_open_says_so_until_it_is_closed),
         cmocka_unit_test(a_fault_at_close_leaves_nothing_open),
         cmocka_unit_test(one_channel_is_a_region_as_well),
+        cmocka_unit_test(a_region_of_caches_has_one_unit_for_each),
         cmocka_unit_test(an_event_with_a_path_counts_on_that_unit_alone),
         cmocka_unit_test(counts_of_dies_add_up_and_the_worst_stays),
         cmocka_unit_test(an_idle_die_adds_no_doubt_to_one_that_counted),

@@ -172,6 +172,10 @@ static void spellings_of_perf_and_libpfm4_name_the_same_box(void **state)
     assert_string_equal(by_path(&list, "l31"), "package0/die0/l3_1*1");
     assert_string_equal(by_path(&list, "amd_l3_1"), "package0/die0/l3_1*1");
     assert_string_equal(by_path(&list, "amd_l3"), "package0/die0/l3_0*2");
+    /* No CPU reaches two caches. */
+    server[COUNT(server) - 1].llc = 1;
+    assert_string_equal(by_path(&list, "l3"), "package0/die0/l3_0 | package0/die0/l3_1");
+    server[COUNT(server) - 1].llc = 0;
     assert_string_equal(by_path(&list, "imc__2"), "none");
     assert_string_equal(by_path(&list, "imc_"), "none");
     assert_string_equal(by_path(&list, "2"), "none");
