@@ -6,7 +6,8 @@
 
 PYTHON ?= python3
 FOREIGN_AT ?= build/foreign
-FOREIGN_MACHINES := aarch64 riscv32 riscv64
+FOREIGN_BUILDS := aarch64 riscv32 riscv64
+FOREIGN_MACHINES := $(FOREIGN_BUILDS) riscv32_s riscv64_s
 FOREIGN_SHARE := aarch64 riscv32
 FOREIGN_LIBC := build/foreign/usr/lib/picolibc/aarch64-linux-gnu
 FOREIGN_SOURCES := $(filter-out core/results/%,$(sort $(wildcard core/*/*.c))) events/catalog_foreign.c events/catalog_models.c tests/foreign/main.c
@@ -25,7 +26,7 @@ aarch64_LINK = aarch64-linux-gnu-gcc-12 -nostdlib -static -no-pie -o $@ $(FOREIG
 
 riscv64_NEEDS := riscv64-unknown-elf-gcc qemu-system-riscv64 /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
 riscv64_CC := riscv64-unknown-elf-gcc -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany
-riscv64_SOURCES := $(wildcard backends/riscv_hpm/*.c port/riscv_native/*.c) tests/foreign/machine_riscv.c \
+riscv64_SOURCES := $(wildcard backends/riscv_hpm/*.c port/riscv_native/*.c port/riscv_sbi/*.c) tests/foreign/machine_riscv.c \
 	examples/virt/virt_qemu.c
 riscv64_LIBC := --specs=picolibc.specs
 # (Its libraries are found only by a -march without _zicsr.)
@@ -39,8 +40,17 @@ riscv32_LIBC := --specs=picolibc.specs
 riscv32_LINK = riscv64-unknown-elf-gcc --specs=picolibc.specs --crt0=semihost --oslib=semihost -march=rv32imac -mabi=ilp32 \
 	-mcmodel=medany -o $@ $(filter %.o,$^) $(call FOREIGN_MEMORY,0x80000000,0x81000000)
 
-FOREIGN_MEMORY = -Wl,--gc-sections $(patsubst %,-Wl$(comma)--defsym=%,__flash=$(1) __flash_size=0x1000000 __ram=$(2) \
+# In S-mode, behind QEMU's OpenSBI, the same but for the machine's file.  (Debian has no OpenSBI of 32 bits.)
+FOREIGN_OPENSBI := /usr/share/qemu/opensbi-riscv64-generic-fw_dynamic.bin
+FOREIGN_OPENSBI_32 := /usr/share/qemu/opensbi-riscv32-generic-fw_dynamic.bin
+riscv64_s_NEEDS := $(riscv64_NEEDS) $(FOREIGN_OPENSBI)
+riscv32_s_NEEDS := $(riscv32_NEEDS) $(FOREIGN_OPENSBI_32)
+FOREIGN_S_SOURCES := $(FOREIGN_SOURCES) $(filter backends/% port/%,$(riscv64_SOURCES)) tests/foreign/machine_riscv_s.c
+build/foreign/%_s.elf: FOREIGN_MEMORY = $(call foreign_memory,0x80400000,0x81400000)
+
+foreign_memory = -Wl,--gc-sections $(patsubst %,-Wl$(comma)--defsym=%,__flash=$(1) __flash_size=0x1000000 __ram=$(2) \
 	__ram_size=$(or $(FOREIGN_RAM),0x400000) __stack_size=$(or $(FOREIGN_STACK),0x8000))
+FOREIGN_MEMORY = $(foreign_memory)
 comma := ,
 
 # What of a machine's needs is there: programs by name, files by path.
@@ -56,7 +66,12 @@ $(FOREIGN_AT)/$(1)/%.o: %.c
 build/foreign/$(1).elf: $$(patsubst %.c,build/foreign/$(1)/%.o,$$(FOREIGN_SOURCES) $$($(1)_SOURCES))
 	$$(QUIET)$$($(1)_LINK)
 endef
-$(foreach m,$(FOREIGN_MACHINES),$(eval $(call FOREIGN_RULES,$(m))))
+$(foreach m,$(FOREIGN_BUILDS),$(eval $(call FOREIGN_RULES,$(m))))
+define FOREIGN_S_RULES
+build/foreign/$(1)_s.elf: $$(patsubst %.c,build/foreign/$(1)/%.o,$$(FOREIGN_S_SOURCES))
+	$$(QUIET)$$(subst --crt0=semihost,-nostartfiles,$$($(1)_LINK))
+endef
+$(foreach m,riscv32 riscv64,$(eval $(call FOREIGN_S_RULES,$(m))))
 
 # Unit programs as they are, on the simulated x86 CPUs, which run there: registers of 32 bits, strict alignment, another
 # compiler.  Those of UNITS_LONG take 10 to 30 seconds, and run in `make soak`.
@@ -95,19 +110,20 @@ test-foreign-units: $(FOREIGN_UNITS)
 build/foreign/outside.bin: tests/foreign/outside_arm.tsv tests/foreign/outside_riscv.tsv tools/catalog_pack.py
 	@mkdir -p $(@D)
 	$(QUIET)$(PYTHON) tools/catalog_pack.py --blob $@ $(filter %.tsv,$^)
-$(FOREIGN_MACHINES:%=build/foreign/%/tests/foreign/main.o): build/foreign/outside.bin
+$(patsubst %,build/foreign/%/tests/foreign/main.o,$(FOREIGN_BUILDS)): build/foreign/outside.bin
 
 .PHONY: test-foreign mutants-foreign deps-foreign
 FOREIGN_NOW := $(if $(UPMU_TEST_TOKENS),$(filter $(FOREIGN_SHARE),$(FOREIGN_THERE)),$(FOREIGN_THERE))
 test-foreign: $(FOREIGN_NOW:%=build/foreign/%.elf)
-	@FOREIGN_NOW="$(FOREIGN_NOW)" FOREIGN_MISSING="$(FOREIGN_MISSING)" $(PYTHON) tests/run_layer.py foreign --jobs $(JOBS) \
-		tests/foreign/test_foreign.py
+	@FOREIGN_NOW="$(FOREIGN_NOW)" FOREIGN_MISSING="$(FOREIGN_MISSING)" FOREIGN_OPENSBI_32="$(FOREIGN_OPENSBI_32)" \
+		$(PYTHON) tests/run_layer.py foreign --jobs $(JOBS) tests/foreign/test_foreign.py
 
 # What all the library needs from outside, where FOREIGN_OPTIONS were used.
 .PHONY: foreign-closure
-foreign-closure: $(foreach m,$(FOREIGN_THERE),$(patsubst %.c,$(FOREIGN_AT)/$(m)/%.o, \
+FOREIGN_BUILT := $(filter $(FOREIGN_BUILDS),$(FOREIGN_THERE))
+foreign-closure: $(foreach m,$(FOREIGN_BUILT),$(patsubst %.c,$(FOREIGN_AT)/$(m)/%.o, \
 		$(sort $(wildcard core/*/*.c events/*.c)) $(filter backends/% port/%,$($(m)_SOURCES))))
-	@$(PYTHON) tests/foreign/closure.py $(FOREIGN_AT) $(FOREIGN_THERE)
+	@$(PYTHON) tests/foreign/closure.py $(FOREIGN_AT) $(FOREIGN_BUILT)
 
 # Is each change of the library in tests/foreign/mutants.tsv noticed there?
 mutants-foreign: $(FOREIGN_THERE:%=build/foreign/%.elf)

@@ -121,7 +121,7 @@ void machine_begin(struct upmu_port *port)
     ((volatile uint8_t *)GICD)[0x400 + PMU_INTERRUPT] = 0x80;
     GICC[0] = 1;
     GICC[1] = 0xff;
-    looks_early = is_missed();
+    looks_early = machine_does.look_elsewhere = is_missed();
     /* What firmware left behind: a counter that is on, but all stand still (PMCR.E is 0). */
     upmu_a64_msr(UPMU_A64_NUMBER(3, 3, 14, 12, 1), 0x4000001b);
     upmu_a64_msr(UPMU_A64_NUMBER(3, 3, 14, 8, 1), 0x1234567);

@@ -191,6 +191,7 @@ def without_interrupts_it_says_what_is_wrong():
 PORTING = {
     "arm64": (["aarch64-linux-gnu-gcc-12", "-mgeneral-regs-only"], "unsigned long elr, sp, spsr;"),
     "riscv64": (["riscv64-unknown-elf-gcc", "-march=rv64imac_zicsr", "-mabi=lp64"], "unsigned long mepc, sp, mstatus;"),
+    "riscv64_s": (["riscv64-unknown-elf-gcc", "-march=rv64imac_zicsr", "-mabi=lp64"], "unsigned long sepc, sp, sstatus;"),
 }
 
 
@@ -243,6 +244,7 @@ def main():
             there.append(machine)
             single.append((f"demo_{machine}", porting_page_compiles, machine))
     if "riscv64" in there:
+        single.append(("demo_riscv64", porting_page_compiles, "riscv64_s"))
         single.append(("demo_riscv64", without_interrupts_it_says_what_is_wrong))
     boots = [("demo_efi_arm", Boot, name, EFI_TESTS) for name in EFI_BOOTS if not os.environ.get("DEMO_ARM_MISSING")]
     boots += [("demo", Kernel, name, KERNEL_TESTS) for name, (machine, _) in KERNEL_BOOTS.items() if machine in there]

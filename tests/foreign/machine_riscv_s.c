@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * QEMU's "virt" with a RISC-V CPU, in S-mode under OpenSBI, of 32 and of 64 bits.
+ *
+ * QEMU 7.2 has faults that are repaired here, each if a try finds it: a counter that starts in the lower half of its
+ * range overflows at once; where registers have 32 bits, the halves of a counter know nothing of each other, and the
+ * first that is read after a stop makes it forget what it counted.  So values are kept above half, and are read before
+ * a stop.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include "port/riscv_sbi/riscv_sbi.h"
+#include "tests/foreign/foreign_machine.h"
+
+#define MCOUNTINHIBIT 0x320u
+#define MHPMEVENT(n) (0x320u + (n))
+#define MHPMCOUNTER(n) (0xb00u + (n))
+#define FIRST 3u
+#define INSTRUCTIONS 2u
+#define NOT_IN_S_MODE (UINT64_C(1) << 61)
+#define OVERFLOW_INTERRUPT 13u
+#define HALF (UINT64_C(1) << 63)
+#define BIAS (UINT64_C(3) << 62)
+#define UPPER UINT64_C(0xffffffff00000000)
+#define SBI_PMU 0x504d55u
+#define SBI_CONFIGURE 2u
+#define SBI_STOP 4u
+#define DTLB_READ_MISS 0x10019u
+
+#define GET(csr)                                                                                                       \
+    __extension__({                                                                                                    \
+        unsigned long value_;                                                                                          \
+        __asm__ volatile("csrr %0, " csr : "=r"(value_) : : "memory");                                                 \
+        value_;                                                                                                        \
+    })
+#define PUT(csr, value) __asm__ volatile("csrw " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
+#define SET(csr, value) __asm__ volatile("csrs " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
+#define CLEAR(csr, value) __asm__ volatile("csrc " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
+
+volatile struct machine_seen machine_seen;
+unsigned machine_writes;
+/* (QEMU 7.2 counts in each mode, whatever an event says: a call of the firmware lies between two counters' begins.) */
+struct machine_does machine_does = {.skew = 1500};
+
+static struct upmu_cpu *the_cpu;
+static struct upmu_port native;
+static struct upmu_riscv_sbi sbi;
+static volatile unsigned faults;
+static uint32_t biased;
+static bool is_low_wrong, is_upper_wrong, is_stop_wrong;
+
+/* ---- The C library's start, which is for M-mode ---- */
+
+extern char __data_source[], __data_start[], __data_size[], __bss_start[], __bss_size[], __tls_base[];
+void _set_tls(void *tls);
+void machine_start(void);
+int main(void);
+
+__asm__(".section .text.init.enter, \"ax\"\n.global _start\n_start:\n"
+        ".option push\n.option norelax\nla gp, __global_pointer$\n.option pop\nla sp, __stack\ncall "
+        "machine_start\n.text\n");
+
+void machine_start(void)
+{
+    volatile char *to = __data_start;
+
+    for (uintptr_t i = 0; i < (uintptr_t)__data_size; i++)
+        to[i] = __data_source[i];
+    to = __bss_start;
+    for (uintptr_t i = 0; i < (uintptr_t)__bss_size; i++)
+        to[i] = 0;
+    _set_tls(__tls_base);
+    exit(main());
+}
+
+/* ---- Repairs ---- */
+
+static bool is_counter(uint32_t number)
+{
+    return number >= MHPMCOUNTER(FIRST) && number < MHPMCOUNTER(32);
+}
+
+static bool is_event(uint32_t number)
+{
+    return number >= MHPMEVENT(FIRST) && number < MHPMEVENT(32);
+}
+
+static uint64_t counter(unsigned n)
+{
+    uint64_t value = 0;
+
+    (void)native.rdmsr(native.context, MHPMCOUNTER(n), &value);
+    if (is_upper_wrong)
+        return value & ~UPPER;
+    return biased >> n & 1u ? value - BIAS : value;
+}
+
+static bool load(unsigned n, uint64_t value)
+{
+    bool low = is_low_wrong && !is_upper_wrong && !(value & HALF);
+
+    biased = (biased & ~(UINT32_C(1) << n)) | (uint32_t)low << n;
+    return native.wrmsr(native.context, MHPMCOUNTER(n), is_upper_wrong ? UPPER | value : low ? value + BIAS : value);
+}
+
+static uint32_t inhibited(void)
+{
+    uint64_t value = 0;
+
+    (void)native.rdmsr(native.context, MCOUNTINHIBIT, &value);
+    return (uint32_t)value;
+}
+
+static bool write_gates(uint32_t value)
+{
+    uint32_t before = inhibited(), stops = value & ~before, starts = before & ~value;
+    uint64_t held[32];
+    bool fine = true;
+
+    for (unsigned n = FIRST; n < 32; n++)
+        if (starts >> n & 1u)
+            fine &= load(n, counter(n));
+        else if (stops >> n & 1u)
+            held[n] = counter(n);
+    fine &= native.wrmsr(native.context, MCOUNTINHIBIT, value);
+    for (unsigned n = FIRST; n < 32; n++)
+        if (is_stop_wrong && stops >> n & 1u)
+            fine &= load(n, held[n]);
+    return fine;
+}
+
+static bool read_register(void *context, uint32_t number, uint64_t *out_value)
+{
+    unsigned before = faults;
+
+    if (is_counter(number))
+        *out_value = counter(number & 31u);
+    else if (!native.rdmsr(context, number, out_value))
+        return false;
+    return faults == before;
+}
+
+static bool write_register(void *context, uint32_t number, uint64_t value)
+{
+    unsigned before = faults;
+
+    machine_writes++;
+    /* (A running counter is started anew with its event.) */
+    if (is_event(number) && !(inhibited() >> (number & 31u) & 1u) && !load(number & 31u, counter(number & 31u)))
+        return false;
+    if (number == MCOUNTINHIBIT ? !write_gates((uint32_t)value)
+        : is_counter(number)    ? !load(number & 31u, value)
+                                : !native.wrmsr(context, number, value))
+        return false;
+    return faults == before;
+}
+
+/* ---- Tries, by the port alone ---- */
+
+static uint64_t register_of(uint32_t number)
+{
+    uint64_t value = 0;
+
+    (void)native.rdmsr(native.context, number, &value);
+    return value;
+}
+
+static void put_register(uint32_t number, uint64_t value)
+{
+    (void)native.wrmsr(native.context, number, value);
+}
+
+static void begin(uint64_t value)
+{
+    put_register(MHPMCOUNTER(FIRST), value);
+    put_register(MCOUNTINHIBIT, ~UINT64_C(0) ^ 1u << FIRST);
+}
+
+static bool flag_after(uint64_t turns)
+{
+    machine_loop(turns);
+    return register_of(0xda0) >> FIRST & 1u;
+}
+
+static void find_faults(void)
+{
+    const unsigned long all = ~0ul;
+    uint64_t first, second;
+
+    put_register(MHPMEVENT(FIRST), INSTRUCTIONS | NOT_IN_S_MODE);
+    begin(BIAS);
+    first = register_of(MHPMCOUNTER(FIRST));
+    machine_loop(1000);
+    second = register_of(MHPMCOUNTER(FIRST));
+    put_register(MCOUNTINHIBIT, all);
+    machine_does.tell_modes = second - first < 1000u;
+    put_register(MHPMEVENT(FIRST), INSTRUCTIONS);
+    begin(BIAS);
+    machine_loop(1000);
+    put_register(MCOUNTINHIBIT, all);
+    is_stop_wrong = register_of(MHPMCOUNTER(FIRST)) - BIAS < 2000;
+#if __riscv_xlen == 32
+    begin(UINT64_C(1) << 40 | 0xfffffc00);
+    machine_loop(4000);
+    is_upper_wrong = register_of(MHPMCOUNTER(FIRST)) >> 40 == 1 && !(register_of(MHPMCOUNTER(FIRST)) >> 32 & 1u);
+    put_register(MCOUNTINHIBIT, all);
+#endif
+    begin(1);
+    is_low_wrong = flag_after(1000);
+    put_register(MCOUNTINHIBIT, all);
+    put_register(MHPMCOUNTER(FIRST), 0);
+    put_register(MHPMEVENT(FIRST), 0);
+    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+}
+
+const char *machine_repairs(void)
+{
+    static char text[120];
+
+    (void)snprintf(text, sizeof text, "%s%s%s", is_low_wrong ? "low values overflow; " : "",
+                   is_upper_wrong ? "halves do not carry; " : "", is_stop_wrong ? "a stop forgets; " : "");
+    return text;
+}
+
+/* ---- The machine ---- */
+
+static uint64_t slow_clock(void *context)
+{
+    (void)context;
+#if __riscv_xlen == 32
+    unsigned long high, low;
+
+    do {
+        high = GET("cycleh");
+        low = GET("cycle");
+    } while (high != GET("cycleh"));
+    return ((uint64_t)high << 32 | low) * SLOWER;
+#else
+    return GET("cycle") * SLOWER;
+#endif
+}
+
+__attribute__((interrupt("supervisor"), aligned(4))) static void trap(void)
+{
+    unsigned long cause = GET("scause");
+
+    if (cause == ((unsigned long)-1 ^ (unsigned long)-1 >> 1) + OVERFLOW_INTERRUPT) {
+        struct upmu_frame frame = {.ip = GET("sepc"), .user = !(GET("sstatus") >> 8 & 1u)};
+        enum upmu_pmi answer;
+
+        machine_seen.interrupts++;
+        answer = upmu_handle_pmi(the_cpu, &frame);
+        machine_seen.handled += answer == UPMU_PMI_HANDLED;
+        machine_seen.stale += answer == UPMU_PMI_STALE;
+    } else if ((long)cause >= 0) {
+        unsigned long at = GET("sepc");
+
+        /* A register that is not there: the instruction is skipped. */
+        faults++;
+        PUT("sepc", at + ((*(const uint16_t *)at & 3u) == 3u ? 4u : 2u));
+    } else {
+        machine_seen.strange++;
+        PUT("sie", 0);
+    }
+}
+
+extern const char loop_begin[], loop_end[];
+__asm__(".text\n.balign 8\n.option push\n.option norvc\n.global machine_loop\nmachine_loop:\nloop_begin:\n"
+        "addi a0, a0, -1\nbnez a0, loop_begin\nloop_end:\nret\n.option pop\n");
+
+bool machine_in_loop(uint64_t ip)
+{
+    return ip >= (uintptr_t)loop_begin && ip <= (uintptr_t)loop_end;
+}
+
+void machine_work(uint64_t turns)
+{
+    machine_loop(turns);
+}
+
+/* One call of the firmware by hand. */
+static unsigned long tell_firmware(unsigned long function, unsigned n, unsigned long event)
+{
+    register unsigned long a0 __asm__("a0") = n;
+    register unsigned long a1 __asm__("a1") = 1;
+    register unsigned long a2 __asm__("a2") = 0;
+    register unsigned long a3 __asm__("a3") = event;
+    register unsigned long a4 __asm__("a4") = 0;
+    register unsigned long a5 __asm__("a5") = 0;
+    register unsigned long a6 __asm__("a6") = function;
+    register unsigned long a7 __asm__("a7") = SBI_PMU;
+
+    __asm__ volatile("ecall" : "+r"(a0), "+r"(a1) : "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a6), "r"(a7) : "memory");
+    return a0;
+}
+
+void machine_begin(struct upmu_port *port)
+{
+    unsigned before = faults;
+
+    PUT("stvec", (uintptr_t)trap);
+    PUT("sie", 0);
+    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    (void)GET("0xda0");
+    sbi.identity.sscofpmf = faults == before;
+    sbi.identity.sbi_events = true;
+    /* Another program's: a counter with an event that does not run. */
+    (void)tell_firmware(SBI_CONFIGURE, FIRST + 1, DTLB_READ_MISS);
+    if (!upmu_riscv_sbi_port(&sbi, port))
+        printf("    no PMU extension of the SBI\n");
+    native = *port;
+    machine_does.interrupt = sbi.identity.sscofpmf;
+    /* (One counter of QEMU's for an event; without overflows all share instret.) */
+    machine_does.count_twice = !sbi.identity.sscofpmf;
+    if (sbi.identity.sscofpmf)
+        find_faults();
+    if (is_upper_wrong)
+        sbi.identity.width = 32;
+    port->rdmsr = read_register;
+    port->wrmsr = write_register;
+    port->clock_ns = slow_clock;
+}
+
+void machine_go(struct upmu_cpu *cpu)
+{
+    the_cpu = cpu;
+    SET("sie", 1ul << OVERFLOW_INTERRUPT);
+    SET("sstatus", 2);
+}
+
+/*
+ * S-mode reads no event: the firmware is asked to stop each counter, and answers for one without an event that there is
+ * none.
+ */
+unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])
+{
+    unsigned count = 0;
+
+    for (unsigned n = FIRST; n < 32; n++)
+        out[count++] = tell_firmware(SBI_STOP, n, 0);
+    return count;
+}
+
+/* (By the port: what another program tells the firmware is not seen.) */
+void machine_disturb(unsigned counter)
+{
+    put_register(MHPMEVENT(FIRST + counter), register_of(MHPMEVENT(FIRST + counter)) ^ 0x10);
+}
