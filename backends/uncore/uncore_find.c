@@ -335,6 +335,9 @@ static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 
     if (!upmu_uncore_msr(finder, (uint32_t)box.base, false, &value))
         return;
+    /* AMD's nodes of a package have one register. */
+    if (row_at(row)->rule == UPMU_UNCORE_RULE_RAPL_AMD)
+        box.die = 0;
     pmu = upmu_uncore_add(finder, row, NULL, &box);
     for (uint32_t rest = pmu ? pmu->pmu.counters : 0; rest; rest &= rest - 1u) {
         unsigned i = upmu_bits_lowest(rest);

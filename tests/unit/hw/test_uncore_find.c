@@ -775,6 +775,32 @@ static void energy_is_what_can_be_read(void **state)
     }
 }
 
+static bool read_package_energy(void *context, uint32_t msr, uint64_t *out_value)
+{
+    *out_value = 77;
+    return msr == 0xc001029b || other_msrs(context, msr, out_value);
+}
+
+/* AMD's register is the package's, whatever nodes that has: it is counted once. */
+static void nodes_of_a_package_have_its_energy_once(void **state)
+{
+    (void)state;
+    for (uint8_t nodes = 1; nodes <= 2; nodes++) {
+        begin("zen2");
+        altered = *upmu_sim_machine("zen2");
+        altered.dies = nodes;
+        altered.llcs = 1;
+        altered.packages = 2;
+        altered.cpus = 4;
+        upmu_sim_uncore_init(&model, &sim, &altered);
+        other_msrs = sim.port.rdmsr;
+        sim.port.rdmsr = read_package_energy;
+        assert_int_equal(find_all(), UPMU_OK);
+        assert_int_equal(count("df"), 2 * nodes);
+        assert_int_equal(count("power"), 2);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -795,6 +821,7 @@ int main(void)
         cmocka_unit_test(a_table_may_lie_at_any_address),
         cmocka_unit_test(any_word_of_a_table_may_be_anything),
         cmocka_unit_test(energy_is_what_can_be_read),
+        cmocka_unit_test(nodes_of_a_package_have_its_energy_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
