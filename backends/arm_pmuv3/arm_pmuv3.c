@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Arm backend: PMUv3 of AArch64.
+ * The Arm backend: PMUv3 of AArch64 and of AArch32, and PMUv2, which AArch32 alone has.
  *
- * Source: Arm ARM (DDI 0487) D13.  The word of an event is its PMEVTYPER.  Each counter counts each event; the cycle
- * counter counts cycles alone.  The library runs at EL1, or at EL2, which is then what "k" means; what runs in secure
- * states is never counted.
+ * Source: Arm ARM (DDI 0487) D13, G8.  The word of an event is its PMEVTYPER.  Each counter counts each event; the
+ * cycle counter counts cycles alone.  The library runs at EL1, or at EL2, which is then what "k" means; what runs in
+ * secure states is never counted.
  */
 #include "backends/arm_pmuv3/arm_registers.h"
 #include "core/util/bits.h"
@@ -20,8 +20,16 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 #define ARM_EVENT_CYCLES 0x11u
 #define ARM_EVENT_INSTRUCTIONS 0x08u
 #define ARM_COMMON_EVENTS 64u
+#define ARM_EVENTS_V2 UINT64_C(0x3fffffff) /* PMUv2 has 30 */
 #define ARM_QUIRK_EL2 1u
-#define ARM_PMU_V3P5 6u /* of ID_AA64DFR0_EL1.PMUVer: counters of 64 bits */
+#define ARM_QUIRK_AARCH32 2u /* MRC and MCR: 32 bits of each counter */
+
+/* upmu_pmu.version: ID_AA64DFR0_EL1.PMUVer, and 2 for PMUv2, which is no value of that. */
+#define ARM_PMU_V3 1u
+#define ARM_PMU_V2 2u
+#define ARM_PMU_V3P5 6u /* event counters of 64 bits */
+#define ARM_PMU_OTHER 15u
+#define ARM_PERFMON_V3 3u /* of ID_DFR0.PerfMon, which has the same values above */
 
 /* ---- Detection ---- */
 
@@ -40,17 +48,18 @@ _Static_assert(UPMU_ARM_ROW_CCNTR == UPMU_ARM_ROW_CNTR + UPMU_ARM_CYCLE &&
                    UPMU_ARM_ROW_CCFILTR == UPMU_ARM_ROW_TYPER + UPMU_ARM_CYCLE,
                "the cycle counter's rows are behind those of the others");
 
-static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version, uint64_t common, bool el2)
+static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version, uint64_t common, unsigned quirks)
 {
-    uint8_t width = version >= ARM_PMU_V3P5 ? 64 : 32;
+    uint8_t width = !(quirks & ARM_QUIRK_AARCH32) && version >= ARM_PMU_V3P5 ? 64 : 32;
+    bool v2 = version == ARM_PMU_V2;
 
     memset(pmu, 0, sizeof *pmu);
-    pmu->name = "armv8_pmuv3";
-    pmu->title = "Arm PMUv3";
+    pmu->name = v2 ? "armv7_pmuv2" : "armv8_pmuv3";
+    pmu->title = v2 ? "Arm PMUv2" : "Arm PMUv3";
     pmu->backend = &upmu_arm_pmuv3_backend;
     pmu->table = &upmu_arm_table;
     pmu->version = (uint8_t)version;
-    pmu->quirks = el2 ? ARM_QUIRK_EL2 : 0;
+    pmu->quirks = quirks;
     pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_FULL_WRITE;
     pmu->status_row = UPMU_ARM_ROW_STATUS;
     pmu->ack_row = UPMU_ARM_ROW_ACK;
@@ -58,7 +67,7 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     pmu->min_period = 2;
     /* (Where events are prohibited cycles may still be counted: only an event tells that a counter counts.) */
     pmu->loop_config = common >> ARM_EVENT_INSTRUCTIONS & 1u ? ARM_EVENT_INSTRUCTIONS : ARM_EVENT_CYCLES;
-    arm_add_counter(pmu, UPMU_ARM_CYCLE, 64);
+    arm_add_counter(pmu, UPMU_ARM_CYCLE, quirks & ARM_QUIRK_AARCH32 ? 32 : 64);
     for (unsigned n = 0; n < counters && n < UPMU_ARM_EVENT_COUNTERS; n++)
         arm_add_counter(pmu, n, width);
     pmu->max_period = upmu_bits_ones(width - 1u);
@@ -66,7 +75,7 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     for (unsigned row = UPMU_ARM_ROW_CNTEN; row < UPMU_ARM_ROWS; row++)
         upmu_rows_set(pmu->present, row);
     memset(pmu->limit, 0xff, sizeof pmu->limit);
-    pmu->limit[UPMU_ARM_CLASS_TYPER] = UPMU_ARM_TYPER_EVENT | UPMU_ARM_TYPER_WHO;
+    pmu->limit[UPMU_ARM_CLASS_TYPER] = (v2 ? UPMU_ARM_TYPER_EVENT_V2 : UPMU_ARM_TYPER_EVENT) | UPMU_ARM_TYPER_WHO;
     pmu->limit[UPMU_ARM_CLASS_CCFILTR] = UPMU_ARM_TYPER_WHO;
     pmu->limit[UPMU_ARM_CLASS_CNTEN] = pmu->limit[UPMU_ARM_CLASS_INTEN] = pmu->counters;
     pmu->limit[UPMU_ARM_COMMON] = common;
@@ -77,20 +86,43 @@ static bool arm_read(const struct upmu_detection *detection, uint32_t number, ui
     return detection->rdmsr(detection->context, number, true, out);
 }
 
-static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
+/* 0: there is none that is known.  A port of AArch32 does not have ID_AA64DFR0. */
+static unsigned arm_version(const struct upmu_detection *detection, unsigned *out_quirks)
 {
-    uint64_t midr, dfr0, level, pmcr, low, high;
+    uint64_t dfr0;
     unsigned version;
 
-    if (!arm_read(detection, UPMU_ARM_MIDR, &midr) || !arm_read(detection, UPMU_ARM_DFR0, &dfr0))
+    if (arm_read(detection, UPMU_ARM_DFR0, &dfr0)) {
+        *out_quirks = 0;
+        version = (unsigned)(dfr0 >> 8) & 15u;
+    } else if (arm_read(detection, UPMU_ARM_DFR0_AARCH32, &dfr0)) {
+        *out_quirks = ARM_QUIRK_AARCH32;
+        version = (unsigned)(dfr0 >> 24) & 15u;
+        if (version == ARM_PERFMON_V3)
+            version = ARM_PMU_V3;
+        else if (version < ARM_PMU_V2) /* (PMUv1 counts all modes alike.) */
+            version = 0;
+    } else {
+        version = 0;
+    }
+    return version == ARM_PMU_OTHER ? 0 : version;
+}
+
+static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
+{
+    uint64_t midr, level, pmcr, low, high;
+    unsigned quirks = 0, version;
+
+    if (!arm_read(detection, UPMU_ARM_MIDR, &midr))
         return false;
-    /* 0: none; 15: one that is not PMUv3. */
-    version = (unsigned)(dfr0 >> 8) & 15u;
-    if (!version || version == 15 || !arm_read(detection, UPMU_ARM_CURRENT_EL, &level) ||
+    version = arm_version(detection, &quirks);
+    if (!version || !arm_read(detection, UPMU_ARM_CURRENT_EL, &level) ||
         !arm_read(detection, UPMU_ARM_PMCR, &pmcr) || !arm_read(detection, UPMU_ARM_CEID0, &low) ||
         !arm_read(detection, UPMU_ARM_CEID1, &high))
         return false;
-    arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, (level >> 2 & 3u) == 2);
+    if ((level >> 2 & 3u) == 2)
+        quirks |= ARM_QUIRK_EL2;
+    arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, quirks);
     out_pmu->family = (uint16_t)(midr >> 24 & 0xffu); /* implementer */
     out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part, which catalogues have in two halves */
     out_pmu->native = (uint8_t)(0x10u | out_pmu->model >> 8);
@@ -102,15 +134,27 @@ static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *
 
 static bool arm_describe(const char *name, struct upmu_pmu *out_pmu)
 {
-    if (!upmu_text_is(name, upmu_text_length(name), "armv8_pmuv3"))
+    size_t length = upmu_text_length(name);
+
+    if (upmu_text_is(name, length, "armv8_pmuv3"))
+        arm_build(out_pmu, 6, ARM_PMU_V3, ~UINT64_C(0), 0);
+    else if (upmu_text_is(name, length, "armv7_pmuv2"))
+        arm_build(out_pmu, 6, ARM_PMU_V2, ARM_EVENTS_V2, ARM_QUIRK_AARCH32);
+    else
         return false;
-    arm_build(out_pmu, 6, 1, ~UINT64_C(0), false);
     return true;
 }
 
 static const char *arm_known(unsigned i)
 {
-    return i ? NULL : "armv8_pmuv3";
+    return !i ? "armv8_pmuv3" : i == 1 ? "armv7_pmuv2" : NULL;
+}
+
+/* PMUv2's common events are the first of PMUv3's. */
+static const char *arm_catalog(const struct upmu_pmu *pmu)
+{
+    (void)pmu;
+    return "armv8_pmuv3";
 }
 
 /* ---- Events ---- */
@@ -212,10 +256,13 @@ static uint32_t arm_claims(const struct upmu_pmu *pmu, const uint64_t *found)
 /* Everything on, no divider, overflows of all 64 bits where there are as many. */
 static void arm_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
-    uint64_t on = UPMU_ARM_PMCR_E | UPMU_ARM_PMCR_LC;
+    uint64_t on = UPMU_ARM_PMCR_E;
 
-    if (pmu->version >= ARM_PMU_V3P5)
-        on |= UPMU_ARM_PMCR_LP;
+    if (!(pmu->quirks & ARM_QUIRK_AARCH32)) {
+        on |= UPMU_ARM_PMCR_LC;
+        if (pmu->version >= ARM_PMU_V3P5)
+            on |= UPMU_ARM_PMCR_LP;
+    }
     upmu_image_add(image, UPMU_ARM_ROW_PMCR, UPMU_ARM_PMCR_OWNED, on, 0);
 }
 
@@ -233,6 +280,7 @@ const struct upmu_backend upmu_arm_pmuv3_backend = {
 #if UPMU_NAMES
     .describe = arm_describe,
     .names = arm_known,
+    .catalog = arm_catalog,
     .attribute = arm_attribute,
     .from_row = arm_from_row,
     .format = arm_format,

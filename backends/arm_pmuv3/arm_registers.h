@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows, classes and numbers of Arm's PMUv3 registers.
+ * Rows, classes and numbers of Arm's PMUv3 registers, and PMUv2's.
  *
- * Sources: Arm ARM (DDI 0487) D13 "The Performance Monitors Extension" and D19.5 (registers).
+ * Sources: Arm ARM (DDI 0487) D13 "The Performance Monitors Extension" and D19.5 (registers), G8 (those of AArch32);
+ * Cortex-A15 TRM (DDI 0438), 11 (PMUv2).
  *
  * The number of a system register is bits 20:5 of the MRS or MSR that names it:
- * op0 << 14 | op1 << 11 | CRn << 7 | CRm << 3 | op2.
+ * op0 << 14 | op1 << 11 | CRn << 7 | CRm << 3 | op2.  Ports of AArch32 take the same numbers.
  */
 #ifndef UPMU_ARM_REGISTERS_H
 #define UPMU_ARM_REGISTERS_H
@@ -17,6 +18,7 @@
 
 #define UPMU_ARM_MIDR UPMU_ARM_SYSREG(3, 0, 0, 0, 0)
 #define UPMU_ARM_DFR0 UPMU_ARM_SYSREG(3, 0, 0, 5, 0)
+#define UPMU_ARM_DFR0_AARCH32 UPMU_ARM_SYSREG(3, 0, 0, 1, 2) /* ID_DFR0 */
 #define UPMU_ARM_CURRENT_EL UPMU_ARM_SYSREG(3, 0, 4, 2, 2)
 #define UPMU_ARM_PMCR UPMU_ARM_SYSREG(3, 3, 9, 12, 0)
 #define UPMU_ARM_CNTENSET UPMU_ARM_SYSREG(3, 3, 9, 12, 1) /* PMCNTENCLR is the next */
@@ -62,6 +64,7 @@ enum {
 
 /* PMEVTYPERn, PMCCFILTR. */
 #define UPMU_ARM_TYPER_EVENT UINT64_C(0xffff)
+#define UPMU_ARM_TYPER_EVENT_V2 UINT64_C(0xff)
 #define UPMU_ARM_TYPER_NSH (UINT64_C(1) << 27) /* count at EL2 */
 #define UPMU_ARM_TYPER_U (UINT64_C(1) << 30)   /* not at EL0 */
 #define UPMU_ARM_TYPER_P (UINT64_C(1) << 31)   /* not at EL1 */

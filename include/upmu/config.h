@@ -18,7 +18,7 @@
 /* What a build is for: backends, and parts that only they need, are on for the CPUs that the compiler compiles for.
    No option for embedders: tests set it that drive simulated x86 CPUs on other machines. */
 #ifndef UPMU_FOR_X86
-#if defined __aarch64__ || defined __riscv
+#if defined __aarch64__ || defined __arm__ || defined __riscv
 #define UPMU_FOR_X86 0
 #else
 #define UPMU_FOR_X86 1
@@ -46,9 +46,9 @@
 #define UPMU_BACKEND_PARAVIRT UPMU_FOR_X86
 #endif
 
-/* The Arm backend: PMUv3 of AArch64. */
+/* The Arm backend: PMUv3 of AArch64 and AArch32, PMUv2 of AArch32. */
 #ifndef UPMU_BACKEND_ARM_PMUV3
-#ifdef __aarch64__
+#if defined __aarch64__ || defined __arm__
 #define UPMU_BACKEND_ARM_PMUV3 1
 #else
 #define UPMU_BACKEND_ARM_PMUV3 0

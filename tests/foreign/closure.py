@@ -7,7 +7,8 @@ import glob
 import subprocess
 import sys
 
-NM = {"aarch64": "aarch64-linux-gnu-nm", "riscv32": "riscv64-unknown-elf-nm", "riscv64": "riscv64-unknown-elf-nm"}
+NM = {"aarch64": "aarch64-linux-gnu-nm", "arm": "build/foreign/usr/bin/arm-none-eabi-nm",
+      "riscv32": "riscv64-unknown-elf-nm", "riscv64": "riscv64-unknown-elf-nm"}
 ALLOWED = {"memcpy", "memmove", "memset", "memcmp"}
 # RV32 has no shift of 64 bits by a variable; the compiler's library has.
 MORE = {"riscv32": {"__ashldi3", "__lshrdi3"}}

@@ -6,7 +6,7 @@
 
 PYTHON ?= python3
 FOREIGN_AT ?= build/foreign
-FOREIGN_BUILDS := aarch64 riscv32 riscv64
+FOREIGN_BUILDS := aarch64 arm riscv32 riscv64
 FOREIGN_MACHINES := $(FOREIGN_BUILDS) riscv32_s riscv64_s
 FOREIGN_SHARE := aarch64 riscv32
 FOREIGN_LIBC := build/foreign/usr/lib/picolibc/aarch64-linux-gnu
@@ -22,6 +22,18 @@ aarch64_SOURCES := $(wildcard backends/arm_pmuv3/*.c port/arm64_native/*.c) test
 aarch64_LIBC := -isystem $(FOREIGN_LIBC)/include
 aarch64_LINK = aarch64-linux-gnu-gcc-12 -nostdlib -static -no-pie -o $@ $(FOREIGN_LIBC)/lib/crt0-semihost.o $(filter %.o,$^) \
 	-L$(FOREIGN_LIBC)/lib -T picolibc.ld $(call FOREIGN_MEMORY,0x40400000,0x41400000) -Wl,--build-id=none,-no-pie \
+	-Wl,--start-group -lc -lsemihost -lgcc -Wl,--end-group
+
+# (Objects for A32; the libraries are Thumb's, which Debian has for Armv7-A.)
+FOREIGN_ARM_LIBC := build/foreign/usr/lib/picolibc/arm-none-eabi
+FOREIGN_ARM_GCC := build/foreign/usr/bin/arm-none-eabi-gcc
+arm_NEEDS := $(FOREIGN_ARM_GCC) qemu-system-arm $(FOREIGN_ARM_LIBC)/lib/thumb/v7-a/nofp/crt0-semihost.o
+arm_CC := $(FOREIGN_ARM_GCC) -march=armv7ve -marm -mfloat-abi=soft -mgeneral-regs-only
+arm_SOURCES := $(wildcard backends/arm_pmuv3/*.c port/arm32_native/*.c) tests/foreign/machine_arm.c
+arm_LIBC := -isystem $(FOREIGN_ARM_LIBC)/include
+arm_LINK = $(FOREIGN_ARM_GCC) -march=armv7-a -mthumb -mfloat-abi=soft -nostdlib -static -o $@ \
+	$(FOREIGN_ARM_LIBC)/lib/thumb/v7-a/nofp/crt0-semihost.o $(filter %.o,$^) -L$(FOREIGN_ARM_LIBC)/lib/thumb/v7-a/nofp \
+	-L$(FOREIGN_ARM_LIBC)/lib -T picolibc.ld $(call FOREIGN_MEMORY,0x40400000,0x41400000) -Wl,--build-id=none \
 	-Wl,--start-group -lc -lsemihost -lgcc -Wl,--end-group
 
 riscv64_NEEDS := riscv64-unknown-elf-gcc qemu-system-riscv64 /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
@@ -130,11 +142,19 @@ mutants-foreign: $(FOREIGN_THERE:%=build/foreign/%.elf)
 	@$(PYTHON) tests/foreign/mutants.py
 
 # gcc-aarch64-linux-gnu, on which Debian's picolibc for AArch64 depends, removes gcc-multilib: that library is unpacked
-# instead of installed.
+# instead of installed.  So is AArch32's compiler: of its 800 MB, 75 are wanted.
 FOREIGN_PACKAGES := qemu-system-arm qemu-system-misc gcc-12-aarch64-linux-gnu gcc-riscv64-unknown-elf \
 	picolibc-riscv64-unknown-elf
+FOREIGN_ARM_FILES := bin/arm-none-eabi-gcc $(patsubst %,lib/gcc/arm-none-eabi/*/%,cc1 collect2 include liblto_plugin.so \
+	lto-wrapper thumb/v7-a/nofp)
+FOREIGN_ARM_LIBC_FILES := $(patsubst %,lib/picolibc/arm-none-eabi/%,include lib/picolibc.ld lib/thumb/v7-a/nofp)
+foreign_unpack = dpkg --fsys-tarfile deb/$(1)_*.deb | tar -x --wildcards $(patsubst %,'./usr/%',$(2))
 deps-foreign: apt
 	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends $(FOREIGN_PACKAGES)
 	mkdir -p build/foreign/deb
-	cd build/foreign/deb && apt-get download picolibc-aarch64-linux-gnu && dpkg -x picolibc-aarch64-linux-gnu_*.deb ..
+	cd build/foreign/deb && rm -f *.deb && apt-get download picolibc-aarch64-linux-gnu gcc-arm-none-eabi \
+		binutils-arm-none-eabi picolibc-arm-none-eabi
+	cd build/foreign && dpkg -x deb/picolibc-aarch64-linux-gnu_*.deb . && dpkg -x deb/binutils-arm-none-eabi_*.deb .
+	cd build/foreign && $(call foreign_unpack,gcc-arm-none-eabi,$(FOREIGN_ARM_FILES))
+	cd build/foreign && $(call foreign_unpack,picolibc-arm-none-eabi,$(FOREIGN_ARM_LIBC_FILES))

@@ -190,6 +190,8 @@ def without_interrupts_it_says_what_is_wrong():
 # What the reader's kernel has.
 PORTING = {
     "arm64": (["aarch64-linux-gnu-gcc-12", "-mgeneral-regs-only"], "unsigned long elr, sp, spsr;"),
+    "arm32": (["build/foreign/usr/bin/arm-none-eabi-gcc", "-march=armv7ve", "-mfloat-abi=soft", "-mgeneral-regs-only"],
+              "unsigned long pc, sp, cpsr;"),
     "riscv64": (["riscv64-unknown-elf-gcc", "-march=rv64imac_zicsr", "-mabi=lp64"], "unsigned long mepc, sp, mstatus;"),
     "riscv64_s": (["riscv64-unknown-elf-gcc", "-march=rv64imac_zicsr", "-mabi=lp64"], "unsigned long sepc, sp, sstatus;"),
 }
@@ -236,6 +238,10 @@ def main():
         print(f"[  SKIPPED ] demo_efi_arm: no {missing} (make deps-demo-arm)")
     else:
         single += [("demo_efi_arm", boots_from_a_usb_stick), ("demo_efi_arm", without_a_pmu_each_screen_says_simulated)]
+    if os.path.exists(PORTING["arm32"][0][0]):
+        single.append(("porting_arm32", porting_page_compiles, "arm32"))
+    else:
+        print("[  SKIPPED ] porting_arm32: no arm-none-eabi-gcc (make deps-foreign)")
     for machine in "arm64", "riscv64":
         missing = [what.partition(":")[2] for what in os.environ.get("VIRT_MISSING", "").split() if what.startswith(machine)]
         if missing:

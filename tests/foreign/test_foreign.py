@@ -18,6 +18,7 @@ import tokens  # noqa: E402
 
 LIMIT_S = int(os.environ.get("FOREIGN_LIMIT_S", "120"))
 ARM = ["qemu-system-aarch64", "-kernel", "build/foreign/aarch64.elf"]
+ARM32 = ["qemu-system-arm", "-kernel", "build/foreign/arm.elf"]
 RISCV = {bits: [f"qemu-system-riscv{bits}", "-M", "virt", "-bios", "none", "-kernel", f"build/foreign/riscv{bits}.elf"]
          for bits in (64, 32)}
 RISCV_S = {bits: [f"qemu-system-riscv{bits}", "-M", "virt", "-bios", firmware, "-kernel", f"build/foreign/riscv{bits}_s.elf"]
@@ -26,6 +27,10 @@ BOOTS = {
     **{f"{cpu}_{level}": ARM + ["-M", f"virt{option}", "-cpu", model]
        for cpu, model in (("a53", "cortex-a53"), ("a57", "cortex-a57"), ("n1", "neoverse-n1"), ("max", "max"))
        for level, option in (("el1", ""), ("el2", ",virtualization=on"))},
+    **{name: ARM32 + ["-M", f"virt{option}", "-cpu", model]
+       for name, model, option in (("a15_svc", "cortex-a15", ""), ("a15_hyp", "cortex-a15", ",virtualization=on"),
+                                   ("a7_svc", "cortex-a7", ""), ("a7_hyp", "cortex-a7", ",virtualization=on"),
+                                   ("max32_svc", "max", ""))},
     "riscv64_m": RISCV[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=on"],
     "riscv64_m_29_counters": RISCV[64] + ["-cpu", "rv64,pmu-num=29,sscofpmf=on"],
     "riscv32_m": RISCV[32] + ["-cpu", "rv32,pmu-num=16,sscofpmf=on"],
@@ -35,8 +40,9 @@ BOOTS = {
     "riscv64_m_no_overflows": RISCV[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=off"],
 }
 # The catalogue that a CPU finds, by the begin of a boot's name.
-CATALOGUES = {"a53": "cortex_a53", "a57": "cortex_a57", "n1": "neoverse_n1", "max": "armv8_pmuv3", "riscv": "riscv_sbi"}
-NOW = os.environ.get("FOREIGN_NOW", "aarch64 riscv32 riscv32_s riscv64 riscv64_s").split()
+CATALOGUES = {"a53": "cortex_a53", "a57": "cortex_a57", "n1": "neoverse_n1", "max32": "cortex_a57",
+              "max": "armv8_pmuv3", "a15": "armv8_pmuv3", "a7": "armv8_pmuv3", "riscv": "riscv_sbi"}
+NOW = os.environ.get("FOREIGN_NOW", "aarch64 arm riscv32 riscv32_s riscv64 riscv64_s").split()
 MISSING = os.environ.get("FOREIGN_MISSING", "").split()
 LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S+)")
 COMMON = ["-m", "64", "-nographic", "-serial", "none", "-monitor", "none", "-icount", "shift=0",

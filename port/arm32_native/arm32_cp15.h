@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Registers of AArch32's PMU by the numbers that AArch64 has for them.  Both name a register by CRn, CRm and op2;
+ * AArch32's op1 is 0.  MRC and MCR have them as immediate operands: a switch picks the instruction.
+ */
+#ifndef UPMU_ARM32_CP15_H
+#define UPMU_ARM32_CP15_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UPMU_A32_NUMBER(op1, crn, crm, op2) (3u << 14 | (op1) << 11 | (crn) << 7 | (crm) << 3 | (op2))
+#define UPMU_A32_MRC(out, crn, crm, op2)                                                                               \
+    __asm__ volatile("mrc p15, 0, %0, c" #crn ", c" #crm ", " #op2 : "=r"(out) : : "memory")
+#define UPMU_A32_MCR(value, crn, crm, op2)                                                                             \
+    __asm__ volatile("mcr p15, 0, %0, c" #crn ", c" #crm ", " #op2 : : "r"(value) : "memory")
+
+/* PMCR, PMCNTENSET, PMCNTENCLR, PMOVSR, PMCCNTR, PMINTENSET, PMINTENCLR. */
+#define UPMU_A32_READ_WRITE(R)                                                                                         \
+    R(3, 9, 12, 0) R(3, 9, 12, 1) R(3, 9, 12, 2) R(3, 9, 12, 3) R(3, 9, 13, 0) R(0, 9, 14, 1) R(0, 9, 14, 2)
+/* MIDR, ID_DFR0, PMCEID0, PMCEID1. */
+#define UPMU_A32_READ_ONLY(R) R(0, 0, 0, 0) R(0, 0, 1, 2) R(3, 9, 12, 6) R(3, 9, 12, 7)
+
+/* PMEVCNTR0 to 30; PMEVTYPER0 to 30, and PMCCFILTR behind them. */
+#define UPMU_A32_COUNTERS UPMU_A32_NUMBER(3, 14, 8, 0)
+#define UPMU_A32_TYPERS UPMU_A32_NUMBER(3, 14, 12, 0)
+#define UPMU_A32_LEVEL UPMU_A32_NUMBER(0, 4, 2, 2) /* CurrentEL, which AArch32 has in the CPSR */
+
+#define UPMU_A32_MODE 0x1fu /* of the CPSR */
+#define UPMU_A32_MODE_HYP 0x1au
+
+static inline uint32_t upmu_a32_mode(void)
+{
+    uint32_t state;
+
+    __asm__ volatile("mrs %0, cpsr" : "=r"(state));
+    return state & UPMU_A32_MODE;
+}
+
+/* Make a register the one that PMXEVCNTR and PMXEVTYPER name; returns which it was. */
+static inline uint32_t upmu_a32_select(uint32_t which)
+{
+    uint32_t before;
+
+    UPMU_A32_MRC(before, 9, 12, 5);
+    if (before != which)
+        __asm__ volatile("mcr p15, 0, %0, c9, c12, 5\n\tisb" : : "r"(which) : "memory");
+    return before;
+}
+
+/*
+ * PMUv2 has no other way to a counter than PMSELR.  It is left as it was found: an interrupt between a selection and
+ * its use, by this or by other software, does no harm.
+ */
+static inline bool upmu_a32_indirect(uint32_t number, const uint32_t *value, uint64_t *out)
+{
+    uint32_t which = number & 31u, first = number & ~31u, before, read = 0;
+
+    if (first != UPMU_A32_COUNTERS && first != UPMU_A32_TYPERS)
+        return false;
+    before = upmu_a32_select(which);
+    if (first == UPMU_A32_TYPERS && value)
+        UPMU_A32_MCR(*value, 9, 13, 1);
+    else if (first == UPMU_A32_TYPERS)
+        UPMU_A32_MRC(read, 9, 13, 1);
+    else if (value)
+        UPMU_A32_MCR(*value, 9, 13, 2);
+    else
+        UPMU_A32_MRC(read, 9, 13, 2);
+    (void)upmu_a32_select(before);
+    if (out)
+        *out = read;
+    return true;
+}
+
+/* False: it is none of these. */
+static inline bool upmu_a32_read(uint32_t number, uint64_t *out)
+{
+    uint32_t value;
+
+    switch (number) {
+#define UPMU_A32_READ(op1, crn, crm, op2)                                                                              \
+    case UPMU_A32_NUMBER(op1, crn, crm, op2):                                                                          \
+        UPMU_A32_MRC(value, crn, crm, op2);                                                                            \
+        break;
+        UPMU_A32_READ_WRITE(UPMU_A32_READ)
+        UPMU_A32_READ_ONLY(UPMU_A32_READ)
+#undef UPMU_A32_READ
+    case UPMU_A32_LEVEL:
+        value = (upmu_a32_mode() == UPMU_A32_MODE_HYP ? 2u : 1u) << 2;
+        break;
+    default:
+        return upmu_a32_indirect(number, NULL, out);
+    }
+    *out = value;
+    return true;
+}
+
+static inline bool upmu_a32_write(uint32_t number, uint32_t value)
+{
+    switch (number) {
+#define UPMU_A32_WRITE(op1, crn, crm, op2)                                                                             \
+    case UPMU_A32_NUMBER(op1, crn, crm, op2):                                                                          \
+        UPMU_A32_MCR(value, crn, crm, op2);                                                                            \
+        return true;
+        UPMU_A32_READ_WRITE(UPMU_A32_WRITE)
+#undef UPMU_A32_WRITE
+    default:
+        return upmu_a32_indirect(number, &value, NULL);
+    }
+}
+
+#endif
