@@ -10,7 +10,6 @@
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
-#include "core/event/unit_names.h"
 #include "core/event/why.h"
 #include "core/engine/claims.h"
 #include "core/engine/driver.h"
@@ -610,21 +609,6 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
     unmap(unit);
     unit->meter.machine = NULL;
     return status;
-}
-
-enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct upmu_set *set)
-{
-    const struct upmu_unit *unit = (const struct upmu_unit *)(const void *)meter;
-    uint64_t filters = 0;
-
-    for (const struct upmu_event *event = set->event; event < set->event + set->count; event++) {
-        filters |= event->config1 | event->config2;
-        for (unsigned i = 0; event->unit && i < unit->boxes; i++)
-            if (!upmu_unit_is_meant(meter->machine->units, unit->box + i, event))
-                return UPMU_ERR_WRONG_PMU;
-    }
-    /* (Filters in a companion are the last rows.) */
-    return filters && !meter->bank.state[meter->pmu->table->row_count - 1u] ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 
 /* ---- Polls and turns ---- */
