@@ -152,7 +152,7 @@ void machine_begin(struct upmu_port *port)
     GICC[0] = 1;
     GICC[1] = 0xff;
     hides_events = is_pmceid_missing();
-    looks_early = is_missed();
+    looks_early = machine_does.look_elsewhere = is_missed();
     /* What firmware left behind: a counter that is on, but all stand still (PMCR.E is 0). */
     upmu_a32_write(UPMU_A32_TYPERS + 1, 0x4000001b);
     upmu_a32_write(UPMU_A32_COUNTERS + 1, 0x1234567);
