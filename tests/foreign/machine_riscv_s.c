@@ -15,7 +15,9 @@
 #define MCOUNTINHIBIT 0x320u
 #define MHPMEVENT(n) (0x320u + (n))
 #define MHPMCOUNTER(n) (0xb00u + (n))
+#define SCOUNTOVF 0xda0u
 #define FIRST 3u
+#define CYCLES 1u
 #define INSTRUCTIONS 2u
 #define NOT_IN_S_MODE (UINT64_C(1) << 61)
 #define OVERFLOW_INTERRUPT 13u
@@ -25,7 +27,11 @@
 #define SBI_PMU 0x504d55u
 #define SBI_CONFIGURE 2u
 #define SBI_STOP 4u
+#define SBI_RESET 1u
+#define L1D_READ 0x10000u /* no event of QEMU's, the next three are */
 #define DTLB_READ_MISS 0x10019u
+#define DTLB_WRITE_MISS 0x1001bu
+#define ITLB_READ_MISS 0x10021u
 
 #define GET(csr)                                                                                                       \
     __extension__({                                                                                                    \
@@ -157,6 +163,22 @@ static bool write_register(void *context, uint32_t number, uint64_t value)
 
 /* ---- Tries, by the port alone ---- */
 
+/* One call of the firmware by hand. */
+static unsigned long tell_firmware(unsigned long function, unsigned n, unsigned long flags, unsigned long event)
+{
+    register unsigned long a0 __asm__("a0") = n;
+    register unsigned long a1 __asm__("a1") = 1;
+    register unsigned long a2 __asm__("a2") = flags;
+    register unsigned long a3 __asm__("a3") = event;
+    register unsigned long a4 __asm__("a4") = 0;
+    register unsigned long a5 __asm__("a5") = 0;
+    register unsigned long a6 __asm__("a6") = function;
+    register unsigned long a7 __asm__("a7") = SBI_PMU;
+
+    __asm__ volatile("ecall" : "+r"(a0), "+r"(a1) : "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a6), "r"(a7) : "memory");
+    return a0;
+}
+
 static uint64_t register_of(uint32_t number)
 {
     uint64_t value = 0;
@@ -165,26 +187,30 @@ static uint64_t register_of(uint32_t number)
     return value;
 }
 
-static void put_register(uint32_t number, uint64_t value)
+static bool put_register(uint32_t number, uint64_t value)
 {
-    (void)native.wrmsr(native.context, number, value);
+    return native.wrmsr(native.context, number, value);
+}
+
+/* These counters run, and no other. */
+static bool run(uint32_t counters)
+{
+    return put_register(MCOUNTINHIBIT, ~counters);
 }
 
 static void begin(uint64_t value)
 {
     put_register(MHPMCOUNTER(FIRST), value);
-    put_register(MCOUNTINHIBIT, ~UINT64_C(0) ^ 1u << FIRST);
+    run(1u << FIRST);
 }
 
-static bool flag_after(uint64_t turns)
+static bool flag(unsigned n)
 {
-    machine_loop(turns);
-    return register_of(0xda0) >> FIRST & 1u;
+    return register_of(SCOUNTOVF) >> n & 1u;
 }
 
 static void find_faults(void)
 {
-    const unsigned long all = ~0ul;
     uint64_t first, second;
 
     put_register(MHPMEVENT(FIRST), INSTRUCTIONS | NOT_IN_S_MODE);
@@ -192,22 +218,23 @@ static void find_faults(void)
     first = register_of(MHPMCOUNTER(FIRST));
     machine_loop(1000);
     second = register_of(MHPMCOUNTER(FIRST));
-    put_register(MCOUNTINHIBIT, all);
+    run(0);
     machine_does.tell_modes = second - first < 1000u;
     put_register(MHPMEVENT(FIRST), INSTRUCTIONS);
     begin(BIAS);
     machine_loop(1000);
-    put_register(MCOUNTINHIBIT, all);
+    run(0);
     is_stop_wrong = register_of(MHPMCOUNTER(FIRST)) - BIAS < 2000;
 #if __riscv_xlen == 32
     begin(UINT64_C(1) << 40 | 0xfffffc00);
     machine_loop(4000);
     is_upper_wrong = register_of(MHPMCOUNTER(FIRST)) >> 40 == 1 && !(register_of(MHPMCOUNTER(FIRST)) >> 32 & 1u);
-    put_register(MCOUNTINHIBIT, all);
+    run(0);
 #endif
     begin(1);
-    is_low_wrong = flag_after(1000);
-    put_register(MCOUNTINHIBIT, all);
+    machine_loop(1000);
+    is_low_wrong = flag(FIRST);
+    run(0);
     put_register(MHPMCOUNTER(FIRST), 0);
     put_register(MHPMEVENT(FIRST), 0);
     CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
@@ -220,6 +247,91 @@ const char *machine_repairs(void)
     (void)snprintf(text, sizeof text, "%s%s%s", is_low_wrong ? "low values overflow; " : "",
                    is_upper_wrong ? "halves do not carry; " : "", is_stop_wrong ? "a stop forgets; " : "");
     return text;
+}
+
+/* ---- The port by itself ---- */
+
+static void tell(const char *test, bool good)
+{
+    printf("[%s] %s\n", good ? "       OK " : "  FAILED  ", test);
+}
+
+/* (Values are above half, as QEMU wants them.) */
+static bool counts(unsigned n)
+{
+    uint64_t before = register_of(MHPMCOUNTER(n));
+
+    machine_loop(1000);
+    return register_of(MHPMCOUNTER(n)) - before >= 2000;
+}
+
+static bool is_pending(void)
+{
+    return GET("sip") >> OVERFLOW_INTERRUPT & 1u;
+}
+
+/* The firmware leaves the flag where an interrupt is pending, and another counter's interrupt must not be lost. */
+static void a_start_clears_its_flag_and_no_interrupt(void)
+{
+    const unsigned n = FIRST + 2;
+    bool good = put_register(MHPMEVENT(n), INSTRUCTIONS) && sbi.first.at[n] == n + 1;
+
+    /* (Where a value is written in halves, QEMU takes the new lower one with the upper one before.) */
+    good &= put_register(MHPMCOUNTER(n), BIAS) && run(1u << n) && run(0);
+    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    good &= put_register(MHPMCOUNTER(n), 0 - UINT64_C(1000)) && run(1u << n) && !flag(n);
+    good &= counts(n) && flag(n) && is_pending();
+    good &= run(0) && flag(n);
+    good &= put_register(MHPMEVENT(n), INSTRUCTIONS) && !flag(n);
+    good &= put_register(MHPMCOUNTER(n), 0 - UINT64_C(5000)) && run(1u << n) && !flag(n) && is_pending();
+    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    machine_loop(5000);
+    good &= flag(n) && is_pending() && run(0) && put_register(MHPMEVENT(n), 0) && !flag(n);
+    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    tell("a_start_clears_its_flag_and_no_interrupt", good);
+}
+
+/* (QEMU has one for each.) */
+static void a_stopped_counter_gives_its_event_up(void)
+{
+    const unsigned a = FIRST, b = FIRST + 2;
+    bool good = put_register(MHPMEVENT(a), INSTRUCTIONS) && put_register(MHPMEVENT(b), INSTRUCTIONS);
+
+    good &= put_register(MHPMCOUNTER(a), BIAS) && put_register(MHPMCOUNTER(b), BIAS);
+    good &= run(1u << b) && counts(b) && register_of(MHPMCOUNTER(a)) == BIAS;
+    good &= run(0) && put_register(MHPMEVENT(b), 0) && run(1u << a) && counts(a);
+    good &= run(0) && put_register(MHPMEVENT(a), 0);
+    tell("a_stopped_counter_gives_its_event_up", good);
+}
+
+static void what_the_firmware_refuses_fails(void)
+{
+    const unsigned a = FIRST, b = FIRST + 2;
+    bool good = put_register(MHPMEVENT(b), INSTRUCTIONS) && put_register(MHPMCOUNTER(b), BIAS);
+
+    good &= !put_register(MHPMEVENT(a), L1D_READ) && put_register(MHPMEVENT(a), 0);
+    good &= run(1u << b) && counts(b) && run(0);
+    (void)tell_firmware(SBI_STOP, sbi.first.at[b] - 1u, SBI_RESET, 0);
+    good &= !run(1u << b) && run(0) && put_register(MHPMEVENT(b), 0);
+    tell("what_the_firmware_refuses_fails", good);
+}
+
+/* Of four counters one is another program's. */
+static void three_of_four_counters_can_run(void)
+{
+    bool good = put_register(MHPMEVENT(3), CYCLES) && put_register(MHPMEVENT(4), DTLB_WRITE_MISS) &&
+                put_register(MHPMEVENT(5), ITLB_READ_MISS) && put_register(MHPMEVENT(6), INSTRUCTIONS);
+
+    for (unsigned n = 3; n < 7; n++)
+        good &= put_register(MHPMCOUNTER(n), BIAS);
+    good &= run(1u << 3 | 1u << 6) && counts(3) && counts(6);
+    good &= run(1u << 3 | 1u << 4 | 1u << 6) && counts(3) && counts(6);
+    /* (The firmware's offer is minstret, which has no interrupt.) */
+    good &= !put_register(MHPMEVENT(5), INSTRUCTIONS) && counts(3) && counts(6);
+    good &= run(0);
+    for (unsigned n = 3; n < 7; n++)
+        good &= put_register(MHPMEVENT(n), 0);
+    tell("three_of_four_counters_can_run", good);
 }
 
 /* ---- The machine ---- */
@@ -278,22 +390,6 @@ void machine_work(uint64_t turns)
     machine_loop(turns);
 }
 
-/* One call of the firmware by hand. */
-static unsigned long tell_firmware(unsigned long function, unsigned n, unsigned long event)
-{
-    register unsigned long a0 __asm__("a0") = n;
-    register unsigned long a1 __asm__("a1") = 1;
-    register unsigned long a2 __asm__("a2") = 0;
-    register unsigned long a3 __asm__("a3") = event;
-    register unsigned long a4 __asm__("a4") = 0;
-    register unsigned long a5 __asm__("a5") = 0;
-    register unsigned long a6 __asm__("a6") = function;
-    register unsigned long a7 __asm__("a7") = SBI_PMU;
-
-    __asm__ volatile("ecall" : "+r"(a0), "+r"(a1) : "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a6), "r"(a7) : "memory");
-    return a0;
-}
-
 void machine_begin(struct upmu_port *port)
 {
     unsigned before = faults;
@@ -305,15 +401,21 @@ void machine_begin(struct upmu_port *port)
     sbi.identity.sscofpmf = faults == before;
     sbi.identity.sbi_events = true;
     /* Another program's: a counter with an event that does not run. */
-    (void)tell_firmware(SBI_CONFIGURE, FIRST + 1, DTLB_READ_MISS);
+    (void)tell_firmware(SBI_CONFIGURE, FIRST + 1, 0, DTLB_READ_MISS);
     if (!upmu_riscv_sbi_port(&sbi, port))
         printf("    no PMU extension of the SBI\n");
     native = *port;
     machine_does.interrupt = sbi.identity.sscofpmf;
     /* (One counter of QEMU's for an event; without overflows all share instret.) */
     machine_does.count_twice = !sbi.identity.sscofpmf;
-    if (sbi.identity.sscofpmf)
+    if (sbi.identity.sscofpmf) {
         find_faults();
+        a_start_clears_its_flag_and_no_interrupt();
+        a_stopped_counter_gives_its_event_up();
+        what_the_firmware_refuses_fails();
+        if (sbi.identity.counters == 0x78)
+            three_of_four_counters_can_run();
+    }
     if (is_upper_wrong)
         sbi.identity.width = 32;
     port->rdmsr = read_register;
@@ -337,7 +439,7 @@ unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])
     unsigned count = 0;
 
     for (unsigned n = FIRST; n < 32; n++)
-        out[count++] = tell_firmware(SBI_STOP, n, 0);
+        out[count++] = tell_firmware(SBI_STOP, n, 0, 0);
     return count;
 }
 

@@ -35,6 +35,7 @@ BOOTS = {
     "riscv64_m_29_counters": RISCV[64] + ["-cpu", "rv64,pmu-num=29,sscofpmf=on"],
     "riscv32_m": RISCV[32] + ["-cpu", "rv32,pmu-num=16,sscofpmf=on"],
     "riscv64_s": RISCV_S[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=on"],
+    "riscv64_s_4_counters": RISCV_S[64] + ["-cpu", "rv64,pmu-num=4,sscofpmf=on"],
     "riscv64_s_no_overflows": RISCV_S[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=off"],
     "riscv32_s": RISCV_S[32] + ["-cpu", "rv32,pmu-num=16,sscofpmf=on"],
     "riscv64_m_no_overflows": RISCV[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=off"],
