@@ -42,6 +42,7 @@ struct machine_does {
     bool tell_modes;  /* counts by mode */
     bool count_twice; /* one event on two counters */
     bool look_elsewhere; /* a repair makes QEMU notice overflows of event counters outside of the loop */
+    const char *refuse; /* events that the catalogue has, and the firmware has not */
     unsigned skew;    /* instructions between the begins, or ends, of two counters behind one gate */
 };
 extern struct machine_does machine_does;

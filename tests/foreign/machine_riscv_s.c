@@ -46,7 +46,7 @@
 volatile struct machine_seen machine_seen;
 unsigned machine_writes;
 /* (QEMU 7.2 counts in each mode, whatever an event says: a call of the firmware lies between two counters' begins.) */
-struct machine_does machine_does = {.skew = 1500};
+struct machine_does machine_does = {.refuse = "cycles,L1D_READ_ACCESS", .skew = 1500};
 
 static struct upmu_cpu *the_cpu;
 static struct upmu_port native;

@@ -164,6 +164,21 @@ static void what_does_not_exist_is_refused(void)
     CHECK(upmu_event_parse(cpu.meter.pmu, "instructions:counter=30", &event, NULL) != UPMU_OK);
 }
 
+/* (Nothing stays of it.) */
+static void what_the_firmware_has_not_is_refused_at_once(void)
+{
+    static struct upmu_region region;
+    uint64_t small, large;
+
+    if (!machine_does.refuse)
+        return;
+    CHECK(upmu_region_open(&region, &cpu, machine_does.refuse) == UPMU_ERR_PORT);
+    FINE(upmu_region_close(&region));
+    measure("instructions", 1000, &small);
+    measure("instructions", 11000, &large);
+    equal("after a refusal", large - small, 20000);
+}
+
 /* ---- Events from outside ---- */
 
 extern const unsigned char outside_begin[], outside_end[];
@@ -447,6 +462,7 @@ int main(void)
     RUN(the_last_counter_counts_like_the_first);
     RUN(one_event_too_many_is_refused_by_name);
     RUN(what_does_not_exist_is_refused);
+    RUN(what_the_firmware_has_not_is_refused_at_once);
     RUN(events_from_outside_count_beside_built_in_ones);
     RUN(a_start_and_a_stop_are_one_write_each);
     RUN(without_interrupts_nothing_is_sampled);
