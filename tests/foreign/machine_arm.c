@@ -205,6 +205,8 @@ unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])
     uint32_t selected;
     uint64_t pmcr;
 
+    UPMU_A32_MRC(selected, 9, 12, 5); /* first: reads of counters select them */
+    out[count++] = selected;
     for (unsigned i = 0; i < sizeof controls / sizeof controls[0]; i++)
         upmu_a32_read(controls[i], &out[count++]);
     upmu_a32_read(PMCR, &pmcr);
@@ -212,8 +214,6 @@ unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])
         upmu_a32_read(UPMU_A32_TYPERS + n, &out[count++]);
         upmu_a32_read(UPMU_A32_COUNTERS + n, &out[count++]);
     }
-    UPMU_A32_MRC(selected, 9, 12, 5);
-    out[count++] = selected;
     return count;
 }
 

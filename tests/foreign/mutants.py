@@ -20,7 +20,8 @@ def run(*command):
 
 
 def make():
-    done = run("make", "-j2", "-f", "tests/foreign/foreign.mk", *IMAGES)
+    headers = "-include $(shell find build/foreign -name '*.d')"  # (a change of a header is one of what includes it)
+    done = run("make", "-j2", "--eval", headers, "-f", "tests/foreign/foreign.mk", *IMAGES)
     return done.returncode == 0, done.stdout
 
 
