@@ -11,4 +11,4 @@ arm64) set -- qemu-system-aarch64 -cpu "${3:-cortex-a57}" ;;
 riscv64) set -- qemu-system-riscv64 -bios none -cpu "${3:-rv64,pmu-num=16,sscofpmf=on}" ;;
 *) echo "boot.sh: no machine '$machine'" >&2; exit 2 ;;
 esac
-exec "$@" -M virt -m 64 -icount shift=0 -display none -serial stdio -monitor none -kernel "$kernel"
+exec "$@" -M virt -nic none -m 64 -icount shift=0 -display none -serial stdio -monitor none -kernel "$kernel"

@@ -46,7 +46,7 @@ CATALOGUES = {"a53": "cortex_a53", "a57": "cortex_a57", "n1": "neoverse_n1", "ma
 NOW = os.environ.get("FOREIGN_NOW", "aarch64 arm riscv32 riscv32_s riscv64 riscv64_s").split()
 MISSING = os.environ.get("FOREIGN_MISSING", "").split()
 LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S+)")
-COMMON = ["-m", "64", "-nographic", "-serial", "none", "-monitor", "none", "-icount", "shift=0",
+COMMON = ["-m", "64", "-nic", "none", "-nographic", "-serial", "none", "-monitor", "none", "-icount", "shift=0",
           "-semihosting-config", "enable=on,target=native"]
 
 

@@ -13,7 +13,8 @@ import tokens  # noqa: E402
 LIMIT_S = int(os.environ.get("FOREIGN_LIMIT_S", "600"))
 MACHINES = {"aarch64": ["qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a57"],
             "riscv32": ["qemu-system-riscv32", "-M", "virt", "-cpu", "rv32", "-bios", "none"]}
-COMMON = ["-m", "128", "-nographic", "-serial", "none", "-monitor", "none", "-semihosting-config", "enable=on,target=native"]
+COMMON = ["-m", "128", "-nic", "none", "-nographic", "-serial", "none", "-monitor", "none",
+          "-semihosting-config", "enable=on,target=native"]
 
 
 def boot(path):
