@@ -44,6 +44,7 @@ BOOTS = {
 CATALOGUES = {"a53": "cortex_a53", "a57": "cortex_a57", "n1": "neoverse_n1", "max32": "cortex_a57",
               "max": "armv8_pmuv3", "a15": "armv8_pmuv3", "a7": "armv8_pmuv3", "riscv": "riscv_sbi"}
 NOW = os.environ.get("FOREIGN_NOW", "aarch64 arm riscv32 riscv32_s riscv64 riscv64_s").split()
+HELP = {"riscv32_s": "docs/riscv.md"}
 MISSING = os.environ.get("FOREIGN_MISSING", "").split()
 LINE = re.compile(r"^\[\s*(OK|FAILED|SKIPPED)\s*\] (\S+)")
 COMMON = ["-m", "64", "-nic", "none", "-nographic", "-serial", "none", "-monitor", "none", "-icount", "shift=0",
@@ -56,7 +57,7 @@ def boot(name):
     machine = os.path.splitext(os.path.basename(command[command.index("-kernel") + 1]))[0]
     wants = [what.partition(":")[2] for what in MISSING if what.startswith(machine + ":")]
     if wants:
-        return [f"[  SKIPPED ] {name}: no {' '.join(wants)} (make deps-foreign)"], []
+        return [f"[  SKIPPED ] {name}: no {' '.join(wants)} ({HELP.get(machine, 'make deps-foreign')})"], []
     if machine not in NOW:
         return [], [f"    {name}: left for make soak"]
     try:
