@@ -225,9 +225,13 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
             continue;
         upmu_run_mar(session);
         upmu_session_ran(session, upmu_meter_now(meter));
-        /* (An interrupt may have masked it just now.) */
-        session->state = session->full ? UPMU_SESSION_MASKED : UPMU_SESSION_SUSPENDED;
-        session->full = 0;
+        session->state = UPMU_SESSION_SUSPENDED;
+        UPMU_BARRIER();
+        /* (An interrupt that masks it stores both.  From here on that is left for the end of the call.) */
+        if (session->full) {
+            session->state = UPMU_SESSION_MASKED;
+            session->full = 0;
+        }
     }
     /* What has overflowed is thrown away. */
     upmu_run_expect(meter, meter->running | meter->used);
