@@ -98,9 +98,13 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
     bury(dropped);
 }
 
-/* Its last session may leave at any moment where its list is not held: what comes second loses track. */
+/*
+ * Its last session may leave at any moment where its list is not held: what comes second loses track.  (And before the
+ * call that takes that session has done so, the thread may have left another CPU unseen.)
+ */
 static UPMU_APART void come(struct upmu_meter *meter, struct upmu_thread *thread)
 {
+    upmu_thread_leave_unseen(thread);
     __atomic_store_n(&meter->cpu->current, thread, __ATOMIC_RELAXED);
     (void)__atomic_exchange_n(&thread->cpu, meter->cpu, __ATOMIC_SEQ_CST);
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_SEQ_CST))

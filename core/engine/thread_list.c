@@ -22,20 +22,23 @@ bool upmu_thread_hold_at_last(struct upmu_thread *thread)
     return false;
 }
 
+void upmu_thread_leave_unseen(struct upmu_thread *thread)
+{
+    struct upmu_thread *expected = thread;
+    struct upmu_cpu *cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
+
+    if (cpu)
+        (void)__atomic_compare_exchange_n(&cpu->current, &expected, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 /*
  * Switches of a thread without sessions are not seen: where it runs is not known any more.  (Its CPU may be about to
  * switch it away.)  Those of one that may execute RDPMC are.
  */
 void upmu_thread_lose_track(struct upmu_thread *thread)
 {
-    struct upmu_thread *expected = thread;
-    struct upmu_cpu *cpu;
-
-    if (UPMU_USER_PAGES && thread->reads)
-        return;
-    cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
-    if (cpu)
-        (void)__atomic_compare_exchange_n(&cpu->current, &expected, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (!UPMU_USER_PAGES || !thread->reads)
+        upmu_thread_leave_unseen(thread);
 }
 
 void upmu_thread_forget(struct upmu_session *session)

@@ -473,6 +473,7 @@ static void change_cpu(void)
     if (cpu->power != CPU_LIVE)
         return;
     cpu->starts_over = true;
+    host.restarts++;
     mark_changed();
     guests_spoil(self->cpu);
     self->stay++;

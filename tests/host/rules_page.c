@@ -762,11 +762,15 @@ void pages_end(struct host_guest *guest)
 {
     if (!guest->page.pv)
         return;
+    /* (It closes the vCPU's events, for calls of others at any moment.) */
+    host.vm.calls++;
+    host.vm.begun++;
     HOST_DO(upmu_pv_vcpu_fini(guest->page.pv));
     check_memory();
     for (unsigned i = 0; i < HOST_PV_EVENTS; i++)
         if (host.vm.event[i].guest == number_of(guest))
             host.vm.event[i].open = false;
+    host.vm.calls--;
     if (guest->page.mapped)
         forget_page(guest);
 }

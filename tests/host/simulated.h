@@ -476,7 +476,7 @@ struct host_vm {
     struct upmu_pv *pv; /* NULL: there is none */
     struct upmu_pv_event *events;
     uint32_t count;        /* of events */
-    uint32_t calls, begun; /* calls under way; all */
+    uint32_t calls, begun; /* calls and ends of vCPUs under way; all */
     bool unknown;          /* events are open of which only a hostile vCPU knows */
     struct virtual_event event[HOST_PV_EVENTS];
     uint8_t *pinned[HOST_RAM_PAGES]; /* pages that the host may store to */
@@ -515,6 +515,7 @@ struct host {
     struct host_session session[HOST_SESSIONS];
     struct worker worker[HOST_CPUS];
     struct host_units units;
+    unsigned restarts; /* how often a CPU started over */
     struct host_guest guest[HOST_GUESTS];
     struct host_vm vm;
     uint64_t now_ns;

@@ -52,7 +52,7 @@
 #endif
 
 enum { A, B, C, SESSIONS };
-enum { SWITCH_IN, SWITCH_OUT, TICK, CLOSE_A, CLOSE_B, DROP_B, EXIT, REAP, STOP_B, START_B };
+enum { SWITCH_IN, SWITCH_OUT, TICK, CLOSE_A, CLOSE_B, DROP_B, EXIT, REAP, STOP_B, START_B, MOVE };
 
 /* The first call, on CPU 0 unless it is a detach; what the other CPU does; where the thread is before. */
 static const struct meeting {
@@ -61,6 +61,7 @@ static const struct meeting {
     bool dropped;  /* B has no owner any more */
     bool unjoined; /* it runs, but the switch found its sessions held: they join with the next tick */
     bool quick;    /* nothing has a page, and the thread was here before: a switch is a transition alone */
+    bool alone;    /* A is its only session, and nothing has a page */
 } meetings[] = {
     {SWITCH_IN, CLOSE_A, .runs = false},
     {SWITCH_IN, CLOSE_B, .runs = false},
@@ -91,12 +92,14 @@ static const struct meeting {
     {SWITCH_IN, DROP_B, .runs = false, .quick = true},
     {SWITCH_OUT, STOP_B, .runs = true, .quick = true},
     {SWITCH_OUT, CLOSE_B, .runs = true, .quick = true},
+    {CLOSE_A, MOVE, .runs = true, .unjoined = true, .alone = true},
 };
 
 static struct upmu_sim sim;
 static struct upmu_machine machine;
-static struct upmu_cpu cpus[2];
-static struct upmu_thread thread, idle;
+static struct upmu_cpu cpus[3];
+static struct upmu_thread thread, idle, busy; /* (The last is on CPU 2, where `thread` moves to.) */
+static struct upmu_session of_busy;
 static struct upmu_session *sessions[SESSIONS];
 static struct upmu_user_page *page;
 static bool gone[SESSIONS], away;
@@ -170,6 +173,21 @@ static enum upmu_status on_cpu_0(unsigned what)
     return status;
 }
 
+/* The thread leaves CPU 0, which is not seen where it has no session any more, and runs on CPU 2 for a moment. */
+static enum upmu_status move(void)
+{
+    unsigned current = sim.current;
+    enum upmu_status status = on_cpu_0(SWITCH_OUT);
+
+    upmu_sim_switch_cpu(&sim, 2);
+    if (status == UPMU_OK)
+        status = upmu_thread_switch(&cpus[2], &busy, &thread);
+    if (status == UPMU_OK)
+        status = upmu_thread_switch(&cpus[2], &thread, &busy);
+    upmu_sim_switch_cpu(&sim, current);
+    return status;
+}
+
 static enum upmu_status act(unsigned what)
 {
     enum upmu_status status = UPMU_OK;
@@ -196,6 +214,8 @@ static enum upmu_status act(unsigned what)
         return upmu_session_stop(sessions[B]);
     case START_B:
         return upmu_session_start(sessions[B]);
+    case MOVE:
+        return move();
     default:
         return on_cpu_0(what);
     }
@@ -230,7 +250,9 @@ static void on_trap(int number, siginfo_t *info, void *where)
         return;
     }
     FLAGS_OF(context) |= TRAP_FLAG;
-    if (failed_at || in_model || !is_new((uintptr_t)context->uc_mcontext.gregs[IP]) || ++steps % stride)
+    /* (Alone, the call is short, and the gap has few instructions.) */
+    if (failed_at || in_model || !is_new((uintptr_t)context->uc_mcontext.gregs[IP]) ||
+        ++steps % (meeting->alone ? 1 : stride))
         return;
     pid = fork();
     if (pid) {
@@ -287,19 +309,29 @@ static void *fresh_pages(size_t bytes)
     return memory;
 }
 
+static void set_up_busy(void)
+{
+    upmu_thread_init(&busy, 2, 2, NULL);
+    assert_int_equal(upmu_session_init(&of_busy, &machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(&of_busy, "branches", NULL), UPMU_OK);
+    upmu_sim_switch_cpu(&sim, 2);
+    assert_int_equal(upmu_session_attach_thread(&of_busy, &busy, &cpus[2]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&of_busy), UPMU_OK);
+}
+
 static void set_up(void)
 {
     static const char *const lists[SESSIONS] = {"instructions", "branches", "cycles"};
 
     memset(gone, 0, sizeof gone);
     away = false;
-    upmu_sim_init(&sim, upmu_sim_profile("skylake"), 2);
+    upmu_sim_init(&sim, upmu_sim_profile("skylake"), sizeof cpus / sizeof cpus[0]);
     hooks = sim.port;
     sim.port.rdmsr = hook_rdmsr;
     sim.port.wrmsr = hook_wrmsr;
     sim.port.rdpmc = hook_rdpmc;
     assert_int_equal(upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
         upmu_sim_switch_cpu(&sim, i);
         upmu_sim_bind_cpu(&sim, i, &cpus[i]);
         assert_int_equal(upmu_cpu_init(&cpus[i], &machine, NULL), UPMU_OK);
@@ -311,7 +343,7 @@ static void set_up(void)
         sessions[i] = fresh_pages(sizeof *sessions[i]);
         assert_int_equal(upmu_session_init(sessions[i], &machine), UPMU_OK);
         assert_int_equal(upmu_session_add(sessions[i], lists[i], NULL), UPMU_OK);
-        if (i == B && !meeting->quick)
+        if (i == B && !meeting->quick && !meeting->alone)
             assert_int_equal(upmu_session_publish(sessions[i], page), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(sessions[i], &thread, NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(sessions[i]), UPMU_OK);
@@ -327,6 +359,12 @@ static void set_up(void)
         assert_int_equal(on_cpu_0(SWITCH_IN), UPMU_OK);
     for (unsigned i = 0; i < SESSIONS; i++)
         sessions[i]->held = 0;
+    if (meeting->alone) {
+        set_up_busy();
+        upmu_sim_switch_cpu(&sim, 1);
+        assert_int_equal(close_it(B), UPMU_OK);
+        assert_int_equal(close_it(C), UPMU_OK);
+    }
     if (meeting->dropped) {
         sim.cpu[0].offline = true;
         assert_int_equal(upmu_session_drop(sessions[B]), UPMU_OK);
@@ -354,9 +392,11 @@ static void everything_is_as_if_they_had_not_met(enum upmu_status first)
         look(act(meeting->first) == UPMU_OK, "the first call, again");
     if (other_status != UPMU_OK)
         look(act(meeting->other) == UPMU_OK, "the other call, again");
+    for (unsigned i = 0; i < sizeof cpus / sizeof cpus[0]; i++)
+        look(thread.sessions || cpus[i].current != &thread, "a CPU keeps a thread that has no session");
     if (meeting->first == SWITCH_IN || meeting->other == SWITCH_IN)
         runs = true;
-    else if (meeting->first == SWITCH_OUT || meeting->other == SWITCH_OUT)
+    else if (meeting->first == SWITCH_OUT || meeting->other == SWITCH_OUT || meeting->other == MOVE)
         runs = false;
     if (!away && !runs)
         look(on_cpu_0(SWITCH_IN) == UPMU_OK, "a switch");
