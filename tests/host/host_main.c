@@ -24,7 +24,7 @@
  * rule today are left out, so that a new violation fails the run; they are named in its output.
  */
 #if defined(HOST_AS_THREADS)
-#define SEEDS 22
+#define SEEDS 12
 #define STEPS 1500
 #define OPEN NULL
 #elif defined(__SANITIZE_ADDRESS__)

@@ -4,7 +4,7 @@
 
 A run is a whole search: no reduction, no hashing, no limit of depth or memory reached.  Lines of a model that no run
 of its protocol reaches are a failure, too: what is not executed is not checked.  MODEL_RUNS=soak: larger bounds,
-and all variants; otherwise one in three of each model.
+and all variants; otherwise one in five of each model.
 """
 import concurrent.futures
 import os
@@ -20,7 +20,7 @@ from checklib import verdict  # noqa: E402
 
 BUILD = "build/model"
 DEPTH = 100000
-VARIANTS_STEP = 3
+VARIANTS_STEP = 5
 MEGABYTES = {"test": 1000, "soak": 4000}
 # A search that ended without having seen everything.
 INCOMPLETE = re.compile(r"max search depth too small|Search not completed|out of memory|memory bound|hash-?compact|"
