@@ -27,6 +27,7 @@ static unsigned stand_in(const struct upmu_port *port)
 void common_bring_up(const struct shell *shell, struct cmd_live *live, struct upmu_machine *machine,
                      struct upmu_cpu *cpu, const struct upmu_port *port)
 {
+    static char why_not[160];
     const unsigned instead = stand_in(port);
     enum upmu_status status = upmu_machine_init(machine, port);
 
@@ -35,7 +36,8 @@ void common_bring_up(const struct shell *shell, struct cmd_live *live, struct up
     live->port = port;
     live->machine = machine;
     live->cpu = cpu;
-    live->why_not = upmu_status_text(status);
+    (void)upmu_why_text(&machine->why, why_not, sizeof why_not);
+    live->why_not = machine->why.status == status ? why_not : upmu_status_text(status);
     shell->cmd->default_sim = stand_ins[instead][0];
     if (status != UPMU_OK) {
         cpu->meter.pmu = NULL;
