@@ -107,8 +107,10 @@ usb-arm: build/upmu-usb-arm.img
 	@echo "$< is ready to be written to a USB stick; docs/DEMO.md says how"
 endif
 
-test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-demos)
-test-foreign-demos: $(if $(DEMO_ARM_MISSING),,build/demo/arm64/upmu.efi build/upmu-usb-arm.img) virt-kernels
+# (What all of it runs is made first, with all processors: foreign.mk.)
+test-foreign: $(if $(UPMU_TEST_TOKENS),,foreign-made test-foreign-demos)
+FOREIGN_DEMOS := $(if $(DEMO_ARM_MISSING),,build/demo/arm64/upmu.efi build/upmu-usb-arm.img) virt-kernels
+test-foreign-demos: $(FOREIGN_DEMOS)
 	@DEMO_ARM_MISSING="$(DEMO_ARM_MISSING)" VIRT_MISSING="$(VIRT_MISSING)" $(PYTHON) tests/run_layer.py foreign-demos --jobs $(JOBS) tests/foreign/test_demos.py
 
 # GNU-EFI for arm64: by lists of packages of its own, so that the system's architectures stay as they are.

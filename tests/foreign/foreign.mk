@@ -128,6 +128,10 @@ $(patsubst %,build/foreign/%/tests/foreign/main.o,$(FOREIGN_BUILDS)): build/fore
 FOREIGN_NOW := $(if $(UPMU_TEST_TOKENS),$(filter $(FOREIGN_SHARE),$(FOREIGN_THERE)),$(FOREIGN_THERE))
 # (What no package has is not missed by `make test`.)
 FOREIGN_SKIPPED := $(if $(UPMU_TEST_TOKENS),$(filter-out riscv32_s:%,$(FOREIGN_MISSING)),$(FOREIGN_MISSING))
+.PHONY: foreign-made foreign-programs
+foreign-programs: $(FOREIGN_NOW:%=build/foreign/%.elf) $(FOREIGN_UNITS) $(FOREIGN_DEMOS)
+foreign-made:
+	+@$(if $(findstring jobserver,$(MAKEFLAGS)),:,$(MAKE) --no-print-directory -j$(JOBS) foreign-programs)
 test-foreign: $(FOREIGN_NOW:%=build/foreign/%.elf)
 	@FOREIGN_NOW="$(FOREIGN_NOW)" FOREIGN_MISSING="$(FOREIGN_SKIPPED)" FOREIGN_OPENSBI_32="$(FOREIGN_OPENSBI_32)" \
 		$(PYTHON) tests/run_layer.py foreign --jobs $(JOBS) tests/foreign/test_foreign.py
