@@ -91,7 +91,7 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
  * Give a counter that ran for another event, or has a new event, its start value. Its gate is
  * closed already, unless closing it faulted the last time or it stands still.  From those beside it
  * nothing is read, but they are not what others left there.  (A unit's counter is only read, and may
- * run for a static session that left.)
+ * run for one that has left it so.)
  */
 bool upmu_run_prime(struct upmu_meter *meter, struct upmu_tally *tally)
 {

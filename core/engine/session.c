@@ -600,9 +600,9 @@ static bool call_quickly(struct upmu_session *session, bool start)
     uintptr_t irq;
     bool done = false;
 
-    if (!meter || session->why.status != UPMU_OK || !upmu_local_try(meter, port, &irq))
+    if (!meter || !upmu_local_try(meter, port, &irq))
         return false;
-    if (session->meter == meter && !meter->domain && !upmu_multiplex_wanted(meter))
+    if (session->meter == meter && session->why.status == UPMU_OK && !meter->domain && !upmu_multiplex_wanted(meter))
         done = start ? start_quickly(meter, session) : upmu_transition_stop(meter, session);
     /* (What the stop itself found may have masked it.) */
     if (done && !start)

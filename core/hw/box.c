@@ -57,11 +57,15 @@ static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
 }
 
-/* A function or device that is gone reads all ones, which no select and no control can hold. */
-static bool is_gone(const struct upmu_place_in_space *place, unsigned kind, uint64_t value)
+/* A function or device that is gone reads all ones, which no select, no control and no narrower counter can hold. */
+static bool is_gone(const struct upmu_bank *bank, unsigned row, const struct upmu_place_in_space *place, uint64_t value)
 {
-    return place->space != UPMU_SPACE_MSR && (kind == UPMU_KIND_SELECT || kind == UPMU_KIND_CONTROL) &&
-           value == (place->bits == 32 ? UINT32_MAX : UINT64_MAX);
+    unsigned kind = upmu_register_class_of(bank->pmu, row)->kind, counter = bank->rows[row].counter;
+
+    if (place->space == UPMU_SPACE_MSR || value != (place->bits == 32 ? UINT32_MAX : UINT64_MAX))
+        return false;
+    return kind == UPMU_KIND_SELECT || kind == UPMU_KIND_CONTROL ||
+           (kind == UPMU_KIND_COUNTER && counter < UPMU_COUNTERS && bank->pmu->counter[counter].width < place->bits);
 }
 
 bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
@@ -81,7 +85,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) ||
-            is_gone(&place, class->kind, value)) {
+            is_gone(bank, row, &place, value)) {
             bank->faulted = bank->rows[row].address;
             return false;
         }

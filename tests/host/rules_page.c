@@ -77,32 +77,41 @@ void pages_write(uint64_t address, const void *from, size_t bytes)
     memcpy(&host.vm.ram[offset / PAGE_BYTES][offset % PAGE_BYTES], from, bytes);
 }
 
-/* So much of it the host may have stored. */
-static void take_over(uint64_t address, unsigned bytes)
+/* So much of it the host may have stored: of what was found in a page. */
+static void take_over(unsigned page, const uint8_t *found, uint64_t address, unsigned bytes)
 {
-    uint64_t offset = address - PAGES_RAM;
+    unsigned offset = (unsigned)((address - PAGES_RAM) % PAGE_BYTES);
 
-    memcpy(&host.vm.ram[offset / PAGE_BYTES][offset % PAGE_BYTES], pages_at(address, bytes), bytes);
+    if ((address - PAGES_RAM) / PAGE_BYTES == page)
+        memcpy(&host.vm.ram[page][offset], found + offset, bytes);
 }
 
-/* All else is as guests left it. */
+/* All else is as guests left it.  (Each page is looked at once: CPUs that are threads store to it meanwhile.) */
 static void check_memory(void)
 {
     struct host_vm *vm = &host.vm;
+    uint8_t found[PAGE_BYTES];
 
-    for (unsigned i = 0; i < sizeof vm->pin / sizeof vm->pin[0]; i++)
-        if (vm->pin[i].bytes == PAGE_BYTES) {
-            take_over(vm->pin[i].address, 16);
-            for (unsigned n = 0; n < VIRTUAL_GENERAL; n++) {
-                take_over(vm->pin[i].address + AT_SLOT(n), 48);
-                take_over(vm->pin[i].address + AT_SLOT(n) + IN_SLOT_STATUS, 4);
+    for (unsigned page = 0; page < HOST_RAM_PAGES; page++) {
+        if (!vm->pinned[page])
+            continue;
+        memcpy(found, vm->pinned[page], sizeof found);
+        for (unsigned i = 0; i < sizeof vm->pin / sizeof vm->pin[0]; i++) {
+            uint64_t address = vm->pin[i].address;
+
+            if (vm->pin[i].bytes == PAGE_BYTES) {
+                take_over(page, found, address, 16);
+                for (unsigned n = 0; n < VIRTUAL_GENERAL; n++) {
+                    take_over(page, found, address + AT_SLOT(n), 48);
+                    take_over(page, found, address + AT_SLOT(n) + IN_SLOT_STATUS, 4);
+                }
+            } else if (vm->pin[i].bytes) {
+                take_over(page, found, address, 12);
             }
-        } else if (vm->pin[i].bytes) {
-            take_over(vm->pin[i].address, 12);
         }
-    for (unsigned page = 0; page < HOST_RAM_PAGES; page++)
-        if (vm->pinned[page] && memcmp(vm->pinned[page], vm->ram[page], PAGE_BYTES) != 0)
+        if (memcmp(found, vm->ram[page], PAGE_BYTES) != 0)
             rules_fail(RULE_DAMAGE, "page %u of the guests' memory is stored to where the host may not", page);
+    }
 }
 
 /* ---- Hooks ---- */
@@ -185,12 +194,21 @@ const struct upmu_pv_hooks pages_hooks = {.copy_in = hook_copy_in, .pin = hook_p
 
 /* ---- What other CPUs of the guest, and devices, do meanwhile ---- */
 
+/* Some bits of a word that the host may store to, by one access, as guests do.  Returns the word of before. */
+static uint32_t take_bits(uint64_t address, uint32_t bits)
+{
+    uint32_t before = __atomic_fetch_and((uint32_t *)pages_at(address, sizeof bits), ~bits, __ATOMIC_ACQ_REL);
+    uint32_t left = before & ~bits;
+    uint64_t offset = address - PAGES_RAM;
+
+    /* (Of an event that is being closed the host may not store to it any more.) */
+    memcpy(&host.vm.ram[offset / PAGE_BYTES][offset % PAGE_BYTES], &left, sizeof left);
+    return before;
+}
+
 static void clear_overflows(uint64_t address, struct virtual_shown *shown)
 {
-    static const uint32_t none;
-
-    shown->taken += get32(address);
-    pages_write(address, &none, sizeof none);
+    shown->taken += take_bits(address, ~0u);
 }
 
 void pages_stir(struct lots *lots)
@@ -214,11 +232,9 @@ void pages_stir(struct lots *lots)
     } else if (page->mapped && lots_below(lots, 2)) {
         clear_overflows(page->address + AT_SLOT(n) + IN_SLOT_OVERFLOWS, &page->slot[n]);
     } else if (page->mapped) {
-        uint32_t left = get32(page->address + AT_OVERFLOWED), bits = left & (uint32_t)lots_draw(lots);
+        uint32_t bits = (uint32_t)lots_draw(lots);
 
-        page->cleared |= bits;
-        left &= ~bits;
-        pages_write(page->address + AT_OVERFLOWED, &left, sizeof left);
+        page->cleared |= bits & take_bits(page->address + AT_OVERFLOWED, bits);
     }
 }
 

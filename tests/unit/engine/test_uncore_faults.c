@@ -219,12 +219,66 @@ static void a_carry_between_two_accesses_is_not_lost(void **state)
     }
 }
 
+/* ---- A function or device that vanishes ---- */
+
+/* It reads all ones, which are no count of a counter that is narrower than what is read. */
+static bool vanish_while_it_counts(struct upmu_sim_unit *unit)
+{
+    uint64_t range = upmu_sim_unit_range(&host.uncore, unit, 0);
+    struct upmu_session *session = &host.session[0];
+    struct upmu_count count;
+    enum upmu_status status;
+    bool gone;
+
+    if (unit->absent || unit->type->space == UPMU_SIM_SPACE_MSR || unit->die != 0 || unit->index != 0 ||
+        range <= UINT32_MAX || range == UINT64_MAX)
+        return false;
+    upmu_sim_hand_over(&host.uncore);
+    assert_int_equal(upmu_unit_open(&host.unit[0], &host.machine, uncore_info(&host, unit), 1), UPMU_OK);
+    assert_int_equal(uncore_add(&host, 0, unit->type, 0, 1), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(session, &host.unit[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+    uncore_happen(&host, unit, 0, 100);
+    assert_int_equal(uncore_value(session, 0), 100);
+    unit->absent = true;
+    status = upmu_session_read(session, 0, 1, &count);
+    if (status != UPMU_ERR_PORT && count.value) {
+        print_error("%s: %s: gone, and read as %llx with status %d\n", host.uncore.machine->name, unit->type->name,
+                    (unsigned long long)count.value, (int)status);
+        fail();
+    }
+    gone = status == UPMU_ERR_PORT; /* (Where another function is left, it reads 0.) */
+    (void)!upmu_session_stop(session);
+    assert_int_equal(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    assert_in_range(count.value, 0, 100);
+    assert_true(!gone || count.quality != UPMU_QUALITY_EXACT);
+    (void)!upmu_session_close(session);
+    (void)!upmu_unit_close(&host.unit[0]);
+    unit->absent = false;
+    return gone;
+}
+
+static void what_vanishes_has_counted_nothing_since(void **state)
+{
+    unsigned done = 0;
+
+    (void)state;
+    for (unsigned m = 0; m < MACHINES; m++) {
+        uncore_set_up(&host, machines[m]);
+        for (unsigned i = 0; i < host.uncore.units; i++)
+            if (host.uncore.unit[i].type->counters != 0)
+                done += vanish_while_it_counts(&host.uncore.unit[i]);
+    }
+    assert_true(done >= 8);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_anywhere_leaves_a_unit_usable),
         cmocka_unit_test(a_fault_while_finding_hides_units_at_most),
         cmocka_unit_test(a_carry_between_two_accesses_is_not_lost),
+        cmocka_unit_test(what_vanishes_has_counted_nothing_since),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
