@@ -104,7 +104,9 @@ int main(int argc, char **argv)
     if (count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") || cmd_equal(words[0], "-h"))
         msr_help(&cmd);
 
-    if (fflush(stdout) != 0 || ferror(stdout))
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        (void)fputs("upmu: cannot write the output\n", stderr);
         return EXIT_FAILURE;
+    }
     return result;
 }

@@ -288,6 +288,10 @@ def what_cannot_be_written_or_read_is_an_error_and_leaves_no_file():
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         left = [name for name in os.listdir(WORK) if name.startswith("short")]
         complaints += [] if done.returncode == 1 and not left else [f"{form}: {done.returncode}, leaves {left}"]
+    if os.path.exists("/dev/full"):
+        with open("/dev/full", "wb") as device:
+            done = subprocess.run([TOOL, "pmus"], stdout=device, stderr=subprocess.PIPE)
+        complaints += [] if done.returncode == 1 and b"cannot write the output" in done.stderr else ["output to a full disk"]
     log = content("log")
     for name, damaged in ("cut", log[:-8]), ("empty", b""), ("changed", log[:100] + bytes([log[100] ^ 1]) + log[101:]), ("text", b"x" * 5000):
         with open(os.path.join(WORK, name), "wb") as file:

@@ -230,7 +230,7 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
         break;
     }
     if (!cmd_number(value, &number) || number == 0) {
-        cmd_error(cmd, "'%s' is not a number above 0", value);
+        cmd_error(cmd, "'%s' is not a number above 0, or is too large", value);
         return false;
     }
     if (option == CMD_OPT_PERIOD)
@@ -278,7 +278,7 @@ static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsi
             args->callers = true;
         } else if (option == CMD_OPT_DRY) {
             args->dry = true;
-        } else if (++i == count) {
+        } else if (++i == count || words[i][0] == '\0') {
             cmd_error(cmd, "'%s' needs a value", words[i - 1]);
             return false;
         } else if (!option_value(cmd, args, option, words[i - 1], words[i])) {

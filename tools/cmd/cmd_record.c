@@ -93,8 +93,13 @@ static enum upmu_status drain(struct cmd *cmd, struct record *record)
 static int record_open(struct cmd *cmd, const struct record *record)
 {
     const struct upmu_sampling sampling = {.period = record->period};
-    enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
+    enum upmu_status status;
 
+    if (record->period < cmd->pmu->min_period) {
+        cmd_error(cmd, "the least period of %s is %U", cmd->pmu->name, cmd->pmu->min_period);
+        return CMD_REFUSED;
+    }
+    status = upmu_session_init(&cmd->session, cmd->machine);
     if (status == UPMU_OK)
         status = upmu_session_add(&cmd->session, record->list, &sampling);
     if (status == UPMU_OK)
@@ -438,9 +443,10 @@ int cmd_top(struct cmd *cmd, const struct cmd_args *args)
         return result;
     rounds = args->runs != 0 ? args->runs : cmd->sink->read_key != NULL ? ~0u : TOP_ROUNDS;
     result = cmd_target_open(cmd, args);
-    cmd_workload_prepare(cmd);
-    if (result == CMD_OK)
+    if (result == CMD_OK) {
+        cmd_workload_prepare(cmd);
         result = record_open(cmd, &record);
+    }
     if (result == CMD_OK) {
         for (round = 0; round < rounds && result == CMD_OK; round++) {
             cmd->hot_count = 0;

@@ -255,15 +255,28 @@ static int open_on_paper(struct cmd *cmd, const char *name)
     return cmd->args->blob != NULL ? import(cmd, cmd->args->blob) : CMD_OK;
 }
 
+/* The PMU that a simulated CPU is found to have; none: the name itself, which may be a PMU's. */
+static const char *pmu_of_model(struct cmd *cmd, const char *model)
+{
+    const char *name = model;
+
+    if (!make_model(cmd, model))
+        return name;
+    upmu_sim_bind_cpu(&cmd->sim, 0, &cmd->own_cpu);
+    if (upmu_machine_init(&cmd->own_machine, upmu_sim_port(&cmd->sim)) == UPMU_OK &&
+        upmu_cpu_init(&cmd->own_cpu, &cmd->own_machine, NULL) == UPMU_OK) {
+        name = cmd->own_cpu.meter.pmu->name;
+        (void)!upmu_cpu_fini(&cmd->own_cpu);
+    }
+    return name;
+}
+
 int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args)
 {
     const char *name = args->pmu;
 
-    if (name == NULL && args->sim != NULL) {
-        const struct upmu_sim_profile *profile = upmu_sim_profile(args->sim);
-
-        name = profile != NULL && profile->alias != NULL ? profile->alias : args->sim;
-    }
+    if (name == NULL && args->sim != NULL)
+        name = pmu_of_model(cmd, args->sim);
     if (name == NULL && args->blob == NULL && cmd->live != NULL && cmd->live->cpu->meter.pmu != NULL) {
         cmd->machine = cmd->live->machine;
         cmd->pmu = cmd->live->cpu->meter.pmu;

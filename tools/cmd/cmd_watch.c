@@ -7,6 +7,7 @@
 
 #define WATCH_PIECES 256u
 #define WATCH_NS_PER_MS 1000000u
+#define WATCH_MOST_MS UINT64_C(1000000000000) /* 31 years: nanoseconds do not overflow */
 
 static uint64_t watch_clock(const struct cmd *cmd)
 {
@@ -37,6 +38,8 @@ enum upmu_status cmd_watch_run(struct cmd *cmd, struct cmd_watch *watch, const s
 
     for (unsigned i = 0; status == UPMU_OK && i < cmd->session.set.count; i++)
         watch->last[i] = cmd->counts[i].value;
+    if (watch->ms > WATCH_MOST_MS)
+        watch->ms = WATCH_MOST_MS;
     watch->begin = watch_clock(cmd);
     watch->next = watch->begin + watch->ms * WATCH_NS_PER_MS;
     while (status == UPMU_OK && left != 0) {

@@ -228,6 +228,12 @@ static void an_unknown_command_or_option_is_a_usage_error(void **state)
     complains("stat has no option '--placed'");
     assert_int_equal(line("stat -r"), CMD_USAGE);
     complains("needs a value");
+    assert_int_equal(line("stat --sim skl -e ''"), CMD_USAGE);
+    complains("'-e' needs a value");
+    assert_int_equal(line("stat --sim skl -n 99999999999999999999"), CMD_USAGE);
+    complains("or is too large");
+    assert_int_equal(line("record --sim skl -c 1"), CMD_REFUSED);
+    complains("the least period of skl is ");
     assert_int_equal(line("stat -r 0"), CMD_USAGE);
     assert_int_equal(line("stat -r 101 --sim skl"), CMD_USAGE);
     assert_int_equal(line("encode --pmu skl"), CMD_USAGE);
@@ -938,6 +944,45 @@ static void the_model_found_no_fault_with_any_command(void **state)
     }
 }
 
+/* Every CPU that `pmus` lists, where a PMU is asked for. */
+static void a_simulated_cpu_names_its_pmu_on_paper(void **state)
+{
+    (void)state;
+    assert_int_equal(line("wrmsr list --sim northwood_smtoff cycles"), CMD_OK);
+    assert_int_equal(line("encode --sim skylake_smtoff cycles"), CMD_OK);
+    assert_int_equal(line("list --sim zen6 'bp_*'"), CMD_OK);
+    assert_int_equal(line("list --sim nosuch"), CMD_REFUSED);
+    complains("no PMU 'nosuch'");
+}
+
+static void an_interval_that_no_workload_lasts_ends_with_it(void **state)
+{
+    (void)state;
+    assert_int_equal(line("stat --sim skl -I 18446744073710 -e cycles -n 10m spin"), CMD_OK);
+    assert_null(strstr(strstr(printed, " us ") + 1, " us "));
+}
+
+/* Nothing to work on: no ring 0, no model, or a model whose PMU does not come up. */
+static void without_a_pmu_each_command_refuses(void **state)
+{
+    static const char *const lines[] = {"info",       "stat",           "stat -M ipc",       "stat -e imc/CAS_COUNT.RD",
+                                        "record",     "record -g --log l", "top",            "uncore",
+                                        "selftest",   "pmcstat cycles", "setevent 0 cycles", "setpce on",
+                                        "rdpmc 0",    "keepawake cycles"};
+    char text[64];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_int_equal(line(lines[i]), CMD_REFUSED);
+        complains("simulate one with --sim");
+        snprintf(text, sizeof text, "%s --sim p4_no_perfmon", lines[i]);
+        if (strcmp(lines[i], "info") != 0 && strcmp(lines[i], "selftest") != 0) {
+            assert_int_equal(line(text), CMD_REFUSED);
+            complains("did not come up");
+        }
+    }
+}
+
 /* ---- The loops ---- */
 
 static uint64_t step_child(pid_t child)
@@ -1123,6 +1168,9 @@ int main(void)
         cmocka_unit_test(rdpmc_reads_counters_by_index),
         cmocka_unit_test(rdpmc_shows_the_value_of_the_counter_that_was_named),
         cmocka_unit_test(the_model_found_no_fault_with_any_command),
+        cmocka_unit_test(a_simulated_cpu_names_its_pmu_on_paper),
+        cmocka_unit_test(an_interval_that_no_workload_lasts_ends_with_it),
+        cmocka_unit_test(without_a_pmu_each_command_refuses),
         cmocka_unit_test(loops_retire_what_their_table_says),
         cmocka_unit_test(the_chain_of_chase_visits_every_line_once),
         cmocka_unit_test(the_live_road_runs_the_loops_natively),
