@@ -101,7 +101,7 @@ static enum upmu_status allocate(struct upmu_pmcs *pmcs, uint32_t owner, const c
     bool whole = is_system(request->pm_mode), may = upmu_pmc_may_system(pmcs, owner);
     struct upmu_cpu *cpu =
         whole && request->pm_cpu >= 0 ? pmcs->find_cpu(pmcs->context, (unsigned)request->pm_cpu) : NULL;
-    const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : &pmcs->machine->pmu[0];
+    const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : upmu_machine_pmu(pmcs->machine, 0);
     struct upmu_pmc *pmc = free_one(pmcs);
     struct upmu_event event;
     enum upmu_status status;
@@ -370,6 +370,8 @@ static enum upmu_status init(struct upmu_pmcs *pmcs, struct pmc_op_info *info)
     if (info->pm_version >> 24 != PMC_VERSION >> 24)
         return UPMU_ERR_VERSION;
     upmu_pmc_cpuinfo(pmcs, &cpus);
+    if (!cpus.pm_npmc)
+        return UPMU_ERR_NO_PMU;
     info->pm_version = PMC_VERSION;
     info->pm_ncpu = cpus.pm_ncpu;
     return UPMU_OK;

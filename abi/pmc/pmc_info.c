@@ -116,12 +116,17 @@ static void copy_text(char *to, size_t size, const char *from)
 
 void upmu_pmc_cpuinfo(const struct upmu_pmcs *pmcs, struct pmc_cpuinfo *out_info)
 {
-    const struct upmu_pmu *pmu = &pmcs->machine->pmu[0];
-    uint32_t fixed = pmu->counters & ~pmu->general;
+    const struct upmu_pmu *pmu = upmu_machine_pmu(pmcs->machine, 0);
+    uint32_t fixed;
 
-    *out_info = (struct pmc_cpuinfo){.pm_npmc = count_of(pmu->counters), .pm_nclass = fixed ? 2 : 1};
+    *out_info = (struct pmc_cpuinfo){.pm_ncpu = 0};
     while (pmcs->find_cpu(pmcs->context, out_info->pm_ncpu))
         out_info->pm_ncpu++;
+    if (!pmu)
+        return;
+    fixed = pmu->counters & ~pmu->general;
+    out_info->pm_npmc = count_of(pmu->counters);
+    out_info->pm_nclass = fixed ? 2 : 1;
     out_info->pm_class[0] = (uint32_t)upmu_pmc_class_of(pmu, 0);
     out_info->pm_class[1] = fixed ? (uint32_t)PMC_CLASS_IAF : out_info->pm_class[0];
     copy_text(out_info->pm_cputype, sizeof out_info->pm_cputype, pmu->name);
@@ -176,10 +181,10 @@ enum upmu_status upmu_pmc_facts(struct upmu_pmcs *pmcs, uint32_t owner, struct p
 
 enum upmu_status upmu_pmc_event_name(const struct upmu_pmcs *pmcs, struct pmc_op_name *name)
 {
-    const struct upmu_pmu *pmu = &pmcs->machine->pmu[0];
-    bool has = name->pm_class == (uint32_t)upmu_pmc_class_of(pmu, 0) || name->pm_class == PMC_CLASS_IAF;
+    const struct upmu_pmu *pmu = upmu_machine_pmu(pmcs->machine, 0);
 
-    if (!has || !pmu->catalog || name->pm_index > 0xffff ||
+    if (!pmu || !pmu->catalog || name->pm_index > 0xffff ||
+        (name->pm_class != (uint32_t)upmu_pmc_class_of(pmu, 0) && name->pm_class != PMC_CLASS_IAF) ||
         !upmu_catalog_row_name(pmu->catalog, name->pm_index, name->pm_name, sizeof name->pm_name))
         return UPMU_ERR_END;
     return UPMU_OK;

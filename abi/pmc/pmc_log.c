@@ -102,7 +102,7 @@ void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid)
 
 enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs)
 {
-    size_t length = pmcs->log_used;
+    size_t length;
 
     if (!pmcs->log_open)
         return UPMU_ERR_STATE;
@@ -114,19 +114,19 @@ enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs)
 
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file)
 {
-    enum upmu_status status;
+    enum upmu_status status, ended;
 
     if (pmcs->log_open && pmcs->log_owner != owner)
         return UPMU_ERR_BUSY;
     if (file < 0) {
         if (!pmcs->log_open)
             return UPMU_ERR_STATE;
-        upmu_pmc_log_samples(pmcs);
+        status = upmu_pmc_log_flush(pmcs); /* room for the last record */
         upmu_pmc_log_words(pmcs, PMCLOG_TYPE_CLOSELOG, 0, 0);
-        status = upmu_pmc_log_flush(pmcs);
+        ended = upmu_pmc_log_flush(pmcs);
         pmcs->log_open = false;
         pmcs->log_owner = 0;
-        return status;
+        return status == UPMU_OK ? ended : status;
     }
     if (!pmcs->log || !pmcs->log_write)
         return UPMU_ERR_HOOK_MISSING;

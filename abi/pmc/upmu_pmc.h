@@ -97,7 +97,7 @@ struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t 
 /* May an owner do what concerns the whole machine? */
 bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner);
 
-/* Facts (pmc_info.c). */
+/* Facts (pmc_info.c).  Where the machine has no PMU cpuinfo says 0 counters. */
 void upmu_pmc_cpuinfo(const struct upmu_pmcs *pmcs, struct pmc_cpuinfo *out_info);
 enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, unsigned cpu, struct pmc_pmcinfo *info);
 enum upmu_status upmu_pmc_facts(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_op_facts *facts);

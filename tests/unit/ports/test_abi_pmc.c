@@ -468,7 +468,60 @@ static void records_without_room_are_counted_and_told(void **state)
     tear_down();
 }
 
+/* The end of a log says what was lost before it. */
+static void a_full_log_is_told_of_and_closed(void **state)
+{
+    const struct pmclog_words *told;
+    size_t at = 0;
+
+    (void)state;
+    set_up("core2");
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    for (uint32_t i = 0; i < 40; i++)
+        assert_int_equal(pmc_writelog(i), 0);
+    assert_int_equal(pmc_close_logfile(), 0);
+    assert_int_equal(records(PMCLOG_TYPE_USERDATA), 31);
+    assert_int_equal(records(PMCLOG_TYPE_CLOSELOG), 1);
+    told = record(PMCLOG_TYPE_DROPNOTIFY, &at);
+    assert_non_null(told);
+    assert_int_equal(told->pl_word[0], 9);
+    tear_down();
+}
+
 /* ---- Rights ---- */
+
+/* A machine whose only CPU did not come up: `cpu` knows no PMU, the machine lists none. */
+static void without_a_pmu_programs_are_refused(void **state)
+{
+    static struct upmu_machine none;
+    struct pmc_op_name name = {.pm_class = PMC_CLASS_IAP};
+    struct upmu_machine *machine;
+    const struct pmc_cpuinfo *cpu;
+    struct pmc_driverstats stats;
+    struct pmc_pmcinfo counter;
+    pmc_id_t id;
+
+    (void)state;
+    set_up("core2");
+    machine = pmcs.machine;
+    host_end_idle(&host);
+    pmcs.machine = &none;
+    assert_int_equal(pmc_init(), -1);
+    assert_int_equal(pmc_errno, 19);
+    for (unsigned mode = PMC_MODE_SS; mode <= PMC_MODE_TC; mode++) {
+        assert_int_equal(pmc_allocate("instructions", (enum pmc_mode)mode, 0, 0, &id, 100000), -1);
+        assert_int_equal(pmc_errno, 19);
+    }
+    assert_int_equal(pmc_syscall(PMC_OP_EVENTNAME, &name, sizeof name), 22);
+    assert_int_equal(pmc_pmcinfo(0, 0, &counter), -1);
+    assert_int_equal(pmc_disable(0, 0) & pmc_enable(0, 0), -1);
+    assert_int_equal(pmc_start(0) & pmc_release(0), -1);
+    assert_int_equal(pmc_cpuinfo(&cpu), 0);
+    assert_true(cpu->pm_npmc == 0 && cpu->pm_nclass == 0 && !cpu->pm_cputype[0]);
+    assert_int_equal(pmc_get_driver_stats(&stats), 0);
+    assert_int_equal(stats.pm_refused, 4);
+    pmcs.machine = machine;
+}
 
 static void owners_ids_and_arguments_are_checked(void **state)
 {
@@ -541,6 +594,8 @@ int main(void)
         cmocka_unit_test(a_program_counts_its_own_thread_and_logs_its_switches),
         cmocka_unit_test(the_log_says_which_table_an_event_is_of),
         cmocka_unit_test(records_without_room_are_counted_and_told),
+        cmocka_unit_test(a_full_log_is_told_of_and_closed),
+        cmocka_unit_test(without_a_pmu_programs_are_refused),
         cmocka_unit_test(owners_ids_and_arguments_are_checked),
     };
 
