@@ -5,7 +5,7 @@
  * changes bits of the driver's own counters alone, by the manuals' layouts; nothing but registers of the PMU is read;
  * a refused message writes nothing; the kernel counts what ran, to the last event, and finds no register changed.
  *
- * (Layouts: Intel SDM vol 3 (325384-059) 18.2, 35; AMD APM vol 2 (24593) 13.2; AMD BKDG (26094) 13; SDM tables 35-41, 35-42.)
+ * (Layouts: Intel SDM vol 3 (325384-059) 18.2, 35, tables 35-41, 35-42; AMD APM vol 2 (24593) 13.2; BKDG (26094) 13.)
  */
 #include <string.h>
 
