@@ -335,7 +335,7 @@ static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 
     if (!upmu_uncore_msr(finder, (uint32_t)box.base, false, &value))
         return;
-    /* AMD's nodes of a package have one register. */
+    /* AMD's nodes of a package have one register (Linux hwmon/amd_energy, by AMD, and perf's rapl.c). */
     if (row_at(row)->rule == UPMU_UNCORE_RULE_RAPL_AMD)
         box.die = 0;
     pmu = upmu_uncore_add(finder, row, NULL, &box);
