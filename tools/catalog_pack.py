@@ -29,6 +29,7 @@ UNITS = "events/catalog_units.c"
 FOREIGN = "events/catalog_foreign.c"
 # Files of events/foreign: begin of the sources' names, condition.
 FAMILIES = (("arm", "UPMU_BACKEND_ARM_PMUV3 && UPMU_EVENTS_ARM"),
+            ("a32", "UPMU_BACKEND_ARM_PMUV3 && UPMU_EVENTS_ARM && !defined(__aarch64__)"),
             ("armv8", "UPMU_BACKEND_ARM_PMUV3 && !UPMU_EVENTS_ARM"), ("riscv", "UPMU_BACKEND_RISCV_HPM"))
 PACKERS = ["tools/catalog_pack.py", "tools/catalog_text.py"]
 CHECKED = ("k8", "netburst")  # packed again by a quick check
@@ -722,11 +723,12 @@ def alone(catalogue):
 
 
 def file_at(function, chosen, behind):
-    """The function that gives the i-th of the files that a build has; `behind` them comes something else."""
-    lines = ["", f"const uint8_t *{function}(unsigned i)", "{", "    static const uint8_t *const files[] = {"]
+    """The files that a build has, and the function that gives the i-th; `behind` them comes something else."""
+    lines = ["", "static const uint8_t *const files[] = {"]
     for option, name in chosen:
-        lines += [f"#if {option}", f"        catalog_{name},", "#endif"]
-    return lines + ["        NULL,", "    };", "    const unsigned count = sizeof files / sizeof files[0] - 1;", "",
+        lines += [f"#if {option}", f"    catalog_{name},", "#endif"]
+    return lines + ["    NULL,", "};", "", f"const uint8_t *{function}(unsigned i)", "{",
+                    "    const unsigned count = sizeof files / sizeof files[0] - 1;", "",
                     f"    return i < count ? files[i] : {behind};", "}"]
 
 

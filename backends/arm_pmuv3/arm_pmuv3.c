@@ -2,9 +2,10 @@
 /*
  * The Arm backend: PMUv3 of AArch64 and of AArch32, and PMUv2, which AArch32 alone has.
  *
- * Source: Arm ARM (DDI 0487) D13, G8.  The word of an event is its PMEVTYPER.  Each counter counts each event; the
- * cycle counter counts cycles alone.  The library runs at EL1, or at EL2, which is then what "k" means; what runs in
- * secure states is never counted.
+ * Source: Arm ARM (DDI 0487 M.c) D13, G8; values and masks compared with Linux's include/linux/perf/arm_pmuv3.h and
+ * arch/arm/kernel/perf_event_v7.c.  The word of an event is its PMEVTYPER.  Each counter counts each event; the cycle
+ * counter counts cycles alone.  The library runs at EL1, or at EL2, which is then what "k" means; whether secure states
+ * are counted is decided there (MDCR_EL3.SPME).
  */
 #include "backends/arm_pmuv3/arm_registers.h"
 #include "core/util/bits.h"

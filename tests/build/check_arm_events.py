@@ -99,8 +99,9 @@ def arm_json(name, cpuid, events, architecture="pmuv3"):
 
 SOUND = {**arm_json("cortex-a57", "0x41d07", [("MADE_UP", 0xc7), ("L1D_CACHE", 0x99)]),
          **arm_json("cortex-a72", "0x41d08", [("L1D_CACHE", 0x99), ("MADE_UP", 0xc7)]),
+         **arm_json("cortex-a15", "0x41c0f", [("WIDE", 0xff)], "pmuv2"),
          **arm_json("cortex-a9", "0x41c09", [("OLD", 1)], "pmuv2"),
-         **arm_json("cortex-a32", "0x41d01", [("NARROW", 1)])}
+         **arm_json("cortex-a32", "0x41d01", [("WIDE", 0xff)])}
 
 
 def written(name, folder):
@@ -142,14 +143,20 @@ def files_that_arm_publishes_become_catalogues():
     complaints = [f"events: {rows}"] if rows != [["L1D_CACHE", "0x99"], ["MADE_UP", "0xc7"]] else []
     cpus = re.findall("^# cpu: (.*)", text, re.M)
     complaints += [f"CPUs: {cpus}"] if cpus != ["65 0x07 0xffff 0x0 29", "65 0x08 0xffff 0x0 29"] else []
-    if os.listdir(f"{WORK}/sound/out") != ["arm_cortex_a57.tsv"]:
-        complaints += ["others: " + " ".join(os.listdir(f"{WORK}/sound/out"))]
+    made = sorted(os.listdir(f"{WORK}/sound/out"))
+    if made != ["a32_cortex_a15.tsv", "a32_cortex_a32.tsv", "arm_cortex_a57.tsv"]:
+        return [*complaints, "others: " + " ".join(made)]
     complaints += ["a text of Arm's was taken"] if "not taken" in text else []
+    narrow = {name: re.findall("^# (?:pmu|cpu): (.*)", open(f"{WORK}/sound/out/a32_cortex_{name}.tsv", encoding="ascii").read(), re.M)
+              for name in ("a15", "a32")}
+    if narrow != {"a15": ["armv7_pmuv2", "65 0x0f 0xffff 0x0 28"], "a32": ["armv8_pmuv3", "65 0x01 0xffff 0x0 29"]}:
+        complaints += [f"CPUs of AArch32: {narrow}"]
     broken = {"no JSON": {"cortex-a57": "{"}, "no events": {"cortex-a57": {"pmu_architecture": "pmuv3"}}}
     for what, event in (("a name", ("made up", 1)), ("a code", ("MADE", 0x10000)), ("a text for a code", ("MADE", "1"))):
         broken[what] = arm_json("cortex-a57", "0x41d07", [event])
     broken["a name twice"] = arm_json("cortex-a57", "0x41d07", [("MADE", 1), ("MADE", 2)])
     broken["an unknown CPU"] = arm_json("cortex-a1000", "0x41fff", [("MADE", 1)])
+    broken["a code of PMUv2"] = arm_json("cortex-a15", "0x41c0f", [("MADE", 0x100)], "pmuv2")
     broken["no CPU"] = arm_json("cortex-a57", "0x0", [("MADE", 1)])
     for what, folder in broken.items():
         code, output = written("broken", folder)
@@ -161,15 +168,16 @@ def files_that_arm_publishes_become_catalogues():
 @check
 def each_name_of_each_arm_catalogue_leads_to_its_code_and_back():
     complaints, events = [], 0
-    for path in sorted(glob.glob("events/foreign/arm*.tsv")):
+    for path in sorted(glob.glob("events/foreign/a*.tsv")):
         lines = [line.rstrip("\n").split("\t") for line in open(path, encoding="ascii")]
         name = next(line[0].split()[2] for line in lines if line[0].startswith("# catalogue"))
+        pmu = next((line[0].split()[2] for line in lines if line[0].startswith("# pmu")), "armv8_pmuv3")
         code = {line[1]: int(line[2], 16) for line in lines if line[0] == "E"}
         wanted = {f"{event} {value:x} {event}" for event, value in code.items()}
         wanted |= {f"{line[1]} {code[line[2]]:x} {line[2]}" for line in lines if line[0] == "A"}
         found = said("list", name)
         events += len(code)
-        if not found[0].startswith(f"armv8_pmuv3 {name} ") or len(found) != len(wanted) + 1 or set(found[1:]) != wanted:
+        if not found[0].startswith(f"{pmu} {name} ") or len(found) != len(wanted) + 1 or set(found[1:]) != wanted:
             complaints.append(f"{name}: {found[:1]} {sorted(set(found[1:]) ^ wanted)[:5]}")
     print(f"{events} events")
     return complaints if events > 2500 else [*complaints, f"{events} events"]
@@ -180,9 +188,11 @@ def each_arm_cpu_finds_its_own_catalogue():
     """By implementer and part; others have the common events."""
     cpus = {"41.d03": "cortex_a53", "41.d08": "cortex_a57", "41.d07": "cortex_a57", "41.d0c": "neoverse_n1",
             "41.d4f": "neoverse_n2", "3f.412": "rainier", "41.d06": "cortex_a65", "41.006": "armv8_pmuv3",
-            "41.c07": "armv8_pmuv3", "00.051": "armv8_pmuv3", "51.d03": "armv8_pmuv3"}
+            "41.c05": "cortex_a5", "41.c07": "cortex_a7", "41.c0e": "cortex_a17", "41.c0f": "cortex_a15", "41.d01": "cortex_a32",
+            "41.d13": "cortex_r52", "41.c09": "armv8_pmuv3", "00.051": "armv8_pmuv3", "51.d03": "armv8_pmuv3"}
     found = {cpu: said("of", cpu)[0].split()[1] for cpu in cpus}
-    names = {"cortex_a72": "armv8_pmuv3 cortex_a57 41.d07", "neoverse_v2": "armv8_pmuv3 neoverse_n2 41.d49"}
+    names = {"cortex_a72": "armv8_pmuv3 cortex_a57 41.d07", "neoverse_v2": "armv8_pmuv3 neoverse_n2 41.d49",
+             "cortex_a15": "armv7_pmuv2 cortex_a15 41.c0f"}
     by_name = {name: said("of", name)[0] for name in names}
     return [f"{found}, {by_name}"] if found != cpus or by_name != names else []
 

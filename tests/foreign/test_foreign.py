@@ -42,7 +42,7 @@ BOOTS = {
 }
 # The catalogue that a CPU finds, by the begin of a boot's name.
 CATALOGUES = {"a53": "cortex_a53", "a57": "cortex_a57", "n1": "neoverse_n1", "max32": "cortex_a57",
-              "max": "armv8_pmuv3", "a15": "armv8_pmuv3", "a7": "armv8_pmuv3", "riscv": "riscv_sbi"}
+              "max": "armv8_pmuv3", "a15": "cortex_a15", "a7": "cortex_a7", "riscv": "riscv_sbi"}
 NOW = os.environ.get("FOREIGN_NOW", "aarch64 arm riscv32 riscv32_s riscv64 riscv64_s").split()
 HELP = {"riscv32_s": "docs/riscv.md"}
 MISSING = os.environ.get("FOREIGN_MISSING", "").split()
