@@ -2,8 +2,8 @@
 /*
  * Rows, classes and numbers of Arm's PMUv3 registers, and PMUv2's.
  *
- * Sources: Arm ARM (DDI 0487 M.c) D13 "The Performance Monitors Extension" and D24.5 (registers; D19.5 in issues J and K),
- * G8.4 (those of AArch32); Cortex-A15 TRM (DDI 0438), 11 (PMUv2).
+ * Sources: Arm ARM (DDI 0487 M.c) D13 "The Performance Monitors Extension", D24.5 (registers; D19.5 in issues J and
+ * K) and G8.4 (those of AArch32); Cortex-A15 TRM (DDI 0438), 11 (PMUv2).
  *
  * The number of a system register is bits 20:5 of the MRS or MSR that names it:
  * op0 << 14 | op1 << 11 | CRn << 7 | CRm << 3 | op2.  Ports of AArch32 take the same numbers.
