@@ -66,7 +66,8 @@ struct formula {
     size_t at;
     enum upmu_status status;
     bool estimated;
-    unsigned skipping; /* conditions whose present part does not matter */
+    unsigned skipping;  /* conditions whose present part does not matter */
+    unsigned undecided; /* conditions that are not known */
     unsigned numbers, pendings;
     struct formula_number number[UPMU_FORMULA_DEPTH];
     struct formula_pending pending[UPMU_FORMULA_DEPTH];
@@ -206,7 +207,8 @@ static struct formula_number formula_compute(struct formula *f, enum formula_kin
     case FORMULA_DIVIDE:
         if (b->digits)
             return formula_quotient(a, b);
-        formula_refuse(f, UPMU_ERR_DIVISION, b->begin, b->end);
+        if (!f->undecided)
+            formula_refuse(f, UPMU_ERR_DIVISION, b->begin, b->end);
         return *b;
     case FORMULA_LESS:
         return formula_normal(is_less(*a, *b), 0, false);
@@ -404,6 +406,7 @@ static void formula_decide(struct formula *f, struct formula_pending *last)
     const struct formula_number *condition = &f->number[--f->numbers];
 
     last->undecided = condition->unknown;
+    f->undecided += last->undecided;
     last->condition = condition->digits != 0;
     last->skips = !last->undecided && !last->condition;
     f->skipping += last->skips;
@@ -448,6 +451,7 @@ static void close_bracket(struct formula *f)
         return;
     if (last->kind == FORMULA_IF) {
         f->skipping -= last->skips;
+        f->undecided -= last->undecided;
         number = &f->number[--f->numbers - 1];
         if (last->undecided)
             number->unknown = true;

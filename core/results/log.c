@@ -53,7 +53,7 @@ static enum upmu_status record_begin(struct upmu_log *log, enum upmu_log_kind ki
 
     if (log->status != UPMU_OK)
         return log->status;
-    if (!output->write && output->size - output->length < bytes + room_kept(log, kind))
+    if (!output->write && output->size - log->emit.length < bytes + room_kept(log, kind))
         return UPMU_ERR_NO_SPACE;
     upmu_emit_number(&log->emit, bytes, 4);
     upmu_emit_number(&log->emit, kind, 4);

@@ -171,6 +171,11 @@ static void unknown_words_are_collected(void **state)
     assert_false(result.unknown);
     assert_int_equal(result.millionths, 2000000);
     assert_int_equal(upmu_formula("{a} < 1 / 0", &names, &result, &why), UPMU_ERR_DIVISION);
+    /* The part with the 0 may not matter: that is known after counting. */
+    assert_int_equal(upmu_formula("if({d}, 1 / 0, {b}) + if({b}, 2, if(1, 1 / 0, 3))", &names, &result, &why), UPMU_OK);
+    assert_true(result.unknown);
+    assert_int_equal(upmu_formula("if({d}, 1, 2) + 1 / 0", &names, &result, &why), UPMU_ERR_DIVISION);
+    assert_int_equal(worth("if({d}, 1 / 0, {b}) + if({b}, 2, if(1, 1 / 0, 3))"), INT64_C(4002000000));
 }
 
 static void a_refusal_says_where_and_why(void **state)

@@ -217,6 +217,28 @@ static void a_short_buffer_and_a_short_ring_are_told_in_a_whole_log(void **state
     }
 }
 
+/* A log that could begin can end: its head counts as well as its first record. */
+static void every_log_that_begins_can_end(void **state)
+{
+    char name[600];
+    struct upmu_log log;
+
+    (void)state;
+    for (size_t length = 0; length + 1 < sizeof name; length++) {
+        memset(name, 'm', length);
+        name[length] = '\0';
+        for (size_t size = 256; size < 800; size += 8) {
+            struct upmu_output output = {.buffer = room, .size = size};
+            enum upmu_status status = upmu_log_begin(&log, &output, name, 0);
+            bool fits = size >= 16 + 8 * ((8 + 14 + length + 7) / 8) + 56;
+
+            assert_int_equal(status, fits ? UPMU_OK : UPMU_ERR_NO_SPACE);
+            if (fits)
+                assert_int_equal(upmu_log_end(&log, NULL, 0, 0), UPMU_OK);
+        }
+    }
+}
+
 /* ---- Outputs that fail ---- */
 
 struct stopping {
@@ -565,6 +587,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_log_of_a_session_says_what_it_counted_and_sampled),
         cmocka_unit_test(a_short_buffer_and_a_short_ring_are_told_in_a_whole_log),
+        cmocka_unit_test(every_log_that_begins_can_end),
         cmocka_unit_test(an_output_that_stops_is_an_error_at_every_place),
         cmocka_unit_test(a_log_whose_output_stops_is_refused_by_every_reader),
         cmocka_unit_test(a_buffer_that_is_too_short_is_left_untouched_and_told_what_is_needed),
