@@ -79,8 +79,8 @@ struct upmu_formula_result {
  *     UPMU_ERR_NO_SPACE     too long, or nested too deeply
  *     UPMU_ERR_DIVISION     the word, a divisor, is 0
  *     UPMU_ERR_NOT_COUNTED  a count that has no value, or only of part of the time
- *     UPMU_ERR_BAD_VALUE    the result has 2^63 millionths or more; or a number of the text has, without its point, 2^64
- *                           or more, or it has more than 19 digits behind the point
+ *     UPMU_ERR_BAD_VALUE    the result has 2^63 millionths or more; or a number of the text is, without its point,
+ *                           2^64 or more, or has more than 19 digits behind the point
  * and what `values->value` returned.  A refusal leaves `*out_result` all zero.  `why` may be NULL.
  * Context: any.
  */
