@@ -38,6 +38,15 @@ unsigned msr_left_find(const struct upmu_linux_system *system, unsigned cpu)
     return cpu;
 }
 
+bool msr_left_may_look(const struct upmu_linux_system *system)
+{
+    int file = system->open(system->context, UPMU_LINUX_LOCK, O_RDONLY);
+
+    if (file >= 0)
+        system->close(system->context, file);
+    return file != -EACCES;
+}
+
 static bool read_journal(struct upmu_linux_journal *journal, const struct upmu_linux_system *system, const char *path,
                          char *why, size_t why_size)
 {

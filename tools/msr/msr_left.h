@@ -15,6 +15,9 @@ int msr_left_lock(const struct upmu_linux_system *system);
 /* The first CPU from `cpu` on with a journal; MSR_CPUS: there is none. */
 unsigned msr_left_find(const struct upmu_linux_system *system, unsigned cpu);
 
+/* Is it known whether there are journals?  (The folder is root's.) */
+bool msr_left_may_look(const struct upmu_linux_system *system);
+
 /*
  * Restore the registers of a CPU with a journal, through `file`, and remove the journal.  With UPMU_LINUX_DRY_RUN only
  * tell host->on_write.  `host` is zero but for these.

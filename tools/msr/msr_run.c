@@ -295,8 +295,10 @@ static int msr_restore(struct msr *msr, bool all)
     }
     if (result == CMD_OK)
         msr->cpu = kept;
-    if (!restored && msr_is(msr, "restore"))
+    if (!restored && msr_is(msr, "restore") && all)
         cmd_print(msr->cmd, "nothing to restore: there is no journal in %s\n", UPMU_LINUX_FOLDER);
+    else if (!restored && msr_is(msr, "restore"))
+        cmd_print(msr->cmd, "nothing to restore: there is no journal of CPU %u in %s\n", first, UPMU_LINUX_FOLDER);
     return result;
 }
 
@@ -440,6 +442,8 @@ static int msr_alone(struct msr *msr)
     bool restore = msr_is(msr, "restore");
     int lock, result;
 
+    if (restore && !msr_left_may_look(msr->system))
+        return msr_refuse(msr, "what is in " UPMU_LINUX_FOLDER " cannot be read: run it as root");
     if (restore && (msr->dry_run || msr_left_find(msr->system, 0) == MSR_CPUS))
         return msr_restore(msr, !msr->chosen);
     if (msr->dry_run || msr_is(msr, "pmus")) {

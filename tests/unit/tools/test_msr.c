@@ -67,7 +67,7 @@ struct fake {
     unsigned cpu; /* the CPU that the program runs on */
     uint64_t ns, ns_per_loop;
     /* What goes wrong */
-    int open_error, bind_error, lock_error, journal_error, sync_error; /* -errno, or 0 */
+    int open_error, folder_error, bind_error, lock_error, journal_error, sync_error; /* -errno, or 0 */
     uint32_t wrong_at;                                                 /* this access of a register ... */
     int64_t wrong_result;                                              /* ... has this result and no effect */
     uint32_t kill_at;                                                  /* the program ends before this write */
@@ -122,6 +122,8 @@ static int fake_open(void *context, const char *path, int flags)
     (void)context;
     if (registers && fake->open_error)
         return fake->open_error;
+    if (fake->folder_error && strncmp(path, "/run/upmu/", 10) == 0)
+        return fake->folder_error;
     if (registers)
         return REGISTERS_FILE;
     if (file != NULL && (flags & O_EXCL))
@@ -876,7 +878,15 @@ static void restore_belongs_to_a_cpu_and_a_boot(void **state)
     says("wrmsr 0x38f 0x");
     assert_int_equal(fake->writes, writes);
     run_to("restore --msr -C 2", 0);
-    says("nothing to restore");
+    says("nothing to restore: there is no journal of CPU 2");
+    fake->folder_error = fake->open_error = -EACCES; /* another user may not look into the folder */
+    run_to("restore --msr", 3);
+    says("run it as root");
+    run_to("restore --msr -C 2 --dry-run", 3);
+    says("run it as root");
+    run_to("pmus --msr", 3);
+    assert_null(strstr(err, "killed"));
+    fake->folder_error = fake->open_error = 0;
     assert_non_null(fake_find(JOURNAL));
     run_to("pmus --msr", 0);
     says("see 'restore --msr'");
