@@ -135,6 +135,7 @@ struct upmu_guest_counter {
     uint64_t value;   /* as of `origin` */
     uint64_t before;  /* the value that a write replaced while its session ran */
     uint64_t origin;  /* its session's count that `value` belongs to */
+    uint64_t total;   /* events so far, whatever was written and however often it went round */
     uint64_t select;  /* as the guest wrote it; of a fixed counter: its control */
     uint32_t applied; /* what its session counts: event, unit mask and modifiers */
     uint16_t denied;  /* events that it was refused, saturates */
@@ -192,7 +193,7 @@ enum upmu_guest_inject {
 /* What the host does at the entry that follows. */
 struct upmu_guest_entry {
     uint8_t inject; /* enum upmu_guest_inject; never reported again: keep it until the guest can take it */
-    uint8_t vector; /* of UPMU_GUEST_INJECT_VECTOR */
+    uint8_t vector; /* of UPMU_GUEST_INJECT_VECTOR: 16 at least; below it are exceptions, and nothing is injected */
     /*
      * With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS (in the host, for the exit:
      * upmu_cpu_gate_value()); else 0.

@@ -120,6 +120,13 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
 /* The value of a counter now. */
 uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter);
 
+/* What it counted in all until now. */
+static inline uint64_t upmu_guest_total(struct upmu_guest *guest, unsigned counter)
+{
+    upmu_guest_fold(guest, UPMU_BIT32(counter));
+    return guest->counter[counter].total;
+}
+
 /* The guest gave a counter a value; a select or control; the register of all gates; new status bits; a payload. */
 void upmu_guest_set_value(struct upmu_guest *guest, unsigned counter, uint64_t value);
 void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t select);

@@ -15,6 +15,7 @@
 #define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
 #define LVTPC_MODE_FIXED 0u
 #define LVTPC_MODE_NMI 4u
+#define LVTPC_FIRST_VECTOR 16u /* of an interrupt; an APIC delivers no other one */
 #define POLICY_FLAGS                                                                                                   \
     (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES)
 
@@ -95,19 +96,20 @@ enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
     struct upmu_guest_counter *virtual = &guest->counter[counter];
     struct upmu_count count;
     enum upmu_status status = upmu_session_read(&guest->memory.sessions[virtual->session - 1u], 0, 1, &count);
-    uint64_t value;
+    uint64_t value, more;
     bool round;
 
     /* (A count that cannot be read stays as it was last.) */
     if (status != UPMU_OK)
         return status;
-    value = advance(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value,
-                    count.raw - virtual->origin, &round);
+    more = count.raw - virtual->origin;
+    value = advance(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value, more, &round);
     if (round)
         went_round(guest, counter, virtual->flags & GUEST_COUNTER_INT);
     if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
         virtual->value = value;
     virtual->origin = count.raw;
+    virtual->total += more;
     virtual->flags &= (uint8_t)~GUEST_COUNTER_WRITTEN;
     return UPMU_OK;
 }
@@ -560,7 +562,7 @@ static void inject_pending(struct upmu_guest *guest, struct upmu_guest_entry *en
         return;
     if (mode == LVTPC_MODE_NMI)
         entry->inject = UPMU_GUEST_INJECT_NMI;
-    else if (mode == LVTPC_MODE_FIXED)
+    else if (mode == LVTPC_MODE_FIXED && (uint8_t)guest->lvtpc >= LVTPC_FIRST_VECTOR)
         entry->inject = UPMU_GUEST_INJECT_VECTOR;
     entry->vector = entry->inject == UPMU_GUEST_INJECT_VECTOR ? (uint8_t)guest->lvtpc : 0;
     if (guest->shape.door == UPMU_GUEST_INTEL)
@@ -725,6 +727,7 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
         if (round)
             went_round(guest, counter, wants_interrupt(guest, counter));
         upmu_guest_set_value(guest, counter, value);
+        virtual->total += more;
     }
 }
 

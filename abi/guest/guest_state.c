@@ -145,7 +145,9 @@ static bool could_be(const struct upmu_guest *guest, const struct guest_state *s
 {
     const struct upmu_guest_shape *shape = &guest->shape;
     bool intel = shape->door == UPMU_GUEST_INTEL, global = upmu_guest_has_global(guest);
-    uint64_t wrong = state->status & ~(intel ? upmu_guest_intel_status_bits(guest) : upmu_guest_amd_status_bits(guest));
+    uint64_t wrong = state->status & ~(!global ? upmu_guest_bits(guest->counters)
+                                       : intel ? upmu_guest_intel_status_bits(guest)
+                                               : upmu_guest_amd_status_bits(guest));
 
     wrong |= state->global_ctrl & ~(global ? upmu_guest_bits(guest->counters) : 0);
     wrong |= state->debugctl & ~(global ? GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR : 0);

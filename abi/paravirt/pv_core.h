@@ -9,6 +9,7 @@
 #include <abi/paravirt/pv_host.h>
 
 #define PV_VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
+#define PV_ALIGNMENT 8u
 
 /* Each field of the guest's memory is read once: it may change at any time. */
 static inline uint64_t pv_load64(const uint64_t *field)
@@ -29,6 +30,12 @@ static inline void pv_store32(uint32_t *field, uint32_t value)
 static inline void pv_store64(uint64_t *field, uint64_t value)
 {
     *(volatile uint64_t *)field = value;
+}
+
+/* Aligned as a page or a structure is to be, and with an end, so that a hypervisor may add the two. */
+static inline bool pv_is_range(uint64_t address, size_t bytes, size_t alignment)
+{
+    return address % alignment == 0 && address + bytes > address;
 }
 
 /* Add overflows to a word that another CPU of the guest may set to 0 meanwhile.  It ends at its largest value. */

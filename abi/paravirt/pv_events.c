@@ -55,12 +55,6 @@ static void give_back(struct upmu_pv_event *event)
     __atomic_store_n(&event->vcpu, NULL, __ATOMIC_RELEASE);
 }
 
-/* Does a structure of this size lie in one page, on a multiple of 8? */
-static bool is_within_page(uint64_t address, size_t bytes)
-{
-    return address % 8 == 0 && address % UPMU_PV_PAGE_BYTES + bytes <= UPMU_PV_PAGE_BYTES;
-}
-
 /* What an attribute asks for, as a select; or why not. */
 static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_attr *attr, uint64_t *out_select)
 {
@@ -101,6 +95,11 @@ static bool permits(struct upmu_pv_vcpu *vcpu, uint64_t select)
     return fine;
 }
 
+static bool copy_structure(const struct upmu_pv_hooks *hooks, void *to, uint64_t address, size_t bytes)
+{
+    return pv_is_range(address, bytes, PV_ALIGNMENT) && hooks->copy_in(hooks->context, to, address, bytes);
+}
+
 static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
 {
     const struct upmu_pv_hooks *hooks = vcpu->pv->hooks;
@@ -110,12 +109,13 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     uint64_t select;
     uint32_t answer;
 
-    if (address % 8 || !hooks->copy_in(hooks->context, &param, address, sizeof param) || param.attr_addr % 8 ||
-        !is_within_page(param.area_addr, sizeof(struct upmu_pv_area)))
+    if (!copy_structure(hooks, &param, address, sizeof param) ||
+        !pv_is_range(param.area_addr, sizeof *event->area, PV_ALIGNMENT) ||
+        param.area_addr % UPMU_PV_PAGE_BYTES > UPMU_PV_PAGE_BYTES - sizeof *event->area)
         return UPMU_PV_BAD_ADDRESS;
     if (param.reserved)
         return UPMU_PV_BAD_ATTR;
-    if (!hooks->copy_in(hooks->context, &attr, param.attr_addr, sizeof attr))
+    if (!copy_structure(hooks, &attr, param.attr_addr, sizeof attr))
         return UPMU_PV_BAD_ADDRESS;
     answer = select_of(vcpu, &attr, &select);
     if (answer != UPMU_PV_OK)
@@ -139,7 +139,7 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     }
     event->select = select;
     event->period = attr.sample_period;
-    event->count = event->value = 0;
+    event->count = 0;
     __atomic_store_n(&event->state, UPMU_PV_EVENT_OPEN, __ATOMIC_RELEASE);
     return UPMU_PV_OK;
 }
@@ -148,10 +148,10 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
 static void publish(struct upmu_pv_event *event, uint32_t overflows)
 {
     if (event->counter != UPMU_NO_COUNTER) {
-        uint64_t value = upmu_guest_value(event->vcpu->guest, event->counter);
+        uint64_t total = upmu_guest_total(event->vcpu->guest, event->counter);
 
-        event->count += (value - event->value) & PV_VALUE_MASK;
-        event->value = value;
+        event->count += total - event->total;
+        event->total = total;
     }
     pv_store64(&event->area->count, event->count);
     upmu_pv_add(&event->area->overflows, overflows);
@@ -164,8 +164,7 @@ static void load(struct upmu_pv_event *event)
 
     if (event->period)
         (void)upmu_divide(event->count, event->period, &over);
-    event->value = event->period ? (over - event->period) & PV_VALUE_MASK : 0;
-    upmu_guest_set_value(event->vcpu->guest, event->counter, event->value);
+    upmu_guest_set_value(event->vcpu->guest, event->counter, (over - event->period) & PV_VALUE_MASK);
 }
 
 static uint32_t enable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
@@ -177,6 +176,7 @@ static uint32_t enable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
     if (!unused)
         return UPMU_PV_LIMIT;
     event->counter = (uint8_t)upmu_bits_lowest(unused);
+    event->total = upmu_guest_total(vcpu->guest, event->counter);
     vcpu->used |= UPMU_BIT32(event->counter);
     upmu_guest_set_select(vcpu->guest, event->counter, event->select);
     load(event);

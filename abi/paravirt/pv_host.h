@@ -34,7 +34,10 @@
 extern "C" {
 #endif
 
-/* Memory of one guest.  All addresses are guest-physical; what is refused is answered with UPMU_PV_BAD_ADDRESS. */
+/*
+ * Memory of one guest.  All addresses are guest-physical, and the sum of address and bytes is below 2^64; what is
+ * refused is answered with UPMU_PV_BAD_ADDRESS.
+ */
 struct upmu_pv_hooks {
     void *context; /* first argument of each function */
 
@@ -61,8 +64,8 @@ struct upmu_pv_event {
     struct upmu_pv_area *area; /* pinned */
     uint64_t select;           /* of its counter */
     uint64_t period;           /* 0: it only counts */
-    uint64_t count;            /* before `value` */
-    uint64_t value;            /* of its counter, as of the last look */
+    uint64_t count;            /* before `total` */
+    uint64_t total;            /* of its counter, as of the last look */
     uint32_t id;
     uint8_t counter;           /* of the vCPU, or UPMU_NO_COUNTER: disabled */
     uint8_t state;             /* enum upmu_pv_event_state */
@@ -84,7 +87,7 @@ struct upmu_pv_vcpu {
     uint32_t refused;          /* of these */
     uint32_t used;             /* counters of events */
     uint16_t taken[UPMU_GUEST_GENERAL]; /* sequences of loads */
-    uint64_t value[UPMU_GUEST_GENERAL], count[UPMU_GUEST_GENERAL];
+    uint64_t begun[UPMU_GUEST_GENERAL]; /* what counters had counted before MAP */
 };
 
 /*

@@ -25,12 +25,10 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
             status |= UPMU_PV_SLOT_REFUSED;
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
-        vcpu->count[n] += (value - vcpu->value[n]) & PV_VALUE_MASK;
-        vcpu->value[n] = value;
         /* (The vCPU is outside: none of its own reads is under way.  Odd meanwhile for its other CPUs.) */
         pv_store32(&slot->sequence, slot->sequence | 1u);
         pv_store64(&slot->value, value);
-        pv_store64(&slot->count, vcpu->count[n]);
+        pv_store64(&slot->count, vcpu->guest->counter[n].total - vcpu->begun[n]);
         pv_store32(&slot->status, status);
         upmu_pv_add(&slot->overflows, overflowed >> n & 1u);
         pv_store32(&slot->sequence, (slot->sequence | 1u) + 1u);
@@ -46,15 +44,16 @@ static uint32_t map(struct upmu_pv_vcpu *vcpu, uint64_t address)
 
     if (vcpu->page)
         return UPMU_PV_BAD_STATE;
-    page = address % UPMU_PV_PAGE_BYTES ? NULL : hooks->pin(hooks->context, address, UPMU_PV_PAGE_BYTES);
+    page = pv_is_range(address, UPMU_PV_PAGE_BYTES, UPMU_PV_PAGE_BYTES)
+               ? hooks->pin(hooks->context, address, UPMU_PV_PAGE_BYTES)
+               : NULL;
     if (!page)
         return UPMU_PV_BAD_ADDRESS;
     vcpu->page = page;
     vcpu->gate = vcpu->refused = 0;
     memset(vcpu->taken, 0, sizeof vcpu->taken);
-    memset(vcpu->value, 0, sizeof vcpu->value);
-    memset(vcpu->count, 0, sizeof vcpu->count);
     for (unsigned n = 0; n < vcpu->guest->shape.general; n++) {
+        vcpu->begun[n] = upmu_guest_total(vcpu->guest, n);
         upmu_guest_set_select(vcpu->guest, n, 0);
         upmu_guest_set_value(vcpu->guest, n, 0);
     }
@@ -76,8 +75,7 @@ static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
 
     if ((load >> UPMU_PV_WIDTH) != vcpu->taken[n]) {
         vcpu->taken[n] = (uint16_t)(load >> UPMU_PV_WIDTH);
-        vcpu->value[n] = load & PV_VALUE_MASK;
-        upmu_guest_set_value(vcpu->guest, n, vcpu->value[n]);
+        upmu_guest_set_value(vcpu->guest, n, load & PV_VALUE_MASK);
     }
     if (config & UPMU_PV_WISH_USED) {
         if (config & UPMU_PV_WISH_USER)

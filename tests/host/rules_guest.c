@@ -267,16 +267,22 @@ static unsigned owed(const struct virtual_pmu *pmu)
     return sum > pmu->spent ? sum - pmu->spent : 0;
 }
 
+/* What the local APIC of a vCPU makes of an interrupt of the counters.  (Vectors below 16 are no interrupts.) */
+static unsigned delivery_of(uint32_t lvtpc)
+{
+    if (lvtpc & LVTPC_MASKED)
+        return UPMU_GUEST_INJECT_NONE;
+    if ((lvtpc & 0x700u) == 0x400u)
+        return UPMU_GUEST_INJECT_NMI;
+    return (lvtpc & 0x700u) == 0 && (lvtpc & 0xffu) >= 16 ? UPMU_GUEST_INJECT_VECTOR : UPMU_GUEST_INJECT_NONE;
+}
+
 static void check_kind(const struct host_guest *guest, const struct upmu_guest_entry *entry)
 {
     const struct virtual_pmu *pmu = &guest->virtual;
-    unsigned wanted = pmu->lvtpc & LVTPC_MASKED         ? UPMU_GUEST_INJECT_NONE
-                      : (pmu->lvtpc >> 8 & 7u) == 4     ? UPMU_GUEST_INJECT_NMI
-                      : (pmu->lvtpc >> 8 & 7u) == 0     ? UPMU_GUEST_INJECT_VECTOR
-                                                        : UPMU_GUEST_INJECT_NONE;
+    unsigned wanted =
+        pmu->policy->flags & UPMU_GUEST_OWN_LAPIC ? UPMU_GUEST_INJECT_PMI : delivery_of(pmu->lvtpc);
 
-    if (pmu->policy->flags & UPMU_GUEST_OWN_LAPIC)
-        wanted = UPMU_GUEST_INJECT_PMI;
     if (entry->inject != wanted || entry->vector != (wanted == UPMU_GUEST_INJECT_VECTOR ? (uint8_t)pmu->lvtpc : 0))
         rules_fail(RULE_INJECT, "vCPU %u: %u is injected (vector %u), and its LVTPC is %x",
                    (unsigned)(guest - host.guest), entry->inject, entry->vector, (unsigned)pmu->lvtpc);
@@ -291,8 +297,7 @@ static bool may_miss(void)
 static void check_injection(struct host_guest *guest, const struct upmu_guest_entry *entry, bool drained)
 {
     struct virtual_pmu *pmu = &guest->virtual;
-    bool delivers = (pmu->policy->flags & UPMU_GUEST_OWN_LAPIC) ||
-                    (!(pmu->lvtpc & LVTPC_MASKED) && ((pmu->lvtpc >> 8 & 7u) == 4 || (pmu->lvtpc >> 8 & 7u) == 0));
+    bool delivers = pmu->policy->flags & UPMU_GUEST_OWN_LAPIC || delivery_of(pmu->lvtpc) != UPMU_GUEST_INJECT_NONE;
     bool polled = pmu->policy->flags & UPMU_GUEST_POLLED, due = false;
 
     for (unsigned i = 0; i < VIRTUAL_COUNTERS; i++)

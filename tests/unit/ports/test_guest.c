@@ -696,6 +696,9 @@ static void an_interrupt_is_what_the_local_apic_of_the_guest_says(void **state)
         uint32_t after;
     } cases[] = {{0x400, UPMU_GUEST_INJECT_NMI, 0, 0x10400},
                  {0xef, UPMU_GUEST_INJECT_VECTOR, 0xef, 0x100ef},
+                 {0x10, UPMU_GUEST_INJECT_VECTOR, 0x10, 0x10010},
+                 {0x0f, UPMU_GUEST_INJECT_NONE, 0, 0x1000f}, /* (of an exception) */
+                 {0x00, UPMU_GUEST_INJECT_NONE, 0, 0x10000},
                  {0x10400, UPMU_GUEST_INJECT_NONE, 0, 0x10400},
                  {0x200, UPMU_GUEST_INJECT_NONE, 0, 0x10200}};
     struct upmu_guest_entry entry;

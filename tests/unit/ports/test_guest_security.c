@@ -981,6 +981,37 @@ static void s37_a_state_may_hold_any_bytes(void **state)
     }
 }
 
+/* A bit that no register of the door clears would stop the guest's counters for ever. */
+static void a_state_has_no_bit_of_the_status_that_its_door_lacks(void **state)
+{
+    static const struct {
+        const char *host;
+        unsigned door;
+        uint64_t bits;
+    } doors[] = {{"skylake", UPMU_GUEST_INTEL, UINT64_C(0xec0000070000000f)},
+                 {"core2", UPMU_GUEST_INTEL, UINT64_C(0xc000000700000003)},
+                 {"yonah", UPMU_GUEST_INTEL, 0x3},
+                 {"zen4", UPMU_GUEST_AMD_V2, UINT64_C(0x0c0000000000003f)},
+                 {"zen4", UPMU_GUEST_AMD_CORE, 0x3f},
+                 {"k8_revf", UPMU_GUEST_AMD_K7, 0xf}};
+    uint8_t bytes[UPMU_GUEST_STATE_BYTES];
+    size_t used;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof doors / sizeof doors[0]; i++) {
+        nest_set_up(&nest, doors[i].host, doors[i].door);
+        assert_int_equal(upmu_guest_save(&nest.vcpu, bytes, sizeof bytes, &used), UPMU_OK);
+        for (unsigned bit = 0; bit < 64; bit++) {
+            memset(bytes + 72, 0, 8);
+            bytes[72 + bit / 8] = (uint8_t)(1u << bit % 8);
+            seal(bytes, used);
+            if (upmu_guest_restore(&nest.vcpu, bytes, used) != (doors[i].bits >> bit & 1u ? UPMU_OK : UPMU_ERR_INVALID))
+                fail_msg("%s, door %u: bit %u", doors[i].host, doors[i].door, bit);
+        }
+        nest_end(&nest);
+    }
+}
+
 static void s38_a_state_has_its_version_and_its_length(void **state)
 {
     uint8_t good[UPMU_GUEST_STATE_BYTES], bytes[2 * UPMU_GUEST_STATE_BYTES];
@@ -1317,6 +1348,7 @@ int main(void)
         cmocka_unit_test(s35_side_registers_are_not_written),
         cmocka_unit_test(s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts),
         cmocka_unit_test(s37_a_state_may_hold_any_bytes),
+        cmocka_unit_test(a_state_has_no_bit_of_the_status_that_its_door_lacks),
         cmocka_unit_test(s38_a_state_has_its_version_and_its_length),
         cmocka_unit_test(s39_events_of_a_model_do_not_move_to_another),
         cmocka_unit_test(s40_an_overflow_is_injected_once_wherever_the_guest_is_saved),

@@ -69,8 +69,10 @@ static void (*visit)(void); /* while a hook is executed: another vCPU */
     (&(struct upmu_sim_burst){.instructions = (n), .cycles = 2 * (n), .ref_cycles = 2 * (n), .branches = (n) / 4,      \
                               .ip = 0x1000, .ip_step = 1, .sp = 0x8000})
 
+/* (An address and its end are numbers that a hypervisor may compare: the end is not 0 or less.) */
 static bool is_ram(uint64_t address, size_t bytes)
 {
+    assert_true(address + bytes > address);
     return address >= RAM_BASE && address - RAM_BASE <= sizeof ram - bytes;
 }
 
@@ -710,6 +712,43 @@ static void map_page(void)
     assert_int_equal(call(16, BASE_LOW, BASE_HIGH), 0);
 }
 
+/* (The host takes a wrap of its counter for one by the time; without flags it is to look at them.) */
+static void run_for_hours(unsigned hours, uint64_t instructions)
+{
+    for (unsigned i = 0; i < hours; i++) {
+        nest.host.sim.now_ns += UINT64_C(3600000000000);
+        nest_run(&nest, BURST(instructions));
+        nest_exit(&nest);
+        assert_int_equal(upmu_cpu_poll(&nest.host.cpu[0]), UPMU_OK);
+    }
+}
+
+/* However long there is no look: a virtual counter has 48 bits, and counts have 64. */
+static void a_count_is_longer_than_a_counter(void **state)
+{
+    const uint64_t part = UINT64_C(1) << 45;
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++) {
+        begin(hosts[host], 1);
+        nest_enter(&nest);
+        assert_int_equal(open_at(0, 7, &(struct attr_words){.config = 1}), 0);
+        assert_int_equal(call(3, 7, 0), 0);
+        run_for_hours(20, part);
+        assert_int_equal(call(5, 7, 0), 0);
+        assert_int_equal(area_count(0), 20 * part);
+        assert_int_equal(call(2, 7, 0), 0);
+        map_page();
+        wish(0, WISH_INSTRUCTIONS, UINT64_C(1) << 48 | 1000);
+        assert_int_equal(call(18, 1, 0), 0);
+        run_for_hours(20, part);
+        assert_int_equal(call(19, 1, 0), 0);
+        assert_int_equal(slot_word(0, 0), 20 * part);
+        assert_int_equal(slot_word(0, 16), (20 * part + 1000) & 0xffffffffffffu);
+        end();
+    }
+}
+
 static void what_the_shape_lacks_is_no_event(void **state)
 {
     uint32_t out[4];
@@ -1275,6 +1314,7 @@ int main(void)
         cmocka_unit_test(what_a_guest_asks_wrongly_is_refused),
         cmocka_unit_test(an_attribute_may_cross_a_page),
         cmocka_unit_test(structures_may_end_where_memory_ends),
+        cmocka_unit_test(a_count_is_longer_than_a_counter),
         cmocka_unit_test(a_level_refuses_slots_and_events_by_name),
         cmocka_unit_test(what_the_shape_lacks_is_no_event),
         cmocka_unit_test(a_page_begins_with_nothing_of_the_one_before),

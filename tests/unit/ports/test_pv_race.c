@@ -28,8 +28,8 @@ static void step(void);
 static uint64_t counted; /* by the counter of the slot, or of the event */
 static unsigned flagged; /* how often the slot's bit was set */
 
-#define upmu_guest_value(guest, counter) counted
-#define upmu_guest_set_value(guest, counter, value) (counted = (value))
+#define upmu_guest_value(guest, n) ((guest)->counter[n].total = counted)
+#define upmu_guest_total(guest, n) counted
 #define pv_load32(field) (step(), pv_load32(field))
 #define pv_load64(field) (step(), pv_load64(field))
 #define pv_store32(field, value) (step(), pv_store32(field, value))
@@ -81,7 +81,7 @@ static void publish_slot(void)
 
 static void publish_event(void)
 {
-    counted = event.value + PERIOD;
+    counted += PERIOD;
     upmu_pv_events_publish(&vcpu, 2);
 }
 
