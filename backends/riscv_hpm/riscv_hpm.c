@@ -3,7 +3,7 @@
  * The RISC-V backend: mhpmcounter3 to 31 with mhpmevent, gates in mcountinhibit (which close), overflow flags in the
  * events themselves (Sscofpmf).
  *
- * Sources: RISC-V privileged architecture 1.12, 3.1.10 to 3.1.12; Sscofpmf 1.0.
+ * Sources: RISC-V privileged architecture 1.12, 3.1.10 to 3.1.12; Sscofpmf 1.0; numbers of events: RISC-V SBI 3.0, 11.
  * The number of a register is its CSR number; on RV32 the port joins the two halves.  No instruction tells what there
  * is: leaf 0 of the hook cpuid has the usable counters in EAX (bit n: mhpmcounter n), their width in EBX, and in
  * ECX 1 if there is Sscofpmf, 2 if events have the numbers of the SBI.  mcycle and minstret serve user

@@ -48,7 +48,7 @@ uint64_t virt_qemu_event(unsigned n)
 
     if (lenders >> n & 1u)
         return lent[n];
-    (void)upmu_riscv_csr_read(MHPMEVENT(n), &value);
+    (void)native.rdmsr(native.context, MHPMEVENT(n), &value);
     return value;
 }
 
@@ -61,7 +61,7 @@ void virt_qemu_set_event(unsigned n, uint64_t value)
     if (lenders & bit)
         lent[n] = value;
     else
-        (void)upmu_riscv_csr_write(MHPMEVENT(n), value);
+        (void)native.wrmsr(native.context, MHPMEVENT(n), value);
 }
 
 /* QEMU learns that this counter counts its event. */
@@ -73,12 +73,12 @@ static void tell_event(unsigned n)
         if (m != n && (present & ~lenders) >> m & 1u && is_stopped(m) && !((virt_qemu_event(m) ^ value) & EVENT)) {
             lent[m] = virt_qemu_event(m);
             lenders |= UINT32_C(1) << m;
-            (void)upmu_riscv_csr_write(MHPMEVENT(m), 0);
+            (void)native.wrmsr(native.context, MHPMEVENT(m), 0);
         }
     lenders &= ~(UINT32_C(1) << n);
     anew &= ~(UINT32_C(1) << n);
-    (void)upmu_riscv_csr_write(MHPMEVENT(n), 0);
-    (void)upmu_riscv_csr_write(MHPMEVENT(n), value);
+    (void)native.wrmsr(native.context, MHPMEVENT(n), 0);
+    (void)native.wrmsr(native.context, MHPMEVENT(n), value);
 }
 
 #if __riscv_xlen == 32

@@ -89,12 +89,13 @@ void virt_open(struct upmu_port *port)
 {
     __asm__ volatile("csrw mtvec, %0\n\tcsrw mie, zero\n\tcsrw mcounteren, %1" : : "r"(trap), "r"(0xfffffffful));
     identify();
-    upmu_riscv_port(port);
+    if (identity.sscofpmf)
+        upmu_riscv_port(port);
+    else
+        upmu_riscv_port_without_sscofpmf(port);
     port->cpuid = cpuid;
     port->clock_ns = clock_ns;
     virt_qemu_repair(port, identity.counters);
-    if (!identity.sscofpmf)
-        port->pmi_rearm = NULL;
 }
 
 void virt_go(struct upmu_cpu *cpu)

@@ -3,6 +3,8 @@
  * CSRs by number.  CSRRS and CSRRW name a register by an immediate operand, so each has
  * its own instruction: a switch picks it.  On RV32 a 64-bit register is two: read again if
  * the upper half changed meanwhile; the lower half is 0 while the upper one is written.
+ *
+ * The upper half of mhpmevent is Sscofpmf's (mhpmeventNh): without that a 32-bit register is all there is.
  */
 #ifndef UPMU_RISCV_CSR_H
 #define UPMU_RISCV_CSR_H
@@ -80,5 +82,32 @@ static inline bool upmu_riscv_csr_write(uint32_t number, uint64_t value)
         return false;
     }
 }
+
+#if __riscv_xlen == 32
+/* mhpmevent without an upper half.  False: it is another register, or the value has one. */
+static inline bool upmu_riscv_csr_read_narrow_event(uint32_t number, uint64_t *out)
+{
+    unsigned long low = 0;
+
+    switch (number) {
+        UPMU_RV_29(UPMU_RV_CASE_READ, 0x320)
+    default:
+        return false;
+    }
+    *out = low;
+    return true;
+}
+
+static inline bool upmu_riscv_csr_write_narrow_event(uint32_t number, uint64_t value)
+{
+    if (value >> 32)
+        return false;
+    switch (number) {
+        UPMU_RV_29(UPMU_RV_CASE_WRITE, 0x320)
+    default:
+        return false;
+    }
+}
+#endif
 
 #endif

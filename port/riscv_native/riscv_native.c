@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for RISC-V.  Sources: RISC-V privileged architecture 1.12, 3.1.6 and 3.1.9; Sscofpmf 1.0.
+ * Hooks for RISC-V.  Sources: RISC-V privileged architecture 1.12, 3.1.6 and 3.1.9; Sscofpmf 1.0 (that it
+ * alone has upper halves of mhpmevent: the RISC-V unified database, mhpmevent3h).
  */
 #include "port/riscv_native/riscv_native.h"
 
@@ -22,6 +23,24 @@ static bool write_register(void *context, uint32_t number, uint64_t value)
     (void)context;
     return upmu_riscv_csr_write(number, value);
 }
+
+#if __riscv_xlen == 32
+static bool is_event(uint32_t number)
+{
+    return number >= 0x323u && number < 0x340u;
+}
+
+static bool read_narrow(void *context, uint32_t number, uint64_t *out_value)
+{
+    return is_event(number) ? upmu_riscv_csr_read_narrow_event(number, out_value)
+                            : read_register(context, number, out_value);
+}
+
+static bool write_narrow(void *context, uint32_t number, uint64_t value)
+{
+    return is_event(number) ? upmu_riscv_csr_write_narrow_event(number, value) : write_register(context, number, value);
+}
+#endif
 
 static uintptr_t irq_save(void *context)
 {
@@ -63,6 +82,16 @@ void upmu_riscv_port(struct upmu_port *port)
     port->irq_restore = irq_restore;
     port->pmi_rearm = pmi_rearm;
     port->in_kernel_mode = true;
+}
+
+void upmu_riscv_port_without_sscofpmf(struct upmu_port *port)
+{
+    upmu_riscv_port(port);
+#if __riscv_xlen == 32
+    port->rdmsr = read_narrow;
+    port->wrmsr = write_narrow;
+#endif
+    port->pmi_rearm = NULL;
 }
 
 #endif

@@ -25,4 +25,7 @@ void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf,
  */
 void upmu_riscv_port(struct upmu_port *port);
 
+/* The same where there is no Sscofpmf: pmi_rearm is NULL, and on RV32 mhpmevent has no upper half. */
+void upmu_riscv_port_without_sscofpmf(struct upmu_port *port);
+
 #endif

@@ -8,7 +8,8 @@
  * Without Sscofpmf the firmware may answer with mcycle or minstret.  Other programs read these: the port does not stop
  * or write them, and counts differences.
  *
- * Sources: RISC-V SBI 2.0, chapters 3, 4 and 11; Sscofpmf 1.0; RISC-V privileged architecture 1.12, 4.1.
+ * Sources: RISC-V SBI 3.0, chapters 3, 4 and 11 (the same numbers in 2.0); what firmware does: OpenSBI 1.1 and 1.9
+ * (lib/sbi/sbi_pmu.c); Sscofpmf 1.0; RISC-V privileged architecture 1.12, 4.1.
  */
 #include "port/riscv_sbi/riscv_sbi.h"
 
@@ -26,6 +27,8 @@
 #define SBI_START 3u
 #define SBI_STOP 4u
 #define SBI_RAW_EVENT 0x20000u
+#define SBI_RAW_EVENT_BITS 48u
+#define SBI_RAW_EVENT_V2 0x30000u /* from 3.0 on: 56 bits */
 #define SBI_EVENT_BITS 20u
 #define INFO_FIRMWARE (1ul << (__riscv_xlen - 1))
 #define CONFIGURE_UINH 0x20u
@@ -147,21 +150,31 @@ static void give_up(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart
         }
 }
 
-/* Ask for one of these counters, which go by their CSRs. */
+/* What is asked for, and what goes with it. */
+static unsigned long number_of(const struct upmu_riscv_sbi *sbi, uint64_t event, uint64_t *out_data)
+{
+    *out_data = sbi->identity.sbi_events ? (event & EVENT) >> SBI_EVENT_BITS : event & EVENT;
+    if (sbi->identity.sbi_events)
+        return (unsigned long)event & (BIT(SBI_EVENT_BITS) - 1u);
+    return *out_data >> SBI_RAW_EVENT_BITS ? SBI_RAW_EVENT_V2 : SBI_RAW_EVENT;
+}
+
+/*
+ * Ask for one of these counters, which go by their CSRs.  One that others read, too, is refused where others have
+ * interrupts: its modes, which the firmware may have changed, are given back.
+ */
 static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint32_t wanted)
 {
-    uint64_t event = hart->event[n];
-    unsigned long mask = 0, index = 0;
+    uint64_t event = hart->event[n], data;
+    unsigned long mask = 0, index = 0, number = number_of(sbi, event, &data);
+    unsigned long modes = (event & EVENT_UINH ? CONFIGURE_UINH : 0) | (event & EVENT_SINH ? CONFIGURE_SINH : 0) |
+                          (event & EVENT_MINH ? CONFIGURE_MINH : 0);
 
     for (unsigned m = FIRST; m < 32; m++)
         mask |= wanted >> m & 1u ? 1ul << sbi->index[m] : 0;
     for (unsigned m = FIRST; m < 32; m++)
         mask &= ~mask_of(sbi, hart, m);
-    if (!mask || !ask(mask,
-                      (event & EVENT_UINH ? CONFIGURE_UINH : 0) | (event & EVENT_SINH ? CONFIGURE_SINH : 0) |
-                          (event & EVENT_MINH ? CONFIGURE_MINH : 0),
-                      sbi->identity.sbi_events ? (unsigned long)event & (BIT(SBI_EVENT_BITS) - 1u) : SBI_RAW_EVENT,
-                      sbi->identity.sbi_events ? (event & EVENT) >> SBI_EVENT_BITS : event & EVENT, &index))
+    if (!mask || !ask(mask, modes, number, data, &index))
         return false;
     for (unsigned m = 0; m < 32; m++)
         if (sbi->known >> m & 1u && sbi->index[m] == index && (m >= FIRST || !sbi->identity.sscofpmf)) {
@@ -170,6 +183,8 @@ static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart 
             hart->clean |= BIT(n);
             return true;
         }
+    if (modes)
+        (void)ask(mask, 0, number, data, &index);
     return false;
 }
 

@@ -38,7 +38,7 @@ arm_LINK = $(FOREIGN_ARM_GCC) -march=armv7-a -mthumb -mfloat-abi=soft -nostdlib 
 
 riscv64_NEEDS := riscv64-unknown-elf-gcc qemu-system-riscv64 /usr/lib/picolibc/riscv64-unknown-elf/picolibc.specs
 riscv64_CC := riscv64-unknown-elf-gcc -march=rv64imac_zicsr -mabi=lp64 -mcmodel=medany
-riscv64_SOURCES := $(wildcard backends/riscv_hpm/*.c port/riscv_native/*.c port/riscv_sbi/*.c) tests/foreign/machine_riscv.c \
+riscv64_SOURCES := $(wildcard backends/riscv_hpm/*.c port/riscv_native/*.c port/riscv_sbi/*.c) tests/foreign/machine_riscv.c tests/foreign/firmware_riscv.c \
 	examples/virt/virt_qemu.c
 riscv64_LIBC := --specs=picolibc.specs
 # (Its libraries are found only by a -march without _zicsr.)

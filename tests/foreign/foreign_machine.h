@@ -56,6 +56,9 @@ extern volatile struct machine_seen machine_seen;
 /* Writes of registers since machine_begin(), by the hook. */
 extern unsigned machine_writes;
 
+/* Of RISC-V, in M-mode: the port for S-mode alone. */
+void firmware_tests(void);
+
 /* Faults of this QEMU that the port repairs, as text; each is found by a try. */
 const char *machine_repairs(void);
 

@@ -137,6 +137,7 @@ static bool has_overflows(void)
 
 void machine_begin(struct upmu_port *port)
 {
+    firmware_tests();
     PUT("mtvec", (uintptr_t)trap);
     PUT("mie", 0);
     CLEAR("mip", 1ul << OVERFLOW_INTERRUPT);
@@ -145,9 +146,12 @@ void machine_begin(struct upmu_port *port)
     identity.sscofpmf = has_overflows();
     identity.sbi_events = true;
     PUT("mcounteren", 0xffffffffu);
+    if (identity.sscofpmf)
+        upmu_riscv_port(port);
+    else
+        upmu_riscv_port_without_sscofpmf(port);
     /* What firmware left behind: a counter with an event that does not run. */
-    (void)upmu_riscv_csr_write(0x320u + FIRST + 1, 0x10019);
-    upmu_riscv_port(port);
+    (void)port->wrmsr(port->context, 0x320u + FIRST + 1, 0x10019);
     virt_qemu_repair(port, identity.counters);
     repaired = *port;
     port->cpuid = cpuid;
@@ -156,8 +160,6 @@ void machine_begin(struct upmu_port *port)
     port->clock_ns = slow_clock;
     port->msr_faults_are_safe = true;
     machine_does.interrupt = identity.sscofpmf;
-    if (!identity.sscofpmf)
-        port->pmi_rearm = NULL;
 }
 
 const char *machine_repairs(void)

@@ -39,6 +39,7 @@ BOOTS = {
     "riscv64_s_no_overflows": RISCV_S[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=off"],
     "riscv32_s": RISCV_S[32] + ["-cpu", "rv32,pmu-num=16,sscofpmf=on"],
     "riscv64_m_no_overflows": RISCV[64] + ["-cpu", "rv64,pmu-num=16,sscofpmf=off"],
+    "riscv32_m_no_overflows": RISCV[32] + ["-cpu", "rv32,pmu-num=16,sscofpmf=off"],
 }
 # The catalogue that a CPU finds, by the begin of a boot's name.
 CATALOGUES = {"a53": "cortex_a53", "a57": "cortex_a57", "n1": "neoverse_n1", "max32": "cortex_a57",
