@@ -155,8 +155,7 @@ int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words);
  */
 int cmd_run_line(struct cmd *cmd, const char *line);
 
-/* The i-th command's name and one-line description; NULL after the last. */
+/* The i-th command's name; NULL after the last. */
 const char *cmd_name(unsigned index);
-const char *cmd_about(unsigned index);
 
 #endif

@@ -84,11 +84,6 @@ const char *cmd_name(unsigned index)
     return index < COMMANDS ? commands[index].name : NULL;
 }
 
-const char *cmd_about(unsigned index)
-{
-    return index < COMMANDS ? commands[index].about : NULL;
-}
-
 static void help_workloads(struct cmd *cmd)
 {
     const struct cmd_workload *workload;

@@ -375,6 +375,18 @@ enum upmu_status cmd_stat_count(struct cmd *cmd, const struct cmd_stat_work *wor
     return status;
 }
 
+/* What a list of units and cores is refused for, in words of the tool, too. */
+static int stat_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why)
+{
+    int result = cmd_refusal(cmd, status, why);
+
+    if (status == UPMU_ERR_WRONG_PMU)
+        cmd_error(cmd, "a list has events of cores, or of one type of unit, of boxes that there are");
+    else if (status == UPMU_ERR_NO_SUCH_PMU && cmd->args->interval != 0)
+        cmd_error(cmd, "-I: events of cores only");
+    return result;
+}
+
 static int stat_events(struct cmd *cmd, const struct cmd_stat_work *work)
 {
     struct stat_table table = {.workload = work->workload, .iterations = work->iterations, .runs = work->runs};
@@ -390,7 +402,7 @@ static int stat_events(struct cmd *cmd, const struct cmd_stat_work *work)
     if (!measured)
         status = stat_measure(cmd, list, &table);
     if (status != UPMU_OK)
-        return cmd_refusal(cmd, status, measured ? &cmd->dies->region.session.why : &cmd->session.why);
+        return stat_refusal(cmd, status, measured ? &cmd->dies->region.session.why : &cmd->session.why);
     summarise(cmd, &table);
     if (args->json)
         print_json(cmd, &table);

@@ -573,6 +573,14 @@ static void stat_counts_what_memory_controllers_moved(void **state)
     cmd->room = &room;
     assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -e imc/CAS_COUNT.RD,instructions"), CMD_REFUSED);
     complains("\"instructions\": no such event on skx_unc_imc");
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -e instructions,imc/CAS_COUNT.RD"), CMD_REFUSED);
+    complains("a list has events of cores, or of one type of unit");
+    cmd = fresh();
+    cmd->room = &room;
+    assert_int_equal(cmd_run_line(cmd, "stat --sim skx2 -I 1 -e imc/CAS_COUNT.RD"), CMD_REFUSED);
+    complains("-I: events of cores only");
 }
 
 /* Bytes of 64 for each of these lines, in the time that -e shows. */
