@@ -362,8 +362,13 @@ deps: apt
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libcmocka-dev:i386 || \
 		echo "SKIPPED: libcmocka-dev:i386 cannot be installed; tests will not run as 32-bit programs"
 
-.PHONY: clean
+# What deps-foreign unpacked was installed, not made: only distclean removes it.
+UNPACKED := build/foreign/usr build/foreign/arm64
+.PHONY: clean distclean
 clean:
+	rm -rf $(filter-out build/foreign,$(wildcard build/* build/.[!.]*)) $(filter-out $(UNPACKED),$(wildcard build/foreign/*))
+	@rmdir build/foreign build 2>/dev/null || true
+distclean:
 	rm -rf build
 
 .PHONY: help
@@ -403,4 +408,4 @@ help:
 	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"
 	@echo "pair           the whole library as two files, build/upmu_all.c and build/upmu_all.h"
 	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"
-	@echo "format, clean"
+	@echo "format, clean, distclean (also what deps-foreign unpacked)"

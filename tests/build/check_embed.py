@@ -132,6 +132,28 @@ def builds_and_tests_from_a_path_with_a_blank():
 
 
 @check
+def clean_leaves_what_deps_foreign_unpacked_and_distclean_nothing():
+    folder = fresh("clean")
+    for path in ["Makefile", "upmu.mk", "tools/install.mk"]:
+        os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
+        shutil.copy(path, os.path.join(folder, path))
+    unpacked, made = ["build/foreign/arm64/lib", "build/foreign/usr/bin/cc"], ["build/os/x.o", "build/foreign/arm/x.o", "build/.x", "build/x"]
+    for path in unpacked + made:
+        os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
+        with open(os.path.join(folder, path), "w"):
+            pass
+    complaints = []
+    for target, left in ("clean", unpacked), ("distclean", []), ("clean", []):
+        code, output = run(["make", "-s", "-C", folder, target], env=environment())
+        there = sorted(os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(f"{folder}/build") for name in names)
+        if code or there != left:
+            complaints.append(f"make {target}: {output}; left: {there}")
+    if os.path.exists(f"{folder}/build"):
+        complaints.append("an empty build/ is left")
+    return finished(folder, complaints)
+
+
+@check
 def nothing_but_build_is_written():
     code, output = run(["git", "status", "--porcelain", "--ignored", "--", "."])
     if code:

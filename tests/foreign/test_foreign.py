@@ -3,8 +3,8 @@
 """Boot the library on QEMU's Arm and RISC-V machines, and read what tests/foreign/main.c says there.
 
 Each instruction is a nanosecond (-icount), so that a boot is the same each time.  foreign.mk names the machines that are
-built (FOREIGN_NOW), and what others want (FOREIGN_MISSING, as machine:what): these are skipped by name.  The rest is
-left for `make soak`.
+built (FOREIGN_NOW), and what others want (FOREIGN_MISSING, as machine:what): these are skipped by name and counted, in
+`make test` too.  The rest is left for `make soak`.
 """
 import concurrent.futures
 import os
