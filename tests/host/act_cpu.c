@@ -298,7 +298,7 @@ void act_come(unsigned number, struct lots *lots)
     }
     rules_snapshot(number);
     units_wake();
-    cpu->faulted = cpu->half_awake = cpu->had_static = false;
+    cpu->half_awake = cpu->had_static = false;
     upmu = arena_take(sizeof *upmu, "CPU");
     memset(upmu, 0, sizeof *upmu);
     cpu->cpu = upmu;
@@ -417,7 +417,10 @@ static void sleep_cpu(struct lots *lots)
         host.setting.family->reset(host.hardware, self->cpu, shared);
         cpu->left = cpu->left && !shared; /* (What the core's threads share stays.) */
         for (unsigned i = 0; i < host.setting.cpus; i++) /* (What was found is gone.) */
-            host.cpu[i].faulted |= i == self->cpu || (shared && rules_share(i, self->cpu));
+            if (i == self->cpu || (shared && rules_share(i, self->cpu))) {
+                host.cpu[i].faulted = true;
+                host.cpu[i].stale |= host.cpu[i].half_awake;
+            }
     }
     cpu->unreachable = false;
     self->stay--;
@@ -435,10 +438,8 @@ static void wake_cpu(void)
     host.hotplug = true;
     real_accept(&host.hotplug);
     self->stay++;
-    if (!cpu->half_awake) {
+    if (!cpu->half_awake)
         rules_snapshot(self->cpu);
-        cpu->faulted = false;
-    }
     cpu->irq_off = true;
     units_wake();
     status = HOST_CALL(upmu_cpu_resume(cpu->cpu));

@@ -50,6 +50,8 @@ void rules_snapshot(unsigned number)
         rules_fail(RULE_CRASH, "too many registers");
     memset(cpu->slot, NO_SLOT, sizeof cpu->slot);
     memset(cpu->lent, 0, sizeof cpu->lent);
+    cpu->stale = mate != HOST_NONE && host.cpu[mate].stale;
+    cpu->faulted = cpu->stale;
     for (unsigned i = 0; i < cpu->register_count; i++) {
         unsigned at = hash_of(cpu->registers[i].msr);
 

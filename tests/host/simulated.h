@@ -325,6 +325,7 @@ struct host_cpu {
     bool left;              /* firmware's leavings are on it */
     bool faulted;           /* registers need not be as they were found */
     bool half_awake;        /* its last suspend or resume failed: what was found is older */
+    bool stale;             /* ... and is not what is found there next: the hardware was reset since */
     struct remote *remotes;
     struct worker *worker;
     uint64_t last_own_ns; /* overflow interrupts were last possible */
