@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for AArch32.  Sources: Arm ARM for Armv8 (DDI 0487), G8 (PMU, generic timer);
- * Cortex-A15 TRM (DDI 0438), 11.
+ * Hooks for AArch32.  Sources: Arm ARM for Armv8 (DDI 0487 M.c), G8 (PMU, generic timer); Cortex-A15 TRM (DDI 0438),
+ * 11.  (Armv8-R has the same registers; Armv7-R has no PMUv2.)
  */
 #include "port/arm32_native/arm32_native.h"
 
-#if defined __arm__ && __ARM_ARCH_PROFILE == 'A'
+#if defined __arm__ && (__ARM_ARCH_PROFILE == 'A' || __ARM_ARCH_PROFILE == 'R')
 
 #include "port/arm32_native/arm32_cp15.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for AArch64.  Sources: Arm ARM (DDI 0487) D13.1 (context synchronisation), D12 (the generic timer).
+ * Hooks for AArch64.  Sources: Arm ARM (DDI 0487 M.c) D13.1 (context synchronisation), D12 (the generic timer).
  */
 #include "port/arm64_native/arm64_native.h"
 
