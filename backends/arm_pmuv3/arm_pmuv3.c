@@ -28,6 +28,7 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 /* upmu_pmu.version: ID_AA64DFR0_EL1.PMUVer, and 2 for PMUv2, which is no value of that. */
 #define ARM_PMU_V3 1u
 #define ARM_PMU_V2 2u
+#define ARM_PMU_V3P1 4u /* event numbers of 16 bits */
 #define ARM_PMU_V3P5 6u /* event counters of 64 bits */
 #define ARM_PMU_OTHER 15u
 #define ARM_PERFMON_V3 3u /* of ID_DFR0.PerfMon, which has the same values above */
@@ -76,7 +77,9 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     for (unsigned row = UPMU_ARM_ROW_CNTEN; row < UPMU_ARM_ROWS; row++)
         upmu_rows_set(pmu->present, row);
     memset(pmu->limit, 0xff, sizeof pmu->limit);
-    pmu->limit[UPMU_ARM_CLASS_TYPER] = (v2 ? UPMU_ARM_TYPER_EVENT_V2 : UPMU_ARM_TYPER_EVENT) | UPMU_ARM_TYPER_WHO;
+    pmu->limit[UPMU_ARM_CLASS_TYPER] = UPMU_ARM_TYPER_WHO | (v2                       ? UPMU_ARM_TYPER_EVENT_V2
+                                                             : version < ARM_PMU_V3P1 ? UPMU_ARM_TYPER_EVENT_V3
+                                                                                      : UPMU_ARM_TYPER_EVENT);
     pmu->limit[UPMU_ARM_CLASS_CCFILTR] = UPMU_ARM_TYPER_WHO;
     pmu->limit[UPMU_ARM_CLASS_CNTEN] = pmu->limit[UPMU_ARM_CLASS_INTEN] = pmu->counters;
     pmu->limit[UPMU_ARM_COMMON] = common;
@@ -138,7 +141,7 @@ static bool arm_describe(const char *name, struct upmu_pmu *out_pmu)
     size_t length = upmu_text_length(name);
 
     if (upmu_text_is(name, length, "armv8_pmuv3"))
-        arm_build(out_pmu, 6, ARM_PMU_V3, ~UINT64_C(0), 0);
+        arm_build(out_pmu, 6, ARM_PMU_V3P1, ~UINT64_C(0), 0);
     else if (upmu_text_is(name, length, "armv7_pmuv2"))
         arm_build(out_pmu, 6, ARM_PMU_V2, ARM_EVENTS_V2, ARM_QUIRK_AARCH32);
     else

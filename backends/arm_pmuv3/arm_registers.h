@@ -64,6 +64,7 @@ enum {
 
 /* PMEVTYPERn, PMCCFILTR. */
 #define UPMU_ARM_TYPER_EVENT UINT64_C(0xffff)
+#define UPMU_ARM_TYPER_EVENT_V3 UINT64_C(0x3ff) /* before PMUv3p1, which added bits 15:10 */
 #define UPMU_ARM_TYPER_EVENT_V2 UINT64_C(0xff)
 #define UPMU_ARM_TYPER_NSH (UINT64_C(1) << 27) /* count at EL2 */
 #define UPMU_ARM_TYPER_U (UINT64_C(1) << 30)   /* not at EL0 */

@@ -162,6 +162,15 @@ static void what_does_not_exist_is_refused(void)
     CHECK(upmu_event_parse(cpu.meter.pmu, "instructoins", &event, NULL) == UPMU_ERR_NO_SUCH_EVENT);
     CHECK(upmu_event_parse(cpu.meter.pmu, "instructions:edge", &event, NULL) == UPMU_ERR_NO_SUCH_ATTRIBUTE);
     CHECK(upmu_event_parse(cpu.meter.pmu, "instructions:counter=30", &event, NULL) != UPMU_OK);
+    if (cpu.meter.pmu->title[0] == 'A') {
+        /* Arm: PMUv2 has events of 8 bits, PMUv3 of 10 and, from PMUv3p1 on, of 16. */
+        bool two = !strcmp(cpu.meter.pmu->title, "Arm PMUv2"), three = !two && cpu.meter.pmu->version == 1;
+        const char *last = two ? "raw:config=0xff" : three ? "raw:config=0x3ff" : "raw:config=0xffff";
+        const char *next = two ? "raw:config=0x100" : three ? "raw:config=0x400" : "raw:config=0x10000";
+
+        FINE(upmu_event_parse(cpu.meter.pmu, last, &event, NULL));
+        CHECK(upmu_event_parse(cpu.meter.pmu, next, &event, NULL) == UPMU_ERR_BAD_VALUE);
+    }
 }
 
 /* (Nothing stays of it.) */
