@@ -167,7 +167,7 @@ static void reserve(struct lots *lots)
 {
     struct host_cpu *cpu = here();
     unsigned counter = lots_below(lots, HOST_WATCHDOGS);
-    uint32_t bit = UINT32_C(1) << counter;
+    uint32_t bit = UINT32_C(1) << counter, period;
     enum upmu_status status;
 
     if (cpu->power != CPU_LIVE || cpu->useless || !(cpu->cpu->meter.pmu->counters & bit) ||
@@ -180,8 +180,8 @@ static void reserve(struct lots *lots)
     rules_status("upmu_cpu_reserve", status, "STATE PORT BUSY WRONG_CPU");
     if (status == UPMU_OK) {
         cpu->reserved |= bit;
-        set_watchdog(self->cpu, counter, true, !host.setting.no_rearm && lots_below(lots, 2),
-                     1000u + lots_below(lots, 1000000));
+        period = 1000u + lots_below(lots, 1000000);
+        set_watchdog(self->cpu, counter, true, !host.setting.no_rearm && lots_below(lots, 2), period);
         if (!cpu->watchdog[counter].on) { /* the hardware cannot count cycles there */
             (void)reserve_all(bit, false, cpu->cpu->meter.pmu->shared_counters & bit);
             cpu->reserved &= ~bit;
@@ -671,7 +671,7 @@ static void region(struct lots *lots)
         happened = cpu->happened[kind][0] + cpu->happened[kind][1];
         if (HOST_CALL(upmu_region_begin(region)) == UPMU_OK) {
             certain = cpu->certain[kind][0] + cpu->certain[kind][1];
-            hooks_work(lots_size(lots, 14), lots_below(lots, 2));
+            hooks_work_drawn(lots, 14, 14);
             least = cpu->certain[kind][0] + cpu->certain[kind][1] - certain;
             if (HOST_CALL(upmu_region_end(region)) == UPMU_OK) {
                 most = cpu->happened[kind][0] + cpu->happened[kind][1] - happened;
@@ -719,7 +719,7 @@ static void run_threads(const struct step *step, struct lots *lots)
 {
     hooks_switch(lots_one_in(lots, 4) ? HOST_PROGRAMS + self->cpu : step->what % HOST_PROGRAMS);
     for (unsigned turns = lots_below(lots, 2) * lots_below(lots, 24); turns; turns--) {
-        hooks_work(lots_size(lots, 14), lots_below(lots, 2));
+        hooks_work_drawn(lots, 14, 14);
         hooks_switch(lots_one_in(lots, 4) ? HOST_PROGRAMS + (unsigned)self->cpu : lots_below(lots, HOST_PROGRAMS));
         if (lots_one_in(lots, 4))
             tick(false);
@@ -730,7 +730,7 @@ void act_cpu(const struct step *step, struct lots *lots)
 {
     switch (step->kind) {
     case STEP_WORK:
-        hooks_work(lots_size(lots, lots_one_in(lots, 50) ? 30 : 15), lots_below(lots, 2));
+        hooks_work_drawn(lots, 15, 30);
         break;
     case STEP_SWITCH:
         run_threads(step, lots);

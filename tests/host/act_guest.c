@@ -424,9 +424,12 @@ static void do_accesses(struct host_guest *guest, struct lots *lots)
         case 6:
             set_lvtpc(guest, lots);
             break;
-        case 7:
-            guests_cpuid(guest, (lots_below(lots, 2) ? 0x80000000u : 0) + lots_below(lots, 0x24), lots_below(lots, 2));
+        case 7: {
+            uint32_t subleaf = lots_below(lots, 2), high = lots_below(lots, 2) ? 0x80000000u : 0;
+
+            guests_cpuid(guest, high + lots_below(lots, 0x24), subleaf);
             break;
+        }
         case 8:
             guests_look(guest);
             break;
@@ -506,7 +509,7 @@ static void end_inside(void)
 static void run_inside(struct host_guest *guest, const struct upmu_guest_entry *entry, struct lots *lots)
 {
     for (unsigned pieces = 1u + lots_below(lots, 3); pieces; pieces--) {
-        hooks_work(lots_size(lots, lots_one_in(lots, 50) ? 24 : 14), lots_below(lots, 2));
+        hooks_work_drawn(lots, 14, 24);
         if (guest)
             guests_read_itself(guest, entry);
         if (guest && guest->page.pv) {
@@ -571,8 +574,11 @@ static void turn(struct host_guest *guest, struct lots *lots)
     begin_inside((uint8_t)number_of(guest));
     run_inside(guest, &entry, lots);
     exit_guest(guest);
-    if (lots_one_in(lots, 4))
-        guests_retired(guest, lots_below(lots, 3), lots_below(lots, 2), lots_below(lots, 2));
+    if (lots_one_in(lots, 4)) {
+        bool user = lots_below(lots, 2), branched = lots_below(lots, 2);
+
+        guests_retired(guest, lots_below(lots, 3), branched, user);
+    }
     do_accesses(guest, lots);
 }
 
@@ -586,7 +592,7 @@ static void run(struct host_guest *guest, struct lots *lots)
         hold(guest, false);
         /* (The host's own time is nothing to it.) */
         if (lots_below(lots, 2))
-            hooks_work(lots_size(lots, 12), lots_below(lots, 2));
+            hooks_work_drawn(lots, 12, 12);
     }
     if (is_there(guest)) {
         hold(guest, true);

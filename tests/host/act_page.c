@@ -153,9 +153,11 @@ static void call_for_event(struct host_guest *guest, struct lots *lots)
 
     if (lots_below(lots, 3) == 0)
         (void)pages_open(guest, write_event(guest, lots));
-    else
-        (void)pages_event(guest, operations[lots_below(lots, 6)],
-                          lots_one_in(lots, 30) ? (uint32_t)lots_draw(lots) : lots_below(lots, HOST_PV_EVENTS));
+    else {
+        uint32_t event = lots_one_in(lots, 30) ? (uint32_t)lots_draw(lots) : lots_below(lots, HOST_PV_EVENTS);
+
+        (void)pages_event(guest, operations[lots_below(lots, 6)], event);
+    }
 }
 
 void act_page_program(struct host_guest *guest, struct lots *lots)

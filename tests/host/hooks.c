@@ -356,7 +356,7 @@ static void preempt(void)
     next = thread < HOST_PROGRAMS ? HOST_PROGRAMS + (unsigned)self->cpu : lots_below(&self->noise, HOST_PROGRAMS);
     hooks_switch(next);
     if (cpu->thread == next) {
-        hooks_work(lots_size(&self->noise, 12), lots_below(&self->noise, 2));
+        hooks_work_drawn(&self->noise, 12, 12);
         /* (One whose thread does not run again at once is the next call's: a kernel thread goes on.) */
         self->nested = false;
         if (!host.real && !self->stay && self->cpu < HOST_CPUS && cpu->calls == 1 && other != HOST_NONE &&
@@ -426,8 +426,11 @@ void hooks_point(void)
     take_others(here());
     cpu = here(); /* (It may be another one now.) */
     if (cpu->calls && lots_one_in(&self->noise, cpu->noisy ? 3 : host.setting.noise) && !cpu->unreachable &&
-        cpu->power == CPU_LIVE)
-        rules_deliver(self->cpu, lots_below(&self->noise, HARDWARE_EVENTS), false, lots_size(&self->noise, 10), false);
+        cpu->power == CPU_LIVE) {
+        uint64_t amount = lots_size(&self->noise, 10);
+
+        rules_deliver(self->cpu, lots_below(&self->noise, HARDWARE_EVENTS), false, amount, false);
+    }
     if (cpu->calls && lots_one_in(&self->noise, 8))
         units_work(&self->noise, true);
     if (host.vm.pv && lots_one_in(&self->noise, 8))
@@ -463,10 +466,16 @@ void hooks_leave(void)
 
 static uint32_t blocks_left = UINT32_MAX; /* until the next point */
 
+/* Do points come at blocks of code?  (These are the compiler's: another one's run differs.) */
+static bool in_blocks(void)
+{
+    return host.setting.blocks && !host.setting.atomic && !host.real;
+}
+
 void hooks_set_blocks(struct worker *worker)
 {
     blocks_left =
-        host.setting.blocks && !host.real ? 1u + lots_below(&worker->noise, 2 * host.setting.blocks) : UINT32_MAX;
+        in_blocks() ? 1u + lots_below(&worker->noise, 2 * host.setting.blocks) : UINT32_MAX;
 }
 
 void __sanitizer_cov_trace_pc(void);
@@ -475,7 +484,7 @@ void __sanitizer_cov_trace_pc(void)
     if (--blocks_left)
         return;
     blocks_left = UINT32_MAX;
-    if (!self || !host.setting.blocks || host.real)
+    if (!self || !in_blocks())
         return;
     hooks_set_blocks(self);
     host.verdict->figures.blocks++;
@@ -737,4 +746,14 @@ void hooks_work(uint64_t amount, bool user)
             break;
         units_work(&self->noise, false);
     }
+}
+
+/* So many bits of it, one time in 50 as many as rarely. */
+void hooks_work_drawn(struct lots *lots, unsigned bits, unsigned rarely)
+{
+    bool user = lots_below(lots, 2);
+
+    if (rarely != bits && lots_one_in(lots, 50))
+        bits = rarely;
+    hooks_work(lots_size(lots, bits), user);
 }

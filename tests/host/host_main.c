@@ -3,10 +3,12 @@
  * The program: seed after seed; a violation is shrunk and told.
  *
  *   host [seeds=N] [steps=N] [seed=N] [family=NAME] [model=NAME] [only=LIST] [tell] [shrink=SECONDS]
- *        [first=SEED] [most=VIOLATIONS] [without=RULE] [threads] [soak]
+ *        [first=SEED] [most=VIOLATIONS] [without=RULE] [threads] [soak] [atomic] [each]
  *
  * `soak`: goes on until all that a soak has to contain was done, and tells each minute how far it is.
  * `threads`: CPUs are threads of the system (for ThreadSanitizer), and a seed decides less.
+ * `atomic`: inside code something comes only before atomic accesses, wherever a compiler begins its blocks; with `each`
+ * the figures of each seed are printed: of two compilers they are the same.
  * `only` is a list of steps of the seed, "3,7-9"; `tell` prints them.
  */
 #include <stdio.h>
@@ -56,7 +58,7 @@ static const struct hardware_family *const families[] = {HOST_FAMILIES};
 
 static struct {
     uint64_t seed;
-    bool one_seed, tell, threads, soak, usual;
+    bool one_seed, tell, threads, soak, usual, atomic, each;
     unsigned seeds, steps, shrink_seconds;
     const char *family, *model, *only, *except;
     unsigned most; /* violations until it stops */
@@ -212,6 +214,17 @@ static void tell_progress(const struct figures *f, unsigned seeds, double second
     (void)fflush(stdout);
 }
 
+/* All of them, in the order of struct figures. */
+static void tell_figures(uint64_t seed, const struct verdict *verdict)
+{
+    const uint64_t *figure = (const uint64_t *)(const void *)&verdict->figures;
+
+    printf("seed %llu: %s;", (unsigned long long)seed, verdict->rule == RULE_NONE ? "fine" : rule_names[verdict->rule]);
+    for (unsigned i = 0; i < sizeof verdict->figures / sizeof *figure; i++)
+        printf(" %llu", (unsigned long long)figure[i]);
+    printf("\n");
+}
+
 static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
 {
     struct setting setting;
@@ -220,6 +233,7 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
 
     steps_setting(seed, pair[which].family, pair[which].model, &setting);
     setting.threads = asked.threads;
+    setting.atomic = asked.atomic;
     setting.themes |= asked.themes;
     steps_make(&setting, steps, asked.steps);
     for (unsigned i = 0; i < asked.steps; i++)
@@ -228,6 +242,8 @@ static bool one_seed(uint64_t seed, struct verdict *verdict, struct step *steps)
     if (asked.tell)
         tell_steps(&setting, steps, count);
     shrink_run(&setting, steps, count, verdict);
+    if (asked.each)
+        tell_figures(seed, verdict);
     if (verdict->rule == RULE_NONE)
         return true;
     tell_violation(&setting, steps, count, verdict);
@@ -257,6 +273,8 @@ static void print_help(void)
          "  shrink=SECONDS    time to shrink a violation           tell       prints the steps\n"
          "  themes=MASK       every seed has these themes (enum theme in simulated.h)\n"
          "  threads           CPUs are threads (make test-host-threads)\n"
+         "  atomic            inside code, points before atomic accesses only: runs are those of every compiler\n"
+         "  each              prints the figures of each seed\n"
          "  soak              goes on until 1,000 seeds, 10^9 hook calls, 10^7 steps, 10^6 blocks given back, 10^6\n"
          "                    remote calls and 10^7 interrupts are reached\n"
          "HOST_SEEDS, HOST_STEPS, HOST_EXCEPT, HOST_WITHOUT and HOST_SHRINK say the same; HOST_TRACE=1 prints each "
@@ -328,6 +346,10 @@ static void read_arguments(int argc, char **argv)
             asked.tell = true;
         else if (!strcmp(argv[i], "soak"))
             asked.soak = true;
+        else if (!strcmp(argv[i], "atomic"))
+            asked.atomic = true;
+        else if (!strcmp(argv[i], "each"))
+            asked.each = true;
         else if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             print_help();
             exit(0);

@@ -39,6 +39,7 @@ struct lots {
     uint64_t state;
 };
 
+/* (Of a call's arguments one at most draws: in which order they are worked out is the compiler's.) */
 static inline uint64_t lots_draw(struct lots *lots)
 {
     uint64_t z = lots->state += UINT64_C(0x9e3779b97f4a7c15);
@@ -169,6 +170,7 @@ struct setting {
     uint32_t themes;     /* what this run has more of: bits 1 << enum theme */
     bool no_units, no_place, no_nearest, force; /* of what concerns units */
     bool threads;        /* CPUs are threads, not fibers */
+    bool atomic;         /* points inside code: before atomic accesses only */
 };
 
 static inline bool setting_has(const struct setting *setting, enum theme theme)
@@ -692,6 +694,7 @@ void hooks_point(void);
 void hooks_enter(void); /* a call of the library begins ... */
 void hooks_leave(void); /* ... and has returned */
 void hooks_work(uint64_t amount, bool user);
+void hooks_work_drawn(struct lots *lots, unsigned bits, unsigned rarely);
 void hooks_switch(unsigned next);
 /* In the middle of a program: other CPUs go on, and its thread may be switched away and back. */
 void hooks_program(void);
