@@ -114,8 +114,8 @@ static int pmc_event(struct cmd *cmd, const struct cmd_args *args, const struct 
     event->counters &= kind;
     if (!indexed)
         return CMD_OK;
-    for (uint32_t rest = kind; rest != 0; rest &= rest - 1)
-        rows++;
+    for (uint32_t rest = fixed ? kind >> UPMU_FIXED_COUNTER(0) : kind; rest != 0; rest >>= 1)
+        rows++; /* (there may be none of a number between) */
     if (!cmd_number(args->operand[0], &index) || index >= rows) {
         cmd_error(cmd, "row %U: %s has 0 to %u", index, cmd->pmu->title, rows - 1);
         return CMD_REFUSED;

@@ -362,7 +362,7 @@ enum upmu_status cmd_stat_count(struct cmd *cmd, const struct cmd_stat_work *wor
                                 struct upmu_why *out_why)
 {
     struct stat_table table = {.workload = work->workload, .iterations = work->iterations, .runs = work->runs};
-    enum upmu_status status = UPMU_ERR_NO_SUCH_PMU;
+    enum upmu_status status = UPMU_ERR_UNSUPPORTED;
     bool measured = false;
 
     if (!units)

@@ -150,6 +150,12 @@ static void row_18_is_refused_with_a_message(void **state)
     has(errors, "row 1 cannot count 'PMC_EV_IAF_INSTR_RETIRED_ANY'");
     assert_int_equal(line("pmcstat --class p4 0 p4-branch-retired,mask=mmtm+mmnm"), CMD_REFUSED);
     has(errors, "row 0 cannot count");
+    /* Fixed counters 0 to 2 and 4 to 6: the number is the hardware's. */
+    assert_int_equal(line("pmcstat --sim lnl_e --class iaf 6 TOPDOWN_RETIRING.ALL spin"), CMD_OK);
+    assert_int_equal(line("pmcstat --sim lnl_e --class iaf 3 TOPDOWN_RETIRING.ALL spin"), CMD_REFUSED);
+    has(errors, "row 3 cannot count");
+    assert_int_equal(line("pmcstat --sim lnl_e --class iaf 7 TOPDOWN_RETIRING.ALL spin"), CMD_REFUSED);
+    has(errors, "has 0 to 6");
 }
 
 static void lines_come_at_intervals_and_add_up(void **state)
