@@ -188,13 +188,19 @@ enum upmu_status upmu_pmc_release(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id
     return status;
 }
 
-void upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner)
+enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner)
 {
-    for (unsigned i = 0; owner && i < pmcs->capacity; i++)
+    enum upmu_status result = UPMU_OK, status = UPMU_OK;
+
+    for (unsigned i = 0; owner && i < pmcs->capacity; i++) {
         if (pmcs->pmcs[i].owner == owner)
-            (void)!upmu_pmc_release(pmcs, owner, upmu_pmc_id(pmcs, &pmcs->pmcs[i]));
+            status = upmu_pmc_release(pmcs, owner, upmu_pmc_id(pmcs, &pmcs->pmcs[i]));
+        if (result == UPMU_OK)
+            result = status;
+    }
     if (pmcs->log_open && pmcs->log_owner == owner)
-        (void)!upmu_pmc_log_configure(pmcs, owner, -1);
+        status = upmu_pmc_log_configure(pmcs, owner, -1);
+    return result == UPMU_OK ? status : result;
 }
 
 /* ---- One PMC ---- */

@@ -88,8 +88,12 @@ enum upmu_status upmu_pmc_rw(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_
 enum upmu_status upmu_pmc_set(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id, pmc_value_t period);
 enum upmu_status upmu_pmc_release(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
 
-/* A process ends: its PMCs are released. */
-void upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner);
+/*
+ * A process ends: its PMCs are released, its log is closed.  Not UPMU_OK: the first reason why that failed.  A PMC that
+ * is on a CPU out of reach (UPMU_ERR_WRONG_CPU) is still the owner's, and the number must not be another's: call it
+ * again on that CPU.
+ */
+enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner);
 
 /* The PMC of an id and an owner, or NULL. */
 struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);

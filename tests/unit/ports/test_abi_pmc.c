@@ -96,8 +96,8 @@ static void set_up(const char *profile)
 
 static void tear_down(void)
 {
-    upmu_pmc_exit(&pmcs, PROCESS);
-    upmu_pmc_exit(&pmcs, STRANGER);
+    assert_int_equal(upmu_pmc_exit(&pmcs, PROCESS), UPMU_OK);
+    assert_int_equal(upmu_pmc_exit(&pmcs, STRANGER), UPMU_OK);
     for (unsigned i = 0; i < PMCS; i++)
         assert_int_equal(memory[i].owner, 0);
     host_end_idle(&host);
@@ -490,6 +490,35 @@ static void a_full_log_is_told_of_and_closed(void **state)
 
 /* ---- Rights ---- */
 
+/* Its session is on a CPU that cannot be reached from here: the next call releases it. */
+static void a_pmc_that_cannot_be_released_is_told(void **state)
+{
+    bool (*run_on_cpu)(void *, struct upmu_cpu *, void (*)(void *), void *);
+    pmc_id_t id;
+
+    (void)state;
+    set_up("core2");
+    run_on_cpu = host.sim.port.run_on_cpu;
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &id, 0), 0);
+    assert_int_equal(pmc_start(id), 0);
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    host.sim.port.run_on_cpu = NULL;
+    upmu_sim_bind_cpu(&host.sim, 0, NULL);
+    full = true;
+    assert_int_equal(upmu_pmc_exit(&pmcs, PROCESS), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(memory[0].owner, PROCESS);
+    upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
+    host.sim.port.run_on_cpu = run_on_cpu;
+    full = false;
+    assert_int_equal(upmu_pmc_exit(&pmcs, PROCESS), UPMU_OK);
+    assert_int_equal(memory[0].owner, 0);
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    full = true;
+    assert_int_equal(upmu_pmc_exit(&pmcs, PROCESS), UPMU_ERR_PORT);
+    full = false;
+    tear_down();
+}
+
 /* A machine whose only CPU did not come up: `cpu` knows no PMU, the machine lists none. */
 static void without_a_pmu_programs_are_refused(void **state)
 {
@@ -595,6 +624,7 @@ int main(void)
         cmocka_unit_test(the_log_says_which_table_an_event_is_of),
         cmocka_unit_test(records_without_room_are_counted_and_told),
         cmocka_unit_test(a_full_log_is_told_of_and_closed),
+        cmocka_unit_test(a_pmc_that_cannot_be_released_is_told),
         cmocka_unit_test(without_a_pmu_programs_are_refused),
         cmocka_unit_test(owners_ids_and_arguments_are_checked),
     };
