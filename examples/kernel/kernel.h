@@ -100,26 +100,41 @@ __attribute__((noreturn)) void kernel_exit(bool failed);
 /* An unexpected trap. */
 __attribute__((noreturn)) void kernel_panic(uintptr_t vector, uintptr_t error, uintptr_t ip);
 
+/* ---- kernel_commands.c, or kernel_programs.c in the second image ---- */
+
+/* The commands that only this kernel has; ends with a NULL name. */
+extern const struct shell_command kernel_commands[];
+
+/* ---- kernel_rdpmc.c ---- */
+
+/* RDPMC in ring 3; false: it faulted. */
+bool kernel_rdpmc_of_user(void *program, uint32_t index, uint64_t *out_value);
+
 /* ---- kernel_vmtest.c ---- */
 
 int kernel_vmtest(struct shell *shell, const char *rest);
+int kernel_probe(struct shell *shell, const char *rest);
+int kernel_msr(struct shell *shell, const char *rest);
 
 /* ---- kernel_switches.c ---- */
 
 /* The command: switches and an interrupt, for a monitor that counts register accesses. */
 int kernel_switches(struct shell *shell, const char *rest);
 
-/* ---- kernel_calls.c ---- */
+/* ---- kernel_calls.c, or kernel_split.c in the second image ---- */
 
 /* A system call from ring 3: number and arguments; returns its answer. */
 uintptr_t kernel_call(uintptr_t number, uintptr_t first, uintptr_t second, uintptr_t third);
 
-/* RDPMC in ring 3; false: it faulted. */
-bool kernel_rdpmc_of_user(void *program, uint32_t index, uint64_t *out_value);
-
 /* The command: a program counts itself and another thread by perfmon2's calls. */
 int kernel_perfmon2(struct shell *shell, const char *rest);
-int kernel_probe(struct shell *shell, const char *rest);
-int kernel_msr(struct shell *shell, const char *rest);
+
+/* The command: a driver in ring 3, or a hostile one, whose RDMSR and WRMSR are system calls. */
+int kernel_split(struct shell *shell, const char *rest);
+
+/* ---- kernel_results.c ---- */
+
+/* The command: samples of a program in ring 3, as folded stacks or perf.data, written as they are made. */
+int kernel_results(struct shell *shell, const char *rest);
 
 #endif

@@ -263,33 +263,6 @@ static void say(const struct shell *shell, const char *name, uint64_t value)
     shell_text(shell, "\n");
 }
 
-/* What ring 3 read. */
-static volatile struct {
-    uint32_t index, low, high;
-    bool done;
-} reading;
-
-static void execute_rdpmc(void)
-{
-    uint32_t low, high;
-
-    __asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(reading.index));
-    reading.low = low;
-    reading.high = high;
-    reading.done = true;
-    __asm__ volatile("hlt");
-}
-
-bool kernel_rdpmc_of_user(void *program, uint32_t index, uint64_t *out_value)
-{
-    (void)program;
-    reading.index = index;
-    reading.done = false;
-    kernel_user_enter(execute_rdpmc, &program_stack[sizeof program_stack - 16], 0);
-    *out_value = (uint64_t)reading.high << 32 | reading.low;
-    return reading.done;
-}
-
 int kernel_perfmon2(struct shell *shell, const char *rest)
 {
     const struct cmd_live *live = shell->cmd->live;

@@ -171,15 +171,6 @@ static void take_options(void)
     }
 }
 
-static const struct shell_command own_commands[] = {
-    {"vmtest", kernel_vmtest},
-    {"switches", kernel_switches},
-    {"perfmon2", kernel_perfmon2},
-    {"probe", kernel_probe},
-    {"msr", kernel_msr},
-    {NULL, NULL},
-};
-
 static void bring_up(const char *loader)
 {
     const struct common_traps traps = {&kernel_traps.nmis, &kernel_traps.faults, NULL};
@@ -211,7 +202,7 @@ void kernel_main(uint32_t magic, uint32_t information)
 
     shell.cmd = &cmd;
     shell.read_line = kernel_read_line;
-    shell.own = own_commands;
+    shell.own = kernel_commands;
     cmd.sink = &sink;
     cmd.program = "upmu";
     cmd.live = &live;

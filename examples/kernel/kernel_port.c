@@ -15,11 +15,11 @@
 #define ENTRY_BYTES 16u
 #define FLAGS_TF 0x100u
 
-/* Where the registers of a system call are in what is saved. */
+/* Where the registers of a system call and the frame pointer are in what is saved. */
 #if defined(__x86_64__)
-enum { SAVED_DI = 5, SAVED_SI = 6, SAVED_DX = 7, SAVED_AX = 9 };
+enum { SAVED_BP = 0, SAVED_DI = 5, SAVED_SI = 6, SAVED_DX = 7, SAVED_AX = 9 };
 #else
-enum { SAVED_DI = 0, SAVED_SI = 1, SAVED_DX = 5, SAVED_AX = 7 };
+enum { SAVED_DI = 0, SAVED_SI = 1, SAVED_BP = 2, SAVED_DX = 5, SAVED_AX = 7 };
 #endif
 
 /* What kernel_stubs.S saves, lowest address first. */
@@ -71,7 +71,7 @@ static unsigned pmi_vector;
 
 static void overflow(const struct kernel_trap *trap)
 {
-    struct upmu_frame frame = {.ip = trap->ip, .user = (trap->cs & 3u) != 0};
+    struct upmu_frame frame = {.ip = trap->ip, .user = (trap->cs & 3u) != 0, .fp = trap->saved[SAVED_BP]};
 
 #if defined(__x86_64__)
     frame.sp = trap->sp;
@@ -104,8 +104,10 @@ static bool fault_of_user(struct kernel_trap *trap)
 {
     const uint8_t *code = (const uint8_t *)trap->ip;
 
-    if (trap->vector == VECTOR_GP && (code[0] == 0xf4 || (code[0] == 0x0f && code[1] == 0x33)))
-        kernel_user_leave(); /* RDPMC, too */
+    /* WRMSR, RDMSR and RDPMC, too */
+    if (trap->vector == VECTOR_GP &&
+        (code[0] == 0xf4 || (code[0] == 0x0f && (code[1] == 0x30 || code[1] >> 1 == 0x19))))
+        kernel_user_leave();
     if (trap->vector != VECTOR_UD || code[0] != 0xcd || code[1] != VECTOR_CALL)
         return false;
     trap->ip += 2;

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a kernel makes of its samples goes over the serial line as it is made: folded stacks and perf.data
+ * (examples/kernel/kernel_results.c).  Their sums are the samples, and each sample is of the function that ring 3 was
+ * in.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/vm/vm.h"
+#include "tests/vm/vm_checks.h"
+
+#define FUNCTIONS 4u
+#define PERF_RECORD_SAMPLE 9u
+#define PERF_HEADER_DATA                                                                                               \
+    40u /* where its offset and size stand (Linux, tools/perf/Documentation/perf.data-file-format.txt) */
+
+static struct vm vm;
+static const char *const functions[FUNCTIONS] = {"main", "render", "shade", "blend"};
+
+static uint64_t said(const char *name, const char *more)
+{
+    uint64_t value = 0;
+    char key[40];
+
+    snprintf(key, sizeof key, "results.%s%s", name, more);
+    if (!vm_value(&vm, key, &value))
+        fail_msg("the kernel did not say %s; it said: %.2000s", key, vm.serial);
+    return value;
+}
+
+/* The text between the lines "results.begin" and "results.end". */
+static const char *run_kernel(const char *profile, unsigned bits, const char *command, size_t *out_length)
+{
+    const char *begin, *end;
+    char elf[64], line[128], text[64] = "(nothing)";
+
+    snprintf(elf, sizeof elf, "build/kernel/programs%u.elf", bits);
+    snprintf(line, sizeof line, "debug-exit ; %s; off", command);
+    if (!vm_open(&vm, profile, elf, line))
+        fail_msg("%s", vm.failure);
+    if (!vm_run(&vm))
+        fail_msg("%s; it said: %.2000s", vm.failure, vm.serial);
+    if (vm.sim.violation_count)
+        fail_msg("%s (register %x)", vm.sim.first_violation.text, (unsigned)vm.sim.first_violation.address);
+    (void)vm_text(&vm, "results.end", text, sizeof text);
+    assert_string_equal(text, "no error");
+    assert_int_equal(said("lost", ""), 0);
+    begin = strstr(vm.serial, "results.begin");
+    begin += strcspn(begin, "\n") + 1;
+    end = strstr(begin, "results.end");
+    *out_length = (size_t)(end - begin);
+    return begin;
+}
+
+/* Samples by the function that the instruction behind each period led to, as the monitor saw them. */
+static unsigned samples_in(const char *function)
+{
+    uint64_t begin = said(function, ".begin"), end = said(function, ".end"), period = said("period", "");
+    unsigned found = 0;
+
+    for (uint64_t at = period - 1; at < vm.seen_count; at += period)
+        found += vm.seen[at] >= begin && vm.seen[at] < end;
+    return found;
+}
+
+static bool is_a_stack(const char *line, size_t length)
+{
+    /* (Before a frame pointer is set and after it is gone the caller's is missing.) */
+    static const char *const stacks[] = {"main",
+                                         "main;render",
+                                         "main;shade",
+                                         "main;render;shade",
+                                         "main;blend",
+                                         "main;render;blend",
+                                         "main;render;shade;blend",
+                                         "render"};
+
+    for (unsigned i = 0; i < sizeof stacks / sizeof stacks[0]; i++)
+        if (strlen(stacks[i]) == length && memcmp(stacks[i], line, length) == 0)
+            return true;
+    return false;
+}
+
+static void check_folded(const char *profile, unsigned bits)
+{
+    size_t length;
+    const char *at = run_kernel(profile, bits, "results", &length), *end = at + length;
+    unsigned of[FUNCTIONS] = {0}, sum = 0, deepest = 0;
+
+    while (at < end) {
+        size_t line = strcspn(at, "\r\n"), stack = line, leaf;
+        unsigned samples;
+
+        while (stack && at[stack - 1] != ' ')
+            stack--;
+        samples = (unsigned)strtoul(at + stack, NULL, 10);
+        stack -= stack != 0;
+        if (!is_a_stack(at, stack))
+            fail_msg("no stack of this program: %.*s", (int)line, at);
+        leaf = stack;
+        while (leaf && at[leaf - 1] != ';')
+            leaf--;
+        for (unsigned i = 0; i < FUNCTIONS; i++)
+            if (strlen(functions[i]) == stack - leaf && memcmp(functions[i], at + leaf, stack - leaf) == 0)
+                of[i] += samples;
+        deepest += stack == strlen("main;render;shade;blend") ? samples : 0;
+        sum += samples;
+        at += line + strspn(at + line, "\r\n");
+    }
+    assert_int_equal(sum, said("samples", ""));
+    assert_true(sum > 25);
+    for (unsigned i = 0; i < FUNCTIONS; i++)
+        assert_int_equal(of[i], samples_in(functions[i]));
+    /* Of its calls of blend, shade has three of four. */
+    assert_in_range(deepest, of[3] / 2, of[3]);
+    vm_close(&vm);
+}
+
+static uint64_t word(const uint8_t *bytes, unsigned count)
+{
+    uint64_t value = 0;
+
+    for (unsigned i = count; i--;)
+        value = value << 8 | bytes[i];
+    return value;
+}
+
+static void check_perf(const char *profile, unsigned bits)
+{
+    static uint8_t file[VM_SERIAL / 2];
+    size_t length, bytes = 0, at, end;
+    const char *text = run_kernel(profile, bits, "results perf", &length);
+    unsigned samples = 0;
+
+    for (size_t i = 0; i + 1 < length; i++) {
+        char digits[3] = {text[i], text[i + 1], 0};
+
+        if (digits[0] == '\r' || digits[0] == '\n')
+            continue;
+        file[bytes++] = (uint8_t)strtoul(digits, NULL, 16);
+        i++;
+    }
+    assert_true(bytes > 104 && memcmp(file, "PERFILE2", 8) == 0);
+    at = (size_t)word(file + PERF_HEADER_DATA, 8);
+    end = at + (size_t)word(file + PERF_HEADER_DATA + 8, 8);
+    assert_true(end <= bytes);
+    while (at < end) {
+        size_t record = (size_t)word(file + at + 6, 2);
+
+        assert_true(record >= 8 && at + record <= end);
+        samples += word(file + at, 4) == PERF_RECORD_SAMPLE;
+        at += record;
+    }
+    assert_int_equal(samples, said("samples", ""));
+    vm_close(&vm);
+}
+
+static void folded_stacks_over_the_serial_line_sum_up_to_the_samples(void **state)
+{
+    (void)state;
+    check_folded("core2", 64);
+    if (vm_soaks()) {
+        check_folded("k8_revf", 32);
+        check_folded("skylake", 64);
+        check_folded("zen4", 32);
+    }
+}
+
+static void perf_data_over_the_serial_line_has_each_sample(void **state)
+{
+    (void)state;
+    check_perf("core2", 32);
+    check_perf("zen4", 64);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(folded_stacks_over_the_serial_line_sum_up_to_the_samples),
+    };
+    static const struct CMUnitTest others[] = {
+        cmocka_unit_test(perf_data_over_the_serial_line_has_each_sample),
+    };
+    int failed;
+
+    if (!vm_able())
+        return 0;
+    failed = cmocka_run_group_tests_name("vm_results", tests, NULL, NULL);
+    if (vm_soaks())
+        failed += cmocka_run_group_tests_name("vm_results", others, NULL, NULL);
+    else
+        printf("1 of 4 guests, and no perf.data: all in make soak (VM_RUNS=soak)\n");
+    return failed;
+}
