@@ -269,6 +269,15 @@ def convert_makes_the_same_of_the_log():
 
 
 @check
+def metrics_are_what_their_page_shows():
+    recorded()
+    with open("docs/METRICS.md", encoding="utf-8") as file:
+        command, _, shown = re.search(r"```\n\$ upmu ([^\n]*)(\n)(.*?)```", file.read(), re.S).groups()
+    printed = tool(*command.split()).stdout.decode()
+    return [] if printed.strip() == shown.strip() else ["docs/METRICS.md shows something else than", printed]
+
+
+@check
 def what_cannot_be_written_or_read_is_an_error_and_leaves_no_file():
     recorded()
     complaints = []
