@@ -722,14 +722,14 @@ def alone(catalogue):
     return pack([catalogue])[0]
 
 
-def file_at(function, chosen, behind):
+def file_at(function, table, chosen, behind):
     """The files that a build has, and the function that gives the i-th; `behind` them comes something else."""
-    lines = ["", "static const uint8_t *const files[] = {"]
+    lines = ["", f"static const uint8_t *const {table}[] = {{"]
     for option, name in chosen:
         lines += [f"#if {option}", f"    catalog_{name},", "#endif"]
     return lines + ["    NULL,", "};", "", f"const uint8_t *{function}(unsigned i)", "{",
-                    "    const unsigned count = sizeof files / sizeof files[0] - 1;", "",
-                    f"    return i < count ? files[i] : {behind};", "}"]
+                    f"    const unsigned count = sizeof {table} / sizeof {table}[0] - 1;", "",
+                    f"    return i < count ? {table}[i] : {behind};", "}"]
 
 
 def generate_models(catalogues):
@@ -749,7 +749,7 @@ def generate_models(catalogues):
         lines += [f"#if {wanted}", f"static {array(f'catalog_{catalogue.name}', packed[catalogue.name])[0]}"]
         lines += array(f"catalog_{catalogue.name}", packed[catalogue.name])[1:] + ["#endif"]
         chosen.append((wanted, catalogue.name))
-    lines += file_at("upmu_catalog_file_at", chosen, "upmu_catalog_units_at(i - count)")
+    lines += file_at("upmu_catalog_file_at", "model_files", chosen, "upmu_catalog_units_at(i - count)")
     lines += ["#endif", ""]
     return stamped("\n".join(lines)), {name: len(data) for name, data in packed.items()}
 
@@ -782,7 +782,7 @@ def generate_foreign():
         packed = array(f"catalog_{family}", data)
         lines += [f"#if {option}", "static " + packed[0]] + packed[1:] + ["#endif"]
         chosen.append((option, family))
-    lines += file_at("upmu_catalog_foreign_at", chosen, "NULL") + ["#endif", ""]
+    lines += file_at("upmu_catalog_foreign_at", "foreign_files", chosen, "NULL") + ["#endif", ""]
     return stamped("\n".join(lines), foreign_paths())
 
 

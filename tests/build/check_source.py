@@ -73,6 +73,18 @@ def static_function_names_are_unique():
 
 
 @check
+def static_objects_of_the_library_have_names_of_their_own():
+    """An embedder may compile the library as one file; some of its files stand side by side for other processors alone."""
+    definition = re.compile(r"^static\s+[^(;={}]*?\b(\w+)\s*(?:\[[^;={}]*)?(?:=|;)", re.M)
+    complaints, seen = [], {}
+    for path in library():
+        for name in set(definition.findall(code_of(path))):
+            if seen.setdefault(name, path) != path:
+                complaints.append(f"{path}: {name} is in {seen[name]}, too")
+    return complaints if "model_files" in seen and "rv_rows" in seen else complaints + ["objects are not found"]
+
+
+@check
 def options_are_tested_by_value():
     # A port's header and that of user programs may ask whether there is a function of their own.
     sources = [path for path in freestanding() if not path.startswith("port/")]
