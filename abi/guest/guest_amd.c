@@ -21,10 +21,15 @@
 #define FEATURE_CORE (1u << 23)
 #define V2_FREEZE 4u
 
-/* IBS and branch records, which a guest never has. */
+/* IBS and branch records, which a guest never has, and what its shape may lack. */
 static const struct {
     uint32_t first, count;
-} amd_absent[] = {{0xc000010eu, 2}, {0xc0010300u, 32}, {0xc0011030u, 0x10}};
+} amd_absent[] = {{0xc000010eu, 2},
+                  {AMD_STATUS, 4},
+                  {AMD_LEGACY_SELECT, 2 * AMD_LEGACY},
+                  {GUEST_AMD_CORE, 2 * AMD_CORE_COUNTERS},
+                  {0xc0010300u, 32},
+                  {0xc0011030u, 0x10}};
 
 bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape)
 {
@@ -35,30 +40,17 @@ bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape)
     return general && shape->width == 48 && !(shape->version | shape->fixed | shape->full_write | shape->arch_events);
 }
 
-/* (A shape of Intel's has none of it, on a host of AMD's, too.) */
-bool upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t inout[4])
+void upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4])
 {
     unsigned door = guest->shape.door;
-    bool v2 = door == UPMU_GUEST_AMD_V2;
-    bool changed = false;
 
-    switch (leaf) {
-    case 0x80000000u:
-        return v2 && inout[0] < 0x80000022u && upmu_guest_change(&inout[0], UINT32_MAX, 0x80000022u);
-    case 0x80000001u: /* IBS; counters of the core, the northbridge, the last cache */
-        return upmu_guest_change(&inout[2], 1u << 10 | FEATURE_CORE | 1u << 24 | 1u << 28,
-                                 door >= UPMU_GUEST_AMD_CORE ? FEATURE_CORE : 0);
-    case 0x8000001bu:
-    case 0x80000022u:
-        changed = upmu_guest_clear_leaf(inout);
-        if (v2 && leaf == 0x80000022u) {
-            inout[0] = 1u | V2_FREEZE;
-            inout[1] = guest->shape.general;
-            changed = true;
-        }
-        return changed;
-    default:
-        return false;
+    if (leaf == 0x80000001u) {
+        out[2] |= door >= UPMU_GUEST_AMD_CORE ? FEATURE_CORE : 0;
+    } else if (door == UPMU_GUEST_AMD_V2 && leaf == 0x80000000u && out[0] < 0x80000022u) {
+        out[0] = 0x80000022u;
+    } else if (door == UPMU_GUEST_AMD_V2 && leaf == 0x80000022u) {
+        out[0] = 1u | V2_FREEZE;
+        out[1] = guest->shape.general;
     }
 }
 
@@ -89,9 +81,6 @@ unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr)
 
 static enum upmu_guest_access amd_lacking(uint32_t msr)
 {
-    if (msr - AMD_LEGACY_SELECT < 2 * AMD_LEGACY || msr - GUEST_AMD_CORE < 2 * AMD_CORE_COUNTERS ||
-        msr - AMD_STATUS < 4)
-        return UPMU_GUEST_FAULT;
     for (unsigned i = 0; i < sizeof amd_absent / sizeof amd_absent[0]; i++)
         if (msr - amd_absent[i].first < amd_absent[i].count)
             return UPMU_GUEST_FAULT;
@@ -140,10 +129,7 @@ static void write_amd_global(struct upmu_guest *guest, uint32_t msr, uint64_t va
         upmu_guest_set_global(guest, value & upmu_guest_bits(guest->counters));
         return;
     }
-    value &= upmu_guest_amd_status_bits(guest);
-    /* What overflowed before is in the status before the status changes. */
-    upmu_guest_fold(guest, upmu_guest_of_bits(value) & guest->counters);
-    upmu_guest_set_status(guest, msr == AMD_STATUS_SET ? guest->status | value : guest->status & ~value);
+    upmu_guest_change_status(guest, value & upmu_guest_amd_status_bits(guest), msr == AMD_STATUS_SET);
 }
 
 enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)

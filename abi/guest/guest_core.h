@@ -86,24 +86,6 @@ static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
     return guest->shape.door == UPMU_GUEST_INTEL ? guest->shape.version >= 2 : guest->shape.door == UPMU_GUEST_AMD_V2;
 }
 
-/* Bits of a word of CPUID; true: changed. */
-static inline bool upmu_guest_change(uint32_t *word, uint32_t mask, uint32_t value)
-{
-    uint32_t before = *word;
-
-    *word = (before & ~mask) | value;
-    return *word != before;
-}
-
-/* A leaf that the guest's CPU does not have; true: changed. */
-static inline bool upmu_guest_clear_leaf(uint32_t inout[4])
-{
-    bool changed = inout[0] | inout[1] | inout[2] | inout[3];
-
-    inout[0] = inout[1] = inout[2] = inout[3] = 0;
-    return changed;
-}
-
 /* Read these counters of the host: values, status and pending interrupts are up to date then. */
 void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters);
 /* The same of a counter that is started.  UPMU_OK, or as upmu_session_read(): it is as it was. */
@@ -132,6 +114,8 @@ void upmu_guest_set_value(struct upmu_guest *guest, unsigned counter, uint64_t v
 void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t select);
 void upmu_guest_set_global(struct upmu_guest *guest, uint64_t value);
 void upmu_guest_set_status(struct upmu_guest *guest, uint64_t status);
+/* The guest sets or clears these bits.  (What overflowed before is in the status before it changes.) */
+void upmu_guest_change_status(struct upmu_guest *guest, uint64_t bits, bool set);
 void upmu_guest_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value);
 
 /* The part of an access to DEBUGCTL, where the shape can freeze counters. */
@@ -163,7 +147,8 @@ bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
 unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr);
 unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr);
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape);
-bool upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);
+/* CPUID, after what no guest has was taken away: what this shape has. */
+void upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);
 enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 /* Bits of a select, and of the status, that the guest may have set. */
@@ -172,7 +157,7 @@ uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest);
 uint64_t upmu_guest_amd_select_bits(void);
 uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest);
 bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape);
-bool upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t inout[4]);
+void upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);
 enum upmu_guest_access upmu_guest_amd_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 

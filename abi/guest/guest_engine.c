@@ -16,6 +16,7 @@
 #define LVTPC_MODE_FIXED 0u
 #define LVTPC_MODE_NMI 4u
 #define LVTPC_FIRST_VECTOR 16u /* of an interrupt; an APIC delivers no other one */
+#define EVERY 0xffu
 #define POLICY_FLAGS                                                                                                   \
     (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES)
 
@@ -175,6 +176,12 @@ void upmu_guest_set_status(struct upmu_guest *guest, uint64_t status)
     if ((status ^ guest->status) & GUEST_STATUS_FROZEN)
         guest->dirty |= guest->counters;
     guest->status = status;
+}
+
+void upmu_guest_change_status(struct upmu_guest *guest, uint64_t bits, bool set)
+{
+    upmu_guest_fold(guest, upmu_guest_of_bits(bits));
+    upmu_guest_set_status(guest, set ? guest->status | bits : guest->status & ~bits);
 }
 
 /* (It may be a part of what any counter counts.) */
@@ -345,19 +352,17 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
     struct upmu_guest_counter *virtual = &guest->counter[counter];
     struct upmu_session *session = &guest->memory.sessions[virtual->session - 1u];
     uint64_t left;
+    bool samples;
 
     if (!(virtual->flags & GUEST_COUNTER_LOAD))
         return;
+    samples = session->set.sampling[0].period;
     left = guest->mask - virtual->value + 1u;
-    if (!session->set.sampling[0].period) {
-        if (virtual->flags & GUEST_COUNTER_OWN)
-            (void)!upmu_set_lend(session, &session->set, 0, left < guest->min_period ? 0 : virtual->value);
-        virtual->flags &= (uint8_t)~GUEST_COUNTER_LOAD;
-        return;
-    }
-    if (virtual->flags & GUEST_COUNTER_OWN && !session->set.tally[0].lent)
-        (void)!upmu_set_lend(session, &session->set, 0, 0);
+    if (virtual->flags & GUEST_COUNTER_OWN && !(samples && session->set.tally[0].lent))
+        (void)!upmu_set_lend(session, &session->set, 0, samples || left < guest->min_period ? 0 : virtual->value);
     virtual->flags &= (uint8_t) ~(GUEST_COUNTER_LOAD | GUEST_COUNTER_LATE);
+    if (!samples)
+        return;
     if (left < guest->min_period) {
         left = guest->min_period;
         virtual->flags |= GUEST_COUNTER_LATE;
@@ -665,11 +670,40 @@ enum upmu_status upmu_guest_exit(struct upmu_guest *guest)
 
 /* ---- Doors ---- */
 
+/* What the host's CPUID may say of its own PMU, by leaf and subleaf.  No guest sees it; what its shape has is added. */
+static const struct {
+    uint32_t leaf, bits;
+    uint8_t subleaf, word; /* EVERY: all of them */
+} hidden[] = {
+    {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store; PERF_CAPABILITIES */
+    {1, 1u << 21, EVERY, 3},                     /* debug store */
+    {7, 1u << 25, 0, 1},                         /* processor trace */
+    {7, 1u << 13 | 1u << 19, 0, 3},              /* forced aborts, branch records */
+    {7, 1u << 8, 1, 0},                          /* leaf 23h */
+    {0xa, UINT32_MAX, EVERY, EVERY},
+    {0x14, UINT32_MAX, EVERY, EVERY}, /* processor trace */
+    {0x1c, UINT32_MAX, EVERY, EVERY}, /* branch records */
+    {0x23, UINT32_MAX, EVERY, EVERY},
+    {0x80000001u, 1u << 10 | 1u << 23 | 1u << 24 | 1u << 28, EVERY, 2}, /* IBS; counters of core, northbridge, cache */
+    {0x8000001bu, UINT32_MAX, EVERY, EVERY},                            /* IBS */
+    {0x80000022u, UINT32_MAX, EVERY, EVERY},
+};
+
 bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
 {
-    bool changed = upmu_guest_intel_cpuid(guest, leaf, subleaf, inout);
+    uint32_t before[4];
 
-    return upmu_guest_amd_cpuid(guest, leaf, inout) || changed;
+    memcpy(before, inout, sizeof before);
+    for (unsigned i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        for (unsigned word = 0; word < 4 && leaf == hidden[i].leaf; word++)
+            if ((hidden[i].subleaf == EVERY || hidden[i].subleaf == subleaf) &&
+                (hidden[i].word == EVERY || hidden[i].word == word))
+                inout[word] &= ~hidden[i].bits;
+    if (guest->shape.door == UPMU_GUEST_INTEL)
+        upmu_guest_intel_cpuid(guest, leaf, inout);
+    else
+        upmu_guest_amd_cpuid(guest, leaf, inout);
+    return memcmp(before, inout, sizeof before) != 0;
 }
 
 enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)

@@ -18,6 +18,7 @@
 #define INTEL_STATUS_SET 0x391u
 #define INTEL_INUSE 0x392u
 
+#define CPUID_PDCM (1u << 15) /* there is PERF_CAPABILITIES */
 #define CAPABILITY_FULL_WRITE UPMU_BIT64(13)
 #define STATUS_UNCORE UPMU_BIT64(61)
 #define STATUS_DS UPMU_BIT64(62)
@@ -27,16 +28,17 @@
 #define INTEL_SELECT_IN_TX UPMU_BIT64(32)
 
 /*
- * Registers of the PMU, or near it, that a guest never has.  560h, 561h and 570h to 587h are Processor Trace: output,
- * control, status, CR3, address ranges (Intel SDM vol 4 table 2-2; Linux's msr-index.h and FreeBSD's specialreg.h have
- * the same addresses).
+ * Registers of the PMU, or near it, that a guest never has, and those that its shape may lack.  560h, 561h and 570h to
+ * 587h are Processor Trace: output, control, status, CR3, address ranges (Intel SDM vol 4 table 2-2; Linux's
+ * msr-index.h and FreeBSD's specialreg.h have the same addresses).
  */
 static const struct {
     uint16_t first, count;
 } intel_absent[] = {
-    {0x0c9, 2},    {0x10f, 1},   {0x18e, 2},  {0x1c8, 2},   {0x30c, 4},    {0x329, 1},
-    {0x3f1, 2},    {0x3f4, 4},   {0x4c9, 2},  {0x560, 2},   {0x570, 0x18}, {0x600, 1},     {0x680, 0x20},
-    {0x6c0, 0x20}, {0xdc0, 0x20}, {0x1200, 32}, {0x14ce, 2}, {0x1500, 32}, {0x1600, 32},  {0x1900, 0x100},
+    {INTEL_COUNTER, 10}, {INTEL_FULL_COUNTER, 10}, {INTEL_SELECT, 10}, {INTEL_FIXED_COUNTER, 7},
+    {INTEL_CAPABILITIES, 1}, {INTEL_FIXED_CTRL, 6}, {INTEL_OFFCORE, 2}, {0x10f, 1}, {0x1c8, 2}, {0x329, 1},
+    {0x3f1, 2}, {0x3f4, 4}, {0x560, 2}, {0x570, 0x18}, {0x600, 1}, {0x680, 0x20}, {0x6c0, 0x20}, {0xdc0, 0x20},
+    {0x1200, 32}, {0x14ce, 2}, {0x1500, 32}, {0x1600, 32}, {0x1900, 0x100},
 };
 
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape)
@@ -48,39 +50,18 @@ bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape)
 
 /* ---- CPUID ---- */
 
-/* (A shape of AMD's has none of it, on a host of Intel's, too.) */
-bool upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
+void upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4])
 {
     const struct upmu_guest_shape *shape = &guest->shape;
-    bool intel = shape->door == UPMU_GUEST_INTEL;
-    bool changed = false;
 
-    switch (leaf) {
-    case 0:
-        return intel && inout[0] < 0xa && upmu_guest_change(&inout[0], UINT32_MAX, 0xa);
-    case 1: /* debug store, in both words; PERF_CAPABILITIES */
-        changed = upmu_guest_change(&inout[2], 1u << 2 | 1u << 4 | 1u << 15, shape->full_write ? 1u << 15 : 0);
-        return upmu_guest_change(&inout[3], 1u << 21, 0) || changed;
-    case 7: /* processor trace; forced aborts, branch records; leaf 23h */
-        if (subleaf == 0) {
-            changed = upmu_guest_change(&inout[1], 1u << 25, 0);
-            return upmu_guest_change(&inout[3], 1u << 13 | 1u << 19, 0) || changed;
-        }
-        return subleaf == 1 && upmu_guest_change(&inout[0], 1u << 8, 0);
-    case 0xa:
-        if (!intel)
-            return upmu_guest_clear_leaf(inout);
-        inout[0] = shape->version | (uint32_t)shape->general << 8 | (uint32_t)shape->width << 16 | 7u << 24;
-        inout[1] = ~(uint32_t)shape->arch_events & 0x7fu;
-        inout[2] = 0;
-        inout[3] = shape->version < 2 ? 0 : 1u << 15 | shape->fixed | (shape->fixed ? (uint32_t)shape->width << 5 : 0);
-        return true;
-    case 0x14: /* processor trace */
-    case 0x1c:
-    case 0x23:
-        return upmu_guest_clear_leaf(inout);
-    default:
-        return false;
+    if (leaf == 0 && out[0] < 0xa) {
+        out[0] = 0xa;
+    } else if (leaf == 1) {
+        out[2] |= shape->full_write ? CPUID_PDCM : 0;
+    } else if (leaf == 0xa) {
+        out[0] = shape->version | (uint32_t)shape->general << 8 | (uint32_t)shape->width << 16 | 7u << 24;
+        out[1] = ~(uint32_t)shape->arch_events & 0x7fu;
+        out[3] = shape->version < 2 ? 0 : 1u << 15 | shape->fixed | (shape->fixed ? (uint32_t)shape->width << 5 : 0);
     }
 }
 
@@ -106,11 +87,6 @@ unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr)
 /* What a guest sees of a register that its shape lacks. */
 static enum upmu_guest_access intel_lacking(uint32_t msr)
 {
-    if (msr - INTEL_COUNTER < UPMU_GUEST_GENERAL || msr - INTEL_FULL_COUNTER < UPMU_GUEST_GENERAL ||
-        msr - INTEL_SELECT < UPMU_GUEST_GENERAL || msr - INTEL_FIXED_COUNTER < UPMU_GUEST_FIXED ||
-        msr - INTEL_FIXED_CTRL <= INTEL_INUSE - INTEL_FIXED_CTRL || msr - INTEL_OFFCORE < 2 ||
-        msr == INTEL_CAPABILITIES)
-        return UPMU_GUEST_FAULT;
     for (unsigned i = 0; i < sizeof intel_absent / sizeof intel_absent[0]; i++)
         if (msr - intel_absent[i].first < intel_absent[i].count)
             return UPMU_GUEST_FAULT;
@@ -144,39 +120,61 @@ static uint64_t intel_in_use(const struct upmu_guest *guest)
     return value;
 }
 
+/* What an address is in this shape. */
+enum intel_register { INTEL_IS_COUNTER, INTEL_IS_SELECT, INTEL_IS_OFFCORE, INTEL_IS_GLOBAL, INTEL_IS_OTHER };
+
+static enum intel_register intel_register(const struct upmu_guest *guest, uint32_t msr, unsigned *out_number)
+{
+    unsigned last = guest->shape.version >= 4 ? INTEL_INUSE : INTEL_STATUS_RESET;
+
+    *out_number = upmu_guest_intel_counter(guest, msr);
+    if (*out_number != UPMU_NO_COUNTER)
+        return INTEL_IS_COUNTER;
+    *out_number = intel_general(guest, msr, INTEL_SELECT);
+    if (*out_number != UPMU_NO_COUNTER)
+        return INTEL_IS_SELECT;
+    *out_number = (msr - INTEL_OFFCORE) & 1u;
+    if (msr - INTEL_OFFCORE < 2 && guest->policy->payload[*out_number])
+        return INTEL_IS_OFFCORE;
+    return guest->shape.version >= 2 && msr - INTEL_FIXED_CTRL <= last - INTEL_FIXED_CTRL ? INTEL_IS_GLOBAL
+                                                                                            : INTEL_IS_OTHER;
+}
+
+static uint64_t intel_global(struct upmu_guest *guest, uint32_t msr)
+{
+    return msr == INTEL_FIXED_CTRL    ? intel_fixed_ctrl(guest)
+           : msr == INTEL_STATUS      ? upmu_guest_status(guest)
+           : msr == INTEL_GLOBAL_CTRL ? guest->global_ctrl
+           : msr == INTEL_INUSE       ? intel_in_use(guest)
+                                      : 0;
+}
+
 enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
 {
-    const struct upmu_guest_shape *shape = &guest->shape;
-    unsigned counter = upmu_guest_intel_counter(guest, msr);
-    unsigned select = intel_general(guest, msr, INTEL_SELECT);
+    unsigned number;
 
-    if (counter != UPMU_NO_COUNTER) {
-        *out_value = upmu_guest_value(guest, counter);
-        return UPMU_GUEST_DONE;
-    }
-    if (select != UPMU_NO_COUNTER) {
-        *out_value = upmu_guest_counter(guest, select)->select;
-        return UPMU_GUEST_DONE;
-    }
-    if (msr == GUEST_DEBUGCTL) {
-        *out_value = guest->debugctl;
-        return UPMU_GUEST_SHARED;
-    }
-    if (msr - INTEL_OFFCORE < 2 && guest->policy->payload[msr - INTEL_OFFCORE]) {
-        *out_value = guest->offcore[(msr - INTEL_OFFCORE) & 1u];
-        return UPMU_GUEST_DONE;
-    }
-    if (msr == INTEL_CAPABILITIES && shape->full_write) {
+    switch (intel_register(guest, msr, &number)) {
+    case INTEL_IS_COUNTER:
+        *out_value = upmu_guest_value(guest, number);
+        break;
+    case INTEL_IS_SELECT:
+        *out_value = upmu_guest_counter(guest, number)->select;
+        break;
+    case INTEL_IS_OFFCORE:
+        *out_value = guest->offcore[number];
+        break;
+    case INTEL_IS_GLOBAL:
+        *out_value = intel_global(guest, msr);
+        break;
+    default:
+        if (msr == GUEST_DEBUGCTL) {
+            *out_value = guest->debugctl;
+            return UPMU_GUEST_SHARED;
+        }
+        if (msr != INTEL_CAPABILITIES || !guest->shape.full_write)
+            return intel_lacking(msr);
         *out_value = CAPABILITY_FULL_WRITE;
-        return UPMU_GUEST_DONE;
     }
-    if (msr < INTEL_FIXED_CTRL || msr > (shape->version >= 4 ? INTEL_INUSE : INTEL_STATUS_RESET) || shape->version < 2)
-        return intel_lacking(msr);
-    *out_value = msr == INTEL_FIXED_CTRL    ? intel_fixed_ctrl(guest)
-                 : msr == INTEL_STATUS      ? upmu_guest_status(guest)
-                 : msr == INTEL_GLOBAL_CTRL ? guest->global_ctrl
-                 : msr == INTEL_INUSE       ? intel_in_use(guest)
-                                            : 0;
     return UPMU_GUEST_DONE;
 }
 
@@ -237,13 +235,10 @@ static bool write_intel_global(struct upmu_guest *guest, uint32_t msr, uint64_t 
         allowed &= ~STATUS_CHANGED;
     if (msr == INTEL_STATUS || msr == INTEL_INUSE || value & ~allowed)
         return false;
-    if (msr == INTEL_GLOBAL_CTRL) {
+    if (msr == INTEL_GLOBAL_CTRL)
         upmu_guest_set_global(guest, value);
-    } else {
-        /* What overflowed before is in the status before the status changes. */
-        upmu_guest_fold(guest, upmu_guest_of_bits(value) & guest->counters);
-        upmu_guest_set_status(guest, msr == INTEL_STATUS_SET ? guest->status | value : guest->status & ~value);
-    }
+    else
+        upmu_guest_change_status(guest, value, msr == INTEL_STATUS_SET);
     return true;
 }
 
@@ -257,26 +252,26 @@ static bool write_intel_offcore(struct upmu_guest *guest, unsigned which, uint64
 
 enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
 {
-    const struct upmu_guest_shape *shape = &guest->shape;
-    unsigned counter = upmu_guest_intel_counter(guest, msr);
-    unsigned select = intel_general(guest, msr, INTEL_SELECT);
     bool accepted = false;
+    unsigned number;
 
-    if (counter != UPMU_NO_COUNTER) {
-        accepted = write_intel_counter(guest, msr, counter, value);
-    } else if (select != UPMU_NO_COUNTER) {
-        accepted = !(value & ~upmu_guest_intel_select_bits(guest, select));
+    switch (intel_register(guest, msr, &number)) {
+    case INTEL_IS_COUNTER:
+        accepted = write_intel_counter(guest, msr, number, value);
+        break;
+    case INTEL_IS_SELECT:
+        accepted = !(value & ~upmu_guest_intel_select_bits(guest, number));
         if (accepted)
-            upmu_guest_set_select(guest, select, value);
-    } else if (msr == GUEST_DEBUGCTL) {
-        return upmu_guest_debugctl(guest, value);
-    } else if (msr - INTEL_OFFCORE < 2 && guest->policy->payload[msr - INTEL_OFFCORE]) {
-        accepted = write_intel_offcore(guest, (msr - INTEL_OFFCORE) & 1u, value);
-    } else if (shape->version >= 2 && msr >= INTEL_FIXED_CTRL &&
-               msr <= (shape->version >= 4 ? INTEL_INUSE : INTEL_STATUS_RESET)) {
+            upmu_guest_set_select(guest, number, value);
+        break;
+    case INTEL_IS_OFFCORE:
+        accepted = write_intel_offcore(guest, number, value);
+        break;
+    case INTEL_IS_GLOBAL:
         accepted = write_intel_global(guest, msr, value);
-    } else {
-        return intel_lacking(msr);
+        break;
+    default:
+        return msr == GUEST_DEBUGCTL ? upmu_guest_debugctl(guest, value) : intel_lacking(msr);
     }
     return accepted ? UPMU_GUEST_DONE : UPMU_GUEST_FAULT;
 }

@@ -70,28 +70,22 @@ static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
 {
     const struct upmu_pv_wish *wish = &vcpu->page->wish[n];
     uint64_t config = pv_load64(&wish->config), load = pv_load64(&wish->load);
-    bool raw = config & UPMU_PV_WISH_RAW;
-    uint64_t select = upmu_pv_select(vcpu->guest, config & UPMU_PV_EVENT_BITS, raw);
+    uint64_t select = upmu_pv_select(vcpu->guest, config & UPMU_PV_EVENT_BITS, config & UPMU_PV_WISH_RAW);
+    bool used = config & UPMU_PV_WISH_USED;
+    bool known = select && !(config & ~(PV_WISH_FLAGS | UPMU_PV_EVENT_BITS)) && !pv_load64(&wish->config1);
 
     if ((load >> UPMU_PV_WIDTH) != vcpu->taken[n]) {
         vcpu->taken[n] = (uint16_t)(load >> UPMU_PV_WIDTH);
         upmu_guest_set_value(vcpu->guest, n, load & PV_VALUE_MASK);
     }
-    if (config & UPMU_PV_WISH_USED) {
-        if (config & UPMU_PV_WISH_USER)
-            select |= GUEST_SELECT_USR;
-        if (config & UPMU_PV_WISH_KERNEL)
-            select |= GUEST_SELECT_OS;
-        if (config & UPMU_PV_WISH_INTERRUPT)
-            select |= GUEST_SELECT_INT;
-        select |= GUEST_SELECT_EN;
-    } else {
-        select = 0;
-    }
-    upmu_guest_set_select(vcpu->guest, n, select);
-    return !(config & UPMU_PV_WISH_USED) ||
-           (!(config & ~(PV_WISH_FLAGS | UPMU_PV_EVENT_BITS)) && !pv_load64(&wish->config1) &&
-            upmu_pv_select(vcpu->guest, config & UPMU_PV_EVENT_BITS, raw) && upmu_pv_permits(vcpu, n));
+    if (config & UPMU_PV_WISH_USER)
+        select |= GUEST_SELECT_USR;
+    if (config & UPMU_PV_WISH_KERNEL)
+        select |= GUEST_SELECT_OS;
+    if (config & UPMU_PV_WISH_INTERRUPT)
+        select |= GUEST_SELECT_INT;
+    upmu_guest_set_select(vcpu->guest, n, used ? select | GUEST_SELECT_EN : 0);
+    return !used || (known && upmu_pv_permits(vcpu, n));
 }
 
 static uint32_t gate(struct upmu_pv_vcpu *vcpu, uint32_t slots)
