@@ -253,6 +253,7 @@ include tools/install.mk
 -include tests/host/host.mk
 -include tests/model/model.mk
 -include tests/foreign/foreign.mk
+-include tests/foreign/hosts.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build $(if $(wildcard tests/mutants/mutants.mk),rows) \
 	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/host/host.mk),host) $(if $(wildcard tests/model/model.mk),model) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \

@@ -25,6 +25,10 @@ static void *program_counter(const void *context)
     return (void *)(uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 #elif defined(__i386__)
     return (void *)(uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_EIP];
+#elif defined(__aarch64__)
+    return (void *)(uintptr_t)((const ucontext_t *)context)->uc_mcontext.pc;
+#elif defined(__riscv)
+    return (void *)(uintptr_t)((const ucontext_t *)context)->uc_mcontext.__gregs[REG_PC];
 #else
     (void)context;
     return NULL;

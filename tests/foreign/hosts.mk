@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+#
+# The simulated host of tests/host, made for other processors: another compiler's code, unsigned char, another order of
+# memory accesses and strict alignment.  It runs as a Linux program under QEMU's user mode; its hardware stays x86's.
+#
+#   make test-foreign-hosts   a few seeds on AArch64, not optimised (a part of test-foreign)
+#   make soak-foreign-hosts   HOSTS_SEEDS on AArch64 and RISC-V as on x86, and as many with points inside code
+
+HOSTS_SEEDS ?= 1000
+HOSTS_SOAK := $(filter soak,$(FOREIGN_RUNS))
+HOSTS := $(if $(HOSTS_SOAK),aarch64 riscv64,aarch64)
+HOSTS_AT := build/foreign/hosts/$(if $(HOSTS_SOAK),soak,test)
+HOSTS_LEVEL := $(if $(HOSTS_SOAK),-O1,-O0)
+
+hosts_aarch64_NEEDS := aarch64-linux-gnu-gcc-12 qemu-aarch64 /usr/aarch64-linux-gnu/lib/libc.a
+hosts_aarch64_CC := aarch64-linux-gnu-gcc-12 -mno-outline-atomics
+hosts_aarch64_LIB := -mgeneral-regs-only
+# (libatomic: RISC-V has no instruction that changes a byte at once.)
+hosts_riscv64_NEEDS := riscv64-linux-gnu-gcc-12 qemu-riscv64 /usr/riscv64-linux-gnu/lib/libc.a
+hosts_riscv64_CC := riscv64-linux-gnu-gcc-12
+hosts_riscv64_LINK := -latomic
+
+HOSTS_FOR := $(HOSTS_LEVEL) -DUPMU_FOR_X86=1 -DUPMU_BACKEND_ARM_PMUV3=0 -DUPMU_BACKEND_RISCV_HPM=0
+HOSTS_LIB = $(filter-out -mgeneral-regs-only,$(LIB_CFLAGS)) $(HOSTS_FOR) \
+	$(if $(HOSTS_SOAK),$(HOST_POINTS),$(filter-out -fsanitize-coverage=%,$(HOST_POINTS)))
+HOSTS_MISSING := $(foreach m,$(HOSTS),$(foreach n,$(hosts_$(m)_NEEDS),$(if $(call foreign_has,$(n)),,$(m):$(n))))
+HOSTS_THERE := $(filter-out $(foreach x,$(HOSTS_MISSING),$(firstword $(subst :, ,$(x)))),$(HOSTS))
+HOSTS_PROGRAMS := $(HOSTS_THERE:%=$(HOSTS_AT)/%/host)
+
+define HOSTS_RULES
+$(HOSTS_AT)/$(1)/library.o: build/library.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$(hosts_$(1)_CC) $$(HOSTS_LIB) $$(hosts_$(1)_LIB) -MMD -MP -c -o $$@ $$<
+$(HOSTS_AT)/$(1)/abi/%.o: abi/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$(hosts_$(1)_CC) $$(HOSTS_LIB) $$(hosts_$(1)_LIB) -MMD -MP -c -o $$@ $$<
+$(HOSTS_AT)/$(1)/tests/host/%.o: tests/host/%.c
+	@mkdir -p $$(@D)
+	$$(QUIET)$$(hosts_$(1)_CC) $$(HOST_CFLAGS) $$(HOSTS_FOR) -MMD -MP -c -o $$@ $$<
+$(HOSTS_AT)/$(1)/tests/host/host_main.o: HOST_CFLAGS += $$(HOST_CFLAGS_OF_MAIN)
+$(HOSTS_AT)/$(1)/host: $$(patsubst %.c,$(HOSTS_AT)/$(1)/%.o,$$(HOST_SOURCES) $$(HOST_ABI)) $(HOSTS_AT)/$(1)/library.o
+	$$(QUIET)$$(hosts_$(1)_CC) -static -no-pie -o $$@ $$^ $$(hosts_$(1)_LINK)
+endef
+$(foreach m,$(HOSTS_THERE),$(eval $(call HOSTS_RULES,$(m))))
+
+# What x86 does with the same seeds: where that program was made it is kept up to date; making it takes longer than all of this.
+HOSTS_X86 := build/host/tests/host/host
+HOSTS_X86 := $(if $(HOSTS_SOAK),$(HOSTS_X86),$(wildcard $(HOSTS_X86)))
+
+.PHONY: test-foreign-hosts soak-foreign-hosts
+test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-hosts)
+test-foreign-hosts: $(HOSTS_PROGRAMS) $(if $(HOSTS_THERE),$(HOSTS_X86))
+	@HOSTS="$(HOSTS_PROGRAMS)" HOSTS_MISSING="$(HOSTS_MISSING)" HOSTS_X86="$(HOSTS_X86)" TEST_LIMIT_S=$(if $(HOSTS_SOAK),36000 HOSTS_FIRST=1 HOSTS_STEPS=3000,900) \
+		HOSTS_SEEDS=$(if $(HOSTS_SOAK),$(HOSTS_SEEDS),3) HOSTS_INSIDE=$(if $(HOSTS_SOAK),$(HOSTS_SEEDS),0) \
+		$(PYTHON) tests/run_layer.py foreign-hosts --jobs $(JOBS) tests/foreign/test_hosts.py
+soak-foreign-hosts:
+	@FOREIGN_RUNS=soak $(MAKE) --no-print-directory test-foreign-hosts
