@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The simulated host of tests/host, made for other processors: another compiler's code, unsigned char, another order of
-# memory accesses and strict alignment.  It runs as a Linux program under QEMU's user mode; its hardware stays x86's.
+# The simulated host of tests/host, made for other processors, where another compiler makes the code and char is unsigned.
+# It runs as a Linux program under QEMU's user mode; its hardware stays x86's.
 #
 #   make test-foreign-hosts   a few seeds on AArch64, not optimised (a part of test-foreign)
 #   make soak-foreign-hosts   HOSTS_SEEDS on AArch64 and RISC-V as on x86, and as many with points inside code
@@ -43,11 +43,15 @@ $(HOSTS_AT)/$(1)/host: $$(patsubst %.c,$(HOSTS_AT)/$(1)/%.o,$$(HOST_SOURCES) $$(
 endef
 $(foreach m,$(HOSTS_THERE),$(eval $(call HOSTS_RULES,$(m))))
 
-# What x86 does with the same seeds: where that program was made it is kept up to date; making it takes longer than all of this.
+FOREIGN_PACKAGES += qemu-user libc6-dev-arm64-cross gcc-12-riscv64-linux-gnu libc6-dev-riscv64-cross
+
+# What x86 does with the same seeds: where that program was made it is kept up to date (making
+# it takes longer than all of this).
 HOSTS_X86 := build/host/tests/host/host
 HOSTS_X86 := $(if $(HOSTS_SOAK),$(HOSTS_X86),$(wildcard $(HOSTS_X86)))
 
 .PHONY: test-foreign-hosts soak-foreign-hosts
+foreign-programs: $(HOSTS_PROGRAMS)
 test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-hosts)
 test-foreign-hosts: $(HOSTS_PROGRAMS) $(if $(HOSTS_THERE),$(HOSTS_X86))
 	@HOSTS="$(HOSTS_PROGRAMS)" HOSTS_MISSING="$(HOSTS_MISSING)" HOSTS_X86="$(HOSTS_X86)" TEST_LIMIT_S=$(if $(HOSTS_SOAK),36000 HOSTS_FIRST=1 HOSTS_STEPS=3000,900) \
