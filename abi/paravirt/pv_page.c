@@ -19,19 +19,19 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
         unsigned n = upmu_bits_lowest(rest);
         struct upmu_pv_slot *slot = &vcpu->page->slot[n];
         uint64_t value = upmu_guest_value(vcpu->guest, n);
-        uint32_t status = vcpu->taken[n];
+        uint32_t status = vcpu->taken[n], sequence = pv_load32(&slot->sequence) | 1u;
 
         if (vcpu->refused >> n & 1u)
             status |= UPMU_PV_SLOT_REFUSED;
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
         /* (The vCPU is outside: none of its own reads is under way.  Odd meanwhile for its other CPUs.) */
-        pv_store32(&slot->sequence, slot->sequence | 1u);
+        pv_store32(&slot->sequence, sequence);
         pv_store64(&slot->value, value);
         pv_store64(&slot->count, vcpu->guest->counter[n].total - vcpu->begun[n]);
         pv_store32(&slot->status, status);
         upmu_pv_add(&slot->overflows, overflowed >> n & 1u);
-        pv_store32(&slot->sequence, (slot->sequence | 1u) + 1u);
+        pv_store32(&slot->sequence, sequence + 1u);
     }
     if (overflowed)
         (void)__atomic_fetch_or(&vcpu->page->overflowed, overflowed & slots_of(vcpu), __ATOMIC_RELEASE);
