@@ -46,6 +46,7 @@
 #define INSTRET 0xc02u
 #define SHARED 5u /* cycle and instret, as bits */
 #define FIRST 3u
+#define STARTS 3u /* of a counter, at most */
 #define BIT(n) (UINT32_C(1) << (n))
 #define EVENT (~UINT64_C(0) >> 8)
 #define EVENT_OF (UINT64_C(1) << 63)
@@ -204,9 +205,22 @@ static bool configure(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_ha
     return obtain(sbi, hart, n, sbi->identity.counters);
 }
 
+/* Whether its flag is up, though it has not come round since its start. */
+static bool has_old_flag(const struct upmu_riscv_sbi *sbi, const struct upmu_riscv_sbi_hart *hart, unsigned n)
+{
+    unsigned long flags = 0;
+    uint64_t value = 0;
+
+    if (!sbi->identity.sscofpmf)
+        return false;
+    UPMU_RV_READ(SCOUNTOVF, flags);
+    (void)read_csr(CYCLE + hart->at[n] - 1u, &value);
+    return (flags >> (hart->at[n] - 1u) & 1u) && value >= hart->value[n];
+}
+
 /*
  * (The firmware leaves the flag of an overflow, which would keep the next one silent, where an interrupt is pending.
- * Another counter's pending interrupt has to wait.)
+ * Another counter's pending interrupt has to wait; one that comes during the call makes it a call for nothing.)
  */
 static bool start(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n)
 {
@@ -220,9 +234,14 @@ static bool start(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *
         (void)read_csr(CYCLE + hart->at[n] - 1u, &value);
         hart->value[n] -= value;
     } else if (hart->at[n]) {
-        __asm__ volatile("csrrc %0, sip, %1" : "=r"(pending) : "r"(SIP_LCOFIP) : "memory");
-        fine = pmu_call(SBI_START, mask_of(sbi, hart, n), START_WITH_VALUE, hart->value[n]);
-        __asm__ volatile("csrs sip, %0" : : "r"(pending & SIP_LCOFIP) : "memory");
+        for (unsigned tries = STARTS; tries; tries--) {
+            __asm__ volatile("csrrc %0, sip, %1" : "=r"(pending) : "r"(SIP_LCOFIP) : "memory");
+            fine = pmu_call(SBI_START, mask_of(sbi, hart, n), START_WITH_VALUE, hart->value[n]);
+            __asm__ volatile("csrs sip, %0" : : "r"(pending & SIP_LCOFIP) : "memory");
+            if (!fine || tries == 1 || !has_old_flag(sbi, hart, n))
+                break;
+            (void)pmu_call(SBI_STOP, mask_of(sbi, hart, n), 0, 0);
+        }
     }
     hart->running |= BIT(n);
     return fine;

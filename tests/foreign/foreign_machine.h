@@ -57,7 +57,7 @@ extern volatile struct machine_seen machine_seen;
 extern unsigned machine_writes;
 
 /* Of RISC-V, in M-mode: the port for S-mode alone. */
-void firmware_tests(void);
+void firmware_tests(bool overflows);
 
 /* Faults of this QEMU that the port repairs, as text; each is found by a try. */
 const char *machine_repairs(void);

@@ -137,15 +137,15 @@ static bool has_overflows(void)
 
 void machine_begin(struct upmu_port *port)
 {
-    firmware_tests();
     PUT("mtvec", (uintptr_t)trap);
     PUT("mie", 0);
+    PUT("mcounteren", 0xffffffffu);
+    firmware_tests(has_overflows());
     CLEAR("mip", 1ul << OVERFLOW_INTERRUPT);
     identity.counters = find_counters();
     identity.width = VIRT_QEMU_WIDTH;
     identity.sscofpmf = has_overflows();
     identity.sbi_events = true;
-    PUT("mcounteren", 0xffffffffu);
     if (identity.sscofpmf)
         upmu_riscv_port(port);
     else
