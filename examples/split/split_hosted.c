@@ -31,7 +31,7 @@ static struct upmu_sim sim;
 
 static bool transfer(int file, void *bytes, size_t length, bool send_it)
 {
-    return (send_it ? send(file, bytes, length, 0) : recv(file, bytes, length, MSG_WAITALL)) == (ssize_t)length;
+    return (send_it ? send(file, bytes, length, MSG_NOSIGNAL) : recv(file, bytes, length, MSG_WAITALL)) == (ssize_t)length;
 }
 
 /* ---- The server; a message that is none of the driver's is work for the CPU ---- */
@@ -153,8 +153,10 @@ static int count(void)
     pmc_id_t id;
 
     if (pmc_init() < 0 || pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &id, 0) < 0 || pmc_start(id) < 0 ||
-        !work(75000) || pmc_stop(id) < 0 || !work(1000) || pmc_read(id, &value) < 0 || pmc_release(id) < 0)
+        !work(75000) || pmc_stop(id) < 0 || !work(1000) || pmc_read(id, &value) < 0 || pmc_release(id) < 0) {
+        fprintf(stderr, "split: error %d\n", pmc_errno);
         return 1;
+    }
     printf("%llu instructions\n", (unsigned long long)value);
     return 0;
 }
@@ -165,11 +167,11 @@ static pid_t run(int (*side)(void), const char *pmu_name)
 
     if (child)
         return child;
+    /* One process has each end, so that the end of one ends those that wait for it. */
     close(to_driver[0]);
-    if (!side) {
-        close(to_server[0]);
+    close(side ? to_server[1] : to_server[0]);
+    if (!side)
         close(to_driver[1]);
-    }
     _exit(side ? side() : serve(pmu_name));
 }
 
@@ -179,8 +181,10 @@ int main(int argc, char **argv)
     int status[2] = {1, 1}, result;
 
     if (argc != 3 || !upmu_sim_profile(argv[1]) || socketpair(AF_UNIX, SOCK_STREAM, 0, to_driver) ||
-        socketpair(AF_UNIX, SOCK_STREAM, 0, to_server))
+        socketpair(AF_UNIX, SOCK_STREAM, 0, to_server)) {
+        fprintf(stderr, "usage: split CPU PMU, as in split core2 core\n");
         return 2;
+    }
     upmu_sim_init(&sim, upmu_sim_profile(argv[1]), 1);
     upmu_sim_irqs(&sim, false);
     server = run(NULL, argv[2]);
@@ -192,5 +196,5 @@ int main(int argc, char **argv)
     (void)waitpid(driver, &status[0], 0);
     close(to_server[0]);
     (void)waitpid(server, &status[1], 0);
-    return result | status[0] | status[1];
+    return result || status[0] || status[1];
 }

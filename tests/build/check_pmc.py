@@ -110,6 +110,10 @@ def three_processes_count_what_the_model_ran():
         code, output = run([f"{WORK}/split", cpu, pmu])
         if code or output != "75000 instructions\n":
             complaints.append(f"{cpu}: {code}: {output}")
+    # A server that ends at once ends the others.
+    code, output = (1, "split: error 5\n") if code else run(["timeout", "20", f"{WORK}/split", "core2", "nosuch"])
+    if code != 1 or output != "split: error 5\n":
+        complaints.append(f"a server that ends: {code}: {output}")
     for build, compiler in COMPILERS.items():
         target = f"{WORK}/{build}-server.o"
         code, output = run([*compiler, *FREESTANDING, "-Wall", "-Wextra", "-Werror", "-Os", "-c", "-o", target,
