@@ -31,7 +31,9 @@ static struct upmu_sim sim;
 
 static bool transfer(int file, void *bytes, size_t length, bool send_it)
 {
-    return (send_it ? send(file, bytes, length, MSG_NOSIGNAL) : recv(file, bytes, length, MSG_WAITALL)) == (ssize_t)length;
+    ssize_t done = send_it ? send(file, bytes, length, MSG_NOSIGNAL) : recv(file, bytes, length, MSG_WAITALL);
+
+    return done == (ssize_t)length;
 }
 
 /* ---- The server; a message that is none of the driver's is work for the CPU ---- */
