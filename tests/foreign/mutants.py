@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Does a boot of tests/foreign notice each change of tests/foreign/mutants.tsv?  A few boots, in a copy of the tree."""
+"""Does a boot of tests/foreign notice each change of tests/foreign/mutants.tsv?  A few boots, in a copy of the tree.
+
+A row with "demo" behind it is a change that the tests of examples/virt's kernels have to notice.
+    mutants.py [WORD...]    rows with one of these words in their last columns
+"""
 import os
 import shutil
 import subprocess
@@ -8,7 +12,7 @@ import sys
 
 TREE = "build/foreign/mutants"
 PARTS = ("backends", "core", "events", "include", "port", "tests/foreign", "examples/virt", "tools")
-FILES = ("tests/tokens.py",)
+FILES = ("tests/tokens.py", "upmu.mk")
 BOOTS = ("a57_el1", "max_el2", "a15_hyp", "riscv64_m_29_counters", "riscv64_s_4_counters", "riscv64_s_no_overflows")
 MACHINES = ("aarch64", "arm", "riscv64")
 IMAGES = tuple(f"build/foreign/{machine}.elf" for machine in MACHINES + ("riscv64_s",))
@@ -19,7 +23,10 @@ def run(*command):
     return subprocess.run(command, cwd=TREE, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True)
 
 
-def make():
+def make(demo):
+    if demo:
+        done = run("make", "-s", "-j2", "-C", "examples/virt")
+        return done.returncode == 0, done.stdout
     headers = "-include $(shell find build/foreign -name '*.d')"  # (a change of a header is one of what includes it)
     done = run("make", "-j2", "--eval", headers, "-f", "tests/foreign/foreign.mk", *IMAGES)
     return done.returncode == 0, done.stdout
@@ -37,8 +44,12 @@ def copy_tree():
     os.symlink(os.path.abspath("build/foreign/usr"), os.path.join(TREE, "build/foreign/usr"))
 
 
-def notices():
+def notices(demo):
     """The first boot that fails, or None."""
+    if demo:
+        done = run(sys.executable, "tests/foreign/test_demos.py", "kernels")
+        failed = [line.partition("] ")[2] for line in done.stdout.splitlines() if line.startswith("[  FAILED")]
+        return failed[0] if failed else f"it ended with {done.returncode}" if done.returncode else None
     for name in BOOTS:
         done = run(sys.executable, "tests/foreign/test_foreign.py", name)
         if done.returncode:
@@ -53,20 +64,22 @@ def main():
         return 0
     with open("tests/foreign/mutants.tsv", encoding="ascii") as table:
         rows = [line.rstrip("\n").split("\t") for line in table if not line.startswith("#")]
+    rows = [row for row in rows if not sys.argv[1:] or any(word in " ".join(row[3:]) for word in sys.argv[1:])]
     copy_tree()
-    fine, output = make()
-    if not fine or notices():
-        print(f"{output}\n[  FAILED  ] the library as it is passes\n0 passed, 1 failed")
-        return 1
+    for demo in sorted({row[4:] == ["demo"] for row in rows}):
+        fine, output = make(demo)
+        found = notices(demo) if fine else output
+        if found:
+            print(f"{found}\n[  FAILED  ] the library as it is passes\n0 passed, 1 failed")
+            return 1
     passed = failed = 0
-    rows = [row for row in rows if not sys.argv[1:] or any(word in row[3] for word in sys.argv[1:])]
-    for path, text, replacement, why in rows:
+    for path, text, replacement, why, *demo in rows:
         changed = os.path.join(TREE, path)
         with open(path, encoding="ascii") as source:
             whole = source.read()
         with open(changed, "w", encoding="ascii") as out:
             out.write(whole.replace(text, replacement))
-        found = whole.count(text) == 1 and make()[0] and notices()
+        found = whole.count(text) == 1 and make(demo)[0] and notices(demo)
         print(f"[{'       OK ' if found else '  FAILED  '}] {why} ({path}){': ' + found if found else ''}", flush=True)
         passed, failed = passed + bool(found), failed + (not found)
         with open(changed, "w", encoding="ascii") as out:
