@@ -21,8 +21,8 @@ STRUCTS = {  # struct: limit in bytes
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
 CORE_LIMIT, CORE_AIM = 116900, 28 * 1024
-RESULTS_LIMIT = 17900  # core/results, of which a program links what it calls; formulas are 4,000
-UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 31400, 13 * 1024  # in core and backend
+RESULTS_LIMIT = 18200  # core/results, of which a program links what it calls; formulas are 4,800
+UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 31500, 13 * 1024  # in core and backend
 MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
 GUEST_LIMIT, GUEST_AIM = 11300, 9 * 1024  # abi/guest
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt

@@ -45,6 +45,11 @@ def units_outside_the_cores_stay_below_their_ceiling():
 
 
 @check
+def results_stay_below_their_ceiling():
+    return over("text.results")
+
+
+@check
 def what_guests_take_stays_below_its_ceilings():
     return over("text.guest") + over("text.page_door") + over("text.paravirt")
 
