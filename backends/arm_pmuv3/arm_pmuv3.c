@@ -21,6 +21,7 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 #define ARM_EVENT_CYCLES 0x11u
 #define ARM_EVENT_INSTRUCTIONS 0x08u
 #define ARM_COMMON_EVENTS 64u
+#define ARM_COMMON_LATER 0x4000u /* as many again, from PMUv3p1 on: the upper halves of PMCEID */
 #define ARM_EVENTS_V2 UINT64_C(0x3fffffff) /* PMUv2 has 30 */
 #define ARM_QUIRK_EL2 1u
 #define ARM_QUIRK_AARCH32 2u /* MRC and MCR: 32 bits of each counter */
@@ -50,7 +51,8 @@ _Static_assert(UPMU_ARM_ROW_CCNTR == UPMU_ARM_ROW_CNTR + UPMU_ARM_CYCLE &&
                    UPMU_ARM_ROW_CCFILTR == UPMU_ARM_ROW_TYPER + UPMU_ARM_CYCLE,
                "the cycle counter's rows are behind those of the others");
 
-static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version, uint64_t common, unsigned quirks)
+static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version, uint64_t common, uint64_t later,
+                      unsigned quirks)
 {
     uint8_t width = !(quirks & ARM_QUIRK_AARCH32) && version >= ARM_PMU_V3P5 ? 64 : 32;
     bool v2 = version == ARM_PMU_V2;
@@ -83,6 +85,7 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     pmu->limit[UPMU_ARM_CLASS_CCFILTR] = UPMU_ARM_TYPER_WHO;
     pmu->limit[UPMU_ARM_CLASS_CNTEN] = pmu->limit[UPMU_ARM_CLASS_INTEN] = pmu->counters;
     pmu->limit[UPMU_ARM_COMMON] = common;
+    pmu->limit[UPMU_ARM_COMMON_LATER] = later;
 }
 
 static bool arm_read(const struct upmu_detection *detection, uint32_t number, uint64_t *out)
@@ -114,7 +117,7 @@ static unsigned arm_version(const struct upmu_detection *detection, unsigned *ou
 
 static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu)
 {
-    uint64_t midr, level, pmcr, low, high;
+    uint64_t midr, level, pmcr, low, high, later;
     unsigned quirks = 0, version;
 
     if (!arm_read(detection, UPMU_ARM_MIDR, &midr))
@@ -126,7 +129,9 @@ static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *
         return false;
     if ((level >> 2 & 3u) == 2)
         quirks |= ARM_QUIRK_EL2;
-    arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, quirks);
+    /* (AArch32 has the upper halves in registers of their own, which a port need not know.) */
+    later = quirks & ARM_QUIRK_AARCH32 ? ~UINT64_C(0) : low >> 32 | (high >> 32 << 32);
+    arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, later, quirks);
     out_pmu->family = (uint16_t)(midr >> 24 & 0xffu); /* implementer */
     out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part, which catalogues have in two halves */
     out_pmu->native = (uint8_t)(0x10u | out_pmu->model >> 8);
@@ -141,9 +146,9 @@ static bool arm_describe(const char *name, struct upmu_pmu *out_pmu)
     size_t length = upmu_text_length(name);
 
     if (upmu_text_is(name, length, "armv8_pmuv3"))
-        arm_build(out_pmu, 6, ARM_PMU_V3P1, ~UINT64_C(0), 0);
+        arm_build(out_pmu, 6, ARM_PMU_V3P1, ~UINT64_C(0), ~UINT64_C(0), 0);
     else if (upmu_text_is(name, length, "armv7_pmuv2"))
-        arm_build(out_pmu, 6, ARM_PMU_V2, ARM_EVENTS_V2, ARM_QUIRK_AARCH32);
+        arm_build(out_pmu, 6, ARM_PMU_V2, ARM_EVENTS_V2, 0, ARM_QUIRK_AARCH32);
     else
         return false;
     return true;
@@ -201,6 +206,9 @@ static enum upmu_status arm_finish(const struct upmu_pmu *pmu, struct upmu_event
     if (event->config1 || event->config2 || (event->config & ~pmu->limit[UPMU_ARM_CLASS_TYPER]))
         return UPMU_ERR_NOT_PERMITTED;
     if (code != ARM_EVENT_CYCLES && code < ARM_COMMON_EVENTS && !(pmu->limit[UPMU_ARM_COMMON] >> code & 1u))
+        return UPMU_ERR_UNSUPPORTED;
+    if (code - ARM_COMMON_LATER < ARM_COMMON_EVENTS &&
+        !(pmu->limit[UPMU_ARM_COMMON_LATER] >> (code - ARM_COMMON_LATER) & 1u))
         return UPMU_ERR_UNSUPPORTED;
     if (who == UPMU_ATTR_USR)
         event->config |= UPMU_ARM_TYPER_P;

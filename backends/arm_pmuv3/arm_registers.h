@@ -59,7 +59,8 @@ enum {
     UPMU_ARM_CLASS_ACK,
     UPMU_ARM_CLASS_PMCR,
     UPMU_ARM_CLASSES,
-    UPMU_ARM_COMMON = UPMU_ARM_CLASSES /* no class, but a place in upmu_pmu.limit: bit n, common event n exists */
+    UPMU_ARM_COMMON = UPMU_ARM_CLASSES, /* no class, but a place in upmu_pmu.limit: bit n, common event n exists */
+    UPMU_ARM_COMMON_LATER               /* the same, common event 4000h + n */
 };
 
 /* PMEVTYPERn, PMCCFILTR. */

@@ -170,6 +170,13 @@ static void what_does_not_exist_is_refused(void)
 
         FINE(upmu_event_parse(cpu.meter.pmu, last, &event, NULL));
         CHECK(upmu_event_parse(cpu.meter.pmu, next, &event, NULL) == UPMU_ERR_BAD_VALUE);
+#ifdef __aarch64__
+        /* (QEMU has none of the common events from 4000h on.) */
+        if (!three)
+            CHECK(upmu_event_parse(cpu.meter.pmu, "raw:config=0x4004", &event, NULL) == UPMU_ERR_UNSUPPORTED);
+        if (!three)
+            FINE(upmu_event_parse(cpu.meter.pmu, "raw:config=0x4040", &event, NULL));
+#endif
     }
 }
 
