@@ -244,6 +244,8 @@ static void forbidden_program(void)
         {SPLIT_WRMSR, 0xc0010117, 0x1000},  /* where SVM saves the host */
         {SPLIT_WRMSR, 0x186, ~UINT64_C(0)}, /* bits that there are not, or the kernel's counter */
         {SPLIT_WRMSR, 0xc0010000, ~UINT64_C(0)},
+        {SPLIT_WRMSR, 0x187, 0x5300c0}, /* an interrupt */
+        {SPLIT_WRMSR, 0xc0010001, 0x5300c0},
         {SPLIT_RDMSR, 0x10, 0},
         {SPLIT_RDMSR, 0x176, 0},
         {SPLIT_RDMSR, 0xc0000082, 0},

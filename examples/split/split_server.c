@@ -5,8 +5,6 @@
  */
 #include <examples/split/split_server.h>
 
-#define LEVEL UPMU_LEVEL_PRIVILEGED /* of a driver: it may use off-core responses, and never the library's own rows */
-
 /* Read by detection, never written. */
 #define PERF_CAPABILITIES 0x345u
 #define MISC_ENABLE 0x1a0u
@@ -15,7 +13,7 @@
 static bool present_value(struct split_server *server, uint32_t msr, uint64_t *out_value)
 {
     *out_value = 0;
-    return !upmu_permit_check(server->rows, server->count, ~UINT32_C(0), LEVEL, msr, NULL) ||
+    return !upmu_permit_check(server->rows, server->count, ~UINT32_C(0), UPMU_LEVEL_SESSION, msr, NULL) ||
            server->rdmsr(server->context, msr, out_value);
 }
 
@@ -23,19 +21,23 @@ static bool present_value(struct split_server *server, uint32_t msr, uint64_t *o
 static enum split_answer read_register(struct split_server *server, struct split_message *message)
 {
     if (message->number != PERF_CAPABILITIES && message->number != MISC_ENABLE &&
-        !upmu_permit_check(server->rows, server->count, ~UINT32_C(0), LEVEL, message->number, NULL))
+        !upmu_permit_check(server->rows, server->count, ~UINT32_C(0), UPMU_LEVEL_SESSION, message->number, NULL))
         return SPLIT_REFUSED;
     return server->rdmsr(server->context, message->number, &message->value) ? SPLIT_OK : SPLIT_FAULT;
 }
 
 static enum split_answer write_register(struct split_server *server, uint32_t mine, uint32_t msr, uint64_t *value)
 {
-    uint64_t present, asked = *value;
+    uint64_t present, asked = *value, none = 0;
+    /* A driver raises no interrupts: it has more than a session only where a session has nothing (off-core responses). */
+    enum upmu_level level = upmu_permit_check(server->rows, server->count, ~UINT32_C(0), UPMU_LEVEL_SESSION, msr, &none)
+                                ? UPMU_LEVEL_SESSION
+                                : UPMU_LEVEL_PRIVILEGED;
 
     if (!present_value(server, msr, &present))
         return SPLIT_FAULT;
-    if (!upmu_permit_merge(server->rows, server->count, mine, LEVEL, msr, present, value) &&
-        !upmu_permit_check(server->rows, server->count, mine, LEVEL, msr, &asked))
+    if (!upmu_permit_merge(server->rows, server->count, mine, level, msr, present, value) &&
+        !upmu_permit_check(server->rows, server->count, mine, level, msr, &asked))
         return SPLIT_REFUSED;
     return server->wrmsr(server->context, msr, *value) ? SPLIT_OK : SPLIT_FAULT;
 }

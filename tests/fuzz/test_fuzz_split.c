@@ -3,7 +3,8 @@
  * Fuzzing: a hostile driver sends any messages to the privileged server of examples/split, which executes what the
  * allow-list lets pass, while the kernel's sessions count and sample and another client's counter runs.  Each write
  * changes bits of the driver's own counters alone, by the manuals' layouts; nothing but registers of the PMU is read;
- * a refused message writes nothing; the kernel counts what ran, to the last event, and finds no register changed.
+ * a refused message writes nothing; no interrupt is the driver's; the kernel counts what ran, to the last event, and
+ * finds no register changed.
  *
  * (Layouts: Intel SDM vol 3 (325384-059) 18.2, 35, tables 35-41, 35-42; AMD APM vol 2 (24593) 13.2; BKDG (26094) 13.)
  */
@@ -152,7 +153,8 @@ static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_si
     (void)from;
     (void)number;
     (void)interrupt;
-    (void)upmu_handle_pmi(&cpu, NULL);
+    FUZZ_CHECK(upmu_handle_pmi(&cpu, NULL) == UPMU_PMI_HANDLED, "%s: an interrupt that is not the kernel's",
+               cases[which].profile);
 }
 
 static bool open_session(struct upmu_session *session, const struct upmu_sampling *how)
@@ -263,9 +265,9 @@ static void invent(uint64_t *random, struct split_message *message)
     message->value = fuzz_word(random);
     if (choice & 0x3000)
         message->value &= choice & 0x4000 ? UINT64_C(0xf0000ffff) : 0xffd7ffffu;
-    if (choice & 0x8000) /* instructions with an interrupt, soon */
-        message->value =
-            choice & 0x10000 ? 0x5300c0u : (UINT64_MAX >> (choice & 0x20000 ? 16 : 24)) - (message->value & 0xffu);
+    if (choice & 0x8000) /* instructions, with an interrupt or without, and an overflow soon */
+        message->value = choice & 0x10000 ? (choice & 0x800000 ? 0x5300c0u : 0x4300c0u)
+                                          : (UINT64_MAX >> (choice & 0x20000 ? 16 : 24)) - (message->value & 0xffu);
     message->answer = (uint32_t)fuzz_random(random);
     message->unused = message->answer;
 }

@@ -288,6 +288,37 @@ static void level_0_runs_numbers_only(void **state)
     assert_int_equal(upmu_sim_peek(&sim, 0, 0x38f), 2);
 }
 
+/* Interrupts are the kernel's to serve, and it may not know of them; what off-core events need is no matter of those. */
+static void a_driver_raises_no_interrupts(void **state)
+{
+    static const struct {
+        const char *profile, *pmu;
+        uint32_t msr;
+        uint64_t value, interrupt;
+    } writes_of[] = {
+        {"skylake", "skl", 0x187, 0x4300c0, 0x100000},
+        {"skylake", "skl", 0x38d, 0x33, 0x8},
+        {"skylake", "skl", 0x1a6, 0x10001, 0},
+        {"k8_revf", "amd64_k8_revf", 0xc0010001, 0x4300c0, 0x100000},
+        {"northwood", "netburst", 0x36c, 0x3d000, UINT64_C(1) << 26},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof writes_of / sizeof writes_of[0]; i++) {
+        struct split_message message = {
+            .operation = SPLIT_WRMSR, .number = writes_of[i].msr, .value = writes_of[i].value};
+
+        start_server(writes_of[i].profile, writes_of[i].pmu, ~UINT32_C(0));
+        split_serve(&server, DRIVER, &message);
+        assert_int_equal(message.answer, SPLIT_OK);
+        assert_int_equal(upmu_sim_peek(&sim, 0, writes_of[i].msr), writes_of[i].value);
+        message.value |= writes_of[i].interrupt;
+        split_serve(&server, DRIVER, &message);
+        assert_int_equal(message.answer, writes_of[i].interrupt ? SPLIT_REFUSED : SPLIT_OK);
+        assert_int_equal(upmu_sim_peek(&sim, 0, writes_of[i].msr), writes_of[i].value);
+    }
+}
+
 /* Any messages: registers of no PMU are never written, those of the other client never change. */
 static void a_hostile_driver_reaches_its_own_counters_only(void **state)
 {
@@ -388,6 +419,7 @@ int main(void)
         cmocka_unit_test(a_counter_of_another_client_runs_on),
         cmocka_unit_test(messages_have_24_bytes_and_unknown_ones_are_refused),
         cmocka_unit_test(level_0_runs_numbers_only),
+        cmocka_unit_test(a_driver_raises_no_interrupts),
         cmocka_unit_test(a_hostile_driver_reaches_its_own_counters_only),
         cmocka_unit_test(the_split_costs_what_its_page_says),
     };
