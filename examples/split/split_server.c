@@ -29,7 +29,7 @@ static enum split_answer read_register(struct split_server *server, struct split
 static enum split_answer write_register(struct split_server *server, uint32_t mine, uint32_t msr, uint64_t *value)
 {
     uint64_t present, asked = *value, none = 0;
-    /* A driver raises no interrupts: it has more than a session only where a session has nothing (off-core responses). */
+    /* A driver raises no interrupts: it has more than a session only where that has nothing (off-core responses). */
     enum upmu_level level = upmu_permit_check(server->rows, server->count, ~UINT32_C(0), UPMU_LEVEL_SESSION, msr, &none)
                                 ? UPMU_LEVEL_SESSION
                                 : UPMU_LEVEL_PRIVILEGED;

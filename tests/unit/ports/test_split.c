@@ -288,7 +288,7 @@ static void level_0_runs_numbers_only(void **state)
     assert_int_equal(upmu_sim_peek(&sim, 0, 0x38f), 2);
 }
 
-/* Interrupts are the kernel's to serve, and it may not know of them; what off-core events need is no matter of those. */
+/* Interrupts are the kernel's to serve, and it may not know of them; what off-core events need is granted. */
 static void a_driver_raises_no_interrupts(void **state)
 {
     static const struct {
