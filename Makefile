@@ -228,7 +228,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(MAKE) --no-print-directory soak-host
 	@$(MAKE) --no-print-directory soak-model
 	@TRAP_RUNS=soak VM_RUNS=soak BOCHS_RUNS=soak $(MAKE) --no-print-directory test-trap test-vm test-bochs
-	@FOREIGN_RUNS=soak $(MAKE) --no-print-directory test-foreign mutants-foreign
+	@FOREIGN_RUNS=soak $(MAKE) --no-print-directory test-foreign mutants-foreign mutants-foreign-hosts
 	@for level in O2 Os; do \
 		$(MAKE) --no-print-directory foreign-closure FOREIGN_AT=build/foreign/$$level FOREIGN_OPTIONS=-$$level || exit 1; done
 	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) tests/build/check_import.py
@@ -381,7 +381,7 @@ help:
 	@echo "deps-foreign   install what test-foreign needs: compilers, libraries and emulators of Arm and RISC-V"
 	@echo "test-foreign   boot the library on Arm and RISC-V machines of QEMU; mutants-foreign: is each change noticed there?"
 	@echo "test-foreign-demos  the demos on them, a part of test-foreign; test-foreign-hosts: the simulated host made for AArch64"
-	@echo "soak-foreign-hosts  HOSTS_SEEDS of the simulated host on AArch64 and RISC-V (1,000)"
+	@echo "soak-foreign-hosts  HOSTS_SEEDS of the simulated host on AArch64 and RISC-V (1,000); mutants-foreign-hosts: what x86 does not notice"
 	@echo "install        the tool, its manual pages, library, silicon model, headers, pkg-config files: PREFIX=/usr/local DESTDIR="
 	@echo "uninstall      remove them"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"

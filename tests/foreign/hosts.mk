@@ -4,6 +4,7 @@
 # It runs as a Linux program under QEMU's user mode; its hardware stays x86's.
 #
 #   make test-foreign-hosts   a few seeds on AArch64, not optimised (a part of test-foreign)
+#   make mutants-foreign-hosts   is each change of hosts_mutants.tsv noticed?
 #   make soak-foreign-hosts   HOSTS_SEEDS on AArch64 and RISC-V as on x86, and as many with points inside code
 
 HOSTS_SEEDS ?= 1000
@@ -54,8 +55,16 @@ HOSTS_X86 := $(if $(HOSTS_SOAK),$(HOSTS_X86),$(wildcard $(HOSTS_X86)))
 foreign-programs: $(HOSTS_PROGRAMS)
 test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-hosts)
 test-foreign-hosts: $(HOSTS_PROGRAMS) $(if $(HOSTS_THERE),$(HOSTS_X86))
-	@HOSTS="$(HOSTS_PROGRAMS)" HOSTS_MISSING="$(HOSTS_MISSING)" HOSTS_X86="$(HOSTS_X86)" TEST_LIMIT_S=$(if $(HOSTS_SOAK),36000 HOSTS_FIRST=1 HOSTS_STEPS=3000,900) \
-		HOSTS_SEEDS=$(if $(HOSTS_SOAK),$(HOSTS_SEEDS),3) HOSTS_INSIDE=$(if $(HOSTS_SOAK),$(HOSTS_SEEDS),0) \
-		$(PYTHON) tests/run_layer.py foreign-hosts --jobs $(JOBS) tests/foreign/test_hosts.py
+	@HOSTS="$(HOSTS_PROGRAMS)" HOSTS_MISSING="$(HOSTS_MISSING)" HOSTS_X86="$(HOSTS_X86)" TEST_LIMIT_S=$(if $(HOSTS_SOAK),36000,900) \
+		HOSTS_SEEDS=$(if $(HOSTS_SOAK),$(HOSTS_SEEDS)) $(PYTHON) tests/run_layer.py foreign-hosts --jobs $(JOBS) tests/foreign/test_hosts.py
 soak-foreign-hosts:
 	@FOREIGN_RUNS=soak $(MAKE) --no-print-directory test-foreign-hosts
+
+# Is each change of the library in tests/foreign/hosts_mutants.tsv noticed on AArch64?  (A changed file is found first.)
+.PHONY: mutants-foreign-hosts
+hosts_mutant := build/foreign/hosts/mutant
+mutants-foreign-hosts: $(filter %/aarch64/host,$(HOSTS_PROGRAMS))
+	$(if $^,@HOSTS="$^" HOSTS_COMPILE='$(hosts_aarch64_CC) -I$(hosts_mutant) $(HOSTS_LIB) $(hosts_aarch64_LIB) -w -c -o $(hosts_mutant)/library.o build/library.c' \
+		HOSTS_LINK='$(hosts_aarch64_CC) -static -no-pie -o $(hosts_mutant)/host $(hosts_mutant)/library.o \
+			$(patsubst %.c,$(HOSTS_AT)/aarch64/%.o,$(HOST_SOURCES) $(HOST_ABI))' \
+		$(PYTHON) tests/foreign/test_hosts.py --mutants,@echo "[  SKIPPED ] mutants of the simulated host on AArch64: make deps-foreign")
