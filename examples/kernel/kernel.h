@@ -134,7 +134,7 @@ int kernel_split(struct shell *shell, const char *rest);
 
 /* ---- kernel_results.c ---- */
 
-/* The command: samples of a program in ring 3, as folded stacks or perf.data, written as they are made. */
+/* The command: samples of a program in ring 3, as folded stacks, perf.data or pprof's, written as they are made. */
 int kernel_results(struct shell *shell, const char *rest);
 
 #endif

@@ -3,8 +3,9 @@
  * Results over the serial line (docs/RESULTS.md): a program in ring 3 is sampled with its callers, the log stays in
  * memory, and what is made of it is written as it is made.
  *
- *     results         folded stacks, a line of text each
- *     results perf    perf.data, in hexadecimal
+ *     results          folded stacks, a line of text each
+ *     results perf     perf.data, in hexadecimal
+ *     results pprof    pprof's profile.proto, in hexadecimal
  */
 #include <upmu/format.h>
 #include <upmu/results.h>
@@ -106,13 +107,16 @@ static enum upmu_status make_log(struct upmu_output *output)
     return status == UPMU_OK ? upmu_log_end(&records, sessions, 1, 0) : status;
 }
 
-static enum upmu_status make_form(const struct cmd_live *live, const struct upmu_output *log, bool folded)
+/* `rest`: behind the command's name. */
+static enum upmu_status make_form(const struct cmd_live *live, const struct upmu_output *log, const char *rest)
 {
     struct upmu_results results = {
         .log = log->buffer, .log_bytes = log->length, .work = live->buffer, .work_bytes = WORK_BYTES};
-    struct upmu_output line = {.write = folded ? write_text : write_hexadecimal};
+    struct upmu_output line = {.write = *rest == 'p' ? write_hexadecimal : write_text};
 
-    return folded ? upmu_results_folded(&results, &line) : upmu_results_perf(&results, &line);
+    if (*rest != 'p')
+        return upmu_results_folded(&results, &line);
+    return rest[1] == 'p' ? upmu_results_pprof(&results, &line) : upmu_results_perf(&results, &line);
 }
 
 static void say(const struct shell *shell, const char *name, const char *more, uint64_t value)
@@ -142,7 +146,7 @@ int kernel_results(struct shell *shell, const char *rest)
     }
     shell_text(shell, "results.begin\n");
     if (status == UPMU_OK)
-        status = make_form(live, &log, *rest != 'p');
+        status = make_form(live, &log, rest);
     shell_text(shell, "results.end ");
     shell_text(shell, upmu_status_text(status));
     shell_text(shell, "\n");

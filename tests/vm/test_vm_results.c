@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a kernel makes of its samples goes over the serial line as it is made: folded stacks and perf.data
+ * What a kernel makes of its samples goes over the serial line as it is made: folded stacks, perf.data, pprof's file
  * (examples/kernel/kernel_results.c).  Their sums are the samples, and each sample is of the function that ring 3 was
  * in.
  */
@@ -133,12 +133,12 @@ static uint64_t word(const uint8_t *bytes, unsigned count)
     return value;
 }
 
-static void check_perf(const char *profile, unsigned bits)
+/* The bytes that stand there in hexadecimal. */
+static const uint8_t *run_binary(const char *profile, unsigned bits, const char *command, size_t *out_bytes)
 {
     static uint8_t file[VM_SERIAL / 2];
-    size_t length, bytes = 0, at, end;
-    const char *text = run_kernel(profile, bits, "results perf", &length);
-    unsigned samples = 0;
+    size_t length, bytes = 0;
+    const char *text = run_kernel(profile, bits, command, &length);
 
     for (size_t i = 0; i + 1 < length; i++) {
         char digits[3] = {text[i], text[i + 1], 0};
@@ -148,6 +148,16 @@ static void check_perf(const char *profile, unsigned bits)
         file[bytes++] = (uint8_t)strtoul(digits, NULL, 16);
         i++;
     }
+    *out_bytes = bytes;
+    return file;
+}
+
+static void check_perf(const char *profile, unsigned bits)
+{
+    size_t bytes, at, end;
+    const uint8_t *file = run_binary(profile, bits, "results perf", &bytes);
+    unsigned samples = 0;
+
     assert_true(bytes > 104 && memcmp(file, "PERFILE2", 8) == 0);
     at = (size_t)word(file + PERF_HEADER_DATA, 8);
     end = at + (size_t)word(file + PERF_HEADER_DATA + 8, 8);
@@ -158,6 +168,63 @@ static void check_perf(const char *profile, unsigned bits)
         assert_true(record >= 8 && at + record <= end);
         samples += word(file + at, 4) == PERF_RECORD_SAMPLE;
         at += record;
+    }
+    assert_int_equal(samples, said("samples", ""));
+    vm_close(&vm);
+}
+
+/* A number of protobuf's: seven bits in a byte, the lowest first (protobuf.dev, "Encoding"). */
+static uint64_t take_varint(const uint8_t **at, const uint8_t *end)
+{
+    uint64_t value = 0;
+
+    for (unsigned shift = 0; *at < end && shift < 64; shift += 7) {
+        value |= (uint64_t)(**at & 0x7f) << shift;
+        if (!(*(*at)++ & 0x80))
+            return value;
+    }
+    fail_msg("a number has no end");
+    return 0;
+}
+
+/* The first number of a message's field, or packed numbers; 0: the message does not have it. */
+static uint64_t first_of(const uint8_t *at, const uint8_t *end, unsigned field)
+{
+    while (at < end) {
+        uint64_t key = take_varint(&at, end), length;
+
+        if ((key & 7) == 0) {
+            uint64_t value = take_varint(&at, end);
+
+            if (key >> 3 == field)
+                return value;
+            continue;
+        }
+        assert_int_equal(key & 7, 2);
+        length = take_varint(&at, end);
+        assert_true(length <= (uint64_t)(end - at));
+        if (key >> 3 == field)
+            return take_varint(&at, at + length);
+        at += length;
+    }
+    return 0;
+}
+
+/* profile.proto of pprof: field 2 is a sample, its field 2 the values, of which the first is how many. */
+static void check_pprof(const char *profile, unsigned bits)
+{
+    size_t bytes;
+    const uint8_t *at = run_binary(profile, bits, "results pprof", &bytes), *end = at + bytes;
+    uint64_t samples = 0;
+
+    while (at < end) {
+        uint64_t key = take_varint(&at, end), length = take_varint(&at, end);
+
+        if ((key & 7) == 0)
+            continue;
+        assert_true((key & 7) == 2 && length <= (uint64_t)(end - at));
+        samples += key >> 3 == 2 ? first_of(at, at + length, 2) : 0;
+        at += length;
     }
     assert_int_equal(samples, said("samples", ""));
     vm_close(&vm);
@@ -181,6 +248,13 @@ static void perf_data_over_the_serial_line_has_each_sample(void **state)
     check_perf("zen4", 64);
 }
 
+static void pprofs_file_over_the_serial_line_has_each_sample(void **state)
+{
+    (void)state;
+    check_pprof("core2", 64);
+    check_pprof("k8_revf", 32);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -188,6 +262,7 @@ int main(void)
     };
     static const struct CMUnitTest others[] = {
         cmocka_unit_test(perf_data_over_the_serial_line_has_each_sample),
+        cmocka_unit_test(pprofs_file_over_the_serial_line_has_each_sample),
     };
     int failed;
 
@@ -197,6 +272,6 @@ int main(void)
     if (vm_soaks())
         failed += cmocka_run_group_tests_name("vm_results", others, NULL, NULL);
     else
-        printf("1 of 4 guests, and no perf.data: all in make soak (VM_RUNS=soak)\n");
+        printf("1 of 4 guests, no perf.data and none of pprof's: all in make soak (VM_RUNS=soak)\n");
     return failed;
 }
