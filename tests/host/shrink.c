@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
@@ -39,7 +40,7 @@ static void died(int number, siginfo_t *info, void *context)
 {
     const char *name = number == SIGSEGV ? arena_name(info->si_addr) : NULL;
 
-    if (number == SIGALRM)
+    if (number == SIGALRM || number == SIGPROF)
         rules_fail(RULE_HANG, "no end after %u seconds", RUN_SECONDS);
     if (name)
         rules_fail(RULE_FREED, "code at %p touches %p: given back or never lent (%s)", program_counter(context),
@@ -47,10 +48,11 @@ static void died(int number, siginfo_t *info, void *context)
     rules_fail(RULE_CRASH, "signal %d at %p, address %p", number, program_counter(context), info->si_addr);
 }
 
-static void watch_signals(void)
+static void watch_signals(bool threads)
 {
     static uint8_t stack[0x10000];
-    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM, SIGPROF};
+    const struct itimerval limit = {.it_value = {.tv_sec = RUN_SECONDS}};
     struct sigaction action;
     stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack};
 
@@ -60,7 +62,8 @@ static void watch_signals(void)
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
         (void)sigaction(numbers[i], &action, NULL);
-    (void)alarm(RUN_SECONDS);
+    /* (Threads may wait for one another; fibers are always at work, if the system lets them.) */
+    (void)setitimer(threads ? ITIMER_REAL : ITIMER_PROF, &limit, NULL);
 }
 
 static void run_apart(const struct setting *setting, const struct step *steps, unsigned count, bool elsewhere,
@@ -74,7 +77,7 @@ static void run_apart(const struct setting *setting, const struct step *steps, u
     child = fork();
     if (child == 0) {
         arena_elsewhere = elsewhere;
-        watch_signals();
+        watch_signals(setting->threads);
         run_list(setting, steps, count, verdict);
         _exit(0);
     }
