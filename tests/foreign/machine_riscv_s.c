@@ -10,17 +10,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "port/riscv_sbi/riscv_sbi.h"
-#include "tests/foreign/foreign_machine.h"
+
+#define MODE "s"
+#define MODE_NAME "supervisor"
+#define MODE_BEFORE(status) ((status) >> 8 & 1u)
+#define CYCLE "cycle"
+#include "tests/foreign/machine_riscv.h"
 
 #define MCOUNTINHIBIT 0x320u
 #define MHPMEVENT(n) (0x320u + (n))
-#define MHPMCOUNTER(n) (0xb00u + (n))
 #define SCOUNTOVF 0xda0u
-#define FIRST 3u
 #define CYCLES 1u
 #define INSTRUCTIONS 2u
 #define NOT_IN_S_MODE (UINT64_C(1) << 61)
-#define OVERFLOW_INTERRUPT 13u
 #define HALF (UINT64_C(1) << 63)
 #define BIAS (UINT64_C(3) << 62)
 #define UPPER UINT64_C(0xffffffff00000000)
@@ -33,25 +35,11 @@
 #define DTLB_WRITE_MISS 0x1001bu
 #define ITLB_READ_MISS 0x10021u
 
-#define GET(csr)                                                                                                       \
-    __extension__({                                                                                                    \
-        unsigned long value_;                                                                                          \
-        __asm__ volatile("csrr %0, " csr : "=r"(value_) : : "memory");                                                 \
-        value_;                                                                                                        \
-    })
-#define PUT(csr, value) __asm__ volatile("csrw " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
-#define SET(csr, value) __asm__ volatile("csrs " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
-#define CLEAR(csr, value) __asm__ volatile("csrc " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
-
-volatile struct machine_seen machine_seen;
-unsigned machine_writes;
 /* (QEMU 7.2 counts in each mode, whatever an event says: a call of the firmware lies between two counters' begins.) */
 struct machine_does machine_does = {.refuse = "cycles,L1D_READ_ACCESS", .skew = 1500};
 
-static struct upmu_cpu *the_cpu;
 static struct upmu_port native;
 static struct upmu_riscv_sbi sbi;
-static volatile unsigned faults;
 static uint32_t biased;
 static bool is_low_wrong, is_upper_wrong, is_stop_wrong;
 
@@ -336,60 +324,6 @@ static void three_of_four_counters_can_run(void)
 }
 
 /* ---- The machine ---- */
-
-static uint64_t slow_clock(void *context)
-{
-    (void)context;
-#if __riscv_xlen == 32
-    unsigned long high, low;
-
-    do {
-        high = GET("cycleh");
-        low = GET("cycle");
-    } while (high != GET("cycleh"));
-    return ((uint64_t)high << 32 | low) * SLOWER;
-#else
-    return GET("cycle") * SLOWER;
-#endif
-}
-
-__attribute__((interrupt("supervisor"), aligned(4))) static void trap(void)
-{
-    unsigned long cause = GET("scause");
-
-    if (cause == ((unsigned long)-1 ^ (unsigned long)-1 >> 1) + OVERFLOW_INTERRUPT) {
-        struct upmu_frame frame = {.ip = GET("sepc"), .user = !(GET("sstatus") >> 8 & 1u)};
-        enum upmu_pmi answer;
-
-        machine_seen.interrupts++;
-        answer = upmu_handle_pmi(the_cpu, &frame);
-        machine_seen.handled += answer == UPMU_PMI_HANDLED;
-        machine_seen.stale += answer == UPMU_PMI_STALE;
-    } else if ((long)cause >= 0) {
-        unsigned long at = GET("sepc");
-
-        /* A register that is not there: the instruction is skipped. */
-        faults++;
-        PUT("sepc", at + ((*(const uint16_t *)at & 3u) == 3u ? 4u : 2u));
-    } else {
-        machine_seen.strange++;
-        PUT("sie", 0);
-    }
-}
-
-extern const char loop_begin[], loop_end[];
-__asm__(".text\n.balign 8\n.option push\n.option norvc\n.global machine_loop\nmachine_loop:\nloop_begin:\n"
-        "addi a0, a0, -1\nbnez a0, loop_begin\nloop_end:\nret\n.option pop\n");
-
-bool machine_in_loop(uint64_t ip)
-{
-    return ip >= (uintptr_t)loop_begin && ip <= (uintptr_t)loop_end;
-}
-
-void machine_work(uint64_t turns)
-{
-    machine_loop(turns);
-}
 
 void machine_begin(struct upmu_port *port)
 {
