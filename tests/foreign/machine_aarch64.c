@@ -6,41 +6,14 @@
 #include "port/arm64_native/arm64_sysreg.h"
 #include "tests/foreign/foreign_machine.h"
 
-#define GICD ((volatile uint32_t *)0x08000000)
-#define GICC ((volatile uint32_t *)0x08010000)
-#define PMU_INTERRUPT 23u
-
-volatile struct machine_seen machine_seen;
-unsigned machine_writes;
-struct machine_does machine_does = {.interrupt = true, .tell_modes = true, .count_twice = true};
-
-static struct upmu_cpu *the_cpu;
-static struct upmu_port native;
-static bool looks_early; /* an overflow is looked for one event before it, and not again */
-
 struct saved {
     uint64_t x[20], ip, mode;
 };
 
-void machine_interrupt(struct saved *saved);
+#define WAS_USER(mode) (((mode)&15u) == 0)
+#include "tests/foreign/machine_arm.h"
 
-void machine_interrupt(struct saved *saved)
-{
-    uint32_t which = GICC[3];
-
-    if ((which & 0x3ff) == PMU_INTERRUPT) {
-        struct upmu_frame frame = {.ip = saved->ip, .sp = (uintptr_t)(saved + 1), .user = (saved->mode & 15) == 0};
-        enum upmu_pmi answer;
-
-        machine_seen.interrupts++;
-        answer = upmu_handle_pmi(the_cpu, &frame);
-        machine_seen.handled += answer == UPMU_PMI_HANDLED;
-        machine_seen.stale += answer == UPMU_PMI_STALE;
-    } else {
-        machine_seen.strange++;
-    }
-    GICC[4] = which;
-}
+static bool looks_early; /* an overflow is looked for one event before it, and not again */
 
 /* Two tables of vectors: of the first the interrupt returns at EL1, of the second at EL2. */
 #define VECTORS(el)                                                                                                    \
@@ -60,26 +33,10 @@ void machine_interrupt(struct saved *saved)
     "ldp x8, x9, [sp, #64]\nldp x10, x11, [sp, #80]\nldp x12, x13, [sp, #96]\nldp x14, x15, [sp, #112]\n"              \
     "ldp x16, x17, [sp, #128]\nldp x18, x30, [sp, #144]\n"                                                             \
     "add sp, sp, #176\neret\n"
-extern const char vectors_el1[], vectors_el2[], loop_begin[], loop_end[];
+extern const char vectors_el1[], vectors_el2[];
 __asm__(".text\n" VECTORS("el1") VECTORS("el2")
         ".balign 8\n.global machine_loop\nmachine_loop:\nloop_begin:\n"
         "subs x0, x0, #1\nb.ne loop_begin\nloop_end:\nret\n");
-
-bool machine_in_loop(uint64_t ip)
-{
-    return ip >= (uintptr_t)loop_begin && ip <= (uintptr_t)loop_end;
-}
-
-static uint64_t slow_clock(void *context)
-{
-    return native.clock_ns(context) * SLOWER;
-}
-
-static bool count_write(void *context, uint32_t number, uint64_t value)
-{
-    machine_writes++;
-    return native.wrmsr(context, number, value);
-}
 
 /* A counter that is about to overflow, and has its interrupt: does its flag come? */
 static bool is_missed(void)
@@ -116,11 +73,7 @@ void machine_begin(struct upmu_port *port)
     } else {
         __asm__ volatile("msr vbar_el1, %0\n\tisb" : : "r"(vectors_el1));
     }
-    GICD[0] = 1;
-    GICD[0x100 / 4] = 1u << PMU_INTERRUPT;
-    ((volatile uint8_t *)GICD)[0x400 + PMU_INTERRUPT] = 0x80;
-    GICC[0] = 1;
-    GICC[1] = 0xff;
+    open_gic();
     looks_early = machine_does.look_elsewhere = is_missed();
     /* What firmware left behind: a counter that is on, but all stand still (PMCR.E is 0). */
     upmu_a64_msr(UPMU_A64_NUMBER(3, 3, 14, 12, 1), 0x4000001b);

@@ -6,9 +6,13 @@
 #include "port/arm32_native/arm32_native.h"
 #include "tests/foreign/foreign_machine.h"
 
-#define GICD ((volatile uint32_t *)0x08000000)
-#define GICC ((volatile uint32_t *)0x08010000)
-#define PMU_INTERRUPT 23u
+struct saved {
+    uint32_t r[7], ip, mode;
+};
+
+#define WAS_USER(mode) (((mode)&31u) == 16)
+#include "tests/foreign/machine_arm.h"
+
 #define PMCR UPMU_A32_NUMBER(3, 9, 12, 0)
 #define PMCNTENSET UPMU_A32_NUMBER(3, 9, 12, 1)
 #define PMCNTENCLR UPMU_A32_NUMBER(3, 9, 12, 2)
@@ -24,44 +28,14 @@
 /* SW_INCR, INST_RETIRED, CPU_CYCLES. */
 #define EVENTS_OF_QEMU (1u | 1u << 0x08 | 1u << 0x11)
 
-volatile struct machine_seen machine_seen;
-unsigned machine_writes;
-struct machine_does machine_does = {.interrupt = true, .tell_modes = true, .count_twice = true};
-
-static struct upmu_cpu *the_cpu;
-static struct upmu_port native;
 static bool looks_early;  /* an overflow is looked for one event before it, and not again */
 static bool hides_events; /* there is no PMCEID */
-
-struct saved {
-    uint32_t r[7], ip, mode;
-};
-
-void machine_interrupt(struct saved *saved);
-
-void machine_interrupt(struct saved *saved)
-{
-    uint32_t which = GICC[3];
-
-    if ((which & 0x3ff) == PMU_INTERRUPT) {
-        struct upmu_frame frame = {.ip = saved->ip, .sp = (uintptr_t)(saved + 1), .user = (saved->mode & 31) == 16};
-        enum upmu_pmi answer;
-
-        machine_seen.interrupts++;
-        answer = upmu_handle_pmi(the_cpu, &frame);
-        machine_seen.handled += answer == UPMU_PMI_HANDLED;
-        machine_seen.stale += answer == UPMU_PMI_STALE;
-    } else {
-        machine_seen.strange++;
-    }
-    GICC[4] = which;
-}
 
 /* Two tables of vectors, for SVC mode and for Hyp mode.  An instruction that is not defined is left out. */
 #define VECTORS(name, undefined, interrupt)                                                                            \
     ".balign 32\n" name ":\n1: b 1b\n" undefined "\n2: b 2b\n3: b 3b\n4: b 4b\n5: b 5b\nb " interrupt "\n6: b 6b\n"
 #define CALL "mov r0, sp\nand r4, sp, #4\nsub sp, sp, r4\nbl machine_interrupt\nadd sp, sp, r4\n"
-extern const char vectors_svc[], vectors_hyp[], loop_begin[], loop_end[];
+extern const char vectors_svc[], vectors_hyp[];
 __asm__(".text\n.arm\n.arch_extension virt\n" VECTORS("vectors_svc", "movs pc, lr", "interrupt_svc")
             VECTORS("vectors_hyp", "b undefined_hyp", "interrupt_hyp")
         "interrupt_svc:\n"
@@ -76,22 +50,6 @@ __asm__(".text\n.arm\n.arch_extension virt\n" VECTORS("vectors_svc", "movs pc, l
         "pop {r0-r4, r12, lr}\nadd sp, sp, #8\neret\n"
         ".global machine_loop\nmachine_loop:\nloop_begin:\n"
         "subs r0, r0, #1\nbne loop_begin\nloop_end:\nbx lr\n");
-
-bool machine_in_loop(uint64_t ip)
-{
-    return ip >= (uintptr_t)loop_begin && ip <= (uintptr_t)loop_end;
-}
-
-static uint64_t slow_clock(void *context)
-{
-    return native.clock_ns(context) * SLOWER;
-}
-
-static bool count_write(void *context, uint32_t number, uint64_t value)
-{
-    machine_writes++;
-    return native.wrmsr(context, number, value);
-}
 
 static bool add_events(void *context, uint32_t number, uint64_t *out_value)
 {
@@ -146,11 +104,7 @@ void machine_begin(struct upmu_port *port)
         UPMU_A32_MCR(control & ~SCTLR_TE, 1, 0, 0);
         __asm__ volatile("mcr p15, 0, %0, c12, c0, 0\n\tisb" : : "r"(vectors_svc)); /* VBAR */
     }
-    GICD[0] = 1;
-    GICD[0x100 / 4] = 1u << PMU_INTERRUPT;
-    ((volatile uint8_t *)GICD)[0x400 + PMU_INTERRUPT] = 0x80;
-    GICC[0] = 1;
-    GICC[1] = 0xff;
+    open_gic();
     hides_events = is_pmceid_missing();
     looks_early = machine_does.look_elsewhere = is_missed();
     /* What firmware left behind: a counter that is on, but all stand still (PMCR.E is 0). */
