@@ -95,13 +95,16 @@ FOREIGN_UNITS := $(foreach u,$(FOREIGN_UNITS),$(if $(filter $(patsubst %/,%,$(di
 # (The library as one source, and little optimised: compiled in half the time; the boots above run it at -O1.)
 UNITS_SOURCES := build/library.c $(sort $(wildcard port/sim/*.c)) tests/common/host.c
 UNITS_FLAGS := -std=gnu11 -w -Itests/foreign/cmocka -Iinclude -I. -DUPMU_SOURCE_DIR='"."' \
-	-DUPMU_FOR_X86=1 -DUPMU_BACKEND_ARM_PMUV3=0 -DUPMU_BACKEND_RISCV_HPM=0 -DUPMU_UNCORE=0
+	-DUPMU_FOR_X86=1 -DUPMU_BACKEND_ARM_PMUV3=0 -DUPMU_BACKEND_RISCV_HPM=0
+units_riscv32 := -DUPMU_UNCORE=0
+# (AArch64's library is also that of hosts.mk.)
+units_aarch64 = $(if $(filter build/%,$<),-include tests/host/interleave.h)
 unit_source = $(wildcard tests/unit/*/$(1).c)
 
 define FOREIGN_UNIT_RULES
 build/foreign/units/$(1)/%.o: %.c
 	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(UNITS_FLAGS) $$(if $$(filter tests/%,$$<),-O0,-Og) $$($(1)_LIBC) -MMD -MP -c -o $$@ $$<
+	$$(QUIET)$$($(1)_CC) $$(UNITS_FLAGS) $$(units_$(1)) $$(if $$(filter tests/%,$$<),-O0,-Og) $$($(1)_LIBC) -MMD -MP -c -o $$@ $$<
 endef
 $(foreach m,aarch64 riscv32,$(eval $(call FOREIGN_UNIT_RULES,$(m))))
 define FOREIGN_UNIT_LINK

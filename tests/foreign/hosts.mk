@@ -3,7 +3,7 @@
 # The simulated host of tests/host, made for other processors, where another compiler makes the code and char is unsigned.
 # It runs as a Linux program under QEMU's user mode; its hardware stays x86's.
 #
-#   make test-foreign-hosts   a few seeds on AArch64, not optimised (a part of test-foreign)
+#   make test-foreign-hosts   a few seeds on AArch64, little optimised (a part of test-foreign)
 #   make mutants-foreign-hosts   is each change of hosts_mutants.tsv noticed?
 #   make soak-foreign-hosts   HOSTS_SEEDS on AArch64 and RISC-V as on x86, and as many with points inside code
 
@@ -16,6 +16,8 @@ HOSTS_LEVEL := $(if $(HOSTS_SOAK),-O1,-O0)
 hosts_aarch64_NEEDS := aarch64-linux-gnu-gcc-12 qemu-aarch64 /usr/aarch64-linux-gnu/lib/libc.a
 hosts_aarch64_CC := aarch64-linux-gnu-gcc-12 -mno-outline-atomics
 hosts_aarch64_LIB := -mgeneral-regs-only
+# (The library of the unit programs: compiled once.)
+hosts_aarch64_LIBRARY := $(if $(HOSTS_SOAK),,build/foreign/units/aarch64/build/library.o)
 # (libatomic: RISC-V has no instruction that changes a byte at once.)
 hosts_riscv64_NEEDS := riscv64-linux-gnu-gcc-12 qemu-riscv64 /usr/riscv64-linux-gnu/lib/libc.a
 hosts_riscv64_CC := riscv64-linux-gnu-gcc-12
@@ -39,7 +41,7 @@ $(HOSTS_AT)/$(1)/tests/host/%.o: tests/host/%.c
 	@mkdir -p $$(@D)
 	$$(QUIET)$$(hosts_$(1)_CC) $$(HOST_CFLAGS) $$(HOSTS_FOR) -MMD -MP -c -o $$@ $$<
 $(HOSTS_AT)/$(1)/tests/host/host_main.o: HOST_CFLAGS += $$(HOST_CFLAGS_OF_MAIN)
-$(HOSTS_AT)/$(1)/host: $$(patsubst %.c,$(HOSTS_AT)/$(1)/%.o,$$(HOST_SOURCES) $$(HOST_ABI)) $(HOSTS_AT)/$(1)/library.o
+$(HOSTS_AT)/$(1)/host: $$(patsubst %.c,$(HOSTS_AT)/$(1)/%.o,$$(HOST_SOURCES) $$(HOST_ABI)) $$(or $$(hosts_$(1)_LIBRARY),$(HOSTS_AT)/$(1)/library.o)
 	$$(QUIET)$$(hosts_$(1)_CC) -static -no-pie -o $$@ $$^ $$(hosts_$(1)_LINK)
 endef
 $(foreach m,$(HOSTS_THERE),$(eval $(call HOSTS_RULES,$(m))))

@@ -19,7 +19,7 @@ import tokens  # noqa: E402
 SEEDS = int(os.environ.get("HOSTS_SEEDS") or 0)
 FEW = [9, 13, 17, 26]
 CHANGED = "build/foreign/hosts/mutant"
-STEPS = 3000 if SEEDS else 2000
+STEPS = 3000 if SEEDS else 1500
 X86 = os.environ.get("HOSTS_X86")
 SEED = re.compile(r"^seed (\d+): (.*)$", re.M)
 
