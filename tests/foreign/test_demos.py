@@ -21,7 +21,7 @@ SCRIPT = "tests/demo/test-arm64.cmd"
 PERIOD = 20000
 LIMIT_S = int(os.environ.get("FOREIGN_LIMIT_S", "120"))
 # (folder, CPU, options of QEMU's machine)
-EFI_BOOTS = {"el1": ("cortex-a57", ""), "el2_gicv3": ("max", ",virtualization=on,gic-version=3")}
+EFI_BOOTS = {"el1": ("cortex-a53", ""), "el2_gicv3": ("max", ",virtualization=on,gic-version=3")}
 
 # (machine, CPU)
 KERNEL_BOOTS = {"arm64": ("arm64", "cortex-a57"), "arm64_max": ("arm64", "max"),
