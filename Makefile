@@ -229,7 +229,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(MAKE) --no-print-directory soak-model
 	@TRAP_RUNS=soak VM_RUNS=soak BOCHS_RUNS=soak $(MAKE) --no-print-directory test-trap test-vm test-bochs
 	@FOREIGN_RUNS=soak $(MAKE) --no-print-directory test-foreign mutants-foreign mutants-foreign-hosts
-	@for level in O2 Os; do \
+	@for level in O0 O2 Os; do \
 		$(MAKE) --no-print-directory foreign-closure FOREIGN_AT=build/foreign/$$level FOREIGN_OPTIONS=-$$level || exit 1; done
 	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) tests/build/check_import.py
 	@echo "== every access (half an hour of CPU)"

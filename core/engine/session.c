@@ -5,6 +5,7 @@
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
+#include "core/util/byte.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
@@ -389,7 +390,7 @@ static void send(struct upmu_call *call)
 static void detach_asleep(struct upmu_call *call)
 {
     call->status = UPMU_ERR_BUSY;
-    if (__atomic_exchange_n(&call->meter->busy, 1, __ATOMIC_ACQUIRE))
+    if (upmu_byte_or(&call->meter->busy, 1))
         return;
     call->status = call->work(call);
     __atomic_store_n(&call->meter->busy, 0, __ATOMIC_RELEASE);
