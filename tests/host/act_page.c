@@ -32,7 +32,8 @@ static void begin_vm(struct lots *lots)
     vm->count = lots_one_in(lots, 4) ? 0 : 1u + lots_below(lots, HOST_PV_EVENTS);
     vm->pv = arena_take(sizeof *vm->pv, "VM");
     vm->events = arena_take(HOST_PV_EVENTS * sizeof *vm->events, "VM's events");
-    rules_status("upmu_pv_init", HOST_CALL(upmu_pv_init(vm->pv, &pages_hooks, vm->events, vm->count)), "");
+    /* (The host's lock is held: it calls no hook, and another CPU may make its first vCPU at this moment.) */
+    rules_status("upmu_pv_init", upmu_pv_init(vm->pv, &pages_hooks, vm->events, vm->count), "");
 }
 
 void act_page_vm_end(void)
