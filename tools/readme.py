@@ -53,12 +53,14 @@ def table(size):
     bench = figures(["build/gcc-64/tests/bench/bench_accesses"])
     lines = ["| code | bytes | ceiling | aim |", "|---|---:|---:|---:|"]
     for name, text in (("text.core+x86_core", "core and Intel backend, everything on"),
+                       ("text.engine", "of these the engine (`core/engine`)"),
                        ("text.units", "units outside the cores, core and backend"),
                        ("text.guest", "the PMU that a hypervisor shows its guests (`abi/guest`)"),
                        ("text.page_door", "its page for guests (`abi/paravirt`)"),
                        ("text.paravirt", "a guest's backend for the page"),
                        ("text.minimum", "counting only, raw events, unused functions dropped by the linker")):
-        lines.append(f"| {text} | {size[name]:,} | {size['limit.' + name]:,} | {size['aim.' + name]:,} |")
+        aim = f"{size['aim.' + name]:,}" if "aim." + name in size else ""
+        lines.append(f"| {text} | {size[name]:,} | {size['limit.' + name]:,} | {aim} |")
     lines += [f"| tables of counting only, in its read-only data | {size['rodata.minimum']:,} | | |"]
     lines += [f"| event catalogues, all of them (tables) | {catalogues(size):,} | | |", "",
               "| memory | bytes, 64-bit | 32-bit | limit |", "|---|---:|---:|---:|"]

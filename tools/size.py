@@ -20,10 +20,11 @@ STRUCTS = {  # struct: limit in bytes
     "upmu_unit": 1808, "upmu_unit_info": 40, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 116900, 28 * 1024
+CORE_LIMIT, CORE_AIM = 116900, 79 * 1024
+ENGINE_LIMIT, ENGINE_AIM = 60100, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 18200  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 31500, 13 * 1024  # in core and backend
-MINIMUM_LIMIT, MINIMUM_AIM = 26700, 12 * 1024
+MINIMUM_LIMIT = 26700
 GUEST_LIMIT, GUEST_AIM = 11300, 9 * 1024  # abi/guest
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt
 PARAVIRT_LIMIT, PARAVIRT_AIM = 1400, 2560  # its backend
@@ -105,15 +106,15 @@ def code_size(compiler, options):
 
 
 def units_size(compiler):
-    """Text of the core that is there for units outside the cores: of the files that name their option."""
-    total = 0
+    """{source: text that is there for units outside the cores}, of the core's files that name their option"""
+    sizes = {}
     for source in sorted(glob.glob("core/*/*.c")):
         if "UPMU_UNCORE" not in open(source).read():
             continue
         target = f"{WORK}/units.o"
         subprocess.run([compiler, *FLAGS, "-m64", "-Os", "-DUPMU_UNCORE=0", "-c", "-o", target, source], check=True)
-        total += sections(f"build/os/{source[:-2]}.o", ".text") - sections(target, ".text")
-    return total
+        sizes[source] = sections(f"build/os/{source[:-2]}.o", ".text") - sections(target, ".text")
+    return sizes
 
 
 def folder_size(compiler, folder):
@@ -162,8 +163,10 @@ def main():
         line(f"text.{group}", sum(row[2] for row in rows if row[0] == group))
     units = units_size(arguments.cc)
     line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_common", "backends/x86_core"))
-         - units, limit=CORE_LIMIT, aim=CORE_AIM)
-    line("text.units", units + sum(row[2] for row in rows if row[0] == "backends/uncore"), limit=UNITS_TEXT_LIMIT,
+         - sum(units.values()), limit=CORE_LIMIT, aim=CORE_AIM)
+    line("text.engine", sum(row[2] - units.get(row[1], 0) for row in rows if row[1].startswith("core/engine/")),
+         limit=ENGINE_LIMIT, aim=ENGINE_AIM)
+    line("text.units", sum(units.values()) + sum(row[2] for row in rows if row[0] == "backends/uncore"), limit=UNITS_TEXT_LIMIT,
          aim=UNITS_TEXT_AIM)
     line("text.results", sum(row[2] for row in rows if row[0] == "core/results"), limit=RESULTS_LIMIT)
     line("text.guest", folder_size(arguments.cc, "abi/guest"), limit=GUEST_LIMIT, aim=GUEST_AIM)
@@ -180,7 +183,7 @@ def main():
     units = sum(int(size) for size in re.findall(r" units_\d\[(\d+)\]", open("events/catalog_units.c").read()))
     line("catalogue.units", units, limit=UNITS_LIMIT)
     text, rodata = minimum(arguments.cc)
-    line("text.minimum", text, limit=MINIMUM_LIMIT, aim=MINIMUM_AIM)
+    line("text.minimum", text, limit=MINIMUM_LIMIT)
     line("rodata.minimum", rodata)
     for width in (64, 32):
         for name, size in struct_sizes(arguments.cc, width).items():

@@ -429,7 +429,8 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         unsigned probe = layout->counter_list ? list[0] : (unsigned)layout->counter;
         struct upmu_unit_info box = box_here(finder, base, n);
 
-        if (upmu_uncore_answers(finder, base + probe, old ? 32 : 64))
+        /* (Of old ones two counters: one of 32 bits may have counted to what nothing reads.) */
+        if (upmu_uncore_answers(finder, base + probe, 64))
             (void)upmu_uncore_add(finder, row, NULL, &box);
     }
 }

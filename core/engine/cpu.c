@@ -208,9 +208,11 @@ static enum upmu_status leave(struct upmu_meter *meter, void *unused)
         if ((UPMU_THREADS && meter->sessions->thread ? upmu_thread_put(meter, meter->sessions)
                                                    : upmu_session_leave(meter, meter->sessions, false)) != UPMU_OK)
             status = UPMU_ERR_PORT;
-    thread = UPMU_THREADS ? __atomic_exchange_n(&meter->cpu->current, NULL, __ATOMIC_RELAXED) : NULL;
-    if (thread)
+    thread = UPMU_THREADS ? meter->cpu->current : NULL;
+    if (thread) {
+        meter->cpu->current = NULL;
         thread->cpu = NULL;
+    }
     if (!upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
     upmu_life_end(meter);

@@ -51,7 +51,8 @@ void upmu_local_leave(struct upmu_meter *meter, uintptr_t state)
         /* (The flag of a wrap that this call has counted is no later round's.) */
         if (meter->flagged & meter->running & ~meter->sampling)
             (void)upmu_run_acknowledge(meter, meter->running & ~meter->sampling);
-        if (!UPMU_UNCORE || meter->cpu)
+        /* (In the bracket of a unit handlers work on the CPU's own counters, sessions and pages.) */
+        if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
         UPMU_BARRIER();
         meter->busy = 0;

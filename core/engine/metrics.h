@@ -15,11 +15,11 @@ static inline bool upmu_tally_is_metric(const struct upmu_tally *tally)
     return UPMU_METRICS && tally->metric;
 }
 
-/* One that is attached. */
-static inline bool upmu_session_has_metrics(const struct upmu_session *session)
+/* One that is attached to this PMU. */
+static inline bool upmu_session_has_metrics(const struct upmu_meter *meter, const struct upmu_session *session)
 {
     /* (Mostly it has no such numbers: that is seen without its PMU.) */
-    return UPMU_METRICS && session->counters >> 24 && (session->counters & UPMU_METRIC_COUNTERS(session->meter->pmu));
+    return UPMU_METRICS && session->counters >> 24 && (session->counters & UPMU_METRIC_COUNTERS(meter->pmu));
 }
 
 #if UPMU_METRICS

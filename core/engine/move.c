@@ -87,7 +87,7 @@ static bool take_rest(struct upmu_meter *meter, struct upmu_session *session, st
     return true;
 }
 
-/* The one register of an event that moves alone. */
+/* Write the registers of the one event that moves; false: one faulted. */
 static bool load_one(struct upmu_meter *meter, const struct upmu_program *program, const struct upmu_tally *tally)
 {
     const struct upmu_step *step = program->step, *end = step + program->steps;
@@ -151,7 +151,7 @@ static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint 
            !(meter->running >> joint->result[i].counter[0] & 1u);
 }
 
-/* Closed for so long, all its events. */
+/* The counters of a session were closed for `gap_ns`: all its events have this gap. */
 static void add_gap(struct upmu_joint *joint, struct upmu_session *session, uint64_t gap_ns)
 {
     for (unsigned i = 0; i < joint->count; i++)
@@ -161,7 +161,7 @@ static void add_gap(struct upmu_joint *joint, struct upmu_session *session, uint
     upmu_active(session)->duration_ns += gap_ns;
 }
 
-/* Those that block one another stop, move, and go on: their counts have a hole. */
+/* Sessions whose moves block one another stop, move and continue: their counts have a gap. */
 static enum upmu_status move_with_hole(struct upmu_meter *meter, struct upmu_joint *joint)
 {
     const struct upmu_port *port = meter->machine->port;

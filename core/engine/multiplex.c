@@ -655,7 +655,7 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
 /* Sessions of the thread that runs, which a call held when it was switched to. */
 static void join_current(struct upmu_meter *meter)
 {
-    struct upmu_thread *thread = __atomic_load_n(&meter->cpu->current, __ATOMIC_RELAXED);
+    struct upmu_thread *thread = meter->cpu->current;
 
     if (!thread || !thread->unjoined || !upmu_thread_hold(thread))
         return;

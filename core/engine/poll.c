@@ -99,7 +99,7 @@ enum upmu_status upmu_poll_fold(struct upmu_meter *meter)
         upmu_tally_end(tally);
     }
     for (struct upmu_session *session; UPMU_METRICS && (session = upmu_meter_next_running(meter, &running)) != NULL;)
-        if (upmu_session_holds(session) && upmu_session_has_metrics(session) &&
+        if (upmu_session_holds(session) && upmu_session_has_metrics(meter, session) &&
             upmu_metrics_update(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
     if (silent)

@@ -21,14 +21,15 @@ bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
 #if UPMU_THREADS
 
-/* Is a set's program that of its placement, on such a CPU, and good beside these co-runners? */
+/* Is the program of a set that of its placement, for this kind of CPU, and valid beside these co-runners? */
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
 
 #if UPMU_SETS && UPMU_SAMPLING
 
 /*
- * By a handler that interrupted no local call.  May it change all registers of a placement?  Load them, but for
- * selects of `opening` that are gates; false: one faulted, and what follows it is unknown.
+ * Both are called by a handler that interrupted no local call.  The first says whether the handler may change all
+ * registers of a placement.  The second writes them, but not the selects of `opening` that are gates; false: a register
+ * faulted, and the values of it and of those after it are unknown.
  */
 bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_program *program);
 bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program *program, uint32_t opening);
@@ -37,7 +38,7 @@ bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program
 
 #endif
 
-/* The placement of a set is no more, nor what was found out of it. */
+/* The placement of a set is not valid any more, nor is what was derived from it. */
 static inline void upmu_program_forget(struct upmu_set *set)
 {
     set->placed_class = 0;

@@ -40,8 +40,12 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
         (void)set;
         count->error = count->value - count->raw;
 #endif
-    } else if (!count->raw && !(session->meter ? session->meter->seen_counting : session->set.proven)) {
-        count->quality = UPMU_QUALITY_UNPROVEN;
+    } else if (!count->raw) {
+        /* (Once: its thread may come and go elsewhere meanwhile.) */
+        const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+
+        if (!(meter ? meter->seen_counting : session->set.proven))
+            count->quality = UPMU_QUALITY_UNPROVEN;
     }
 }
 
@@ -75,11 +79,11 @@ struct remote_read {
     enum upmu_status status;
 };
 
-/* One count of a set; false: a register faulted. */
-static bool read_one(struct upmu_session *session, struct upmu_set *set, unsigned i, struct upmu_count *count)
+/* One count of a set, of a session that was seen to be on this meter, or nowhere; false: a register faulted. */
+static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, unsigned i,
+                     struct upmu_count *count)
 {
     struct upmu_tally *tally = &set->tally[i];
-    struct upmu_meter *meter = session->meter;
     bool holds = meter && set == upmu_active(session) && upmu_session_holds(session);
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
 
@@ -130,22 +134,24 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
 static UPMU_APART void read_counts(struct remote_read *remote)
 {
     struct upmu_session *session = remote->session;
+    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* or where it has just been */
 
-    if (UPMU_BACKEND_PARAVIRT && session->meter)
-        upmu_shared_page_stale(&session->meter->bank);
+    if (UPMU_BACKEND_PARAVIRT && here)
+        upmu_shared_page_stale(&here->bank);
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
         uint32_t before = UPMU_THREADS ? session->sequence : 0, sequence = tally->sequence;
-        const struct upmu_meter *meter = session->meter;
+        struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
         UPMU_BARRIER();
         if (UPMU_THREADS && !is_here(session, meter))
             remote->status = UPMU_ERR_WRONG_CPU;
-        else if (!(before & 1u) && !read_one(session, remote->set, remote->first + i, &remote->counts[i]))
+        else if (!(before & 1u) && !read_one(session, meter, remote->set, remote->first + i, &remote->counts[i]))
             remote->status = UPMU_ERR_PORT;
         UPMU_BARRIER();
-        if (!(before & 1u) &&
-            (!UPMU_THREADS || (session->sequence == before && session->meter == meter)) && tally->sequence == sequence)
+        if (!(before & 1u) && tally->sequence == sequence &&
+            (!UPMU_THREADS || (session->sequence == before &&
+                               __atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)))
             i++;
         else if (++attempt == READ_ATTEMPTS)
             remote->status = UPMU_ERR_BUSY;
@@ -160,9 +166,12 @@ static void read_here(void *argument)
     remote->status = UPMU_OK;
 #if UPMU_METRICS
     struct upmu_session *session = remote->session;
+    /* (Once: its thread may come and go elsewhere meanwhile.) */
+    struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
-    if (upmu_session_holds(session) && remote->set == upmu_active(session) && upmu_session_has_metrics(session))
-        remote->status = upmu_local_run(session->meter, read_metrics, session);
+    if (meter && upmu_session_holds(session) && remote->set == upmu_active(session) &&
+        upmu_session_has_metrics(meter, session))
+        remote->status = upmu_local_run(meter, read_metrics, session);
 #endif
     read_counts(remote);
 }
@@ -176,7 +185,7 @@ static void read_here(void *argument)
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
                                    unsigned count, struct upmu_count *out)
 {
-    struct upmu_meter *meter = session->meter;
+    struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
     const struct upmu_port *port = session->machine->port;
     uint64_t now_ns, enabled_ns, missed_ns, mask, seen = 0;
     uint32_t before = session->sequence;
@@ -272,7 +281,7 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
 #endif
     for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
         state = port_irq_save(port);
-        meter = session->meter;
+        meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
         here = is_here(session, meter);
         if (here)
             read_here(&remote);

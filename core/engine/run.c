@@ -279,7 +279,7 @@ enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *
     uint32_t due = 0;
     enum upmu_status status = UPMU_OK;
 
-    if (upmu_session_has_metrics(session) && !upmu_metrics_take(meter, session)) {
+    if (upmu_session_has_metrics(meter, session) && !upmu_metrics_take(meter, session)) {
         status = UPMU_ERR_PORT;
         mar(session, true);
     }
@@ -379,7 +379,7 @@ static enum upmu_status load_program(struct upmu_meter *meter, struct upmu_sessi
     for UPMU_TALLIES(tally, upmu_active(session))
         if (!upmu_run_ready(meter, tally, changed, opening))
             return UPMU_ERR_PORT;
-    return upmu_session_has_metrics(session) ? upmu_metrics_begin(meter, session) : UPMU_OK;
+    return upmu_session_has_metrics(meter, session) ? upmu_metrics_begin(meter, session) : UPMU_OK;
 }
 
 /* All that runs is closed and its counts are taken: the counters of a prelude lose what they hold. */

@@ -342,7 +342,9 @@ static enum upmu_status work_here(struct upmu_meter *meter, void *argument)
 {
     const struct upmu_call *call = argument;
 
-    return UPMU_THREADS && call->follow && call->session->meter != meter ? UPMU_ERR_WRONG_CPU : call->work(call);
+    return UPMU_THREADS && call->follow && __atomic_load_n(&call->session->meter, __ATOMIC_RELAXED) != meter
+               ? UPMU_ERR_WRONG_CPU
+               : call->work(call);
 }
 
 static void bracketed(void *argument)
@@ -399,8 +401,8 @@ static void detach_asleep(struct upmu_call *call)
 /* Has it gone elsewhere, by a thread or with a unit, while the call looked for it? */
 static bool has_gone(const struct upmu_call *call, const struct upmu_cpu *cpu)
 {
-    return (call->follow && call->session->meter != call->meter) ||
-           (UPMU_UNCORE && call->meter && call->meter->cpu != cpu);
+    return (call->follow && __atomic_load_n(&call->session->meter, __ATOMIC_RELAXED) != call->meter) ||
+           (UPMU_UNCORE && call->meter && __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED) != cpu);
 }
 
 /* A thread that changes its CPU while a call looks for it is followed so often. */
@@ -415,8 +417,8 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
         const struct upmu_cpu *cpu;
 
         if (call->follow)
-            call->meter = session->meter;
-        cpu = call->meter ? call->meter->cpu : NULL;
+            call->meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+        cpu = call->meter ? __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED) : NULL;
         if (!call->meter) {
             anywhere(call);
         } else {
@@ -603,7 +605,8 @@ static bool call_quickly(struct upmu_session *session, bool start)
 
     if (!meter || !upmu_local_try(meter, port, &irq))
         return false;
-    if (session->meter == meter && session->why.status == UPMU_OK && !meter->domain && !upmu_multiplex_wanted(meter))
+    if (__atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter && session->why.status == UPMU_OK &&
+        !meter->domain && !upmu_multiplex_wanted(meter))
         done = start ? start_quickly(meter, session) : upmu_transition_stop(meter, session);
     /* (What the stop itself found may have masked it.) */
     if (done && !start)
@@ -634,7 +637,8 @@ enum upmu_status upmu_session_start(struct upmu_session *session)
     status = on_cpu(session, start_work);
 
     /* A fault in an interrupt on the way may have stopped it again. */
-    return status == UPMU_OK ? session->error : status;
+    /* (One that waits after a fault that came later, in the change of its sets, is started.) */
+    return status == UPMU_OK && !upmu_session_waits(session) ? session->error : status;
 }
 
 enum upmu_status upmu_session_restart(struct upmu_session *session)

@@ -6,10 +6,13 @@
 #include "core/util/mem.h"
 #include "core/engine/session_core.h"
 
-/* On a CPU that sleeps time stands still for those that wait there, too. */
+/* While a CPU sleeps, the sessions that wait on it have no enabled time. */
 static bool is_asleep(const struct upmu_session *session)
 {
-    return session->meter && !session->meter->live;
+    /* (Once: another CPU may take it meanwhile.) */
+    const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+
+    return meter && !meter->live;
 }
 
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
@@ -43,9 +46,10 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
                              uint64_t *out_enabled_ns)
 {
     uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
-    bool holds = upmu_session_holds(session); /* that of one to be masked goes on until its counts are taken */
+    bool holds = upmu_session_holds(session); /* the time of one to be masked goes on until its counts are taken */
 
-    if (holds || (upmu_session_waits(session) && session->meter && !is_asleep(session)))
+    if (holds || (upmu_session_waits(session) && __atomic_load_n(&session->meter, __ATOMIC_RELAXED) &&
+                  !is_asleep(session)))
         enabled_ns += now_ns - session->started_ns;
     if (holds && set == upmu_active(session))
         ran_ns += now_ns - session->running_ns;

@@ -90,7 +90,7 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
         if (session->thread == thread)
             upmu_thread_unlink(meter, session);
     }
-    __atomic_store_n(&thread->cpu, NULL, __ATOMIC_RELAXED);
+    thread->cpu = NULL;
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || !upmu_thread_hold(thread))
         return;
     dropped = take_dropped(thread);
@@ -99,16 +99,15 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 }
 
 /*
- * Its last session may leave at any moment where its list is not held: what comes second loses track.  (And before the
- * call that takes that session has done so, the thread may have left another CPU unseen.)
+ * The thread runs here, and its switch away is seen even if its last session leaves meanwhile: `thread->cpu` is changed
+ * by the CPU where it runs, and by no other.
  */
-static UPMU_APART void come(struct upmu_meter *meter, struct upmu_thread *thread)
+static inline void come(struct upmu_meter *meter, struct upmu_thread *thread)
 {
-    upmu_thread_leave_unseen(thread);
-    __atomic_store_n(&meter->cpu->current, thread, __ATOMIC_RELAXED);
-    (void)__atomic_exchange_n(&thread->cpu, meter->cpu, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&thread->sessions, __ATOMIC_SEQ_CST))
-        upmu_thread_lose_track(thread);
+    bool seen = __atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || (UPMU_USER_PAGES && thread->reads);
+
+    meter->cpu->current = seen ? thread : NULL;
+    thread->cpu = seen ? meter->cpu : NULL;
 }
 
 static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
@@ -292,15 +291,12 @@ static inline enum exchange switch_quickly(struct upmu_cpu *cpu, struct upmu_thr
         done = meter->work ? exchange_threads(upmu_meter_plan(meter), meter, prev, next)
                            : exchange_on_stack(meter, prev, next);
         if (done != EXCHANGE_NOT) {
-            bool has_sessions = next->sessions;
-
             /* (The plan is no more: placements use its memory.) */
             if (done == EXCHANGE_WAITS)
                 find_places(meter, next);
             next->unjoined = 0;
-            __atomic_store_n(&cpu->current, has_sessions ? next : NULL, __ATOMIC_RELAXED);
-            __atomic_store_n(&next->cpu, has_sessions ? cpu : NULL, __ATOMIC_SEQ_CST);
-            __atomic_store_n(&prev->cpu, NULL, __ATOMIC_RELAXED);
+            come(meter, next);
+            prev->cpu = NULL;
         }
         upmu_thread_release(next);
     }
@@ -316,7 +312,9 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     if (prev == next ||
         !(cpu->meter.pmu || (UPMU_USER_PAGES && cpu->meter.machine && (cpu->user_reads || next->reads))))
         return UPMU_OK;
-    if (!cpu->user_reads && !next->reads && upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq)) {
+    /* (`readers` may say so without the right: the last page was withdrawn while its thread came.) */
+    if (!(cpu->user_reads | cpu->readers | next->reads) &&
+        upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq)) {
         enum exchange done = switch_quickly(cpu, prev, next);
 
         upmu_local_end(&cpu->meter, cpu->meter.machine->port, irq);
@@ -423,8 +421,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
     thread->unjoined |= !cpu;
     if (cpu) {
-        __atomic_store_n(&thread->cpu, cpu, __ATOMIC_RELAXED);
-        __atomic_store_n(&cpu->current, thread, __ATOMIC_RELAXED);
+        come(&cpu->meter, thread);
         upmu_session_link(&cpu->meter, session);
     }
     upmu_thread_release(thread);
@@ -436,12 +433,13 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     return UPMU_OK;
 }
 
-/* Its program executes nothing any more; returns the CPU that is to hear of it, or NULL.  (A tick may come between.) */
+/* Its program executes nothing any more; returns the CPU that is to hear of it, or NULL. */
 static struct upmu_cpu *end_reads(struct upmu_thread *thread)
 {
-    struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? __atomic_load_n(&thread->cpu, __ATOMIC_RELAXED) : NULL;
+    struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? thread->cpu : NULL;
 
-    thread->reads = 0;
+    /* (On a CPU without PMU, where it runs is not known: its switch away ends the right.) */
+    thread->reads = thread->reads && !thread->cpu;
     if (cpu)
         (void)upmu_byte_and(&cpu->readers, UPMU_READS_CPU);
     return cpu;
@@ -459,7 +457,6 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         if (!upmu_thread_hold(thread))
             return UPMU_ERR_BUSY;
         session = thread->sessions;
-        cpu = end_reads(thread);
         if (!session)
             break;
         /* (While the list is held the session is freed by no other call.) */
@@ -471,7 +468,11 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         if (last != UPMU_OK)
             status = last;
     }
-    upmu_thread_lose_track(thread);
+    cpu = end_reads(thread);
+    if (thread->cpu) { /* it ends where it runs */
+        thread->cpu->current = NULL;
+        thread->cpu = NULL;
+    }
     upmu_thread_release(thread);
     if (cpu && upmu_local_enter(&cpu->meter, &irq) == UPMU_OK)
         upmu_local_leave(&cpu->meter, irq);

@@ -37,12 +37,6 @@ void upmu_thread_forget(struct upmu_session *session);
  */
 bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
 
-/* The CPU that a thread was on last does not have it any more, if it still had. */
-void upmu_thread_leave_unseen(struct upmu_thread *thread);
-
-/* Where a thread runs is not known any more, unless it may execute RDPMC. */
-void upmu_thread_lose_track(struct upmu_thread *thread);
-
 /* A session leaves its CPU, of which it is only in the list; one that slept with the CPU waits now. */
 void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session);
 

@@ -22,25 +22,6 @@ bool upmu_thread_hold_at_last(struct upmu_thread *thread)
     return false;
 }
 
-void upmu_thread_leave_unseen(struct upmu_thread *thread)
-{
-    struct upmu_thread *expected = thread;
-    struct upmu_cpu *cpu = __atomic_exchange_n(&thread->cpu, NULL, __ATOMIC_SEQ_CST);
-
-    if (cpu)
-        (void)__atomic_compare_exchange_n(&cpu->current, &expected, NULL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-}
-
-/*
- * Switches of a thread without sessions are not seen: where it runs is not known any more.  (Its CPU may be about to
- * switch it away.)  Those of one that may execute RDPMC are.
- */
-void upmu_thread_lose_track(struct upmu_thread *thread)
-{
-    if (!UPMU_USER_PAGES || !thread->reads)
-        upmu_thread_leave_unseen(thread);
-}
-
 void upmu_thread_forget(struct upmu_session *session)
 {
     struct upmu_thread *thread = session->thread;
@@ -51,11 +32,10 @@ void upmu_thread_forget(struct upmu_session *session)
     link = &thread->sessions;
     while (*link != session)
         link = &(*link)->next_of_thread;
-    *link = session->next_of_thread;
+    /* (A switch that could not hold the list only asks whether it is empty.) */
+    __atomic_store_n(link, session->next_of_thread, __ATOMIC_RELAXED);
     session->next_of_thread = NULL;
     session->thread = NULL;
-    if (!thread->sessions)
-        upmu_thread_lose_track(thread);
 }
 
 /* One that slept with its CPU waits now. */

@@ -29,7 +29,8 @@ static inline bool upmu_shared_page_is(const struct upmu_bank *bank)
  */
 static inline void upmu_shared_page_stale(struct upmu_bank *bank)
 {
-    bank->fresh = 0;
+    /* (A read elsewhere that follows a session may do it, too: that costs a call.) */
+    __atomic_store_n(&bank->fresh, 0, __ATOMIC_RELAXED);
 }
 
 bool upmu_shared_page_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * UPMU_APART: a function that compilers would put into its callers, where gcc -Os is
- * measured to need more bytes for it (make size).  UPMU_INSIDE: the other way round.
+ * measured to need more bytes for it (make size).  UPMU_INSIDE: a function that is always put into its callers.
  */
 #ifndef UPMU_CORE_APART_H
 #define UPMU_CORE_APART_H
@@ -9,7 +9,7 @@
 #define UPMU_APART __attribute__((noinline))
 #define UPMU_INSIDE __attribute__((always_inline)) inline
 
-/* Where it is called so often that the call would be felt: only for the sake of bytes. */
+/* For functions that are called often: apart only in builds for size. */
 #ifdef __OPTIMIZE_SIZE__
 #define UPMU_APART_IF_SMALL UPMU_APART
 #else

@@ -105,6 +105,13 @@ __attribute__((noreturn)) void kernel_panic(uintptr_t vector, uintptr_t error, u
 /* The commands that only this kernel has; ends with a NULL name. */
 extern const struct shell_command kernel_commands[];
 
+/* ---- kernel_lines.c ---- */
+
+/* What a command found, as a line "KEY VALUE" for programs: the key is in two parts. */
+void kernel_line_number(const struct shell *shell, const char *first, const char *second, uint64_t value);
+void kernel_line_hex(const struct shell *shell, const char *first, const char *second, uint64_t value);
+void kernel_line_text(const struct shell *shell, const char *first, const char *second, const char *value);
+
 /* ---- kernel_rdpmc.c ---- */
 
 /* RDPMC in ring 3; false: it faulted. */

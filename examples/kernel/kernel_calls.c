@@ -254,15 +254,6 @@ static void program(void)
 
 /* ---- The command ---- */
 
-static void say(const struct shell *shell, const char *name, uint64_t value)
-{
-    shell_text(shell, "perfmon2.");
-    shell_text(shell, name);
-    shell_text(shell, " ");
-    shell_number(shell, value);
-    shell_text(shell, "\n");
-}
-
 int kernel_perfmon2(struct shell *shell, const char *rest)
 {
     const struct cmd_live *live = shell->cmd->live;
@@ -285,13 +276,13 @@ int kernel_perfmon2(struct shell *shell, const char *rest)
         upmu_thread_init(&threads[i], 1, i, NULL);
     current = SELF;
     kernel_user_enter(program, &program_stack[sizeof program_stack - 16], 0);
-    say(shell, "status", found.status);
-    say(shell, "self.100", found.self[0]);
-    say(shell, "self.300", found.self[1]);
-    say(shell, "other.100", found.other[0]);
-    say(shell, "other.300", found.other[1]);
-    say(shell, "quiet", found.quiet);
-    say(shell, "contexts", pfm.contexts);
-    shell_text(shell, "perfmon2.end ok\n");
+    kernel_line_number(shell, "perfmon2.", "status", found.status);
+    kernel_line_number(shell, "perfmon2.", "self.100", found.self[0]);
+    kernel_line_number(shell, "perfmon2.", "self.300", found.self[1]);
+    kernel_line_number(shell, "perfmon2.", "other.100", found.other[0]);
+    kernel_line_number(shell, "perfmon2.", "other.300", found.other[1]);
+    kernel_line_number(shell, "perfmon2.", "quiet", found.quiet);
+    kernel_line_number(shell, "perfmon2.", "contexts", pfm.contexts);
+    kernel_line_text(shell, "perfmon2.", "end", "ok");
     return CMD_OK;
 }

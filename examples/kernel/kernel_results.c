@@ -119,16 +119,6 @@ static enum upmu_status make_form(const struct cmd_live *live, const struct upmu
     return rest[1] == 'p' ? upmu_results_pprof(&results, &line) : upmu_results_perf(&results, &line);
 }
 
-static void say(const struct shell *shell, const char *name, const char *more, uint64_t value)
-{
-    shell_text(shell, "results.");
-    shell_text(shell, name);
-    shell_text(shell, more);
-    shell_text(shell, " ");
-    shell_number(shell, value);
-    shell_text(shell, "\n");
-}
-
 int kernel_results(struct shell *shell, const char *rest)
 {
     const struct cmd_live *live = shell->cmd->live;
@@ -137,19 +127,19 @@ int kernel_results(struct shell *shell, const char *rest)
 
     if (status == UPMU_OK)
         status = make_log(&log);
-    say(shell, "period", "", PERIOD);
-    say(shell, "samples", "", records.samples);
-    say(shell, "lost", "", records.lost + records.cut);
+    kernel_line_number(shell, "results.", "period", PERIOD);
+    kernel_line_number(shell, "results.", "samples", records.samples);
+    kernel_line_number(shell, "results.", "lost", records.lost + records.cut);
     for (unsigned i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        say(shell, functions[i].name, ".begin", (uintptr_t)functions[i].begin);
-        say(shell, functions[i].name, ".end", (uintptr_t)functions[i].end);
+        shell_text(shell, "results.");
+        kernel_line_number(shell, functions[i].name, ".begin", (uintptr_t)functions[i].begin);
+        shell_text(shell, "results.");
+        kernel_line_number(shell, functions[i].name, ".end", (uintptr_t)functions[i].end);
     }
     shell_text(shell, "results.begin\n");
     if (status == UPMU_OK)
         status = make_form(live, &log, rest);
-    shell_text(shell, "results.end ");
-    shell_text(shell, upmu_status_text(status));
-    shell_text(shell, "\n");
+    kernel_line_text(shell, "results.", "end", upmu_status_text(status));
     (void)!upmu_session_close(&session);
     return status == UPMU_OK ? CMD_OK : CMD_REFUSED;
 }

@@ -142,24 +142,6 @@ static void user_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t 
         out[0] = out[1] = out[2] = out[3] = 0;
 }
 
-static void say(const struct shell *shell, const char *name, uint64_t value)
-{
-    shell_text(shell, "split.");
-    shell_text(shell, name);
-    shell_text(shell, " ");
-    shell_number(shell, value);
-    shell_text(shell, "\n");
-}
-
-static void say_status(const struct shell *shell, const char *name, enum upmu_status status)
-{
-    shell_text(shell, "split.");
-    shell_text(shell, name);
-    shell_text(shell, " ");
-    shell_text(shell, upmu_status_text(status));
-    shell_text(shell, "\n");
-}
-
 static enum upmu_status open_driver(void)
 {
     enum upmu_status status;
@@ -207,12 +189,12 @@ static void counting_program(void)
     for (unsigned i = 0; i < 3 && status == UPMU_OK; i++)
         status = count(passes[i], &value[i]);
     messages = driver.messages;
-    say_status(&user_shell, "driver", status);
+    kernel_line_text(&user_shell, "split.", "driver", upmu_status_text(status));
     for (unsigned i = 0; i < 3 && status == UPMU_OK; i++)
-        say(&user_shell, names[i], value[i]);
-    say(&user_shell, "driver.messages", messages);
+        kernel_line_number(&user_shell, "split.", names[i], value[i]);
+    kernel_line_number(&user_shell, "split.", "driver.messages", messages);
     (void)!upmu_session_close(&session);
-    say_status(&user_shell, "driver.end", upmu_cpu_fini(&user_cpu));
+    kernel_line_text(&user_shell, "split.", "driver.end", upmu_status_text(upmu_cpu_fini(&user_cpu)));
     __asm__ volatile("hlt");
 }
 
@@ -257,9 +239,9 @@ static void forbidden_program(void)
 
     for (unsigned i = 0; i < sizeof wishes / sizeof wishes[0]; i++)
         refused += try_message(wishes[i].operation, wishes[i].number, wishes[i].value) == SPLIT_REFUSED;
-    say(&user_shell, "wishes", sizeof wishes / sizeof wishes[0]);
-    say(&user_shell, "refused", refused);
-    say(&user_shell, "foreign-memory", ask(CALL_MESSAGE, (uintptr_t)&server, 0));
+    kernel_line_number(&user_shell, "split.", "wishes", sizeof wishes / sizeof wishes[0]);
+    kernel_line_number(&user_shell, "split.", "refused", refused);
+    kernel_line_number(&user_shell, "split.", "foreign-memory", ask(CALL_MESSAGE, (uintptr_t)&server, 0));
     __asm__ volatile("hlt");
 }
 
@@ -277,8 +259,8 @@ static void greedy_program(void)
         answers[try_message(random >> 31 ? (uint32_t)SPLIT_WRMSR : SPLIT_RDMSR, number,
                             random & 0x800u ? UINT64_MAX >> (random & 63u) : random)]++;
     }
-    say(&user_shell, "granted", answers[SPLIT_OK]);
-    say(&user_shell, "not-granted", answers[SPLIT_REFUSED]);
+    kernel_line_number(&user_shell, "split.", "granted", answers[SPLIT_OK]);
+    kernel_line_number(&user_shell, "split.", "not-granted", answers[SPLIT_REFUSED]);
     (void)try_message(SPLIT_LEVEL0, SPLIT_FORGET, 0);
     __asm__ volatile("hlt");
 }
@@ -286,7 +268,7 @@ static void greedy_program(void)
 static void wrmsr_program(void)
 {
     __asm__ volatile("wrmsr" : : "a"(0), "d"(0), "c"(0xc1));
-    say(&user_shell, "wrmsr-of-ring-3", 1);
+    kernel_line_number(&user_shell, "split.", "wrmsr-of-ring-3", 1);
     __asm__ volatile("hlt");
 }
 
@@ -318,8 +300,8 @@ static void close_kernels(void)
     if (status == UPMU_OK)
         status = upmu_session_read(&kernels, 0, 1, &count);
     (void)!upmu_session_close(&kernels);
-    say_status(console, "kernel", status);
-    say(console, "kernel.count", count.value);
+    kernel_line_text(console, "split.", "kernel", upmu_status_text(status));
+    kernel_line_number(console, "split.", "kernel.count", count.value);
 }
 
 static void run_programs(char what)
@@ -360,15 +342,15 @@ int kernel_split(struct shell *shell, const char *rest)
     status = upmu_cpu_reserve(live->cpu, mine);
     if (status == UPMU_OK && beside)
         status = open_kernels(live);
-    say_status(shell, "begin", status);
+    kernel_line_text(shell, "split.", "begin", upmu_status_text(status));
     if (status == UPMU_OK) {
         run_programs(*rest);
-        say_status(shell, "verify", upmu_cpu_verify(live->cpu, NULL));
+        kernel_line_text(shell, "split.", "verify", upmu_status_text(upmu_cpu_verify(live->cpu, NULL)));
         if (beside)
             close_kernels();
     }
     upmu_cpu_unreserve(live->cpu, mine);
-    say(shell, "server.refused", server.refused);
-    shell_text(shell, "split.end ok\n");
+    kernel_line_number(shell, "split.", "server.refused", server.refused);
+    kernel_line_text(shell, "split.", "end", "ok");
     return status == UPMU_OK ? CMD_OK : CMD_REFUSED;
 }

@@ -197,10 +197,7 @@ int kernel_switches(struct shell *shell, const char *rest)
         status = two_sets();
     if (status == UPMU_OK)
         status = one_interrupt();
-    shell_text(shell, "switches.events ");
-    shell_number(shell, bench.count);
-    shell_text(shell, "\nswitches.status ");
-    shell_text(shell, upmu_status_text(status));
-    shell_text(shell, "\n");
+    kernel_line_number(shell, "switches.", "events", bench.count);
+    kernel_line_text(shell, "switches.", "status", upmu_status_text(status));
     return status == UPMU_OK ? CMD_OK : CMD_REFUSED;
 }

@@ -45,36 +45,6 @@ static struct vmtest vmtest;
 static struct upmu_machine probe_machine;
 static struct upmu_cpu probe_cpu;
 
-/* ---- Lines ---- */
-
-static void key(const struct shell *shell, const char *first, const char *second)
-{
-    shell_text(shell, first);
-    shell_text(shell, second);
-    shell_text(shell, " ");
-}
-
-static void line_number(const struct shell *shell, const char *first, const char *second, uint64_t value)
-{
-    key(shell, first, second);
-    shell_number(shell, value);
-    shell_text(shell, "\n");
-}
-
-static void line_hex(const struct shell *shell, const char *first, const char *second, uint64_t value)
-{
-    key(shell, first, second);
-    shell_hex(shell, value);
-    shell_text(shell, "\n");
-}
-
-static void line_text(const struct shell *shell, const char *first, const char *second, const char *value)
-{
-    key(shell, first, second);
-    shell_text(shell, value);
-    shell_text(shell, "\n");
-}
-
 /* ---- msr ---- */
 
 /* Hexadecimal; NULL: no number. */
@@ -117,7 +87,7 @@ int kernel_msr(struct shell *shell, const char *rest)
         shell_text(shell, "the read faults\n");
         return CMD_REFUSED;
     }
-    line_hex(shell, "", "msr", value);
+    kernel_line_hex(shell, "", "msr", value);
     return CMD_OK;
 }
 
@@ -134,24 +104,24 @@ static void print_identity(const struct shell *shell)
     for (i = 0; i < 12; i++) /* EBX, EDX, ECX */
         vendor[i] = (char)(leaf[i / 4 == 0 ? 1 : 4 - i / 4] >> (i % 4 * 8));
     vendor[12] = '\0';
-    line_text(shell, "probe.", "vendor", vendor);
+    kernel_line_text(shell, "probe.", "vendor", vendor);
     upmu_x86_cpuid(1, 0, leaf);
-    line_hex(shell, "probe.", "signature", leaf[0]);
+    kernel_line_hex(shell, "probe.", "signature", leaf[0]);
     leaf[0] = 0;
     if (highest >= 0xa)
         upmu_x86_cpuid(0xa, 0, leaf);
-    line_hex(shell, "probe.", "leaf0a", leaf[0]);
+    kernel_line_hex(shell, "probe.", "leaf0a", leaf[0]);
 }
 
 static void print_pmu(const struct shell *shell, const struct upmu_pmu *pmu)
 {
-    line_text(shell, "probe.", "pmu", pmu != NULL ? pmu->name : "none");
+    kernel_line_text(shell, "probe.", "pmu", pmu != NULL ? pmu->name : "none");
     if (pmu == NULL)
         return;
-    line_text(shell, "probe.", "title", pmu->title);
-    line_number(shell, "probe.", "version", pmu->version);
-    line_hex(shell, "probe.", "counters", pmu->counters);
-    line_hex(shell, "probe.", "general", pmu->general);
+    kernel_line_text(shell, "probe.", "title", pmu->title);
+    kernel_line_number(shell, "probe.", "version", pmu->version);
+    kernel_line_hex(shell, "probe.", "counters", pmu->counters);
+    kernel_line_hex(shell, "probe.", "general", pmu->general);
 }
 
 /* Counts have to be flagged or refused unless the verdict says that they count. */
@@ -178,11 +148,11 @@ static void print_count(const struct shell *shell, struct upmu_cpu *cpu)
     if (status == UPMU_OK)
         status = upmu_session_read(session, 0, 1, &count);
     (void)!upmu_session_close(session);
-    line_text(shell, "probe.", "count.status", upmu_status_text(status));
+    kernel_line_text(shell, "probe.", "count.status", upmu_status_text(status));
     if (status != UPMU_OK)
         return;
-    line_number(shell, "probe.", "count.value", count.value);
-    line_text(shell, "probe.", "count.quality", qualities[count.quality]);
+    kernel_line_number(shell, "probe.", "count.value", count.value);
+    kernel_line_text(shell, "probe.", "count.quality", qualities[count.quality]);
 }
 
 int kernel_probe(struct shell *shell, const char *rest)
@@ -201,17 +171,17 @@ int kernel_probe(struct shell *shell, const char *rest)
         if (status == UPMU_OK)
             status = upmu_cpu_init(cpu, &probe_machine, NULL);
     }
-    line_text(shell, "probe.", "init", upmu_status_text(status));
+    kernel_line_text(shell, "probe.", "init", upmu_status_text(status));
     print_pmu(shell, cpu->meter.pmu);
-    line_hex(shell, "probe.", "init.faulted", cpu->meter.bank.faulted);
+    kernel_line_hex(shell, "probe.", "init.faulted", cpu->meter.bank.faulted);
     status = upmu_cpu_probe(cpu, &probe);
-    line_text(shell, "probe.", "status", upmu_status_text(status));
-    line_text(shell, "probe.", "verdict", upmu_verdict_text(probe.verdict));
-    line_number(shell, "probe.", "counted", probe.counted);
+    kernel_line_text(shell, "probe.", "status", upmu_status_text(status));
+    kernel_line_text(shell, "probe.", "verdict", upmu_verdict_text(probe.verdict));
+    kernel_line_number(shell, "probe.", "counted", probe.counted);
     if (live->cpu->meter.pmu != NULL)
         print_count(shell, cpu);
-    line_number(shell, "probe.", "faults", kernel_traps.faults);
-    line_text(shell, "probe.", "end", "ok");
+    kernel_line_number(shell, "probe.", "faults", kernel_traps.faults);
+    kernel_line_text(shell, "probe.", "end", "ok");
     return CMD_OK;
 }
 
@@ -274,12 +244,12 @@ static void count_one(const char *ring, const char *event, bool user)
         status = run_counted(session, user, passes[i], &value);
         if (status == UPMU_OK) {
             shell_text(vmtest.shell, ring);
-            line_number(vmtest.shell, event, names[i], value);
+            kernel_line_number(vmtest.shell, event, names[i], value);
         }
     }
     if (status != UPMU_OK) {
         shell_text(vmtest.shell, ring);
-        line_text(vmtest.shell, event, ".refused", upmu_status_text(status));
+        kernel_line_text(vmtest.shell, event, ".refused", upmu_status_text(status));
     }
     (void)!upmu_session_close(session);
 }
@@ -293,7 +263,7 @@ static void print_samples(const char *name, struct upmu_session *session, bool a
     uint64_t samples = 0, lost = 0, outside = 0;
 
     if (upmu_session_read(session, 0, 1, &count) == UPMU_OK)
-        line_number(shell, name, ".count", count.value);
+        kernel_line_number(shell, name, ".count", count.value);
     while (upmu_ring_next(&session->ring, &sample)) {
         if (addresses) {
             shell_text(shell, (samples & 7u) != 0 ? " " : samples != 0 ? "\nips " : "ips ");
@@ -306,19 +276,19 @@ static void print_samples(const char *name, struct upmu_session *session, bool a
     }
     if (addresses && samples != 0)
         shell_text(shell, "\n");
-    line_number(shell, name, ".samples", samples);
-    line_number(shell, name, ".lost", lost + upmu_ring_lost(&session->ring));
-    line_number(shell, name, ".outside", outside);
+    kernel_line_number(shell, name, ".samples", samples);
+    kernel_line_number(shell, name, ".lost", lost + upmu_ring_lost(&session->ring));
+    kernel_line_number(shell, name, ".outside", outside);
 }
 
 static void print_traps(const char *name, const struct kernel_traps *before)
 {
     const struct shell *shell = vmtest.shell;
 
-    line_number(shell, name, ".handled", kernel_traps.handled - before->handled);
-    line_number(shell, name, ".stale", kernel_traps.stale - before->stale);
-    line_number(shell, name, ".not-ours", kernel_traps.not_ours - before->not_ours);
-    line_number(shell, name, ".from-user", kernel_traps.from_user - before->from_user);
+    kernel_line_number(shell, name, ".handled", kernel_traps.handled - before->handled);
+    kernel_line_number(shell, name, ".stale", kernel_traps.stale - before->stale);
+    kernel_line_number(shell, name, ".not-ours", kernel_traps.not_ours - before->not_ours);
+    kernel_line_number(shell, name, ".from-user", kernel_traps.from_user - before->from_user);
 }
 
 /*
@@ -346,10 +316,10 @@ static void sample_one(const char *name, const char *event, bool user)
         run_workload(user, passes);
         status = upmu_session_stop(session);
     }
-    line_text(vmtest.shell, name, ".status", upmu_status_text(status));
-    line_text(vmtest.shell, name, ".event", event);
-    line_number(vmtest.shell, name, ".period", sampling.period);
-    line_number(vmtest.shell, name, ".passes", passes);
+    kernel_line_text(vmtest.shell, name, ".status", upmu_status_text(status));
+    kernel_line_text(vmtest.shell, name, ".event", event);
+    kernel_line_number(vmtest.shell, name, ".period", sampling.period);
+    kernel_line_number(vmtest.shell, name, ".passes", passes);
     if (status == UPMU_OK) {
         print_samples(name, session, user);
         print_traps(name, &before);
@@ -378,12 +348,12 @@ static void sample_inside_calls(void)
     }
     if (status == UPMU_OK)
         status = upmu_session_stop(sampler);
-    line_text(vmtest.shell, "calls", ".status", upmu_status_text(status));
-    line_number(vmtest.shell, "calls", ".period", sampling.period);
-    line_number(vmtest.shell, "calls", ".rounds", rounds);
-    line_number(vmtest.shell, "calls", ".passes", API_PASSES);
+    kernel_line_text(vmtest.shell, "calls", ".status", upmu_status_text(status));
+    kernel_line_number(vmtest.shell, "calls", ".period", sampling.period);
+    kernel_line_number(vmtest.shell, "calls", ".rounds", rounds);
+    kernel_line_number(vmtest.shell, "calls", ".passes", API_PASSES);
     if (status == UPMU_OK) {
-        line_number(vmtest.shell, "calls", ".branches:u", total);
+        kernel_line_number(vmtest.shell, "calls", ".branches:u", total);
         print_samples("calls", sampler, false);
         print_traps("calls", &before);
     }
@@ -403,13 +373,13 @@ int kernel_vmtest(struct shell *shell, const char *rest)
     while (*rest != '\0' && *rest != 'b' && *rest != 'q')
         rest++;
     vmtest.amount = *rest == 'b' ? &brief : *rest == 'q' ? &quick : &all_of_it;
-    line_number(shell, "vmtest.", "bits", sizeof(void *) * 8);
-    line_text(shell, "vmtest.", "pmu",
+    kernel_line_number(shell, "vmtest.", "bits", sizeof(void *) * 8);
+    kernel_line_text(shell, "vmtest.", "pmu",
               shell->cmd->live->cpu->meter.pmu != NULL ? shell->cmd->live->cpu->meter.pmu->name : "none");
-    line_hex(shell, "workload.", "begin", (uintptr_t)workload_begin);
-    line_hex(shell, "workload.", "end", (uintptr_t)workload_end);
+    kernel_line_hex(shell, "workload.", "begin", (uintptr_t)workload_begin);
+    kernel_line_hex(shell, "workload.", "end", (uintptr_t)workload_end);
     run_workload(true, 1);
-    line_text(shell, "vmtest.", "ring3", "returned");
+    kernel_line_text(shell, "vmtest.", "ring3", "returned");
     if (shell->cmd->live->cpu->meter.pmu != NULL) {
         for (i = 0; all && i < sizeof events / sizeof events[0]; i++) {
             count_one("ring0.", events[i], false);
@@ -421,6 +391,6 @@ int kernel_vmtest(struct shell *shell, const char *rest)
         if (all)
             sample_inside_calls();
     }
-    line_text(shell, "vmtest.", "end", "ok");
+    kernel_line_text(shell, "vmtest.", "end", "ok");
     return CMD_OK;
 }

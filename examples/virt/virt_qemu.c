@@ -23,14 +23,6 @@
 #define BIAS (UINT64_C(3) << 62)
 #define NEAR 1000000u
 
-#define GET(csr)                                                                                                       \
-    __extension__({                                                                                                    \
-        unsigned long value_;                                                                                          \
-        __asm__ volatile("csrr %0, " csr : "=r"(value_) : : "memory");                                                 \
-        value_;                                                                                                        \
-    })
-#define PUT(csr, value) __asm__ volatile("csrw " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
-
 static struct upmu_port native;
 static uint32_t present;    /* counters */
 static uint64_t held[32];   /* what stopped counters hold */
@@ -39,7 +31,7 @@ static uint32_t lenders, anew;
 
 static bool is_stopped(unsigned n)
 {
-    return GET("mcountinhibit") >> n & 1u;
+    return UPMU_RV_GET("mcountinhibit") >> n & 1u;
 }
 
 uint64_t virt_qemu_event(unsigned n)
@@ -121,9 +113,9 @@ static uint64_t now(unsigned n)
 static void let_pass(unsigned n)
 {
     uint64_t left = 0 - (UPPER | held[n]);
-    unsigned long begin = GET("mcycle");
+    unsigned long begin = UPMU_RV_GET("mcycle");
 
-    while (left < NEAR && GET("mcycle") - begin < left + 100u)
+    while (left < NEAR && UPMU_RV_GET("mcycle") - begin < left + 100u)
         ;
 }
 
@@ -150,7 +142,7 @@ static bool read_register(void *context, uint32_t number, uint64_t *out_value)
 
 static void write_gates(uint32_t value)
 {
-    uint32_t before = (uint32_t)GET("mcountinhibit");
+    uint32_t before = (uint32_t)UPMU_RV_GET("mcountinhibit");
     uint32_t stops = value & ~before & present, starts = before & ~value & present;
 
     for (unsigned n = FIRST; n < 32; n++)
@@ -159,7 +151,7 @@ static void write_gates(uint32_t value)
     for (unsigned n = FIRST; n < 32; n++)
         if (stops >> n & 1u)
             held[n] = now(n);
-    PUT("mcountinhibit", value);
+    UPMU_RV_PUT("mcountinhibit", value);
     for (unsigned n = FIRST; n < 32; n++)
         if (stops >> n & 1u)
             let_pass(n);
@@ -188,7 +180,7 @@ void virt_qemu_repair(struct upmu_port *port, uint32_t counters)
 {
     native = *port;
     present = counters;
-    PUT("mcountinhibit", ~UINT32_C(7));
+    UPMU_RV_PUT("mcountinhibit", ~UINT32_C(7));
     port->rdmsr = read_register;
     port->wrmsr = write_register;
 }

@@ -19,7 +19,7 @@ struct upmu_thread {
     void *host;        /* for the host */
     /* private */
     struct upmu_session *sessions; /* attached; NULL: it is not monitored */
-    struct upmu_cpu *cpu;          /* the CPU where it runs; not maintained without sessions */
+    struct upmu_cpu *cpu;          /* it runs there, and its next switch is to be seen; that CPU alone changes this */
     volatile uint32_t held;        /* a call walks or changes its list */
     uint8_t unjoined;              /* it runs, but a session may not be in the list of its CPU */
     uintptr_t reads;               /* 1: its program has had a page (upmu_session_publish()) */
@@ -61,7 +61,8 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
  * write closes the counters that differ, one write opens the new ones, and each register that
  * differs is written once.
  *
- * Returns UPMU_OK; UPMU_ERR_WRONG_CPU or UPMU_ERR_BUSY (mistakes of the host: nothing was changed).
+ * Returns UPMU_OK; UPMU_ERR_WRONG_CPU or UPMU_ERR_BUSY (mistakes of the host: nothing was changed, for
+ * the CPU `prev` runs on).
  * An error of a session is in its `error`.
  * Context: local.
  */
@@ -69,7 +70,7 @@ static inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct u
                                                   struct upmu_thread *next)
 {
 #if UPMU_THREADS
-    if (((uintptr_t)prev->sessions | (uintptr_t)next->sessions |
+    if (((uintptr_t)prev->cpu | (uintptr_t)next->sessions |
          (UPMU_USER_PAGES ? prev->reads | next->reads : 0)) != 0)
         return upmu_thread_switch_monitored(cpu, prev, next);
 #else
@@ -82,7 +83,8 @@ static inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct u
 
 /*
  * The thread ends: its sessions are detached and stay readable, and the memory of `thread` may be
- * freed.  The host must attach no session to it once this call has begun.
+ * freed; on a CPU that has ended (upmu_cpu_fini()), after the switch away from it.  The host must attach
+ * no session to it once this call has begun.
  *
  * Returns UPMU_OK; UPMU_ERR_WRONG_CPU or UPMU_ERR_BUSY (some sessions are still attached: call
  * again); UPMU_ERR_PORT (all are detached).

@@ -245,7 +245,7 @@ static bool linux_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     return true;
 }
 
-/* A register that was written before: the way to the gate that ends a measurement is short, as it is counted, too. */
+/* A register that was written before.  This way is short: what runs until the gate closes is counted, too. */
 static bool write_again(struct upmu_linux *host, unsigned at, uint32_t msr, uint64_t value)
 {
     const struct upmu_register_class *class = host->class[at];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CSRs by number.  CSRRS and CSRRW name a register by an immediate operand, so each has
+ * CSRs by name, and by number.  CSRRS and CSRRW name a register by an immediate operand, so each has
  * its own instruction: a switch picks it.  On RV32 a 64-bit register is two: read again if
  * the upper half changed meanwhile; the lower half is 0 while the upper one is written.
  *
@@ -11,6 +11,16 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define UPMU_RV_GET(name)                                                                                              \
+    __extension__({                                                                                                    \
+        unsigned long value_;                                                                                          \
+        __asm__ volatile("csrr %0, " name : "=r"(value_) : : "memory");                                                \
+        value_;                                                                                                        \
+    })
+#define UPMU_RV_PUT(name, value) __asm__ volatile("csrw " name ", %0" : : "r"((unsigned long)(value)) : "memory")
+#define UPMU_RV_SET(name, bits) __asm__ volatile("csrs " name ", %0" : : "r"((unsigned long)(bits)) : "memory")
+#define UPMU_RV_CLEAR(name, bits) __asm__ volatile("csrc " name ", %0" : : "r"((unsigned long)(bits)) : "memory")
 
 #define UPMU_RV_READ(n, out) __asm__ volatile("csrr %0, %1" : "+r"(out) : "i"(n) : "memory")
 #define UPMU_RV_WRITE(n, in) __asm__ volatile("csrw %0, %1" : : "i"(n), "r"(in) : "memory")

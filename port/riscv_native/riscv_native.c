@@ -54,14 +54,14 @@ static uintptr_t irq_save(void *context)
 static void irq_restore(void *context, uintptr_t state)
 {
     (void)context;
-    __asm__ volatile("csrs mstatus, %0" : : "r"(state) : "memory");
+    UPMU_RV_SET("mstatus", state);
 }
 
 /* It is set once by an overflow, and stays. */
 static void pmi_rearm(void *context)
 {
     (void)context;
-    __asm__ volatile("csrc mip, %0" : : "r"(MIP_LCOFIP) : "memory");
+    UPMU_RV_CLEAR("mip", MIP_LCOFIP);
 }
 
 void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf, uint32_t subleaf, uint32_t out[4])

@@ -31,14 +31,14 @@ def fresh(name):
 
 
 def finished(folder, complaints):
-    """The complaints; where there are none, the folder goes."""
+    """Returns the complaints; without any the folder is removed."""
     if not complaints:
         shutil.rmtree(folder)
     return complaints
 
 
 def environment():
-    """Without the make that runs us."""
+    """The environment, without the variables of the make that runs this program."""
     return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 
 

@@ -7,9 +7,8 @@ ESCR's event select, the second code the CCCR's.
 """
 import os
 import shutil
-import sys
 
-from checklib import check, main, run
+from checklib import check, main, program_of_catalogues
 
 SOURCES = {
     "p4": """# catalogue: p4 41
@@ -79,22 +78,8 @@ def netburst_and_k8_events_fit_the_one_format():
     for name, source in SOURCES.items():
         with open(f"{folder}/{name}.tsv", "w", encoding="ascii") as file:
             file.write(source)
-    with open(f"{folder}/main.c", "w", encoding="ascii") as file:
-        file.write(PROGRAM)
-    pack = ("import sys; sys.dont_write_bytecode = True; sys.path.insert(0, 'tools'); import catalog_pack as pack; "
-            f"paths = [f'{folder}/{{name}}.tsv' for name in ('p4', 'k8')]; "
-            "pack.sources = lambda: ([pack.read_source(path) for path in paths], paths); "
-            f"open('{folder}/catalog_data.c', 'w').write(pack.generate()[0])")
-    code, output = run([sys.executable, "-c", pack])
-    if code:
-        return [output[-1000:]]
-    code, output = run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-no-pie", "-Iinclude", "-I.", "-o",
-                        f"{folder}/main", f"{folder}/main.c", f"{folder}/catalog_data.c", "core/catalog/catalog.c",
-                        "core/catalog/catalog_table.c", "core/catalog/catalog_list.c", "build/gcc-64/libupmu.a"])
-    if code:
-        return [output[-1000:]]
-    code, output = run([f"{folder}/main"])
-    return [] if code == 0 and output == EXPECTED else [f"exit {code}:", *output.split("\n")]
+    return program_of_catalogues(folder, [f"{folder}/{name}.tsv" for name in ("p4", "k8")], PROGRAM, EXPECTED,
+                                 [f"core/catalog/{name}.c" for name in ("catalog", "catalog_table", "catalog_list")])
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import re
 import shutil
 import sys
 
-from checklib import ROOT, Skip, check, main, read, run
+from checklib import ROOT, Skip, check, main, program_of_catalogues, read, run
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import catalog_import  # noqa: E402
@@ -329,21 +329,7 @@ def a_folder_and_a_row_of_the_mapfile_make_a_new_model():
     code, output = run([*IMPORT, "--out", folder, NATIVE])
     if code:
         return [output]
-    with open(folder + "/main.c", "w", encoding="ascii") as file:
-        file.write(PROGRAM)
-    pack = ("import sys; sys.dont_write_bytecode = True; sys.path.insert(0, 'tools'); import catalog_pack as pack; "
-            f"paths = ['events/ix86arch.tsv', '{folder}/new.tsv']; "
-            "pack.sources = lambda: ([pack.read_source(path) for path in paths], paths); "
-            f"open('{folder}/catalog_data.c', 'w').write(pack.generate()[0])")
-    code, output = run([sys.executable, "-c", pack])
-    if code:
-        return [output[-1000:]]
-    code, output = run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-no-pie", "-Iinclude", "-I.", "-o",
-                        f"{folder}/main", f"{folder}/main.c", f"{folder}/catalog_data.c", "build/gcc-64/libupmu.a"])
-    if code:
-        return [output[-1000:]]
-    code, output = run([f"{folder}/main"])
-    return [] if code == 0 and output == EXPECTED else [f"exit {code}:", *output.split("\n")]
+    return program_of_catalogues(folder, ["events/ix86arch.tsv", f"{folder}/new.tsv"], PROGRAM, EXPECTED)
 
 
 @check

@@ -9,7 +9,7 @@ import os
 import random
 import re
 
-from checklib import COMPILERS, FREESTANDING, SOAK, WARNINGS, check, code_of, files, library_sources, main, parallel, read, run
+from checklib import COMPILERS, CORE_FOLDERS, FREESTANDING, SOAK, WARNINGS, check, code_of, files, library_sources, main, parallel, read, run
 
 MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
@@ -66,11 +66,36 @@ def silicon_model_needs_only_the_library_and_the_memory_functions():
     return [f"undefined: {name}" for name in sorted(missing - defined)]
 
 
+def calls_in_core():
+    """{object: the objects that define what it calls}"""
+    paths = objects("gcc-64", "core/")
+    where = {name: path for name, (path, _) in symbols(paths, "-g", "--defined-only").items()}
+    return {path: {where[name] for name in names if name in where} for path, names in undefined_of(paths).items()}
+
+
+# What the engine calls of what is optional (core/engine/features.h).
+OPTIONAL = {"core/sample/" + name for name in ("format", "ibs", "message", "ring", "user_page")}
+
+
+@check
+def calls_in_core_go_downward():
+    complaints, used = [], set()
+    for path, called in calls_in_core().items():
+        caller = path.split("gcc-64/")[1][:-2]
+        for other in (path.split("gcc-64/")[1][:-2] for path in called):
+            if CORE_FOLDERS.index(other.split("/")[1]) <= CORE_FOLDERS.index(caller.split("/")[1]):
+                continue
+            if caller.startswith("core/engine/") and other in OPTIONAL:
+                used.add(other)
+            else:
+                complaints.append(f"{caller}.c calls {other}.c, of a folder above its own")
+    return complaints + [f"the engine does not call {other}.c any more: take it off the list" for other in sorted(OPTIONAL - used)]
+
+
 @check
 def no_circle_of_calls_in_core_has_more_than_two_files():
-    paths = [path for path in objects("gcc-64", "core/")]
-    where = {name: path for name, (path, _) in symbols(paths, "-g", "--defined-only").items()}
-    calls = {path: {where[name] for name in names if name in where} for path, names in undefined_of(paths).items()}
+    calls = calls_in_core()
+    paths = list(calls)
     reached = {}
     for path in paths:  # all files that a file's calls lead to
         seen, rest = set(), [path]

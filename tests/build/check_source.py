@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-from checklib import check, code_of, files, grep, main, read, run, Skip
+from checklib import CORE_FOLDERS, check, code_of, files, grep, main, read, run, Skip
 import prose
 
 HOOKS = "rdmsr|wrmsr|cpuid|this_cpu|irq_save|irq_restore|rdpmc|pmi_rearm|clock_ns|allow_rdpmc|run_on_cpu|log"
@@ -132,8 +132,6 @@ def include_lines_follow_the_direction_of_dependency():
     return complaints
 
 
-# Each folder of core/ includes those before it alone.
-CORE_FOLDERS = "util hw catalog event place engine sample results".split()
 # The engine calls what is optional by core/engine/features.h.  By name: what an overflow produces, the ring of a session, and the
 # right of a thread's program to read, which a switch changes.
 CALLED_BY_NAME = {("features", "format_core"), ("features", "ibs_core"), ("features", "message_core"), ("features", "user_page"),

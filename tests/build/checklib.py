@@ -26,6 +26,10 @@ class Skip(Exception):
     """The check cannot be made here; the text says why."""
 
 
+# Each folder of core/ includes and calls those before it alone.
+CORE_FOLDERS = "util hw catalog event place engine sample results".split()
+
+
 def check(function):
     """Register a check: it returns a list of complaints, empty if what its name says holds."""
     CHECKS.append(function)
@@ -74,6 +78,26 @@ def grep(pattern, paths):
             if re.search(pattern, line):
                 found.append(f"{path}:{number}: {line.strip()}")
     return found
+
+
+def program_of_catalogues(folder, paths, program, expected, sources=()):
+    """Pack these sources of catalogues into `folder`, build a program with them, run it; complaints."""
+    with open(f"{folder}/main.c", "w", encoding="ascii") as file:
+        file.write(program)
+    pack = ("import sys; sys.dont_write_bytecode = True; sys.path.insert(0, 'tools'); import catalog_pack as pack; "
+            f"paths = {paths!r}; "
+            "pack.sources = lambda: ([pack.read_source(path) for path in paths], paths); "
+            f"open('{folder}/catalog_data.c', 'w').write(pack.generate()[0])")
+    code, output = run([sys.executable, "-c", pack])
+    if code:
+        return [output[-1000:]]
+    code, output = run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-no-pie", "-Iinclude", "-I.", "-o",
+                        f"{folder}/main", f"{folder}/main.c", f"{folder}/catalog_data.c", *sources,
+                        "build/gcc-64/libupmu.a"])
+    if code:
+        return [output[-1000:]]
+    code, output = run([f"{folder}/main"])
+    return [] if code == 0 and output == expected else [f"exit {code}:", *output.split("\n")]
 
 
 def verdict(name, complaints):

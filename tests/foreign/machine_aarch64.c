@@ -11,9 +11,10 @@ struct saved {
 };
 
 #define WAS_USER(mode) (((mode)&15u) == 0)
+#define READ_COUNTER(value) upmu_a64_mrs(UPMU_A64_NUMBER(3, 3, 14, 8, 0), value)
+#define INTERRUPTS_ON "msr daifclr, #2"
 #include "tests/foreign/machine_arm.h"
 
-static bool looks_early; /* an overflow is looked for one event before it, and not again */
 
 /* Two tables of vectors: of the first the interrupt returns at EL1, of the second at EL2. */
 #define VECTORS(el)                                                                                                    \
@@ -89,29 +90,6 @@ void machine_begin(struct upmu_port *port)
 const char *machine_repairs(void)
 {
     return looks_early ? "overflows of event counters are looked for one event early" : "";
-}
-
-void machine_go(struct upmu_cpu *cpu)
-{
-    the_cpu = cpu;
-    __asm__ volatile("msr daifclr, #2" : : : "memory");
-}
-
-/* A read of any counter lets QEMU look at all. */
-void machine_work(uint64_t turns)
-{
-    uint64_t value;
-
-    if (!looks_early) {
-        machine_loop(turns);
-        return;
-    }
-    for (; turns >= 500; turns -= 500) {
-        machine_loop(500);
-        upmu_a64_mrs(UPMU_A64_NUMBER(3, 3, 14, 8, 0), &value);
-    }
-    if (turns)
-        machine_loop(turns);
 }
 
 unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])

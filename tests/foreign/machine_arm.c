@@ -11,6 +11,8 @@ struct saved {
 };
 
 #define WAS_USER(mode) (((mode)&31u) == 16)
+#define READ_COUNTER(value) upmu_a32_read(UPMU_A32_COUNTERS, value)
+#define INTERRUPTS_ON "cpsie i"
 #include "tests/foreign/machine_arm.h"
 
 #define PMCR UPMU_A32_NUMBER(3, 9, 12, 0)
@@ -28,7 +30,6 @@ struct saved {
 /* SW_INCR, INST_RETIRED, CPU_CYCLES. */
 #define EVENTS_OF_QEMU (1u | 1u << 0x08 | 1u << 0x11)
 
-static bool looks_early;  /* an overflow is looked for one event before it, and not again */
 static bool hides_events; /* there is no PMCEID */
 
 /* Two tables of vectors, for SVC mode and for Hyp mode.  An instruction that is not defined is left out. */
@@ -127,29 +128,6 @@ const char *machine_repairs(void)
     static const char *const texts[] = {"", EARLY, NO_PMCEID, EARLY ", " NO_PMCEID};
 
     return texts[looks_early + 2 * hides_events];
-}
-
-void machine_go(struct upmu_cpu *cpu)
-{
-    the_cpu = cpu;
-    __asm__ volatile("cpsie i" : : : "memory");
-}
-
-/* A read of any counter lets QEMU look at all. */
-void machine_work(uint64_t turns)
-{
-    uint64_t value;
-
-    if (!looks_early) {
-        machine_loop(turns);
-        return;
-    }
-    for (; turns >= 500; turns -= 500) {
-        machine_loop(500);
-        upmu_a32_read(UPMU_A32_COUNTERS, &value);
-    }
-    if (turns)
-        machine_loop(turns);
 }
 
 unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])

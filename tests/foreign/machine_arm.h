@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What Arm's machines of 32 and of 64 bits have in common: the GICv2, its interrupt, clock and writes.  The file of a
- * machine says before it what is saved (struct saved), and of which mode it came (WAS_USER).
+ * machine says before it what is saved (struct saved), of which mode it came (WAS_USER), how a counter is read
+ * (READ_COUNTER) and what lets interrupts come (INTERRUPTS_ON).
  */
 #ifndef MACHINE_ARM_H
 #define MACHINE_ARM_H
@@ -16,6 +17,7 @@ struct machine_does machine_does = {.interrupt = true, .tell_modes = true, .coun
 
 static struct upmu_cpu *the_cpu;
 static struct upmu_port native;
+static bool looks_early; /* an overflow is looked for one event before it, and not again */
 
 void machine_interrupt(struct saved *saved);
 
@@ -62,6 +64,29 @@ static bool count_write(void *context, uint32_t number, uint64_t value)
 {
     machine_writes++;
     return native.wrmsr(context, number, value);
+}
+
+void machine_go(struct upmu_cpu *cpu)
+{
+    the_cpu = cpu;
+    __asm__ volatile(INTERRUPTS_ON : : : "memory");
+}
+
+/* A read of any counter lets QEMU look at all. */
+void machine_work(uint64_t turns)
+{
+    uint64_t value;
+
+    if (!looks_early) {
+        machine_loop(turns);
+        return;
+    }
+    for (; turns >= 500; turns -= 500) {
+        machine_loop(500);
+        READ_COUNTER(&value);
+    }
+    if (turns)
+        machine_loop(turns);
 }
 
 #endif

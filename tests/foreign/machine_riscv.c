@@ -64,17 +64,17 @@ static bool has_overflows(void)
 {
     unsigned before = faults;
 
-    (void)GET("0xda0");
+    (void)UPMU_RV_GET("0xda0");
     return faults == before;
 }
 
 void machine_begin(struct upmu_port *port)
 {
-    PUT("mtvec", (uintptr_t)trap);
-    PUT("mie", 0);
-    PUT("mcounteren", 0xffffffffu);
+    UPMU_RV_PUT("mtvec", (uintptr_t)trap);
+    UPMU_RV_PUT("mie", 0);
+    UPMU_RV_PUT("mcounteren", 0xffffffffu);
     firmware_tests(has_overflows());
-    CLEAR("mip", 1ul << OVERFLOW_INTERRUPT);
+    UPMU_RV_CLEAR("mip", 1ul << OVERFLOW_INTERRUPT);
     identity.counters = find_counters();
     identity.width = VIRT_QEMU_WIDTH;
     identity.sscofpmf = has_overflows();
@@ -103,15 +103,15 @@ const char *machine_repairs(void)
 void machine_go(struct upmu_cpu *cpu)
 {
     the_cpu = cpu;
-    SET("mie", 1ul << OVERFLOW_INTERRUPT);
-    SET("mstatus", 8);
+    UPMU_RV_SET("mie", 1ul << OVERFLOW_INTERRUPT);
+    UPMU_RV_SET("mstatus", 8);
 }
 
 unsigned machine_registers(uint64_t out[MACHINE_REGISTERS])
 {
     unsigned count = 0;
 
-    out[count++] = GET("mcountinhibit");
+    out[count++] = UPMU_RV_GET("mcountinhibit");
     for (uint32_t n = FIRST; n < 32; n++)
         if (identity.counters >> n & 1u)
             out[count++] = virt_qemu_event(n);

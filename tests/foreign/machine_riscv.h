@@ -10,21 +10,12 @@
 #ifndef MACHINE_RISCV_H
 #define MACHINE_RISCV_H
 
+#include "port/riscv_native/riscv_csr.h"
 #include "tests/foreign/foreign_machine.h"
 
 #define FIRST 3u
 #define OVERFLOW_INTERRUPT 13u
 #define MHPMCOUNTER(n) (0xb00u + (n))
-
-#define GET(csr)                                                                                                       \
-    __extension__({                                                                                                    \
-        unsigned long value_;                                                                                          \
-        __asm__ volatile("csrr %0, " csr : "=r"(value_) : : "memory");                                                 \
-        value_;                                                                                                        \
-    })
-#define PUT(csr, value) __asm__ volatile("csrw " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
-#define SET(csr, value) __asm__ volatile("csrs " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
-#define CLEAR(csr, value) __asm__ volatile("csrc " csr ", %0" : : "r"((unsigned long)(value)) : "memory")
 
 volatile struct machine_seen machine_seen;
 unsigned machine_writes;
@@ -39,21 +30,21 @@ static uint64_t slow_clock(void *context)
     unsigned long high, low;
 
     do {
-        high = GET(CYCLE "h");
-        low = GET(CYCLE);
-    } while (high != GET(CYCLE "h"));
+        high = UPMU_RV_GET(CYCLE "h");
+        low = UPMU_RV_GET(CYCLE);
+    } while (high != UPMU_RV_GET(CYCLE "h"));
     return ((uint64_t)high << 32 | low) * SLOWER;
 #else
-    return GET(CYCLE) * SLOWER;
+    return UPMU_RV_GET(CYCLE) * SLOWER;
 #endif
 }
 
 __attribute__((interrupt(MODE_NAME), aligned(4))) static void trap(void)
 {
-    unsigned long cause = GET(MODE "cause");
+    unsigned long cause = UPMU_RV_GET(MODE "cause");
 
     if (cause == ((unsigned long)-1 ^ (unsigned long)-1 >> 1) + OVERFLOW_INTERRUPT) {
-        struct upmu_frame frame = {.ip = GET(MODE "epc"), .user = !MODE_BEFORE(GET(MODE "status"))};
+        struct upmu_frame frame = {.ip = UPMU_RV_GET(MODE "epc"), .user = !MODE_BEFORE(UPMU_RV_GET(MODE "status"))};
         enum upmu_pmi answer;
 
         machine_seen.interrupts++;
@@ -61,14 +52,14 @@ __attribute__((interrupt(MODE_NAME), aligned(4))) static void trap(void)
         machine_seen.handled += answer == UPMU_PMI_HANDLED;
         machine_seen.stale += answer == UPMU_PMI_STALE;
     } else if ((long)cause >= 0) {
-        unsigned long at = GET(MODE "epc");
+        unsigned long at = UPMU_RV_GET(MODE "epc");
 
         /* A register that is not there: the instruction is skipped. */
         faults++;
-        PUT(MODE "epc", at + ((*(const uint16_t *)at & 3u) == 3u ? 4u : 2u));
+        UPMU_RV_PUT(MODE "epc", at + ((*(const uint16_t *)at & 3u) == 3u ? 4u : 2u));
     } else {
         machine_seen.strange++;
-        PUT(MODE "ie", 0);
+        UPMU_RV_PUT(MODE "ie", 0);
     }
 }
 

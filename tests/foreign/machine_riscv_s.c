@@ -225,7 +225,7 @@ static void find_faults(void)
     run(0);
     put_register(MHPMCOUNTER(FIRST), 0);
     put_register(MHPMEVENT(FIRST), 0);
-    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    UPMU_RV_CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
 }
 
 const char *machine_repairs(void)
@@ -255,7 +255,7 @@ static bool counts(unsigned n)
 
 static bool is_pending(void)
 {
-    return GET("sip") >> OVERFLOW_INTERRUPT & 1u;
+    return UPMU_RV_GET("sip") >> OVERFLOW_INTERRUPT & 1u;
 }
 
 /* The firmware leaves the flag where an interrupt is pending, and another counter's interrupt must not be lost. */
@@ -266,16 +266,16 @@ static void a_start_clears_its_flag_and_no_interrupt(void)
 
     /* (Where a value is written in halves, QEMU takes the new lower one with the upper one before.) */
     good &= put_register(MHPMCOUNTER(n), BIAS) && run(1u << n) && run(0);
-    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    UPMU_RV_CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
     good &= put_register(MHPMCOUNTER(n), 0 - UINT64_C(1000)) && run(1u << n) && !flag(n);
     good &= counts(n) && flag(n) && is_pending();
     good &= run(0) && flag(n);
     good &= put_register(MHPMEVENT(n), INSTRUCTIONS) && !flag(n);
     good &= put_register(MHPMCOUNTER(n), 0 - UINT64_C(5000)) && run(1u << n) && !flag(n) && is_pending();
-    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    UPMU_RV_CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
     machine_loop(5000);
     good &= flag(n) && is_pending() && run(0) && put_register(MHPMEVENT(n), 0) && !flag(n);
-    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    UPMU_RV_CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
     tell("a_start_clears_its_flag_and_no_interrupt", good);
 }
 
@@ -329,10 +329,10 @@ void machine_begin(struct upmu_port *port)
 {
     unsigned before = faults;
 
-    PUT("stvec", (uintptr_t)trap);
-    PUT("sie", 0);
-    CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
-    (void)GET("0xda0");
+    UPMU_RV_PUT("stvec", (uintptr_t)trap);
+    UPMU_RV_PUT("sie", 0);
+    UPMU_RV_CLEAR("sip", 1ul << OVERFLOW_INTERRUPT);
+    (void)UPMU_RV_GET("0xda0");
     sbi.identity.sscofpmf = faults == before;
     sbi.identity.sbi_events = true;
     /* Another program's: a counter with an event that does not run. */
@@ -361,8 +361,8 @@ void machine_begin(struct upmu_port *port)
 void machine_go(struct upmu_cpu *cpu)
 {
     the_cpu = cpu;
-    SET("sie", 1ul << OVERFLOW_INTERRUPT);
-    SET("sstatus", 2);
+    UPMU_RV_SET("sie", 1ul << OVERFLOW_INTERRUPT);
+    UPMU_RV_SET("sstatus", 2);
 }
 
 /*

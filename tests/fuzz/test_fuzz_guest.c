@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "port/sim/sim.h"
 #include "tests/common/share.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -17,6 +16,8 @@
 #include "abi/guest/guest_event.c"
 #include "abi/guest/guest_intel.c"
 #include "abi/guest/guest_state.c"
+
+#include "tests/fuzz/guest_host.h"
 
 #define COUNT(array) (unsigned)(sizeof(array) / sizeof(array)[0])
 #define STEPS 400u
@@ -33,31 +34,14 @@ struct guest_under_test {
     uint64_t expected; /* its value */
 };
 
-static struct upmu_sim sim;
-static struct upmu_machine machine;
-static struct upmu_cpu cpu;
-static struct upmu_thread idle;
-static struct upmu_session session;
 static struct guest_under_test guests[2];
 static struct upmu_guest_policy policy;
 static struct upmu_guest_filter filter;
 static uint64_t entries[ENTRIES];
 static struct guest_under_test *present; /* on the CPU, or NULL */
 static bool inside;
-static uint64_t executed; /* by the host, while its session ran */
-static uint64_t found[12];
 
 static const char *const profiles[] = {"skylake", "core2", "icelake", "zen4", "zen2", "k8_revf", "yonah"};
-static const uint32_t kept[] = {0x186, 0x187, 0x188, 0x189, 0x38d, 0x38f, 0x1d9, 0};
-static const uint32_t kept_amd[] = {0xc0010000, 0xc0010001, 0xc0010002, 0xc0010003, 0xc0000301, 0};
-
-static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_sim_interrupt *interrupt)
-{
-    (void)from;
-    (void)number;
-    (void)interrupt;
-    (void)upmu_handle_pmi(&cpu, NULL);
-}
 
 static void leave(void)
 {
@@ -108,11 +92,7 @@ static void burst(unsigned instructions, bool user)
         present->expected = (present->expected + instructions) & present->guest.mask;
     else
         executed += instructions;
-    upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = instructions,
-                                                   .cycles = 2u * instructions,
-                                                   .ref_cycles = instructions,
-                                                   .branches = instructions / 4u,
-                                                   .user = user});
+    host_events(instructions, user);
 }
 
 static void check_value(struct guest_under_test *of)
@@ -283,21 +263,10 @@ static bool filter_is_of(unsigned door)
 
 static void begin(const char *profile, struct fuzz_bytes *in)
 {
-    const struct upmu_sim_profile *model = upmu_sim_profile(profile);
-    const uint32_t *address = model->amd ? kept_amd : kept;
 
-    upmu_sim_init(&sim, model, 1);
-    sim.deliver = deliver;
-    memset(&cpu, 0, sizeof cpu);
-    for (unsigned i = 0; address[i]; i++)
-        found[i] = upmu_sim_peek(&sim, 0, address[i]);
-    FUZZ_CHECK(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
-    upmu_sim_bind_cpu(&sim, 0, &cpu);
-    FUZZ_CHECK(upmu_cpu_init(&cpu, &machine, NULL) == UPMU_OK, "CPU");
-    upmu_thread_init(&idle, 0, 0, NULL);
+    host_begin(profile);
     present = NULL;
     inside = false;
-    executed = 0;
     choose_policy(in);
     for (unsigned i = 0; i < 2; i++) {
         static const enum upmu_guest_door doors[] = {UPMU_GUEST_INTEL, UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_CORE,
@@ -321,36 +290,22 @@ static void begin(const char *profile, struct fuzz_bytes *in)
                                                                &guest->thread}) == UPMU_OK,
                    "guest");
     }
-    FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK &&
-                   upmu_session_add(&session, "instructions", NULL) == UPMU_OK &&
-                   upmu_session_world(&session, UPMU_WORLD_HOST) == UPMU_OK &&
-                   upmu_session_attach_cpu(&session, &cpu) == UPMU_OK && upmu_session_start(&session) == UPMU_OK,
-               "session");
+    host_start();
 }
 
 static void run(const uint8_t *bytes, size_t length)
 {
     struct fuzz_bytes in = {bytes, bytes + length};
     const char *profile = profiles[fuzz_u8(&in) % COUNT(profiles)];
-    struct upmu_count count;
-    const uint32_t *address;
 
     begin(profile, &in);
     for (unsigned i = 0; i < STEPS && fuzz_more(&in); i++)
         step(&in);
     go(NULL);
-    FUZZ_CHECK(upmu_session_read(&session, 0, 1, &count) == UPMU_OK && count.value == executed,
-               "%s: the host executed %llu, its session says %llu", profile, (unsigned long long)executed,
-               (unsigned long long)count.value);
+    host_check_count();
     for (unsigned i = 0; i < 2; i++)
         FUZZ_CHECK(upmu_guest_fini(&guests[i].guest) == UPMU_OK, "end of guest %u", i);
-    FUZZ_CHECK(upmu_session_close(&session) == UPMU_OK && upmu_cpu_fini(&cpu) == UPMU_OK, "end");
-    FUZZ_CHECK(!sim.violation_count, "%s: %s (register %x)", profile, sim.violation,
-               (unsigned)sim.first_violation.address);
-    address = sim.profile->amd ? kept_amd : kept;
-    for (unsigned i = 0; address[i]; i++)
-        FUZZ_CHECK(upmu_sim_peek(&sim, 0, address[i]) == found[i], "%s: register %x is left changed", profile,
-                   (unsigned)address[i]);
+    host_end();
 }
 
 static void make(uint64_t *random, struct fuzz_draft *draft)

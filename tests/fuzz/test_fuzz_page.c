@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "port/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
 #include "abi/guest/guest_amd.c"
@@ -35,6 +34,8 @@ static uint64_t load_and_flip(const uint64_t *field)
 #include "abi/paravirt/pv_events.c"
 #include "abi/paravirt/pv_page.c"
 
+#include "tests/fuzz/guest_host.h"
+
 #define COUNT(array) (unsigned)(sizeof(array) / sizeof(array)[0])
 #define STEPS 400u
 #define SESSIONS 8u
@@ -50,24 +51,15 @@ static struct vcpu {
     struct upmu_session sessions[SESSIONS];
 } vcpus[2];
 
-static struct upmu_sim sim;
-static struct upmu_machine machine;
-static struct upmu_cpu cpu;
-static struct upmu_thread idle;
-static struct upmu_session session;
 static struct upmu_pv pv;
 static struct upmu_pv_event events[EVENTS];
 static struct vcpu *present; /* on the CPU, or NULL */
 static bool inside;
-static uint64_t executed; /* by the host */
-static uint64_t found[8];
 static uint8_t ram[(PAGES + 1u) * PAGE] __attribute__((aligned(4096)));
 static unsigned pinned[PAGES];
 static uint64_t prepared; /* address of the last parameter */
 
 static const char *const profiles[] = {"skylake", "core2", "icelake", "zen4", "zen2", "yonah"};
-static const uint32_t kept[] = {0x186, 0x187, 0x38d, 0x38f, 0x1d9, 0};
-static const uint32_t kept_amd[] = {0xc0010000, 0xc0010001, 0xc0010002, 0xc0000301, 0};
 
 /* ---- The guest's memory ---- */
 
@@ -110,14 +102,6 @@ static const struct upmu_pv_hooks hooks = {.copy_in = copy_in, .pin = pin, .unpi
 
 /* ---- Steps ---- */
 
-static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_sim_interrupt *interrupt)
-{
-    (void)from;
-    (void)number;
-    (void)interrupt;
-    (void)upmu_handle_pmi(&cpu, NULL);
-}
-
 static void leave(void)
 {
     if (inside)
@@ -150,11 +134,7 @@ static void burst(unsigned instructions, bool user)
 {
     if (!inside)
         executed += instructions;
-    upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = instructions,
-                                                   .cycles = 2u * instructions,
-                                                   .ref_cycles = instructions,
-                                                   .branches = instructions / 4u,
-                                                   .user = user});
+    host_events(instructions, user);
 }
 
 /* Nothing is stored to pages that are not pinned, nor behind the last one. */
@@ -285,28 +265,17 @@ static void step(struct fuzz_bytes *in)
 
 static void begin(const char *profile, struct fuzz_bytes *in)
 {
-    const struct upmu_sim_profile *model = upmu_sim_profile(profile);
-    const uint32_t *address = model->amd ? kept_amd : kept;
     static const struct upmu_guest_policy policies[] = {
         {.level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1},
         {.level = UPMU_GUEST_ARCH, .flags = UPMU_GUEST_BESIDE_STRANGERS},
         {.level = UPMU_GUEST_IPC, .min_period = 100}};
     const struct upmu_guest_policy *policy = &policies[fuzz_u8(in) % COUNT(policies)];
 
-    upmu_sim_init(&sim, model, 1);
-    sim.deliver = deliver;
-    memset(&cpu, 0, sizeof cpu);
+    host_begin(profile);
     memset(ram, 0, sizeof ram);
     memset(pinned, 0, sizeof pinned);
-    for (unsigned i = 0; address[i]; i++)
-        found[i] = upmu_sim_peek(&sim, 0, address[i]);
-    FUZZ_CHECK(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
-    upmu_sim_bind_cpu(&sim, 0, &cpu);
-    FUZZ_CHECK(upmu_cpu_init(&cpu, &machine, NULL) == UPMU_OK, "CPU");
-    upmu_thread_init(&idle, 0, 0, NULL);
     present = NULL;
     inside = flips = false;
-    executed = 0;
     prepared = RAM_BASE;
     FUZZ_CHECK(upmu_pv_init(&pv, &hooks, events, fuzz_u8(in) % (EVENTS + 1u)) == UPMU_OK, "guest");
     for (unsigned i = 0; i < COUNT(vcpus); i++) {
@@ -324,11 +293,7 @@ static void begin(const char *profile, struct fuzz_bytes *in)
                    "vCPU's PMU");
         begin_vcpu(vcpu);
     }
-    FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK &&
-                   upmu_session_add(&session, "instructions", NULL) == UPMU_OK &&
-                   upmu_session_world(&session, UPMU_WORLD_HOST) == UPMU_OK &&
-                   upmu_session_attach_cpu(&session, &cpu) == UPMU_OK && upmu_session_start(&session) == UPMU_OK,
-               "session");
+    host_start();
 }
 
 static void run(const uint8_t *bytes, size_t length)
@@ -336,16 +301,12 @@ static void run(const uint8_t *bytes, size_t length)
     static uint8_t after[sizeof ram];
     struct fuzz_bytes in = {bytes, bytes + length};
     const char *profile = profiles[fuzz_u8(&in) % COUNT(profiles)];
-    struct upmu_count count;
-    const uint32_t *address;
 
     begin(profile, &in);
     for (unsigned i = 0; i < STEPS && fuzz_more(&in); i++)
         step(&in);
     go(NULL);
-    FUZZ_CHECK(upmu_session_read(&session, 0, 1, &count) == UPMU_OK && count.value == executed,
-               "%s: the host executed %llu, its session says %llu", profile, (unsigned long long)executed,
-               (unsigned long long)count.value);
+    host_check_count();
     for (unsigned i = 0; i < COUNT(vcpus); i++)
         upmu_pv_vcpu_fini(&vcpus[i].pv);
     for (unsigned i = 0; i < PAGES; i++)
@@ -353,14 +314,8 @@ static void run(const uint8_t *bytes, size_t length)
     memcpy(after, ram, sizeof ram);
     for (unsigned i = 0; i < COUNT(vcpus); i++)
         FUZZ_CHECK(upmu_guest_fini(&vcpus[i].guest) == UPMU_OK, "end of vCPU %u", i);
-    FUZZ_CHECK(upmu_session_close(&session) == UPMU_OK && upmu_cpu_fini(&cpu) == UPMU_OK, "end");
+    host_end();
     FUZZ_CHECK(memcmp(after, ram, sizeof ram) == 0, "the host stored to a guest that has ended");
-    FUZZ_CHECK(!sim.violation_count, "%s: %s (register %x)", profile, sim.violation,
-               (unsigned)sim.first_violation.address);
-    address = sim.profile->amd ? kept_amd : kept;
-    for (unsigned i = 0; address[i]; i++)
-        FUZZ_CHECK(upmu_sim_peek(&sim, 0, address[i]) == found[i], "%s: register %x is left changed", profile,
-                   (unsigned)address[i]);
 }
 
 static void make(uint64_t *random, struct fuzz_draft *draft)

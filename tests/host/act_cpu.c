@@ -277,12 +277,32 @@ static bool family_moves_gates(struct upmu_cpu *upmu)
     return status == UPMU_OK;
 }
 
+/* Room for it: of its former life, or new, with nothing left of that. */
+static struct upmu_cpu *take_room(struct host_cpu *cpu, struct lots *lots)
+{
+    struct upmu_cpu *upmu = cpu->ended;
+
+    cpu->ended = NULL;
+    if (upmu && lots_below(lots, 2)) {
+        arena_rename(upmu, "CPU");
+        return upmu;
+    }
+    if (upmu)
+        arena_give(upmu);
+    cpu->user_rdpmc = false;
+    upmu = arena_take(sizeof *upmu, "CPU");
+    memset(upmu, 0, sizeof *upmu);
+    return upmu;
+}
+
 void act_come(unsigned number, struct lots *lots)
 {
     struct host_cpu *cpu = &host.cpu[number];
     struct upmu_domain *domains[3] = {host.core[model()->core[number]], host.node[model()->node[number]], NULL};
     struct upmu_cpu *upmu;
     enum upmu_status status;
+    unsigned uses = host.uses;
+    bool pages = rules_user_published();
 
     if (cpu->power != CPU_OFF || host.hotplug || !units_may_wake())
         return;
@@ -299,12 +319,14 @@ void act_come(unsigned number, struct lots *lots)
     rules_snapshot(number);
     units_wake();
     cpu->half_awake = cpu->had_static = false;
-    upmu = arena_take(sizeof *upmu, "CPU");
-    memset(upmu, 0, sizeof *upmu);
+    upmu = take_room(cpu, lots);
     cpu->cpu = upmu;
     cpu->irq_off = cpu->unreachable = true;
     cpu->last_own_ns = host.now_ns | 1u;
     status = HOST_CALL(upmu_cpu_init(upmu, host.machine, domains));
+    /* (What its former life left open with no page any more this one cannot know of: a reset has closed it.) */
+    if (!pages || !rules_user_published() || uses != host.uses)
+        cpu->user_rdpmc = false;
     /* (What it keeps for itself it says again.) */
     if (status == UPMU_OK && reserved_here(number, upmu))
         rules_status("upmu_cpu_reserve", HOST_CALL(upmu_cpu_reserve(upmu, reserved_here(number, upmu))), "PORT");
@@ -315,10 +337,12 @@ void act_come(unsigned number, struct lots *lots)
     rules_status("upmu_cpu_init", status, "NO_PMU PORT");
     if (status == UPMU_OK) {
         cpu->power = CPU_LIVE;
+        cpu->came = true;
     } else {
         hooks_drain_interrupts();
         rules_restored(number);
         cpu->cpu = NULL;
+        cpu->user_rdpmc = false;
         arena_give(upmu);
     }
     self->stay--;
@@ -347,8 +371,8 @@ void act_leave(struct lots *lots)
 {
     struct host_cpu *cpu = here();
     struct upmu_cpu *upmu = cpu->cpu;
+    bool asleep = cpu->power == CPU_ASLEEP;
 
-    (void)lots;
     if (cpu->power == CPU_OFF || host.hotplug || cpu->coming != HOST_NONE)
         return;
     host.hotplug = true;
@@ -362,6 +386,7 @@ void act_leave(struct lots *lots)
     rules_status("upmu_cpu_fini", HOST_CALL(upmu_cpu_fini(upmu)), "PORT BUSY");
     cpu->irq_off = false;
     cpu->power = CPU_OFF;
+    cpu->had_page = cpu->reads = false;
     units_gone(self->cpu);
     act_ibs_over(self->cpu);
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
@@ -376,11 +401,19 @@ void act_leave(struct lots *lots)
     hooks_drain_interrupts();
     rules_restored(self->cpu);
     wait_for_others();
+    if (!asleep)
+        rules_user_now("upmu_cpu_fini");
     cpu->cpu = NULL;
-    cpu->user_rdpmc = false;
-    arena_give(upmu);
+    /* (Its scheduler may go on, and say so; one that ends asleep executes nothing before its next life.) */
+    if (!asleep && lots_below(lots, 2)) {
+        cpu->ended = upmu;
+        arena_rename(upmu, "ended CPU");
+    } else {
+        cpu->user_rdpmc = false;
+        arena_give(upmu);
+    }
     arena_forgotten();
-    if (cpu->thread < HOST_PROGRAMS)
+    if (!cpu->ended && cpu->thread < HOST_PROGRAMS)
         hooks_switch(HOST_PROGRAMS + self->cpu);
     cpu->unreachable = false;
     self->stay--;
@@ -415,6 +448,7 @@ static void sleep_cpu(struct lots *lots)
         bool shared = core_is_off(self->cpu, true);
 
         host.setting.family->reset(host.hardware, self->cpu, shared);
+        cpu->user_rdpmc = false;
         cpu->left = cpu->left && !shared; /* (What the core's threads share stays.) */
         for (unsigned i = 0; i < host.setting.cpus; i++) /* (What was found is gone.) */
             if (i == self->cpu || (shared && rules_share(i, self->cpu))) {
@@ -550,6 +584,7 @@ static void exit_thread(unsigned number)
     } while (thread->thread->sessions);
     (void)hold_sessions(number, false);
     thread->pins--;
+    thread->reads = false;
     if (runs)
         hooks_switch(HOST_PROGRAMS + self->cpu);
     self->stay--;
@@ -687,18 +722,10 @@ static void region(struct lots *lots)
     arena_forgotten();
 }
 
-static bool any_page(void)
-{
-    for (unsigned i = 0; i < HOST_SESSIONS; i++)
-        if (host.session[i].session && host.session[i].page)
-            return true;
-    return false;
-}
-
 static void tick(bool poll)
 {
     struct host_cpu *cpu = here();
-    bool pages = any_page();
+    struct rules_user rights = rules_user_begin();
     enum upmu_status status;
 
     if (cpu->power == CPU_OFF)
@@ -709,9 +736,8 @@ static void tick(bool poll)
     cpu->turning--;
     self->stay--;
     rules_status(poll ? "upmu_cpu_poll" : "upmu_cpu_tick", status, "PORT BUSY");
-    if (!poll && status == UPMU_OK && cpu->power == CPU_LIVE && cpu->user_rdpmc && !host.setting.no_allow && !pages &&
-        !any_page())
-        rules_fail(RULE_USER, "CPU %u: any program may execute RDPMC, and there is no page", self->cpu);
+    if (!poll && status == UPMU_OK)
+        rules_user_end("upmu_cpu_tick", rights, false);
 }
 
 /* One switch, or some turns of a scheduler. */

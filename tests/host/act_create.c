@@ -15,6 +15,7 @@ bool act_begin(struct host_session *session, bool exclusive)
         return false;
     session->changed |= rules_starts_over(session);
     session->users++;
+    host.uses++;
     session->exclusive = exclusive;
     real_accept(session);
     return true;
@@ -180,6 +181,7 @@ static void add_memory(struct host_session *session, struct lots *lots)
     if (!session->type && lots_one_in(lots, setting_has(&host.setting, THEME_PAGES) ? 1 : 3)) {
         session->page = arena_take(sizeof *session->page, "page");
         rules_status("upmu_session_publish", HOST_CALL(upmu_session_publish(session->session, session->page)), "");
+        session->published = true;
     }
 }
 
@@ -214,7 +216,10 @@ void act_reap(void)
 
 void act_close(struct host_session *session)
 {
-    enum upmu_status status = HOST_CALL(upmu_session_close(session->session));
+    enum upmu_status status;
+
+    rules_user_withdrawn(session);
+    status = HOST_CALL(upmu_session_close(session->session));
 
     rules_status("upmu_session_close", status, "WRONG_CPU BUSY PORT");
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
@@ -321,6 +326,7 @@ bool act_attach(struct host_session *session, uint8_t where, bool to_thread)
     rules_status("attach", status, "DOES_NOT_FIT TOO_HARD STATE WRONG_PMU NO_PMU WRONG_CPU BUSY PORT");
     if (status != UPMU_OK)
         session->target = TARGET_NONE;
+    rules_user_attached(session);
     return status == UPMU_OK;
 }
 

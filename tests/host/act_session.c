@@ -75,6 +75,7 @@ static void drop(struct host_session *session, struct lots *lots)
         rules_status("upmu_session_drop", HOST_CALL(upmu_session_drop(session->session)), "");
     }
     session->leaving = session->zombie = true;
+    rules_user_withdrawn(session);
     host.zombies++;
     rules_status("upmu_session_drop", HOST_CALL(upmu_session_drop(session->session)), "PORT");
     act_end(session);

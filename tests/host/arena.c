@@ -92,10 +92,19 @@ void arena_give(void *block)
     host.verdict->figures.frees++;
 }
 
-/* (What a program or a reader of samples writes there is no pointer of the library.) */
+void arena_rename(void *block, const char *name)
+{
+    unsigned first = (unsigned)((size_t)((uint8_t *)block - arena.memory) / PAGE);
+
+    for (unsigned i = 0; i < arena.length[first]; i++)
+        arena.name[first + i] = name;
+}
+
+/* (What a program or a reader of samples writes there is no pointer of the library; what has ended is the host's.) */
 static bool holds_pointers(const char *name)
 {
-    return strcmp(name, "ring") != 0 && strcmp(name, "messages") != 0 && strcmp(name, "samples") != 0;
+    return strcmp(name, "ring") != 0 && strcmp(name, "messages") != 0 && strcmp(name, "samples") != 0 &&
+           strcmp(name, "ended CPU") != 0;
 }
 
 /*

@@ -286,6 +286,8 @@ void hooks_switch(unsigned next)
     struct host_cpu *cpu = here();
     unsigned prev = cpu->thread;
     bool irq_off = cpu->irq_off;
+    struct upmu_cpu *upmu = cpu->cpu ? cpu->cpu : cpu->ended;
+    struct rules_user rights = {0};
     enum upmu_status status = UPMU_OK;
 
     if (next == prev || host.thread[next].cpu != HOST_NONE || host.thread[next].pins || host.thread[prev].pins ||
@@ -297,11 +299,12 @@ void hooks_switch(unsigned next)
     self->stay++;
     cpu->irq_off = true;
     real_accept(&host.thread[next]);
-    if (cpu->cpu && !cpu->useless) {
+    if (upmu && !cpu->useless) {
+        rights = rules_user_begin();
         for (unsigned i = 0; i < HOST_SESSIONS; i++)
             cpu->had_static |= host.session[i].target == TARGET_THREAD && host.session[i].is_static;
         host.verdict->figures.switches++;
-        status = HOST_CALL(upmu_thread_switch(cpu->cpu, host.thread[prev].thread, host.thread[next].thread));
+        status = HOST_CALL(upmu_thread_switch(upmu, host.thread[prev].thread, host.thread[next].thread));
     }
     real_offer(&host.thread[prev]);
     cpu->irq_off = irq_off;
@@ -311,6 +314,8 @@ void hooks_switch(unsigned next)
     host.thread[prev].cpu = HOST_NONE;
     if (status != UPMU_OK)
         rules_fail(RULE_STATUS, "upmu_thread_switch: %s", upmu_status_text(status));
+    if (upmu && !cpu->useless)
+        rules_user_end("upmu_thread_switch", rights, true);
 }
 
 /* The CPU of an idle worker, where the running thread could go on; HOST_NONE: none. */
@@ -389,19 +394,25 @@ void hooks_program(void)
 static void clock_interrupt(struct host_cpu *cpu)
 {
     bool irq_off = cpu->irq_off;
+    struct rules_user rights;
+    enum upmu_status status;
 
     if (cpu->power != CPU_LIVE || !cpu->cpu || cpu->unreachable)
         return;
+    rights = rules_user_begin();
     cpu->tick_wanted = false;
     cpu->irq_off = true;
     cpu->turning++;
     self->stay++;
     begin_apart(cpu);
-    rules_status("upmu_cpu_tick", HOST_CALL(upmu_cpu_tick(cpu->cpu)), "PORT BUSY");
+    status = HOST_CALL(upmu_cpu_tick(cpu->cpu));
+    rules_status("upmu_cpu_tick", status, "PORT BUSY");
     self->apart--;
     self->stay--;
     cpu->turning--;
     cpu->irq_off = irq_off;
+    if (status == UPMU_OK)
+        rules_user_end("upmu_cpu_tick", rights, false);
 }
 
 /* What interrupts that can be off bring. */
@@ -607,7 +618,7 @@ static struct upmu_cpu *hook_this_cpu(void *context)
 
     (void)context;
     hooks_begin();
-    cpu = here()->useless ? NULL : here()->cpu;
+    cpu = here()->useless ? NULL : here()->cpu ? here()->cpu : here()->ended;
     hooks_end();
     return cpu;
 }

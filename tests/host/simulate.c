@@ -218,6 +218,9 @@ static void take_down(void)
         one_step(cpu, STEP_UNRESERVE, lots_draw(&lots));
         if (host.cpu[cpu].power != CPU_OFF)
             rules_fail(RULE_STATE, "CPU %u cannot be left", cpu);
+        if (host.cpu[cpu].ended)
+            arena_give(host.cpu[cpu].ended);
+        host.cpu[cpu].ended = NULL;
     }
     worker = host.cpu[0].worker;
     self = worker;

@@ -262,6 +262,7 @@ struct host_session {
     unsigned writes;              /* of its counts */
     bool writing;                 /* one is under way */
     bool leaving;                 /* it is being closed: no program begins to read */
+    bool published;               /* its page certainly is: no call withdraws it */
     bool exclusive;               /* one of them alone may */
     bool zombie;                  /* given up; its memory is the host's when it is closed */
     enum host_target target;
@@ -292,6 +293,7 @@ struct host_thread {
     uint8_t cpu;                /* that executes it, or HOST_NONE */
     unsigned pins;              /* it may neither begin nor cease to run */
     bool ending;                /* no session begins to follow it */
+    bool had_page, reads;       /* it may execute RDPMC; it must be able to */
     unsigned guests;            /* vCPUs that it runs: it does not end */
 };
 
@@ -316,8 +318,11 @@ struct worker;
 
 struct host_cpu {
     struct upmu_cpu *cpu; /* NULL before init and after fini */
+    struct upmu_cpu *ended; /* after fini: its threads are still switched */
     enum cpu_power power;
     bool useless;     /* no PMU was found */
+    bool had_page, reads; /* every thread here may execute RDPMC; must be able to */
+    bool came;        /* no thread was switched since its init */
     bool unreachable; /* on its way out: takes no remote calls */
     bool irq_off, irq_before, in_nmi, in_vector, user_rdpmc, tick_wanted;
     uint8_t thread, coming; /* HOST_NONE: none comes */
@@ -519,6 +524,7 @@ struct host {
     struct worker worker[HOST_CPUS];
     struct host_units units;
     unsigned restarts; /* how often a CPU started over */
+    unsigned uses;     /* of sessions by steps that have begun */
     struct host_guest guest[HOST_GUESTS];
     struct host_vm vm;
     uint64_t now_ns;
@@ -572,6 +578,26 @@ bool rules_is_here(const struct host_session *session, unsigned cpu);
 bool rules_is_enabled(const struct host_session *session);
 /* The CPU of its target, or HOST_NONE. */
 unsigned rules_place(const struct host_session *session);
+
+/* ---- Rules of programs that read ---- */
+
+/* Before a call, for the look after it. */
+struct rules_user {
+    unsigned uses;
+    bool calm, pages;
+};
+
+/* An attach has returned. */
+void rules_user_attached(const struct host_session *session);
+/* Its page is about to be. */
+void rules_user_withdrawn(struct host_session *session);
+/* Certainly a page of any session. */
+bool rules_user_published(void);
+/* Around a switch or a tick. */
+struct rules_user rules_user_begin(void);
+void rules_user_end(const char *call, struct rules_user before, bool is_switch);
+/* May what runs here execute RDPMC if and only if it, or the CPU, has a page? */
+void rules_user_now(const char *call);
 
 /* ---- Rules of units ---- */
 
@@ -681,6 +707,7 @@ void arena_begin(void);
 extern bool arena_elsewhere; /* before the first begin: at an address where it would not lie */
 void *arena_take(size_t bytes, const char *name);
 void arena_give(void *block);
+void arena_rename(void *block, const char *name);
 /* Nothing that is lent may point to what was given back since the last look. */
 void arena_forgotten(void);
 const char *arena_name(const void *address); /* of a block that is or was there; NULL: not of the arena */

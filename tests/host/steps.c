@@ -111,7 +111,7 @@ static const struct {
     [STEP_GUEST_SAVE] = {16, "save vCPU"},
 };
 
-/* In half of the runs some kinds come more often than else, and some not at all. */
+/* In half of the runs some kinds of step come more often than usual, and some not at all. */
 static unsigned draw_weights(const struct setting *setting, struct lots *lots, unsigned *weights)
 {
     bool even = lots_below(lots, 2), is_long = setting_has(setting, THEME_LONG);

@@ -11,9 +11,7 @@
  * does the other call there and ends both.  Each instruction of a call is taken once, and each
  * fourth of them; the argument `every` takes all, each time.  x86 with Linux only.
  */
-#define _GNU_SOURCE /* REG_EFL */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,26 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "port/sim/sim.h"
 #include "tests/common/share.h"
+#include "tests/inject/fork_step.h"
 #include <upmu/format.h>
 #include <upmu/page.h>
 #include <upmu/upmu.h>
-
-#define TRAP_FLAG 0x100
-#if defined(__x86_64__)
-#define IP REG_RIP
-#else
-#define IP REG_EIP
-#endif
-
-#define FLAGS_OF(context) ((context)->uc_mcontext.gregs[REG_EFL])
 
 /* Forks copy shadow memory where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -104,13 +92,8 @@ static struct upmu_session *sessions[SESSIONS];
 static struct upmu_user_page *page;
 static bool gone[SESSIONS], away;
 static const struct meeting *meeting;
-static unsigned steps, forks, failed_at, most = 1, stride, leap;
-static struct {
-    uintptr_t ip;
-    unsigned times;
-} seen[1u << 16];
-static unsigned known, most_known; /* entries in use, now and in the longest meeting */
-static volatile bool stepping, child;
+static unsigned steps, most = 1, stride, leap;
+static unsigned longest; /* instructions in a meeting */
 static volatile bool in_model; /* its instructions are not the library's */
 static struct upmu_port hooks; /* the model's own */
 static enum upmu_status other_status;
@@ -221,51 +204,16 @@ static enum upmu_status act(unsigned what)
     }
 }
 
-/* Each instruction of the library so often in each meeting: loops are long. */
-static bool is_new(uintptr_t ip)
+/* Each instruction of the library so often in each meeting.  (Alone, the call is short, and the gap has few.) */
+static bool is_tried(uintptr_t ip)
 {
-    unsigned at = (unsigned)(ip * 2654435761u) % (sizeof seen / sizeof seen[0]);
-
-    while (seen[at].ip && seen[at].ip != ip)
-        at = (at + 1) % (sizeof seen / sizeof seen[0]);
-    if (!seen[at].ip) {
-        look(++known < sizeof seen / sizeof seen[0], "the table of instructions is full: make `seen` larger");
-        most_known = known > most_known ? known : most_known;
-    }
-    seen[at].ip = ip;
-    return seen[at].times++ < most;
+    return !in_model && fork_step_times(ip) < most && ++steps % (meeting->alone ? 1 : stride) == 0;
 }
 
-static void on_trap(int number, siginfo_t *info, void *where)
+static void meet(void)
 {
-    ucontext_t *context = where;
     unsigned current = sim.current;
-    int status = 0;
-    pid_t pid;
 
-    (void)number;
-    (void)info;
-    if (!stepping) {
-        FLAGS_OF(context) &= ~TRAP_FLAG;
-        return;
-    }
-    FLAGS_OF(context) |= TRAP_FLAG;
-    /* (Alone, the call is short, and the gap has few instructions.) */
-    if (failed_at || in_model || !is_new((uintptr_t)context->uc_mcontext.gregs[IP]) ||
-        ++steps % (meeting->alone ? 1 : stride))
-        return;
-    pid = fork();
-    if (pid) {
-        forks++;
-        if (waitpid(pid, &status, 0) != pid || status) {
-            failed_at = steps;
-            printf("meeting %u, step %u: status %x\n", (unsigned)(meeting - meetings), steps, (unsigned)status);
-        }
-        return;
-    }
-    child = true;
-    stepping = false;
-    FLAGS_OF(context) &= ~TRAP_FLAG;
     upmu_sim_switch_cpu(&sim, 1);
     other_status = act(meeting->other);
     upmu_sim_switch_cpu(&sim, current);
@@ -424,29 +372,23 @@ static void everything_is_as_if_they_had_not_met(enum upmu_status first)
 
 static void nothing_is_kept_or_touched_that_another_cpu_has_closed(void **state)
 {
-    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER};
-
     (void)state;
-    sigaction(SIGTRAP, &action, NULL);
     for (meeting = meetings; meeting < meetings + sizeof meetings / sizeof meetings[0]; meeting += leap) {
         enum upmu_status status;
 
         set_up();
         steps = 0;
-        memset(seen, 0, sizeof seen);
-        known = 0;
-        failed_at = 0;
-        stepping = true;
-        raise(SIGTRAP);
+        fork_step_begin(is_tried, meet);
         status = act(meeting->first);
-        stepping = false;
-        if (child) {
+        if (fork_step_end()) {
             everything_is_as_if_they_had_not_met(status);
             _exit(0);
         }
-        if (failed_at)
-            fail_msg("meeting %u at step %u of %u", (unsigned)(meeting - meetings), failed_at, steps);
+        if (fork_step.failed)
+            fail_msg("meeting %u, step %u: status %x", (unsigned)(meeting - meetings), steps,
+                     (unsigned)fork_step.failed);
         assert_true(steps > 20);
+        longest = fork_step.instructions > longest ? fork_step.instructions : longest;
     }
 }
 
@@ -467,8 +409,8 @@ int main(int count, char **arguments)
     }
     setvbuf(stdout, NULL, _IOLBF, 0);
     failed = cmocka_run_group_tests_name("meet", tests, NULL, NULL);
-    printf("%u meetings between instructions, at one in %u (`every`: each%s); at most %u instructions in one\n", forks,
-           stride, share_everything() ? "" : ", make soak more", most_known);
+    printf("%u meetings between instructions, at one in %u (`every`: each%s); at most %u instructions in one\n",
+           fork_step.forks, stride, share_everything() ? "" : ", make soak more", longest);
     if (leap > 1)
         printf("one kind of meeting in %u: all of them in make soak (FUZZ_RUNS=soak)\n", leap);
     return failed;

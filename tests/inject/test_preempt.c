@@ -8,26 +8,20 @@
  * The process steps itself through the call and forks at each instruction; the child
  * lets the thread run there.  x86 with Linux only.
  */
-#define _GNU_SOURCE /* REG_EFL */
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "port/sim/sim.h"
+#include "tests/inject/fork_step.h"
 #include <upmu/upmu.h>
-
-#define TRAP_FLAG 0x100
-#define FLAGS_OF(context) ((context)->uc_mcontext.gregs[REG_EFL])
 
 /* Forks copy shadow memory where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -44,8 +38,8 @@ static struct upmu_cpu cpus[2];
 static struct upmu_thread thread, idle;
 static struct upmu_session session;
 static uint64_t ring[2048];
-static unsigned steps, forks, failed_at, samples;
-static bool stepping, child, stays;
+static unsigned steps, samples;
+static bool stays;
 
 static void deliver(struct upmu_sim *model, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
@@ -88,32 +82,10 @@ static void preempt(void)
     upmu_sim_switch_cpu(&sim, current);
 }
 
-static void on_trap(int number, siginfo_t *info, void *where)
+static bool is_tried(uintptr_t ip)
 {
-    ucontext_t *context = where;
-    int status = 0;
-    pid_t pid;
-
-    (void)number;
-    (void)info;
-    if (!stepping) {
-        FLAGS_OF(context) &= ~TRAP_FLAG;
-        return;
-    }
-    FLAGS_OF(context) |= TRAP_FLAG;
-    if (failed_at || ++steps % STRIDE)
-        return;
-    pid = fork();
-    if (pid) {
-        forks++;
-        if (waitpid(pid, &status, 0) != pid || status)
-            failed_at = steps;
-        return;
-    }
-    child = true;
-    stepping = false;
-    FLAGS_OF(context) &= ~TRAP_FLAG;
-    preempt();
+    (void)ip;
+    return ++steps % STRIDE == 0;
 }
 
 static void set_up(bool started)
@@ -178,31 +150,23 @@ static void settle(void)
 static void each_instruction(bool started, enum upmu_status (*call)(struct upmu_session *), uint8_t expected)
 {
     for (unsigned way = 0; way < 2; way++) {
-        struct sigaction action;
         enum upmu_status status;
 
         stays = way;
         steps = 0;
-        failed_at = 0;
         set_up(started);
-        memset(&action, 0, sizeof action);
-        action.sa_sigaction = on_trap;
-        action.sa_flags = SA_SIGINFO | SA_NODEFER;
-        sigaction(SIGTRAP, &action, NULL);
-        stepping = true;
-        raise(SIGTRAP);
+        fork_step_begin(is_tried, preempt);
         status = call(&session);
-        stepping = false;
-        if (child) {
+        if (fork_step_end()) {
             look(status == UPMU_OK || status == UPMU_ERR_BUSY, upmu_status_text(status));
             if (status == UPMU_OK && !stays)
                 look(session.state == expected, "the call's work");
             settle();
             _exit(0);
         }
+        if (fork_step.failed)
+            fail_msg("at step %u", steps);
         assert_true(steps > 20);
-        if (failed_at)
-            fail_msg("at step %u", failed_at);
         assert_int_equal(status, UPMU_OK);
         settle();
         samples = 0;
@@ -248,6 +212,6 @@ int main(void)
 
     setvbuf(stdout, NULL, _IOLBF, 0);
     failed = cmocka_run_group_tests_name("preempt", tests, NULL, NULL);
-    printf("%u switches between instructions\n", forks);
+    printf("%u switches between instructions\n", fork_step.forks);
     return failed;
 }

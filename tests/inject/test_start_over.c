@@ -8,91 +8,43 @@
  * The process steps itself through the call and forks at each instruction; the child takes the overflows there and
  * ends the call.  Each instruction is taken once.  x86 with Linux only.
  */
-#define _GNU_SOURCE /* REG_EFL */
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "tests/common/host.h"
 #include "tests/common/share.h"
+#include "tests/inject/fork_step.h"
 #include <upmu/format.h>
-
-#define TRAP_FLAG 0x100
-#if defined(__x86_64__)
-#define IP REG_RIP
-#else
-#define IP REG_EIP
-#endif
-
-#define FLAGS_OF(context) ((context)->uc_mcontext.gregs[REG_EFL])
 
 static struct host host;
 static struct upmu_port hooks; /* the model's own */
-static uintptr_t seen[1u << 14];
-static unsigned known, failed_at, stride;
-static unsigned masked[2]; /* how often each session was, in this process */
-static volatile bool stepping, child;
+static unsigned stride;
+static unsigned masked[2]; /* how often each session was masked, in this process */
 static volatile bool in_model; /* its instructions are not the library's */
 
 static void look(bool condition, const char *what)
 {
     if (condition)
         return;
-    printf("instruction %u: %s\n", known, what);
+    printf("instruction %u: %s\n", fork_step.instructions, what);
     fflush(stdout);
     _exit(1);
 }
 
 static bool is_new(uintptr_t ip)
 {
-    unsigned at = (unsigned)(ip * 2654435761u) % (sizeof seen / sizeof seen[0]);
-
-    while (seen[at] && seen[at] != ip)
-        at = (at + 1) % (sizeof seen / sizeof seen[0]);
-    if (seen[at])
-        return false;
-    seen[at] = ip;
-    look(++known < sizeof seen / sizeof seen[0], "the table of instructions is full: make `seen` larger");
-    return true;
+    return !in_model && !fork_step_times(ip) && fork_step.instructions % stride == 0;
 }
 
-static void on_trap(int number, siginfo_t *info, void *where)
+static void take_overflows(void)
 {
-    ucontext_t *context = where;
-    int status = 0;
-    pid_t pid;
-
-    (void)number;
-    (void)info;
-    if (!stepping) {
-        FLAGS_OF(context) &= ~TRAP_FLAG;
-        return;
-    }
-    FLAGS_OF(context) |= TRAP_FLAG;
-    if (in_model || !is_new((uintptr_t)context->uc_mcontext.gregs[IP]) || known % stride)
-        return;
-    pid = fork();
-    if (pid) {
-        if (waitpid(pid, &status, 0) != pid || status) {
-            stepping = false;
-            failed_at = known;
-        }
-        return;
-    }
-    child = true;
-    stepping = false;
-    signal(SIGSEGV, SIG_DFL);
-    FLAGS_OF(context) &= ~TRAP_FLAG;
     host_run(&host, 200);
 }
 
 /* Behind the first write no counter runs. */
 static bool hook_wrmsr(void *context, uint32_t address, uint64_t value)
 {
-    stepping = false;
+    (void)fork_step_end();
     return hooks.wrmsr(context, address, value);
 }
 
@@ -158,26 +110,21 @@ static void both_are_as_the_handler_left_them(enum upmu_status changed)
 static void a_session_that_a_handler_masks_in_a_start_over_is_settled(void **state)
 {
     static const char *const profiles[] = {"skylake", "k8_revc"};
-    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER};
 
     (void)state;
-    sigaction(SIGTRAP, &action, NULL);
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
         enum upmu_status status;
 
         set_up(profiles[p], p ? 0xc0010004 : 0xc1);
-        memset(seen, 0, sizeof seen);
-        known = 0;
-        stepping = true;
-        raise(SIGTRAP);
+        fork_step_begin(is_new, take_overflows);
         status = upmu_cpu_changed(&host.cpu[0]);
-        if (child) {
+        if (fork_step_end()) {
             both_are_as_the_handler_left_them(status);
             _exit(0);
         }
-        if (failed_at)
-            fail_msg("%s: instruction %u of upmu_cpu_changed()", profiles[p], failed_at);
-        assert_true(known > 100);
+        if (fork_step.failed)
+            fail_msg("%s: instruction %u of upmu_cpu_changed()", profiles[p], fork_step.instructions);
+        assert_true(fork_step.instructions > 100);
         host_end(&host);
     }
 }

@@ -28,11 +28,8 @@
 #include <cmocka.h>
 
 #include "tests/common/share.h"
+#include "tests/common/trap_flag.h"
 #include "tests/inject/rig.h"
-
-#define TRAP_FLAG 0x100
-
-#define FLAGS_OF(context) ((context)->uc_mcontext.gregs[REG_EFL])
 
 static struct rig rig;
 static struct upmu_port hooks; /* the model's own */

@@ -32,7 +32,7 @@ byte first = 0;
 bool list_held;
 byte runs_on = NONE;
 byte switches;
-byte known_on = NONE;           /* thread->cpu: a switch of a thread without sessions is not seen */
+byte known_on = NONE;           /* thread->cpu: its switch away is seen; that CPU alone changes this */
 
 /* The CPUs: is the thread their `current`? */
 bool current[2];
@@ -83,23 +83,6 @@ inline end_session(s)
 #endif
 }
 
-/* Where a thread without sessions runs is not known any more. */
-inline lose_track()
-{
-#ifndef TRACK
-    atomic { known = known_on; known_on = NONE };
-    d_step {
-        if
-        :: known != NONE -> current[known] = false
-        :: else
-        fi;
-        known = NONE
-    }
-#else
-    skip
-#endif
-}
-
 /* The list is held. */
 inline forget(s)
 {
@@ -108,11 +91,7 @@ inline forget(s)
     :: first == s -> first = link
     :: else -> d_step { touch(1 - s); next_of_thread[1 - s] = link }
     fi;
-    d_step { next_of_thread[s] = NONE; has_thread[s] = false };
-    if
-    :: first == NONE -> lose_track()
-    :: else
-    fi
+    d_step { next_of_thread[s] = NONE; has_thread[s] = false }
 }
 
 /* It has no target any more, and without an owner no future. */
@@ -164,7 +143,7 @@ inline detach_anywhere(s)
 
 proctype Owner(byte s; bool may_drop)
 {
-    byte status, cpu, link, known = NONE;
+    byte status, cpu, link;
     bool was, got, ends;
 
     do
@@ -226,17 +205,21 @@ inline join(s)
     fi
 }
 
-/* Its last session may leave at any moment where the list is not held. */
+/* It runs here, if it has sessions: its last may leave at any moment where the list is not held. */
 inline come()
 {
-    current[c] = true;
-    known_on = c;
-    if
-#ifndef LAST
-    :: first == NONE -> lose_track()
-#endif
-    :: else
-    fi
+    d_step {
+        if
+        :: first != NONE -> current[c] = true; known_on = c
+        :: else
+        fi
+    }
+}
+
+/* The thread runs here no longer. */
+inline go()
+{
+    d_step { current[c] = false; known_on = NONE }
 }
 
 /* What handlers find of those in the CPU's list: step 7 of their transition. */
@@ -359,7 +342,7 @@ inline come_at_once()
         :: else -> break
         od;
         if
-        :: quick && first != NONE -> d_step { current[c] = true; known_on = c }
+        :: quick -> come()
         :: else
         fi;
         atomic { walk = NONE; follow = NONE; was = false; release_list() }
@@ -373,7 +356,7 @@ inline leave_at_once()
     if
     :: got ->
         d_step {
-            quick = (first != NONE);
+            quick = true;
             if
             :: has_thread[0] && (dropped[0] || cpu_of[0] != c) -> quick = false
             :: else
@@ -386,7 +369,8 @@ inline leave_at_once()
         if
         :: quick ->
             own_all(false);
-            d_step { current[c] = false; known_on = NONE; walk = first };
+            go();
+            walk = first;
             do
             :: walk != NONE ->
                 unlink_here(walk);
@@ -422,7 +406,6 @@ inline switch_to()
 
 inline switch_away()
 {
-    current[c] = false;
     if
     :: listed(c, 0) -> leave_list(0)
     :: else
@@ -431,7 +414,8 @@ inline switch_away()
     :: listed(c, 1) -> leave_list(1)
     :: else
     fi;
-    atomic { known_on = NONE; got = !list_held; list_held = true };
+    go();
+    take_list(got);
     if
     :: got -> take_dropped(); release_list(); bury()
     :: else
@@ -506,7 +490,12 @@ inline exit_thread()
                  */
 progress_exit:  (!held[walk])
             fi
-        :: got && first == NONE -> lose_track(); release_list(); break
+        :: got && first == NONE ->
+#ifndef ENDS
+            go();
+#endif
+            release_list();
+            break
         :: !got -> (!list_held)
         fi
     od;
@@ -517,7 +506,7 @@ progress_exit:  (!held[walk])
 
 proctype Cpu(byte c)
 {
-    byte walk = NONE, follow = NONE, link, buried, status, s, known = NONE;
+    byte walk = NONE, follow = NONE, link, buried, status, s;
     bool got, was, ends, quick;
 
 end:
@@ -531,7 +520,7 @@ end:
            fi
        };
        if
-       :: atomic { first == NONE /* not seen */ -> assert(list_held || (!current[0] && !current[1])); quick = true }
+       :: first == NONE -> quick = true /* not seen */
        :: first != NONE -> come_at_once()
        :: first != NONE
        fi;
@@ -543,17 +532,24 @@ end:
        tick()
     :: runs_on == c && switches < SWITCHES ->
        if
+#ifdef SEEN
        :: first == NONE -> quick = true
        :: first != NONE -> leave_at_once()
        :: first != NONE
+#else
+       :: known_on == NONE -> quick = true
+       :: known_on != NONE -> leave_at_once()
+       :: known_on != NONE
+#endif
        fi;
        if
        :: !quick -> switch_away()
        :: else -> quick = false
        fi;
-       runs_on = NONE
+       /* From now on the thread may end elsewhere, and what a tick here finds of it would be freed. */
+       atomic { assert(!current[c] && known_on == NONE); runs_on = NONE }
 #if EXITS
-    :: atomic { runs_on == c && first != NONE -> runs_on = EXITED };
+    :: atomic { (runs_on == c || runs_on == NONE) && first != NONE -> runs_on = EXITED };
        exit_thread()
 #endif
     :: asked[c] != NONE ->

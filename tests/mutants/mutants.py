@@ -261,9 +261,12 @@ def main():
     parser.add_argument("tests", nargs="+")
     options = parser.parse_args()
     rules, (lines, stale) = [] if options.lines else rule_mutants(), line_mutants()
+    chosen = [m for m in (rules + lines)[::options.step] if options.only in m.name]
+    linked = {own.partition("/")[2].partition("/")[2] for own in (options.objects + " " + options.test_objects).split()}
+    stale += [f"{m.name}: {m.unit} is in no test" for m in lines
+              if not m.unit.startswith("tests/") and m.unit[:-2] + ".o" not in linked]
     for row in stale:
         print("    stale: " + row)
-    chosen = [m for m in (rules + lines)[::options.step] if options.only in m.name]
     runner, begun, done = Runner(options), time.monotonic(), 0
     print(f"    {len(runner.tests)} tests on {len(chosen)} of {len(rules)} + {len(lines)} mutants", flush=True)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:

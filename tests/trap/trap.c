@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "port/sim/sim_intern.h"
+#include "tests/common/trap_flag.h"
 #include "tests/common/workload.h"
 #include "tests/trap/trap.h"
 #include "tests/trap/trap_decode.h"
@@ -32,7 +33,6 @@
 #define ARCH_CPUID_SET 0x1012
 #endif
 
-#define TRAP_FLAG 0x100
 #define INTERRUPT_FLAG 0x200u
 #define APIC_PHYSICAL UINT64_C(0xfee00000)
 #define APIC_BYTES 4096u
@@ -337,7 +337,7 @@ static void on_fault(int number, siginfo_t *info, void *where)
     uintptr_t from = (uintptr_t)GREG(context, IP);
     struct trap_instruction instruction = trap_decode((const uint8_t *)from, LONG_MODE);
     uint64_t offset = (uint64_t)((uintptr_t)info->si_addr - (uintptr_t)apic_page);
-    bool ticking = trap->stepping && GREG(context, REG_EFL) & TRAP_FLAG;
+    bool ticking = trap->stepping && FLAGS_OF(context) & TRAP_FLAG;
     const ucontext_t *outer = boundary;
 
     (void)number;
@@ -376,7 +376,7 @@ static void on_step(int number, siginfo_t *info, void *where)
     (void)number;
     (void)info;
     if (!trap->stepping) {
-        GREG(context, REG_EFL) &= ~TRAP_FLAG;
+        FLAGS_OF(context) &= ~TRAP_FLAG;
         return;
     }
     boundary = context;
@@ -398,20 +398,12 @@ void trap_step_on(struct trap *trap)
 {
     trap->last_ip = 0;
     trap->stepping = true;
-#ifdef __x86_64__
-    __asm__ volatile("pushf\n\torq %0, (%%rsp)\n\tpopf\n\tnop" : : "i"(TRAP_FLAG) : "memory", "cc");
-#else
-    __asm__ volatile("pushf\n\torl %0, (%%esp)\n\tpopf\n\tnop" : : "i"(TRAP_FLAG) : "memory", "cc");
-#endif
+    trap_flag_set();
 }
 
 void trap_step_off(struct trap *trap)
 {
-#ifdef __x86_64__
-    __asm__ volatile("pushf\n\tandq %0, (%%rsp)\n\tpopf\n\tnop" : : "i"(~TRAP_FLAG) : "memory", "cc");
-#else
-    __asm__ volatile("pushf\n\tandl %0, (%%esp)\n\tpopf\n\tnop" : : "i"(~TRAP_FLAG) : "memory", "cc");
-#endif
+    trap_flag_clear();
     trap->stepping = false;
 }
 

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "tests/vm/vm.h"
-#include "tests/vm/vm_checks.h"
+#include "tests/vm/vm_kernel.h"
 
 static struct vm vm;
 

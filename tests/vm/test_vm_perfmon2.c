@@ -7,49 +7,32 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <cmocka.h>
 
 #include "tests/common/workload.h"
 #include "tests/vm/vm.h"
-#include "tests/vm/vm_checks.h"
+#include "tests/vm/vm_kernel.h"
 
 static struct vm vm;
 
-static uint64_t said(const char *name)
-{
-    uint64_t value = 0;
-    char key[40];
-
-    snprintf(key, sizeof key, "perfmon2.%s", name);
-    if (!vm_value(&vm, key, &value))
-        fail_msg("the kernel did not say %s; it said: %.2000s", key, vm.serial);
-    return value;
-}
-
 static void run_program(const char *profile, unsigned bits, const char *options)
 {
-    char elf[64], line[128];
+    uint64_t self, other;
 
-    snprintf(elf, sizeof elf, "build/kernel/upmu%u.elf", bits);
-    snprintf(line, sizeof line, "debug-exit %s; perfmon2; off", options);
-    if (!vm_open(&vm, profile, elf, line))
-        fail_msg("%s", vm.failure);
-    if (!vm_run(&vm))
-        fail_msg("%s; it said: %.2000s", vm.failure, vm.serial);
-    if (vm.sim.violation_count)
-        fail_msg("%s (register %x)", vm.sim.first_violation.text, (unsigned)vm.sim.first_violation.address);
-    assert_int_equal(said("status"), 0);
+    vm_run_kernel(&vm, &(struct vm_guest){profile, NULL, bits, options, true}, NULL, "upmu", "perfmon2");
+    vm_expect_no_violation(&vm);
+    assert_int_equal(vm_said(&vm, "perfmon2.status"), 0);
     /* What is around the workload is the same each time: 200 passes more are 200 passes. */
-    assert_int_equal(said("self.300") - said("self.100"), 200 * WORKLOAD_INSTRUCTIONS);
-    assert_int_equal(said("other.300") - said("other.100"), 200 * WORKLOAD_INSTRUCTIONS);
-    assert_in_range(said("self.100"), 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + 200);
-    assert_in_range(said("other.100"), 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + 3000);
+    self = vm_said(&vm, "perfmon2.self.100");
+    other = vm_said(&vm, "perfmon2.other.100");
+    assert_int_equal(vm_said(&vm, "perfmon2.self.300") - self, 200 * WORKLOAD_INSTRUCTIONS);
+    assert_int_equal(vm_said(&vm, "perfmon2.other.300") - other, 200 * WORKLOAD_INSTRUCTIONS);
+    assert_in_range(self, 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + 200);
+    assert_in_range(other, 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + 3000);
     /* The program's count while the other ran: its own few instructions. */
-    assert_in_range(said("quiet"), 1, 1000 * WORKLOAD_INSTRUCTIONS / 10);
-    assert_int_equal(said("contexts"), 0);
+    assert_in_range(vm_said(&vm, "perfmon2.quiet"), 1, 1000 * WORKLOAD_INSTRUCTIONS / 10);
+    assert_int_equal(vm_said(&vm, "perfmon2.contexts"), 0);
     vm_close(&vm);
 }
 

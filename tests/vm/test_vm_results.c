@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/vm/vm.h"
-#include "tests/vm/vm_checks.h"
+#include "tests/vm/vm_kernel.h"
 
 #define FUNCTIONS 4u
 #define PERF_RECORD_SAMPLE 9u
@@ -25,34 +25,15 @@
 static struct vm vm;
 static const char *const functions[FUNCTIONS] = {"main", "render", "shade", "blend"};
 
-static uint64_t said(const char *name, const char *more)
-{
-    uint64_t value = 0;
-    char key[40];
-
-    snprintf(key, sizeof key, "results.%s%s", name, more);
-    if (!vm_value(&vm, key, &value))
-        fail_msg("the kernel did not say %s; it said: %.2000s", key, vm.serial);
-    return value;
-}
-
 /* The text between the lines "results.begin" and "results.end". */
 static const char *run_kernel(const char *profile, unsigned bits, const char *command, size_t *out_length)
 {
     const char *begin, *end;
-    char elf[64], line[128], text[64] = "(nothing)";
 
-    snprintf(elf, sizeof elf, "build/kernel/programs%u.elf", bits);
-    snprintf(line, sizeof line, "debug-exit ; %s; off", command);
-    if (!vm_open(&vm, profile, elf, line))
-        fail_msg("%s", vm.failure);
-    if (!vm_run(&vm))
-        fail_msg("%s; it said: %.2000s", vm.failure, vm.serial);
-    if (vm.sim.violation_count)
-        fail_msg("%s (register %x)", vm.sim.first_violation.text, (unsigned)vm.sim.first_violation.address);
-    (void)vm_text(&vm, "results.end", text, sizeof text);
-    assert_string_equal(text, "no error");
-    assert_int_equal(said("lost", ""), 0);
+    vm_run_kernel(&vm, &(struct vm_guest){profile, NULL, bits, "", true}, NULL, "programs", command);
+    vm_expect_no_violation(&vm);
+    vm_expect(&vm, "results.end", "no error");
+    assert_int_equal(vm_said(&vm, "results.lost"), 0);
     begin = strstr(vm.serial, "results.begin");
     begin += strcspn(begin, "\n") + 1;
     end = strstr(begin, "results.end");
@@ -63,7 +44,8 @@ static const char *run_kernel(const char *profile, unsigned bits, const char *co
 /* Samples by the function that the instruction behind each period led to, as the monitor saw them. */
 static unsigned samples_in(const char *function)
 {
-    uint64_t begin = said(function, ".begin"), end = said(function, ".end"), period = said("period", "");
+    uint64_t begin = vm_said(&vm, "results.%s.begin", function), end = vm_said(&vm, "results.%s.end", function);
+    uint64_t period = vm_said(&vm, "results.period");
     unsigned found = 0;
 
     for (uint64_t at = period - 1; at < vm.seen_count; at += period)
@@ -115,7 +97,7 @@ static void check_folded(const char *profile, unsigned bits)
         sum += samples;
         at += line + strspn(at + line, "\r\n");
     }
-    assert_int_equal(sum, said("samples", ""));
+    assert_int_equal(sum, vm_said(&vm, "results.samples"));
     assert_true(sum > 25);
     for (unsigned i = 0; i < FUNCTIONS; i++)
         assert_int_equal(of[i], samples_in(functions[i]));
@@ -169,7 +151,7 @@ static void check_perf(const char *profile, unsigned bits)
         samples += word(file + at, 4) == PERF_RECORD_SAMPLE;
         at += record;
     }
-    assert_int_equal(samples, said("samples", ""));
+    assert_int_equal(samples, vm_said(&vm, "results.samples"));
     vm_close(&vm);
 }
 
@@ -226,7 +208,7 @@ static void check_pprof(const char *profile, unsigned bits)
         samples += key >> 3 == 2 ? first_of(at, at + length, 2) : 0;
         at += length;
     }
-    assert_int_equal(samples, said("samples", ""));
+    assert_int_equal(samples, vm_said(&vm, "results.samples"));
     vm_close(&vm);
 }
 

@@ -7,37 +7,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "tests/common/workload.h"
 #include "tests/vm/vm.h"
-#include "tests/vm/vm_checks.h"
+#include "tests/vm/vm_kernel.h"
 
 static struct vm vm;
-
-static uint64_t said(const char *name)
-{
-    uint64_t value = 0;
-    char key[40];
-
-    snprintf(key, sizeof key, "split.%s", name);
-    if (!vm_value(&vm, key, &value))
-        fail_msg("the kernel did not say %s; it said: %.2000s", key, vm.serial);
-    return value;
-}
-
-static void expect(const char *name, const char *expected)
-{
-    char text[64] = "(nothing)", key[40];
-
-    snprintf(key, sizeof key, "split.%s", name);
-    (void)vm_text(&vm, key, text, sizeof text);
-    if (strcmp(text, expected) != 0)
-        fail_msg("%s is \"%s\", not \"%s\"; the kernel said: %.2000s", key, text, expected, vm.serial);
-}
 
 /* The kernel as it ends gives the registers back: all are as a CPU has them that was just switched on. */
 static void expect_registers_as_found(void)
@@ -55,17 +33,10 @@ static void expect_registers_as_found(void)
 
 static void run_kernel(const char *profile, unsigned bits, const char *command)
 {
-    char elf[64], line[128];
-
-    snprintf(elf, sizeof elf, "build/kernel/programs%u.elf", bits);
-    snprintf(line, sizeof line, "debug-exit ; %s; off", command);
-    if (!vm_open(&vm, profile, elf, line))
-        fail_msg("%s", vm.failure);
-    if (!vm_run(&vm))
-        fail_msg("%s; it said: %.2000s", vm.failure, vm.serial);
-    expect("begin", "no error");
-    expect("verify", "no error");
-    expect("end", "ok");
+    vm_run_kernel(&vm, &(struct vm_guest){profile, NULL, bits, "", true}, NULL, "programs", command);
+    vm_expect(&vm, "split.begin", "no error");
+    vm_expect(&vm, "split.verify", "no error");
+    vm_expect(&vm, "split.end", "ok");
     expect_registers_as_found();
 }
 
@@ -74,24 +45,23 @@ static void expect_kernels_count(void)
 {
     uint64_t steps = 0;
 
-    expect("kernel", "no error");
+    vm_expect(&vm, "split.kernel", "no error");
     for (unsigned i = 0; i < vm.spans && i < VM_SPANS; i++)
         if (vm.span[i].steps[1] > steps)
             steps = vm.span[i].steps[1];
-    assert_int_equal(said("kernel.count"), steps);
+    assert_int_equal(vm_said(&vm, "split.kernel.count"), steps);
 }
 
 static void check_driver(const char *profile, unsigned bits, const char *command)
 {
     run_kernel(profile, bits, command);
-    if (vm.sim.violation_count)
-        fail_msg("%s (register %x)", vm.sim.first_violation.text, (unsigned)vm.sim.first_violation.address);
-    expect("driver", "no error");
-    expect("driver.end", "no error");
+    vm_expect_no_violation(&vm);
+    vm_expect(&vm, "split.driver", "no error");
+    vm_expect(&vm, "split.driver.end", "no error");
     /* What is around the workload is the same each time. */
-    assert_int_equal(said("driver.300") - said("driver.100"), 200 * WORKLOAD_INSTRUCTIONS);
-    assert_in_range(said("driver.100"), 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + 3000);
-    assert_true(said("driver.messages") > 10);
+    assert_int_equal(vm_said(&vm, "split.driver.300") - vm_said(&vm, "split.driver.100"), 200 * WORKLOAD_INSTRUCTIONS);
+    assert_in_range(vm_said(&vm, "split.driver.100"), 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + 3000);
+    assert_true(vm_said(&vm, "split.driver.messages") > 10);
     if (!strstr(command, "all"))
         expect_kernels_count();
     vm_close(&vm);
@@ -116,16 +86,17 @@ static void check_hostile(const char *profile, unsigned bits)
     uint64_t value;
 
     run_kernel(profile, bits, "split hostile");
-    assert_int_equal(said("refused"), said("wishes"));
-    assert_true(said("foreign-memory") != 0);
+    assert_int_equal(vm_said(&vm, "split.refused"), vm_said(&vm, "split.wishes"));
+    assert_true(vm_said(&vm, "split.foreign-memory") != 0);
     assert_true(vm_accesses_of(&vm, 'f', 0, &seen));
     assert_int_equal(seen.writes + seen.rearms, 0);
     assert_in_range(seen.reads, 0, 3); /* registers of the PMU are looked at before a write is refused */
     assert_true(vm_accesses_of(&vm, 'g', 0, &seen));
     assert_true(seen.writes > 10);
-    assert_int_equal(said("granted") + said("not-granted"), 300);
-    assert_true(said("not-granted") >= 100);
-    assert_int_equal(said("server.refused"), said("refused") + said("not-granted"));
+    assert_int_equal(vm_said(&vm, "split.granted") + vm_said(&vm, "split.not-granted"), 300);
+    assert_true(vm_said(&vm, "split.not-granted") >= 100);
+    assert_int_equal(vm_said(&vm, "split.server.refused"),
+                     vm_said(&vm, "split.refused") + vm_said(&vm, "split.not-granted"));
     assert_true(vm_accesses_of(&vm, 'w', 0, &seen));
     assert_int_equal(seen.writes, 0);
     assert_false(vm_value(&vm, "split.wrmsr-of-ring-3", &value));

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "tests/vm/vm.h"
-#include "tests/vm/vm_checks.h"
+#include "tests/vm/vm_kernel.h"
 
 #define ROUNDS 1u
 
@@ -54,25 +54,18 @@ static void costs(const struct guest *guest, char code, unsigned n, unsigned wri
 
 static void check(const struct guest *guest)
 {
-    char elf[64], line[128], text[16] = "";
-    uint64_t value = 0;
+    char command[128];
     unsigned n, gates, changed;
     /* The sampled event is of user mode alone: AMD's counters stand still in the handler. */
     bool still = guest->protocol == SELECT && strstr(guest->events, AMD4);
     unsigned writes = guest->protocol == GLOBAL ? 4 : still ? 1 : 3, reads = still ? 1 : 2;
 
-    snprintf(elf, sizeof elf, "build/kernel/upmu%u.elf", guest->bits);
-    snprintf(line, sizeof line, "debug-exit %s; switches %s; off", guest->options, guest->events);
-    if (!vm_open(&vm, guest->profile, elf, line))
-        fail_msg("%s", vm.failure);
-    if (!vm_run(&vm))
-        fail_msg("%s: %s; it said: %.2000s", guest->profile, vm.failure, vm.serial);
-    if (vm.sim.violation_count)
-        fail_msg("%s (register %x)", vm.sim.first_violation.text, (unsigned)vm.sim.first_violation.address);
-    if (!vm_text(&vm, "switches.status", text, sizeof text) || strcmp(text, "no error") != 0)
-        fail_msg("%s: %s; it said: %.2000s", guest->profile, text, vm.serial);
-    assert_true(vm_value(&vm, "switches.events", &value));
-    n = (unsigned)value;
+    snprintf(command, sizeof command, "switches %s", guest->events);
+    vm_run_kernel(&vm, &(struct vm_guest){guest->profile, NULL, guest->bits, guest->options, true}, NULL, "upmu",
+                  command);
+    vm_expect_no_violation(&vm);
+    vm_expect(&vm, "switches.status", "no error");
+    n = (unsigned)vm_said(&vm, "switches.events");
     assert_in_range(n, 2, 5);
     gates = guest->protocol == GLOBAL ? 1 : n;
     changed = guest->protocol == GLOBAL ? 2 + n : guest->protocol == SELECT ? 2 * n : 3 * n;

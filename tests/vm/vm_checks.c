@@ -21,65 +21,29 @@
 static struct vm vm;
 static struct vm model; /* what the guest did and said on the model */
 
-bool vm_soaks(void)
-{
-    const char *wanted = getenv("VM_RUNS");
-
-    return wanted && !strcmp(wanted, "soak");
-}
-
-static uint64_t value_of(const char *first, const char *second)
-{
-    char key[64];
-    uint64_t value = 0;
-
-    snprintf(key, sizeof key, "%s%s", first, second);
-    if (!vm_value(&vm, key, &value))
-        fail_msg("the kernel did not say %s", key);
-    return value;
-}
-
-static void expect_text(const char *key, const char *expected)
-{
-    char text[64] = "";
-
-    (void)vm_text(&vm, key, text, sizeof text);
-    assert_string_equal(text, expected);
-}
-
 /* Ring 3 runs more than the workload: a call, and in 32 bits a push before it. */
 static unsigned around_user(const struct vm_guest *guest)
 {
     return WORKLOAD_AROUND_INSTRUCTIONS + (guest->bits == 64 ? 1 : 2);
 }
 
-static void run_on(const struct vm_guest *guest, const char *host, const char *commands, bool beside, bool page)
+static void run_on(const struct vm_guest *guest, const struct vm_host *host, const char *commands)
 {
-    char elf[64], line[192];
-
-    snprintf(elf, sizeof elf, "build/kernel/upmu%u.elf", guest->bits);
-    snprintf(line, sizeof line, "debug-exit %s; %s; off", guest->options, commands);
-    if (!(host ? vm_hypervisor_open(&vm, host, guest->profile, elf, line, beside, page)
-                      : vm_open(&vm, guest->profile, elf, line)))
-        fail_msg("%s", vm.failure);
-    vm.enabling_counts = guest->enabling_counts;
-    if (!(host ? vm_hypervisor_run(&vm) : vm_run(&vm)))
-        fail_msg("%s; it said: %.2000s", vm.failure, vm.serial);
+    vm_run_kernel(&vm, guest, host, "upmu", commands);
     if (vm.exit_code != 0x10)
         fail_msg("it ended with %d, and said at last: %s", vm.exit_code,
                  vm.serial + (vm.serial_length > 800 ? vm.serial_length - 800 : 0));
-    if (vm.sim.violation_count)
-        fail_msg("%s (register %x)", vm.sim.first_violation.text, (unsigned)vm.sim.first_violation.address);
+    vm_expect_no_violation(&vm);
     assert_int_equal(strstr(guest->options, "vector=") != NULL, strstr(vm.serial, "\nVector arrives") != NULL);
-    expect_text("vmtest.pmu", guest->pmu);
-    expect_text("vmtest.end", "ok");
-    assert_int_equal(value_of("vmtest.", "bits"), guest->bits);
+    vm_expect(&vm, "vmtest.pmu", guest->pmu);
+    vm_expect(&vm, "vmtest.end", "ok");
+    assert_int_equal(vm_said(&vm, "vmtest.bits"), guest->bits);
     assert_int_equal(vm.sim.cpu[0].pmi_dropped, 0);
 }
 
 static void run(const struct vm_guest *guest, const char *commands)
 {
-    run_on(guest, NULL, commands, false, false);
+    run_on(guest, NULL, commands);
 }
 
 /* ---- Counts ---- */
@@ -126,7 +90,7 @@ static uint64_t constant_of(const struct vm_guest *guest, const struct event *ev
         uint64_t value;
 
         snprintf(key, sizeof key, "ring%u%s.%u", user ? 3 : 0, event->name, passes[i]);
-        value = value_of(key, "");
+        value = vm_said(&vm, "%s", key);
         if (value != stepped(guest, key, event))
             fail_msg("%s: %u counted, %u stepped", key, (unsigned)value, (unsigned)stepped(guest, key, event));
         if (i == 0)
@@ -160,10 +124,10 @@ static void check_counts(const struct vm_guest *guest, unsigned lengths)
 /* `late`: the last one may have come after the stop, which took its sample. */
 static void check_interrupts(const char *name, uint64_t samples, unsigned late)
 {
-    assert_int_equal(value_of(name, ".lost"), 0);
-    assert_in_range(value_of(name, ".handled"), samples - late, samples);
-    assert_in_range(value_of(name, ".stale"), 0, late);
-    assert_int_equal(value_of(name, ".not-ours"), 0);
+    assert_int_equal(vm_said(&vm, "%s.lost", name), 0);
+    assert_in_range(vm_said(&vm, "%s.handled", name), samples - late, samples);
+    assert_in_range(vm_said(&vm, "%s.stale", name), 0, late);
+    assert_int_equal(vm_said(&vm, "%s.not-ours", name), 0);
 }
 
 /* "ips A B C …" lines in order. */
@@ -210,12 +174,12 @@ static void check_addresses(unsigned expected)
 
 static void check_user_samples(const struct vm_guest *guest, unsigned samples)
 {
-    assert_int_equal(value_of("sample3", ".samples"), samples);
-    assert_int_equal(value_of("sample3", ".outside"), 0);
-    assert_int_equal(value_of("sample3", ".from-user"), samples);
-    assert_int_equal(value_of("sample3", ".period"), 100);
-    assert_int_equal(value_of("sample3", ".count"),
-                     value_of("sample3", ".passes") * WORKLOAD_INSTRUCTIONS + around_user(guest));
+    assert_int_equal(vm_said(&vm, "sample3.samples"), samples);
+    assert_int_equal(vm_said(&vm, "sample3.outside"), 0);
+    assert_int_equal(vm_said(&vm, "sample3.from-user"), samples);
+    assert_int_equal(vm_said(&vm, "sample3.period"), 100);
+    assert_int_equal(vm_said(&vm, "sample3.count"),
+                     vm_said(&vm, "sample3.passes") * WORKLOAD_INSTRUCTIONS + around_user(guest));
     check_interrupts("sample3", samples, 0);
     check_addresses(samples);
 }
@@ -226,15 +190,15 @@ static void check_user_samples(const struct vm_guest *guest, unsigned samples)
  */
 static void check_number(const struct vm_guest *guest, const char *name)
 {
-    uint64_t most = value_of(name, ".count") / value_of(name, ".period");
+    uint64_t most = vm_said(&vm, "%s.count", name) / vm_said(&vm, "%s.period", name);
 
-    assert_in_range(value_of(name, ".samples"), strstr(guest->options, "vector=") ? most / 2 : most, most);
+    assert_in_range(vm_said(&vm, "%s.samples", name), strstr(guest->options, "vector=") ? most / 2 : most, most);
 }
 
 /* The handler is counted, too, while its gates are open: what is reported is what was stepped. */
 static void check_kernel_samples(const struct vm_guest *guest)
 {
-    uint64_t count = value_of("sample0", ".count"), sum = 0;
+    uint64_t count = vm_said(&vm, "sample0.count"), sum = 0;
     unsigned first, behind;
 
     assert_true(vm_spans_of(&vm, "sample0.status", &first, &behind));
@@ -242,23 +206,23 @@ static void check_kernel_samples(const struct vm_guest *guest)
         sum += vm.span[i].steps[0] + vm.span[i].steps[1] + guest->enabling_counts;
     assert_int_equal(count, sum);
     check_number(guest, "sample0");
-    check_interrupts("sample0", value_of("sample0", ".samples"), strstr(guest->options, "vector=") != NULL);
+    check_interrupts("sample0", vm_said(&vm, "sample0.samples"), strstr(guest->options, "vector=") != NULL);
 }
 
 /* Interrupts inside start, read, stop of a session that counts ring 3's branches. */
 static void check_calls(const struct vm_guest *guest)
 {
-    uint64_t samples = value_of("calls", ".samples");
+    uint64_t samples = vm_said(&vm, "calls.samples");
 
-    assert_int_equal(value_of("calls", ".branches:u"),
-                     value_of("calls", ".rounds") *
-                         (value_of("calls", ".passes") * WORKLOAD_BRANCHES + WORKLOAD_AROUND_BRANCHES + 1));
+    assert_int_equal(vm_said(&vm, "calls.branches:u"),
+                     vm_said(&vm, "calls.rounds") *
+                         (vm_said(&vm, "calls.passes") * WORKLOAD_BRANCHES + WORKLOAD_AROUND_BRANCHES + 1));
     check_number(guest, "calls");
-    assert_true(value_of("calls", ".outside") >= value_of("calls", ".rounds") * 2 / 3);
-    assert_int_equal(value_of("calls", ".lost"), 0);
-    assert_int_equal(value_of("calls", ".not-ours"), 0);
+    assert_true(vm_said(&vm, "calls.outside") >= vm_said(&vm, "calls.rounds") * 2 / 3);
+    assert_int_equal(vm_said(&vm, "calls.lost"), 0);
+    assert_int_equal(vm_said(&vm, "calls.not-ours"), 0);
     printf("%u interrupts inside and beside %u starts, reads and stops\n", (unsigned)samples,
-           (unsigned)value_of("calls", ".rounds"));
+           (unsigned)vm_said(&vm, "calls.rounds"));
 }
 
 void vm_check_all(const struct vm_guest *guest)
@@ -345,10 +309,10 @@ void vm_check_same(const struct vm_guest *guest, const char *host, const char *n
     for (unsigned i = 0; i < runs; i++) {
         struct vm_beside counted;
 
-        run_on(guest, host, commands, beside, false);
+        run_on(guest, &(struct vm_host){host, beside, false}, commands);
         compare_lines(guest, host);
         compare_accesses();
-        expect_text("switches.status", "no error");
+        vm_expect(&vm, "switches.status", "no error");
         if (i == 0)
             check_counts(guest, vm_soaks() ? 2 : 1);
         check_user_samples(guest, vm_soaks() ? 200 : 20);
@@ -369,7 +333,7 @@ void vm_check_page(const struct vm_guest *guest, const char *host)
     for (unsigned i = 0; i < runs; i++) {
         struct vm_beside counted;
 
-        run_on(guest, host, vm_soaks() ? "vmtest brief" : "vmtest quick", true, true);
+        run_on(guest, &(struct vm_host){host, true, true}, vm_soaks() ? "vmtest brief" : "vmtest quick");
         check_counts(guest, vm_soaks() ? 2 : 1);
         check_user_samples(guest, vm_soaks() ? 200 : 20);
         check_kernel_samples(guest);
@@ -395,17 +359,6 @@ void vm_check_samples(const struct vm_guest *guest)
     run(guest, vm_soaks() ? "vmtest samples" : "vmtest samples brief");
     check_user_samples(guest, vm_soaks() ? 1000 : 200);
     vm_close(&vm);
-}
-
-bool vm_able(void)
-{
-    const char *reason = vm_unable();
-
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    if (!reason)
-        return true;
-    printf("skipped: no guest runs here: %s\n[  SKIPPED ] vm\n", reason);
-    return false;
 }
 
 void vm_check_runs(unsigned bits, unsigned alone)

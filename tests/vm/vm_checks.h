@@ -5,16 +5,7 @@
 #ifndef UPMU_TESTS_VM_VM_CHECKS_H
 #define UPMU_TESTS_VM_VM_CHECKS_H
 
-#include <stdbool.h>
-
-/* One guest: which CPU, how wide, which words on its command line before the commands. */
-struct vm_guest {
-    const char *profile;
-    const char *pmu; /* libpfm4's name, as the kernel prints it */
-    unsigned bits;
-    const char *options;
-    bool enabling_counts; /* the write that lets counters run is counted */
-};
+#include "tests/vm/vm_kernel.h"
 
 /*
  * Boots the guest and runs all of "vmtest": counts for 10, 100 and 1000 passes in both
@@ -45,11 +36,5 @@ void vm_check_samples(const struct vm_guest *guest);
 
 /* These for Core 2 and Skylake in turn: once, with VM_RUNS=soak until it is ten with the `alone` that ran before. */
 void vm_check_runs(unsigned bits, unsigned alone);
-
-/* VM_RUNS=soak: all that is left out otherwise. */
-bool vm_soaks(void);
-
-/* False, and a skipped test printed, if guests do not run here. */
-bool vm_able(void);
 
 #endif

@@ -23,7 +23,7 @@ void vm_flat_segment(struct kvm_segment *segment, bool code);
 /* The model's interrupts go to the guest. */
 void vm_inject(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt);
 
-/* vm_open(), and `show` has the last word on what CPUID answers. */
+/* As vm_open(); `show` may change each answer of CPUID. */
 typedef void vm_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);
 bool vm_open_shown(struct vm *vm, const char *profile, const char *elf, const char *line, vm_cpuid *show);
 

@@ -5,9 +5,9 @@
  */
 #define _GNU_SOURCE /* sigaction */
 #include <signal.h>
-#include <ucontext.h>
 
 #include "tests/common/host.h"
+#include "tests/common/trap_flag.h"
 
 #define IDLE 3 /* and the next are the CPUs' idle threads */
 
@@ -1024,7 +1024,7 @@ static void act_elsewhere(int number, siginfo_t *info, void *where)
     if (elsewhere.steps++ == elsewhere.at)
         elsewhere.act(elsewhere.f);
     if (elsewhere.enough)
-        context->uc_mcontext.gregs[REG_EFL] &= ~0x100;
+        FLAGS_OF(context) &= ~TRAP_FLAG;
 }
 
 static void step_begin(struct host *f, void (*act)(struct host *), unsigned at, struct sigaction *before)
@@ -1040,12 +1040,12 @@ static void step_begin(struct host *f, void (*act)(struct host *), unsigned at, 
     elsewhere.at = at;
     elsewhere.steps = 0;
     elsewhere.enough = false;
-    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    trap_flag_set();
 }
 
 static void step_end(const struct sigaction *before)
 {
-    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    trap_flag_clear();
     sigaction(SIGTRAP, before, NULL);
 }
 
@@ -1104,46 +1104,11 @@ static void what_a_handler_has_closed_before_a_switch_counts_for_the_next(void *
     assert_true(masked > 10);
 }
 
-/* The last that a switch on CPU 0 does with the thread that has left. */
-static void thread_has_left(struct host *f)
-{
-    f->threads[0].cpu = NULL;
-}
-
-/*
- * A session of a thread that is just leaving CPU 0 is on no CPU any more: it may be detached elsewhere.
- * Catches: a pointer that another CPU clears read twice, once for its value and once for what it points to.
- */
-static void a_detach_elsewhere_outlives_the_end_of_its_threads_switch(void **state)
-{
-    struct sigaction before;
-
-    (void)state;
-    for (unsigned at = 0, last = 1; at < last; at++) {
-        struct host f;
-        enum upmu_status status;
-
-        set_up(&f, "skylake", true);
-        host_add(&f, 0, "instructions", 0);
-        follow(&f, 0, 0);
-        f.threads[0].cpu = &f.cpu[0];
-        f.cpu[0].current = &f.threads[0];
-        upmu_sim_switch_cpu(&f.sim, 1);
-        step_begin(&f, thread_has_left, at, &before);
-        status = upmu_session_detach(&f.sessions[0]);
-        step_end(&before);
-        last = elsewhere.steps;
-        assert_int_equal(status, UPMU_OK);
-        assert_null(f.threads[0].cpu);
-        f.cpu[0].current = NULL;
-        tear_down(&f);
-    }
-}
-
 static void detach_on_the_other_cpu(struct host *f)
 {
     enum upmu_status status;
 
+    elsewhere.enough = true;
     upmu_sim_switch_cpu(&f->sim, 1);
     status = upmu_session_detach(&f->sessions[0]);
     (void)status; /* (Busy where the list is held.) */
@@ -1151,37 +1116,94 @@ static void detach_on_the_other_cpu(struct host *f)
 }
 
 /*
- * On a CPU that sleeps a thread comes without its list being held: its only session may be detached elsewhere before
- * each step of that.
- * Catches: "it runs here" said after a look at a list that has changed: later the thread is freed, and the next tick
- * looks at it.
+ * On a CPU that sleeps a thread's sessions are in no list of the CPU: the only one may be detached elsewhere before
+ * each step of a switch to the thread, and of one away from it.
+ * Catches: "it runs here" kept by the CPU or the thread when it has left, which is freed, and the next tick looks at
+ * it; and a switch away that is not seen, as there are no sessions any more.
  */
-static void a_thread_without_sessions_is_not_current_whatever_its_switch_met(void **state)
+static void what_runs_where_is_known_whatever_a_switch_met(void **state)
 {
     struct sigaction before;
 
     (void)state;
-    for (unsigned at = 0, last = 1; at < last; at++) {
-        struct host f;
-        enum upmu_status status;
+    for (unsigned away = 0; away < 2; away++)
+        for (unsigned at = 0, last = 1; at < last; at++) {
+            struct host f;
+            enum upmu_status status;
 
-        set_up(&f, "skylake", true);
-        host_add(&f, 0, "instructions", 0);
-        follow(&f, 0, 0);
-        assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
-        step_begin(&f, detach_on_the_other_cpu, at, &before);
-        status = upmu_thread_switch(&f.cpu[0], &f.threads[IDLE], &f.threads[0]);
-        step_end(&before);
-        last = elsewhere.steps;
-        f.running[0] = 0;
-        assert_int_equal(status, UPMU_OK);
-        if (!f.threads[0].sessions) {
+            set_up(&f, "skylake", true);
+            host_add(&f, 0, "instructions", 0);
+            follow(&f, 0, 0);
+            assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
+            if (away)
+                assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[IDLE], &f.threads[0]), UPMU_OK);
+            step_begin(&f, detach_on_the_other_cpu, at, &before);
+            status = upmu_thread_switch(&f.cpu[0], &f.threads[away ? 0 : IDLE], &f.threads[away ? IDLE : 0]);
+            step_end(&before);
+            last = elsewhere.steps;
+            f.running[0] = 0;
+            assert_int_equal(status, UPMU_OK);
+            assert_ptr_equal(f.cpu[0].current, f.threads[0].cpu ? &f.threads[0] : NULL);
+            if (!away && f.threads[0].sessions)
+                assert_ptr_equal(f.threads[0].cpu, &f.cpu[0]);
+            assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
+            if (!away)
+                assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[IDLE]), UPMU_OK);
             assert_null(f.threads[0].cpu);
             assert_null(f.cpu[0].current);
+            assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
+            tear_down(&f);
         }
+}
+
+/* The thread comes to the other CPU, and goes so many steps later: more than lie between two looks at where it is. */
+#define STAY 30
+static void pass_by_the_other_cpu(struct host *f)
+{
+    bool comes = !f->running[1];
+    enum upmu_status status;
+
+    elsewhere.enough = !comes;
+    elsewhere.at = elsewhere.steps + STAY;
+    upmu_sim_switch_cpu(&f->sim, 1);
+    status = upmu_thread_switch(&f->cpu[1], &f->threads[comes ? IDLE + 1 : 0], &f->threads[comes ? 0 : IDLE + 1]);
+    (void)status;
+    f->running[1] = comes;
+    upmu_sim_switch_cpu(&f->sim, 0);
+}
+
+/*
+ * A metric of a thread that does not run is read, while the thread comes to another CPU and goes again.
+ * Catches: where a session is, looked at twice, the second time for its PMU.
+ */
+static void a_read_outlives_a_thread_that_passes_by_elsewhere(void **state)
+{
+    struct sigaction before;
+    bool passed = true;
+
+    (void)state;
+    for (unsigned at = 0; passed; at++) {
+        struct host f;
+        struct upmu_event event;
+        struct upmu_count count;
+        enum upmu_status status;
+
+        set_up(&f, "icelake", true);
+        assert_int_equal(upmu_event_raw(&f.machine.pmu[0], 0x38000, 0, 0, &event), UPMU_OK);
+        assert_int_equal(upmu_session_add_event(&f.sessions[0], &event, NULL), UPMU_OK);
+        follow(&f, 0, 0);
+        f.running[1] = 0;
+        upmu_sim_switch_cpu(&f.sim, 0);
+        step_begin(&f, pass_by_the_other_cpu, at, &before);
+        status = upmu_session_read(&f.sessions[0], 0, 1, &count);
+        step_end(&before);
+        assert_true(status == UPMU_OK || status == UPMU_ERR_WRONG_CPU);
+        passed = elsewhere.enough;
+        upmu_sim_switch_cpu(&f.sim, 1);
+        if (f.running[1])
+            assert_int_equal(upmu_thread_switch(&f.cpu[1], &f.threads[0], &f.threads[IDLE + 1]), UPMU_OK);
+        f.running[1] = IDLE + 1;
         assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
-        assert_null(f.cpu[0].current);
-        assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
         tear_down(&f);
     }
 }
@@ -1240,9 +1262,9 @@ static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
 static unsigned steps_of_a_switch(struct host *f, unsigned next)
 {
     steps = 0;
-    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    trap_flag_set();
     assert_int_equal(upmu_thread_switch(&f->cpu[0], &f->threads[f->running[0]], &f->threads[next]), UPMU_OK);
-    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    trap_flag_clear();
     f->running[0] = next;
     return steps;
 }
@@ -1250,9 +1272,9 @@ static unsigned steps_of_a_switch(struct host *f, unsigned next)
 static unsigned steps_of_a_tick(struct host *f)
 {
     steps = 0;
-    __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+    trap_flag_set();
     assert_int_equal(upmu_cpu_tick(&f->cpu[0]), UPMU_OK);
-    __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    trap_flag_clear();
     return steps;
 }
 
@@ -1329,12 +1351,12 @@ static void what_a_handler_has_closed_before_a_switch_counts_for_the_next(void *
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
 
-static void a_detach_elsewhere_outlives_the_end_of_its_threads_switch(void **state)
+static void a_read_outlives_a_thread_that_passes_by_elsewhere(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
 
-static void a_thread_without_sessions_is_not_current_whatever_its_switch_met(void **state)
+static void what_runs_where_is_known_whatever_a_switch_met(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
@@ -1634,8 +1656,8 @@ int main(void)
         cmocka_unit_test(what_ran_before_a_sleep_comes_before_what_waited),
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
         cmocka_unit_test(what_a_handler_has_closed_before_a_switch_counts_for_the_next),
-        cmocka_unit_test(a_detach_elsewhere_outlives_the_end_of_its_threads_switch),
-        cmocka_unit_test(a_thread_without_sessions_is_not_current_whatever_its_switch_met),
+        cmocka_unit_test(what_runs_where_is_known_whatever_a_switch_met),
+        cmocka_unit_test(a_read_outlives_a_thread_that_passes_by_elsewhere),
         cmocka_unit_test(a_session_is_closed_if_and_only_if_its_close_says_so),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),

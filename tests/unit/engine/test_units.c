@@ -84,6 +84,35 @@ static void a_hosts_own_device_is_opened_by_its_path(void **state)
     assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
 }
 
+/*
+ * In the bracket of a unit a handler may change the sets of the CPU's own sessions.
+ * Catches: the end of a unit's call that writes the CPU's pages, and clears counters for readers that a handler opens.
+ */
+static void a_call_on_a_unit_leaves_pages_of_its_cpu_alone(void **state)
+{
+    static struct upmu_user_page page;
+    uint32_t sequence;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MMIO, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_session_add(&d.host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&d.host.other, &page), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&d.host.other, &d.host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.other), UPMU_OK);
+    sequence = page.sequence;
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    double_count(&d, 3);
+    double_steps(11);
+    assert_int_equal(value_of(&d.host.session, 0), 33);
+    assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    assert_int_equal(page.sequence, sequence);
+    assert_int_equal(upmu_session_stop(&d.host.other), UPMU_OK);
+    assert_true(page.sequence != sequence);
+    assert_int_equal(upmu_session_close(&d.host.other), UPMU_OK);
+}
+
 static void several_boxes_are_one_unit(void **state)
 {
     (void)state;
@@ -1553,6 +1582,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_unit_counts_in_each_space_and_style),
         cmocka_unit_test(a_hosts_own_device_is_opened_by_its_path),
+        cmocka_unit_test(a_call_on_a_unit_leaves_pages_of_its_cpu_alone),
         cmocka_unit_test(several_boxes_are_one_unit),
         cmocka_unit_test(what_is_in_use_is_left_alone),
         cmocka_unit_test(what_firmware_left_can_be_taken),

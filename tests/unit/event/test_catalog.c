@@ -13,10 +13,7 @@
 #include <cmocka.h>
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_table.h"
-
-#ifndef UPMU_SOURCE_DIR
-#define UPMU_SOURCE_DIR "."
-#endif
+#include "tests/common/table.h"
 
 static const char *const reserved[] = {"os",        "usr",     "edge",       "inv",    "any",
                                        "anythread", "precise", "complement", "cascade"};
@@ -71,35 +68,16 @@ struct line {
 
 static bool line_read(FILE *file, char *text, size_t size, struct line *out)
 {
-    while (fgets(text, (int)size, file)) {
-        char *cursor = text;
-
-        text[strcspn(text, "\n")] = 0;
-        if (!*text || *text == '#')
-            continue;
-        out->fields = 0;
-        while (out->fields < 12) {
-            out->field[out->fields++] = cursor;
-            cursor = strchr(cursor, '\t');
-            if (!cursor)
-                break;
-            *cursor++ = 0;
-        }
-        return true;
-    }
-    return false;
+    out->fields = table_row(file, text, size, out->field, 12);
+    return out->fields != 0;
 }
 
-static FILE *source_open(const char *catalogue)
+static FILE *catalogue_open(const char *catalogue)
 {
-    char path[4096];
-    FILE *file;
+    char path[100];
 
-    snprintf(path, sizeof path, "%s/events/%s.tsv", UPMU_SOURCE_DIR, catalogue);
-    file = fopen(path, "r");
-    if (!file)
-        fail_msg("cannot read %s", path);
-    return file;
+    snprintf(path, sizeof path, "events/%s.tsv", catalogue);
+    return source_open(path);
 }
 
 static unsigned flag(const char *flags, const char *word, unsigned bit)
@@ -120,7 +98,7 @@ static unsigned long long number(const char *text)
 /* The number that a source gives a unit: "# unit: NAME NUMBER". */
 static unsigned unit_number(const char *catalogue, const char *unit)
 {
-    FILE *file = source_open(catalogue);
+    FILE *file = catalogue_open(catalogue);
     char text[1024], name[64];
     unsigned found = 0, each;
 
@@ -223,7 +201,7 @@ static unsigned combinations_of(unsigned (*listed)[2])
 static unsigned source_combinations(const char *catalogue)
 {
     unsigned listed[16][2] = {{0}}, total = 0;
-    FILE *file = source_open(catalogue);
+    FILE *file = catalogue_open(catalogue);
     char text[1024];
     struct line line;
     bool composed = false;
@@ -275,7 +253,7 @@ static void sources_are_found_row_by_row_mask_by_mask_alias_by_alias(void **stat
     for (unsigned i = 0; i < catalogues(); i++) {
         const struct upmu_catalog *catalog = upmu_catalog_builtin(i);
         struct upmu_event_id id = {0, 0, 0};
-        FILE *file = source_open(upmu_catalog_name(catalog));
+        FILE *file = catalogue_open(upmu_catalog_name(catalog));
         char text[1024], name[256];
         struct line line;
         unsigned rows = 0, masks = 0, groups[32][2];

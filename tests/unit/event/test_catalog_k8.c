@@ -9,6 +9,7 @@
 #include "tests/common/host.h"
 
 #include "core/catalog/catalog.h"
+#include "tests/common/table.h"
 
 #define TEXT 200
 #define FIELDS 5
@@ -45,28 +46,15 @@ static void check_spelling(const struct upmu_pmu *pmu, const char *spec, unsigne
 
 static void every_event_of_k8_is_found_in_both_spellings_and_comes_back(void **state)
 {
-    FILE *file = fopen(UPMU_SOURCE_DIR "/tests/golden/k8_names.tsv", "r");
+    FILE *file = source_open("tests/golden/k8_names.tsv");
     struct upmu_pmu pmu = revision('g');
     unsigned freebsd = 0, libpfm4 = 0;
-    char line[400];
+    char line[400], *field[FIELDS];
 
     (void)state;
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
-        char *field[FIELDS], *cursor = line;
-        unsigned code;
+    while (table_row(file, line, sizeof line, field, FIELDS)) {
+        unsigned code = (unsigned)strtoul(field[0], NULL, 0);
 
-        line[strcspn(line, "\n")] = '\0';
-        if (*line == '#')
-            continue;
-        for (unsigned i = 0; i < FIELDS; i++) {
-            assert_non_null(cursor);
-            field[i] = cursor;
-            cursor = strchr(cursor, '\t');
-            if (cursor)
-                *cursor++ = '\0';
-        }
-        code = (unsigned)strtoul(field[0], NULL, 0);
         if (*field[1] != '-') {
             check_spelling(&pmu, field[1], code, (unsigned)strtoul(field[2], NULL, 0));
             freebsd++;

@@ -17,6 +17,7 @@
 #include "core/catalog/catalog.h"
 #include "tests/common/steps.h"
 #include "tests/common/share.h"
+#include "tests/common/table.h"
 
 static const char *const pmu_names[] = { "core", "coreduo", "nhm", "wsm", "skl", "icl", "ix86arch" };
 #define PMUS (sizeof pmu_names / sizeof pmu_names[0])
@@ -74,68 +75,22 @@ static enum upmu_status refused(const char *pmu, const char *text)
 
 #define FIELDS 7
 
-static char *next_line(FILE *file, char *line, int size)
-{
-    char *end;
-
-    if (!fgets(line, size, file))
-        return NULL;
-    end = strchr(line, '\n');
-    if (end)
-        *end = '\0';
-    return line;
-}
-
-/* Rows of tests/golden/events.tsv, one at a time; false after the last. */
-static bool next_golden(FILE *file, char *line, int size, char *fields[FIELDS])
-{
-    while (next_line(file, line, size)) {
-        char *at = line;
-
-        if (line[0] == '#')
-            continue;
-        for (unsigned i = 0; i < FIELDS; i++) {
-            fields[i] = at;
-            at = strchr(at, '\t');
-            if (at)
-                *at++ = '\0';
-            else if (i + 1 < FIELDS)
-                fail_msg("events.tsv: short line \"%s\"", line);
-            else
-                return true;
-        }
-        fail_msg("events.tsv: long line \"%s\"", line);
-    }
-    return false;
-}
-
-static FILE *open_source(const char *path)
-{
-    char name[512];
-    FILE *file;
-
-    snprintf(name, sizeof name, "%s/%s", UPMU_SOURCE_DIR, path);
-    file = fopen(name, "r");
-    if (!file)
-        fail_msg("cannot open %s", name);
-    return file;
-}
-
 static void every_golden_specification_encodes_as_recorded(void **state)
 {
-    FILE *file = open_source("tests/golden/events.tsv");
+    FILE *file = source_open("tests/golden/events.tsv");
     char line[512], words[64 * 3], *fields[FIELDS];
     uint64_t statuses = 0;
     unsigned rows = 0;
 
     (void)state;
-    for (; next_golden(file, line, sizeof line, fields); rows++) {
+    for (unsigned found; (found = table_row(file, line, sizeof line, fields, FIELDS)) != 0; rows++) {
         const struct upmu_pmu *pmu = pmu_named(fields[1]);
         struct upmu_event event;
         struct upmu_why why;
         char text[256];
         enum upmu_status status = upmu_event_parse(pmu, fields[0], &event, &why);
 
+        assert_int_equal(found, FIELDS);
         statuses |= UINT64_C(1) << status;
         if (status == UPMU_OK) {
             upmu_event_format(pmu, &event, text, sizeof text);
@@ -159,12 +114,12 @@ static void every_golden_specification_encodes_as_recorded(void **state)
 
 static void every_example_of_the_manual_is_a_golden_row(void **state)
 {
-    FILE *manual = open_source("docs/EVENTS.md");
+    FILE *manual = source_open("docs/EVENTS.md");
     char line[512], other[512], *fields[FIELDS];
     unsigned examples = 0;
 
     (void)state;
-    while (next_line(manual, line, sizeof line)) {
+    while (fgets(line, sizeof line, manual)) {
         char *text = strncmp(line, "| `", 3) == 0 ? line + 3 : NULL;
         char *end = text ? strstr(text, "` | ") : NULL;
         char *close = end ? strstr(end + 4, " |") : NULL;
@@ -178,8 +133,8 @@ static void every_example_of_the_manual_is_a_golden_row(void **state)
             known |= strcmp(pmu_names[i], end + 4) == 0;
         if (!known)
             continue;
-        file = open_source("tests/golden/events.tsv");
-        while (!found && next_golden(file, other, sizeof other, fields))
+        file = source_open("tests/golden/events.tsv");
+        while (!found && table_row(file, other, sizeof other, fields, FIELDS))
             found = strcmp(fields[0], text) == 0 && strcmp(fields[1], end + 4) == 0;
         fclose(file);
         if (!found)

@@ -18,6 +18,7 @@
 #include "core/util/bits.h"
 #include "core/hw/register.h"
 #include "tests/common/share.h"
+#include "tests/common/table.h"
 
 #define GOLDEN_ROWS 128
 #define USUAL (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)
@@ -62,21 +63,14 @@ static void take_umask(struct golden_row *row, const char *text)
 
 static int read_golden(void **state)
 {
-    FILE *file = fopen(UPMU_SOURCE_DIR "/tests/golden/intel_constraints.tsv", "r");
+    FILE *file = source_open("tests/golden/intel_constraints.tsv");
     char line[256], *field[10];
 
     (void)state;
-    if (!file)
-        return 1;
-    while (fgets(line, sizeof line, file)) {
+    for (unsigned fields; (fields = table_row(file, line, sizeof line, field, 10)) != 0;) {
         struct golden_model *model = model_count ? &models[model_count - 1] : NULL;
         struct golden_row *row = model ? &model->rows[model->count] : NULL;
-        unsigned fields = 0;
 
-        if (line[0] == '#')
-            continue;
-        for (char *at = strtok(line, "\t\n"); at && fields < 10; at = strtok(NULL, "\t\n"))
-            field[fields++] = at;
         if (line[0] == 'P') {
             model = &models[model_count++];
             snprintf(model->pmu, sizeof model->pmu, "%s", field[1]);

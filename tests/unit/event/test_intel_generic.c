@@ -14,6 +14,7 @@
 
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
+#include "tests/common/table.h"
 
 #define PRIVILEGES (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)
 
@@ -56,23 +57,15 @@ static void check(char *const *field)
 
 static void generic_names_are_what_linux_makes_of_them_on_every_model(void **state)
 {
-    FILE *file = fopen(UPMU_SOURCE_DIR "/tests/golden/intel_generic.tsv", "r");
+    FILE *file = source_open("tests/golden/intel_generic.tsv");
     char line[256], *field[4];
     const char *name;
     unsigned rows = 0, models = 0;
 
     (void)state;
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
-        unsigned fields = 0;
-
-        if (line[0] == '#')
-            continue;
-        for (char *at = strtok(line, "\t\n"); at && fields < 4; at = strtok(NULL, "\t\n"))
-            field[fields++] = at;
+    for (unsigned fields; (fields = table_row(file, line, sizeof line, field, 4)) != 0; rows++) {
         assert_int_equal(fields, 4);
         check(field);
-        rows++;
     }
     fclose(file);
     for (unsigned i = 0; (name = upmu_x86_core_backend.names(i)) != NULL; i++)

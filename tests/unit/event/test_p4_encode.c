@@ -16,11 +16,8 @@
 #include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "core/catalog/catalog.h"
+#include "tests/common/table.h"
 #include <upmu/upmu.h>
-
-#ifndef UPMU_SOURCE_DIR
-#define UPMU_SOURCE_DIR "."
-#endif
 
 enum { WILLAMETTE, NORTHWOOD, PRESCOTT, CEDARMILL, MODELS };
 static struct upmu_pmu p4[MODELS];
@@ -507,13 +504,12 @@ static bool quoted_cell(const char *line, char *out, size_t size)
 /* Recipes of docs/pentium4.md are placed; what it says is refused is, in its words. */
 static void the_manuals_recipes_hold(void **state)
 {
-    FILE *manual = fopen(UPMU_SOURCE_DIR "/docs/pentium4.md", "r");
+    FILE *manual = source_open("docs/pentium4.md");
     char line[400], text[200], words[300];
     unsigned placed = 0, refused = 0;
     bool recipes = false;
 
     (void)state;
-    assert_non_null(manual);
     while (fgets(line, sizeof line, manual)) {
         static struct upmu_session session;
         static struct upmu_machine machine;

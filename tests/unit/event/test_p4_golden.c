@@ -18,11 +18,8 @@
 #include "backends/x86_p4/p4_registers.h"
 #include "core/hw/backend.h"
 #include "tests/common/steps.h"
+#include "tests/common/table.h"
 #include <upmu/upmu.h>
-
-#ifndef UPMU_SOURCE_DIR
-#define UPMU_SOURCE_DIR "."
-#endif
 
 #define GOLDEN_ROWS 181u
 #define FIELDS 8
@@ -33,35 +30,6 @@ static int describe_prescott(void **state)
 {
     (void)state;
     return upmu_pmu_by_name(&prescott, "netburst_p") == UPMU_OK ? 0 : 1;
-}
-
-static FILE *open_golden(const char *name)
-{
-    char path[512];
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/tests/golden/%s", UPMU_SOURCE_DIR, name);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    return file;
-}
-
-/* The next line that is no comment, cut at its tabs; false at the end. */
-static bool next_line(FILE *file, char *line, size_t size, char *field[FIELDS])
-{
-    do
-        if (!fgets(line, (int)size, file))
-            return false;
-    while (line[0] == '#');
-    line[strcspn(line, "\n")] = '\0';
-    for (unsigned i = 0; i < FIELDS; i++) {
-        char *end = line + strcspn(line, "\t");
-
-        field[i] = line;
-        line = *end ? end + 1 : end;
-        *end = '\0';
-    }
-    return true;
 }
 
 static struct upmu_event parsed_p4(const char *text)
@@ -109,12 +77,12 @@ static void rendered(const char *text, unsigned flags, uint64_t *cccr, uint64_t 
 
 static void every_event_and_mask_gives_the_published_words(void **state)
 {
-    FILE *file = open_golden("p4_encodings.tsv");
+    FILE *file = source_open("tests/golden/p4_encodings.tsv");
     char line[200], text[100], *field[FIELDS];
     unsigned rows = 0;
 
     (void)state;
-    while (next_line(file, line, sizeof line, field)) {
+    while (table_row(file, line, sizeof line, field, FIELDS)) {
         uint64_t cccr, escr;
 
         snprintf(text, sizeof text, "%s:%s", field[0], field[1]);
@@ -142,12 +110,12 @@ static void every_event_and_mask_gives_the_published_words(void **state)
 
 static void freebsds_names_masks_and_defaults_mean_what_the_manual_says(void **state)
 {
-    FILE *file = open_golden("p4_freebsd.tsv");
+    FILE *file = source_open("tests/golden/p4_freebsd.tsv");
     char line[200], text[100], *field[FIELDS];
     unsigned events = 0, masks = 0, defaults = 0;
 
     (void)state;
-    while (next_line(file, line, sizeof line, field)) {
+    while (table_row(file, line, sizeof line, field, FIELDS)) {
         uint64_t escr;
 
         if (!strcmp(field[0], "mask")) {

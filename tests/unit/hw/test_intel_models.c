@@ -16,6 +16,7 @@
 #include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "tests/common/intel_leaves.h"
+#include "tests/common/table.h"
 
 #define FIELDS 25
 
@@ -138,23 +139,15 @@ static void check_model(char *const *field)
 
 static void every_model_is_recognised_by_its_leaves(void **state)
 {
-    FILE *file = fopen(UPMU_SOURCE_DIR "/tests/golden/intel_models.tsv", "r");
+    FILE *file = source_open("tests/golden/intel_models.tsv");
     char line[512], *field[FIELDS + 1];
     unsigned rows = 0, dumps = 0, seen = 0;
     const char *name;
     char names[4096] = "";
 
     (void)state;
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file)) {
-        unsigned fields = 0;
-
-        if (line[0] == '#')
-            continue;
-        for (char *at = strtok(line, "\t\n"); at && fields <= FIELDS; at = strtok(NULL, "\t\n"))
-            field[fields++] = at;
+    for (unsigned fields; (fields = table_row(file, line, sizeof line, field, FIELDS + 1)) != 0; rows++) {
         assert_int_equal(fields, FIELDS + 1);
-        rows++;
         dumps += strcmp(field[DUMP], "yes") == 0;
         check_model(field);
         strcat(strcat(strcat(names, " "), field[NAME]), " ");

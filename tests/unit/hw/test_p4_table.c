@@ -17,11 +17,8 @@
 #include "backends/x86_p4/p4_registers.h"
 #include "core/util/bits.h"
 #include "core/hw/register.h"
+#include "tests/common/table.h"
 #include <upmu/upmu.h>
-
-#ifndef UPMU_SOURCE_DIR
-#define UPMU_SOURCE_DIR "."
-#endif
 
 #define FACTS 83
 
@@ -35,12 +32,10 @@ static unsigned fact_count;
 
 static int read_facts(void **state)
 {
-    FILE *file = fopen(UPMU_SOURCE_DIR "/tests/conformance/p4_msrs.tsv", "r");
+    FILE *file = source_open("tests/conformance/p4_msrs.tsv");
     char line[200];
 
     (void)state;
-    if (!file)
-        return -1;
     while (fgets(line, sizeof line, file) && fact_count <= FACTS) {
         struct fact *fact = &facts[fact_count];
 

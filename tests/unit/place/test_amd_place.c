@@ -10,10 +10,7 @@
 #include "core/util/bits.h"
 #include "tests/common/amd_leaves.h"
 #include "tests/common/share.h"
-
-#ifndef UPMU_SOURCE_DIR
-#define UPMU_SOURCE_DIR "."
-#endif
+#include "tests/common/table.h"
 
 #define SETS 100000u
 #define REQUESTS 7u
@@ -31,12 +28,11 @@ static unsigned draw(uint64_t *random, unsigned below)
 /* tests/golden/amd_f15h.tsv: code, unit mask, counters. */
 static void family_15h_counts_each_event_where_both_sources_say(void **state)
 {
-    FILE *file = fopen(UPMU_SOURCE_DIR "/tests/golden/amd_f15h.tsv", "r");
+    FILE *file = source_open("tests/golden/amd_f15h.tsv");
     unsigned code, umask, counters, rows = 0;
     char line[200];
 
     (void)state;
-    assert_non_null(file);
     assert_int_equal(upmu_pmu_by_name(&pmu, "fam15h"), UPMU_OK);
     while (fgets(line, sizeof line, file)) {
         struct upmu_event event;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "tests/common/p4_place_fits.h"
+#include "tests/common/table.h"
 
 static struct upmu_place_work work;
 static struct upmu_place_result result[UPMU_REQUESTS];
@@ -100,33 +101,14 @@ static void check_case(const struct p4_set *set, uint64_t placements)
             assert_true(p4_groups_fit(set, why.culprits & ~(UINT32_C(1) << i)));
 }
 
-/* Fields of a line of tests/golden/NAME, NULL at the end. */
-static char **read_line(FILE *file, char *line, int size, unsigned fields)
-{
-    static char *field[16];
-    do
-        if (!fgets(line, size, file))
-            return NULL;
-    while (line[0] == '#');
-    line[strcspn(line, "\n")] = 0;
-    for (unsigned i = 0; i < fields; i++) {
-        field[i] = i ? strchr(field[i - 1], '\t') : line;
-        assert_non_null(field[i]);
-        if (i)
-            *field[i]++ = 0;
-    }
-    return field;
-}
-
 static void every_published_case_fits_or_not_as_worked_out_by_hand(void **state)
 {
-    char line[2048], **field;
+    char line[2048], *field[6];
     unsigned cases = 0;
-    FILE *file = fopen(UPMU_SOURCE_DIR "/tests/golden/p4_conflicts.tsv", "r");
+    FILE *file = source_open("tests/golden/p4_conflicts.tsv");
     (void)state;
 
-    assert_non_null(file);
-    while ((field = read_line(file, line, sizeof line, 6)) != NULL) {
+    while (table_row(file, line, sizeof line, field, 6)) {
         struct p4_set set;
         uint64_t placements = strtoull(field[3], NULL, 10), without = strtoull(field[4], NULL, 10);
         memset(&set, 0, sizeof set);
@@ -192,12 +174,11 @@ static void place_all_groups(bool repeats, bool without, unsigned room)
 
 static void compare_with_published(bool repeats, bool without)
 {
-    char line[512], **field;
+    char line[512], *field[8];
     unsigned compared = 0;
-    FILE *file = fopen(UPMU_SOURCE_DIR "/tests/golden/p4_greedy.tsv", "r");
+    FILE *file = source_open("tests/golden/p4_greedy.tsv");
 
-    assert_non_null(file);
-    while ((field = read_line(file, line, sizeof line, 4)) != NULL) {
+    while (table_row(file, line, sizeof line, field, 8)) {
         unsigned size = (unsigned)atoi(field[2]);
         if (strcmp(field[0], repeats ? "repeat2" : "distinct") || strcmp(field[1], without ? "without-1" : "all"))
             continue;

@@ -15,10 +15,7 @@
 #include <cmocka.h>
 
 #include "port/sim/sim.h"
-
-#ifndef UPMU_SOURCE_DIR
-#define UPMU_SOURCE_DIR "."
-#endif
+#include "tests/common/table.h"
 
 static struct upmu_sim sim;
 static const char *const every[] = {"willamette", "northwood",       "northwood_smtoff",
@@ -51,20 +48,9 @@ static uint64_t read(uint32_t msr)
 
 /* ---- Registers ---- */
 
-static FILE *open_facts(const char *name)
-{
-    char path[300];
-    FILE *file;
-
-    snprintf(path, sizeof path, "%s/tests/conformance/%s", UPMU_SOURCE_DIR, name);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    return file;
-}
-
 static void every_register_keeps_the_bits_that_were_probed(void **state)
 {
-    FILE *file = open_facts("p4_msrs.tsv");
+    FILE *file = source_open("tests/conformance/p4_msrs.tsv");
     char line[200];
     unsigned seen = 0;
 
@@ -94,7 +80,7 @@ static void every_model_has_the_registers_that_the_table_gives_it(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
-        FILE *file = open_facts("p4_msrs.tsv");
+        FILE *file = source_open("tests/conformance/p4_msrs.tsv");
         char line[200];
 
         set_up(every[p], 1);
@@ -142,7 +128,7 @@ static bool there_is(unsigned escr, bool late)
 
 static void counters_see_the_103_escrs_that_they_are_wired_to(void **state)
 {
-    FILE *file = open_facts("p4_wires.tsv");
+    FILE *file = source_open("tests/conformance/p4_wires.tsv");
     char line[200];
     static unsigned wires[18][8];
     unsigned count = 0;

@@ -69,7 +69,7 @@ static void (*visit)(void); /* while a hook is executed: another vCPU */
     (&(struct upmu_sim_burst){.instructions = (n), .cycles = 2 * (n), .ref_cycles = 2 * (n), .branches = (n) / 4,      \
                               .ip = 0x1000, .ip_step = 1, .sp = 0x8000})
 
-/* (An address and its end are numbers that a hypervisor may compare: the end is not 0 or less.) */
+/* (A hypervisor may compare the begin and the end of an access as numbers, so the end must not wrap.) */
 static bool is_ram(uint64_t address, size_t bytes)
 {
     assert_true(address + bytes > address);

@@ -437,6 +437,35 @@ static void user_mode_may_read_only_where_a_session_is_published(void **state)
     host_end(&host);
 }
 
+/*
+ * A program whose last session has gone may still execute RDPMC; when it ends, what comes after it may not.
+ * Catches: where such a thread runs is not known, and its end closes nothing.
+ */
+static void the_end_of_a_program_without_sessions_closes_what_it_might_read(void **state)
+{
+    struct upmu_thread mine, theirs, idle;
+    struct upmu_user_page another;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    upmu_thread_init(&theirs, 2, 2, NULL);
+    upmu_thread_init(&idle, 3, 3, NULL);
+    publish_on("instructions", &mine, &host.cpu[0]);
+    assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.other, &another), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &idle), UPMU_OK);
+    assert_int_equal(closed, opened);
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &mine), UPMU_OK);
+    assert_int_equal(closed + 1, opened);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    assert_int_equal(closed, opened);
+    assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+    host_end(&host);
+}
+
 /* Without pages there is no cost: the hook is not called, nothing is written. */
 /*
  * RDPMC reads every counter: what another thread or session left on one is gone before user mode may.  Its own counts
@@ -798,6 +827,62 @@ static void the_end_of_a_thread_without_sessions_takes_its_right(void **state)
     host_end(&host);
 }
 
+/*
+ * A thread ends where its CPU has ended before it, and where a call held its session when it came, which so is in no
+ * list of the CPU.
+ * Catches: a right that is left to what runs there next.
+ */
+static void the_end_of_a_thread_takes_its_right_wherever_its_sessions_are(void **state)
+{
+    (void)state;
+    for (unsigned held = 0; held < 2; held++) {
+        struct upmu_thread mine, theirs;
+
+        begin("skylake");
+        upmu_thread_init(&mine, 1, 1, NULL);
+        upmu_thread_init(&theirs, 2, 2, NULL);
+        publish_on("instructions", &mine, &host.cpu[0]);
+        assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+        host.session.held = held;
+        assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &mine), UPMU_OK);
+        host.session.held = 0;
+        if (!held)
+            assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+        assert_true(allowed[0]);
+        assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+        assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+        assert_false(allowed[0]);
+        host_end(&host);
+    }
+}
+
+/*
+ * The last page was withdrawn elsewhere while its thread came, so that the switch knew of a reader and opened nothing.
+ * Catches: a reader that the CPU still has when the thread has left, and the next page that opens for another thread.
+ */
+static void a_reader_whose_page_went_while_it_came_is_none_later(void **state)
+{
+    static struct upmu_user_page other;
+    struct upmu_thread mine, theirs;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    upmu_thread_init(&theirs, 2, 2, NULL);
+    publish_on("instructions", &mine, &host.cpu[0]);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+    assert_false(allowed[0]);
+    assert_int_equal(mine.reads, 1);
+    host.cpu[0].readers = 2; /* the thread's: what the switch to it found */
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.other, &other), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+    assert_false(allowed[0]);
+    host_end(&host);
+}
+
 static void without_a_page_nothing_is_opened(void **state)
 {
     (void)state;
@@ -829,11 +914,14 @@ int main(void)
         cmocka_unit_test(what_a_thread_keeps_is_cleared_for_the_next_reader),
         cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
+        cmocka_unit_test(the_end_of_a_program_without_sessions_closes_what_it_might_read),
         cmocka_unit_test(the_page_of_another_program_opens_nothing_for_a_former_reader),
         cmocka_unit_test(a_threads_own_counters_stay_as_they_are),
         cmocka_unit_test(what_a_static_session_left_running_is_closed_and_cleared),
         cmocka_unit_test(the_end_of_a_cpu_takes_no_thread_its_right),
         cmocka_unit_test(the_end_of_a_thread_without_sessions_takes_its_right),
+        cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_its_sessions_are),
+        cmocka_unit_test(a_reader_whose_page_went_while_it_came_is_none_later),
         cmocka_unit_test(without_a_page_nothing_is_opened),
     };
     return cmocka_run_group_tests_name("user_page", tests, NULL, NULL);
