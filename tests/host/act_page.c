@@ -109,7 +109,7 @@ static uint64_t free_area(const struct host_guest *guest, struct lots *lots)
     for (unsigned k = lots_below(lots, 2 * HOST_PV_EVENTS); used; k++) {
         area = own_page(guest, 1) + 256 + 16 * (k % (2 * HOST_PV_EVENTS));
         used = false;
-        for (unsigned i = 0; i < HOST_PV_EVENTS; i++)
+        for (unsigned i = 0; i < HOST_PV_RECORDS; i++)
             used |= host.vm.event[i].open && host.vm.event[i].area == area;
     }
     pages_write(area, empty, 16);

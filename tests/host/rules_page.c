@@ -362,7 +362,7 @@ static bool has_events(const struct host_guest *guest, bool enabled)
 {
     bool has = false;
 
-    for (unsigned i = 0; i < HOST_PV_EVENTS; i++)
+    for (unsigned i = 0; i < HOST_PV_RECORDS; i++)
         has |= host.vm.event[i].open && host.vm.event[i].guest == number_of(guest) &&
                (!enabled || host.vm.event[i].counter != HOST_NONE);
     return has;
@@ -511,10 +511,11 @@ uint32_t pages_gate(struct host_guest *guest, uint32_t slots)
 
 /* ---- Events ---- */
 
+/* The event with a number.  (One that is being closed may have left it to another already.) */
 static struct virtual_event *find_event(uint32_t id)
 {
-    for (unsigned i = 0; i < HOST_PV_EVENTS; i++)
-        if (host.vm.event[i].open && host.vm.event[i].id == id)
+    for (unsigned i = 0; i < HOST_PV_RECORDS; i++)
+        if (host.vm.event[i].open && !host.vm.event[i].closing && host.vm.event[i].id == id)
             return &host.vm.event[i];
     return NULL;
 }
@@ -543,7 +544,7 @@ static uint8_t free_counter(const struct host_guest *guest)
 {
     uint32_t rest = all_slots(guest);
 
-    for (unsigned i = 0; i < HOST_PV_EVENTS; i++)
+    for (unsigned i = 0; i < HOST_PV_RECORDS; i++)
         if (host.vm.event[i].open && host.vm.event[i].guest == number_of(guest) &&
             host.vm.event[i].counter != HOST_NONE)
             rest &= ~(1u << host.vm.event[i].counter);
@@ -578,8 +579,11 @@ uint32_t pages_event(struct host_guest *guest, uint32_t operation, uint32_t id)
 {
     struct virtual_event *event = find_event(id);
     bool own = event && event->guest == number_of(guest), full = free_counter(guest) == HOST_NONE;
-    uint32_t answer = pages_call(guest, operation, id, 0), may;
+    uint32_t answer, may;
 
+    if (own)
+        event->closing = operation == CLOSE && !guest->page.mapped;
+    answer = pages_call(guest, operation, id, 0);
     if (!host.vm.count)
         may = 1u << BAD_OP;
     else if (guest->page.mapped)
@@ -613,7 +617,7 @@ static bool is_there(uint64_t address, unsigned bytes)
     return address % 8 == 0 && pages_at(address, 1) && pages_at(address + bytes - 1u, 1);
 }
 
-/* What the structures at an address say may be answered so: any of what is wrong. */
+/* What the structures at an address say may be answered so: any of what is wrong but its number. */
 static uint32_t reasons(struct host_guest *guest, uint64_t address, struct virtual_event *event)
 {
     struct {
@@ -656,8 +660,6 @@ static uint32_t reasons(struct host_guest *guest, uint64_t address, struct virtu
                                   0, &event->select);
     if (permission == GUESTS_MAY_NOT)
         may |= 1u << BAD_EVENT;
-    if (find_event(param.id))
-        may |= 1u << DUPLICATE;
     *event = (struct virtual_event){.open = true, .guest = (uint8_t)number_of(guest), .counter = HOST_NONE,
                                     .id = param.id, .area = param.area, .select = event->select,
                                     .period = attr.period};
@@ -666,6 +668,10 @@ static uint32_t reasons(struct host_guest *guest, uint64_t address, struct virtu
     return may | (permission == GUESTS_UNKNOWN ? 1u << BAD_EVENT : 0);
 }
 
+/*
+ * An event that another vCPU closes meanwhile has its number and its place until some moment of that call, which only
+ * the library knows: with it the new one may be refused, and need not be.  With one that stays open it must be.
+ */
 uint32_t pages_open(struct host_guest *guest, uint64_t address)
 {
     struct virtual_event event = {0};
@@ -673,19 +679,21 @@ uint32_t pages_open(struct host_guest *guest, uint64_t address)
     unsigned others = host.vm.calls, begun = host.vm.begun, i = 0;
 
     answer = pages_call(guest, OPEN, (uint32_t)address, (uint32_t)(address >> 32));
-    for (unsigned n = 0; n < HOST_PV_EVENTS; n++)
-        open += host.vm.event[n].open;
+    for (unsigned n = 0; n < HOST_PV_RECORDS; n++)
+        open += host.vm.event[n].open && !host.vm.event[n].closing;
+    if (self->refused)
+        may = (may & ~(1u << OK)) | 1u << BAD_ADDRESS | 1u << LIMIT | 1u << DUPLICATE | 1u << BUSY;
+    if (open >= host.vm.count) /* (whatever else is wrong) */
+        may = (may & ~(1u << OK)) | 1u << LIMIT;
+    if (event.open && find_event(event.id))
+        may = (may & ~(1u << OK)) | 1u << DUPLICATE;
+    if (others || host.vm.begun != begun + 1u || self->apart_times)
+        may |= 1u << BUSY | 1u << LIMIT | 1u << DUPLICATE;
+    may |= host.vm.unknown ? 1u << LIMIT | 1u << DUPLICATE : 0;
     if (!host.vm.count)
         may = 1u << BAD_OP;
     else if (guest->page.mapped)
         may = 1u << BAD_STATE;
-    else if (self->refused)
-        may = (may & ~(1u << OK)) | 1u << BAD_ADDRESS | 1u << LIMIT | 1u << DUPLICATE | 1u << BUSY;
-    else if (open >= host.vm.count) /* (whatever else is wrong) */
-        may = (may & ~(1u << OK)) | 1u << LIMIT;
-    if (others || host.vm.begun != begun + 1u || self->apart_times)
-        may |= 1u << BUSY | 1u << LIMIT | 1u << DUPLICATE | (find_event(event.id) ? 0 : 1u << OK);
-    may |= host.vm.unknown ? 1u << LIMIT | 1u << DUPLICATE : 0;
     check_answer(guest, "OPEN", answer, may);
     host.vm.unknown |= guest->page.hostile && answer == OK;
     if (answer != OK || guest->page.hostile)
@@ -752,7 +760,7 @@ void pages_entered(struct host_guest *guest, const struct upmu_guest_entry *entr
             rules_on(RULE_INJECT))
             rules_fail(RULE_INJECT, "vCPU %u: an entry shows an overflow of slot %u, and its interrupt does not come",
                        number_of(guest), n);
-    for (unsigned i = 0; i < HOST_PV_EVENTS; i++) {
+    for (unsigned i = 0; i < HOST_PV_RECORDS; i++) {
         struct virtual_event *event = &host.vm.event[i];
 
         if (event->open && event->guest == number_of(guest) && event->counter != HOST_NONE &&
@@ -781,9 +789,12 @@ void pages_end(struct host_guest *guest)
     /* (It closes the vCPU's events, for calls of others at any moment.) */
     host.vm.calls++;
     host.vm.begun++;
+    for (unsigned i = 0; i < HOST_PV_RECORDS; i++)
+        if (host.vm.event[i].guest == number_of(guest))
+            host.vm.event[i].closing = true;
     HOST_DO(upmu_pv_vcpu_fini(guest->page.pv));
     check_memory();
-    for (unsigned i = 0; i < HOST_PV_EVENTS; i++)
+    for (unsigned i = 0; i < HOST_PV_RECORDS; i++)
         if (host.vm.event[i].guest == number_of(guest))
             host.vm.event[i].open = false;
     host.vm.calls--;

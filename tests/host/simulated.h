@@ -31,6 +31,7 @@
 #define HOST_GUESTS 4
 #define HOST_RAM_PAGES 8 /* of the guests */
 #define HOST_PV_EVENTS 12
+#define HOST_PV_RECORDS (HOST_GUESTS * HOST_PV_EVENTS) /* each vCPU may be closing so many */
 #define HOST_NONE 0xffu
 
 /* ---- Lots ---- */
@@ -472,6 +473,7 @@ struct host_guest {
 /* An event that a guest opened. */
 struct virtual_event {
     bool open;
+    bool closing; /* its vCPU closes it: the number may be free already */
     uint8_t guest;
     uint8_t counter; /* of its vCPU, or HOST_NONE: disabled */
     uint32_t id;
@@ -486,7 +488,7 @@ struct host_vm {
     uint32_t count;        /* of events */
     uint32_t calls, begun; /* calls and ends of vCPUs under way; all */
     bool unknown;          /* events are open of which only a hostile vCPU knows */
-    struct virtual_event event[HOST_PV_EVENTS];
+    struct virtual_event event[HOST_PV_RECORDS];
     uint8_t *pinned[HOST_RAM_PAGES]; /* pages that the host may store to */
     struct {
         uint64_t address;
