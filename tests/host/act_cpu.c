@@ -365,6 +365,7 @@ static void wait_for_others(void)
         hooks_serve();
         run_yield();
     }
+    real_accept(&host.cpu);
 }
 
 void act_leave(struct lots *lots)

@@ -469,6 +469,7 @@ void hooks_leave(void)
     cpu = here();
     if (!cpu->in_nmi)
         cpu->last_own_ns = host.now_ns;
+    real_offer(&host.cpu); /* (A CPU that leaves waits for it.) */
     if (!--cpu->calls && host.setting.no_irq)
         cpu->irq_off = cpu->irq_before;
 }
