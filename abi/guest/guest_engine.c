@@ -798,14 +798,14 @@ static bool policy_is_valid(const struct upmu_guest_policy *policy, unsigned doo
 enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
                                           struct upmu_guest_shape *out_shape)
 {
-    const struct upmu_pmu *pmu = &machine->pmu[0];
+    const struct upmu_pmu *pmu = upmu_machine_pmu(machine, 0);
     struct upmu_guest_shape shape;
-    bool same = machine->pmu_count && upmu_guest_event_same_vendor(pmu, door);
+    bool same = pmu && upmu_guest_event_same_vendor(pmu, door);
     unsigned general;
 
     if (door < UPMU_GUEST_INTEL || door > UPMU_GUEST_AMD_V2)
         return UPMU_ERR_INVALID;
-    if (!machine->pmu_count)
+    if (!pmu)
         return UPMU_ERR_NO_PMU;
     memset(&shape, 0, sizeof shape);
     general = upmu_guest_event_counters(pmu);
@@ -862,7 +862,7 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
     if (!UPMU_WORLDS || !UPMU_THREADS || !UPMU_SAMPLING || !UPMU_FORMATS ||
         (!UPMU_LOANS && policy->flags & UPMU_GUEST_PASSES))
         return UPMU_ERR_COMPILED_OUT;
-    if (!machine->pmu_count)
+    if (!upmu_machine_pmu(machine, 0))
         return UPMU_ERR_NO_PMU;
     if (!upmu_guest_shape_is_valid(shape) || !shape_is_honest(machine, shape) ||
         !policy_is_valid(policy, shape->door) || !memory->sessions || !memory->count ||

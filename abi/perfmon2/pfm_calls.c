@@ -91,7 +91,7 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
         (flags & PFM_FL_SMPL_FMT && !name) ||
         (flags & (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE)) == (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE))
         return UPMU_ERR_INVALID;
-    if (!pfm->machine->pmu_count)
+    if (!upmu_machine_pmu(pfm->machine, 0))
         return UPMU_ERR_NO_PMU;
     if (!memory->set_count)
         return UPMU_ERR_NO_SPACE;
