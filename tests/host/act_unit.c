@@ -226,6 +226,7 @@ static void close_unit(struct host_unit *unit)
     if (status == UPMU_OK || status == UPMU_ERR_PORT) {
         units_restored(unit);
         show_all(unit);
+        units_look_last(unit);
         (void)hold_sessions(number, false);
         for (unsigned i = 0; i < HOST_SESSIONS; i++)
             if (host.session[i].target == TARGET_UNIT && host.session[i].where == number)

@@ -239,16 +239,17 @@ void units_spoil(void)
         host.units.unit[i].faulted = true;
 }
 
+void units_look_last(const struct host_unit *unit)
+{
+    for (unsigned i = 0; i < HOST_SESSIONS && host.now_ns - unit->polled_ns >= unit->interval_ns; i++)
+        host.session[i].slow |= is_session_of(&host.session[i], unit);
+}
+
 void units_look_late(void)
 {
-    for (unsigned i = 0; i < HOST_UNITS; i++) {
-        const struct host_unit *unit = &host.units.unit[i];
-
-        if (!unit->unit || unit->exclusive || host.now_ns - unit->polled_ns < unit->interval_ns)
-            continue;
-        for (unsigned k = 0; k < HOST_SESSIONS; k++)
-            host.session[k].slow |= is_session_of(&host.session[k], unit);
-    }
+    for (unsigned i = 0; i < HOST_UNITS; i++)
+        if (host.units.unit[i].unit && !host.units.unit[i].exclusive)
+            units_look_last(&host.units.unit[i]);
 }
 
 static void set_pending(const struct host_unit *unit, bool count)

@@ -635,6 +635,8 @@ void units_handed(struct host_unit *unit, bool awake);
 void units_spoil(void);
 /* Which units were not looked at in time? */
 void units_look_late(void);
+/* Was this one, which has just been closed? */
+void units_look_last(const struct host_unit *unit);
 void units_deliver(unsigned unit, unsigned kind, uint64_t count); /* (in rules.c: to sessions) */
 
 /* ---- Rules of guests ---- */
