@@ -177,12 +177,15 @@ static void check_estimate(const struct host_event *event, const struct upmu_cou
     host.verdict->figures.beyond += off > count->error;
 }
 
-/* `high`: what it could be at most when it was read last. */
+/*
+ * `before`: as it was when the call began.  (Another read that has ended since may have found less, of a CPU that
+ * started over in between.  In the middle of that a count lacks what a handler may still find.)
+ */
 static void check_event(struct host_session *session, unsigned set, unsigned i, const struct upmu_count *count,
-                        const struct host_event *before)
+                        const struct host_event *before, bool settled)
 {
     struct host_event *event = &session->set[set].event[i];
-    uint64_t low = before->low, high = event->high;
+    uint64_t low = before->low, high = event->high + (event->lowered - before->lowered);
     bool marred = count->quality == UPMU_QUALITY_PARTIAL;
 
     check_times(session, event, count);
@@ -205,8 +208,10 @@ static void check_event(struct host_session *session, unsigned set, unsigned i, 
         check_estimate(event, count);
     event->low = count->raw;
     event->pending = 0;
-    if (event->high == before->high)
+    if (high == before->high && settled && event->high > count->raw) {
+        event->lowered += event->high - count->raw;
         event->high = count->raw;
+    }
 }
 
 void rules_read_set(struct host_session *session, unsigned set)
@@ -214,6 +219,8 @@ void rules_read_set(struct host_session *session, unsigned set)
     struct host_set *at = &session->set[set];
     struct host_event before[HOST_EVENTS];
     struct upmu_count counts[HOST_EVENTS];
+    unsigned restarts = host.restarts;
+    bool settled = !rules_starts_over(session);
     enum upmu_status status;
 
     memcpy(before, at->event, sizeof before);
@@ -226,7 +233,7 @@ void rules_read_set(struct host_session *session, unsigned set)
     rules_status("upmu_set_read", status, "WRONG_CPU PORT BUSY");
     if (status == UPMU_OK)
         for (unsigned i = 0; i < at->events; i++)
-            check_event(session, set, i, &counts[i], &before[i]);
+            check_event(session, set, i, &counts[i], &before[i], settled && host.restarts == restarts);
 }
 
 void rules_after_write(uint64_t value, struct host_session *session, unsigned set, unsigned i, uint64_t high,

@@ -237,6 +237,7 @@ struct host_event {
     enum hardware_event kind;
     bool user, kernel;  /* counts in these rings */
     uint64_t low, high; /* what its count is, at least and at most */
+    uint64_t lowered;   /* taken off `high` where reads found less */
     uint64_t truth;     /* events while its session was enabled */
     uint64_t pending;   /* of a unit that changes its CPU: they count if nothing had to be written */
     struct upmu_sampling sampling;
