@@ -242,9 +242,9 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 include tools/install.mk
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
+-include tests/trap/trap.mk
 -include tests/mutants/mutants.mk
 -include tests/coverage/coverage.mk
--include tests/trap/trap.mk
 -include tests/vm/vm.mk
 -include examples/kernel/kernel.mk
 -include examples/virt/virt.mk

@@ -594,6 +594,17 @@ static bool start_quickly(struct upmu_meter *meter, struct upmu_session *session
            upmu_program_fits(meter, set, meter->corunners) && upmu_transition_start(meter, session);
 }
 
+/* A handler that comes in its first steps leaves a counter closed: opened again before it, that would miss events. */
+static bool stop_quickly(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (upmu_transition_stop(meter, session))
+        return true;
+    if (!(meter->deferred & session->counters) || !upmu_session_holds(session))
+        return false;
+    (void)upmu_transition_take_off(meter, session);
+    return true;
+}
+
 /* Without the detours of a call that may have to go elsewhere, place, or wait; false: nothing was done. */
 static bool call_quickly(struct upmu_session *session, bool start)
 {
@@ -607,7 +618,7 @@ static bool call_quickly(struct upmu_session *session, bool start)
         return false;
     if (__atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter && session->why.status == UPMU_OK &&
         !meter->domain && !upmu_multiplex_wanted(meter))
-        done = start ? start_quickly(meter, session) : upmu_transition_stop(meter, session);
+        done = start ? start_quickly(meter, session) : stop_quickly(meter, session);
     /* (What the stop itself found may have masked it.) */
     if (done && !start)
         upmu_session_become(session, UPMU_SESSION_STOPPED);

@@ -307,21 +307,22 @@ static inline enum exchange switch_quickly(struct upmu_cpu *cpu, struct upmu_thr
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
 {
     uintptr_t irq;
-    enum upmu_status status;
+    enum upmu_status status = UPMU_OK;
+    bool here;
 
     if (prev == next ||
         !(cpu->meter.pmu || (UPMU_USER_PAGES && cpu->meter.machine && (cpu->user_reads || next->reads))))
         return UPMU_OK;
     /* (`readers` may say so without the right: the last page was withdrawn while its thread came.) */
-    if (!(cpu->user_reads | cpu->readers | next->reads) &&
-        upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq)) {
-        enum exchange done = switch_quickly(cpu, prev, next);
-
+    here = !(cpu->user_reads | cpu->readers | next->reads) &&
+           upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq);
+    if (here && switch_quickly(cpu, prev, next) != EXCHANGE_NOT) {
         upmu_local_end(&cpu->meter, cpu->meter.machine->port, irq);
-        if (done != EXCHANGE_NOT)
-            return UPMU_OK;
+        return UPMU_OK;
     }
-    status = upmu_local_enter(&cpu->meter, &irq);
+    /* (What a handler has closed is not opened again before `prev` leaves: it would miss events until then.) */
+    if (!here)
+        status = upmu_local_enter(&cpu->meter, &irq);
     if (status != UPMU_OK)
         return status;
     if (UPMU_USER_PAGES) {

@@ -24,7 +24,7 @@ MUTANT_SIM := $(SIM_SOURCES:%.c=build/mutants/%.o)
 MUTANT_TESTS := $(unit_TESTS:%=build/mutants/tests/unit/%) build/mutants/tests/inject/test_inject \
 	build/mutants/tests/inject/test_inject_amd build/mutants/tests/inject/test_meet \
 	build/mutants/tests/inject/test_start_over build/mutants/tests/inject/test_step \
-	build/mutants/tests/fuzz/test_fuzz_calls build/mutants/tests/fuzz/test_fuzz_leaves
+	build/mutants/tests/trap/test_trap_sample build/mutants/tests/fuzz/test_fuzz_calls build/mutants/tests/fuzz/test_fuzz_leaves
 
 # The model's rules are switched by an environment variable (tests/mutants/switch.c).
 build/mutants/port/sim/sim.o: LIB_CFLAGS += -DUPMU_SIM_MUTANT=upmu_sim_mutant
@@ -38,6 +38,16 @@ build/mutants/tests/$(1)/%: build/mutants/tests/$(1)/%.o $$($(1)_HELPERS:%.c=bui
 	$$(QUIET)$$(mutants_CC) -no-pie -o $$@ $$(filter %.o,$$^) -Lbuild/mutants -lupmu -lcmocka
 endef
 $(foreach layer,unit inject fuzz,$(eval $(call MUTANT_LINK,$(layer))))
+
+# (One of another layer: what an overflow inside a call loses is seen by real steps only.)
+MUTANT_TRAP := $(patsubst %,build/mutants/%.o,tests/trap/test_trap_sample $(basename $(TRAP_HELPERS))) \
+	build/mutants/port/x86_native/x86_native.o $(MUTANT_SIM)
+build/mutants/tests/trap/%.o: HOST_CFLAGS += $(TRAP_CFLAGS) $(gcc-64_TRAP)
+build/mutants/tests/common/workload.o: tests/common/workload.S
+	@mkdir -p $(@D)
+	$(QUIET)$(mutants_CC) -c -o $@ $<
+build/mutants/tests/trap/test_trap_sample: $(MUTANT_TRAP) build/mutants/tests/mutants/switch.o build/mutants/libupmu.so
+	$(QUIET)$(mutants_CC) -no-pie -Wl,-z,now -o $@ $(filter %.o,$^) -Lbuild/mutants -lupmu -lcmocka
 
 MUTANT_RUN = @LD_LIBRARY_PATH=build/mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" \
 	--compile '$(mutants_CC) $(LIB_CFLAGS) $(mutants_FLAGS) -w' --host '$(mutants_CC) $(subst -DUPMU_SOURCE_DIR='"$(CURDIR)"',,$(HOST_CFLAGS)) -O0 -w' \
