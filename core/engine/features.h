@@ -18,6 +18,7 @@
 #ifndef UPMU_CORE_FEATURES_H
 #define UPMU_CORE_FEATURES_H
 
+#include "core/hw/port_call.h"
 #include "core/sample/format_core.h"
 #include "core/sample/ibs_core.h"
 #include "core/sample/message_core.h"
@@ -58,8 +59,9 @@ static inline void upmu_features_leave(struct upmu_cpu *cpu)
 /* The CPU was taken over: what it was used for before is unknown. */
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
-    /* (Which threads could read here before?) */
-    cpu->user_reads = UPMU_USER_PAGES && upmu_user_pages_any(cpu->meter.machine) ? 2 : 0;
+    /* (Which threads could read here before?  Without the hook it makes no difference.) */
+    if (UPMU_USER_PAGES && port_has_allow_rdpmc(cpu->meter.machine->port))
+        cpu->user_reads = __atomic_load_n(&cpu->meter.machine->user_reads, __ATOMIC_RELAXED);
 }
 
 /* It wakes up: registers were lost. */

@@ -212,6 +212,7 @@ enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_
     memset(page, 0, sizeof *page);
     page->version = UPMU_USER_VERSION;
     __atomic_fetch_add(&session->machine->pages, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&session->machine->user_reads, 2, __ATOMIC_RELAXED);
     write_page(NULL, session, 0);
     return UPMU_OK;
 }

@@ -239,6 +239,7 @@ struct upmu_machine {
     struct upmu_why why;                  /* of the last upmu_cpu_init(), or the hook that upmu_machine_init() misses */
     /* private */
     uint16_t cpu_count; /* initialised so far, modulo 65,536 */
+    uint8_t user_reads; /* of a CPU when it is initialised: 2 once a session was published, which may have run there */
     uint32_t last_session;
     uint32_t lives; /* of CPUs: initialised so far, never 0 again */
     uint32_t pages; /* sessions that are published */

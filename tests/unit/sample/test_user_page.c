@@ -803,6 +803,29 @@ static void the_end_of_a_cpu_takes_no_thread_its_right(void **state)
 }
 
 /*
+ * A CPU ends under a reader, the last page is withdrawn, and the CPU is initialised again in the same memory.
+ * Catches: a right that is forgotten with what the memory held.
+ */
+static void a_cpu_that_comes_again_takes_the_right_of_before(void **state)
+{
+    struct upmu_thread mine;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    publish_on("instructions", &mine, &host.cpu[0]);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_true(allowed[0]);
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+    assert_false(allowed[0]);
+    assert_int_equal(host.cpu[0].user_reads, 0);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    host_end(&host);
+}
+
+/*
  * The last session of a thread is closed before the thread ends, while another page exists.
  * Catches: a right that is left to what runs there next.
  */
@@ -919,6 +942,7 @@ int main(void)
         cmocka_unit_test(a_threads_own_counters_stay_as_they_are),
         cmocka_unit_test(what_a_static_session_left_running_is_closed_and_cleared),
         cmocka_unit_test(the_end_of_a_cpu_takes_no_thread_its_right),
+        cmocka_unit_test(a_cpu_that_comes_again_takes_the_right_of_before),
         cmocka_unit_test(the_end_of_a_thread_without_sessions_takes_its_right),
         cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_its_sessions_are),
         cmocka_unit_test(a_reader_whose_page_went_while_it_came_is_none_later),
