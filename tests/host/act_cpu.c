@@ -289,7 +289,6 @@ static struct upmu_cpu *take_room(struct host_cpu *cpu, struct lots *lots)
     }
     if (upmu)
         arena_give(upmu);
-    cpu->user_rdpmc = false;
     upmu = arena_take(sizeof *upmu, "CPU");
     memset(upmu, 0, sizeof *upmu);
     return upmu;
@@ -301,8 +300,6 @@ void act_come(unsigned number, struct lots *lots)
     struct upmu_domain *domains[3] = {host.core[model()->core[number]], host.node[model()->node[number]], NULL};
     struct upmu_cpu *upmu;
     enum upmu_status status;
-    unsigned uses = host.uses;
-    bool pages = rules_user_published();
 
     if (cpu->power != CPU_OFF || host.hotplug || !units_may_wake())
         return;
@@ -324,9 +321,6 @@ void act_come(unsigned number, struct lots *lots)
     cpu->irq_off = cpu->unreachable = true;
     cpu->last_own_ns = host.now_ns | 1u;
     status = HOST_CALL(upmu_cpu_init(upmu, host.machine, domains));
-    /* (What its former life left open with no page any more this one cannot know of: a reset has closed it.) */
-    if (!pages || !rules_user_published() || uses != host.uses)
-        cpu->user_rdpmc = false;
     /* (What it keeps for itself it says again.) */
     if (status == UPMU_OK && reserved_here(number, upmu))
         rules_status("upmu_cpu_reserve", HOST_CALL(upmu_cpu_reserve(upmu, reserved_here(number, upmu))), "PORT");

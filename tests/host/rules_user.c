@@ -44,7 +44,7 @@ void rules_user_attached(const struct host_session *session)
         host.cpu[session->where].had_page = true;
 }
 
-bool rules_user_published(void)
+static bool is_any_published(void)
 {
     bool published = false;
 
@@ -56,7 +56,7 @@ bool rules_user_published(void)
 void rules_user_withdrawn(struct host_session *session)
 {
     session->published = false;
-    if (rules_user_published())
+    if (is_any_published())
         return;
     for (unsigned i = 0; i < HOST_THREADS; i++)
         host.thread[i].reads = false;

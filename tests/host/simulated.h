@@ -595,7 +595,6 @@ void rules_user_attached(const struct host_session *session);
 /* Its page is about to be. */
 void rules_user_withdrawn(struct host_session *session);
 /* Certainly a page of any session. */
-bool rules_user_published(void);
 /* Around a switch or a tick. */
 struct rules_user rules_user_begin(void);
 void rules_user_end(const char *call, struct rules_user before, bool is_switch);
