@@ -90,6 +90,7 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
 static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
 {
     uint32_t counters = *(const uint32_t *)argument & meter->pmu->counters;
+    uint32_t firmware = counters & meter->firmware;
 
     if (meter->running & counters)
         return UPMU_ERR_STATE;
@@ -100,8 +101,13 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
             return UPMU_ERR_PORT;
     }
     meter->used &= ~counters;
-    /* A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end. */
-    for (uint32_t rest = counters & meter->firmware; rest; rest &= rest - 1u)
+    /*
+     * A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end.  (What
+     * a sibling has taken of the firmware's is none, and the sibling may be about to refuse it.)
+     */
+    if (upmu_meter_domain(meter))
+        firmware &= ~__atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED);
+    for (uint32_t rest = firmware; rest; rest &= rest - 1u)
         upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
     /* What a CPU that left could not close is the host's now: a sibling that comes does not see to it. */
     if (upmu_meter_domain(meter))

@@ -643,6 +643,37 @@ static void the_last_thread_gives_back_what_the_other_took_of_the_firmware(void 
         }
 }
 
+/* (The host asks both threads, and takes back what the first has granted.) */
+static void a_reservation_that_the_other_thread_refuses_forgets_nothing(void **state)
+{
+    const uint32_t counter = UINT32_C(1) << 12;
+
+    (void)state;
+    for (unsigned p = 0; p < THREADED; p++)
+        for (unsigned last = 0; last < 2; last++) {
+            prepare(threaded[p], 2);
+            upmu_sim_poke(&f.sim, 0, 0x36c, 0x35000);
+            take_over(0);
+            take_over(1);
+            upmu_sim_switch_cpu(&f.sim, 0);
+            upmu_cpu_take_firmware(&f.cpu[0]);
+            launch(0, 0, "instructions:counter=12", 0);
+            upmu_sim_switch_cpu(&f.sim, 1);
+            if (upmu_cpu_reserve(&f.cpu[1], counter) == UPMU_OK) {
+                upmu_sim_switch_cpu(&f.sim, 0);
+                assert_int_equal(upmu_cpu_reserve(&f.cpu[0], counter), UPMU_ERR_STATE);
+                upmu_sim_switch_cpu(&f.sim, 1);
+                upmu_cpu_unreserve(&f.cpu[1], counter);
+            }
+            stop(0);
+            for (unsigned i = 0; i < 2; i++) {
+                upmu_sim_switch_cpu(&f.sim, i ^ last ^ 1u);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i ^ last ^ 1u]), UPMU_OK);
+            }
+            assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x36c), 0x35000);
+        }
+}
+
 static void four_threads_of_two_cores_have_two_pmus(void **state)
 {
     (void)state;
@@ -868,6 +899,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_the_host_has_stopped_stands_still_after_the_end),
         cmocka_unit_test(the_firmware_s_counter_can_be_taken),
         cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_the_firmware),
+        cmocka_unit_test(a_reservation_that_the_other_thread_refuses_forgets_nothing),
         cmocka_unit_test(four_threads_of_two_cores_have_two_pmus),
         cmocka_unit_test(two_cores_without_threads_need_no_domain),
         cmocka_unit_test(cascades_count_on_every_model),
