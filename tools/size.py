@@ -20,7 +20,7 @@ STRUCTS = {  # struct: limit in bytes
     "upmu_unit": 1808, "upmu_unit_info": 40, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 116900, 79 * 1024
+CORE_LIMIT, CORE_AIM = 117100, 79 * 1024
 ENGINE_LIMIT, ENGINE_AIM = 60100, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 18200  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 31500, 13 * 1024  # in core and backend

@@ -594,7 +594,6 @@ struct rules_user {
 void rules_user_attached(const struct host_session *session);
 /* Its page is about to be. */
 void rules_user_withdrawn(struct host_session *session);
-/* Certainly a page of any session. */
 /* Around a switch or a tick. */
 struct rules_user rules_user_begin(void);
 void rules_user_end(const char *call, struct rules_user before, bool is_switch);
