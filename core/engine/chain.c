@@ -88,7 +88,7 @@ void upmu_chain_mark(struct upmu_session *session, struct upmu_set *set)
 void upmu_chain_switched(struct upmu_session *session, struct upmu_set *before)
 {
     session->switch_due = 0;
-    upmu_estimate_slot(before);
+    upmu_estimate_turn(before);
     begin_run(session->coming);
 }
 

@@ -40,7 +40,7 @@ static void forget_claim(struct upmu_meter *meter, unsigned what)
 
 static bool claim_one(struct upmu_meter *meter, unsigned what, uint64_t value)
 {
-    enum upmu_claim claim = upmu_domain_claim(meter->domain, meter->domain_slot, what, value);
+    enum upmu_claim claim = upmu_domain_claim(meter->domain, meter->domain_number, what, value);
 
     if (claim == UPMU_CLAIM_NEW)
         forget_claim(meter, what);
@@ -58,7 +58,7 @@ static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value,
     *needed |= UPMU_BIT64(resource);
     if (purpose == CLAIM)
         return claim_one(meter, resource, value);
-    upmu_domain_settle(meter->domain, meter->domain_slot, resource, value);
+    upmu_domain_settle(meter->domain, meter->domain_number, resource, value);
     return true;
 }
 
@@ -82,7 +82,7 @@ static bool use_resources(struct upmu_meter *meter, const struct upmu_event *eve
                     return false;
             }
     return !upmu_pmu_is_paired(pmu) || counter >= 8 ||
-           use_one(meter, UPMU_PAIR_RESOURCE(counter), upmu_event_is_exclusive(event) ? 1u + meter->domain_slot : 0,
+           use_one(meter, UPMU_PAIR_RESOURCE(counter), upmu_event_is_exclusive(event) ? 1u + meter->domain_number : 0,
                    purpose, needed);
 }
 
@@ -95,7 +95,7 @@ void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing)
     if (!upmu_meter_domain(meter) || meter->keep_claims)
         return;
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
-        if (upmu_session_holds(session)) {
+        if (upmu_session_occupies(session)) {
             const struct upmu_set *set = upmu_active(session);
 
             counters |= session->counters;
@@ -107,7 +107,7 @@ void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing)
     counters = meter->pmu->shared_counters & ~counters;
     for (unsigned i = 0; i < UPMU_DOMAIN_CLAIMS; i++)
         if (i < UPMU_RESOURCES ? resources >> i & 1u : counters >> (i - UPMU_RESOURCES) & 1u) {
-            upmu_domain_park(meter->domain, meter->domain_slot, i);
+            upmu_domain_park(meter->domain, meter->domain_number, i);
             if (say_nothing)
                 forget_claim(meter, i);
         }
@@ -150,7 +150,7 @@ void upmu_claims_share(struct upmu_meter *meter)
 
 bool upmu_claims_others(const struct upmu_meter *meter)
 {
-    return upmu_meter_domain(meter) && upmu_domain_others(meter->domain, meter->domain_slot);
+    return upmu_meter_domain(meter) && upmu_domain_others(meter->domain, meter->domain_number);
 }
 
 uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters)
@@ -194,7 +194,7 @@ bool upmu_claims_restore(struct upmu_meter *meter)
         return restore(meter, counters);
     }
     __atomic_fetch_or(&domain->used, counters & meter->pmu->shared_counters, __ATOMIC_RELAXED);
-    last = upmu_domain_end(domain, meter->domain_slot);
+    last = upmu_domain_end(domain, meter->domain_number);
     used = __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     upmu_bank_inherit(&meter->bank, last);
     /* No CPU has written what is still the firmware's, and it may be running. */

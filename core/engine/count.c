@@ -75,7 +75,7 @@ void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t t
 {
     tally->total = total;
     if (UPMU_THREADS)
-        set->estimate[tally->index].slot_total = total;
+        set->estimate[tally->index].turn_total = total;
     tally->due = total + tally->period;
     tally->reset = tally->period;
     if (UPMU_LOANS)

@@ -38,7 +38,7 @@ static enum upmu_status join(struct upmu_meter *meter, struct upmu_domain *const
     for (; *domains; domains++) {
         if ((uint8_t)(*domains)->scope != meter->pmu->shared_scope)
             continue;
-        if (!upmu_domain_join(*domains, &meter->domain_slot))
+        if (!upmu_domain_join(*domains, &meter->domain_number))
             return UPMU_ERR_NO_SPACE;
         meter->domain = *domains;
         upmu_claims_share(meter);
@@ -50,9 +50,9 @@ static enum upmu_status join(struct upmu_meter *meter, struct upmu_domain *const
 static void leave_domain(struct upmu_meter *meter)
 {
     if (upmu_meter_domain(meter)) {
-        if (upmu_domain_end(meter->domain, meter->domain_slot))
+        if (upmu_domain_end(meter->domain, meter->domain_number))
             upmu_domain_forget(meter->domain);
-        upmu_domain_leave(meter->domain, meter->domain_slot);
+        upmu_domain_leave(meter->domain, meter->domain_number);
     }
     meter->domain = NULL;
     meter->bank.domain = NULL;

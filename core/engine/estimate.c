@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The error of an estimate (R23): three standard errors of the rate in the runs that were seen,
- * with the finite-population factor.  A slot is the time of one run.
+ * with the finite-population factor.  A turn is one run of a set.
  *
- * With c and d the count and the time of a slot and R = sum c / sum d, the residuals
+ * With c and d the count and the time of a turn and R = sum c / sum d, the residuals
  * c - R d have the sum of squares  V = sum c² - 2 R sum cd + R² sum d²;  the standard
  * error of the whole is  enabled / running * sqrt(n / (n - 1) * V * (1 - running / enabled)).
  * Sums are kept of values shifted right by `scale`, which grows so that none overflows.
@@ -19,8 +19,8 @@
 #define PART_LIMIT (UINT64_C(1) << 30)
 #define COUNTS_LIMIT (UINT64_C(1) << 31)
 
-/* The most that a slot can hold: only a clock that jumps gives more, which would need a shift beyond 63. */
-static uint64_t in_slot(uint64_t now, uint64_t before)
+/* The most that a turn can hold: only a clock that jumps gives more, which would need a shift beyond 63. */
+static uint64_t in_turn(uint64_t now, uint64_t before)
 {
     return (now - before) << 4 >> 4;
 }
@@ -37,24 +37,24 @@ static UPMU_APART unsigned scale_down(uint64_t value, uint64_t sum, uint8_t *sca
     return shifts;
 }
 
-void upmu_estimate_slot(struct upmu_set *set)
+void upmu_estimate_turn(struct upmu_set *set)
 {
-    uint64_t time = in_slot(set->duration_ns, set->slot_ns), scaled_time;
+    uint64_t time = in_turn(set->duration_ns, set->turn_ns), scaled_time;
     unsigned shifts, time_shifts;
 
-    set->slot_ns = set->duration_ns;
+    set->turn_ns = set->duration_ns;
     if (!time)
         return;
-    time_shifts = scale_down(time, set->slot_squares, &set->scale);
-    set->slot_squares >>= 2 * time_shifts;
+    time_shifts = scale_down(time, set->turn_squares, &set->scale);
+    set->turn_squares >>= 2 * time_shifts;
     scaled_time = time >> set->scale;
-    set->slot_squares += scaled_time * scaled_time;
-    set->slots++;
+    set->turn_squares += scaled_time * scaled_time;
+    set->turns++;
     for (unsigned i = 0; i < set->count; i++) {
         struct upmu_estimate *sums = &set->estimate[i];
-        uint64_t total = set->tally[i].total, count = in_slot(total, sums->slot_total);
+        uint64_t total = set->tally[i].total, count = in_turn(total, sums->turn_total);
 
-        sums->slot_total = total;
+        sums->turn_total = total;
         sums->products >>= time_shifts;
         shifts = scale_down(count, sums->squares > sums->products ? sums->squares : sums->products,
                             &set->tally[i].scale);
@@ -78,28 +78,28 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
                              const struct upmu_count *count)
 {
     const struct upmu_estimate *sums = &set->estimate[tally->index];
-    uint64_t counts = sums->slot_total >> tally->scale, times = set->slot_ns >> set->scale;
+    uint64_t counts = sums->turn_total >> tally->scale, times = set->turn_ns >> set->scale;
     uint64_t most, least, variance, bound;
     unsigned shift = 0;
 
-    if (set->slots < 2 || !times)
+    if (set->turns < 2 || !times)
         return count->value - count->raw;
-    /* No term exceeds the square of all counts, which is to fit twice: the sums of many slots may be larger. */
+    /* No term exceeds the square of all counts, which is to fit twice: the sums of many turns may be larger. */
     while (counts >> shift >= COUNTS_LIMIT)
         shift++;
     counts >>= shift;
-    most = upmu_muldiv(upmu_muldiv(set->slot_squares, counts, times), counts, times) +
+    most = upmu_muldiv(upmu_muldiv(set->turn_squares, counts, times), counts, times) +
            (shift < 32 ? sums->squares >> 2 * shift : 0);
     least = 2 * upmu_muldiv(sums->products >> shift, counts, times);
     variance = most > least ? most - least : 0;
     variance = upmu_muldiv(variance, count->enabled_ns - count->running_ns, count->enabled_ns);
-    variance = upmu_muldiv(variance, set->slots, set->slots - 1u);
+    variance = upmu_muldiv(variance, set->turns, set->turns - 1u);
     bound = 3 * (square_root(variance) + 1);
     shift += tally->scale;
     if (shift >= 64 || bound >> (64 - shift - 1) > 1)
         return ~UINT64_C(0);
     bound <<= shift;
-    /* And the effect of one slot more or less. */
+    /* And the effect of one turn more or less. */
     bound = upmu_muldiv(bound, count->enabled_ns, count->running_ns);
     return bound + (bound != ~UINT64_C(0));
 }

@@ -7,8 +7,8 @@
 
 #include "core/engine/session_core.h"
 
-/* A run of a set is over: one more slot for the estimates. */
-void upmu_estimate_slot(struct upmu_set *set);
+/* A run of a set is over: one more turn for the estimates. */
+void upmu_estimate_turn(struct upmu_set *set);
 
 /* Three standard errors of an estimate from `raw` events in running_ns of enabled_ns. */
 uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally *tally,

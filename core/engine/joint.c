@@ -131,11 +131,11 @@ enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_jo
         input.held = held;
         hold_for_others(meter, held, &input);
         if (UPMU_DOMAINS && meter->domain && !alone) {
-            input.taken |= upmu_domain_taken(meter->domain, meter->domain_slot);
+            input.taken |= upmu_domain_taken(meter->domain, meter->domain_number);
             input.held_count +=
-                upmu_domain_held(meter->domain, meter->domain_slot, held + input.held_count,
+                upmu_domain_held(meter->domain, meter->domain_number, held + input.held_count,
                                  UPMU_JOINT_HELD - input.held_count);
-            if (upmu_pmu_is_paired(joint->pmu) && upmu_domain_others(meter->domain, meter->domain_slot))
+            if (upmu_pmu_is_paired(joint->pmu) && upmu_domain_others(meter->domain, meter->domain_number))
                 look_at_pairs(joint, &input);
         }
         input.stay = (const uint8_t(*)[UPMU_SLOTS])joint->stay;
@@ -205,7 +205,7 @@ bool upmu_joint_moves(const struct upmu_joint *joint, unsigned i)
     const struct upmu_tally *tally = upmu_joint_tally(joint, i);
     const struct upmu_place_result *result = &joint->result[i];
 
-    return upmu_session_holds(joint->session[i]) &&
+    return upmu_session_occupies(joint->session[i]) &&
            (tally->alternative != result->alternative ||
             memcmp(tally->slot, result->counter, sizeof tally->slot) != 0);
 }

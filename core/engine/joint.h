@@ -37,7 +37,7 @@ void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu);
 bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool stays);
 
 /*
- * Place them: beside what other CPUs hold, or `alone`; cpu NULL: on an idle PMU.
+ * Place them: beside what other CPUs occupy, or `alone`; cpu NULL: on an idle PMU.
  * As upmu_place(), with the culprits named.
  */
 enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,

@@ -149,7 +149,7 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
     if (meter->ignores_writes)
         upmu_meter_log(meter, "upmu: writes to the PMU are ignored: none is usable here");
     else if (status == UPMU_OK && upmu_meter_domain(meter))
-        upmu_domain_begin(meter->domain, meter->domain_slot);
+        upmu_domain_begin(meter->domain, meter->domain_number);
     return status;
 }
 
@@ -169,7 +169,7 @@ enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
             upmu_session_enabled(session, upmu_meter_now(meter));
-        if (!upmu_session_holds(session))
+        if (!upmu_session_occupies(session))
             continue;
         if (upmu_transition_take_off(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
@@ -206,7 +206,7 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
 
 /*
  * Registers are not what the shadow says: forget, close, and load what runs again.  Of what other CPUs of the domain
- * could take, even one that is about to take over, this CPU closes what its own sessions hold.
+ * could take, even one that is about to take over, this CPU closes what its own sessions occupy.
  */
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
 {
@@ -221,7 +221,7 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
             upmu_session_enabled(session, upmu_meter_now(meter));
-        if (!upmu_session_holds(session))
+        if (!upmu_session_occupies(session))
             continue;
         upmu_run_mar(session);
         upmu_session_ran(session, upmu_meter_now(meter));

@@ -149,7 +149,7 @@ static void displace(struct upmu_meter *meter, struct upmu_session *session)
         return;
     if (session->state == UPMU_SESSION_STOPPED)
         upmu_session_become(session, UPMU_SESSION_WAITING);
-    upmu_estimate_slot(upmu_active(session));
+    upmu_estimate_turn(upmu_active(session));
     wait_here(meter, session);
 }
 
@@ -334,7 +334,7 @@ void upmu_multiplex_settle(struct upmu_transition *plan, const struct upmu_threa
 
         if ((thread && session->thread == thread) || session->state == UPMU_SESSION_STOPPED)
             continue;
-        upmu_estimate_slot(upmu_active(session));
+        upmu_estimate_turn(upmu_active(session));
         if (session->state == UPMU_SESSION_WAITING)
             upmu_queue_put(plan->meter, session);
         wait_here(plan->meter, session);

@@ -37,7 +37,7 @@ void upmu_multiplex_admit(struct upmu_meter *meter);
 void upmu_multiplex_search(struct upmu_meter *meter);
 
 /*
- * Parts of a plan: sharing sessions that hold `wanted` leave (false: others hold it); those at the head of the list
+ * Parts of a plan: sharing sessions that occupy `wanted` leave (false: others do); those at the head of the list
  * that have a place beside it come, but for those of the thread that leaves.
  */
 bool upmu_multiplex_displace(struct upmu_transition *plan, uint32_t wanted);

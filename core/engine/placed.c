@@ -24,7 +24,7 @@ uint64_t upmu_placed_corunners(const struct upmu_meter *meter, const struct upmu
     uint64_t sum = 0;
 
     for (const struct upmu_session *other; (other = upmu_meter_next_running(meter, &rest)) != NULL;)
-        if (other != except && upmu_session_holds(other))
+        if (other != except && upmu_session_occupies(other))
             sum += upmu_placed_stamp(upmu_active(other));
     return sum;
 }

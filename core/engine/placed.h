@@ -27,7 +27,7 @@ void upmu_placed_refuse(const struct upmu_meter *meter, struct upmu_set *set, ui
 bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners,
                           bool may_move);
 
-/* The session got a new placement: its counters, and what it holds beside. */
+/* The session got a new placement: its counters, and what it occupies beside. */
 void upmu_placed_note(struct upmu_meter *meter, struct upmu_session *session);
 
 #endif

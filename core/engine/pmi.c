@@ -328,14 +328,15 @@ static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
-    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_slot);
+    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number);
 
-    if (claim && upmu_domain_claim(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
+    if (claim &&
+        upmu_domain_claim(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return false;
     /* To what the shadow says: idle if that is unknown.  The local side learns from its next claim. */
     (void)upmu_bank_handler_open(&cpu->meter.bank, UPMU_BIT32(counter), 0);
     if (claim)
-        upmu_domain_release(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter));
+        upmu_domain_release(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter));
     return true;
 }
 
@@ -359,7 +360,7 @@ static void close_strays(struct pass *pass)
 
         /* The local side may be about to write what it knows already. */
         if ((cpu->meter.busy || !upmu_bank_knows(&cpu->meter.bank, cpu->meter.pmu->counter[counter].select_row) ||
-             (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_slot))) &&
+             (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number))) &&
             is_stray(cpu, counter) && close_stray(cpu, counter)) {
             upmu_meter_expect(&cpu->meter, 1, pass->now_ns);
             pass->expected = true;

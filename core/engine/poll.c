@@ -35,7 +35,7 @@ static enum upmu_status fold_free(struct upmu_meter *meter)
     enum upmu_status status = UPMU_OK;
 
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
-        if (upmu_session_holds(session))
+        if (upmu_session_occupies(session))
             for UPMU_TALLIES(tally, upmu_active(session)) {
                 upmu_tally_begin(tally);
                 if (!upmu_run_fold(meter, tally))
@@ -99,7 +99,7 @@ enum upmu_status upmu_poll_fold(struct upmu_meter *meter)
         upmu_tally_end(tally);
     }
     for (struct upmu_session *session; UPMU_METRICS && (session = upmu_meter_next_running(meter, &running)) != NULL;)
-        if (upmu_session_holds(session) && upmu_session_has_metrics(meter, session) &&
+        if (upmu_session_occupies(session) && upmu_session_has_metrics(meter, session) &&
             upmu_metrics_update(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
     if (silent)

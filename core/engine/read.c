@@ -66,7 +66,7 @@ static enum upmu_status read_metrics(struct upmu_meter *meter, void *argument)
 {
     struct upmu_session *session = argument;
 
-    return upmu_session_holds(session) ? upmu_metrics_update(meter, session) : UPMU_OK;
+    return upmu_session_occupies(session) ? upmu_metrics_update(meter, session) : UPMU_OK;
 }
 
 #endif
@@ -84,7 +84,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
                      struct upmu_count *count)
 {
     struct upmu_tally *tally = &set->tally[i];
-    bool holds = meter && set == upmu_active(session) && upmu_session_holds(session);
+    bool occupies = meter && set == upmu_active(session) && upmu_session_occupies(session);
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
 
     if (UPMU_THREADS)
@@ -93,7 +93,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->reset = tally->reset;
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
-    if (holds && !upmu_tally_is_metric(tally)) {
+    if (occupies && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
 
         if (!upmu_run_value(meter, tally, &value))
@@ -124,7 +124,7 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
     const struct upmu_port *port = session->machine->port;
     const struct upmu_cpu *cpu;
 
-    if (!meter || !(upmu_session_holds(session) || upmu_session_waits(session)) || !port_has_this_cpu(port))
+    if (!meter || !(upmu_session_occupies(session) || upmu_session_waits(session)) || !port_has_this_cpu(port))
         return true;
     cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE);
     return !UPMU_UNCORE || cpu ? port_this_cpu(port) == cpu : !meter->live;
@@ -169,7 +169,7 @@ static void read_here(void *argument)
     /* (Once: its thread may come and go elsewhere meanwhile.) */
     struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
-    if (meter && upmu_session_holds(session) && remote->set == upmu_active(session) &&
+    if (meter && upmu_session_occupies(session) && remote->set == upmu_active(session) &&
         upmu_session_has_metrics(meter, session))
         remote->status = upmu_local_run(meter, read_metrics, session);
 #endif

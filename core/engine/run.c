@@ -123,7 +123,7 @@ void upmu_run_publish(struct upmu_meter *meter)
         uint32_t mine = 0;
 
         /* (One that has moved is found where it was, too.) */
-        if (!session || !(session->counters & ~running & UPMU_BIT32(counter)) || !upmu_session_holds(session))
+        if (!session || !(session->counters & ~running & UPMU_BIT32(counter)) || !upmu_session_occupies(session))
             continue;
         for UPMU_TALLIES(tally, upmu_active(session))
             if (upmu_tally_samples(tally))
@@ -338,7 +338,7 @@ enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *se
 {
     upmu_run_expect(meter, session->counters);
     (void)upmu_run_shut_all(meter, session->counters, upmu_session_dormant(session));
-    if (upmu_session_holds(session))
+    if (upmu_session_occupies(session))
         upmu_session_ran(session, upmu_meter_now(meter));
     else if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
         upmu_session_enabled(session, upmu_meter_now(meter));
@@ -390,11 +390,11 @@ static bool pause_others(struct upmu_meter *meter)
     meter->paused = meter->running;
     meter->paused_ns = upmu_meter_now(meter);
     for (struct upmu_session *other = meter->sessions; other; other = other->next)
-        if (upmu_session_holds(other))
+        if (upmu_session_occupies(other))
             upmu_run_begin(other);
     fine = upmu_run_shut(meter, meter->paused);
     for (struct upmu_session *other = meter->sessions; other; other = other->next)
-        if (upmu_session_holds(other))
+        if (upmu_session_occupies(other))
             (void)upmu_run_counts(meter, other);
     return fine;
 }
@@ -427,7 +427,7 @@ static bool run_prelude(struct upmu_meter *meter)
         broken = !upmu_bank_prelude(&meter->bank, prelude, upmu_meter_blocked(meter)) &&
                  !upmu_bank_prelude(&meter->bank, prelude, upmu_meter_blocked(meter));
     for (struct upmu_session *other = meter->sessions; other; other = other->next) {
-        if (!upmu_session_holds(other))
+        if (!upmu_session_occupies(other))
             continue;
         mar(other, !fine);
         if (broken || !upmu_program_ready(meter, upmu_active(other)) ||
@@ -449,7 +449,7 @@ bool upmu_run_open(struct upmu_meter *meter, uint32_t opening)
         return fine;
     for (struct upmu_session *other = meter->sessions; other; other = other->next) {
         /* One that is stopped still says which counters it had. */
-        if (!upmu_session_holds(other) || !(other->counters & meter->paused))
+        if (!upmu_session_occupies(other) || !(other->counters & meter->paused))
             continue;
         if (!fine) {
             give_up(meter, other);

@@ -32,7 +32,7 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
     struct upmu_session *other = NULL;
 
     while (mode != PLACE_ALONE && (other = upmu_meter_next_running(meter, rest)) != NULL)
-        if (other != session && upmu_session_holds(other) && !(mode == PLACE_PINNED && other->shares))
+        if (other != session && upmu_session_occupies(other) && !(mode == PLACE_PINNED && other->shares))
             break;
     return other;
 }

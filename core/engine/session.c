@@ -546,7 +546,7 @@ enum upmu_status upmu_session_static(struct upmu_session *session, bool is_stati
 /* It has counters or waits for them; a handler may be about to mask it. */
 static bool is_started(const struct upmu_session *session)
 {
-    return upmu_session_holds(session) || upmu_session_waits(session);
+    return upmu_session_occupies(session) || upmu_session_waits(session);
 }
 
 static enum upmu_status start_work(const struct upmu_call *call)
@@ -599,7 +599,7 @@ static bool stop_quickly(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (upmu_transition_stop(meter, session))
         return true;
-    if (!(meter->deferred & session->counters) || !upmu_session_holds(session))
+    if (!(meter->deferred & session->counters) || !upmu_session_occupies(session))
         return false;
     (void)upmu_transition_take_off(meter, session);
     return true;
@@ -885,7 +885,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
     struct upmu_tally *tally = &call->set->tally[call->index];
     enum upmu_status status;
 
-    if (!upmu_session_holds(session) || call->set != upmu_active(session)) {
+    if (!upmu_session_occupies(session) || call->set != upmu_active(session)) {
         set_count(call, tally);
         return UPMU_OK;
     }

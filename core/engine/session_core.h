@@ -221,8 +221,8 @@ static inline void upmu_session_unlink_quickly(struct upmu_meter *meter, struct 
     __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }
 
-/* Does a session hold its counters: it runs, or a handler masked it and its counts were not taken yet? */
-bool upmu_session_holds(const struct upmu_session *session);
+/* Does a session occupy its counters: it runs, or a handler masked it and its counts were not taken yet? */
+bool upmu_session_occupies(const struct upmu_session *session);
 
 /* Its targets of cascades, and the sum of its counters. */
 uint32_t upmu_session_targets(const struct upmu_session *session);

@@ -77,7 +77,7 @@ enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session
 {
     enum upmu_status status = UPMU_OK;
 
-    if (upmu_session_holds(session))
+    if (upmu_session_occupies(session))
         status = upmu_transition_take_off(meter, session);
     else if (upmu_session_waits(session) && meter)
         upmu_session_enabled(session, upmu_meter_now(meter));

@@ -37,7 +37,7 @@ void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
 }
 
 /* `full` is set by what masks a session, and cleared by what takes its counts. */
-bool upmu_session_holds(const struct upmu_session *session)
+bool upmu_session_occupies(const struct upmu_session *session)
 {
     return session->state == UPMU_SESSION_RUNNING || session->full;
 }
@@ -46,12 +46,12 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
                              uint64_t *out_enabled_ns)
 {
     uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
-    bool holds = upmu_session_holds(session); /* the time of one to be masked goes on until its counts are taken */
+    bool occupies = upmu_session_occupies(session); /* the time of one to be masked goes on until they are taken */
 
-    if (holds || (upmu_session_waits(session) && __atomic_load_n(&session->meter, __ATOMIC_RELAXED) &&
+    if (occupies || (upmu_session_waits(session) && __atomic_load_n(&session->meter, __ATOMIC_RELAXED) &&
                   !is_asleep(session)))
         enabled_ns += now_ns - session->started_ns;
-    if (holds && set == upmu_active(session))
+    if (occupies && set == upmu_active(session))
         ran_ns += now_ns - session->running_ns;
     *out_enabled_ns = enabled_ns;
     return UPMU_THREADS || UPMU_SETS ? enabled_ns - ran_ns : 0;

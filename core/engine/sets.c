@@ -69,7 +69,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
     (*link)->left_ns = (*link)->timeout_ns;
     (*link)->runs = 0;
     (*link)->duration_ns = 0;
-    (*link)->slot_ns = 0;
+    (*link)->turn_ns = 0;
     note_chain(session);
     upmu_session_rewind(session);
     return upmu_session_refuse(session, UPMU_OK);
@@ -109,7 +109,7 @@ static enum upmu_status switch_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
 
-    if (upmu_session_holds(session)) {
+    if (upmu_session_occupies(session)) {
         upmu_multiplex_switch(call->meter, session, call->set);
         return UPMU_OK;
     }

@@ -74,7 +74,7 @@ static void leave_cpu(struct upmu_meter *meter, struct upmu_thread *thread)
         if (session->thread != thread)
             continue;
         session->coming = upmu_active(session);
-        if (upmu_session_holds(session))
+        if (upmu_session_occupies(session))
             session->change = UPMU_CHANGE_LEAVES;
         else if (session->state == UPMU_SESSION_WAITING)
             upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
@@ -128,7 +128,7 @@ static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
     bury(dropped);
 }
 
-/* Does one that comes have a place beside those that run with it?  Those that share and hold it leave. */
+/* Does one that comes have a place beside those that run with it?  Those that share and occupy it leave. */
 static inline bool plan_coming(struct upmu_transition *plan, struct upmu_session *session)
 {
     const struct upmu_meter *meter = plan->meter;

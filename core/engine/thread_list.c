@@ -63,7 +63,7 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
 {
     enum upmu_status status = UPMU_OK;
 
-    if (upmu_session_holds(session)) {
+    if (upmu_session_occupies(session)) {
         status = upmu_transition_take_off(meter, session);
         if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
             session->state = UPMU_SESSION_WAITING;

@@ -199,7 +199,7 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
     (void)unused;
     /* What went round twice cannot be seen. */
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
-        if (upmu_session_holds(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
+        if (upmu_session_occupies(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
             upmu_run_mar(session);
     unit->folded_ns = now_ns;
     meter->ticks = 0;

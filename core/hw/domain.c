@@ -51,7 +51,7 @@ static void store_value(struct upmu_domain *domain, unsigned resource, uint64_t 
     __atomic_store_n(&domain->value[resource][1], (uint32_t)(value >> 32), __ATOMIC_RELAXED);
 }
 
-bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_slot)
+bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_number)
 {
     uint32_t cpus, room;
 
@@ -61,32 +61,32 @@ bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_slot)
         if (!room)
             return false;
     } while (!swap_word(&domain->cpus, cpus, cpus | (room & (~room + 1u))));
-    *out_slot = (uint8_t)upmu_bits_lowest(room);
+    *out_number = (uint8_t)upmu_bits_lowest(room);
     return true;
 }
 
-void upmu_domain_leave(struct upmu_domain *domain, uint8_t slot)
+void upmu_domain_leave(struct upmu_domain *domain, uint8_t number)
 {
     uint32_t cpus;
 
     do
         cpus = load_word(&domain->cpus);
-    while (!swap_word(&domain->cpus, cpus, cpus & ~UPMU_BIT32(slot)));
+    while (!swap_word(&domain->cpus, cpus, cpus & ~UPMU_BIT32(number)));
 }
 
-void upmu_domain_begin(struct upmu_domain *domain, uint8_t slot)
+void upmu_domain_begin(struct upmu_domain *domain, uint8_t number)
 {
-    __atomic_fetch_or(&domain->live, UPMU_BIT32(slot), __ATOMIC_ACQ_REL);
+    __atomic_fetch_or(&domain->live, UPMU_BIT32(number), __ATOMIC_ACQ_REL);
 }
 
-bool upmu_domain_end(struct upmu_domain *domain, uint8_t slot)
+bool upmu_domain_end(struct upmu_domain *domain, uint8_t number)
 {
-    return !(__atomic_and_fetch(&domain->live, ~UPMU_BIT32(slot), __ATOMIC_ACQ_REL));
+    return !(__atomic_and_fetch(&domain->live, ~UPMU_BIT32(number), __ATOMIC_ACQ_REL));
 }
 
-bool upmu_domain_others(const struct upmu_domain *domain, uint8_t slot)
+bool upmu_domain_others(const struct upmu_domain *domain, uint8_t number)
 {
-    return load_word(&domain->live) & ~UPMU_BIT32(slot);
+    return load_word(&domain->live) & ~UPMU_BIT32(number);
 }
 
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value)
@@ -115,10 +115,10 @@ void upmu_domain_forget(struct upmu_domain *domain)
     memset(domain->known, 0, sizeof domain->known);
 }
 
-/* CPUs other than `slot` that hold a claim word for a running session. */
-static UPMU_APART uint32_t others_in(uint32_t word, uint8_t slot)
+/* CPUs other than `number` that hold a claim word for a running session. */
+static UPMU_APART uint32_t others_in(uint32_t word, uint8_t number)
 {
-    return word & UPMU_CLAIM_PARKED ? 0 : word & HOLDERS & ~UPMU_BIT32(slot);
+    return word & UPMU_CLAIM_PARKED ? 0 : word & HOLDERS & ~UPMU_BIT32(number);
 }
 
 static uint32_t without_holders(uint32_t word)
@@ -127,15 +127,15 @@ static uint32_t without_holders(uint32_t word)
 }
 
 /* The last holder's bit stays if it is `parked`. */
-static void give_up_word(struct upmu_domain *domain, uint8_t slot, unsigned what, uint32_t parked)
+static void give_up_word(struct upmu_domain *domain, uint8_t number, unsigned what, uint32_t parked)
 {
     uint32_t *word = &domain->claim[what], before, after;
 
     do {
         before = load_word(word);
-        if (!(before >> slot & 1u) || (before & parked))
+        if (!(before >> number & 1u) || (before & parked))
             return;
-        after = before & ~(UPMU_BIT32(slot) | UPMU_CLAIM_PARKED);
+        after = before & ~(UPMU_BIT32(number) | UPMU_CLAIM_PARKED);
         if (parked && !(after & HOLDERS))
             after = (before & ~STORING) | parked;
     } while (!swap_word(word, before, after));
@@ -143,65 +143,65 @@ static void give_up_word(struct upmu_domain *domain, uint8_t slot, unsigned what
 }
 
 /* A counter is one store, because a handler may come at any moment; it is not shared. */
-enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value)
+enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value)
 {
     uint32_t *word = &domain->claim[what];
-    uint32_t before = load_word(word), after = without_holders(before) | UPMU_BIT32(slot);
-    bool counter = what >= UPMU_RESOURCES, others = others_in(before, slot);
-    bool used = !counter && !others && upmu_domain_holds(&before, slot);
+    uint32_t before = load_word(word), after = without_holders(before) | UPMU_BIT32(number);
+    bool counter = what >= UPMU_RESOURCES, others = others_in(before, number);
+    bool used = !counter && !others && upmu_domain_holds(&before, number);
 
     if (used && load_value(domain, what) == value)
         return UPMU_CLAIM_KEPT;
     if (((before & STORING) && !used) || (others && (counter || load_value(domain, what) != value)) ||
         !swap_word(word, before,
-                   others    ? before | UPMU_BIT32(slot)
+                   others    ? before | UPMU_BIT32(number)
                    : counter ? after
                              : after | STORING))
         return UPMU_CLAIM_LOST;
     if (!others && !counter && !used)
-        upmu_domain_settle(domain, slot, what, value);
-    return before >> slot & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
+        upmu_domain_settle(domain, number, what, value);
+    return before >> number & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
 }
 
 /* (Only its holder writes a word that has bit 16.) */
-void upmu_domain_settle(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value)
+void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value)
 {
     uint32_t *word = &domain->claim[what], before = load_word(word);
 
-    if (!(before & STORING) || !(before >> slot & 1u))
+    if (!(before & STORING) || !(before >> number & 1u))
         return;
     store_value(domain, what, value);
     __atomic_store_n(word, (before & ~STORING) + GENERATION, __ATOMIC_RELEASE);
 }
 
-void upmu_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what)
+void upmu_domain_park(struct upmu_domain *domain, uint8_t number, unsigned what)
 {
-    give_up_word(domain, slot, what, UPMU_CLAIM_PARKED);
+    give_up_word(domain, number, what, UPMU_CLAIM_PARKED);
 }
 
-void upmu_domain_release(struct upmu_domain *domain, uint8_t slot, unsigned what)
+void upmu_domain_release(struct upmu_domain *domain, uint8_t number, unsigned what)
 {
-    give_up_word(domain, slot, what, 0);
+    give_up_word(domain, number, what, 0);
 }
 
-uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot)
+uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t number)
 {
     uint32_t taken = 0;
 
     for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-        if (others_in(load_word(&domain->claim[UPMU_DOMAIN_COUNTER(i)]), slot))
+        if (others_in(load_word(&domain->claim[UPMU_DOMAIN_COUNTER(i)]), number))
             taken |= UPMU_BIT32(i);
     return taken;
 }
 
-unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity)
+unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t number, struct upmu_held *held, unsigned capacity)
 {
     unsigned count = 0;
 
     for (unsigned i = 0; i < UPMU_RESOURCES && count < capacity; i++) {
         uint32_t word = load_word(&domain->claim[i]);
 
-        if (!others_in(word, slot))
+        if (!others_in(word, number))
             continue;
         held[count++] =
             (struct upmu_held){.resource = (uint8_t)i, .shareable = !(word & STORING), .value = load_value(domain, i)};

@@ -12,16 +12,16 @@
 /* CPUs of one domain, at most. */
 #define UPMU_DOMAIN_CPUS 16
 
-/* Join a domain; false: it is full.  *out_slot is the CPU's number there. */
-bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
-void upmu_domain_leave(struct upmu_domain *domain, uint8_t slot);
+/* Join a domain; false: it is full.  *out_number is the CPU's number there. */
+bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_number);
+void upmu_domain_leave(struct upmu_domain *domain, uint8_t number);
 
 /* Note that a CPU has taken over.  upmu_domain_end(): it leaves or sleeps; true: it was the last. */
-void upmu_domain_begin(struct upmu_domain *domain, uint8_t slot);
-bool upmu_domain_end(struct upmu_domain *domain, uint8_t slot);
+void upmu_domain_begin(struct upmu_domain *domain, uint8_t number);
+bool upmu_domain_end(struct upmu_domain *domain, uint8_t number);
 
 /* Has another CPU taken over? */
-bool upmu_domain_others(const struct upmu_domain *domain, uint8_t slot);
+bool upmu_domain_others(const struct upmu_domain *domain, uint8_t number);
 
 /* The value of a shared register before the first CPU took over; false: it was not read yet. */
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
@@ -53,33 +53,34 @@ enum upmu_claim {
  * join from now on, and the value stays the former one until upmu_domain_settle() or
  * upmu_domain_park().
  */
-enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
+enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
 /* Set the new value of a resource that this CPU was about to change; otherwise no effect. */
-void upmu_domain_settle(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
+void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
 /* Does this CPU hold this claim? */
-static inline bool upmu_domain_holds(const uint32_t *word, uint8_t slot)
+static inline bool upmu_domain_holds(const uint32_t *word, uint8_t number)
 {
-    return (__atomic_load_n(word, __ATOMIC_RELAXED) & (UINT32_C(1) << slot | UPMU_CLAIM_PARKED)) == UINT32_C(1) << slot;
+    return (__atomic_load_n(word, __ATOMIC_RELAXED) & (UINT32_C(1) << number | UPMU_CLAIM_PARKED)) ==
+           UINT32_C(1) << number;
 }
 
 /* The same, or parked by this CPU and not taken since? */
-static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t slot)
+static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t number)
 {
-    return __atomic_load_n(word, __ATOMIC_RELAXED) >> slot & 1u;
+    return __atomic_load_n(word, __ATOMIC_RELAXED) >> number & 1u;
 }
 
 /* Park a claim: other CPUs can take it; if none does, a later claim reports that it was kept. */
-void upmu_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what);
+void upmu_domain_park(struct upmu_domain *domain, uint8_t number, unsigned what);
 
 /* Release a claim: a later claim is a new one. */
-void upmu_domain_release(struct upmu_domain *domain, uint8_t slot, unsigned what);
+void upmu_domain_release(struct upmu_domain *domain, uint8_t number, unsigned what);
 
 /* Counters that other CPUs hold. */
-uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t slot);
+uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t number);
 
 /* Resource values that other CPUs hold: fills at most `capacity`, returns the number. */
-unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity);
+unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t number, struct upmu_held *held, unsigned capacity);
 
 #endif

@@ -109,15 +109,16 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
 static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
-    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_slot);
+    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number);
     bool fine;
 
-    if (claim && upmu_domain_claim(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
+    if (claim &&
+        upmu_domain_claim(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return true;
     /* (A static session may have left it running.) */
     fine = upmu_bank_close(&cpu->meter.bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->meter.bank, counter, 0);
     if (claim)
-        upmu_domain_release(domain, cpu->meter.domain_slot, UPMU_DOMAIN_COUNTER(counter));
+        upmu_domain_release(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter));
     cpu->meter.last_tag[counter] = 0;
     return fine;
 }
@@ -173,7 +174,7 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
     for (struct upmu_session **link = &cpu->pages; *link;) {
         struct upmu_session *session = *link;
 
-        session->page_open = session->meter == &cpu->meter && session->page && upmu_session_holds(session);
+        session->page_open = session->meter == &cpu->meter && session->page && upmu_session_occupies(session);
         if (session->page)
             write_settled(cpu, session);
         if (session->page_open) {
@@ -184,7 +185,7 @@ void upmu_user_pages_write(struct upmu_cpu *cpu)
         }
     }
     for (struct upmu_session *session = cpu->meter.sessions; session; session = session->next)
-        if (session->page && !session->page_open && upmu_session_holds(session)) {
+        if (session->page && !session->page_open && upmu_session_occupies(session)) {
             session->page_open = 1;
             session->next_page = cpu->pages;
             UPMU_BARRIER();

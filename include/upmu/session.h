@@ -127,7 +127,7 @@ struct upmu_kept {
 
 /* Sums over the runs of a set, from which one event's count between runs is estimated.  Private. */
 struct upmu_estimate {
-    uint64_t slot_total;        /* total at the begin of this run of its set */
+    uint64_t turn_total;        /* total at the begin of this run of its set */
     uint64_t squares;           /* of counts in runs, and their products with the time: scaled */
     uint64_t products;
     uint64_t since_ns;          /* enabled time of its session when the count was written */
@@ -172,9 +172,9 @@ struct upmu_set {
     struct upmu_set *next;
     uint64_t left_ns;     /* of its timeout, kept while it does not run */
     uint64_t duration_ns; /* on the hardware, in all */
-    uint64_t slot_ns;     /* duration at the begin of this run */
-    uint64_t slot_squares; /* of the times of runs, scaled */
-    uint32_t slots;       /* finished runs that have counted */
+    uint64_t turn_ns;     /* duration at the begin of this run */
+    uint64_t turn_squares; /* of the times of runs, scaled */
+    uint32_t turns;       /* finished runs that have counted */
     uint32_t round;       /* the last in which it was drawn */
     uint64_t placed_beside; /* sum of the stamps that ran when it was placed */
     uint32_t placed_blocked; /* counters that were not available then */

@@ -65,7 +65,7 @@ static uint64_t error_of(const struct slots *kinds, uint64_t enabled_ns)
         for (unsigned i = 0; i < kind->times; i++) {
             set.duration_ns += kind->ns;
             set.tally[0].total += kind->counts;
-            upmu_estimate_slot(&set);
+            upmu_estimate_turn(&set);
         }
     count.enabled_ns = enabled_ns;
     count.running_ns = set.duration_ns;

@@ -558,7 +558,7 @@ static void a_clock_that_jumps_spoils_no_count(void **state)
         counts += 1000;
         assert_true(count[0].raw + count[1].raw == counts);
         /* Sums of squares stay below what a word can hold. */
-        assert_true(host.session.set.slot_squares < UINT64_C(5) << 60 && set.slot_squares < UINT64_C(5) << 60);
+        assert_true(host.session.set.turn_squares < UINT64_C(5) << 60 && set.turn_squares < UINT64_C(5) << 60);
         assert_true(host.session.set.scale < 64 && set.scale < 64);
     }
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);

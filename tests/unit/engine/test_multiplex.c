@@ -125,7 +125,7 @@ static void ten_thousand_sessions_all_run_in_each_round(void **state)
             assert_int_equal(count.raw, round * 200);
             assert_int_equal(count.value, round * 200 * (MANY / 2));
             assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
-            assert_int_equal(many[i].set.slots, round);
+            assert_int_equal(many[i].set.turns, round);
         }
     }
     close_all(MANY);

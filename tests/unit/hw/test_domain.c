@@ -59,17 +59,18 @@ static void step(void)
 #define upmu_domain_forget stepped_domain_forget
 #define upmu_domain_disown stepped_domain_disown
 void stepped_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
-bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_slot);
-void stepped_domain_leave(struct upmu_domain *domain, uint8_t slot);
-enum upmu_claim stepped_domain_claim(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
-void stepped_domain_settle(struct upmu_domain *domain, uint8_t slot, unsigned what, uint64_t value);
-void stepped_domain_park(struct upmu_domain *domain, uint8_t slot, unsigned what);
-void stepped_domain_release(struct upmu_domain *domain, uint8_t slot, unsigned what);
-uint32_t stepped_domain_taken(const struct upmu_domain *domain, uint8_t slot);
-unsigned stepped_domain_held(const struct upmu_domain *domain, uint8_t slot, struct upmu_held *held, unsigned capacity);
-void stepped_domain_begin(struct upmu_domain *domain, uint8_t slot);
-bool stepped_domain_end(struct upmu_domain *domain, uint8_t slot);
-bool stepped_domain_others(const struct upmu_domain *domain, uint8_t slot);
+bool stepped_domain_join(struct upmu_domain *domain, uint8_t *out_number);
+void stepped_domain_leave(struct upmu_domain *domain, uint8_t number);
+enum upmu_claim stepped_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
+void stepped_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
+void stepped_domain_park(struct upmu_domain *domain, uint8_t number, unsigned what);
+void stepped_domain_release(struct upmu_domain *domain, uint8_t number, unsigned what);
+uint32_t stepped_domain_taken(const struct upmu_domain *domain, uint8_t number);
+unsigned stepped_domain_held(const struct upmu_domain *domain, uint8_t number, struct upmu_held *held,
+                             unsigned capacity);
+void stepped_domain_begin(struct upmu_domain *domain, uint8_t number);
+bool stepped_domain_end(struct upmu_domain *domain, uint8_t number);
+bool stepped_domain_others(const struct upmu_domain *domain, uint8_t number);
 bool stepped_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void stepped_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
 void stepped_domain_forget(struct upmu_domain *domain);
@@ -246,16 +247,16 @@ static void a_claim_given_back_and_taken_again_is_another_word(void **state)
 static void sixteen_cpus_join_and_no_more(void **state)
 {
     struct upmu_domain domain;
-    uint8_t slot;
+    uint8_t number;
 
     (void)state;
     upmu_domain_init(&domain, UPMU_SCOPE_NODE);
     assert_int_equal(domain.scope, UPMU_SCOPE_NODE);
     for (unsigned i = 0; i < 16; i++) {
-        assert_true(upmu_domain_join(&domain, &slot));
-        assert_int_equal(slot, i);
+        assert_true(upmu_domain_join(&domain, &number));
+        assert_int_equal(number, i);
     }
-    assert_false(upmu_domain_join(&domain, &slot));
+    assert_false(upmu_domain_join(&domain, &number));
     for (uint8_t i = 0; i < 16; i++)
         assert_true(upmu_domain_claim(&domain, i, 0, 5));
     assert_int_equal(holders_of(domain.claim[0]), 0xffff);
@@ -264,8 +265,8 @@ static void sixteen_cpus_join_and_no_more(void **state)
         upmu_domain_park(&domain, i, 0);
     assert_true(upmu_domain_claim(&domain, 15, 0, 6));
     upmu_domain_leave(&domain, 7);
-    assert_true(upmu_domain_join(&domain, &slot));
-    assert_int_equal(slot, 7);
+    assert_true(upmu_domain_join(&domain, &number));
+    assert_int_equal(number, 7);
 }
 
 /* ---- Two CPUs, one inside the other's every atomic step ---- */
@@ -273,11 +274,11 @@ static void sixteen_cpus_join_and_no_more(void **state)
 enum operation { CLAIM_COUNTER, CLAIM_ONE, CLAIM_TWO, PARK_COUNTER, RELEASE_COUNTER, PARK_RESOURCE, JOIN, OPERATIONS };
 
 struct claimant {
-    uint8_t slot;
+    uint8_t number;
     bool counter;
     uint64_t value; /* of the resource, 0: not held */
     uint64_t had;   /* the last one */
-    uint8_t joined; /* slot + 1 */
+    uint8_t joined; /* number + 1 */
 };
 
 static struct upmu_domain stepped;
@@ -290,7 +291,7 @@ static bool operate(struct claimant *who, enum operation operation)
 
     switch (operation) {
     case CLAIM_COUNTER:
-        claim = stepped_domain_claim(&stepped, who->slot, UPMU_DOMAIN_COUNTER(3), 0);
+        claim = stepped_domain_claim(&stepped, who->number, UPMU_DOMAIN_COUNTER(3), 0);
         if (claim == UPMU_CLAIM_KEPT)
             assert_ptr_equal(counter_user, who);
         if (claim != UPMU_CLAIM_LOST)
@@ -299,31 +300,31 @@ static bool operate(struct claimant *who, enum operation operation)
         break;
     case CLAIM_ONE:
     case CLAIM_TWO:
-        claim = stepped_domain_claim(&stepped, who->slot, 4, operation == CLAIM_ONE ? 1 : 2);
+        claim = stepped_domain_claim(&stepped, who->number, 4, operation == CLAIM_ONE ? 1 : 2);
         if (claim == UPMU_CLAIM_KEPT)
             assert_int_equal(resource_holds, who->had);
         if (claim != UPMU_CLAIM_LOST)
             who->had = who->value = resource_holds = operation == CLAIM_ONE ? 1 : 2;
         if (claim != UPMU_CLAIM_LOST)
-            stepped_domain_settle(&stepped, who->slot, 4, operation == CLAIM_ONE ? 1 : 2);
+            stepped_domain_settle(&stepped, who->number, 4, operation == CLAIM_ONE ? 1 : 2);
         break;
     case PARK_COUNTER:
-        stepped_domain_park(&stepped, who->slot, UPMU_DOMAIN_COUNTER(3));
+        stepped_domain_park(&stepped, who->number, UPMU_DOMAIN_COUNTER(3));
         who->counter = false;
         break;
     case RELEASE_COUNTER:
-        stepped_domain_release(&stepped, who->slot, UPMU_DOMAIN_COUNTER(3));
+        stepped_domain_release(&stepped, who->number, UPMU_DOMAIN_COUNTER(3));
         who->counter = false;
         break;
     case PARK_RESOURCE:
-        stepped_domain_park(&stepped, who->slot, 4);
+        stepped_domain_park(&stepped, who->number, 4);
         who->value = 0;
         break;
     default: {
-        uint8_t slot;
+        uint8_t number;
 
-        if (!who->joined && stepped_domain_join(&stepped, &slot))
-            who->joined = (uint8_t)(slot + 1);
+        if (!who->joined && stepped_domain_join(&stepped, &number))
+            who->joined = (uint8_t)(number + 1);
         break;
     }
     }
@@ -333,8 +334,8 @@ static bool operate(struct claimant *who, enum operation operation)
 /* What the words say is what the two were told, and the two do not contradict each other. */
 static void check_claimants(const struct claimant *a, const struct claimant *b)
 {
-    uint32_t counter = (a->counter ? 1u << a->slot : 0) | (b->counter ? 1u << b->slot : 0);
-    uint32_t resource = (a->value ? 1u << a->slot : 0) | (b->value ? 1u << b->slot : 0);
+    uint32_t counter = (a->counter ? 1u << a->number : 0) | (b->counter ? 1u << b->number : 0);
+    uint32_t resource = (a->value ? 1u << a->number : 0) | (b->value ? 1u << b->number : 0);
 
     assert_false(a->counter && b->counter);
     assert_false(a->value && b->value && a->value != b->value);
@@ -365,8 +366,8 @@ static void prepare(unsigned setting)
 {
     at_step = NULL;
     stepped_domain_init(&stepped, UPMU_SCOPE_CORE);
-    one = (struct claimant){.slot = 0};
-    two = (struct claimant){.slot = 1};
+    one = (struct claimant){.number = 0};
+    two = (struct claimant){.number = 1};
     counter_user = NULL;
     resource_holds = 0;
     if (setting & 1u)
@@ -461,7 +462,7 @@ static void two_cpus_agree_whatever_atomic_step_the_other_comes_at(void **state)
 
 struct thread {
     struct upmu_domain *domain;
-    uint8_t slot;
+    uint8_t number;
     uint32_t seed;
     uint32_t claimed, refused, wrong;
 };
@@ -477,7 +478,7 @@ static uint32_t draw(uint32_t *seed)
 
 static void use_counter(struct thread *thread, unsigned counter)
 {
-    if (!upmu_domain_claim(thread->domain, thread->slot, UPMU_DOMAIN_COUNTER(counter), 0)) {
+    if (!upmu_domain_claim(thread->domain, thread->number, UPMU_DOMAIN_COUNTER(counter), 0)) {
         thread->refused++;
         return;
     }
@@ -485,12 +486,12 @@ static void use_counter(struct thread *thread, unsigned counter)
     if (__atomic_fetch_add(&owner_of_counter[counter], 1, __ATOMIC_SEQ_CST))
         thread->wrong++;
     __atomic_fetch_sub(&owner_of_counter[counter], 1, __ATOMIC_SEQ_CST);
-    upmu_domain_park(thread->domain, thread->slot, UPMU_DOMAIN_COUNTER(counter));
+    upmu_domain_park(thread->domain, thread->number, UPMU_DOMAIN_COUNTER(counter));
 }
 
 static void use_resource(struct thread *thread, unsigned resource, unsigned value)
 {
-    if (!upmu_domain_claim(thread->domain, thread->slot, resource, UINT64_C(0x100000001) * value)) {
+    if (!upmu_domain_claim(thread->domain, thread->number, resource, UINT64_C(0x100000001) * value)) {
         thread->refused++;
         return;
     }
@@ -502,7 +503,7 @@ static void use_resource(struct thread *thread, unsigned resource, unsigned valu
     if (thread->domain->value[resource][0] != value || thread->domain->value[resource][1] != value)
         thread->wrong++;
     __atomic_fetch_sub(&users_of_value[resource][value], 1, __ATOMIC_SEQ_CST);
-    upmu_domain_park(thread->domain, thread->slot, resource);
+    upmu_domain_park(thread->domain, thread->number, resource);
 }
 
 static void *claim_and_release(void *argument)
@@ -523,7 +524,8 @@ static void *claim_and_release(void *argument)
 static void two_threads_never_hold_what_excludes_the_other(void **state)
 {
     struct upmu_domain domain;
-    struct thread threads[2] = {{.domain = &domain, .slot = 0, .seed = 1}, {.domain = &domain, .slot = 15, .seed = 2}};
+    struct thread threads[2] = {{.domain = &domain, .number = 0, .seed = 1},
+                                {.domain = &domain, .number = 15, .seed = 2}};
     pthread_t handles[2];
 
     (void)state;
@@ -623,9 +625,9 @@ static void check_escr(const struct core *core, unsigned escr, uint64_t value)
 /* Registers of the core are written by the holder of their claim, or by a CPU that is alone. */
 static void check_claim(const struct core *core, unsigned row)
 {
-    uint32_t me = 1u << core->cpu[core->current].meter.domain_slot;
+    uint32_t me = 1u << core->cpu[core->current].meter.domain_number;
 
-    if (!upmu_domain_others(&core->domain, core->cpu[core->current].meter.domain_slot))
+    if (!upmu_domain_others(&core->domain, core->cpu[core->current].meter.domain_number))
         return;
     if (!(holders_of(*claim_of(core, row)) & me))
         fail_msg("CPU %u writes %s without a claim", core->current, upmu_register_name(&core->machine.pmu[0], row));
@@ -782,10 +784,10 @@ static void begin_core(struct core *core)
         cpu->meter.pmu = pmu;
         cpu->meter.number = (uint8_t)i;
         cpu->meter.domain = &core->domain;
-        assert_true(upmu_domain_join(&core->domain, &cpu->meter.domain_slot));
+        assert_true(upmu_domain_join(&core->domain, &cpu->meter.domain_number));
         upmu_bank_init(&cpu->meter.bank, pmu, &core->port, true, cpu->registers);
         upmu_claims_share(&cpu->meter);
-        upmu_domain_begin(&core->domain, cpu->meter.domain_slot);
+        upmu_domain_begin(&core->domain, cpu->meter.domain_number);
         cpu->meter.live = 1;
         cpu->meter.life = 1;
     }
@@ -840,7 +842,7 @@ static void check_core(struct core *core)
 
         for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
             if (upmu_bank_knows(&cpu->meter.bank, row) &&
-                upmu_domain_keeps(claim_of(core, row), cpu->meter.domain_slot) &&
+                upmu_domain_keeps(claim_of(core, row), cpu->meter.domain_number) &&
                 ((cpu->meter.bank.shadow[row] ^ core->value[row]) & upmu_register_bits(pmu, row)))
                 fail_msg("CPU %u: stale shadow of %s", c, upmu_register_name(pmu, row));
         core->current = c;
@@ -1262,7 +1264,7 @@ static void found_core(struct core *core, uint64_t before[UPMU_REGISTERS])
 {
     begin_core(core);
     for (unsigned c = 0; c < 2; c++) {
-        assert_int_equal(upmu_domain_end(&core->domain, core->cpu[c].meter.domain_slot), c == 1);
+        assert_int_equal(upmu_domain_end(&core->domain, core->cpu[c].meter.domain_number), c == 1);
         core->cpu[c].meter.live = 0;
     }
     for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
