@@ -112,6 +112,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     memset(cpu, 0, sizeof *cpu);
     cpu->meter.machine = machine;
     cpu->meter.cpu = cpu;
+    upmu_features_begin(cpu);
     state = port_irq_save(port);
     status = upmu_machine_detect(machine, &cpu->meter);
     if (status == UPMU_OK) {
@@ -132,7 +133,6 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
             machine->lives = 1;
         cpu->meter.life = machine->lives;
         cpu->meter.bank.version += (uint64_t)machine->lives << 40;
-        upmu_features_begin(cpu);
         UPMU_BARRIER();
         cpu->meter.live = 1;
         upmu_units_enlist(cpu);

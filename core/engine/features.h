@@ -9,7 +9,7 @@
  * interrupt, counters loaded                          write again
  * counter gets an event                               its former value is hidden
  * local call, at its end                              write
- * CPU taken over, or woken up                         right to read unknown
+ * CPU comes, or wakes up                              right to read unknown
  * CPU leaves or sleeps             stop              (leaves) forget readers
  * session leaves its CPU                              closed
  * masked session restarted                                                    may stay masked; unblock
@@ -56,7 +56,7 @@ static inline void upmu_features_leave(struct upmu_cpu *cpu)
         upmu_user_pages_write(cpu);
 }
 
-/* The CPU was taken over: what it was used for before is unknown. */
+/* The CPU comes, and perhaps cannot be taken over: what it was used for before is unknown. */
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
     /* (Which threads could read here before?  Without the hook it makes no difference.) */

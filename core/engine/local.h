@@ -6,6 +6,7 @@
 #define UPMU_CORE_LOCAL_H
 
 #include "core/hw/port_call.h"
+#include "core/hw/shared_page.h"
 #include "core/engine/features.h"
 #include <upmu/session.h>
 
@@ -27,6 +28,7 @@ static inline bool upmu_local_try(struct upmu_meter *meter, const struct upmu_po
                              !(meter->busy | meter->mask_due) && meter->live, 1)) {
         meter->busy = 1;
         UPMU_BARRIER();
+        upmu_shared_page_stale(&meter->bank);
         return true;
     }
     port_irq_restore(port, *out_state);

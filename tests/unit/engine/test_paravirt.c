@@ -254,6 +254,40 @@ static void threads_are_switched_by_at_most_two_calls(void **state)
     end();
 }
 
+/*
+ * One event of two is read, which stores the values of both, and the thread leaves for one with the same events: what
+ * happened between is its own.  Catches: a quick way that takes what an earlier call has read.
+ */
+static void what_was_read_before_a_switch_is_not_its_value(void **state)
+{
+    (void)state;
+    pv_set_up();
+    for (unsigned i = 0; i < 3; i++)
+        upmu_thread_init(&threads[i], i, i, 0);
+    begin(&session, "cycles,instructions", 0);
+    begin(&other, "cycles,instructions", 0);
+    assert_int_equal(upmu_session_attach_thread(&session, &threads[1], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&other, &threads[2], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    assert_int_equal(upmu_session_start(&other), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&pv.cpu[0], &threads[0], &threads[1]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&pv.cpu[0], &threads[1], &threads[2]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&pv.cpu[0], &threads[2], &threads[1]), UPMU_OK);
+    pv_run(5);
+    assert_int_equal(count_of(&session, 1), 10);
+    pv_run(1000);
+    assert_int_equal(upmu_thread_switch(&pv.cpu[0], &threads[1], &threads[2]), UPMU_OK);
+    pv_run(10);
+    assert_int_equal(upmu_thread_switch(&pv.cpu[0], &threads[2], &threads[0]), UPMU_OK);
+    assert_int_equal(count_of(&session, 0), 1005);
+    assert_int_equal(count_of(&session, 1), 2010);
+    assert_int_equal(count_of(&other, 0), 10);
+    assert_int_equal(count_of(&other, 1), 20);
+    assert_int_equal(upmu_session_close(&session), UPMU_OK);
+    assert_int_equal(upmu_session_close(&other), UPMU_OK);
+    end();
+}
+
 static void each_period_is_a_sample(void **state)
 {
     struct upmu_sample sample;
@@ -427,6 +461,7 @@ int main(void)
         cmocka_unit_test(raw_events_are_the_hosts_to_judge),
         cmocka_unit_test(calls_of_each_operation_are_these),
         cmocka_unit_test(threads_are_switched_by_at_most_two_calls),
+        cmocka_unit_test(what_was_read_before_a_switch_is_not_its_value),
         cmocka_unit_test(each_period_is_a_sample),
         cmocka_unit_test(a_page_that_an_earlier_kernel_gave_is_taken_back),
         cmocka_unit_test(a_host_that_is_not_what_it_says_is_refused),

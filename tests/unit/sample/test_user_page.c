@@ -826,6 +826,31 @@ static void a_cpu_that_comes_again_takes_the_right_of_before(void **state)
 }
 
 /*
+ * The same, but its registers fault, and it has no PMU: the switch away from the reader takes the right.
+ * Catches: a right that is known only to a CPU that could be taken over.
+ */
+static void a_cpu_that_cannot_come_again_takes_the_right_of_before(void **state)
+{
+    struct upmu_thread mine, theirs;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    upmu_thread_init(&theirs, 2, 2, NULL);
+    publish_on("instructions", &mine, &host.cpu[0]);
+    assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    assert_true(allowed[0]);
+    host.sim.fault_at = host.sim.accesses + 5;
+    host.sim.fault_until = host.sim.fault_at + 1000;
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_ERR_PORT);
+    host.sim.fault_at = host.sim.fault_until = 0;
+    assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
+    assert_false(allowed[0]);
+    host_end(&host);
+}
+
+/*
  * The last session of a thread is closed before the thread ends, while another page exists.
  * Catches: a right that is left to what runs there next.
  */
@@ -943,6 +968,7 @@ int main(void)
         cmocka_unit_test(what_a_static_session_left_running_is_closed_and_cleared),
         cmocka_unit_test(the_end_of_a_cpu_takes_no_thread_its_right),
         cmocka_unit_test(a_cpu_that_comes_again_takes_the_right_of_before),
+        cmocka_unit_test(a_cpu_that_cannot_come_again_takes_the_right_of_before),
         cmocka_unit_test(the_end_of_a_thread_without_sessions_takes_its_right),
         cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_its_sessions_are),
         cmocka_unit_test(a_reader_whose_page_went_while_it_came_is_none_later),
