@@ -8,6 +8,7 @@
 #include "core/place/placement.h"
 #include "core/engine/absent.h"
 #include "core/engine/claims.h"
+#include "core/engine/deferred.h"
 #include "core/engine/features.h"
 #include "core/engine/joint.h"
 #include "core/engine/local.h"
@@ -325,6 +326,9 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         status = upmu_local_enter(&cpu->meter, &irq);
     if (status != UPMU_OK)
         return status;
+    /* (What it has masked would be opened with what comes.) */
+    if (cpu->meter.mask_due)
+        upmu_deferred_run(&cpu->meter);
     if (UPMU_USER_PAGES) {
         next->reads = next->reads && upmu_user_pages_any(cpu->meter.machine);
         cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));

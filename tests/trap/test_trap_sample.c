@@ -246,6 +246,87 @@ static void a_stop_and_a_switch_lose_no_event_wherever_an_overflow_comes(void **
            trap_soaks() ? "" : "; all with TRAP_RUNS=soak");
 }
 
+/* ---- Masked in a switch ---- */
+
+#define LONGER 4000u /* than the rest of a quick switch, and shorter than one that is not quick */
+
+static unsigned overflows;
+
+static unsigned mask_at_once(void *unused, const struct upmu_overflow *overflow, bool notify)
+{
+    (void)unused, (void)overflow, (void)notify;
+    overflows++;
+    return UPMU_OVERFLOW_MASK;
+}
+
+static void follow(struct upmu_session *session, const char *event, struct upmu_thread *thread)
+{
+    assert_int_equal(upmu_session_init(session, &trap.machine), UPMU_OK);
+    assert_int_equal(upmu_session_add(session, event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(session, thread, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+}
+
+/*
+ * The CPU's session overflows so many instructions `after` the begin of a switch.  `steps`: what it counts before that
+ * without a delay, or 0: that is found, and returned.
+ */
+static uint64_t mask_in_switch(uint64_t steps, unsigned after)
+{
+    static const struct upmu_format format = {.name = "masks", .overflow = mask_at_once};
+    static struct upmu_session first, second;
+    static struct upmu_thread idle;
+    uint64_t begun;
+
+    trap_prepare(&trap, "skylake");
+    trap_up(&trap);
+    trap_session(&trap, "instructions", LONGER);
+    assert_int_equal(upmu_session_detach(&trap.session), UPMU_OK);
+    assert_int_equal(upmu_session_format(&trap.session, &format, NULL, 0), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&trap.session, &trap.cpu), UPMU_OK);
+    upmu_thread_init(&idle, 0, 0, NULL);
+    upmu_thread_init(&one, 1, 1, NULL);
+    upmu_thread_init(&other, 2, 2, NULL);
+    follow(&first, "branches", &one);
+    follow(&second, "cycles", &other);
+    for (unsigned i = 0; i < 2; i++) { /* (The first time they are placed.) */
+        assert_int_equal(upmu_thread_switch(&trap.cpu, &idle, &one), UPMU_OK);
+        assert_int_equal(upmu_thread_switch(&trap.cpu, &one, &other), UPMU_OK);
+        assert_int_equal(upmu_thread_switch(&trap.cpu, &other, &idle), UPMU_OK);
+    }
+    assert_int_equal(upmu_thread_switch(&trap.cpu, &idle, &one), UPMU_OK);
+    overflows = 0;
+    trap_step_on(&trap);
+    assert_int_equal(upmu_session_start(&trap.session), UPMU_OK);
+    for (unsigned left = steps ? LONGER - (unsigned)steps - after : 0; left; left -= left < SLIDE ? left : SLIDE)
+        slide(left < SLIDE ? left : SLIDE);
+    if (!steps)
+        trap_step_off(&trap);
+    begun = steps ? 0 : trap_value(&trap, 0);
+    assert_int_equal(upmu_thread_switch(&trap.cpu, &one, &other), UPMU_OK);
+    trap_step_off(&trap);
+    assert_int_equal(overflows, steps != 0);
+    assert_int_equal(upmu_session_close(&first), UPMU_OK);
+    assert_int_equal(upmu_session_close(&second), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&one), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&other), UPMU_OK);
+    trap_down(&trap);
+    return begun;
+}
+
+/*
+ * The CPU's session is masked by a handler in the first steps of a switch of threads.
+ * Catches: a switch that opens its counters with those of the thread that comes.
+ */
+static void what_is_masked_in_a_switch_stays_masked(void **state)
+{
+    uint64_t steps = mask_in_switch(0, 0);
+
+    (void)state;
+    for (unsigned after = 0; after < 1200; after += trap_soaks() ? 7 : 100)
+        (void)mask_in_switch(steps, after);
+}
+
 static void general_counters_sample_as_fixed_ones_do(void **state)
 {
     (void)state;
@@ -360,6 +441,7 @@ int main(void)
         cmocka_unit_test(a_thousand_overflows_are_a_thousand_samples_in_every_run),
         cmocka_unit_test(a_pentium_4_samples_as_exactly_and_one_event_late),
         cmocka_unit_test(a_stop_and_a_switch_lose_no_event_wherever_an_overflow_comes),
+        cmocka_unit_test(what_is_masked_in_a_switch_stays_masked),
         cmocka_unit_test(general_counters_sample_as_fixed_ones_do),
         cmocka_unit_test(skid_moves_every_sample_by_as_much),
         cmocka_unit_test(a_status_that_comes_late_changes_no_sample),
