@@ -108,7 +108,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     status = upmu_units_check(machine, cpu);
     if (status != UPMU_OK)
         return status;
-    upmu_units_delist(machine, cpu);
+    upmu_units_unlink(machine, cpu);
     memset(cpu, 0, sizeof *cpu);
     cpu->meter.machine = machine;
     cpu->meter.cpu = cpu;
@@ -135,7 +135,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         cpu->meter.bank.version += (uint64_t)machine->lives << 40;
         UPMU_BARRIER();
         cpu->meter.live = 1;
-        upmu_units_enlist(cpu);
+        upmu_units_link(cpu);
     } else if (cpu->meter.pmu) {
         if (status != UPMU_ERR_NO_PMU) {
             (void)upmu_claims_restore(&cpu->meter);
@@ -219,7 +219,7 @@ static enum upmu_status leave(struct upmu_meter *meter, void *unused)
     if (!upmu_claims_restore(meter) || !upmu_shared_page_unmap(&meter->bank))
         status = UPMU_ERR_PORT;
     leave_domain(meter);
-    upmu_units_delist(meter->machine, meter->cpu);
+    upmu_units_unlink(meter->machine, meter->cpu);
     if (meter->machine->only_cpu == meter->cpu)
         meter->machine->only_cpu = NULL;
     upmu_features_end(meter->cpu);

@@ -320,24 +320,24 @@ void upmu_run_end(struct upmu_session *session)
 }
 
 /* Close gates; a fault is answered by a second attempt, with the register read. */
-bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters)
+bool upmu_run_close(struct upmu_meter *meter, uint32_t counters)
 {
     return upmu_bank_gate(&meter->bank, 0, counters) || upmu_bank_gate(&meter->bank, 0, counters);
 }
 
 /* The target of a cascade first: the end of its initiator's overflow would stop it, too. */
-bool upmu_run_shut_all(struct upmu_meter *meter, uint32_t counters, uint32_t dormant)
+bool upmu_run_close_all(struct upmu_meter *meter, uint32_t counters, uint32_t dormant)
 {
-    bool fine = upmu_run_shut(meter, counters & dormant);
+    bool fine = upmu_run_close(meter, counters & dormant);
 
-    return upmu_run_shut(meter, counters & ~dormant) && fine;
+    return upmu_run_close(meter, counters & ~dormant) && fine;
 }
 
 /* A register faulted: the session stops, the others run on. */
 enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *session)
 {
     upmu_run_expect(meter, session->counters);
-    (void)upmu_run_shut_all(meter, session->counters, upmu_session_dormant(session));
+    (void)upmu_run_close_all(meter, session->counters, upmu_session_dormant(session));
     if (upmu_session_occupies(session))
         upmu_session_ran(session, upmu_meter_now(meter));
     else if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
@@ -392,7 +392,7 @@ static bool pause_others(struct upmu_meter *meter)
     for (struct upmu_session *other = meter->sessions; other; other = other->next)
         if (upmu_session_occupies(other))
             upmu_run_begin(other);
-    fine = upmu_run_shut(meter, meter->paused);
+    fine = upmu_run_close(meter, meter->paused);
     for (struct upmu_session *other = meter->sessions; other; other = other->next)
         if (upmu_session_occupies(other))
             (void)upmu_run_counts(meter, other);

@@ -19,7 +19,7 @@
 #define UPMU_CHANGE_COMES_OR_LATER (UPMU_CHANGE_COMES | UPMU_CHANGE_LATER)
 
 /* Close gates, and once more if a register faulted. */
-bool upmu_run_shut(struct upmu_meter *meter, uint32_t counters);
+bool upmu_run_close(struct upmu_meter *meter, uint32_t counters);
 
 /* An unknown part is missing in the session's counts. */
 void upmu_run_mar(struct upmu_session *session);
@@ -51,7 +51,7 @@ enum upmu_status upmu_run_load(struct upmu_meter *meter, struct upmu_session *se
 enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *session);
 
 /* Close these gates, of `dormant` ones first; what faulted is closed as far as it can be. */
-bool upmu_run_shut_all(struct upmu_meter *meter, uint32_t counters, uint32_t dormant);
+bool upmu_run_close_all(struct upmu_meter *meter, uint32_t counters, uint32_t dormant);
 
 /* Open gates, and those that a prelude has closed. */
 bool upmu_run_open(struct upmu_meter *meter, uint32_t opening);

@@ -473,7 +473,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
         status = upmu_schedule_preload(meter, session);
     if (status == UPMU_ERR_PORT) {
         upmu_session_unlink(meter, session);
-        upmu_session_let_go(session);
+        upmu_session_untie(session);
         return status;
     }
     return upmu_session_refuse(session, UPMU_OK);
@@ -779,7 +779,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
         return UPMU_ERR_BUSY;
-    upmu_session_let_go(call->session);
+    upmu_session_untie(call->session);
     if (UPMU_THREADS && !call->listed)
         upmu_thread_release(thread);
     return UPMU_OK;

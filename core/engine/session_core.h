@@ -255,7 +255,7 @@ static inline uint32_t upmu_session_dormant(const struct upmu_session *session)
 enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session *session);
 
 /* It has no target any more, and if it has no owner, no future: nothing is touched afterwards. */
-void upmu_session_let_go(struct upmu_session *session);
+void upmu_session_untie(struct upmu_session *session);
 
 /* A tag that no event of its CPU has. */
 void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally);

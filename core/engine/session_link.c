@@ -64,7 +64,7 @@ bool upmu_session_unplace(struct upmu_session *session)
     return samples;
 }
 
-void upmu_session_let_go(struct upmu_session *session)
+void upmu_session_untie(struct upmu_session *session)
 {
     upmu_thread_forget(session);
     __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
@@ -100,7 +100,7 @@ enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_sessio
     status = upmu_session_halt(meter, session);
     released = meter->live ? upmu_schedule_release(meter, session) : UPMU_OK;
     upmu_session_unlink(meter, session);
-    upmu_session_let_go(session);
+    upmu_session_untie(session);
     if (UPMU_THREADS && thread && !listed)
         upmu_thread_release(thread);
     return status != UPMU_OK ? status : released;

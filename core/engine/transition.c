@@ -453,7 +453,7 @@ static UPMU_APART void fail_coming(struct upmu_transition *plan, struct upmu_ses
         session->started_ns = now_ns;
     if (UPMU_THREADS) {
         session->counters = upmu_active(session)->counters;
-        (void)upmu_run_shut(meter, session->counters & upmu_bank_kept_open(&meter->bank));
+        (void)upmu_run_close(meter, session->counters & upmu_bank_kept_open(&meter->bank));
     }
     plan->coming &= ~session->counters;
     plan->status = (uint8_t)upmu_run_fail(meter, session);
@@ -646,7 +646,7 @@ static UPMU_APART bool disable_apart(struct upmu_transition *plan)
     if (!is_careful(plan) && make_idle(&meter->bank, (plan->leaving | plan->changed) & ~meter->staying))
         return fine;
     plan->careful = true;
-    return upmu_run_shut_all(meter, plan->leaving & ~meter->staying, find_dormant(plan)) && fine;
+    return upmu_run_close_all(meter, plan->leaving & ~meter->staying, find_dormant(plan)) && fine;
 }
 
 static inline bool disable_leaving(struct upmu_transition *plan, struct upmu_meter *meter)
@@ -669,7 +669,7 @@ static inline bool disable_leaving(struct upmu_transition *plan, struct upmu_met
         return true;
     /* The register is read now: it may have been changed. */
     plan->careful = true;
-    return upmu_run_shut(meter, plan->leaving & ~plan->carried);
+    return upmu_run_close(meter, plan->leaving & ~plan->carried);
 }
 
 /* A session that does not run any more may be freed. */

@@ -92,7 +92,7 @@ static struct upmu_unit *driven_by(const struct upmu_machine *machine, const str
     return unit;
 }
 
-void upmu_units_delist(struct upmu_machine *machine, const struct upmu_cpu *cpu)
+void upmu_units_unlink(struct upmu_machine *machine, const struct upmu_cpu *cpu)
 {
     for (struct upmu_cpu **link = &machine->cpus; *link; link = &(*link)->next)
         if (*link == cpu) {
@@ -101,7 +101,7 @@ void upmu_units_delist(struct upmu_machine *machine, const struct upmu_cpu *cpu)
         }
 }
 
-void upmu_units_enlist(struct upmu_cpu *cpu)
+void upmu_units_link(struct upmu_cpu *cpu)
 {
     upmu_driver_place(cpu);
     cpu->next = cpu->meter.machine->cpus;

@@ -40,8 +40,8 @@ bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_uni
 void upmu_units_use_work(struct upmu_cpu *cpu);
 
 /* Its CPU joins or leaves the machine's list. */
-void upmu_units_enlist(struct upmu_cpu *cpu);
-void upmu_units_delist(struct upmu_machine *machine, const struct upmu_cpu *cpu);
+void upmu_units_link(struct upmu_cpu *cpu);
+void upmu_units_unlink(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 
 #else
 
@@ -64,12 +64,12 @@ static inline enum upmu_status upmu_units_check(struct upmu_machine *machine, co
     return UPMU_OK;
 }
 
-static inline void upmu_units_enlist(struct upmu_cpu *cpu)
+static inline void upmu_units_link(struct upmu_cpu *cpu)
 {
     (void)cpu;
 }
 
-static inline void upmu_units_delist(struct upmu_machine *machine, const struct upmu_cpu *cpu)
+static inline void upmu_units_unlink(struct upmu_machine *machine, const struct upmu_cpu *cpu)
 {
     (void)machine;
     (void)cpu;
