@@ -103,7 +103,7 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
     meter->used &= ~counters;
     /*
      * A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end.  (What
-     * a sibling has taken of the firmware's is none, and the sibling may be about to refuse it.)
+     * a sibling has taken of the firmware's is no watchdog, and the sibling may be about to refuse it.)
      */
     if (upmu_meter_domain(meter))
         firmware &= ~__atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED);

@@ -594,7 +594,7 @@ static bool start_quickly(struct upmu_meter *meter, struct upmu_session *session
            upmu_program_fits(meter, set, meter->corunners) && upmu_transition_start(meter, session);
 }
 
-/* A handler that comes in its first steps leaves a counter closed: opened again before it, that would miss events. */
+/* A handler in its first steps may leave a counter closed: opened again before the stop, that would miss events. */
 static bool stop_quickly(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (upmu_transition_stop(meter, session))

@@ -263,7 +263,7 @@ struct upmu_domain {
     /* private */
     uint32_t cpus; /* bit i: CPU number i of this domain is linked */
     uint32_t live; /* bit i: it has taken over */
-    uint32_t used; /* counters written by CPUs that have left */
+    uint32_t used; /* counters written by CPUs that have left, or taken from the firmware */
     uint32_t known[UPMU_REGISTERS / 32]; /* rows in `found` */
     uint64_t found[UPMU_REGISTERS];      /* values of shared registers before the first CPU took over */
     uint32_t claim[UPMU_RESOURCES + UPMU_COUNTERS]; /* resources, then counters */
