@@ -103,7 +103,7 @@ static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, u
 {
     bool fine = true;
 
-    for (uint32_t rest = open, changed; rest;) {
+    for (uint32_t rest = open | close, changed; rest;) {
         struct upmu_session *session = upmu_meter_next_running(meter, &rest);
         struct upmu_set *set = upmu_active(session);
 

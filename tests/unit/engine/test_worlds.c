@@ -782,6 +782,48 @@ static void a_fault_at_an_exit_counts_nothing_of_the_host(void **state)
     assert_true(crossed > 2);
 }
 
+static bool (*write_register)(void *context, uint32_t msr, uint64_t value);
+static bool late_and_faulting;
+
+/* A late interrupt comes before the write, which faults. */
+static bool interrupt_and_fault(void *context, uint32_t msr, uint64_t value)
+{
+    if (!late_and_faulting)
+        return write_register(context, msr, value);
+    late_and_faulting = false;
+    assert_int_equal(upmu_handle_pmi(&f.cpu[0], NULL), UPMU_PMI_HANDLED);
+    return false;
+}
+
+/* The handler has closed the counter before a write that does so faults: what is read then has its event no more. */
+static void a_fault_beside_an_interrupt_in_an_exit_forgets_no_event(void **state)
+{
+    static const char *const some[] = {"yonah", "version1", "k8_revf", "zen2"};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        host_prepare(&f, some[i]);
+        f.sim.skid = 100000;
+        f.sim.expect_faults = true;
+        write_register = f.sim.port.wrmsr;
+        f.sim.port.wrmsr = interrupt_and_fault;
+        host_start(&f);
+        attach(0, UPMU_WORLD_GUEST, "instructions", 1000);
+        start(0);
+        enter();
+        host_run(&f, 1500);
+        late_and_faulting = true;
+        leave();
+        assert_false(late_and_faulting);
+        host_run(&f, 100);
+        enter();
+        host_run(&f, 300);
+        leave();
+        counts(0, 1800);
+        host_end(&f);
+    }
+}
+
 /* ---- The hardware changes the gates ---- */
 
 static void deliver_to_a_hypervisor(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
@@ -1346,6 +1388,7 @@ int main(void)
         cmocka_unit_test(an_interrupt_within_an_exit_counts_once),
         cmocka_unit_test(a_session_that_failed_is_in_no_world),
         cmocka_unit_test(a_fault_at_an_exit_counts_nothing_of_the_host),
+        cmocka_unit_test(a_fault_beside_an_interrupt_in_an_exit_forgets_no_event),
         cmocka_unit_test(the_hardware_moves_the_gates),
         cmocka_unit_test(the_hardware_opens_no_counter_that_a_handler_masked),
         cmocka_unit_test(attributes_choose_the_world),
