@@ -593,6 +593,8 @@ uint32_t pages_event(struct host_guest *guest, uint32_t operation, uint32_t id)
     else
         may = 1u << (operation == ENABLE && event->counter == HOST_NONE && full ? LIMIT : OK);
     check_answer(guest, "a call for an event", answer, may);
+    if (own && answer != OK)
+        event->closing = false;
     if (!own || answer != OK || guest->page.hostile)
         return answer;
     if (operation == ENABLE)
