@@ -113,6 +113,8 @@ static void reserve_here(void *argument)
         upmu_cpu_unreserve(here()->cpu, reservation->counters);
 }
 
+#define NETBURST_ENABLE 0x1000u /* of a CCCR */
+
 /* On this CPU and, for counters that they share, on the others of its core. */
 static enum upmu_status reserve_all(uint32_t counters, bool reserve, bool shared)
 {
@@ -163,6 +165,25 @@ static void forget_select(unsigned number, unsigned counter)
     }
 }
 
+/*
+ * A sibling has refused what this CPU had granted: the counter returns, and does not run at the end if it does not run
+ * now (pmu.h, upmu_cpu_unreserve).
+ */
+static void forget_enable(unsigned number, unsigned counter)
+{
+    for (unsigned i = 0; i < host.cpu[number].register_count; i++) {
+        uint32_t msr = host.cpu[number].registers[i].msr;
+        uint64_t value;
+
+        if (host.setting.family != &hardware_netburst || msr != 0x360 + counter ||
+            !host.setting.family->rdmsr(host.hardware, number, msr, &value) || value & NETBURST_ENABLE)
+            continue;
+        for (unsigned other = 0; other < host.setting.cpus; other++)
+            if (rules_share(other, number))
+                host.cpu[other].lent[i] |= NETBURST_ENABLE;
+    }
+}
+
 static void reserve(struct lots *lots)
 {
     struct host_cpu *cpu = here();
@@ -178,6 +199,8 @@ static void reserve(struct lots *lots)
     self->stay++;
     status = reserve_all(bit, true, cpu->cpu->meter.pmu->shared_counters & bit);
     rules_status("upmu_cpu_reserve", status, "STATE PORT BUSY WRONG_CPU");
+    if (status != UPMU_OK)
+        forget_enable(self->cpu, counter);
     if (status == UPMU_OK) {
         cpu->reserved |= bit;
         period = 1000u + lots_below(lots, 1000000);
