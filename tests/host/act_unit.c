@@ -380,8 +380,10 @@ static void region(struct lots *lots)
                 }
             }
             status = HOST_CALL(upmu_uncore_region_end(region, 2, &count, 1));
+            /* (STATE as in its begin.) */
             rules_status("upmu_uncore_region_end", status,
-                         host.real ? "WRONG_CPU BUSY PORT NO_CPU STATE" : "WRONG_CPU BUSY PORT NO_CPU");
+                         host.real || host.restarts != restarts ? "WRONG_CPU BUSY PORT NO_CPU STATE"
+                                                                : "WRONG_CPU BUSY PORT NO_CPU");
             /* (What a start over meanwhile has thrown away is missing, and said to be.) */
             restarted = host.restarts != restarts && count.quality == UPMU_QUALITY_PARTIAL;
             if (status == UPMU_OK && (restarted ? count.raw > least : count.raw != least) &&
