@@ -76,6 +76,16 @@ static void publish_on(const char *list, struct upmu_thread *thread, struct upmu
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
 }
 
+/* The thread that runs has a page; another one, or NULL, has none. */
+static void begin_with_reader(struct upmu_thread *mine, struct upmu_thread *theirs)
+{
+    begin("skylake");
+    upmu_thread_init(mine, 1, 1, NULL);
+    if (theirs)
+        upmu_thread_init(theirs, 2, 2, NULL);
+    publish_on("instructions", mine, &host.cpu[0]);
+}
+
 static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
 {
     static const char *const profiles[] = {"skylake", "core2", "nehalem", "yonah", "prescott", "willamette"};
@@ -414,10 +424,7 @@ static void user_mode_may_read_only_where_a_session_is_published(void **state)
     uint64_t count;
 
     (void)state;
-    begin("skylake");
-    upmu_thread_init(&mine, 1, 1, NULL);
-    upmu_thread_init(&theirs, 2, 2, NULL);
-    publish_on("instructions", &mine, &host.cpu[0]);
+    begin_with_reader(&mine, &theirs);
     assert_int_equal(opened, 1);
     host_run(&host, 50);
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
@@ -781,10 +788,7 @@ static void the_end_of_a_cpu_takes_no_thread_its_right(void **state)
     struct upmu_thread mine, theirs;
 
     (void)state;
-    begin("skylake");
-    upmu_thread_init(&mine, 1, 1, NULL);
-    upmu_thread_init(&theirs, 2, 2, NULL);
-    publish_on("instructions", &mine, &host.cpu[0]);
+    begin_with_reader(&mine, &theirs);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     assert_true(allowed[0]);
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
@@ -811,9 +815,7 @@ static void a_cpu_that_comes_again_takes_the_right_of_before(void **state)
     struct upmu_thread mine;
 
     (void)state;
-    begin("skylake");
-    upmu_thread_init(&mine, 1, 1, NULL);
-    publish_on("instructions", &mine, &host.cpu[0]);
+    begin_with_reader(&mine, NULL);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_true(allowed[0]);
@@ -834,10 +836,7 @@ static void a_cpu_that_cannot_come_again_takes_the_right_of_before(void **state)
     struct upmu_thread mine, theirs;
 
     (void)state;
-    begin("skylake");
-    upmu_thread_init(&mine, 1, 1, NULL);
-    upmu_thread_init(&theirs, 2, 2, NULL);
-    publish_on("instructions", &mine, &host.cpu[0]);
+    begin_with_reader(&mine, &theirs);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_true(allowed[0]);
@@ -886,10 +885,7 @@ static void the_end_of_a_thread_takes_its_right_wherever_its_sessions_are(void *
     for (unsigned held = 0; held < 2; held++) {
         struct upmu_thread mine, theirs;
 
-        begin("skylake");
-        upmu_thread_init(&mine, 1, 1, NULL);
-        upmu_thread_init(&theirs, 2, 2, NULL);
-        publish_on("instructions", &mine, &host.cpu[0]);
+        begin_with_reader(&mine, &theirs);
         assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
         host.session.held = held;
         assert_int_equal(upmu_thread_switch(&host.cpu[0], &theirs, &mine), UPMU_OK);
@@ -914,10 +910,7 @@ static void a_reader_whose_page_went_while_it_came_is_none_later(void **state)
     struct upmu_thread mine, theirs;
 
     (void)state;
-    begin("skylake");
-    upmu_thread_init(&mine, 1, 1, NULL);
-    upmu_thread_init(&theirs, 2, 2, NULL);
-    publish_on("instructions", &mine, &host.cpu[0]);
+    begin_with_reader(&mine, &theirs);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
     assert_false(allowed[0]);
