@@ -395,7 +395,7 @@ struct upmu_meter {
     struct upmu_session *sessions;      /* attached here */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     struct upmu_place_work *work;       /* for placements here, or NULL: they use the stack */
-    uint8_t domain_number;                /* number of this CPU there */
+    uint8_t domain_number;              /* number of this CPU there */
     uint8_t thread;                     /* number of the hyper-thread in its core, where the PMU needs it */
     uint16_t number;                    /* order of initialisation, modulo 65,536 */
     uint8_t keep_claims;                /* a start is in progress: no claim is released */
