@@ -10,7 +10,7 @@
    layout. */
 #define UPMU_VERSION_MAJOR 0
 #define UPMU_VERSION_MINOR 2
-#define UPMU_VERSION_PATCH 0
+#define UPMU_VERSION_PATCH 1
 
 /* The same as one number, with 8 bits for each of the last two: 0x000200 is 0.2.0. */
 #define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
