@@ -59,11 +59,10 @@ asan_FLAGS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-
 asan_LINK := -fsanitize=address,undefined
 # (the quicker of binutils' linkers takes two thirds of the time, with the sanitizers' libraries half)
 QUICK_LD := $(if $(shell command -v ld.gold),-fuse-ld=gold)
-# (bounds: catalogues are found by their distance from the file's first byte)
 # (__SANITIZE_ADDRESS__: what gcc tells the tests, which are shorter then)
 # (what is left out doubles the code and its compilation; the build asan of `make soak` has it)
 asan-32_FLAGS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined \
-	-fno-sanitize=bounds,null,object-size,alignment,pointer-overflow -fno-sanitize-recover=all -D__SANITIZE_ADDRESS__=1
+	-fno-sanitize=null,object-size,alignment,pointer-overflow -fno-sanitize-recover=all -D__SANITIZE_ADDRESS__=1
 # (undefined behaviour is looked for in the library and the model; in the tests' own code by the build asan)
 # (the kernel's asm/errno.h is of both widths, and clang -m32 does not look where Debian has it)
 clang-32_TEST := -idirafter /usr/include/x86_64-linux-gnu

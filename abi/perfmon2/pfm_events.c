@@ -112,7 +112,7 @@ static enum upmu_status make_event(const struct upmu_pmu *pmu, const struct upmu
     if (!(out->counters >> counter & 1u))
         return UPMU_ERR_DOES_NOT_FIT;
     out->counters = UPMU_BIT32(counter);
-    out->pin = (uint8_t)counter;
+    out->pin = counter & 31u;
     out->attributes |= UPMU_ATTR_PIN;
     return UPMU_OK;
 }

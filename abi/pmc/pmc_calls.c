@@ -70,8 +70,8 @@ static enum upmu_status encode(const struct upmu_pmu *pmu, const char *spec, int
     if (counter == UPMU_NO_COUNTER)
         return UPMU_ERR_BAD_VALUE;
     event->counters &= UINT32_C(1) << counter;
-    event->attributes = (uint16_t)(event->attributes | UPMU_ATTR_PIN);
-    event->pin = (uint8_t)counter;
+    event->attributes |= UPMU_ATTR_PIN;
+    event->pin = counter & 31u;
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 

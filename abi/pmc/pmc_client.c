@@ -74,13 +74,13 @@ static int write_spec(const char *spec, char *out, size_t size)
         return refused(NO_DEVICE);
     if (upmu_event_parse(&own, spec, &event, NULL) != UPMU_OK)
         return refused(BAD_ARGUMENT);
-    event.attributes = (uint16_t)(event.attributes | UPMU_ATTR_RAW);
+    event.attributes |= UPMU_ATTR_RAW;
     if (upmu_event_format(&own, &event, out, size) >= size || upmu_event_parse(&own, out, &seen, NULL) != UPMU_OK)
         return refused(BAD_ARGUMENT);
     if (!(seen.counters & ~event.counters))
         return 0;
     /* Its words alone could be counted elsewhere, too: then on the lowest counter of those that are right. */
-    event.attributes = (uint16_t)(event.attributes | UPMU_ATTR_PIN);
+    event.attributes |= UPMU_ATTR_PIN;
     for (event.pin = 0; !(event.counters >> event.pin & 1u);)
         event.pin++;
     return upmu_event_format(&own, &event, out, size) < size ? 0 : refused(BAD_ARGUMENT);

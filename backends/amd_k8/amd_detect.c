@@ -40,8 +40,8 @@
 #define AMD_WIDTH 48u
 
 /* Features of a CPU beyond its model's traits and quirks. */
-#define AMD_HAS_FREEZE 0x100u
-#define AMD_HAS_GUESTS 0x200u
+#define AMD_HAS_FREEZE 0x01u
+#define AMD_HAS_GUESTS 0x02u
 
 /* Row 32 and above, in its word of `present`. */
 #define AMD_ROW_BIT(row) UPMU_BIT32((row) - 32)
@@ -118,8 +118,8 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->backend = &upmu_amd_k8_backend;
     pmu->table = has & AMD_WITH_EXTENDED ? &upmu_amd_extended_table : &upmu_amd_legacy_table;
     pmu->capabilities = UPMU_PMU_FULL_WRITE;
-    pmu->quirks = index | (uint32_t)(model->traits & AMD_TRAIT_QUIRKS) << 8;
-    pmu->quirks |= has & (UPMU_AMD_SVME | UPMU_AMD_NB_RESET);
+    pmu->variant = (uint8_t)index;
+    pmu->quirks = (model->traits & AMD_TRAIT_QUIRKS) | (has & (UPMU_AMD_SVME | UPMU_AMD_NB_RESET));
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
     pmu->kernel_select = UPMU_AMD_SELECT_OS; /* (perfctr 2.6.42 x86.c writes selects of running counters) */
     pmu->max_period = upmu_bits_ones(AMD_WIDTH - 1u);
@@ -264,12 +264,12 @@ const char *upmu_amd_names(unsigned i)
 
 const char *upmu_amd_catalog(const struct upmu_pmu *pmu)
 {
-    return amd_models[pmu->quirks & UPMU_AMD_MODEL].catalog;
+    return amd_models[pmu->variant].catalog;
 }
 
 unsigned upmu_amd_revision(const struct upmu_pmu *pmu)
 {
-    unsigned model = pmu->quirks & UPMU_AMD_MODEL;
+    unsigned model = pmu->variant;
 
     if (model >= AMD_10H_B && model <= AMD_10H_D)
         return model - AMD_10H_B;
@@ -278,7 +278,7 @@ unsigned upmu_amd_revision(const struct upmu_pmu *pmu)
 
 unsigned upmu_amd_generic(const struct upmu_pmu *pmu)
 {
-    return amd_models[pmu->quirks & UPMU_AMD_MODEL].generic;
+    return amd_models[pmu->variant].generic;
 }
 
 /* The initial APIC id identifies the core in its node. */

@@ -21,8 +21,7 @@ extern const struct upmu_backend upmu_amd_k8_backend;
 /* upmu_event.payload: an event of the northbridge. */
 #define UPMU_AMD_PAYLOAD_NB 1u
 
-/* upmu_pmu.quirks, from bit 8 on; the low bits are the index in the table of models. */
-#define UPMU_AMD_MODEL 0xffu
+/* upmu_pmu.quirks, from bit 8 on; upmu_pmu.variant is the index in the table of models. */
 #define UPMU_AMD_GROUPS 0x0100u    /* family 15h: counters by groups of events */
 #define UPMU_AMD_NB_SHARED 0x0200u /* northbridge events are counted by core counters, for the node */
 #define UPMU_AMD_NB_APART 0x0400u  /* ... only by counters of the northbridge */

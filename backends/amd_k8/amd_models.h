@@ -17,15 +17,15 @@ struct amd_model {
     char title[27];  /* for display */
     char catalog[7]; /* of its events */
     uint8_t generic; /* UPMU_AMD_GENERIC_… */
-    uint8_t traits;
+    uint32_t traits;
 };
 
-/* Traits; traits that are quirks have the bits of quirks >> 8. */
-#define AMD_HAS(quirk) (UPMU_AMD_##quirk >> 8)
+/* Traits: UPMU_AMD_… of upmu_pmu.quirks from bit 8 on, and below: */
+#define AMD_HAS(quirk) UPMU_AMD_##quirk
 #define AMD_WITH_EXTENDED 0x20u /* typically */
 #define AMD_WITH_GLOBAL 0x60u
 #define AMD_WITH_BITS_8 0x80u   /* event codes of 8 bits, pin control, no guests */
-#define AMD_TRAIT_QUIRKS 0x1fu
+#define AMD_TRAIT_QUIRKS 0xffffff00u
 
 enum {
     AMD_K7, AMD_K8_B, AMD_K8_C, AMD_K8_D, AMD_K8_E, AMD_K8_F, AMD_K8_G, AMD_10H_B, AMD_10H_C, AMD_10H_D,

@@ -31,7 +31,7 @@ const struct upmu_x86_field upmu_x86_fields[UPMU_X86_FIELDS] = {
     [UPMU_X86_FIELD_ANY] = {UPMU_SELECT_ANY, UPMU_ATTR_ANY, 21, UPMU_X86_INTEL, 0, 0, ":t="},
     [UPMU_X86_FIELD_IN_TX] = {BIT(32), UPMU_ATTR_IN_TX, 32, UPMU_X86_INTEL, 0, 0, ":intx="},
     [UPMU_X86_FIELD_IN_TXCP] = {BIT(33), UPMU_ATTR_IN_TXCP, 33, UPMU_X86_INTEL, 0, 0, ":intxcp="},
-    [UPMU_X86_FIELD_EQ] = {UPMU_SELECT_EQ, UPMU_X86_ATTR_EQ, 36, UPMU_X86_INTEL, 0, 0, ":eq="},
+    [UPMU_X86_FIELD_EQ] = {UPMU_SELECT_EQ, UPMU_ATTR_EQ, 36, UPMU_X86_INTEL, 0, 0, ":eq="},
     [UPMU_X86_FIELD_OFFCORE] = PAYLOAD(OFFCORE, 1, ":offcore_rsp="),
     [UPMU_X86_FIELD_LDLAT] = PAYLOAD(LDLAT, UPMU_X86_LDLAT_LEAST, ":ldlat="),
     [UPMU_X86_FIELD_FRONTEND] = PAYLOAD(FRONTEND, 1, ":frontend="),
@@ -195,7 +195,7 @@ enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable)
 /* Attributes that a select word implies, without the privileges. */
 #define SELECT_ATTRIBUTES                                                                                              \
     (UPMU_ATTR_EDGE | UPMU_ATTR_INV | UPMU_ATTR_CMASK | UPMU_ATTR_ANY | UPMU_ATTR_IN_TX | UPMU_ATTR_IN_TXCP |          \
-     UPMU_X86_ATTR_EQ)
+     UPMU_ATTR_EQ)
 
 /*
  * For a named event the attributes that were given and are not 0; for a raw event privileges and
@@ -203,7 +203,7 @@ enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable)
  */
 void upmu_x86_settle_attributes(struct upmu_event *event)
 {
-    unsigned attributes = event->attributes | UPMU_ATTR_USR | UPMU_ATTR_OS;
+    uint32_t attributes = event->attributes | UPMU_ATTR_USR | UPMU_ATTR_OS;
 
     if (attributes & UPMU_ATTR_RAW) {
         attributes &= ~(unsigned)SELECT_ATTRIBUTES;
@@ -213,7 +213,7 @@ void upmu_x86_settle_attributes(struct upmu_event *event)
     for (unsigned i = 0; i < UPMU_X86_FIELD_PAYLOADS; i++)
         if (!(event->config & upmu_x86_fields[i].bits))
             attributes &= ~(unsigned)upmu_x86_fields[i].attribute;
-    event->attributes = (uint16_t)attributes;
+    event->attributes = attributes;
 }
 
 #undef BIT

@@ -20,9 +20,6 @@
 #define UPMU_SELECT_CMASK (UINT64_C(0xff) << 24)
 #define UPMU_SELECT_BOTH (UPMU_SELECT_USR | UPMU_SELECT_OS)
 
-/* Equality with the counter mask; it uses the bit of an attribute that only NetBurst has. */
-#define UPMU_X86_ATTR_EQ UPMU_ATTR_ACTIVE
-
 /* Payload kinds (upmu_event.payload), by the names of their attributes. */
 #define UPMU_X86_PAYLOAD_OFFCORE 1u /* and of OMR registers */
 #define UPMU_X86_PAYLOAD_LDLAT 2u
@@ -40,7 +37,7 @@
 /* An attribute of an event: a field of its select word, or with `payload` a field of a payload of that kind. */
 struct upmu_x86_field {
     uint64_t bits;
-    uint16_t attribute; /* UPMU_ATTR_…; _RAW: part of the code, for raw events only; 0: never wired */
+    uint32_t attribute; /* UPMU_ATTR_…; _RAW: part of the code, for raw events only; 0: never wired */
     uint8_t shift;
     uint8_t families;
     uint8_t payload;

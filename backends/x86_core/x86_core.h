@@ -30,7 +30,7 @@ extern const struct upmu_backend upmu_x86_core_backend;
 #define UPMU_X86_EVENT_BY_UMASK 0x80u  /* the unit mask, not the code, chooses among the offcore registers */
 
 /*
- * The models whose rows of constraints apply: upmu_pmu.quirks, bits 4 to 0.  SNX, IVX: the servers
+ * The models whose rows of constraints apply: upmu_pmu.variant.  SNX, IVX: the servers
  * of SNB and IVB; GEN, GN5: models without rows of their own.
  */
 enum {
@@ -65,13 +65,15 @@ enum {
     UPMU_X86_RULES_AWF,
     UPMU_X86_RULES_KNL,
     UPMU_X86_RULES_GEN,
-    UPMU_X86_RULES_GN5
+    UPMU_X86_RULES_GN5,
+    UPMU_X86_RULE_SETS
 };
+_Static_assert(UPMU_X86_RULE_SETS <= 64, "a rule set is a bit of 64");
 
 /* The bit of a PMU's models. */
-static inline uint32_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
+static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 {
-    return UINT32_C(1) << (pmu->quirks & 0x1fu);
+    return UINT64_C(1) << (pmu->variant & 63u);
 }
 
 /*

@@ -53,7 +53,7 @@ static bool is_meant(uint64_t config, const struct constraint *row)
 static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *row,
                                           size_t count)
 {
-    uint32_t models = upmu_x86_core_rules(pmu);
+    uint64_t models = upmu_x86_core_rules(pmu);
 
     for (; count-- != 0; row++)
         if ((uint8_t)(config - row->event_low) <= row->event_span && (model_sets[row->models] & models) &&

@@ -109,7 +109,7 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const s
 /* Errata that a CPU of a model has. */
 static uint32_t quirks_of(const struct model *model, const struct shape *shape)
 {
-    uint32_t quirks = model->rules | (uint32_t)model->quirks << 8;
+    uint32_t quirks = model->quirks;
 
     if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* hypervisors lack the registers of the sequence, too */
         quirks &= ~UPMU_X86_QUIRK_PRELUDE;
@@ -141,6 +141,7 @@ static void build(struct upmu_pmu *pmu, const struct model *model, const struct 
     pmu->version = shape->version;
     pmu->arch_events = shape->arch_events;
     pmu->min_period = model->min_period;
+    pmu->variant = model->rules;
     pmu->quirks = quirks_of(model, shape);
     pmu->capabilities = stage->capabilities | shape->capabilities | (pmu->quirks & SHOWN) << 3;
     pmu->general = shape->general;

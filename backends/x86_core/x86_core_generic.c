@@ -13,8 +13,8 @@
 
 #if UPMU_BACKEND_X86_CORE && UPMU_NAMES
 
-#define IS(model) (UINT32_C(1) << UPMU_X86_RULES_##model)
-#define EVERY UINT32_C(0xffffffff)
+#define IS(model) (UINT64_C(1) << UPMU_X86_RULES_##model)
+#define EVERY UINT64_MAX
 #define REFERENCE_TICKS_ALIKE                                                                                          \
     (IS(GLC) | IS(RWC) | IS(LNC) | IS(CGC) | IS(PTC) | IS(CYC) | IS(GRT) | IS(CMT) | IS(SKT) | IS(DKT) | IS(AWF))
 
@@ -25,7 +25,8 @@
  * matching row is used.  The whole select is compared: a word with bits above 31 is another event.
  */
 static const struct {
-    uint32_t models, from, to;
+    uint64_t models;
+    uint32_t from, to;
 } translations[] = {
     {IS(P6), UPMU_WORD_CYCLES, 0x0079},
     {IS(P6), UPMU_WORD_CACHE_REFERENCES, 0x0f2e},

@@ -30,9 +30,9 @@ struct model {
     char name[10];
     char title[24];
     uint16_t traits;
-    uint8_t rules;  /* UPMU_X86_RULES_… */
-    uint8_t quirks; /* UPMU_X86_QUIRK_… >> 8 */
+    uint8_t rules; /* UPMU_X86_RULES_… */
     uint8_t min_period;
+    uint32_t quirks; /* UPMU_X86_QUIRK_… */
     struct shape typical;
 };
 
@@ -63,12 +63,12 @@ enum {
 
 /* general: how many; fixed: bitmap. */
 #define MODEL_OF(name, title, rules, version, general, fixed, arch_events, traits, quirks, min_period) \
-    { name, title, (traits) & 0xffffu & ~WITH_CAPABILITIES, rules, quirks, min_period, \
+    { name, title, (traits) & 0xffffu & ~WITH_CAPABILITIES, rules, min_period, quirks, \
       { version, (traits) & WITH_40_BITS ? 40 : 48, (traits) & WITH_40_BITS ? 40 : 48, (1u << (general)) - 1u, fixed, \
         arch_events, (traits) & WITH_CAPABILITIES, \
         (traits) & WITH_UMASK2 ? UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2 : 0, ((traits) & WITH_METRICS) != 0 } }
 #define MODEL(...) MODEL_OF(__VA_ARGS__)
-#define QUIRK(name) (UPMU_X86_QUIRK_##name >> 8)
+#define QUIRK(name) UPMU_X86_QUIRK_##name
 #define P6_SHAPE UPMU_X86_RULES_P6, 0, 2, 0, 0x7f, WITH_40_BITS, 0, 2
 #define OLD_ATOM 3, 2, 7, 0x7f, WITH_ANY | WITH_40_BITS
 #define CORE_I 3, 4, 7
@@ -178,6 +178,7 @@ static const struct {
     { 18, 0x03, M_CYC }, { 19, 0x01, M_PTC },
 };
 #define SIGNATURES (sizeof signatures / sizeof signatures[0])
+_Static_assert(M_MODELS <= 256, "a signature has a byte for its row");
 /* clang-format on */
 
 #endif

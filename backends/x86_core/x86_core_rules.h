@@ -99,7 +99,7 @@ static const uint16_t general_masks[] = {
     P(OFFCORE1_KNL, UPMU_X86_RESOURCE_OFFCORE1, UINT64_C(0x399ffbffe7))
 
 /* Groups of models that share rows: name, models. */
-#define ON(model) (UINT32_C(1) << UPMU_X86_RULES_##model)
+#define ON(model) (UINT64_C(1) << UPMU_X86_RULES_##model)
 #define X86_MODEL_SETS(S) \
     S(P6_COR, ON(P6) | ON(COR)) \
     S(P6_YON_COR, ON(P6) | ON(YON) | ON(COR)) \
@@ -181,7 +181,10 @@ static const uint8_t payload_resources[] = { X86_PAYLOADS(X86_PAYLOAD_RESOURCE) 
 #define X86_ENUM_SET(name, models) ON_##name,
 enum { X86_MODEL_SETS(X86_ENUM_SET) MODEL_SET_COUNT };
 #define X86_SET(name, models) models,
-static const uint32_t model_sets[] = { X86_MODEL_SETS(X86_SET) };
+static const uint64_t model_sets[] = { X86_MODEL_SETS(X86_SET) };
+_Static_assert(MODEL_SET_COUNT <= 256, "a row has a byte for its models");
+_Static_assert(PAYLOAD_COUNT <= 256, "a row has a byte for its payload");
+_Static_assert(sizeof general_masks / sizeof general_masks[0] <= 16, "a row has four bits for its general counters");
 
 struct constraint {
     uint8_t models; /* ON_… */

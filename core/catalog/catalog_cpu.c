@@ -23,7 +23,7 @@ static const uint8_t *cpu_at(const struct upmu_catalog *catalog, unsigned i)
 {
     uint32_t at = CPUS + CPU_BYTES * i, end = upmu_offset(catalog->byte + (UPMU_OWN_FILTER & 255u));
 
-    return at + CPU_BYTES <= end && end <= upmu_word(catalog->byte + 4) ? catalog->byte + at : NULL;
+    return at + CPU_BYTES <= end && end <= upmu_word(catalog->byte + 4) ? (const uint8_t *)catalog + at : NULL;
 }
 
 const char *upmu_catalog_pmu(const struct upmu_catalog *catalog)

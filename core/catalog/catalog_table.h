@@ -135,7 +135,7 @@ static inline unsigned upmu_own_rows(const struct upmu_catalog *catalog)
 
 static inline const uint8_t *upmu_catalog_file(const struct upmu_catalog *catalog)
 {
-    return catalog->byte - upmu_word(catalog->byte + 8);
+    return (const uint8_t *)catalog - upmu_word(catalog->byte + 8);
 }
 
 static inline unsigned upmu_own_aliases(const struct upmu_catalog *catalog)

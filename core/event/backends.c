@@ -99,7 +99,7 @@ enum upmu_status upmu_pmu_mode_attribute(struct upmu_event *event, const char *n
     if (value && *value > 1)
         return UPMU_ERR_BAD_VALUE;
     if (!value || *value)
-        event->attributes = (uint16_t)(event->attributes | bit);
+        event->attributes |= bit;
     return UPMU_OK;
 }
 

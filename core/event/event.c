@@ -405,7 +405,7 @@ static enum upmu_status set_pin(struct encoder *encoder)
     if ((event->attributes & UPMU_ATTR_PIN) && event->pin != counter)
         return UPMU_ERR_CONTRADICTION;
     event->attributes |= UPMU_ATTR_PIN;
-    event->pin = (uint8_t)counter;
+    event->pin = counter & 31u;
     return UPMU_OK;
 }
 
@@ -444,7 +444,6 @@ static enum upmu_status give_world(struct encoder *encoder, const char *name, si
 {
     static const char words[][6] = {"host", "guest"};
     unsigned value = encoder->part->value ? (unsigned)encoder->value : 1, i = 0;
-    uint8_t *world = &encoder->event.world;
 
     while (!upmu_text_is(name, length, words[i]) && !(length == 1 && upmu_text_lower(*name) == words[i][0]))
         if (++i == 2)
@@ -453,9 +452,9 @@ static enum upmu_status give_world(struct encoder *encoder, const char *name, si
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     if (encoder->part->value && encoder->value > 1)
         return UPMU_ERR_BAD_VALUE;
-    if (*world >> i & !value)
+    if (encoder->event.world >> i & !value)
         return UPMU_ERR_CONTRADICTION;
-    *world |= (uint8_t)(value << i);
+    encoder->event.world |= value << i & 3u;
     return UPMU_OK;
 }
 

@@ -106,14 +106,14 @@ static enum upmu_status log_event(struct upmu_log *log, const struct upmu_sessio
     name[0] = '\0';
     (void)upmu_event_format(pmu, event, name, sizeof name);
     status = record_begin(log, UPMU_LOG_EVENT,
-                          78u + text_length(name) + text_length(pmu->name) + text_length(catalogue));
+                          80u + text_length(name) + text_length(pmu->name) + text_length(catalogue));
     if (status != UPMU_OK)
         return status;
     upmu_emit_number(emit, source, 2);
     upmu_emit_number(emit, set->number, 2);
     upmu_emit_number(emit, index, 1);
     upmu_emit_number(emit, catalog ? upmu_catalog_source(catalog) : 0, 1);
-    upmu_emit_number(emit, event->attributes, 2);
+    upmu_emit_number(emit, event->attributes, 4);
     upmu_emit_number(emit, event->id.catalogue, 2);
     upmu_emit_number(emit, event->id.row, 2);
     upmu_emit_number(emit, event->id.masks, 4);

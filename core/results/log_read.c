@@ -84,7 +84,7 @@ static void take_event(struct log_cursor *cursor, struct upmu_log_event *event)
     event->set = take16(cursor);
     event->event = (uint8_t)take_bytes(cursor, 1);
     event->origin = (uint8_t)take_bytes(cursor, 1);
-    event->attributes = take16(cursor);
+    event->attributes = take32(cursor);
     event->id.catalogue = take16(cursor);
     event->id.row = take16(cursor);
     event->id.masks = take32(cursor);

@@ -85,6 +85,7 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_ACTIVE (1u << 13)  /* active=: how many hyper-threads must be awake */
 #define UPMU_ATTR_EXCLUSIVE (1u << 14) /* not from the text: disturbs the same counter of the other hyper-thread */
 #define UPMU_ATTR_WIDE (1u << 15) /* not from the text: a second counter has the bits above those of the first */
+#define UPMU_ATTR_EQ (1u << 16)   /* eq: cycles in which as many happen as the counter mask says */
 
 /* In config2 of a cascade: it begins after that many initiators, unless its sampling has a period. */
 #define UPMU_EVENT_AFTER (UINT64_C(1) << 63)
@@ -105,15 +106,15 @@ struct upmu_event {
     uint64_t config1;        /* payload of an extra register */
     uint64_t config2;        /* NetBurst: PEBS_ENABLE and MATRIX_VERT words, or UPMU_EVENT_AFTER + N; else 0 */
     uint32_t counters;       /* counters that catalogue, constraints and pin allow */
-    uint16_t attributes;     /* UPMU_ATTR_… that were given, or defaults for os, usr */
-    uint8_t pin;             /* counter, with UPMU_ATTR_PIN */
+    uint32_t attributes;     /* UPMU_ATTR_… that were given, or defaults for os, usr */
     uint8_t pmu;             /* upmu_pmu.index of the PMU that it was encoded for */
     uint8_t payload;         /* backend's number of the payload register's kind, 0: none */
     uint8_t flags;           /* backend's */
     uint8_t flags1;          /* backend's, of config1; of a unit: not 0 where the text had a path (see `unit`) */
-    uint8_t least_log2;      /* shortest period programmed: 1 << least_log2 (an erratum) */
-    uint8_t step_log2;       /* programmed periods are multiples of 1 << step_log2 */
-    uint8_t world;           /* enum upmu_world that the text named, where the select has no bits for it */
+    uint8_t pin : 6;         /* counter, with UPMU_ATTR_PIN */
+    uint8_t world : 2;       /* enum upmu_world that the text named, where the select has no bits for it */
+    uint8_t least_log2 : 4;  /* shortest period programmed: 1 << least_log2 (an erratum) */
+    uint8_t step_log2 : 4;   /* programmed periods are multiples of 1 << step_log2 */
     uint16_t unit;           /* of a unit: 1 + the number that the text named ("imc3/..."), or where it had a path 1 +
                                 the first of the list's units with it; 0: none */
 };

@@ -200,7 +200,7 @@ struct upmu_pmu {
     const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
     const struct upmu_catalog *imported; /* from outside, searched first; NULL: none */
     uint32_t capabilities;              /* UPMU_PMU_… */
-    uint32_t quirks;                    /* the backend's bits */
+    uint32_t quirks;                    /* the backend's bits: errata and the like */
     uint32_t counters;                  /* all that exist */
     uint32_t general;                   /* of these, the general counters */
     uint32_t shared_counters;           /* counters that other CPUs see, too */
@@ -215,6 +215,7 @@ struct upmu_pmu {
     uint8_t shared_scope;               /* the CPUs that see them: enum upmu_scope */
     uint8_t index;                      /* upmu_machine_pmu(); 0 without a machine */
     uint8_t metrics;                    /* bit b: counter 24 + b is a metric byte, and no counter */
+    uint8_t variant;                    /* the backend's number of the model or of its rules */
     uint32_t present[UPMU_REGISTERS / 32]; /* rows that this PMU has */
     uint64_t shared;                    /* resources that other CPUs see, too: bit = resource */
     uint64_t max_period;                /* events that one load of a counter can wait for */

@@ -50,7 +50,7 @@ struct upmu_emit {
 /* ---- The log: writing ---- */
 
 /* Of a log's layout. */
-#define UPMU_LOG_VERSION 1u
+#define UPMU_LOG_VERSION 2u
 #define UPMU_LOG_FRAMES 256u /* callers of one sample, at most */
 
 /* A log in the making. */
@@ -200,7 +200,7 @@ struct upmu_log_event {
     uint16_t source, set;      /* the writer's number of the session; upmu_set.number */
     uint8_t event;             /* its index in the set */
     uint8_t origin;            /* enum upmu_source of its catalogue */
-    uint16_t attributes;       /* UPMU_ATTR_... */
+    uint32_t attributes;       /* UPMU_ATTR_... */
     struct upmu_event_id id;   /* valid in builds with the same catalogue */
     uint32_t frequency;        /* samples per second, or 0 */
     uint32_t values;           /* upmu_sampling.values */

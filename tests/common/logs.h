@@ -55,7 +55,7 @@ static inline void made_open(struct made_log *log, const char *machine)
     log->records = log->samples = 0;
     memcpy(log->bytes, "upmu-log", 8);
     log->length = 8;
-    made_put(log, 1, 8);
+    made_put(log, 2, 8);
     made_begin(log, 1);
     made_put(log, 1000, 8);
     made_put(log, 0x200, 4);
@@ -71,7 +71,7 @@ static inline void made_event(struct made_log *log, unsigned source, unsigned ev
     made_put(log, 0, 2); /* set */
     made_put(log, event, 1);
     made_put(log, 0, 1);  /* origin */
-    made_put(log, 3, 2);  /* user and kernel mode */
+    made_put(log, 3, 4);  /* user and kernel mode */
     made_put(log, 0, 16); /* id; frequency; values */
     made_put(log, config, 8);
     made_put(log, 0, 16);

@@ -118,8 +118,8 @@ static int encode_alone(struct cmd *cmd, const struct upmu_event *event, const c
     while (counter < UPMU_COUNTERS - 1 && (candidates >> counter & 1u) == 0)
         counter++;
     pinned.counters = UINT32_C(1) << counter;
-    pinned.attributes = (uint16_t)(pinned.attributes | UPMU_ATTR_PIN);
-    pinned.pin = (uint8_t)counter;
+    pinned.attributes |= UPMU_ATTR_PIN;
+    pinned.pin = counter & 31u;
     status = upmu_session_init(&cmd->session, cmd->machine);
     if (status == UPMU_OK)
         status = upmu_session_add_event(&cmd->session, &pinned, NULL);

@@ -120,8 +120,8 @@ static int pmc_event(struct cmd *cmd, const struct cmd_args *args, const struct 
         cmd_error(cmd, "row %U: %s has 0 to %u", index, cmd->pmu->title, rows - 1);
         return CMD_REFUSED;
     }
-    event->pin = (uint8_t)(fixed ? UPMU_FIXED_COUNTER(index) : index);
-    event->attributes = (uint16_t)(event->attributes | UPMU_ATTR_PIN);
+    event->pin = (fixed ? UPMU_FIXED_COUNTER(index) : index) & 31u;
+    event->attributes |= UPMU_ATTR_PIN;
     event->counters &= UINT32_C(1) << event->pin;
     if (event->counters != 0)
         return CMD_OK;

@@ -155,8 +155,8 @@ static void test_counters(struct cmd *cmd, struct self *self)
         }
         pinned = event;
         pinned.counters = UINT32_C(1) << i;
-        pinned.pin = (uint8_t)i;
-        pinned.attributes = (uint16_t)(pinned.attributes | UPMU_ATTR_PIN);
+        pinned.pin = i & 31u;
+        pinned.attributes |= UPMU_ATTR_PIN;
         status = count_event(cmd, self, &pinned, NULL, &count);
         self_verdict(cmd, self, status == UPMU_OK && within(count, expected, self->slack), "instructions on ");
         cmd_print(cmd, "%s: %G, expected %G to %G\n", name, count, expected, expected + self->slack);

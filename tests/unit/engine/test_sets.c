@@ -272,6 +272,39 @@ static void wall_time_is_what_counts_for_a_cpu(void **state)
     tear_down(&f);
 }
 
+/*
+ * P2-139: the threshold is an event's own, whichever event of the set reaches its own first.
+ * Catches: one threshold, or one number of overflows, for all events of a set.
+ */
+static void each_event_of_a_set_has_its_own_threshold(void **state)
+{
+    (void)state;
+    for (unsigned first = 0; first < 2; first++) {
+        struct host f;
+        struct upmu_sampling sampling[2] = {{.period = 1000}, {.period = 200}};
+
+        /* Each 1000 instructions overflow both: the fifth of them are branches. */
+        sampling[first].switch_after = 50;
+        sampling[!first].switch_after = 2;
+        set_up(&f, "skylake");
+        assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.session, "instructions", &sampling[0]), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.session, "branches", &sampling[1]), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+        chain(&f, 1, 7, "cycles", 0, 0);
+        host_begin(&f, &f.session);
+        for (unsigned done = 0; done < 2; done++) {
+            assert_int_equal(f.session.active->number, 0);
+            for (unsigned i = 0; i < 10; i++)
+                host_work(&f, 0, 100);
+            tick(&f);
+        }
+        assert_int_equal(f.session.active->number, 7);
+        tear_down(&f);
+    }
+}
+
 static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
 {
     (void)state;
@@ -537,6 +570,7 @@ int main(void)
         cmocka_unit_test(the_counts_of_a_set_that_is_made_again_stay_exact),
         cmocka_unit_test(time_of_a_threads_sets_is_its_own_and_the_rest_is_kept),
         cmocka_unit_test(wall_time_is_what_counts_for_a_cpu),
+        cmocka_unit_test(each_event_of_a_set_has_its_own_threshold),
         cmocka_unit_test(a_set_gives_way_at_the_nth_overflow_exactly),
         cmocka_unit_test(a_counter_that_both_sets_have_runs_on_after_an_overflow),
         cmocka_unit_test(sampling_goes_on_where_a_set_left_it),

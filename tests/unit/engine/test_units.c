@@ -653,7 +653,10 @@ static void the_library_chooses_a_cpu_and_calls_go_there(void **state)
     }
 }
 
-/* UN-008 */
+/*
+ * UN-008: the host chooses among all CPUs that reach the unit, and only among these.
+ * Catches: a library that offers the first one alone, or those of other dies, and one that takes any answer.
+ */
 static void the_host_may_choose_a_cpu_that_is_allowed(void **state)
 {
     (void)state;
@@ -662,6 +665,9 @@ static void the_host_may_choose_a_cpu_that_is_allowed(void **state)
     d.nearest = &d.host.cpu[3];
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 2, 1), UPMU_OK);
     assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
+    assert_int_equal(d.allowed_count, 2);
+    assert_true(d.allowed[0] == &d.host.cpu[1] || d.allowed[1] == &d.host.cpu[1]);
+    assert_true(d.allowed[0] == &d.host.cpu[3] || d.allowed[1] == &d.host.cpu[3]);
     d.nearest = &d.host.cpu[0]; /* of another die */
     assert_int_equal(upmu_unit_open(&d.other, &d.host.machine, d.info + 3, 1), UPMU_OK);
     assert_ptr_equal(d.other.meter.cpu, &d.host.cpu[1]);

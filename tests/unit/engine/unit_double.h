@@ -46,6 +46,8 @@ struct unit_double {
     unsigned deaf;                     /* bit: box that ignores writes */
     const char *path;                  /* of box 0 */
     struct upmu_cpu *nearest;          /* the host's choice */
+    struct upmu_cpu *allowed[UPMU_SIM_CPUS]; /* among these, as it was asked last */
+    unsigned allowed_count;
     bool (*rdmsr)(void *context, uint32_t msr, uint64_t *out_value);
     bool (*wrmsr)(void *context, uint32_t msr, uint64_t value);
 };
@@ -253,7 +255,10 @@ static bool double_place(void *context, struct upmu_cpu *cpu, struct upmu_cpu_pl
 static struct upmu_cpu *double_nearest(void *context, const struct upmu_unit_info *unit,
                                        struct upmu_cpu *const *allowed, unsigned count)
 {
-    (void)context, (void)unit, (void)allowed, (void)count;
+    (void)context, (void)unit;
+    doubled->allowed_count = count;
+    for (unsigned i = 0; i < count && i < UPMU_SIM_CPUS; i++)
+        doubled->allowed[i] = allowed[i];
     return doubled->nearest;
 }
 

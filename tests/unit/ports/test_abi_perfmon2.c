@@ -546,7 +546,8 @@ static void eighteen_registers_of_a_pentium_4_go_in_one_vector(void **state)
 
 /*
  * What shows which row: P2-087: nothing after 99, masked after 100.  P2-122: three sizes are refused.  P2-113: one
- * message of the two asked for.  P2-121: its type.  P2-105, P2-088: after the restart 300 more until it is masked.
+ * message of the two asked for.  P2-100: the flag that asks for it.  P2-121: its type.  P2-105, P2-088: after the
+ * restart 300 more until it is masked.
  */
 static void minus_n_overflows_after_n_and_resets_are_long_after_a_message(void **state)
 {
@@ -1509,6 +1510,10 @@ static void info_tells_runs_durations_and_registers_that_are_to_be_had(void **st
         assert_false(info.set_avail_pmds[0] >> pmu()->counter[3].value_row & 1u);
         assert_false(info.set_avail_pmcs[0] >> pmu()->counter[3].select_row & 1u);
     }
+    /* Stopped 300 us after a tick: the active set tells what is left of its turn, the other one its whole turn. */
+    caller.host.sim.now_ns += 300000;
+    assert_int_equal(upmu_pfm_stop(&caller.context, 0), UPMU_OK);
+    assert_int_equal(info_of(0).set_timeout + info_of(1).set_timeout, 1700000);
     /* Counts while they ran, and both ran: each instruction in one of them, each branch half of one. */
     assert_true(value_in(0, 0) > 0 && value_in(1, 0) > 0);
     assert_in_range(value_in(0, 0) + 2 * value_in(1, 0), 39000, 40000);

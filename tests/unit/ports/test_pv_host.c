@@ -461,6 +461,57 @@ static void an_event_counts_from_enable_to_disable_and_twice_is_fine(void **stat
 }
 
 /*
+ * PV-033: the modes that an attribute excludes are not counted.
+ * Catches: a mode that is counted though the guest excluded it (EXCLUDE_USER or EXCLUDE_KERNEL ignored or exchanged).
+ */
+static void an_event_counts_in_the_modes_that_its_attribute_leaves(void **state)
+{
+    static const uint64_t flags[] = {0, UPMU_PV_ATTR_EXCLUDE_USER, UPMU_PV_ATTR_EXCLUDE_KERNEL};
+    static const uint64_t counts[] = {140, 40, 100};
+    struct upmu_sim_burst user = *BURST(100);
+
+    (void)state;
+    user.user = true;
+    for (unsigned i = 0; i < 3; i++) {
+        begin("skylake", 1);
+        nest_enter(&nest);
+        assert_int_equal(open_at(0, 7, &(struct attr_words){.config = 1, .flags = flags[i]}), 0);
+        assert_int_equal(call(3, 7, 0), 0);
+        nest_run(&nest, &user);
+        nest_run(&nest, BURST(40));
+        assert_int_equal(call(4, 7, 0), 0);
+        assert_int_equal(area_count(0), counts[i]);
+        end();
+    }
+}
+
+/*
+ * PV-051: a number that was closed may be opened again: a new event, with an area of its own.
+ * Catches: an event that goes on with the count, the attribute or the area of the one that had its number before.
+ */
+static void a_number_that_is_opened_again_is_a_new_event(void **state)
+{
+    (void)state;
+    begin("skylake", 1);
+    nest_enter(&nest);
+    assert_int_equal(open_at(0, 7, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(call(3, 7, 0), 0);
+    nest_run(&nest, BURST(400));
+    assert_int_equal(open_at(1024, 7, &(struct attr_words){.config = 4}), UPMU_PV_DUPLICATE);
+    assert_int_equal(call(2, 7, 0), 0);
+    memset(ram, 0xee, 1024);
+    assert_int_equal(open_at(1024, 7, &(struct attr_words){.config = 4}), 0);
+    nest_run(&nest, BURST(400)); /* a new event is disabled */
+    assert_int_equal(call(3, 7, 0), 0);
+    nest_run(&nest, BURST(400));
+    assert_int_equal(call(4, 7, 0), 0);
+    assert_int_equal(area_count(1024), 100); /* branches */
+    for (unsigned i = 0; i < 1024; i++)
+        assert_int_equal(ram[i], 0xee);
+    end();
+}
+
+/*
  * PV-027: the period is where it belongs.  PV-004, PV-044, PV-035: count and overflows are in the area in time.
  * PV-005, PV-006: one interrupt for both events.  PV-036: one more for each period.  PV-042: they are added to what the
  * guest left there.
@@ -518,6 +569,12 @@ static void what_a_guest_asks_wrongly_is_refused(void **state)
         assert_int_equal(open_at(0, 1, &attr), known ? 0 : UPMU_PV_BAD_ATTR);
         if (known)
             assert_int_equal(call(2, 1, 0), 0);
+        attr = good;
+        attr.bp_type = (uint32_t)(UINT64_C(1) << bit >> 32 | UINT64_C(1) << bit);
+        assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
+        attr = good;
+        attr.reserved2 = (uint32_t)(UINT64_C(1) << bit >> 32 | UINT64_C(1) << bit);
+        assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
         attr = good;
         attr.bp_addr = UINT64_C(1) << bit;
         assert_int_equal(open_at(0, 1, &attr), UPMU_PV_BAD_ATTR);
@@ -1311,6 +1368,8 @@ int main(void)
         cmocka_unit_test(calls_and_accesses_of_each_operation_are_these),
         cmocka_unit_test(an_event_counts_from_enable_to_disable_and_twice_is_fine),
         cmocka_unit_test(overflows_reach_the_area_before_the_interrupt),
+        cmocka_unit_test(an_event_counts_in_the_modes_that_its_attribute_leaves),
+        cmocka_unit_test(a_number_that_is_opened_again_is_a_new_event),
         cmocka_unit_test(what_a_guest_asks_wrongly_is_refused),
         cmocka_unit_test(an_attribute_may_cross_a_page),
         cmocka_unit_test(structures_may_end_where_memory_ends),

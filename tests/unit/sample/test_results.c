@@ -104,7 +104,7 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
     assert_int_equal(upmu_log_end(&log, sessions, 1, 99999), UPMU_OK);
 
     /* What stands at the places that the description names. */
-    assert_memory_equal(room, "upmu-log\1\0\0\0\0\0\0\0", 16);
+    assert_memory_equal(room, "upmu-log\2\0\0\0\0\0\0\0", 16);
     assert_int_equal(output.length % 8, 0);
     assert_int_equal(made_crc(room, output.length - 8), *(uint32_t *)(void *)(room + output.length - 8));
 
