@@ -62,7 +62,7 @@ static struct upmu_set *following(struct upmu_session *session)
 static void mar_set(const struct upmu_session *session, struct upmu_set *set)
 {
     for (unsigned i = 0; !port_has_clock(session->machine->port) && i < set->count; i++)
-        set->tally[i].hole = true;
+        UPMU_STORE(set->tally[i].hole, true);
 }
 
 void upmu_chain_begin(struct upmu_session *session)
@@ -99,7 +99,7 @@ void upmu_chain_advance(struct upmu_session *session, struct upmu_set *set)
     if (session->coming != session->active)
         session->counters = 0; /* those of the other set's placement */
     upmu_chain_switched(session, session->active);
-    session->active = session->coming;
+    UPMU_STORE(session->active, session->coming);
 }
 
 #if UPMU_SAMPLING
@@ -127,7 +127,7 @@ bool upmu_chain_relieve(struct upmu_meter *meter, struct upmu_session *session)
         upmu_multiplex_wanted(meter) || upmu_run_folds_first(meter) ||
         !upmu_program_handler_may(&meter->bank, &old->program))
         return false;
-    session->sequence += 2;
+    UPMU_STORE(session->sequence, session->sequence + 2);
     upmu_chain_mark(session, NULL);
     session->change = 0;
     next = session->coming;
@@ -152,20 +152,20 @@ void upmu_chain_put_on(struct upmu_meter *meter, struct upmu_session *session)
     bool absent = session->counters & upmu_bank_absent(bank), fine;
 
     upmu_bank_handler_gate(bank, session->counters, false);
-    session->running_ns = session->closed_ns;
-    session->active = next;
+    UPMU_STORE(session->running_ns, session->closed_ns);
+    UPMU_STORE(session->active, next);
     session->counters = next->counters;
     fine = upmu_program_handler_load(bank, &next->program, next->counters);
     for UPMU_TALLIES(tally, next) {
         upmu_run_take(meter, session, tally);
-        tally->ran = true;
+        UPMU_STORE(tally->ran, true);
         fine = fine && (upmu_meter_tagged(meter, tally) == tally->counters ||
                         upmu_run_begin_at(meter, tally, session->closed_ns));
     }
     upmu_bank_handler_gate(bank, next->counters, fine && !absent);
     if (!fine) {
         upmu_run_tag(meter, next->counters, 0);
-        session->state = UPMU_SESSION_STOPPED;
+        UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
         (void)upmu_session_fault(meter, session);
         meter->running |= next->counters; /* (They were taken: what is published next forgets them.) */
     }

@@ -46,11 +46,11 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
     uint64_t delta = upmu_count_delta(meter->pmu, tally, counter, value - tally->base);
 
     if (delta)
-        meter->seen_counting = 1;
+        UPMU_STORE(meter->seen_counting, 1);
     if (upmu_count_is_late(meter->pmu, counter, delta))
-        tally->hole = true;
-    tally->total += delta;
-    tally->base = value;
+        UPMU_STORE(tally->hole, true);
+    UPMU_STORE(tally->total, tally->total + delta);
+    UPMU_STORE(tally->base, value);
 }
 
 bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
@@ -73,11 +73,11 @@ bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_
 
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total)
 {
-    tally->total = total;
+    UPMU_STORE(tally->total, total);
     if (UPMU_THREADS)
-        set->estimate[tally->index].turn_total = total;
-    tally->due = total + tally->period;
-    tally->reset = tally->period;
+        UPMU_STORE(set->estimate[tally->index].turn_total, total);
+    UPMU_STORE(tally->due, total + tally->period);
+    UPMU_STORE(tally->reset, tally->period);
     if (UPMU_LOANS)
         tally->lent = false;
 }
@@ -86,9 +86,9 @@ void upmu_count_next(struct upmu_tally *tally, uint64_t period)
 {
     const struct upmu_kept *sampling = upmu_tally_sampling(tally);
 
-    tally->reset = period;
+    UPMU_STORE(tally->reset, period);
     if (sampling->random_mask)
-        tally->reset += upmu_random_next(&tally->random) & sampling->random_mask;
+        UPMU_STORE(tally->reset, tally->reset + (upmu_random_next(&tally->random) & sampling->random_mask));
 }
 
 void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
@@ -106,11 +106,11 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
         ideal = UPMU_LONGEST_PERIOD >> 1;
     /* An eighth of the way, as far samples tell less of what is to come. */
     if (ideal > tally->period)
-        tally->period += (ideal - tally->period + 7u) >> 3;
+        UPMU_STORE(tally->period, tally->period + ((ideal - tally->period + 7u) >> 3));
     else
-        tally->period -= (tally->period - ideal + 7u) >> 3;
+        UPMU_STORE(tally->period, tally->period - ((tally->period - ideal + 7u) >> 3));
     if (!tally->period)
-        tally->period = 1;
+        UPMU_STORE(tally->period, 1);
 }
 
 bool upmu_count_due(struct upmu_tally *tally)
@@ -132,7 +132,7 @@ bool upmu_count_due(struct upmu_tally *tally)
                                                                      : UPMU_SWITCH_NOW;
     tally->ended = tally->reset;
     upmu_count_next(tally, tally->period);
-    tally->due = tally->total - over + tally->reset;
+    UPMU_STORE(tally->due, tally->total - over + tally->reset);
     return true;
 }
 

@@ -14,7 +14,7 @@
 /* Does this tally sample?  In a build without sampling none does. */
 static inline bool upmu_tally_samples(const struct upmu_tally *tally)
 {
-    return UPMU_SAMPLING && tally->period;
+    return UPMU_SAMPLING && UPMU_LOAD(tally->period);
 }
 
 /* Does the count of an event wrap as its counter does? */

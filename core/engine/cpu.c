@@ -109,9 +109,10 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status != UPMU_OK)
         return status;
     upmu_units_unlink(machine, cpu);
-    memset(cpu, 0, sizeof *cpu);
-    cpu->meter.machine = machine;
-    cpu->meter.cpu = cpu;
+    /* A call on another CPU may just ask where this one's port is: `machine`, the first field, is never NULL again. */
+    UPMU_STORE(cpu->meter.machine, machine);
+    upmu_shared_clear((char *)cpu + sizeof cpu->meter.machine, sizeof *cpu - sizeof cpu->meter.machine);
+    UPMU_STORE(cpu->meter.cpu, cpu);
     upmu_features_begin(cpu);
     state = port_irq_save(port);
     status = upmu_machine_detect(machine, &cpu->meter);
@@ -123,7 +124,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
             status = upmu_life_take_over(&cpu->meter);
     }
     if (status == UPMU_OK) {
-        cpu->meter.straight = (UPMU_THREADS || UPMU_SAMPLING) && is_straight(&cpu->meter);
+        UPMU_STORE(cpu->meter.straight, (UPMU_THREADS || UPMU_SAMPLING) && is_straight(&cpu->meter));
         cpu->meter.apart = UPMU_THREADS && is_apart(&cpu->meter);
         cpu->meter.kind = upmu_placed_class(&cpu->meter);
         cpu->meter.counter_mask = cpu->meter.count_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);
@@ -134,13 +135,13 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         cpu->meter.life = machine->lives;
         cpu->meter.bank.version += (uint64_t)machine->lives << 40;
         UPMU_BARRIER();
-        cpu->meter.live = 1;
+        UPMU_STORE(cpu->meter.live, 1);
         upmu_units_link(cpu);
     } else if (cpu->meter.pmu) {
         if (status != UPMU_ERR_NO_PMU) {
             (void)upmu_claims_restore(&cpu->meter);
             (void)upmu_shared_page_unmap(&cpu->meter.bank);
-            cpu->meter.pmu = NULL;
+            UPMU_STORE(cpu->meter.pmu, NULL);
             if (machine->pmu_count != pmus)
                 __atomic_store_n(&machine->pmu_count, pmus, __ATOMIC_RELAXED);
         }
@@ -224,7 +225,7 @@ static enum upmu_status leave(struct upmu_meter *meter, void *unused)
         meter->machine->only_cpu = NULL;
     upmu_features_end(meter->cpu);
     /* Nothing is ours any more: a second fini finds nothing to do. */
-    meter->pmu = NULL;
+    UPMU_STORE(meter->pmu, NULL);
     meter->work = NULL;
     return status;
 }

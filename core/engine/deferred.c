@@ -54,7 +54,7 @@ static void replay_one(struct upmu_meter *meter, unsigned counter)
     fine = replay_counter(meter, session, tally, counter);
     if (!fine) {
         forget_deferred(meter, counter);
-        tally->hole = true;
+        UPMU_STORE(tally->hole, true);
     }
     upmu_run_end(session);
     if (fine)

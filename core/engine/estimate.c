@@ -31,7 +31,7 @@ static UPMU_APART unsigned scale_down(uint64_t value, uint64_t sum, uint8_t *sca
     unsigned shifts = 0;
 
     for (; value >> *scale >= PART_LIMIT || sum >= SUM_LIMIT; sum >>= 2) {
-        ++*scale;
+        UPMU_STORE(*scale, (uint8_t)(*scale + 1u));
         shifts++;
     }
     return shifts;
@@ -42,25 +42,25 @@ void upmu_estimate_turn(struct upmu_set *set)
     uint64_t time = in_turn(set->duration_ns, set->turn_ns), scaled_time;
     unsigned shifts, time_shifts;
 
-    set->turn_ns = set->duration_ns;
+    UPMU_STORE(set->turn_ns, set->duration_ns);
     if (!time)
         return;
     time_shifts = scale_down(time, set->turn_squares, &set->scale);
-    set->turn_squares >>= 2 * time_shifts;
+    UPMU_STORE(set->turn_squares, set->turn_squares >> (2 * time_shifts));
     scaled_time = time >> set->scale;
-    set->turn_squares += scaled_time * scaled_time;
-    set->turns++;
+    UPMU_STORE(set->turn_squares, set->turn_squares + scaled_time * scaled_time);
+    UPMU_STORE(set->turns, set->turns + 1u);
     for (unsigned i = 0; i < set->count; i++) {
         struct upmu_estimate *sums = &set->estimate[i];
         uint64_t total = set->tally[i].total, count = in_turn(total, sums->turn_total);
 
-        sums->turn_total = total;
-        sums->products >>= time_shifts;
+        UPMU_STORE(sums->turn_total, total);
+        UPMU_STORE(sums->products, sums->products >> time_shifts);
         shifts = scale_down(count, sums->squares > sums->products ? sums->squares : sums->products,
                             &set->tally[i].scale);
         count >>= set->tally[i].scale;
-        sums->squares = (sums->squares >> 2 * shifts) + count * count;
-        sums->products = (sums->products >> shifts) + count * scaled_time;
+        UPMU_STORE(sums->squares, (sums->squares >> 2 * shifts) + count * count);
+        UPMU_STORE(sums->products, (sums->products >> shifts) + count * scaled_time);
     }
 }
 
@@ -78,24 +78,26 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
                              const struct upmu_count *count)
 {
     const struct upmu_estimate *sums = &set->estimate[tally->index];
-    uint64_t counts = sums->turn_total >> tally->scale, times = set->turn_ns >> set->scale;
+    uint64_t counts = UPMU_LOAD(sums->turn_total) >> UPMU_LOAD(tally->scale);
+    uint64_t times = UPMU_LOAD(set->turn_ns) >> UPMU_LOAD(set->scale);
+    uint32_t turns = UPMU_LOAD(set->turns);
     uint64_t most, least, variance, bound;
     unsigned shift = 0;
 
-    if (set->turns < 2 || !times)
+    if (turns < 2 || !times)
         return count->value - count->raw;
     /* No term exceeds the square of all counts, which is to fit twice: the sums of many turns may be larger. */
     while (counts >> shift >= COUNTS_LIMIT)
         shift++;
     counts >>= shift;
-    most = upmu_muldiv(upmu_muldiv(set->turn_squares, counts, times), counts, times) +
-           (shift < 32 ? sums->squares >> 2 * shift : 0);
-    least = 2 * upmu_muldiv(sums->products >> shift, counts, times);
+    most = upmu_muldiv(upmu_muldiv(UPMU_LOAD(set->turn_squares), counts, times), counts, times) +
+           (shift < 32 ? UPMU_LOAD(sums->squares) >> 2 * shift : 0);
+    least = 2 * upmu_muldiv(UPMU_LOAD(sums->products) >> shift, counts, times);
     variance = most > least ? most - least : 0;
     variance = upmu_muldiv(variance, count->enabled_ns - count->running_ns, count->enabled_ns);
-    variance = upmu_muldiv(variance, set->turns, set->turns - 1u);
+    variance = upmu_muldiv(variance, turns, turns - 1u);
     bound = 3 * (square_root(variance) + 1);
-    shift += tally->scale;
+    shift += UPMU_LOAD(tally->scale);
     if (shift >= 64 || bound >> (64 - shift - 1) > 1)
         return ~UINT64_C(0);
     bound <<= shift;

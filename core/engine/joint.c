@@ -76,10 +76,13 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
 /* Name the culprits: the solver knows them by number only. */
 static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 {
-    why->pmu = joint->pmu;
-    why->culprit_count = 0;
-    for (uint32_t rest = why->culprits; rest && why->culprit_count < UPMU_WHY_CULPRITS; rest &= rest - 1u)
-        why->culprit[why->culprit_count++] = upmu_joint_event(joint, upmu_bits_lowest(rest))->id;
+    UPMU_STORE(why->pmu, joint->pmu);
+    UPMU_STORE(why->culprit_count, 0);
+    for (uint32_t rest = why->culprits; rest && why->culprit_count < UPMU_WHY_CULPRITS; rest &= rest - 1u) {
+        upmu_shared_copy(&why->culprit[why->culprit_count], &upmu_joint_event(joint, upmu_bits_lowest(rest))->id,
+                         sizeof why->culprit[0]);
+        UPMU_STORE(why->culprit_count, (uint8_t)(why->culprit_count + 1u));
+    }
 }
 
 #define UNIT_FILTERS 8u /* resources of a unit: flags of its events */
@@ -192,7 +195,7 @@ bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *j
 void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     memcpy(tally->slot, result->counter, sizeof tally->slot);
-    tally->counter = tally->slot[0];
+    UPMU_STORE(tally->counter, tally->slot[0]);
     tally->alternative = result->alternative;
     tally->counters = 0;
     for (unsigned slot = 0; slot < UPMU_SLOTS; slot++)

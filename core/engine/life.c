@@ -46,7 +46,7 @@ static enum upmu_status try_write(struct upmu_meter *meter, unsigned counter)
     if (!upmu_bank_read_row(bank, row, &after) || !upmu_bank_read(bank, counter, &quick) ||
         !upmu_bank_write(bank, counter, before))
         return UPMU_ERR_PORT;
-    bank->no_rdpmc |= ((quick ^ after) & 0xffffu) != 0;
+    UPMU_STORE(bank->no_rdpmc, bank->no_rdpmc || (((quick ^ after) & 0xffffu) != 0));
     return ((before ^ after) & 0xffffu) == 0xffffu ? UPMU_OK : UPMU_ERR_NO_PMU;
 }
 
@@ -157,7 +157,7 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 void upmu_life_end(struct upmu_meter *meter)
 {
     upmu_run_expect(meter, meter->used);
-    meter->live = 0;
+    UPMU_STORE(meter->live, 0);
     UPMU_BARRIER();
 }
 
@@ -174,7 +174,7 @@ enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
         if (upmu_transition_take_off(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
         if (session->state == UPMU_SESSION_STOPPED)
-            session->state = UPMU_SESSION_SUSPENDED;
+            UPMU_STORE(session->state, UPMU_SESSION_SUSPENDED);
     }
     if (!upmu_meter_is_unit(meter) && !upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
@@ -199,7 +199,7 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
         return status;
     if (!upmu_meter_is_unit(meter))
         upmu_features_wake(meter->cpu);
-    meter->live = 1;
+    UPMU_STORE(meter->live, 1);
     UPMU_BARRIER();
     return upmu_multiplex_reload(meter);
 }
@@ -225,12 +225,12 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
             continue;
         upmu_run_mar(session);
         upmu_session_ran(session, upmu_meter_now(meter));
-        session->state = UPMU_SESSION_SUSPENDED;
+        UPMU_STORE(session->state, UPMU_SESSION_SUSPENDED);
         UPMU_BARRIER();
         /* (An interrupt that masks it stores both.  From here on that is left for the end of the call.) */
         if (session->full) {
-            session->state = UPMU_SESSION_MASKED;
-            session->full = 0;
+            UPMU_STORE(session->state, UPMU_SESSION_MASKED);
+            UPMU_STORE(session->full, 0);
         }
     }
     /* What has overflowed is thrown away. */

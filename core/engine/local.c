@@ -10,23 +10,23 @@
 
 enum upmu_status upmu_local_enter(struct upmu_meter *meter, uintptr_t *out_state)
 {
-    const struct upmu_port *port = meter->machine->port;
+    const struct upmu_port *port = UPMU_LOAD(meter->machine)->port;
     enum upmu_status status = UPMU_OK;
     struct upmu_cpu *cpu;
 
     *out_state = port_irq_save(port);
     cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE); /* that of a unit changes */
     if (UPMU_UNCORE && !cpu) /* (what is on its way to another one is alive) */
-        status = meter->live ? UPMU_ERR_BUSY : UPMU_ERR_NO_CPU;
+        status = UPMU_LOAD(meter->live) ? UPMU_ERR_BUSY : UPMU_ERR_NO_CPU;
     else if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
         status = UPMU_ERR_WRONG_CPU;
-    else if (meter->busy)
+    else if (UPMU_LOAD(meter->busy))
         status = UPMU_ERR_BUSY;
     if (status != UPMU_OK) {
         port_irq_restore(port, *out_state);
         return status;
     }
-    meter->busy = 1;
+    UPMU_STORE(meter->busy, 1);
     UPMU_BARRIER();
     upmu_shared_page_stale(&meter->bank);
     if (meter->mask_due)
@@ -55,11 +55,11 @@ void upmu_local_leave(struct upmu_meter *meter, uintptr_t state)
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
         UPMU_BARRIER();
-        meter->busy = 0;
+        UPMU_STORE(meter->busy, 0);
         UPMU_BARRIER();
         if ((!meter->deferred && !meter->mask_due) || ++rounds == ROUNDS)
             break;
-        meter->busy = 1;
+        UPMU_STORE(meter->busy, 1);
         UPMU_BARRIER();
     } while (true);
     port_irq_restore(meter->machine->port, state);

@@ -25,8 +25,8 @@ static inline bool upmu_local_try(struct upmu_meter *meter, const struct upmu_po
     cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE);
     /* (Neither an executing CPU that is not initialised nor the driver of a unit on its way is any CPU.) */
     if (__builtin_expect((!port_has_this_cpu(port) || (port_this_cpu(port) == cpu && (!UPMU_UNCORE || cpu))) &&
-                             !(meter->busy | meter->mask_due) && meter->live, 1)) {
-        meter->busy = 1;
+                             !(UPMU_LOAD(meter->busy) | meter->mask_due) && UPMU_LOAD(meter->live), 1)) {
+        UPMU_STORE(meter->busy, 1);
         UPMU_BARRIER();
         upmu_shared_page_stale(&meter->bank);
         return true;
@@ -46,10 +46,10 @@ static inline void upmu_local_end(struct upmu_meter *meter, const struct upmu_po
         return;
     }
     UPMU_BARRIER();
-    meter->busy = 0;
+    UPMU_STORE(meter->busy, 0);
     UPMU_BARRIER();
     if (__builtin_expect((meter->deferred | meter->mask_due) != 0, 0)) {
-        meter->busy = 1;
+        UPMU_STORE(meter->busy, 1);
         UPMU_BARRIER();
         upmu_local_leave(meter, state);
         return;
@@ -71,14 +71,14 @@ enum upmu_status upmu_local_place(const struct upmu_machine *machine, upmu_placi
 /* A tally is being changed: handlers leave it alone and defer its overflow. */
 static inline void upmu_tally_begin(struct upmu_tally *tally)
 {
-    tally->sequence |= 1u;
+    UPMU_STORE(tally->sequence, tally->sequence | 1u);
     UPMU_BARRIER();
 }
 
 static inline void upmu_tally_end(struct upmu_tally *tally)
 {
     UPMU_BARRIER();
-    tally->sequence += 1u;
+    UPMU_STORE(tally->sequence, tally->sequence + 1u);
 }
 
 #endif

@@ -5,6 +5,7 @@
 #include "core/engine/machine.h"
 #include "core/util/apart.h"
 #include "core/util/mem.h"
+#include "core/util/shared.h"
 #include "core/util/text.h"
 #include "core/hw/backend.h"
 #include "core/hw/port_call.h"
@@ -128,7 +129,7 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *
             __atomic_store_n(&machine->pmu_count, (uint8_t)(i + 1u), __ATOMIC_RELEASE); /* sessions may look for it */
         }
         if (memcmp(place, pmu, sizeof *pmu) == 0) {
-            *out_pmu = place;
+            UPMU_STORE(*out_pmu, place);
             return UPMU_OK;
         }
     }

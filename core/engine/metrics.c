@@ -41,7 +41,7 @@ enum upmu_status upmu_metrics_begin(struct upmu_meter *meter, struct upmu_sessio
     meter->used |= UPMU_BIT32(UPMU_SLOTS_COUNTER);
     meter->last_tag[UPMU_SLOTS_COUNTER] = slots ? slots->tag : 0;
     if (slots)
-        slots->base = 0;
+        UPMU_STORE(slots->base, 0);
     return UPMU_OK;
 }
 
@@ -58,9 +58,10 @@ bool upmu_metrics_take(struct upmu_meter *meter, struct upmu_session *session)
 
         if (!upmu_tally_is_metric(tally))
             continue;
-        tally->total += upmu_muldiv(slots, metrics >> 8u * (tally->counter & 7u) & WHOLE, WHOLE);
-        tally->base += upmu_divide(slots, 2 * WHOLE, &rest) + 1u;
-        meter->seen_counting = 1;
+        UPMU_STORE(tally->total,
+                   tally->total + upmu_muldiv(slots, metrics >> 8u * (tally->counter & 7u) & WHOLE, WHOLE));
+        UPMU_STORE(tally->base, tally->base + (upmu_divide(slots, 2 * WHOLE, &rest) + 1u));
+        UPMU_STORE(meter->seen_counting, 1);
     }
     return true;
 }
@@ -77,7 +78,7 @@ enum upmu_status upmu_metrics_update(struct upmu_meter *meter, struct upmu_sessi
            upmu_bank_gate(&meter->bank, counters, 0);
     for UPMU_TALLIES(tally, upmu_active(session))
         if (!fine && (upmu_tally_is_metric(tally) || tally == slots || !upmu_run_fold(meter, tally)))
-            tally->hole = true;
+            UPMU_STORE(tally->hole, true);
     upmu_run_end(session);
     return fine ? UPMU_OK : upmu_run_fail(meter, session);
 }

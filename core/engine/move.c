@@ -60,9 +60,9 @@ static void stay(struct upmu_meter *meter, struct upmu_session *session, struct 
     upmu_run_publish(meter);
     if (announced && upmu_bank_gate(&meter->bank, UPMU_BIT32(tally->counter), UPMU_BIT32(tried)) &&
         upmu_bank_read(&meter->bank, tried, &value))
-        tally->total += upmu_count_delta(meter->pmu, tally, tried, value - base);
+        UPMU_STORE(tally->total, tally->total + upmu_count_delta(meter->pmu, tally, tried, value - base));
     else
-        tally->hole |= announced;
+        UPMU_STORE(tally->hole, tally->hole || announced);
     /* A handler that came meanwhile may have passed an overflow by. */
     if (upmu_tally_samples(tally))
         __atomic_fetch_or(&meter->deferred, UPMU_BIT32(tally->counter), __ATOMIC_RELAXED);
@@ -77,13 +77,13 @@ static bool take_rest(struct upmu_meter *meter, struct upmu_session *session, st
 
     meter->last_tag[old] = 0;
     if (!upmu_bank_read(&meter->bank, old, &value)) {
-        tally->hole = true;
+        UPMU_STORE(tally->hole, true);
         return false;
     }
-    tally->base = old_base;
+    UPMU_STORE(tally->base, old_base);
     if (upmu_run_settle(meter, session, tally, old, value))
         upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), false);
-    tally->base = base;
+    UPMU_STORE(tally->base, base);
     return true;
 }
 
@@ -156,9 +156,9 @@ static void add_gap(struct upmu_joint *joint, struct upmu_session *session, uint
 {
     for (unsigned i = 0; i < joint->count; i++)
         if (joint->session[i] == session)
-            upmu_joint_tally(joint, i)->gap_ns += gap_ns;
-    session->enabled_ns += gap_ns;
-    upmu_active(session)->duration_ns += gap_ns;
+            UPMU_STORE(upmu_joint_tally(joint, i)->gap_ns, upmu_joint_tally(joint, i)->gap_ns + gap_ns);
+    UPMU_STORE(session->enabled_ns, session->enabled_ns + gap_ns);
+    UPMU_STORE(upmu_active(session)->duration_ns, upmu_active(session)->duration_ns + gap_ns);
 }
 
 /* Sessions whose moves block one another stop, move and continue: their counts have a gap. */
@@ -175,7 +175,7 @@ static enum upmu_status move_with_hole(struct upmu_meter *meter, struct upmu_joi
         if (upmu_transition_take_off(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
         if (session->state == UPMU_SESSION_STOPPED)
-            session->state = UPMU_SESSION_SUSPENDED;
+            UPMU_STORE(session->state, UPMU_SESSION_SUSPENDED);
     }
     for (unsigned i = 0; i < joint->count; i++)
         if (joint->session[i]->state == UPMU_SESSION_SUSPENDED) {
@@ -190,7 +190,7 @@ static enum upmu_status move_with_hole(struct upmu_meter *meter, struct upmu_joi
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         upmu_placed_note(meter, session);
-        session->state = UPMU_SESSION_STOPPED;
+        UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
         if (upmu_transition_bring(meter, session) != UPMU_OK)
             status = UPMU_ERR_PORT;
         add_gap(joint, session, session->started_ns - stopped_ns);

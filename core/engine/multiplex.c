@@ -189,8 +189,8 @@ static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session 
 /* It waits from now on. */
 static void begin_to_wait(struct upmu_meter *meter, struct upmu_session *session)
 {
-    session->started_ns = upmu_machine_clock_ns(meter->machine);
-    session->error = UPMU_OK;
+    UPMU_STORE(session->started_ns, upmu_machine_clock_ns(meter->machine));
+    UPMU_STORE(session->error, UPMU_OK);
     upmu_session_become(session, UPMU_SESSION_WAITING);
     wait_here(meter, session);
 }
@@ -376,7 +376,7 @@ static void begin_waiting(struct upmu_meter *meter)
     for (struct upmu_session *session = meter->fresh ? meter->sessions : NULL; session; session = session->next)
         if (session->change & UPMU_CHANGE_FRESH) {
             session->change = 0;
-            session->started_ns = now_ns;
+            UPMU_STORE(session->started_ns, now_ns);
             wait_here(meter, session);
         }
     meter->fresh = 0;
@@ -667,7 +667,7 @@ static void join_current(struct upmu_meter *meter)
             thread->unjoined = 1;
             continue;
         }
-        session->started_ns = upmu_machine_clock_ns(meter->machine);
+        UPMU_STORE(session->started_ns, upmu_machine_clock_ns(meter->machine));
         session->change = 0;
         if (upmu_session_waits(session))
             wait_here(meter, session);
@@ -741,13 +741,13 @@ enum upmu_status upmu_multiplex_reload(struct upmu_meter *meter)
 
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
-            session->started_ns = upmu_meter_now(meter);
+            UPMU_STORE(session->started_ns, upmu_meter_now(meter));
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
-        session->state = UPMU_SESSION_STOPPED;
+        UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
         /* With its claims kept it goes on where it was.  (What waits comes with the next tick: not on its counters.) */
-        session->error = meter->keep_claims ? upmu_transition_bring(meter, session)
-                                            : upmu_multiplex_start(meter, session, true);
+        UPMU_STORE(session->error, meter->keep_claims ? upmu_transition_bring(meter, session)
+                                                      : upmu_multiplex_start(meter, session, true));
         if (session->error != UPMU_OK)
             status = session->error;
     }

@@ -102,7 +102,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     struct upmu_cpu *cpu = pass->cpu;
     uint32_t lost = tally->lost;
 
-    tally->sequence += 1u;
+    UPMU_STORE(tally->sequence, tally->sequence + 1u);
     UPMU_BARRIER();
     upmu_count_fold(&cpu->meter, tally, counter, value);
     if (upmu_count_due(tally)) {
@@ -115,7 +115,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     if (!load_upper(cpu, tally) || !upmu_run_begin_at(&cpu->meter, tally, pass->now_ns))
         pass->failed |= UPMU_BIT32(counter);
     UPMU_BARRIER();
-    tally->sequence += 1u;
+    UPMU_STORE(tally->sequence, tally->sequence + 1u);
 }
 
 /* Counters that no write could open miss what happens until the local side has repaired them. */
@@ -129,7 +129,7 @@ static void open_again(struct pass *pass, uint32_t counters)
     pass->failed |= counters;
     for (uint32_t rest = counters; rest; rest &= rest - 1u)
         if (cpu->meter.tally[upmu_bits_lowest(rest)])
-            cpu->meter.tally[upmu_bits_lowest(rest)]->hole = true;
+            UPMU_STORE(cpu->meter.tally[upmu_bits_lowest(rest)]->hole, true);
 }
 
 /* Without a common gate only what overflowed is closed, and read again then, unless it stands still anyway. */
@@ -192,17 +192,17 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
 
     if (!tally || !has_base(cpu, tally) || !upmu_bank_read(&cpu->meter.bank, counter, &value))
         return;
-    tally->sequence += 1u;
+    UPMU_STORE(tally->sequence, tally->sequence + 1u);
     UPMU_BARRIER();
     if (!reload_upper(pass, tally))
-        tally->hole = true;
+        UPMU_STORE(tally->hole, true);
     /* (A flag that could not be cleared is of before.) */
     if (!(cpu->meter.flagged >> counter & 1u) && upmu_count_turned(cpu->meter.pmu, tally, counter, value, pass->now_ns))
-        tally->total += UINT64_C(1) << cpu->meter.pmu->counter[counter].width;
+        UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << cpu->meter.pmu->counter[counter].width));
     tally->turned = upmu_count_stamp(pass->now_ns);
     upmu_count_fold(&cpu->meter, tally, counter, value);
     UPMU_BARRIER();
-    tally->sequence += 1u;
+    UPMU_STORE(tally->sequence, tally->sequence + 1u);
 }
 
 /* One sample for each session that has events due. */
@@ -403,26 +403,26 @@ static inline bool take_ordinary(struct pass *pass, struct upmu_cpu *cpu, unsign
         (due - total) >> (where->write_bits - 1u))
         return false;
     load = (total - due) & cpu->meter.counter_mask;
-    tally->sequence += 1u;
+    UPMU_STORE(tally->sequence, tally->sequence + 1u);
     UPMU_BARRIER();
-    tally->total = total;
-    tally->due = due;
+    UPMU_STORE(tally->total, total);
+    UPMU_STORE(tally->due, due);
     tally->ended = tally->reset;
     tally->overflows++;
     tally->storm++;
     pass->due |= UPMU_BIT32(counter);
-    cpu->meter.seen_counting = 1;
+    UPMU_STORE(cpu->meter.seen_counting, 1);
     cpu->meter.deferred &= ~UPMU_BIT32(counter);
     if (upmu_bank_handler_put(&cpu->meter.bank, where, load)) {
-        tally->base = load;
+        UPMU_STORE(tally->base, load);
         tally->turned = upmu_count_stamp(pass->now_ns);
         cpu->meter.last_tag[counter] = tally->tag;
     } else {
-        tally->base = value;
+        UPMU_STORE(tally->base, value);
         pass->failed |= UPMU_BIT32(counter);
     }
     UPMU_BARRIER();
-    tally->sequence += 1u;
+    UPMU_STORE(tally->sequence, tally->sequence + 1u);
     return true;
 }
 
@@ -446,7 +446,7 @@ static UPMU_APART unsigned look_at_next(struct pass *pass, uint32_t *rest)
         *rest &= *rest - 1u;
         bank->handler_accesses.rdpmcs++;
         if (__builtin_expect(!port_rdpmc(bank->port, where->rdpmc, &value), 0)) {
-            bank->no_rdpmc = true;
+            UPMU_STORE(bank->no_rdpmc, true);
             *rest |= UPMU_BIT32(counter);
             return UPMU_COUNTERS;
         }

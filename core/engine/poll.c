@@ -57,7 +57,7 @@ static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally)
 
     /* (A write that faulted may have reached some of its boxes.) */
     if (fine)
-        tally->base = 0;
+        UPMU_STORE(tally->base, 0);
     else if (folded)
         (void)upmu_bank_read(bank, tally->counter, &tally->base);
     /* Closed it names no event.  A fault is answered by a second attempt. */

@@ -63,23 +63,23 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     program->sampling = 0;
     program->user = 0;
     if (meter->straight)
-        program->flags |= UPMU_PROGRAM_FREE;
+        UPMU_STORE(program->flags, program->flags | UPMU_PROGRAM_FREE);
     for UPMU_TALLIES(tally, set) {
         if (upmu_tally_samples(tally))
             program->sampling |= tally->counters;
         else
             program->counting |= tally->counters;
         if (set->event[tally->index].payload || tally->counters != UPMU_BIT32(tally->counter))
-            program->flags &= (uint8_t)~UPMU_PROGRAM_FREE;
+            UPMU_STORE(program->flags, program->flags & ((uint8_t)~UPMU_PROGRAM_FREE));
         if (UPMU_SAMPLING && tally->wraps)
-            program->flags |= UPMU_PROGRAM_WRAPS;
+            UPMU_STORE(program->flags, program->flags | UPMU_PROGRAM_WRAPS);
         if (tally->falls)
-            program->flags |= UPMU_PROGRAM_FALLS;
+            UPMU_STORE(program->flags, program->flags | UPMU_PROGRAM_FALLS);
         if (UPMU_SAMPLING && (set->sampling[tally->index].values | set->sampling[tally->index].resets))
-            program->flags |= UPMU_PROGRAM_OTHERS;
+            UPMU_STORE(program->flags, program->flags | UPMU_PROGRAM_OTHERS);
         if (UPMU_SAMPLING && (set->sampling[tally->index].values || set->sampling[tally->index].event_id ||
                               tally->notifies))
-            program->flags |= UPMU_PROGRAM_RECORDS;
+            UPMU_STORE(program->flags, program->flags | UPMU_PROGRAM_RECORDS);
     }
     for (unsigned i = 0; UPMU_BACKEND_AMD && i < program->steps; i++)
         if (upmu_step_mask(&program->step[i]) & ~upmu_step_value(&program->step[i]) & meter->pmu->kernel_select)
@@ -96,21 +96,21 @@ static void compile(struct upmu_meter *meter, struct upmu_set *set)
 
     if (UPMU_THREADS && !set->placed_class)
         return;
-    program->placement = 0;
+    UPMU_STORE(program->placement, 0);
     program->seen = 0;
     UPMU_BARRIER();
     render_set(meter, set, &image);
     if (image.overfull)
         return;
     program->steps = image.count;
-    program->flags = UPMU_PRELUDES && image.prelude ? UPMU_PROGRAM_PRELUDE : 0;
+    UPMU_STORE(program->flags, UPMU_PRELUDES && image.prelude ? UPMU_PROGRAM_PRELUDE : 0);
     widen_guards(set);
     program->kind = upmu_placed_class(meter);
 #if UPMU_THREADS
     sum_up(meter, set);
     UPMU_BARRIER();
     if (only_writes(set))
-        program->placement = upmu_placed_stamp(set);
+        UPMU_STORE(program->placement, upmu_placed_stamp(set));
 #endif
 }
 

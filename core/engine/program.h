@@ -43,7 +43,7 @@ static inline void upmu_program_forget(struct upmu_set *set)
 {
     set->placed_class = 0;
     set->program.kind = 0;
-    set->program.placement = 0;
+    UPMU_STORE(set->program.placement, 0);
     set->program.refused = 0;
 }
 

@@ -27,9 +27,9 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
 {
     count->value = count->raw;
     count->running_ns = count->enabled_ns > gap_ns ? count->enabled_ns - gap_ns : 0;
-    if (!tally->ran) {
+    if (!UPMU_LOAD(tally->ran)) {
         count->quality = UPMU_QUALITY_NEVER_RAN;
-    } else if (tally->hole || count->quality == UPMU_QUALITY_PARTIAL || (gap_ns && !count->running_ns)) {
+    } else if (UPMU_LOAD(tally->hole) || count->quality == UPMU_QUALITY_PARTIAL || (gap_ns && !count->running_ns)) {
         count->quality = UPMU_QUALITY_PARTIAL;
     } else if (UPMU_GAPS && gap_ns) {
         count->quality = UPMU_QUALITY_SCALED;
@@ -44,7 +44,7 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
         /* (Once: its thread may come and go elsewhere meanwhile.) */
         const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
-        if (!(meter ? meter->seen_counting : session->set.proven))
+        if (!(meter ? UPMU_LOAD(meter->seen_counting) : UPMU_LOAD(session->set.proven)))
             count->quality = UPMU_QUALITY_UNPROVEN;
     }
 }
@@ -56,7 +56,7 @@ static void grade_metric(const struct upmu_tally *tally, struct upmu_count *coun
 {
     if (!upmu_tally_is_metric(tally) || count->quality == UPMU_QUALITY_NEVER_RAN)
         return;
-    count->error += tally->base;
+    count->error += UPMU_LOAD(tally->base);
     if (count->quality == UPMU_QUALITY_EXACT && count->error)
         count->quality = UPMU_QUALITY_SCALED;
 }
@@ -84,13 +84,14 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
                      struct upmu_count *count)
 {
     struct upmu_tally *tally = &set->tally[i];
-    bool occupies = meter && set == upmu_active(session) && upmu_session_occupies(session);
+    bool occupies = meter && set == upmu_active_seen(session) && upmu_session_occupies(session);
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
+    uint64_t due;
 
     if (UPMU_THREADS)
-        count->enabled_ns -= set->estimate[i].since_ns;
-    count->raw = tally->total;
-    count->reset = tally->reset;
+        count->enabled_ns -= UPMU_LOAD(set->estimate[i].since_ns);
+    count->raw = UPMU_LOAD(tally->total);
+    count->reset = UPMU_LOAD(tally->reset);
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
     if (occupies && !upmu_tally_is_metric(tally)) {
@@ -98,17 +99,18 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
 
         if (!upmu_run_value(meter, tally, &value))
             return false;
-        delta = upmu_count_delta(meter->pmu, tally, tally->counter, value - tally->base);
+        delta = upmu_count_delta(meter->pmu, tally, UPMU_LOAD(tally->counter), value - UPMU_LOAD(tally->base));
         if (delta)
-            meter->seen_counting = 1;
-        if (upmu_count_is_late(meter->pmu, tally->counter, delta))
+            UPMU_STORE(meter->seen_counting, 1);
+        if (upmu_count_is_late(meter->pmu, UPMU_LOAD(tally->counter), delta))
             count->quality = UPMU_QUALITY_PARTIAL;
         count->raw += delta;
     }
-    count->left = upmu_tally_samples(tally) && tally->due > count->raw ? tally->due - count->raw : 0;
+    due = UPMU_LOAD(tally->due);
+    count->left = upmu_tally_samples(tally) && due > count->raw ? due - count->raw : 0;
     if (upmu_count_wraps(set, i))
         count->raw = upmu_count_wrapped(session, set, i, count->raw);
-    grade(session, set, tally, missed_ns + tally->gap_ns, count);
+    grade(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), count);
 #if UPMU_METRICS
     grade_metric(tally, count);
 #endif
@@ -140,7 +142,7 @@ static UPMU_APART void read_counts(struct remote_read *remote)
         upmu_shared_page_stale(&here->bank);
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
-        uint32_t before = UPMU_THREADS ? session->sequence : 0, sequence = tally->sequence;
+        uint32_t before = UPMU_THREADS ? UPMU_LOAD(session->sequence) : 0, sequence = UPMU_LOAD(tally->sequence);
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
         UPMU_BARRIER();
@@ -149,8 +151,8 @@ static UPMU_APART void read_counts(struct remote_read *remote)
         else if (!(before & 1u) && !read_one(session, meter, remote->set, remote->first + i, &remote->counts[i]))
             remote->status = UPMU_ERR_PORT;
         UPMU_BARRIER();
-        if (!(before & 1u) && tally->sequence == sequence &&
-            (!UPMU_THREADS || (session->sequence == before &&
+        if (!(before & 1u) && UPMU_LOAD(tally->sequence) == sequence &&
+            (!UPMU_THREADS || (UPMU_LOAD(session->sequence) == before &&
                                __atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)))
             i++;
         else if (++attempt == READ_ATTEMPTS)
@@ -169,7 +171,7 @@ static void read_here(void *argument)
     /* (Once: its thread may come and go elsewhere meanwhile.) */
     struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
-    if (meter && upmu_session_occupies(session) && remote->set == upmu_active(session) &&
+    if (meter && upmu_session_occupies(session) && remote->set == upmu_active_seen(session) &&
         upmu_session_has_metrics(meter, session))
         remote->status = upmu_local_run(meter, read_metrics, session);
 #endif
@@ -188,17 +190,19 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
     struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
     const struct upmu_port *port = session->machine->port;
     uint64_t now_ns, enabled_ns, missed_ns, mask, seen = 0;
-    uint32_t before = session->sequence;
+    uint32_t before = UPMU_LOAD(session->sequence);
 
     UPMU_BARRIER();
-    if (!meter || !meter->straight || (before & 1u) || session->state != UPMU_SESSION_RUNNING ||
-        set != upmu_active(session) || session->full || !set->program.placement ||
-        (set->program.flags & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_FALLS)) || meter->bank.no_rdpmc ||
-        !port_has_rdpmc(port) || (port_has_this_cpu(port) && port_this_cpu(port) != meter->cpu))
+    if (!meter || !UPMU_LOAD(meter->straight) || (before & 1u) ||
+        UPMU_LOAD(session->state) != UPMU_SESSION_RUNNING ||
+        set != upmu_active_seen(session) || UPMU_LOAD(session->full) || !UPMU_LOAD(set->program.placement) ||
+        (UPMU_LOAD(set->program.flags) & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_FALLS)) ||
+        UPMU_LOAD(meter->bank.no_rdpmc) || !port_has_rdpmc(port) ||
+        (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)))
         return false;
     now_ns = upmu_machine_clock_ns(session->machine);
     enabled_ns = upmu_session_clock(session, now_ns);
-    missed_ns = enabled_ns - set->duration_ns - (now_ns - session->running_ns);
+    missed_ns = enabled_ns - UPMU_LOAD(set->duration_ns) - (now_ns - UPMU_LOAD(session->running_ns));
     mask = meter->counter_mask;
     meter->bank.accesses.rdpmcs += count;
     for (unsigned i = first; i < first + count; i++, out++) {
@@ -208,17 +212,17 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
         uint32_t sequence;
 
         do {
-            sequence = tally->sequence;
+            sequence = UPMU_LOAD(tally->sequence);
             UPMU_BARRIER();
-            if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[tally->counter].rdpmc, &value), 0)) {
-                meter->bank.no_rdpmc = true;
+            if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[UPMU_LOAD(tally->counter)].rdpmc, &value), 0)) {
+                UPMU_STORE(meter->bank.no_rdpmc, true);
                 return false;
             }
-            value = (value - tally->base) & mask;
-            total = tally->total;
-            due = tally->due;
+            value = (value - UPMU_LOAD(tally->base)) & mask;
+            total = UPMU_LOAD(tally->total);
+            due = UPMU_LOAD(tally->due);
             UPMU_BARRIER();
-        } while (__builtin_expect(tally->sequence != sequence, 0) && --attempts);
+        } while (__builtin_expect(UPMU_LOAD(tally->sequence) != sequence, 0) && --attempts);
         if (!attempts)
             return false;
         seen |= value;
@@ -226,24 +230,24 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
         out->raw = total;
         out->value = total;
         out->error = 0;
-        out->enabled_ns = enabled_ns - set->estimate[i].since_ns;
+        out->enabled_ns = enabled_ns - UPMU_LOAD(set->estimate[i].since_ns);
         out->running_ns = out->enabled_ns;
-        out->reset = tally->reset;
+        out->reset = UPMU_LOAD(tally->reset);
         out->left = upmu_tally_samples(tally) && due > total ? due - total : 0;
         out->quality = UPMU_QUALITY_EXACT;
-        if (__builtin_expect((missed_ns + tally->gap_ns) || !tally->ran || tally->hole ||
-                                 (!total && !meter->seen_counting), 0)) {
+        if (__builtin_expect((missed_ns + UPMU_LOAD(tally->gap_ns)) || !UPMU_LOAD(tally->ran) ||
+                                 UPMU_LOAD(tally->hole) || (!total && !UPMU_LOAD(meter->seen_counting)), 0)) {
             if (seen)
-                meter->seen_counting = 1;
-            grade(session, set, tally, missed_ns + tally->gap_ns, out);
+                UPMU_STORE(meter->seen_counting, 1);
+            grade(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), out);
         }
     }
     /* (A handler may have changed the set meanwhile: all is read again.) */
     UPMU_BARRIER();
-    if (__builtin_expect(session->sequence != before, 0))
+    if (__builtin_expect(UPMU_LOAD(session->sequence) != before, 0))
         return false;
     if (seen)
-        meter->seen_counting = 1;
+        UPMU_STORE(meter->seen_counting, 1);
     return true;
 }
 
@@ -269,7 +273,7 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
     uintptr_t state;
     bool here;
 
-    if (first >= set->count || count > set->count - first)
+    if (first >= UPMU_LOAD(set->count) || count > UPMU_LOAD(set->count) - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     port = session->machine->port;
 #if UPMU_THREADS

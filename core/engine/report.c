@@ -58,13 +58,13 @@ static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t even
         if ((reset && upmu_tally_is_wide(tally)) || !may_fold(cpu, tally) ||
             !upmu_bank_read(&cpu->meter.bank, tally->counter, &value))
             continue;
-        tally->sequence += handler;
+        UPMU_STORE(tally->sequence, tally->sequence + handler);
         UPMU_BARRIER();
         upmu_count_fold(&cpu->meter, tally, tally->counter, value);
         if (reset)
             upmu_count_begin(set, tally, 0);
         UPMU_BARRIER();
-        tally->sequence += handler;
+        UPMU_STORE(tally->sequence, tally->sequence + handler);
     }
 }
 
@@ -121,8 +121,8 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
         want_switch(cpu, session, events, now_ns);
     if (upmu_format_report(overflow) & UPMU_OVERFLOW_MASK) {
         session->long_due |= events;
-        session->full = 1;
-        session->state = UPMU_SESSION_MASKED;
+        UPMU_STORE(session->full, 1);
+        UPMU_STORE(session->state, UPMU_SESSION_MASKED);
         cpu->meter.mask_due = 1;
     }
 }

@@ -66,18 +66,18 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
 
         if (!upmu_bank_write(&meter->bank, counter, load))
             return false;
-        tally->base = load;
+        UPMU_STORE(tally->base, load);
     } else if (!upmu_run_acknowledge(meter, tally->counters)) {
         return false;
     } else if (upmu_tally_is_lent(tally)) {
-        tally->base = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
+        UPMU_STORE(tally->base, (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width));
         if (!upmu_bank_write(&meter->bank, counter, tally->base))
             return false;
     } else if (upmu_meter_saturates(meter) || (upmu_features_hide(meter) && !upmu_tally_is_metric(tally))) {
         /* (What it held may be its end already, or another thread's.) */
         if (!upmu_bank_write(&meter->bank, counter, 0))
             return false;
-        tally->base = 0;
+        UPMU_STORE(tally->base, 0);
     } else if (!upmu_bank_read(&meter->bank, counter, &tally->base)) {
         return false;
     }
@@ -192,7 +192,7 @@ void upmu_run_expect(struct upmu_meter *meter, uint32_t counters)
 
 UPMU_APART void upmu_run_unread(struct upmu_meter *meter, struct upmu_tally *tally)
 {
-    tally->hole = true;
+    UPMU_STORE(tally->hole, true);
     meter->last_tag[tally->counter] = 0;
     upmu_meter_expect(meter, 1, upmu_meter_now(meter));
 }
@@ -228,7 +228,7 @@ bool upmu_run_settle(struct upmu_meter *meter, const struct upmu_session *sessio
 
     /* What it counted since it was folded, just before it was closed, is little. */
     if (upmu_run_folds_first(meter))
-        tally->base = value - (uint32_t)(value - tally->base);
+        UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
     passed = passed && !tally->throttled;
     note_turn(meter, tally, value, passed);
     upmu_count_fold(meter, tally, counter, value);
@@ -255,15 +255,16 @@ bool upmu_run_value(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t
     if (upmu_tally_cascades(tally)) {
         if (!upmu_bank_read(&meter->bank, tally->slot[UPMU_SECOND_SLOT], out_value))
             return false;
-        tally->ran |= upmu_count_overflowed(meter->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value);
+        UPMU_STORE(tally->ran,
+                   tally->ran || upmu_count_overflowed(meter->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value));
     }
-    return upmu_bank_read(&meter->bank, tally->counter, out_value);
+    return upmu_bank_read(&meter->bank, UPMU_LOAD(tally->counter), out_value);
 }
 
 void upmu_run_mar(struct upmu_session *session)
 {
     for UPMU_TALLIES(tally, upmu_active(session))
-        tally->hole = true;
+        UPMU_STORE(tally->hole, true);
 }
 
 static void mar(struct upmu_session *session, bool marred)
@@ -343,7 +344,7 @@ enum upmu_status upmu_run_fail(struct upmu_meter *meter, struct upmu_session *se
     else if (upmu_session_waits(session) && !(session->change & UPMU_CHANGE_FRESH))
         upmu_session_enabled(session, upmu_meter_now(meter));
     upmu_session_become(session, UPMU_SESSION_STOPPED);
-    session->full = 0;
+    UPMU_STORE(session->full, 0);
     upmu_run_tag(meter, session->counters, 0);
     meter->running |= session->counters; /* (They were taken: what is published next forgets them.) */
     upmu_run_publish(meter);
@@ -457,7 +458,7 @@ bool upmu_run_open(struct upmu_meter *meter, uint32_t opening)
         }
         mar(other, !port_has_clock(port));
         for UPMU_TALLIES(tally, upmu_active(other))
-            tally->gap_ns += upmu_meter_now(meter) - meter->paused_ns;
+            UPMU_STORE(tally->gap_ns, tally->gap_ns + (upmu_meter_now(meter) - meter->paused_ns));
         upmu_run_end(other);
     }
     meter->paused = 0;

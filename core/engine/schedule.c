@@ -50,7 +50,7 @@ static void note_free(struct upmu_meter *meter, struct upmu_session *session)
     const struct upmu_set *set = upmu_active(session);
 
     for UPMU_TALLIES(tally, upmu_active(session)) {
-        tally->counter = (uint8_t)upmu_bits_lowest(set->event[tally->index].counters);
+        UPMU_STORE(tally->counter, (uint8_t)upmu_bits_lowest(set->event[tally->index].counters));
         tally->slot[0] = tally->counter;
         tally->counters = 0;
     }

@@ -36,10 +36,10 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
     memset(session, 0, sizeof *session);
     session->machine = machine;
     session->sets = &session->set;
-    session->active = &session->set;
-    if (!++machine->last_session)
-        machine->last_session = 1;
-    session->id = machine->last_session;
+    UPMU_STORE(session->active, &session->set);
+    do
+        session->id = __atomic_fetch_add(&machine->last_session, 1, __ATOMIC_RELAXED) + 1u;
+    while (!session->id);
     return UPMU_OK;
 }
 
@@ -112,11 +112,12 @@ static void begin_times(struct upmu_session *session, struct upmu_set *set, stru
 {
     uint64_t enabled_ns;
 
-    tally->gap_ns = 0;
+    UPMU_STORE(tally->gap_ns, 0);
     if (!UPMU_THREADS)
         return;
-    tally->gap_ns -= upmu_session_missed(session, set, meter ? upmu_meter_now(meter) : 0, &enabled_ns);
-    set->estimate[tally->index].since_ns = enabled_ns;
+    UPMU_STORE(tally->gap_ns,
+               0 - upmu_session_missed(session, set, meter ? upmu_meter_now(meter) : 0, &enabled_ns));
+    UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns);
 }
 
 /* Its sampling attributes have been checked. */
@@ -137,7 +138,7 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
     memset(tally, 0, sizeof *tally);
     tally->index = (uint8_t)i;
     if (UPMU_SAMPLING) {
-        tally->period = upmu_event_cascades(event) ? 0 : sampling->period;
+        UPMU_STORE(tally->period, upmu_event_cascades(event) ? 0 : sampling->period);
         tally->random = sampling->random_seed;
         tally->notifies = sampling->flags & UPMU_SAMPLING_NOTIFY;
         tally->wraps = sampling->flags & UPMU_SAMPLING_WRAP;
@@ -158,7 +159,7 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
         tally->metric = is_metric(upmu_machine_pmu_of(session->machine, event->pmu), event);
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
-    tally->counter = UPMU_NO_COUNTER;
+    UPMU_STORE(tally->counter, UPMU_NO_COUNTER);
     begin_times(session, set, tally, NULL);
 }
 
@@ -221,7 +222,7 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
         set_event(session, set, set->count++, event, &checked);
         set_world(session, world_of(session) | event->world);
     }
-    session->why.status = status;
+    UPMU_STORE(session->why.status, status);
     return status;
 }
 
@@ -363,16 +364,16 @@ static UPMU_APART void anywhere(struct upmu_call *call)
         if (call->detaches)
             call->status = UPMU_OK;
         else
-            call->status = call->targeted || session->state == UPMU_SESSION_CLOSED
+            call->status = call->targeted || UPMU_LOAD(session->state) == UPMU_SESSION_CLOSED
                                ? upmu_session_refuse(session, UPMU_ERR_STATE)
                                : call->work(call);
         return;
     }
     /* (Without a thread it is just being taken from its target.) */
     call->status = UPMU_ERR_BUSY;
-    if (!UPMU_THREADS || !session->thread || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+    if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
-    if (session->thread)
+    if (UPMU_LOAD(session->thread))
         call->status = __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE) ? UPMU_ERR_WRONG_CPU : call->work(call);
     /* One that is detached was given back, and may be freed. */
     if (!call->detaches || call->status != UPMU_OK)
@@ -455,10 +456,10 @@ static enum upmu_status attach_work(const struct upmu_call *call)
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)upmu_session_refuse(session, UPMU_OK);
     for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
-        session->active = set;
+        UPMU_STORE(session->active, set);
         status = upmu_schedule_fits(meter, session);
     }
-    session->active = active;
+    UPMU_STORE(session->active, active);
     if (status != UPMU_OK)
         return status;
     upmu_owners_notice(meter);
@@ -466,7 +467,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
         upmu_meter_rearm(meter);
     upmu_session_tie(session);
     upmu_session_link(meter, session);
-    session->state = UPMU_SESSION_STOPPED;
+    UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
     if (!upmu_session_dormant(session) &&
         !(UPMU_PRELUDES && meter->running && (meter->pmu->capabilities & UPMU_PMU_PRELUDE)))
@@ -483,9 +484,10 @@ enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct up
 {
     struct upmu_call call = {.work = attach_work, .session = session, .meter = &cpu->meter};
 
-    if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
+    if (upmu_session_attached(session) || UPMU_LOAD(session->state) != UPMU_SESSION_DETACHED ||
+        !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (!cpu->meter.machine || !cpu->meter.pmu)
+    if (!UPMU_LOAD(cpu->meter.machine) || !UPMU_LOAD(cpu->meter.pmu))
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     return upmu_session_call(&call);
 }
@@ -496,9 +498,10 @@ enum upmu_status upmu_session_attach_unit(struct upmu_session *session, struct u
 {
     struct upmu_call call = {.work = attach_work, .session = session, .meter = &unit->meter};
 
-    if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
+    if (upmu_session_attached(session) || UPMU_LOAD(session->state) != UPMU_SESSION_DETACHED ||
+        !upmu_session_events(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (!unit->meter.machine)
+    if (!UPMU_LOAD(unit->meter.machine))
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     if (session->page || world_of(session))
         return upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
@@ -527,7 +530,7 @@ static void begin_long(struct upmu_session *session)
         if (i >= set->count || !set->sampling[i].long_period)
             continue;
         upmu_count_next(tally, set->sampling[i].long_period);
-        tally->due = tally->total + tally->reset;
+        UPMU_STORE(tally->due, tally->total + tally->reset);
         if (session->meter && tally->counter < UPMU_COUNTERS)
             upmu_run_untag(session->meter, tally);
         session->tagged_by = session->meter ? session->meter->life : 0;
@@ -566,12 +569,12 @@ static enum upmu_status start_work(const struct upmu_call *call)
         upmu_chain_advance(session, NULL);
     (void)upmu_session_refuse(session, UPMU_OK);
     if (UPMU_THREADS && !call->meter) {
-        session->error = UPMU_OK;
-        session->state = UPMU_SESSION_WAITING;
+        UPMU_STORE(session->error, UPMU_OK);
+        UPMU_STORE(session->state, UPMU_SESSION_WAITING);
         return UPMU_OK;
     }
     status = upmu_multiplex_start(call->meter, session, true);
-    session->why.status = status;
+    UPMU_STORE(session->why.status, status);
     upmu_multiplex_admit(call->meter);
     return status;
 }
@@ -623,7 +626,7 @@ static bool call_quickly(struct upmu_session *session, bool start)
     if (done && !start)
         upmu_session_become(session, UPMU_SESSION_STOPPED);
     if (done)
-        session->why.status = session->error;
+        UPMU_STORE(session->why.status, session->error);
     upmu_local_end(meter, port, irq);
     return done;
 }
@@ -644,17 +647,17 @@ enum upmu_status upmu_session_start(struct upmu_session *session)
     enum upmu_status status;
 
     if (call_quickly(session, true))
-        return session->error;
+        return UPMU_LOAD(session->error);
     status = on_cpu(session, start_work);
 
     /* A fault in an interrupt on the way may have stopped it again. */
     /* (One that waits after a fault that came later, in the change of its sets, is started.) */
-    return status == UPMU_OK && !upmu_session_waits(session) ? session->error : status;
+    return status == UPMU_OK && !upmu_session_waits(session) ? UPMU_LOAD(session->error) : status;
 }
 
 enum upmu_status upmu_session_restart(struct upmu_session *session)
 {
-    if (session->state != UPMU_SESSION_MASKED || !upmu_features_restart(session))
+    if (UPMU_LOAD(session->state) != UPMU_SESSION_MASKED || !upmu_features_restart(session))
         return UPMU_OK;
     return upmu_session_start(session);
 }
@@ -671,7 +674,7 @@ static enum upmu_status stop_work(const struct upmu_call *call)
 enum upmu_status upmu_session_stop(struct upmu_session *session)
 {
     if (call_quickly(session, false))
-        return session->error;
+        return UPMU_LOAD(session->error);
     return on_cpu(session, stop_work);
 }
 
@@ -691,12 +694,12 @@ static void plan_these(struct upmu_transition *plan, struct upmu_meter *meter, c
     upmu_transition_begin(plan, meter);
     for (unsigned i = 0; i < these->stops; i++) {
         session = these->stop[i];
-        if (session->meter == meter && upmu_session_is_just(session, UPMU_SESSION_RUNNING))
+        if (UPMU_LOAD(session->meter) == meter && upmu_session_is_just(session, UPMU_SESSION_RUNNING))
             (void)upmu_transition_out(plan, session);
     }
     for (unsigned i = 0; i < these->starts; i++) {
         session = these->start[i];
-        if (session->meter == meter && can_start_quickly(session) &&
+        if (UPMU_LOAD(session->meter) == meter && can_start_quickly(session) &&
             !(session->counters & ((meter->running & ~plan->leaving) | plan->coming)) &&
             upmu_program_fits(meter, session->active, upmu_transition_corunners(plan)))
             (void)upmu_transition_in(plan, session, session->active);
@@ -746,7 +749,7 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
         struct upmu_call call = {.session = stops ? these->stop[i] : these->start[i - these->stops], .meter = meter};
         enum upmu_status one = UPMU_ERR_WRONG_CPU;
 
-        if (call.session->meter != meter)
+        if (UPMU_LOAD(call.session->meter) != meter)
             (void)upmu_session_refuse(call.session, one);
         else if (stops ? !is_started(call.session) : is_started(call.session))
             one = call.session->error;
@@ -857,20 +860,20 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
     struct upmu_meter *meter = call->meter;
 
     if (UPMU_SAMPLING && call->period) {
-        tally->due = tally->total + call->value;
-        tally->reset = call->value;
-        tally->period = call->period;
+        UPMU_STORE(tally->due, tally->total + call->value);
+        UPMU_STORE(tally->reset, call->value);
+        UPMU_STORE(tally->period, call->period);
         if (!meter) /* (What it left on a counter may be shorter or longer.) */
             call->session->tagged_by = 0;
     } else if (lends(call)) {
         tally->lent = true;
         if (!tally->period)
-            tally->reset = call->value - tally->total;
+            UPMU_STORE(tally->reset, call->value - tally->total);
         if (!meter)
             call->session->tagged_by = 0;
     } else {
         upmu_count_begin(call->set, tally, call->value);
-        tally->hole = false;
+        UPMU_STORE(tally->hole, false);
         begin_times(call->session, call->set, tally, meter);
     }
     if (meter && tally->counter < UPMU_COUNTERS && (tally->period || upmu_tally_is_lent(tally)))
@@ -1024,7 +1027,7 @@ static enum upmu_status replace(struct upmu_session *session, struct upmu_set *s
     if (index < set->count)
         status = UPMU_WORLDS && event->world != set->event[index].world ? UPMU_ERR_CONTRADICTION
                                                          : check_sampling(session, event, sampling, &checked);
-    session->why.status = status;
+    UPMU_STORE(session->why.status, status);
     return status == UPMU_OK ? upmu_session_call(&call) : status;
 }
 

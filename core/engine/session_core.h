@@ -7,6 +7,7 @@
 
 #include "core/util/bits.h"
 #include "core/util/byte.h"
+#include "core/util/shared.h"
 #include "core/hw/port_call.h"
 #include "core/engine/queue.h"
 #include <upmu/session.h>
@@ -15,8 +16,10 @@
 /* The set whose events run, or would run next. */
 #if UPMU_SETS
 #define upmu_active(session) ((session)->active)
+#define upmu_active_seen(session) UPMU_LOAD((session)->active) /* another CPU may be switching sets */
 #else
 #define upmu_active(session) (&(session)->set)
+#define upmu_active_seen(session) (&(session)->set)
 #endif
 
 /* The tallies of a set: `for UPMU_TALLIES(tally, set)`. */
@@ -29,7 +32,7 @@
 /* It is started, but has no counters now. */
 static inline bool upmu_session_waits(const struct upmu_session *session)
 {
-    return UPMU_THREADS && session->state == UPMU_SESSION_WAITING;
+    return UPMU_THREADS && UPMU_LOAD(session->state) == UPMU_SESSION_WAITING;
 }
 
 /* The sets of a session, from session->sets on. */
@@ -140,7 +143,7 @@ static inline bool upmu_session_is_just(const struct upmu_session *session, enum
     _Static_assert(offsetof(struct upmu_session, ties) == offsetof(struct upmu_session, state) + 1 &&
                        offsetof(struct upmu_session, shares) == offsetof(struct upmu_session, state) + 7,
                    "the words of a session are in this order");
-    __builtin_memcpy(&word, (const char *)session + offsetof(struct upmu_session, state), sizeof word);
+    upmu_shared_word(&word, (const char *)session + offsetof(struct upmu_session, state));
     return word << 8 == (UPMU_TIED << 16 | (unsigned)state << 8);
 }
 
@@ -169,7 +172,7 @@ void upmu_session_end(struct upmu_session *session);
 /* Change the state of one that waits, or will: those that wait on a CPU, or run without counters, are in its lists. */
 static inline void upmu_session_become(struct upmu_session *session, uint8_t state)
 {
-    session->state = state;
+    UPMU_STORE(session->state, state);
     if (!session->meter)
         return;
     upmu_queue_take(session->meter, session);
@@ -216,7 +219,7 @@ static inline void upmu_session_unlink_quickly(struct upmu_meter *meter, struct 
     session->next = NULL;
     session->link = NULL;
     session->overflow.cpu = NULL;
-    session->set.proven = meter->seen_counting;
+    UPMU_STORE(session->set.proven, meter->seen_counting);
     /* From now on a call elsewhere may work on it. */
     __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }

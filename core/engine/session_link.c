@@ -57,7 +57,7 @@ bool upmu_session_unplace(struct upmu_session *session)
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set)) {
         upmu_program_forget(set);
         for UPMU_TALLIES(tally, set) {
-            tally->counter = UPMU_NO_COUNTER;
+            UPMU_STORE(tally->counter, UPMU_NO_COUNTER);
             samples |= tally->period != 0;
         }
     }
@@ -68,7 +68,7 @@ void upmu_session_untie(struct upmu_session *session)
 {
     upmu_thread_forget(session);
     __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    session->state = UPMU_SESSION_DETACHED;
+    UPMU_STORE(session->state, UPMU_SESSION_DETACHED);
     if (upmu_byte_and(&session->ties, (uint8_t)~UPMU_TIED) & UPMU_DROPPED)
         upmu_session_end(session);
 }
@@ -111,7 +111,7 @@ void upmu_session_end(struct upmu_session *session)
     if (upmu_session_dropped(session))
         (void)__atomic_fetch_sub(&session->machine->dropped, 1, __ATOMIC_RELAXED);
     session->id = 0;
-    session->set.count = 0;
+    UPMU_STORE(session->set.count, 0);
     upmu_features_close(session);
     __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);
 }

@@ -12,14 +12,14 @@ static bool is_asleep(const struct upmu_session *session)
     /* (Once: another CPU may take it meanwhile.) */
     const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
-    return meter && !meter->live;
+    return meter && !UPMU_LOAD(meter->live);
 }
 
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns)
 {
     if (!is_asleep(session))
-        session->enabled_ns += now_ns - session->started_ns;
-    session->started_ns = now_ns;
+        UPMU_STORE(session->enabled_ns, session->enabled_ns + (now_ns - session->started_ns));
+    UPMU_STORE(session->started_ns, now_ns);
 }
 
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
@@ -30,7 +30,7 @@ void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
         bool closed = UPMU_SETS && session->switch_due && session->closed_ns < now_ns;
         uint64_t ran_ns = (closed ? session->closed_ns : now_ns) - session->running_ns;
 
-        set->duration_ns += ran_ns;
+        UPMU_STORE(set->duration_ns, set->duration_ns + ran_ns);
         set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
     }
     upmu_session_enabled(session, now_ns);
@@ -39,30 +39,30 @@ void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
 /* `full` is set by what masks a session, and cleared by what takes its counts. */
 bool upmu_session_occupies(const struct upmu_session *session)
 {
-    return session->state == UPMU_SESSION_RUNNING || session->full;
+    return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING || UPMU_LOAD(session->full);
 }
 
 uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
                              uint64_t *out_enabled_ns)
 {
-    uint64_t enabled_ns = session->enabled_ns, ran_ns = set->duration_ns;
+    uint64_t enabled_ns = UPMU_LOAD(session->enabled_ns), ran_ns = UPMU_LOAD(set->duration_ns);
     bool occupies = upmu_session_occupies(session); /* the time of one to be masked goes on until they are taken */
 
     if (occupies || (upmu_session_waits(session) && __atomic_load_n(&session->meter, __ATOMIC_RELAXED) &&
                   !is_asleep(session)))
-        enabled_ns += now_ns - session->started_ns;
-    if (occupies && set == upmu_active(session))
-        ran_ns += now_ns - session->running_ns;
+        enabled_ns += now_ns - UPMU_LOAD(session->started_ns);
+    if (occupies && set == upmu_active_seen(session))
+        ran_ns += now_ns - UPMU_LOAD(session->running_ns);
     *out_enabled_ns = enabled_ns;
     return UPMU_THREADS || UPMU_SETS ? enabled_ns - ran_ns : 0;
 }
 
 enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session)
 {
-    session->error = UPMU_ERR_PORT;
-    session->why.status = UPMU_ERR_PORT;
-    session->why.pmu = meter->pmu;
-    session->why.address = meter->bank.faulted;
+    UPMU_STORE(session->error, UPMU_ERR_PORT);
+    UPMU_STORE(session->why.status, UPMU_ERR_PORT);
+    UPMU_STORE(session->why.pmu, meter->pmu);
+    UPMU_STORE(session->why.address, meter->bank.faulted);
     return UPMU_ERR_PORT;
 }
 
@@ -94,13 +94,13 @@ unsigned upmu_session_events(const struct upmu_session *session)
 
 enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status)
 {
-    memset(&session->why, 0, sizeof session->why);
-    session->why.status = status;
+    upmu_shared_clear(&session->why, sizeof session->why);
+    UPMU_STORE(session->why.status, status);
     return status;
 }
 
 void upmu_session_rewind(struct upmu_session *session)
 {
     if (!session->begun)
-        session->active = session->sets;
+        UPMU_STORE(session->active, session->sets);
 }

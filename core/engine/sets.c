@@ -63,13 +63,13 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
     }
     /* (The duration is forgotten; its events have had that time all the same.) */
     for UPMU_TALLIES(tally, *link)
-        tally->gap_ns -= (*link)->duration_ns;
+        UPMU_STORE(tally->gap_ns, tally->gap_ns - (*link)->duration_ns);
     (*link)->flags = (uint8_t)flags;
     (*link)->timeout_ns = effective(session, timeout_ns);
     (*link)->left_ns = (*link)->timeout_ns;
     (*link)->runs = 0;
-    (*link)->duration_ns = 0;
-    (*link)->turn_ns = 0;
+    UPMU_STORE((*link)->duration_ns, 0);
+    UPMU_STORE((*link)->turn_ns, 0);
     note_chain(session);
     upmu_session_rewind(session);
     return upmu_session_refuse(session, UPMU_OK);

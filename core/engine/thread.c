@@ -88,7 +88,7 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 
     for (struct upmu_session *session = meter->sessions; session; session = next) {
         next = session->next;
-        if (session->thread == thread)
+        if (UPMU_LOAD(session->thread) == thread)
             upmu_thread_unlink(meter, session);
     }
     thread->cpu = NULL;
@@ -223,7 +223,7 @@ static UPMU_APART void find_places(struct upmu_meter *meter, struct upmu_thread 
         waits = true;
         if (session->queued)
             continue;
-        session->state = UPMU_SESSION_STOPPED;
+        UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
         if (upmu_multiplex_come(meter, session, searches != 0))
             searches -= upmu_session_waits(session);
     }
@@ -355,9 +355,9 @@ static bool has_unit_event(struct upmu_session *session)
         for (unsigned i = 0; i < set->count; i++)
             if (set->event[i].pmu >= UPMU_UNIT_PMU) {
                 (void)upmu_session_refuse(session, UPMU_ERR_NOT_PER_THREAD);
-                session->why.pmu = upmu_machine_pmu(session->machine, set->event[i].pmu);
-                session->why.culprit[0] = set->event[i].id;
-                session->why.culprit_count = 1;
+                UPMU_STORE(session->why.pmu, upmu_machine_pmu(session->machine, set->event[i].pmu));
+                upmu_shared_copy(&session->why.culprit[0], &set->event[i].id, sizeof set->event[i].id);
+                UPMU_STORE(session->why.culprit_count, 1);
                 return true;
             }
     return false;
@@ -374,7 +374,7 @@ static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
 
     (void)upmu_session_refuse(session, UPMU_OK);
     for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
-        session->active = set;
+        UPMU_STORE(session->active, set);
         for (unsigned i = 0; i < set->count; i++) {
             if (!pmu)
                 pmu = &session->machine->pmu[set->event[i].pmu];
@@ -387,8 +387,8 @@ static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
         (void)upmu_joint_add(&joint, session, false);
         status = upmu_joint_solve(NULL, &joint, true, work, &session->why);
     }
-    session->active = active;
-    session->why.status = status;
+    UPMU_STORE(session->active, active);
+    UPMU_STORE(session->why.status, status);
     return status;
 }
 
@@ -420,8 +420,8 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     }
     samples = upmu_session_unplace(session);
     upmu_session_tie(session);
-    session->thread = thread;
-    session->state = UPMU_SESSION_STOPPED;
+    UPMU_STORE(session->thread, thread);
+    UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
     session->next_of_thread = thread->sessions;
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
     thread->unjoined |= !cpu;

@@ -35,14 +35,14 @@ void upmu_thread_forget(struct upmu_session *session)
     /* (A switch that could not hold the list only asks whether it is empty.) */
     __atomic_store_n(link, session->next_of_thread, __ATOMIC_RELAXED);
     session->next_of_thread = NULL;
-    session->thread = NULL;
+    UPMU_STORE(session->thread, NULL);
 }
 
 /* One that slept with its CPU waits now. */
 void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)
-        session->state = UPMU_SESSION_WAITING;
+        UPMU_STORE(session->state, UPMU_SESSION_WAITING);
     upmu_session_unlink(meter, session);
 }
 
@@ -66,7 +66,7 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
     if (upmu_session_occupies(session)) {
         status = upmu_transition_take_off(meter, session);
         if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
-            session->state = UPMU_SESSION_WAITING;
+            UPMU_STORE(session->state, UPMU_SESSION_WAITING);
     } else if (session->state == UPMU_SESSION_WAITING) {
         upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
     }

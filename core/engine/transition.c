@@ -198,7 +198,7 @@ static inline uint64_t enables(const struct upmu_bank *bank)
 /* RDPMC has faulted, and is not used any more; false: so has the register. */
 static UPMU_APART bool read_slowly(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)
 {
-    bank->no_rdpmc = true;
+    UPMU_STORE(bank->no_rdpmc, true);
     return upmu_bank_read(bank, counter, out_value);
 }
 
@@ -223,12 +223,12 @@ static inline bool take_quickly(struct upmu_meter *meter, struct upmu_set *set, 
         counted = (now - tally->base) & meter->count_mask;
         if (__builtin_expect(now < counted, 0))
             upmu_run_turned(meter, tally, upmu_meter_now(meter), false);
-        tally->base = now;
+        UPMU_STORE(tally->base, now);
         seen |= counted;
-        tally->total += counted;
+        UPMU_STORE(tally->total, tally->total + counted);
     }
     if (seen)
-        meter->seen_counting = 1;
+        UPMU_STORE(meter->seen_counting, 1);
     return fine;
 }
 
@@ -242,7 +242,7 @@ static inline bool counts_alike(const struct upmu_transition *plan, const struct
 static UPMU_APART void fail_leaving(struct upmu_transition *plan, struct upmu_session *session)
 {
     upmu_run_tag(plan->meter, session->counters, 0);
-    session->state = UPMU_SESSION_STOPPED;
+    UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
     plan->status = (uint8_t)upmu_session_fault(plan->meter, session);
     plan->careful = true;
 }
@@ -261,7 +261,7 @@ static inline void take_out(struct upmu_transition *plan, struct upmu_meter *met
     struct upmu_set *set = upmu_active(session);
     bool fine;
 
-    session->sequence++;
+    UPMU_STORE(session->sequence, session->sequence + 1u);
     UPMU_BARRIER();
     if (__builtin_expect(counts_alike(plan, set), 1))
         fine = take_quickly(meter, set, closed);
@@ -271,17 +271,17 @@ static inline void take_out(struct upmu_transition *plan, struct upmu_meter *met
         end_run(session, now_ns);
     } else {
         /* (It is not of a chain, and no set waits for its time to be over.) */
-        set->duration_ns += now_ns - session->running_ns;
-        session->enabled_ns += now_ns - session->started_ns;
-        session->started_ns = now_ns;
+        UPMU_STORE(set->duration_ns, set->duration_ns + (now_ns - session->running_ns));
+        UPMU_STORE(session->enabled_ns, session->enabled_ns + (now_ns - session->started_ns));
+        UPMU_STORE(session->started_ns, now_ns);
     }
     /* (The sample may have filled the ring.) */
-    session->state = session->full ? UPMU_SESSION_MASKED : plan->state;
-    session->full = 0;
+    UPMU_STORE(session->state, session->full ? UPMU_SESSION_MASKED : plan->state);
+    UPMU_STORE(session->full, 0);
     if (__builtin_expect(!fine, 0))
         fail_leaving(plan, session);
     UPMU_BARRIER();
-    session->sequence++;
+    UPMU_STORE(session->sequence, session->sequence + 1u);
 }
 
 /* ---- What comes ---- */
@@ -295,7 +295,7 @@ static void carry(struct upmu_transition *plan, struct upmu_tally *tally, uint64
     tally->turned = upmu_count_stamp(now_ns);
     /* (Where another one has failed meanwhile, those that leave are forgotten.) */
     if (left)
-        tally->base = left->base;
+        UPMU_STORE(tally->base, left->base);
     else if (!upmu_bank_read(&meter->bank, tally->counter, &tally->base))
         meter->last_tag[tally->counter] = 0;
     /* A read that faulted left no base. */
@@ -319,7 +319,7 @@ static bool keep_base(struct upmu_transition *plan, struct upmu_tally *tally, ui
 
     if (!keeps(meter) || !left || !meter->last_tag[tally->counter])
         return false;
-    tally->base = left->base;
+    UPMU_STORE(tally->base, left->base);
     tally->turned = upmu_count_stamp(now_ns);
     upmu_run_tag(meter, tally->counters, tally->tag);
     return true;
@@ -359,13 +359,13 @@ static inline bool start_alike(struct upmu_transition *plan, struct upmu_meter *
             if (__builtin_expect(!port_rdpmc(port, where[counter].rdpmc, &value), 0) &&
                 !read_slowly(&meter->bank, counter, &value))
                 return false;
-            tally->base = value & meter->counter_mask;
+            UPMU_STORE(tally->base, value & meter->counter_mask);
             tally->turned = upmu_count_stamp(now_ns);
             meter->last_tag[counter] = tally->tag;
         }
         meter->tally[counter] = tally;
         meter->of_tally[counter] = session;
-        tally->ran = true;
+        UPMU_STORE(tally->ran, true);
     }
     return true;
 }
@@ -378,9 +378,9 @@ static inline void carry_quickly(struct upmu_meter *meter, struct upmu_session *
     for UPMU_TALLIES(tally, session->active) {
         unsigned counter = tally->counter;
 
-        tally->base = meter->tally[counter]->base;
+        UPMU_STORE(tally->base, meter->tally[counter]->base);
         tally->turned = stamp;
-        tally->ran = true;
+        UPMU_STORE(tally->ran, true);
         meter->last_tag[counter] = tally->tag;
         meter->tally[counter] = tally;
         meter->of_tally[counter] = session;
@@ -439,7 +439,7 @@ static bool start_events(struct upmu_transition *plan, struct upmu_meter *meter,
         if (!start_event(plan, tally, now_ns))
             return false;
         upmu_run_take(meter, session, tally);
-        tally->ran = true;
+        UPMU_STORE(tally->ran, true);
     }
     return true;
 }
@@ -450,7 +450,7 @@ static UPMU_APART void fail_coming(struct upmu_transition *plan, struct upmu_ses
 
     /* (One that did not wait here was not enabled, either.) */
     if (!session->queued)
-        session->started_ns = now_ns;
+        UPMU_STORE(session->started_ns, now_ns);
     if (UPMU_THREADS) {
         session->counters = upmu_active(session)->counters;
         (void)upmu_run_close(meter, session->counters & upmu_bank_kept_open(&meter->bank));
@@ -468,7 +468,7 @@ static bool load_slowly(struct upmu_transition *plan, struct upmu_session *sessi
         return false;
     for UPMU_TALLIES(tally, upmu_active(session)) {
         upmu_run_take(plan->meter, session, tally);
-        tally->ran |= !upmu_tally_cascades(tally);
+        UPMU_STORE(tally->ran, tally->ran || (!upmu_tally_cascades(tally)));
     }
     return true;
 }
@@ -478,7 +478,7 @@ static UPMU_APART bool begin_carefully(struct upmu_transition *plan, struct upmu
 {
     if (plan->alone)
         return true;
-    session->active = plan->set[part];
+    UPMU_STORE(session->active, plan->set[part]);
     session->counters = session->active->counters;
     if (session->state == UPMU_SESSION_WAITING)
         return true;
@@ -501,7 +501,7 @@ static inline void bring_in(struct upmu_transition *plan, struct upmu_meter *met
 
     if (UPMU_THREADS && plan->walks && !begin_carefully(plan, session, part))
         return;
-    session->sequence++;
+    UPMU_STORE(session->sequence, session->sequence + 1u);
     UPMU_BARRIER();
     fine = slow ? load_slowly(plan, session) : load(plan, meter, part) && start_events(plan, meter, session, now_ns);
     /* (Time spent loading it counts as no session's.) */
@@ -510,17 +510,17 @@ static inline void bring_in(struct upmu_transition *plan, struct upmu_meter *met
     if (__builtin_expect(fine, 1)) {
         if (session->queued) {
             if (!(session->change & UPMU_CHANGE_FRESH))
-                session->enabled_ns += now_ns - session->started_ns;
+                UPMU_STORE(session->enabled_ns, session->enabled_ns + (now_ns - session->started_ns));
             session->change &= (uint8_t)~UPMU_CHANGE_FRESH;
             upmu_queue_take(meter, session);
         }
-        session->error = UPMU_OK;
-        session->full = 0;
-        session->started_ns = now_ns;
-        session->running_ns = now_ns;
+        UPMU_STORE(session->error, UPMU_OK);
+        UPMU_STORE(session->full, 0);
+        UPMU_STORE(session->started_ns, now_ns);
+        UPMU_STORE(session->running_ns, now_ns);
         if (!slow)
             session->counters = session->active->counters;
-        session->state = UPMU_SESSION_RUNNING;
+        UPMU_STORE(session->state, UPMU_SESSION_RUNNING);
         if (UPMU_SETS && plan->walks && session->switch_due)
             note_switch(meter, session, now_ns);
     } else if (!slow || plan->status == UPMU_ERR_PORT) {
@@ -530,7 +530,7 @@ static inline void bring_in(struct upmu_transition *plan, struct upmu_meter *met
         plan->failed = true;
     }
     UPMU_BARRIER();
-    session->sequence++;
+    UPMU_STORE(session->sequence, session->sequence + 1u);
 }
 
 /* ---- The executor ---- */
@@ -1000,7 +1000,7 @@ static void finish(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (UPMU_SETS && (session->change & UPMU_CHANGE_LEAVES) && !(session->change & UPMU_CHANGE_COMES) &&
         session->active != session->coming) {
-        session->active = session->coming;
+        UPMU_STORE(session->active, session->coming);
         session->counters = 0;
     }
     if (session->change & UPMU_CHANGE_LEAVES)

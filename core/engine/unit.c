@@ -169,7 +169,7 @@ static enum upmu_status begin(struct upmu_meter *meter, void *unused)
     }
     link_unit(unit_of(meter));
     unit_of(meter)->folded_ns = upmu_meter_now(meter);
-    meter->live = 1;
+    UPMU_STORE(meter->live, 1);
     return UPMU_OK;
 }
 
@@ -554,8 +554,8 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
         return status;
     if (!++machine->lives)
         machine->lives = 1;
-    unit->meter.machine = machine;
-    unit->meter.pmu = &machine->units->pmu[info->type].pmu;
+    UPMU_STORE(unit->meter.machine, machine);
+    UPMU_STORE(unit->meter.pmu, &machine->units->pmu[info->type].pmu);
     unit->meter.life = machine->lives;
     unit->meter.kind = upmu_placed_class(&unit->meter);
     unit->meter.number = info->number;
@@ -564,7 +564,7 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
     unit->base = unit->every = 1;
     status = open(unit);
     if (status != UPMU_OK) {
-        unit->meter.machine = NULL;
+        UPMU_STORE(unit->meter.machine, NULL);
         return status;
     }
     unit->next_open = machine->open_units;
@@ -579,7 +579,7 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
 
     if (upmu_unit_is_open(machine, unit))
         return refuse(machine, UPMU_ERR_STATE);
-    unit->meter.machine = NULL;
+    UPMU_STORE(unit->meter.machine, NULL);
     status = machine->units ? upmu_unit_find(machine->units, UPMU_UNIT_PATH, 0, path, &found) : UPMU_ERR_NO_SUCH_PMU;
     if (status != UPMU_OK)
         return upmu_why_refuse(&machine->why, status, NULL, path, 0, upmu_text_length(path));
@@ -607,7 +607,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
             break;
         }
     unmap(unit);
-    unit->meter.machine = NULL;
+    UPMU_STORE(unit->meter.machine, NULL);
     return status;
 }
 

@@ -60,7 +60,7 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
                 __atomic_fetch_or(&meter->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
         } else if (loses) {
             if (closed)
-                tally->base = value - (uint32_t)(value - tally->base);
+                UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
             upmu_count_fold(meter, tally, counter, value);
         }
         upmu_tally_end(tally);

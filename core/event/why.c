@@ -9,6 +9,7 @@
 
 #include "core/util/bits.h"
 #include "core/util/mem.h"
+#include "core/util/shared.h"
 #include "core/util/text.h"
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
@@ -67,7 +68,7 @@ const char *upmu_status_text(enum upmu_status status)
 void upmu_why_clear(struct upmu_why *why)
 {
     if (why)
-        memset(why, 0, sizeof *why);
+        upmu_shared_clear(why, sizeof *why);
 }
 
 enum upmu_status upmu_why_refuse(struct upmu_why *why, enum upmu_status status, const struct upmu_pmu *pmu,
@@ -75,16 +76,16 @@ enum upmu_status upmu_why_refuse(struct upmu_why *why, enum upmu_status status, 
 {
     if (!why)
         return status;
-    memset(why, 0, sizeof *why);
-    why->status = status;
-    why->pmu = pmu;
+    upmu_shared_clear(why, sizeof *why);
+    UPMU_STORE(why->status, status);
+    UPMU_STORE(why->pmu, pmu);
     if (!text)
         return status;
-    why->position = (uint16_t)position;
-    why->length = (uint16_t)length;
+    UPMU_STORE(why->position, (uint16_t)position);
+    UPMU_STORE(why->length, (uint16_t)length);
     if (length >= sizeof why->word)
         length = sizeof why->word - 1u;
-    memcpy(why->word, text + position, length);
+    upmu_shared_copy(why->word, text + position, length);
     return status;
 }
 

@@ -13,6 +13,7 @@
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
+#include "core/util/shared.h"
 #include "core/hw/box.h"
 #include "core/hw/domain.h"
 #include "core/hw/shared_page.h"
@@ -780,7 +781,7 @@ bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
     if (counter->rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
         upmu_bank_counted(bank)->rdpmcs++;
         fine = port_rdpmc(bank->port, counter->rdpmc, out_value);
-        bank->no_rdpmc = !fine;
+        UPMU_STORE(bank->no_rdpmc, !fine);
     }
     if (!fine && !upmu_bank_look(bank, counter->value_row, out_value))
         return false;
@@ -953,7 +954,7 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
 {
     bank->of.box = box;
     bank->boxes = (uint16_t)boxes;
-    bank->no_rdpmc = boxes > 1;
+    UPMU_STORE(bank->no_rdpmc, boxes > 1);
     /* What stands at a second base that a box lacks is not there. */
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         for (unsigned i = 0; i < boxes; i++)

@@ -58,7 +58,7 @@ bool upmu_shared_page_map(struct upmu_bank *bank)
         return true;
     page = port_shared_page(bank->port, &physical);
     bank->faulted = UPMU_PV_MAP;
-    bank->fresh = 0;
+    UPMU_STORE(bank->fresh, 0);
     if (page)
         memset(page, 0, sizeof *page);
     if (!page || !call(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer))
@@ -116,9 +116,9 @@ static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_val
         if (!(bank->fresh & bit)) {
             if (!demand(bank, UPMU_PV_READ_ALL, gate, 0))
                 return false;
-            bank->fresh = gate;
+            UPMU_STORE(bank->fresh, gate);
         }
-        bank->fresh &= ~bit;
+        UPMU_STORE(bank->fresh, bank->fresh & ~bit);
     } else if ((load32(&slot->status) & UPMU_PV_SLOT_TAKEN) != load >> UPMU_PV_WIDTH) {
         *out_value = load & PAGE_VALUE_MASK;
         return true;
@@ -148,7 +148,7 @@ static bool write_field_of(struct upmu_bank *bank, const struct upmu_register *i
     if (!bank->of.page)
         return false;
     if (is->address == UPMU_PAGE_GATE) {
-        bank->fresh = 0;
+        UPMU_STORE(bank->fresh, 0);
         return demand(bank, UPMU_PV_GATE, (uint32_t)value, 0);
     }
     if (is->address == UPMU_PAGE_ACK) {

@@ -9,6 +9,7 @@
 #ifndef UPMU_CORE_SHARED_PAGE_H
 #define UPMU_CORE_SHARED_PAGE_H
 
+#include "core/util/shared.h"
 #include "core/hw/bank.h"
 #include <upmu/paravirt.h>
 
@@ -30,7 +31,7 @@ static inline bool upmu_shared_page_is(const struct upmu_bank *bank)
 static inline void upmu_shared_page_stale(struct upmu_bank *bank)
 {
     /* (A read elsewhere that follows a session may do it, too: that costs a call.) */
-    __atomic_store_n(&bank->fresh, 0, __ATOMIC_RELAXED);
+    UPMU_STORE(bank->fresh, 0);
 }
 
 bool upmu_shared_page_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value);

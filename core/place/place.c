@@ -15,6 +15,7 @@
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
+#include "core/util/shared.h"
 #include "core/place/placement.h"
 
 /* ---- Rules and components ---- */
@@ -235,12 +236,12 @@ enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_pl
     enum upmu_status status = UPMU_ERR_INVALID;
 
     if (why != NULL)
-        memset(why, 0, sizeof *why);
+        upmu_shared_clear(why, sizeof *why);
     if (input_is_valid(input)) {
         upmu_placement_begin(p, input);
         status = p->fault == UPMU_ERR_INVALID ? UPMU_ERR_INVALID : place_requests(p, out, why);
     }
     if (why != NULL)
-        why->status = status;
+        UPMU_STORE(why->status, status);
     return status;
 }

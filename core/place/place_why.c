@@ -4,6 +4,7 @@
  * by leaving out one request after the other; and the cause of the conflict, found by lifting one
  * rule after the other.
  */
+#include "core/util/shared.h"
 #include "core/place/placement.h"
 
 /* Common properties of the requests of a subset. */
@@ -88,14 +89,14 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
     needs = needs_of(p, members);
     lift = rule_to_lift(p, members, &needs);
     counters = needs.counters & input->counters;
-    why->culprits = members;
+    UPMU_STORE(why->culprits, members);
     if (lift & (PLACE_LIFT_TAKEN | PLACE_LIFT_HELD)) {
-        why->collision = UPMU_COLLISION_CLAIMED;
+        UPMU_STORE(why->collision, UPMU_COLLISION_CLAIMED);
         counters = lift & PLACE_LIFT_TAKEN ? counters & input->taken : 0;
         if (lift & PLACE_LIFT_HELD)
             resource = needs.blocker;
     } else if (lift == PLACE_LIFT_RESOURCES) {
-        why->collision = UPMU_COLLISION_RESOURCE;
+        UPMU_STORE(why->collision, UPMU_COLLISION_RESOURCE);
         counters = 0;
         if (needs.shared == 0) /* a request that contradicts itself */
             needs.shared = needs.contested;
@@ -104,12 +105,12 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
         for (resource = 0; (needs.shared >> resource & 1u) == 0; resource++)
             continue;
     } else if (lift == PLACE_LIFT_LIMIT) {
-        why->collision = UPMU_COLLISION_LIMIT;
+        UPMU_STORE(why->collision, UPMU_COLLISION_LIMIT);
         counters = input->limited & input->counters;
     } else {
-        why->collision = UPMU_COLLISION_COUNTERS;
+        UPMU_STORE(why->collision, UPMU_COLLISION_COUNTERS);
         counters &= ~input->taken;
     }
-    why->counters = counters;
-    why->resource = (uint8_t)resource;
+    UPMU_STORE(why->counters, counters);
+    UPMU_STORE(why->resource, (uint8_t)resource);
 }

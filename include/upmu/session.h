@@ -309,7 +309,7 @@ struct upmu_session {
 /*
  * Make an empty session.  Touches no register; the former contents of the memory do not matter.
  * `session` and `machine` must stay until the session is closed.  Sessions of one machine that two
- * CPUs make at the same moment may get the same id: serialise if you use ids.
+ * CPUs make at the same moment have different ids.
  *
  * Returns UPMU_OK.
  * Context: any.

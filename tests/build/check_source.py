@@ -205,6 +205,25 @@ def registers_are_written_in_one_file():
             if not line.startswith(("core/hw/bank.c:", "core/hw/bank_inline.h:", "core/hw/port_call.h:", "core/hw/space.c:"))]
 
 
+# Fields of docs/DESIGN.md, "Fields that CPUs share", by what points to them.
+SHARED_FIELDS = {
+    "session": "state|full|error|sequence|enabled_ns|started_ns|running_ns|active|thread",
+    "set": "duration_ns|turn_ns|turns|turn_squares|scale",
+    "tally": "total|base|due|reset|gap_ns|ran|hole|sequence|counter|period",
+    "sums": "turn_total|squares|products",
+    "meter": "live|busy|seen_counting|straight|machine|pmu",
+    "bank": "no_rdpmc|fresh",
+}
+
+
+@check
+def fields_that_cpus_share_are_stored_through_their_accessor():
+    # A load that another CPU's store may meet is ThreadSanitizer's to find: make test-host-threads.
+    engine = [path for path in library() if path.startswith(("core/engine/", "core/hw/"))]
+    return [line for owner, fields in SHARED_FIELDS.items()
+            for line in grep(rf"\b{owner}->({fields})\s*(([-+|&^]|<<|>>)?=[^=]|\+\+|--)|(\+\+|--){owner}->({fields})\b", engine)]
+
+
 @check
 def nothing_needs_the_compilers_runtime_library():
     return grep(r"__builtin_(popcount|ctzll|clzll|ffsll|parity)|\b(float|double|long double|__int128)\b|"

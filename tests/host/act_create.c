@@ -18,12 +18,17 @@ bool act_begin(struct host_session *session, bool exclusive)
     host.uses++;
     session->exclusive = exclusive;
     real_accept(session);
+    if (session->target == TARGET_UNIT)
+        real_accept(&host.units.unit[session->where].exclusive);
     return true;
 }
 
 void act_end(struct host_session *session)
 {
     real_offer(session);
+    /* A unit without a CPU wakes after the calls on its sessions; a call that detached one has changed its target. */
+    if (session->where < HOST_UNITS)
+        real_offer(&host.units.unit[session->where].unit);
     session->users--;
     session->exclusive = session->leaving = false;
 }

@@ -96,7 +96,7 @@ soak-host: build/host/tests/host/host build/host-32/tests/host/host build/tsan/t
 	@HOST_SEEDS=$(HOST_THREADS_SEEDS) HOST_STEPS=$(HOST_STEPS) build/tsan/tests/host/host
 	@$(MAKE) --no-print-directory test-host-mutants
 
-# Its CPUs as threads under ThreadSanitizer; tests/host/tsan.supp says what is known and why it does no harm.
+# Its CPUs as threads under ThreadSanitizer, without suppressions.
 .PHONY: test-host-threads
 test-host-threads: build/tsan/tests/host/host
 	@$(PYTHON) tests/run_layer.py host-threads --jobs 1 $<

@@ -48,7 +48,7 @@ static const uint64_t broke[] = {940502};
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
-    return "halt_on_error=1:exitcode=66:suppressions=tests/host/tsan.supp";
+    return "halt_on_error=1:exitcode=66";
 }
 #else
 #define AS_THREADS false

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "tests/host/real.h"
 #include "tests/host/simulated.h"
 
 /* ---- Places ---- */
@@ -352,6 +353,7 @@ void units_wake(void)
         if (!unit->unit || unit->unit->meter.cpu)
             continue;
         unit->exclusive = true;
+        real_accept(&unit->unit);
         /* (What could not be restored is restored after the next life.) */
         if (!unit->faulted)
             units_snapshot(unit);
@@ -361,5 +363,8 @@ void units_wake(void)
 void units_awake(void)
 {
     for (unsigned i = 0; i < HOST_UNITS; i++)
-        host.units.unit[i].exclusive = false;
+        if (host.units.unit[i].exclusive) {
+            host.units.unit[i].exclusive = false;
+            real_offer(&host.units.unit[i].exclusive);
+        }
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fields that another CPU may read or write at the same time without a lock (docs/DESIGN.md, "Fields that CPUs share").
+ * Each is stored through UPMU_STORE(), and loaded through UPMU_LOAD() where another CPU may be storing it.
+ *
+ * Up to 32 bits, and pointers, are relaxed atomics.  64 bits are plain accesses, because compilers for 32 bits have no
+ * short code for atomic ones; a reader tells halves by the sequence.  The build for ThreadSanitizer has them atomic.
+ */
+#ifndef UPMU_CORE_SHARED_H
+#define UPMU_CORE_SHARED_H
+
+#include "core/util/mem.h"
+#include <stdint.h>
+
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#define UPMU_DETECTS_RACES 1
+#else
+#define UPMU_DETECTS_RACES 0
+#endif
+#elif defined(__SANITIZE_THREAD__)
+#define UPMU_DETECTS_RACES 1
+#else
+#define UPMU_DETECTS_RACES 0
+#endif
+
+#if UPMU_DETECTS_RACES
+
+#define UPMU_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define UPMU_STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+
+/* Eight aligned bytes, each of which is a field. */
+static inline void upmu_shared_word(uint64_t *out_word, const void *fields)
+{
+    *out_word = __atomic_load_n((const uint64_t *)fields, __ATOMIC_RELAXED);
+}
+
+/* Clear memory, and copy into memory, that is shared as a whole. */
+static inline void upmu_shared_clear(void *memory, size_t bytes)
+{
+    for (uint8_t *byte = memory; bytes--; byte++)
+        UPMU_STORE(*byte, 0);
+}
+
+static inline void upmu_shared_copy(void *to, const void *from, size_t bytes)
+{
+    const uint8_t *source = from;
+
+    for (uint8_t *byte = to; bytes--; byte++, source++)
+        UPMU_STORE(*byte, UPMU_LOAD(*source));
+}
+
+#else
+
+/* The branch that is not chosen makes no code. */
+#define UPMU_LOAD(field) _Generic((field), uint64_t: (field), default: __atomic_load_n(&(field), __ATOMIC_RELAXED))
+#define UPMU_STORE(field, value)                                                                                      \
+    _Generic((field), uint64_t: (void)((field) = (value)),                                                            \
+             default: __atomic_store_n(&(field), (value), __ATOMIC_RELAXED))
+
+#define upmu_shared_word(out_word, fields) ((void)memcpy((out_word), (fields), sizeof *(out_word)))
+#define upmu_shared_clear(memory, bytes) ((void)memset((memory), 0, (bytes)))
+#define upmu_shared_copy(to, from, bytes) ((void)memcpy((to), (from), (bytes)))
+
+#endif
+
+#endif
