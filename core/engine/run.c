@@ -57,6 +57,48 @@ bool upmu_run_acknowledge(struct upmu_meter *meter, uint32_t counters)
     return true;
 }
 
+#if UPMU_UNCORE
+
+/* A box of the unit was gone or reset: all that counts there has a hole, but for what begins. */
+static UPMU_APART void mar_lacking(struct upmu_meter *meter, const struct upmu_tally *begun)
+{
+    uint32_t lacks = meter->bank.lacks;
+
+    meter->bank.lacks = 0;
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
+        if (upmu_session_occupies(session))
+            for UPMU_TALLIES(tally, upmu_active(session))
+                if (tally != begun && (UPMU_BIT32(tally->counter) & lacks))
+                    UPMU_STORE(tally->hole, true);
+    for (; lacks; lacks &= lacks - 1u)
+        meter->last_tag[upmu_bits_lowest(lacks)] = 0;
+}
+
+#endif
+
+static inline void note_lacks(struct upmu_meter *meter, const struct upmu_tally *begun)
+{
+#if UPMU_UNCORE
+    if (__builtin_expect(upmu_bank_lacks(&meter->bank) != 0, 0))
+        mar_lacking(meter, begun);
+#else
+    (void)meter;
+    (void)begun;
+#endif
+}
+
+/* The base of a count: a CPU's counter, or a unit's, of which all boxes answer. */
+static bool begin_count(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    bool fine;
+
+    if (!upmu_bank_type(&meter->bank))
+        return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
+    fine = upmu_bank_begin(&meter->bank, tally->counter, &tally->base);
+    note_lacks(meter, tally);
+    return fine;
+}
+
 bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
 {
     unsigned counter = tally->counter;
@@ -78,7 +120,7 @@ bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint6
         if (!upmu_bank_write(&meter->bank, counter, 0))
             return false;
         UPMU_STORE(tally->base, 0);
-    } else if (!upmu_bank_read(&meter->bank, counter, &tally->base)) {
+    } else if (!begin_count(meter, tally)) {
         return false;
     }
     meter->used |= tally->counters;
@@ -207,8 +249,10 @@ static void note_turn(struct upmu_meter *meter, struct upmu_tally *tally, uint64
 bool upmu_run_fold(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     uint64_t value;
+    bool fine = upmu_bank_read(&meter->bank, tally->counter, &value);
 
-    if (!upmu_bank_read(&meter->bank, tally->counter, &value))
+    note_lacks(meter, NULL);
+    if (!fine)
         return false;
     note_turn(meter, tally, value, false);
     upmu_count_fold(meter, tally, tally->counter, value);
@@ -252,13 +296,17 @@ bool upmu_run_settle(struct upmu_meter *meter, const struct upmu_session *sessio
 
 bool upmu_run_value(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t *out_value)
 {
+    bool fine;
+
     if (upmu_tally_cascades(tally)) {
         if (!upmu_bank_read(&meter->bank, tally->slot[UPMU_SECOND_SLOT], out_value))
             return false;
         UPMU_STORE(tally->ran,
                    tally->ran || upmu_count_overflowed(meter->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value));
     }
-    return upmu_bank_read(&meter->bank, UPMU_LOAD(tally->counter), out_value);
+    fine = upmu_bank_read(&meter->bank, UPMU_LOAD(tally->counter), out_value);
+    note_lacks(meter, NULL);
+    return fine;
 }
 
 void upmu_run_mar(struct upmu_session *session)
@@ -271,6 +319,18 @@ static void mar(struct upmu_session *session, bool marred)
 {
     if (marred)
         upmu_run_mar(session);
+}
+
+/* Registers that a box has lost are written before its counters run again. */
+static void unlearn_reset(struct upmu_meter *meter, const struct upmu_session *session)
+{
+#if UPMU_UNCORE
+    for (uint32_t rest = meter->bank.reset & session->counters; rest; rest &= rest - 1u)
+        upmu_bank_unlearn(&meter->bank, upmu_bits_lowest(rest));
+#else
+    (void)meter;
+    (void)session;
+#endif
 }
 
 /* Read the closed counters of a session into its tallies. */
@@ -291,11 +351,14 @@ enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *
             continue;
         if (!upmu_run_value(meter, tally, &value)) {
             status = UPMU_ERR_PORT;
+            if (upmu_bank_type(&meter->bank)) /* (The boxes that answered, and what was read of the others.) */
+                upmu_count_fold(meter, tally, tally->counter, value);
             upmu_run_unread(meter, tally);
         } else if (upmu_run_settle(meter, session, tally, tally->counter, value)) {
             due |= UPMU_BIT32(tally->index);
         }
     }
+    unlearn_reset(meter, session);
     if (due)
         upmu_report_emit(meter->cpu, session, due, deferred);
     return status;

@@ -773,11 +773,78 @@ static UPMU_INSIDE uint64_t to_write(const struct upmu_counter *counter, uint64_
     return upmu_bits_low(value, counter->write_bits < counter->width ? counter->write_bits : counter->width);
 }
 
+/* Bits of a register that are ours and stay as they are written. */
+static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    return class->owned & ~class->hardware;
+}
+
+#if UPMU_UNCORE
+
+/*
+ * A box that was reset counts from 0, and not before its select is written: where a counter holds 0, selects are looked
+ * at.
+ */
+static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index)
+{
+    unsigned row = bank->pmu->counter[index].select_row;
+    uint64_t bits;
+    bool fault;
+
+    if (bank->type->style == UPMU_UNIT_FREE || !upmu_bank_knows(bank, row) || row_is(bank, row, UPMU_ROW_PUT_OFF) ||
+        upmu_register_class_of(bank->pmu, row)->access == UPMU_ACCESS_WO)
+        return true;
+    bits = lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row);
+    if (upmu_box_holds(bank, row, to_register(bank, row, bank->shadow[row]), bits, &fault))
+        return true;
+    if (fault)
+        return false;
+    bank->lacks |= UPMU_BIT32(index);
+    bank->reset |= UPMU_BIT32(index);
+    return true;
+}
+
+static bool read_boxes(struct upmu_bank *bank, unsigned index, bool begins, uint64_t *out_value)
+{
+    bool zero, fine = upmu_box_count(bank, index, begins, &zero, out_value);
+
+    if (__builtin_expect(zero, 0) && !begins)
+        fine = look_for_reset(bank, index) && fine;
+    return fine;
+}
+
+bool upmu_bank_begin(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
+{
+    bool fine = read_boxes(bank, index, true, out_value);
+
+    *out_value = upmu_bits_low(*out_value, bank->pmu->counter[index].width);
+    return fine;
+}
+
+void upmu_bank_unlearn(struct upmu_bank *bank, unsigned index)
+{
+    upmu_bank_forget_row(bank, bank->pmu->counter[index].select_row);
+    if (upmu_box_freeze(bank) && !upmu_box_runs(bank))
+        upmu_bank_forget_row(bank, UPMU_BOX_ROW);
+    bank->reset &= ~UPMU_BIT32(index);
+}
+
+#endif
+
 bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 {
     const struct upmu_counter *counter = &bank->pmu->counter[index];
     bool fine = false;
 
+#if UPMU_UNCORE
+    if (bank->type) {
+        fine = read_boxes(bank, index, false, out_value);
+        *out_value = upmu_bits_low(*out_value, counter->width);
+        return fine;
+    }
+#endif
     if (counter->rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
         upmu_bank_counted(bank)->rdpmcs++;
         fine = port_rdpmc(bank->port, counter->rdpmc, out_value);
@@ -866,14 +933,6 @@ bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
 
     return !upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value) ||
            !(differs(bank, row, value) & (class->by_counter ? counters_bits(bank, row, counter) : class->owned));
-}
-
-/* Bits of a register that are ours and stay as they are written. */
-static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
-{
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-
-    return class->owned & ~class->hardware;
 }
 
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)

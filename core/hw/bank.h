@@ -58,6 +58,17 @@ static inline const struct upmu_unit_type *upmu_bank_type(const struct upmu_bank
 #endif
 }
 
+/* Counters of a unit of which an unknown part was not counted. */
+static inline uint32_t upmu_bank_lacks(const struct upmu_bank *bank)
+{
+#if UPMU_UNCORE
+    return bank->lacks;
+#else
+    (void)bank;
+    return 0;
+#endif
+}
+
 /* Accesses of the handler are counted apart: it may have interrupted an addition. */
 static inline struct upmu_accesses *upmu_bank_counted(struct upmu_bank *bank)
 {
@@ -159,8 +170,28 @@ static inline uint32_t upmu_bank_kept_open(const struct upmu_bank *bank)
     return UPMU_BACKEND_AMD && UPMU_THREADS ? bank->still : 0;
 }
 
-/* Read a counter, by RDPMC where there is one. */
+/*
+ * Read a counter, by RDPMC where there is one.  Of a unit: the count of its boxes (upmu_box_count()), *out_value also
+ * if a box faulted.
+ */
 bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
+
+#if UPMU_UNCORE
+
+/* The same at the begin of a count on a unit: all boxes answer, or it is false. */
+bool upmu_bank_begin(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
+
+/* A box was reset: what selects a counter's event is written again before it runs the next time. */
+void upmu_bank_unlearn(struct upmu_bank *bank, unsigned counter);
+
+#else
+
+static inline bool upmu_bank_begin(struct upmu_bank *bank, unsigned counter, uint64_t *out_value)
+{
+    return upmu_bank_read(bank, counter, out_value);
+}
+
+#endif
 
 /* Write a counter whose gate is closed, or that stands still. */
 bool upmu_bank_write(struct upmu_bank *bank, unsigned counter, uint64_t value);

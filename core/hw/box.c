@@ -3,6 +3,9 @@
  * The boxes of a unit, accessed as one.
  */
 #include "core/hw/box.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/shared.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
 #include "core/hw/space.h"
@@ -28,27 +31,34 @@ bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upm
     return class->second && class->kind != UPMU_KIND_AUX && !box->second;
 }
 
-static struct upmu_place_in_space place_of(const struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box)
+/* A row of no box yet. */
+static struct upmu_place_in_space place_of(const struct upmu_bank *bank, const struct upmu_register_class *class,
+                                           unsigned row)
 {
-    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    uint64_t base = class->second ? box->second : box->base;
-    struct upmu_place_in_space place = {
-        .space = bank->type->space, .bits = class->bits == 32 ? 32 : 64, .address = bank->rows[row].address
-    };
+    struct upmu_place_in_space place = {.space = bank->type->space, .bits = class->bits == 32 ? 32 : 64};
 
-    if (class->kind == UPMU_KIND_AUX) { /* an MSR of several units */
+    if (class->kind == UPMU_KIND_AUX) /* an MSR of several units */
         place.space = UPMU_SPACE_MSR;
-        return place;
-    }
-    if (place.space == UPMU_SPACE_MSR)
-        place.address += (uint32_t)base;
-    else if (place.space == UPMU_SPACE_PCI)
-        place.where = (uint32_t)base;
-    else
-        place.mapped = (char *)box->mapped + place.address;
     place.moves = class->kind == UPMU_KIND_COUNTER &&
                   (bank->rows[row].counter >= UPMU_COUNTERS || counter_moves(bank, bank->rows[row].counter));
     return place;
+}
+
+/* The same register in a box. */
+static inline void aim(struct upmu_place_in_space *place, const struct upmu_register_class *class, uint32_t address,
+                       const struct upmu_unit_info *box)
+{
+    uint32_t base = class->second ? box->second : (uint32_t)box->base;
+
+    place->address = address;
+    if (class->kind == UPMU_KIND_AUX)
+        return;
+    if (place->space == UPMU_SPACE_MSR)
+        place->address += base;
+    else if (place->space == UPMU_SPACE_PCI)
+        place->where = base;
+    else
+        place->mapped = (char *)box->mapped + address;
 }
 
 /* One that is written by all units, or by one of them, stands once. */
@@ -57,21 +67,26 @@ static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
 }
 
-/* A function or device that is gone reads all ones, which no select, no control and no narrower counter can hold. */
-static bool is_gone(const struct upmu_bank *bank, unsigned row, const struct upmu_place_in_space *place, uint64_t value)
+/*
+ * A function or device that is gone reads all ones, which no select, no control and no narrower counter can hold;
+ * 0: a register that can, or an MSR, which faults.
+ */
+static uint64_t value_of_gone(const struct upmu_bank *bank, unsigned row, const struct upmu_place_in_space *place)
 {
     unsigned kind = upmu_register_class_of(bank->pmu, row)->kind, counter = bank->rows[row].counter;
 
-    if (place->space == UPMU_SPACE_MSR || value != (place->bits == 32 ? UINT32_MAX : UINT64_MAX))
-        return false;
-    return kind == UPMU_KIND_SELECT || kind == UPMU_KIND_CONTROL ||
-           (kind == UPMU_KIND_COUNTER && counter < UPMU_COUNTERS && bank->pmu->counter[counter].width < place->bits);
+    if (place->space == UPMU_SPACE_MSR ||
+        !(kind == UPMU_KIND_SELECT || kind == UPMU_KIND_CONTROL ||
+          (kind == UPMU_KIND_COUNTER && counter < UPMU_COUNTERS && bank->pmu->counter[counter].width < place->bits)))
+        return 0;
+    return place->bits == 32 ? UINT32_MAX : UINT64_MAX;
 }
 
 bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
-    uint64_t expected = bank->shadow[row], sum = 0;
+    struct upmu_place_in_space place = place_of(bank, class, row);
+    uint64_t expected = bank->shadow[row], sum = 0, gone = value_of_gone(bank, row, &place);
     bool known = upmu_bank_knows(bank, row), found = false;
 
     /* What cannot be read was not written before us. */
@@ -80,12 +95,11 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
         return true;
     }
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
-        struct upmu_place_in_space place = place_of(bank, row, bank->of.box + i);
         uint64_t value;
 
+        aim(&place, class, bank->rows[row].address, bank->of.box + i);
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
-            !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) ||
-            is_gone(bank, row, &place, value)) {
+            !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) || (gone && value == gone)) {
             bank->faulted = bank->rows[row].address;
             return false;
         }
@@ -101,18 +115,161 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     return true;
 }
 
+/* What the counters of a box held at the last look: the one part of the list that changes. */
+static inline uint64_t *seen_of(const struct upmu_unit_info *box)
+{
+    return ((struct upmu_unit_info *)(uintptr_t)box)->last;
+}
+
+/* RDPMC where a box that stands alone has it. */
+static UPMU_APART bool read_whole(struct upmu_bank *bank, unsigned row, struct upmu_place_in_space place, uint32_t seen,
+                                const struct upmu_unit_info *box, uint64_t *out_value)
+{
+    unsigned rdpmc = bank->pmu->counter[bank->rows[row].counter].rdpmc;
+
+    if (rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
+        bank->accesses.rdpmcs++;
+        if (port_rdpmc(bank->port, rdpmc, out_value))
+            return true;
+        UPMU_STORE(bank->no_rdpmc, true);
+    }
+    place.high = seen;
+    aim(&place, upmu_register_class_of(bank->pmu, row), bank->rows[row].address, box);
+    return upmu_space_read(bank->port, &place, &bank->accesses.reads, out_value);
+}
+
+/* (Apart: the short way has nothing of it on its stack.) */
+static UPMU_APART bool read_moved(struct upmu_bank *bank, struct upmu_place_in_space place, uint32_t where,
+                                  uint32_t high, uint64_t *out_value)
+{
+    place.where = where;
+    place.high = high;
+    return upmu_space_read(bank->port, &place, &bank->accesses.reads, out_value);
+}
+
+/*
+ * A counter in configuration space by its two halves, as upmu_space_read() does it with a high half that was seen; if
+ * that has moved, upmu_space_read() goes on from the new one.
+ */
+static inline bool read_halves(struct upmu_bank *bank, const struct upmu_place_in_space *place, uint32_t seen,
+                               uint32_t where, uint64_t *out_value)
+{
+    const struct upmu_port *port = bank->port;
+    uint32_t low, high, address = place->address;
+
+    bank->accesses.reads += 2u;
+    if (!port_pci_read(port, where, address, &low)) {
+        bank->accesses.reads--;
+        return false;
+    }
+    if (!port_pci_read(port, where, address + 4u, &high))
+        return false;
+    *out_value = (uint64_t)high << 32 | low;
+    if (__builtin_expect(high == seen || !place->moves, 1))
+        return true;
+    return read_moved(bank, *place, where, high, out_value);
+}
+
+/* What a box has counted since the last look; a count that went back tells nothing, and says that the box was reset. */
+static inline uint64_t step_of(struct upmu_bank *bank, unsigned counter, uint64_t last, uint64_t value,
+                               uint64_t mask)
+{
+    uint64_t step = (value - last) & mask;
+
+    if (__builtin_expect(value >= last || step <= mask >> 1, 1))
+        return step;
+    bank->lacks |= UPMU_BIT32(counter);
+    bank->reset |= UPMU_BIT32(counter);
+    return 0;
+}
+
+bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_value)
+{
+    unsigned row = bank->pmu->counter[counter].value_row, width = bank->pmu->counter[counter].width;
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    const struct upmu_unit_info *box = bank->of.box, *end = box + bank->boxes;
+    struct upmu_place_in_space place = place_of(bank, class, row);
+    uint64_t gone = value_of_gone(bank, row, &place), mask = upmu_bits_ones(width), sum = bank->shadow[row], value;
+    bool second = class->second, fine = true, zero = false;
+    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* (Others count there.) */
+    bool quick = place.space == UPMU_SPACE_PCI && place.bits != 32 && !begins;
+
+    place.has_high = !begins;
+    place.address = bank->rows[row].address;
+    for (; box < end; box++) {
+        uint64_t *last = &seen_of(box)[counter], before = *last;
+        uint32_t seen = (uint32_t)(before >> 32);
+
+        if ((second && upmu_box_lacks(bank, row, box)) ||
+            !(quick ? read_halves(bank, &place, seen, second ? box->second : (uint32_t)box->base, &value)
+                    : read_whole(bank, row, place, seen, box, &value)) ||
+            (value == gone && gone && begins)) {
+            bank->faulted = place.address;
+            fine = false;
+        } else if (__builtin_expect(value == gone && gone, 0)) {
+            bank->lacks |= UPMU_BIT32(counter);
+        } else {
+            value &= mask;
+            zero |= !value;
+            if (steps)
+                sum += step_of(bank, counter, before, value, mask);
+            *last = value;
+        }
+    }
+    bank->shadow[row] = sum;
+    *out_zero = zero;
+    *out_value = sum;
+    return fine;
+}
+
+bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t bits, bool *out_fault)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    struct upmu_place_in_space place = place_of(bank, class, row);
+    uint64_t now;
+
+    *out_fault = false;
+    for (unsigned i = 0; i < copies_of(bank, row); i++) {
+        aim(&place, class, bank->rows[row].address, bank->of.box + i);
+        if (!upmu_space_read(bank->port, &place, &bank->accesses.reads, &now)) {
+            bank->faulted = bank->rows[row].address;
+            *out_fault = true;
+            return false;
+        }
+        if ((now ^ value) & bits)
+            return false;
+    }
+    return true;
+}
+
+/* A counter that was written counts on from there. */
+static void begin_from(struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box, uint64_t value)
+{
+    unsigned counter = bank->rows[row].counter;
+
+    if (upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_COUNTER && counter < UPMU_COUNTERS)
+        seen_of(box)[counter] = value;
+}
+
 bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    for (unsigned i = 0; i < copies_of(bank, row); i++) {
-        struct upmu_place_in_space place = place_of(bank, row, bank->of.box + i);
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    struct upmu_place_in_space place = place_of(bank, class, row);
+    bool fine = true;
 
+    for (unsigned i = 0; i < copies_of(bank, row); i++) {
+        aim(&place, class, bank->rows[row].address, bank->of.box + i);
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_write(bank->port, &place, &bank->accesses.writes, value)) {
             bank->faulted = bank->rows[row].address;
-            return false;
+            fine = false;
+        } else {
+            begin_from(bank, row, bank->of.box + i, value);
         }
     }
-    return true;
+    if (fine && class->kind == UPMU_KIND_COUNTER)
+        bank->shadow[row] = value * bank->boxes;
+    return fine;
 }
 
 #endif

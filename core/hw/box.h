@@ -41,10 +41,22 @@ static inline bool upmu_box_runs(const struct upmu_bank *bank)
 bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box);
 
 /*
- * A row; the accesses are counted.  False: one faulted.  Of registers that are no counters and differ from box to box:
+ * A row; the accesses are counted.  False: one faulted, and a write has reached the other boxes.  Of registers that
+ * are no counters and differ from box to box:
  * where the value is known, one that is another; else the bits that any has.
  */
 bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value);
+
+/*
+ * The count of a counter's boxes together, of 64 bits: what each has counted since its last look is added.  A box that
+ * is gone, or has gone back, adds nothing, and sets the counter's bit in bank->lacks (bank->reset, too, if it has gone
+ * back).  `begins`: from here on it is looked at, and no box may be gone.  *out_zero: a box's counter holds 0.
+ * False: a box faulted; *out_value has what the others added.
+ */
+bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_value);
+
+/* Do these bits of a row have this value in all boxes?  *out_fault: a read faulted. */
+bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t bits, bool *out_fault);
 
 #endif

@@ -49,11 +49,11 @@ static bool write_at(const struct upmu_port *port, const struct upmu_place_in_sp
 bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_space *place, uint32_t *accesses,
                      uint64_t *out_value)
 {
-    uint64_t low, high = 0, before;
+    uint64_t low, high = place->high, before;
 
     if (!is_halved(place))
         return read_at(port, place, 0, place->bits, accesses, out_value);
-    if (place->moves && !read_at(port, place, 4, 32, accesses, &high))
+    if (place->moves && !place->has_high && !read_at(port, place, 4, 32, accesses, &high))
         return false;
     for (unsigned looks = 0; looks < LOOKS; looks++) {
         before = high;

@@ -15,11 +15,14 @@ struct upmu_place_in_space {
     uint8_t space;    /* enum upmu_register_space */
     uint8_t bits;     /* outside MSRs: 32 or 64 */
     bool moves;       /* it may change while it is read */
+    bool has_high;    /* of one that moves: `high` was seen */
+    uint32_t high;    /* its high half at an earlier look */
 };
 
 /*
- * One value, by accesses of at most the register's width; each call of a hook is added to *accesses.  False: one
- * faulted, or a register that moves had another high half each time.
+ * One value, by accesses of at most the register's width; each call of a hook is added to *accesses.  A register that
+ * moves only grows: its low half belongs to a high half that is the same before and after it, where an earlier look
+ * counts as before.  False: an access faulted, or a register that moves had another high half each time.
  */
 bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_space *place, uint32_t *accesses,
                      uint64_t *out_value);

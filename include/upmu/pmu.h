@@ -351,6 +351,8 @@ struct upmu_bank {
 #endif
 #if UPMU_UNCORE
     uint32_t kept;                      /* of a unit: counters that are in use by others */
+    uint32_t lacks;                     /* of a unit: counters of which an unknown part was not counted ... */
+    uint32_t reset;                     /* ... as a box has lost its registers, which it has again */
     const struct upmu_unit_type *type;  /* NULL: a CPU's bank */
 #endif
 #if UPMU_UNCORE || UPMU_BACKEND_PARAVIRT

@@ -88,6 +88,8 @@ struct upmu_unit_type {
     const struct upmu_unit_constraint *constraints; /* ends with mask 0; or NULL */
 };
 
+#define UPMU_UNIT_COUNTERS 17u /* of a box at most: 16 and the fixed one */
+
 /* One box. */
 struct upmu_unit_info {
     uint64_t base;    /* number of an MSR; `where` of a PCI function (upmu/port.h); physical address */
@@ -101,6 +103,8 @@ struct upmu_unit_info {
     uint8_t package;  /* number of the package */
     uint8_t die;      /* within its package */
     uint8_t flags;    /* the backend's */
+    /* private */
+    uint64_t last[UPMU_UNIT_COUNTERS]; /* what its counters held at the last look */
 };
 
 struct upmu_unit_list;
@@ -166,7 +170,9 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *list, unsigned flags);
 
 /*
- * A unit at work.  For open it need not be zeroed; for any other call on one that was never opened, zero it.  Its first
+ * A unit at work.  A box that vanishes meanwhile (all ones, or faults) or was reset makes counts UPMU_QUALITY_PARTIAL:
+ * they have what the others counted and what was read of it, and never go back (docs/uncore.md has what cannot be
+ * detected).  For open it need not be zeroed; for any other call on one that was never opened, zero it.  Its first
  * two fields and those of the meter that may be read (its `cpu`: the one that drives the unit, or NULL) are yours to
  * read; all else is private.
  */

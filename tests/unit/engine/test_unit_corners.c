@@ -349,6 +349,208 @@ static void a_life_is_never_numbered_0(void **state)
     }
 }
 
+/* ---- Boxes that vanish, or lose what they hold ---- */
+
+#define CROWD 6u
+
+/* An open unit of six boxes whose counters do not begin at 0, with a session that counts 3 in each step. */
+static void run_crowd(unsigned style, unsigned space, uint64_t begin)
+{
+    double_prepare(&d, style, space, CROWD, 1);
+    for (unsigned box = 0; box < CROWD; box++)
+        for (unsigned i = 0; i < DOUBLE_COUNTERS; i++)
+            d.box[box].counter[i] = begin ? begin + 1000u * box : 0;
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, CROWD), UPMU_OK);
+    double_count(&d, style == UPMU_UNIT_FREE ? 0 : 3);
+}
+
+static const unsigned gates[] = {UPMU_UNIT_GLOBAL, UPMU_UNIT_SELECT, UPMU_UNIT_BOX, UPMU_UNIT_DISCOVERED,
+                                 UPMU_UNIT_FREE};
+
+/*
+ * One box of six vanishes, in configuration space and memory by all ones.  Mistakes: the count of the unit falls back
+ * to 0; what the others counted is lost; the count says that it is exact.
+ */
+static void a_count_goes_on_without_a_box_that_vanishes(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof gates / sizeof gates[0]; i++)
+        for (unsigned space = UPMU_SPACE_PCI; space <= UPMU_SPACE_MMIO; space++)
+            for (unsigned polled = 0; polled < 2; polled++) {
+                unsigned code = gates[i] == UPMU_UNIT_FREE ? 1 : 3;
+                uint64_t seen;
+
+                run_crowd(gates[i], space, 1000000);
+                double_steps(100);
+                seen = CROWD * 100u * code;
+                assert_int_equal(count_of(&d.host.session).value, seen);
+                assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_EXACT);
+                d.gone = 1u << 3;
+                double_steps(10);
+                seen += (CROWD - 1) * 10u * code;
+                if (polled)
+                    assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
+                assert_int_equal(count_of(&d.host.session).value, seen);
+                assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
+                double_steps(10);
+                seen += (CROWD - 1) * 10u * code;
+                assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+                assert_int_equal(count_of(&d.host.session).raw, seen);
+                assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
+                assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+            }
+}
+
+/* An MSR that vanishes faults.  Mistake: a stop that faults throws away what was read, and what the others counted. */
+static void a_stop_keeps_what_was_read_of_a_box_that_faults(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof gates / sizeof gates[0]; i++) {
+        unsigned code = gates[i] == UPMU_UNIT_FREE ? 1 : 3;
+        struct upmu_count count;
+
+        run_crowd(gates[i], UPMU_SPACE_MSR, 1000000);
+        double_steps(100);
+        assert_int_equal(count_of(&d.host.session).value, CROWD * 100u * code);
+        d.gone = 1u << 2;
+        double_steps(10);
+        assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_ERR_PORT);
+        assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_PORT);
+        count = count_of(&d.host.session);
+        assert_int_equal(count.raw, CROWD * 100u * code + (CROWD - 1) * 10u * code);
+        assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
+        (void)!upmu_unit_close(&d.unit);
+    }
+}
+
+/* A write goes to all boxes.  Mistake: behind one that faults the others run on. */
+static void a_box_that_faults_does_not_keep_others_running(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; gates[i] != UPMU_UNIT_FREE; i++) {
+        run_crowd(gates[i], UPMU_SPACE_MSR, 0);
+        d.gone = 1u << 2;
+        assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_PORT);
+        for (unsigned box = 0; box < CROWD; box++)
+            for (unsigned n = 0; n < DOUBLE_COUNTERS; n++)
+                assert_true(box == 2 || !double_counts(box, n));
+        d.gone = 0;
+        (void)!upmu_unit_close(&d.unit);
+    }
+}
+
+/*
+ * A box loses its registers and answers again, between two looks or while it is away.  Mistakes: the count is exact and
+ * wrong, or goes back; the next start leaves the box without its select.
+ */
+static void a_box_that_was_reset_is_no_exact_count(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < sizeof gates / sizeof gates[0]; i++)
+        for (unsigned space = 0; space < 3; space++)
+            for (unsigned looks = 0; looks < 3; looks++) {
+                bool free = gates[i] == UPMU_UNIT_FREE;
+                unsigned code = free ? 1 : 3;
+                struct upmu_count count;
+
+                run_crowd(gates[i], space, looks == 2 ? 0 : 5000);
+                double_steps(100);
+                assert_int_equal(count_of(&d.host.session).value, CROWD * 100u * code);
+                if (looks == 1 && space != UPMU_SPACE_MSR) {
+                    d.gone = 1u << 4;
+                    assert_int_equal(count_of(&d.host.session).value, CROWD * 100u * code);
+                    d.gone = 0;
+                }
+                double_reset(4);
+                double_steps(10);
+                count = count_of(&d.host.session);
+                assert_in_range(count.value, CROWD * 100u * code + (CROWD - 1) * 10u * code, CROWD * 110u * code);
+                assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
+                assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+                assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
+                assert_true(count_of(&d.host.session).raw >= count.raw);
+                /* It counts again. */
+                assert_int_equal(upmu_session_write(&d.host.session, 0, 0), UPMU_OK);
+                assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+                double_steps(10);
+                count = count_of(&d.host.session);
+                assert_int_equal(count.value, CROWD * 10u * code);
+                assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+                assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+            }
+}
+
+/* A counter that holds 0 may have been reset before it was looked at.  Mistake: 0 is believed. */
+static void a_select_that_was_lost_shows_where_a_counter_holds_0(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; gates[i] != UPMU_UNIT_FREE; i++) {
+        run_crowd(gates[i], UPMU_SPACE_PCI, 0);
+        double_steps(100);
+        double_reset(1);
+        assert_int_equal(count_of(&d.host.session).value, (CROWD - 1) * 300u);
+        assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
+/* Two sessions count the same counter that never stops.  Mistake: only the one that looks first is told of a reset. */
+static void all_sessions_of_a_free_counter_are_told_of_a_reset(void **state)
+{
+    (void)state;
+    run_crowd(UPMU_UNIT_FREE, UPMU_SPACE_PCI, 5000);
+    double_event(&d, &d.host.other, 0);
+    assert_int_equal(upmu_session_attach_unit(&d.host.other, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(&d.host.other), UPMU_OK);
+    double_steps(100);
+    double_reset(1);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_session *session = i ? &d.host.other : &d.host.session;
+
+        assert_int_equal(count_of(session).value, (CROWD - 1) * 100u);
+        assert_int_equal(count_of(session).quality, UPMU_QUALITY_PARTIAL);
+    }
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
+/*
+ * The high half moves as seldom as once in a second.  Mistakes: it is read twice each time; a carry between the halves
+ * is believed.
+ */
+static void the_high_half_is_read_again_only_if_it_has_moved(void **state)
+{
+    struct upmu_count count;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, CROWD, 1);
+    for (unsigned box = 0; box < CROWD; box++)
+        d.box[box].counter[0] = UINT64_C(0x2fffff000);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, CROWD), UPMU_OK);
+    double_count(&d, 1);
+    double_steps(100);
+    d.reads = 0;
+    assert_int_equal(count_of(&d.host.session).value, 100 * CROWD);
+    assert_int_equal(d.reads, 2 * CROWD);
+    double_steps(0x1000);
+    d.reads = 0;
+    assert_int_equal(count_of(&d.host.session).value, (100 + 0x1000) * CROWD);
+    assert_int_equal(d.reads, 4 * CROWD);
+    /* It carries at each access in turn. */
+    for (unsigned at = 1; at <= 2 * CROWD + 2; at++) {
+        uint64_t before = count_of(&d.host.session).value, room;
+
+        room = (0u - (uint32_t)d.box[0].counter[0]) - at;
+        double_steps(room);
+        d.steps = 1;
+        assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_OK);
+        d.steps = 0;
+        assert_in_range(count.value, before + room * CROWD, before + (room + 4 * CROWD + 2) * CROWD);
+    }
+    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+}
+
 static void a_units_work_area_is_that_of_its_cpu(void **state)
 {
     static struct upmu_place_work work;
@@ -445,6 +647,13 @@ int main(void)
         cmocka_unit_test(boxes_of_one_unit_stand_side_by_side),
         cmocka_unit_test(a_hook_that_is_missing_has_its_name_told),
         cmocka_unit_test(a_unit_that_sleeps_is_closed_with_its_sessions),
+        cmocka_unit_test(a_count_goes_on_without_a_box_that_vanishes),
+        cmocka_unit_test(a_stop_keeps_what_was_read_of_a_box_that_faults),
+        cmocka_unit_test(a_box_that_faults_does_not_keep_others_running),
+        cmocka_unit_test(a_box_that_was_reset_is_no_exact_count),
+        cmocka_unit_test(a_select_that_was_lost_shows_where_a_counter_holds_0),
+        cmocka_unit_test(all_sessions_of_a_free_counter_are_told_of_a_reset),
+        cmocka_unit_test(the_high_half_is_read_again_only_if_it_has_moved),
         cmocka_unit_test(a_close_that_faults_is_told),
         cmocka_unit_test(a_sleep_that_faults_is_told),
         cmocka_unit_test(a_unit_that_no_cpu_can_take_sleeps_where_it_was),

@@ -692,7 +692,7 @@ static void a_unit_goes_on_where_its_cpu_goes_offline(void **state)
         assert_int_equal(upmu_cpu_suspend(&d.host.cpu[1]), UPMU_OK);
         assert_int_equal(d.writes, before);
         /* One count, of two boxes. */
-        assert_int_equal(d.reads, halved ? 6 : 2);
+        assert_int_equal(d.reads, halved ? 4 : 2);
         assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[3]);
         double_steps(10);
         assert_int_equal(value_of(&d.host.session, 0), 120);
@@ -1182,7 +1182,7 @@ static void a_counter_that_races_is_not_believed(void **state)
     d.steps = 0x80000001u;
     d.reads = 0;
     assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_ERR_PORT);
-    assert_int_equal(d.reads, 7);
+    assert_int_equal(d.reads, 8); /* four times two halves: the first high half is that of the last look */
 }
 
 /* A narrow counter is looked at in time by the tick; where the host is late, that shows. */

@@ -44,6 +44,7 @@ struct unit_double {
     unsigned second;                   /* second base of all boxes */
     unsigned hidden;                   /* bit: box that the host hides */
     unsigned deaf;                     /* bit: box that ignores writes */
+    unsigned gone;                     /* bit: box that is gone: reads all ones, or faults (an MSR), and drops writes */
     const char *path;                  /* of box 0 */
     struct upmu_cpu *nearest;          /* the host's choice */
     struct upmu_cpu *allowed[UPMU_SIM_CPUS]; /* among these, as it was asked last */
@@ -103,6 +104,17 @@ static void double_steps(uint64_t steps)
                     (doubled->box[box].counter[i] + steps * double_code(box, i)) & mask;
 }
 
+static bool double_is_gone(unsigned box)
+{
+    return doubled->gone >> box & 1u;
+}
+
+/* A box loses all that it holds. */
+static inline void double_reset(unsigned box)
+{
+    memset(&doubled->box[box], 0, sizeof doubled->box[box]);
+}
+
 /* Before an access, or instead of it. */
 static bool double_fails(void)
 {
@@ -144,7 +156,7 @@ static bool double_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
         return doubled->rdmsr(context, msr, out_value);
     double_check_cpu((msr - DOUBLE_MSR) >> 8);
     doubled->reads++;
-    if (double_fails())
+    if (double_fails() || double_is_gone((msr - DOUBLE_MSR) >> 8))
         return false;
     *out_value = *double_register((msr - DOUBLE_MSR) >> 8, msr & 0xffu);
     return true;
@@ -160,7 +172,7 @@ static bool double_wrmsr(void *context, uint32_t msr, uint64_t value)
         return doubled->wrmsr(context, msr, value);
     double_check_cpu((msr - DOUBLE_MSR) >> 8);
     double_note_write((msr - DOUBLE_MSR) >> 8, msr & 0xffu, value);
-    if (double_fails())
+    if (double_fails() || double_is_gone((msr - DOUBLE_MSR) >> 8))
         return false;
     if (!(doubled->deaf >> ((msr - DOUBLE_MSR) >> 8) & 1u))
         *double_register((msr - DOUBLE_MSR) >> 8, msr & 0xffu) = value;
@@ -177,7 +189,8 @@ static bool double_pci_read(void *context, uint32_t where, uint32_t offset, uint
     doubled->reads++;
     if (double_fails())
         return false;
-    *out_value = (uint32_t)(*double_register(where - DOUBLE_WHERE, offset & ~7u) >> (offset & 4u) * 8u);
+    if (!double_is_gone(where - DOUBLE_WHERE))
+        *out_value = (uint32_t)(*double_register(where - DOUBLE_WHERE, offset & ~7u) >> (offset & 4u) * 8u);
     return true;
 }
 
@@ -191,7 +204,7 @@ static bool double_pci_write(void *context, uint32_t where, uint32_t offset, uin
     double_note_write(where - DOUBLE_WHERE, offset, value);
     if (double_fails())
         return false;
-    if (!(doubled->deaf >> (where - DOUBLE_WHERE) & 1u))
+    if (!((doubled->deaf | doubled->gone) >> (where - DOUBLE_WHERE) & 1u))
         *at = (*at & ~(UINT64_C(0xffffffff) << shift)) | (uint64_t)value << shift;
     return true;
 }
@@ -221,7 +234,7 @@ static bool double_mmio_read(void *context, const volatile void *pointer, unsign
     doubled->reads++;
     if (double_fails())
         return false;
-    *out_value = *double_register(at >> 8, at & 0xf8u) >> (at & 4u) * 8u;
+    *out_value = double_is_gone(at >> 8) ? UINT64_MAX : *double_register(at >> 8, at & 0xf8u) >> (at & 4u) * 8u;
     if (bits == 32)
         *out_value &= 0xffffffffu;
     return true;
@@ -238,7 +251,7 @@ static bool double_mmio_write(void *context, volatile void *pointer, unsigned bi
     double_note_write(at >> 8, at & 0xffu, value);
     if (double_fails())
         return false;
-    if (!(doubled->deaf >> (at >> 8) & 1u))
+    if (!((doubled->deaf | doubled->gone) >> (at >> 8) & 1u))
         *to = (*to & ~mask) | (value << shift & mask);
     return true;
 }
