@@ -112,25 +112,33 @@ define COMPILE
 		$(TEXT_FLAGS) -S -o $$(@:.o=.s) $$< && $$(or $$($(1)_AS),$$($(1)_CC) -c) -o $$@ $$(@:.o=.s),-c -o $$@ $$<) $$(call DRAFTED,$$<,$$@)
 endef
 
+# A file that holds the flags of objects, written when they change: the objects depend on it.  (1: the file, 2: the flags)
+define KEEP_FLAGS
+$(1): FORCE
+	@mkdir -p $$(@D)
+	@printf '%s\n' '$(subst ','\'',$(2))' | cmp -s - $$@ || printf '%s\n' '$(subst ','\'',$(2))' > $$@
+endef
+
 define BUILD_RULES
-build/$(1)/core/%.o: core/%.c
+$(call KEEP_FLAGS,build/$(1)/flags,$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $($(1)_FLAGS) $($(1)_TEST) $($(1)_AS))
+build/$(1)/core/%.o: core/%.c build/$(1)/flags
 	$(call COMPILE,$(1))
-build/$(1)/backends/%.o: backends/%.c
+build/$(1)/backends/%.o: backends/%.c build/$(1)/flags
 	$(call COMPILE,$(1))
-build/$(1)/events/%.o: events/%.c
+build/$(1)/events/%.o: events/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
-build/$(1)/port/%.o: port/%.c
+build/$(1)/port/%.o: port/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
 # (a port for programs, not freestanding)
-build/$(1)/port/linux/%.o: port/linux/%.c
+build/$(1)/port/linux/%.o: port/linux/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
-build/$(1)/tests/%.o: tests/%.c
+build/$(1)/tests/%.o: tests/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(filter-out -Os,$$($(1)_FLAGS)) $$($(1)_TEST) $$(call UNOPTIMISED,$$<) -MMD -MP -c -o $$@ $$<
-build/$(1)/tools/%.o: tools/%.c
+build/$(1)/tools/%.o: tools/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
 
@@ -265,6 +273,11 @@ programs: objects $(PROGRAMS)
 test:
 	+@$(PYTHON) tests/run_all.py "$(MAKE)" $(JOBS) $(ALL_LAYERS)
 
+# The two commands of README.md on a bare Debian 12 (BARE_OPTIONS: --at, --keep, --limit; tests/bare/run.sh --help).
+.PHONY: test-bare
+test-bare:
+	@tests/bare/run.sh $(BARE_OPTIONS)
+
 BUILD_CHECKS := $(sort $(wildcard tests/build/check_*.py))
 SHIPPED := gcc-64 gcc-32 clang-64 clang-32
 .PHONY: test-build check
@@ -327,24 +340,30 @@ pair:
 
 # What `make demo` needs, and what the tests need beside that.
 DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools fdisk
-DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev git ovmf-ia32 libcmocka-dev \
+DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev llvm-14 git ovmf-ia32 libcmocka-dev \
 	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso spin \
 	cmake meson ninja-build pkg-config groff-base doxygen linux-perf \
 	protobuf-compiler golang-github-google-pprof-dev
 # The same elsewhere, as far as there are packages.  What is missing is skipped by the tests, which say so.
 DEPS_FEDORA := gcc gcc-c++ binutils glibc-devel glibc-devel.i686 libgcc.i686 make python3 gnu-efi-devel edk2-ovmf \
-	edk2-ovmf-ia32 qemu-system-x86 mtools util-linux clang compiler-rt git libcmocka-devel libpfm-devel valgrind gcovr \
+	edk2-ovmf-ia32 qemu-system-x86 mtools util-linux clang compiler-rt llvm git libcmocka-devel libpfm-devel valgrind gcovr \
 	clang-tools-extra bochs nasm grub2-tools-extra grub2-pc-modules xorriso cmake meson ninja-build pkgconf-pkg-config \
 	groff-base doxygen perf protobuf-compiler
 DEPS_ARCH := gcc lib32-glibc lib32-gcc-libs binutils make python gnu-efi edk2-ovmf qemu-system-x86 mtools util-linux clang \
-	compiler-rt git cmocka valgrind nasm grub libisoburn cmake meson ninja pkgconf groff doxygen \
+	compiler-rt llvm git cmocka valgrind nasm grub libisoburn cmake meson ninja pkgconf groff doxygen \
 	perf protobuf
 DEPS_MACOS := x86_64-elf-gcc x86_64-elf-binutils make python qemu mtools llvm cmocka nasm xorriso cmake meson ninja pkgconf \
 	groff doxygen
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-# The 32-bit cmocka is of another architecture, and a mirror may lag behind with
-# it: without it the tests run in 64 bits only, and say so.
+# A list of this architecture that cannot be had ends the target: a mirror may no longer have the packages of an old list.
+APT_UPDATE = $(SUDO) apt-get -o APT::Architectures="$$(dpkg --print-architecture)" -o APT::Get::List-Cleanup=0 \
+	-o APT::Update::Error-Mode=any -o Acquire::Retries=3 update || \
+	{ echo 'make $@: apt has no new list of a source (see above): mend that source in /etc/apt.  DEPS_OLD_LISTS=1 takes the old lists.'; \
+	[ -n '$(DEPS_OLD_LISTS)' ]; }
+
+# The 32-bit cmocka is of another architecture, and a mirror may lag behind with its list or with its packages: without
+# that library the tests run in 64 bits only, and say so.
 .PHONY: deps deps-demo apt
 apt:
 	@command -v apt-get >/dev/null || { printf '%s\n' \
@@ -352,12 +371,13 @@ apt:
 		'Debian: apt-get install $(DEPS)' 'Fedora: dnf install $(DEPS_FEDORA)' 'Arch: pacman -S $(DEPS_ARCH)' \
 		'macOS: brew install $(DEPS_MACOS)' '    (compiles the library, with CC=x86_64-elf-gcc; tests and demo need Linux)'; exit 1; }
 deps-demo: apt
-	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
+	$(APT_UPDATE)
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS_DEMO)
 
 deps: apt
 	$(SUDO) dpkg --add-architecture i386
-	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
+	$(APT_UPDATE)
+	$(SUDO) apt-get update || echo "apt has no new list of i386; going on with what there is"
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS)
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libcmocka-dev:i386 || \
 		echo "SKIPPED: libcmocka-dev:i386 cannot be installed; tests will not run as 32-bit programs"
@@ -400,6 +420,7 @@ help:
 	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
 	@echo "test-rows-all  the same for what the requirements state, each held against the test mapped to it"
 	@echo "coverage       lines and branches that the tests reach (gcovr)"
+	@echo "test-bare      the two commands of README.md in a bare Debian 12 (debootstrap, root, 10 to 20 minutes; BARE_OPTIONS=--help)"
 	@echo "check          the rules that source text must keep"
 	@echo "size, bench    bytes; register accesses and instructions"
 	@echo "size PRICES=1  what each build option costs in text"
@@ -408,5 +429,8 @@ help:
 	@echo "reference      build/reference/html: what the public headers say (Doxygen; check-reference: it has no complaint)"
 	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"
 	@echo "pair           the whole library as two files, build/upmu_all.c and build/upmu_all.h"
-	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ... after clean: the events of these models only (docs/CATALOGUES.md)"
+	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ...: the events of these models only (docs/CATALOGUES.md)"
+	@echo "parts of these: objects (libraries that test-build looks at), man, demo-apps, kernel-images, kernel-iso, virt-kernels,"
+	@echo "               foreign-made, foreign-programs, foreign-closure, test-foreign-units, test-host-mutants, test-mutants-sample,"
+	@echo "               test-vm-guest, apt; help: these lines"
 	@echo "format, clean, distclean (also what deps-foreign unpacked)"

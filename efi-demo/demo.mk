@@ -118,7 +118,7 @@ DEMO_ARM_APT := -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::S
 	-o Dir::State::Lists="$$PWD/lists" -o Dir::Cache="$$PWD"
 deps-foreign: deps-demo-arm
 deps-demo-arm: apt
-	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
+	$(APT_UPDATE)
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends \
 		qemu-system-arm qemu-efi-aarch64 gcc-12-aarch64-linux-gnu mtools fdisk
 	mkdir -p build/foreign/apt/lists/partial build/foreign/arm64

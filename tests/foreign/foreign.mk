@@ -157,7 +157,7 @@ FOREIGN_ARM_FILES := bin/arm-none-eabi-gcc $(patsubst %,lib/gcc/arm-none-eabi/*/
 FOREIGN_ARM_LIBC_FILES := $(patsubst %,lib/picolibc/arm-none-eabi/%,include lib/picolibc.ld lib/thumb/v7-a/nofp)
 foreign_unpack = dpkg --fsys-tarfile deb/$(1)_*.deb | tar -x --wildcards $(patsubst %,'./usr/%',$(2))
 deps-foreign: apt
-	$(SUDO) apt-get update || echo "apt-get update had errors; going on with what there is"
+	$(APT_UPDATE)
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-remove --no-install-recommends $(FOREIGN_PACKAGES)
 	mkdir -p build/foreign/deb
 	cd build/foreign/deb && rm -f *.deb && apt-get download picolibc-aarch64-linux-gnu gcc-arm-none-eabi \

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The makefiles: help names every target, objects depend on their flags, a failed list of apt ends make deps."""
+import glob
+import os
+import re
+
+from checklib import check, main, read, run
+
+OBJECT = "core/util/muldiv.o"
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+
+
+def make(*words, **more):
+    return run(["make", "--no-print-directory", *words], env=dict(ENVIRONMENT, **more))
+
+
+@check
+def help_names_every_target():
+    """Finds a target that was added, and not to the help."""
+    targets = set()
+    for path in ["Makefile", *(path for path in glob.glob("**/*.mk", recursive=True) if not path.startswith("build/"))]:
+        for line in re.findall(r"^\.PHONY: (.*)$", read(path), re.M):
+            targets |= {word for word in line.split() if re.fullmatch(r"[a-z][a-z-]*", word)}
+    code, output = make("help")
+    named = set(re.findall(r"[\w-]+", output))
+    layers = re.search(r"^test-LAYER +one of: ([^(]*)", output, re.M)
+    named |= {"test-" + layer for layer in layers.group(1).split()} if layers else set()
+    return [output] if code else [f"make help does not name {target}" for target in sorted(targets - named)]
+
+
+@check
+def objects_are_made_again_when_their_flags_change():
+    """Finds objects of two sets of options in one library: they were kept when an option changed."""
+    path, times = f"build/flags-test/{OBJECT}", []
+    for words in [], [], ["UPMU_EVENTS=skl"], ["UPMU_EVENTS=skl"], ["flags-test_FLAGS=-O2", "UPMU_EVENTS=skl"]:
+        with open("build/flags-test.mk", "w", encoding="ascii") as file:
+            file.write("include Makefile\n$(eval $(call BUILD_RULES,flags-test))\n")
+        code, output = make("-f", "build/flags-test.mk", "flags-test_CC=gcc", "flags-test_FLAGS=-O1", *words, path)
+        if code:
+            return [output]
+        times.append(os.stat(path).st_mtime_ns)
+    made = [after != before for before, after in zip(times, times[1:])]
+    return [] if made == [False, True, False, True] else [f"made again: {made}"]
+
+
+@check
+def a_failed_list_ends_make_deps():
+    """Finds success after a failed update of apt's lists; what fails beside is only of another architecture."""
+    complaints = []
+    for old, wanted in ("", False), ("1", True):
+        with open("build/lists-test.mk", "w", encoding="ascii") as file:
+            file.write("include Makefile\nlists-test:\n\t$(APT_UPDATE)\n")
+        code, output = make("-f", "build/lists-test.mk", "SUDO=false", f"DEPS_OLD_LISTS={old}", "lists-test")
+        if (code == 0) != wanted or "apt has no new list" not in output:
+            complaints.append(f"DEPS_OLD_LISTS={old}: ended with {code}: {output}")
+    return complaints
+
+
+if __name__ == "__main__":
+    main()
