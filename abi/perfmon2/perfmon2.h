@@ -17,6 +17,7 @@
 #define UPMU_ABI_PERFMON2_H
 
 #include <abi/perfmon2/pfm.h>
+#include <abi/rights/rights.h>
 #include <upmu/upmu.h>
 
 #ifdef __cplusplus
@@ -33,11 +34,11 @@ struct upmu_pfm_owner {
     size_t bytes;
 };
 
-/* Rights: what an event counts beyond the user mode of its own thread, and other rights of a context. */
-#define UPMU_PFM_KERNEL (1u << 0)     /* the kernel's mode */
-#define UPMU_PFM_BEYOND (1u << 1)     /* events of other threads, CPUs or guests: AnyThread, a northbridge */
-#define UPMU_PFM_PRIVILEGED (1u << 2) /* needs bits of UPMU_LEVEL_PRIVILEGED: payload registers */
-#define UPMU_PFM_ADDRESSES (1u << 3)  /* addresses of the kernel in samples and messages; asked without an event */
+/* Rights, as abi/rights/rights.h has them for every interface. */
+#define UPMU_PFM_KERNEL UPMU_RIGHT_KERNEL
+#define UPMU_PFM_BEYOND UPMU_RIGHT_BEYOND
+#define UPMU_PFM_PRIVILEGED UPMU_RIGHT_PRIVILEGED
+#define UPMU_PFM_ADDRESSES UPMU_RIGHT_ADDRESSES
 
 /* Functions of the host, given once.  0 is the default of every member. */
 struct upmu_pfm {

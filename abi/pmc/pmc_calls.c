@@ -49,12 +49,27 @@ struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t 
 
 /* ---- Allocation ---- */
 
-static struct upmu_pmc *free_one(struct upmu_pmcs *pmcs)
+/* A place for a PMC; without the right of the whole machine, not beyond the owner's share, nor in the last quarter. */
+static struct upmu_pmc *free_one(struct upmu_pmcs *pmcs, uint32_t owner, bool may)
 {
-    for (unsigned i = 0; i < pmcs->capacity && i < UPMU_PMC_MOST; i++)
-        if (!pmcs->pmcs[i].owner)
-            return &pmcs->pmcs[i];
-    return NULL;
+    unsigned places = pmcs->capacity < UPMU_PMC_MOST ? pmcs->capacity : UPMU_PMC_MOST;
+    unsigned quarter = places / 4u, left = pmcs->most_pmcs ? pmcs->most_pmcs : quarter ? quarter : 1u;
+    struct upmu_pmc *pmc = NULL;
+
+    for (unsigned i = 0; i < places; i++) {
+        if (pmcs->pmcs[i].owner == owner && !may && !--left)
+            return NULL;
+        if (!pmcs->pmcs[i].owner && !pmc && (may || i < places - quarter))
+            pmc = &pmcs->pmcs[i];
+    }
+    return pmc;
+}
+
+static bool may_use(const struct upmu_pmcs *pmcs, uint32_t owner, const struct upmu_event *event, uint32_t rights)
+{
+    if (pmcs->may_use)
+        return pmcs->may_use(pmcs->context, owner, event, rights);
+    return !rights || upmu_pmc_may_system(pmcs, owner);
 }
 
 /* The event, on the row that is asked for. */
@@ -102,7 +117,7 @@ static enum upmu_status allocate(struct upmu_pmcs *pmcs, uint32_t owner, const c
     struct upmu_cpu *cpu =
         whole && request->pm_cpu >= 0 ? pmcs->find_cpu(pmcs->context, (unsigned)request->pm_cpu) : NULL;
     const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : upmu_machine_pmu(pmcs->machine, 0);
-    struct upmu_pmc *pmc = free_one(pmcs);
+    struct upmu_pmc *pmc = free_one(pmcs, owner, may);
     struct upmu_event event;
     enum upmu_status status;
 
@@ -116,13 +131,15 @@ static enum upmu_status allocate(struct upmu_pmcs *pmcs, uint32_t owner, const c
     if (!pmu)
         return UPMU_ERR_NO_PMU;
     status = encode(pmu, spec, request->pm_row, &event, why);
+    if (status == UPMU_OK && !may_use(pmcs, owner, &event, upmu_rights_of(pmu, &event)))
+        status = UPMU_ERR_NOT_PERMITTED;
     if (status != UPMU_OK)
         return status;
     pmc->event = event;
     pmc->mode = (uint8_t)request->pm_mode;
     pmc->count = request->pm_count;
     pmc->cpu = (uint16_t)(whole ? request->pm_cpu : 0);
-    status = make_session(pmcs, pmc, cpu, !may);
+    status = make_session(pmcs, pmc, cpu, !may_use(pmcs, owner, NULL, UPMU_RIGHT_ADDRESSES));
     if (status != UPMU_OK) {
         *why = pmc->session.why;
         return status;
@@ -198,9 +215,8 @@ enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner)
         if (result == UPMU_OK)
             result = status;
     }
-    if (pmcs->log_open && pmcs->log_owner == owner)
-        status = upmu_pmc_log_configure(pmcs, owner, -1);
-    return result == UPMU_OK ? status : result;
+    status = upmu_pmc_log_configure(pmcs, owner, -1);
+    return result == UPMU_OK && status != UPMU_ERR_STATE ? status : result; /* UPMU_ERR_STATE: it had no log */
 }
 
 /* ---- One PMC ---- */
@@ -223,7 +239,7 @@ static enum upmu_status attach(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, int
         return status;
     pmc->pid = pid ? pid : (int32_t)pmc->owner;
     pmc->state = PMC_STATE_STOPPED;
-    upmu_pmc_log_words(pmcs, PMCLOG_TYPE_PMCATTACH, upmu_pmc_id(pmcs, pmc), (uint32_t)pmc->pid);
+    (void)upmu_pmc_log_words(pmcs, pmc->owner, PMCLOG_TYPE_PMCATTACH, upmu_pmc_id(pmcs, pmc), (uint32_t)pmc->pid);
     return UPMU_OK;
 }
 
@@ -403,9 +419,9 @@ static enum upmu_status operate(struct upmu_pmcs *pmcs, uint32_t owner, unsigned
         return UPMU_OK;
     case PMC_OP_PMCINFO:
         return upmu_pmc_pmcinfo(pmcs, argument->pmcinfo.pm_owner, &argument->pmcinfo);
-    case PMC_OP_STATS:
+    case PMC_OP_STATS: /* sums of all owners */
         argument->stats = pmcs->stats;
-        return UPMU_OK;
+        return upmu_pmc_may_system(pmcs, owner) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;
     case PMC_OP_FACTS:
         return upmu_pmc_facts(pmcs, owner, &argument->facts);
     case PMC_OP_ALLOCATE:
@@ -430,12 +446,10 @@ static enum upmu_status operate(struct upmu_pmcs *pmcs, uint32_t owner, unsigned
     case PMC_OP_CONFIGURELOG:
         return upmu_pmc_log_configure(pmcs, owner, simple->pm_value);
     case PMC_OP_FLUSHLOG:
-        return pmcs->log_owner == owner ? upmu_pmc_log_flush(pmcs) : UPMU_ERR_STATE;
+        return upmu_pmc_log_flush(pmcs, owner);
     case PMC_OP_WRITELOG:
-        if (pmcs->log_owner != owner || !pmcs->log_open)
-            return UPMU_ERR_STATE;
-        upmu_pmc_log_words(pmcs, PMCLOG_TYPE_USERDATA, (uint32_t)simple->pm_value, 0);
-        return UPMU_OK;
+        return upmu_pmc_log_words(pmcs, owner, PMCLOG_TYPE_USERDATA, (uint32_t)simple->pm_value, 0) ? UPMU_OK
+                                                                                                    : UPMU_ERR_STATE;
     default:
         return upmu_pmc_event_name(pmcs, &argument->name);
     }

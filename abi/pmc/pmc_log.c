@@ -13,43 +13,51 @@ _Static_assert(sizeof(struct pmclog_words) == 16 && sizeof(struct pmclog_value) 
                    sizeof(struct pmclog_allocate) == 32,
                "records are the same for 32 and 64 bits, and 8-aligned");
 
-static bool put(struct upmu_pmcs *pmcs, void *record, unsigned type, size_t bytes)
+/* The log of an owner, or NULL; of owner 0: one that is free. */
+static struct upmu_pmc_log *log_of(const struct upmu_pmcs *pmcs, uint32_t owner)
+{
+    for (unsigned i = 0; i < pmcs->log_count; i++)
+        if (pmcs->logs[i].owner == owner)
+            return &pmcs->logs[i];
+    return NULL;
+}
+
+static void put(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, void *record, unsigned type, size_t bytes)
 {
     struct pmclog_header *header = record;
 
-    if (!pmcs->log_open)
-        return false;
     header->pl_length = (uint16_t)bytes;
     header->pl_type = (uint16_t)type;
-    header->pl_sequence = pmcs->log_sequence++;
-    if (pmcs->log_bytes - pmcs->log_used < bytes) {
-        pmcs->log_dropped++;
+    header->pl_sequence = log->sequence++;
+    if (log->size - log->used < bytes) {
+        log->dropped++;
         pmcs->stats.pm_log_dropped++;
-        return false;
+        return;
     }
-    memcpy(pmcs->log + pmcs->log_used, record, bytes);
-    pmcs->log_used += bytes;
+    memcpy(log->bytes + log->used, record, bytes);
+    log->used += bytes;
     pmcs->stats.pm_log_records++;
-    return true;
 }
 
-static void add(struct upmu_pmcs *pmcs, void *record, unsigned type, size_t bytes)
+static void add(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, void *record, unsigned type, size_t bytes)
 {
-    uint32_t dropped = pmcs->log_dropped;
-    struct pmclog_words notice = {.pl_word = {dropped, 0}};
+    struct pmclog_words notice = {.pl_word = {log->dropped, 0}};
 
-    if (dropped && pmcs->log_open && pmcs->log_bytes - pmcs->log_used >= sizeof notice + bytes) {
-        pmcs->log_dropped = 0;
-        (void)put(pmcs, &notice, PMCLOG_TYPE_DROPNOTIFY, sizeof notice);
+    if (log->dropped && log->size - log->used >= sizeof notice + bytes) {
+        log->dropped = 0;
+        put(pmcs, log, &notice, PMCLOG_TYPE_DROPNOTIFY, sizeof notice);
     }
-    (void)put(pmcs, record, type, bytes);
+    put(pmcs, log, record, type, bytes);
 }
 
-void upmu_pmc_log_words(struct upmu_pmcs *pmcs, unsigned type, uint32_t first, uint32_t second)
+bool upmu_pmc_log_words(struct upmu_pmcs *pmcs, uint32_t owner, unsigned type, uint32_t first, uint32_t second)
 {
     struct pmclog_words record = {.pl_word = {first, second}};
+    struct upmu_pmc_log *log = owner ? log_of(pmcs, owner) : NULL;
 
-    add(pmcs, &record, type, sizeof record);
+    if (log)
+        add(pmcs, log, &record, type, sizeof record);
+    return log != NULL;
 }
 
 void upmu_pmc_log_allocate(struct upmu_pmcs *pmcs, pmc_id_t id, const struct upmu_pmc *pmc)
@@ -60,83 +68,127 @@ void upmu_pmc_log_allocate(struct upmu_pmcs *pmcs, pmc_id_t id, const struct upm
                                      .pl_row = pmc->event.id.row,
                                      .pl_masks = pmc->event.id.masks,
                                      .pl_config = pmc->event.config};
+    struct upmu_pmc_log *log = log_of(pmcs, pmc->owner);
 
-    add(pmcs, &record, PMCLOG_TYPE_PMCALLOCATE, sizeof record);
+    if (log)
+        add(pmcs, log, &record, PMCLOG_TYPE_PMCALLOCATE, sizeof record);
 }
 
-static void add_value(struct upmu_pmcs *pmcs, unsigned type, const struct upmu_pmc *pmc, uint32_t word, uint64_t value)
+static void add_value(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, unsigned type, const struct upmu_pmc *pmc,
+                      uint32_t word, uint64_t value)
 {
     struct pmclog_value record = {.pl_pmcid = upmu_pmc_id(pmcs, pmc), .pl_word = word, .pl_value = value};
 
-    add(pmcs, &record, type, sizeof record);
+    add(pmcs, log, &record, type, sizeof record);
 }
 
-void upmu_pmc_log_samples(struct upmu_pmcs *pmcs)
+/* Samples of the owner of a log, as long as there is room; true: all of them. */
+static bool take_samples(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
+    const size_t room = sizeof(struct pmclog_words) + sizeof(struct pmclog_value);
+
     for (unsigned i = 0; i < pmcs->capacity; i++) {
         struct upmu_pmc *pmc = &pmcs->pmcs[i];
         struct upmu_sample sample;
 
-        if (!pmc->owner || (pmc->mode != PMC_MODE_SS && pmc->mode != PMC_MODE_TS))
+        if (pmc->owner != log->owner || (pmc->mode != PMC_MODE_SS && pmc->mode != PMC_MODE_TS))
             continue;
-        while (upmu_ring_next(&pmc->session.ring, &sample)) {
+        for (;;) {
+            if (log->size - log->used < room)
+                return false;
+            if (!upmu_ring_next(&pmc->session.ring, &sample))
+                break;
             pmcs->stats.pm_samples++;
             pmcs->stats.pm_lost += sample.lost;
-            if (pmc->owner == pmcs->log_owner)
-                add_value(pmcs, PMCLOG_TYPE_PCSAMPLE, pmc, sample.flags & UPMU_SAMPLE_USER ? 1 : 0, sample.ip);
+            add_value(pmcs, log, PMCLOG_TYPE_PCSAMPLE, pmc, sample.flags & UPMU_SAMPLE_USER ? 1 : 0, sample.ip);
         }
     }
+    return true;
+}
+
+void upmu_pmc_log_samples(struct upmu_pmcs *pmcs)
+{
+    for (unsigned i = 0; i < pmcs->log_count; i++)
+        if (pmcs->logs[i].owner)
+            (void)take_samples(pmcs, &pmcs->logs[i]);
 }
 
 void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid)
 {
     for (unsigned i = 0; i < pmcs->capacity; i++) {
         struct upmu_pmc *pmc = &pmcs->pmcs[i];
+        struct upmu_pmc_log *log = pmc->owner ? log_of(pmcs, pmc->owner) : NULL;
         struct upmu_count count;
 
-        if (pmc->owner && pmc->owner == pmcs->log_owner && pmc->pid == pid && pmc->flags & PMC_F_LOG_PROCCSW &&
+        if (log && pmc->pid == pid && pmc->flags & PMC_F_LOG_PROCCSW &&
             upmu_session_read(&pmc->session, 0, 1, &count) == UPMU_OK)
-            add_value(pmcs, PMCLOG_TYPE_PROCCSW, pmc, (uint32_t)pid, count.value);
+            add_value(pmcs, log, PMCLOG_TYPE_PROCCSW, pmc, (uint32_t)pid, count.value);
     }
 }
 
-enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs)
+/* Records leave the memory even if the file takes nothing: a full log would have no end. */
+static enum upmu_status flush(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
+    unsigned turns = pmcs->capacity * UPMU_PMC_RING_WORDS; /* new samples must not keep the caller here */
     size_t length;
+    bool all, written;
 
-    if (!pmcs->log_open)
-        return UPMU_ERR_STATE;
-    upmu_pmc_log_samples(pmcs);
-    length = pmcs->log_used;
-    pmcs->log_used = 0;
-    return !length || pmcs->log_write(pmcs->context, pmcs->log_file, pmcs->log, length) ? UPMU_OK : UPMU_ERR_PORT;
+    do {
+        all = take_samples(pmcs, log);
+        length = log->used;
+        log->used = 0;
+        written = !length || pmcs->log_write(pmcs->context, log->owner, log->file, log->bytes, length);
+    } while (!all && written && length && turns-- > 0);
+    return written ? UPMU_OK : UPMU_ERR_PORT;
+}
+
+enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs, uint32_t owner)
+{
+    struct upmu_pmc_log *log = owner ? log_of(pmcs, owner) : NULL;
+
+    return log ? flush(pmcs, log) : UPMU_ERR_STATE;
+}
+
+static enum upmu_status close_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
+{
+    enum upmu_status status = flush(pmcs, log), ended; /* room for the last record */
+
+    (void)upmu_pmc_log_words(pmcs, log->owner, PMCLOG_TYPE_CLOSELOG, 0, 0);
+    ended = flush(pmcs, log);
+    log->owner = 0;
+    return status == UPMU_OK ? ended : status;
+}
+
+/* A log for an owner: a free one, or with the right of the whole machine that of an owner without it. */
+static struct upmu_pmc_log *free_log(struct upmu_pmcs *pmcs, uint32_t owner)
+{
+    struct upmu_pmc_log *log = log_of(pmcs, 0);
+
+    for (unsigned i = 0; !log && i < pmcs->log_count && upmu_pmc_may_system(pmcs, owner); i++)
+        if (!upmu_pmc_may_system(pmcs, pmcs->logs[i].owner)) {
+            log = &pmcs->logs[i];
+            (void)close_log(pmcs, log);
+        }
+    return log;
 }
 
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file)
 {
-    enum upmu_status status, ended;
+    struct upmu_pmc_log *log = owner ? log_of(pmcs, owner) : NULL;
 
-    if (pmcs->log_open && pmcs->log_owner != owner)
-        return UPMU_ERR_BUSY;
-    if (file < 0) {
-        if (!pmcs->log_open)
-            return UPMU_ERR_STATE;
-        status = upmu_pmc_log_flush(pmcs); /* room for the last record */
-        upmu_pmc_log_words(pmcs, PMCLOG_TYPE_CLOSELOG, 0, 0);
-        ended = upmu_pmc_log_flush(pmcs);
-        pmcs->log_open = false;
-        pmcs->log_owner = 0;
-        return status == UPMU_OK ? ended : status;
-    }
-    if (!pmcs->log || !pmcs->log_write)
-        return UPMU_ERR_HOOK_MISSING;
-    if (pmcs->log_open)
+    if (!owner || (file < 0) != (log != NULL))
         return UPMU_ERR_STATE;
-    pmcs->log_open = true;
-    pmcs->log_owner = owner;
-    pmcs->log_file = file;
-    pmcs->log_used = pmcs->log_sequence = pmcs->log_dropped = 0;
-    upmu_pmc_log_words(pmcs, PMCLOG_TYPE_INITIALIZE, PMC_VERSION, 0);
+    if (log)
+        return close_log(pmcs, log);
+    if (!pmcs->logs || !pmcs->log_write)
+        return UPMU_ERR_HOOK_MISSING;
+    log = free_log(pmcs, owner);
+    if (!log)
+        return UPMU_ERR_BUSY;
+    log->owner = owner;
+    log->file = file;
+    log->used = log->sequence = log->dropped = 0;
+    (void)upmu_pmc_log_words(pmcs, owner, PMCLOG_TYPE_INITIALIZE, PMC_VERSION, 0);
     return UPMU_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include <upmu/upmu.h>
 #include "abi/pmc/pmc.h"
+#include "abi/rights/rights.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -32,31 +33,48 @@ struct upmu_pmc {
     uint8_t mode, state;
 };
 
+/* The log of one owner.  Fill in its memory, zero the rest. */
+struct upmu_pmc_log {
+    uint8_t *bytes; /* records that wait for log_write */
+    size_t size;    /* of `bytes`, at least 128 */
+    /* private */
+    uint32_t owner; /* 0: free */
+    int32_t file;
+    size_t used;
+    uint32_t sequence, dropped;
+};
+
 /* Zero it, fill in the first part. */
 struct upmu_pmcs {
     struct upmu_machine *machine;
     struct upmu_pmc *pmcs;
     unsigned capacity;
-    uint8_t *log; /* records that wait for log_write; or NULL */
-    size_t log_bytes;
+    struct upmu_pmc_log *logs; /* one for each owner that logs at a time; or NULL */
+    unsigned log_count;        /* entries of `logs` */
+    /*
+     * PMCs that an owner without may_system() may hold; 0: a quarter of `capacity`.  The last quarter of `capacity` is
+     * for owners with it in any case.
+     */
+    unsigned most_pmcs;
     void *context; /* of the hooks */
     /* A CPU by number; NULL: there is none. */
     struct upmu_cpu *(*find_cpu)(void *context, unsigned cpu);
     /* A thread that `owner` may count (pid 0: itself), and the CPU where it runs or NULL.  NULL: none that it may. */
     struct upmu_thread *(*find_thread)(void *context, uint32_t owner, int32_t pid, struct upmu_cpu **out_cpu);
-    /* May it count whole CPUs, take counters out of use, see the kernel's addresses?  NULL: owner 1 alone may. */
+    /* May it count whole CPUs, take counters out of use, see sums of all owners?  NULL: owner 1 alone may. */
     bool (*may_system)(void *context, uint32_t owner);
+    /*
+     * May it use an event that needs these UPMU_RIGHT_ rights (perhaps none)?  Called at each allocation.  `event`
+     * NULL: may it have UPMU_RIGHT_ADDRESSES?  NULL: all rights with may_system(), without it events that need none.
+     */
+    bool (*may_use)(void *context, uint32_t owner, const struct upmu_event *event, uint32_t rights);
     /* Copy the argument of a call; false: its memory is not the program's. */
     bool (*copy_in)(void *context, void *to, const void *argument, size_t bytes);
     bool (*copy_out)(void *context, void *argument, const void *from, size_t bytes);
-    /* Append to a log file; NULL: there are none. */
-    bool (*log_write)(void *context, int32_t file, const void *bytes, size_t length);
+    /* Append to a log file of `owner`, which need not be the caller; NULL: there are none. */
+    bool (*log_write)(void *context, uint32_t owner, int32_t file, const void *bytes, size_t length);
     /* private */
     struct pmc_driverstats stats;
-    size_t log_used;
-    uint32_t log_sequence, log_dropped, log_owner;
-    int32_t log_file;
-    bool log_open;
 };
 
 /*
@@ -112,12 +130,20 @@ uint32_t upmu_pmc_caps_of(const struct upmu_pmu *pmu, const struct upmu_event *e
 unsigned upmu_pmc_row_counter(const struct upmu_pmu *pmu, const struct upmu_event *event, int32_t row);
 int upmu_pmc_errno(enum upmu_status status);
 
-/* The log (pmc_log.c). */
+/*
+ * The log of an owner (pmc_log.c); a file below 0 closes it.  Where all logs are in use, an owner with may_system()
+ * gets that of an owner without: UPMU_ERR_BUSY if there is none.
+ */
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file);
-enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs);
-void upmu_pmc_log_words(struct upmu_pmcs *pmcs, unsigned type, uint32_t first, uint32_t second);
+/* All that waits in the owner's log and in the rings of its PMCs, into its file. */
+enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs, uint32_t owner);
+/* A record of two words, if the owner has a log; false: it has none. */
+bool upmu_pmc_log_words(struct upmu_pmcs *pmcs, uint32_t owner, unsigned type, uint32_t first, uint32_t second);
 void upmu_pmc_log_allocate(struct upmu_pmcs *pmcs, pmc_id_t id, const struct upmu_pmc *pmc);
-/* Samples of all PMCs, into the log.  Call it from the clock's tick, or before a flush. */
+/*
+ * Samples of all PMCs, each into its owner's log, as long as there is room; all others stay in the rings.  Call it from
+ * the clock's tick.
+ */
 void upmu_pmc_log_samples(struct upmu_pmcs *pmcs);
 /* A thread was switched away: counts of its PMCs with PMC_F_LOG_PROCCSW. */
 void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid);

@@ -44,7 +44,8 @@ static const struct upmu_register arm_rows[UPMU_ARM_ROWS] = {
       .hardware = ARM_ALL, .session = ARM_ALL, .privileged = ARM_ALL }
 #define ARM_SELECT_CLASS                                                                                               \
     { .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1, .owned = ARM_ALL,        \
-      .in_use = ARM_ALL, .session = UPMU_ARM_TYPER_EVENT | UPMU_ARM_TYPER_WHO, .idle_keep = ARM_ALL }
+      .in_use = ARM_ALL, .session = UPMU_ARM_TYPER_EVENT | UPMU_ARM_TYPER_WHO, .idle_keep = ARM_ALL,                  \
+      .kernel = UPMU_ARM_TYPER_NSH, .kernel_off = UPMU_ARM_TYPER_P }
 
 /* load_rank: PMCR 0, select 3, interrupts 4, counter 5, acknowledgement 6, gates 7. */
 static const struct upmu_register_class arm_classes[UPMU_ARM_CLASSES] = {

@@ -80,7 +80,7 @@ static const struct upmu_register_class rv_classes[RV_CLASSES] = {
                            .owned = RV_ALL, .hardware = RV_ALL, .session = RV_ALL, .privileged = RV_ALL },
     [RV_CLASS_EVENT] = { .kind = UPMU_KIND_SELECT, .load_rank = 3, .release_rank = 2, .found = 1, .promised = 1,
                          .owned = RV_ALL, .hardware = RV_OF, .in_use = RV_EVENT, .session = RV_EVENT | RV_MODES,
-                         .idle_keep = RV_ALL },
+                         .idle_keep = RV_ALL, .kernel_off = RV_MINH | RV_SINH },
     [RV_CLASS_INHIBIT] = { .kind = UPMU_KIND_CONTROL, .load_rank = 7, .release_rank = 0, .found = 1, .promised = 1,
                            .owned = RV_ALL << RV_FIRST, .gates = RV_ALL << RV_FIRST, .inverted = RV_ALL },
     [RV_CLASS_STATUS] = { .kind = UPMU_KIND_STATUS, .access = UPMU_ACCESS_RO, .promised = 1, .hardware = RV_ALL },

@@ -131,6 +131,7 @@ struct upmu_register_class {
     uint64_t idle_value; /* bits set where the class is idle */
 #if UPMU_FOREIGN
     uint64_t inverted;   /* bits that the register holds the other way round: gates that close (RISC-V) */
+    uint64_t kernel_off; /* bits that are all set if the kernel's mode is not counted (Arm, RISC-V) */
 #endif
 };
 

@@ -117,6 +117,7 @@ def include_lines_follow_the_direction_of_dependency():
                 complaints.append(where)
             elif folder == "abi" and not (root in ("core", "upmu") or
                                           what.startswith("/".join(path.split("/")[:2]) + "/") or
+                                          what.startswith("abi/rights/") or
                                           (path.startswith("abi/paravirt/") and what.startswith("abi/guest/"))):
                 complaints.append(where)
             elif folder == "backends":

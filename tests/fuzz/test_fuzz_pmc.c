@@ -8,6 +8,7 @@
 #include "abi/pmc/pmc_calls.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
+#include "abi/rights/rights.c"
 
 #include "port/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
@@ -22,7 +23,8 @@ static struct upmu_cpu cpu;
 static struct upmu_thread threads[OWNERS + 1], *current;
 static struct upmu_pmc memory[PMCS];
 static struct upmu_pmcs pmcs;
-static uint8_t log_memory[256];
+static uint8_t log_memory[2][256];
+static struct upmu_pmc_log logs[2];
 static union argument asked;
 
 static struct upmu_cpu *find_cpu(void *context, unsigned number)
@@ -56,11 +58,11 @@ static bool copy_out(void *context, void *argument, const void *from, size_t byt
     return true;
 }
 
-static bool log_write(void *context, int32_t file, const void *bytes, size_t length)
+static bool log_write(void *context, uint32_t owner, int32_t file, const void *bytes, size_t length)
 {
     const uint8_t *at = bytes, *end = at + length;
 
-    (void)context;
+    (void)context, (void)owner;
     for (; at < end; at += ((const struct pmclog_header *)(const void *)at)->pl_length)
         FUZZ_CHECK(((const struct pmclog_header *)(const void *)at)->pl_length >= 16, "a record without length");
     FUZZ_CHECK(at == end, "a record is cut");
@@ -73,11 +75,13 @@ static void set_up(void)
     upmu_sim_bind_cpu(&sim, 0, &cpu);
     upmu_sim_irqs(&sim, false);
     memset(memory, 0, sizeof memory);
+    for (unsigned i = 0; i < 2; i++)
+        logs[i] = (struct upmu_pmc_log){.bytes = log_memory[i], .size = sizeof log_memory[i]};
     pmcs = (struct upmu_pmcs){.machine = &machine,
                               .pmcs = memory,
                               .capacity = PMCS,
-                              .log = log_memory,
-                              .log_bytes = sizeof log_memory,
+                              .logs = logs,
+                              .log_count = 2,
                               .find_cpu = find_cpu,
                               .find_thread = find_thread,
                               .copy_in = copy_in,
@@ -98,6 +102,9 @@ static void fill(struct fuzz_bytes *bytes, unsigned operation, const pmc_id_t *i
                                         "llc-misses,usr",      "FP_COMP_OPS_EXE",
                                         "0 branches",          "PMC_EV_IAF_INSTR_RETIRED_ANY",
                                         "raw:config=0x5300c0", ""};
+    static const char *const others[] = {"instructions,usr", "raw:config=0x100c0", "raw:config=0x2100c0",
+                                         "cycles,usr",       "instructions,os",    "raw:config=0x100c0:config1=1",
+                                         "1 branches,usr",   "instructions,usr:any"};
     uint8_t how = fuzz_u8(bytes);
 
     memset(&asked, 0, sizeof asked);
@@ -108,6 +115,10 @@ static void fill(struct fuzz_bytes *bytes, unsigned operation, const pmc_id_t *i
         asked.allocate.pm.pm_row = (int8_t)fuzz_u8(bytes) % 5;
         asked.allocate.pm.pm_count = fuzz_take(bytes, 1u + how % 3u);
         memcpy(asked.allocate.pm_spec, specs[how >> 2 & 7u], strlen(specs[how >> 2 & 7u]));
+        if (how & 0x20) {
+            memset(asked.allocate.pm_spec, 0, sizeof asked.allocate.pm_spec);
+            memcpy(asked.allocate.pm_spec, others[how >> 2 & 7u], strlen(others[how >> 2 & 7u]));
+        }
     } else if (operation != PMC_OP_INIT) {
         asked.simple.pm_pmcid = ids[how & (IDS - 1u)];
         asked.simple.pm_value = (int8_t)fuzz_u8(bytes);
@@ -153,6 +164,25 @@ static void step(struct fuzz_bytes *bytes, pmc_id_t *ids, uint32_t *owners)
     }
 }
 
+/* A program without rights: its registers have no bit of the kernel's mode, of AnyThread or of a payload. */
+static void check_rights(void)
+{
+    bool system = false;
+    unsigned places = 0;
+
+    for (unsigned i = 0; i < PMCS; i++) {
+        system |= memory[i].owner == 1;
+        places += memory[i].owner > 1;
+    }
+    FUZZ_CHECK(places < PMCS, "programs without rights have all PMCs");
+    for (unsigned i = 0; i < 2 && !system; i++)
+        FUZZ_CHECK(!upmu_sim_runs(&sim, 0, i) || !(upmu_sim_peek(&sim, 0, 0x186 + i) & 0x220000),
+                   "select %u is %llx", i, (unsigned long long)upmu_sim_peek(&sim, 0, 0x186 + i));
+    for (unsigned i = 0; i < 3 && !system; i++)
+        FUZZ_CHECK(!upmu_sim_runs(&sim, 0, 16 + i) || !(upmu_sim_peek(&sim, 0, 0x38d) >> 4 * i & 5),
+                   "fixed control %llx", (unsigned long long)upmu_sim_peek(&sim, 0, 0x38d));
+}
+
 static void run_pmc(const uint8_t *input, size_t length)
 {
     struct fuzz_bytes bytes = {input, input + length};
@@ -161,8 +191,10 @@ static void run_pmc(const uint8_t *input, size_t length)
 
     memset(ids, 0xff, sizeof ids);
     set_up();
-    while (fuzz_more(&bytes))
+    while (fuzz_more(&bytes)) {
         step(&bytes, ids, owners);
+        check_rights();
+    }
     for (unsigned owner = 1; owner <= OWNERS; owner++)
         upmu_pmc_exit(&pmcs, owner);
     for (unsigned i = 0; i < PMCS; i++)

@@ -6,19 +6,23 @@
 #include "abi/pmc/pmc_client.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
+#include "abi/rights/rights.c"
 
 #include "tests/common/host.h"
 
 #define PMCS 8
 #define PROCESS 1  /* may all */
 #define STRANGER 7 /* may count its own thread */
+#define ANOTHER 8  /* as STRANGER, the same thread */
 
 static struct host host;
 static struct upmu_pmc memory[PMCS];
 static struct upmu_pmcs pmcs;
 static struct upmu_thread thread, idle;
-static uint8_t log_memory[512], file[8192];
+static uint8_t log_memory[2][512], file[8192];
+static struct upmu_pmc_log logs[2];
 static size_t file_bytes;
+static uint32_t file_owner; /* of the last records */
 static uint32_t caller;
 static bool unmapped, full;
 
@@ -33,7 +37,7 @@ static struct upmu_thread *find_thread(void *context, uint32_t owner, int32_t pi
 {
     (void)context;
     *out_cpu = host.running[0] == 1 ? &host.cpu[0] : NULL;
-    return (pid == 0 && owner == STRANGER) || (pid == STRANGER && (owner == STRANGER || owner == PROCESS)) ? &thread
+    return (pid == 0 && owner >= STRANGER) || (pid == STRANGER && (owner == STRANGER || owner == PROCESS)) ? &thread
                                                                                                            : NULL;
 }
 
@@ -52,9 +56,10 @@ static bool copy_out(void *context, void *argument, const void *from, size_t byt
     return !unmapped;
 }
 
-static bool log_write(void *context, int32_t number, const void *bytes, size_t length)
+static bool log_write(void *context, uint32_t owner, int32_t number, const void *bytes, size_t length)
 {
     (void)context;
+    file_owner = owner;
     assert_int_equal(number, 3);
     if (full)
         return false;
@@ -77,8 +82,13 @@ static void set_up(const char *profile)
     pmcs.machine = &host.machine;
     pmcs.pmcs = memory;
     pmcs.capacity = PMCS;
-    pmcs.log = log_memory;
-    pmcs.log_bytes = sizeof log_memory;
+    memset(logs, 0, sizeof logs);
+    for (unsigned i = 0; i < 2; i++) {
+        logs[i].bytes = log_memory[i];
+        logs[i].size = sizeof log_memory[i];
+    }
+    pmcs.logs = logs;
+    pmcs.log_count = 1;
     pmcs.find_cpu = find_cpu;
     pmcs.find_thread = find_thread;
     pmcs.copy_in = copy_in;
@@ -98,6 +108,7 @@ static void tear_down(void)
 {
     assert_int_equal(upmu_pmc_exit(&pmcs, PROCESS), UPMU_OK);
     assert_int_equal(upmu_pmc_exit(&pmcs, STRANGER), UPMU_OK);
+    assert_int_equal(upmu_pmc_exit(&pmcs, ANOTHER), UPMU_OK);
     for (unsigned i = 0; i < PMCS; i++)
         assert_int_equal(memory[i].owner, 0);
     host_end_idle(&host);
@@ -109,6 +120,14 @@ static void run_thread(bool on)
                         : upmu_thread_switch(&host.cpu[0], &thread, &idle),
                      UPMU_OK);
     host.running[0] = on;
+}
+
+static void run_user(uint64_t instructions)
+{
+    const struct upmu_sim_burst burst = {
+        .instructions = instructions, .cycles = instructions, .user = true, .ip = 0x7000, .ip_step = 1};
+
+    upmu_sim_events(&host.sim, &burst);
 }
 
 /* ---- Programs, which know libpmc alone ---- */
@@ -375,14 +394,14 @@ static void a_program_counts_its_own_thread_and_logs_its_switches(void **state)
     set_up("core2");
     caller = STRANGER;
     assert_int_equal(pmc_configure_logfile(3), 0);
-    assert_int_equal(pmc_allocate("instructions", PMC_MODE_TC, PMC_F_LOG_PROCCSW, PMC_CPU_ANY, &id, 0), 0);
+    assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, PMC_F_LOG_PROCCSW, PMC_CPU_ANY, &id, 0), 0);
     assert_int_equal(pmc_attach(id, 99), -1);
     assert_int_equal(pmc_errno, 1);
     assert_int_equal(pmc_start(id), 0); /* attaches it to the program */
     assert_int_equal(pmc_attach(id, 0), -1);
     host_run(&host, 500);
     run_thread(true);
-    host_run(&host, 1000);
+    run_user(1000);
     run_thread(false);
     upmu_pmc_log_switch(&pmcs, STRANGER);
     host_run(&host, 500);
@@ -552,6 +571,187 @@ static void without_a_pmu_programs_are_refused(void **state)
     pmcs.machine = machine;
 }
 
+/* ---- Rights ---- */
+
+static uint32_t given; /* rights */
+
+static bool test_may_use(void *context, uint32_t owner, const struct upmu_event *event, uint32_t rights)
+{
+    (void)context;
+    assert_int_equal(event == NULL, rights == UPMU_RIGHT_ADDRESSES);
+    return owner == PROCESS || !(rights & ~given);
+}
+
+/*
+ * Catches an event that is taken without the question what it counts: AnyThread, payload registers, the kernel's mode,
+ * a northbridge of several cores.  A refused event leaves all as it was, and one right does not stand for another.
+ */
+static void an_event_beyond_its_owners_rights_is_refused(void **state)
+{
+    static const struct {
+        const char *profile, *spec;
+        uint32_t needs;
+    } cases[] = {
+        {"skylake", "raw:config=0x100c0", 0},
+        {"skylake", "instructions,usr", 0},
+        {"skylake", "raw:config=0x200c0", UPMU_RIGHT_KERNEL},
+        {"skylake", "instructions,os", UPMU_RIGHT_KERNEL},
+        {"skylake", "instructions", UPMU_RIGHT_KERNEL},
+        {"skylake", "raw:config=0x21013c", UPMU_RIGHT_BEYOND},
+        {"skylake", "raw:config=0x1003c:any", UPMU_RIGHT_BEYOND},
+        {"skylake", "instructions,usr:any", UPMU_RIGHT_BEYOND},
+        {"skylake", "raw:config=0x101b7:config1=0x10001", UPMU_RIGHT_PRIVILEGED},
+        {"k8_revf", "raw:config=0x100c0", 0},
+        {"k8_revf", "raw:config=0x200c0", UPMU_RIGHT_KERNEL},
+        {"k8_revf", "raw:config=0x107e0", UPMU_RIGHT_BEYOND},
+        {"northwood", "p4-instr-retired,mask=nbogusntag,usr", 0},
+        {"northwood", "p4-instr-retired,mask=nbogusntag", UPMU_RIGHT_KERNEL},
+        {"northwood", "raw:escr=0x0c001405:cccr=0x0000a000", UPMU_RIGHT_BEYOND},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        static struct upmu_pmc before[PMCS];
+        pmc_id_t id;
+
+        set_up(cases[i].profile);
+        caller = STRANGER;
+        memcpy(before, memory, sizeof memory);
+        for (unsigned hook = 0; hook < 2; hook++) {
+            bool may = hook ? !(cases[i].needs & ~given) : !cases[i].needs;
+
+            pmc_errno = 0;
+            if (pmc_allocate(cases[i].spec, PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0) != (may ? 0 : -1) ||
+                pmc_errno != (may ? 0 : 1))
+                fail_msg("%s: %s: %d", cases[i].profile, cases[i].spec, pmc_errno);
+            if (!may)
+                assert_memory_equal(before, memory, sizeof memory);
+            else
+                assert_int_equal(pmc_release(id), 0);
+            memset(memory, 0, sizeof memory);
+            pmcs.may_use = test_may_use;
+            given = ~cases[i].needs & (UPMU_RIGHT_KERNEL | UPMU_RIGHT_BEYOND | UPMU_RIGHT_PRIVILEGED);
+        }
+        given |= cases[i].needs & (UPMU_RIGHT_KERNEL | UPMU_RIGHT_BEYOND | UPMU_RIGHT_PRIVILEGED);
+        if (pmc_allocate(cases[i].spec, PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0))
+            fail_msg("%s: %s: %d", cases[i].profile, cases[i].spec, pmc_errno);
+        tear_down();
+    }
+}
+
+/* Catches a table that one owner fills: another program, or the one that may all, finds no place. */
+static void no_owner_takes_the_places_of_others(void **state)
+{
+    pmc_id_t id, system;
+
+    (void)state;
+    set_up("core2");
+    for (uint32_t owner = STRANGER; owner < STRANGER + 3; owner++) {
+        caller = owner;
+        for (unsigned i = 0; i < PMCS / 4; i++)
+            assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), 0);
+        assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &system, 0), -1);
+        assert_int_equal(pmc_errno, 12);
+    }
+    caller = STRANGER + 3;
+    assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), -1);
+    caller = PROCESS;
+    for (unsigned i = 0; i < PMCS / 4; i++)
+        assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &system, 0), 0);
+    assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &system, 0), -1);
+    assert_int_equal(upmu_pmc_exit(&pmcs, STRANGER + 2), UPMU_OK);
+    tear_down();
+    /* The host's own limit. */
+    set_up("core2");
+    pmcs.most_pmcs = 1;
+    caller = STRANGER;
+    assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), 0);
+    assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &system, 0), -1);
+    assert_int_equal(pmc_release(id), 0);
+    assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), 0);
+    tear_down();
+}
+
+/* Catches a log that one owner keeps for ever, and records in the file of another. */
+static void a_log_that_a_program_keeps_is_taken_by_one_that_may_all(void **state)
+{
+    struct pmc_driverstats stats;
+    size_t at = 0;
+
+    (void)state;
+    set_up("core2");
+    caller = STRANGER;
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    assert_int_equal(pmc_writelog(1), 0);
+    assert_int_equal(pmc_get_driver_stats(&stats), -1); /* sums of all owners */
+    assert_int_equal(pmc_errno, 1);
+    caller = ANOTHER;
+    assert_int_equal(pmc_configure_logfile(3), -1);
+    assert_int_equal(pmc_errno, 16);
+    assert_int_equal(records(PMCLOG_TYPE_CLOSELOG), 0);
+    caller = PROCESS;
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    assert_true(file_owner == STRANGER && records(PMCLOG_TYPE_USERDATA) == 1);
+    assert_non_null(record(PMCLOG_TYPE_CLOSELOG, &at));
+    assert_int_equal(at, file_bytes);
+    caller = STRANGER;
+    assert_int_equal(pmc_writelog(2) & pmc_flush_logfile() & pmc_close_logfile() & pmc_configure_logfile(3), -1);
+    /* With a log for each, no owner loses one. */
+    pmcs.log_count = 2;
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    caller = PROCESS;
+    assert_int_equal(pmc_writelog(3), 0);
+    tear_down();
+}
+
+/* Samples in the file from `at` on, all of which are one PMC's. */
+static unsigned samples_of(pmc_id_t id, size_t at)
+{
+    const struct pmclog_value *sample;
+    unsigned count = 0;
+
+    for (; (sample = record(PMCLOG_TYPE_PCSAMPLE, &at)) != NULL; count++)
+        assert_int_equal(sample->pl_pmcid, id);
+    return count;
+}
+
+/*
+ * Two owners sample one thread.  Catches samples that another owner's flush throws away, that stand in another's file,
+ * and that a small log loses though they could have waited in the ring.
+ */
+static void a_flush_takes_the_callers_samples_and_leaves_those_of_others(void **state)
+{
+    pmc_id_t ids[2];
+    size_t at;
+
+    (void)state;
+    set_up("core2");
+    pmcs.log_count = 2;
+    for (unsigned i = 0; i < 2; i++) {
+        caller = STRANGER + i;
+        assert_int_equal(pmc_configure_logfile(3), 0);
+        assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TS, 0, PMC_CPU_ANY, &ids[i], 100), 0);
+        assert_int_equal(pmc_start(ids[i]), 0);
+    }
+    run_thread(true);
+    for (unsigned i = 0; i < 20; i++)
+        run_user(100);
+    at = file_bytes;
+    caller = ANOTHER;
+    assert_int_equal(pmc_flush_logfile(), 0);
+    assert_true(file_owner == ANOTHER);
+    assert_int_equal(samples_of(ids[1], at), 20);
+    upmu_pmc_log_samples(&pmcs);
+    at = file_bytes;
+    caller = STRANGER;
+    assert_int_equal(pmc_flush_logfile(), 0);
+    assert_true(file_owner == STRANGER);
+    assert_int_equal(samples_of(ids[0], at), 20);
+    assert_int_equal(records(PMCLOG_TYPE_DROPNOTIFY), 0);
+    run_thread(false);
+    tear_down();
+}
+
 static void owners_ids_and_arguments_are_checked(void **state)
 {
     struct pmc_op_allocate long_spec;
@@ -626,6 +826,10 @@ int main(void)
         cmocka_unit_test(a_full_log_is_told_of_and_closed),
         cmocka_unit_test(a_pmc_that_cannot_be_released_is_told),
         cmocka_unit_test(without_a_pmu_programs_are_refused),
+        cmocka_unit_test(an_event_beyond_its_owners_rights_is_refused),
+        cmocka_unit_test(no_owner_takes_the_places_of_others),
+        cmocka_unit_test(a_log_that_a_program_keeps_is_taken_by_one_that_may_all),
+        cmocka_unit_test(a_flush_takes_the_callers_samples_and_leaves_those_of_others),
         cmocka_unit_test(owners_ids_and_arguments_are_checked),
     };
 

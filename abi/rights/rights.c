@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rights of events, derived from the classes of the registers that they write.  Pure.
+ */
+#include <abi/rights/rights.h>
+#include <upmu/session.h>
+#include "core/hw/backend.h"
+#include "core/hw/register.h"
+#include "core/util/bits.h"
+
+#define OF_AN_EVENT (UPMU_RIGHT_KERNEL | UPMU_RIGHT_BEYOND | UPMU_RIGHT_PRIVILEGED)
+
+/* The rights that the bits of a register need. */
+static uint32_t rights_of_value(const struct upmu_register_class *class, uint64_t value)
+{
+    uint32_t rights = 0;
+
+    rights |= value & class->kernel ? UPMU_RIGHT_KERNEL : 0;
+    rights |= value & class->beyond ? UPMU_RIGHT_BEYOND : 0;
+    rights |= value & class->privileged & ~class->session ? UPMU_RIGHT_PRIVILEGED : 0;
+#if UPMU_FOREIGN
+    rights |= ~value & class->kernel_off ? UPMU_RIGHT_KERNEL : 0;
+#endif
+    return rights;
+}
+
+/* The rights of an event that runs in this way with this first counter. */
+static uint32_t rights_on(const struct upmu_pmu *pmu, const struct upmu_event *event,
+                          const struct upmu_alternative *way, unsigned number, unsigned counter)
+{
+    uint8_t counters[UPMU_SLOTS] = {(uint8_t)counter};
+    struct upmu_step step[UPMU_STEPS];
+    struct upmu_image image = upmu_image_on(pmu, step, UPMU_STEPS);
+    uint32_t rights = 0;
+
+    for (unsigned slot = 1; slot < UPMU_SLOTS && slot < way->slot_count; slot++)
+        counters[slot] = (uint8_t)upmu_bits_lowest(way->slot[slot].counters);
+    pmu->backend->render(pmu, event, number, counters, 0, &image);
+    if (image.overfull)
+        return OF_AN_EVENT;
+    for (unsigned i = 0; i < image.count; i++)
+        rights |= rights_of_value(upmu_register_class_of(pmu, step[i].row), upmu_step_value(&step[i]));
+    return rights;
+}
+
+uint32_t upmu_rights_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
+{
+    struct upmu_alternative way;
+    uint32_t rights = 0;
+    bool found = false;
+
+    for (unsigned i = 0; pmu->backend->alternative(pmu, event, 0, i, &way); i++) {
+        uint32_t counters = way.slot[0].counters;
+
+        if (event->attributes & UPMU_ATTR_PIN)
+            counters &= UPMU_BIT32(event->pin);
+        if (counters && pmu->shared_scope > UPMU_SCOPE_CORE && way.slot[0].resource_count)
+            rights |= UPMU_RIGHT_BEYOND;
+        for (; counters; counters &= counters - 1u, found = true)
+            rights |= rights_on(pmu, event, &way, i, upmu_bits_lowest(counters));
+    }
+    return found ? rights : OF_AN_EVENT;
+}
