@@ -26,7 +26,7 @@ void counts_switch(unsigned number, const char *name);
 /* The process has ended and will not run again: its counts are written, and its place is free.  Interrupts are off. */
 void counts_end(unsigned number);
 
-/* Write a line for each process.  Interrupts are off. */
+/* Write a line for each process; before counts_begin() nothing.  Interrupts are off. */
 void counts_write(void);
 
 /*

@@ -97,6 +97,10 @@ void stand_in(void)
     static const char *const names[PROCESSES] = {"init", "shell", "compiler"};
     bool counting;
 
+    /* A kernel's console may ask before counts begin.  Catches a call of a console that is not there yet. */
+    counts_write();
+    counts_switch(1, "early");
+    counts_end(1);
     counts_tell = tell;
     counting = counts_begin(console);
     for (unsigned i = 0; i < PROCESSES; i++) {
