@@ -3,9 +3,12 @@
  * build/upmu: the commands on a Linux host: names, encodings and placements, simulated CPUs; with --msr the machine's
  * own PMU.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <tools/cmd/cmd_args.h>
 #include <tools/msr/msr.h>
 
@@ -23,31 +26,64 @@ static void host_write_error(void *context, const char *text, size_t length)
     (void)!fwrite(text, 1, length, stderr);
 }
 
-static bool write_whole(const char *name, const void *bytes, size_t length)
+/*
+ * Open a file for writing; every file that the tool writes is opened here.  The user may be root and the folder
+ * open to all users: a file of bytes is always a new one (`fresh`), which no symbolic or hard link of another user has led
+ * elsewhere.  Without `fresh`: pipes and devices, also by a link such as /dev/stdout.
+ */
+static int open_for_writing(const char *name, bool fresh)
 {
-    FILE *file = fopen(name, "wb");
-    bool written;
+    struct stat found;
+    int file;
 
-    if (file == NULL)
-        return false;
-    written = fwrite(bytes, 1, length, file) == length;
-    return fclose(file) == 0 && written;
+    if (fresh) {
+        /* A file that an earlier run left behind.  (unlink() follows no link.) */
+        if (lstat(name, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid())
+            (void)unlink(name);
+        return open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    }
+    file = open(name, O_WRONLY | O_CLOEXEC);
+    if (file < 0 || (fstat(file, &found) == 0 && !S_ISREG(found.st_mode)))
+        return file;
+    (void)close(file);
+    return -1;
 }
 
-/* A file appears under its name when all of it is stored.  (Pipes and devices are written as they are.) */
+static bool write_whole(int file, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t done = write(file, bytes, length);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            break;
+        bytes += done;
+        length -= (size_t)done;
+    }
+    return close(file) == 0 && length == 0;
+}
+
+/* A file appears under its name when all of it is stored; pipes and devices are written as they are. */
 static bool host_write_file(void *context, const char *name, const void *bytes, size_t length)
 {
     char part[FILENAME_MAX];
     struct stat found;
+    int file;
 
     (void)context;
-    if (lstat(name, &found) == 0 && !S_ISREG(found.st_mode))
-        return write_whole(name, bytes, length);
+    if (lstat(name, &found) == 0 && !S_ISREG(found.st_mode)) {
+        file = open_for_writing(name, false);
+        return file >= 0 && write_whole(file, bytes, length);
+    }
     if (snprintf(part, sizeof part, "%s.part", name) >= (int)sizeof part)
         return false;
-    if (write_whole(part, bytes, length) && rename(part, name) == 0)
+    file = open_for_writing(part, true);
+    if (file < 0)
+        return false;
+    if (write_whole(file, bytes, length) && rename(part, name) == 0)
         return true;
-    (void)remove(part);
+    (void)unlink(part);
     return false;
 }
 

@@ -313,5 +313,28 @@ def what_cannot_be_written_or_read_is_an_error_and_leaves_no_file():
     return complaints + (["of-damaged is there"] if os.path.exists(os.path.join(WORK, "of-damaged")) else [])
 
 
+@check
+def a_file_is_never_written_through_a_link_that_lies_there():
+    """Catches a tool of root that writes where a link of another user in a folder of all leads."""
+    recorded()
+    complaints = []
+    prey = os.path.join(WORK, "prey")
+    for planted, asked, link in (("linked.part", "linked", os.symlink), ("linked", "linked", os.symlink),
+                                 ("linked.part", "linked", os.link)):
+        with open(prey, "w", encoding="ascii") as file:
+            file.write("kept")
+        for name in ("linked", "linked.part"):
+            if os.path.lexists(os.path.join(WORK, name)):
+                os.remove(os.path.join(WORK, name))
+        link(prey, os.path.join(WORK, planted))
+        done = tool("record", "--sim", "skl", "-n", "60000", "--folded", asked, code=None)
+        with open(prey, encoding="ascii") as file:
+            complaints += [] if file.read() == "kept" else [f"{planted}, {link.__name__}: written through"]
+        complaints += [] if link is os.link or done.returncode == 1 else [f"{planted}: {done.returncode}"]
+        # A file of the user's own that an earlier run has left is no hindrance.
+        complaints += [] if link is os.symlink or done.returncode == 0 else [f"a part that was left: {done.stderr.decode()}"]
+    return complaints
+
+
 if __name__ == "__main__":
     main()
