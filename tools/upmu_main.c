@@ -28,8 +28,8 @@ static void host_write_error(void *context, const char *text, size_t length)
 
 /*
  * Open a file for writing; every file that the tool writes is opened here.  The user may be root and the folder
- * open to all users: a file of bytes is always a new one (`fresh`), which no symbolic or hard link of another user has led
- * elsewhere.  Without `fresh`: pipes and devices, also by a link such as /dev/stdout.
+ * open to all users: a file of bytes is always a new one (`fresh`), which no symbolic or hard link of another user has
+ * led elsewhere.  Without `fresh`: pipes and devices, also by a link such as /dev/stdout.
  */
 static int open_for_writing(const char *name, bool fresh)
 {

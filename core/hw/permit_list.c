@@ -44,11 +44,13 @@ static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row,
     uint64_t bits = upmu_register_bits(pmu, row);
     unsigned counter = pmu->table->rows[row].counter;
     bool readable = may_be_read(pmu, row, class);
+    uint64_t session;
 
     if (!upmu_rows_has(pmu->present, row) || class->space != UPMU_SPACE_MSR)
         return false;
     out->address = pmu->table->rows[row].address;
     out->unused = 0;
+    session = class->session & ~class->beyond; /* AnyThread counts what is not the caller's */
     if (is_shared(pmu, row, class)) {
         if (!(pmu->counters >> part & 1u))
             return false;
@@ -56,7 +58,7 @@ static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row,
         out->counters = UPMU_BIT32(part);
         out->flags = (readable ? UPMU_PERMIT_READ : 0) | UPMU_PERMIT_PART;
         if (class->session | class->privileged) {
-            out->session = bits & class->session;
+            out->session = bits & session;
             out->privileged = bits & (class->session | class->privileged);
         } else {
             out->flags |= UPMU_PERMIT_MERGED;
@@ -64,7 +66,7 @@ static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row,
         }
         return bits != 0;
     }
-    out->session = bits & class->session;
+    out->session = bits & session;
     out->privileged = bits & (class->session | class->privileged);
     out->flags = readable ? UPMU_PERMIT_READ : 0;
     if (counter == UPMU_NO_COUNTER || (class->enables_all && counter == 0))

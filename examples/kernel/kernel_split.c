@@ -249,7 +249,7 @@ static void forbidden_program(void)
 static void greedy_program(void)
 {
     static const uint32_t first[] = {0xc1, 0x186, 0x309, 0x38c, 0xc0010000, 0x4c1, 0x1a6, 0x3f0};
-    uint32_t random = 1, answers[3] = {0};
+    uint32_t random = 1, answers[4] = {0};
 
     for (unsigned i = 0; i < ANYTHING; i++) {
         uint32_t number;
@@ -260,7 +260,7 @@ static void greedy_program(void)
                             random & 0x800u ? UINT64_MAX >> (random & 63u) : random)]++;
     }
     kernel_line_number(&user_shell, "split.", "granted", answers[SPLIT_OK]);
-    kernel_line_number(&user_shell, "split.", "not-granted", answers[SPLIT_REFUSED]);
+    kernel_line_number(&user_shell, "split.", "not-granted", answers[SPLIT_REFUSED] + answers[SPLIT_OTHERS]);
     (void)try_message(SPLIT_LEVEL0, SPLIT_FORGET, 0);
     __asm__ volatile("hlt");
 }
@@ -344,7 +344,9 @@ int kernel_split(struct shell *shell, const char *rest)
         status = open_kernels(live);
     kernel_line_text(shell, "split.", "begin", upmu_status_text(status));
     if (status == UPMU_OK) {
+        split_begin(&server);
         run_programs(*rest);
+        split_run(&server, SPLIT_CLIENTS);
         kernel_line_text(shell, "split.", "verify", upmu_status_text(upmu_cpu_verify(live->cpu, NULL)));
         if (beside)
             close_kernels();

@@ -56,6 +56,7 @@ static int serve(const char *pmu_name)
         return 1;
     server.count = upmu_permit_list(&pmu, rows, UPMU_PERMITS);
     server.mine[0] = pmu.counters;
+    split_begin(&server);
     while (transfer(to_server[1], &message, sizeof message, false)) {
         if (message.unused)
             upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = message.value, .cycles = 2 * message.value});

@@ -11,7 +11,7 @@
 enum split_operation {
     SPLIT_RDMSR,  /* value: what the register holds */
     SPLIT_WRMSR,  /* value: what was written, with the bits of others */
-    SPLIT_SETPCE, /* value: 1 allows RDPMC in user mode, 0 forbids it */
+    SPLIT_SETPCE, /* value: 1 allows RDPMC while the caller runs, 0 forbids it; answer: is it allowed now? */
     SPLIT_LEVEL0  /* number: enum split_function; value: its argument and answer */
 };
 
@@ -24,7 +24,8 @@ enum split_function {
     SPLIT_FORGET    /* all that the caller may write becomes 0: its counters stand still */
 };
 
-enum split_answer { SPLIT_OK, SPLIT_REFUSED, SPLIT_FAULT };
+/* SPLIT_OTHERS: a register of counters that the caller does not own. */
+enum split_answer { SPLIT_OK, SPLIT_REFUSED, SPLIT_FAULT, SPLIT_OTHERS };
 
 struct split_message {
     uint32_t operation;

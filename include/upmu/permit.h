@@ -29,7 +29,7 @@ struct upmu_permit {
     uint32_t counters;   /* whose it is: a caller has to own all of them; 0: only read */
     uint32_t flags;      /* UPMU_PERMIT_... */
     uint32_t unused;     /* 0 */
-    uint64_t session;    /* bits that may be set at UPMU_LEVEL_SESSION */
+    uint64_t session;    /* bits that may be set at UPMU_LEVEL_SESSION: no AnyThread */
     uint64_t privileged; /* bits that may be set at higher levels */
 };
 

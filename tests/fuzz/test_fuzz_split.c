@@ -122,6 +122,11 @@ static bool server_wrmsr(void *context, uint32_t msr, uint64_t value)
     const struct upmu_port *port = upmu_sim_port(context);
     uint64_t before = msr == 0x390 ? 0 : upmu_sim_peek(&sim, 0, msr), own = bits_of(msr, asks);
 
+    /* A client without rights: no AnyThread, no other hyper-thread, no interrupt. */
+    FUZZ_CHECK(cases[which].family != INTEL || !(msr >= 0x186 && msr <= 0x18d ? value & 0x300000 : 0),
+               "%s: select %x becomes %llx", cases[which].profile, (unsigned)msr, (unsigned long long)value);
+    FUZZ_CHECK(msr != 0x38d || !((before ^ value) & value & UINT64_C(0xcccccccccccccccc)), "%s: fixed control %llx",
+               cases[which].profile, (unsigned long long)value);
     FUZZ_CHECK(own && !((before ^ value) & ~own), "%s: %x becomes %llx, was %llx; the driver has counters %x",
                cases[which].profile, (unsigned)msr, (unsigned long long)value, (unsigned long long)before,
                (unsigned)asks);
@@ -139,9 +144,15 @@ static void serve(unsigned client, struct split_message *message)
     asks = client < SPLIT_CLIENTS ? server.mine[client] : 0;
     writes = 0;
     split_serve(&server, client, message);
-    refused += message->answer == SPLIT_REFUSED;
-    FUZZ_CHECK(message->answer <= SPLIT_FAULT && server.refused == refused, "answer %u", (unsigned)message->answer);
-    FUZZ_CHECK(message->answer != SPLIT_REFUSED || !writes, "refused, but written");
+    refused += message->answer == SPLIT_REFUSED || message->answer == SPLIT_OTHERS;
+    FUZZ_CHECK(message->operation != SPLIT_RDMSR || message->answer != SPLIT_OK || !other_msr || client != DRIVER ||
+                   message->number != other_msr,
+               "%x of another client is read", (unsigned)other_msr);
+    FUZZ_CHECK(!sim.cpu[0].cr4_pce || !other_msr || client != DRIVER || !upmu_sim_peek(&sim, 0, other_msr),
+               "RDPMC shows a counter of another client");
+    FUZZ_CHECK(message->answer <= SPLIT_OTHERS && server.refused == refused, "answer %u", (unsigned)message->answer);
+    FUZZ_CHECK((message->answer != SPLIT_REFUSED && message->answer != SPLIT_OTHERS) || !writes,
+               "refused, but written");
     FUZZ_CHECK(message->operation != SPLIT_WRMSR || message->answer != SPLIT_OK || writes == 1, "not written");
     fuzz_calls++;
 }
@@ -209,6 +220,7 @@ static void begin(struct fuzz_bytes *in)
                                    .wrmsr = server_wrmsr,
                                    .set_pce = server_set_pce,
                                    .context = &sim};
+    split_begin(&server);
     refused = 0;
     executed = samples = 0;
     FUZZ_CHECK(!mine || upmu_cpu_reserve(&cpu, mine) == UPMU_OK, "counters of the clients");

@@ -161,19 +161,22 @@ static void interrupts_and_payloads_need_privilege_and_reserved_bits_more_than_t
     /* Event, mask, USR, OS, edge, enable, invert, counter mask; 20 is the interrupt; 19 (pin control) and 21 never. */
     assert_int_equal(settable(&core, SESSION, 0x186), 0xffc7ffff);
     assert_int_equal(settable(&core, PRIVILEGED, 0x186), 0xffd7ffff);
-    /* Fixed control: OS, USR; bit 2 (other thread) from version 3 on; bit 3 is the interrupt. */
+    /* Fixed control: OS, USR; bit 3 is the interrupt.  AnyThread (bit 2, and 21 of selects) is above a session. */
     assert_int_equal(settable(&core, SESSION, 0x38d), 0x333);
     assert_int_equal(settable(&core, PRIVILEGED, 0x38d), 0xbbb);
-    assert_int_equal(settable(&skl, SESSION, 0x38d), 0x777);
+    assert_int_equal(settable(&skl, SESSION, 0x38d), 0x333);
+    assert_int_equal(settable(&skl, PRIVILEGED, 0x38d), 0xfff);
+    assert_int_equal(settable(&skl, SESSION, 0x186) & 0x300000, 0);
+    assert_int_equal(settable(&skl, PRIVILEGED, 0x186) & 0x300000, 0x300000);
     assert_int_equal(settable(&skl, SESSION, 0x1a6), 0);
     assert_true(settable(&skl, PRIVILEGED, 0x1a6) != 0);
     /* The same bits at AMD's, pin control among them. */
     assert_int_equal(settable(&k8, SESSION, 0xc0010003), 0xffcfffff);
     assert_int_equal(settable(&k8, PRIVILEGED, 0xc0010003), 0xffdfffff);
-    /* CCCR: 26 and 27 request interrupts, 25 forces them; 31 (overflow) is the hardware's.  ESCR: all that exist. */
+    /* CCCR: 26 and 27 request interrupts, 25 forces them; 31 (overflow) is the hardware's.  ESCR: the thread's. */
     assert_int_equal(settable(&p4, SESSION, 0x36c) & 0xfe000000, 0x40000000);
     assert_int_equal(settable(&p4, PRIVILEGED, 0x36c) & 0xfe000000, 0x4e000000);
-    assert_int_equal(settable(&p4, SESSION, 0x3cc) & 0xf, 0xf);
+    assert_int_equal(settable(&p4, SESSION, 0x3cc) & 0xf, 0xc);
     assert_int_equal(settable(&p4, SESSION, 0x3f1), 0);
     /* One bit more is refused whatever the others are. */
     assert_true(writes(&core, ALL, SESSION, 0x186, 0x4300c0));

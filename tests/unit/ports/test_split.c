@@ -125,8 +125,10 @@ static void start_server(const char *profile, const char *name, uint32_t mine)
     server.wrmsr = server_wrmsr;
     server.set_pce = server_set_pce;
     server.context = &sim;
+    pce = true;
+    split_begin(&server);
     writes = refused_writes = 0;
-    gone = pce = false;
+    gone = false;
 }
 
 static enum upmu_status start_driver(bool with_rdpmc)
@@ -311,6 +313,7 @@ static void a_driver_raises_no_interrupts(void **state)
             .operation = SPLIT_WRMSR, .number = writes_of[i].msr, .value = writes_of[i].value};
 
         start_server(writes_of[i].profile, writes_of[i].pmu, ~UINT32_C(0));
+        server.payload = UINT32_C(1) << DRIVER;
         split_serve(&server, DRIVER, &message);
         assert_int_equal(message.answer, SPLIT_OK);
         assert_int_equal(upmu_sim_peek(&sim, 0, writes_of[i].msr), writes_of[i].value);
@@ -321,10 +324,64 @@ static void a_driver_raises_no_interrupts(void **state)
     }
 }
 
+/*
+ * What one client may see and do beside another.  Catches a server whose reads are checked by no owner, one right to
+ * RDPMC for all, AnyThread as a bit of any session, and off-core registers as a right of every client.
+ */
+static void a_client_sees_and_opens_what_is_its_own(void **state)
+{
+    static const uint32_t others[] = {0x186, 0xc1, 0x4c1};
+    struct split_message message;
+
+    (void)state;
+    start_server("skylake", "skl", ~UINT32_C(1));
+    assert_false(pce);
+    upmu_sim_poke(&sim, 0, 0xc1, 4711);
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        message = (struct split_message){.operation = SPLIT_RDMSR, .number = others[i], .value = 77};
+        split_serve(&server, DRIVER, &message);
+        assert_true(message.answer == SPLIT_OTHERS && message.value == 0);
+        split_serve(&server, WATCHDOG, &message);
+        assert_int_equal(message.answer, SPLIT_OK);
+    }
+    for (uint64_t bit = 0x200000; bit; bit = bit == 0x200000 ? 0x100000 : 0) { /* AnyThread, interrupt */
+        message = (struct split_message){.operation = SPLIT_WRMSR, .number = 0x187, .value = 0x4100c0 | bit};
+        split_serve(&server, DRIVER, &message);
+        assert_int_equal(message.answer, SPLIT_REFUSED);
+    }
+    message = (struct split_message){.operation = SPLIT_WRMSR, .number = 0x38d, .value = 4};
+    split_serve(&server, DRIVER, &message);
+    assert_int_equal(message.answer, SPLIT_REFUSED);
+    server.mine[DRIVER] |= server.mine[WATCHDOG];
+    message = (struct split_message){.operation = SPLIT_WRMSR, .number = 0x1a6, .value = 0x10001};
+    split_serve(&server, DRIVER, &message);
+    assert_int_equal(message.answer, SPLIT_REFUSED);
+    server.mine[DRIVER] &= ~server.mine[WATCHDOG];
+    assert_true(upmu_sim_peek(&sim, 0, 0x187) == 0 && upmu_sim_peek(&sim, 0, 0x1a6) == 0);
+    /* RDPMC: closed while a count of the other is there, and open for the client that asked alone. */
+    message = (struct split_message){.operation = SPLIT_SETPCE, .value = 1};
+    split_serve(&server, DRIVER, &message);
+    assert_true(message.answer == SPLIT_OK && message.value == 0 && !pce);
+    upmu_sim_poke(&sim, 0, 0xc1, 0);
+    split_run(&server, DRIVER);
+    assert_true(pce);
+    message = (struct split_message){.operation = SPLIT_SETPCE, .value = 0};
+    split_serve(&server, WATCHDOG, &message);
+    assert_false(pce);
+    split_run(&server, DRIVER);
+    assert_true(pce);
+    split_run(&server, SPLIT_CLIENTS);
+    assert_false(pce);
+    message = (struct split_message){.operation = SPLIT_WRMSR, .number = 0x186, .value = 0x4100c0};
+    split_serve(&server, WATCHDOG, &message);
+    split_run(&server, DRIVER);
+    assert_false(pce);
+}
+
 /* Any messages: registers of no PMU are never written, those of the other client never change. */
 static void a_hostile_driver_reaches_its_own_counters_only(void **state)
 {
-    unsigned rounds = getenv("FUZZ_RUNS") ? 1000000 : 20000, answers[3] = {0};
+    unsigned rounds = getenv("FUZZ_RUNS") ? 1000000 : 20000, answers[4] = {0};
     uint64_t seed = 88172645463325252u;
 
     (void)state;
@@ -352,7 +409,7 @@ static void a_hostile_driver_reaches_its_own_counters_only(void **state)
         if (message.value & 4)
             message.value &= UINT64_C(0x3000fffff);
         split_serve(&server, DRIVER, &message);
-        assert_true(message.answer <= SPLIT_FAULT);
+        assert_true(message.answer <= SPLIT_OTHERS);
         answers[message.answer]++;
         for (; before != writes; before++) {
             uint32_t msr = written[before % 64];
@@ -421,6 +478,7 @@ int main(void)
         cmocka_unit_test(messages_have_24_bytes_and_unknown_ones_are_refused),
         cmocka_unit_test(level_0_runs_numbers_only),
         cmocka_unit_test(a_driver_raises_no_interrupts),
+        cmocka_unit_test(a_client_sees_and_opens_what_is_its_own),
         cmocka_unit_test(a_hostile_driver_reaches_its_own_counters_only),
         cmocka_unit_test(the_split_costs_what_its_page_says),
     };
