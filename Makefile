@@ -231,6 +231,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(PYTHON) tools/catalog_pack.py --check --whole
 	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
 	@RECORDS_RUNS=soak $(PYTHON) tests/build/check_records.py
+	@RECORDS_RUNS=soak $(PYTHON) tests/build/check_units.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 	@$(MAKE) --no-print-directory soak-host
 	@$(MAKE) --no-print-directory soak-model
