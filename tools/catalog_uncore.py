@@ -46,6 +46,8 @@ SAME_ALIASES = {"IVBEP": "SNBEP", "BDX": "HSX", "SKX": "HSX"}
 PAIRS = {"ddr": ["read", "write"], "ddrt": ["ddrt_read", "ddrt_write"], "pq_cycles": ["rpq_cycles", "wpq_cycles"]}
 # Intel's folders of event files, and generations: a folder's own name, if it is not here.
 FOLDERS = {"JKT": "SNBEP", "IVT": "IVBEP", "BDW-DE": "BDWDE"}
+# Generations whose PMUs have the names of another one: the catalogue by which they are found.
+PMUS = {"BDWDE": "bdx_uncore"}
 # Units as event files call them, where that is not their name in lower case.
 UNITS = {"qpi ll": "qpi", "upi ll": "upi", "cbo": "cbox", "sbo": "sbox", "hac_cbo": "hac_cbox", "imc_dclk": "imc", "ncu": "clock",
          "m2hbm": "m2m_hbm", "mchbm": "hbm"}
@@ -242,6 +244,7 @@ def imported(folder, events, boxes, taken):
                              (event.port_mask, event.class_mask), filter_word(event.filter_register, int(word.group(), 16) if word else 0), how)
         catalogue.rows.append(row)
         units.append(unit)
+    catalogue.pmu = PMUS.get(generation, "")
     return finish(catalogue, boxes, units)
 
 

@@ -5,6 +5,7 @@
  * within the file whatever happens to its rows, names and masks afterwards.  Headers are trusted: a
  * file that other software can write is copied first.
  */
+#include <upmu/unit.h>
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -264,6 +265,20 @@ static UPMU_APART bool is_named_for(const struct upmu_catalog *catalog, const st
     return false;
 }
 
+/*
+ * A processor's own list of its units: "clx_uncore" is for "clx_unc_cha", whatever built-in catalogue that PMU has (of
+ * Skylake-X, or none).
+ */
+static UPMU_APART bool is_of_processor(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
+{
+    const char *name = upmu_catalog_name(catalog);
+    size_t length = upmu_text_length(name), begin = length - 3; /* without "ore" */
+
+    return pmu->index >= UPMU_UNIT_PMU && length > 7 && memcmp(name + length - 7, "_uncore", 7) == 0 &&
+           upmu_text_length(pmu->name) >= begin && memcmp(pmu->name, name, begin) == 0 &&
+           (!pmu->name[begin] || pmu->name[begin] == '_');
+}
+
 enum upmu_status upmu_pmu_import(struct upmu_pmu *pmu, const void *file)
 {
     const struct upmu_catalog *catalog, *named = NULL;
@@ -275,7 +290,7 @@ enum upmu_status upmu_pmu_import(struct upmu_pmu *pmu, const void *file)
     if (pmu->refuses & 1u << UPMU_SOURCE_IMPORTED)
         return UPMU_ERR_NOT_PERMITTED;
     for (unsigned i = 0; (catalog = upmu_catalog_loaded(file, i)) != NULL; i++) {
-        if (upmu_catalog_serves(catalog, pmu)) {
+        if (upmu_catalog_serves(catalog, pmu) || is_of_processor(catalog, pmu)) {
             pmu->imported = catalog;
             return UPMU_OK;
         }

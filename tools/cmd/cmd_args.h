@@ -130,8 +130,11 @@ enum upmu_status cmd_target_units(struct cmd *cmd);
 /* End of the command: a simulated CPU is given up. */
 void cmd_target_close(struct cmd *cmd);
 
-/* Choose a PMU only, by --pmu, --sim or as above; no CPU comes up. */
+/* Choose a PMU only, by --pmu (of a CPU, or of a unit outside the cores), --sim or as above; no CPU comes up. */
 int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args);
+
+/* The kind of unit that the chosen PMU is of; NULL: it is a CPU's. */
+const struct upmu_unit_type *cmd_target_unit(const struct cmd *cmd);
 
 /* The line that every screen of a simulated CPU carries. */
 void cmd_target_label(struct cmd *cmd);

@@ -50,10 +50,10 @@ int cmd_pmus(struct cmd *cmd, const struct cmd_args *args)
 }
 
 #if UPMU_UNCORE
-/* Names of the events of one kind of unit; how many there are. */
-static unsigned unit_events(struct cmd *cmd, const struct upmu_uncore_pmu *unit, const char *glob)
+/* Names of the events of one kind of unit, of the file of catalogues if there is one; how many there are. */
+static unsigned unit_events(struct cmd *cmd, const struct upmu_unit_type *type, const char *glob)
 {
-    const struct upmu_catalog *catalog = unit->pmu.catalog;
+    const struct upmu_catalog *catalog = cmd->pmu->imported != NULL ? cmd->pmu->imported : cmd->pmu->catalog;
     uint32_t cursor = 0;
     struct upmu_event_id id;
     unsigned names = 0;
@@ -62,7 +62,7 @@ static unsigned unit_events(struct cmd *cmd, const struct upmu_uncore_pmu *unit,
 
     while (catalog != NULL &&
            upmu_catalog_next(catalog, glob, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
-        if (upmu_catalog_row_unit(catalog, id.row) != unit->type->number)
+        if (upmu_catalog_row_unit(catalog, id.row) != type->number)
             continue;
         cmd_print(cmd, "%s\n", name);
         names++;
@@ -70,25 +70,33 @@ static unsigned unit_events(struct cmd *cmd, const struct upmu_uncore_pmu *unit,
     return names;
 }
 
-/* PMUs outside the cores, one line each; or the events of one. */
-static int list_units(struct cmd *cmd, const struct cmd_args *args, const char *glob)
+/* PMUs outside the cores, one line each. */
+static int list_units(struct cmd *cmd)
 {
     static struct upmu_uncore_pmu unit;
 
     for (unsigned i = 0; upmu_uncore_pmu_at(i, &unit); i++) {
-        if (args->pmu == NULL) {
-            cmd_print(cmd, "%-28s %-32s %u counters", unit.pmu.name, unit.pmu.title, ones(unit.pmu.counters));
-            cmd_print(cmd, " of %u bits\n", unit.type->counters != 0 ? unit.type->width : unit.type->fixed_width);
-        } else if (cmd_equal(unit.pmu.name, args->pmu)) {
-            if (unit_events(cmd, &unit, glob) != 0)
-                return CMD_OK;
-            cmd_error(cmd, "no event of %s matches '%s'; raw events work", args->pmu, glob != NULL ? glob : "*");
-            return CMD_REFUSED;
-        }
+        cmd_print(cmd, "%-28s %-32s %u counters", unit.pmu.name, unit.pmu.title, ones(unit.pmu.counters));
+        cmd_print(cmd, " of %u bits\n", unit.type->counters != 0 ? unit.type->width : unit.type->fixed_width);
     }
-    if (args->pmu == NULL)
+    return CMD_OK;
+}
+
+/* The events of one PMU outside the cores. */
+static int list_unit(struct cmd *cmd, const struct cmd_args *args, const char *glob)
+{
+    const struct upmu_unit_type *type;
+    int result = cmd_target_pmu(cmd, args);
+
+    if (result != CMD_OK)
+        return result;
+    type = cmd_target_unit(cmd);
+    if (type == NULL)
+        cmd_error(cmd, "no PMU '%s' outside the cores; '%s list --unit' lists them", args->pmu, cmd->program);
+    else if (unit_events(cmd, type, glob) != 0)
         return CMD_OK;
-    cmd_error(cmd, "no PMU '%s' outside the cores; '%s list --unit' lists them", args->pmu, cmd->program);
+    else
+        cmd_error(cmd, "no event of %s matches '%s'; raw events work", args->pmu, glob != NULL ? glob : "*");
     return CMD_REFUSED;
 }
 #endif
@@ -106,8 +114,10 @@ int cmd_list(struct cmd *cmd, const struct cmd_args *args)
     int result;
 
 #if UPMU_UNCORE
+    if (args->unit && args->sim != NULL)
+        return cmd_uncore(cmd, args);
     if (args->unit)
-        return args->sim != NULL ? cmd_uncore(cmd, args) : list_units(cmd, args, glob);
+        return args->pmu != NULL ? list_unit(cmd, args, glob) : list_units(cmd);
 #endif
     result = cmd_target_pmu(cmd, args);
     if (result != CMD_OK)

@@ -99,6 +99,30 @@ static void print_event_registers(struct cmd *cmd, const struct upmu_write *writ
     }
 }
 
+/* Where and how an event of a unit is counted: what its registers, whose addresses are offsets there, do not say. */
+static void print_unit(struct cmd *cmd, const struct upmu_event *event, bool json)
+{
+    static const char *const styles[] = {[UPMU_UNIT_GLOBAL] = "global",         [UPMU_UNIT_SELECT] = "select",
+                                         [UPMU_UNIT_BOX] = "box",               [UPMU_UNIT_DISCOVERED] = "discovered",
+                                         [UPMU_UNIT_CLIENT_IMC] = "client-imc", [UPMU_UNIT_FREE] = "free-running"};
+    const struct upmu_unit_type *type = cmd_target_unit(cmd);
+    const char *between = "";
+    char name[24];
+
+    if (type == NULL)
+        return;
+    cmd_print(cmd, json ? ",\"unit\":\"%s\",\"style\":\"%s\",\"counters\":[" : "unit %s, %s, counters ", type->name,
+              styles[type->style]);
+    for (unsigned i = 0; i < UPMU_COUNTERS; i++) {
+        if ((event->counters >> i & 1u) == 0)
+            continue;
+        (void)upmu_counter_text(cmd->pmu, i, name, sizeof name);
+        cmd_print(cmd, json ? "%s\"%s\"" : "%s%s", between, name);
+        between = json ? "," : " ";
+    }
+    cmd_print(cmd, json ? "]" : "\n");
+}
+
 /*
  * The event alone, pinned to the counter whose form is shown: the lowest general
  * one that may count it, else the lowest at all (R33 of the encoding: a fixed
@@ -130,9 +154,13 @@ static int encode_alone(struct cmd *cmd, const struct upmu_event *event, const c
     if (json) {
         cmd_print(cmd, "{\"event\":");
         cmd_json_text(cmd, text);
-        cmd_print(cmd, ",\"registers\":[");
     }
-    print_event_registers(cmd, writes, count, counter, json);
+    print_unit(cmd, event, json);
+    if (json)
+        cmd_print(cmd, ",\"registers\":[");
+    /* A free-running counter is never written. */
+    if ((cmd->pmu->capabilities & UPMU_PMU_FREE) == 0)
+        print_event_registers(cmd, writes, count, counter, json);
     if (json)
         cmd_print(cmd, "]}");
     return CMD_OK;

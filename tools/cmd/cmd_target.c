@@ -194,15 +194,15 @@ void cmd_target_probe(struct cmd *cmd, struct upmu_probe *probe)
     }
 }
 
-/* Events from a file, for the PMU on paper. */
-static int import(struct cmd *cmd, const char *name)
+/* Events from a file, for a PMU on paper. */
+static int import(struct cmd *cmd, struct upmu_pmu *pmu, const char *name)
 {
     size_t length = 0;
     const void *file = cmd->sink->read_file != NULL ? cmd->sink->read_file(cmd->sink->context, name, &length) : NULL;
     enum upmu_status status = file != NULL ? upmu_catalog_load(file, length) : UPMU_ERR_INVALID;
 
     if (status == UPMU_OK)
-        status = upmu_pmu_import(&cmd->own_machine.pmu[0], file);
+        status = upmu_pmu_import(pmu, file);
     if (status == UPMU_OK)
         return CMD_OK;
     if (file == NULL)
@@ -211,9 +211,9 @@ static int import(struct cmd *cmd, const char *name)
         cmd_error(cmd, "%s is no file of catalogues (catalog_pack.py --blob), or is damaged", name);
     else if (status == UPMU_ERR_NO_SUCH_PMU)
         cmd_error(cmd, "%s has no catalogues for %s; name the PMU that its source says ('# pmu:')", name,
-                  cmd->own_machine.pmu[0].name);
+                  pmu->name);
     else
-        cmd_error(cmd, "%s: no catalogues for %s: %s", name, cmd->own_machine.pmu[0].name, upmu_status_text(status));
+        cmd_error(cmd, "%s: no catalogues for %s: %s", name, pmu->name, upmu_status_text(status));
     return CMD_REFUSED;
 }
 
@@ -233,11 +233,42 @@ static const char *begins_with(const char *begin)
     return name;
 }
 
+#if UPMU_UNCORE
+/* A machine on paper, with one unit outside the cores; false: no unit has this PMU. */
+static bool unit_on_paper(struct cmd *cmd, const char *name)
+{
+    struct upmu_uncore_pmu *unit = &cmd->types[0];
+    unsigned i = 0;
+
+    while (upmu_uncore_pmu_at(i, unit) && !cmd_equal(unit->pmu.name, name))
+        i++;
+    if (unit->type == NULL || !cmd_equal(unit->pmu.name, name) ||
+        upmu_pmu_by_name(&cmd->own_machine.pmu[0], "ix86arch") != UPMU_OK)
+        return false;
+    cmd->units = (struct upmu_unit_list){.unit = cmd->boxes,
+                                         .pmu = cmd->types,
+                                         .unit_capacity = CMD_BOXES,
+                                         .pmu_capacity = CMD_TYPES,
+                                         .pmu_count = 1,
+                                         .machine = &cmd->own_machine};
+    cmd->own_machine.units = &cmd->units;
+    return true;
+}
+#endif
+
 /* A machine on paper, with this PMU alone. */
 static int open_on_paper(struct cmd *cmd, const char *name)
 {
     enum upmu_status status = upmu_pmu_by_name(&cmd->own_machine.pmu[0], name);
+    struct upmu_pmu *pmu = &cmd->own_machine.pmu[0];
 
+    cmd->own_machine.units = NULL;
+#if UPMU_UNCORE
+    if (status != UPMU_OK && unit_on_paper(cmd, name)) {
+        status = UPMU_OK;
+        pmu = &cmd->types[0].pmu;
+    }
+#endif
     if (status != UPMU_OK) {
         const char *like = begins_with(name);
 
@@ -249,10 +280,10 @@ static int open_on_paper(struct cmd *cmd, const char *name)
     }
     cmd->own_machine.pmu_count = 1;
     cmd->machine = &cmd->own_machine;
-    cmd->pmu = &cmd->own_machine.pmu[0];
+    cmd->pmu = pmu;
     cmd->cpu = NULL;
     cmd->simulated = false;
-    return cmd->args->blob != NULL ? import(cmd, cmd->args->blob) : CMD_OK;
+    return cmd->args->blob != NULL ? import(cmd, pmu, cmd->args->blob) : CMD_OK;
 }
 
 /* The PMU that a simulated CPU is found to have; none: the name itself, which may be a PMU's. */
@@ -269,6 +300,11 @@ static const char *pmu_of_model(struct cmd *cmd, const char *model)
         (void)!upmu_cpu_fini(&cmd->own_cpu);
     }
     return name;
+}
+
+const struct upmu_unit_type *cmd_target_unit(const struct cmd *cmd)
+{
+    return cmd->pmu->index >= UPMU_UNIT_PMU ? cmd->types[cmd->pmu->index - UPMU_UNIT_PMU].type : NULL;
 }
 
 int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args)

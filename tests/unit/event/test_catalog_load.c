@@ -242,6 +242,42 @@ static void a_pmu_on_paper_takes_the_events_of_its_core_type_only(void **state)
         }
 }
 
+/* The PMU of a unit; its name stays. */
+static struct upmu_uncore_pmu *unit_named(const char *name)
+{
+    static struct upmu_uncore_pmu unit;
+
+    for (unsigned i = 0; upmu_uncore_pmu_at(i, &unit); i++)
+        if (strcmp(unit.pmu.name, name) == 0)
+            return &unit;
+    fail_msg("no unit has the PMU %s", name);
+    return NULL;
+}
+
+/*
+ * Processors whose built-in list of units is that of another one, or none.  Class of mistake: an importer and a library
+ * that call one thing by two names, each right by its own tests.
+ */
+static void a_unit_takes_the_list_of_its_own_processor(void **state)
+{
+    static const char *const names[][3] = {{"clx_uncore", "clx_unc_imc", "skx_unc_imc"},
+                                           {"nvl_uncore", "nvl_unc_imc", "ptl_unc_imc"},
+                                           {"srf_uncore", "srf_unc_imc", "gnr_unc_imc"},
+                                           {"nhm_uncore", "nhm_unc", "skx_unc_imc"},
+                                           {"hsx_uncore", "hswep_unc_imc", "hsw_unc_imc"}};
+    static struct blob blob;
+
+    (void)state;
+    take(&blob, "k7");
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        rename_to(&blob, names[i][0]);
+        assert_int_equal(upmu_pmu_import(&unit_named(names[i][1])->pmu, blob.bytes), UPMU_OK);
+        assert_int_equal(upmu_pmu_import(&unit_named(names[i][2])->pmu, blob.bytes), UPMU_ERR_NO_SUCH_PMU);
+    }
+    rename_to(&blob, "uncore");
+    assert_int_equal(upmu_pmu_import(&unit_named("clx_unc_imc")->pmu, blob.bytes), UPMU_ERR_NO_SUCH_PMU);
+}
+
 /* Skylake-SP and Cascade Lake are told apart by their stepping. */
 static void a_pmu_on_paper_takes_the_events_of_its_stepping_only(void **state)
 {
@@ -580,6 +616,7 @@ int main(void)
         cmocka_unit_test(a_file_whose_names_are_out_of_order_is_refused),
         cmocka_unit_test(names_are_looked_for_outside_first_then_among_those_built_in),
         cmocka_unit_test(a_pmu_on_paper_takes_the_events_of_its_core_type_only),
+        cmocka_unit_test(a_unit_takes_the_list_of_its_own_processor),
         cmocka_unit_test(a_pmu_on_paper_takes_the_events_of_its_stepping_only),
         cmocka_unit_test(amd_and_netburst_take_catalogues_from_outside_too),
         cmocka_unit_test(rows_are_translated_if_their_own_catalogue_is_architectural),

@@ -443,6 +443,34 @@ static void list_knows_units_outside_the_cores(void **state)
     assert_int_equal(line("list --unit --pmu skl"), CMD_REFUSED);
 }
 
+/* Class of mistake: an option that a command accepts and does not look at. */
+static void list_of_a_unit_searches_the_file_of_catalogues(void **state)
+{
+    (void)state;
+    assert_int_equal(line("list --unit --pmu skx_unc_imc --blob blob"), CMD_REFUSED);
+    complains("blob has no catalogues for skx_unc_imc");
+    assert_int_equal(line("list --unit --pmu skx_unc_imc --blob text"), CMD_REFUSED);
+    complains("text is no file of catalogues");
+}
+
+static void encode_shows_the_registers_of_a_units_event(void **state)
+{
+    (void)state;
+    assert_int_equal(line("encode --pmu skx_unc_imc CAS_COUNT.RD"), CMD_OK);
+    assert_string_equal(printed, "unit imc, box, counters CTR0 CTR1 CTR2 CTR3\nCTL0 0xd8 0x400304\n");
+    assert_int_equal(line("encode --pmu ivbep_unc_pcu UNC_P_FREQ_BAND0_CYCLES:filter_band0=5"), CMD_OK);
+    assert_string_equal(printed, "unit pcu, box, counters CTR0 CTR1 CTR2 CTR3\nCTL0 0xc 0x40000b\nFILTER0 0x10 0x5\n");
+    assert_int_equal(line("encode --pmu skx_unc_iio UNC_IIO_DATA_REQ_OF_CPU.MEM_READ.PART0"), CMD_OK);
+    prints("unit iio, box, counters CTR0 CTR1\nCTL0 0x8 0x701000400483\n"); /* all 64 bits, and the event's counters */
+    assert_int_equal(line("encode --pmu icx_unc_imc_free_running UNC_M_CLOCKTICKS_FREERUN"), CMD_OK);
+    assert_string_equal(printed, "unit imc_free_running, free-running, counters FIXED0\n");
+    assert_int_equal(line("encode --json --pmu skx_unc_imc CAS_COUNT.RD"), CMD_OK);
+    prints("\"unit\":\"imc\",\"style\":\"box\",\"counters\":[\"CTR0\",\"CTR1\",\"CTR2\",\"CTR3\"],\"registers\":[{\"name\":\"CTL0\"");
+    assert_int_equal(line("encode --pmu skx_unc_imc cycles_of_what"), CMD_REFUSED);
+    assert_int_equal(line("encode --pmu skl cycles"), CMD_OK);
+    assert_string_equal(printed, "IA32_PERFEVTSEL0 0x186 0x43003c\n");
+}
+
 static void list_matches_globs_and_names_aliases(void **state)
 {
     (void)state;
@@ -1152,6 +1180,8 @@ int main(void)
         cmocka_unit_test(pack_names_sets_and_says_whether_fewer_are_possible),
         cmocka_unit_test(place_refuses_with_the_collision),
         cmocka_unit_test(list_knows_units_outside_the_cores),
+        cmocka_unit_test(list_of_a_unit_searches_the_file_of_catalogues),
+        cmocka_unit_test(encode_shows_the_registers_of_a_units_event),
         cmocka_unit_test(list_matches_globs_and_names_aliases),
         cmocka_unit_test(events_are_listed_and_encoded_from_a_file_of_catalogues),
         cmocka_unit_test(pmus_lists_models_and_simulations),
