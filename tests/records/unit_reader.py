@@ -142,6 +142,7 @@ def difference(row, status, words, bases):
     """What of one record did not reach the registers: '' or a word for it.
 
     `bases` collects the address of the first box of each type with free-running counters: all records must lead to one.
+    A fixed counter may be at a base of its own.
     """
     if row["box"] is None or status != "ok":
         return "" if row["box"] is None and status != "ok" else f"refused: {status}" if status != "ok" else "not refused"
@@ -151,10 +152,11 @@ def difference(row, status, words, bases):
     image, offsets = written(words[1:])
     selects = {name: value for name, value in image.items() if re.fullmatch(r"CTL\d+|FIXED_CTL", name)}
     if row["address"] is not None:
-        places = [offset for name, offset in offsets.items() if re.fullmatch(r"CTR\d+|FIXED_CTR", name)]
+        places = [(name[:3], row["address"] - offset) for name, offset in offsets.items() if re.fullmatch(r"CTR\d+|FIXED_CTR", name)]
         if selects or len(places) != 1 or counters & (counters - 1):
             return "free-running"
-        return "" if bases.setdefault(row["box"], row["address"] - places[0]) == row["address"] - places[0] else "address"
+        kind, base = places[0]
+        return "" if bases.setdefault((row["box"], kind), base) == base else "address"
     if counters != row["counters"]:
         return "counters"
     if counters == FIXED:
