@@ -24,8 +24,8 @@ static const struct cmd_command commands[] = {
      "One line per register, NAME 0xADDRESS 0xVALUE: the event on the lowest general counter\n"
      "that can count it (or counter=N), enabled, without interrupt; then its payload registers.\n"
      "An event without a general form shows its fixed control.\n"
-     "Of a unit outside the cores (--pmu skx_unc_imc): a line with the unit, how its counters are opened and the counters\n"
-     "that the event may have, then the registers, whose addresses are offsets in its box.\n"
+     "Of a unit outside the cores (--pmu skx_unc_imc): a line with the unit, how its counters are opened and\n"
+     "the counters that the event may have, then the registers, whose addresses are offsets in its box.\n"
      "--placed shows the counters of the whole list, counted together.\n",
      CMD_OPT_TARGET | CMD_OPT_PLACED | CMD_OPT_JSON, 1, CMD_OPERANDS, cmd_encode},
     {"place", "[--pmu PMU] [--json] SPEC...", "the counter of each event, if all are counted together",

@@ -465,7 +465,8 @@ static void encode_shows_the_registers_of_a_units_event(void **state)
     assert_int_equal(line("encode --pmu icx_unc_imc_free_running UNC_M_CLOCKTICKS_FREERUN"), CMD_OK);
     assert_string_equal(printed, "unit imc_free_running, free-running, counters FIXED0\n");
     assert_int_equal(line("encode --json --pmu skx_unc_imc CAS_COUNT.RD"), CMD_OK);
-    prints("\"unit\":\"imc\",\"style\":\"box\",\"counters\":[\"CTR0\",\"CTR1\",\"CTR2\",\"CTR3\"],\"registers\":[{\"name\":\"CTL0\"");
+    prints("\"unit\":\"imc\",\"style\":\"box\",\"counters\":[\"CTR0\",\"CTR1\",\"CTR2\",\"CTR3\"],"
+           "\"registers\":[{\"name\":\"CTL0\"");
     assert_int_equal(line("encode --pmu skx_unc_imc cycles_of_what"), CMD_REFUSED);
     assert_int_equal(line("encode --pmu skl cycles"), CMD_OK);
     assert_string_equal(printed, "IA32_PERFEVTSEL0 0x186 0x43003c\n");
