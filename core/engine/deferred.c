@@ -24,13 +24,15 @@ static UPMU_APART void forget_deferred(struct upmu_meter *meter, unsigned counte
 static bool replay_counter(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
                            unsigned counter)
 {
+    struct upmu_frame frame;
+    bool framed = upmu_report_frame(meter, UPMU_BIT32(counter), &frame); /* before it is given free */
     uint64_t value;
 
     if ((upmu_run_folds_first(meter) && !upmu_run_fold(meter, tally)) ||
         !upmu_bank_gate(&meter->bank, 0, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value))
         return false;
     if (upmu_run_settle(meter, session, tally, counter, value))
-        upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), true);
+        upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), framed ? &frame : NULL);
     forget_deferred(meter, counter);
     return upmu_run_prime(meter, tally) && upmu_bank_gate(&meter->bank, UPMU_BIT32(counter), 0);
 }

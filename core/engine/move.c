@@ -82,7 +82,7 @@ static bool take_rest(struct upmu_meter *meter, struct upmu_session *session, st
     }
     UPMU_STORE(tally->base, old_base);
     if (upmu_run_settle(meter, session, tally, old, value))
-        upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), false);
+        upmu_report_emit(meter->cpu, session, UPMU_BIT32(tally->index), NULL);
     UPMU_STORE(tally->base, base);
     return true;
 }

@@ -41,6 +41,7 @@ struct pass {
     uint64_t now_ns;
     uint32_t handled; /* counters that had overflowed */
     uint32_t passed;  /* counters that were past zero, whether answered for or not */
+    bool keeps;       /* its frame is cpu->deferred_frame */
     bool expected;    /* nothing had overflowed, but an interrupt of ours may come now */
     uint32_t due;     /* of these, with a sample due */
     uint32_t closed;  /* to stay closed: the local side replays them */
@@ -58,12 +59,20 @@ static void defer(struct pass *pass, unsigned counter)
 {
     struct upmu_cpu *cpu = pass->cpu;
 
-    pass->closed |= UPMU_BIT32(counter);
-    if (pass->frame) {
+    uint32_t bit = UPMU_BIT32(counter), kept = cpu->framed & cpu->meter.deferred;
+
+    pass->closed |= bit;
+    /* (Another interrupt made it overflow; this one only finds it once more.) */
+    if (cpu->meter.deferred & bit)
+        return;
+    /* One frame is kept.  What another interrupt defers before it is used has none. */
+    if (pass->frame && !pass->keeps && !kept) {
         cpu->deferred_frame = *pass->frame;
         cpu->deferred_frame.fp = 0; /* by then its stack holds something else */
+        pass->keeps = true;
     }
-    cpu->meter.deferred |= UPMU_BIT32(counter);
+    cpu->framed = pass->keeps ? kept | bit : kept;
+    cpu->meter.deferred |= bit;
 }
 
 /* Too many overflows, or whole periods lost again and again: sample no more until a poll. */

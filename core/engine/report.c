@@ -141,21 +141,39 @@ UPMU_APART void upmu_report_overflow(struct upmu_session *session, uint32_t even
         touch_others(session, events, true);
 }
 
-void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
+bool upmu_report_frame(const struct upmu_meter *meter, uint32_t counters, struct upmu_frame *out_frame)
+{
+    if (!(meter->deferred & counters & meter->cpu->framed))
+        return false;
+    *out_frame = meter->cpu->deferred_frame;
+    return true;
+}
+
+void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events,
+                      const struct upmu_frame *frame)
 {
     uint64_t now_ns = upmu_meter_now(&cpu->meter);
 
-    upmu_report_overflow(session, events, deferred ? &cpu->deferred_frame : NULL, &now_ns);
+    upmu_report_overflow(session, events, frame, &now_ns);
 }
 
 #else
 
-void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred)
+bool upmu_report_frame(const struct upmu_meter *meter, uint32_t counters, struct upmu_frame *out_frame)
+{
+    (void)meter;
+    (void)counters;
+    (void)out_frame;
+    return false;
+}
+
+void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events,
+                      const struct upmu_frame *frame)
 {
     (void)cpu;
     (void)session;
     (void)events;
-    (void)deferred;
+    (void)frame;
 }
 
 #endif

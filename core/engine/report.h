@@ -25,9 +25,12 @@ void upmu_report_overflow(struct upmu_session *session, uint32_t events, const s
 
 /*
  * From the local side, which holds all tallies of the session: one sample for the
- * events whose overflow it found.  `deferred`: with the frame that the handler
- * left, if there is one.
+ * events whose overflow it found.  `frame`: upmu_report_frame()'s, or NULL.
  */
-void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, bool deferred);
+void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events,
+                      const struct upmu_frame *frame);
+
+/* What the interrupt that deferred one of these counters had interrupted; false: it is not known. */
+bool upmu_report_frame(const struct upmu_meter *meter, uint32_t counters, struct upmu_frame *out_frame);
 
 #endif

@@ -336,7 +336,8 @@ static void unlearn_reset(struct upmu_meter *meter, const struct upmu_session *s
 /* Read the closed counters of a session into its tallies. */
 enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *session)
 {
-    bool deferred = meter->deferred & session->counters;
+    struct upmu_frame frame;
+    bool framed = upmu_report_frame(meter, session->counters, &frame); /* before it is given free */
     uint32_t due = 0;
     enum upmu_status status = UPMU_OK;
 
@@ -360,7 +361,7 @@ enum upmu_status upmu_run_counts(struct upmu_meter *meter, struct upmu_session *
     }
     unlearn_reset(meter, session);
     if (due)
-        upmu_report_emit(meter->cpu, session, due, deferred);
+        upmu_report_emit(meter->cpu, session, due, framed ? &frame : NULL);
     return status;
 }
 

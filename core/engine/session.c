@@ -751,7 +751,7 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
 
         if (UPMU_LOAD(call.session->meter) != meter)
             (void)upmu_session_refuse(call.session, one);
-        else if (stops ? !is_started(call.session) : is_started(call.session))
+        else if (stops ? call.session->state == UPMU_SESSION_STOPPED : is_started(call.session))
             one = call.session->error;
         else
             one = stops ? stop_work(&call) : start_work(&call);

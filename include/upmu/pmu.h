@@ -465,7 +465,8 @@ struct upmu_cpu {
     uint64_t looked_at;                 /* by the handler: value of a counter that has overflowed */
     uint32_t adapts;                    /* by the handler: counters whose period may follow a frequency */
     struct upmu_session *pages;         /* published ones that run */
-    struct upmu_frame deferred_frame;            /* of the last overflow that was deferred */
+    struct upmu_frame deferred_frame;            /* of the first interrupt that deferred an overflow ... */
+    uint32_t framed;                             /* ... on these counters, as long as they are deferred */
     uint64_t window_start_ns;                    /* of the throttle */
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */
