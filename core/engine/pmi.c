@@ -61,7 +61,7 @@ static void defer(struct pass *pass, unsigned counter)
 
     uint32_t bit = UPMU_BIT32(counter), kept = cpu->framed & cpu->meter.deferred;
 
-    pass->closed |= bit;
+    pass->closed |= UPMU_BIT32(counter);
     /* (Another interrupt made it overflow; this one only finds it once more.) */
     if (cpu->meter.deferred & bit)
         return;
@@ -72,7 +72,7 @@ static void defer(struct pass *pass, unsigned counter)
         pass->keeps = true;
     }
     cpu->framed = pass->keeps ? kept | bit : kept;
-    cpu->meter.deferred |= bit;
+    cpu->meter.deferred |= UPMU_BIT32(counter);
 }
 
 /* Too many overflows, or whole periods lost again and again: sample no more until a poll. */

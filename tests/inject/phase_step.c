@@ -76,7 +76,9 @@ static bool is_taken(void)
 {
     uint32_t n = phase_step.instructions;
 
-    return phase_step.only ? n == phase_step.only : n >= phase_step.first && (n - phase_step.first) % phase_step.stride == 0;
+    if (phase_step.only)
+        return n == phase_step.only;
+    return n >= phase_step.first && (n - phase_step.first) % phase_step.stride == 0;
 }
 
 static void on_trap(int number, siginfo_t *info, void *where)

@@ -492,7 +492,8 @@ static bool set_up(unsigned periods)
     if (variant == COUNTS)
         wind_up();
     rig_cpu_init(&scene.rig, 0);
-    if ((is_few() && row->needs & (FOUR | SETS | REGION)) || (row->needs & AMD && !upmu_ibs_capabilities(scene.rig.cpu[0].meter.pmu)))
+    if ((is_few() && row->needs & (FOUR | SETS | REGION)) ||
+        (row->needs & AMD && !upmu_ibs_capabilities(scene.rig.cpu[0].meter.pmu)))
         return false;
     for (unsigned i = 0; i < RIG_THREADS; i++)
         upmu_thread_init(&scene.thread[i], 1 + i, 10 + i, NULL);
@@ -862,7 +863,8 @@ static void judge_gates(const char *when)
         wanted += exists(scene.watched[i].session) && is_open(scene.watched[i].session) && is_active(&scene.watched[i]);
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
         open += upmu_sim_runs(&scene.rig.sim, 0, i);
-    look(open == wanted || (row->needs & (STATIC | AMD) && open == wanted + 1u), "%s %u counters run for %u events", when, open,
+    look(open == wanted || (row->needs & (STATIC | AMD) && open == wanted + 1u), "%s %u counters run for %u events",
+         when, open,
          wanted);
 }
 
@@ -984,7 +986,8 @@ static void judge_records(const struct watched *w, bool exact)
         if (exact && is_late(record, ip_of(w, n + 1u)))
             late++;
         else if (exact)
-            look(record->ip == ip_of(w, n + 1u), "record %u of session %u has address %llx, its period ended at %llx", n,
+            look(record->ip == ip_of(w, n + 1u),
+                 "record %u of session %u has address %llx, its period ended at %llx", n,
                  i, (unsigned long long)record->ip, (unsigned long long)ip_of(w, n + 1u));
     }
 }
@@ -998,11 +1001,13 @@ static void judge_session(const struct watched *w, uint64_t raw)
 {
     unsigned i = number_of(w->session);
     uint64_t truth = truth_of(w->kind), records = i < SESSIONS ? scene.records[i] : 0;
-    bool alike = w->kind == RIG_INSTRUCTIONS && (row->needs & ALIKE || row->call == call_probe), first = w->session == session(0);
+    bool alike = w->kind == RIG_INSTRUCTIONS && (row->needs & ALIKE || row->call == call_probe),
+        first = w->session == session(0);
     uint64_t lost = i < SESSIONS ? upmu_ring_lost(&w->session->ring) : 0;
 
     if (row->needs & REBASES && first)
-        look(rebased(raw, truth, w, records + lost), "session 0: %llu, %llu counted, %u records", (unsigned long long)raw,
+        look(rebased(raw, truth, w, records + lost), "session 0: %llu, %llu counted, %u records",
+             (unsigned long long)raw,
              (unsigned long long)truth, (unsigned)records);
     else if (row->needs & STATIC && first)
         look(is_moment(raw, w->kind) || raw == truth, "the static session has %llu", (unsigned long long)raw);
@@ -1034,7 +1039,8 @@ static void judge_counts(void)
 
     drain();
     for (unsigned i = 0; i < SESSIONS; i++)
-        look(!session(i)->machine || upmu_ring_lost(&session(i)->ring) <= (variant == FULL && !i ? 2u : 0u), "session %u lost records", i);
+        look(!session(i)->machine || upmu_ring_lost(&session(i)->ring) <= (variant == FULL && !i ? 2u : 0u),
+             "session %u lost records", i);
     for (unsigned i = 0; i < scene.watches; i++) {
         const struct watched *w = &scene.watched[i];
         uint64_t raw;
