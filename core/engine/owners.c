@@ -127,7 +127,7 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
     uintptr_t irq;
 
     counters &= cpu->meter.watchdog;
-    if (!counters)
+    if (!counters || !cpu->meter.pmu)
         return;
     irq = port_irq_save(cpu->meter.bank.port);
     for (uint32_t rest = cpu->meter.firmware & counters; rest; rest &= rest - 1u)

@@ -767,7 +767,7 @@ enum upmu_status upmu_change_these(struct upmu_cpu *cpu, struct upmu_session *co
 {
     struct these these = {start, stop, starts, stops};
 
-    return cpu->meter.machine ? upmu_local_run(&cpu->meter, change_work, &these) : UPMU_ERR_NO_PMU;
+    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, change_work, &these) : UPMU_ERR_NO_PMU;
 }
 
 static enum upmu_status detach_work(const struct upmu_call *call)

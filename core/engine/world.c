@@ -133,12 +133,12 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
 
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
 {
-    return cpu->meter.machine ? upmu_local_run(&cpu->meter, cross, cpu) : UPMU_OK;
+    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, cross, cpu) : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu)
 {
-    return cpu->meter.machine ? upmu_local_run(&cpu->meter, cross, NULL) : UPMU_OK;
+    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, cross, NULL) : UPMU_OK;
 }
 
 static bool has_gate(const struct upmu_meter *meter)

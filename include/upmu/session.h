@@ -463,7 +463,7 @@ enum upmu_status upmu_session_stop(struct upmu_session *session);
  * that cannot be started or stopped does not keep the others from it; its `why` has the reason.
  *
  * Returns UPMU_OK; the first refusal, as upmu_session_start() and upmu_session_stop();
- * UPMU_ERR_WRONG_CPU also if a session is not attached here; UPMU_ERR_NO_PMU (the CPU was never
+ * UPMU_ERR_WRONG_CPU also if a session is not attached here; UPMU_ERR_NO_PMU (the CPU is not
  * initialised); UPMU_ERR_BUSY (nothing was done).
  * Context: local.
  */
