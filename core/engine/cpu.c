@@ -98,7 +98,6 @@ static bool is_apart(const struct upmu_meter *meter)
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
 {
     const struct upmu_port *port = machine->port;
-    uint8_t pmus = machine->pmu_count;
     uintptr_t state;
     enum upmu_status status;
 
@@ -122,6 +121,8 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         status = join(&cpu->meter, domains);
         if (status == UPMU_OK)
             status = upmu_life_take_over(&cpu->meter);
+        if (status == UPMU_OK || status == UPMU_ERR_NO_PMU)
+            upmu_machine_publish(machine, cpu->meter.pmu);
     }
     if (status == UPMU_OK) {
         UPMU_STORE(cpu->meter.straight, (UPMU_THREADS || UPMU_SAMPLING) && is_straight(&cpu->meter));
@@ -142,8 +143,6 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
             (void)upmu_claims_restore(&cpu->meter);
             (void)upmu_shared_page_unmap(&cpu->meter.bank);
             UPMU_STORE(cpu->meter.pmu, NULL);
-            if (machine->pmu_count != pmus)
-                __atomic_store_n(&machine->pmu_count, pmus, __ATOMIC_RELAXED);
         }
         leave_domain(&cpu->meter);
     }

@@ -8,6 +8,9 @@
 #include "core/util/bits.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
+#include "core/engine/count.h"
+#include "core/engine/local.h"
+#include "core/engine/meter.h"
 #include "core/engine/multiplex.h"
 #include "core/engine/report.h"
 #include "core/engine/run.h"
@@ -37,6 +40,25 @@ static bool replay_counter(struct upmu_meter *meter, struct upmu_session *sessio
     return upmu_run_prime(meter, tally) && upmu_bank_gate(&meter->bank, UPMU_BIT32(counter), 0);
 }
 
+/* A counter that only counts wrapped while a call worked on its tally; the handler has cleared its flag. */
+static void fold_late(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter)
+{
+    uint64_t value;
+
+    forget_deferred(meter, counter);
+    if (meter->last_tag[counter] != tally->tag)
+        return;
+    upmu_tally_begin(tally);
+    if (!upmu_bank_read(&meter->bank, counter, &value)) {
+        tally->hole = true;
+    } else {
+        if (value < tally->base)
+            upmu_run_turned(meter, tally, upmu_meter_now(meter), true);
+        upmu_count_fold(meter, tally, counter, value);
+    }
+    upmu_tally_end(tally);
+}
+
 /*
  * An overflow that a handler found while its tally was being changed, or a
  * throttled counter that may sample again.  All tallies of the session are held:
@@ -50,6 +72,10 @@ static void replay_one(struct upmu_meter *meter, unsigned counter)
 
     if (!(meter->running >> counter & 1u) || !tally) {
         forget_deferred(meter, counter);
+        return;
+    }
+    if (!upmu_tally_samples(tally)) {
+        fold_late(meter, tally, counter);
         return;
     }
     upmu_run_begin(session);

@@ -124,10 +124,8 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *
     for (unsigned i = 0; i < UPMU_CORE_TYPES; i++, place++) {
         pmu->index = (uint8_t)i;
         pmu->imported = place->imported;
-        if (i == machine->pmu_count) {
+        if (i == machine->pmu_count)
             memcpy(place, pmu, sizeof *place);
-            __atomic_store_n(&machine->pmu_count, (uint8_t)(i + 1u), __ATOMIC_RELEASE); /* sessions may look for it */
-        }
         if (memcmp(place, pmu, sizeof *pmu) == 0) {
             UPMU_STORE(*out_pmu, place);
             return UPMU_OK;
@@ -163,6 +161,12 @@ static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, co
     }
     (void)upmu_text_end(&out);
     return UPMU_ERR_NO_PMU;
+}
+
+void upmu_machine_publish(struct upmu_machine *machine, const struct upmu_pmu *pmu)
+{
+    if (pmu->index == machine->pmu_count)
+        __atomic_store_n(&machine->pmu_count, (uint8_t)(pmu->index + 1u), __ATOMIC_RELEASE);
 }
 
 enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_meter *meter)

@@ -26,7 +26,16 @@ static inline unsigned upmu_machine_index(const struct upmu_machine *machine, un
     return i < cores ? i : UPMU_UNIT_PMU + i - cores;
 }
 
-/* Detect the PMU of the executing CPU: meter->pmu, meter->thread; UPMU_ERR_NO_PMU, _NO_SPACE. */
+/*
+ * Detect the PMU of the executing CPU: meter->pmu, meter->thread; UPMU_ERR_NO_PMU, _NO_SPACE.  A PMU that is new is not
+ * published.
+ */
 enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_meter *meter);
+
+/*
+ * The PMU of a CPU whose take-over has succeeded: sessions and guests of other CPUs find it from now on, complete.  A
+ * published PMU is never withdrawn, because they keep its address.
+ */
+void upmu_machine_publish(struct upmu_machine *machine, const struct upmu_pmu *pmu);
 
 #endif

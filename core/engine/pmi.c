@@ -199,8 +199,14 @@ static void fold_wrapped(struct pass *pass, unsigned counter)
     struct upmu_tally *tally = upmu_run_on(&cpu->meter, counter);
     uint64_t value;
 
-    if (!tally || !has_base(cpu, tally) || !upmu_bank_read(&cpu->meter.bank, counter, &value))
+    if (!tally)
         return;
+    /* The local side works on this tally, and may have read the counter before it wrapped: it folds once more. */
+    if (!has_base(cpu, tally) || !upmu_bank_read(&cpu->meter.bank, counter, &value)) {
+        cpu->framed &= cpu->meter.deferred;
+        cpu->meter.deferred |= UPMU_BIT32(counter);
+        return;
+    }
     UPMU_STORE(tally->sequence, tally->sequence + 1u);
     UPMU_BARRIER();
     if (!reload_upper(pass, tally))
@@ -516,9 +522,9 @@ static enum upmu_pmi handle(struct pass *pass)
     if (!upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
         rearm(cpu);
     if (pmu->status_row != UPMU_NO_ROW) {
-        /* (What it would have said is not known.) */
+        /* A status register that cannot be read says nothing: the values of the counters decide alone. */
         pass->expected = !upmu_bank_look(&cpu->meter.bank, pmu->status_row, &status);
-        if (status)
+        if (!pass->expected && status)
             flagged = pmu->backend->overflowed(pmu, status) & ~upmu_meter_blocked(&cpu->meter);
     }
     look = cpu->meter.sampling & ~pass->failed;

@@ -94,6 +94,12 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
 
     if (upmu_session_dropped(session))
         return;
+    /* A session that is full has stopped sampling: an overflow on a counter that was still open is a lost period. */
+    if (session->full && cpu->meter.in_handler) {
+        for (uint32_t rest = events; rest; rest &= rest - 1u)
+            upmu_active(session)->tally[upmu_bits_lowest(rest)].lost++;
+        return;
+    }
     overflow->session = session;
     overflow->cpu = cpu;
     overflow->event = 0;

@@ -35,6 +35,16 @@ static uint64_t effective(const struct upmu_session *session, uint64_t timeout_n
     return rest && timeout_ns <= ~UINT64_C(0) - tick_ns ? timeout_ns - rest + tick_ns : timeout_ns;
 }
 
+/* Is this memory a set of the chain already?  A second link to it would make the chain a circle. */
+static bool is_chained(const struct upmu_session *session, const struct upmu_set *memory)
+{
+    const struct upmu_set *set = session->sets;
+
+    while (set && set != memory)
+        set = set->next;
+    return set;
+}
+
 static void note_chain(struct upmu_session *session)
 {
     session->chain = session->sets && (session->sets->next || session->sets->flags);
@@ -51,7 +61,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
     while (*link && (*link)->number < number)
         link = &(*link)->next;
     if ((flags & ~(UPMU_SET_TIME_SWITCH | UPMU_SET_OVERFLOW_SWITCH)) || timed != (timeout_ns != 0) ||
-        (!set && !(*link && (*link)->number == number)))
+        (!(*link && (*link)->number == number) && (!set || is_chained(session, set))))
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (timed && !port_has_clock(session->machine->port))
         return upmu_why_hook(&session->why, "clock_ns");

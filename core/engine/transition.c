@@ -841,6 +841,23 @@ static inline bool hold_both(struct upmu_transition *plan, struct upmu_meter *me
     return true;
 }
 
+/*
+ * A handler may have closed the counters of a session that is full or waits for its next set, after the counters of
+ * this transition were held.  The shadow still has them open, and a write of it would open them: close them there.
+ */
+static UPMU_APART void close_full(struct upmu_meter *meter)
+{
+    for (const struct upmu_session *session = meter->sessions; session; session = session->next)
+        if (session->full || (UPMU_SETS && session->switch_due && session->state == UPMU_SESSION_RUNNING))
+            (void)upmu_run_close(meter, session->counters & meter->running);
+}
+
+static inline void stop_masked(struct upmu_meter *meter)
+{
+    if (UPMU_SAMPLING && __builtin_expect(meter->mask_due, 0))
+        close_full(meter);
+}
+
 bool upmu_transition_run(struct upmu_transition *plan, uint8_t state)
 {
     struct upmu_meter *meter = plan->meter;
@@ -864,7 +881,10 @@ bool upmu_transition_run(struct upmu_transition *plan, uint8_t state)
     publish(plan, meter);
     meter->held = 0;
     UPMU_BARRIER();
+    stop_masked(meter);
     enable_coming(plan, meter);
+    /* A handler may have come between the look above and the write. */
+    stop_masked(meter);
     meter->keep_claims = keep_claims;
     if (upmu_meter_domain(meter))
         upmu_claims_trim(meter, false);

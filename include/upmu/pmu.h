@@ -614,8 +614,10 @@ enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work 
 /*
  * Fold the running counters of this CPU into their 64-bit counts, and let throttled counters sample
  * again.  On a port without pmi_rearm call it at least once within half a counter's range (32 bits
- * on P6; with 40 bits at 4 GHz every two minutes).  On other ports call it from the host's clock
- * tick.
+ * on P6; with 40 bits at 4 GHz every two minutes).  On every other port call it, too, from the host's
+ * clock tick, and at least once within half a counter's range: where the PMU has no status register (K7,
+ * K8, and AMD before PerfMonV2) a counter that only counts does not tell of its wrap, and a whole round
+ * without a poll is in no count.
  *
  * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT; UPMU_ERR_BUSY;
  * UPMU_ERR_WRONG_CPU.

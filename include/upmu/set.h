@@ -25,8 +25,9 @@ extern "C" {
  *
  * `timeout_ns` is rounded up to a multiple of port->tick_ns; set->timeout_ns has the result.
  * Returns UPMU_OK; UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag,
- * a time switch without timeout or the reverse, no memory for a new set); UPMU_ERR_HOOK_MISSING (a time
- * switch without clock_ns); UPMU_ERR_COMPILED_OUT.
+ * a time switch without timeout or the reverse, no memory for a new set, or memory that is a set of this
+ * chain already; a set of another session's chain is not noticed); UPMU_ERR_HOOK_MISSING (a time switch
+ * without clock_ns); UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK

@@ -128,6 +128,9 @@ void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_ki
 
 /* ---- Hooks ---- */
 
+/* The value that a read which fails stores: the caller must ignore it. */
+#define SIM_GARBAGE (~UINT64_C(0))
+
 static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     struct upmu_sim *sim = context;
@@ -140,8 +143,7 @@ static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     sim_check_hypervisor(sim, msr);
     if (!injected && !done)
         sim_check_fault(sim, UPMU_SIM_RDMSR, msr, 0);
-    if (done)
-        *out_value = value;
+    *out_value = done ? value : SIM_GARBAGE;
     upmu_sim_end_access(sim, number, UPMU_SIM_RDMSR, msr, value, !done);
     return done;
 }
@@ -172,8 +174,7 @@ static bool sim_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 
     if (!injected && !done)
         sim_check_fault(sim, UPMU_SIM_RDPMC, index, 0);
-    if (done)
-        *out_value = value;
+    *out_value = done ? value : SIM_GARBAGE;
     upmu_sim_end_access(sim, number, UPMU_SIM_RDPMC, index, value, !done);
     return done;
 }

@@ -613,9 +613,47 @@ static void calls_on_a_cpu_that_is_not_up_do_nothing(void **state)
     assert_int_equal(host.sim.accesses, 0);
 }
 
+/* At each access of a take-over: no PMU is published before its CPU is taken over. */
+static void look_for_pmus(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                          uint32_t address)
+{
+    struct host *host = sim->test;
+
+    (void)cpu;
+    (void)number;
+    (void)kind;
+    (void)address;
+    if (!host->cpu[0].meter.live && upmu_machine_pmu(&host->machine, 0))
+        fail_msg("a PMU is published before its CPU is taken over");
+}
+
+/*
+ * A PMU is published once and stays: a take-over that fails publishes none, so no session or guest of another CPU keeps
+ * the address of one that is withdrawn.  Catches: a value that is published first and checked later.
+ */
+static void a_pmu_is_published_when_its_cpu_is_taken_over(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host_machine(&host);
+    host.sim.before_access = look_for_pmus;
+    host.sim.fault_address = 0x38f;
+    host.sim.expect_faults = true;
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_ERR_PORT);
+    assert_null(upmu_machine_pmu(&host.machine, 0));
+    host.sim.fault_address = 0;
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_ptr_equal(upmu_machine_pmu(&host.machine, 0), host.cpu[0].meter.pmu);
+    host.sim.before_access = NULL;
+    host_end(&host);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_pmu_is_published_when_its_cpu_is_taken_over),
         cmocka_unit_test(a_port_without_its_three_hooks_is_refused),
         cmocka_unit_test(headers_of_another_build_are_refused),
         cmocka_unit_test(machine_init_touches_no_register),

@@ -560,9 +560,30 @@ static void a_load_of_any_period_is_inside_the_stated_error(void **state)
     print_message("inside %u of %u, worst error %u per mille\n", inside, asked, (unsigned)worst);
 }
 
+/* Memory that is a set already is refused, under any number.  Catches: a list that a second link makes a circle. */
+static void memory_of_a_set_is_not_added_twice(void **state)
+{
+    struct upmu_set sets[2];
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add_set(&host.session, &sets[0], 5, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &sets[1], 7, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &sets[0], 6, 0, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&host.session, &sets[0], 8, 0, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&host.session, &host.session.set, 9, 0, 0), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_session_add_set(&host.session, &sets[0], 5, 0, 0), UPMU_OK); /* the number is there */
+    assert_null(upmu_session_find_set(&host.session, 9));
+    assert_int_equal(upmu_session_remove_set(&host.session, 5), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &sets[0], 9, 0, 0), UPMU_OK);
+    host_end(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_of_a_set_is_not_added_twice),
         cmocka_unit_test(sets_stand_in_rising_order_and_the_first_is_the_lowest),
         cmocka_unit_test(the_first_start_begins_with_the_lowest_set),
         cmocka_unit_test(what_a_set_cannot_be_is_refused),
