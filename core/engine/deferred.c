@@ -50,7 +50,7 @@ static void fold_late(struct upmu_meter *meter, struct upmu_tally *tally, unsign
         return;
     upmu_tally_begin(tally);
     if (!upmu_bank_read(&meter->bank, counter, &value)) {
-        tally->hole = true;
+        UPMU_STORE(tally->hole, true);
     } else {
         if (value < tally->base)
             upmu_run_turned(meter, tally, upmu_meter_now(meter), true);
