@@ -78,6 +78,8 @@ if [ -n "$inside" ]; then
     enter "git clone -q /srv/upmu.bundle '$tree'" >> "$logs/git.log" 2>&1 || exit 103
     passed=0 failed=0
     command_of_readme deps "make deps && make demo" && passed=1 || failed=1
+    # A mirror that cannot be read says nothing of this tree.
+    [ "$failed" = 0 ] || ! grep -qE '^[EW]: .*(Failed to fetch|index files failed)' "$logs/deps.log" || exit 104
     command_of_readme test "make test"
     code=$?
     closing=$(grep -oE '^[0-9]+ passed, [0-9]+ failed' "$logs/test.log" | tail -n 1)
@@ -94,6 +96,7 @@ fi
 
 # ---- Outside: what is made, and what is removed ----
 
+[ "$limit" -gt 60 ] || skip "no time is left for it"
 [ "$(id -u)" = 0 ] || skip "chroots are made by root (sudo make test-bare)"
 command -v debootstrap > /dev/null || skip "no debootstrap (apt-get install debootstrap)"
 command -v unshare > /dev/null || skip "no unshare (apt-get install util-linux)"
@@ -145,6 +148,7 @@ code=$?
 case $code in
 101) skip "mounts are refused" ;;
 102) skip "apt-get failed in the chroot: $(grep -E '^[EW]:' "$logs/git.log" | tail -n 1)" ;;
+104) skip "apt cannot read its mirror: $(grep -E '^[EW]: .*(Failed to fetch|index files failed)' "$logs/deps.log" | head -n 1)" ;;
 103) skip "the tree cannot be cloned: $(tail -n 1 "$logs/git.log")" ;;
 esac
 exit "$code"
