@@ -266,8 +266,9 @@ static bool linux_wrmsr(void *context, uint32_t msr, uint64_t value)
 
     if (at < host->found_count)
         return write_again(host, at, msr, value);
-    if (!host->pmu && host->machine->pmu_count) /* (a take-over that fails forgets it) */
-        host->pmu = &host->machine->pmu[0];
+    /* The PMU of this CPU is known from its detection on; the machine publishes it after the take-over. */
+    if (!host->pmu)
+        host->pmu = host->upmu->meter.pmu;
     class = class_of(host, msr);
     if (!class)
         return trouble(host, "no write to 0x%" PRIx32 ": the PMU has no such register", msr);
