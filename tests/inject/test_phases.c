@@ -1219,6 +1219,12 @@ static bool is_asked(const char *key, const char *name)
     return !wanted || !strcmp(wanted, name);
 }
 
+/* Stops in which two counters overflow are always swept. */
+static bool is_always(unsigned r, unsigned p, unsigned v)
+{
+    return p == 0 && v <= TWICE && (rows[r].call == call_stop || rows[r].call == call_change_these);
+}
+
 static void every_public_call_survives_an_overflow_at_every_instruction(void **state)
 {
     const char *at = asked(argument_count, argument_list, "at=");
@@ -1238,7 +1244,7 @@ static void every_public_call_survives_an_overflow_at_every_instruction(void **s
                 profile = profiles[p];
                 variant = (enum variant)v;
                 phase_step.first = 1 + n++ % phase_step.stride;
-                if (n % part == 0 && is_asked("call=", row->name) && is_asked("profile=", profile) &&
+                if ((n % part == 0 || is_always(r, p, v)) && is_asked("call=", row->name) && is_asked("profile=", profile) &&
                     is_asked("variant=", variant_names[v]))
                     sweep();
             }
