@@ -220,7 +220,7 @@ SOAK_FUZZ := $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
 SOAK_INJECT := $(patsubst %,build/gcc-64/tests/inject/test_%,inject inject_amd inject_models inject_p4)
 soak: $(SOAK_FUZZ) $(SOAK_INJECT) objects
 	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(LAYERS:%=test-%)
-	@FUZZ_RUNS=soak $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
+	@FUZZ_RUNS=soak TEST_LIMIT_S=7200 $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
 	@for name in abi embed examples hosts objects readme stack; do \
 		FUZZ_RUNS=soak $(PYTHON) tests/build/check_$$name.py || exit 1; \
 	done

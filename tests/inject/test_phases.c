@@ -1244,8 +1244,8 @@ static void every_public_call_survives_an_overflow_at_every_instruction(void **s
                 profile = profiles[p];
                 variant = (enum variant)v;
                 phase_step.first = 1 + n++ % phase_step.stride;
-                if ((n % part == 0 || is_always(r, p, v)) && is_asked("call=", row->name) && is_asked("profile=", profile) &&
-                    is_asked("variant=", variant_names[v]))
+                if ((n % part == 0 || is_always(r, p, v)) && is_asked("call=", row->name) &&
+                    is_asked("profile=", profile) && is_asked("variant=", variant_names[v]))
                     sweep();
             }
     printf("%u calls, %u models, %u variants: one of %u, one instruction in %u%s\n", (unsigned)ROWS, (unsigned)PROFILES,
