@@ -73,16 +73,16 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
     return true;
 }
 
-/* Name the culprits: the solver knows them by number only. */
+/* Name the culprits: the solver knows them by number only.  A call that another CPU refuses may clear all meanwhile. */
 static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 {
+    unsigned count = 0;
+
     UPMU_STORE(why->pmu, joint->pmu);
-    UPMU_STORE(why->culprit_count, 0);
-    for (uint32_t rest = why->culprits; rest && why->culprit_count < UPMU_WHY_CULPRITS; rest &= rest - 1u) {
-        upmu_shared_copy(&why->culprit[why->culprit_count], &upmu_joint_event(joint, upmu_bits_lowest(rest))->id,
+    for (uint32_t rest = UPMU_LOAD(why->culprits); rest && count < UPMU_WHY_CULPRITS; rest &= rest - 1u, count++)
+        upmu_shared_copy(&why->culprit[count], &upmu_joint_event(joint, upmu_bits_lowest(rest))->id,
                          sizeof why->culprit[0]);
-        UPMU_STORE(why->culprit_count, (uint8_t)(why->culprit_count + 1u));
-    }
+    UPMU_STORE(why->culprit_count, (uint8_t)count);
 }
 
 #define UNIT_FILTERS 8u /* resources of a unit: flags of its events */

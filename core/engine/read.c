@@ -129,7 +129,7 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
     if (!meter || !(upmu_session_occupies(session) || upmu_session_waits(session)) || !port_has_this_cpu(port))
         return true;
     cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE);
-    return !UPMU_UNCORE || cpu ? port_this_cpu(port) == cpu : !meter->live;
+    return !UPMU_UNCORE || cpu ? port_this_cpu(port) == cpu : !UPMU_LOAD(meter->live);
 }
 
 /* What is read while a switch changes the session, or a handler the tally, is read again. */

@@ -619,7 +619,7 @@ static bool call_quickly(struct upmu_session *session, bool start)
 
     if (!meter || !upmu_local_try(meter, port, &irq))
         return false;
-    if (__atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter && session->why.status == UPMU_OK &&
+    if (__atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter && UPMU_LOAD(session->why.status) == UPMU_OK &&
         !meter->domain && !upmu_multiplex_wanted(meter))
         done = start ? start_quickly(meter, session) : stop_quickly(meter, session);
     /* (What the stop itself found may have masked it.) */

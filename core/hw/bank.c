@@ -46,7 +46,8 @@ static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsi
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
                     uint64_t *memory)
 {
-    memset(bank, 0, sizeof *bank);
+    /* A read on another CPU may just store `fresh`. */
+    upmu_shared_clear(bank, sizeof *bank);
     memset(memory, 0, UPMU_BANK_WORDS(pmu->table->row_count) * sizeof *memory);
     bank->shadow = memory;
     bank->found = memory + pmu->table->row_count;
