@@ -26,9 +26,7 @@ bool act_begin(struct host_session *session, bool exclusive)
 void act_end(struct host_session *session)
 {
     real_offer(session);
-    /* A unit without a CPU wakes after the calls on its sessions; a call that detached one has changed its target. */
-    if (session->where < HOST_UNITS)
-        real_offer(&host.units.unit[session->where].unit);
+    units_called(session);
     session->users--;
     session->exclusive = session->leaving = false;
 }
@@ -233,6 +231,7 @@ void act_close(struct host_session *session)
     }
     if (session->session->state != UPMU_SESSION_CLOSED)
         rules_fail(RULE_STATUS, "upmu_session_close: OK, and the state is %u", session->session->state);
+    units_called(session);
     act_forget(session);
 }
 

@@ -56,6 +56,7 @@ static bool detach(struct host_session *session)
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return false;
     session->started = false;
+    units_called(session);
     session->target = TARGET_NONE;
     return true;
 }

@@ -345,6 +345,12 @@ bool units_may_wake(void)
     return true;
 }
 
+void units_called(const struct host_session *session)
+{
+    if (session->target == TARGET_UNIT)
+        real_offer(&host.units.unit[session->where].unit);
+}
+
 void units_wake(void)
 {
     for (unsigned i = 0; i < HOST_UNITS; i++) {

@@ -623,6 +623,8 @@ void units_quiet(void);
 void units_wake(void);
 /* Does no step work on a session of a unit without a CPU (unit.h, upmu_session_attach_unit)? */
 bool units_may_wake(void);
+/* A call on a session has returned, and its target is still known: a unit without a CPU wakes after it. */
+void units_called(const struct host_session *session);
 void units_awake(void);
 /* A CPU goes: what it drives is handed over, or sleeps. */
 void units_go(unsigned cpu);
