@@ -220,8 +220,8 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
 
 /*
  * Detach its sessions and restore the registers: of one box as they were found, of several to idle values.  A unit that
- * is not open is left as it is.  No other CPU may open it, attach a session to it or be in a call on a session of it
- * meanwhile.
+ * is not open is left as it is.  No other CPU may open or poll it, attach a session to it, or be in another call on it
+ * or on a session of it meanwhile.
  *
  * Returns UPMU_OK; UPMU_ERR_PORT (closed all the same, but a register keeps what it has: a box may stay frozen);
  * UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (still open).

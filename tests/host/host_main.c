@@ -50,25 +50,8 @@ const char *__tsan_default_options(void)
 {
     return "halt_on_error=1:exitcode=66";
 }
-
-/*
- * The runtime of ThreadSanitizer finds names of functions by llvm-symbolizer, a program. Without names no suppression
- * takes effect, and a report cannot be read.
- */
-void __sanitizer_symbolize_pc(void *pc, const char *format, char *text, size_t size);
-static bool has_symbolizer(void)
-{
-    char name[64] = "";
-
-    __sanitizer_symbolize_pc((char *)(uintptr_t)__tsan_default_options + 1, "%f", name, sizeof name);
-    return !strcmp(name, "__tsan_default_options");
-}
 #else
 #define AS_THREADS false
-static bool has_symbolizer(void)
-{
-    return true;
-}
 #endif
 
 static const struct hardware_family *const families[] = {HOST_FAMILIES};
@@ -387,11 +370,6 @@ int main(int argc, char **argv)
 
     read_environment();
     read_arguments(argc, argv);
-    if (!has_symbolizer()) {
-        printf("    ThreadSanitizer finds no llvm-symbolizer: install it (Debian 12: llvm-14; make deps)\n"
-               "[  SKIPPED ] no_rule_is_broken_whatever_comes_between_two_hook_calls\n");
-        return 0;
-    }
     find_models();
     if (!pairs || !steps || verdict == MAP_FAILED)
         return 2;
