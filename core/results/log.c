@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing a log (docs/RESULTS.md has its layout): a head, records, an end with a checksum.
+ * Writing a log (docs/RESULTS.md has its layout): a head, records with a check each, an end.
  * Each record goes to the output whole, or not at all.
  */
 #include "core/results/log_core.h"
@@ -34,7 +34,7 @@ static void put_name(struct upmu_emit *emit, const char *name)
 /* Bytes of a record whose body has so many. */
 static uint32_t record_bytes(size_t body)
 {
-    return (uint32_t)(UPMU_LOG_RECORD_BYTES + body + 7u) & ~UINT32_C(7);
+    return (uint32_t)(UPMU_LOG_RECORD_BYTES + body + UPMU_LOG_CHECK_BYTES + 7u) & ~UINT32_C(7);
 }
 
 /* A buffer always keeps room for the end, and from samples for a count of each event. */
@@ -55,6 +55,8 @@ static enum upmu_status record_begin(struct upmu_log *log, enum upmu_log_kind ki
         return log->status;
     if (!output->write && output->size - log->emit.length < bytes + room_kept(log, kind))
         return UPMU_ERR_NO_SPACE;
+    log->emit.sums = true;
+    log->emit.crc = upmu_log_check_start(log->first_check, log->records);
     upmu_emit_number(&log->emit, bytes, 4);
     upmu_emit_number(&log->emit, kind, 4);
     return UPMU_OK;
@@ -62,9 +64,16 @@ static enum upmu_status record_begin(struct upmu_log *log, enum upmu_log_kind ki
 
 static enum upmu_status record_end(struct upmu_log *log)
 {
-    upmu_emit_zeros(&log->emit, (8u - (log->emit.length & 7u)) & 7u);
-    log->records++;
-    if (!upmu_emit_flush(&log->emit))
+    struct upmu_emit *emit = &log->emit;
+    uint32_t check;
+
+    upmu_emit_zeros(emit, (8u - UPMU_LOG_CHECK_BYTES - (emit->length & 7u)) & 7u);
+    check = upmu_emit_crc(emit->crc, emit->stage, emit->staged);
+    emit->sums = false;
+    upmu_emit_number(emit, check, UPMU_LOG_CHECK_BYTES);
+    if (!log->records++)
+        log->first_check = check;
+    if (!upmu_emit_flush(emit))
         log->status = UPMU_ERR_WRITE;
     return log->status;
 }
@@ -78,9 +87,9 @@ enum upmu_status upmu_log_begin(struct upmu_log *log, struct upmu_output *output
     if (!output->write && output->size < LOG_LEAST_BYTES)
         return UPMU_ERR_NO_SPACE;
     log->status = UPMU_OK;
-    log->emit.sums = true;
     upmu_emit_bytes(&log->emit, UPMU_LOG_MAGIC, 8);
     upmu_emit_number(&log->emit, UPMU_LOG_VERSION, 8);
+    (void)upmu_emit_flush(&log->emit); /* no record's check has the head in it */
     if (record_begin(log, UPMU_LOG_MACHINE, 14u + text_length(machine)) != UPMU_OK) {
         log->status = UPMU_ERR_STATE;
         return UPMU_ERR_NO_SPACE;
@@ -275,7 +284,7 @@ enum upmu_status upmu_log_end(struct upmu_log *log, struct upmu_session *const *
                               uint64_t time_ns)
 {
     struct upmu_emit *emit = &log->emit;
-    enum upmu_status status = record_begin(log, UPMU_LOG_END, UPMU_LOG_TOTAL_BYTES - UPMU_LOG_RECORD_BYTES);
+    enum upmu_status status = record_begin(log, UPMU_LOG_END, 40);
     unsigned i;
 
     if (status != UPMU_OK)
@@ -287,8 +296,6 @@ enum upmu_status upmu_log_end(struct upmu_log *log, struct upmu_session *const *
     upmu_emit_number(emit, log->lost, 8);
     upmu_emit_number(emit, log->cut, 8);
     upmu_emit_number(emit, time_ns, 8);
-    (void)upmu_emit_flush(emit);
-    upmu_emit_number(emit, emit->crc, 8);
     status = record_end(log);
     log->status = status == UPMU_OK ? UPMU_ERR_STATE : status;
     return status;

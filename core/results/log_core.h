@@ -14,6 +14,14 @@
 #define UPMU_LOG_SAMPLE_BYTES 72u /* of a body, before its values and frames */
 #define UPMU_LOG_COUNT_BYTES 48u  /* of a body */
 #define UPMU_LOG_TOTAL_BYTES 56u  /* the record of the end */
+#define UPMU_LOG_CHECK_BYTES 4u   /* at the end of each record: its check */
+
+/* The value that a record's check starts from: its number, and the check of the first record, make a log's records its
+   own.  Records of an earlier log in the same memory, and records that were moved, fail. */
+static inline uint32_t upmu_log_check_start(uint32_t first_check, uint64_t number)
+{
+    return number ? first_check + (uint32_t)number : 0;
+}
 
 /* The record at an offset of an opened log.  false: it is not in its shape, or of an unknown kind. */
 bool upmu_log_item_at(const struct upmu_log_reader *reader, size_t at, struct upmu_log_item *out_item);

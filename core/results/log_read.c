@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading a log.  The bytes may be anything: every length is checked against the record, every
- * record against the log, and the log against its checksum before anything of it is used.
+ * record against the log and its check before anything of it is used.
  */
 #include "core/results/log_core.h"
 #include "core/results/emit.h"
@@ -183,7 +183,6 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
         item->of.total.lost = take64(cursor);
         item->of.total.cut = take64(cursor);
         item->of.total.time_ns = take64(cursor);
-        (void)take64(cursor); /* the checksum, and zeros */
         return true;
     default:
         return false;
@@ -195,17 +194,18 @@ static size_t record_at(const struct upmu_log_reader *reader, size_t at)
 {
     size_t left = reader->length - at, bytes;
 
-    if (left < UPMU_LOG_RECORD_BYTES)
+    if (left < UPMU_LOG_RECORD_BYTES + UPMU_LOG_CHECK_BYTES)
         return 0;
     bytes = (size_t)number_at(reader->bytes + at, 4);
-    return bytes >= UPMU_LOG_RECORD_BYTES && bytes <= left && (bytes & 7u) == 0 ? bytes : 0;
+    return bytes >= UPMU_LOG_RECORD_BYTES + UPMU_LOG_CHECK_BYTES && bytes <= left && (bytes & 7u) == 0 ? bytes : 0;
 }
 
 /* A known kind's record in its shape, padded to the next multiple of 8; an unknown kind's in any. */
 static bool record_read(const struct upmu_log_reader *reader, size_t at, size_t bytes, struct upmu_log_item *out_item,
                         bool *out_known)
 {
-    struct log_cursor cursor = {reader->bytes + at + UPMU_LOG_RECORD_BYTES, bytes - UPMU_LOG_RECORD_BYTES, false};
+    struct log_cursor cursor = {reader->bytes + at + UPMU_LOG_RECORD_BYTES,
+                                bytes - UPMU_LOG_RECORD_BYTES - UPMU_LOG_CHECK_BYTES, false};
 
     memset(out_item, 0, sizeof *out_item);
     out_item->kind = (unsigned)number_at(reader->bytes + at + 4, 4);
@@ -221,20 +221,49 @@ bool upmu_log_item_at(const struct upmu_log_reader *reader, size_t at, struct up
     return bytes && record_read(reader, at, bytes, out_item, &known) && known;
 }
 
+/* The check of a record from what its bytes are; the check that stands in it. */
+static uint32_t check_made(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint32_t start)
+{
+    return upmu_emit_crc(start, reader->bytes + at, bytes - UPMU_LOG_CHECK_BYTES);
+}
+
+static uint32_t check_stored(const struct upmu_log_reader *reader, size_t at, size_t bytes)
+{
+    return (uint32_t)number_at(reader->bytes + at + bytes - UPMU_LOG_CHECK_BYTES, UPMU_LOG_CHECK_BYTES);
+}
+
+/* The record with this number is as it was written: shape and check are right, and the first alone is the machine's. */
+static bool record_sound(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint64_t number,
+                         struct upmu_log_item *out_item, bool *out_known)
+{
+    uint32_t stored = check_stored(reader, at, bytes);
+    bool right = false;
+    unsigned i;
+
+    for (i = 0; i < 2 && !right; i++)
+        right = check_made(reader, at, bytes, upmu_log_check_start(reader->first_check[i], number)) == stored;
+    return right && record_read(reader, at, bytes, out_item, out_known) &&
+           (number == 0) == (out_item->kind == UPMU_LOG_MACHINE);
+}
+
 bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_item)
 {
     size_t bytes;
 
     while (reader->at < reader->length && (bytes = record_at(reader, reader->at)) != 0) {
+        uint64_t number = reader->number++;
+        bool known = false;
+
         reader->item = reader->at;
         reader->at += bytes;
-        if (upmu_log_item_at(reader, reader->item, out_item))
+        if ((!reader->salvages || record_sound(reader, reader->item, bytes, number, out_item, &known)) &&
+            upmu_log_item_at(reader, reader->item, out_item))
             return true;
     }
     return false;
 }
 
-/* All records are in their shape, the first is of the machine, and the last and no other is the end. */
+/* All records are sound, and the last and no other is the end. */
 static bool records_sound(const struct upmu_log_reader *reader)
 {
     struct upmu_log_item item;
@@ -243,7 +272,7 @@ static bool records_sound(const struct upmu_log_reader *reader)
     bool known;
 
     for (; (bytes = record_at(reader, at)) != 0; at += bytes, records++) {
-        if (!record_read(reader, at, bytes, &item, &known) || (records == 0) != (item.kind == UPMU_LOG_MACHINE))
+        if (!record_sound(reader, at, bytes, records, &item, &known))
             return false;
         if (item.kind == UPMU_LOG_END)
             return at + bytes == reader->length && bytes == UPMU_LOG_TOTAL_BYTES &&
@@ -253,18 +282,58 @@ static bool records_sound(const struct upmu_log_reader *reader)
     return false;
 }
 
-enum upmu_status upmu_log_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
+/* The head, and the check of the first record: as it stands there, and as it should be. */
+static enum upmu_status head_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
 {
+    size_t first;
+
+    memset(reader, 0, sizeof *reader);
     reader->bytes = log;
     reader->length = bytes;
     reader->at = reader->item = UPMU_LOG_HEAD_BYTES;
-    if (bytes < UPMU_LOG_HEAD_BYTES + UPMU_LOG_TOTAL_BYTES || memcmp(log, UPMU_LOG_MAGIC, 8) != 0)
+    if (bytes < UPMU_LOG_HEAD_BYTES || memcmp(log, UPMU_LOG_MAGIC, 8) != 0)
         return UPMU_ERR_DAMAGED;
     if (number_at(reader->bytes + 8, 8) != UPMU_LOG_VERSION)
         return UPMU_ERR_VERSION;
-    if (number_at(reader->bytes + bytes - 8, 8) != upmu_emit_crc(0, log, bytes - 8) || !records_sound(reader))
+    first = record_at(reader, UPMU_LOG_HEAD_BYTES);
+    if (!first)
         return UPMU_ERR_DAMAGED;
+    reader->first_check[0] = check_stored(reader, UPMU_LOG_HEAD_BYTES, first);
+    reader->first_check[1] = check_made(reader, UPMU_LOG_HEAD_BYTES, first, 0);
     return UPMU_OK;
+}
+
+enum upmu_status upmu_log_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
+{
+    enum upmu_status status = head_open(reader, log, bytes);
+
+    return status != UPMU_OK || records_sound(reader) ? status : UPMU_ERR_DAMAGED;
+}
+
+enum upmu_status upmu_log_salvage(struct upmu_log_reader *reader, const void *log, size_t bytes,
+                                  struct upmu_log_salvaged *out_salvaged)
+{
+    enum upmu_status status = head_open(reader, log, bytes);
+    size_t at = UPMU_LOG_HEAD_BYTES, end = at, size;
+    struct upmu_log_item item;
+    uint64_t number;
+    bool known;
+
+    memset(out_salvaged, 0, sizeof *out_salvaged);
+    if (status != UPMU_OK)
+        return status;
+    for (number = 0; !out_salvaged->ended && (size = record_at(reader, at)) != 0; at += size, number++) {
+        if (!record_sound(reader, at, size, number, &item, &known))
+            continue;
+        out_salvaged->records++;
+        out_salvaged->dropped = number + 1 - out_salvaged->records;
+        out_salvaged->ended = item.kind == UPMU_LOG_END;
+        end = at + size;
+    }
+    out_salvaged->left = bytes - end;
+    reader->length = end;
+    reader->salvages = true;
+    return out_salvaged->records ? UPMU_OK : UPMU_ERR_DAMAGED;
 }
 
 #else
@@ -284,6 +353,13 @@ bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_ite
 enum upmu_status upmu_log_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
 {
     (void)reader, (void)log, (void)bytes;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_log_salvage(struct upmu_log_reader *reader, const void *log, size_t bytes,
+                                  struct upmu_log_salvaged *out_salvaged)
+{
+    (void)reader, (void)log, (void)bytes, (void)out_salvaged;
     return UPMU_ERR_COMPILED_OUT;
 }
 

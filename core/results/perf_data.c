@@ -164,6 +164,8 @@ static void perf_sample(struct upmu_emit *emit, const struct upmu_results_call *
     const struct upmu_results_event *event = upmu_results_event_of(call, sample, index);
     unsigned i;
 
+    if (!event) /* a salvaged log */
+        return;
     perf_record(emit, PERF_RECORD_SAMPLE, is_user(sample) ? PERF_MISC_USER : PERF_MISC_KERNEL,
                 56 + (call->frames ? 24 + 8u * sample->frame.count : 0));
     upmu_emit_number(emit, (uint64_t)(event - call->event) + 1, 8);

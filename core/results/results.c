@@ -313,8 +313,11 @@ enum upmu_status upmu_results_stacks(struct upmu_results_call *call)
             continue;
         for (events = sample->events; events && status == UPMU_OK; events &= events - 1u) {
             const struct upmu_results_event *event = upmu_results_event_of(call, sample, upmu_bits_lowest(events));
-            uint64_t hash = stack_hash(call, sample, event->kind);
+            uint64_t hash;
 
+            if (!event) /* a salvaged log */
+                continue;
+            hash = stack_hash(call, sample, event->kind);
             status = stack_add(call, &list[(hash >> 32 ^ hash) & (lists - 1)], sample, reader.item,
                                event, hash);
         }
@@ -324,15 +327,15 @@ enum upmu_status upmu_results_stacks(struct upmu_results_call *call)
 
 /* ---- The call ---- */
 
-/* Each sample's events are in the table. */
-static bool events_known(const struct upmu_results_call *call, const struct upmu_log_sample *sample)
+/* How many of a sample's events are not in the table. */
+static unsigned events_unknown(const struct upmu_results_call *call, const struct upmu_log_sample *sample)
 {
+    unsigned unknown = 0;
     uint32_t events;
 
     for (events = sample->events; events; events &= events - 1u)
-        if (!upmu_results_event_of(call, sample, upmu_bits_lowest(events)))
-            return false;
-    return true;
+        unknown += !upmu_results_event_of(call, sample, upmu_bits_lowest(events));
+    return unknown;
 }
 
 static enum upmu_status look_through(struct upmu_results_call *call)
@@ -340,6 +343,9 @@ static enum upmu_status look_through(struct upmu_results_call *call)
     struct upmu_log_reader reader = call->reader;
     struct upmu_log_item item;
     enum upmu_status status = UPMU_OK;
+    uint64_t reported = 0;
+    unsigned unknown;
+    bool ended = false;
 
     while (status == UPMU_OK && upmu_log_next(&reader, &item)) {
         if (item.kind == UPMU_LOG_MACHINE) {
@@ -348,6 +354,7 @@ static enum upmu_status look_through(struct upmu_results_call *call)
         } else if (item.kind == UPMU_LOG_EVENT && (item.of.event.period || item.of.event.frequency)) {
             status = event_add(call, &item.of.event, reader.item);
         } else if (item.kind == UPMU_LOG_END) {
+            ended = true;
             call->lost = item.of.total.lost + item.of.total.cut;
             call->end_ns = item.of.total.time_ns;
         }
@@ -356,8 +363,13 @@ static enum upmu_status look_through(struct upmu_results_call *call)
         if (item.kind != UPMU_LOG_SAMPLE)
             continue;
         call->frames |= item.of.sample.frame.count != 0;
-        status = events_known(call, &item.of.sample) ? UPMU_OK : UPMU_ERR_DAMAGED;
+        unknown = events_unknown(call, &item.of.sample);
+        status = !unknown || call->results->salvage ? UPMU_OK : UPMU_ERR_DAMAGED;
+        call->lost += unknown;
+        reported += item.of.sample.lost;
     }
+    if (!ended) /* a salvaged log */
+        call->lost += reported;
     return status;
 }
 
@@ -382,6 +394,7 @@ static enum upmu_status write_all(struct upmu_results_call *call, struct upmu_ou
 enum upmu_status upmu_results_make(const struct upmu_results *results, struct upmu_output *output,
                                    const struct upmu_results_form *form)
 {
+    struct upmu_log_salvaged salvaged;
     struct upmu_results_call call;
     enum upmu_status status;
 
@@ -390,8 +403,10 @@ enum upmu_status upmu_results_make(const struct upmu_results *results, struct up
     call.work = results->work;
     call.work_left = results->work_bytes & ~(size_t)7;
     output->length = 0;
-    status = results->log_bytes / 8u > LOG_WORDS ? UPMU_ERR_NO_SPACE
-                                                 : upmu_log_open(&call.reader, results->log, results->log_bytes);
+    status = UPMU_ERR_NO_SPACE;
+    if (results->log_bytes / 8u <= LOG_WORDS)
+        status = results->salvage ? upmu_log_salvage(&call.reader, results->log, results->log_bytes, &salvaged)
+                                  : upmu_log_open(&call.reader, results->log, results->log_bytes);
     if (status == UPMU_OK)
         status = look_through(&call);
     if (status == UPMU_OK && !results->symbol)

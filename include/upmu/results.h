@@ -41,7 +41,7 @@ struct upmu_emit {
     struct upmu_output *output; /* NULL: bytes are only counted */
     size_t length;
     uint32_t crc;
-    bool sums; /* crc is kept */
+    bool sums; /* crc is kept: of a record of a log, up to its check */
     bool failed;
     uint8_t staged;
     uint8_t stage[64];
@@ -62,6 +62,7 @@ struct upmu_log {
     struct upmu_emit emit;
     uint64_t records;
     uint32_t events;
+    uint32_t first_check; /* of the first record */
     enum upmu_status status; /* of the first failure; UPMU_ERR_STATE after the end */
 };
 
@@ -275,10 +276,13 @@ struct upmu_log_reader {
     size_t length;
     size_t at;
     size_t item; /* where the last record was that upmu_log_next() gave */
+    uint64_t number; /* of the record at `at` */
+    uint32_t first_check[2]; /* of the first record, as stored and as computed */
+    bool salvages; /* records that are not sound are passed over */
 };
 
 /*
- * Begin to read a log, which must stay unchanged.  All of it is checked: shape, numbers, checksum.
+ * Begin to read a log, which must stay unchanged.  All of it is checked: shape, numbers, the check of each record.
  *
  * Returns UPMU_OK; UPMU_ERR_VERSION (of another version); UPMU_ERR_DAMAGED (no log, changed, or without its end);
  * UPMU_ERR_COMPILED_OUT.
@@ -286,6 +290,28 @@ struct upmu_log_reader {
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_log_open(struct upmu_log_reader *reader, const void *log, size_t bytes);
+
+/* What upmu_log_salvage() has found. */
+struct upmu_log_salvaged {
+    uint64_t records; /* that are sound */
+    uint64_t dropped; /* damaged ones before the last of these */
+    uint64_t left;    /* bytes behind it, of which no record is sound */
+    bool ended;       /* it is the end; else the end is missing, and with it what it says of losses */
+};
+
+/*
+ * Begin to read what is sound of a log that was cut or damaged: each record as it was written or not at all.  The
+ * reading ends where the length of a damaged record leads to no sound one.  `upmu_results.salvage` does the same
+ * for the forms.  A log that was written over an earlier one must differ from it in machine or time; else clear the
+ * memory first.
+ *
+ * Returns UPMU_OK (also for a whole log); UPMU_ERR_VERSION; UPMU_ERR_DAMAGED (no record is sound);
+ * UPMU_ERR_COMPILED_OUT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_log_salvage(struct upmu_log_reader *reader, const void *log, size_t bytes,
+                                  struct upmu_log_salvaged *out_salvaged);
 
 /* The next record of a known kind; false: there is none.  Context: any. */
 bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_item);
@@ -311,6 +337,8 @@ struct upmu_results {
        stacks and pprof also 48 for each different stack, for pprof 8 for each of its frames. */
     void *work;
     size_t work_bytes;
+    /* As upmu_log_salvage() reads the log.  A sample's events that the log does not say are lost ones in the forms. */
+    bool salvage;
 };
 
 /*

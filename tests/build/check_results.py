@@ -55,17 +55,19 @@ def take_text(body, at):
 
 def read_log(log):
     """Names of events, symbols, samples as (event, ip), totals: from docs/RESULTS.md."""
-    assert log[:16] == b"upmu-log" + struct.pack("<Q", 1), "the head"
-    assert struct.unpack("<Q", log[-8:])[0] == zlib.crc32(log[:-8]), "the checksum"
+    assert log[:16] == b"upmu-log" + struct.pack("<Q", 2), "the head"
     found = {"events": {}, "periods": {}, "symbols": {}, "samples": [], "counts": {}}
-    at, records = 16, 0
+    at, records, first = 16, 0, 0
     while at < len(log):
         size, kind = struct.unpack_from("<II", log, at)
-        body = log[at + 8:at + size]
+        body = log[at + 8:at + size - 4]
+        check = zlib.crc32(log[at:at + size - 4], (first + records) % 2**32 if records else 0)
+        assert struct.unpack_from("<I", log, at + size - 4)[0] == check, f"the check of record {records}"
+        first = first if records else check
         if kind == EVENT:
             index = body[4]
-            found["periods"][index] = struct.unpack_from("<Q", body, 48)[0]
-            found["events"][index] = take_text(body, 72)[0]
+            found["periods"][index] = struct.unpack_from("<Q", body, 50)[0]
+            found["events"][index] = take_text(body, 74)[0]
         elif kind == SYMBOL:
             found["symbols"][struct.unpack_from("<QQ", body)] = take_text(body, 28)[0]
         elif kind == SAMPLE:
@@ -269,6 +271,15 @@ def convert_makes_the_same_of_the_log():
 
 
 @check
+def salvage_has_all_samples_of_a_log_whose_end_a_crash_has_cut():
+    recorded()
+    with open(os.path.join(WORK, "cut"), "wb") as file:
+        file.write(content("log")[:-60])
+    output = tool("convert", "--salvage", "cut", "--folded", "folded.cut").stdout.decode()
+    return expect("the end", "the end is missing" in output, True) + expect("folded", content("folded.cut"), content("folded"))
+
+
+@check
 def metrics_are_what_their_page_shows():
     recorded()
     with open("docs/METRICS.md", encoding="utf-8") as file:
@@ -307,8 +318,9 @@ def what_cannot_be_written_or_read_is_an_error_and_leaves_no_file():
             file.write(damaged)
         done = tool("convert", name, "--folded", "of-damaged", code=1)
         complaints += [] if b"not a whole log" in done.stderr or name == "empty" else [done.stderr.decode()]
+        complaints += [] if b"--salvage" in done.stderr or name == "empty" else [f"{name}: salvage is not named"]
     with open(os.path.join(WORK, "newer"), "wb") as file:
-        file.write(log[:8] + b"\2" + log[9:])
+        file.write(log[:8] + b"\3" + log[9:])
     complaints += [] if b"differ" in tool("convert", "newer", code=1).stderr else ["another version"]
     return complaints + (["of-damaged is there"] if os.path.exists(os.path.join(WORK, "of-damaged")) else [])
 

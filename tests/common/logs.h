@@ -13,7 +13,21 @@ struct made_log {
     uint8_t bytes[1 << 16];
     size_t length, record;
     uint64_t records, samples;
+    uint32_t first_check;
 };
+
+/* CRC-32 of zlib, bit by bit, from a start value. */
+static inline uint32_t made_crc(uint32_t start, const uint8_t *bytes, size_t length)
+{
+    uint32_t crc = ~start;
+
+    for (; length; length--) {
+        crc ^= *bytes++;
+        for (unsigned bit = 0; bit < 8; bit++)
+            crc = crc & 1 ? crc >> 1 ^ UINT32_C(0xedb88320) : crc >> 1;
+    }
+    return ~crc;
+}
 
 static inline void made_put(struct made_log *log, uint64_t value, unsigned count)
 {
@@ -30,16 +44,32 @@ static inline void made_begin(struct made_log *log, unsigned kind)
     made_put(log, kind, 4);
 }
 
+/* The check of the record that was made last, of its bytes as they are now. */
+static inline void made_check(struct made_log *log)
+{
+    uint64_t number = log->records - 1;
+    uint32_t check;
+
+    log->length -= 4;
+    check = made_crc(number ? log->first_check + (uint32_t)number : 0, log->bytes + log->record,
+                     log->length - log->record);
+    if (!number)
+        log->first_check = check;
+    made_put(log, check, 4);
+}
+
 static inline void made_end(struct made_log *log)
 {
     size_t bytes;
 
-    while (log->length % 8)
+    while (log->length % 8 != 4)
         log->bytes[log->length++] = 0;
+    log->length += 4;
     bytes = log->length - log->record;
     for (unsigned i = 0; i < 4; i++)
         log->bytes[log->record + i] = (uint8_t)(bytes >> 8 * i);
     log->records++;
+    made_check(log);
 }
 
 static inline void made_text(struct made_log *log, const char *text)
@@ -146,19 +176,6 @@ static inline void made_sample(struct made_log *log, const struct made_sample *s
     log->samples++;
 }
 
-/* CRC-32 of zlib, bit by bit. */
-static inline uint32_t made_crc(const uint8_t *bytes, size_t length)
-{
-    uint32_t crc = ~UINT32_C(0);
-
-    for (; length; length--) {
-        crc ^= *bytes++;
-        for (unsigned bit = 0; bit < 8; bit++)
-            crc = crc & 1 ? crc >> 1 ^ UINT32_C(0xedb88320) : crc >> 1;
-    }
-    return ~crc;
-}
-
 static inline void made_close(struct made_log *log, uint64_t lost, uint64_t cut)
 {
     uint64_t records = log->records;
@@ -169,10 +186,7 @@ static inline void made_close(struct made_log *log, uint64_t lost, uint64_t cut)
     made_put(log, lost, 8);
     made_put(log, cut, 8);
     made_put(log, 900000, 8);
-    made_put(log, 0, 8);
     made_end(log);
-    log->length -= 8;
-    made_put(log, made_crc(log->bytes, log->length), 8);
 }
 
 #endif

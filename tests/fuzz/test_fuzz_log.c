@@ -2,7 +2,8 @@
 /*
  * Fuzzing: the reader of logs and all that is made of them (`upmu convert`).  Any bytes are a log or are refused.  Of
  * a log, folded stacks and perf.data have as many samples as it, lengths that were counted are those that are
- * written, and no work area is written beyond its end.
+ * written, and no work area is written beyond its end.  A sound log is then cut and changed: each record that salvage
+ * gives is at its place as it was written.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,16 +76,16 @@ static uint64_t perf_samples(const uint8_t *bytes, size_t length)
     return samples;
 }
 
-static void convert(const uint8_t *bytes, size_t length, size_t work_bytes)
+static void convert(const uint8_t *bytes, size_t length, size_t work_bytes, bool salvage)
 {
     static enum upmu_status (*const forms[])(const struct upmu_results *, struct upmu_output *) = {
         upmu_results_folded, upmu_results_pprof, upmu_results_perf, upmu_results_kallsyms};
-    uint64_t samples = samples_of(bytes, length);
+    uint64_t samples = salvage ? 0 : samples_of(bytes, length);
 
     for (unsigned form = 0; form < 4; form++) {
         void *work = malloc(work_bytes ? work_bytes : 1); /* the sanitizer watches its end */
         struct upmu_results results = {
-            .log = bytes, .log_bytes = length, .work = work, .work_bytes = work_bytes};
+            .log = bytes, .log_bytes = length, .work = work, .work_bytes = work_bytes, .salvage = salvage};
         struct upmu_output output = {.buffer = NULL, .size = 0};
         enum upmu_status status = forms[form](&results, &output);
 
@@ -96,15 +97,39 @@ static void convert(const uint8_t *bytes, size_t length, size_t work_bytes)
             output = (struct upmu_output){.buffer = room, .size = needed};
             FUZZ_CHECK(forms[form](&results, &output) == UPMU_OK && output.length == needed, "form %u: what it needs",
                        form);
-            FUZZ_CHECK(form != 0 || folded_samples(room, needed) == samples, "folded samples");
-            FUZZ_CHECK(form != 2 || perf_samples(room, needed) == samples, "samples of perf.data");
+            FUZZ_CHECK(form != 0 || salvage || folded_samples(room, needed) == samples, "folded samples");
+            FUZZ_CHECK(form != 2 || perf_samples(room, needed) == samples || salvage, "samples of perf.data");
             free(room);
         }
         free(work);
     }
 }
 
-/* As it is; and with the numbers of the end and the checksum made right, so that more than these is tried. */
+/* A sound log with one byte changed, and cut. */
+static void salvage(const struct made_log *log, size_t change, size_t cut, size_t work)
+{
+    struct upmu_log_salvaged salvaged;
+    struct upmu_log_reader reader;
+    struct upmu_log_item item;
+    uint8_t *bytes = malloc(cut ? cut : 1); /* the sanitizer watches its end */
+
+    memcpy(bytes, log->bytes, cut);
+    if (change < cut)
+        bytes[change] ^= (uint8_t)(1u << change % 8);
+    if (upmu_log_salvage(&reader, bytes, cut, &salvaged) == UPMU_OK) {
+        while (upmu_log_next(&reader, &item)) {
+            uint64_t size = word(bytes + reader.item, 4);
+
+            FUZZ_CHECK(reader.item + size <= cut && !memcmp(bytes + reader.item, log->bytes + reader.item, size),
+                       "a record that was not written");
+        }
+        FUZZ_CHECK(salvaged.left < cut && (!salvaged.ended || cut == log->length), "what is left");
+        convert(bytes, cut, work, true);
+    }
+    free(bytes);
+}
+
+/* As it is; and with the numbers of the end and the checks made right, so that more than these is tried. */
 static void run(const uint8_t *bytes, size_t length)
 {
     static struct made_log mended;
@@ -112,25 +137,30 @@ static void run(const uint8_t *bytes, size_t length)
     size_t work = length ? bytes[length / 2] * UINT64_C(64) : 0;
 
     if (upmu_log_open(&reader, bytes, length) == UPMU_OK)
-        convert(bytes, length, work);
+        convert(bytes, length, work, false);
     if (length < 16)
         return;
     memcpy(mended.bytes, bytes, length);
-    memcpy(mended.bytes, "upmu-log\1\0\0\0\0\0\0\0", 16);
+    memcpy(mended.bytes, "upmu-log\2\0\0\0\0\0\0\0", 16);
     mended.length = 16;
     mended.records = mended.samples = 0;
     while (mended.length + 8 <= length) { /* as many records as there are */
         uint64_t size = word(mended.bytes + mended.length, 4), kind = word(mended.bytes + mended.length + 4, 4);
 
-        if (size < 8 || size % 8 || size > length - mended.length || kind == 8)
+        if (size < 16 || size % 8 || size > length - mended.length || kind == 8)
             break;
+        mended.record = mended.length;
         mended.length += size;
         mended.records++;
+        made_check(&mended);
         mended.samples += kind == 6;
     }
     made_close(&mended, bytes[15], bytes[14]);
-    if (upmu_log_open(&reader, mended.bytes, mended.length) == UPMU_OK)
-        convert(mended.bytes, mended.length, work);
+    if (upmu_log_open(&reader, mended.bytes, mended.length) != UPMU_OK)
+        return;
+    convert(mended.bytes, mended.length, work, false);
+    salvage(&mended, (size_t)(bytes[0] * 77u + bytes[length - 1]) % mended.length, mended.length, work);
+    salvage(&mended, mended.length, (size_t)(bytes[length - 2] * 91u + bytes[length / 3]) % mended.length, work);
 }
 
 static void make(uint64_t *random, struct fuzz_draft *draft)

@@ -32,6 +32,7 @@
 #define CMD_OPT_FORMS (1u << 17)  /* --folded FILE, --pprof FILE, --perf FILE, --kallsyms FILE */
 #define CMD_OPT_CALLERS (1u << 18) /* -g */
 #define CMD_OPT_METRICS (1u << 19) /* -M LIST */
+#define CMD_OPT_SALVAGE (1u << 20) /* --salvage */
 
 /* What is made of a log (cmd_results.c). */
 enum cmd_form { CMD_FOLDED, CMD_PPROF, CMD_PERF, CMD_KALLSYMS, CMD_FORMS };
@@ -56,6 +57,7 @@ struct cmd_args {
     bool process;
     bool dry;
     bool callers;
+    bool salvage;
     const char *class;
     uint64_t interval; /* ms; 0: not given */
     unsigned count;

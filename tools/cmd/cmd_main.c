@@ -67,9 +67,11 @@ static const struct cmd_command commands[] = {
      CMD_OPT_SIM | CMD_OPT_CALLERS | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT | CMD_OPT_LOG |
          CMD_OPT_FORMS,
      0, 1, cmd_record},
-    {"convert", "[--symbols MAP] [--FORM FILE] LOG", "a log of 'record', or of a kernel: what it holds, in other forms",
-     "MAP has lines 'ADDRESS t NAME', as nm and /proc/kallsyms write them.\n" CMD_HELP_FORMS,
-     CMD_OPT_SYMBOLS | CMD_OPT_FORMS, 1, 1, cmd_convert},
+    {"convert", "[--salvage] [--symbols MAP] [--FORM FILE] LOG",
+     "a log of 'record', or of a kernel: what it holds, in other forms",
+     "MAP has lines 'ADDRESS t NAME', as nm and /proc/kallsyms write them.\n"
+     "--salvage takes a log that was cut or damaged: the records that are as they were written.\n" CMD_HELP_FORMS,
+     CMD_OPT_SALVAGE | CMD_OPT_SYMBOLS | CMD_OPT_FORMS, 1, 1, cmd_convert},
     {"top", "[-e EVENT] [-c PERIOD] [-r ROUNDS] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
      "record repeatedly until a key is pressed", "",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_RUNS | CMD_OPT_WORK, 0, 1, cmd_top},
@@ -135,6 +137,7 @@ static const struct {
     {"--placed", CMD_OPT_PLACED, "--placed", "on the counters of the whole list"},
     {"--log", CMD_OPT_LOG, "--log FILE", "everything that was recorded, for 'convert'"},
     {"--symbols", CMD_OPT_SYMBOLS, "--symbols MAP", "the code's names, by address"},
+    {"--salvage", CMD_OPT_SALVAGE, "--salvage", "what is sound of a log that was cut or damaged"},
     {"--folded", CMD_OPT_FORMS, "--FORM FILE", "in this form: --folded, --pprof, --perf or --kallsyms"},
     {"--pprof", CMD_OPT_FORMS, NULL, NULL},
     {"--perf", CMD_OPT_FORMS, NULL, NULL},
@@ -275,6 +278,8 @@ static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsi
             args->callers = true;
         } else if (option == CMD_OPT_DRY) {
             args->dry = true;
+        } else if (option == CMD_OPT_SALVAGE) {
+            args->salvage = true;
         } else if (++i == count || words[i][0] == '\0') {
             cmd_error(cmd, "'%s' needs a value", words[i - 1]);
             return false;

@@ -285,6 +285,30 @@ static int read_file(struct cmd *cmd, const char *name, const void **out_bytes, 
     return CMD_REFUSED;
 }
 
+/* Open the log, or what is sound of it: what that is, is said. */
+static int log_open(struct cmd *cmd, const struct cmd_args *args, const struct upmu_results *results,
+                    struct upmu_log_reader *reader)
+{
+    struct upmu_log_salvaged salvaged;
+    enum upmu_status status;
+
+    if (!args->salvage) {
+        status = upmu_log_open(reader, results->log, results->log_bytes);
+        if (status != UPMU_ERR_DAMAGED)
+            return status == UPMU_OK ? CMD_OK : log_refusal(cmd, args->operand[0], status);
+        cmd_error(cmd, "%s: %s; --salvage reads what is sound of a log", args->operand[0], upmu_status_text(status));
+        return CMD_REFUSED;
+    }
+    status = upmu_log_salvage(reader, results->log, results->log_bytes, &salvaged);
+    if (status != UPMU_OK)
+        return log_refusal(cmd, args->operand[0], status);
+    cmd_print(cmd, " salvaged: %G records, %G damaged ones dropped", salvaged.records, salvaged.dropped);
+    if (salvaged.left != 0)
+        cmd_print(cmd, ", %G bytes behind them", salvaged.left);
+    cmd_print(cmd, salvaged.ended ? "\n" : "; the end is missing\n");
+    return CMD_OK;
+}
+
 int cmd_convert(struct cmd *cmd, const struct cmd_args *args)
 {
     struct upmu_results results = {.log = NULL};
@@ -292,14 +316,14 @@ int cmd_convert(struct cmd *cmd, const struct cmd_args *args)
     struct map map = {.row = cmd->memory, .rows = 0, .capacity = cmd->memory_bytes / sizeof(struct map_row) / 2};
     const void *text;
     size_t length, used;
-    enum upmu_status status;
     int result = read_file(cmd, args->operand[0], &results.log, &results.log_bytes);
 
     if (result != CMD_OK)
         return result;
-    status = upmu_log_open(&reader, results.log, results.log_bytes);
-    if (status != UPMU_OK)
-        return log_refusal(cmd, args->operand[0], status);
+    result = log_open(cmd, args, &results, &reader);
+    if (result != CMD_OK)
+        return result;
+    results.salvage = args->salvage;
     print_log(cmd, &reader);
     if (args->symbols != NULL) {
         result = read_file(cmd, args->symbols, &text, &length);

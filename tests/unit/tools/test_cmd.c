@@ -781,6 +781,12 @@ static void record_writes_a_log_that_convert_reads_and_names_by_a_map(void **sta
     assert_int_equal(line("stat --folded x"), CMD_USAGE);
     kept_bytes--;
     assert_int_equal(line("convert log"), CMD_REFUSED);
+    complains("log: not a whole log; --salvage reads what is sound of a log");
+    assert_int_equal(line_with_memory("convert --salvage log --folded out", 1 << 18), CMD_OK);
+    assert_string_equal(stored, "spin 20\n");
+    prints(" records, 0 damaged ones dropped, 55 bytes behind them; the end is missing\n");
+    assert_int_equal(line("convert --salvage text"), CMD_REFUSED);
+    complains("text: not a whole log");
 }
 
 /* The callers of the model are of the tool's own making: a loop, which run called, which main called. */
