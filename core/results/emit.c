@@ -78,8 +78,19 @@ void upmu_emit_bytes(struct upmu_emit *emit, const void *bytes, size_t length)
 
 void upmu_emit_zeros(struct upmu_emit *emit, size_t count)
 {
-    while (count--)
+    if (!emit->output) {
+        emit->length += count;
+        return;
+    }
+    while (count) {
+        size_t room = sizeof emit->stage - emit->staged - 1u, some = count - 1u < room ? count - 1u : room;
+
+        memset(emit->stage + emit->staged, 0, some);
+        emit->staged = (uint8_t)(emit->staged + some);
+        emit->length += some;
         upmu_emit_byte(emit, 0);
+        count -= some + 1u;
+    }
 }
 
 void upmu_emit_number(struct upmu_emit *emit, uint64_t value, unsigned bytes)

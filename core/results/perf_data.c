@@ -72,26 +72,12 @@ static void perf_attribute(struct upmu_emit *emit, const struct upmu_results_cal
 /* The identifiers of a kind: 1 + the place in the table of events, one for each source. */
 static unsigned perf_identifiers(struct upmu_emit *emit, const struct upmu_results_call *call, unsigned kind)
 {
-    unsigned i, count = 0;
+    unsigned id, count = 0;
 
-    for (i = 0; i < call->events; i++) {
-        if (call->event[i].kind != kind)
-            continue;
-        count++;
+    for (id = call->event[kind].head + 1u; id; id = call->event[id - 1].next, count++)
         if (emit)
-            upmu_emit_number(emit, i + 1, 8);
-    }
+            upmu_emit_number(emit, id, 8);
     return count;
-}
-
-static size_t perf_identifiers_at(const struct upmu_results_call *call, unsigned kind)
-{
-    size_t at = PERF_HEADER_BYTES;
-    unsigned i;
-
-    for (i = 0; i < kind; i++)
-        at += 8 * (size_t)perf_identifiers(NULL, call, i);
-    return at;
 }
 
 /* ---- Records ---- */
@@ -305,7 +291,7 @@ static void perf_section(struct upmu_emit *emit, size_t at, size_t bytes)
 
 static void perf_write(struct upmu_emit *emit, struct upmu_results_call *call)
 {
-    size_t attributes = perf_identifiers_at(call, call->kinds);
+    size_t identifiers = PERF_HEADER_BYTES, attributes = identifiers + 8 * (size_t)call->events;
     size_t attribute = PERF_ATTRIBUTE_BYTES + PERF_SECTION_BYTES;
     size_t data = attributes + call->kinds * attribute;
     size_t records, descriptions, features;
@@ -330,7 +316,8 @@ static void perf_write(struct upmu_emit *emit, struct upmu_results_call *call)
         (void)perf_identifiers(emit, call, kind);
     for (kind = 0; kind < call->kinds; kind++) {
         perf_attribute(emit, call, kind);
-        perf_section(emit, perf_identifiers_at(call, kind), 8 * (size_t)perf_identifiers(NULL, call, kind));
+        perf_section(emit, identifiers, 8 * (size_t)perf_identifiers(NULL, call, kind));
+        identifiers += 8 * (size_t)perf_identifiers(NULL, call, kind);
     }
     perf_records(emit, call);
     perf_section(emit, features, descriptions);

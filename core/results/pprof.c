@@ -118,12 +118,11 @@ static void write_locations(struct upmu_emit *emit, const struct upmu_results_ca
 static void write_values(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)
 {
     const struct upmu_results_stack *stack = &call->stack[index];
-    unsigned kind;
 
-    for (kind = 0; kind < call->kinds; kind++) {
-        varint(emit, kind == stack->kind ? stack->samples : 0);
-        varint(emit, kind == stack->kind ? stack->events : 0);
-    }
+    upmu_emit_zeros(emit, 2 * (size_t)stack->kind); /* two for each other kind */
+    varint(emit, stack->samples);
+    varint(emit, stack->events);
+    upmu_emit_zeros(emit, 2 * ((size_t)call->kinds - 1 - stack->kind));
 }
 
 static void write_sample(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)

@@ -85,8 +85,6 @@ static bool one_kind(const struct upmu_log_event *a, const struct upmu_log_event
 static enum upmu_status event_add(struct upmu_results_call *call, const struct upmu_log_event *event, size_t at)
 {
     struct upmu_results_event *row = upmu_results_room(call, 1, sizeof *row);
-    struct upmu_log_item other;
-    unsigned i;
 
     if (!row || call->events == 0xffff)
         return UPMU_ERR_NO_SPACE;
@@ -96,19 +94,130 @@ static enum upmu_status event_add(struct upmu_results_call *call, const struct u
     row->source = event->source;
     row->set = event->set;
     row->event = event->event;
-    row->first = true;
-    row->kind = (uint16_t)call->kinds;
     if (!call->event)
         call->event = row;
-    for (i = 0; i < call->events && row->first; i++) {
-        upmu_results_item(call, call->event[i].at, &other);
-        if (one_kind(event, &other.of.event)) {
-            row->kind = call->event[i].kind;
-            row->first = false;
-        }
-    }
-    call->kinds += row->first;
     call->events++;
+    return UPMU_OK;
+}
+
+static void kind_record(const struct upmu_results_call *call, unsigned index, struct upmu_log_event *out_event)
+{
+    struct upmu_log_item item;
+
+    upmu_results_item(call, call->event[index].at, &item);
+    *out_event = item.of.event;
+}
+
+/* Events of one kind have the same number; the low bits are free for the event's place. */
+static uint64_t kind_hash(const struct upmu_log_event *event)
+{
+    const uint64_t words[] = {event->config, event->config1, event->config2, event->period, event->frequency,
+                              upmu_emit_crc(0, event->name.at, event->name.length),
+                              upmu_emit_crc(0, event->pmu.at, event->pmu.length)};
+    uint64_t hash = 0;
+    unsigned i;
+
+    for (i = 0; i < sizeof words / sizeof *words; i++) {
+        hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return hash << UPMU_RESULTS_EVENT_BITS;
+}
+
+static unsigned order_event(uint64_t row)
+{
+    return (unsigned)(row & ((1u << UPMU_RESULTS_EVENT_BITS) - 1u));
+}
+
+/*
+ * Put the event at a place of the sorted table to the events of its kind, which stand before it with the same hash.
+ * Of the first event of each of these kinds, `head` is here the next kind's, and `kind` its last event so far.
+ */
+static void kind_join(struct upmu_results_call *call, unsigned place, unsigned group)
+{
+    unsigned index = order_event(call->order[place]), first = order_event(call->order[group]);
+    struct upmu_results_event *rows = call->event, *row = &rows[index];
+    struct upmu_log_event event, other;
+
+    row->kind = row->head = (uint16_t)index;
+    kind_record(call, index, &event);
+    while (place != group) {
+        kind_record(call, first, &other);
+        if (one_kind(&event, &other)) {
+            rows[rows[first].kind].next = (uint16_t)(index + 1u);
+            rows[first].kind = (uint16_t)index;
+            return;
+        }
+        if (rows[first].head == first)
+            break;
+        first = rows[first].head;
+    }
+    if (place != group)
+        rows[first].head = (uint16_t)index;
+    row->first = true;
+}
+
+/* Number the kinds in the order of their first events. */
+static void kinds_number(struct upmu_results_call *call)
+{
+    struct upmu_results_event *rows = call->event;
+    unsigned i, member;
+
+    for (i = 0; i < call->events; i++) {
+        if (!rows[i].first)
+            continue;
+        for (member = i + 1; member; member = rows[member - 1].next)
+            rows[member - 1].kind = (uint16_t)call->kinds;
+        rows[call->kinds++].head = (uint16_t)i;
+    }
+}
+
+static uint64_t order_key(unsigned source, unsigned event, unsigned set)
+{
+    return ((uint64_t)source << 24 | (uint64_t)event << 16 | set) << UPMU_RESULTS_EVENT_BITS;
+}
+
+/* The events with the same source and index are together: find the first of them in the log. */
+static void order_join(struct upmu_results_call *call)
+{
+    unsigned i, begin = 0, k, any = 0;
+
+    for (i = 0; i < call->events; i++) {
+        unsigned index = order_event(call->order[i]);
+
+        any = i == begin || index < any ? index : any;
+        if (i + 1 < call->events && call->order[i + 1] >> 32 == call->order[i] >> 32)
+            continue;
+        for (k = begin; k <= i; k++)
+            call->event[order_event(call->order[k])].any = (uint16_t)any;
+        begin = i + 1;
+    }
+}
+
+/* Sort the events by what makes a kind, then by how samples name them. */
+static enum upmu_status events_order(struct upmu_results_call *call)
+{
+    struct upmu_log_event event;
+    unsigned i, group = 0;
+
+    call->order = upmu_results_room(call, call->events, sizeof *call->order);
+    if (call->events && !call->order)
+        return UPMU_ERR_NO_SPACE;
+    for (i = 0; i < call->events; i++) {
+        kind_record(call, i, &event);
+        call->order[i] = kind_hash(&event) | i;
+    }
+    upmu_results_sort(call->order, call->events, 1);
+    for (i = 0; i < call->events; i++) {
+        if ((call->order[i] ^ call->order[group]) >> UPMU_RESULTS_EVENT_BITS)
+            group = i;
+        kind_join(call, i, group);
+    }
+    kinds_number(call);
+    for (i = 0; i < call->events; i++)
+        call->order[i] = order_key(call->event[i].source, call->event[i].event, call->event[i].set) | i;
+    upmu_results_sort(call->order, call->events, 1);
+    order_join(call);
     return UPMU_OK;
 }
 
@@ -116,33 +225,34 @@ static enum upmu_status event_add(struct upmu_results_call *call, const struct u
 const struct upmu_results_event *upmu_results_event_of(const struct upmu_results_call *call,
                                                        const struct upmu_log_sample *sample, unsigned event)
 {
-    const struct upmu_results_event *found = NULL;
-    unsigned i;
+    uint64_t key = order_key(sample->source, event, sample->set);
+    const struct upmu_results_event *row;
+    size_t low = 0, high = call->events;
 
-    for (i = 0; i < call->events; i++) {
-        const struct upmu_results_event *row = &call->event[i];
+    while (low < high) { /* the first that is not below */
+        size_t middle = low + (high - low) / 2;
 
-        if (row->source != sample->source || row->event != event)
-            continue;
-        if (row->set == sample->set)
-            return row;
-        if (!found)
-            found = row;
+        if (call->order[middle] < key)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return found;
+    if (low < call->events && (call->order[low] ^ key) >> UPMU_RESULTS_EVENT_BITS == 0)
+        return &call->event[order_event(call->order[low])];
+    low -= low == call->events || (call->order[low] ^ key) >> 32 != 0; /* another set: it is on one side of the key */
+    if (low >= call->events || (call->order[low] ^ key) >> 32 != 0)
+        return NULL;
+    row = &call->event[order_event(call->order[low])];
+    return &call->event[row->any];
 }
 
 const struct upmu_results_event *upmu_results_kind(const struct upmu_results_call *call, unsigned kind,
                                                    struct upmu_log_event *out_event)
 {
-    const struct upmu_results_event *row = call->event;
-    struct upmu_log_item item;
+    unsigned first = call->event[kind].head;
 
-    while (row->kind != kind)
-        row++;
-    upmu_results_item(call, row->at, &item);
-    *out_event = item.of.event;
-    return row;
+    kind_record(call, first, out_event);
+    return &call->event[first];
 }
 
 void upmu_results_name(struct upmu_emit *emit, const struct upmu_log_event *event)
@@ -359,6 +469,8 @@ static enum upmu_status look_through(struct upmu_results_call *call)
             call->end_ns = item.of.total.time_ns;
         }
     }
+    if (status == UPMU_OK)
+        status = events_order(call);
     for (reader = call->reader; status == UPMU_OK && upmu_log_next(&reader, &item);) {
         if (item.kind != UPMU_LOG_SAMPLE)
             continue;

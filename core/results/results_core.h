@@ -14,9 +14,15 @@ struct upmu_results_event {
     uint32_t at;   /* in the log, in words of 8 bytes */
     uint16_t source, set;
     uint16_t kind; /* from 0 on, in the order of their first events */
+    uint16_t next; /* 1 + the next event of its kind; 0: none */
+    uint16_t head; /* the first event of the kind with this row's number */
+    uint16_t any;  /* the first event with its source and index, in any set */
     uint8_t event;
     bool first;    /* of its kind */
 };
+
+/* Events are numbers of 16 bits in the table that finds them. */
+#define UPMU_RESULTS_EVENT_BITS 16u
 
 /* A symbol of the log. */
 struct upmu_results_symbol {
@@ -41,6 +47,7 @@ struct upmu_results_call {
     uint8_t *work;
     size_t work_left;
     struct upmu_results_event *event;
+    uint64_t *order; /* of each event: source, index, set and its place, rising */
     unsigned events, kinds;
     struct upmu_results_symbol *symbol;
     uint32_t symbols;

@@ -333,7 +333,7 @@ struct upmu_results {
        NULL: the symbols in the log. */
     bool (*symbol)(void *context, uint64_t ip, struct upmu_symbol *out_symbol);
     void *context;
-    /* Memory for the call, aligned as uint64_t: 32 bytes for each event and symbol of the log; for folded
+    /* Memory for the call, aligned as uint64_t: 40 bytes for each event and symbol of the log; for folded
        stacks and pprof also 48 for each different stack, for pprof 8 for each of its frames. */
     void *work;
     size_t work_bytes;

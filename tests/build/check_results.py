@@ -270,6 +270,50 @@ def convert_makes_the_same_of_the_log():
     return complaints + ([] if f"{len(content('text').split(chr(10).encode())) - 3:,} samples" in output else [output])
 
 
+def made_log(events, samples):
+    """A log in which each event is of a source and a kind of its own, from docs/RESULTS.md."""
+    parts, first, records = [b"upmu-log" + struct.pack("<Q", 2)], 0, 0
+
+    def add(kind, body):
+        nonlocal first, records
+        body += bytes(-(len(body) + 12) % 8)
+        record = struct.pack("<II", len(body) + 12, kind) + body
+        check = zlib.crc32(record, (first + records) % 2**32 if records else 0)
+        first, records = first if records else check, records + 1
+        parts.append(record + struct.pack("<I", check))
+
+    add(1, struct.pack("<QIH", 5, 512, 0))
+    for i in range(events):
+        add(EVENT, struct.pack("<HHBBI16xQ16xQ16xHHH", i, 0, 0, 0, 3, i, 1000, 0, 0, 0))
+    for i in range(samples):
+        add(SAMPLE, struct.pack("<HHHHII16xQQQQQ", i % events, 0, 0, 0, 0, 1, 0x1000, 0, i, 0, 0))
+    add(END, struct.pack("<QQQQQ", records, samples, 0, 0, 9))
+    return b"".join(parts)
+
+
+@check
+def work_of_each_form_grows_with_the_events_of_a_log_and_not_with_their_square():
+    """Class of mistake: a search in a loop over what it searches.  Callgrind counts instructions: 8 times as many events
+    cost below 14 times as much (64 times for a square).  pprof's own form has a value for each event in each sample."""
+    if not shutil.which("valgrind"):
+        raise Skip("valgrind is not installed")
+    recorded()
+    complaints = []
+    for form in FORMS[:3]:
+        cost = []
+        for events in 500, 4000:
+            with open(os.path.join(WORK, "many"), "wb") as file:
+                file.write(made_log(events, 20 if form == "pprof" else events))
+            done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", TOOL, "convert", "many",
+                                   "--" + form, "many.out"], cwd=WORK, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            found = re.search(rb"Collected : (\d+)", done.stderr)
+            if done.returncode or not found:
+                return [done.stderr.decode()]
+            cost.append(int(found[1]))
+        complaints += [] if cost[1] < 14 * cost[0] else [f"{form}: {cost[0]} and {cost[1]} instructions"]
+    return complaints
+
+
 @check
 def salvage_has_all_samples_of_a_log_whose_end_a_crash_has_cut():
     recorded()
