@@ -64,6 +64,9 @@ FREEBSD = {"branch-mispredicts": {"k7": 0xc3, "k8": 0xc5, "": 0xc3}, "unhalted-c
            "interrupts": {"k7": 0xcf, "k8": 0xcf}}
 
 
+ZEN = ("amdzen1", "amdzen2", "amdzen3", "amdzen4", "amdzen5", "amdzen6")
+
+
 class Event:
     def __init__(self, name, code, umask=0):
         self.name, self.code, self.umask, self.flags, self.payload = name, code, umask, [], 0
@@ -108,8 +111,21 @@ class Tables:
         for row in self.rows("amd_zen_events.csv"):
             if row["unit"] == "core":
                 self.linux.setdefault(row["uarch"], []).append(row)
+        self.keep_synonyms()
         self.generic = list(self.rows("amd_generic_map.csv"))
         self.k7, self.k8 = list(self.rows("amd_k7_events.csv")), list(self.rows("amd_k8_events.csv"))
+
+    def keep_synonyms(self):
+        """Two names of one code and unit mask in a generation of Zen: where the next one's table has one, it gets both.
+
+        Linux's file of Zen 5 has ls_any_fills_from_sys.all_dram_io and .dram_io_all, as that of Zen 4; the table has one.
+        """
+        for before, uarch in zip(ZEN, ZEN[1:]):
+            kept = {row["event_name"]: row for row in self.linux[uarch]}
+            for row in self.linux[before]:
+                same = [other for name, other in kept.items() if row["event_name"] not in kept and encoding(other) == encoding(row)
+                        and any(name == older["event_name"] and encoding(older) == encoding(row) for older in self.linux[before])]
+                self.linux[uarch] += [{**other, "event_name": row["event_name"]} for other in same[:1]]
 
     def rows(self, name):
         with open(os.path.join(self.folder, name), encoding="utf-8", newline="") as source:
@@ -118,6 +134,11 @@ class Tables:
 
 def number(text):
     return int(text, 16) if text else 0
+
+
+def encoding(row):
+    """Stem, code and unit mask of a row of Linux's."""
+    return row["event_name"].partition(".")[0], number(row["event_code"]), number(row["umask"])
 
 
 def absent(row, revisions):

@@ -10,7 +10,7 @@ form.  CPUs with equal events share a catalogue, of the CPU that CPUS names firs
 --out DIR     where the sources go (events/foreign)
 
 What is malformed is refused, by file and event; then nothing is written.  Only facts are taken: names, codes, CPUs.
-Events without a name are left out, and so are CPUs that have neither PMUv3 nor PMUv2.  CPUs that have AArch32 alone
+Events without a name there and in UNNAMED are left out, and so are CPUs that have neither PMUv3 nor PMUv2.  CPUs that have AArch32 alone
 stand in files of their own (a32_), which builds for AArch64 do without.
 """
 import argparse
@@ -30,13 +30,24 @@ PMUS = {"pmuv3": (PMU, 0xffff), "pmuv2": ("armv7_pmuv2", 0xff)}  # and the highe
 COMMON, COMMON_NUMBER, COMMON_EVENTS = "common_armv9.json", 200, 64  # those whose presence PMCEID shows
 # Numbers are for ever: a new catalogue is named at the end.  Behind a name another one, of a CPU with equal events.
 FIRST_NUMBER = 202
-CPUS = """cortex_a53 cortex_a34, cortex_a35, cortex_a55, cortex_a57 cortex_a72, cortex_a65 neoverse_e1, cortex_a73,
+CPUS = """cortex_a53, cortex_a35, cortex_a55, cortex_a57 cortex_a72, cortex_a65 neoverse_e1, cortex_a73,
     cortex_a75, cortex_a76 cortex_a77, cortex_a78 cortex_a78c, cortex_r82, cortex_x1, neoverse_n1, neoverse_v1, rainier,
     cortex_a510, cortex_a520, cortex_a710 cortex_x2, cortex_a715, cortex_a720, neoverse_n2 neoverse_v2, neoverse_n3,
-    neoverse_v3, cortex_x4, cortex_a5, cortex_a7, cortex_a15, cortex_a17, cortex_a32, cortex_r52"""
+    neoverse_v3, cortex_x4, cortex_a5, cortex_a7, cortex_a15, cortex_a17, cortex_a32, cortex_r52, cortex_a34"""
 ONLY_AARCH32 = ("cortex_a5", "cortex_a7", "cortex_a15", "cortex_a17", "cortex_a32", "cortex_r52")
 # The files say PMUv2, ID_DFR0 does not (Technical Reference Manuals: DDI 0460 of Cortex-R5, DDI 0458 of R7): the backend drives none.
 PMUV1 = ("cortex_a8", "cortex_a9", "cortex_r4", "cortex_r5", "cortex_r7", "cortex_r8")
+# Names of events that Arm's files give only a code and a text (Linux 6.12, tools/perf/pmu-events/arch/arm64/arm/cortex-a53).
+# The other CPUs' files have the same codes with the same texts.
+UNNAMED_CPUS = ("cortex_a53", "cortex_a34", "cortex_a35", "cortex_a32")
+UNNAMED = {
+    0xc0: "EXT_MEM_REQ", 0xc1: "EXT_MEM_REQ_NC", 0xc2: "PREFETCH_LINEFILL", 0xc3: "PREFETCH_LINEFILL_DROP",
+    0xc4: "READ_ALLOC_ENTER", 0xc5: "READ_ALLOC", 0xc6: "PRE_DECODE_ERR", 0xc7: "STALL_SB_FULL", 0xc8: "EXT_SNOOP",
+    0xc9: "BR_COND", 0xca: "BR_INDIRECT_MISPRED", 0xcb: "BR_INDIRECT_MISPRED_ADDR", 0xcc: "BR_COND_MISPRED",
+    0xd0: "L1I_CACHE_ERR", 0xd1: "L1D_CACHE_ERR", 0xd2: "TLB_ERR", 0xe0: "OTHER_IQ_DEP_STALL", 0xe1: "IC_DEP_STALL",
+    0xe2: "IUTLB_DEP_STALL", 0xe3: "DECODE_DEP_STALL", 0xe4: "OTHER_INTERLOCK_STALL", 0xe5: "AGU_DEP_STALL",
+    0xe6: "SIMD_DEP_STALL", 0xe7: "LD_DEP_STALL", 0xe8: "ST_DEP_STALL",
+}
 # perf's generic names: the first of the events that a CPU has.
 GENERIC = {
     "branch-instructions": ("BR_RETIRED", "PC_WRITE_RETIRED", "PC_WRITE_SPEC"), "branches": ("BR_RETIRED", "PC_WRITE_RETIRED", "PC_WRITE_SPEC"),
@@ -68,6 +79,8 @@ class Part:
         self.codes = {}
         for event in events:
             name, code = event.get("name"), event.get("code")
+            if name is None and self.name in UNNAMED_CPUS and type(code) is int:
+                name = UNNAMED.get(code)
             if name is None or code is None:
                 continue
             if not isinstance(name, str) or not NAME.fullmatch(name):

@@ -186,7 +186,7 @@ def each_name_of_each_arm_catalogue_leads_to_its_code_and_back():
 @check
 def each_arm_cpu_finds_its_own_catalogue():
     """By implementer and part; others have the common events."""
-    cpus = {"41.d03": "cortex_a53", "41.d08": "cortex_a57", "41.d07": "cortex_a57", "41.d0c": "neoverse_n1",
+    cpus = {"41.d03": "cortex_a53", "41.d02": "cortex_a34", "41.d08": "cortex_a57", "41.d07": "cortex_a57", "41.d0c": "neoverse_n1",
             "41.d4f": "neoverse_n2", "3f.412": "rainier", "41.d06": "cortex_a65", "41.006": "armv8_pmuv3",
             "41.c05": "cortex_a5", "41.c07": "cortex_a7", "41.c0e": "cortex_a17", "41.c0f": "cortex_a15", "41.d01": "cortex_a32",
             "41.d13": "cortex_r52", "41.c09": "armv8_pmuv3", "00.051": "armv8_pmuv3", "51.d03": "armv8_pmuv3"}
@@ -195,6 +195,20 @@ def each_arm_cpu_finds_its_own_catalogue():
              "cortex_a15": "armv7_pmuv2 cortex_a15 41.c0f"}
     by_name = {name: said("of", name)[0] for name in names}
     return [f"{found}, {by_name}"] if found != cpus or by_name != names else []
+
+
+@check
+def events_that_arm_gives_no_name_have_that_of_linux():
+    """Catches a catalogue that drops what its source only numbers: each code of Arm's file is a row, on the CPUs that have it."""
+    named = {"cortex_a53": 25, "cortex_a34": 23, "cortex_a35": 24, "cortex_a32": 24}
+    found = {name: [line.split()[:2] for line in said("list", name)[1:] if 0xc0 <= int(line.split()[1], 16) <= 0xe8]
+             for name in named}
+    complaints = [f"{name}: {len(found[name])}" for name in named if len(found[name]) != named[name]]
+    linux = [["EXT_MEM_REQ_NC", "c1"], ["STALL_SB_FULL", "c7"], ["BR_COND_MISPRED", "cc"], ["TLB_ERR", "d2"], ["ST_DEP_STALL", "e8"]]
+    complaints += [f"{name} {event}" for name in named for event in linux if event not in found[name]]
+    if ["PREFETCH_LINEFILL_DROP", "c3"] in found["cortex_a34"] or ["PREFETCH_LINEFILL_DROP", "c3"] not in found["cortex_a53"]:
+        complaints.append("C3h is an event of A53, not of A34")
+    return complaints
 
 
 @check

@@ -82,6 +82,10 @@ static void names_of_linux_and_of_libpfm4_mean_the_same(void **state)
          0x40000f7e0},
         {"amd64_fam10h_istanbul", "HYPERTRANSPORT_LINK0:SUBLINK_MASK", "HYPERTRANSPORT_LINK0:ALL:SUBLINK_MASK",
          0xbff6},
+        /* a synonym of one generation holds in the next, whose table has one of the two names */
+        {"amd64_fam19h_zen4", "ls_any_fills_from_sys.dram_io_all", "ls_any_fills_from_sys.all_dram_io", 0x4844},
+        {"amd64_fam1ah_zen5", "ls_any_fills_from_sys.dram_io_all", "ls_any_fills_from_sys.all_dram_io", 0x4844},
+        {"amd64_fam1ah_zen6", "ls_any_fills_from_sys.dram_io_all", "ls_any_fills_from_sys.all_dram_io", 0x4844},
     };
 
     (void)state;
