@@ -38,8 +38,9 @@ HOST_CFLAGS := -std=gnu11 -g1 -fno-pie -Wall -Wextra -Wshadow -Werror -Iinclude 
 	-DUPMU_SOURCE_DIR='"$(CURDIR)"'
 
 # A build is a compiler, a width and how it optimises.  Shipped objects are
-# gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` and `asan-32` watch; `installed` is for programs.
-BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan asan-32 fuzz installed
+# gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` and `asan-32` watch; `installed` is for programs;
+# `tool` is the command's, which knows the PMUs and the events of Arm and RISC-V, too.
+BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan asan-32 fuzz installed tool
 gcc-64_CC := $(CC) -m64
 gcc-32_CC := $(CC) -m32
 clang-64_CC := $(CLANG) -m64
@@ -49,12 +50,14 @@ asan_CC := $(CC) -m64
 asan-32_CC := $(CLANG) -m32
 fuzz_CC := $(CLANG) -m64
 installed_CC := $(CC)
+tool_CC := $(CC) -m64
 gcc-64_FLAGS := -O2
 gcc-32_FLAGS := -O2
 clang-64_FLAGS := -O2
 clang-32_FLAGS := -O2
 os_FLAGS := -Os
 installed_FLAGS := -O2 -fPIC
+tool_FLAGS := -O2 -DUPMU_BACKEND_ARM_PMUV3=1 -DUPMU_BACKEND_RISCV_HPM=1
 asan_FLAGS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 asan_LINK := -fsanitize=address,undefined
 # (the quicker of binutils' linkers takes two thirds of the time, with the sanitizers' libraries half)
@@ -156,8 +159,8 @@ QUIET := $(if $(V),,@)
 
 all: build/gcc-64/libupmu.a build/gcc-64/libsim.a $(if $(wildcard tools/upmu_main.c),build/upmu)
 
-build/upmu: $(TOOL_SOURCES:%.c=build/gcc-64/%.o) build/gcc-64/libsim.a build/gcc-64/libupmu.a
-	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $^
+build/upmu: $(TOOL_SOURCES:%.c=build/tool/%.o) build/tool/libsim.a build/tool/libupmu.a
+	$(QUIET)$(tool_CC) -no-pie -o $@ $^
 
 # ---- PMCTools ----
 

@@ -212,6 +212,24 @@ def events_that_arm_gives_no_name_have_that_of_linux():
 
 
 @check
+def the_command_of_a_pc_knows_the_events_of_arm_and_riscv():
+    """Catches a command that is built with the backends of its own machine alone: names of others could not be looked up."""
+    code, output = run(["make", "-s", "build/upmu"])
+    complaints = [output] if code else []
+    for pmu, event, wanted in (("cortex_a53", "STALL_SB_FULL", "0xc7"), ("armv8_pmuv3", "INST_RETIRED", "0x8"),
+                               ("riscv_sbi", "BPU_PREFETCH_MISS", "0x1002d")):
+        code, listed = run(["build/upmu", "list", "--pmu", pmu])
+        if code or event not in listed.split():
+            complaints.append(f"list --pmu {pmu}: exit {code}")
+        code, encoded = run(["build/upmu", "encode", "--pmu", pmu, event])
+        if code or not encoded.strip().lower().endswith(wanted):
+            complaints.append(f"encode --pmu {pmu} {event}: exit {code}: {encoded}")
+    code, pmus = run(["build/upmu", "pmus"])
+    missing = {"armv8_pmuv3", "armv7_pmuv2", "riscv_sbi", "cortex_a53"} - {line.split()[0] for line in pmus.splitlines() if line.split()}
+    return complaints + [f"pmus: no {name}" for name in sorted(missing)]
+
+
+@check
 def an_arm_pmu_takes_events_of_both_kinds():
     """FB-021: its own tables, and a file that is read at run time, beside each other."""
     return both_kinds("take", ["imported: no error", "MADE_UP: c7 of 461", "L1D_CACHE: 99 of 461", "ISB_SPEC: 7c of 205",
