@@ -57,7 +57,7 @@ clang-64_FLAGS := -O2
 clang-32_FLAGS := -O2
 os_FLAGS := -Os
 installed_FLAGS := -O2 -fPIC
-tool_FLAGS := -O2 -DUPMU_BACKEND_ARM_PMUV3=1 -DUPMU_BACKEND_RISCV_HPM=1
+tool_FLAGS := -O1 -DUPMU_BACKEND_ARM_PMUV3=1 -DUPMU_BACKEND_RISCV_HPM=1
 asan_FLAGS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
 asan_LINK := -fsanitize=address,undefined
 # (the quicker of binutils' linkers takes two thirds of the time, with the sanitizers' libraries half)
