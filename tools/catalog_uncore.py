@@ -35,8 +35,9 @@ INTEL = {
 AMD = {"f15h": 150, "zen1": 151, "zen2": 152, "zen3": 153, "zen4": 154, "zen5": 155, "zen6": 156}
 CLIENTS = ("SNB", "IVB", "HSW", "BDW", "SKL", "ICL", "RKL", "TGL", "ADL", "MTL", "ARL", "LNL", "PTL", "NVL")
 OLD_IMC = ("SNB", "IVB", "HSW", "BDW", "SKL", "ICL", "RKL")  # client memory controllers that only have free-running counters
-# The counter of the chip's clock: Linux's name of the unit that has it.
-CLOCKS = {"MTL": "sncu", "ARL": "sncu", "LNL": "sncu", "PTL": "sncu"}
+# The fixed counter of the chip's clock: Linux's name of the unit that has it, if not "clock"; None: no source has its registers,
+# and its unit is that of the event file.  Panther Lake's file says SANTA: there, and on Nova Lake, only CNCU has a fixed counter.
+CLOCKS = {"MTL": "cncu", "ARL": "cncu", "LNL": None, "PTL": "cncu", "NVL": "cncu"}
 # Free-running counters by their events' names: perf's unit masks (event code ffh) of the first.
 FREE = {"TOTAL_REQCOUNT": 0x10, "RDCAS_COUNT": 0x20, "WRCAS_COUNT": 0x30, "CLOCKTICKS": 0x10, "BANDWIDTH_IN.PART": 0x20,
         "BANDWIDTH_OUT.PART": 0x30}
@@ -93,7 +94,7 @@ def unit_row(generation, unit, name, code, umask, cmask=0, flags=0, counters=0, 
     ports and completions; `word`: filter word; `how`: "fixed" and "free-running" counters.  The row, and the unit's name.
     """
     if how == "fixed":
-        unit = CLOCKS.get(generation, "clock") if generation in CLIENTS else unit
+        unit = CLOCKS.get(generation, "clock") or unit if generation in CLIENTS else unit
         code, umask, flags = FIXED_CODE, 0, flags | ROW_FLAGS["fixed-only"]
     elif how == "free-running":
         counters = 0

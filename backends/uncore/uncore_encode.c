@@ -414,6 +414,9 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
     /* A name of another unit. */
     if (row->unit != type->number)
         return UPMU_ERR_UNSUPPORTED;
+    /* A fixed counter's pseudo code would choose a general counter's event. */
+    if ((row->flags & UPMU_ROW_FIXED_ONLY) && !type->fixed_width && type->style != UPMU_UNIT_FREE)
+        return UPMU_ERR_UNSUPPORTED;
     event->counters = row->counters;
     event->config = code_word(type, row->code) | umask_word(type, row->umask);
     if (row->flags & UPMU_ROW_CMASK)

@@ -429,6 +429,37 @@ static void counters_without_a_choice(void **state)
     }
 }
 
+/*
+ * A name of a fixed counter: the counter, where the unit has it, else a refusal.  Mistake: pseudo code FFh of a
+ * row that says "fixed only" in the select of a general counter, whose start is OK and whose count is of nothing.
+ */
+static void a_fixed_counters_name_needs_a_unit_with_that_counter(void **state)
+{
+    static const char *const clocks[] = {"mtl_unc_cncu", "arl_unc_cncu", "ptl_unc_cncu"};
+    static const char *const others[] = {"lnl_unc_sncu", "lnl_unc_arb", "lnl_unc_imc", "ptl_unc_sncu", "ptl_unc_santa",
+                                         "mtl_unc_sncu"};
+    struct upmu_row row = {.code = 0xff, .flags = UPMU_ROW_FIXED_ONLY};
+    struct upmu_event event;
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(clocks); i++) {
+        use(clocks[i]);
+        assert_int_equal(encode("UNC_CLOCK.SOCKET", &event), UPMU_OK);
+        assert_int_equal(event.counters, UPMU_BIT32(UPMU_FIXED_COUNTER(0)));
+        assert_true(event.config == 0xff);
+    }
+    for (size_t i = 0; i < LENGTH(others); i++) {
+        use(others[i]);
+        assert_int_not_equal(encode("UNC_CLOCK.SOCKET", &event), UPMU_OK);
+    }
+    /* The same row in a list from outside. */
+    use("lnl_unc_sncu");
+    row.unit = pmu.type->number;
+    assert_int_equal(upmu_uncore_from_row(&pmu.pmu, &row, &event), UPMU_ERR_UNSUPPORTED);
+    row.flags = 0;
+    assert_int_equal(upmu_uncore_from_row(&pmu.pmu, &row, &event), UPMU_OK);
+}
+
 /* ---- AMD's L3: slices, cores, threads ---- */
 
 /* "event:name=value", or without it where the value is -1. */
@@ -626,6 +657,7 @@ int main(void)
         cmocka_unit_test(bands_move_to_a_free_byte),
         cmocka_unit_test(filters_of_four_registers_have_the_halves_of_two_words),
         cmocka_unit_test(counters_without_a_choice),
+        cmocka_unit_test(a_fixed_counters_name_needs_a_unit_with_that_counter),
         cmocka_unit_test(a_mask_of_slices_or_threads_that_is_not_given_is_all_of_them),
         cmocka_unit_test(cores_and_slices_are_those_that_are_given_else_all),
         cmocka_unit_test(the_text_of_an_event_of_one_core_or_slice_says_so),
