@@ -52,6 +52,8 @@ PMUS = {"BDWDE": "bdx_uncore"}
 # Units as event files call them, where that is not their name in lower case.
 UNITS = {"qpi ll": "qpi", "upi ll": "upi", "cbo": "cbox", "sbo": "sbox", "hac_cbo": "hac_cbox", "imc_dclk": "imc", "ncu": "clock",
          "m2hbm": "m2m_hbm", "mchbm": "hbm"}
+# Units whose first counters the library does not use (docs/uncore.md): the file's number of its counter 0.
+FIRST = {("ICL", "arb"): 1}
 MESH_ENDS = ("GNR", "SRF", "CWF")  # whose "mdf" has another name
 OTHERS = 180  # number of the first catalogue of a generation that INTEL lacks
 # A look-up is counted only in the states that the filter has: all of them, until the caller names some.
@@ -72,6 +74,26 @@ class Boxes:
             rows = [line.rstrip("\n").split("\t") for line in source if not line.startswith("#")]
         self.numbers = {row[2]: int(row[1]) for row in rows[1:]}
         self.prefixes = {row[0]: row[4] for row in rows[1:]}
+        self.names = {row[0]: row[2] for row in rows[1:]}
+        self.generations, self.types = (self.beside(path, name) for name in ("generations", "types"))
+
+    @staticmethod
+    def beside(path, name):
+        """Rows of another list of the folder."""
+        with open(os.path.join(os.path.dirname(path), f"uncore_{name}.tsv"), encoding="ascii") as source:
+            return list(csv.DictReader((line for line in source if not line.startswith("#")), delimiter="\t"))
+
+    def general(self, generation, catalogue, unit):
+        """
+        Mask of the general counters of a generation's boxes; None: only a table of the machine, or nothing, says how many.
+        `catalogue`: of a generation that has no PMUs of its own.
+        """
+        lines = [line for line in self.generations if line["key"] == generation] or \
+            [line for line in self.generations if line["catalog"] == catalogue]
+        keys = {key for line in lines for key in line["rows"].split(",")}
+        most = max((int(row["counters"]) for row in self.types if row["generation"] in keys and self.names[row["box"]] == unit
+                    and row["style"] not in "DF"), default=0)
+        return (1 << most) - 1 if most else None
 
     def prefix(self, generation, unit):
         if generation in CLIENTS and f"client_{unit}" in self.prefixes and (unit != "imc" or generation in OLD_IMC):
@@ -121,13 +143,13 @@ def unit_row(generation, unit, name, code, umask, cmask=0, flags=0, counters=0, 
     return row, unit
 
 
-def finish(catalogue, boxes, units):
-    """Units of a catalogue's rows, in the order of `units`."""
-    general = {}  # counters of each unit; an event that may have all of them has no restriction
+def finish(catalogue, boxes, units, generation=""):
+    """Units of a catalogue's rows, in the order of `units`.  An event that may have all counters of its unit has no restriction."""
+    general = {unit: boxes.general(generation, catalogue.pmu or catalogue.name, unit) for unit in set(units)}
     for row, unit in zip(catalogue.rows, units):
-        general[unit] = general.get(unit, 0) | row.counters
-    for row, unit in zip(catalogue.rows, units):
-        row.counters = 0 if row.counters == general[unit] else row.counters
+        row.counters >>= FIRST.get((generation, unit), 0)
+        if general[unit] is not None and row.counters & general[unit] == general[unit]:
+            row.counters = 0
     catalogue.units = {unit: boxes.numbers[unit] for unit in sorted(set(units), key=boxes.numbers.get)}
     for row, unit in zip(catalogue.rows, units):
         row.unit = boxes.numbers[unit]
@@ -224,7 +246,7 @@ def intel(folder, boxes):
             catalogue.rows.append(row)
             units.append(unit)
         linux_names(generation, catalogue, units, boxes, free)
-        yield finish(catalogue, boxes, units), "Intel perfmon, libpfm4 4.13, LIKWID, Linux 6.12"
+        yield finish(catalogue, boxes, units, generation), "Intel perfmon, libpfm4 4.13, LIKWID, Linux 6.12"
 
 
 def imported(folder, events, boxes, taken):
@@ -246,7 +268,7 @@ def imported(folder, events, boxes, taken):
         catalogue.rows.append(row)
         units.append(unit)
     catalogue.pmu = PMUS.get(generation, "")
-    return finish(catalogue, boxes, units)
+    return finish(catalogue, boxes, units, generation)
 
 
 # ---- AMD's ----

@@ -422,6 +422,18 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
         out->row[out->pmu.counter[i].value_row].address = upmu_uncore_words[layout->counter_list + i];
 }
 
+/* Counters of a box whose number a table of the machine says, without a machine: 4, or as many as its events name. */
+static uint8_t counters_on_paper(const struct upmu_uncore_row *row)
+{
+    const struct upmu_uncore_rule *rule = &upmu_uncore_rules[row->rules];
+    uint8_t counters = 4;
+
+    for (; rule->mask; rule++)
+        while (rule->what >> counters)
+            counters++;
+    return counters;
+}
+
 bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu)
 {
     for (unsigned i = 0; i < upmu_uncore_generation_count; i++) {
@@ -430,7 +442,7 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu)
         for (unsigned row = generation->first; row < generation->first + (unsigned)generation->rows; row++) {
             unsigned rule = upmu_uncore_rows[row].rule;
             struct upmu_uncore_found found = {.space = upmu_uncore_layouts[upmu_uncore_rows[row].layout].space,
-                                              .counters = 4,
+                                              .counters = counters_on_paper(&upmu_uncore_rows[row]),
                                               .width = 48,
                                               .select = 0x40,
                                               .counter = 8};

@@ -542,7 +542,7 @@ const struct upmu_uncore_row upmu_uncore_rows[] = {
     {7, 84, RULE(TABLE), 255, 2, 0, 0, 0, 0, 0x5},
     {3, 86, RULE(TABLE), 255, 43, 0, 0, 0, 0, 0x6},
     {11, 87, RULE(TABLE), 255, 43, 0, 0, 0, 0, 0x8},
-    {35, 90, RULE(TABLE), 255, 43, 0, 0, 0, 0, 0xc},
+    {35, 90, RULE(TABLE), 255, 43, 0, 292, 0, 0, 0xc},
     {36, 90, RULE(TABLE), 255, 43, 0, 0, 0, 0, 0xd},
     {38, 84, RULE(TABLE), 255, 2, 0, 0, 0, 0, 0xf},
     {39, 87, RULE(TABLE), 255, 43, 0, 0, 0, 0, 0x10},

@@ -460,6 +460,49 @@ static void a_fixed_counters_name_needs_a_unit_with_that_counter(void **state)
     assert_int_equal(upmu_uncore_from_row(&pmu.pmu, &row, &event), UPMU_OK);
 }
 
+/*
+ * Counters that event files list for an event.  Class of mistake: a limit that all events of a unit share is taken for
+ * the unit's number of counters, or a processor lacks the rules of the one whose types it has: an event on a counter
+ * where the hardware does not count it.
+ */
+static void events_have_only_the_counters_that_their_file_lists(void **state)
+{
+    static const struct {
+        const char *pmu, *text;
+        uint32_t counters;
+    } limits[] = {
+        {"gnr_unc_cxlcm", "UNC_CXLCM_RxC_PACK_BUF_INSERTS.MEM_DATA", 0xf0},
+        {"srf_unc_cxlcm", "UNC_CXLCM_RxC_PACK_BUF_INSERTS.MEM_DATA", 0xf0},
+        {"cwf_unc_cxlcm", "UNC_CXLCM_RxC_PACK_BUF_INSERTS.MEM_DATA", 0xf0},
+        {"gnr_unc_cxlcm", "raw:config=0x1041", 0xf0},
+        {"gnr_unc_cxlcm", "raw:config=0x52", 0xf0},
+        {"gnr_unc_cxlcm", "raw:config=0x05", 0x0f},
+        {"gnr_unc_cxlcm", "raw:config=0x01", 0xff},
+        {"spr_unc_cxlcm", "UNC_CXLCM_CLOCKTICKS", 0xff},
+        {"mtl_unc_arb", "UNC_ARB_DAT_OCCUPANCY.RD", 0x1},
+        {"arl_unc_arb", "UNC_ARB_DAT_OCCUPANCY.RD", 0x1},
+        {"ivbep_unc_irp", "UNC_I_CLOCKTICKS", 0x3},
+        {"ivbep_unc_irp", "UNC_I_TRANSACTIONS.READS", 0x3},
+        {"ivbep_unc_irp", "raw:config=0x00", 0xf},
+        {"icl_unc_arb", "UNC_ARB_TRK_REQUESTS.ALL", 0x1}, /* number 1 of two, which is the library's 0 */
+        {"skx_unc_imc", "UNC_M_CAS_COUNT.RD", 0xf},
+    };
+    struct upmu_event event;
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(limits); i++) {
+        unsigned at = 0;
+
+        while (upmu_uncore_pmu_at(at, &pmu) && strcmp(pmu.pmu.name, limits[i].pmu) != 0)
+            at++;
+        assert_string_equal(pmu.pmu.name, limits[i].pmu);
+        if (encode(limits[i].text, &event) != UPMU_OK || event.counters != limits[i].counters)
+            printf("%s %s: %#x\n", limits[i].pmu, limits[i].text, event.counters);
+        assert_int_equal(encode(limits[i].text, &event), UPMU_OK);
+        assert_int_equal(event.counters, limits[i].counters);
+    }
+}
+
 /* ---- AMD's L3: slices, cores, threads ---- */
 
 /* "event:name=value", or without it where the value is -1. */
@@ -658,6 +701,7 @@ int main(void)
         cmocka_unit_test(filters_of_four_registers_have_the_halves_of_two_words),
         cmocka_unit_test(counters_without_a_choice),
         cmocka_unit_test(a_fixed_counters_name_needs_a_unit_with_that_counter),
+        cmocka_unit_test(events_have_only_the_counters_that_their_file_lists),
         cmocka_unit_test(a_mask_of_slices_or_threads_that_is_not_given_is_all_of_them),
         cmocka_unit_test(cores_and_slices_are_those_that_are_given_else_all),
         cmocka_unit_test(the_text_of_an_event_of_one_core_or_slice_says_so),
