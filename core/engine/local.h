@@ -24,7 +24,7 @@ static inline bool upmu_local_try(struct upmu_meter *meter, const struct upmu_po
     *out_state = port_irq_save(port);
     cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE);
     /* (Neither an executing CPU that is not initialised nor the driver of a unit on its way is any CPU.) */
-    if (__builtin_expect((!port_has_this_cpu(port) || (port_this_cpu(port) == cpu && (!UPMU_UNCORE || cpu))) &&
+    if (__builtin_expect(cpu && (!port_has_this_cpu(port) || port_this_cpu(port) == cpu) &&
                              !(UPMU_LOAD(meter->busy) | meter->mask_due) && UPMU_LOAD(meter->live), 1)) {
         UPMU_STORE(meter->busy, 1);
         UPMU_BARRIER();
