@@ -124,7 +124,7 @@ bool upmu_count_due(struct upmu_tally *tally)
     if (over >= tally->period) {
         periods = upmu_divide(over, tally->period, &rest);
         tally->overflows += (uint32_t)periods;
-        tally->lost += (uint32_t)periods;
+        UPMU_STORE(tally->lost, tally->lost + (uint32_t)periods);
         over = rest;
     }
     if (UPMU_SETS && tally->to_switch && tally->to_switch != UPMU_SWITCH_NOW)

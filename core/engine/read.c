@@ -92,6 +92,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
         count->enabled_ns -= UPMU_LOAD(set->estimate[i].since_ns);
     count->raw = UPMU_LOAD(tally->total);
     count->reset = UPMU_LOAD(tally->reset);
+    count->lost = UPMU_LOAD(tally->lost);
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
     if (occupies && !upmu_tally_is_metric(tally)) {
@@ -233,6 +234,7 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
         out->enabled_ns = enabled_ns - UPMU_LOAD(set->estimate[i].since_ns);
         out->running_ns = out->enabled_ns;
         out->reset = UPMU_LOAD(tally->reset);
+        out->lost = UPMU_LOAD(tally->lost);
         out->left = upmu_tally_samples(tally) && due > total ? due - total : 0;
         out->quality = UPMU_QUALITY_EXACT;
         if (__builtin_expect((missed_ns + UPMU_LOAD(tally->gap_ns)) || !UPMU_LOAD(tally->ran) ||

@@ -35,6 +35,7 @@ void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count)
         sum->quality = count->quality;
     sum->value = add_saturating(sum->value, count->value);
     sum->raw += count->raw;
+    sum->lost += count->lost;
     sum->error = add_saturating(sum->error, count->error);
     if (sum->enabled_ns < count->enabled_ns)
         sum->enabled_ns = count->enabled_ns;

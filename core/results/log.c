@@ -173,6 +173,7 @@ enum upmu_status upmu_log_counts(struct upmu_log *log, unsigned source, unsigned
         upmu_emit_number(emit, counts[i].error, 8);
         upmu_emit_number(emit, counts[i].enabled_ns, 8);
         upmu_emit_number(emit, counts[i].running_ns, 8);
+        upmu_emit_number(emit, counts[i].lost, 4);
         status = record_end(log);
     }
     return status;

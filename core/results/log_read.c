@@ -148,6 +148,7 @@ static void take_count(struct log_cursor *cursor, struct upmu_log_count *count)
     count->error = take64(cursor);
     count->enabled_ns = take64(cursor);
     count->running_ns = take64(cursor);
+    count->lost = take32(cursor);
 }
 
 /* By kind; false: an unknown one. */

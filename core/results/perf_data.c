@@ -136,10 +136,11 @@ static void perf_task(struct upmu_emit *emit, const struct upmu_log_task *task)
     perf_trailer(emit, task->process, task->thread);
 }
 
-static void perf_lost(struct upmu_emit *emit, uint64_t lost)
+/* Samples that an event (1 + its place; 1: of any event) has lost. */
+static void perf_lost(struct upmu_emit *emit, uint64_t identifier, uint64_t lost)
 {
     perf_record(emit, PERF_RECORD_LOST, 0, 24 + PERF_TRAILER_BYTES);
-    upmu_emit_number(emit, 1, 8);
+    upmu_emit_number(emit, identifier, 8);
     upmu_emit_number(emit, lost, 8);
     perf_trailer(emit, 0, 0);
 }
@@ -214,6 +215,7 @@ static void perf_records(struct upmu_emit *emit, const struct upmu_results_call 
     struct upmu_log_item item;
     uint64_t reported = 0;
     uint32_t events;
+    unsigned i;
 
     perf_kernel(emit, call);
     while (upmu_log_next(&reader, &item)) {
@@ -226,13 +228,16 @@ static void perf_records(struct upmu_emit *emit, const struct upmu_results_call 
         if (item.kind != UPMU_LOG_SAMPLE)
             continue;
         if (item.of.sample.lost)
-            perf_lost(emit, item.of.sample.lost);
+            perf_lost(emit, 1, item.of.sample.lost);
         reported += item.of.sample.lost;
         for (events = item.of.sample.events; events; events &= events - 1u)
             perf_sample(emit, call, &item.of.sample, upmu_bits_lowest(events));
     }
     if (call->lost > reported)
-        perf_lost(emit, call->lost - reported);
+        perf_lost(emit, 1, call->lost - reported);
+    for (i = 0; i < call->events; i++)
+        if (call->event[i].lost)
+            perf_lost(emit, i + 1, call->event[i].lost);
 }
 
 /* ---- Features ---- */

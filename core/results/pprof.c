@@ -205,6 +205,17 @@ static void write_kind(struct upmu_emit *emit, const struct upmu_results_call *c
     upmu_results_name(emit, &event);
 }
 
+/* A comment on an event whose periods have not all a sample. */
+static void write_lost(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)
+{
+    struct upmu_log_event event;
+
+    (void)upmu_results_kind(call, call->event[index].kind, &event);
+    upmu_emit_decimal(emit, call->event[index].lost);
+    upmu_emit_string(emit, " periods without a sample: ");
+    upmu_results_name(emit, &event);
+}
+
 static void write_strings(struct upmu_emit *emit, const struct upmu_results_call *call)
 {
     struct function_walk walk;
@@ -222,11 +233,15 @@ static void write_strings(struct upmu_emit *emit, const struct upmu_results_call
         if (function_next(&walk, call, call->address[i], &first) && first)
             field_text(emit, "", walk.symbol.name, walk.symbol.length);
     field_text(emit, "[no address]", "", 0);
+    for (i = 0; i < call->events; i++)
+        if (call->event[i].lost)
+            field_message(emit, PROFILE_STRING, call, i, write_lost);
 }
 
 static void pprof_write(struct upmu_emit *emit, struct upmu_results_call *call)
 {
     struct function_walk walk;
+    uint64_t comment;
     uint32_t i;
     bool first;
 
@@ -250,6 +265,10 @@ static void pprof_write(struct upmu_emit *emit, struct upmu_results_call *call)
         field_number(emit, PROFILE_DEFAULT_TYPE, STRING_KINDS + 1);
     }
     field_number(emit, PROFILE_COMMENT, STRING_MACHINE);
+    comment = STRING_KINDS + UINT64_C(2) * call->kinds + walk.count + 1;
+    for (i = 0; i < call->events; i++)
+        if (call->event[i].lost)
+            field_number(emit, PROFILE_COMMENT, comment++);
 }
 
 /* All addresses of the stacks, each once. */

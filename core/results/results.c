@@ -448,6 +448,16 @@ static unsigned events_unknown(const struct upmu_results_call *call, const struc
     return unknown;
 }
 
+/* Counts go on from the begin: the last one of an event says how many of its periods have no sample. */
+static void lost_add(struct upmu_results_call *call, const struct upmu_log_count *count)
+{
+    const struct upmu_log_sample of = {.source = count->source, .set = count->set};
+    const struct upmu_results_event *row = upmu_results_event_of(call, &of, count->event);
+
+    if (row && row->set == count->set)
+        call->event[row - call->event].lost = count->lost;
+}
+
 static enum upmu_status look_through(struct upmu_results_call *call)
 {
     struct upmu_log_reader reader = call->reader;
@@ -472,6 +482,8 @@ static enum upmu_status look_through(struct upmu_results_call *call)
     if (status == UPMU_OK)
         status = events_order(call);
     for (reader = call->reader; status == UPMU_OK && upmu_log_next(&reader, &item);) {
+        if (item.kind == UPMU_LOG_COUNT)
+            lost_add(call, &item.of.count);
         if (item.kind != UPMU_LOG_SAMPLE)
             continue;
         call->frames |= item.of.sample.frame.count != 0;

@@ -19,6 +19,7 @@ struct upmu_results_event {
     uint16_t any;  /* the first event with its source and index, in any set */
     uint8_t event;
     bool first;    /* of its kind */
+    uint32_t lost; /* its periods without a sample, by its last count */
 };
 
 /* Events are numbers of 16 bits in the table that finds them. */

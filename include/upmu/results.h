@@ -245,6 +245,7 @@ struct upmu_log_count {
     uint16_t source, set; /* as of its event */
     uint8_t event;        /* its index in the set */
     uint8_t quality;      /* enum upmu_quality */
+    uint32_t lost;        /* as in upmu_count */
     uint64_t value, raw, error, enabled_ns, running_ns; /* as in upmu_count */
 };
 

@@ -47,6 +47,7 @@ struct upmu_count {
     uint64_t left;       /* of a sampling event: events until the next sample ... */
     uint64_t reset;      /* ... and the present period, with its random part */
     enum upmu_quality quality; /* how it was obtained */
+    uint32_t lost;       /* of a sampling event: periods that ended without a sample: throttled, or too short */
 };
 
 /*

@@ -176,6 +176,18 @@ static inline void made_sample(struct made_log *log, const struct made_sample *s
     log->samples++;
 }
 
+static inline void made_count(struct made_log *log, unsigned source, unsigned event, uint32_t lost)
+{
+    made_begin(log, 7);
+    made_put(log, source, 2);
+    made_put(log, 0, 2); /* set */
+    made_put(log, event, 1);
+    made_put(log, 0, 8 + 3); /* quality, zeros, value */
+    made_put(log, 0, 32);
+    made_put(log, lost, 4);
+    made_end(log);
+}
+
 static inline void made_close(struct made_log *log, uint64_t lost, uint64_t cut)
 {
     uint64_t records = log->records;

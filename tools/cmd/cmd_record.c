@@ -23,6 +23,7 @@ struct record {
     uint64_t elapsed_ns;               /* 0: no clock */
     uint64_t cut;                      /* lines that found no room in the file */
     uint64_t due;                      /* samples that the counts imply */
+    uint64_t late;                     /* periods without a sample */
     bool to_file, to_log, callers;
 };
 
@@ -116,9 +117,11 @@ static enum upmu_status count_due(struct cmd *cmd, struct record *record)
     unsigned events = cmd->session.set.count, i;
     enum upmu_status status = upmu_session_read(&cmd->session, 0, events, cmd->counts);
 
-    record->due = 0;
-    for (i = 0; status == UPMU_OK && i < events; i++)
+    record->due = record->late = 0;
+    for (i = 0; status == UPMU_OK && i < events; i++) {
         record->due += cmd_divide(cmd->counts[i].value, record->period);
+        record->late += cmd->counts[i].lost;
+    }
     return status;
 }
 
@@ -244,6 +247,8 @@ static void print_record(struct cmd *cmd, const struct record *record)
               record->period, record->workload->name, record->iterations);
     if (record->due > record->samples + (record->samples >> 6) + 1)
         cmd_print(cmd, " %G were due: interrupts came too fast and were throttled\n", record->due);
+    if (record->late != 0)
+        cmd_print(cmd, " %G periods ended without a sample: too short, or throttled\n", record->late);
     if (record->samples == 0) {
         cmd_print(cmd, " no sample: fewer events than a period, or no interrupt arrived\n");
         return;

@@ -263,8 +263,11 @@ static void print_log(struct cmd *cmd, struct upmu_log_reader *reader)
             print_log_event(cmd, &item.of.event);
             break;
         case UPMU_LOG_COUNT:
-            cmd_print(cmd, " source %u, set %u, event %u: counted %G\n", (unsigned)item.of.count.source,
+            cmd_print(cmd, " source %u, set %u, event %u: counted %G", (unsigned)item.of.count.source,
                       (unsigned)item.of.count.set, (unsigned)item.of.count.event, item.of.count.value);
+            if (item.of.count.lost != 0)
+                cmd_print(cmd, ", %u periods without a sample", (unsigned)item.of.count.lost);
+            cmd_print(cmd, "\n");
             break;
         case UPMU_LOG_END:
             cmd_print(cmd, " %G samples; lost %G, no room in the log for %G\n", item.of.total.samples,

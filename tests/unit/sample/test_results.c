@@ -98,6 +98,7 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
     host_run(&host, 250);
     assert_int_equal(upmu_log_samples(&log, &host.session, 3), UPMU_OK);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    host.session.set.tally[0].lost = 17; /* as if 17 periods had been too short */
     assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
     assert_int_equal(upmu_log_counts(&log, 3, 0, counts, 2), UPMU_OK);
     sessions[0] = &host.session;
@@ -172,6 +173,8 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
         assert_int_equal(item.of.count.quality, counts[i].quality);
         assert_int_equal(item.of.count.enabled_ns, counts[i].enabled_ns);
         assert_int_equal(item.of.count.running_ns, counts[i].running_ns);
+        assert_int_equal(counts[i].lost, i ? 0 : 17);
+        assert_int_equal(item.of.count.lost, counts[i].lost);
     }
     assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_END);
     assert_int_equal(item.of.total.records, 11);
@@ -492,6 +495,38 @@ static void salvage_gives_each_sound_record_of_a_log_that_was_cut_or_changed(voi
     assert_int_equal(given_as_written(made.bytes, 48 + 2 * 48 + 56, &salvaged), 2);
 }
 
+/* Class of mistake: what the engine knows to be missing is in no result. */
+static void periods_without_a_sample_are_in_perf_data_and_in_pprofs_comments(void **state)
+{
+    struct upmu_output output = {.buffer = room, .size = sizeof room};
+    struct upmu_results results;
+    unsigned records = 0;
+
+    (void)state;
+    made_open(&made, "m");
+    made_event(&made, 0, 0, 1, 10, "first");
+    made_event(&made, 0, 1, 2, 10, "second");
+    made_count(&made, 0, 1, 3);
+    made_count(&made, 0, 0, 0);
+    made_count(&made, 0, 1, 0x4d2); /* counts go on: the last one holds */
+    made_close(&made, 0, 0);
+    results = of_made();
+    assert_int_equal(upmu_results_perf(&results, &output), UPMU_OK);
+    for (size_t at = 104 + 16 + 2 * 80; room[at] == 2 || room[at] == 1; at += room[at + 6]) {
+        records++;
+        assert_int_equal(room[at], 2);        /* LOST */
+        assert_int_equal(room[at + 8], 2);    /* of the second */
+        assert_int_equal(room[at + 16] | room[at + 17] << 8, 1234);
+    }
+    assert_int_equal(records, 1);
+    assert_int_equal(upmu_results_pprof(&results, &output), UPMU_OK);
+    for (size_t i = 0; i < output.length; i++)
+        room[i] = room[i] ? room[i] : ' ';
+    room[output.length] = '\0';
+    assert_non_null(strstr((char *)room, "1234 periods without a sample: second"));
+    assert_null(strstr((char *)room, "without a sample: first"));
+}
+
 /* Class of mistake: a form gives a salvaged sample without its event to another event, or refuses the rest. */
 static void forms_of_a_damaged_log_have_what_is_sound_if_salvage_is_asked_for(void **state)
 {
@@ -709,6 +744,7 @@ int main(void)
         cmocka_unit_test(a_work_area_that_is_too_short_is_refused_and_one_that_fits_changes_nothing),
         cmocka_unit_test(every_log_that_is_cut_or_changed_is_refused),
         cmocka_unit_test(salvage_gives_each_sound_record_of_a_log_that_was_cut_or_changed),
+        cmocka_unit_test(periods_without_a_sample_are_in_perf_data_and_in_pprofs_comments),
         cmocka_unit_test(forms_of_a_damaged_log_have_what_is_sound_if_salvage_is_asked_for),
         cmocka_unit_test(a_log_with_a_right_checksum_is_refused_for_what_it_says),
         cmocka_unit_test(refusals_add_nothing_to_a_log),
