@@ -87,6 +87,34 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
     return attached_counters(&cpu->meter) & bit ? UPMU_OWNER_OURS : UPMU_OWNER_FREE;
 }
 
+/*
+ * Shared counters that upmu left, here or by a CPU that is gone, look at nothing any more: else what the host never
+ * programs would be taken for its own at the end.  What it programmed early, and what a sibling has left since, stays.
+ */
+static bool empty_shared(struct upmu_meter *meter, uint32_t counters)
+{
+    struct upmu_step step[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(meter->pmu, step, UPMU_IMAGE_STEPS);
+    uint32_t gone = __atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED), mine = 0, changed;
+
+    counters &= (meter->used | gone) & meter->pmu->shared_counters & ~meter->firmware;
+    counters = upmu_claims_counters(meter, counters);
+    for (uint32_t rest = counters; rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = &meter->pmu->counter[upmu_bits_lowest(rest)];
+        uint64_t value;
+
+        if (!upmu_bank_read_row(&meter->bank, counter->select_row, &value) || (value & UPMU_BIT64(counter->gate_bit)))
+            continue;
+        if ((gone & rest & (~rest + 1u)) || (upmu_bank_knows(&meter->bank, counter->select_row) &&
+                                             value == meter->bank.shadow[counter->select_row]))
+            mine |= rest & (~rest + 1u);
+    }
+    image.released = true;
+    meter->pmu->backend->release(meter->pmu, mine, &image);
+    upmu_run_tag(meter, mine, 0);
+    return upmu_bank_load(&meter->bank, step, image.count, 0, &changed);
+}
+
 static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
 {
     uint32_t counters = *(const uint32_t *)argument & meter->pmu->counters;
@@ -97,8 +125,10 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
     /* What stopped sessions have loaded there, or static ones left running, is in the host's way. */
     if (meter->live) {
         upmu_run_expect(meter, counters & meter->used);
-        if (!upmu_schedule_idle(meter, counters & meter->used))
+        if (!upmu_schedule_idle(meter, counters & meter->used) ||
+            (upmu_meter_domain(meter) && !empty_shared(meter, counters)))
             return UPMU_ERR_PORT;
+        upmu_claims_trim(meter, false);
     }
     meter->used &= ~counters;
     /*

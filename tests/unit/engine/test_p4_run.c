@@ -600,6 +600,52 @@ static void a_counter_that_the_host_has_stopped_stands_still_after_the_end(void 
         }
 }
 
+/*
+ * The host reserves a counter that a session left, and does not program it: all is as found at the end.  A watchdog
+ * there keeps its ESCR, also while it is disabled.  Class of mistake: what upmu left is taken for the host's.
+ */
+static void a_reserved_counter_that_is_not_programmed_holds_no_escr(void **state)
+{
+    const uint32_t escr = 0x3b8; /* CRU_ESCR0: instructions */
+    enum { IDLE, DISABLED, BETWEEN, WAYS }; /* never programmed; programmed, and now disabled; before CPU 1 reserves */
+
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++)
+        for (unsigned n = 0; n < 2 * WAYS; n++) {
+            const uint64_t watchdog = 0x4038000, looks = 0x600000c;
+            unsigned way = n >> 1, used = n & 1, threads;
+            uint32_t counter;
+
+            set_up(all[p]);
+            threads = f.sim.profile->flags & UPMU_SIM_SMT ? 2 : 1;
+            used &= threads - 1;
+            launch(0, used, "instructions", 1000);
+            counter = f.sessions[0].set.tally[0].counter;
+            run(used, 100);
+            assert_int_not_equal(upmu_sim_peek(&f.sim, used, escr), 0);
+            assert_int_equal(upmu_session_close(&f.sessions[0]), UPMU_OK);
+            for (unsigned i = 0; i < threads; i++) {
+                upmu_sim_switch_cpu(&f.sim, i);
+                if (way == BETWEEN && i == 1) {
+                    upmu_sim_poke(&f.sim, 0, 0x360 + counter, watchdog);
+                    upmu_sim_poke(&f.sim, 0, escr, looks);
+                }
+                assert_int_equal(upmu_cpu_reserve(&f.cpu[i], UINT32_C(1) << counter), UPMU_OK);
+            }
+            if (way == DISABLED || (way == BETWEEN && threads == 1)) {
+                upmu_sim_poke(&f.sim, 0, 0x360 + counter, watchdog);
+                upmu_sim_poke(&f.sim, 0, escr, looks);
+            }
+            for (unsigned i = 0; i < threads; i++) {
+                upmu_sim_switch_cpu(&f.sim, i);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK);
+            }
+            assert_int_equal(upmu_sim_peek(&f.sim, 0, escr), way == IDLE ? 0 : looks);
+            assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + counter), way == IDLE ? 0 : watchdog);
+            host_no_violation(&f);
+        }
+}
+
 static void the_firmware_s_counter_can_be_taken(void **state)
 {
     (void)state;
@@ -897,6 +943,7 @@ int main(void)
         cmocka_unit_test(each_thread_finds_its_registers_as_they_should_be),
         cmocka_unit_test(a_thread_that_comes_leaves_the_others_watchdog_running),
         cmocka_unit_test(a_counter_that_the_host_has_stopped_stands_still_after_the_end),
+        cmocka_unit_test(a_reserved_counter_that_is_not_programmed_holds_no_escr),
         cmocka_unit_test(the_firmware_s_counter_can_be_taken),
         cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_the_firmware),
         cmocka_unit_test(a_reservation_that_the_other_thread_refuses_forgets_nothing),
