@@ -176,6 +176,12 @@ void upmu_run_publish(struct upmu_meter *meter)
         if (mine)
             quiet |= session->counters;
     }
+    /*
+     * What leaves is none of these first: what runs and is not sampled is not looked at, and keeps its interrupt
+     * asserted for ever where that is by level.
+     */
+    meter->running = before & running;
+    UPMU_BARRIER();
     meter->sampling = sampling;
     meter->quiet = quiet;
     meter->left |= running;
