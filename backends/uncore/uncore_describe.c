@@ -428,7 +428,8 @@ static uint8_t counters_on_paper(const struct upmu_uncore_row *row)
     const struct upmu_uncore_rule *rule = &upmu_uncore_rules[row->rules];
     uint8_t counters = 4;
 
-    for (; rule->mask; rule++)
+    /* The words of a free-running type are no rules. */
+    for (; upmu_uncore_layouts[row->layout].style != UPMU_UNIT_FREE && rule->mask; rule++)
         while (rule->what >> counters)
             counters++;
     return counters;

@@ -1234,6 +1234,10 @@ static void every_public_call_survives_an_overflow_at_every_instruction(void **s
     unsigned n = 0, pace, part = argument_count > 1 ? 1 : share_step(QUICK, SLOW);
 
     (void)state;
+#if defined(__SANITIZE_ADDRESS__)
+    printf("skipped: a stack that is gone back to is no stack for AddressSanitizer\n");
+    skip();
+#endif
     pace = every                ? (uint32_t)strtoul(every, NULL, 10)
            : argument_count > 1 ? 1
            : part > 1           ? PACE
@@ -1266,10 +1270,6 @@ int main(int count, char **arguments)
         cmocka_unit_test(every_public_call_survives_an_overflow_at_every_instruction),
     };
 
-#if defined(__SANITIZE_ADDRESS__)
-    printf("skipped: a stack that is gone back to is no stack for AddressSanitizer\n");
-    return 0;
-#endif
     argument_count = count;
     argument_list = arguments;
     setvbuf(stdout, NULL, _IOLBF, 0);
