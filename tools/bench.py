@@ -47,14 +47,14 @@ BUDGETS = {
     "engine-read-1": 270, "engine-read-5": 585, "engine-region-begin": 640, "engine-region-end": 695,
     "engine-pmi-1-of-5-worst": 840, "engine-pmi-8-one": 1020, "engine-pmi-8-all": 2012, "engine-pmi-8-foreign": 625,
     # Many sessions: the same with ten times as many.
-    "engine-switch-1000-worst": 2260, "engine-switch-10000-worst": 2260, "engine-tick-1000-worst": 3763,
-    "engine-tick-10000-worst": 3763, "engine-switch-1000-searching-worst": 2304,
+    "engine-switch-1000-worst": 2260, "engine-switch-10000-worst": 2260, "engine-tick-1000-worst": 3990,
+    "engine-tick-10000-worst": 3990, "engine-switch-1000-searching-worst": 2304,
     "engine-switch-10000-searching-worst": 2304, "engine-tick-1000-searching-worst": 8408,
     "engine-tick-10000-searching-worst": 8408, "engine-switch-1000-search-worst": 8495,
     "engine-switch-10000-search-worst": 8495, "engine-tick-1000-private-worst": 12660,
     "engine-tick-10000-private-worst": 12660, "engine-switch-1000-stopped": 810, "engine-switch-10000-stopped": 810,
     "engine-tick-1000-stopped": 360, "engine-tick-10000-stopped": 360, "engine-tick-1000-single-searching-worst": 12461,
-    "engine-tick-1000-single-worst": 5129, "engine-switch-1000-single-worst": 2809,
+    "engine-tick-1000-single-worst": 5440, "engine-switch-1000-single-worst": 2809,
     "engine-switch-1000-single-search-worst": 9609,
 }
 

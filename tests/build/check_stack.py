@@ -26,8 +26,8 @@ WITHOUT_AREA = ("place_on_stack", "place_on_own_stack", "run_anyone_on_stack",
                 "rotate_on_stack")
 
 # A handler works on the PMU of its CPU: units outside the cores interrupt none.
-OF_UNITS = ("upmu_box_read", "upmu_box_write", "gate_box", "put_off_select", "upmu_box_count", "read_boxes", "upmu_bank_begin",
-            "look_for_reset", "mar_lacking")
+OF_UNITS = ("upmu_box_read", "upmu_box_write", "gate_box", "put_off_select", "upmu_box_count", "read_boxes",
+            "upmu_bank_begin", "look_for_reset", "mar_lacking")
 # A guest's own PMU is a page and calls (UPMU_BACKEND_PARAVIRT), for which a handler needs more.
 OF_GUESTS = ("upmu_shared_page_read", "upmu_shared_page_write")
 GUEST_LIMIT_BYTES = 720
