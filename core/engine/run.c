@@ -87,16 +87,27 @@ static inline void note_lacks(struct upmu_meter *meter, const struct upmu_tally 
 #endif
 }
 
-/* The base of a count: a CPU's counter, or a unit's, of which all boxes answer. */
-static bool begin_count(struct upmu_meter *meter, struct upmu_tally *tally)
-{
-    bool fine;
+#if UPMU_UNCORE
 
-    if (!upmu_bank_type(&meter->bank))
-        return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
-    fine = upmu_bank_begin(&meter->bank, tally->counter, &tally->base);
+/* The base of a unit's count, of which all boxes answer.  Apart: a handler has no units, and none of its stack. */
+static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    bool fine = upmu_bank_begin(&meter->bank, tally->counter, &tally->base);
+
     note_lacks(meter, tally);
     return fine;
+}
+
+#endif
+
+/* The base of a count: what its counter holds. */
+static bool begin_count(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+#if UPMU_UNCORE
+    if (upmu_bank_type(&meter->bank))
+        return begin_unit(meter, tally);
+#endif
+    return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
 }
 
 bool upmu_run_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)

@@ -454,7 +454,7 @@ static enum upmu_status give_world(struct encoder *encoder, const char *name, si
         return UPMU_ERR_BAD_VALUE;
     if (encoder->event.world >> i & !value)
         return UPMU_ERR_CONTRADICTION;
-    encoder->event.world |= value << i & 3u;
+    encoder->event.world = (encoder->event.world | value << i) & 3u;
     return UPMU_OK;
 }
 

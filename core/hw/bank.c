@@ -807,7 +807,7 @@ static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index)
     return true;
 }
 
-static bool read_boxes(struct upmu_bank *bank, unsigned index, bool begins, uint64_t *out_value)
+static UPMU_APART bool read_boxes(struct upmu_bank *bank, unsigned index, bool begins, uint64_t *out_value)
 {
     bool zero, fine = upmu_box_count(bank, index, begins, &zero, out_value);
 
