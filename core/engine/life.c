@@ -181,7 +181,7 @@ enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
     upmu_life_end(meter);
     /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
     if (upmu_claims_restore(meter))
-        meter->used = 0;
+        meter->used = meter->lent = 0;
     else
         status = UPMU_ERR_PORT;
     if (!upmu_shared_page_unmap(&meter->bank))

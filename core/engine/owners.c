@@ -118,7 +118,7 @@ static bool empty_shared(struct upmu_meter *meter, uint32_t counters)
 static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
 {
     uint32_t counters = *(const uint32_t *)argument & meter->pmu->counters;
-    uint32_t firmware = counters & meter->firmware;
+    uint32_t firmware = counters & meter->firmware, used = meter->used;
 
     if (meter->running & counters)
         return UPMU_ERR_STATE;
@@ -131,6 +131,9 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
         upmu_claims_trim(meter, false);
     }
     meter->used &= ~counters;
+    if (upmu_meter_domain(meter))
+        used |= __atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED) & meter->pmu->shared_counters;
+    meter->lent |= used & counters;
     /*
      * A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end.  (What
      * a sibling has taken of the firmware's is no watchdog, and the sibling may be about to refuse it.)
@@ -171,6 +174,9 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
     if (cpu->meter.live)
         upmu_meter_expect(&cpu->meter, upmu_bits_count(counters), upmu_meter_now(&cpu->meter));
     cpu->meter.watchdog &= ~counters;
+    /* (A sibling may have refused the reservation: what was found in them is still to be restored.) */
+    cpu->meter.used |= cpu->meter.lent & counters;
+    cpu->meter.lent &= ~counters;
     cpu->meter.bank.others = cpu->meter.watchdog | cpu->meter.foreign;
     port_irq_restore(cpu->meter.bank.port, irq);
 }

@@ -419,6 +419,7 @@ struct upmu_meter {
     volatile uint32_t deferred;         /* counters whose overflow the local side replays */
     volatile uint32_t staying;          /* counters that continue although their session leaves */
     uint32_t used;                      /* counters written since take-over */
+    uint32_t lent;                      /* counters that the host reserved, and that were written before */
     uint32_t flagged;                   /* counters whose status may still be set from an earlier overflow */
     uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
     uint32_t next_tag;

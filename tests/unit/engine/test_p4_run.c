@@ -646,6 +646,52 @@ static void a_reserved_counter_that_is_not_programmed_holds_no_escr(void **state
         }
 }
 
+/*
+ * A reservation is taken back: the last thread restores the counter as found, also where the thread that had written it
+ * has left meanwhile.  A sibling that refuses with STATE is tried, too; refusals with PORT or BUSY are not.
+ * Class of mistake: a note of what is to be undone is dropped before all have agreed.
+ */
+static void a_reservation_that_is_taken_back_leaves_all_to_be_restored(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < THREADED; p++)
+        for (unsigned gone = 0; gone < 2; gone++) {
+            const uint64_t found = 0x123456;
+            uint32_t counter;
+
+            set_up(threaded[p]);
+            launch(0, 0, "instructions", 0);
+            counter = f.sessions[0].set.tally[0].counter;
+            assert_int_equal(upmu_session_close(&f.sessions[0]), UPMU_OK);
+            tear_down();
+            prepare(threaded[p], 2);
+            upmu_sim_poke(&f.sim, 0, 0x300 + counter, found);
+            take_over(0);
+            take_over(1);
+            launch(0, 0, "instructions", 0);
+            assert_int_equal(f.sessions[0].set.tally[0].counter, counter);
+            run(0, 100);
+            if (gone) { /* CPU 0 has left; else its session runs, and refuses */
+                assert_int_equal(upmu_session_close(&f.sessions[0]), UPMU_OK);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
+            }
+            upmu_sim_switch_cpu(&f.sim, 1);
+            assert_int_equal(upmu_cpu_reserve(&f.cpu[1], UINT32_C(1) << counter), UPMU_OK);
+            upmu_sim_switch_cpu(&f.sim, 0);
+            if (!gone)
+                assert_int_equal(upmu_cpu_reserve(&f.cpu[0], UINT32_C(1) << counter), UPMU_ERR_STATE);
+            upmu_sim_switch_cpu(&f.sim, 1);
+            upmu_cpu_unreserve(&f.cpu[1], UINT32_C(1) << counter);
+            for (unsigned i = gone; i < 2; i++) {
+                upmu_sim_switch_cpu(&f.sim, i);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK);
+            }
+            assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x300 + counter), found);
+            assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + counter), 0);
+            host_no_violation(&f);
+        }
+}
+
 static void the_firmware_s_counter_can_be_taken(void **state)
 {
     (void)state;
@@ -944,6 +990,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_comes_leaves_the_others_watchdog_running),
         cmocka_unit_test(a_counter_that_the_host_has_stopped_stands_still_after_the_end),
         cmocka_unit_test(a_reserved_counter_that_is_not_programmed_holds_no_escr),
+        cmocka_unit_test(a_reservation_that_is_taken_back_leaves_all_to_be_restored),
         cmocka_unit_test(the_firmware_s_counter_can_be_taken),
         cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_the_firmware),
         cmocka_unit_test(a_reservation_that_the_other_thread_refuses_forgets_nothing),
