@@ -15,9 +15,9 @@ import subprocess
 import sys
 
 STRUCTS = {  # struct: limit in bytes
-    "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 2844, "upmu_event": 64, "upmu_place_work": 4096,
+    "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 2848, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
-    "upmu_unit": 1816, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
+    "upmu_unit": 1824, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
 CORE_LIMIT, CORE_AIM = 119800, 79 * 1024
