@@ -16,6 +16,7 @@
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
 #include <upmu/upmu.h>
+#include "tests/common/garbage.h"
 
 #define AMD_SVM (1u << 2)
 #define AMD_PERFCTR_CORE (1u << 23)
@@ -70,7 +71,7 @@ static inline bool amd_leaves_rdmsr(void *context, uint32_t msr, bool promised, 
     assert_true(msr == 0xc0000080 || msr == 0xc0010000);
     leaves->reads++;
     *out_value = msr == 0xc0000080 ? leaves->efer : 0;
-    return !leaves->faults;
+    return garbage_unless(!leaves->faults, out_value);
 }
 
 static inline void amd_leaves_fill(struct amd_leaves *leaves, struct upmu_detection *detection)

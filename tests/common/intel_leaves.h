@@ -12,6 +12,7 @@
 #include <upmu/upmu.h>
 
 #include "backends/x86_core/x86_core.h"
+#include "tests/common/garbage.h"
 
 struct leaves {
     unsigned family, model, stepping;
@@ -56,7 +57,7 @@ static inline bool leaves_rdmsr(void *context, uint32_t msr, bool promised, uint
     assert_int_equal(msr, 0x345);
     leaves->capability_reads++;
     *out_value = leaves->capabilities;
-    return !leaves->no_capabilities;
+    return garbage_unless(!leaves->no_capabilities, out_value);
 }
 
 static inline bool leaves_detect(struct leaves *leaves, struct upmu_pmu *pmu)

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "tests/common/garbage.h"
 #include "tests/fuzz/fake.h"
 
 #define ONES(count) ((count) >= 64 ? UINT64_MAX : (UINT64_C(1) << (count)) - 1)
@@ -269,13 +270,13 @@ static bool fake_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     }
     if (!bits) {
         FUZZ_CHECK(fake->port.msr_faults_are_safe, "reads %x, which the leaves do not promise", (unsigned)msr);
-        return false;
+        return garbage(out_value);
     }
     if (fake->manner == FAKE_NOISE && noise(fake, fake->garbage_odds / 4))
         fake_interrupt(fake);
     if (fake->manner == FAKE_FAULTS || noise(fake, fake->fault_odds)) {
         fake->faults++;
-        return false;
+        return garbage(out_value);
     }
     *out_value = msr == 0x390 || msr == 0xc0000302 ? 0 : *fake_register(fake, msr) & bits;
     if (msr == 0x345)

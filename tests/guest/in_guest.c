@@ -10,6 +10,7 @@
  */
 #include <abi/guest/guest.h>
 #include <abi/paravirt/pv_host.h>
+#include "tests/common/garbage.h"
 #include "tests/common/host.h"
 #include "tests/guest/no_registers.h"
 
@@ -144,7 +145,7 @@ static bool between_other(uint32_t msr, uint64_t *out_value)
     bool intel = between_shape.door == UPMU_GUEST_INTEL;
 
     *out_value = msr == 0x1a0 ? 0x1881 : msr == 0x10 ? between_sim->now_ns : 0;
-    return msr == 0x10 || (intel ? msr == 0x1a0 : msr == 0xc0000080u || msr == 0xc0010015u);
+    return garbage_unless(msr == 0x10 || (intel ? msr == 0x1a0 : msr == 0xc0000080u || msr == 0xc0010015u), out_value);
 }
 
 static bool between_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
@@ -156,7 +157,9 @@ static bool between_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     between_enter(inside);
     if (access == UPMU_GUEST_SHARED)
         *out_value |= here()->debugctl;
-    return access == UPMU_GUEST_NOT_OURS ? between_other(msr, out_value) : access != UPMU_GUEST_FAULT;
+    if (access == UPMU_GUEST_NOT_OURS)
+        return between_other(msr, out_value);
+    return garbage_unless(access != UPMU_GUEST_FAULT, out_value);
 }
 
 static bool between_wrmsr(void *context, uint32_t msr, uint64_t value)
@@ -179,7 +182,7 @@ static bool between_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 
     (void)context;
     between_enter(inside);
-    return access == UPMU_GUEST_DONE;
+    return garbage_unless(access == UPMU_GUEST_DONE, out_value);
 }
 
 static void between_rearm(void *context)

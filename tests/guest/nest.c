@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A guest on a host on the silicon model: nest.h.  Tests include it, and with it the guest engine. */
+#include "tests/common/garbage.h"
 #include "tests/guest/nest.h"
 
 #include "abi/guest/guest_amd.c"
@@ -92,7 +93,7 @@ static bool other_register(const struct nest *nest, uint32_t msr, uint64_t *out_
     bool intel = nest->shape.door == UPMU_GUEST_INTEL;
 
     *out_value = msr == 0x1a0 ? 0x1881 : msr == 0x10 ? nest->host.sim.now_ns : 0;
-    return msr == 0x10 || (intel ? msr == 0x1a0 : msr == 0xc0000080u || msr == 0xc0010015u);
+    return garbage_unless(msr == 0x10 || (intel ? msr == 0x1a0 : msr == 0xc0000080u || msr == 0xc0010015u), out_value);
 }
 
 static bool guest_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
@@ -110,7 +111,7 @@ static bool guest_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     if (access == UPMU_GUEST_NOT_OURS)
         return other_register(nest, msr, out_value);
     nest->faults += access == UPMU_GUEST_FAULT;
-    return access != UPMU_GUEST_FAULT;
+    return garbage_unless(access != UPMU_GUEST_FAULT, out_value);
 }
 
 static bool guest_wrmsr(void *context, uint32_t msr, uint64_t value)
@@ -146,7 +147,7 @@ static bool guest_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     if (inside)
         nest_enter(nest);
     nest->faults += access == UPMU_GUEST_FAULT;
-    return access == UPMU_GUEST_DONE;
+    return garbage_unless(access == UPMU_GUEST_DONE, out_value);
 }
 
 static void guest_rearm(void *context)

@@ -5,13 +5,14 @@
 #ifndef UPMU_TESTS_NO_REGISTERS_H
 #define UPMU_TESTS_NO_REGISTERS_H
 
+#include "tests/common/garbage.h"
 #include "tests/common/host.h"
 
 static inline bool no_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
-    (void)context, (void)out_value;
+    (void)context;
     fail_msg("RDMSR %x", msr);
-    return false;
+    return garbage(out_value);
 }
 
 static inline bool no_wrmsr(void *context, uint32_t msr, uint64_t value)

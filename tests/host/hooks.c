@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "tests/common/garbage.h"
 #include "tests/host/simulated.h"
 #include "tests/host/real.h"
 
@@ -564,8 +565,7 @@ static bool hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     self->accesses += !self->apart;
     if (!hooks_fault() && !hooks_unit_msr(msr, false, out_value, &fine))
         fine = family()->rdmsr(host.hardware, self->cpu, msr, out_value);
-    if (!fine)
-        *out_value = ~UINT64_C(0); /* garbage, which the library must ignore */
+    (void)garbage_unless(fine, out_value);
     TRACE("rdmsr %x: %llx%s", (unsigned)msr, (unsigned long long)(fine ? *out_value : 0), fine ? "" : " faults");
     hooks_end();
     return fine;
@@ -602,8 +602,7 @@ static bool hook_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     hooks_check_context("rdpmc");
     self->accesses += !self->apart;
     fine = !hooks_fault() && family()->rdpmc(host.hardware, self->cpu, index, out_value);
-    if (!fine)
-        *out_value = ~UINT64_C(0);
+    (void)garbage_unless(fine, out_value);
     TRACE("rdpmc %x: %llx%s", (unsigned)index, (unsigned long long)(fine ? *out_value : 0), fine ? "" : " faults");
     hooks_end();
     return fine;

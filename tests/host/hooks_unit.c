@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "tests/common/garbage.h"
 #include "tests/host/simulated.h"
 
 /* Memory of boxes is reached by hooks alone: a pointer is a number that no code may follow. */
@@ -99,6 +100,7 @@ static bool hook_pci_read(void *context, uint32_t where, uint32_t offset, uint32
         hooks_begin();
     hooks_check_context("pci_read");
     fine = !(open && hooks_fault()) && reach(&access, false, &value);
+    (void)garbage_unless(fine, &value);
     *out_value = (uint32_t)value;
     if (open || !(where & 0xff))
         hooks_end();
@@ -185,8 +187,7 @@ static bool access_memory(uintptr_t address, unsigned bits, bool is_write, uint6
 static bool hook_mmio_read(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value)
 {
     (void)context;
-    *out_value = 0;
-    return access_memory((uintptr_t)pointer, bits, false, out_value);
+    return garbage_unless(access_memory((uintptr_t)pointer, bits, false, out_value), out_value);
 }
 
 static bool hook_mmio_write(void *context, volatile void *pointer, unsigned bits, uint64_t value)

@@ -24,6 +24,7 @@
 #include <cmocka.h>
 
 #include "port/sim/sim_intern.h"
+#include "tests/common/garbage.h"
 #include "tests/common/trap_flag.h"
 #include "tests/common/workload.h"
 #include "tests/trap/trap.h"
@@ -421,7 +422,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 static bool safe_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     now->faulted = false;
-    return now->native.port.rdmsr(context, msr, out_value) && !now->faulted;
+    return garbage_unless(now->native.port.rdmsr(context, msr, out_value) && !now->faulted, out_value);
 }
 
 static bool safe_wrmsr(void *context, uint32_t msr, uint64_t value)
@@ -433,7 +434,7 @@ static bool safe_wrmsr(void *context, uint32_t msr, uint64_t value)
 static bool safe_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     now->faulted = false;
-    return now->native.port.rdpmc(context, index, out_value) && !now->faulted;
+    return garbage_unless(now->native.port.rdpmc(context, index, out_value) && !now->faulted, out_value);
 }
 
 static void model_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])

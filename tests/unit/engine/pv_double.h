@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include <upmu/upmu.h>
+#include "tests/common/garbage.h"
 
 #define PV_CPUS 2
 #define PV_COUNTERS 24
@@ -163,8 +164,7 @@ static void *pv_shared_page(void *context, uint64_t *out_guest_physical)
 static bool pv_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     (void)context, (void)msr;
-    *out_value = 0;
-    return false;
+    return garbage(out_value);
 }
 
 static bool pv_wrmsr(void *context, uint32_t msr, uint64_t value)

@@ -4,6 +4,7 @@
  * the next one counts.  The class of mistake: state of the one before (a flag, a base, a
  * status bit, a gate bit) that outlives its use of the counter.
  */
+#include "tests/common/garbage.h"
 #include "tests/common/host.h"
 #include <upmu/thread.h>
 
@@ -437,8 +438,7 @@ static bool read_faults(void *context, uint32_t address, uint64_t *out_value)
 
     if (address == failing && in_handler && reads_to_fail) {
         reads_to_fail--;
-        *out_value = 0;
-        return false;
+        return garbage(out_value);
     }
     return sim->port.rdmsr == read_faults ? real.rdmsr(context, address, out_value) : false;
 }

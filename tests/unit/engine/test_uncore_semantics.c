@@ -3,6 +3,7 @@
  * What units do that cores do not, on the silicon model and through the library's calls: wraps, freezing, events
  * tied to counters, filters, fixed counters, bits that may not be set, hidden functions, other dies' CPUs, 36 bits.
  */
+#include "tests/common/garbage.h"
 #include "tests/unit/engine/uncore_host.h"
 
 static struct uncore_host host;
@@ -752,7 +753,7 @@ static bool is_missing(uint32_t msr)
 
 static bool read_fewer(void *context, uint32_t msr, uint64_t *out_value)
 {
-    return !is_missing(msr) && whole_rdmsr(context, msr, out_value);
+    return is_missing(msr) ? garbage(out_value) : whole_rdmsr(context, msr, out_value);
 }
 
 static bool write_fewer(void *context, uint32_t msr, uint64_t value)

@@ -9,6 +9,7 @@
 #ifndef UPMU_TESTS_UNIT_DOUBLE_H
 #define UPMU_TESTS_UNIT_DOUBLE_H
 
+#include "tests/common/garbage.h"
 #include "tests/common/host.h"
 
 #define DOUBLE_BOXES 8
@@ -157,7 +158,7 @@ static bool double_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     double_check_cpu((msr - DOUBLE_MSR) >> 8);
     doubled->reads++;
     if (double_fails() || double_is_gone((msr - DOUBLE_MSR) >> 8))
-        return false;
+        return garbage(out_value);
     *out_value = *double_register((msr - DOUBLE_MSR) >> 8, msr & 0xffu);
     return true;
 }
@@ -187,8 +188,10 @@ static bool double_pci_read(void *context, uint32_t where, uint32_t offset, uint
         return true;
     assert_true(offset % 4 == 0);
     doubled->reads++;
-    if (double_fails())
+    if (double_fails()) {
+        *out_value = (uint32_t)GARBAGE;
         return false;
+    }
     if (!double_is_gone(where - DOUBLE_WHERE))
         *out_value = (uint32_t)(*double_register(where - DOUBLE_WHERE, offset & ~7u) >> (offset & 4u) * 8u);
     return true;
@@ -233,7 +236,7 @@ static bool double_mmio_read(void *context, const volatile void *pointer, unsign
     assert_true(at % (bits / 8) == 0);
     doubled->reads++;
     if (double_fails())
-        return false;
+        return garbage(out_value);
     *out_value = double_is_gone(at >> 8) ? UINT64_MAX : *double_register(at >> 8, at & 0xf8u) >> (at & 4u) * 8u;
     if (bits == 32)
         *out_value &= 0xffffffffu;

@@ -16,6 +16,7 @@
 #include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "core/catalog/catalog.h"
+#include "tests/common/garbage.h"
 #include "tests/common/table.h"
 #include <upmu/upmu.h>
 
@@ -96,7 +97,7 @@ static bool fake_rdmsr(void *context, uint32_t msr, bool promised, uint64_t *out
     assert_true(promised);
     fake->reads++;
     *out_value = fake->misc_enable;
-    return fake->readable;
+    return garbage_unless(fake->readable, out_value);
 }
 
 /* `threads`: logical CPUs of the package; 0: the flag HTT is clear. */

@@ -22,6 +22,7 @@
 #include "core/util/bits.h"
 #include "core/hw/register.h"
 #include <upmu/upmu.h>
+#include "tests/common/garbage.h"
 
 /* ---- A register file ---- */
 
@@ -129,7 +130,7 @@ static bool space_rdmsr(void *context, uint32_t address, uint64_t *out_value)
 
     space->reads++;
     if (faults(space, address))
-        return false;
+        return garbage(out_value);
     *out_value = upmu_register_class_of(&space->pmu, row)->access == UPMU_ACCESS_W1C ? 0 : *storage(space, row);
     return true;
 }
@@ -166,7 +167,7 @@ static bool space_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 
     space->rdpmcs++;
     if (space->rdpmc_faults)
-        return false;
+        return garbage(out_value);
     for (uint32_t rest = space->pmu.counters; rest; rest &= rest - 1u) {
         const struct upmu_counter *counter = &space->pmu.counter[upmu_bits_lowest(rest)];
 
@@ -175,7 +176,7 @@ static bool space_rdpmc(void *context, uint32_t index, uint64_t *out_value)
         *out_value = space->value[counter->value_row];
         return true;
     }
-    return false;
+    return garbage(out_value);
 }
 
 static void space_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])

@@ -75,6 +75,7 @@ bool stepped_domain_recall(const struct upmu_domain *domain, unsigned row, uint6
 void stepped_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
 void stepped_domain_forget(struct upmu_domain *domain);
 #include "core/hw/domain.c"
+#include "tests/common/garbage.h"
 #undef __atomic_load_n
 #undef __atomic_store_n
 #undef __atomic_fetch_add
@@ -655,7 +656,7 @@ static bool core_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 
     point(core);
     *out_value = core->value[UPMU_P4_ROW_COUNTER + index];
-    return index < UPMU_P4_COUNTERS;
+    return garbage_unless(index < UPMU_P4_COUNTERS, out_value);
 }
 
 static void core_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "tests/common/garbage.h"
 #include "tests/common/host.h"
 
 static const char *const every_profile[] = {
@@ -241,7 +242,7 @@ static bool faults_once(void *context, uint32_t msr, uint64_t *out_value)
 {
     if (msr == fault_once) {
         fault_once = 0;
-        return false;
+        return garbage(out_value);
     }
     return real.rdmsr(context, msr, out_value);
 }

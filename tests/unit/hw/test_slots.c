@@ -18,6 +18,7 @@
 #include "core/util/bits.h"
 #include "core/hw/register.h"
 #include <upmu/upmu.h>
+#include "tests/common/garbage.h"
 
 #define LOG 64
 
@@ -59,7 +60,7 @@ static bool rig_rdmsr(void *context, uint32_t address, uint64_t *out_value)
     (void)context;
     assert_int_not_equal(row, UPMU_NO_ROW);
     *out_value = rig.value[row];
-    return row >= UPMU_P4_COUNTERS || !(rig.dead >> row & 1u);
+    return garbage_unless(row >= UPMU_P4_COUNTERS || !(rig.dead >> row & 1u), out_value);
 }
 
 static uint64_t *cccr(unsigned counter)
@@ -93,7 +94,7 @@ static bool rig_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context;
     *out_value = rig.value[index];
-    return index < UPMU_P4_COUNTERS && !(rig.dead >> index & 1u);
+    return garbage_unless(index < UPMU_P4_COUNTERS && !(rig.dead >> index & 1u), out_value);
 }
 
 static void rig_rearm(void *context)

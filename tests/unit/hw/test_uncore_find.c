@@ -15,6 +15,7 @@
 #include "backends/uncore/uncore.h"
 #include "core/util/bits.h"
 #include "port/sim/sim_uncore.h"
+#include "tests/common/garbage.h"
 #include "tests/common/share.h"
 
 #define UNITS 400
@@ -38,12 +39,13 @@ static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t o
 static bool see_msr(void *context, uint32_t msr, bool promised, uint64_t *out_value)
 {
     (void)context;
-    return (promised || !promises) && sim.port.rdmsr(sim.port.context, msr, out_value);
+    return promised || !promises ? sim.port.rdmsr(sim.port.context, msr, out_value) : garbage(out_value);
 }
 
 static bool see_pci(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
 {
     (void)context;
+    *out_value = (uint32_t)GARBAGE;
     return !without_pci && sim.port.pci_read(sim.port.context, where, offset, out_value);
 }
 
@@ -767,7 +769,7 @@ static bool read_energy(void *context, uint32_t msr, uint64_t *out_value)
     for (unsigned i = 0; i < LENGTH(energy_msrs); i++)
         if (msr == energy_msrs[i]) {
             *out_value = 1000 * i;
-            return energy_there >> i & 1u;
+            return garbage_unless(energy_there >> i & 1u, out_value);
         }
     return other_msrs(context, msr, out_value);
 }

@@ -3,6 +3,7 @@
  * examples/hypervisor, compiled and run: its machine is the silicon model, its guest a list of
  * instructions.  What it emulates counts from the next one on.  tests/vm runs a real guest with it.
  */
+#include "tests/common/garbage.h"
 #include "tests/guest/nest.c"
 
 #include "examples/hypervisor/hypervisor.c"
@@ -86,7 +87,7 @@ bool machine_rdmsr(struct vcpu *guest, uint32_t msr, uint64_t *out_value)
 {
     (void)guest;
     *out_value = msr == 0x1d9 ? debugctl : 42;
-    return msr == 0x1d9 || msr == 0x10;
+    return garbage_unless(msr == 0x1d9 || msr == 0x10, out_value);
 }
 
 bool machine_wrmsr(struct vcpu *guest, uint32_t msr, uint64_t value)

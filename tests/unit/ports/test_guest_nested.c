@@ -4,6 +4,7 @@
  * unmodified instance of the library; L0 and L1 show a PMU by the guest engine, and L1's lies on
  * nothing but the PMU that L0 shows it, by registers or by the page of upmu/paravirt.h.
  */
+#include "tests/common/garbage.h"
 #include "tests/guest/nest.c"
 #include "tests/guest/no_registers.h"
 
@@ -195,7 +196,7 @@ static bool inner_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
         *out_value |= inner.debugctl;
     if (access == UPMU_GUEST_NOT_OURS)
         return inner_other(msr, out_value);
-    return access != UPMU_GUEST_FAULT;
+    return garbage_unless(access != UPMU_GUEST_FAULT, out_value);
 }
 
 static bool inner_wrmsr(void *context, uint32_t msr, uint64_t value)
@@ -226,7 +227,7 @@ static bool inner_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     access = upmu_guest_rdpmc(&inner.vcpu, index, out_value);
     if (inside)
         inner_enter();
-    return access == UPMU_GUEST_DONE;
+    return garbage_unless(access == UPMU_GUEST_DONE, out_value);
 }
 
 static void inner_rearm(void *context)

@@ -4,6 +4,7 @@
  * errata 420, 1197, 1293; late interrupts; a PMU without units is reported.
  */
 #include "backends/amd_k8/amd_k8.h"
+#include "tests/common/garbage.h"
 #include "tests/common/host.h"
 
 #include <stdio.h>
@@ -317,7 +318,7 @@ static bool read_faults(void *context, uint32_t msr, uint64_t *out_value)
     if (msr != faulty || !faults)
         return real.rdmsr(context, msr, out_value);
     faults--;
-    return false;
+    return garbage(out_value);
 }
 
 /*

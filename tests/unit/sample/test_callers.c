@@ -2,6 +2,7 @@
 /*
  * Callers in records (upmu_session_callers()): walks over a stack that is not to be trusted.
  */
+#include "tests/common/garbage.h"
 #include "tests/common/host.h"
 
 /* A stack of frames at 0x7000, 0x7010, ...: frame i returns to 0xa000 + i. */
@@ -23,7 +24,7 @@ static bool stack_read(void *context, uint64_t fp, bool user, uint64_t *out_next
     stack->user = user;
     stack->last = fp;
     if (fp < 0x7000 || fp % 16 || (fp - 0x7000) / 16 >= stack->frames)
-        return false;
+        return garbage(out_next) | garbage(out_return);
     *out_next = stack->back_at == fp ? stack->back : fp + 16;
     *out_return = (fp - 0x7000) / 16 == stack->zero ? 0 : 0xa000 + (fp - 0x7000) / 16;
     return true;
