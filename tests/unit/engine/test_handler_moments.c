@@ -4,6 +4,7 @@
  * upmu_handle_pmi() and the model's registers.
  */
 #include "tests/common/host.h"
+#include <upmu/format.h>
 
 static struct host host;
 
@@ -156,6 +157,54 @@ static void a_session_that_a_handler_masks_in_a_switch_stays_closed(void **state
     host_end(&host);
 }
 
+static unsigned reports;
+
+static unsigned mask_at_once(void *state, const struct upmu_overflow *overflow, bool notify)
+{
+    (void)state, (void)overflow, (void)notify;
+    reports++;
+    return UPMU_OVERFLOW_MASK;
+}
+
+/* The second counter overflows after the handler has looked at it, and before the first one's sample masks both. */
+static void overflow_after_the_look(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                    uint32_t address)
+{
+    (void)number;
+    if (kind != UPMU_SIM_RDPMC || address != 1 || !sim->cpu[cpu].in_nmi)
+        return;
+    sim->after_access = NULL;
+    host_run(sim->test, 300);
+}
+
+/*
+ * A session that its format has masked is reported no more: an overflow on a counter that was still open is a lost
+ * period.  Catches: the end of sampling applied to the next interrupt's counters, and not to its reports.
+ */
+static void a_session_that_is_masked_reports_no_more(void **state)
+{
+    static const struct upmu_format masks = {.name = "masks", .overflow = mask_at_once};
+    struct upmu_sampling first = {.period = 1000}, second = {.period = 600};
+
+    (void)state;
+    host_set_up(&host, "k8_revf");
+    assert_int_equal(upmu_session_add(&host.session, "instructions:counter=0", &first), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branches:counter=1", &second), UPMU_OK);
+    assert_int_equal(upmu_session_format(&host.session, &masks, NULL, 0), UPMU_OK);
+    host_begin(&host, &host.session);
+    reports = 0;
+    host.sim.after_access = overflow_after_the_look;
+    host_run(&host, 1000);
+    assert_null(host.sim.after_access);
+    assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(reports, 1);
+    assert_int_equal(host.session.set.tally[1].overflows, 1);
+    assert_int_equal(host.session.set.tally[1].lost, 1);
+    assert_int_equal(host_value(&host.session, 0), 1300);
+    assert_int_equal(host_value(&host.session, 1), 650);
+    host_end(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_deferred_overflow_without_frame_has_no_address),
         cmocka_unit_test(a_wrap_inside_a_poll_is_folded_by_it),
         cmocka_unit_test(a_session_that_a_handler_masks_in_a_switch_stays_closed),
+        cmocka_unit_test(a_session_that_is_masked_reports_no_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
