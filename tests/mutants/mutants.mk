@@ -8,7 +8,8 @@
 #   make test-mutants-sample    every MUTANT_STEP-th
 #   make test-rows              every ROW_STEP-th mutation of tests/mutants/requirements.tsv, as `make test` does
 #
-# The library is a shared object here, so that one mutant costs one compilation.  The
+# The library is a shared object here, so that one mutant costs one compilation.  Its symbols are bound when it is
+# loaded (-z now): the trap tests would count the dynamic linker at the first call of each function.  The
 # mutations of requirements are linked with the objects of gcc-64.
 
 MUTANT_STEP ?= 12
@@ -30,7 +31,7 @@ MUTANT_TESTS := $(unit_TESTS:%=build/mutants/tests/unit/%) build/mutants/tests/i
 build/mutants/port/sim/sim.o: LIB_CFLAGS += -DUPMU_SIM_MUTANT=upmu_sim_mutant
 
 build/mutants/libupmu.so: $(MUTANT_LIB)
-	$(QUIET)$(mutants_CC) -shared -o $@ $^
+	$(QUIET)$(mutants_CC) -shared -Wl,-z,now -o $@ $^
 
 define MUTANT_LINK
 build/mutants/tests/$(1)/%: build/mutants/tests/$(1)/%.o $$($(1)_HELPERS:%.c=build/mutants/%.o) $$(MUTANT_SIM) \

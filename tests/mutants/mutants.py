@@ -189,7 +189,7 @@ class Runner:
         if mutant.model:
             return all(self.link(path, own, target, folder) for path in mutant.paths(self.tests))
         objects = [target if o == own else o for o in self.options.objects.split()]
-        return subprocess.run([command[0], "-m64", "-shared", "-o", folder + "/libupmu.so"] + objects,
+        return subprocess.run([command[0], "-m64", "-shared", "-Wl,-z,now", "-o", folder + "/libupmu.so"] + objects,
                               stderr=subprocess.DEVNULL).returncode == 0
 
     def link(self, path, own, target, folder):

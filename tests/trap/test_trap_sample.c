@@ -84,7 +84,13 @@ static unsigned check_samples(unsigned *out_inside)
     return samples;
 }
 
-/* Everything is ring 0: the samples outside of the workload are those of start and stop. */
+/*
+ * Everything is ring 0: the samples outside of the workload are those of the instructions that start executes behind
+ * its enabling write, and stop before its disabling one: 400 to 650 in any build, on a Pentium 4, too.  More of them
+ * are a longer way through start or stop, or a handler that is counted.
+ */
+#define OUTSIDE 8u
+
 static void kernel_run(const char *event, uint32_t passed)
 {
     unsigned inside, samples;
@@ -94,7 +100,7 @@ static void kernel_run(const char *event, uint32_t passed)
     assert_int_equal(samples, trap_value(&trap, 0) / PERIOD);
     assert_int_equal(trap_value(&trap, 0), trap_between(&trap) + trap.enabling_counts + trap.disabling_counts);
     assert_in_range(inside, passed - 1, passed + 3);
-    assert_in_range(samples - inside, 0, 30);
+    assert_in_range(samples - inside, 0, OUTSIDE);
     trap_down(&trap);
 }
 
