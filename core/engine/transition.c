@@ -870,6 +870,7 @@ bool upmu_transition_run(struct upmu_transition *plan, uint8_t state)
         return false;
     meter->keep_claims = 1;
     closed = disable_leaving(plan, meter);
+    stop_masked(meter);
     now_ns = port_clock_ns(meter->bank.port);
     for (unsigned i = 0; i < plan->outs; i++)
         take_out(plan, meter, plan->out[i], closed, now_ns);
