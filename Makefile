@@ -74,11 +74,12 @@ asan-32_LINK := -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
 fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
 	-fno-sanitize=bounds -fno-sanitize-recover=all
 
-# Builds that the test programs are run in: 64 bits as shipped, and one that is sanitized,
-# of the other compiler and width where that can be had.  `make soak` runs SOAK_BUILDS, too.
+# Builds that the test programs are run in: by `make test` 64 bits as shipped; by `make test-sanitized`, which .ci/run runs
+# too, one that is sanitized, of the other compiler and width where that can be had.  `make soak` runs SOAK_BUILDS.
 HAVE_CMOCKA_32 := $(wildcard /usr/lib/i386-linux-gnu/libcmocka.so)
-TEST_BUILDS ?= gcc-64 $(if $(HAVE_CMOCKA_32),asan-32,asan)
-SOAK_BUILDS := asan $(if $(HAVE_CMOCKA_32),clang-32)
+TEST_BUILDS ?= gcc-64
+SANITIZED_BUILD := $(if $(HAVE_CMOCKA_32),asan-32,asan)
+SOAK_BUILDS := asan $(if $(HAVE_CMOCKA_32),asan-32 clang-32)
 clang-32_LINK := -L/usr/lib/i386-linux-gnu
 gcc-32_LINK := -L/usr/lib/i386-linux-gnu
 
@@ -190,7 +191,7 @@ $(1)_HELPERS := $$(filter-out tests/$(1)/test_%.c,$$(wildcard tests/$(1)/*.c)) $
 .PHONY: test-$(1)
 PROGRAMS += $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
 test-$(1): $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
-	@$$(PYTHON) tests/run_layer.py $(1) --jobs $$(JOBS) $$(if $$(HAVE_CMOCKA_32),,--skipped "the 32-bit build: libcmocka-dev:i386 is not installed") $$^
+	@$$(PYTHON) tests/run_layer.py $(1) --jobs $$(JOBS) $$(if $$(filter gcc-64,$$(TEST_BUILDS)),--skipped "sanitized: make test-sanitized runs it ($$(SANITIZED_BUILD)), and .ci/run does") $$^
 endef
 define LAYER_LINK
 build/$(1)/tests/$(2)/%: build/$(1)/tests/$(2)/%.o $$($(2)_HELPERS:%.c=build/$(1)/%.o) build/$(1)/libsim.a build/$(1)/libupmu.a
@@ -276,6 +277,11 @@ ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build 
 programs: objects $(PROGRAMS)
 test:
 	+@$(PYTHON) tests/run_all.py "$(MAKE)" $(JOBS) $(ALL_LAYERS)
+
+# The test programs once more, sanitized: half as long as `make test`, and not part of it.
+.PHONY: test-sanitized
+test-sanitized:
+	+@$(PYTHON) tests/run_all.py --again "$(MAKE) TEST_BUILDS=$(SANITIZED_BUILD)" $(JOBS) $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer)))
 
 # The two commands of README.md on a bare Debian 12 (BARE_OPTIONS: --at, --keep, --limit; tests/bare/run.sh --help).
 .PHONY: test-bare
@@ -416,6 +422,7 @@ help:
 	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
 	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"
 	@echo "test           every layer of tests, then totals (SLOW=1: the slowest programs, too)"
+	@echo "test-sanitized the test programs once more, of the other compiler and width, with sanitizers (.ci/run runs it, too)"
 	@echo "programs       what they run, made and not run"
 	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
 	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Make what all layers of tests run, run them by `make test-LAYER`, check the list of requirements, add up.
 
-Usage: run_all.py MAKE JOBS LAYER...
+Usage: run_all.py [--again] MAKE JOBS LAYER...
 
 The layers run side by side; of all their programs JOBS run at a time (tokens.py).  What a layer prints is shown when
-it has ended.  SLOW=1: the ten slowest programs, too.
+it has ended.  SLOW=1: the ten slowest programs, too.  With --again the layers run in another build than that of
+`make test`, which has checked the list of requirements.
 """
 import os
 import re
@@ -85,9 +86,10 @@ def show_slowest(layers, count=10):
 
 
 def main():
-    make, jobs, layers = sys.argv[1], sys.argv[2], sys.argv[3:]
+    again = sys.argv[1] == "--again"
+    make, jobs, *layers = sys.argv[2 if again else 1:]
     own_jobs = [] if "jobserver" in os.environ.get("MAKEFLAGS", "") else ["-j" + jobs]
-    command = [make, "--no-print-directory", *own_jobs]
+    command = [*make.split(), "--no-print-directory", *own_jobs]
     totals, seconds, lock = {}, {}, threading.Lock()
 
     begun = time.monotonic()
@@ -115,8 +117,9 @@ def main():
         thread.join()
     os.close(pipe)
     totals = {layer: totals.get(layer, (0, 1, 0)) for layer in layers}
-    print("== requirements", flush=True)
-    totals["requirements"], _ = run_layer([sys.executable, "tests/run_requirements.py", *layers])
+    if not again:
+        print("== requirements", flush=True)
+        totals["requirements"], _ = run_layer([sys.executable, "tests/run_requirements.py", *layers])
     if os.environ.get("SLOW"):
         show_slowest(layers)
     print("== totals")

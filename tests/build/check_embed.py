@@ -94,11 +94,12 @@ def old_name_of_the_choice_of_events_is_told_about_and_a_hosts_own_is_not():
 
 
 def take_objects_along(folder):
-    """The objects that are made already, but for one of each rule."""
+    """The objects that are made already, but for one of each rule, newer than the files of their flags."""
     made, again = 0, set()
-    for path in files("core/*/*.c", "backends/*/*.c", "events/*.c", "port/*/*.c", "tools/**/*.c", "tests/unit/*.c",
-                      "tests/common/*.c"):
-        rule, built = "/".join(path.split("/")[:2 if path.startswith("port/linux") else 1]), f"build/gcc-64/{path[:-2]}.o"
+    sources = files("core/*/*.c", "backends/*/*.c", "events/*.c", "port/*/*.c", "tools/**/*.c", "tests/unit/*.c", "tests/common/*.c")
+    for build, path in ((build, path) for build in ("gcc-64", "tool") for path in sources):
+        rule = (build, *path.split("/")[:2 if path.startswith("port/linux") else 1])
+        built = f"build/{build}/{path[:-2]}.o"
         if not os.path.exists(built) or os.path.getmtime(built) < os.path.getmtime(path):
             continue
         if rule in again:
@@ -120,10 +121,11 @@ def builds_and_tests_from_a_path_with_a_blank():
     for path in glob.glob(os.path.join(glob.escape(folder), "tests/unit/*/*")):
         if os.path.basename(path) != "test_bits.c":
             os.unlink(path)
+    command = ["make", "-C", folder, f"-j{tokens.JOBS}", "TEST_BUILDS=gcc-64", "gcc-64_FLAGS=-O0"]
     if not SOAK:
+        run([*command, "build/gcc-64/flags", "build/tool/flags"], env=environment())
         take_objects_along(folder)
-    code, output = run(["make", "-C", folder, f"-j{tokens.JOBS}", "all", "test-unit", "TEST_BUILDS=gcc-64", "gcc-64_FLAGS=-O0"],
-                       env=environment())
+    code, output = run([*command, "all", "test-unit"], env=environment())
     if code or "2 passed, 0 failed" not in output.split("\n"):
         return [output[-3000:]]
     made = [name for name in os.listdir(folder) if name not in
