@@ -23,8 +23,10 @@ static bool stack_read(void *context, uint64_t fp, bool user, uint64_t *out_next
     stack->reads++;
     stack->user = user;
     stack->last = fp;
-    if (fp < 0x7000 || fp % 16 || (fp - 0x7000) / 16 >= stack->frames)
-        return garbage(out_next) | garbage(out_return);
+    if (fp < 0x7000 || fp % 16 || (fp - 0x7000) / 16 >= stack->frames) {
+        *out_next = GARBAGE;
+        return garbage(out_return);
+    }
     *out_next = stack->back_at == fp ? stack->back : fp + 16;
     *out_return = (fp - 0x7000) / 16 == stack->zero ? 0 : 0xa000 + (fp - 0x7000) / 16;
     return true;
