@@ -42,6 +42,10 @@
 #define UPMU_EVENTS_cascadelake 0
 #endif
 #define WITH_clx (UPMU_EVENTS_ALL || UPMU_EVENTS_clx || UPMU_EVENTS_cascadelake)
+#ifndef UPMU_EVENTS_cwf
+#define UPMU_EVENTS_cwf 0
+#endif
+#define WITH_cwf (UPMU_EVENTS_ALL || UPMU_EVENTS_cwf)
 #ifndef UPMU_EVENTS_emr
 #define UPMU_EVENTS_emr 0
 #endif
@@ -143,6 +147,7 @@ const char upmu_metric_catalogues[] =
     "bdw\0"
     "bdw_ep\0"
     "clx\0"
+    "cwf\0"
     "emr\0"
     "gnr\0"
     "grr\0"
@@ -161,80 +166,80 @@ const char upmu_metric_catalogues[] =
 
 const struct upmu_metric_row upmu_metric_row[] = {
 #if WITH_adl_glc || WITH_arl_lnc || WITH_bdw || WITH_bdw_ep || WITH_clx || WITH_emr || WITH_gnr || WITH_hsw || WITH_hsw_ep || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_skl || WITH_skx || WITH_spr || WITH_tgl
-    {"ipc", "ipc", "", 0xbff7f,
+    {"ipc", "ipc", "", 0x17fedf,
      "{INST_RETIRED.ANY} / {CPU_CLK_UNHALTED.THREAD}"},
 #endif
 #if WITH_grr || WITH_srf
-    {"ipc", "ipc", "", 0x40080,
+    {"ipc", "ipc", "", 0x80100,
      "{INST_RETIRED.ANY} / {CPU_CLK_UNHALTED.CORE}"},
 #endif
 #if WITH_adl_glc || WITH_arl_lnc || WITH_clx || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_skl || WITH_skx || WITH_spr || WITH_tgl
-    {"l1_mpki", "misses", "per 1000 instructions", 0xbfc73,
+    {"l1_mpki", "misses", "per 1000 instructions", 0x17f8d3,
      "1000 * {MEM_LOAD_RETIRED.L1_MISS} / {INST_RETIRED.ANY}"},
 #endif
 #if WITH_bdw || WITH_bdw_ep || WITH_hsw || WITH_hsw_ep
-    {"l1_mpki", "misses", "per 1000 instructions", 0x30c,
+    {"l1_mpki", "misses", "per 1000 instructions", 0x60c,
      "1000 * {MEM_LOAD_UOPS_RETIRED.L1_MISS} / {INST_RETIRED.ANY}"},
 #endif
 #if WITH_adl_glc || WITH_arl_lnc || WITH_clx || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_skl || WITH_skx || WITH_spr || WITH_tgl
-    {"l2_mpki", "misses", "per 1000 instructions", 0xbfc73,
+    {"l2_mpki", "misses", "per 1000 instructions", 0x17f8d3,
      "1000 * {MEM_LOAD_RETIRED.L2_MISS} / {INST_RETIRED.ANY}"},
 #endif
 #if WITH_bdw || WITH_bdw_ep || WITH_hsw || WITH_hsw_ep
-    {"l2_mpki", "misses", "per 1000 instructions", 0x30c,
+    {"l2_mpki", "misses", "per 1000 instructions", 0x60c,
      "1000 * {MEM_LOAD_UOPS_RETIRED.L2_MISS} / {INST_RETIRED.ANY}"},
 #endif
 #if WITH_adl_glc || WITH_arl_lnc || WITH_clx || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_skl || WITH_skx || WITH_spr || WITH_tgl
-    {"l3_mpki", "misses", "per 1000 instructions", 0xbfc73,
+    {"l3_mpki", "misses", "per 1000 instructions", 0x17f8d3,
      "1000 * {MEM_LOAD_RETIRED.L3_MISS} / {INST_RETIRED.ANY}"},
 #endif
 #if WITH_bdw || WITH_bdw_ep || WITH_hsw || WITH_hsw_ep
-    {"l3_mpki", "misses", "per 1000 instructions", 0x30c,
+    {"l3_mpki", "misses", "per 1000 instructions", 0x60c,
      "1000 * {MEM_LOAD_UOPS_RETIRED.L3_MISS} / {INST_RETIRED.ANY}"},
 #endif
 #if WITH_adl_glc || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_mtl_rwc || WITH_rkl || WITH_spr || WITH_tgl
-    {"frontend_bound", "tma", "% of slots", 0xa6c61,
+    {"frontend_bound", "tma", "% of slots", 0x14d8c1,
      "100 * ({topdown-fe-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}) - {INT_MISC.UOP_DROPPING} / {TOPDOWN.SLOTS})"},
 #endif
 #if WITH_arl_lnc || WITH_lnc
-    {"frontend_bound", "tma", "% of slots", 0x1002,
+    {"frontend_bound", "tma", "% of slots", 0x2002,
      "100 * ({topdown-fe-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}))"},
 #endif
 #if WITH_bdw || WITH_bdw_ep || WITH_clx || WITH_hsw || WITH_hsw_ep || WITH_skl || WITH_skx
-    {"frontend_bound", "tma", "% of slots", 0x1831c,
+    {"frontend_bound", "tma", "% of slots", 0x3061c,
      "100 * ({IDQ_UOPS_NOT_DELIVERED.CORE} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_UNHA"
      "LTED.THREAD})))"},
 #endif
 #if WITH_grr || WITH_srf
-    {"frontend_bound", "tma", "% of slots", 0x40080,
+    {"frontend_bound", "tma", "% of slots", 0x80100,
      "100 * ({TOPDOWN_FE_BOUND.ALL_P} / (6 * {CPU_CLK_UNHALTED.CORE}))"},
 #endif
 #if WITH_adl_glc || WITH_emr || WITH_gnr || WITH_mtl_rwc || WITH_spr
-    {"bad_speculation", "tma", "% of slots", 0x22061,
+    {"bad_speculation", "tma", "% of slots", 0x440c1,
      "100 * max(1 - ({topdown-fe-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + "
      "{topdown-be-bound}) - {INT_MISC.UOP_DROPPING} / {TOPDOWN.SLOTS} + {topdown-be-bound} / ({topdown-fe-"
      "bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown-be-bound}) + {topdown-retiring} / ({topd"
      "own-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown-be-bound})), 0)"},
 #endif
 #if WITH_arl_lnc || WITH_lnc
-    {"bad_speculation", "tma", "% of slots", 0x1002,
+    {"bad_speculation", "tma", "% of slots", 0x2002,
      "100 * ({topdown-bad-spec} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}))"},
 #endif
 #if WITH_bdw || WITH_bdw_ep || WITH_clx || WITH_hsw || WITH_hsw_ep || WITH_skl || WITH_skx
-    {"bad_speculation", "tma", "% of slots", 0x1831c,
+    {"bad_speculation", "tma", "% of slots", 0x3061c,
      "100 * (({UOPS_ISSUED.ANY} - {UOPS_RETIRED.RETIRE_SLOTS} + 4 * if(smt, {INT_MISC.RECOVERY_CYCLES_ANY}"
      " / 2, {INT_MISC.RECOVERY_CYCLES})) / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_UNHALT"
      "ED.THREAD})))"},
 #endif
 #if WITH_grr || WITH_srf
-    {"bad_speculation", "tma", "% of slots", 0x40080,
+    {"bad_speculation", "tma", "% of slots", 0x80100,
      "100 * ({TOPDOWN_BAD_SPECULATION.ALL_P} / (6 * {CPU_CLK_UNHALTED.CORE}))"},
 #endif
 #if WITH_icl || WITH_icx || WITH_rkl || WITH_tgl
-    {"bad_speculation", "tma", "% of slots", 0x84c00,
+    {"bad_speculation", "tma", "% of slots", 0x109800,
      "100 * max(1 - ({topdown-fe-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + "
      "{topdown-be-bound}) - {INT_MISC.UOP_DROPPING} / {TOPDOWN.SLOTS} + ({topdown-be-bound} / ({topdown-fe"
      "-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown-be-bound}) + 5 * {INT_MISC.CLEARS_COUNT"
@@ -242,12 +247,12 @@ const struct upmu_metric_row upmu_metric_row[] = {
      "ring} + {topdown-be-bound})), 0)"},
 #endif
 #if WITH_adl_glc || WITH_arl_lnc || WITH_emr || WITH_gnr || WITH_lnc || WITH_mtl_rwc || WITH_spr
-    {"backend_bound", "tma", "% of slots", 0x23063,
+    {"backend_bound", "tma", "% of slots", 0x460c3,
      "100 * ({topdown-be-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}))"},
 #endif
 #if WITH_bdw || WITH_bdw_ep || WITH_hsw || WITH_hsw_ep
-    {"backend_bound", "tma", "% of slots", 0x30c,
+    {"backend_bound", "tma", "% of slots", 0x60c,
      "100 * (1 - ({IDQ_UOPS_NOT_DELIVERED.CORE} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK"
      "_UNHALTED.THREAD})) + ({UOPS_ISSUED.ANY} - {UOPS_RETIRED.RETIRE_SLOTS} + 4 * if(smt, {INT_MISC.RECOV"
      "ERY_CYCLES_ANY} / 2, {INT_MISC.RECOVERY_CYCLES})) / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, "
@@ -255,52 +260,52 @@ const struct upmu_metric_row upmu_metric_row[] = {
      "Y} / 2, {CPU_CLK_UNHALTED.THREAD}))))"},
 #endif
 #if WITH_clx || WITH_skl || WITH_skx
-    {"backend_bound", "tma", "% of slots", 0x18010,
+    {"backend_bound", "tma", "% of slots", 0x30010,
      "100 * (1 - {IDQ_UOPS_NOT_DELIVERED.CORE} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_"
      "UNHALTED.THREAD})) - ({UOPS_ISSUED.ANY} + 4 * if(smt, {INT_MISC.RECOVERY_CYCLES_ANY} / 2, {INT_MISC."
      "RECOVERY_CYCLES})) / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_UNHALTED.THREAD})))"},
 #endif
 #if WITH_grr || WITH_srf
-    {"backend_bound", "tma", "% of slots", 0x40080,
+    {"backend_bound", "tma", "% of slots", 0x80100,
      "100 * ({TOPDOWN_BE_BOUND.ALL_P} / (6 * {CPU_CLK_UNHALTED.CORE}))"},
 #endif
 #if WITH_icl || WITH_icx || WITH_rkl || WITH_tgl
-    {"backend_bound", "tma", "% of slots", 0x84c00,
+    {"backend_bound", "tma", "% of slots", 0x109800,
      "100 * ({topdown-be-bound} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}) + 5 * {INT_MISC.CLEARS_COUNT} / {TOPDOWN.SLOTS})"},
 #endif
 #if WITH_adl_glc || WITH_arl_lnc || WITH_emr || WITH_gnr || WITH_icl || WITH_icx || WITH_lnc || WITH_mtl_rwc || WITH_rkl || WITH_spr || WITH_tgl
-    {"retiring", "tma", "% of slots", 0xa7c63,
+    {"retiring", "tma", "% of slots", 0x14f8c3,
      "100 * ({topdown-retiring} / ({topdown-fe-bound} + {topdown-bad-spec} + {topdown-retiring} + {topdown"
      "-be-bound}))"},
 #endif
 #if WITH_bdw || WITH_bdw_ep || WITH_clx || WITH_hsw || WITH_hsw_ep || WITH_skl || WITH_skx
-    {"retiring", "tma", "% of slots", 0x1831c,
+    {"retiring", "tma", "% of slots", 0x3061c,
      "100 * ({UOPS_RETIRED.RETIRE_SLOTS} / (4 * if(smt, {CPU_CLK_UNHALTED.THREAD_ANY} / 2, {CPU_CLK_UNHALT"
      "ED.THREAD})))"},
 #endif
 #if WITH_grr || WITH_srf
-    {"retiring", "tma", "% of slots", 0x40080,
+    {"retiring", "tma", "% of slots", 0x80100,
      "100 * ({TOPDOWN_RETIRING.ALL_P} / (6 * {CPU_CLK_UNHALTED.CORE}))"},
 #endif
 #if WITH_bdw_ep || WITH_clx || WITH_emr || WITH_hsw_ep || WITH_icx || WITH_skx || WITH_spr
-    {"memory_read", "bandwidth", "MB/s", 0x30a38,
+    {"memory_read", "bandwidth", "MB/s", 0x61458,
      "{imc/UNC_M_CAS_COUNT.RD} * 64 / 1000000 / seconds"},
 #endif
-#if WITH_gnr || WITH_grr || WITH_srf
-    {"memory_read", "bandwidth", "MB/s", 0x400c0,
+#if WITH_cwf || WITH_gnr || WITH_grr || WITH_srf
+    {"memory_read", "bandwidth", "MB/s", 0x801a0,
      "({imc/UNC_M_CAS_COUNT_SCH0.RD} + {imc/UNC_M_CAS_COUNT_SCH1.RD}) * 64 / 1000000 / seconds"},
 #endif
 #if WITH_bdw_ep || WITH_clx || WITH_emr || WITH_hsw_ep || WITH_icx || WITH_skx || WITH_spr
-    {"memory_write", "bandwidth", "MB/s", 0x30a38,
+    {"memory_write", "bandwidth", "MB/s", 0x61458,
      "{imc/UNC_M_CAS_COUNT.WR} * 64 / 1000000 / seconds"},
 #endif
-#if WITH_gnr || WITH_grr || WITH_srf
-    {"memory_write", "bandwidth", "MB/s", 0x400c0,
+#if WITH_cwf || WITH_gnr || WITH_grr || WITH_srf
+    {"memory_write", "bandwidth", "MB/s", 0x801a0,
      "({imc/UNC_M_CAS_COUNT_SCH0.WR} + {imc/UNC_M_CAS_COUNT_SCH1.WR}) * 64 / 1000000 / seconds"},
 #endif
 #if WITH_adl_glc || WITH_bdw || WITH_hsw || WITH_icl || WITH_rkl || WITH_skl || WITH_tgl
-    {"memory_total", "bandwidth", "MB/s", 0x8c505,
+    {"memory_total", "bandwidth", "MB/s", 0x118a05,
      "1000 * 64 * ({arb/UNC_ARB_TRK_REQUESTS.ALL} + {arb/UNC_ARB_COH_TRK_REQUESTS.ALL}) / 1000000 / second"
      "s / 1000"},
 #endif
@@ -309,11 +314,11 @@ const struct upmu_metric_row upmu_metric_row[] = {
      "1000 * 32 * {imc/UNC_M_TOTAL_DATA} / 1000000000 / seconds"},
 #endif
 #if WITH_bdw_ep || WITH_clx || WITH_emr || WITH_hsw_ep || WITH_icx || WITH_skx || WITH_spr
-    {"memory_total", "bandwidth", "MB/s", 0x30a38,
+    {"memory_total", "bandwidth", "MB/s", 0x61458,
      "({imc/UNC_M_CAS_COUNT.RD} + {imc/UNC_M_CAS_COUNT.WR}) * 64 / 1000000 / seconds"},
 #endif
-#if WITH_gnr || WITH_grr || WITH_srf
-    {"memory_total", "bandwidth", "MB/s", 0x400c0,
+#if WITH_cwf || WITH_gnr || WITH_grr || WITH_srf
+    {"memory_total", "bandwidth", "MB/s", 0x801a0,
      "({imc/UNC_M_CAS_COUNT_SCH0.RD} + {imc/UNC_M_CAS_COUNT_SCH1.RD} + {imc/UNC_M_CAS_COUNT_SCH0.WR} + {im"
      "c/UNC_M_CAS_COUNT_SCH1.WR}) * 64 / 1000000 / seconds"},
 #endif

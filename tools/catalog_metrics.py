@@ -150,7 +150,7 @@ def catalogues():
 def units_of(events, catalogue):
     """The source of a model's units: whose name begins as the catalogue's, or that stands for several."""
     alias = {"clx": "skx", "hsw_ep": "hsx", "bdw_ep": "bdx", "emr": "spr", "adl_glc": "adl", "rkl": "rkl", "lnc": "lnl",
-             "arl_lnc": "mtl", "mtl_rwc": "mtl", "srf": "gnr", "grr": "gnr"}
+             "arl_lnc": "mtl", "mtl_rwc": "mtl", "srf": "gnr", "grr": "gnr", "cwf": "gnr"}
     path = os.path.join(events, alias.get(catalogue, catalogue) + "_uncore.tsv")
     return [path] if os.path.exists(path) else []
 

@@ -17,7 +17,8 @@
 /* Whose units a model's formulas may name: catalogues of units, by the catalogue of the cores. */
 static const char *const units_of[][2] = {
     {"adl_glc", "adl_uncore"}, {"arl_lnc", "mtl_uncore"}, {"bdw", "bdw_uncore"}, {"bdw_ep", "bdx_uncore"},
-    {"clx", "skx_uncore"},     {"emr", "spr_uncore"},     {"gnr", "gnr_uncore"}, {"grr", "gnr_uncore"},
+    {"clx", "skx_uncore"},     {"cwf", "gnr_uncore"},     {"emr", "spr_uncore"}, {"gnr", "gnr_uncore"},
+    {"grr", "gnr_uncore"},
     {"hsw", "hsw_uncore"},     {"hsw_ep", "hsx_uncore"},  {"icl", "icl_uncore"}, {"icx", "icx_uncore"},
     {"rkl", "rkl_uncore"},     {"skl", "skl_uncore"},     {"skx", "skx_uncore"}, {"spr", "spr_uncore"},
     {"srf", "gnr_uncore"},     {"tgl", "tgl_uncore"},
@@ -132,6 +133,8 @@ static void a_word_names_a_metric_or_a_group(void **state)
     assert_string_equal(named("skx", "bandwidth"), "memory_read memory_write memory_total ");
     assert_string_equal(named("skx", "memory_read"), "memory_read ");
     assert_string_equal(named("skl", "bandwidth"), "memory_total ");
+    /* A model with the units of another one: its own name finds none of their events. */
+    assert_string_equal(named("cwf", "bandwidth"), "memory_read memory_write memory_total ");
     assert_string_equal(named("srf", "ipc"), "ipc ");
     assert_string_equal(named("core", "ipc"), "ipc(generic) ");
     assert_string_equal(named("zen4", ""), "ipc(generic) branch_miss_rate(generic) llc_miss_rate(generic) ");
