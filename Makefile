@@ -124,7 +124,7 @@ $(1): FORCE
 endef
 
 define BUILD_RULES
-$(call KEEP_FLAGS,build/$(1)/flags,$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $($(1)_FLAGS) $($(1)_TEST) $($(1)_AS))
+$(call KEEP_FLAGS,build/$(1)/flags,$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $($(1)_FLAGS) $($(1)_TEST) $($(1)_AS) $($(1)_POINTS) $($(1)_LINK))
 build/$(1)/core/%.o: core/%.c build/$(1)/flags
 	$(call COMPILE,$(1))
 build/$(1)/backends/%.o: backends/%.c build/$(1)/flags

@@ -72,7 +72,8 @@ FOREIGN_THERE := $(filter-out $(foreach x,$(FOREIGN_MISSING),$(firstword $(subst
 PROGRAMS += $(patsubst %,build/foreign/%.elf,$(filter $(FOREIGN_SHARE),$(FOREIGN_THERE)))
 
 define FOREIGN_RULES
-$(FOREIGN_AT)/$(1)/%.o: %.c
+$(call KEEP_FLAGS,$(FOREIGN_AT)/$(1)/flags,$($(1)_CC) $(FOREIGN_CFLAGS) $(FOREIGN_OPTIONS) $($(1)_LIBC))
+$(FOREIGN_AT)/$(1)/%.o: %.c $(FOREIGN_AT)/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(FOREIGN_CFLAGS) $$(FOREIGN_OPTIONS) $$(if $$(filter tests/%,$$<),$$($(1)_LIBC)) -MMD -MP -c -o $$@ $$<
 build/foreign/$(1).elf: $$(patsubst %.c,build/foreign/$(1)/%.o,$$(FOREIGN_SOURCES) $$($(1)_SOURCES))
@@ -102,7 +103,8 @@ units_aarch64 = $(if $(filter build/%,$<),-include tests/host/interleave.h)
 unit_source = $(wildcard tests/unit/*/$(1).c)
 
 define FOREIGN_UNIT_RULES
-build/foreign/units/$(1)/%.o: %.c
+$(call KEEP_FLAGS,build/foreign/units/$(1)/flags,$($(1)_CC) $(UNITS_FLAGS) $(units_$(1)) $($(1)_LIBC))
+build/foreign/units/$(1)/%.o: %.c build/foreign/units/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(UNITS_FLAGS) $$(units_$(1)) $$(if $$(filter tests/%,$$<),-O0,-Og) $$($(1)_LIBC) -MMD -MP -c -o $$@ $$<
 endef

@@ -31,13 +31,14 @@ HOSTS_THERE := $(filter-out $(foreach x,$(HOSTS_MISSING),$(firstword $(subst :, 
 HOSTS_PROGRAMS := $(HOSTS_THERE:%=$(HOSTS_AT)/%/host)
 
 define HOSTS_RULES
-$(HOSTS_AT)/$(1)/library.o: build/library.c
+$(call KEEP_FLAGS,$(HOSTS_AT)/$(1)/flags,$(hosts_$(1)_CC) $(HOSTS_LIB) $(hosts_$(1)_LIB) $(HOST_CFLAGS))
+$(HOSTS_AT)/$(1)/library.o: build/library.c $(HOSTS_AT)/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$(hosts_$(1)_CC) $$(HOSTS_LIB) $$(hosts_$(1)_LIB) -MMD -MP -c -o $$@ $$<
-$(HOSTS_AT)/$(1)/abi/%.o: abi/%.c
+$(HOSTS_AT)/$(1)/abi/%.o: abi/%.c $(HOSTS_AT)/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$(hosts_$(1)_CC) $$(HOSTS_LIB) $$(hosts_$(1)_LIB) -MMD -MP -c -o $$@ $$<
-$(HOSTS_AT)/$(1)/tests/host/%.o: tests/host/%.c
+$(HOSTS_AT)/$(1)/tests/host/%.o: tests/host/%.c $(HOSTS_AT)/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$(hosts_$(1)_CC) $$(HOST_CFLAGS) $$(HOSTS_FOR) -MMD -MP -c -o $$@ $$<
 $(HOSTS_AT)/$(1)/tests/host/host_main.o: HOST_CFLAGS += $$(HOST_CFLAGS_OF_MAIN)

@@ -33,7 +33,7 @@ space := $(empty) $(empty)
 # The PMU of guests, and their pages, are linked beside the library, and instrumented as it is.
 HOST_ABI := $(sort $(wildcard abi/guest/*.c abi/paravirt/*.c))
 define ABI_RULES
-build/$(1)/abi/%.o: abi/%.c
+build/$(1)/abi/%.o: abi/%.c build/$(1)/flags
 	$(call COMPILE,$(1))
 endef
 
@@ -51,6 +51,7 @@ build/tsan/tests/host/host: $(HOST_SOURCES:%.c=build/tsan/%.o) $(HOST_ABI:%.c=bu
 	$(QUIET)$(tsan_CC) -no-pie -fsanitize=thread -o $@ $(filter %.o,$^) -lpthread
 
 HOST_POINTS := -fsanitize-coverage=trace-pc -include tests/host/interleave.h
+$(foreach build,$(BUILDS_OF_HOST),$(eval $(build)_POINTS := $(HOST_POINTS)))
 define HOST_RULES
 $(call BUILD_RULES,$(1))
 $(call ABI_RULES,$(1))
