@@ -142,7 +142,9 @@ def row_of(event):
     if event.fixed is not None and event.codes[0] in (0x00, 0x0a):
         # Fixed counters are numbered in the unit mask; in older files, from 1 on, beside them only.
         which = event.umasks[0] or event.fixed
-        row.code, row.umask, more = FIXED.get(which, (0, which, ROW_FLAGS["fixed-only"]))
+        # Fixed counter 0 alone samples this one without a shadow; what it counts are the instructions of C0H.
+        alone = which == 1 and row.name.endswith(".PREC_DIST")
+        row.code, row.umask, more = FIXED.get(-1 if alone else which, (0, which, ROW_FLAGS["fixed-only"]))
         row.flags |= more
     # A threshold that the register does not take stands for any: the event has ldlat.
     if event.registers and not (event.registers[0] == LOAD_LATENCY and 0 < event.value < LEAST_LATENCY):

@@ -37,8 +37,8 @@ static const struct {
 
 /* On these models every event without a row can be sampled precisely. */
 #define PRECISE_BY_DEFAULT                                                                                             \
-    (ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) | ON(SKT) | ON(DKT) |     \
-     ON(AWF))
+    (ON(GLP) | ON(TNT) | ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) |     \
+     ON(SKT) | ON(DKT) | ON(AWF))
 
 /* Does the row, whose codes match, match the rest of the select word? */
 static bool is_meant(uint64_t config, const struct constraint *row)
