@@ -40,6 +40,9 @@ enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_even
             value = &code;
         }
     }
+    /* No counter of AMD's makes precise samples. */
+    if (i == UPMU_X86_FIELDS && (!value || *value <= 3))
+        return value && !*value ? UPMU_OK : UPMU_ERR_NOT_PRECISE;
     if (i >= UPMU_X86_FIELDS || !(upmu_x86_fields[i].families & UPMU_X86_AMD))
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     return upmu_x86_set(event, i, amd_settable(pmu), value);

@@ -84,9 +84,9 @@ static const struct {
     WORD("frontend", FRONTEND),
     WORD("fe_thres", THRESHOLD),
     WORD("snoop_rsp", SNOOP),
+#endif
     {"p", UPMU_X86_FIELDS},
     {"precise", UPMU_X86_FIELDS},
-#endif
 };
 #undef WORD
 #define FIELD_WORDS (sizeof field_words / sizeof field_words[0])

@@ -27,6 +27,7 @@ extern const struct upmu_backend upmu_x86_core_backend;
 
 /* upmu_event.flags: the payload's resource, and: */
 #define UPMU_X86_EVENT_RESOURCE 0x0fu
+#define UPMU_X86_EVENT_PLAIN 0x40u    /* until the event is finished: its row does not say that it can be precise */
 #define UPMU_X86_EVENT_BY_UMASK 0x80u  /* the unit mask, not the code, chooses among the offcore registers */
 
 /*
@@ -113,11 +114,18 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
 /*
  * x86_core_constraints.c: the payload register of a select word (UPMU_NO_RESOURCE: none) and the
  * bits that may be set in it; the payload registers of a PMU; the counters that an event may use,
- * among event->counters if that is not 0.
+ * among event->counters if that is not 0.  A precise event has none where the model has no records of it at its level.
  */
 unsigned upmu_x86_core_payload(const struct upmu_pmu *pmu, uint64_t config, uint64_t *out_bits);
 void upmu_x86_core_add_payloads(struct upmu_pmu *pmu);
 uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_event *event);
+
+/*
+ * Precise events: does the model have records only of events that its event file marks?  Make core cycles, which retire
+ * nothing, the precise event that counts them on this model; false: nothing was changed.
+ */
+bool upmu_x86_core_needs_row(const struct upmu_pmu *pmu);
+bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event);
 
 #if UPMU_NAMES
 /*

@@ -35,10 +35,18 @@ static const struct {
 } modifiers[16] = {NO_MODIFIERS(PLAIN, MODIFIERS), NO_MODIFIERS(PEBS, MODIFIERS_PRECISE), NO_MODIFIERS(FILE, MODIFIERS),
                    NO_MODIFIERS(EXTRA, MODIFIERS)};
 
-/* On these models every event without a row can be sampled precisely. */
+/* On these models every event without a row can be sampled precisely, also one that retires nothing. */
 #define PRECISE_BY_DEFAULT                                                                                             \
     (ON(GLP) | ON(TNT) | ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) |     \
      ON(SKT) | ON(DKT) | ON(AWF))
+
+/* On these models the record has the address of the instruction itself: level 2. */
+#define ITSELF (ON(HSW) | ON(BDW) | ON(SKL) | ON(GLM) | PRECISE_BY_DEFAULT)
+
+/* Core 2 has a list of rows, Goldmont and its successors have records of any event; its file marks the others'. */
+#define BY_FILE                                                                                                        \
+    (ON(BNL) | ON(NHM) | ON(WSM) | ON(SNB) | ON(SNX) | ON(IVB) | ON(IVX) | ON(HSW) | ON(BDW) | ON(SKL) | ON(SLM) |     \
+     ON(KNL))
 
 /* Does the row, whose codes match, match the rest of the select word? */
 static bool is_meant(uint64_t config, const struct constraint *row)
@@ -115,6 +123,54 @@ static uint32_t metric_of(uint64_t config)
     return (config & 0xf8ffu) == 0x8000 && !(config & MODIFIERS) ? UPMU_BIT32(UPMU_X86_METRIC(config >> 8 & 7u)) : 0;
 }
 
+bool upmu_x86_core_needs_row(const struct upmu_pmu *pmu)
+{
+    return (upmu_x86_core_rules(pmu) & BY_FILE) != 0;
+}
+
+/*
+ * Cycles in which fewer than 16 instructions (micro-operations on Sandy Bridge to Broadwell) retire are all cycles
+ * (Linux arch/x86/events/intel/core.c intel_pebs_aliases_...).
+ */
+bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event)
+{
+    uint64_t models = upmu_x86_core_rules(pmu);
+    unsigned level = UPMU_PRECISE_LEVEL(event->attributes), code;
+
+    if (!level || (event->config & (UPMU_X86_CODE | MODIFIERS_PRECISE)) != 0x3c)
+        return false;
+    if (level == 3 && (models & model_sets[ON_IVB_TO_SKL]))
+        code = 0x01c0;
+    else if (models & model_sets[ON_SNB_TO_BDW])
+        code = 0x01c2;
+    else if (models & (model_sets[ON_COR_TO_KNL] | model_sets[ON_NHM_WSM_SKL]))
+        code = 0x00c0;
+    else
+        return false;
+    event->config = (event->config & ~UPMU_X86_CODE) | code | COUNT_CYCLES(16);
+    event->counters = 0;
+    return true;
+}
+
+/*
+ * Of the counters of a precise event those that can be on its level.  A fixed counter without a shadow stands for the
+ * counters of the other levels: Golden Cove and later count precise instructions on general counters else.
+ */
+static uint32_t counters_at(const struct upmu_pmu *pmu, const struct upmu_event *event, uint32_t counters)
+{
+    unsigned level = UPMU_PRECISE_LEVEL(event->attributes);
+    const struct constraint *row;
+
+    if (level == 2 && !(upmu_x86_core_rules(pmu) & ITSELF))
+        return 0;
+    if (level < 3)
+        return counters;
+    row = FIND_RULE(pmu, event->config, shadowless_rules);
+    if (!row)
+        return 0;
+    return counters_of(row) & (counters_of(row) & ALL_FIXED ? pmu->counters : counters);
+}
+
 uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     const struct constraint *row = NULL;
@@ -139,6 +195,7 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     row = SEARCH_RULE(pmu, event->config, file_rules);
     if (row)
         counters &= counters_of(row) | ALL_FIXED;
+    counters = counters_at(pmu, event, counters);
     /* Checkpointed counting: on counter 2, and not for both threads. */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         counters &= event->config & UPMU_X86_SELECT_ANY ? 0 : UPMU_BIT32(2);

@@ -51,13 +51,8 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
     unsigned i = upmu_x86_field_of(name, length);
     const struct upmu_x86_field *field = upmu_x86_fields;
 
-    if (i == UPMU_X86_FIELDS) {
-        if (value && *value > 3)
-            return UPMU_ERR_BAD_VALUE;
-        if (!value || *value)
-            event->attributes |= UPMU_ATTR_PRECISE;
-        return UPMU_OK;
-    }
+    if (i == UPMU_X86_FIELDS)
+        return upmu_pmu_level_attribute(event, length, value);
     if (i > UPMU_X86_FIELDS)
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     field += i;
@@ -118,6 +113,8 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
     event->counters = row->counters;
     if (row->flags & UPMU_ROW_FIXED_ONLY)
         event->counters = ~UINT32_C(0xffff);
+    if (!(row->flags & UPMU_ROW_PRECISE))
+        event->flags = UPMU_X86_EVENT_PLAIN;
     return upmu_x86_core_translate(pmu, row, event) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
 }
 
@@ -126,8 +123,10 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
 {
     (void)pmu;
     upmu_x86_format(event, row, UPMU_X86_INTEL, out);
-    if (event->attributes & UPMU_ATTR_PRECISE)
-        upmu_text_string(out, ":precise=1");
+    if (event->attributes & UPMU_ATTR_PRECISE) {
+        upmu_text_string(out, ":precise=");
+        upmu_text_decimal(out, UPMU_PRECISE_LEVEL(event->attributes));
+    }
 }
 
 #endif
@@ -186,6 +185,8 @@ static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_e
 enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     enum upmu_status status = upmu_x86_settle(event, settable(pmu, UPMU_X86_ROW_SELECT));
+    bool plain = !upmu_x86_core_recipe(pmu, event) && (event->flags & UPMU_X86_EVENT_PLAIN);
+    uint32_t counters;
 
     if (status == UPMU_OK)
         status = settle_payload(pmu, event);
@@ -199,8 +200,11 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
     /* BJ122, BV98, HSD29: D0h to D3h. */
     if ((pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) && (event->config & 0xfc) == 0xd0)
         event->attributes |= UPMU_ATTR_EXCLUSIVE;
-    event->counters = upmu_x86_core_counters(pmu, event);
-    return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
+    counters = upmu_x86_core_counters(pmu, event);
+    if ((event->attributes & UPMU_ATTR_PRECISE) && (!counters || (plain && upmu_x86_core_needs_row(pmu))))
+        return UPMU_ERR_NOT_PRECISE;
+    event->counters = counters;
+    return counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
 #endif

@@ -169,7 +169,10 @@ static const uint16_t general_masks[] = {
     S(GRT, ON(GRT)) \
     S(CMT_TO_AWF, ON(CMT) | ON(SKT) | ON(DKT) | ON(AWF)) \
     S(CMT_SKT_DKT, ON(CMT) | ON(SKT) | ON(DKT)) \
-    S(KNL, ON(KNL))
+    S(KNL, ON(KNL)) \
+    S(ICL_TO_CYC, ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC)) \
+    S(TNT_GRT, ON(TNT) | ON(GRT)) \
+    S(GLM_TO_GRT, ON(GLM) | ON(GLP) | ON(TNT) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT))
 
 #define X86_ENUM_PAYLOAD(name, resource, bits) PAYLOAD_##name,
 enum { X86_PAYLOADS(X86_ENUM_PAYLOAD) PAYLOAD_COUNT };
@@ -419,6 +422,19 @@ static const struct constraint pebs_rules[] = {
     RULE(GRT_CMT_SKT, PEBS, NOTHING, 0xD0, 0xD0, IS, 0x05, GP_C01),
     RULE(GRT_TO_AWF, PEBS, NOTHING, 0xD0, 0xD0, IS, 0x06, GP_ALL),
     RULE(DKT_AWF, PEBS, NOTHING, 0xD0, 0xD0, IS, 0x05, GP_ALL),
+};
+
+/* Of kind PEBS, too: counters that sample without a shadow, which level 3 needs. */
+static const struct constraint shadowless_rules[] = {
+    RULE(SNB_TO_SKL_2, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x01, GP_C1), /* INST_RETIRED.PREC_DIST */
+    RULE(IVB_TO_SKL, PEBS, INV16, 0xC0, 0xC0, IS, 0x01, GP_C1), /* cycles */
+    RULE(SKL, PEBS, INV10, 0xC0, 0xC0, IS, 0x01, GP_C1), /* INST_RETIRED.TOTAL_CYCLES_PS */
+    RULE(ICL_TO_CYC, PEBS, NOTHING, 0x00, 0x00, IS, 0x01, GP_FIXED(GP_NONE, 0)), /* INST_RETIRED.PREC_DIST */
+    RULE(ICL_TO_CYC, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x00, GP_FIXED(GP_NONE, 0)), /* instructions */
+    RULE(TNT_GRT, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x00, GP_FIXED(GP_C0, 0)),
+    RULE(CMT_TO_AWF, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x00, GP_FIXED(GP_C01, 0)),
+    RULE(GLM_TO_GRT, PEBS, ANYTHING, 0x00, 0xFF, ANY, 0x00, GP_C0),
+    RULE(CMT_TO_AWF, PEBS, ANYTHING, 0x00, 0xFF, ANY, 0x00, GP_C01),
 };
 
 static const struct constraint extra_rules[] = {

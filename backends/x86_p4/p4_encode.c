@@ -175,11 +175,7 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
         text = value_text(name, length, &text_length);
     switch (p4_words[i].what) {
     case WORD_PRECISE:
-        if (value && *value > 3)
-            return UPMU_ERR_BAD_VALUE;
-        if (!value || *value)
-            event->attributes |= UPMU_ATTR_PRECISE;
-        return UPMU_OK;
+        return upmu_pmu_level_attribute(event, length, value);
     case WORD_ACTIVE:
         return text ? set_active(pmu, event, text, text_length) : UPMU_ERR_BAD_VALUE;
     case WORD_UMASK:
@@ -342,7 +338,7 @@ void upmu_p4_format(const struct upmu_pmu *pmu, const struct upmu_event *event, 
         }
     }
     if (event->attributes & UPMU_ATTR_PRECISE)
-        upmu_text_string(out, ":precise=1");
+        upmu_text_string(out, ":precise=1"); /* there is no other level */
 }
 
 #endif
@@ -412,7 +408,7 @@ static void settle_p4_attributes(struct upmu_event *event)
     for (unsigned i = 0; i < P4_FIELDS; i++)
         if (!(event->config >> p4_fields[i].shift & p4_fields[i].room) && !(p4_fields[i].attribute & UPMU_ATTR_CMASK))
             attributes &= ~(unsigned)p4_fields[i].attribute;
-    event->attributes = (uint16_t)attributes;
+    event->attributes = attributes;
 }
 
 /* front_end_event, execution_event, replay_event: what can be sampled precisely. */
@@ -453,8 +449,10 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     status = finish_second(pmu, event);
     if (status != UPMU_OK)
         return status;
-    if ((event->attributes & UPMU_ATTR_PRECISE) && !is_tagged(group, event->config))
-        return UPMU_ERR_DOES_NOT_FIT;
+    /* A record has the address of the instruction after. */
+    if (UPMU_PRECISE_LEVEL(event->attributes) > 1 ||
+        ((event->attributes & UPMU_ATTR_PRECISE) && !is_tagged(group, event->config)))
+        return UPMU_ERR_NOT_PRECISE;
     settle_p4_attributes(event);
     row = upmu_p4_find(group, event->config);
     event->flags = (uint8_t)(row + 1);

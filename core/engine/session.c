@@ -78,8 +78,11 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         period = period_of(event, out);
         out->period = period;
     }
-    if (event->attributes & UPMU_ATTR_PRECISE)
-        return UPMU_ERR_UNSUPPORTED;
+    UPMU_STORE(session->why.levels, 0);
+    if (period && (event->attributes & UPMU_ATTR_PRECISE)) {
+        UPMU_STORE(session->why.levels, 1);
+        return UPMU_ERR_NOT_PRECISE;
+    }
     if (sampling && (sampling->flags & ~UPMU_SAMPLING_FLAGS))
         return UPMU_ERR_INVALID;
     if ((UPMU_UNCORE || UPMU_FOREIGN) && (!pmu || (period && (pmu->capabilities & UPMU_PMU_NO_PMI))))

@@ -105,6 +105,26 @@ enum upmu_status upmu_pmu_mode_attribute(struct upmu_event *event, const char *n
 
 #endif
 
+#if UPMU_NAMES && (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_X86_P4)
+
+enum upmu_status upmu_pmu_level_attribute(struct upmu_event *event, size_t length, const uint64_t *value)
+{
+    uint64_t given = UPMU_PRECISE_LEVEL(event->attributes), level = given;
+
+    if (value)
+        level = *value;
+    else if (!given || length == 1)
+        level++;
+    if (level > UPMU_PRECISE_LEVEL(UPMU_ATTR_PRECISE))
+        return UPMU_ERR_BAD_VALUE;
+    if (value && given && given != level)
+        return UPMU_ERR_CONTRADICTION;
+    event->attributes = (event->attributes & ~UPMU_ATTR_PRECISE) | (uint32_t)level << UPMU_ATTR_PRECISE_SHIFT;
+    return UPMU_OK;
+}
+
+#endif
+
 void upmu_detection_read(const struct upmu_detection *detection, uint32_t highest, const struct upmu_leaf *leaf,
                          unsigned count, uint32_t *out_words)
 {

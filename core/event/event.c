@@ -70,6 +70,7 @@ struct encoder {
     const char *before; /* what the text leaves out of the beginning of the name: "UNC_M_" */
     uint16_t field; /* of the unit mask, given as bits that no mask has */
     uint16_t field_bits;
+    uint8_t levels; /* refused for its level: bit n: precise=n is possible */
     struct upmu_event event;
     struct upmu_row row;
     uint64_t raw[3];
@@ -562,11 +563,28 @@ static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
     return status;
 }
 
+/* The levels of precise= that an unfinished event could have. */
+static UPMU_APART uint8_t possible_levels(const struct upmu_pmu *pmu, const struct upmu_event *event)
+{
+    unsigned levels = 0;
+
+    for (unsigned level = 1; level <= UPMU_PRECISE_LEVEL(UPMU_ATTR_PRECISE); level++) {
+        struct upmu_event other = *event;
+
+        other.attributes = (other.attributes & ~UPMU_ATTR_PRECISE) | level << UPMU_ATTR_PRECISE_SHIFT;
+        if (pmu->backend->finish(pmu, &other) == UPMU_OK)
+            levels |= 1u << level;
+    }
+    return (uint8_t)levels;
+}
+
 static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
 {
-    struct upmu_event *event = &encoder->event;
+    struct upmu_event *event = &encoder->event, before = *event;
     enum upmu_status status = encoder->pmu->backend->finish(encoder->pmu, event);
 
+    if (status == UPMU_ERR_NOT_PRECISE)
+        encoder->levels = possible_levels(encoder->pmu, &before);
     if (status == UPMU_ERR_NOT_PERMITTED)
         return event->attributes & UPMU_ATTR_RAW ? UPMU_ERR_BAD_VALUE : UPMU_ERR_UNSUPPORTED;
     if (status != UPMU_OK)
@@ -647,6 +665,8 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
         find_nearest(&encoder, &why->nearest);
     if (why && status == UPMU_ERR_WRONG_PMU)
         why->nearest = encoder.event.id;
+    if (why)
+        why->levels = encoder.levels;
     return status;
 }
 

@@ -36,6 +36,7 @@ static const struct {
     {UPMU_ERR_CHANGED, "register was found changed"},
     {UPMU_ERR_LOST_CLAIM, "another CPU took a resource"},
     {UPMU_ERR_NO_CPU, "no CPU to drive the unit"},
+    {UPMU_ERR_NOT_PRECISE, "not precise at this level"},
     {UPMU_ERR_VERSION, "header and library differ"},
     {UPMU_ERR_HOOK_MISSING, "hook is missing"},
     {UPMU_ERR_BUSY, "call inside another call"},
@@ -242,8 +243,9 @@ static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
     for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++) {
         struct upmu_event event = {.attributes = UPMU_ATTR_RAW};
 
-        if (pmu->backend->attribute(pmu, &event, words[i], upmu_text_length(words[i]), &one) ==
-            UPMU_ERR_NO_SUCH_ATTRIBUTE)
+        enum upmu_status status = pmu->backend->attribute(pmu, &event, words[i], upmu_text_length(words[i]), &one);
+
+        if (status == UPMU_ERR_NO_SUCH_ATTRIBUTE || status == UPMU_ERR_NOT_PRECISE)
             continue;
         upmu_text_string(out, separator);
         upmu_text_string(out, words[i]);
@@ -253,6 +255,24 @@ static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
     (void)out;
     (void)pmu;
 #endif
+}
+
+/* `; possible: precise=1, precise=3`.  Where precise=0 is, upmu has no driver of the records. */
+static void write_levels(struct upmu_text *out, const struct upmu_why *why)
+{
+    const char *separator = "; possible: precise=";
+
+    if (why->levels & 1u)
+        upmu_text_string(out, " nor another: upmu does not drive PEBS yet");
+    for (unsigned level = 0; level <= UPMU_PRECISE_LEVEL(UPMU_ATTR_PRECISE); level++)
+        if (why->levels >> level & 1u) {
+            upmu_text_string(out, separator);
+            upmu_text_decimal(out, level);
+            separator = ", precise=";
+        }
+    if (!why->levels)
+        upmu_text_string(out,
+                         why->pmu->ibs ? ", nor at another: upmu_ibs_start() samples precisely" : ", nor at another");
 }
 
 /* The name of a PMU, or of its catalogue where some CPUs of the model have their own: `cwf`, a `dkt`. */
@@ -310,7 +330,9 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
         upmu_text_string(out, " on ");
         upmu_text_string(out, pmu_name(why->pmu));
     }
-    if (why->nearest.catalogue && why->pmu) {
+    if (why->status == UPMU_ERR_NOT_PRECISE && (why->pmu || why->levels)) {
+        write_levels(out, why);
+    } else if (why->nearest.catalogue && why->pmu) {
         upmu_text_string(out, "; nearest: ");
         write_nearest(out, why);
     } else if (why->pmu && (why->status == UPMU_ERR_NO_SUCH_ATTRIBUTE || upmu_why_asks_attribute(why))) {

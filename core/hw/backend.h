@@ -122,7 +122,7 @@ struct upmu_backend {
 #endif
     /*
      * Finish an event: constraints, defaults, validation.  Fills in `counters`,
-     * `payload`.  UPMU_ERR_DOES_NOT_FIT, _NOT_PERMITTED, _UNSUPPORTED.
+     * `payload`.  UPMU_ERR_DOES_NOT_FIT, _NOT_PERMITTED, _NOT_PRECISE, _UNSUPPORTED.
      */
     enum upmu_status (*finish)(const struct upmu_pmu *pmu, struct upmu_event *event);
 
@@ -222,6 +222,11 @@ const char *upmu_pmu_no_resource(const struct upmu_pmu *pmu, unsigned resource);
 /* `attribute` of backends that know but two, user and kernel: u, usr, k, os. */
 enum upmu_status upmu_pmu_mode_attribute(struct upmu_event *event, const char *name, size_t length,
                                          const uint64_t *value);
+#endif
+
+#if UPMU_NAMES && (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_X86_P4)
+/* `precise` and `p` of `attribute`: `value` is the level; without it, level 1, and each further `p` adds 1. */
+enum upmu_status upmu_pmu_level_attribute(struct upmu_event *event, size_t length, const uint64_t *value);
 #endif
 
 /* Give a PMU its catalogue, or the architectural one. */

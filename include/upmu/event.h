@@ -77,7 +77,6 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_ANY (1u << 5)
 #define UPMU_ATTR_IN_TX (1u << 6)
 #define UPMU_ATTR_IN_TXCP (1u << 7)
-#define UPMU_ATTR_PRECISE (1u << 8)
 #define UPMU_ATTR_PAYLOAD (1u << 9) /* config1 was given (ldlat=, offcore_rsp=, frontend=) */
 #define UPMU_ATTR_PIN (1u << 10)    /* counter=N */
 #define UPMU_ATTR_RAW (1u << 11)    /* raw words, no name */
@@ -86,6 +85,15 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 #define UPMU_ATTR_EXCLUSIVE (1u << 14) /* not from the text: disturbs the same counter of the other hyper-thread */
 #define UPMU_ATTR_WIDE (1u << 15) /* not from the text: a second counter has the bits above those of the first */
 #define UPMU_ATTR_EQ (1u << 16)   /* eq: cycles in which as many happen as the counter mask says */
+
+/*
+ * The level of precise=, 0 to 3: how near the address of a sample is to the instruction that the event belongs to.
+ * 0: wherever the interrupt came; 1: the instruction after; 2: the instruction itself; 3: the same, and each
+ * instruction is sampled as often as it is executed.
+ */
+#define UPMU_ATTR_PRECISE_SHIFT 17u
+#define UPMU_ATTR_PRECISE (3u << UPMU_ATTR_PRECISE_SHIFT)
+#define UPMU_PRECISE_LEVEL(attributes) ((attributes) >> UPMU_ATTR_PRECISE_SHIFT & 3u)
 
 /* In config2 of a cascade: it begins after that many initiators, unless its sampling has a period. */
 #define UPMU_EVENT_AFTER (UINT64_C(1) << 63)

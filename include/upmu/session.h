@@ -329,9 +329,10 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
  * UPMU_SET_EVENTS); UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (a period, with its random
  * part, above 2^63 - 1 or below the PMU's shortest, with in_txcp below 2^31 - 1; a cascade without
  * period or above the PMU's longest; an unknown flag); UPMU_ERR_HOOK_MISSING (sampling without
- * pmi_rearm, a frequency without clock_ns); UPMU_ERR_UNSUPPORTED (a precise event, a sampled
- * metric, a cascade in one world); UPMU_ERR_CONTRADICTION also if the event names another world than
- * the session or its other events do (upmu/world.h); UPMU_ERR_COMPILED_OUT.
+ * pmi_rearm, a frequency without clock_ns); UPMU_ERR_NOT_PRECISE (a precise event with a period: upmu
+ * does not drive PEBS yet; without a period it counts); UPMU_ERR_UNSUPPORTED (a sampled metric, a
+ * cascade in one world); UPMU_ERR_CONTRADICTION also if the event names another world than the session
+ * or its other events do (upmu/world.h); UPMU_ERR_COMPILED_OUT.
  * session->why has the details.
  * Context: any.
  */

@@ -46,6 +46,7 @@ enum upmu_status {
     UPMU_ERR_CHANGED = 37,      /* a register that upmu owns was found changed */
     UPMU_ERR_LOST_CLAIM = 38,   /* another CPU took a shared resource in the meantime */
     UPMU_ERR_NO_CPU = 39,       /* no CPU that is online may drive the unit */
+    UPMU_ERR_NOT_PRECISE = 40,  /* no records of this event at the level of precise=; why.levels has the others */
 
     /* The caller. */
     UPMU_ERR_VERSION = 64,       /* header and library are of different builds */
@@ -116,6 +117,7 @@ struct upmu_why {
     struct upmu_event_id culprit[UPMU_WHY_CULPRITS]; /* the first of them */
     uint8_t culprit_count;        /* entries of `culprit` in use */
     uint8_t resource;             /* resource in conflict, for COLLISION_RESOURCE */
+    uint8_t levels;               /* UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible; bit 0: only that, as yet */
     uint32_t counters;            /* counters in conflict */
     uint32_t address;             /* register that faulted or was found changed */
 };

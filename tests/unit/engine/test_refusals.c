@@ -162,16 +162,21 @@ static void start_refuses_what_does_not_fit_beside_what_runs(void **state)
     host_end(&host);
 }
 
-static void precise_sampling_is_not_supported_yet(void **state)
+static void precise_events_count_and_are_not_sampled_yet(void **state)
 {
+    struct upmu_sampling sampling = {.period = 1000};
     struct upmu_event event;
     struct host host;
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "cycles", &event, NULL), UPMU_OK);
-    event.attributes |= UPMU_ATTR_PRECISE;
-    REFUSED(UPMU_ERR_UNSUPPORTED, upmu_session_add_event(&host.session, &event, NULL));
+    assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "cycles:pp", &event, NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NOT_PRECISE, upmu_session_add_event(&host.session, &event, &sampling));
+    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NOT_PRECISE, upmu_set_replace_event(&host.session, &host.session.set, 0, &event, &sampling));
+    host_begin(&host, &host.session);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x3f1), 0);
     host_end(&host);
 }
 
@@ -406,7 +411,7 @@ int main(void)
         cmocka_unit_test(attach_needs_a_living_cpu_of_the_events_pmu),
         cmocka_unit_test(attach_refuses_what_does_not_fit_even_alone),
         cmocka_unit_test(start_refuses_what_does_not_fit_beside_what_runs),
-        cmocka_unit_test(precise_sampling_is_not_supported_yet),
+        cmocka_unit_test(precise_events_count_and_are_not_sampled_yet),
         cmocka_unit_test(from_another_cpu_without_a_way_there_calls_are_refused),
         cmocka_unit_test(an_unreachable_cpu_refuses_as_well),
         cmocka_unit_test(a_read_that_faults_says_so_and_the_session_runs_on),

@@ -37,7 +37,7 @@ struct golden_row {
 struct golden_model {
     char pmu[12];
     uint32_t general, fixed;
-    int precise;
+    int precise, exact;
     unsigned count;
     struct golden_row rows[GOLDEN_ROWS];
 };
@@ -77,6 +77,7 @@ static int read_golden(void **state)
             model->general = (uint32_t)number(field[2]);
             model->fixed = (uint32_t)number(field[3]);
             model->precise = (int)number(field[4]);
+            model->exact = (int)number(field[5]);
             continue;
         }
         if (!row || model->count == GOLDEN_ROWS || fields < 7)
@@ -105,7 +106,7 @@ static int read_golden(void **state)
 
 static bool modifiers_match(const struct golden_row *row, uint64_t config)
 {
-    bool precise = strcmp(row->kind, "pebs") == 0;
+    bool precise = strcmp(row->kind, "pebs") == 0 || strcmp(row->kind, "pdist") == 0;
     uint64_t all = UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_INV | UPMU_X86_SELECT_CMASK | UPMU_X86_SELECT_IN_TX |
                    UPMU_X86_SELECT_IN_TXCP | (precise ? UPMU_X86_SELECT_ANY : 0);
     uint64_t wanted = 0;
@@ -134,13 +135,28 @@ static const struct golden_row *first_row(const struct golden_model *model, cons
     return NULL;
 }
 
-static uint32_t plain_counters(const struct golden_model *model, uint64_t config, bool precise)
+/* Of the counters of a precise event those of its level. */
+static uint32_t level_counters(const struct golden_model *model, uint64_t config, unsigned level, uint32_t counters)
+{
+    const struct golden_row *row = first_row(model, "pdist", config);
+
+    if (level == 2 && !model->exact)
+        return 0;
+    if (level < 3)
+        return counters;
+    /* With a fixed counter in it, the row stands for the whole. */
+    return !row                  ? 0
+           : row->counters >> 16 ? row->counters & (model->general | model->fixed << 16)
+                                 : row->counters & counters;
+}
+
+static uint32_t plain_counters(const struct golden_model *model, uint64_t config, unsigned level)
 {
     uint32_t all = model->general | model->fixed << 16;
     const struct golden_row *row = NULL, *file = first_row(model, "file", config);
     uint32_t counters = config & 0xff ? model->general : 0;
 
-    if (precise) {
+    if (level) {
         row = first_row(model, "pebs", config);
         if (!row && !model->precise)
             return 0;
@@ -151,6 +167,7 @@ static uint32_t plain_counters(const struct golden_model *model, uint64_t config
         counters = row->counters & all;
     if (file)
         counters &= file->counters | 0xffff0000u;
+    counters = level_counters(model, config, level, counters);
     return config & UPMU_X86_SELECT_IN_TXCP ? counters & 4 : counters;
 }
 
@@ -167,21 +184,21 @@ static void describe(const struct golden_model *model, struct upmu_pmu *pmu)
 
 static uint64_t compare(const struct golden_model *model, const struct upmu_pmu *pmu, uint64_t config)
 {
-    for (unsigned precise = 0; precise < 2; precise++) {
+    for (unsigned level = 0; level < 4; level++) {
         struct upmu_event event;
-        uint32_t wanted = plain_counters(model, config, precise), counters;
+        uint32_t wanted = plain_counters(model, config, level), counters;
 
         memset(&event, 0, sizeof event);
         event.config = config | USUAL;
-        event.attributes = precise ? UPMU_ATTR_PRECISE : 0;
+        event.attributes = level << UPMU_ATTR_PRECISE_SHIFT;
         counters = upmu_x86_core_counters(pmu, &event);
         if ((config & 0xf8ff) == 0x8000) /* the bytes of PERF_METRICS: no row here */
             counters &= 0xffffff;
         if (counters != wanted)
-            fail_msg("%s %#llx%s: %#x, published: %#x", model->pmu, (unsigned long long)config,
-                     precise ? " precise" : "", counters, wanted);
+            fail_msg("%s %#llx level %u: %#x, published: %#x", model->pmu, (unsigned long long)config, level, counters,
+                     wanted);
     }
-    return 2;
+    return 4;
 }
 
 static void every_event_of_every_model_gets_the_counters_that_the_published_rows_leave(void **state)

@@ -352,8 +352,8 @@ static void precise_events_are_the_three_that_count_tags(void **state)
     (void)state;
     assert_int_equal(made(PRESCOTT, "replay_event:L1_LD_MISS:precise").counters, 3u << 16);
     assert_int_equal(made(PRESCOTT, "p4-execution-event,precise").counters, 3u << 16);
-    assert_int_equal(answer(PRESCOTT, "instructions:precise"), UPMU_ERR_DOES_NOT_FIT);
-    assert_int_equal(answer(PRESCOTT, "p4-branch-retired,precise"), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(answer(PRESCOTT, "instructions:precise"), UPMU_ERR_NOT_PRECISE);
+    assert_int_equal(answer(PRESCOTT, "p4-branch-retired,precise"), UPMU_ERR_NOT_PRECISE);
     assert_int_equal(answer(PRESCOTT, "12 p4-replay-event,precise"), UPMU_ERR_DOES_NOT_FIT);
 }
 
