@@ -13,7 +13,7 @@
 #if UPMU_RESULTS
 
 #define PERF_HEADER_BYTES 104u
-#define PERF_ATTRIBUTE_BYTES 64u  /* PERF_ATTR_SIZE_VER0 */
+#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7; perf refuses an attribute that is longer than its own */
 #define PERF_SECTION_BYTES 16u
 #define PERF_TYPE_RAW 4u
 #define PERF_FLAG_EXCLUDE_USER (UINT64_C(1) << 4)
@@ -22,18 +22,21 @@
 #define PERF_FLAG_COMM (UINT64_C(1) << 9)
 #define PERF_FLAG_FREQ (UINT64_C(1) << 10)
 #define PERF_FLAG_SAMPLE_ID_ALL (UINT64_C(1) << 18)
+#define PERF_FLAG_MMAP2 (UINT64_C(1) << 23)
 /* PERF_SAMPLE_: IP, TID, TIME, CPU, PERIOD, IDENTIFIER; CALLCHAIN where there are callers. */
 #define PERF_SAMPLE_BASIC (1u << 0 | 1u << 1 | 1u << 2 | 1u << 7 | 1u << 8 | 1u << 16)
 #define PERF_SAMPLE_CALLCHAIN (1u << 5)
-#define PERF_RECORD_MMAP 1u
 #define PERF_RECORD_LOST 2u
 #define PERF_RECORD_COMM 3u
 #define PERF_RECORD_SAMPLE 9u
+#define PERF_RECORD_MMAP2 10u
 #define PERF_MISC_KERNEL 1u
 #define PERF_MISC_USER 2u
 #define PERF_CONTEXT_KERNEL (~UINT64_C(127)) /* -128 */
 #define PERF_CONTEXT_USER (~UINT64_C(511))   /* -512 */
 #define PERF_TRAILER_BYTES 32u
+#define PERF_PROTECTION 5u /* PROT_READ | PROT_EXEC */
+#define PERF_MAPPED 2u     /* MAP_PRIVATE */
 #define PERF_FEATURE_EVENT_DESC 12u
 #define PERF_FEATURE_SAMPLE_TIME 21u
 #define PERF_KERNEL_NAME "[kernel.kallsyms]_text"
@@ -50,7 +53,7 @@ static bool is_user(const struct upmu_log_sample *sample)
 static void perf_attribute(struct upmu_emit *emit, const struct upmu_results_call *call, unsigned kind)
 {
     struct upmu_log_event event;
-    uint64_t flags = PERF_FLAG_MMAP | PERF_FLAG_COMM | PERF_FLAG_SAMPLE_ID_ALL;
+    uint64_t flags = PERF_FLAG_MMAP | PERF_FLAG_COMM | PERF_FLAG_SAMPLE_ID_ALL | PERF_FLAG_MMAP2;
 
     (void)upmu_results_kind(call, kind, &event);
     if (event.attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)) {
@@ -67,6 +70,7 @@ static void perf_attribute(struct upmu_emit *emit, const struct upmu_results_cal
     upmu_emit_number(emit, flags, 8);
     upmu_emit_zeros(emit, 8); /* wakeup_events, bp_type */
     upmu_emit_number(emit, event.config1, 8);
+    upmu_emit_zeros(emit, PERF_ATTRIBUTE_BYTES - 64u); /* config2 to sig_data */
 }
 
 /* The identifiers of a kind: 1 + the place in the table of events, one for each source. */
@@ -113,16 +117,20 @@ static void perf_name(struct upmu_emit *emit, const char *name, size_t length)
     upmu_emit_zeros(emit, bytes - length);
 }
 
+/* Type MMAP2: llvm-profgen and perf2bolt do not look at MMAP.  Device and inode are not known: 0. */
 static void perf_mapping(struct upmu_emit *emit, unsigned misc, const struct upmu_log_range *range)
 {
-    size_t bytes = 40 + perf_name_bytes(range->name.length) + PERF_TRAILER_BYTES;
+    size_t bytes = 72 + perf_name_bytes(range->name.length) + PERF_TRAILER_BYTES;
 
-    perf_record(emit, PERF_RECORD_MMAP, misc, bytes);
+    perf_record(emit, PERF_RECORD_MMAP2, misc, bytes);
     upmu_emit_number(emit, range->process, 4);
     upmu_emit_number(emit, range->process, 4);
     upmu_emit_number(emit, range->start, 8);
     upmu_emit_number(emit, range->end - range->start, 8);
     upmu_emit_number(emit, range->offset, 8);
+    upmu_emit_zeros(emit, 24); /* maj, min, ino, ino_generation */
+    upmu_emit_number(emit, PERF_PROTECTION, 4);
+    upmu_emit_number(emit, PERF_MAPPED, 4);
     perf_name(emit, range->name.at, range->name.length);
     perf_trailer(emit, range->process, range->process);
 }

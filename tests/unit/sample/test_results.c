@@ -512,7 +512,7 @@ static void periods_without_a_sample_are_in_perf_data_and_in_pprofs_comments(voi
     made_close(&made, 0, 0);
     results = of_made();
     assert_int_equal(upmu_results_perf(&results, &output), UPMU_OK);
-    for (size_t at = 104 + 16 + 2 * 80; room[at] == 2 || room[at] == 1; at += room[at + 6]) {
+    for (size_t at = 104 + 16 + 2 * 144; room[at] == 2 || room[at] == 10; at += room[at + 6]) {
         records++;
         assert_int_equal(room[at], 2);        /* LOST */
         assert_int_equal(room[at + 8], 2);    /* of the second */
@@ -525,6 +525,53 @@ static void periods_without_a_sample_are_in_perf_data_and_in_pprofs_comments(voi
     room[output.length] = '\0';
     assert_non_null(strstr((char *)room, "1234 periods without a sample: second"));
     assert_null(strstr((char *)room, "without a sample: first"));
+}
+
+static uint64_t word_at(size_t at, unsigned bytes)
+{
+    uint64_t value = 0;
+
+    while (bytes--)
+        value = value << 8 | (uint8_t)room[at + bytes];
+    return value;
+}
+
+/*
+ * Class of mistake: a file that perf reads and the compilers' tools do not: llvm-profgen and perf2bolt look at MMAP2
+ * alone, and branch_sample_type is behind the end of an attribute of 64 bytes.  Offsets: include/uapi/linux/perf_event.h.
+ */
+static void perf_data_has_attributes_of_128_bytes_and_mappings_of_type_mmap2(void **state)
+{
+    struct upmu_output output = {.buffer = room, .size = sizeof room};
+    struct upmu_results results;
+    size_t at, end;
+    unsigned mappings = 0;
+
+    (void)state;
+    make_mixed();
+    results = of_made();
+    assert_int_equal(upmu_results_perf(&results, &output), UPMU_OK);
+    assert_int_equal(word_at(16, 8), 128 + 16);
+    for (at = word_at(24, 8), end = at + word_at(32, 8); at < end; at += 144) {
+        assert_int_equal(word_at(at + 4, 4), 128);
+        assert_true(word_at(at + 40, 8) >> 23 & 1);
+        for (unsigned i = 64; i < 128; i++)
+            assert_int_equal(room[at + i], 0);
+    }
+    for (at = word_at(40, 8), end = at + word_at(48, 8); at < end; at += word_at(at + 6, 2)) {
+        assert_int_not_equal(word_at(at, 4), 1);
+        if (word_at(at, 4) != 10 || word_at(at + 8, 4) != 7)
+            continue;
+        mappings++;
+        assert_int_equal(word_at(at + 16, 8), 0x400000);
+        assert_int_equal(word_at(at + 24, 8), 0x1000);
+        for (unsigned i = 40; i < 64; i++)
+            assert_int_equal(room[at + i], 0);
+        assert_int_equal(word_at(at + 64, 4), 5); /* read, execute */
+        assert_int_equal(word_at(at + 68, 4), 2); /* private */
+        assert_string_equal((char *)room + at + 72, "/bin/worker");
+    }
+    assert_int_equal(mappings, 1);
 }
 
 /* Class of mistake: a form gives a salvaged sample without its event to another event, or refuses the rest. */
@@ -745,6 +792,7 @@ int main(void)
         cmocka_unit_test(every_log_that_is_cut_or_changed_is_refused),
         cmocka_unit_test(salvage_gives_each_sound_record_of_a_log_that_was_cut_or_changed),
         cmocka_unit_test(periods_without_a_sample_are_in_perf_data_and_in_pprofs_comments),
+        cmocka_unit_test(perf_data_has_attributes_of_128_bytes_and_mappings_of_type_mmap2),
         cmocka_unit_test(forms_of_a_damaged_log_have_what_is_sound_if_salvage_is_asked_for),
         cmocka_unit_test(a_log_with_a_right_checksum_is_refused_for_what_it_says),
         cmocka_unit_test(refusals_add_nothing_to_a_log),
