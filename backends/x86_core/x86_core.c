@@ -111,6 +111,7 @@ static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_i
  * stores (SDM 18.4.4, 18.8.1, 18.9.4).
  * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the counter anew and set no flag; CFG_C bit
  * 63: records (Linux arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
+ * IA32_DEBUGCTL: TR and BTS store each branch to memory (SDM 17.4.1); no counter is concerned.
  */
 static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {
@@ -119,6 +120,8 @@ static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struc
 
     if (enabled && image)
         upmu_image_add(image, UPMU_X86_ROW_PEBS, ~UINT64_C(0), 0, 0);
+    if (image && (pmu->capabilities & UPMU_PMU_DEBUGCTL) && (found[UPMU_X86_ROW_DEBUGCTL] & UPMU_X86_DEBUGCTL_TRACE))
+        upmu_image_add(image, UPMU_X86_ROW_DEBUGCTL, UPMU_X86_DEBUGCTL_TRACE, 0, 0);
     for (unsigned row = UPMU_X86_ROW_CFG_B; row < UPMU_X86_ROWS; row++) {
         unsigned n = (row - UPMU_X86_ROW_CFG_B) % (UPMU_X86_ROW_CFG_C - UPMU_X86_ROW_CFG_B);
         uint64_t bits = row < UPMU_X86_ROW_CFG_C ? ~UINT64_C(0) : UINT64_C(1) << 63;

@@ -143,7 +143,8 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
                                  .release_rank = 4,
                                  .found = 1,
                                  .promised = 1,
-                                 .owned = UPMU_X86_DEBUGCTL_FREEZE},
+                                 .owned = UPMU_X86_DEBUGCTL_FREEZE | UPMU_X86_DEBUGCTL_TRACE,
+                                 .in_use = UPMU_X86_DEBUGCTL_TRACE},
     [UPMU_X86_CLASS_METRICS] =
         {.kind = UPMU_KIND_COUNTER, .load_rank = 6, .release_rank = 6, .promised = 1, .owned = ALL, .hardware = ALL},
     [UPMU_X86_CLASS_OFFCORE0] = PAYLOAD_CLASS,

@@ -90,6 +90,8 @@ enum {
 
 /* IA32_DEBUGCTL: freeze branch records, counters on PMI. */
 #define UPMU_X86_DEBUGCTL_FREEZE (UINT64_C(3) << 11)
+/* Branch messages, their storage in the area of IA32_DS_AREA, its interrupt: TR, BTS, BTINT. */
+#define UPMU_X86_DEBUGCTL_TRACE (UINT64_C(7) << 6)
 
 /* GLOBAL_STATUS and its acknowledgement: branch records, counters are frozen. */
 #define UPMU_X86_STATUS_FROZEN (UINT64_C(3) << 58)

@@ -25,7 +25,9 @@ static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *im
 void upmu_owners_find(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
-    uint32_t records = records_of(meter, NULL);
+    struct upmu_step step[1]; /* enough to know that there are some */
+    struct upmu_image image = upmu_image_on(pmu, step, 1);
+    uint32_t records = records_of(meter, &image);
 
     meter->foreign = 0;
     meter->bank.others = meter->watchdog;
@@ -34,6 +36,8 @@ void upmu_owners_find(struct upmu_meter *meter)
         upmu_meter_log(meter, "upmu: counters would write records to memory (PEBS) or reload; they are left alone");
     else if (meter->firmware)
         upmu_meter_log(meter, "upmu: counters are in use by the firmware; they are left alone");
+    if (image.count && !records)
+        upmu_meter_log(meter, "upmu: a former kernel's branch trace (BTS) writes to memory; it is left alone");
 }
 
 static uint32_t attached_counters(const struct upmu_meter *meter)

@@ -165,7 +165,7 @@ struct upmu_backend {
     /*
      * Counters for which the hardware would write records to memory when they overflow, or that an
      * overflow loads anew, from the values found at take-over, by row.  If `image` is not NULL, it gets the registers
-     * that end this, where possible.  NULL: none.
+     * that end this and traces of branches to memory, where possible.  NULL: none.
      */
     uint32_t (*records)(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image);
 

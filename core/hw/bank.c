@@ -774,12 +774,15 @@ static UPMU_INSIDE uint64_t to_write(const struct upmu_counter *counter, uint64_
     return upmu_bits_low(value, counter->write_bits < counter->width ? counter->write_bits : counter->width);
 }
 
-/* Bits of a register that are ours and stay as they are written. */
+/*
+ * Bits of a register that are ours and stay as they are written.  Bits in use of an auxiliary register are a former
+ * kernel's, which upmu only ever clears: where they were found clear, they are others'.
+ */
 static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
 
-    return class->owned & ~class->hardware;
+    return class->owned & ~class->hardware & ~(class->kind == UPMU_KIND_AUX ? class->in_use & ~bank->found[row] : 0);
 }
 
 #if UPMU_UNCORE

@@ -97,7 +97,8 @@ enum upmu_level {
 /*
  * What the rows of one kind of register have in common.  Masks of bits: upmu writes `owned` bits
  * and preserves all others.  `gates` let counters count.  A select that has one of the `in_use`
- * bits is in use, where its counter's gate is set, too.  `enables_all` bits of the first select (P6)
+ * bits is in use, where its counter's gate is set, too; in an auxiliary register, `in_use` bits are owned
+ * where they were found set.  `enables_all` bits of the first select (P6)
  * are needed by all counters.  The hardware changes `hardware` bits;
  * they have no shadow.  With one of the `interrupt` bits an overflow requests an interrupt.  Raw
  * words may set `session` and `privileged` bits at that level.  Of these, `kernel` bits count what
@@ -677,7 +678,8 @@ void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters);
  * free, except those that the host has reserved.  Two kinds count as in use although they stand
  * still: counters for which a former kernel left PEBS enabled, because their overflows would write
  * records to its memory; and counters that an overflow loads anew (auto counter reload).  This call
- * disables both features; on NetBurst, and where one of these counters is reserved, they stay the
+ * disables both features, and a branch trace to memory (BTS) that a former kernel left on and upmu_cpu_init() logged
+ * (Intel from Core 2 on); on NetBurst, and where one of these counters is reserved, they stay the
  * firmware's.  upmu_cpu_fini() still restores the registers as found.
  *
  * Context: local.

@@ -167,6 +167,58 @@ static void a_counter_that_would_write_records_is_the_firmwares(void **state)
 }
 
 /*
+ * DEBUGCTL 6 to 8 of a former kernel store each branch to its memory, at the address in DS_AREA.  The class: a writer
+ * of memory that is no counter, so that no search for counters in use finds it.
+ */
+static void a_branch_trace_of_a_former_kernel_ends_with_take_firmware(void **state)
+{
+    static const char *const profiles[] = {"core2", "nehalem", "skylake", "icelake", "ptl_p"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof profiles / sizeof profiles[0]; i++)
+        for (unsigned before = 0; before < 2; before++) {
+            const uint64_t left = before ? 0x1c1 : 0x18c0; /* with LBR; with freezing */
+            struct host host;
+
+            host_prepare(&host, profiles[i]);
+            upmu_sim_poke(&host.sim, 0, 0x600, 0xdead000);
+            upmu_sim_poke(&host.sim, 0, 0x1d9, left);
+            host_start(&host);
+            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == (left & ~UINT64_C(0x1800)));
+            for (unsigned n = 0; n < UPMU_COUNTERS; n++)
+                assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], n), UPMU_OWNER_FIRMWARE);
+            upmu_cpu_take_firmware(&host.cpu[0]);
+            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == (left & 1));
+            assert_true(upmu_sim_peek(&host.sim, 0, 0x600) == 0xdead000);
+            assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+            host_begin(&host, &host.session);
+            host_run(&host, 1000);
+            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == (left & 1));
+            host_end(&host);
+            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == left);
+        }
+}
+
+/* Of the class above: a trace that other software begins while upmu runs is its own. */
+static void a_branch_trace_that_began_later_is_left_alone(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1800);
+    host_start(&host);
+    upmu_sim_poke(&host.sim, 0, 0x1d9, 0xc0);
+    upmu_cpu_take_firmware(&host.cpu[0]);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), 0xc0);
+    host_end(&host);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), 0x18c0);
+}
+
+/*
  * Version 6: an overflow may load counters anew (CFG_B names those that do it), which shows no flag and loses a
  * count in silence; CFG_C bit 63 writes records.  Of the class above.
  */
@@ -890,6 +942,8 @@ int main(void)
         cmocka_unit_test(counters_of_the_firmware_run_on_untouched),
         cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
         cmocka_unit_test(a_counter_that_would_write_records_is_the_firmwares),
+        cmocka_unit_test(a_branch_trace_of_a_former_kernel_ends_with_take_firmware),
+        cmocka_unit_test(a_branch_trace_that_began_later_is_left_alone),
         cmocka_unit_test(a_counter_that_would_reload_is_the_firmwares),
         cmocka_unit_test(where_there_are_no_records_nothing_is_looked_for),
         cmocka_unit_test(records_are_looked_for_if_what_could_deny_them_faults),

@@ -538,7 +538,8 @@ static uint64_t word_at(size_t at, unsigned bytes)
 
 /*
  * Class of mistake: a file that perf reads and the compilers' tools do not: llvm-profgen and perf2bolt look at MMAP2
- * alone, and branch_sample_type is behind the end of an attribute of 64 bytes.  Offsets: include/uapi/linux/perf_event.h.
+ * alone, and branch_sample_type is behind the end of an attribute of 64 bytes.
+ * Offsets: include/uapi/linux/perf_event.h.
  */
 static void perf_data_has_attributes_of_128_bytes_and_mappings_of_type_mmap2(void **state)
 {
