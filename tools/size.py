@@ -22,7 +22,7 @@ STRUCTS = {  # struct: limit in bytes
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
 CORE_LIMIT, CORE_AIM = 119800, 79 * 1024
 ENGINE_LIMIT, ENGINE_AIM = 61500, 29 * 1024  # core/engine without units
-RESULTS_LIMIT = 20400  # core/results, of which a program links what it calls; formulas are 4,800
+RESULTS_LIMIT = 20500  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 34700, 13 * 1024  # in core and backend
 MINIMUM_LIMIT = 27000
 GUEST_LIMIT, GUEST_AIM = 11300, 9 * 1024  # abi/guest
