@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from checklib import CORE_FOLDERS, check, code_of, files, grep, main, read, run, Skip
+import owners
 import prose
 
 HOOKS = "rdmsr|wrmsr|cpuid|this_cpu|irq_save|irq_restore|rdpmc|pmi_rearm|clock_ns|allow_rdpmc|run_on_cpu|log"
@@ -223,6 +224,27 @@ def fields_that_cpus_share_are_stored_through_their_accessor():
     engine = [path for path in library() if path.startswith(("core/engine/", "core/hw/"))]
     return [line for owner, fields in SHARED_FIELDS.items()
             for line in grep(rf"\b{owner}->({fields})\s*(([-+|&^]|<<|>>)?=[^=]|\+\+|--)|(\+\+|--){owner}->({fields})\b", engine)]
+
+
+@check
+def fields_are_assigned_by_their_owners():
+    # A ceiling says how many assignments stand elsewhere; a lower number has to be written down.
+    return owners.complaints()
+
+
+@check
+def each_form_of_an_assignment_is_counted():
+    # Forms that a search for `->field =` alone passes over.
+    counted = ["meter->held = 1;", "meter->held |= bits;", "meter->held <<= 1;", "meter->held++;", "--call->meter->held;",
+               "meter->held[i] = 2;", "meter->held.ip = 3;", "cpu->meter.held &= ~bits;", "UPMU_STORE(meter->held, 4);",
+               "UPMU_STORE(session->meter->held[3], 4);", "meters[2].meter->held\n = 5;", "(void)read(&meter->held);",
+               "__atomic_store_n(&cpu->meter.held, 0, order);", "link = &meter->held;",
+               "memset(meter->held, 0, sizeof meter->held);", "upmu_byte_or(&meter->held, 2)"]
+    passed = ["if (meter->held == 1)", "held = meter->held;", "meter->held_by = 1;", "meter->upheld = 1;",
+              "a = b & meter->held;", "a && meter->held", "__atomic_load_n(&meter->held, order)", "UPMU_LOAD(meter->held)",
+              "memcpy(to, meter->held, 4);", "session->held = 1;", "meter->held <= 2", "f(&meter->held->next, 1)"]
+    return [f"{text!r}: {found} found" for texts, wanted in ((counted, 1), (passed, 0)) for text in texts
+            for found in [len(owners.assignments("meter", "held", {"x.c": text}).get("x.c", []))] if found != wanted]
 
 
 @check

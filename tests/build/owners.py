@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""Which file of the library assigns which field (docs/DESIGN.md, "Owners of fields").
+
+owners.tsv has a row for each field: the structure, the field, the files that may assign the field ("-": none, the
+field is to go), and a ceiling for the assignments elsewhere.
+
+    tests/build/owners.py           the assignments outside of owners, field by field
+    tests/build/owners.py --files   how many assignments of each field each file has
+    tests/build/owners.py --write   lower the ceilings to what is found
+
+An assignment of FIELD is one of these, where X is an expression that ends in the name of the structure (`session`,
+`call->session`, `tally[i]`; NAMES has names that differ):
+
+    X->FIELD = ...    and |=, &=, ^=, +=, -=, <<=, >>=; the same behind ".", with [i] or .member after FIELD
+    X->FIELD++        and --, before or behind
+    UPMU_STORE(X->FIELD, ...)
+    f(&X->FIELD)      and `= &X->FIELD`: the address is taken.  Calls that only load are exempt: ONLY_LOAD
+    f(X->FIELD, ...)  where f writes memory: memset(), memcpy(), upmu_shared_clear(), upmu_shared_copy()
+
+Writes of a structure as a whole are not seen, because they name no field: `*X = ...`, memset(X, ...),
+upmu_shared_clear(X, ...), and initialisers `{.FIELD = ...}`.
+"""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from checklib import ROOT, code_of, files  # noqa: E402
+
+TABLE = "tests/build/owners.tsv"
+# How the sources call a structure, where that is not its name alone.
+NAMES = {"tally": "tally|upmu_joint_tally", "set": "set|upmu_active", "thread": "thread|prev|next"}
+ONLY_LOAD = {"__atomic_load_n", "upmu_shared_word", "sizeof"}
+WRITE_MEMORY = "memset|memcpy|memmove|upmu_shared_clear|upmu_shared_copy"
+TAIL = r"(?:\[[^\]]*\]|\.\w+)*"
+
+
+def sources():
+    """What may hold a structure of the engine."""
+    return files("core/engine/*.[ch]", "core/hw/*.[ch]", "core/sample/*.[ch]", "core/results/*.[ch]")
+
+
+def rows():
+    """The line of each row, and [structure, field, files, ceiling]."""
+    with open(TABLE, encoding="ascii") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip() and not line.startswith("#"):
+                yield number, line.rstrip("\n").split("\t")
+
+
+def pattern_of(structure, field):
+    """Matches each assignment; the group `call` is the function that gets the field's address."""
+    place = rf"\b(?:{NAMES.get(structure, structure)})(?:\[[^\]]*\]|\([^()]*\))?(?:->|\.){field}\b"
+    path = r"(?:[\w.]+(?:\[[^\]]*\])?(?:->|\.))*"
+    return re.compile(
+        rf"{place}{TAIL}\s*(?:(?:[-+|&^*]|<<|>>)?=(?!=)|\+\+|--)"
+        rf"|(?:\+\+|--)\*?\(?{path}{place}"
+        rf"|\bUPMU_STORE\(\s*{path}{place}{TAIL}\s*,"
+        rf"|\b(?:{WRITE_MEMORY})\(\s*{path}{place}{TAIL}\s*,"
+        rf"|(?P<call>\w*)\s*\((?:[^()&;]|\([^()]*\))*(?:\([^()]*\)\s*)?(?<!&)&\s*{path}{place}{TAIL}(?!\s*(?:->|\())"
+        rf"|[=?:]\s*&\s*{path}{place}{TAIL}(?!\s*(?:->|\())")
+
+
+def assignments(structure, field, texts):
+    """{file: [line]} of the assignments of a field."""
+    pattern, found = pattern_of(structure, field), {}
+    for path, text in texts.items():
+        if field not in text:
+            continue
+        lines = [text.count("\n", 0, match.end()) + 1 for match in pattern.finditer(text)
+                 if match.groupdict()["call"] not in ONLY_LOAD]
+        if lines:
+            found[path] = lines
+    return found
+
+
+def texts_of(paths):
+    return {path: code_of(path) for path in paths}
+
+
+def outside(found, owner):
+    """The assignments that stand in no file of the owner."""
+    return [f"{path}:{line}" for path, lines in found.items() for line in lines
+            if os.path.basename(path) not in owner.split()]
+
+
+def complaints():
+    """What `make check` says of the table and the sources."""
+    texts, wrong, known = texts_of(sources()), [], {os.path.basename(path) for path in sources()}
+    seen = set()
+    for number, (structure, field, owner, ceiling) in rows():
+        where = f"{TABLE}:{number}: {structure}.{field}"
+        found = assignments(structure, field, texts)
+        others = outside(found, owner)
+        if (structure, field) in seen:
+            wrong.append(f"{where}: is there twice")
+        seen.add((structure, field))
+        wrong += [f"{where}: there is no file {name}" for name in owner.split() if name not in known | {"-"}]
+        if not found:
+            wrong.append(f"{where}: nothing assigns it: has it another name now?")
+        if len(others) > int(ceiling):
+            wrong.append(f"{where}: {len(others)} assignments outside of {owner}, not {ceiling}: {' '.join(others)}")
+        elif len(others) < int(ceiling):
+            wrong.append(f"{where}: {len(others)} assignments outside of {owner}: lower the ceiling from {ceiling}")
+    return wrong
+
+
+def write():
+    """Lower ceilings; what rose stays a complaint."""
+    texts, found = texts_of(sources()), {number: row for number, row in rows()}
+    with open(TABLE, encoding="ascii") as file:
+        lines = file.read().split("\n")
+    for number, (structure, field, owner, ceiling) in found.items():
+        count = len(outside(assignments(structure, field, texts), owner))
+        if ceiling == "-" or count < int(ceiling):
+            lines[number - 1] = "\t".join([structure, field, owner, str(count)])
+    with open(TABLE, "w", encoding="ascii") as file:
+        file.write("\n".join(lines))
+
+
+def main():
+    os.chdir(ROOT)
+    if "--write" in sys.argv:
+        write()
+        return
+    texts = texts_of(sources())
+    for _, (structure, field, owner, ceiling) in rows():
+        found = assignments(structure, field, texts)
+        if "--files" in sys.argv:
+            print(f"{structure}.{field}:", *(f"{os.path.basename(path)} {len(lines)}" for path, lines in found.items()))
+        else:
+            print(f"{structure}.{field}: {ceiling}:", *outside(found, owner))
+
+
+if __name__ == "__main__":
+    main()
