@@ -170,8 +170,12 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     host.verdict->figures.answers[answer]++;
     TRACE("NMI: %s, answered %u", own ? "own" : "another's", (unsigned)answer);
     claimed = watchdog_claims(cpu);
-    /* (An interrupt without a flag is not taken back when the watchdog serves its counter: the next look finds it.) */
-    cpu->served = host.setting.options.lost_flags && (claimed || (served && !own));
+    /*
+     * (An interrupt that has been requested is not taken back when the watchdog serves its counter in the handler of
+     * another source's, nor one without a flag in any: the next look finds it.)
+     */
+    cpu->served = (!own || host.setting.options.lost_flags) && claimed;
+    cpu->served |= served && !own;
     if (own) {
         host.verdict->figures.own++;
         if (answer == UPMU_PMI_NOT_OURS && cpu->used_up)
