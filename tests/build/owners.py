@@ -32,7 +32,8 @@ TABLE = "tests/build/owners.tsv"
 NAMES = {"tally": "tally|upmu_joint_tally", "set": "set|upmu_active", "thread": "thread|prev|next"}
 ONLY_LOAD = {"__atomic_load_n", "upmu_shared_word", "sizeof"}
 WRITE_MEMORY = "memset|memcpy|memmove|upmu_shared_clear|upmu_shared_copy"
-TAIL = r"(?:\[[^\]]*\]|\.\w+)*"
+PATH = re.compile(r"(?:\w+(?:\[[^\]]*\])?(?:->|\.))*$")  # `call->` of call->session->state
+BEHIND = re.compile(r"\s*(?:\[[^\]]*\]\s*|\.\w+\s*)*")  # [i] and .member
 
 
 def sources():
@@ -48,29 +49,38 @@ def rows():
                 yield number, line.rstrip("\n").split("\t")
 
 
-def pattern_of(structure, field):
-    """Matches each assignment; the group `call` is the function that gets the field's address."""
-    place = rf"\b(?:{NAMES.get(structure, structure)})(?:\[[^\]]*\]|\([^()]*\))?(?:->|\.){field}\b"
-    path = r"(?:[\w.]+(?:\[[^\]]*\])?(?:->|\.))*"
-    return re.compile(
-        rf"{place}{TAIL}\s*(?:(?:[-+|&^*]|<<|>>)?=(?!=)|\+\+|--)"
-        rf"|(?:\+\+|--)\*?\(?{path}{place}"
-        rf"|\bUPMU_STORE\(\s*{path}{place}{TAIL}\s*,"
-        rf"|\b(?:{WRITE_MEMORY})\(\s*{path}{place}{TAIL}\s*,"
-        rf"|(?P<call>\w*)\s*\((?:[^()&;]|\([^()]*\))*(?:\([^()]*\)\s*)?(?<!&)&\s*{path}{place}{TAIL}(?!\s*(?:->|\())"
-        rf"|[=?:]\s*&\s*{path}{place}{TAIL}(?!\s*(?:->|\())")
+def function_of(before):
+    """The function whose argument begins behind this text; "": none."""
+    depth = 0
+    for at in range(len(before) - 1, -1, -1):
+        depth += {")": 1, "(": -1}.get(before[at], 0)
+        if depth < 0:
+            return re.search(r"(\w*)\s*$", before[:at]).group(1)
+        if before[at] in ";{}":
+            break
+    return ""
+
+
+def is_assigned(before, behind):
+    """Is the field assigned that stands between these texts?"""
+    behind = BEHIND.sub("", behind, count=1)
+    before = PATH.search(before)
+    before = before.string[:before.start()]
+    if re.match(r"(?:[-+|&^*]|<<|>>)?=(?!=)|\+\+|--", behind) or re.search(r"(?:\+\+|--)[*(]*$", before):
+        return True
+    if before.endswith("&"):  # the operator of two operands has a space behind it
+        return not re.match(r"->|\(", behind) and function_of(before[:-1]) not in ONLY_LOAD
+    return behind.startswith(",") and bool(re.search(rf"\b(?:UPMU_STORE|{WRITE_MEMORY})\(\s*$", before))
 
 
 def assignments(structure, field, texts):
     """{file: [line]} of the assignments of a field."""
-    pattern, found = pattern_of(structure, field), {}
+    place = re.compile(rf"\b(?:{NAMES.get(structure, structure)})(?:\[[^\]]*\]|\([^()]*\))?(?:->|\.){field}\b")
+    found = {}
     for path, text in texts.items():
-        if field not in text:
-            continue
-        lines = [text.count("\n", 0, match.end()) + 1 for match in pattern.finditer(text)
-                 if match.groupdict()["call"] not in ONLY_LOAD]
-        if lines:
-            found[path] = lines
+        for match in place.finditer(text):
+            if is_assigned(text[max(0, match.start() - 300):match.start()], text[match.end():match.end() + 100]):
+                found.setdefault(path, []).append(text.count("\n", 0, match.start()) + 1)
     return found
 
 
