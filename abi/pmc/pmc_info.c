@@ -44,6 +44,7 @@ int upmu_pmc_errno(enum upmu_status status)
         return NO_DEVICE;
     case UPMU_ERR_HOOK_MISSING:
     case UPMU_ERR_COMPILED_OUT:
+    case UPMU_ERR_NOT_PRECISE:
     case UPMU_ERR_UNSUPPORTED:
         return NOT_SUPPORTED;
     default:
