@@ -248,6 +248,14 @@ def each_form_of_an_assignment_is_counted():
 
 
 @check
+def tests_look_at_private_state_in_one_file():
+    # tests/common/state.h has names for these: a change of the engine's fields changes one file of the tests.
+    return grep(r"\bmeter(\.|->)(held|deferred|staying|mask_due|last_tag|running|sampling|quiet|stop_bits)\b|"
+                r"\bbank(\.|->)in_flux\b|\btally(\[\w+\])?(\.|->)sequence\b",
+                [path for path in files("tests/**/*.[ch]") if path != "tests/common/state.c"])
+
+
+@check
 def nothing_needs_the_compilers_runtime_library():
     return grep(r"__builtin_(popcount|ctzll|clzll|ffsll|parity)|\b(float|double|long double|__int128)\b|"
                 r"__atomic_\w+_8|\b(malloc|calloc|realloc|alloca)\s*\(", library() + files("port/sim/*.[ch]"))

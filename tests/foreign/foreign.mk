@@ -94,7 +94,7 @@ FOREIGN_UNITS := $(UNITS:%=riscv32/test_%) $(foreach t,session_steps pmi bank,aa
 	$(if $(filter soak,$(FOREIGN_RUNS)),$(UNITS_LONG:%=riscv32/test_%))
 FOREIGN_UNITS := $(foreach u,$(FOREIGN_UNITS),$(if $(filter $(patsubst %/,%,$(dir $(u))),$(FOREIGN_THERE)),build/foreign/units/$(u).elf))
 # (The library as one source, and little optimised: compiled in half the time; the boots above run it at -O1.)
-UNITS_SOURCES := build/library.c $(sort $(wildcard port/sim/*.c)) tests/common/host.c
+UNITS_SOURCES := build/library.c $(sort $(wildcard port/sim/*.c)) tests/common/host.c tests/common/state.c
 UNITS_FLAGS := -std=gnu11 -w -Itests/foreign/cmocka -Iinclude -I. -DUPMU_SOURCE_DIR='"."' \
 	-DUPMU_FOR_X86=1 -DUPMU_BACKEND_ARM_PMUV3=0 -DUPMU_BACKEND_RISCV_HPM=0
 units_riscv32 := -DUPMU_UNCORE=0

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "tests/common/state.h"
 #include "tests/fuzz/fake.h"
 
 #define SESSIONS 3u
@@ -31,6 +32,7 @@ static bool is_attached(const struct upmu_session *wanted)
 /* State, list and counters agree. */
 static void check_sessions(void)
 {
+    struct upmu_test_state now;
     uint32_t taken = 0;
 
     for (unsigned i = 0; i < SESSIONS; i++) {
@@ -52,8 +54,8 @@ static void check_sessions(void)
             FUZZ_CHECK(at->counters >> at->set.tally[k].counter & 1, "session %u: event %u on counter %u of %x", i, k,
                        at->set.tally[k].counter, (unsigned)at->counters);
     }
-    FUZZ_CHECK(!(fake.cpu.meter.running & ~taken), "counters %x have no session",
-               (unsigned)(fake.cpu.meter.running & ~taken));
+    upmu_test_state(&fake.cpu, &now);
+    FUZZ_CHECK(!(now.running & ~taken), "counters %x have no session", (unsigned)(now.running & ~taken));
 }
 
 static void check_counts(struct upmu_session *at)

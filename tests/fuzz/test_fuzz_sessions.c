@@ -14,6 +14,7 @@ static uint64_t read_as_user(uint32_t index);
 #include <upmu/upmu.h>
 
 #include "port/sim/sim.h"
+#include "tests/common/state.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/session_model.h"
 
@@ -610,8 +611,11 @@ static void tear_down(void)
     for (unsigned i = 0; i < MODEL_THREADS; i++)
         FUZZ_CHECK(!thread[i].sessions, "thread %u keeps a session", i);
     for (unsigned i = 0; i < MODEL_CPUS; i++) {
+        struct upmu_test_state now;
+
         upmu_sim_switch_cpu(&sim, i);
-        FUZZ_CHECK(!cpu[i].meter.sessions && !cpu[i].meter.running && !cpu[i].pages, "CPU %u keeps a session", i);
+        upmu_test_state(&cpu[i], &now);
+        FUZZ_CHECK(!cpu[i].meter.sessions && !now.running && !cpu[i].pages, "CPU %u keeps a session", i);
         FUZZ_CHECK(CALL(upmu_cpu_fini(&cpu[i])) == UPMU_OK || faulty, "cpu_fini");
         for (unsigned k = 0; intel && k < KEPT && !faulty; k++)
             FUZZ_CHECK(!((upmu_sim_peek(&sim, i, kept[k]) ^ found[i][k]) & ~(kept[k] == 0x38f ? reserved[i] : 0)),

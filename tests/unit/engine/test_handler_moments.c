@@ -4,6 +4,7 @@
  * upmu_handle_pmi() and the model's registers.
  */
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 #include <upmu/format.h>
 
 static struct host host;
@@ -51,9 +52,9 @@ static void a_deferred_overflow_without_frame_has_no_address(void **state)
     host_sample(&host, "instructions", 100);
     for (unsigned i = 0; i < 2; i++) {
         host.no_frame = i;
-        host.session.set.tally[0].sequence++; /* as if a call were at it */
+        upmu_test_hold_event(&host.session, 0);
         host_run(&host, 100);
-        host.session.set.tally[0].sequence++;
+        upmu_test_release_event(&host.session, 0);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         assert_int_equal(host_drain(&host, &sample), 1);
         assert_int_equal(sample.ip != 0, !i);

@@ -5,6 +5,7 @@
  * expensive as it must be.  On each kind of Intel PMU.
  */
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
@@ -793,6 +794,7 @@ static void closing_a_running_session_leaves_no_trace_of_it(void **state)
     (void)state;
     EACH(p)
     {
+        struct upmu_test_state now;
         struct watch before;
         struct host host;
 
@@ -804,13 +806,15 @@ static void closing_a_running_session_leaves_no_trace_of_it(void **state)
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 250);
-        assert_true(host.cpu[0].meter.running != 0);
+        upmu_test_state(&host.cpu[0], &now);
+        assert_true(now.running != 0);
         assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
         assert_int_equal(host.session.state, UPMU_SESSION_CLOSED);
         registers_are_as_at(&before);
         assert_null(host.cpu[0].meter.sessions);
-        assert_int_equal(host.cpu[0].meter.running, 0);
-        assert_int_equal(host.cpu[0].meter.sampling, 0);
+        upmu_test_state(&host.cpu[0], &now);
+        assert_int_equal(now.running, 0);
+        assert_int_equal(now.sampling, 0);
         for (unsigned i = 0; i < UPMU_COUNTERS; i++)
             assert_int_equal(upmu_cpu_owner(&host.cpu[0], i),
                              pmu_of(&host)->counters >> i & 1u ? UPMU_OWNER_FREE : UPMU_OWNER_ABSENT);

@@ -4,6 +4,7 @@
  * placement, and leaves to the next local call what needs more than that.
  */
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 #define SETS 5
 #define PERIOD 1000u /* branches: a fifth of instructions */
@@ -509,6 +510,7 @@ static void a_fault_stops_the_session_or_leaves_it_to_the_next_call(void **state
         unsigned stopped = 0, left = 0, done = 0;
 
         for (unsigned at = 1; at < 30; at++) {
+            struct upmu_test_state now;
             struct host f;
             uint64_t counted;
 
@@ -524,7 +526,8 @@ static void a_fault_stops_the_session_or_leaves_it_to_the_next_call(void **state
                 stopped++;
                 assert_int_equal(f.session.error, UPMU_ERR_PORT);
                 assert_int_equal(active(&f), 1);
-                assert_int_equal(f.cpu[0].meter.running, 0);
+                upmu_test_state(&f.cpu[0], &now);
+                assert_int_equal(now.running, 0);
             } else if (active(&f) == 0) {
                 left++;
             } else {

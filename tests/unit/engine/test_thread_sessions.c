@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 #include "tests/common/trap_flag.h"
 
 #define IDLE 3 /* and the next are the CPUs' idle threads */
@@ -1052,7 +1053,10 @@ static void step_end(const struct sigaction *before)
 /* Before this step, or the first later one at which a call has looked at what runs and has touched nothing yet. */
 static void fill_the_ring(struct host *f)
 {
-    if (!f->cpu[0].meter.busy || f->cpu[0].meter.held || f->sessions[0].state != UPMU_SESSION_RUNNING) {
+    struct upmu_test_state now;
+
+    upmu_test_state(&f->cpu[0], &now);
+    if (!now.busy || now.held || f->sessions[0].state != UPMU_SESSION_RUNNING) {
         elsewhere.at++;
         return;
     }

@@ -14,6 +14,7 @@
 #include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "tests/common/intel_leaves.h"
+#include "tests/common/state.h"
 
 static void add(struct upmu_session *session, const char *list)
 {
@@ -403,6 +404,7 @@ static void under_a_common_enable_a_stale_select_is_no_running_counter(void **st
 {
     (void)state;
     for (unsigned p = 0; p < ONE_ENABLE; p++) {
+        struct upmu_test_state now;
         struct host host;
 
         host_prepare(&host, one_enable[p]);
@@ -411,7 +413,8 @@ static void under_a_common_enable_a_stale_select_is_no_running_counter(void **st
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
         add(&host.session, "branches:counter=0");
         host_begin(&host, &host.session);
-        assert_false(upmu_sim_runs(&host.sim, 0, 1) && host.session.counters == 1 && host.cpu[0].meter.running != 1);
+        upmu_test_state(&host.cpu[0], &now);
+        assert_false(upmu_sim_runs(&host.sim, 0, 1) && host.session.counters == 1 && now.running != 1);
         host_end(&host);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x0300c0);
     }

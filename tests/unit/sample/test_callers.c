@@ -4,6 +4,7 @@
  */
 #include "tests/common/garbage.h"
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 /* A stack of frames at 0x7000, 0x7010, ...: frame i returns to 0xa000 + i. */
 struct stack {
@@ -140,10 +141,10 @@ static void an_overflow_that_was_deferred_has_no_callers(void **state)
 
     (void)state;
     sample_callers(4);
-    host.session.set.tally[0].sequence++; /* as if a call were at it */
+    upmu_test_hold_event(&host.session, 0);
     host_run(&host, 100);
     assert_int_equal(stack.reads, 0);
-    host.session.set.tally[0].sequence++;
+    upmu_test_release_event(&host.session, 0);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     assert_true(upmu_ring_view(&host.session.ring, &record));
     assert_int_equal(record.sample->ip, 0x1064);

@@ -4,6 +4,7 @@
  * to too many of them.
  */
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 #define EACH(profile) for (const char *const *profile = every_profile; *profile; profile++)
 
@@ -527,12 +528,14 @@ static void before_init_and_after_fini_no_interrupt_is_ours(void **state)
 static void enter_handler_again(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address)
 {
+    struct upmu_test_state now;
     struct host *host = sim->test;
 
     (void)number;
     (void)kind;
     (void)address;
-    if (host->cpu[cpu].meter.in_handler && host->answers < HOST_ANSWERS)
+    upmu_test_state(&host->cpu[cpu], &now);
+    if (now.in_handler && host->answers < HOST_ANSWERS)
         host->answer[host->answers++] = upmu_handle_pmi(&host->cpu[cpu], NULL);
 }
 
@@ -725,7 +728,7 @@ static void overflows_that_come_faster_than_they_are_replayed_keep_no_call(void 
     assert_in_range(overflowed, 16, 300);
     assert_int_not_equal(ticks_asked, 0);
     assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
-    assert_int_equal(host.cpu[0].meter.deferred, 0);
+    assert_null(upmu_test_left_over(&host.cpu[0]));
     /* (What a handler leaves for the local side is closed until the replay.) */
     assert_in_range(host_value(&host.session, 0), truth + 100 * overflowed, truth + 120 * overflowed);
     truth = host_value(&host.session, 0);

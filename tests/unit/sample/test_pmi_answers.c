@@ -6,6 +6,7 @@
  * that the sources of interrupts do not have when each is tried alone.
  */
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 #define GLOBAL_STATUS 0x38e
 #define RESET 0x390
@@ -262,7 +263,7 @@ static uint64_t clock_with_interrupt(void *context)
     uint64_t now_ns = real.clock_ns(context);
 
     if (looked_at && looked_at->cpu[0].meter.tally[looked_at->session.set.tally[0].counter] &&
-        (looked_at->session.set.tally[0].sequence & 1u)) {
+        upmu_test_event_is_held(&looked_at->session, 0)) {
         struct host *host = looked_at;
 
         looked_at = NULL;
@@ -418,7 +419,7 @@ static void a_counter_without_its_start_value_has_not_wrapped(void **state)
         host_begin(&host, &host.session);
         host_run(&host, 2000);
         assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
-        host.cpu[0].meter.last_tag[0] = 0;
+        upmu_test_forget_value(&host.cpu[0], 0);
         host.sim.cpu[0].counter[0].value = 10;
         host.sim.cpu[0].status = flag;
         upmu_sim_foreign_nmi(&host.sim);
