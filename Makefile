@@ -191,7 +191,7 @@ $(1)_HELPERS := $$(filter-out tests/$(1)/test_%.c,$$(wildcard tests/$(1)/*.c)) $
 .PHONY: test-$(1)
 PROGRAMS += $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
 test-$(1): $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
-	@$$(PYTHON) tests/run_layer.py $(1) --jobs $$(JOBS) $$(if $$(filter gcc-64,$$(TEST_BUILDS)),--skipped "sanitized: make test-sanitized runs it ($$(SANITIZED_BUILD)), and .ci/run does") $$^
+	@$$(PYTHON) tests/run_layer.py $(1) --jobs $$(JOBS) $$(if $$(filter gcc-64,$$(TEST_BUILDS)),--skipped "$$(SANITIZED_BUILD): make test-sanitized and .ci/run run it") $$^
 endef
 define LAYER_LINK
 build/$(1)/tests/$(2)/%: build/$(1)/tests/$(2)/%.o $$($(2)_HELPERS:%.c=build/$(1)/%.o) build/$(1)/libsim.a build/$(1)/libupmu.a
