@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The private state of the engine, as tests see it.  Tests name no private field of a meter, a bank or a tally that this
- * file has a name for: where the engine changes its fields, state.c alone changes.
+ * The private state of the engine, as tests see it.  Tests name no private field of a meter, a bank or a tally that
+ * this file has a name for: where the engine changes its fields, state.c alone changes.
  */
 #ifndef TESTS_STATE_H
 #define TESTS_STATE_H
