@@ -19,12 +19,9 @@ void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_sta
         .in_handler = meter->in_handler,
         .half_written = !upmu_test_bank_is_settled(&meter->bank),
         .mask_due = meter->mask_due,
-        .expecting = cpu->expected,
     };
-    for (unsigned i = 0; i < UPMU_COUNTERS; i++) {
+    for (unsigned i = 0; i < UPMU_COUNTERS; i++)
         out_state->used |= meter->last_tag[i] ? UINT32_C(1) << i : 0;
-        out_state->placed |= meter->tally[i] && meter->of_tally[i] ? UINT32_C(1) << i : 0;
-    }
 }
 
 const char *upmu_test_left_over(const struct upmu_cpu *cpu)

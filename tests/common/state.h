@@ -12,7 +12,6 @@
 struct upmu_test_state {
     uint32_t running;  /* run for a session */
     uint32_t sampling; /* of these, loaded to overflow */
-    uint32_t placed;   /* have a session and an event */
     uint32_t held;     /* are being changed by a local call: handlers leave them alone */
     uint32_t deferred; /* overflowed, and the local side has not taken that yet */
     uint32_t staying;  /* continue although their session leaves */
@@ -21,7 +20,6 @@ struct upmu_test_state {
     bool in_handler;   /* an interrupt is being handled */
     bool half_written; /* a register's value is stored, and perhaps not written */
     bool mask_due;     /* a session is to be masked */
-    bool expecting;    /* own interrupts may still come */
 };
 
 void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_state);
