@@ -281,7 +281,7 @@ test:
 # The test programs once more, sanitized: half as long as `make test`, and not part of it.
 .PHONY: test-sanitized
 test-sanitized:
-	+@$(PYTHON) tests/run_all.py --again "$(MAKE) TEST_BUILDS=$(SANITIZED_BUILD)" $(JOBS) $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer)))
+	+@TEST_BUILDS=$(SANITIZED_BUILD) $(PYTHON) tests/run_all.py --again "$(MAKE)" $(JOBS) $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer)))
 
 # The two commands of README.md on a bare Debian 12 (BARE_OPTIONS: --at, --keep, --limit; tests/bare/run.sh --help).
 .PHONY: test-bare

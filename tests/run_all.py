@@ -89,7 +89,7 @@ def main():
     again = sys.argv[1] == "--again"
     make, jobs, *layers = sys.argv[2 if again else 1:]
     own_jobs = [] if "jobserver" in os.environ.get("MAKEFLAGS", "") else ["-j" + jobs]
-    command = [*make.split(), "--no-print-directory", *own_jobs]
+    command = [make, "--no-print-directory", *own_jobs]
     totals, seconds, lock = {}, {}, threading.Lock()
 
     begun = time.monotonic()
