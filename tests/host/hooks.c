@@ -171,8 +171,8 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     TRACE("NMI: %s, answered %u", own ? "own" : "another's", (unsigned)answer);
     claimed = watchdog_claims(cpu);
     /*
-     * (An interrupt that has been requested is not taken back when the watchdog serves its counter in the handler of
-     * another source's, nor one without a flag in any: the next look finds it.)
+     * An interrupt that has been requested is not taken back when the watchdog serves its counter in the handler of
+     * another source's, nor one without a flag in any: the next look finds it.
      */
     cpu->served = (!own || host.setting.options.lost_flags) && claimed;
     cpu->served |= served && !own;
