@@ -44,11 +44,12 @@ DEMO_CFLAGS := -std=c11 -O1 -ffreestanding -fpic -fshort-wchar -fvisibility=hidd
 DEMO_SECTIONS := .text .sdata .data .rodata .dynamic .dynsym .rel .rela '.rel.*' '.rela.*' .reloc
 
 define DEMO_RULES
-build/demo/$(1)/efi-demo/%.o: efi-demo/%.c
+$(call KEEP_FLAGS,build/demo/$(1)/flags,$(demo_$(1)_CC) $(DEMO_CFLAGS) $(WARNINGS) $(demo_$(1)_INCLUDE))
+build/demo/$(1)/efi-demo/%.o: efi-demo/%.c build/demo/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$(demo_$(1)_CC) $$(DEMO_CFLAGS) -Wall -Wextra -Wshadow -Werror -isystem $$(demo_$(1)_INCLUDE) \
 		-isystem $$(demo_$(1)_EFI) -MMD -MP -c -o $$@ $$<
-build/demo/$(1)/%.o: %.c
+build/demo/$(1)/%.o: %.c build/demo/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$(demo_$(1)_CC) $$(DEMO_CFLAGS) $$(WARNINGS) -MMD -MP -c -o $$@ $$<
 build/demo/$(1)/upmu.so: $$(patsubst %.c,build/demo/$(1)/%.o,$$(DEMO_SOURCES) $$(demo_$(1)_PORT))

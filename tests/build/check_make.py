@@ -5,7 +5,7 @@ import glob
 import os
 import re
 
-from checklib import check, main, read, run
+from checklib import check, files, main, read, run
 
 OBJECT = "core/util/muldiv.o"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
@@ -42,6 +42,14 @@ def objects_are_made_again_when_their_flags_change():
         times.append(os.stat(path).st_mtime_ns)
     made = [after != before for before, after in zip(times, times[1:])]
     return [] if made == [False, True, False, True] else [f"made again: {made}"]
+
+
+@check
+def rules_of_objects_name_the_file_of_their_flags():
+    """Finds a folder whose objects are kept when its flags change: the check above makes those of one rule alone."""
+    rules = [(path, line) for path in files("Makefile", "*/*.mk", "tests/*/*.mk", "examples/*/*.mk", "examples/*/Makefile")
+             for line in read(path).splitlines() if re.match(r"\S*%\.o: .*%\.[cS]\b", line)]
+    return [f"{path}: {line}" for path, line in rules if "/flags" not in line] + ([] if len(rules) > 12 else ["few rules"])
 
 
 @check
