@@ -64,7 +64,7 @@ struct pmc_pmcinfo {
     uint32_t pm_row, pm_class;
     uint32_t pm_width, pm_caps;
     uint32_t pm_enabled, pm_mode;
-    uint32_t pm_owner; /* 0: nothing is allocated on it */
+    uint32_t pm_owner; /* 0: nothing is allocated on it that the program may see */
     uint32_t pm_disp;
     char pm_name[16];
 };

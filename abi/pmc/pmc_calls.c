@@ -418,7 +418,7 @@ static enum upmu_status operate(struct upmu_pmcs *pmcs, uint32_t owner, unsigned
         upmu_pmc_cpuinfo(pmcs, &argument->cpuinfo);
         return UPMU_OK;
     case PMC_OP_PMCINFO:
-        return upmu_pmc_pmcinfo(pmcs, argument->pmcinfo.pm_owner, &argument->pmcinfo);
+        return upmu_pmc_pmcinfo(pmcs, owner, argument->pmcinfo.pm_owner, &argument->pmcinfo);
     case PMC_OP_STATS: /* sums of all owners */
         argument->stats = pmcs->stats;
         return upmu_pmc_may_system(pmcs, owner) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;

@@ -133,30 +133,32 @@ void upmu_pmc_cpuinfo(const struct upmu_pmcs *pmcs, struct pmc_cpuinfo *out_info
     copy_text(out_info->pm_cputype, sizeof out_info->pm_cputype, pmu->name);
 }
 
-enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, unsigned cpu_number, struct pmc_pmcinfo *info)
+enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, uint32_t owner, unsigned cpu_number,
+                                  struct pmc_pmcinfo *info)
 {
+    bool all = upmu_pmc_may_system(pmcs, owner);
     struct upmu_cpu *cpu = pmcs->find_cpu(pmcs->context, cpu_number);
     const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : NULL;
     unsigned counter = pmu ? nth(pmu->counters, info->pm_row) : UPMU_NO_COUNTER;
     struct upmu_event event = {.counters = UINT32_C(1) << (counter & 31u)};
     uint32_t row = info->pm_row;
-    enum upmu_owner owner;
+    enum upmu_owner user;
 
     if (counter == UPMU_NO_COUNTER)
         return UPMU_ERR_INVALID;
-    owner = upmu_cpu_owner(cpu, counter);
+    user = upmu_cpu_owner(cpu, counter);
     *info = (struct pmc_pmcinfo){.pm_row = row,
                                  .pm_class = (uint32_t)upmu_pmc_class_of(pmu, counter),
                                  .pm_width = pmu->counter[counter].width,
                                  .pm_caps = upmu_pmc_caps_of(pmu, &event),
-                                 .pm_enabled = owner == UPMU_OWNER_FREE || owner == UPMU_OWNER_OURS,
+                                 .pm_enabled = user == UPMU_OWNER_FREE || user == UPMU_OWNER_OURS,
                                  .pm_disp = PMC_DISP_FREE};
     (void)upmu_counter_text(pmu, counter, info->pm_name, sizeof info->pm_name);
     for (unsigned i = 0; i < pmcs->capacity; i++) {
         const struct upmu_pmc *pmc = &pmcs->pmcs[i];
 
-        if (!pmc->owner || pmc->state < PMC_STATE_STOPPED || pmc->session.set.tally[0].counter != counter ||
-            (pmc->mode <= PMC_MODE_SC && pmc->cpu != cpu_number))
+        if (!pmc->owner || (pmc->owner != owner && !all) || pmc->state < PMC_STATE_STOPPED ||
+            pmc->session.set.tally[0].counter != counter || (pmc->mode <= PMC_MODE_SC && pmc->cpu != cpu_number))
             continue;
         info->pm_owner = pmc->owner;
         info->pm_mode = pmc->mode;

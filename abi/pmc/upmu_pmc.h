@@ -121,7 +121,8 @@ bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner);
 
 /* Facts (pmc_info.c).  Where the machine has no PMU cpuinfo says 0 counters. */
 void upmu_pmc_cpuinfo(const struct upmu_pmcs *pmcs, struct pmc_cpuinfo *out_info);
-enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, unsigned cpu, struct pmc_pmcinfo *info);
+/* The facts of one row of a CPU; PMCs of others are in them only if the asking owner has may_system(). */
+enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, uint32_t owner, unsigned cpu, struct pmc_pmcinfo *info);
 enum upmu_status upmu_pmc_facts(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_op_facts *facts);
 enum upmu_status upmu_pmc_event_name(const struct upmu_pmcs *pmcs, struct pmc_op_name *name);
 enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter);

@@ -639,6 +639,34 @@ static void an_event_beyond_its_owners_rights_is_refused(void **state)
     }
 }
 
+/* Catches facts of a row that tell each program which others have PMCs, and of which mode. */
+static void a_row_shows_the_pmcs_that_its_asker_may_see(void **state)
+{
+    static const uint32_t askers[] = {PROCESS, STRANGER, ANOTHER};
+    struct pmc_pmcinfo row;
+    pmc_id_t id;
+
+    (void)state;
+    set_up("core2");
+    caller = STRANGER;
+    assert_int_equal(pmc_allocate("0 instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), 0);
+    run_thread(true);
+    assert_int_equal(pmc_start(id), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        bool sees = askers[i] != ANOTHER;
+
+        caller = askers[i];
+        assert_int_equal(pmc_pmcinfo(0, 0, &row), 0);
+        assert_int_equal(row.pm_owner, sees ? STRANGER : 0);
+        assert_int_equal(row.pm_mode, sees ? PMC_MODE_TC : 0);
+        assert_int_equal(row.pm_disp, sees ? PMC_DISP_THREAD : PMC_DISP_FREE);
+    }
+    caller = STRANGER;
+    assert_int_equal(pmc_stop(id) | pmc_release(id), 0);
+    run_thread(false);
+    tear_down();
+}
+
 /* Catches a table that one owner fills: another program, or the one that may all, finds no place. */
 static void no_owner_takes_the_places_of_others(void **state)
 {
@@ -827,6 +855,7 @@ int main(void)
         cmocka_unit_test(a_pmc_that_cannot_be_released_is_told),
         cmocka_unit_test(without_a_pmu_programs_are_refused),
         cmocka_unit_test(an_event_beyond_its_owners_rights_is_refused),
+        cmocka_unit_test(a_row_shows_the_pmcs_that_its_asker_may_see),
         cmocka_unit_test(no_owner_takes_the_places_of_others),
         cmocka_unit_test(a_log_that_a_program_keeps_is_taken_by_one_that_may_all),
         cmocka_unit_test(a_flush_takes_the_callers_samples_and_leaves_those_of_others),
