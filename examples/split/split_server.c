@@ -54,15 +54,21 @@ static enum split_answer write_register(struct split_server *server, unsigned cl
 
 /* ---- RDPMC ---- */
 
-/* Is a register of others 0, so that RDPMC shows nothing of it?  A register of several shows no counts. */
+/*
+ * Are the registers of others 0, so that RDPMC shows nothing of them?  Their bits of a fixed control count as a select.
+ * Of registers of several counters those that a program may write show no counts; metrics do, which none may write.
+ */
 static bool is_quiet(struct split_server *server, uint32_t mine, const struct upmu_permit *row)
 {
+    bool several = row->counters & (row->counters - 1u);
     uint64_t value;
 
-    if (!(row->counters & ~mine) || (row->counters & (row->counters - 1u)) || row->flags & UPMU_PERMIT_PART ||
+    if (!(row->counters & ~mine) || (several && row->privileged) || row->flags & UPMU_PERMIT_MERGED ||
         !(row->flags & UPMU_PERMIT_READ))
         return true;
-    return server->rdmsr(server->context, row->address, &value) && value == 0;
+    if (!server->rdmsr(server->context, row->address, &value))
+        return false;
+    return (row->flags & UPMU_PERMIT_PART ? value & row->privileged : value) == 0;
 }
 
 static void set_open(struct split_server *server)

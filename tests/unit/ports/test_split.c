@@ -378,6 +378,38 @@ static void a_client_sees_and_opens_what_is_its_own(void **state)
     assert_false(pce);
 }
 
+/*
+ * RDPMC reads more than counters: of Ice Lake the metrics, too, which outlive the fixed counter that made them.
+ * Catches a server that looks only at registers of one counter, and at values only: a fixed counter that another
+ * client has just opened holds 0, and counts as soon as a program runs.
+ */
+static void rdpmc_is_closed_by_metrics_and_by_open_fixed_counters_of_others(void **state)
+{
+    struct split_message message = {.operation = SPLIT_SETPCE, .value = 1};
+
+    (void)state;
+    start_server("icelake", "icl", 3);
+    split_serve(&server, DRIVER, &message);
+    assert_true(pce);
+    upmu_sim_poke(&sim, 0, 0x329, 0x10203040);
+    split_run(&server, DRIVER);
+    assert_false(pce);
+    upmu_sim_poke(&sim, 0, 0x329, 0);
+    split_run(&server, DRIVER);
+    assert_true(pce);
+    message = (struct split_message){.operation = SPLIT_WRMSR, .number = 0x38d, .value = 2};
+    split_serve(&server, DRIVER, &message); /* fixed counter 0 is the other's */
+    assert_int_equal(message.answer, SPLIT_REFUSED);
+    split_serve(&server, WATCHDOG, &message);
+    assert_int_equal(message.answer, SPLIT_OK);
+    split_run(&server, DRIVER);
+    assert_false(pce);
+    split_run(&server, WATCHDOG);
+    message = (struct split_message){.operation = SPLIT_SETPCE, .value = 1};
+    split_serve(&server, WATCHDOG, &message);
+    assert_true(pce); /* the bits are its own */
+}
+
 /* Any messages: registers of no PMU are never written, those of the other client never change. */
 static void a_hostile_driver_reaches_its_own_counters_only(void **state)
 {
@@ -479,6 +511,7 @@ int main(void)
         cmocka_unit_test(level_0_runs_numbers_only),
         cmocka_unit_test(a_driver_raises_no_interrupts),
         cmocka_unit_test(a_client_sees_and_opens_what_is_its_own),
+        cmocka_unit_test(rdpmc_is_closed_by_metrics_and_by_open_fixed_counters_of_others),
         cmocka_unit_test(a_hostile_driver_reaches_its_own_counters_only),
         cmocka_unit_test(the_split_costs_what_its_page_says),
     };
