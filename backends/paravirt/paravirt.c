@@ -95,6 +95,7 @@ static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, boo
     pmu->table = &pv_table;
     pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_FULL_WRITE | UPMU_PMU_PAGE;
     pmu->quirks = raw ? PV_RAW : 0;
+    pmu->refuses = 1u << UPMU_SOURCE_IMPORTED; /* the hypervisor has numbers of architectural events alone */
     pmu->arch_events = generic;
     pmu->version = 2;
     pmu->status_row = PV_ROW_STATUS;

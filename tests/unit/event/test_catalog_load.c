@@ -410,6 +410,65 @@ static void a_pmu_refuses_events_of_a_source_that_it_does_not_take(void **state)
     }
 }
 
+/*
+ * The paravirtual PMU as it ships: a hypervisor has numbers of architectural events alone, so a file of events is
+ * refused, also one for this PMU, and built-in events are counted as before.
+ * Class of mistake: a file is taken whose events the PMU can never count.
+ */
+static void a_shipped_pmu_that_knows_built_in_events_alone_takes_no_file(void **state)
+{
+    static struct blob blob;
+    struct upmu_pmu pmu = pmu_named("pv");
+    struct upmu_event event;
+
+    (void)state;
+    take(&blob, "k7");
+    rename_to(&blob, "pv");
+    assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_ERR_NOT_PERMITTED);
+    assert_null(pmu.imported);
+    assert_int_equal(upmu_event_parse(&pmu, "snoop_hits", &event, NULL), UPMU_ERR_NO_SUCH_EVENT);
+    assert_int_equal(upmu_event_parse(&pmu, "branches", &event, NULL), UPMU_OK);
+    assert_int_equal(event.id.catalogue, upmu_catalog_number(pmu.catalog));
+}
+
+static bool knows(const struct upmu_pmu *pmu, const char *name)
+{
+    struct upmu_event event;
+
+    return upmu_event_parse(pmu, name, &event, NULL) != UPMU_ERR_NO_SUCH_EVENT;
+}
+
+/*
+ * All other PMUs as they ship: each takes a file for its catalogue, whose event is found beside the built-in ones.
+ * Class of mistake: a family whose PMUs take events of one source only.
+ */
+static void shipped_pmus_take_events_of_both_sources(void **state)
+{
+    static struct blob blob;
+    unsigned both = 0;
+    const char *pmu_name;
+
+    (void)state;
+    for (unsigned i = 0; (pmu_name = upmu_pmu_known(i)) != NULL; i++) {
+        struct upmu_pmu pmu = pmu_named(pmu_name);
+        struct upmu_event_id id;
+        uint32_t cursor = 0;
+        char own[NAME];
+
+        if (strcmp(pmu_name, "pv") == 0 || strcmp(upmu_catalog_name(pmu.catalog), "k7") == 0)
+            continue;
+        assert_int_equal(upmu_catalog_next(pmu.catalog, NULL, &cursor, &id, own, NAME, NULL), UPMU_OK);
+        assert_false(knows(&pmu, "snoop_resyncs"));
+        take(&blob, "k7");
+        rename_to(&blob, upmu_catalog_name(pmu.catalog));
+        assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
+        assert_true(knows(&pmu, "snoop_resyncs"));
+        assert_true(knows(&pmu, own));
+        both++;
+    }
+    assert_true(both > 60);
+}
+
 static void an_event_from_outside_counts_and_says_so_as_long_as_its_session_lives(void **state)
 {
     static struct blob blob;
@@ -622,6 +681,8 @@ int main(void)
         cmocka_unit_test(rows_are_translated_if_their_own_catalogue_is_architectural),
         cmocka_unit_test(a_cascade_begins_with_an_event_of_its_own_catalogue),
         cmocka_unit_test(a_pmu_refuses_events_of_a_source_that_it_does_not_take),
+        cmocka_unit_test(a_shipped_pmu_that_knows_built_in_events_alone_takes_no_file),
+        cmocka_unit_test(shipped_pmus_take_events_of_both_sources),
         cmocka_unit_test(masks_that_change_during_a_call_lead_nowhere),
         cmocka_unit_test(a_walk_through_masks_that_are_gone_ends),
         cmocka_unit_test(a_copy_does_not_change_with_what_it_is_of),
