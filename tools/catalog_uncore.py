@@ -41,10 +41,19 @@ CLOCKS = {"MTL": "cncu", "ARL": "cncu", "LNL": None, "PTL": "cncu", "NVL": "cncu
 # Free-running counters by their events' names: perf's unit masks (event code ffh) of the first.
 FREE = {"TOTAL_REQCOUNT": 0x10, "RDCAS_COUNT": 0x20, "WRCAS_COUNT": 0x30, "CLOCKTICKS": 0x10, "BANDWIDTH_IN.PART": 0x20,
         "BANDWIDTH_OUT.PART": 0x30}
-# Generations whose memory controllers have Linux's names of another one.
-SAME_ALIASES = {"IVBEP": "SNBEP", "BDX": "HSX", "SKX": "HSX"}
+# Generations that have Linux's names of units of another one: which, and of which units.
+SAME_ALIASES = {"IVBEP": ("SNBEP", "imc"), "BDX": ("HSX", "imc"), "SKX": ("HSX", "imc"), "WSM": ("NHM", "uncore"),
+                "WSMEX": ("NHMEX", "wbox")}
+# Linux's names that the table lacks (Linux 6.12, uncore_snbep.c and uncore_snb.c): unit, name, code, unit mask.
+LINUX = {"SNBEP": (("qpi", "TXL_FLITS_ACTIVE", 0x00, 0x06), ("qpi", "DRS_DATA", 0x102, 0x08), ("qpi", "NCB_DATA", 0x103, 0x04)),
+         "MTL": (("sncu", "CLOCKTICKS", 0xff, 0x00),)}
 # Counters side by side that the table has in one line.
-PAIRS = {"ddr": ["read", "write"], "ddrt": ["ddrt_read", "ddrt_write"], "pq_cycles": ["rpq_cycles", "wpq_cycles"]}
+PAIRS = {"ddr": ["read", "write"], "ddrt": ["ddrt_read", "ddrt_write"], "pq_cycles": ["rpq_cycles", "wpq_cycles"],
+         "bw_in": [f"bw_in_port{port}" for port in range(8)],
+         "bw": [f"bw_{way}_port{port}" for way in ("in", "out") for port in range(4)],
+         "util": [f"util_{way}_port{port}" for port in range(4) for way in ("in", "out")]}
+# Generations whose I/O stacks' free-running counters have names in Linux 6.12 (Sapphire Rapids: those of incoming bandwidth).
+STACKS = ("SKX", "SNR", "ICX", "SPR")
 # Intel's folders of event files, and generations: a folder's own name, if it is not here.
 FOLDERS = {"JKT": "SNBEP", "IVT": "IVBEP", "BDW-DE": "BDWDE"}
 # Generations whose PMUs have the names of another one: the catalogue by which they are found.
@@ -187,10 +196,10 @@ def event_row(generation, event):
 
 
 def free_running(path):
-    """Linux's names of memory controllers' free-running counters: (generations, unit, name, code, umask)."""
+    """Linux's names of free-running counters: (generations, unit, name, code, umask)."""
     with open(path, encoding="ascii", newline="") as source:
         for line in csv.DictReader(source):
-            if line["box"] not in ("imc", "imc_free_running"):
+            if line["box"] == "iio_free_running" and (line["generation"] not in STACKS or line["counter"] == "bw_out"):
                 continue
             generations = OLD_IMC if "SNB" in line["generation"] else line["generation"].split(",")
             code, _, umask = line["linux_encoding"].replace("+n", "").partition(" umask=")
@@ -201,7 +210,7 @@ def free_running(path):
 
 
 def linux_names(generation, catalogue, units, boxes, free):
-    """Linux's names of free-running counters and of the clock: other names of rows, or rows."""
+    """Linux's names that are no rows of uncore_events.csv: other names of rows, or rows."""
     def add(unit, name, code, umask, flags):
         row = Row(boxes.prefix(generation, unit) + name, code, umask, 0, flags)
         known = {fold(name) for name in [old.name for old in catalogue.rows] + [alias[0] for alias in catalogue.aliases]}
@@ -215,6 +224,8 @@ def linux_names(generation, catalogue, units, boxes, free):
     for generations, unit, name, code, umask in free:
         if generation in generations:
             add(unit, name, code, umask, 0)
+    for unit, name, code, umask in LINUX.get(generation, ()):
+        add(unit, name, code, umask, ROW_FLAGS["fixed-only"] if code == FIXED_CODE else 0)
     clock = CLOCKS.get(generation, "clock")
     if generation in CLIENTS and clock in units:
         add(clock, "CLOCKTICKS", FIXED_CODE, 0, ROW_FLAGS["fixed-only"])
@@ -227,8 +238,9 @@ def intel(folder, boxes):
     free = list(free_running(os.path.join(folder, "tables", "uncore_freerunning.csv")))
     for generation, (catalogue_number, other) in INTEL.items():
         catalogue, units = Catalogue(generation.lower() + "_uncore", catalogue_number, other), []
+        origin, units_of_it = SAME_ALIASES.get(generation, ("", ""))
         for event in (event for event in events if event["generation"] == generation or
-                      (event["generation"] == SAME_ALIASES.get(generation) and event["box"] == "imc" and
+                      (event["generation"] == origin and event["box"] in units_of_it.split() and
                        event["event_name"].startswith("linux:"))):
             row, unit = event_row(generation, event)
             linux = row.name.startswith("linux:")
