@@ -5,8 +5,12 @@
     tools/uncore_tables.py            write it
     tools/uncore_tables.py --check    fail if it is not what the lists give
 """
+import fnmatch
 import os
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from catalog_pack import order, read_source  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDER = os.path.join(ROOT, "backends", "uncore")
@@ -94,6 +98,28 @@ def merged(rules):
             if again:
                 break
     return sorted(rules)
+
+
+def absent(generations):
+    """Rows of catalogues that a generation's PMUs refuse: (generation, how many, the first), for each range of them."""
+    numbers = {line["key"]: i for i, line in enumerate(generations)}
+    refused = {}
+    for line in read("absent"):
+        catalogue = read_source(os.path.join(ROOT, "events", generations[numbers[line["generation"]]]["catalog"] + ".tsv"))
+        names = sorted((row.name for row in catalogue.rows), key=order)
+        for pattern in line["names"].split():
+            rows = [i for i, name in enumerate(names) if fnmatch.fnmatchcase(name, pattern)]
+            if not rows:
+                sys.exit("uncore_tables: %s: no event %s" % (line["generation"], pattern))
+            refused.setdefault(numbers[line["generation"]], set()).update(rows)
+    out = []
+    for generation, rows in sorted(refused.items()):
+        for row in sorted(rows):
+            if row - 1 in rows and out[-1][1] < 255:
+                out[-1] = (generation, out[-1][1] + 1, out[-1][2])
+            else:
+                out.append((generation, 1, row))
+    return out
 
 
 class Tables:
@@ -201,7 +227,9 @@ class Tables:
         if left:
             sys.exit("uncore_tables: no such boxes: %s" % left)
         self.other = self.rows.add(packed["ANY"])
-        for i, line in enumerate(read("generations")):
+        generations = read("generations")
+        self.absent = absent(generations)
+        for i, line in enumerate(generations):
             rows = [row for key in line["rows"].split(",") for row in packed[key]]
             libpfm = line["libpfm"] if line["libpfm"] != line["catalog"][:-3] else "-"
             self.generations.append((self.rows.add(rows), len(rows), self.string(line["catalog"]),
@@ -219,7 +247,7 @@ class Tables:
         return {"text": len(self.text.items), "words": 2 * len(self.words.items), "masks": 8 * len(self.masks.items),
                 "layouts": 30 * len(self.layouts.items), "rules": 6 * len(self.rules.items),
                 "fields": 6 * len(self.fields.items), "rows": 14 * len(self.rows.items), "boxes": 6 * len(self.boxes),
-                "generations": 8 * len(self.generations), "cpus": 5 * len(self.cpus)}
+                "generations": 8 * len(self.generations), "cpus": 5 * len(self.cpus), "absent": 4 * len(self.absent)}
 
 
 def lines_of(items, width=110):
@@ -280,6 +308,8 @@ def render(tables):
         % lines_of("{%d, %d, %d, %d}" % b for b in tables.boxes))
     add("const struct upmu_uncore_generation upmu_uncore_generations[] = {\n%s\n};\n"
         % lines_of("{%d, %d, %d, %d, %d}" % g for g in tables.generations))
+    add("const struct upmu_uncore_absent upmu_uncore_absent[] = {\n%s\n};\nconst uint8_t upmu_uncore_absent_count = %d;\n"
+        % (lines_of("{%d, %d, %d}" % a for a in tables.absent), len(tables.absent)))
     add("const struct upmu_uncore_cpu upmu_uncore_cpus[] = {\n%s\n};\nconst uint8_t upmu_uncore_cpu_count = %d;\n"
         "const uint8_t upmu_uncore_other = %d;\nconst uint8_t upmu_uncore_box_count = %d;\n"
         "const uint8_t upmu_uncore_generation_count = %d;\n"

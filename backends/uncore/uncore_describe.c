@@ -418,6 +418,7 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
     }
     upmu_uncore_describe(type, out);
     out->packed = (uint16_t)(row + 1);
+    out->pmu.variant = (uint8_t)(generation + 1); /* 0: a host's own type */
     for (unsigned i = 0; layout->counter_list && i < type->counters; i++)
         out->row[out->pmu.counter[i].value_row].address = upmu_uncore_words[layout->counter_list + i];
 }

@@ -407,12 +407,26 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
     return set_filter_field(pmu, event, name, length, value);
 }
 
+/* A row of a list that several processors share, whose event this one does not have. */
+static UPMU_APART bool is_absent(const struct upmu_pmu *pmu, struct upmu_event_id id)
+{
+    for (unsigned i = 0; i < upmu_uncore_absent_count; i++) {
+        const struct upmu_uncore_absent *absent = &upmu_uncore_absent[i];
+
+        if (absent->generation + 1u == pmu->variant && id.row - (unsigned)absent->first < absent->rows)
+            return upmu_catalog_source(upmu_catalog_of(pmu, id)) == UPMU_SOURCE_BUILT_IN;
+    }
+    return false;
+}
+
 enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct upmu_row *row, struct upmu_event *event)
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
 
     /* A name of another unit. */
     if (row->unit != type->number)
+        return UPMU_ERR_UNSUPPORTED;
+    if (is_absent(pmu, event->id))
         return UPMU_ERR_UNSUPPORTED;
     /* A fixed counter's pseudo code would choose a general counter's event. */
     if ((row->flags & UPMU_ROW_FIXED_ONLY) && !type->fixed_width && type->style != UPMU_UNIT_FREE)

@@ -81,6 +81,12 @@ struct upmu_uncore_generation {
     uint16_t catalog, libpfm, title;
 };
 
+/* Rows of a generation's catalogue whose events this processor does not have: `rows` of them, from row `first` on. */
+struct upmu_uncore_absent {
+    uint8_t generation, rows;
+    uint16_t first;
+};
+
 struct upmu_uncore_cpu {
     uint8_t family, first, last;
     uint8_t stepping; /* from this on; bit 7: AMD's */
@@ -98,9 +104,11 @@ extern const struct upmu_uncore_row upmu_uncore_rows[];
 extern const struct upmu_uncore_box upmu_uncore_boxes[];
 extern const struct upmu_uncore_generation upmu_uncore_generations[];
 extern const struct upmu_uncore_cpu upmu_uncore_cpus[];
+extern const struct upmu_uncore_absent upmu_uncore_absent[];
 extern const uint8_t upmu_uncore_box_count;
 extern const uint8_t upmu_uncore_generation_count;
 extern const uint8_t upmu_uncore_cpu_count;
+extern const uint8_t upmu_uncore_absent_count;
 extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
 
 /* What stands in the words behind the boxes' own: the second base, or what the rule reads. */

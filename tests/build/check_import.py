@@ -553,8 +553,9 @@ int main(int arguments, char **argument)
 
 # The PMUs of a model's units, by what their names begin with, where that is not the model's catalogue.
 UNIT_PMUS = {"hsx": "hswep", "bdwde": "bdx"}
-# Units that no source has registers of (docs/uncore.md); of Sandy Bridge-EP's interconnect, too.
-NO_REGISTERS = r"\w+ UNC_(CHACMS|M2HBM)_|snbep UNC_I_"
+# Events that no source has registers or select bits of (docs/uncore.md).
+NO_REGISTERS = (r"\w+ UNC_(CHACMS|M2HBM)_|snbep UNC_(I_|U_(MSG_CHNL_SIZE_COUNT|PHOLD_CYCLES|RACU_REQUESTS)\.)|"
+                r"(snr|icx) UNC_IIO_BANDWIDTH_OUT\.")
 
 
 @check

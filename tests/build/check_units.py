@@ -31,6 +31,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "records"))
 import unit_reader as reader  # noqa: E402
 
 PAGE = "docs/uncore.md"
+LINUX = "tests/golden/units_linux.tsv"
 EXAMPLE = "examples/bandwidth.c"
 WORK = "build/tests/units"
 PROGRAM = WORK + "/units"
@@ -304,6 +305,47 @@ def published():
             with tarfile.open(archive) as file:
                 file.extractall(os.path.join(folder, os.path.basename(archive).split(".")[0]))
     return reader.folders(folder)
+
+
+def folded(name):
+    return re.sub(r"[-_.:]", "_", name).upper()
+
+
+def linux_names():
+    """{PMU: names that Linux has for events of it}"""
+    names = {}
+    for line in read(LINUX).splitlines():
+        if line[0] != "#":
+            for pmu in line.split("\t")[0].split():
+                names.setdefault(pmu, []).append("_" + folded(line.split("\t")[1]))
+    return names
+
+
+def offered(title):
+    """(PMU, name) of all names that the PMUs of a processor have built in."""
+    head = subprocess.run([PROGRAM], input="", stdout=subprocess.PIPE, text=True, check=True).stdout.partition("\nend\n")[0]
+    types = [line.split("\t")[1:] for line in head.split("\n")]
+    types = [(index, pmu) for index, pmu, box, _, name in types if name == f"{title} {box}"]
+    answers = ask("".join(f"use\t{index} 4\nnames\n" for index, _ in types))[1]
+    for _, pmu in types:
+        next(answers)
+        yield from ((pmu, line.split("\t")[1]) for line in iter(lambda: next(answers), "names"))
+
+
+@check
+def a_pmu_offers_no_name_that_its_models_file_and_linux_lack():
+    """Class of mistake: processors share a built-in list, and one has names of another one's events."""
+    complaints, folders, names, count = program(), published(), linux_names(), 0
+    if complaints:
+        return complaints
+    for model in (model for model in reader.MODELS if model in folders):
+        listed = {folded(record["EventName"].rstrip(".")) for record in reader.records(folders[model])}
+        for pmu, name in offered(reader.MODELS[model]):
+            count += 1
+            if folded(name) not in listed and not folded(name).endswith(tuple(names.get(pmu, ["?"]))):
+                complaints.append(f"{model}: {pmu} offers {name}")
+    print(f"    {count:,} names of {len(folders)} models")
+    return complaints
 
 
 @check

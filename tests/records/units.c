@@ -9,9 +9,11 @@
  *   use INDEX COUNTERS   the type of units (upmu_uncore_pmu_at()) that the next events are for; a type whose counters
  *                    a processor's table tells has this many
  *   event NAME
+ *   names            those of the built-in list that the type takes
  * Output lines:
  *   "pmu INDEX NAME BOX COUNTERS TITLE" for each type, once at the begin, then "end"
  *   for "file": "file STATUS"; for "use": "use STATUS", that of the import
+ *   for "names": "name NAME" for each, then "names"
  *   for an event one per way: WAY STATUS CANDIDATES ADDRESS=VALUE...
  * where each ADDRESS=VALUE is a register, by its offset in the box, that a session with this event alone writes.
  */
@@ -96,6 +98,20 @@ static void show(const char *way, const struct upmu_pmu *pmu, const char *name)
                    (unsigned long long)writes[i].value);
     }
     printf("\n");
+}
+
+static void show_names(const struct upmu_pmu *pmu)
+{
+    struct upmu_event_id id;
+    struct upmu_event event;
+    uint32_t cursor = 0;
+    char name[160];
+
+    while (pmu->catalog != NULL &&
+           upmu_catalog_next(pmu->catalog, NULL, &cursor, &id, name, sizeof name, NULL) == UPMU_OK)
+        if (upmu_event_parse(pmu, name, &event, NULL) == UPMU_OK)
+            printf("name\t%s\n", name);
+    printf("names\n");
 }
 
 static enum upmu_status load(const char *path)
@@ -185,6 +201,8 @@ int main(void)
             printf("file\t%s\n", upmu_status_text(load(line + 5)));
         if (strncmp(line, "use\t", 4) == 0)
             printf("use\t%s\n", upmu_status_text(use_of(line + 4)));
+        if (strcmp(line, "names") == 0)
+            show_names(&types[0].pmu);
         for (unsigned way = 0; way < 3 && strncmp(line, "event\t", 6) == 0; way++)
             show(way_name[way], &types[way].pmu, line + 6);
     }

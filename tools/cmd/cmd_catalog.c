@@ -56,13 +56,16 @@ static unsigned unit_events(struct cmd *cmd, const struct upmu_unit_type *type, 
     const struct upmu_catalog *catalog = cmd->pmu->imported != NULL ? cmd->pmu->imported : cmd->pmu->catalog;
     uint32_t cursor = 0;
     struct upmu_event_id id;
+    struct upmu_event event;
     unsigned names = 0;
     bool alias = false;
     char name[160];
 
     while (catalog != NULL &&
            upmu_catalog_next(catalog, glob, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
-        if (upmu_catalog_row_unit(catalog, id.row) != type->number)
+        /* Rows of other units, and of a processor that shares the list. */
+        if (upmu_catalog_row_unit(catalog, id.row) != type->number ||
+            upmu_event_parse(cmd->pmu, name, &event, NULL) == UPMU_ERR_UNSUPPORTED)
             continue;
         cmd_print(cmd, "%s\n", name);
         names++;

@@ -59,7 +59,17 @@ static bool has_no_type(const char *catalogue, unsigned unit)
 
 static unsigned wrong;
 
-static void check_type(const struct upmu_uncore_pmu *pmu)
+/* A generation's processor lacks the event of this row of its list. */
+static bool is_of_another_processor(unsigned generation, unsigned row)
+{
+    for (unsigned i = 0; i < upmu_uncore_absent_count; i++)
+        if (upmu_uncore_absent[i].generation == generation && row >= upmu_uncore_absent[i].first &&
+            row < upmu_uncore_absent[i].first + (unsigned)upmu_uncore_absent[i].rows)
+            return true;
+    return false;
+}
+
+static void check_type(unsigned generation, const struct upmu_uncore_pmu *pmu)
 {
     const struct upmu_catalog *catalog = pmu->pmu.catalog;
     char name[UPMU_CATALOG_NAME];
@@ -82,7 +92,12 @@ static void check_type(const struct upmu_uncore_pmu *pmu)
         status = upmu_event_parse(&pmu->pmu, name, &event, NULL);
         if (status == UPMU_ERR_UNSUPPORTED && filter && !pmu->type->filters)
             continue; /* registers that the type lacks: NHM-EX M- and R-boxes */
-        if (status != UPMU_OK && status != UPMU_ERR_MASK_REQUIRED) {
+        if (status == UPMU_ERR_UNSUPPORTED && is_of_another_processor(generation, i))
+            continue;
+        if (is_of_another_processor(generation, i)) {
+            print_message("    %s %s: of another processor\n", pmu->pmu.name, name);
+            wrong++;
+        } else if (status != UPMU_OK && status != UPMU_ERR_MASK_REQUIRED) {
             print_message("    %s %s: %s\n", pmu->pmu.name, name, upmu_status_text(status));
             wrong++;
         } else if (status == UPMU_OK && !row.mask_count &&
@@ -112,7 +127,7 @@ static void every_event_is_encoded_by_its_unit(void **state)
             if (!pmu.type->counters && pmu.type->style == UPMU_UNIT_DISCOVERED) /* a table of the machine says */
                 upmu_uncore_make(g, row, &found, &pmu);
             if (pmu.pmu.catalog)
-                check_type(&pmu);
+                check_type(g, &pmu);
         }
     for (unsigned i = 0; (catalog = upmu_catalog_builtin(i)) != NULL; i++) {
         for (unsigned row = 0; row < upmu_catalog_rows(catalog); row++) {

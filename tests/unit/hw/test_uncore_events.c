@@ -115,6 +115,27 @@ static void names_that_linux_gives_events_are_known(void **state)
     fclose(file);
 }
 
+/* Class of mistake: a list that several processors share gives one of them an event of another one. */
+static void an_event_of_another_processor_with_the_same_list_is_refused(void **state)
+{
+    static const char *const absent[][2] = {
+        {"grr_unc_upi", "UNC_UPI_CLOCKTICKS"},           {"grr_unc_b2cmi", "UNC_B2CMI_TAG_MISS.DIRTY"},
+        {"grr_unc_imc", "UNC_M_CAS_COUNT_SCH1.RD_PRE_REG"}, {"srf_unc_cha", "UNC_CHA_TOR_OCCUPANCY.IA_DRD"},
+        {"cwf_unc_cha", "UNC_CHA_TOR_INSERTS.IA_MISS_DRD_LOCAL"}, {"clx_unc_imc", "UNC_M_DRAM_REFRESH.HIGH"},
+        {"arl_unc_arb", "UNC_ARB_DAT_OCCUPANCY.RD"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(absent); i++)
+        expect_status(absent[i][0], absent[i][1], UPMU_ERR_UNSUPPORTED);
+    expect("gnr_unc_upi", "UNC_UPI_CLOCKTICKS", 0x1, 0, 0);
+    expect("skx_unc_imc", "UNC_M_DRAM_REFRESH.HIGH", 0x405, 0, 0);
+    /* The rows beside them. */
+    expect("grr_unc_imc", "UNC_M_CAS_COUNT_SCH1.RD_REG", 0xc106, 0, 0);
+    expect("srf_unc_cha", "UNC_CHA_CLOCKTICKS", 0x1, 0, 0);
+    expect_status("srf_unc_cha", "cpu/event=0x36,umask=0x01,umask_ext=0xc817ff00/", UPMU_OK);
+}
+
 static void amd_fields_are_amds(void **state)
 {
     (void)state;
@@ -708,6 +729,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_that_linux_gives_events_are_known),
+        cmocka_unit_test(an_event_of_another_processor_with_the_same_list_is_refused),
         cmocka_unit_test(words_and_terms_reach_the_registers_bit_for_bit),
         cmocka_unit_test(amd_fields_are_amds),
         cmocka_unit_test(what_a_type_does_not_have_is_refused),

@@ -440,6 +440,8 @@ static void list_knows_units_outside_the_cores(void **state)
     assert_int_equal(line("list --unit --pmu skx_unc_imc"), CMD_OK);
     prints("UNC_M_CAS_COUNT.RD\n");
     assert_int_equal(line("list --unit --pmu skx_unc_imc zzz*"), CMD_REFUSED);
+    assert_int_equal(line("list --unit --pmu gnr_unc_upi unc_upi_clock*"), CMD_OK);
+    assert_int_equal(line("list --unit --pmu grr_unc_upi"), CMD_REFUSED); /* its list is that of Granite Rapids */
     assert_int_equal(line("list --unit --pmu skl"), CMD_REFUSED);
 }
 
