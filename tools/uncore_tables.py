@@ -67,8 +67,14 @@ def devices(text):
     for one in text.split(","):
         device, _, where = one.partition("@")
         words.append(int(device, 16))
-        words.append(ANYWHERE if not where else int(where.split(".")[0]) << 3 | int(where.split(".")[1]))
+        words.append(place(where) if where else ANYWHERE)
     return words
+
+
+def place(text):
+    """Device << 3 | function."""
+    device, function = text.split(".")
+    return int(device) << 3 | int(function)
 
 
 def registers(text):
@@ -152,7 +158,10 @@ class Tables:
     def words_of(self, row):
         """Offsets or devices of boxes, then what the second base is, or what the rule reads."""
         words = []
-        if row["boxes"] != "-":
+        if row["rule"] == "table" and row["boxes"] != "-":
+            places = [place(x.lstrip("@")) for x in row["boxes"].split(",")]
+            words = [len(places)] + places
+        elif row["boxes"] != "-":
             words = devices(row["boxes"]) if row["rule"] == "pci" else [int(x, 0) for x in row["boxes"].split(",")]
         words += self.second(row)
         return self.words.add(words) if words else 0

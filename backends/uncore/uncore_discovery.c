@@ -15,6 +15,7 @@
 #define UNCORE_GLOBAL_WORDS 3u
 #define UNCORE_UNIT_WORDS 3u
 #define UNCORE_ALL_ONES (~UINT64_C(0))
+#define UNCORE_NO_FUNCTION 0x100u
 
 /* Words of 64 bits; false: they cannot be read. */
 static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, unsigned count, uint64_t *out)
@@ -25,15 +26,26 @@ static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, u
     return true;
 }
 
+/* Does a row have the boxes of its type at this PCI function?  A box elsewhere has UNCORE_NO_FUNCTION. */
+static bool has_boxes_at(const struct upmu_uncore_row *row, uint32_t function)
+{
+    const uint16_t *places = &upmu_uncore_words[row->words];
+
+    for (unsigned i = row->words ? places[0] : 0; i; i--)
+        if (places[i] == function)
+            return true;
+    return !row->words;
+}
+
 /* The row of a type, upmu_uncore_other if it is not known, or -1: what the table says of it is wrong. */
-static int row_of(const struct upmu_uncore_finder *finder, unsigned type)
+static int row_of(const struct upmu_uncore_finder *finder, unsigned type, uint32_t function)
 {
     const struct upmu_uncore_generation *generation = &upmu_uncore_generations[finder->generation];
 
     for (unsigned i = generation->first; i < generation->first + (unsigned)generation->rows; i++) {
         const struct upmu_uncore_row *row = &upmu_uncore_rows[i];
 
-        if (row->base == type && row->rule == UPMU_UNCORE_RULE_TABLE)
+        if (row->base == type && row->rule == UPMU_UNCORE_RULE_TABLE && has_boxes_at(row, function))
             return (int)i;
         if (row->base == type && row->rule == UPMU_UNCORE_RULE_BROKEN)
             return -1;
@@ -73,9 +85,6 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
                                        .select = (uint8_t)(words[0] >> 8),
                                        .counter = (uint8_t)(words[0] >> 24),
                                        .type = (uint16_t)words[2]};
-    row = row_of(finder, found.type);
-    if (row < 0 || !found.counters || found.counters > UPMU_FIXED_COUNTER(0) || !found.width || found.width > 64)
-        return;
     box.base = words[1];
     box.number = (uint16_t)(words[2] >> 16);
     if (access == 2) {
@@ -84,6 +93,9 @@ static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNC
     } else if (access == 0) {
         box.base &= 0xffffffffu;
     }
+    row = row_of(finder, found.type, access == 2 ? (uint32_t)box.base & 0xffu : UNCORE_NO_FUNCTION);
+    if (row < 0 || !found.counters || found.counters > UPMU_FIXED_COUNTER(0) || !found.width || found.width > 64)
+        return;
     if (!is_surplus(finder, found.type, &box))
         (void)upmu_uncore_add(finder, (unsigned)row, &found, &box);
 }

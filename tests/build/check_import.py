@@ -554,7 +554,7 @@ int main(int arguments, char **argument)
 # The PMUs of a model's units, by what their names begin with, where that is not the model's catalogue.
 UNIT_PMUS = {"hsx": "hswep", "bdwde": "bdx"}
 # Events that no source has registers or select bits of (docs/uncore.md).
-NO_REGISTERS = (r"\w+ UNC_(CHACMS|M2HBM)_|snbep UNC_(I_|U_(MSG_CHNL_SIZE_COUNT|PHOLD_CYCLES|RACU_REQUESTS)\.)|"
+NO_REGISTERS = (r"\w+ UNC_CHACMS_|snbep UNC_(I_|U_(MSG_CHNL_SIZE_COUNT|PHOLD_CYCLES|RACU_REQUESTS)\.)|"
                 r"(snr|icx) UNC_IIO_BANDWIDTH_OUT\.")
 
 

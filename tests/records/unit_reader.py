@@ -21,7 +21,7 @@ MODELS = {
 
 # Unit of a record, in capitals: Linux's name of the type.
 BOXES = {"CBO": "cbox", "SBO": "sbox", "UPI LL": "upi", "QPI LL": "qpi", "MCHBM": "hbm", "HAC_CBO": "hac_cbox",
-         "IMC_DCLK": "imc"}
+         "IMC_DCLK": "imc", "M2HBM": "m2m_hbm"}
 
 FIXED = 1 << 16  # the fixed counter in a mask of counters
 

@@ -49,7 +49,7 @@ static bool has_no_type(const char *catalogue, unsigned unit)
     static const struct {
         const char *catalogue;
         unsigned unit;
-    } none[] = {{"snbep_uncore", 12}, {"spr_uncore", 52}, {"gnr_uncore", 51}, {"lnl_uncore", 43}};
+    } none[] = {{"snbep_uncore", 12}, {"gnr_uncore", 51}, {"lnl_uncore", 43}};
 
     for (unsigned i = 0; i < sizeof none / sizeof none[0]; i++)
         if (strcmp(none[i].catalogue, catalogue) == 0 && none[i].unit == unit)

@@ -711,6 +711,32 @@ static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
 
 /* One word is anything: nothing is written, nothing is endless, and what is there has sensible registers. */
 /* Base registers of 64 bits: the low half of an address may be 0. */
+/* Type 7 of the table: a second function of its device is a mesh box of high bandwidth memory (Intel PCM 2026-06). */
+static void move_second_m2m(struct upmu_sim *machine, unsigned package, unsigned word, uint64_t *value)
+{
+    (void)machine, (void)package, (void)word;
+    if ((*value >> 12 & 0xffu) == (13u << 3) && (*value & 0xfff) == 0x438)
+        *value += 1u << 12;
+}
+
+/* Class of mistake: boxes of two kinds that a table gives one number are driven, and added up, as one unit. */
+static void mesh_boxes_of_high_bandwidth_memory_are_a_unit_of_their_own(void **state)
+{
+    unsigned alone;
+
+    (void)state;
+    begin("spr");
+    assert_int_equal(find_all(), UPMU_OK);
+    alone = count("m2m");
+    assert_true(alone && alone % 2 == 0);
+    assert_int_equal(count("m2m_hbm"), 0);
+    begin("spr");
+    model.table = move_second_m2m;
+    assert_int_equal(find_all(), UPMU_OK);
+    assert_int_equal(count("m2m"), alone / 2);
+    assert_int_equal(count("m2m_hbm"), alone / 2);
+}
+
 static void a_table_may_lie_at_any_address(void **state)
 {
     static const uint64_t addresses[] = {UINT64_C(0x400000000), UINT64_C(0x410000000)};
@@ -841,6 +867,7 @@ int main(void)
         cmocka_unit_test(a_hypervisor_has_none_unless_forced),
         cmocka_unit_test(boxes_of_a_table_have_no_byte_in_common),
         cmocka_unit_test(damaged_tables_end_with_a_reason_and_few_accesses),
+        cmocka_unit_test(mesh_boxes_of_high_bandwidth_memory_are_a_unit_of_their_own),
         cmocka_unit_test(a_table_may_lie_at_any_address),
         cmocka_unit_test(any_word_of_a_table_may_be_anything),
         cmocka_unit_test(energy_is_what_can_be_read),
