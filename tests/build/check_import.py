@@ -555,7 +555,7 @@ int main(int arguments, char **argument)
 UNIT_PMUS = {"hsx": "hswep", "bdwde": "bdx"}
 # Events that no source has registers or select bits of (docs/uncore.md).
 NO_REGISTERS = (r"\w+ UNC_CHACMS_|snbep UNC_(I_|U_(MSG_CHNL_SIZE_COUNT|PHOLD_CYCLES|RACU_REQUESTS)\.)|"
-                r"(snr|icx) UNC_IIO_BANDWIDTH_OUT\.")
+                r"(snr|icx) UNC_IIO_BANDWIDTH_OUT\.|lnl UNC_CLOCK\.SOCKET")
 
 
 @check
