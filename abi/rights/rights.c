@@ -10,14 +10,29 @@
 
 #define OF_AN_EVENT (UPMU_RIGHT_KERNEL | UPMU_RIGHT_BEYOND | UPMU_RIGHT_PRIVILEGED)
 
-/* The rights that the bits of a register need. */
-static uint32_t rights_of_value(const struct upmu_register_class *class, uint64_t value)
+/* Does the value of a register have an event of other cores or agents? */
+static bool is_of_others(const struct upmu_pmu *pmu, unsigned row, uint64_t value)
 {
+    const struct upmu_beyond *event = pmu->backend->beyond ? pmu->backend->beyond(pmu) : NULL;
+
+    for (; event && event->rows; event++)
+        if (row - event->row < event->rows && (value & event->mask) == event->event)
+            return true;
+    return false;
+}
+
+/*
+ * The rights that the bits of a register need.  A payload register needs them whatever it holds: an event that writes 0
+ * to it keeps others from it.
+ */
+static uint32_t rights_of_value(const struct upmu_pmu *pmu, unsigned row, uint64_t value)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
     uint32_t rights = 0;
 
     rights |= value & class->kernel ? UPMU_RIGHT_KERNEL : 0;
-    rights |= value & class->beyond ? UPMU_RIGHT_BEYOND : 0;
-    rights |= value & class->privileged & ~class->session ? UPMU_RIGHT_PRIVILEGED : 0;
+    rights |= value & class->beyond || is_of_others(pmu, row, value) ? UPMU_RIGHT_BEYOND : 0;
+    rights |= class->privileged && !class->session ? UPMU_RIGHT_PRIVILEGED : 0;
 #if UPMU_FOREIGN
     rights |= ~value & class->kernel_off ? UPMU_RIGHT_KERNEL : 0;
 #endif
@@ -39,14 +54,14 @@ static uint32_t rights_on(const struct upmu_pmu *pmu, const struct upmu_event *e
     if (image.overfull)
         return OF_AN_EVENT;
     for (unsigned i = 0; i < image.count; i++)
-        rights |= rights_of_value(upmu_register_class_of(pmu, step[i].row), upmu_step_value(&step[i]));
+        rights |= rights_of_value(pmu, step[i].row, upmu_step_value(&step[i]));
     return rights;
 }
 
 uint32_t upmu_rights_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     struct upmu_alternative way;
-    uint32_t rights = 0;
+    uint32_t rights = event->world == UPMU_WORLD_GUEST ? UPMU_RIGHT_BEYOND : 0;
     bool found = false;
 
     for (unsigned i = 0; pmu->backend->alternative(pmu, event, 0, i, &way); i++) {
@@ -54,8 +69,6 @@ uint32_t upmu_rights_of(const struct upmu_pmu *pmu, const struct upmu_event *eve
 
         if (event->attributes & UPMU_ATTR_PIN)
             counters &= UPMU_BIT32(event->pin);
-        if (counters && pmu->shared_scope > UPMU_SCOPE_CORE && way.slot[0].resource_count)
-            rights |= UPMU_RIGHT_BEYOND;
         for (; counters; counters &= counters - 1u, found = true)
             rights |= rights_on(pmu, event, &way, i, upmu_bits_lowest(counters));
     }

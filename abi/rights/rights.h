@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 #define UPMU_RIGHT_KERNEL (1u << 0)     /* the kernel's mode */
-#define UPMU_RIGHT_BEYOND (1u << 1)     /* events of other threads, CPUs or guests: AnyThread, a northbridge */
+#define UPMU_RIGHT_BEYOND (1u << 1)     /* events of other threads, CPUs or guests: AnyThread, a northbridge, a bus */
 #define UPMU_RIGHT_PRIVILEGED (1u << 2) /* needs bits of UPMU_LEVEL_PRIVILEGED: payload registers */
 #define UPMU_RIGHT_ADDRESSES (1u << 3)  /* addresses of the kernel in samples and messages; asked without an event */
 

@@ -59,6 +59,14 @@ static unsigned amd_resource_row(const struct upmu_pmu *pmu, unsigned resource)
     return UPMU_NO_ROW;
 }
 
+static const struct upmu_beyond *amd_beyond(const struct upmu_pmu *pmu)
+{
+    static const struct upmu_beyond northbridge[] = {
+        {UPMU_AMD_ROW_SELECT, UPMU_AMD_COUNTERS, UPMU_AMD_NB_CODES, UPMU_AMD_NB_CODES}, {0}};
+
+    return pmu->quirks & UPMU_AMD_NB_SHARED ? northbridge : NULL;
+}
+
 const struct upmu_backend upmu_amd_k8_backend = {
     .name = "amd_k8",
     .vendor = UPMU_VENDOR_AMD,
@@ -88,6 +96,7 @@ const struct upmu_backend upmu_amd_k8_backend = {
     .ibs_sample = upmu_amd_ibs_sample,
 #endif
     .resource_row = amd_resource_row,
+    .beyond = amd_beyond,
 };
 
 #endif

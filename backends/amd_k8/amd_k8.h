@@ -46,9 +46,10 @@ static inline uint64_t upmu_amd_word(unsigned code)
 }
 
 /* The northbridge's, on families that have one: E0h to FFh, 1E0h to 1FFh and so on. */
+#define UPMU_AMD_NB_CODES 0xe0u
 static inline bool upmu_amd_is_nb(unsigned code)
 {
-    return (code & 0xe0u) == 0xe0u;
+    return (code & UPMU_AMD_NB_CODES) == UPMU_AMD_NB_CODES;
 }
 
 /* ---- amd_detect.c ---- */

@@ -181,6 +181,28 @@ static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, 
     return prefixes[counter >> 3 & 3u];
 }
 
+/*
+ * Bits 7:6 of a unit mask: 01b the own core, 11b all; bit 5: the own agent of the bus, or all.  Codes 20H to 3FH are of
+ * the second-level cache that cores share, 60H to 7FH of the bus.  Source: the masks BOTH_CORES, ALL_AGENTS and ANY in
+ * events/core.tsv, coreduo.tsv, atom.tsv, p6.tsv, pm.tsv.
+ */
+#define ALL_CORES UINT64_C(0x8000)
+#define ALL_AGENTS UINT64_C(0x2000)
+#define SELECTS UPMU_X86_ROW_SELECT, UPMU_X86_GENERAL
+
+static const struct upmu_beyond *beyond(const struct upmu_pmu *pmu)
+{
+    static const struct upmu_beyond shared[] = {{SELECTS, ALL_CORES | 0xa0u, ALL_CORES | 0x20u},
+                                                {SELECTS, ALL_AGENTS | 0xe0u, ALL_AGENTS | 0x60u},
+                                                {0}};
+    const uint64_t with_cores = UINT64_C(1) << UPMU_X86_RULES_YON | UINT64_C(1) << UPMU_X86_RULES_COR |
+                                UINT64_C(1) << UPMU_X86_RULES_BNL;
+
+    if (upmu_x86_core_rules(pmu) & with_cores)
+        return shared;
+    return upmu_x86_core_rules(pmu) & UINT64_C(1) << UPMU_X86_RULES_P6 ? &shared[1] : NULL;
+}
+
 const struct upmu_backend upmu_x86_core_backend = {
     .name = "x86_core",
     .detect = upmu_x86_core_detect,
@@ -206,6 +228,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .resource_name = upmu_x86_core_resource_name,
     .counter_prefix = counter_prefix,
     .resource_row = upmu_x86_core_resource_row,
+    .beyond = beyond,
 };
 
 #endif

@@ -65,6 +65,28 @@ static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned cou
     return prefixes[group];
 }
 
+/* Events of the front-side bus that all processors on it share: IOQ and data activity by their masks OTHER. */
+#define FSB(select, masks)                                                                                             \
+    {UPMU_P4_ROW_ESCR + UPMU_P4_FSB_ESCR0, 2, UINT64_C(0x3f) << 25 | (uint64_t)(masks) << 9,                           \
+     UINT64_C(select) << 25 | (uint64_t)(masks) << 9}
+
+static const struct upmu_beyond *p4_beyond(const struct upmu_pmu *pmu)
+{
+    static const struct upmu_beyond bus[] = {
+        FSB(0x03, 0x4000), /* IOQ_allocation */
+        FSB(0x1a, 0x4000), /* IOQ_active_entries */
+        FSB(0x17, 0x0004), /* FSB_data_activity: DRDY_OTHER */
+        FSB(0x17, 0x0020), /* DBSY_OTHER */
+        FSB(0x16, 0),      /* b2b_cycles */
+        FSB(0x08, 0),      /* bnr */
+        FSB(0x06, 0),      /* snoop */
+        FSB(0x04, 0),      /* response */
+        {0}};
+
+    (void)pmu;
+    return bus;
+}
+
 /*
  * There is no status register: the core looks at the counters' values, and every write of a CCCR clears its OVF.
  */
@@ -89,6 +111,7 @@ const struct upmu_backend upmu_x86_p4_backend = {
     .resource_name = resource_text,
     .counter_prefix = counter_group_prefix,
     .resource_row = upmu_p4_resource_row,
+    .beyond = p4_beyond,
 };
 
 #endif

@@ -64,6 +64,15 @@ void upmu_detection_read(const struct upmu_detection *detection, uint32_t highes
 /* Copy family, model and so on from the detection to the PMU; returns true. */
 bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu_pmu *pmu);
 
+/*
+ * An event that counts what other cores or agents of the bus do: a value of one of these registers has it if
+ * (value & mask) == event.
+ */
+struct upmu_beyond {
+    uint8_t row, rows; /* the first, and how many; 0: the end of a list */
+    uint64_t mask, event;
+};
+
 struct upmu_text;
 
 /* Flags for rendering an event. */
@@ -206,6 +215,9 @@ struct upmu_backend {
      * resource.
      */
     unsigned (*resource_row)(const struct upmu_pmu *pmu, unsigned resource);
+
+    /* The events that count what other cores or agents do (upmu_register_class.beyond: bits that do).  NULL: none. */
+    const struct upmu_beyond *(*beyond)(const struct upmu_pmu *pmu);
 };
 
 /* The backends of this build, NULL after the last. */

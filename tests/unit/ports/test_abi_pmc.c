@@ -8,6 +8,8 @@
 #include "abi/pmc/pmc_log.c"
 #include "abi/rights/rights.c"
 
+#include <stdio.h>
+
 #include "tests/common/host.h"
 
 #define PMCS 8
@@ -604,6 +606,16 @@ static void an_event_beyond_its_owners_rights_is_refused(void **state)
         {"k8_revf", "raw:config=0x100c0", 0},
         {"k8_revf", "raw:config=0x200c0", UPMU_RIGHT_KERNEL},
         {"k8_revf", "raw:config=0x107e0", UPMU_RIGHT_BEYOND},
+        {"skylake", "raw:config=0x101b7", UPMU_RIGHT_PRIVILEGED}, /* off-core, whose payload is 0 */
+        {"skylake", "raw:config=0x101bb", UPMU_RIGHT_PRIVILEGED},
+        {"skylake", "instructions,usr:G", UPMU_RIGHT_BEYOND},
+        {"k8_revf", "raw:config=0x4107f0", UPMU_RIGHT_BEYOND},
+        {"core2", "raw:config=0x1c070", UPMU_RIGHT_BEYOND}, /* all cores; all agents */
+        {"core2", "raw:config=0x16070", UPMU_RIGHT_BEYOND},
+        {"core2", "raw:config=0x1c024", UPMU_RIGHT_BEYOND},
+        {"core2", "raw:config=0x17024", 0}, /* 16 and 32: prefetches */
+        {"core2", "l2_lines_in,core=all,usr", UPMU_RIGHT_BEYOND},
+        {"northwood", "raw:escr=0x06804204:cccr=0x0000c000", UPMU_RIGHT_BEYOND}, /* IOQ_allocation: OTHER */
         {"northwood", "p4-instr-retired,mask=nbogusntag,usr", 0},
         {"northwood", "p4-instr-retired,mask=nbogusntag", UPMU_RIGHT_KERNEL},
         {"northwood", "raw:escr=0x0c001405:cccr=0x0000a000", UPMU_RIGHT_BEYOND},
@@ -636,6 +648,64 @@ static void an_event_beyond_its_owners_rights_is_refused(void **state)
         if (pmc_allocate(cases[i].spec, PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0))
             fail_msg("%s: %s: %d", cases[i].profile, cases[i].spec, pmc_errno);
         tear_down();
+    }
+}
+
+/* Does a name of the makers say that what other cores or agents do is counted, too? */
+static bool names_others(const char *name)
+{
+    static const char *const words[] = {"BOTH_CORES", "ALL_AGENTS", "OTHER", "DRDY_OTHER", "DBSY_OTHER"};
+    const char *last = strrchr(name, '.');
+
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strcmp(last ? last + 1 : name, words[i]))
+            return true;
+    return false;
+}
+
+/*
+ * Rights of an event of other cores by each name that a catalogue has for one.  Catches an event that is taken for the
+ * thread's own because no bit by itself says otherwise.
+ */
+static void an_event_of_other_cores_or_agents_needs_its_right(void **state)
+{
+    /* The masks of which events are of others, for that many events. */
+    static const struct {
+        const char *pmu, *any; /* prefix of the events whose mask ANY is of all agents */
+        unsigned least;
+    } cases[] = {{"core2", NULL, 50}, {"coreduo", NULL, 35}, {"atom", NULL, 10},
+                 {"p6", "BUS_", 14},  {"pm", "BUS_", 14},    {"netburst", NULL, 4}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct upmu_pmu pmu;
+        struct upmu_event event;
+        unsigned found = 0;
+
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
+        for (unsigned row = 0; row < upmu_catalog_rows(pmu.catalog); row++) {
+            char name[96], text[200], mask[64] = "";
+            struct upmu_row unpacked;
+
+            (void)upmu_catalog_row_name(pmu.catalog, row, name, sizeof name);
+            assert_true(upmu_catalog_row(pmu.catalog, row, &unpacked));
+            for (unsigned k = 0; k < unpacked.mask_count || !k; k++) {
+                bool others;
+
+                if (unpacked.mask_count)
+                    (void)upmu_catalog_mask_name(pmu.catalog, row, k, mask, sizeof mask);
+                others = names_others(unpacked.mask_count ? mask : name) && strcmp(name, "INST_RETIRED");
+                others = others || (cases[i].any && !strncmp(name, cases[i].any, 4) && !strcmp(mask, "ANY"));
+                (void)snprintf(text, sizeof text, "%s%s%s:u", name, *mask ? ":" : "", mask);
+                if (!others || upmu_event_parse(&pmu, text, &event, NULL) != UPMU_OK)
+                    continue;
+                found++;
+                if (!(upmu_rights_of(&pmu, &event) & UPMU_RIGHT_BEYOND))
+                    fail_msg("%s: %s", cases[i].pmu, text);
+            }
+        }
+        if (found < cases[i].least)
+            fail_msg("%s: %u", cases[i].pmu, found);
     }
 }
 
@@ -855,6 +925,7 @@ int main(void)
         cmocka_unit_test(a_pmc_that_cannot_be_released_is_told),
         cmocka_unit_test(without_a_pmu_programs_are_refused),
         cmocka_unit_test(an_event_beyond_its_owners_rights_is_refused),
+        cmocka_unit_test(an_event_of_other_cores_or_agents_needs_its_right),
         cmocka_unit_test(a_row_shows_the_pmcs_that_its_asker_may_see),
         cmocka_unit_test(no_owner_takes_the_places_of_others),
         cmocka_unit_test(a_log_that_a_program_keeps_is_taken_by_one_that_may_all),
