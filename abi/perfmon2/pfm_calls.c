@@ -115,9 +115,23 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
     return status;
 }
 
+/* Programs duplicate and close their descriptors of one context on several CPUs at once. */
 void upmu_pfm_share(struct upmu_pfm_context *context)
 {
-    context->references++;
+    __atomic_fetch_add(&context->references, 1u, __ATOMIC_RELAXED);
+}
+
+/* Give up a reference that is not the last one. */
+static bool give_up(struct upmu_pfm_context *context)
+{
+    uint32_t now = __atomic_load_n(&context->references, __ATOMIC_ACQUIRE);
+
+    do
+        if (now <= 1)
+            return false;
+    while (!__atomic_compare_exchange_n(&context->references, &now, now - 1u, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
+    return true;
 }
 
 enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last)
@@ -125,10 +139,8 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
     enum upmu_status status;
 
     *out_last = false;
-    if (context->references > 1) {
-        context->references--;
+    if (give_up(context))
         return UPMU_OK;
-    }
     status = upmu_session_close(&context->session);
     if (context->session.state != UPMU_SESSION_CLOSED)
         return status;

@@ -30,6 +30,16 @@ bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner)
     return pmcs->may_system ? pmcs->may_system(pmcs->context, owner) : owner == 1;
 }
 
+uint32_t upmu_pmc_user_of(const struct upmu_pmcs *pmcs, uint32_t owner)
+{
+    return pmcs->user_of ? pmcs->user_of(pmcs->context, owner) : owner;
+}
+
+unsigned upmu_pmc_share(unsigned count)
+{
+    return count / 4u ? count / 4u : 1u;
+}
+
 pmc_id_t upmu_pmc_id(const struct upmu_pmcs *pmcs, const struct upmu_pmc *pmc)
 {
     const struct upmu_pmu *pmu = upmu_machine_pmu(pmcs->machine, pmc->event.pmu);
@@ -49,17 +59,17 @@ struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t 
 
 /* ---- Allocation ---- */
 
-/* A place for a PMC; without the right of the whole machine, not beyond the owner's share, nor in the last quarter. */
-static struct upmu_pmc *free_one(struct upmu_pmcs *pmcs, uint32_t owner, bool may)
+/* A place for a PMC; without the right of the whole machine, not beyond the user's share, nor in the last quarter. */
+static struct upmu_pmc *free_one(struct upmu_pmcs *pmcs, uint32_t user, bool may)
 {
     unsigned places = pmcs->capacity < UPMU_PMC_MOST ? pmcs->capacity : UPMU_PMC_MOST;
-    unsigned quarter = places / 4u, left = pmcs->most_pmcs ? pmcs->most_pmcs : quarter ? quarter : 1u;
+    unsigned left = pmcs->most_pmcs ? pmcs->most_pmcs : upmu_pmc_share(places);
     struct upmu_pmc *pmc = NULL;
 
     for (unsigned i = 0; i < places; i++) {
-        if (pmcs->pmcs[i].owner == owner && !may && !--left)
+        if (pmcs->pmcs[i].owner && pmcs->pmcs[i].user == user && !may && !--left)
             return NULL;
-        if (!pmcs->pmcs[i].owner && !pmc && (may || i < places - quarter))
+        if (!pmcs->pmcs[i].owner && !pmc && (may || i < places - places / 4u))
             pmc = &pmcs->pmcs[i];
     }
     return pmc;
@@ -117,7 +127,8 @@ static enum upmu_status allocate(struct upmu_pmcs *pmcs, uint32_t owner, const c
     struct upmu_cpu *cpu =
         whole && request->pm_cpu >= 0 ? pmcs->find_cpu(pmcs->context, (unsigned)request->pm_cpu) : NULL;
     const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : upmu_machine_pmu(pmcs->machine, 0);
-    struct upmu_pmc *pmc = free_one(pmcs, owner, may);
+    uint32_t user = upmu_pmc_user_of(pmcs, owner);
+    struct upmu_pmc *pmc = free_one(pmcs, user, may);
     struct upmu_event event;
     enum upmu_status status;
 
@@ -145,6 +156,7 @@ static enum upmu_status allocate(struct upmu_pmcs *pmcs, uint32_t owner, const c
         return status;
     }
     pmc->owner = owner;
+    pmc->user = user;
     pmc->generation++;
     pmc->flags = (request->pm_flags & PMC_F_LOG_PROCCSW) | (event.id.catalogue ? PMC_F_EV_PMU : 0);
     pmc->caps = upmu_pmc_caps_of(pmu, &event);

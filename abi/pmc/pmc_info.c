@@ -157,7 +157,7 @@ enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, uint32_t owner, unsign
     for (unsigned i = 0; i < pmcs->capacity; i++) {
         const struct upmu_pmc *pmc = &pmcs->pmcs[i];
 
-        if (!pmc->owner || (pmc->owner != owner && !all) || pmc->state < PMC_STATE_STOPPED ||
+        if (!pmc->owner || (pmc->owner != owner && !all) || pmc->session.state == UPMU_SESSION_DETACHED ||
             pmc->session.set.tally[0].counter != counter || (pmc->mode <= PMC_MODE_SC && pmc->cpu != cpu_number))
             continue;
         info->pm_owner = pmc->owner;

@@ -120,7 +120,8 @@ void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid)
         struct upmu_pmc_log *log = pmc->owner ? log_of(pmcs, pmc->owner) : NULL;
         struct upmu_count count;
 
-        if (log && pmc->pid == pid && pmc->flags & PMC_F_LOG_PROCCSW &&
+        /* A detached PMC has the number of a thread that ended: another process may have it now. */
+        if (log && pmc->pid == pid && pmc->flags & PMC_F_LOG_PROCCSW && pmc->session.state != UPMU_SESSION_DETACHED &&
             upmu_session_read(&pmc->session, 0, 1, &count) == UPMU_OK)
             add_value(pmcs, log, PMCLOG_TYPE_PROCCSW, pmc, (uint32_t)pid, count.value);
     }
@@ -159,12 +160,20 @@ static enum upmu_status close_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *l
     return status == UPMU_OK ? ended : status;
 }
 
-/* A log for an owner: a free one, or with the right of the whole machine that of an owner without it. */
-static struct upmu_pmc_log *free_log(struct upmu_pmcs *pmcs, uint32_t owner)
+/*
+ * A log for an owner of a user: a free one within the user's share, or with the right of the whole machine that of an
+ * owner without it.
+ */
+static struct upmu_pmc_log *free_log(struct upmu_pmcs *pmcs, uint32_t owner, uint32_t user)
 {
     struct upmu_pmc_log *log = log_of(pmcs, 0);
+    bool may = upmu_pmc_may_system(pmcs, owner);
+    unsigned left = upmu_pmc_share(pmcs->log_count);
 
-    for (unsigned i = 0; !log && i < pmcs->log_count && upmu_pmc_may_system(pmcs, owner); i++)
+    for (unsigned i = 0; !may && i < pmcs->log_count; i++)
+        if (pmcs->logs[i].owner && pmcs->logs[i].user == user && !--left)
+            return NULL;
+    for (unsigned i = 0; !log && i < pmcs->log_count && may; i++)
         if (!upmu_pmc_may_system(pmcs, pmcs->logs[i].owner)) {
             log = &pmcs->logs[i];
             (void)close_log(pmcs, log);
@@ -175,6 +184,7 @@ static struct upmu_pmc_log *free_log(struct upmu_pmcs *pmcs, uint32_t owner)
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file)
 {
     struct upmu_pmc_log *log = owner ? log_of(pmcs, owner) : NULL;
+    uint32_t user = upmu_pmc_user_of(pmcs, owner);
 
     if (!owner || (file < 0) != (log != NULL))
         return UPMU_ERR_STATE;
@@ -182,10 +192,11 @@ enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, 
         return close_log(pmcs, log);
     if (!pmcs->logs || !pmcs->log_write)
         return UPMU_ERR_HOOK_MISSING;
-    log = free_log(pmcs, owner);
+    log = free_log(pmcs, owner, user);
     if (!log)
         return UPMU_ERR_BUSY;
     log->owner = owner;
+    log->user = user;
     log->file = file;
     log->used = log->sequence = log->dropped = 0;
     (void)upmu_pmc_log_words(pmcs, owner, PMCLOG_TYPE_INITIALIZE, PMC_VERSION, 0);

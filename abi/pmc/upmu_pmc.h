@@ -26,6 +26,7 @@ struct upmu_pmc {
     uint64_t ring[UPMU_PMC_RING_WORDS];
     uint64_t count; /* period, or what counting begins at */
     uint32_t owner; /* process; 0: free */
+    uint32_t user;  /* of the owner when it was allocated */
     uint32_t generation;
     uint32_t flags, caps;
     int32_t pid; /* attached to; 0: to none */
@@ -39,6 +40,7 @@ struct upmu_pmc_log {
     size_t size;    /* of `bytes`, at least 128 */
     /* private */
     uint32_t owner; /* 0: free */
+    uint32_t user;
     int32_t file;
     size_t used;
     uint32_t sequence, dropped;
@@ -52,8 +54,9 @@ struct upmu_pmcs {
     struct upmu_pmc_log *logs; /* one for each owner that logs at a time; or NULL */
     unsigned log_count;        /* entries of `logs` */
     /*
-     * PMCs that an owner without may_system() may hold; 0: a quarter of `capacity`.  The last quarter of `capacity` is
-     * for owners with it in any case.
+     * PMCs that the owners of one user, without may_system(), may hold together; 0: a quarter of `capacity`.  The last
+     * quarter of `capacity` is for owners with it in any case.  Of `logs` such a user has at most a quarter, but at
+     * least one.
      */
     unsigned most_pmcs;
     void *context; /* of the hooks */
@@ -61,6 +64,8 @@ struct upmu_pmcs {
     struct upmu_cpu *(*find_cpu)(void *context, unsigned cpu);
     /* A thread that `owner` may count (pid 0: itself), and the CPU where it runs or NULL.  NULL: none that it may. */
     struct upmu_thread *(*find_thread)(void *context, uint32_t owner, int32_t pid, struct upmu_cpu **out_cpu);
+    /* The number of an owner's user, whose processes share what one user may hold.  NULL: each owner is a user. */
+    uint32_t (*user_of)(void *context, uint32_t owner);
     /* May it count whole CPUs, take counters out of use, see sums of all owners?  NULL: owner 1 alone may. */
     bool (*may_system)(void *context, uint32_t owner);
     /*
@@ -112,6 +117,10 @@ enum upmu_status upmu_pmc_release(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id
  * again on that CPU.
  */
 enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner);
+
+/* The user of an owner, and how many of `count` things a user may hold without a limit of the host's. */
+uint32_t upmu_pmc_user_of(const struct upmu_pmcs *pmcs, uint32_t owner);
+unsigned upmu_pmc_share(unsigned count);
 
 /* The PMC of an id and an owner, or NULL. */
 struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);

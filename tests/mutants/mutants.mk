@@ -52,7 +52,7 @@ build/mutants/tests/trap/test_trap_sample: $(MUTANT_TRAP) build/mutants/tests/mu
 
 MUTANT_RUN = @LD_LIBRARY_PATH=build/mutants $(PYTHON) tests/mutants/mutants.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" \
 	--compile '$(mutants_CC) $(LIB_CFLAGS) $(mutants_FLAGS) -w' --host '$(mutants_CC) $(subst -DUPMU_SOURCE_DIR='"$(CURDIR)"',,$(HOST_CFLAGS)) -O0 -w' \
-	--objects '$(MUTANT_LIB)' --test-objects '$(unit_HELPERS:%.c=build/mutants/%.o) $(MUTANT_SIM) build/mutants/tests/mutants/switch.o'
+	--objects '$(MUTANT_LIB)' --test-objects '$(unit_HELPERS:%.c=build/mutants/%.o) build/mutants/tests/inject/fork_step.o $(MUTANT_SIM) build/mutants/tests/mutants/switch.o'
 
 # The programs that rows need are made first.
 ROW_RUN = $(PYTHON) tests/mutants/rows.py --jobs $(JOBS) --only "$(MUTANT_ONLY)" \

@@ -4,7 +4,7 @@
 
 Rules come from port/sim/sim.h, sim_amd_rules.h and sim_uncore_rules.h, changes of the library from
 tests/mutants/mutants.tsv, with the columns file (`HEADER@FILE`: a header, compiled with that file; `SOURCE@TEST`: a source that this
-test in tests/unit includes), pattern (a
+test in tests/unit or tests/inject includes), pattern (a
 regular expression), replacement, which (`one`: the pattern matches once; `each`: every
 match is a mutant; `each:N`: every N-th), why, tests (tried first; comma-separated, may
 be empty).  Survivors that are known, and why they may survive,

@@ -770,6 +770,73 @@ static void no_owner_takes_the_places_of_others(void **state)
     tear_down();
 }
 
+static uint32_t same_user(void *context, uint32_t owner)
+{
+    (void)context;
+    return owner < STRANGER + 3 ? STRANGER : owner;
+}
+
+/* A user's three processes hold no more than one.  Catches a limit that a fork() doubles. */
+static void the_processes_of_a_user_share_its_limits(void **state)
+{
+    pmc_id_t id;
+
+    (void)state;
+    set_up("core2");
+    pmcs.log_count = 2;
+    pmcs.user_of = same_user;
+    for (unsigned i = 0; i < PMCS; i++) {
+        caller = STRANGER + i % 3;
+        assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), i < PMCS / 4 ? 0 : -1);
+        assert_int_equal(pmc_configure_logfile(3), i ? -1 : 0);
+    }
+    caller = STRANGER + 3; /* another user */
+    assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), 0);
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    assert_int_equal(upmu_pmc_exit(&pmcs, STRANGER + 3), UPMU_OK);
+    tear_down();
+}
+
+/*
+ * A thread ends, or executes a program with more rights, for which the host ends it as well; another one has its
+ * number.  Catches a PMC that tells its owner of the new one.
+ */
+static void nothing_is_told_of_a_thread_that_is_no_longer_the_one_attached_to(void **state)
+{
+    const struct pmclog_value *switched;
+    struct pmc_pmcinfo row;
+    pmc_value_t value;
+    size_t at = 0;
+    pmc_id_t id;
+
+    (void)state;
+    set_up("core2");
+    assert_int_equal(pmc_configure_logfile(3), 0);
+    assert_int_equal(pmc_allocate("0 instructions,usr", PMC_MODE_TC, PMC_F_LOG_PROCCSW, PMC_CPU_ANY, &id, 0), 0);
+    assert_int_equal(pmc_attach(id, STRANGER), 0);
+    assert_int_equal(pmc_start(id), 0);
+    run_thread(true);
+    run_user(1000);
+    run_thread(false);
+    upmu_pmc_log_switch(&pmcs, STRANGER);
+    assert_int_equal(upmu_thread_exit(&thread), UPMU_OK);
+    upmu_thread_init(&thread, STRANGER, STRANGER, NULL);
+    run_thread(true);
+    run_user(500);
+    run_thread(false);
+    upmu_pmc_log_switch(&pmcs, STRANGER);
+    assert_int_equal(pmc_read(id, &value), 0);
+    assert_int_equal(value, 1000);
+    assert_int_equal(pmc_pmcinfo(0, 0, &row), 0);
+    assert_int_equal(row.pm_disp, PMC_DISP_FREE);
+    assert_int_equal(pmc_flush_logfile(), 0);
+    switched = record(PMCLOG_TYPE_PROCCSW, &at);
+    assert_non_null(switched);
+    assert_int_equal(switched->pl_value, 1000);
+    assert_null(record(PMCLOG_TYPE_PROCCSW, &at));
+    tear_down();
+}
+
 /* Catches a log that one owner keeps for ever, and records in the file of another. */
 static void a_log_that_a_program_keeps_is_taken_by_one_that_may_all(void **state)
 {
@@ -928,6 +995,8 @@ int main(void)
         cmocka_unit_test(an_event_of_other_cores_or_agents_needs_its_right),
         cmocka_unit_test(a_row_shows_the_pmcs_that_its_asker_may_see),
         cmocka_unit_test(no_owner_takes_the_places_of_others),
+        cmocka_unit_test(the_processes_of_a_user_share_its_limits),
+        cmocka_unit_test(nothing_is_told_of_a_thread_that_is_no_longer_the_one_attached_to),
         cmocka_unit_test(a_log_that_a_program_keeps_is_taken_by_one_that_may_all),
         cmocka_unit_test(a_flush_takes_the_callers_samples_and_leaves_those_of_others),
         cmocka_unit_test(owners_ids_and_arguments_are_checked),
