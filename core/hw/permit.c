@@ -19,6 +19,7 @@ void upmu_permit_weigh(struct permit_sum *sum, const struct upmu_permit *row, ui
     } else {
         sum->owned = true;
         sum->mine |= level == UPMU_LEVEL_SESSION ? row->session : row->privileged;
+        sum->beyond |= level == UPMU_LEVEL_SESSION ? row->beyond : 0;
     }
 }
 
@@ -26,6 +27,8 @@ bool upmu_permit_allows(const struct permit_sum *sum, const uint64_t *value)
 {
     if (!value)
         return sum->flags & UPMU_PERMIT_READ && (sum->owned || sum->flags & UPMU_PERMIT_PART);
+    if (sum->beyond && (*value & sum->beyond >> 16) == (sum->beyond & 0xffffu))
+        return false;
     return sum->whole && sum->mine && !(sum->flags & UPMU_PERMIT_MERGED) && !(*value & ~sum->mine);
 }
 

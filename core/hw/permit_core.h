@@ -12,6 +12,7 @@ struct permit_sum {
     uint64_t mine;   /* bits that it may set */
     uint64_t others; /* bits of counters that it does not own */
     uint32_t flags;  /* of the rows */
+    uint32_t beyond; /* events that it may not choose, as in struct upmu_permit */
     bool found;
     bool owned; /* it owns the counters of a row */
     bool whole; /* of all rows */

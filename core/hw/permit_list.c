@@ -37,6 +37,17 @@ static bool may_be_read(const struct upmu_pmu *pmu, unsigned row, const struct u
     return class->access == UPMU_ACCESS_RW;
 }
 
+/* The first of a register's events of other cores that 16 bits can name, as upmu_permit.beyond has it. */
+static uint32_t beyond_of(const struct upmu_pmu *pmu, unsigned row)
+{
+    const struct upmu_beyond *event = pmu->backend->beyond ? pmu->backend->beyond(pmu) : NULL;
+
+    for (; event && event->rows; event++)
+        if (row - event->row < event->rows && !(event->mask >> 16))
+            return (uint32_t)(event->mask << 16 | event->event);
+    return 0;
+}
+
 /* The part of a register that is a counter's; or, of registers that are one's or all counters', part 0 alone. */
 static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row, unsigned part, struct upmu_permit *out)
 {
@@ -49,7 +60,7 @@ static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row,
     if (!upmu_rows_has(pmu->present, row) || class->space != UPMU_SPACE_MSR)
         return false;
     out->address = pmu->table->rows[row].address;
-    out->unused = 0;
+    out->beyond = beyond_of(pmu, row);
     session = class->session & ~class->beyond; /* AnyThread counts what is not the caller's */
     if (is_shared(pmu, row, class)) {
         if (!(pmu->counters >> part & 1u))

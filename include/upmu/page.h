@@ -32,8 +32,9 @@ extern "C" {
  * RDPMC reads all counters.  Before user mode may execute it, counters that do not run are set to
  * 0, because they hold counts of other threads and sessions (one write for each).  While any page is
  * published, a counter that another session had begins at 0, too (a write in the place of a read).
- * Counters that run for other sessions are not hidden.  Where RDPMC was found to read other values than the
- * counter (some emulators), a page has no counters: its reader must ask the kernel.
+ * Counters that run for other sessions are not hidden, nor are AMD's of units outside the cores (northbridge, data
+ * fabric, L3: RDPMC indices from 6 on): publish no page for a program that must not see them.  Where RDPMC was found to
+ * read other values than the counter (some emulators), a page has no counters: its reader must ask the kernel.
  *
  * It costs a few stores for each event, and no register access except these writes.  Thread switches take
  * their longer way.

@@ -28,7 +28,11 @@ struct upmu_permit {
     uint32_t address;    /* number of the MSR */
     uint32_t counters;   /* whose it is: a caller has to own all of them; 0: only read */
     uint32_t flags;      /* UPMU_PERMIT_... */
-    uint32_t unused;     /* 0 */
+    /*
+     * Not 0: events above UPMU_LEVEL_SESSION, which count what other cores do: values with (value & bits 31:16 of this)
+     * == bits 15:0 of this.  All that AMD's northbridge and P6's bus have; of Core 2 "all cores", not "all agents".
+     */
+    uint32_t beyond;
     uint64_t session;    /* bits that may be set at UPMU_LEVEL_SESSION: no AnyThread */
     uint64_t privileged; /* bits that may be set at higher levels */
 };

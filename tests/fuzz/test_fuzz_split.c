@@ -127,6 +127,8 @@ static bool server_wrmsr(void *context, uint32_t msr, uint64_t value)
                "%s: select %x becomes %llx", cases[which].profile, (unsigned)msr, (unsigned long long)value);
     FUZZ_CHECK(msr != 0x38d || !((before ^ value) & value & UINT64_C(0xcccccccccccccccc)), "%s: fixed control %llx",
                cases[which].profile, (unsigned long long)value);
+    FUZZ_CHECK(cases[which].family != K8 || msr > 0xc0010003u || (value & 0xe0) != 0xe0, "%s: a northbridge: %llx",
+               cases[which].profile, (unsigned long long)value);
     FUZZ_CHECK(own && !((before ^ value) & ~own), "%s: %x becomes %llx, was %llx; the driver has counters %x",
                cases[which].profile, (unsigned)msr, (unsigned long long)value, (unsigned long long)before,
                (unsigned)asks);

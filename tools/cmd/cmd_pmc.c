@@ -341,8 +341,8 @@ int cmd_permits(struct cmd *cmd, const struct cmd_args *args)
     for (size_t i = 0; i < count; i++) {
         const struct upmu_permit *row = &cmd->permits[i];
 
-        cmd_print(cmd, "    {0x%x, 0x%x, %u, 0, 0x%X, 0x%X},\n", (unsigned)row->address, (unsigned)row->counters,
-                  (unsigned)row->flags, row->session, row->privileged);
+        cmd_print(cmd, "    {0x%x, 0x%x, %u, 0x%x, 0x%X, 0x%X},\n", (unsigned)row->address, (unsigned)row->counters,
+                  (unsigned)row->flags, (unsigned)row->beyond, row->session, row->privileged);
     }
     cmd_print(cmd, "};\nconst size_t permit_count = sizeof permit_rows / sizeof permit_rows[0];\n");
     return CMD_OK;

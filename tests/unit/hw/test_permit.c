@@ -184,6 +184,32 @@ static void interrupts_and_payloads_need_privilege_and_reserved_bits_more_than_t
     assert_true(writes(&core, ALL, PRIVILEGED, 0x186, 0x5300c0));
 }
 
+/* Catches an allow-list that knows bits alone, and lets a session count for the node. */
+static void events_of_other_cores_are_above_a_session(void **state)
+{
+    static const struct {
+        const char *name;
+        uint32_t msr;
+        uint64_t own, others;
+    } cases[] = {{"amd64_k8_revg", 0xc0010000, 0x4107c0, 0x4107e0}, {"amd64_k8_revg", 0xc0010003, 0x4107df, 0x4100ff},
+                 {"amd64_fam10h_barcelona", 0xc0010002, 0x4107c0, 0x40041f7e0}, {"pm", 0x187, 0x410070, 0x412070},
+                 {"core", 0x186, 0x414070, 0x41c070}, {"core", 0x187, 0x417024, 0x41c024},
+                 {"coreduo", 0x187, 0x414024, 0x41c024}};
+
+    (void)state;
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct upmu_pmu pmu = known(cases[i].name);
+        struct upmu_permit rows[UPMU_PERMITS];
+        size_t count = upmu_permit_list(&pmu, rows, UPMU_PERMITS);
+
+        for (enum upmu_level level = SESSION; level <= PRIVILEGED; level++)
+            if (!writes(&pmu, ALL, level, cases[i].msr, cases[i].own) ||
+                writes(&pmu, ALL, level, cases[i].msr, cases[i].others) != (level == PRIVILEGED) ||
+                upmu_permit_check(rows, count, ALL, level, cases[i].msr, &cases[i].others) != (level == PRIVILEGED))
+                fail_msg("%s: %x, level %u", cases[i].name, (unsigned)cases[i].msr, level);
+    }
+}
+
 /* What a caller does not own it can neither change nor, counters and selects, read. */
 static void counters_of_others_are_refused(void **state)
 {
@@ -371,6 +397,7 @@ int main(void)
         cmocka_unit_test(every_register_that_is_no_pmus_is_refused),
         cmocka_unit_test(a_program_may_write_selects_counters_and_what_events_need),
         cmocka_unit_test(interrupts_and_payloads_need_privilege_and_reserved_bits_more_than_that),
+        cmocka_unit_test(events_of_other_cores_are_above_a_session),
         cmocka_unit_test(counters_of_others_are_refused),
         cmocka_unit_test(a_register_of_several_counters_keeps_the_bits_of_others),
         cmocka_unit_test(rows_say_what_the_description_says),

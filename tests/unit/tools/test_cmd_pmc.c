@@ -269,8 +269,8 @@ static void permits_are_printed_as_a_table(void **state)
     (void)state;
     assert_int_equal(line("permits --pmu core"), CMD_OK);
     has(printed, "#include <upmu/permit.h>");
-    has(printed, "{0x186, 0x1, 1, 0, 0xffc7ffff, 0xffd7ffff},");
-    has(printed, "{0x38f, 0x20000, 7, 0, 0x200000000, 0x200000000},");
+    has(printed, "{0x186, 0x1, 1, 0x80a08020, 0xffc7ffff, 0xffd7ffff},");
+    has(printed, "{0x38f, 0x20000, 7, 0x0, 0x200000000, 0x200000000},");
     assert_int_equal(lines_with(printed, "\n    {0x"), 22);
 }
 
