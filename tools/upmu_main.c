@@ -29,7 +29,8 @@ static void host_write_error(void *context, const char *text, size_t length)
 /*
  * Open a file for writing; every file that the tool writes is opened here.  The user may be root and the folder
  * open to all users: a file of bytes is always a new one (`fresh`), which no symbolic or hard link of another user has
- * led elsewhere.  Without `fresh`: pipes and devices, also by a link such as /dev/stdout.
+ * led elsewhere.  Without `fresh`: pipes and devices, also by a link such as /dev/stdout, but no link of another
+ * user.
  */
 static int open_for_writing(const char *name, bool fresh)
 {
@@ -42,6 +43,8 @@ static int open_for_writing(const char *name, bool fresh)
             (void)unlink(name);
         return open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     }
+    if (lstat(name, &found) != 0 || (S_ISLNK(found.st_mode) && found.st_uid != 0 && found.st_uid != geteuid()))
+        return -1;
     file = open(name, O_WRONLY | O_CLOEXEC);
     if (file < 0 || (fstat(file, &found) == 0 && !S_ISREG(found.st_mode)))
         return file;

@@ -392,5 +392,24 @@ def a_file_is_never_written_through_a_link_that_lies_there():
     return complaints
 
 
+@check
+def a_device_is_never_written_through_a_link_of_another_user():
+    """Catches a tool of root that writes a report to the disk, because a link in a folder of all leads there."""
+    recorded()
+    if os.geteuid():
+        return []
+    complaints = []
+    for owner in (0, 65534):
+        planted = os.path.join(WORK, "device")
+        if os.path.lexists(planted):
+            os.remove(planted)
+        os.symlink("/dev/null", planted)
+        os.chown(planted, owner, owner, follow_symlinks=False)
+        done = tool("record", "--sim", "skl", "-n", "60000", "--folded", "device", code=None)
+        complaints += [] if done.returncode == (1 if owner else 0) else [f"a link of {owner}: {done.returncode}"]
+        os.remove(planted)
+    return complaints
+
+
 if __name__ == "__main__":
     main()
