@@ -117,8 +117,11 @@ static void prepare(struct host_unit *unit, unsigned box, struct lots *lots)
 
 static void show_all(const struct host_unit *unit)
 {
-    for (unsigned k = 0; k < unit->boxes; k++)
+    for (unsigned k = 0; k < unit->boxes; k++) {
+        if (unit->gone >> k & 1u)
+            hardware_units_clear(host.units.hardware, unit->box[k]);
         hardware_units_hide(host.units.hardware, unit->box[k], false);
+    }
 }
 
 static void open_unit(struct host_unit *unit, unsigned box, struct lots *lots)
@@ -300,6 +303,28 @@ static void poll(struct host_unit *unit)
     unit->users--;
 }
 
+/*
+ * A box at work vanishes, or returns: as it was, or with nothing in its registers.  (An MSR that is gone faults as
+ * any may; where a counter has the width of an access all ones may be its count.)
+ */
+static void vanish(struct host_unit *unit, struct lots *lots)
+{
+    unsigned k = lots_below(lots, unit->boxes);
+    const struct hardware_type *type = host.units.box[unit->box[k]].type;
+    bool gone = unit->gone >> k & 1u;
+
+    if (unit->exclusive || unit->hidden || type->space == HARDWARE_MSR || type->width == type->bits)
+        return;
+    if (gone && lots_below(lots, 2))
+        hardware_units_clear(host.units.hardware, unit->box[k]);
+    hardware_units_hide(host.units.hardware, unit->box[k], !gone);
+    unit->gone ^= (uint8_t)(1u << k);
+    host.verdict->figures.vanished++;
+    units_lose(unit);
+    TRACE("%s%u of package %u %s", type->name, host.units.box[unit->box[k]].number,
+          host.units.box[unit->box[k]].package, gone ? "returns" : "vanishes");
+}
+
 /* ---- Events, sessions ---- */
 
 void act_unit_specification(const struct hardware_type *type, unsigned kind, char *text, size_t size)
@@ -423,6 +448,8 @@ void act_unit(const struct step *step, struct lots *lots)
     if (step->kind == STEP_UNIT_POLL) {
         if (unit->unit && here()->power == CPU_LIVE)
             poll(unit);
+        if (unit->unit && host.setting.faults && !host.real && lots_one_in(lots, 4))
+            vanish(unit, lots);
         return;
     }
     if (host.hotplug || here()->power != CPU_LIVE || here()->useless || here()->coming != HOST_NONE ||

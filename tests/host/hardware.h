@@ -196,6 +196,8 @@ void hardware_units_reset(void *units, unsigned box);
 void hardware_units_leave(void *units, unsigned box, uint64_t seed);
 /* A box whose function or memory is gone: it reads all ones, and what is written is lost. */
 void hardware_units_hide(void *units, unsigned box, bool hidden);
+/* A box that was away lost all that its registers held. */
+void hardware_units_clear(void *units, unsigned box);
 /* Which register an access goes to; false: none of a box. */
 bool hardware_units_find(const void *units, const struct hardware_access *access, struct hardware_place *out_place);
 /* False: no such register (#GP).  Functions and memory that are absent read all ones, and what is written is lost. */

@@ -215,6 +215,13 @@ void hardware_units_hide(void *hardware, unsigned box, bool hidden)
     ((struct units *)hardware)->state[box].hidden = hidden;
 }
 
+void hardware_units_clear(void *hardware, unsigned box)
+{
+    struct state *state = &((struct units *)hardware)->state[box];
+
+    *state = (struct state){.hidden = state->hidden};
+}
+
 /* ---- Counting ---- */
 
 static bool runs(const struct units *units, unsigned box, unsigned n)

@@ -174,8 +174,8 @@ static void print_figures(const struct figures *f, unsigned seeds, double second
            N(switches), N(migrations), N(events), N(reads), N(exact), N(samples), N(unit_samples), N(beyond),
            N(estimates));
     printf("    %llu units opened, %llu bursts of events and %llu accesses there, %llu times handed over, %llu times "
-           "without a CPU\n",
-           N(units), N(unit_events), N(unit_accesses), N(hand_overs), N(orphans));
+           "without a CPU; %llu times a box vanished or returned\n",
+           N(units), N(unit_events), N(unit_accesses), N(hand_overs), N(orphans), N(vanished));
     printf("    %llu vCPUs made, %llu entries, %llu calls of theirs, %llu hook calls in runs with them; %llu values "
            "read (%llu had counted, and were exact; %llu in registers that pass), %llu interrupts injected, %llu times "
            "one was due, %llu carried over\n",

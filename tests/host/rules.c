@@ -131,7 +131,7 @@ void units_deliver(unsigned number, unsigned kind, uint64_t count)
     unit->stirred |= !calm;
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
         if (host.session[i].session && host.session[i].target == TARGET_UNIT && host.session[i].where == number)
-            deliver_to(&host.session[i], (enum hardware_event)kind, true, count, calm && !unit->handing);
+            deliver_to(&host.session[i], (enum hardware_event)kind, true, count, calm && !unit->handing && !unit->lost);
 }
 
 /* ---- Counts ---- */
@@ -186,8 +186,9 @@ static void check_event(struct host_session *session, unsigned set, unsigned i, 
 {
     struct host_event *event = &session->set[set].event[i];
     uint64_t low = before->low, high = event->high + (event->lowered - before->lowered);
-    bool marred = count->quality == UPMU_QUALITY_PARTIAL;
+    bool marred = count->quality == UPMU_QUALITY_PARTIAL, lost = units_lost(session);
 
+    low = lost ? before->kept : low;
     check_times(session, event, count);
     if (!rules_on(RULE_COUNT))
         return;
@@ -202,13 +203,18 @@ static void check_event(struct host_session *session, unsigned set, unsigned i, 
             event->user ? ", user" : "", event->kernel ? ", kernel" : "", session->set[set].set->tally[i].counter,
             (unsigned long long)count->raw, (unsigned long long)low, (unsigned long long)high,
             (unsigned)count->quality);
+    /* unit.h: of a box that vanishes is kept what was read, whatever the quality. */
+    if (session->target == TARGET_UNIT && !session->changed && count->raw < before->kept)
+        rules_fail(RULE_COUNT, "session %u, set %u, event %u: %llu counted; a read had found %llu", number_of(session),
+                   set, i, (unsigned long long)count->raw, (unsigned long long)before->kept);
+    event->kept = count->raw;
     if (count->quality == UPMU_QUALITY_EXACT)
         host.verdict->figures.exact++;
     if (count->quality == UPMU_QUALITY_SCALED && session->session->set.flags == 0)
         check_estimate(event, count);
     event->low = count->raw;
     event->pending = 0;
-    if (high == before->high && settled && event->high > count->raw) {
+    if (high == before->high && settled && !lost && event->high > count->raw) {
         event->lowered += event->high - count->raw;
         event->high = count->raw;
     }
@@ -242,7 +248,7 @@ void rules_after_write(uint64_t value, struct host_session *session, unsigned se
     struct host_event *event = &session->set[set].event[i];
 
     event->high = value + (event->high - high);
-    event->low = event->grid = value;
+    event->low = event->kept = event->grid = value;
     event->truth = value;
     event->regular = false;
     event->since_ns = before_ns;
@@ -256,6 +262,7 @@ void rules_after_fault(uint64_t value, struct host_session *session, unsigned se
     uint64_t most = value + (event->high - high);
 
     event->low = value < event->low ? value : event->low;
+    event->kept = value < event->kept ? value : event->kept;
     event->high = most > event->high ? most : event->high;
     event->regular = false;
     event->enabled_ns = 0;
@@ -326,7 +333,7 @@ static void check_state(const struct host_session *session)
 
     if (!rules_on(RULE_STATE))
         return;
-    if ((session->spoiled || session->changed) && state != UPMU_SESSION_RUNNING)
+    if ((session->spoiled || session->changed || units_lost(session)) && state != UPMU_SESSION_RUNNING)
         return;
     if (state == UPMU_SESSION_RUNNING)
         fine = session->started && live;

@@ -240,6 +240,25 @@ void units_spoil(void)
         host.units.unit[i].faulted = true;
 }
 
+void units_lose(struct host_unit *unit)
+{
+    unit->lost = unit->faulted = true;
+    host.verdict->figures.faults++; /* (Calls may say so.) */
+    for (unsigned i = 0; i < HOST_SESSIONS; i++) {
+        struct host_session *session = &host.session[i];
+
+        for (unsigned k = 0; is_session_of(session, unit) && k < session->sets; k++)
+            for (unsigned n = 0; n < session->set[k].events; n++)
+                session->set[k].event[n].low = session->set[k].event[n].kept;
+        session->spoiled |= is_session_of(session, unit);
+    }
+}
+
+bool units_lost(const struct host_session *session)
+{
+    return session->target == TARGET_UNIT && host.units.unit[session->where].lost;
+}
+
 void units_look_last(const struct host_unit *unit)
 {
     for (unsigned i = 0; i < HOST_SESSIONS && host.now_ns - unit->polled_ns >= unit->interval_ns; i++)

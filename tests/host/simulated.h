@@ -225,7 +225,7 @@ struct verdict {
     struct figures {
         uint64_t steps, calls, hooks, blocks, frees, remote, interrupts, own, foreign, strange, faults, switches,
             events, reads, exact, samples, migrations, estimates, beyond, unit_samples,
-            units, unit_events, unit_accesses, hand_overs, orphans, guests, guest_calls, entries, guest_hooks,
+            units, unit_events, unit_accesses, hand_overs, orphans, vanished, guests, guest_calls, entries, guest_hooks,
             guest_reads, guest_exact, injected, due, carried, passed, page_calls, page_values, page_overflows, stirs;
         uint64_t done[STEP_KINDS], answers[3];
     } figures;
@@ -237,6 +237,7 @@ struct host_event {
     enum hardware_event kind;
     bool user, kernel;  /* counts in these rings */
     uint64_t low, high; /* what its count is, at least and at most */
+    uint64_t kept;      /* what a read has found of a unit: it never goes back */
     uint64_t lowered;   /* taken off `high` where reads found less */
     uint64_t truth;     /* events while its session was enabled */
     uint64_t pending;   /* of a unit that changes its CPU: they count if nothing had to be written */
@@ -379,6 +380,8 @@ struct host_unit {
     unsigned writes;  /* ... and so much was written */
     bool faulted;     /* registers need not be as they were found */
     bool hidden;      /* it reads all ones */
+    uint8_t gone;     /* boxes that vanished at work, by their place in `box` */
+    bool lost;        /* a box has, and perhaps returned: what it counts since is unknown */
     bool unreached;   /* a CPU that could drive it was not reached */
     uint64_t polled_ns;   /* its counters were certainly looked at */
     uint64_t interval_ns; /* they have to be within that time again */
@@ -634,6 +637,10 @@ void units_hand(struct host_unit *unit);
 void units_handed(struct host_unit *unit, bool awake);
 /* A fault. */
 void units_spoil(void);
+/* A box of the unit vanishes or returns: its counts are kept as they were read, and may have holes. */
+void units_lose(struct host_unit *unit);
+/* The unit that a session counts on has lost a box. */
+bool units_lost(const struct host_session *session);
 /* Which units were not looked at in time? */
 void units_look_late(void);
 /* Was this one, which has just been closed? */
