@@ -10,6 +10,7 @@ it has ended.  SLOW=1: the ten slowest programs, too.  With --again the layers r
 """
 import os
 import re
+import resource
 import subprocess
 import sys
 import threading
@@ -63,6 +64,12 @@ def run_layer(command, layer=None, show=show):
     return counts, used.ru_utime + used.ru_stime
 
 
+def cpu_seconds():
+    """What all programs that have ended took, with what they started."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def make_tokens(count):
     """The open pipe with so many tokens; layers find it by name."""
     path = os.path.abspath("build/tests/tokens")
@@ -95,7 +102,7 @@ def main():
     begun = time.monotonic()
     show("== programs\n")
     code = subprocess.run([*command, "-k", "programs"], close_fds=False).returncode
-    show(f"    {time.monotonic() - begun:.0f} s" + (f", ended with {code}" if code else "") + "\n")
+    show(f"    {time.monotonic() - begun:.0f} s, {cpu_seconds():.0f} s of CPU" + (f", ended with {code}" if code else "") + "\n")
     pipe = make_tokens(max(1, int(jobs)))
 
     def run(layer):
@@ -126,7 +133,7 @@ def main():
     for layer, (passed, failed, skipped) in totals.items():
         print(f"    {layer}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "") +
               seconds.get(layer, "") + ".")
-    print(f"    {time.monotonic() - begun:.0f} s")
+    print(f"    {time.monotonic() - begun:.0f} s, {cpu_seconds():.0f} s of CPU with the programs")
     passed, failed, skipped = (sum(column) for column in zip(*totals.values()))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed else 0

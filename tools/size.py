@@ -53,14 +53,18 @@ def sections(path, prefix):
 
 def object_sizes():
     """(folder group, source, text, rodata) of every library object."""
-    rows = []
-    for path in sorted(glob.glob("build/os/core/*/*.o") + glob.glob("build/os/backends/*/*.o") +
-                       glob.glob("build/os/events/*.o")):
-        source = path[len("build/os/"):-2] + ".c"
+    rows, paths = [], sorted(glob.glob("build/os/core/*/*.o") + glob.glob("build/os/backends/*/*.o") +
+                             glob.glob("build/os/events/*.o"))
+    for part in output(["size", "-A", *paths]).split("\nbuild/os/"):
+        path = part.split(" ", 1)[0].removeprefix("build/os/").removesuffix(":")
+        source = path[:-2] + ".c"
+
+        def bytes_in(prefix):
+            return sum(int(size) for name, size in re.findall(r"^(\.\S+)\s+(\d+)", part, re.M) if name.startswith(prefix))
         if os.path.exists(source):
             parted = source.startswith(("backends", "core/results"))
             group = "/".join(source.split("/")[:2]) if parted else source.split("/")[0]
-            rows.append((group, source, sections(path, ".text"), sections(path, ".rodata")))
+            rows.append((group, source, bytes_in(".text"), bytes_in(".rodata")))
     return rows
 
 

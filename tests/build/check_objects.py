@@ -9,7 +9,7 @@ import os
 import random
 import re
 
-from checklib import COMPILERS, CORE_FOLDERS, FREESTANDING, SOAK, WARNINGS, check, code_of, files, library_sources, main, parallel, read, run
+from checklib import COMPILERS, CORE_FOLDERS, FREESTANDING, IN_ONE, SOAK, WARNINGS, check, code_of, files, library_sources, main, parallel, read, run
 
 MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
@@ -22,6 +22,9 @@ OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "
 
 
 def objects(build, folder=""):
+    """The objects of a build; of one that is made of one source the only one."""
+    if build in IN_ONE:
+        return [f"build/{build}/library.o"]
     return [f"build/{build}/{source[:-2]}.o" for source in library_sources() if source.startswith(folder)]
 
 
@@ -46,6 +49,8 @@ def undefined_of(path_list):
 def library_needs_only_the_four_memory_functions():
     os.makedirs("build/tests", exist_ok=True)
     complaints = []
+    if IN_ONE:
+        print(f"of one source: {' and '.join(IN_ONE)}; file by file in make soak (FUZZ_RUNS=soak)")
     for build in COMPILERS:
         whole = f"build/tests/whole-{build}.o"
         emulation = "elf_i386" if build.endswith("32") else "elf_x86_64"
@@ -255,40 +260,56 @@ def library_compiles_as_one_file():
     """All compilers read it; in a soak they make objects of it, one optimised, for the warnings that this adds."""
     source = amalgamation()
     if not SOAK:
-        print("as one file the library is read in 32 bits alone (in 64 bits two checks below do); all of it, "
-              "and objects, in make soak (FUZZ_RUNS=soak)")
+        print("as one file the library is read by clang in 32 bits alone (the others are the builds of one source, and a check "
+              "below); all of it, and objects, in make soak (FUZZ_RUNS=soak)")
 
     def compile_whole(build):
         made = ["-O1" if build == "gcc-64" else "-O0", "-c", "-o", f"build/tests/one-{build}.o"] if SOAK else ["-fsyntax-only"]
         code, output = run(COMPILERS[build] + FREESTANDING + WARNINGS + [*made, source])
         return [f"{build}: {output.strip()[:400]}"] if code else []
-    return parallel(compile_whole, [build for build in COMPILERS if SOAK or build.endswith("32")])
+    return parallel(compile_whole, [build for build in COMPILERS if SOAK or build == "clang-32"])
 
 
 # What is refused without another.
 NEEDS = {"UPMU_SETS": "UPMU_THREADS", "UPMU_CALLERS": "UPMU_FORMATS", "UPMU_LOANS": "UPMU_WORLDS"}
 
 
-def chosen(values):
+def possible(values):
+    """The same, with each option off that needs one that is off."""
     value_of = dict(zip(OPTIONS, values))
-    return [f"-D{name}={int(value and value_of.get(NEEDS.get(name), 1))}" for name, value in value_of.items()]
+    return [int(value and value_of.get(NEEDS.get(name), 1)) for name, value in value_of.items()]
 
 
-def in_every_way(count, together):
-    """Choices in which any so many options have all values: all off, all on, then what adds most each time."""
-    missing = {(group, values) for group in itertools.combinations(range(count), together)
-               for values in itertools.product((0, 1), repeat=together)}
-    chosen_so_far, draw = [], random.Random(1)
+def chosen(values):
+    return [f"-D{name}={value}" for name, value in zip(OPTIONS, possible(values))]
+
+
+def in_every_way(together):
+    """
+    Choices in which any so many options have all values that they can have.  Begins with eight, in which two options have
+    all of them: each is on in a set of the first seven choices, and no set is a part of another.  An option that others
+    need is on in five choices, theirs are four of these.  What is missing then is added by lot, the best of sixty each time.
+    """
+    sets = {name: {0, 1, 2, 3, 4 + i % 3} for i, name in enumerate(NEEDS.values())}
+    sets.update({name: {0, 1, 2, 4 + i % 3} for i, name in enumerate(NEEDS)})
+    fours = itertools.cycle(four for four in itertools.combinations(range(7), 4) if four[2] > 3)
+    columns = [sets.get(name) or next(fours) for name in OPTIONS]
+    choices = [possible([int(row in column) for column in columns]) for row in range(8)]
+    off = {(OPTIONS.index(name), OPTIONS.index(needed)) for name, needed in NEEDS.items()}
+    missing = {(group, values) for group in itertools.combinations(range(len(OPTIONS)), together)
+               for values in itertools.product((0, 1), repeat=together)
+               if not any((one, other) in off for one, on in zip(group, values) if on
+                          for other, there in zip(group, values) if not there)}
+    draw = random.Random(1)
+
+    def added_by(choice):
+        return {(group, values) for group, values in missing if tuple(choice[i] for i in group) == values}
+    for choice in choices:
+        missing -= added_by(choice)
     while missing:
-        candidates = [[0] * count, [1] * count] if len(chosen_so_far) < 2 else \
-            [[draw.randint(0, 1) for _ in range(count)] for _ in range(60)]
-        candidates = [c for c in candidates if c not in chosen_so_far]
-        added = [{(group, values) for group, values in missing if tuple(c[i] for i in group) == values}
-                 for c in candidates]
-        best = max(range(len(candidates)), key=lambda i: len(added[i]))
-        chosen_so_far.append(candidates[best])
-        missing -= added[best]
-    return chosen_so_far
+        choices.append(max((possible([draw.randint(0, 1) for _ in OPTIONS]) for _ in range(60)), key=lambda one: len(added_by(one))))
+        missing -= added_by(choices[-1])
+    return choices
 
 
 @check
@@ -312,7 +333,7 @@ def options_combine_in_every_way_and_need_nothing_more():
             os.unlink(built)
             output, code = f"undefined: {' '.join(sorted(undefined))}", bool(undefined)
         return [f"{' '.join(chosen(values))}: {output.strip()[:400]}"] if code else []
-    choices = in_every_way(len(OPTIONS), together)
+    choices = in_every_way(together)
     print(f"{len(choices)} choices: every {together} of {len(OPTIONS)} options in every way" +
           ("" if SOAK else " (every 3 in make soak, FUZZ_RUNS=soak)"))
     return parallel(link_with, choices)

@@ -301,7 +301,7 @@ def work_of_each_form_grows_with_the_events_of_a_log_and_not_with_their_square()
     complaints = []
     for form in FORMS[:3]:
         cost = []
-        for events in 500, 4000:
+        for events in 250, 2000:
             with open(os.path.join(WORK, "many"), "wb") as file:
                 file.write(made_log(events, 20 if form == "pprof" else events))
             done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", TOOL, "convert", "many",

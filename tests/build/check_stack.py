@@ -8,11 +8,11 @@ import os
 import re
 import sys
 
-from checklib import ROOT, SOAK, check, files, main, read
+from checklib import IN_ONE, ROOT, SOAK, check, files, main, read
 from stackgraph import BUILDS, SETTINGS as ALL_SETTINGS, graph
 
-# What no build has made is compiled in a soak, and for the table.
-SETTINGS = [setting for setting in ALL_SETTINGS if setting in BUILDS or SOAK or "--write" in sys.argv]
+# Those whose objects are at hand; all in a soak, and for the table.
+SETTINGS = [setting for setting in ALL_SETTINGS if SOAK or BUILDS.get(setting, IN_ONE[0]) not in IN_ONE]
 
 HANDLER_LIMIT_BYTES = 512
 LOOKUP_LIMIT_BYTES = 1024

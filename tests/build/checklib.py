@@ -21,6 +21,8 @@ FREESTANDING = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -f
 COMPILERS = {"gcc-64": ["gcc", "-m64"], "gcc-32": ["gcc", "-m32"],
              "clang-64": ["clang", "-m64"], "clang-32": ["clang", "-m32"]}
 
+IN_ONE = () if SOAK else ("gcc-32", "clang-64")  # made of one source (the Makefile's IN_ONE)
+
 
 class Skip(Exception):
     """The check cannot be made here; the text says why."""

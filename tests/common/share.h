@@ -25,6 +25,14 @@ static inline bool share_everything(void)
     return runs && !strcmp(runs, "soak");
 }
 
+/* A larger share than `make test` has time for: with SHARE=more, as `make test-mutants` and `make coverage` set it. */
+static inline unsigned share_few(unsigned more, unsigned few)
+{
+    const char *share = getenv("SHARE");
+
+    return share && !strcmp(share, "more") ? more : few;
+}
+
 /* One of how many is run? */
 static inline unsigned share_step(unsigned quick, unsigned slow)
 {

@@ -19,6 +19,6 @@ COVERAGE_TESTS := $(unit_TESTS:%=build/coverage/tests/unit/%) $(inject_TESTS:%=b
 .PHONY: coverage
 coverage: $(COVERAGE_TESTS)
 	@find build/coverage -name '*.gcda' -delete
-	@INJECT_STRIDE=11 FUZZ_RUNS=3000 $(PYTHON) tests/run_layer.py coverage --jobs $(JOBS) $^ || \
+	@SHARE=more INJECT_STRIDE=11 FUZZ_RUNS=3000 $(PYTHON) tests/run_layer.py coverage --jobs $(JOBS) $^ || \
 		echo "tests failed: what they reach is measured all the same"
 	@$(PYTHON) tests/coverage/coverage.py --line $(COVERAGE_LINE) --branch $(COVERAGE_BRANCH) build/coverage

@@ -44,9 +44,6 @@ tsan_FLAGS := -O0 -g1
 $(eval $(call BUILD_RULES,tsan))
 $(eval $(call ABI_RULES,tsan))
 build/tsan/library.o build/tsan/abi/%.o: LIB_CFLAGS += -fsanitize=thread
-build/tsan/library.o: build/library.c build/tsan/flags
-	@mkdir -p $(@D)
-	$(QUIET)$(tsan_CC) $(LIB_CFLAGS) $(tsan_FLAGS) -MMD -MP -c -o $@ $<
 build/tsan/tests/host/host: $(HOST_SOURCES:%.c=build/tsan/%.o) $(HOST_ABI:%.c=build/tsan/%.o) build/tsan/library.o
 	$(QUIET)$(tsan_CC) -no-pie -fsanitize=thread -o $@ $(filter %.o,$^) -lpthread
 

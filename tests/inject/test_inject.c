@@ -190,14 +190,14 @@ struct task {
 };
 
 /*
- * Access numbers left out: none for one plain profile (on the Pentium 4 five of six),
+ * Access numbers left out: none for one plain profile (on the Pentium 4 eleven of twelve),
  * some for the other pairs, more where runs are slow; `make soak` leaves out half as many,
  * and with INJECT_STRIDE=1 none.
  * `every`: none anywhere.
  */
 static unsigned stride_of(unsigned profile, unsigned variant)
 {
-    unsigned share = RIG_STRIDE * share_step(3, 2);
+    unsigned share = RIG_STRIDE * share_step(share_few(3, 9), 2);
 
     if (every)
         return 1;
@@ -211,7 +211,7 @@ static unsigned stride_of(unsigned profile, unsigned variant)
     if (SHARE_SLOW_BUILD)
         return share * (variant == 0 ? 7 : 23);
     if (variant == 0 && profile == 0)
-        return RIG_P4 ? share_step(6, 2) : 1;
+        return RIG_P4 ? share_step(share_few(6, 12), 2) : 1;
     return share * (variant == 0 || profile == variant % PROFILES ? 5 : 13);
 #endif
 }

@@ -399,7 +399,7 @@ int main(int count, char **arguments)
     };
     int failed;
 
-    stride = STRIDE * share_step(2, 1);
+    stride = STRIDE * share_step(3, 1);
     leap = share_step(1, 9);
     if (getenv("MEET_STRIDE"))
         stride = (unsigned)strtoul(getenv("MEET_STRIDE"), NULL, 0);

@@ -327,18 +327,22 @@ static const char *const profiles[] = {"core2", "skylake", "version1", "k8_revc"
 /* Stepping is slow where it is instrumented. */
 #if defined(__SANITIZE_ADDRESS__)
 #define SKIP 64
+#define FEW_SKIP SKIP
 #define STRIDE 101
 #define WHOLE 0
 #elif !defined(__x86_64__)
 #define SKIP 12
+#define FEW_SKIP SKIP
 #define STRIDE 11
 #define WHOLE 0
 #else
 #define SKIP 20
+#define FEW_SKIP 30
 #define STRIDE 29
 #define WHOLE 1
 #endif
 #define PART 4
+#define FEW_PART 8
 /* The profiles from here on are swept thinner by this. */
 #define THINNER 3
 
@@ -371,11 +375,11 @@ static void sweep_from(unsigned first, const char *name)
         for (unsigned v = 0; v < sizeof variants / sizeof variants[0]; v++) {
             if (!every && left_out(first, p, v))
                 continue;
-            skip = every ? 1 : share_everything() ? SKIP / 2 : SKIP;
+            skip = every ? 1 : share_everything() ? SKIP / 2 : share_few(SKIP, FEW_SKIP);
             stride = every ? 1 : p >= K8 && (!WHOLE || p < P4) ? THINNER * STRIDE : STRIDE;
             phase++;
             whole = swept_whole(name, v);
-            part = every ? 1 : share_step(PART, PART);
+            part = every ? 1 : share_step(share_few(PART, FEW_PART), PART);
             fflush(stdout);
             play(name, profiles[p], &variants[v], false);
             assert_true(steps > 500 / SKIP);
@@ -555,8 +559,10 @@ int main(int count, char **arguments)
     printf("%u overflows injected between instructions, %u of them in switches and ticks\n", (unsigned)injected,
            (unsigned)in_switches);
     if (!every && !share_everything())
-        printf("one stretch in %u is stepped through: twice as many in make soak (FUZZ_RUNS=soak)\n", SKIP);
+        printf("one stretch in %u is stepped through: three times as many in make soak (FUZZ_RUNS=soak)\n",
+               share_few(SKIP, FEW_SKIP));
     if (WHOLE && !every && !brief && !share_everything())
-        printf("of those switches one instruction in %u: all of them in make soak (FUZZ_RUNS=soak)\n", PART);
+        printf("of those switches one instruction in %u: all of them in make soak (FUZZ_RUNS=soak)\n",
+               share_few(PART, FEW_PART));
     return failed;
 }

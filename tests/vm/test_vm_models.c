@@ -104,7 +104,7 @@ static void every_cpu_of_the_model_is_judged_rightly(void **state)
 
     (void)state;
     for (i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++)
-        if (vm_soaks() || i % 10 == 0 || is_special(profile)) {
+        if (vm_soaks() || i % 15 == 0 || is_special(profile)) {
             bad += !check(profile, has_long_mode(profile) && i % 3 != 2 ? 64 : 32);
             tried++;
         }

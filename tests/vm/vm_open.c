@@ -288,7 +288,7 @@ static bool enter_kernel(struct vm *vm, uint64_t entry)
 bool vm_open_shown(struct vm *vm, const char *profile, const char *elf, const char *line, vm_cpuid *show)
 {
     const struct upmu_sim_profile *found = upmu_sim_profile(profile);
-    uint64_t entry;
+    uint64_t entry = 0;
 
     memset(vm, 0, sizeof *vm);
     vm->line = line;

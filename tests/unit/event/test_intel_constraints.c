@@ -211,7 +211,7 @@ static void every_event_of_every_model_gets_the_counters_that_the_published_rows
                                          UPMU_X86_SELECT_ANY,
                                          UPMU_X86_SELECT_IN_TX,
                                          UPMU_X86_SELECT_IN_TXCP};
-    unsigned step = share_step(1, 7);
+    unsigned step = share_step(share_few(1, 3), 7);
     uint64_t compared = 0;
 
     (void)state;

@@ -176,7 +176,7 @@ static void check_sets(const char *what, uint64_t seed, unsigned sets, draw_shap
     static struct shape shape;
     fits_seen = refusals_seen = most_rounds = 0;
     memset(collisions_seen, 0, sizeof collisions_seen);
-    sets = share_of("sets", sets, 1, 10);
+    sets = share_of("sets", sets, share_few(1, 2), 10);
     printf("%s: seeds 0x%llx + 0..%u\n", what, (unsigned long long)seed, sets - 1);
     for (unsigned i = 0; i < sets; i++) {
         failed_seed = seed + i;
@@ -407,7 +407,7 @@ static void place_agrees_with_the_rules_of_the_groups_on_netburst_sets(void **st
 {
     static struct shape shape;
     (void)state;
-    unsigned sets = share_of("sets", 30000, 1, 10);
+    unsigned sets = share_of("sets", 30000, share_few(1, 2), 10);
 
     fits_seen = refusals_seen = most_rounds = 0;
     for (unsigned i = 0; i < sets; i++) {
