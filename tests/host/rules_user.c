@@ -3,9 +3,9 @@
  * Which programs may execute RDPMC: written from upmu/page.h and upmu/thread.h.
  *
  * When the right may be there is wider than when it must.  It may be there from the call that attaches a published
- * session on, which another CPU may be in the middle of, until the thread or the CPU has ended.  It must be there from
- * the first switch or tick that no call for a session met until the last page is withdrawn, or the end of the thread
- * begins.
+ * session on, which another CPU may be in the middle of, until the thread or the CPU has ended, or until there was no
+ * page while the thread came, or while the CPU had a tick.  It must be there from the first switch or tick that no call
+ * for a session met until the last page is withdrawn, or the end of the thread begins.
  */
 #include "tests/host/simulated.h"
 
@@ -109,4 +109,7 @@ void rules_user_end(const char *call, struct rules_user before, bool is_switch)
         cpu->reads |= has_published(TARGET_CPU, self->cpu);
     }
     rules_user_now(call);
+    /* With no page anywhere a tick ends the right of its CPU, and a switch that of the thread that comes. */
+    if (calm && !before.pages && !now.pages && cpu->power == CPU_LIVE)
+        *(is_switch ? &thread->had_page : &cpu->had_page) = false;
 }
