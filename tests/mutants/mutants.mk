@@ -6,6 +6,7 @@
 #
 #   make test-mutants           all of them, with progress, some minutes
 #   make test-mutants-sample    every MUTANT_STEP-th
+#   make test-mutants MUTANT_ONLY=TEXT   those of both tables whose name contains it: an error if there are none
 #   make test-rows              every ROW_STEP-th mutation of tests/mutants/requirements.tsv, as `make test` does
 #
 # The library is a shared object here, so that one mutant costs one compilation.  Its symbols are bound when it is
@@ -62,11 +63,11 @@ ROWS = +@$(MAKE) --no-print-directory build/gcc-64/libsim.a build/gcc-64/libupmu
 
 .PHONY: test-mutants test-mutants-sample test-rows test-rows-all
 test-mutants: $(MUTANT_TESTS)
-	$(MUTANT_RUN) $^
-	$(call ROWS)
+	$(MUTANT_RUN) --both $^
+	$(call ROWS,--both)
 test-mutants-sample: $(MUTANT_TESTS)
-	$(MUTANT_RUN) --step $(MUTANT_STEP) $^
-	$(call ROWS,--step $(ROW_STEP))
+	$(MUTANT_RUN) --both --step $(MUTANT_STEP) $^
+	$(call ROWS,--both --step $(ROW_STEP))
 test-rows:
 	$(call ROWS,--step $(ROW_STEP))
 test-rows-all:

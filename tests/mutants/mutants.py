@@ -24,8 +24,8 @@ against the tests that its row names, and against no other (tests/mutants/rows.p
                `compiler`: a static assertion fails, in 64 or in 32 bits.  Tests of another layer than unit, inject
                and fuzz run on a copy of the tree, in whole runs only: some minutes each
 
-Options: --step N: every N-th mutant; --only TEXT: those whose name contains it;
---jobs N.  Prints cmocka's lines for each half, the score and the survivors.
+Options: --step N: every N-th mutant; --only TEXT: those whose name contains it; --both: rows.py runs with the same
+--only, so that a name may be one of its table; --jobs N.  Prints cmocka's lines for each half, the score and the survivors.
 """
 import argparse
 import concurrent.futures
@@ -40,6 +40,7 @@ import threading
 import time
 
 ROWS = "tests/mutants/mutants.tsv"
+REQUIREMENTS = "tests/mutants/requirements.tsv"
 SURVIVORS = "tests/mutants/survivors.tsv"
 AIM = 95
 
@@ -226,6 +227,20 @@ class Runner:
                 self.folders.append(folder)
 
 
+def requirement_names():
+    """The names of the mutations that rows.py makes."""
+    rows = [line.rstrip("\n").split("\t") for line in open(REQUIREMENTS) if line.strip() and not line.startswith("#")]
+    return [f"{row[0]}: {row[5]}" for row in rows if len(row) == 7 and row[2] != "-"]
+
+
+def is_named(only, names):
+    """Does one of these names contain the text that --only gave?  A line says so where none does."""
+    found = any(only in name for name in names)
+    if not found:
+        print(f'    no mutant has "{only}" in its name')
+    return found
+
+
 def known_survivors():
     if not os.path.exists(SURVIVORS):
         return {}
@@ -252,6 +267,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--both", action="store_true", help="rows.py runs, too")
     parser.add_argument("--build", default=BUILD)
     parser.add_argument("--lines", action="store_true", help="only changes of the library")
     parser.add_argument("--compile", required=True)
@@ -267,6 +283,8 @@ def main():
               if not m.unit.startswith("tests/") and m.unit[:-2] + ".o" not in linked]
     for row in stale:
         print("    stale: " + row)
+    if not chosen:
+        options.tests = []
     runner, begun, done = Runner(options), time.monotonic(), 0
     print(f"    {len(runner.tests)} tests on {len(chosen)} of {len(rules)} + {len(lines)} mutants", flush=True)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -282,7 +300,11 @@ def main():
         results.append((f"{half}_switched_or_changed_are_noticed", *report(half, mutants, known)))
     passed = failed = 0
     sampled = options.step > 1 or bool(options.only)
-    for name, enough, explained in results + [("every_pattern_matches", not stale, True)]:
+    results.append(("every_pattern_matches", not stale, True))
+    if options.only:
+        names = [m.name for m in rules + lines] + (requirement_names() if options.both else [])
+        results.append(("some_mutant_has_the_name", True, is_named(options.only, names)))
+    for name, enough, explained in results:
         # Of a sample the score says little: every survivor must be a known one.
         good = (explained and enough) or (sampled and (explained or name == "every_pattern_matches"))
         print(f"[ {'      OK' if good else ' FAILED '} ] {name}")

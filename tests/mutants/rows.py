@@ -9,7 +9,8 @@ mutant costs one compilation, one link and one run.  Survivors are explained in 
 Tests of other layers (a script of tests/build, the demo, guests) run on a copy of the tree, in build/mutants/tree, and
 only where all rows do, or where --only names one.
 
-Options: --step N: every N-th; --only TEXT: whose "ID: why" contains it; --programs: print what has to be made first.
+Options: --step N: every N-th; --only TEXT: whose "ID: why" contains it; --both: mutants.py runs with the same --only, so
+that a name may be one of its mutants; --programs: print what has to be made first.
 """
 import argparse
 import concurrent.futures
@@ -27,7 +28,7 @@ sys.dont_write_bytecode = True
 import mutants  # noqa: E402
 import tokens  # noqa: E402
 
-TABLE = "tests/mutants/requirements.tsv"
+TABLE = mutants.REQUIREMENTS
 MAP = "tests/requirements.tsv"
 AIM = 97
 BUILD = "build/gcc-64/"
@@ -268,6 +269,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--step", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--both", action="store_true", help="mutants.py runs, too")
     parser.add_argument("--programs", action="store_true")
     parser.add_argument("--library", help="how a source of the library is compiled")
     parser.add_argument("--host", help="how a test is compiled")
@@ -311,6 +313,10 @@ def main():
                    all(row.answer == "noticed" or row.name in known for row in chosen)),
                say("every_row_of_the_table_fits_its_file_and_its_test", not stale),
                say("test_that_hangs_has_failed", tells_what_hangs(options))]
+    if options.only:
+        others = mutants.rule_mutants() + mutants.line_mutants()[0] if options.both else []
+        results.append(say("some_mutant_has_the_name",
+                           mutants.is_named(options.only, [row.name for row in rows + others])))
     if whole:
         results.append(say("every_requirement_has_a_mutation_or_a_reason", not without))
     print(f"{sum(results)} passed, {len(results) - sum(results)} failed")
