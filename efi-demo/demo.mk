@@ -61,7 +61,7 @@ build/demo/$(1)/upmu.efi: build/demo/$(1)/upmu.so
 endef
 $(foreach arch,x64 ia32 arm64,$(eval $(call DEMO_RULES,$(arch))))
 
-.PHONY: demo-efi-arm demo-efi-arm-run usb-arm deps-demo-arm test-foreign-demos test-foreign
+.PHONY: demo-efi-arm demo-efi-arm-run usb-arm deps-demo-arm test-foreign-demos
 .PHONY: demo demo-run test-demo demo-apps usb
 demo-apps: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi
 
@@ -108,8 +108,7 @@ usb-arm: build/upmu-usb-arm.img
 	@echo "$< is ready to be written to a USB stick; docs/DEMO.md says how"
 endif
 
-# (What all of it runs is made first, with all processors: foreign.mk.)
-test-foreign: $(if $(UPMU_TEST_TOKENS),,foreign-made test-foreign-demos)
+FOREIGN_PARTS += foreign-demos
 FOREIGN_DEMOS := $(if $(DEMO_ARM_MISSING),,build/demo/arm64/upmu.efi build/upmu-usb-arm.img) virt-kernels
 test-foreign-demos: $(FOREIGN_DEMOS)
 	@DEMO_ARM_MISSING="$(DEMO_ARM_MISSING)" VIRT_MISSING="$(VIRT_MISSING)" $(PYTHON) tests/run_layer.py foreign-demos --jobs $(JOBS) tests/foreign/test_demos.py

@@ -3,10 +3,12 @@
 """Make what all layers of tests run, run them by `make test-LAYER`, check the list of requirements, add up.
 
 Usage: run_all.py [--again] MAKE JOBS LAYER...
+       run_all.py --parts MAKE LAYER...
 
 The layers run side by side; of all their programs JOBS run at a time (tokens.py).  What a layer prints is shown when
 it has ended.  SLOW=1: the ten slowest programs, too.  With --again the layers run in another build than that of
-`make test`, which has checked the list of requirements.
+`make test`, which has checked the list of requirements.  With --parts they run one after the other, each with what it
+makes itself.
 """
 import os
 import re
@@ -92,7 +94,21 @@ def show_slowest(layers, count=10):
         print(f"    {used} s, {seconds} s: {name}")
 
 
+def show_sum(totals):
+    """The last line; the exit code."""
+    passed, failed, skipped = (sum(column) for column in zip(*totals))
+    show(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "") + "\n")
+    return 1 if failed else 0
+
+
+def run_parts(make, *layers):
+    """The layers that are parts of one."""
+    return show_sum([run_layer([make, "--no-print-directory", "test-" + layer])[0] for layer in layers])
+
+
 def main():
+    if sys.argv[1] == "--parts":
+        return run_parts(*sys.argv[2:])
     again = sys.argv[1] == "--again"
     make, jobs, *layers = sys.argv[2 if again else 1:]
     own_jobs = [] if "jobserver" in os.environ.get("MAKEFLAGS", "") else ["-j" + jobs]
@@ -134,9 +150,7 @@ def main():
         print(f"    {layer}: {passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "") +
               seconds.get(layer, "") + ".")
     print(f"    {time.monotonic() - begun:.0f} s, {cpu_seconds():.0f} s of CPU with the programs")
-    passed, failed, skipped = (sum(column) for column in zip(*totals.values()))
-    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
-    return 1 if failed else 0
+    return show_sum(totals.values())
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ build/foreign/units/%: FOREIGN_RAM := 0x3000000
 build/foreign/units/%: FOREIGN_STACK := 0x80000
 
 .PHONY: test-foreign-units
-test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-units)
+FOREIGN_PARTS += foreign-units
 test-foreign-units: $(FOREIGN_UNITS)
 	@FOREIGN_UNITS="$(FOREIGN_UNITS)" FOREIGN_MISSING="$(FOREIGN_MISSING)" $(PYTHON) tests/run_layer.py foreign-units \
 		--jobs $(JOBS) tests/foreign/test_units.py
@@ -129,15 +129,24 @@ build/foreign/outside.bin: tests/foreign/outside_arm.tsv tests/foreign/outside_r
 	$(QUIET)$(PYTHON) tools/catalog_pack.py --blob $@ $(filter %.tsv,$^)
 $(patsubst %,build/foreign/%/tests/foreign/main.o,$(FOREIGN_BUILDS)): build/foreign/outside.bin
 
-.PHONY: test-foreign mutants-foreign deps-foreign
+.PHONY: test-foreign test-foreign-machines mutants-foreign deps-foreign
 FOREIGN_NOW := $(if $(UPMU_TEST_TOKENS),$(filter $(FOREIGN_SHARE),$(FOREIGN_THERE)),$(FOREIGN_THERE))
 .PHONY: foreign-made foreign-programs
 foreign-programs: $(FOREIGN_NOW:%=build/foreign/%.elf) $(FOREIGN_UNITS) $(FOREIGN_DEMOS)
 foreign-made:
 	+@$(if $(findstring jobserver,$(MAKEFLAGS)),:,$(MAKE) --no-print-directory -j$(JOBS) foreign-programs)
-test-foreign: $(FOREIGN_NOW:%=build/foreign/%.elf)
+test-foreign-machines: $(FOREIGN_NOW:%=build/foreign/%.elf)
 	@FOREIGN_NOW="$(FOREIGN_NOW)" FOREIGN_MISSING="$(FOREIGN_MISSING)" FOREIGN_OPENSBI_32="$(FOREIGN_OPENSBI_32)" \
 		$(PYTHON) tests/run_layer.py foreign --jobs $(JOBS) tests/foreign/test_foreign.py
+
+# A share in `make test`, else all parts; what they run is made first, with all processors.
+FOREIGN_PARTS += foreign-machines
+ifneq ($(UPMU_TEST_TOKENS),)
+test-foreign: test-foreign-machines
+else
+test-foreign: foreign-made
+	+@$(PYTHON) tests/run_all.py --parts "$(MAKE)" $(FOREIGN_PARTS)
+endif
 
 # What all the library needs from outside, where FOREIGN_OPTIONS were used.
 .PHONY: foreign-closure

@@ -56,7 +56,7 @@ HOSTS_X86 := $(if $(HOSTS_SOAK),$(HOSTS_X86),$(wildcard $(HOSTS_X86)))
 
 .PHONY: test-foreign-hosts soak-foreign-hosts
 foreign-programs: $(HOSTS_PROGRAMS)
-test-foreign: $(if $(UPMU_TEST_TOKENS),,test-foreign-hosts)
+FOREIGN_PARTS += foreign-hosts
 test-foreign-hosts: $(HOSTS_PROGRAMS) $(if $(HOSTS_THERE),$(HOSTS_X86))
 	@HOSTS="$(HOSTS_PROGRAMS)" HOSTS_MISSING="$(HOSTS_MISSING)" HOSTS_X86="$(HOSTS_X86)" TEST_LIMIT_S=$(if $(HOSTS_SOAK),36000,900) \
 		HOSTS_SEEDS=$(if $(HOSTS_SOAK),$(HOSTS_SEEDS)) $(PYTHON) tests/run_layer.py foreign-hosts --jobs $(JOBS) tests/foreign/test_hosts.py
