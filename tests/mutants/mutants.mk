@@ -23,10 +23,9 @@ $(eval $(call BUILD_RULES,mutants))
 
 MUTANT_LIB := $(LIB_SOURCES:%.c=build/mutants/%.o)
 MUTANT_SIM := $(SIM_SOURCES:%.c=build/mutants/%.o)
-MUTANT_TESTS := $(unit_TESTS:%=build/mutants/tests/unit/%) build/mutants/tests/inject/test_inject \
-	build/mutants/tests/inject/test_inject_amd build/mutants/tests/inject/test_meet \
-	build/mutants/tests/inject/test_start_over build/mutants/tests/inject/test_step \
-	build/mutants/tests/trap/test_trap_sample build/mutants/tests/fuzz/test_fuzz_calls build/mutants/tests/fuzz/test_fuzz_leaves
+MUTANT_TESTS := $(patsubst %,build/mutants/tests/%,$(unit_TESTS:%=unit/%) \
+	$(addprefix inject/test_,inject inject_amd inject_p4 meet phases start_over step) trap/test_trap_sample \
+	$(addprefix fuzz/test_fuzz_,calls leaves raw split))
 
 # The model's rules are switched by an environment variable (tests/mutants/switch.c).
 build/mutants/port/sim/sim.o: LIB_CFLAGS += -DUPMU_SIM_MUTANT=upmu_sim_mutant

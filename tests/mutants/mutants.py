@@ -46,7 +46,8 @@ AIM = 95
 
 # What a test is given so that it takes a moment only.
 BRIEF = {"test_inject": {"INJECT_STRIDE": "41"}, "test_inject_amd": {"INJECT_STRIDE": "397"}, "test_step": {"STEP_BRIEF": "1"},
-         "test_meet": {"MEET_STRIDE": "7"}, "test_thread_sessions": {}, "test_trap_sample": {}, "host": {"HOST_SEEDS": os.environ.get("HOST_SEEDS", "160"), "HOST_STEPS": os.environ.get("HOST_STEPS", "6000"), "HOST_SHRINK": "0"},
+         "test_meet": {"MEET_STRIDE": "7"}, "test_thread_sessions": {}, "test_trap_sample": {},
+         "test_inject_p4": {}, "test_phases": {}, "host": {"HOST_SEEDS": os.environ.get("HOST_SEEDS", "160"), "HOST_STEPS": os.environ.get("HOST_STEPS", "6000"), "HOST_SHRINK": "0"},
          "test_fuzz_calls": {"FUZZ_RUNS": "400"}, "test_fuzz_leaves": {"FUZZ_RUNS": "1500"}}
 # A test that needs longer than this is not tried on mutants.
 SLOW_S = 6.0
@@ -281,6 +282,9 @@ def main():
     linked = {own.partition("/")[2].partition("/")[2] for own in (options.objects + " " + options.test_objects).split()}
     stale += [f"{m.name}: {m.unit} is in no test" for m in lines
               if not m.unit.startswith("tests/") and m.unit[:-2] + ".o" not in linked]
+    tried = {os.path.basename(path) for path in options.tests}
+    stale += [f"{m.name}: {test} is not tried" for m in lines if not m.unit.startswith("tests/")
+              for test in m.first if test not in tried]
     for row in stale:
         print("    stale: " + row)
     if not chosen:
