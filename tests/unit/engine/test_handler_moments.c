@@ -64,6 +64,34 @@ static void a_deferred_overflow_without_frame_has_no_address(void **state)
     host_end(&host);
 }
 
+/*
+ * The counters of two sessions overflow, one after the other, while the local side holds both.  The address of the
+ * first interrupt stays with the first sample, and the second one has none.  Catches: the address of the last interrupt
+ * given to what waited before it.
+ */
+static void a_second_interrupt_leaves_the_first_overflow_its_address(void **state)
+{
+    struct upmu_sample sample;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    for (unsigned i = 0; i < 2; i++) {
+        host_add(&host, i, i ? "branches" : "instructions", 100);
+        host_begin(&host, &host.sessions[i]);
+        upmu_test_hold_event(&host.sessions[i], 0);
+    }
+    for (uint64_t ip = 0x1000; ip <= 0x2000; ip += 0x1000)
+        upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .branches = 50, .ip = ip});
+    for (unsigned i = 0; i < 2; i++) {
+        upmu_test_release_event(&host.sessions[i], 0);
+        assert_int_equal(upmu_session_stop(&host.sessions[i]), UPMU_OK);
+        assert_true(upmu_ring_next(&host.sessions[i].ring, &sample));
+        assert_int_equal(sample.ip & 0xf000, i ? 0 : 0x1000);
+        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i ? UPMU_SAMPLE_NO_FRAME : 0);
+    }
+    host_end(&host);
+}
+
 /* A counter wraps right after a call has read it. */
 static void wrap_after_the_read(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address)
@@ -211,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_status_that_faults_is_not_believed),
         cmocka_unit_test(a_deferred_overflow_without_frame_has_no_address),
+        cmocka_unit_test(a_second_interrupt_leaves_the_first_overflow_its_address),
         cmocka_unit_test(a_wrap_inside_a_poll_is_folded_by_it),
         cmocka_unit_test(a_session_that_a_handler_masks_in_a_switch_stays_closed),
         cmocka_unit_test(a_session_that_is_masked_reports_no_more),
