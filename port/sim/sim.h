@@ -236,6 +236,16 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(ERRATUM_TFA, 1, "a transaction uses counter 3 unless 10FH[0] (never)", "LX intel_tfa_pmu_enable_all")       \
     R(HAZARD_FIXED2, 1, "fixed 2 sets its status again once after re-arming (not)", "Intel perfmon REF_TSC")      \
     R(HAZARD_AAK100, 0, "Nehalem: a new event starts wrong without the sequence (not)", "LX intel_pmu_nhm_workaround") \
+    R(LBR_RECORDS, 1, "DEBUGCTL[0], LBR_CTL[0], C000_010FH[6] record taken branches (nothing)", "LX lbr.c") \
+    R(LBR_ENABLE, 1, "DEBUGCTL[0] can be set (a hypervisor drops it)", "KVM vmx.c vmx_set_msr")                    \
+    R(LBR_FILTERS, 1, "LBR_SELECT keeps out, LBR_CTL lets in (all are recorded)", "LX lbr.c")                      \
+    R(LBR_RESERVED, 1, "reserved bits of LBR_SELECT, LBR_CTL, other depths #GP (ignored)", "LX lbr.c; KUT pmu_lbr.c") \
+    R(LBR_SELECT_SHARED, 1, "Nehalem, Westmere: hyper-threads share LBR_SELECT (each its own)", "LX core.c")        \
+    R(LBR_TOP_READ_ONLY, 1, "a write of LBR_TOS #GPs (is stored)", "LX lbr.c")                                     \
+    R(LBR_DEPTH_CLEARS, 1, "a write of LBR_DEPTH clears all entries (keeps them)", "LX lbr.c")                     \
+    R(LBR_DOUBLE_ABORT, 1, "Haswell records an abort twice (once)", "LX core.c lbr_double_abort")                  \
+    R(LBR_HOOKS, 1, "a hook's call and return are branches, too (are not)", "LX lbr.c")                            \
+    R(CHECK_LBR_READ, 1, "violation: an entry is accessed while branches are recorded", "LX lbr.c")                \
     R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \
     R(CHECK_RUNNING_COUNTER, 1, "violation: write of a running counter", "SDM 18.2.1.1")                          \
     R(CHECK_RUNNING_SELECT, 1, "violation: change of a running counter's select", "SDM 18.2.1.1")                 \
@@ -397,6 +407,30 @@ struct upmu_sim_burst {
     uint64_t sp;
 };
 
+/* Kinds of branches. */
+enum upmu_sim_branch_kind {
+    UPMU_SIM_BRANCH_COND,
+    UPMU_SIM_BRANCH_CALL,
+    UPMU_SIM_BRANCH_IND_CALL,
+    UPMU_SIM_BRANCH_RETURN,
+    UPMU_SIM_BRANCH_IND_JUMP,
+    UPMU_SIM_BRANCH_JUMP,
+    UPMU_SIM_BRANCH_FAR
+};
+
+/* One taken branch.  Addresses with bit 63 are the kernel's. */
+struct upmu_sim_branch {
+    uint64_t from, to;
+    enum upmu_sim_branch_kind kind;
+    uint16_t cycles; /* since the branch before */
+    bool mispredicted, in_tx, abort;
+    bool speculative, wrong_path; /* AMD */
+    bool reserved;                /* AMD, erratum 1452: bit 61 of its target is set */
+};
+
+/* The current CPU takes a branch.  It counts nothing: upmu_sim_events() does. */
+void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch);
+
 /* Run this on the current CPU; interrupts are delivered on the way. */
 void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst);
 
@@ -490,6 +524,15 @@ struct upmu_sim_p4 {
     uint8_t enabler[UPMU_SIM_P4_COUNTERS]; /* the CPU that set ENABLE or CASCADE */
 };
 
+/* Registers of Intel's branch records. */
+#define UPMU_SIM_LBR 32
+struct upmu_sim_lbr {
+    uint64_t from[UPMU_SIM_LBR], to[UPMU_SIM_LBR], info[UPMU_SIM_LBR];
+    uint64_t top, select; /* 1C9H, 1C8H */
+    uint64_t ctl, depth;  /* 14CEH, 14CFH */
+    uint64_t trace;       /* RTIT_CTL, 570H */
+};
+
 struct upmu_sim_cpu {
     const struct upmu_sim_profile *profile; /* NULL: the model's */
     struct upmu_cpu *bound;
@@ -532,6 +575,7 @@ struct upmu_sim_cpu {
     uint8_t magic;      /* AAK100: how far the sequence was seen */
     struct upmu_sim_p4 p4;
     struct upmu_sim_amd amd;
+    struct upmu_sim_lbr lbr;
     /* Interrupts on their way */
     uint32_t skid_left;
     uint32_t sticky_left;

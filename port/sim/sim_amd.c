@@ -190,6 +190,7 @@ bool upmu_sim_amd_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_
         return false;
     if (where.kind == SA_NOTHING)
         return !sim_on(sim, UPMU_SIM_RULE_MISSING_FAULTS);
+    upmu_sim_branches_amd_access(sim, cpu, msr);
     if (where.kind == SA_IBS)
         *out_value = upmu_sim_amd_ibs_control(sim, cpu, where.index);
     else if (msr == SA_MSR_STATUS)

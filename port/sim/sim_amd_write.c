@@ -199,6 +199,7 @@ static void sa_write_other(struct upmu_sim *sim, unsigned cpu, const struct sa_w
 {
     bool brs = sa_facts(sim, cpu)->features_8 >> 31;
 
+    upmu_sim_branches_amd_access(sim, cpu, msr);
     sa_check(sim, msr == SA_MSR_DEBUG_EXTENSION && brs && (value & 0x18) != 0x18, UPMU_SIM_RULE_CHECK_AMD_BRS,
              "bits 4:3 of C000_010FH are not 11B", msr, value);
     if (msr == SA_MSR_LBR_SELECT)

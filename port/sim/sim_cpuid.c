@@ -22,6 +22,8 @@ static uint32_t sim_max_leaf(const struct upmu_sim_profile *profile)
         return 0x23;
     if ((profile->signature & 0xf0000u) == 0)
         return 0xa;
+    if (upmu_sim_branches_architectural(profile))
+        return 0x1c;
     return profile->version >= 4 ? 0x1b : 0xd;
 }
 
@@ -74,7 +76,9 @@ static void cpuid_features(const struct upmu_sim_profile *profile, uint32_t subl
     if (subleaf == 0) {
         out[0] = profile->extended != NULL ? 1 : 0;
         out[1] = profile->flags & UPMU_SIM_RTM ? 1u << 4 | 1u << 11 : 0;
-        out[3] = (profile->flags & UPMU_SIM_TFA ? 1u << 13 : 0) | (profile->flags & UPMU_SIM_HYBRID ? 1u << 15 : 0);
+        out[1] |= profile->flags & UPMU_SIM_PT ? 1u << 25 : 0;
+        out[3] = (profile->flags & UPMU_SIM_TFA ? 1u << 13 : 0) | (profile->flags & UPMU_SIM_HYBRID ? 1u << 15 : 0) |
+                 (upmu_sim_branches_architectural(profile) ? 1u << 19 : 0);
     } else if (subleaf == 1) {
         out[0] = profile->extended != NULL ? 1u << 8 : 0;
     }
@@ -148,6 +152,9 @@ void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uin
         break;
     case 0x1a:
         out[0] = profile->core_type;
+        break;
+    case 0x1c:
+        upmu_sim_branches_cpuid(profile, out);
         break;
     case 0x23:
         for (unsigned i = 0; i < 4 && profile->extended != NULL && subleaf < 6; i++)

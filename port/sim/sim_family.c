@@ -7,6 +7,7 @@
 void upmu_sim_family_reset(struct upmu_sim *sim, unsigned cpu)
 {
     upmu_sim_intel_reset(sim, cpu);
+    upmu_sim_branches_reset(sim, cpu);
     if (sim_is_p4(sim))
         upmu_sim_p4_reset(sim, cpu);
     if (sim_is_amd(sim))

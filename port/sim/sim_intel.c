@@ -317,7 +317,7 @@ bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned index, uint32_t msr, uin
         *out_value = sim->cpu[upmu_sim_intel_payload_home(sim, index, payload)].payload[payload];
         return true;
     }
-    if (sim_read_control(sim, index, msr, out_value))
+    if (sim_read_control(sim, index, msr, out_value) || upmu_sim_branches_read(sim, index, msr, out_value))
         return true;
     *out_value = 0;
     return upmu_sim_intel_missing(sim, msr);
@@ -449,7 +449,7 @@ static uint64_t *sim_place_of(struct upmu_sim *sim, unsigned index, uint32_t msr
     case SIM_MSR_DS_AREA:
         return &cpu->ds_area;
     default:
-        return NULL;
+        return upmu_sim_branches_place(sim, index, msr);
     }
 }
 

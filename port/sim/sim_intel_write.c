@@ -259,6 +259,8 @@ static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t va
         mask |= SIM_BIT(15);
     if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_DEBUGCTL_RESERVED))
         return false;
+    if (!sim_on(sim, UPMU_SIM_RULE_LBR_ENABLE))
+        value &= ~SIM_DEBUGCTL_LBR;
     sim->cpu[index].debugctl = value;
     return true;
 }
@@ -434,5 +436,7 @@ bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned index, uint32_t msr, ui
         return sim_write_payload(sim, index, payload, value);
     if (upmu_sim_intel_has_control(sim, index, msr))
         return sim_write_control(sim, index, msr, value);
+    if (upmu_sim_branches_place(sim, index, msr) != NULL)
+        return upmu_sim_branches_write(sim, index, msr, value);
     return upmu_sim_intel_missing(sim, msr);
 }

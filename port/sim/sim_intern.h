@@ -12,6 +12,7 @@
  *   sim_p4_count.c     what makes its counters count, what an overflow does
  *   sim_p4_profiles.c  which Pentium 4s, their CPUID
  *   sim_amd*.c         AMD (sim_amd.h)
+ *   sim_branches.c     branch records of Intel and AMD
  *   sim_family.c       Intel core, Pentium 4 or AMD
  *   sim_profiles.c     which CPUs
  *   sim_cpuid.c        their CPUID
@@ -356,6 +357,25 @@ void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned cpu, unsigned co
 /* sim_cpuid.c */
 
 void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+/* sim_branches.c */
+
+/* Does the CPU have architectural branch records; their CPUID leaf. */
+bool upmu_sim_branches_architectural(const struct upmu_sim_profile *profile);
+void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t out[4]);
+
+void upmu_sim_branches_reset(struct upmu_sim *sim, unsigned cpu);
+
+/* A hook of the port is called, or returns. */
+void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns);
+
+/* Intel's registers: where a value is kept (NULL: no such register), reads (false: no such register), writes. */
+uint64_t *upmu_sim_branches_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+bool upmu_sim_branches_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+
+/* AMD's are in sim_amd.c: a register is accessed. */
+void upmu_sim_branches_amd_access(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
 /* sim_events.c */
 

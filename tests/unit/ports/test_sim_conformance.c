@@ -268,6 +268,41 @@ static void step_run(struct machine *machine, const char *text)
         upmu_sim_events(&machine->sim, &burst);
 }
 
+/* "from=...,to=...,kind=...": kind by its number, flags by their names. */
+static void step_branch(struct machine *machine, const char *text)
+{
+    struct upmu_sim_branch branch = {.from = 0};
+    const char *at = text;
+
+    while (*at != '\0') {
+        size_t length = strcspn(at, "=");
+        char *end;
+        uint64_t value = strtoull(at + length + 1, &end, 16);
+
+        if (strncmp(at, "from", length) == 0)
+            branch.from = value;
+        else if (strncmp(at, "to", length) == 0)
+            branch.to = value;
+        else if (strncmp(at, "kind", length) == 0)
+            branch.kind = (enum upmu_sim_branch_kind)value;
+        else if (strncmp(at, "cycles", length) == 0)
+            branch.cycles = (uint16_t)value;
+        else if (strncmp(at, "flags", length) == 0) {
+            branch.mispredicted = value & 4;
+            branch.in_tx = value & 2;
+            branch.abort = value & 1;
+        } else if (strncmp(at, "amd", length) == 0) {
+            branch.wrong_path = value & 4;
+            branch.speculative = value & 2;
+            branch.reserved = value & 1;
+        } else {
+            fail_msg("no such key of a branch: %s", at);
+        }
+        at = *end == ',' ? end + 1 : end;
+    }
+    upmu_sim_branch(&machine->sim, &branch);
+}
+
 /* Bit flips of PERF_CAPABILITIES, the value itself and 0 (KST vmx_pmu_caps_test.c). */
 static bool step_capwrites(struct machine *machine, const struct line *line)
 {
@@ -324,6 +359,8 @@ static void step_set(struct machine *machine, const struct line *line)
 
     if (strcmp(step, "run") == 0)
         step_run(machine, what);
+    else if (strcmp(step, "branch") == 0)
+        step_branch(machine, what);
     else if (strcmp(step, "rearm") == 0)
         sim->port.pmi_rearm(sim->port.context);
     else if (strcmp(step, "cpu") == 0)
@@ -520,6 +557,7 @@ static const struct {
     {"L3 counters", "a unit outside the cores"},
     {"IRPERF", "the hypervisor's register"},
     {"branch records", "absent"},
+    {"a hook is a call and a return", "branch records are absent"},
     {"LBR select", "absent"},
     {"IBS registers by capability", "IBS is absent"},
     {"IBS registers of Zen", "IBS is absent"},
