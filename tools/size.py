@@ -15,15 +15,16 @@ import subprocess
 import sys
 
 STRUCTS = {  # struct: limit in bytes
-    "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 2848, "upmu_event": 64, "upmu_place_work": 4096,
+    "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 2896, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_unit": 1824, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
-CORE_LIMIT, CORE_AIM = 119800, 79 * 1024
+CORE_LIMIT, CORE_AIM = 120000, 79 * 1024
 ENGINE_LIMIT, ENGINE_AIM = 61500, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 20500  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 34700, 13 * 1024  # in core and backend
+BRANCHES_LIMIT = 4200  # files that are there for branch records alone, in core and backends
 MINIMUM_LIMIT = 27400
 GUEST_LIMIT, GUEST_AIM = 11300, 9 * 1024  # abi/guest
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt
@@ -36,7 +37,7 @@ MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_BA
                    "-DUPMU_WHY_TEXT=0", "-DUPMU_MOVES=0", "-DUPMU_DOMAINS=0", "-DUPMU_PRELUDES=0",
                    "-DUPMU_METRICS=0", "-DUPMU_THREADS=0", "-DUPMU_SETS=0", "-DUPMU_USER_PAGES=0", "-DUPMU_FORMATS=0",
                    "-DUPMU_MESSAGES=0", "-DUPMU_PACK=0", "-DUPMU_SLOTS=1", "-DUPMU_UNCORE=0",
-                   "-DUPMU_WORLDS=0", "-DUPMU_PERMIT=0", "-DUPMU_FORMULAS=0"]
+                   "-DUPMU_WORLDS=0", "-DUPMU_PERMIT=0", "-DUPMU_FORMULAS=0", "-DUPMU_BRANCHES=0"]
 FLAGS = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()
 WORK = "build/size"
 
@@ -96,7 +97,7 @@ def minimum(compiler):
 PRICED = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_FORMATS",
           "UPMU_MESSAGES", "UPMU_USER_PAGES", "UPMU_PACK", "UPMU_NAMES", "UPMU_IMPORT", "UPMU_MOVES", "UPMU_PRELUDES",
           "UPMU_RESULTS", "UPMU_FORMULAS", "UPMU_METRICS", "UPMU_DOMAINS", "UPMU_THREADS", "UPMU_SETS", "UPMU_WORLDS", "UPMU_LOANS",
-          "UPMU_IBS", "UPMU_PROBE", "UPMU_WHY_TEXT"]
+          "UPMU_IBS", "UPMU_BRANCHES", "UPMU_PROBE", "UPMU_WHY_TEXT"]
 
 
 def code_size(compiler, options):
@@ -166,8 +167,10 @@ def main():
     for group in sorted({row[0] for row in rows}):
         line(f"text.{group}", sum(row[2] for row in rows if row[0] == group))
     units = units_size(arguments.cc)
-    line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_common", "backends/x86_core"))
-         - sum(units.values()), limit=CORE_LIMIT, aim=CORE_AIM)
+    branches = {source for _, source, _, _ in rows if re.search(r"branch(es|_entry)\.c$", source)}
+    line("text.core+x86_core", sum(row[2] for row in rows if row[0] in ("core", "backends/x86_common", "backends/x86_core")
+                                   and row[1] not in branches) - sum(units.values()), limit=CORE_LIMIT, aim=CORE_AIM)
+    line("text.branches", sum(row[2] for row in rows if row[1] in branches), limit=BRANCHES_LIMIT)
     line("text.engine", sum(row[2] - units.get(row[1], 0) for row in rows if row[1].startswith("core/engine/")),
          limit=ENGINE_LIMIT, aim=ENGINE_AIM)
     line("text.units", sum(units.values()) + sum(row[2] for row in rows if row[0] == "backends/uncore"), limit=UNITS_TEXT_LIMIT,

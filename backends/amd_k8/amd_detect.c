@@ -199,6 +199,8 @@ static void describe_cpu(const struct upmu_detection *detection, const uint32_t 
     build_amd(out_pmu, model, counters, has);
     if (UPMU_IBS && (features & AMD_CPUID_IBS))
         add_ibs(out_pmu, words[AMD_LEAF_IBS][0] & 1u ? words[AMD_LEAF_IBS][0] : AMD_IBS_BASIC);
+    if (UPMU_BRANCHES)
+        upmu_amd_branches(words[AMD_LEAF_SIZES][1], words[AMD_LEAF_PERFORMANCE], out_pmu);
 }
 
 /* EBX, ECX, EDX of "AuthenticAMD" and of "HygonGenuine". */

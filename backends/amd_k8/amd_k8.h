@@ -101,6 +101,11 @@ bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *e
 void upmu_amd_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                      const uint8_t *counters, unsigned flags, struct upmu_image *image);
 
+/* ---- amd_branches.c ---- */
+
+/* Give the PMU its branch stack, by EBX of leaf 8000_0008h and by leaf 8000_0022h. */
+void upmu_amd_branches(uint32_t features_8, const uint32_t performance[4], struct upmu_pmu *pmu);
+
 /* ---- amd_ibs.c ---- */
 
 bool upmu_amd_ibs(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct upmu_ibs_plan *plan);

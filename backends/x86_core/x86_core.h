@@ -98,6 +98,14 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu);
 const char *upmu_x86_core_names(unsigned i);
 
+/*
+ * x86_core_branches.c: give the PMU its branch stack.  `features`: leaf 7; `format`: of PERF_CAPABILITIES, or
+ * UPMU_X86_NO_FORMAT.  Without a detection: the typical one of the model.
+ */
+#define UPMU_X86_NO_FORMAT 0xffu
+void upmu_x86_core_branches(const struct upmu_detection *detection, const uint32_t features[4], unsigned format,
+                            struct upmu_pmu *pmu);
+
 /* x86_core_encode.c */
 #if UPMU_NAMES
 enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,

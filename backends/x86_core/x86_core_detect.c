@@ -298,8 +298,12 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
 {
     uint64_t capabilities;
 
+    if (UPMU_BRANCHES)
+        shape->branch_format = UPMU_X86_NO_FORMAT;
     if (!(detection->leaf1[2] >> 15 & 1u) || !detection->rdmsr(detection->context, 0x345, true, &capabilities))
         return;
+    if (UPMU_BRANCHES)
+        shape->branch_format = (uint8_t)(capabilities & 0x3fu);
     /* Before version 2 only a hypervisor reports it, and the tables have no rows for it. */
     if (shape->version >= 2 && (capabilities >> 13 & 1u))
         shape->capabilities |= UPMU_PMU_FULL_WRITE;
@@ -394,6 +398,8 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
                        out_pmu);
     out_pmu->core_type = (uint8_t)(words[LEAF_TYPE][0] >> 24);
     out_pmu->native = (uint8_t)words[LEAF_TYPE][0];
+    if (UPMU_BRANCHES)
+        upmu_x86_core_branches(detection, words[LEAF_FEATURES], shape.branch_format, out_pmu);
     return upmu_detection_identify(detection, out_pmu);
 }
 
@@ -418,6 +424,8 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
             out_pmu->core_type = i & 1u ? 0x20 : 0x40;
             out_pmu->native = (uint8_t)((i - M_HYBRID) / 2 + 1);
         }
+        if (UPMU_BRANCHES)
+            upmu_x86_core_branches(NULL, NULL, UPMU_X86_NO_FORMAT, out_pmu);
         return true;
     }
     return false;

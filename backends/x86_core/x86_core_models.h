@@ -23,6 +23,7 @@ struct shape {
     uint32_t capabilities; /* UPMU_PMU_… that versions do not imply */
     uint64_t select;       /* select bits that versions do not imply */
     bool metrics;
+    uint8_t branch_format; /* PERF_CAPABILITIES[5:0] */
 };
 
 /* A model with its typical CPUID values, for upmu_x86_core_describe(). */
@@ -66,7 +67,8 @@ enum {
     { name, title, (traits) & 0xffffu & ~WITH_CAPABILITIES, rules, min_period, quirks, \
       { version, (traits) & WITH_40_BITS ? 40 : 48, (traits) & WITH_40_BITS ? 40 : 48, (1u << (general)) - 1u, fixed, \
         arch_events, (traits) & WITH_CAPABILITIES, \
-        (traits) & WITH_UMASK2 ? UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2 : 0, ((traits) & WITH_METRICS) != 0 } }
+        (traits) & WITH_UMASK2 ? UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2 : 0, ((traits) & WITH_METRICS) != 0, \
+        UPMU_X86_NO_FORMAT } }
 #define MODEL(...) MODEL_OF(__VA_ARGS__)
 #define QUIRK(name) UPMU_X86_QUIRK_##name
 #define P6_SHAPE UPMU_X86_RULES_P6, 0, 2, 0, 0x7f, WITH_40_BITS, 0, 2

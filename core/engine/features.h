@@ -4,7 +4,8 @@
  * names the moment and no feature.  A hook that no feature of the build uses is no instruction (docs/DESIGN.md,
  * "Features").
  *
- *                                  sampling units     pages for user mode     formats, messages
+ *                                  sampling units,    pages for user mode     formats, messages
+ *                                  branch records
  * interrupt, at its begin          take a sample
  * interrupt, counters loaded                          write again
  * counter gets an event                               its former value is hidden
@@ -19,6 +20,7 @@
 #define UPMU_CORE_FEATURES_H
 
 #include "core/hw/port_call.h"
+#include "core/sample/branches_core.h"
 #include "core/sample/format_core.h"
 #include "core/sample/ibs_core.h"
 #include "core/sample/message_core.h"
@@ -74,7 +76,9 @@ static inline void upmu_features_wake(struct upmu_cpu *cpu)
 /* It leaves or sleeps; false: a register faulted.  In a local bracket. */
 static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 {
-    return upmu_ibs_end(&cpu->meter);
+    bool fine = upmu_branches_end(&cpu->meter);
+
+    return upmu_ibs_end(&cpu->meter) && fine;
 }
 
 /* It has left. */

@@ -338,7 +338,7 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
     } else if (why->pmu && (why->status == UPMU_ERR_NO_SUCH_ATTRIBUTE || upmu_why_asks_attribute(why))) {
         write_attributes(out, why->pmu);
     }
-    if (why->status == UPMU_ERR_NO_PMU && why->word[0] && !why->length) {
+    if (why->word[0] && !why->length) {
         upmu_text_string(out, ": ");
         upmu_text_string(out, why->word);
     }

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "core/hw/image.h"
+#include <upmu/branches.h>
 #include <upmu/event.h>
 #include <upmu/ibs.h>
 #include <upmu/place.h>
@@ -72,6 +73,48 @@ struct upmu_beyond {
     uint8_t row, rows; /* the first, and how many; 0: the end of a list */
     uint64_t mask, event;
 };
+
+#if UPMU_BRANCHES
+
+/* What an entry of a branch stack is like.  The first eight are Intel's numbers (PERF_CAPABILITIES[5:0]). */
+enum upmu_branch_format {
+    UPMU_BRANCH_FORMAT_32 = 0,
+    UPMU_BRANCH_FORMAT_LINEAR = 1,
+    UPMU_BRANCH_FORMAT_EFFECTIVE = 2,
+    UPMU_BRANCH_FORMAT_FLAGS = 3, /* from[63]: mispredicted */
+    UPMU_BRANCH_FORMAT_TSX = 4,   /* from[62], [61], too: in a transaction, abort */
+    UPMU_BRANCH_FORMAT_INFO = 5,  /* a third register has these, and cycles */
+    UPMU_BRANCH_FORMAT_TIME = 6,  /* from[63]: mispredicted; to[63:48]: cycles */
+    UPMU_BRANCH_FORMAT_INFO2 = 7, /* as 5, without transactions */
+    UPMU_BRANCH_FORMAT_ARCHITECTURAL,
+    UPMU_BRANCH_FORMAT_AMD
+};
+
+/* Bits of upmu_branch_stack.traits. */
+#define UPMU_BRANCH_OWN_CONTROL 0x01u   /* nothing else uses the controlling register, which has the filters, too */
+#define UPMU_BRANCH_SHARED_SELECT 0x02u /* hyper-threads see one register of filters: upmu never filters by it */
+#define UPMU_BRANCH_ABORTS_TWICE 0x04u  /* an abort has two entries */
+
+/*
+ * The registers of one kind of branch stack.  An entry is at from + i * step and so on.  `filter` has the bits of the
+ * register of filters for each of UPMU_BRANCH_USER, _KERNEL, _ANY, ...: they let a branch in if UPMU_BRANCH_OWN_CONTROL
+ * is set; else they keep it out, and the value is what is left of `all`.
+ */
+struct upmu_branch_stack {
+    uint32_t from, to, info; /* of entry 0; info: 0: none */
+    uint32_t top;            /* its register has the number of the newest entry; 0: the newest is entry 0 */
+    uint32_t control;        /* the register that has ... */
+    uint32_t enable;         /* ... these bits, which let the stack record */
+    uint32_t kept;           /* bits of `control` that an emergency stop leaves as they were found */
+    uint32_t select;         /* register of filters, 0: none of its own */
+    uint32_t size;           /* register of the depth, whose write clears all entries; 0: none */
+    uint32_t all;
+    uint32_t filter[8];
+    uint8_t step;
+    uint8_t traits;          /* UPMU_BRANCH_OWN_CONTROL and so on */
+};
+
+#endif
 
 struct upmu_text;
 

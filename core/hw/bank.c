@@ -9,7 +9,7 @@
  * register closed: its owner is about to write it.  Once the shadow is whole the
  * handler follows it, whether it comes before or after the owner's write.
  */
-#include "core/hw/bank.h"
+#include "core/hw/bank_inline.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -884,6 +884,24 @@ bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
     return false;
 #endif
 }
+
+#if UPMU_BRANCHES
+
+bool upmu_bank_read_address(struct upmu_bank *bank, uint32_t address, uint64_t *out_value)
+{
+    return upmu_bank_read_next(bank, bank->port, address, &bank->accesses.reads, out_value);
+}
+
+bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t value)
+{
+    bank->accesses.writes++;
+    if (port_wrmsr(bank->port, address, value))
+        return true;
+    bank->faulted = address;
+    return false;
+}
+
+#endif
 
 #if UPMU_FOREIGN
 

@@ -237,6 +237,17 @@ static inline bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counte
 /* Read a register that is no select. */
 bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 
+#if UPMU_BRANCHES
+
+/*
+ * Registers without a row or a shadow, by their address: those of branch records.  They are more than a table has rows.
+ * Also in an NMI: an access that interrupts a local call may be left out of bank->accesses.
+ */
+bool upmu_bank_read_address(struct upmu_bank *bank, uint32_t address, uint64_t *out_value);
+bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t value);
+
+#endif
+
 /* The handler's half: never touches the shadow, only brings the hardware to it. */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);

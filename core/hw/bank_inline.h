@@ -10,6 +10,21 @@
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 
+#if UPMU_BRANCHES
+
+/* upmu_bank_read_address() for many in a row, of which one faults at most: *reads counts them. */
+static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu_port *port, uint32_t address,
+                                       uint32_t *reads, uint64_t *out_value)
+{
+    ++*reads;
+    if (__builtin_expect(port_rdmsr(port, address, out_value), 1))
+        return true;
+    bank->faulted = address;
+    return false;
+}
+
+#endif
+
 /* Is all of a register known and ours? */
 static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row)
 {

@@ -205,6 +205,12 @@
 #define UPMU_IBS (UPMU_BACKEND_AMD && UPMU_SAMPLING)
 #endif
 
+/* Branch records without memory: the last branches of a CPU (upmu/branches.h).  0: nothing of them is compiled in but
+   the calls, which return UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_BRANCHES
+#define UPMU_BRANCHES (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD)
+#endif
+
 /* Units outside the cores: memory controllers, cache slices, links, a host's own devices
    (upmu/unit.h).  0: nothing of them is compiled in. */
 #ifndef UPMU_UNCORE

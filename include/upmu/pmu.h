@@ -189,6 +189,7 @@ struct upmu_counter {
 #define UPMU_PMU_SATURATES (1u << 17)   /* counters stop at their end: they begin at 0 */
 
 struct upmu_backend;
+struct upmu_branch_stack;
 struct upmu_catalog;
 
 /*
@@ -229,6 +230,15 @@ struct upmu_pmu {
     uint32_t ibs;                       /* upmu_ibs_capabilities() */
     uint32_t call;                      /* UPMU_PMU_PAGE: number of the hypervisor's call */
     uint64_t loop_config;               /* raw event that happens in every loop: for the probe */
+#if UPMU_BRANCHES
+    const struct upmu_branch_stack *branch_stack; /* registers of its branch records, or NULL ... */
+    const char *no_branches;            /* ... for this reason */
+    uint16_t branch_filters;            /* UPMU_BRANCH_… that the hardware sorts out */
+    uint8_t branch_depth;               /* entries of the stack */
+    uint8_t branch_format;              /* what an entry is like: enum upmu_branch_format */
+    uint8_t branch_trace;               /* 1: Processor Trace exists, and excludes branch records */
+    uint8_t no_padding[3];              /* equal PMUs have equal bytes */
+#endif
     uint8_t preference[UPMU_COUNTERS];  /* counters in the order they are tried */
 };
 
@@ -453,6 +463,20 @@ struct upmu_meter {
 #endif
 };
 
+#if UPMU_BRANCHES
+/* Private: the branch stack of a CPU (upmu/branches.h). */
+struct upmu_branch_unit {
+    const struct upmu_branch_stack *volatile stack; /* records, or is frozen; NULL: it was not started */
+    uint64_t control;          /* what the controlling register held before */
+    uint64_t select, depth;    /* the same of these registers */
+    uint64_t kernel_from;
+    uint16_t record;           /* UPMU_BRANCH_… */
+    uint8_t proven;            /* the hardware was seen to record */
+    volatile uint8_t frozen;   /* by the host */
+    volatile uint8_t readers;  /* reads in progress: one can interrupt another */
+};
+#endif
+
 /*
  * One logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init()
  * to upmu_cpu_fini(), and upmu_cpu_init() must not be called again before that: it would take
@@ -474,6 +498,9 @@ struct upmu_cpu {
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */
     uint16_t window;                             /* number of the throttle's window */
     struct upmu_ibs *volatile ibs[2];            /* units at work */
+#if UPMU_BRANCHES
+    struct upmu_branch_unit branches;
+#endif
     uint64_t registers[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */
 #if UPMU_UNCORE
     struct upmu_cpu *next;                       /* CPU of the machine */

@@ -29,6 +29,7 @@
 #include <upmu/results.h>
 #include <upmu/metric.h>
 #include <upmu/ibs.h>
+#include <upmu/branches.h>
 #include <upmu/thread.h>
 #include <upmu/set.h>
 #include <upmu/unit.h>

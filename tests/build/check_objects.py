@@ -18,7 +18,7 @@ OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "
            "UPMU_MOVES", "UPMU_DOMAINS", "UPMU_WHY_TEXT", "UPMU_PRELUDES", "UPMU_METRICS",
            "UPMU_THREADS", "UPMU_PACK", "UPMU_USER_PAGES", "UPMU_FORMATS", "UPMU_MESSAGES", "UPMU_IMPORT", "UPMU_SETS",
            "UPMU_IBS", "UPMU_PERMIT", "UPMU_RESULTS", "UPMU_CALLERS", "UPMU_FORMULAS", "UPMU_UNCORE", "UPMU_LOANS",
-           "UPMU_WORLDS", "UPMU_BACKEND_PARAVIRT"]
+           "UPMU_WORLDS", "UPMU_BACKEND_PARAVIRT", "UPMU_BRANCHES"]
 
 
 def objects(build, folder=""):
@@ -79,7 +79,7 @@ def calls_in_core():
 
 
 # What the engine calls of what is optional (core/engine/features.h).
-OPTIONAL = {"core/sample/" + name for name in ("format", "ibs", "message", "ring", "user_page")}
+OPTIONAL = {"core/sample/" + name for name in ("branches", "format", "ibs", "message", "ring", "user_page")}
 
 
 @check

@@ -7,7 +7,7 @@ import re
 from checklib import COMPILERS, FREESTANDING, check, main, parallel, read, run
 
 PAGE = "docs/PORTING.md"
-LINES = {"counting": 30, "sampling": 60, "probing": 30, "work area": 10, "threads": 70}
+LINES = {"counting": 30, "sampling": 60, "probing": 30, "work area": 10, "threads": 70, "branches": 30}
 
 # What the reader's kernel has.
 KERNEL = """#pragma once
@@ -25,6 +25,8 @@ enum upmu_status profile_start(volatile void *apic_page);
 void profile_show(void);
 void probe_pmu(struct upmu_cpu *cpu);
 enum upmu_status lend_work(struct upmu_cpu *cpu, unsigned number);
+void watch_branches(struct upmu_cpu *cpu);
+void show_branches(struct upmu_cpu *cpu);
 struct thread;
 void thread_make(struct thread *thread, unsigned number);
 enum upmu_status thread_monitor(struct thread *thread, struct upmu_machine *machine, const char *events);
@@ -94,6 +96,40 @@ int main(void)
 }
 """
 
+PRINTK = """int printk(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    int length = vprintf(format, list);
+    va_end(list);
+    return length;
+}
+"""
+
+# A CPU that records, and panics after two branches; and one that has no records.
+BRANCHES = """
+#include <stdarg.h>
+#include <stdio.h>
+#include <port/sim/sim.h>
+#include "branches.c"
+static struct upmu_sim sim;
+static struct upmu_machine machine;
+static struct upmu_cpu cpu;
+""" + PRINTK + """int main(int count, char **names)
+{
+    upmu_sim_init(&sim, upmu_sim_profile(names[count - 1]), 1);
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    upmu_sim_irqs(&sim, false);
+    if (upmu_machine_init(&machine, upmu_sim_port(&sim)) || upmu_cpu_init(&cpu, &machine, NULL))
+        return 1;
+    watch_branches(&cpu);
+    upmu_sim_branch(&sim, &(struct upmu_sim_branch){ .from = 0x1000, .to = 0x2000 });
+    upmu_sim_branch(&sim, &(struct upmu_sim_branch){ .from = 0xffffffff82000000, .to = 0xffffffff83000000 });
+    show_branches(&cpu);
+    return upmu_cpu_fini(&cpu) || sim.violation_count ? 2 : 0;
+}
+"""
+
 # A kernel on the silicon model: the native port's place is taken by the model's.
 HARNESS = """
 #include <stdarg.h>
@@ -103,15 +139,7 @@ HARNESS = """
 #include "kernel.h"
 #include "prototypes.h"
 static struct upmu_sim sim;
-int printk(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    int length = vprintf(format, list);
-    va_end(list);
-    return length;
-}
-void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *page, unsigned vector, uint32_t khz)
+""" + PRINTK + """void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *page, unsigned vector, uint32_t khz)
 {
     (void)page, (void)vector, (void)khz;
     upmu_sim_init(&sim, upmu_sim_profile("skl"), 1);
@@ -221,6 +249,22 @@ def porting_example_samples():
     lines = output.splitlines()
     good = code == 0 and len(lines) == 20 and all(re.fullmatch(r"0x10[0-3][0-9a-f]", line) for line in lines)
     return [] if good else [f"exit {code}, {len(lines)} samples, not 20", output[:1000]]
+
+
+@check
+def porting_example_shows_the_last_branches_in_a_panic():
+    prepare()
+    source, program = write("branches_main.c", BRANCHES), "build/tests/porting/branches"
+    code, output = run(["gcc", "-std=gnu11", "-O1", "-Iinclude", "-I.", "-Ibuild/tests/porting", "-Wall", "-Werror",
+                        "-include", "build/tests/porting/kernel.h", "-include", "build/tests/porting/prototypes.h", source,
+                        "-o", program, "build/gcc-64/libsim.a", "build/gcc-64/libupmu.a", "-no-pie"])
+    if code != 0:
+        return [output[:1000]]
+    code, output = run([program, "skl"])
+    complaints = [] if code == 0 and re.search(r"^0xffffffff82000000 -> 0xffffffff83000000\n0x1000 -> 0x2000$", output, re.M) \
+        else [f"exit {code}: {output[:1000]}"]
+    code, output = run([program, "zen2"])
+    return complaints + ([] if (code, output.split(":")[0]) == (0, "no branch records") else [f"exit {code}: {output[:1000]}"])
 
 
 @check

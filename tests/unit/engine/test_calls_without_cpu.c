@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <upmu/branches.h>
 #include <upmu/ibs.h>
 #include <upmu/page.h>
 #include <upmu/probe.h>
@@ -33,6 +34,8 @@ static struct upmu_unit unit;
 static struct upmu_unit_list units;
 static struct upmu_unit_facts facts;
 static struct upmu_ibs ibs;
+static struct upmu_branch branches[4];
+static struct upmu_branch_filter filter;
 static struct upmu_log journal;
 static struct upmu_set set;
 static struct upmu_set_info info;
@@ -62,6 +65,11 @@ static struct upmu_session *const of_thread = &host.sessions[2];
 
 /* name, call, answers in the order of the states. */
 #define CALLS(X) \
+    X(upmu_branches_freeze, upmu_branches_freeze(cpu), SAME(STATE)) \
+    X(upmu_branches_read, upmu_branches_read(cpu, branches, 4, &counter), SAME(STATE)) \
+    X(upmu_branches_resume, upmu_branches_resume(cpu), SAME(STATE)) \
+    X(upmu_branches_start, upmu_branches_start(cpu, &filter, NULL), SAME(NO_PMU)) \
+    X(upmu_branches_stop, upmu_branches_stop(cpu), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_change_these, upmu_change_these(cpu, both, 1, both + 1, 1), NO_PMU, NO_PMU, UPMU_ERR_WRONG_CPU, \
       NO_PMU, STATE) \
     X(upmu_cpu_changed, upmu_cpu_changed(cpu), SAME(NO_PMU)) \
@@ -87,6 +95,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_log_end, upmu_log_end(&journal, both, 1, 0), SAME(OK)) \
     X(upmu_log_samples, upmu_log_samples(&journal, session, 0), SAME(OK)) \
     X(upmu_log_session, upmu_log_session(&journal, session, 0), SAME(OK)) \
+    X(upmu_records_emergency, DONE(upmu_records_emergency(cpu)), SAME(OK)) \
     X(upmu_region_begin, upmu_region_begin(&region), SAME(STATE)) \
     X(upmu_region_close, upmu_region_close(&region), SAME(OK)) \
     X(upmu_region_end, upmu_region_end(&region), SAME(STATE)) \

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entries of branch stacks: from registers to one form, and from a filter to bits of a register.  Pure: no hardware.
+ *
+ * Sources of the formats: Linux 6.12 arch/x86/events/intel/lbr.c,
+ * arch/x86/events/amd/lbr.c (erratum 1452: bit 61 of a target), asm/msr-index.h.
+ */
+#include "core/sample/branches_core.h"
+#include "core/util/bits.h"
+
+#if UPMU_BRANCHES
+
+/* AMD: bits 63 and 62 of a target are validity and speculation; addresses have 58 bits. */
+#define TARGET_STATE_SHIFT 62u
+#define TARGET_RESERVED UPMU_BIT64(61)
+#define SPECULATION_SHIFT 52u
+
+#define TRANSACTIONS (UPMU_BRANCH_INFO_TRANSACTION | UPMU_BRANCH_INFO_ABORT)
+
+static const uint64_t info_bits[] = {
+    [UPMU_BRANCH_FORMAT_FLAGS] = UPMU_BRANCH_INFO_MISPREDICTED,
+    [UPMU_BRANCH_FORMAT_TSX] = UPMU_BRANCH_INFO_MISPREDICTED | TRANSACTIONS,
+    [UPMU_BRANCH_FORMAT_INFO] = UPMU_BRANCH_INFO_MISPREDICTED | TRANSACTIONS | UPMU_BRANCH_INFO_CYCLES,
+    [UPMU_BRANCH_FORMAT_TIME] = UPMU_BRANCH_INFO_MISPREDICTED | UPMU_BRANCH_INFO_CYCLES,
+    [UPMU_BRANCH_FORMAT_INFO2] = UPMU_BRANCH_INFO_MISPREDICTED | UPMU_BRANCH_INFO_CYCLES,
+    [UPMU_BRANCH_FORMAT_ARCHITECTURAL] = UPMU_BRANCH_INFO_MISPREDICTED | TRANSACTIONS | UPMU_BRANCH_INFO_CYCLES_VALID |
+                                         UPMU_BRANCH_INFO_TYPE | UPMU_BRANCH_INFO_COUNTS | UPMU_BRANCH_INFO_CYCLES,
+    [UPMU_BRANCH_FORMAT_AMD] = UPMU_BRANCH_INFO_MISPREDICTED | UPMU_BRANCH_INFO_SPECULATION,
+};
+
+uint64_t upmu_branch_info_of(enum upmu_branch_format format)
+{
+    return (unsigned)format < sizeof info_bits / sizeof info_bits[0] ? info_bits[format] : 0;
+}
+
+/* An address of 64 - `above` bits, with its sign. */
+static uint64_t address_below(uint64_t word, unsigned above)
+{
+    return (uint64_t)((int64_t)(word << above) >> above);
+}
+
+enum upmu_branch_entry upmu_branch_decode(enum upmu_branch_format format, uint64_t from, uint64_t to, uint64_t info,
+                                          struct upmu_branch *out_branch)
+{
+    unsigned above_from = 0, above_to = 0;
+
+    if (format == UPMU_BRANCH_FORMAT_AMD) {
+        unsigned state = (unsigned)(to >> TARGET_STATE_SHIFT);
+
+        if (!state || (to & TARGET_RESERVED))
+            return UPMU_BRANCH_SKIP;
+        info = (from & UPMU_BRANCH_INFO_MISPREDICTED) | (uint64_t)state << SPECULATION_SHIFT;
+        above_from = above_to = 6;
+    } else if (!from) {
+        return UPMU_BRANCH_END;
+    } else if (format == UPMU_BRANCH_FORMAT_FLAGS) {
+        info = from;
+        above_from = 1;
+    } else if (format == UPMU_BRANCH_FORMAT_TSX) {
+        info = from;
+        above_from = 3;
+    } else if (format == UPMU_BRANCH_FORMAT_TIME) {
+        info = (from & UPMU_BRANCH_INFO_MISPREDICTED) | to >> 48;
+        above_from = 1;
+        above_to = 16;
+    }
+    out_branch->from = address_below(from, above_from);
+    out_branch->to = address_below(to, above_to);
+    out_branch->info = info & upmu_branch_info_of(format);
+    return UPMU_BRANCH_TAKEN;
+}
+
+bool upmu_branch_is_wanted(const struct upmu_branch *branch, uint32_t record, uint64_t kernel_from)
+{
+    bool kernel = branch->from >= kernel_from || branch->to >= kernel_from;
+
+    return record & (kernel ? UPMU_BRANCH_KERNEL : UPMU_BRANCH_USER);
+}
+
+uint32_t upmu_branch_select(const struct upmu_branch_stack *stack, uint32_t record)
+{
+    uint32_t bits = 0;
+
+    for (unsigned i = 0; i < sizeof stack->filter / sizeof stack->filter[0]; i++)
+        if (record >> i & 1u)
+            bits |= stack->filter[i];
+    return stack->traits & UPMU_BRANCH_OWN_CONTROL ? bits | stack->enable : stack->all & ~bits;
+}
+
+#endif
