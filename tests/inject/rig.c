@@ -493,12 +493,13 @@ static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu
 
 static const uint32_t registers[] = {0xc1,  0xc2,  0xc3,  0xc4,  0xc5,  0xc6,  0xc7,  0xc8,  0x186, 0x187, 0x188,
                                      0x189, 0x18a, 0x18b, 0x18c, 0x18d, 0x1a0, 0x1a6, 0x1a7, 0x1d9, 0x309, 0x30a,
-                                     0x30b, 0x30c, 0x329, 0x38d, 0x38f, 0x3f1, 0x3f6, 0x3f7, 0x600};
+                                     0x30b, 0x30c, 0x329, 0x38d, 0x38f, 0x3f1, 0x3f6, 0x3f7, 0x600, 0x1c8, 0x14ce};
 
 /* AMD: selects and counters, then what they depend on. */
 static uint32_t amd_register_at(const struct rig *rig, unsigned i)
 {
-    static const uint32_t others[] = {0x1d9, 0xc0000301, 0xc0010015, 0xc0011030, 0xc0011033, 0xc001103a, 0xc001010f};
+    static const uint32_t others[] = {0x1d9,      0xc0000301, 0xc0010015, 0xc0011030,
+                                      0xc0011033, 0xc001103a, 0xc000010e, 0xc000010f};
     unsigned general = rig->sim.profile->general;
 
     if (i < 2 * general)
@@ -968,6 +969,41 @@ static void enter_all(struct rig *rig, unsigned cpu, bool running)
 void rig_poll(struct rig *rig, unsigned cpu)
 {
     cpu_call(rig, cpu, upmu_cpu_poll, "poll", true);
+}
+
+/* What other software left is taken; a CPU without branch records counts as one that has them. */
+static enum upmu_status start_records(struct upmu_cpu *cpu)
+{
+    const struct upmu_branch_filter all = {.record = UPMU_BRANCH_TAKE};
+    enum upmu_status status = upmu_branches_start(cpu, &all, NULL);
+
+    return status == UPMU_ERR_UNSUPPORTED ? UPMU_OK : status;
+}
+
+/* Freeze, read, continue: with interrupts off, as a local call. */
+static enum upmu_status read_records(struct upmu_cpu *cpu)
+{
+    const struct upmu_port *port = cpu->meter.machine->port;
+    uintptr_t irq = port->irq_save(port->context);
+    struct upmu_branch branches[UPMU_BRANCHES_MOST];
+    unsigned count;
+    enum upmu_status frozen = upmu_branches_freeze(cpu);
+    enum upmu_status status = upmu_branches_read(cpu, branches, UPMU_BRANCHES_MOST, &count);
+    enum upmu_status resumed = upmu_branches_resume(cpu);
+
+    port->irq_restore(port->context, irq);
+    status = frozen != UPMU_OK ? frozen : status != UPMU_OK ? status : resumed;
+    return status == UPMU_ERR_STATE && !upmu_branches_facts(cpu->meter.pmu).depth ? UPMU_OK : status;
+}
+
+void rig_record(struct rig *rig, unsigned cpu)
+{
+    cpu_call(rig, cpu, start_records, "record", true);
+}
+
+void rig_branches(struct rig *rig, unsigned cpu)
+{
+    cpu_call(rig, cpu, read_records, "branches", true);
 }
 
 void rig_suspend(struct rig *rig, unsigned cpu)

@@ -156,6 +156,8 @@ void rig_restart(struct rig *rig, unsigned duty);
 void rig_detach(struct rig *rig, unsigned duty);
 void rig_read(struct rig *rig, unsigned duty);
 void rig_poll(struct rig *rig, unsigned cpu);
+void rig_record(struct rig *rig, unsigned cpu);
+void rig_branches(struct rig *rig, unsigned cpu);
 void rig_suspend(struct rig *rig, unsigned cpu);
 void rig_resume(struct rig *rig, unsigned cpu);
 void rig_changed(struct rig *rig, unsigned cpu);

@@ -34,6 +34,7 @@ static const struct {
     void (*two)(struct rig *rig, unsigned duty, unsigned other);
 } statements[] = {
     {"attach", NULL, rig_attach},
+    {"branches", rig_branches, NULL},
     {"changed", rig_changed, NULL},
     {"cpu", rig_cpu_init, NULL},
     {"detach", rig_detach, NULL},
@@ -47,6 +48,7 @@ static const struct {
     {"poll", rig_poll, NULL},
     {"power", rig_power_on, NULL},
     {"read", rig_read, NULL},
+    {"record", rig_record, NULL},
     {"restart", rig_restart, NULL},
     {"resume", rig_resume, NULL},
     {"run", run_so_many, NULL},
@@ -501,6 +503,12 @@ const struct scenario scenarios[] = {
      .script =
         "cpu 0; session 0 cycles 0; session 1 instructions 1; attach 0 0; attach 1 0; start 0; start 1; run 1300; "
         "suspend 0; run 500; power 0; resume 0; run 1300; read 0; read 1; stop 0; run 200; stop 1; end"},
+    /* Branch records beside sessions: a sleep ends them. */
+    {.name = "records_branches",
+     .general = 1, .samples = true,
+     .script =
+        "cpu 0; session 0 instructions 1; attach 0 0; record 0; start 0; run 700; branches 0; run 700; suspend 0; "
+        "resume 0; record 0; run 1300; branches 0; stop 0; run 100; end"},
     {.name = "is_changed_behind_its_back", .general = 2, .samples = true, .play = is_changed_behind_its_back},
     {.name = "leaves_with_sessions_running",
      .general = 2, .samples = true,

@@ -370,6 +370,8 @@ static const char *const claims[][4] = {
      "is_driven_from_another_cpu_with_a_fault_at_every_access"},
     {"sleeps", "sleeps_with_an_overflow_at_every_access", "sleeps_with_a_foreign_nmi_at_every_access",
      "sleeps_with_a_fault_at_every_access"},
+    {"records_branches", "records_branches_with_an_overflow_at_every_access",
+     "records_branches_with_a_foreign_nmi_at_every_access", "records_branches_with_a_fault_at_every_access"},
     {"is_changed_behind_its_back", "is_changed_behind_its_back_with_an_overflow_at_every_access",
      "is_changed_behind_its_back_with_a_foreign_nmi_at_every_access",
      "is_changed_behind_its_back_with_a_fault_at_every_access"},

@@ -502,6 +502,145 @@ static void each_refusal_says_why(void **state)
     refused_with("skylake", sleep_before, 0, UPMU_ERR_NO_PMU, "no usable PMU");
 }
 
+/* ---- What CPUID and PERF_CAPABILITIES say ---- */
+
+static void (*models_cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+static uint32_t leaf_1c[4], features_without;
+
+static void changed_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
+{
+    models_cpuid(context, leaf, subleaf, out);
+    if (leaf == 7 && subleaf == 0)
+        out[3] &= ~features_without;
+    if (leaf == 0x1c)
+        memcpy(out, leaf_1c, sizeof leaf_1c);
+}
+
+/* A Sapphire Rapids with another leaf 1CH: eax, ebx; NULL: without bit 19 of leaf 7. */
+static void set_up_leaf(struct host *host, const uint32_t *words)
+{
+    host_prepare(host, "sapphirerapids");
+    models_cpuid = host->sim.port.cpuid;
+    host->sim.port.cpuid = changed_cpuid;
+    features_without = words ? 0 : 1u << 19;
+    memset(leaf_1c, 0, sizeof leaf_1c);
+    if (words)
+        memcpy(leaf_1c, words, 2 * sizeof words[0]);
+    host_start(host);
+    upmu_sim_irqs(&host->sim, false);
+}
+
+static void leaf_1c_says_what_architectural_records_are(void **state)
+{
+    static const struct {
+        uint32_t words[2];
+        unsigned depth;
+        uint32_t filters;
+    } leaves[] = {{{0x01, 0}, 8, 0},
+                  {{0x0b, 7}, 32, 0xff},
+                  {{0x83, 3}, 64, 0xff},
+                  {{0x40000003, 1}, 16, MODES},
+                  {{0x02, 2}, 16, 0xff & ~MODES}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
+        const struct upmu_pmu *pmu;
+        struct host host;
+
+        set_up_leaf(&host, leaves[i].words);
+        pmu = host.cpu[0].meter.pmu;
+        assert_int_equal(upmu_branches_facts(pmu).depth, leaves[i].depth);
+        assert_int_equal(pmu->branch_filters, leaves[i].filters);
+        /* The modes are sorted out in any case, and any kind can be asked for. */
+        assert_int_equal(upmu_branches_facts(pmu).record & 0xff, leaves[i].filters | EVERYTHING);
+        if (!(leaves[i].filters & UPMU_BRANCH_CALL))
+            assert_int_equal(start(&host, UPMU_BRANCH_CALL, NULL), UPMU_ERR_UNSUPPORTED);
+        host_end(&host);
+    }
+}
+
+/* LBR_CTL has no bit that leaf 1CH does not promise. */
+static void filters_that_do_not_exist_are_not_written(void **state)
+{
+    static const uint32_t words[][2] = {{8, 0}, {8, 1}, {8, 2}, {8, 7}};
+    static const uint64_t controls_of[] = {1, 7, 0x7f0001, 0x7f0007};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        struct host host;
+
+        set_up_leaf(&host, words[i]);
+        host.sim.rule[UPMU_SIM_RULE_LBR_FILTERS] = 0;
+        assert_int_equal(start(&host, EVERYTHING, NULL), UPMU_OK);
+        assert_true(upmu_sim_peek(&host.sim, 0, 0x14ce) == controls_of[i]);
+        finished(&host);
+    }
+}
+
+static void told(struct host *host, const char *reason)
+{
+    struct upmu_why why;
+
+    assert_int_equal(upmu_branches_facts(host->cpu[0].meter.pmu).depth, 0);
+    assert_int_equal(start(host, 0, &why), UPMU_ERR_UNSUPPORTED);
+    assert_string_equal(why.word, reason);
+    host_end(host);
+}
+
+static void contradictions_are_refused(void **state)
+{
+    static const uint32_t none[2] = {0x40000000, 7};
+    static struct upmu_sim_profile changed;
+    struct host host;
+
+    (void)state;
+    set_up_leaf(&host, none);
+    told(&host, "CPUID 1CH has no depth of branch records");
+    set_up_leaf(&host, NULL);
+    told(&host, "CPUID shows no architectural branch records");
+    for (unsigned format = 0; format < 64; format++) {
+        changed = *upmu_sim_profile(format & 1u ? "skylake" : "sandybridge");
+        changed.capabilities = (changed.capabilities & ~0x3fu) | format;
+        host_prepare(&host, "skylake");
+        upmu_sim_set_profile(&host.sim, 0, &changed);
+        host_start(&host);
+        if (format & 1u ? format == 5 || format == 7 : format < 7)
+            host_end(&host);
+        else
+            told(&host, "PERF_CAPABILITIES[5:0] is not this model's");
+    }
+    changed = *upmu_sim_profile("skylake");
+    changed.flags &= ~UPMU_SIM_PDCM;
+    host_prepare(&host, "skylake");
+    upmu_sim_set_profile(&host.sim, 0, &changed);
+    host_start(&host);
+    told(&host, "PERF_CAPABILITIES cannot be read");
+}
+
+/* An early Core 2 or Atom without PERF_CAPABILITIES has the first format: addresses of 32 bits. */
+static void the_first_models_need_no_capabilities(void **state)
+{
+    static struct upmu_sim_profile changed;
+    struct upmu_branch out[UPMU_BRANCHES_MOST];
+    unsigned count;
+    struct host host;
+
+    (void)state;
+    changed = *upmu_sim_profile("core2");
+    changed.flags &= ~UPMU_SIM_PDCM;
+    changed.capabilities = 0;
+    host_prepare(&host, "core2");
+    upmu_sim_set_profile(&host.sim, 0, &changed);
+    host_start(&host);
+    upmu_sim_irqs(&host.sim, false);
+    start_alone(&host, EVERYTHING);
+    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = 0xc0100000, .to = 0xc0200000, .mispredicted = true});
+    assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
+    assert_int_equal(count, 1);
+    assert_true(out[0].from == 0xc0100000 && out[0].to == 0xc0200000 && out[0].info == 0);
+    finished(&host);
+}
+
 /* Ice Lake records beside Processor Trace. */
 static void a_trace_does_not_matter_where_both_exist(void **state)
 {
@@ -997,6 +1136,10 @@ int main(void)
         cmocka_unit_test(haswell_shows_an_abort_once),
         cmocka_unit_test(amd_entries_are_valid_or_speculative),
         cmocka_unit_test(each_refusal_says_why),
+        cmocka_unit_test(leaf_1c_says_what_architectural_records_are),
+        cmocka_unit_test(filters_that_do_not_exist_are_not_written),
+        cmocka_unit_test(contradictions_are_refused),
+        cmocka_unit_test(the_first_models_need_no_capabilities),
         cmocka_unit_test(a_trace_does_not_matter_where_both_exist),
         cmocka_unit_test(the_wrong_cpu_and_a_dead_one_are_refused),
         cmocka_unit_test(a_stop_restores_what_the_start_found),
