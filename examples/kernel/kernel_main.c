@@ -4,7 +4,7 @@
  * those of its command line, then what is typed on the keyboard or COM1.
  *
  * Options come before the commands: vector=N, noapic, nordpmc, noclock, unsafe, lapic,
- * x2apic, debug-exit (README.md has them).
+ * x2apic, branches, debug-exit (README.md has them).
  */
 #include <examples/kernel/kernel.h>
 
@@ -30,7 +30,7 @@ static struct cmd_live live;
 static struct cmd cmd;
 static struct shell shell;
 static struct kernel_port_options options;
-static bool debug_exit;
+static bool debug_exit, wants_branches;
 static char command_line[COMMAND_LINE];
 static uint8_t buffer[BUFFER_BYTES] __attribute__((aligned(4096)));
 
@@ -57,8 +57,28 @@ void kernel_exit(bool failed)
         __asm__ volatile("cli\n\thlt");
 }
 
+/* The option `branches`: the CPU keeps its last branches for a panic. */
+static void record_branches(void)
+{
+    const struct upmu_branch_filter all = {0, 0};
+    static char text[160];
+    struct upmu_why why;
+
+    if (upmu_branches_start(&cpu, &all, &why) == UPMU_OK)
+        return;
+    (void)upmu_why_text(&why, text, sizeof text);
+    shell_text(&shell, "No branch records: ");
+    shell_text(&shell, text);
+    shell_text(&shell, "\n");
+}
+
+/* The branches are read first: what prints them takes branches, too. */
 void kernel_panic(uintptr_t vector, uintptr_t error, uintptr_t ip)
 {
+    static struct upmu_branch last[UPMU_BRANCHES_MOST];
+    unsigned count, i;
+
+    (void)!upmu_branches_read(&cpu, last, UPMU_BRANCHES_MOST, &count);
     shell_text(&shell, "\nkernel: unexpected trap ");
     shell_number(&shell, vector);
     shell_text(&shell, ", error ");
@@ -66,6 +86,13 @@ void kernel_panic(uintptr_t vector, uintptr_t error, uintptr_t ip)
     shell_text(&shell, ", at ");
     shell_hex(&shell, ip);
     shell_text(&shell, "\n");
+    for (i = 0; i < count; i++) {
+        shell_text(&shell, i == 0 ? "last branches, newest first:\n  " : "  ");
+        shell_hex(&shell, last[i].from);
+        shell_text(&shell, " -> ");
+        shell_hex(&shell, last[i].to);
+        shell_text(&shell, "\n");
+    }
     kernel_exit(true);
 }
 
@@ -156,7 +183,7 @@ static void take_options(void)
     } flags[] = {
         {"noapic", &options.no_apic}, {"nordpmc", &options.no_rdpmc},  {"noclock", &options.no_clock},
         {"unsafe", &options.unsafe},  {"lapic", &options.enable_apic}, {"x2apic", &options.x2apic},
-        {"debug-exit", &debug_exit},
+        {"debug-exit", &debug_exit},  {"branches", &wants_branches},
     };
     unsigned i, at, vector;
 
@@ -191,6 +218,8 @@ static void bring_up(const char *loader)
     live.buffer = buffer;
     live.buffer_bytes = sizeof buffer;
     common_bring_up(&shell, &live, &machine, &cpu, &native.port);
+    if (wants_branches)
+        record_branches();
 }
 
 void kernel_main(uint32_t magic, uint32_t information)

@@ -113,10 +113,39 @@ static void every_cpu_of_the_model_is_judged_rightly(void **state)
     assert_int_equal(bad, 0);
 }
 
+/*
+ * Real traps on the way into the panic.  The branches are those of the model's hooks, as it executes no code.
+ * (CPUID of guests is KVM's, which hides architectural branch records.)
+ */
+static void a_panic_shows_the_last_branches(void **state)
+{
+    static const char *const profiles[] = {"haswell_smt", "skylake", "icelake", "zen4"};
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        const char *shown;
+
+        if (!vm_open(&vm, profiles[i], "build/kernel/upmu64.elf", "debug-exit branches; panic; off") || !vm_run(&vm))
+            fail_msg("%s: %s", profiles[i], vm.failure);
+        shown = strstr(vm.serial, "kernel: unexpected trap 6");
+        if (!shown || !(shown = strstr(shown, "last branches, newest first:")) ||
+            !strstr(shown, "  0xffffffff81008000 -> 0xffffffff81004000"))
+            fail_msg("%s: it said: %.2000s", profiles[i], vm.serial);
+        assert_int_equal(vm.sim.violation_count, 0);
+        assert_int_equal(vm.exit_code, 0x11);
+        vm_close(&vm);
+    }
+    if (!vm_open(&vm, "zen2", "build/kernel/upmu64.elf", "debug-exit branches; off") || !vm_run(&vm))
+        fail_msg("%s", vm.failure);
+    assert_non_null(strstr(vm.serial, "No branch records: not supported on amd64_fam17h_zen2"));
+    vm_close(&vm);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cpu_of_the_model_is_judged_rightly),
+        cmocka_unit_test(a_panic_shows_the_last_branches),
     };
 
     if (!vm_able())
