@@ -90,6 +90,7 @@ static const char *const variant_names[VARIANTS] = {"plain", "twice", "masks", "
 #define SLEEPS (1u << 15) /* the CPU is suspended before */
 #define PAGES (1u << 16)  /* sessions 0 and 1 are published */
 #define REGION (1u << 17) /* a region is open */
+#define BRANCHES (1u << 18) /* has branch records */
 
 struct call_row {
     const char *name;
@@ -494,7 +495,8 @@ static bool set_up(unsigned periods)
         wind_up();
     rig_cpu_init(&scene.rig, 0);
     if ((is_few() && row->needs & (FOUR | SETS | REGION)) ||
-        (row->needs & AMD && !upmu_ibs_capabilities(scene.rig.cpu[0].meter.pmu)))
+        (row->needs & AMD && !upmu_ibs_capabilities(scene.rig.cpu[0].meter.pmu)) ||
+        (row->needs & BRANCHES && !upmu_branches_facts(scene.rig.cpu[0].meter.pmu).depth))
         return false;
     for (unsigned i = 0; i < RIG_THREADS; i++)
         upmu_thread_init(&scene.thread[i], 1 + i, 10 + i, NULL);
@@ -558,6 +560,20 @@ CALL(region_close, upmu_region_close(&scene.region))
 CALL(session_init, upmu_session_init(&scene.fresh, &scene.rig.machine))
 CALL(ibs_start, upmu_ibs_start(CPU, &scene.ibs))
 CALL(ibs_stop, upmu_ibs_stop(CPU, &scene.ibs))
+CALL(branches_start, upmu_branches_start(CPU, &(struct upmu_branch_filter){.record = 0}, NULL))
+CALL(branches_stop, upmu_branches_stop(CPU))
+
+/* Where a caller has interrupts off. */
+static void call_branches_read(void)
+{
+    const struct upmu_port *port = &scene.rig.sim.port;
+    uintptr_t irq = port->irq_save(port->context);
+    struct upmu_branch branches[UPMU_BRANCHES_MOST];
+    unsigned count;
+
+    scene.status = upmu_branches_read(CPU, branches, UPMU_BRANCHES_MOST, &count);
+    port->irq_restore(port->context, irq);
+}
 
 static void call_change_these(void)
 {
@@ -787,6 +803,11 @@ static void up_no_region(void)
 static void up_fresh(void)
 {
     CHECK_OK(upmu_session_init(&scene.fresh, &scene.rig.machine));
+}
+
+static void up_branches(void)
+{
+    CHECK_OK(upmu_branches_start(CPU, &(struct upmu_branch_filter){.record = 0}, NULL));
 }
 
 static void up_ibs(void)
@@ -1170,6 +1191,9 @@ static const struct call_row rows[] = {
     {"set_turns_switch", call_switch_set, "RRR", SETS | TURNS, NULL},
     {"ibs_start", call_ibs_start, "RRRS", AMD, up_ibs},
     {"ibs_stop", call_ibs_stop, "RRRS", AMD, up_ibs_runs},
+    {"branches_start", call_branches_start, "RRRS", BRANCHES, NULL},
+    {"branches_read", call_branches_read, "RRRS", BRANCHES, up_branches},
+    {"branches_stop", call_branches_stop, "RRRS", BRANCHES, up_branches},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
 
