@@ -138,7 +138,7 @@ struct upmu_guest_counter {
     uint64_t total;   /* events so far, whatever was written and however often it went round */
     uint64_t select;  /* as the guest wrote it; of a fixed counter: its control */
     uint32_t applied; /* what its session counts: event, unit mask and modifiers */
-    uint16_t denied;  /* events that it was refused, saturates */
+    uint16_t denied;  /* selects whose event it was refused, each counted once, saturates */
     uint8_t session;  /* 1 + index into the host's sessions, 0: none */
     uint8_t flags;
 };
@@ -320,8 +320,11 @@ void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value);
 
 /*
  * The hypervisor executed instructions in the place of the guest: they count like the guest's own.
- * `user`: the guest was in user mode.  Events with edge, invert or counter mask are not counted, nor are
- * counters that wait, or were opened or given another event since the last entry.
+ * `user`: the guest was in user mode.  Call it after the access of the instruction and after the
+ * instruction pointer has moved on, not for an instruction that faults: counters that the registers
+ * open now take it.  So a write that opens a counter, or selects its event, counts itself, and a write
+ * that closes it does not.  Events that the policy denies, or that have edge, invert or counter mask,
+ * take nothing, nor do counters that are named in `waiting`.
  * Context: local, outside guest mode.
  */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user);

@@ -45,6 +45,8 @@
 #define GUEST_COUNTER_OWN (UPMU_LOANS << 5)  /* its session is to have the host's counter of its number */
 #define GUEST_COUNTER_AWAY (UPMU_LOANS << 6) /* the host has that one: any will do, until the guest selects anew */
 
+#define GUEST_COUNTER_DENIED (1u << 7)  /* its select was refused, and `denied` says so */
+
 /* Architectural events, by their bit in CPUID leaf 0Ah, and the event of fixed counter 2. */
 enum guest_arch {
     GUEST_ARCH_CYCLES = 0,
@@ -130,6 +132,8 @@ enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsi
 /* Does this PMU have the events that only CPUs like the shape's have? */
 bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu);
 enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
+/* Does the policy permit what the counter's select says?  `arch`: of upmu_guest_event_arch(). */
+bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch);
 /* Bits of enum guest_arch that this PMU counts for a door in the same meaning. */
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
 /* General counters of this PMU, of which none waits for another one, whatever architectural events they count. */

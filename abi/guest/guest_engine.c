@@ -159,6 +159,7 @@ void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t 
 
     if (virtual->select != select) {
         guest->dirty |= UPMU_BIT32(counter & (UPMU_GUEST_COUNTERS - 1u));
+        virtual->flags &= (uint8_t)~GUEST_COUNTER_DENIED;
         if (virtual->flags & GUEST_COUNTER_AWAY)
             virtual->flags &= (uint8_t) ~(GUEST_COUNTER_AWAY | GUEST_COUNTER_EVENT);
     }
@@ -312,8 +313,9 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
     enum upmu_status status = upmu_guest_event(guest, counter, &event);
 
     if (status != UPMU_OK) {
-        if (virtual->denied != UINT16_MAX)
+        if (!(virtual->flags & GUEST_COUNTER_DENIED) && virtual->denied != UINT16_MAX)
             virtual->denied++;
+        virtual->flags |= GUEST_COUNTER_DENIED;
         return false;
     }
     virtual->flags &= (uint8_t)~GUEST_COUNTER_OWN;
@@ -739,12 +741,12 @@ void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
 }
 
 /*
- * (A counter whose session is not started yet, or has another event, was opened or changed by the instruction that
- * trapped, which it does not count.)
+ * The access of the instruction has taken effect: a counter that it opened, or gave another event, counts the
+ * instruction, and has no session for that yet.  So the registers are asked, and the policy.
  */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user)
 {
-    for (uint32_t rest = guest->started & ~guest->waiting & open_counters(guest); rest; rest &= rest - 1u) {
+    for (uint32_t rest = open_counters(guest) & ~guest->waiting; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_guest_counter *virtual = &guest->counter[counter];
         bool fixed = counter >= UPMU_FIXED_COUNTER(0);
@@ -755,7 +757,7 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
         bool round;
 
         if (!more || !(virtual->select & ring) || (!fixed && virtual->select & GUEST_SELECT_MODIFIERS) ||
-            virtual->applied != event_word(guest, counter))
+            !upmu_guest_event_is_allowed(guest, counter, arch))
             continue;
         value = advance(guest, upmu_guest_value(guest, counter), more, &round);
         if (round)

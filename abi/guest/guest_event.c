@@ -169,7 +169,7 @@ static bool is_plain(const struct upmu_guest *guest, unsigned counter)
     return counter >= UPMU_FIXED_COUNTER(0) || !(guest->counter[counter].select & GUEST_SELECT_MODIFIERS);
 }
 
-static bool is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch)
+bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch)
 {
     const struct upmu_guest_policy *policy = guest->policy;
 
@@ -248,7 +248,7 @@ enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned count
     uint64_t select = event_select(guest, counter);
     uint64_t word = select & (EVENT_AND_UMASK | GUEST_SELECT_RINGS | GUEST_SELECT_MODIFIERS);
 
-    if (!is_allowed(guest, counter, arch))
+    if (!upmu_guest_event_is_allowed(guest, counter, arch))
         return UPMU_ERR_NOT_PERMITTED;
     if (arch != GUEST_ARCH_NONE && !same_codes(pmu, guest->shape.door))
         return arch_names[arch][0] ? by_name(pmu, arch_names[arch], word, out_event) : UPMU_ERR_UNSUPPORTED;

@@ -96,21 +96,46 @@ static bool other_register(const struct nest *nest, uint32_t msr, uint64_t *out_
     return garbage_unless(msr == 0x10 || (intel ? msr == 0x1a0 : msr == 0xc0000080u || msr == 0xc0010015u), out_value);
 }
 
-static bool guest_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+enum trap { TRAP_RDMSR, TRAP_WRMSR, TRAP_RDPMC, TRAP_CPUID, TRAP_LVTPC };
+
+/*
+ * An exit as every hypervisor handles it: the access takes effect, the instruction pointer moves on, then the
+ * instruction counts, and the guest goes on.  An instruction that faults is not counted.
+ */
+static enum upmu_guest_access trap(struct nest *nest, enum trap kind, uint32_t number, uint64_t *inout,
+                                   uint32_t words[4])
 {
-    struct nest *nest = context;
-    enum upmu_guest_access access;
+    enum upmu_guest_access access = UPMU_GUEST_DONE;
     bool inside = nest->inside;
 
     nest_exit(nest);
-    access = upmu_guest_rdmsr(&nest->vcpu, msr, out_value);
+    if (kind == TRAP_RDMSR)
+        access = upmu_guest_rdmsr(&nest->vcpu, number, inout);
+    else if (kind == TRAP_WRMSR)
+        access = upmu_guest_wrmsr(&nest->vcpu, number, *inout);
+    else if (kind == TRAP_RDPMC)
+        access = upmu_guest_rdpmc(&nest->vcpu, number, inout);
+    else if (kind == TRAP_CPUID)
+        (void)upmu_guest_cpuid(&nest->vcpu, number, (uint32_t)*inout, words);
+    else
+        upmu_guest_lvtpc(&nest->vcpu, number);
+    if (access != UPMU_GUEST_FAULT && nest->traps_count)
+        upmu_guest_retired(&nest->vcpu, 1, 0, false);
     if (inside)
         nest_enter(nest);
+    nest->faults += access == UPMU_GUEST_FAULT;
+    return access;
+}
+
+static bool guest_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    struct nest *nest = context;
+    enum upmu_guest_access access = trap(nest, TRAP_RDMSR, msr, out_value, NULL);
+
     if (access == UPMU_GUEST_SHARED)
         *out_value |= nest->debugctl;
     if (access == UPMU_GUEST_NOT_OURS)
         return other_register(nest, msr, out_value);
-    nest->faults += access == UPMU_GUEST_FAULT;
     return garbage_unless(access != UPMU_GUEST_FAULT, out_value);
 }
 
@@ -118,60 +143,45 @@ static bool guest_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
     const uint64_t others = UINT64_C(0x47c3);
     struct nest *nest = context;
-    enum upmu_guest_access access;
-    bool inside = nest->inside;
+    enum upmu_guest_access access = trap(nest, TRAP_WRMSR, msr, &value, NULL);
     uint64_t ignored;
 
-    nest_exit(nest);
-    access = upmu_guest_wrmsr(&nest->vcpu, msr, value);
-    if (inside)
-        nest_enter(nest);
     if (access == UPMU_GUEST_SHARED) {
         nest->debugctl = value & others;
         return !(value & ~(others | 0x1800u));
     }
     if (access == UPMU_GUEST_NOT_OURS)
         return other_register(nest, msr, &ignored);
-    nest->faults += access == UPMU_GUEST_FAULT;
     return access != UPMU_GUEST_FAULT;
 }
 
 static bool guest_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
-    struct nest *nest = context;
-    enum upmu_guest_access access;
-    bool inside = nest->inside;
+    return garbage_unless(trap(context, TRAP_RDPMC, index, out_value, NULL) == UPMU_GUEST_DONE, out_value);
+}
 
-    nest_exit(nest);
-    access = upmu_guest_rdpmc(&nest->vcpu, index, out_value);
-    if (inside)
-        nest_enter(nest);
-    nest->faults += access == UPMU_GUEST_FAULT;
-    return garbage_unless(access == UPMU_GUEST_DONE, out_value);
+void nest_lvtpc(struct nest *nest, uint32_t value)
+{
+    (void)trap(nest, TRAP_LVTPC, value, NULL, NULL);
 }
 
 static void guest_rearm(void *context)
 {
-    struct nest *nest = context;
-    bool inside = nest->inside;
-
-    nest_exit(nest);
-    upmu_guest_lvtpc(&nest->vcpu, LVTPC_NMI);
-    if (inside)
-        nest_enter(nest);
+    nest_lvtpc(context, LVTPC_NMI);
 }
 
 static void guest_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     struct nest *nest = context;
     bool inside = nest->inside;
+    uint64_t number = subleaf;
     uintptr_t irqs;
 
     nest_exit(nest);
     irqs = nest->face.port.irq_save(nest->face.port.context);
     nest->face.port.cpuid(nest->face.port.context, leaf, subleaf, out);
     nest->face.port.irq_restore(nest->face.port.context, irqs);
-    (void)upmu_guest_cpuid(&nest->vcpu, leaf, subleaf, out);
+    (void)trap(nest, TRAP_CPUID, leaf, &number, out);
     if (leaf == 1)
         out[2] |= HYPERVISOR;
     if (inside)

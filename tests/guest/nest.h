@@ -30,6 +30,7 @@ struct nest {
     bool in_nmi;
     bool pending;      /* an NMI that came inside one */
     bool safe;         /* accesses to registers that are not the engine's fault; else they read 0 */
+    bool traps_count;  /* an instruction that traps counts as the guest's; else a test's figures have bursts alone */
     uint64_t debugctl; /* the hypervisor's bits */
     unsigned exits, injected, handled, stale, faults, refused;
 };
@@ -52,6 +53,9 @@ void nest_exit(struct nest *nest);
 /* Run this in the guest, which is entered if it is not; and in the host. */
 void nest_run(struct nest *nest, const struct upmu_sim_burst *burst);
 void nest_run_host(struct nest *nest, const struct upmu_sim_burst *burst);
+
+/* The guest writes the performance-counter entry of its local APIC. */
+void nest_lvtpc(struct nest *nest, uint32_t value);
 
 /* Registers of the guest; a fault fails the test. */
 uint64_t nest_read(struct nest *nest, uint32_t msr);

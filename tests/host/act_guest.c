@@ -357,6 +357,8 @@ static void write_one(struct host_guest *guest, struct lots *lots)
         draw_access(&guest->virtual, lots, &msr, &value);
     }
     guests_wrmsr(guest, msr, value);
+    if (lots_below(lots, 2))
+        guests_retired(guest, 1, 0, false);
 }
 
 /* All its counters, as a driver would begin. */

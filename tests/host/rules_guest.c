@@ -145,11 +145,16 @@ bool guests_counts(const struct host_cpu *cpu, unsigned world, bool *certain)
     return cpu->world == CPU_TURNING || (world == UPMU_WORLD_GUEST) == (cpu->world == CPU_IN_GUEST);
 }
 
+/* The engine's number of a virtual counter. */
+static unsigned number_of_counter(unsigned i)
+{
+    return i < VIRTUAL_GENERAL ? i : 16 + i - VIRTUAL_GENERAL;
+}
+
 /* Does the session of a virtual counter run?  (The index is private; what a session is, is not.) */
 static bool session_runs(const struct host_guest *guest, unsigned i)
 {
-    unsigned number = i < VIRTUAL_GENERAL ? i : 16 + i - VIRTUAL_GENERAL;
-    unsigned session = guest->guest->counter[number].session;
+    unsigned session = guest->guest->counter[number_of_counter(i)].session;
 
     return session && guest->sessions[session - 1].state == UPMU_SESSION_RUNNING;
 }
@@ -199,6 +204,7 @@ bool guests_may_count(unsigned cpu)
     return false;
 }
 
+/* The access of the instruction, if it had one, has taken effect: counters that are open by the registers take it. */
 void guests_retired(struct host_guest *guest, uint64_t instructions, uint64_t branches, bool user)
 {
     struct virtual_pmu *pmu = &guest->virtual;
@@ -209,13 +215,17 @@ void guests_retired(struct host_guest *guest, uint64_t instructions, uint64_t br
     for (unsigned i = 0; i < VIRTUAL_COUNTERS; i++) {
         struct virtual_counter *counter = &pmu->counter[i];
         enum hardware_event kind = HARDWARE_EVENTS;
+        bool was_wild = counter->wild, opened, certain;
         uint64_t more;
 
-        if (!exists(pmu, i) || counter->mode == VIRTUAL_STANDS || !is_architectural(pmu, i, &kind) ||
-            !counts_ring(counter, i, user))
+        if (!exists(pmu, i) || !is_architectural(pmu, i, &kind) || !counts_ring(counter, i, user))
             continue;
+        opened = is_to_count(pmu, i) && !(guest->guest->waiting >> number_of_counter(i) & 1u);
+        certain = opened && !counter->wild && !pmu->frozen_unknown && !guest->spoiled;
+        counter->wild = was_wild;
         more = kind == HARDWARE_INSTRUCTIONS ? instructions : kind == HARDWARE_BRANCHES ? branches : 0;
-        add(pmu, i, counter->mode == VIRTUAL_COUNTS && !counter->wild && session_runs(guest, i) ? more : 0, more);
+        if (opened)
+            add(pmu, i, certain ? more : 0, more);
         counter->since = 0;
     }
 }
@@ -335,7 +345,7 @@ static void choose_modes(struct host_guest *guest)
 
     for (unsigned i = 0; i < VIRTUAL_COUNTERS; i++) {
         struct virtual_counter *counter = &pmu->counter[i];
-        unsigned number = i < VIRTUAL_GENERAL ? i : 16 + i - VIRTUAL_GENERAL;
+        unsigned number = number_of_counter(i);
 
         counter->wild = false;
         counter->mode = VIRTUAL_STANDS;

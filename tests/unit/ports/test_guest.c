@@ -893,15 +893,25 @@ static void what_the_hypervisor_executes_for_the_guest_is_counted(void **state)
     upmu_guest_retired(&nest.vcpu, 3, 0, false);
     assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NMI);
     assert_int_equal(nest_read(&nest, 0xc1), 1);
-    /* A write that gives a counter that counts another event is not counted by that. */
+    /* A write that gives a counter another event is of that event, before and after its session has it. */
     nest_exit(&nest);
     nest_write(&nest, 0x187, 0x4300c0);
     nest_write(&nest, 0xc2, 0);
     upmu_guest_retired(&nest.vcpu, 1, 0, false);
-    assert_int_equal(nest_read(&nest, 0xc2), 0);
-    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    assert_int_equal(nest_read(&nest, 0xc2), 1);
+    nest_write(&nest, 0x187, 0x4300c4);
     upmu_guest_retired(&nest.vcpu, 1, 0, false);
     assert_int_equal(nest_read(&nest, 0xc2), 1);
+    nest_write(&nest, 0x187, 0x4300c0);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    upmu_guest_retired(&nest.vcpu, 1, 0, false);
+    assert_int_equal(nest_read(&nest, 0xc2), 2);
+    /* A write that closes it is not counted, whether or not its session has stopped. */
+    nest_write(&nest, 0x38f, 0x100000005);
+    upmu_guest_retired(&nest.vcpu, 1, 0, false);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    upmu_guest_retired(&nest.vcpu, 1, 0, false);
+    assert_int_equal(nest_read(&nest, 0xc2), 2);
     nest_end(&nest);
     /* One that stands still gets nothing. */
     nest_prepare(&nest, "core2", NULL);
@@ -917,6 +927,42 @@ static void what_the_hypervisor_executes_for_the_guest_is_counted(void **state)
     upmu_guest_retired(&nest.vcpu, 2, 2, false);
     assert_int_equal(nest_read(&nest, 0xc2), 2);
     assert_int_equal(nest_read(&nest, 0xc3), 0);
+    nest_end(&nest);
+}
+
+/* An event that the policy denies takes nothing, also from a counter that no entry has seen yet. */
+static void a_denied_event_takes_nothing_that_the_hypervisor_executes(void **state)
+{
+    struct upmu_guest_entry entry;
+
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest.policy.level = UPMU_GUEST_IPC;
+    nest_begin(&nest);
+    nest_write(&nest, 0x38f, 0);
+    nest_write(&nest, 0xc1, 5);
+    nest_write(&nest, 0x186, 0x4300c4); /* branches */
+    nest_write(&nest, 0x187, 0x4300c0);
+    for (unsigned open = 1; open <= 3; open++) {
+        nest_write(&nest, 0x38f, 3);
+        for (unsigned i = 0; i < 500; i++)
+            upmu_guest_retired(&nest.vcpu, 1, 1, false);
+        assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+        for (unsigned i = 0; i < 500; i++)
+            upmu_guest_retired(&nest.vcpu, 1, 1, false);
+        nest_write(&nest, 0x38f, 0);
+        assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+        assert_int_equal(nest_read(&nest, 0xc1), 5);
+        assert_int_equal(nest_read(&nest, 0xc2), 1000 * open);
+        /* The guest asked once. */
+        assert_int_equal(nest.vcpu.counter[0].denied, 1);
+        assert_int_equal(nest.vcpu.counter[1].denied, 0);
+    }
+    nest_write(&nest, 0x186, 0x4100c4);
+    nest_write(&nest, 0x38f, 1);
+    assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
+    assert_int_equal(nest.vcpu.counter[0].denied, 2);
     nest_end(&nest);
 }
 
@@ -1316,6 +1362,7 @@ int main(void)
         cmocka_unit_test(an_interrupt_waits_for_the_policys_period),
         cmocka_unit_test(an_overflow_that_a_write_brings_to_light_is_injected_at_once),
         cmocka_unit_test(what_the_hypervisor_executes_for_the_guest_is_counted),
+        cmocka_unit_test(a_denied_event_takes_nothing_that_the_hypervisor_executes),
         cmocka_unit_test(the_filter_is_kvms),
         cmocka_unit_test(filters_that_are_not_well_formed_are_refused),
         cmocka_unit_test(a_filter_that_denies_nothing_by_mistake_is_refused),

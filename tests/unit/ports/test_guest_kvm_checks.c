@@ -98,12 +98,7 @@ static bool rdpmc_faults(uint32_t index)
 
 static void set_lvtpc(void)
 {
-    bool inside = nest.inside;
-
-    nest_exit(&nest);
-    upmu_guest_lvtpc(&nest.vcpu, PMI_VECTOR);
-    if (inside)
-        nest_enter(&nest);
+    nest_lvtpc(&nest, PMI_VECTOR);
 }
 
 static unsigned interrupts;
@@ -673,6 +668,40 @@ static void emulated_instructions_count(void **state)
     on_each(check_emulated);
 }
 
+/*
+ * The loop of that test stands between the write that opens its counter and the write that closes it, and nothing else
+ * does.  The hypervisor emulates both writes, each before it says that the instruction is executed: of the two exactly
+ * the one that opens is counted.
+ */
+static void check_loop(void)
+{
+    for (unsigned n = 0; n < FIXED + nest.shape.fixed; n = n + 1 == general ? FIXED : n + 1) {
+        uint64_t length = n <= FIXED ? INSTRUCTIONS + 1u : fixed_counts[n - FIXED];
+        uint32_t gate = n < FIXED ? bank->select + n * bank->step : 0x38d;
+        uint64_t open = n < FIXED ? RINGS | EN | instructions_event() : UINT64_C(3) << 4 * (n - FIXED);
+
+        nest.traps_count = true;
+        nest_write(&nest, value_of(n), 0);
+        if (has_global()) {
+            nest_write(&nest, gate, open);
+            gate = is_intel() ? 0x38f : 0xc0000301u;
+            open = gate_of(n);
+        }
+        nest_write(&nest, gate, open);
+        nest_run(&nest, &loop);
+        nest_write(&nest, gate, 0);
+        same("the loop between two emulated writes", n, nest_read(&nest, value_of(n)), length);
+        nest.traps_count = false;
+        (void)halt(n);
+    }
+}
+
+static void a_write_that_opens_counts(void **state)
+{
+    (void)state;
+    on_each(check_loop);
+}
+
 /* The first four extended counters are those of K7, register by register. */
 static void check_aliases(void)
 {
@@ -717,6 +746,7 @@ int main(void)
         cmocka_unit_test(writes_have_the_width_of_their_register),
         cmocka_unit_test(global_registers_are_those_of_the_version),
         cmocka_unit_test(emulated_instructions_count),
+        cmocka_unit_test(a_write_that_opens_counts),
         cmocka_unit_test(k7_registers_are_the_first_extended_ones),
     };
 

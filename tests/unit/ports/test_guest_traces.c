@@ -134,6 +134,8 @@ static void access_one(struct side *side, const struct line *line)
     }
     if (!done)
         fail_msg(TRACES ":%u: %s: #GP, value %llx", line->number, side->name, (unsigned long long)value);
+    if (side == &native) /* The access is an instruction: in the guest its hypervisor says so. */
+        upmu_sim_events(&model, &(struct upmu_sim_burst){.instructions = 1});
 }
 
 static void handle(struct side *side)
@@ -256,11 +258,13 @@ static unsigned compare(const struct line *name, const char *profile)
     note_end(&native, name);
 
     nest.handler = guest_handler;
+    nest.traps_count = true;
     nest_begin(&nest);
     nest_enter(&nest);
     guest.port = &nest.port;
     replay(&guest, name + 1);
     exits = nest.exits;
+    nest.traps_count = false;
     note_end(&guest, name);
     nest.exits = exits;
     found = differences(profile, name);
