@@ -7,7 +7,7 @@
  * the hardware to what these registers say.  Each virtual counter that counts is one session of the
  * host, of world UPMU_WORLD_GUEST (upmu/world.h), so the host's own sessions run beside it.
  *
- *     if (upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape) != UPMU_OK ||
+ *     if (upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &policy, &shape) != UPMU_OK ||
  *         upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy,
  *                         &(struct upmu_guest_memory){vcpu->sessions, 12, &vcpu->thread}) != UPMU_OK)
  *         return false;
@@ -205,19 +205,29 @@ struct upmu_guest_entry {
 };
 
 /*
- * The widest PMU that this machine can show honestly: its general counters, its fixed ones (Intel on
- * Intel), the architectural events that it can count in the same meaning, its own CPU for other
- * events where the vendor is the same.  Counters that the host wants for itself (a watchdog) are to
- * be subtracted from `general`; then no virtual counter ever waits (but of AMD's doors with a fixed number of
- * counters, and of events of one CPU model, which may have few counters).  On NetBurst it has two general
+ * The widest PMU that this machine can show honestly to a guest of this policy (NULL: the default): its general
+ * counters, its fixed ones (Intel on Intel), the architectural events that it can count in the same meaning, both
+ * without those that the policy denies; its own CPU for other events where the vendor is the same.  AMD's CPUID names
+ * no event: an event of its doors that the policy denies counts nothing, and only `denied` tells.
+ * Counters that the host wants for itself (a watchdog) are to be subtracted from `general`; then no virtual counter
+ * ever waits (but of AMD's doors with a fixed number of counters, and of events of one CPU model, which may have few
+ * counters).  On NetBurst it has two general
  * ones, because an event of NetBurst has few counters; more may be shown, and may wait.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (no such door); UPMU_ERR_NO_PMU (no CPU is initialised).
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such door; a policy that upmu_guest_init() refuses as invalid);
+ * UPMU_ERR_NO_PMU (no CPU is initialised).
  * Context: any.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
-                                          struct upmu_guest_shape *out_shape);
+                                          const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape);
+
+/*
+ * What a shape shows and a policy (NULL: the default) never counts: bit n, 0 to 6: architectural event n; bit 16 + i:
+ * fixed counter i.  0: the shape is honest under this policy.  The policy is a valid one.
+ * Context: any.
+ */
+uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
 
 /*
  * Is a filter well formed?  UPMU_OK or UPMU_ERR_INVALID: an unknown action, flag or bit of an entry,
@@ -232,6 +242,7 @@ enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (a shape, level, flag or filter beyond the limits above, events that
  * this machine does not count, a filter of Intel's door with bits 35:32, no memory for sessions);
+ * UPMU_ERR_UNSUPPORTED (the shape shows what the policy never counts: upmu_guest_shape_denied() says what);
  * UPMU_ERR_NOT_PERMITTED (a level above IPC without BESIDE_STRANGERS);
  * UPMU_ERR_HOOK_MISSING (no pmi_rearm, and not POLLED); UPMU_ERR_NO_PMU (no CPU is initialised);
  * UPMU_ERR_COMPILED_OUT (the library lacks UPMU_WORLDS, UPMU_THREADS, UPMU_SAMPLING or UPMU_FORMATS, or UPMU_LOANS that

@@ -134,6 +134,8 @@ bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struc
 enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
 /* Does the policy permit what the counter's select says?  `arch`: of upmu_guest_event_arch(). */
 bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch);
+/* What Intel's CPUID can show and a policy counts: events by enum guest_arch, fixed counter i as bit 16 + i. */
+uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy);
 /* Bits of enum guest_arch that this PMU counts for a door in the same meaning. */
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
 /* General counters of this PMU, of which none waits for another one, whatever architectural events they count. */

@@ -797,15 +797,24 @@ static bool policy_is_valid(const struct upmu_guest_policy *policy, unsigned doo
             upmu_guest_event_filter_fits(policy->filter, door));
 }
 
+uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
+{
+    uint32_t shown = shape->arch_events | (UPMU_BIT32(shape->fixed) - 1u) << UPMU_FIXED_COUNTER(0);
+
+    return shown & ~upmu_guest_event_permitted(policy ? policy : &default_policy);
+}
+
 enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
-                                          struct upmu_guest_shape *out_shape)
+                                          const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape)
 {
     const struct upmu_pmu *pmu = upmu_machine_pmu(machine, 0);
     struct upmu_guest_shape shape;
     bool same = pmu && upmu_guest_event_same_vendor(pmu, door);
     unsigned general;
 
-    if (door < UPMU_GUEST_INTEL || door > UPMU_GUEST_AMD_V2)
+    if (!policy)
+        policy = &default_policy;
+    if (door < UPMU_GUEST_INTEL || door > UPMU_GUEST_AMD_V2 || !policy_is_valid(policy, door))
         return UPMU_ERR_INVALID;
     if (!pmu)
         return UPMU_ERR_NO_PMU;
@@ -819,14 +828,16 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
         shape.stepping = pmu->stepping;
     }
     if (door == UPMU_GUEST_INTEL) {
-        uint32_t available = upmu_guest_event_available(pmu, door);
+        uint32_t available = upmu_guest_event_available(pmu, door), permitted = upmu_guest_event_permitted(policy);
 
         shape.version = same && pmu->version ? (uint8_t)(pmu->version < 4 ? pmu->version : 4) : 2;
         shape.general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL);
         shape.full_write = shape.version >= 2;
-        shape.arch_events = (uint16_t)(available & 0x7fu);
+        shape.arch_events = (uint16_t)(available & permitted & 0x7fu);
+        /* (CPUID has their number alone: counters above one that is denied are not shown either.) */
         if (available >> GUEST_ARCH_TSC & 1u && shape.version >= 2)
-            shape.fixed = UPMU_GUEST_FIXED;
+            while (shape.fixed < UPMU_GUEST_FIXED && permitted >> UPMU_FIXED_COUNTER(shape.fixed) & 1u)
+                shape.fixed++;
     } else {
         shape.general = (uint8_t)(door == UPMU_GUEST_AMD_K7                    ? 4
                                   : door == UPMU_GUEST_AMD_CORE || general > 6 ? 6
@@ -873,6 +884,8 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
     if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
         !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))
         return UPMU_ERR_NOT_PERMITTED;
+    if (upmu_guest_shape_denied(shape, policy))
+        return UPMU_ERR_UNSUPPORTED;
     if (!port_has_pmi(machine->port) && !(policy->flags & UPMU_GUEST_POLLED))
         return UPMU_ERR_HOOK_MISSING;
     memset(guest, 0, sizeof *guest);

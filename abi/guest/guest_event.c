@@ -164,27 +164,44 @@ static bool filter_allows(const struct upmu_guest_filter *filter, unsigned door,
 }
 
 /* (Edges and thresholds make other events of one: stalls, for example.) */
-static bool is_plain(const struct upmu_guest *guest, unsigned counter)
+static bool is_plain(unsigned counter, uint64_t select)
 {
-    return counter >= UPMU_FIXED_COUNTER(0) || !(guest->counter[counter].select & GUEST_SELECT_MODIFIERS);
+    return counter >= UPMU_FIXED_COUNTER(0) || !(select & GUEST_SELECT_MODIFIERS);
 }
 
-bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch)
+static bool policy_allows(const struct upmu_guest_policy *policy, unsigned door, unsigned counter, uint64_t select,
+                          enum guest_arch arch)
 {
-    const struct upmu_guest_policy *policy = guest->policy;
-
     switch (policy->level) {
     case UPMU_GUEST_IPC:
-        return IPC_EVENTS >> arch & 1u && is_plain(guest, counter);
+        return IPC_EVENTS >> arch & 1u && is_plain(counter, select);
     case UPMU_GUEST_ARCH:
         return arch != GUEST_ARCH_NONE;
     case UPMU_GUEST_LIST:
-        return filter_allows(policy->filter, guest->shape.door, counter, guest->counter[counter].select);
+        return filter_allows(policy->filter, door, counter, select);
     case UPMU_GUEST_ALL:
         return true;
     default:
         return false;
     }
+}
+
+bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch)
+{
+    return policy_allows(guest->policy, guest->shape.door, counter, guest->counter[counter].select, arch);
+}
+
+uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy)
+{
+    uint32_t permitted = 0;
+
+    for (unsigned i = 0; i < GUEST_ARCH_TSC; i++)
+        if (policy_allows(policy, UPMU_GUEST_INTEL, 0, upmu_guest_codes[i], i))
+            permitted |= UPMU_BIT32(i);
+    for (unsigned i = 0; i < UPMU_GUEST_FIXED; i++)
+        if (policy_allows(policy, UPMU_GUEST_INTEL, UPMU_FIXED_COUNTER(i), GUEST_FIXED_RINGS, of_fixed[i]))
+            permitted |= UPMU_BIT32(UPMU_FIXED_COUNTER(i));
+    return permitted;
 }
 
 /* ---- The host's event ---- */

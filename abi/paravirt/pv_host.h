@@ -7,7 +7,7 @@
  * injection are the same.
  *
  *     if (upmu_pv_init(&vm->pv, &hooks, vm->events, 64) != UPMU_OK ||
- *         upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape) != UPMU_OK ||           for each vCPU
+ *         upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &policy, &shape) != UPMU_OK ||           for each vCPU
  *         upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy, &memory) != UPMU_OK ||
  *         upmu_pv_vcpu_init(&vcpu->pv, &vm->pv, &vcpu->pmu) != UPMU_OK)
  *         return false;

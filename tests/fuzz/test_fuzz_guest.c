@@ -271,13 +271,15 @@ static void begin(const char *profile, struct fuzz_bytes *in)
     for (unsigned i = 0; i < 2; i++) {
         static const enum upmu_guest_door doors[] = {UPMU_GUEST_INTEL, UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_CORE,
                                                      UPMU_GUEST_AMD_V2};
+        enum upmu_guest_door door = doors[fuzz_u8(in) & 3u];
         struct upmu_guest_shape shape;
         struct guest_under_test *guest = &guests[i];
 
         memset(guest, 0, sizeof *guest);
         upmu_thread_init(&guest->thread, 1, 1, NULL);
-        FUZZ_CHECK(upmu_guest_shape_default(&machine, doors[fuzz_u8(in) & 3u], &shape) == UPMU_OK, "shape");
-        if (policy.filter && (upmu_guest_filter_check(&filter) != UPMU_OK || !filter_is_of(shape.door))) {
+        if (policy.filter && (upmu_guest_filter_check(&filter) != UPMU_OK || !filter_is_of(door))) {
+            FUZZ_CHECK(upmu_guest_shape_default(&machine, door, &policy, &shape) == UPMU_ERR_INVALID, "shape");
+            FUZZ_CHECK(upmu_guest_shape_default(&machine, door, NULL, &shape) == UPMU_OK, "shape");
             FUZZ_CHECK(upmu_guest_init(&guest->guest, &machine, &shape, &policy,
                                        &(struct upmu_guest_memory){guest->sessions, 1, &guest->thread}) ==
                            UPMU_ERR_INVALID,
@@ -285,6 +287,7 @@ static void begin(const char *profile, struct fuzz_bytes *in)
             policy.level = UPMU_GUEST_ALL;
             policy.filter = NULL;
         }
+        FUZZ_CHECK(upmu_guest_shape_default(&machine, door, &policy, &shape) == UPMU_OK, "shape");
         FUZZ_CHECK(upmu_guest_init(&guest->guest, &machine, &shape, &policy,
                                    &(struct upmu_guest_memory){guest->sessions, 1u + fuzz_u8(in) % SESSIONS,
                                                                &guest->thread}) == UPMU_OK,

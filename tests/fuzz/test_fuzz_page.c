@@ -284,7 +284,7 @@ static void begin(const char *profile, struct fuzz_bytes *in)
 
         memset(vcpu, 0, sizeof *vcpu);
         upmu_thread_init(&vcpu->thread, 1, 1, NULL);
-        FUZZ_CHECK(upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &shape) == UPMU_OK, "shape");
+        FUZZ_CHECK(upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, policy, &shape) == UPMU_OK, "shape");
         shape.version = 2;
         shape.full_write = 1;
         FUZZ_CHECK(upmu_guest_init(&vcpu->guest, &machine, &shape, policy,

@@ -286,7 +286,7 @@ static void between_open(struct host *host)
 
         upmu_sim_switch_cpu(&host->sim, i);
         assert_int_equal(upmu_cpu_init(&of->cpu, &between_machine, NULL), UPMU_OK);
-        assert_int_equal(upmu_guest_shape_default(&between_machine, door, &between_shape), UPMU_OK);
+        assert_int_equal(upmu_guest_shape_default(&between_machine, door, &between_policy, &between_shape), UPMU_OK);
         if (between_page) { /* which has one shape, whatever the host is */
             between_shape.version = 2;
             between_shape.width = UPMU_PV_WIDTH;

@@ -220,6 +220,11 @@ void nest_prepare(struct nest *nest, const char *profile, const char *face)
                                     .msr_faults_are_safe = true};
 }
 
+void nest_shape(struct nest *nest, enum upmu_guest_door door)
+{
+    assert_int_equal(upmu_guest_shape_default(&nest->host.machine, door, &nest->policy, &nest->shape), UPMU_OK);
+}
+
 void nest_begin(struct nest *nest)
 {
     assert_int_equal(
@@ -239,7 +244,7 @@ void nest_set_up(struct nest *nest, const char *profile, enum upmu_guest_door do
     else
         face = host->amd ? NULL : "zen2";
     nest_prepare(nest, profile, face);
-    assert_int_equal(upmu_guest_shape_default(&nest->host.machine, door, &nest->shape), UPMU_OK);
+    nest_shape(nest, door);
     nest_begin(nest);
 }
 

@@ -38,6 +38,9 @@ struct nest {
 /* The host with its CPU 0, no guest yet; `face` NULL: the guest's CPU is the host's. */
 void nest_prepare(struct nest *nest, const char *profile, const char *face);
 
+/* The default shape of a door for nest->policy. */
+void nest_shape(struct nest *nest, enum upmu_guest_door door);
+
 /* The vCPU of nest->shape and nest->policy, on a thread of the host's. */
 void nest_begin(struct nest *nest);
 

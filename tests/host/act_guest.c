@@ -207,8 +207,12 @@ static void make(struct host_guest *guest, struct lots *lots)
     memset(guest, 0, sizeof *guest);
     guest->cpu = guest->thread = HOST_NONE;
     guest->busy = true;
-    if (HOST_CALL(upmu_guest_shape_default(host.machine, door, &guest->virtual.shape)) != UPMU_OK)
+    if (HOST_CALL(upmu_guest_shape_default(host.machine, door, NULL, &guest->virtual.shape)) != UPMU_OK)
         return;
+    draw_policy(guest, lots);
+    status = HOST_CALL(upmu_guest_shape_default(host.machine, door, guest->policy, &guest->virtual.shape));
+    if (status != UPMU_OK)
+        rules_fail(RULE_STATUS, "upmu_guest_shape_default: %s", upmu_status_text(status));
     draw_shape(&guest->virtual.shape, lots);
     has_page &= intel;
     if (has_page) {
@@ -217,7 +221,6 @@ static void make(struct host_guest *guest, struct lots *lots)
         guest->virtual.shape.full_write = 1;
         guest->virtual.shape.fixed = 0;
     }
-    draw_policy(guest, lots);
     guest->count = guests_counters(&guest->virtual.shape);
     if (lots_one_in(lots, 8))
         guest->count = 1u + lots_below(lots, guest->count);
@@ -690,6 +693,19 @@ static struct host_guest *find_other(const struct host_guest *guest, unsigned fi
     return NULL;
 }
 
+/* A policy that counts what the shape shows. */
+static void widen(struct host_guest *guest)
+{
+    if (!HOST_CALL(upmu_guest_shape_denied(&guest->virtual.shape, guest->policy)))
+        return;
+    if (!guest->policy) {
+        guest->policy = arena_take(sizeof *guest->policy, "policy");
+        memset(guest->policy, 0, sizeof *guest->policy);
+    }
+    guest->policy->level = UPMU_GUEST_ALL;
+    guest->policy->flags |= UPMU_GUEST_BESIDE_STRANGERS;
+}
+
 /* Another of the same shape, as on the host that it goes to. */
 static struct host_guest *make_twin(const struct host_guest *guest, struct lots *lots)
 {
@@ -709,6 +725,7 @@ static struct host_guest *make_twin(const struct host_guest *guest, struct lots 
     twin->busy = true;
     twin->virtual.shape = guest->virtual.shape;
     draw_policy(twin, lots);
+    widen(twin);
     if (twin->policy) /* (What it could not hold would be refused.) */
         memcpy(twin->policy->payload, guest->virtual.policy->payload, sizeof twin->policy->payload);
     twin->count = guests_counters(&twin->virtual.shape);

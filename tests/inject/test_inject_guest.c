@@ -266,7 +266,7 @@ static bool run_one(void)
     nest_prepare(&nest, way->host, NULL);
     nest.host.sim.expect_faults = injection == FAULT;
     nest.host.sim.deliver = interrupt_host;
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, way->door, &nest.shape), UPMU_OK);
+    nest_shape(&nest, way->door);
     if (way->page)
         nest.shape.full_write = 1;
     if (way->passes)

@@ -312,6 +312,9 @@ void machine_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 
 /* ---- Life ---- */
 
+static const struct upmu_guest_policy all_events = {
+    .level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1};
+
 /* The PMU that the guest's CPU has, as far as a shape can show it. */
 static struct upmu_guest_shape shape_of(const char *profile)
 {
@@ -323,7 +326,7 @@ static struct upmu_guest_shape shape_of(const char *profile)
         door = strcmp(profile, "zen4") == 0   ? UPMU_GUEST_AMD_V2
                : strncmp(profile, "k", 1) == 0 ? UPMU_GUEST_AMD_K7
                                               : UPMU_GUEST_AMD_CORE;
-    assert_int_equal(upmu_guest_shape_default(&hypervisor.host.machine, door, &shape), UPMU_OK);
+    assert_int_equal(upmu_guest_shape_default(&hypervisor.host.machine, door, &all_events, &shape), UPMU_OK);
     if (door != UPMU_GUEST_INTEL)
         return shape;
     shape.width = guest->general_width;
@@ -343,8 +346,6 @@ static void count_beside(unsigned i, enum upmu_world world)
 bool vm_hypervisor_open(struct vm *vm, const char *host, const char *profile, const char *elf, const char *line,
                         bool beside, bool page)
 {
-    static const struct upmu_guest_policy policy = {
-        .level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1};
     struct upmu_guest_shape shape;
 
     memset(&hypervisor, 0, sizeof hypervisor);
@@ -352,7 +353,7 @@ bool vm_hypervisor_open(struct vm *vm, const char *host, const char *profile, co
     host_threads(&hypervisor.host, 1);
     hypervisor.host.sim.deliver = host_interrupt;
     shape = shape_of(profile);
-    assert_int_equal(vcpu_create(&hypervisor.vcpu, &hypervisor.host.machine, &shape, &policy), UPMU_OK);
+    assert_int_equal(vcpu_create(&hypervisor.vcpu, &hypervisor.host.machine, &shape, &all_events), UPMU_OK);
     hypervisor.page = page;
     if (page) {
         assert_int_equal(upmu_pv_init(&hypervisor.pv, &page_hooks, NULL, 0), UPMU_OK);

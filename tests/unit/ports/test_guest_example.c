@@ -104,7 +104,7 @@ static void the_example_shows_its_guest_a_pmu(void **state)
     (void)state;
     host_set_up(&host, "skylake");
     host_threads(&host, 1);
-    assert_int_equal(upmu_guest_shape_default(&host.machine, UPMU_GUEST_INTEL, &shape), UPMU_OK);
+    assert_int_equal(upmu_guest_shape_default(&host.machine, UPMU_GUEST_INTEL, NULL, &shape), UPMU_OK);
     assert_int_equal(vcpu_create(&vcpu, &host.machine, &shape, NULL), UPMU_OK);
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &host.threads[0], &vcpu.thread), UPMU_OK);
     vcpu_run(&vcpu);

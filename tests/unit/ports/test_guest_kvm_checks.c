@@ -128,7 +128,8 @@ static void on_each(void (*check)(void))
                 nest.handler = on_interrupt;
                 nest.shape = shapes[s];
                 if (is_intel()) {
-                    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &widest), UPMU_OK);
+                    assert_int_equal(
+                        upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.policy, &widest), UPMU_OK);
                     nest.shape.arch_events = widest.arch_events;
                     /* No AMD promises reference cycles at the rate of the TSC. */
                     if (nest.shape.fixed == 3 && !on_intel())

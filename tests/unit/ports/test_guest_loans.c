@@ -31,7 +31,7 @@ static void begin_with(const char *host, enum upmu_guest_door door, unsigned fla
     nest.host.running[0] = 0;
     nest.policy.flags |= (uint8_t)flags;
     nest.handler = ignore_interrupt;
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, door, &nest.shape), UPMU_OK);
+    nest_shape(&nest, door);
     nest_begin(&nest);
 }
 
@@ -130,7 +130,7 @@ static void nothing_passes_that_has_another_address(void **state)
     nest.host.running[0] = 0;
     nest.policy.flags |= UPMU_GUEST_PASSES;
     nest.handler = ignore_interrupt;
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     nest.shape.width = 40;
     nest.shape.general = 4;
     nest_begin(&nest);
@@ -238,7 +238,7 @@ static void nothing_passes_once_it_has_left(void **state)
 
         nest_prepare(&nest, "skylake", NULL);
         nest.policy.flags |= UPMU_GUEST_PASSES;
-        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+        nest_shape(&nest, UPMU_GUEST_INTEL);
         assert_int_equal(upmu_guest_init(&vcpu, &nest.host.machine, &nest.shape, &nest.policy,
                                          &(struct upmu_guest_memory){sessions, NEST_SESSIONS, NULL}),
                          UPMU_OK);
@@ -392,9 +392,7 @@ static void rdpmc_passes_where_each_counter_is_the_guests(void **state)
     for (unsigned i = 0; i < 2; i++) {
         nest_prepare(&nest, i ? "zen4" : "skylake", NULL);
         nest.policy.flags |= UPMU_GUEST_PASSES;
-        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, i ? UPMU_GUEST_AMD_V2 : UPMU_GUEST_INTEL,
-                                                  &nest.shape),
-                         UPMU_OK);
+        nest_shape(&nest, i ? UPMU_GUEST_AMD_V2 : UPMU_GUEST_INTEL);
         nest.shape.fixed = 0;
         nest_begin(&nest);
         open_all();

@@ -323,9 +323,13 @@ static const struct {
 };
 #define STACKS (sizeof stacks / sizeof stacks[0])
 
+static const struct upmu_guest_policy all_events = {
+    .level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1};
+
 static void default_shape(const struct upmu_machine *machine, unsigned door, struct upmu_guest_shape *shape)
 {
-    assert_int_equal(upmu_guest_shape_default(machine, door ? (enum upmu_guest_door)door : UPMU_GUEST_INTEL, shape),
+    assert_int_equal(upmu_guest_shape_default(machine, door ? (enum upmu_guest_door)door : UPMU_GUEST_INTEL,
+                                              &all_events, shape),
                      UPMU_OK);
     if (door == PAGE)
         shape->full_write = 1;
@@ -333,9 +337,6 @@ static void default_shape(const struct upmu_machine *machine, unsigned door, str
 
 static void stack_set_up(unsigned i)
 {
-    static const struct upmu_guest_policy all = {
-        .level = UPMU_GUEST_ALL, .flags = UPMU_GUEST_BESIDE_STRANGERS, .min_period = 1};
-
     nest_prepare(&outer, stacks[i].host, stacks[i].l1);
     outer.handler = handle_in_l1;
     default_shape(&outer.host.machine, stacks[i].l1_door, &outer.shape);
@@ -368,7 +369,7 @@ static void stack_set_up(unsigned i)
         assert_int_equal(inner.shape.arch_events, 0x63);
         assert_int_equal(inner.shape.fixed, 0);
     }
-    assert_int_equal(upmu_guest_init(&inner.vcpu, &outer.machine, &inner.shape, &all,
+    assert_int_equal(upmu_guest_init(&inner.vcpu, &outer.machine, &inner.shape, &all_events,
                                      &(struct upmu_guest_memory){inner.sessions, NEST_SESSIONS, NULL}),
                      UPMU_OK);
     if (stacks[i].l2_door == PAGE) {

@@ -161,7 +161,7 @@ static void s04_each_reserved_bit_is_refused_alone(void **state)
 
     (void)state;
     nest_prepare(&nest, "skylake", NULL);
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     nest.shape.general = 4;
     nest.policy.level = UPMU_GUEST_ARCH;
     nest_begin(&nest);
@@ -246,7 +246,7 @@ static void s08_a_payload_has_the_bits_of_the_policy_alone(void **state)
 {
     (void)state;
     nest_prepare(&nest, "skylake", NULL);
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     nest.policy.payload[1] = 0x101;
     nest_begin(&nest);
     for (unsigned bit = 0; bit < 64; bit++) {
@@ -266,7 +266,7 @@ static void s08_a_payload_goes_with_its_guest(void **state)
 
     (void)state;
     nest_prepare(&nest, "skylake", NULL);
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     nest.policy.payload[0] = 0x3fffffffff;
     nest_begin(&nest);
     nest_write(&nest, 0x1a6, 0x20001);
@@ -346,7 +346,7 @@ static void s15_a_guest_has_the_sessions_that_it_was_given_and_no_more(void **st
 {
     (void)state;
     nest_prepare(&nest, "icelake", NULL);
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &nest.shape, &nest.policy,
                                      &(struct upmu_guest_memory){nest.sessions, 2, &nest.host.threads[1]}),
                      UPMU_OK);
@@ -384,7 +384,7 @@ static void s15_a_counter_that_waits_gets_what_is_given_up(void **state)
 {
     (void)state;
     nest_prepare(&nest, "skylake", NULL);
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &nest.shape, &nest.policy,
                                      &(struct upmu_guest_memory){nest.sessions, 1, &nest.host.threads[1]}),
                      UPMU_OK);
@@ -415,7 +415,7 @@ static void s16_a_counter_interrupts_once_in_so_many_events(void **state)
 {
     (void)state;
     nest_prepare(&nest, "skylake", NULL);
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     nest.policy.min_period = 0;
     nest.handler = load_again;
     nest_begin(&nest);
@@ -435,7 +435,7 @@ static void s16_transactions_that_abort_interrupt_nobody(void **state)
 {
     (void)state;
     nest_prepare(&nest, "skylake", NULL);
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     nest.policy.min_period = 0;
     nest.handler = ignore_interrupt;
     nest_begin(&nest);
@@ -483,7 +483,7 @@ static void s19_reserved_counters_are_not_touched(void **state)
     (void)state;
     nest_prepare(&nest, "skylake", NULL);
     assert_int_equal(upmu_cpu_reserve(&nest.host.cpu[0], 1u << 3), UPMU_OK);
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     nest_begin(&nest);
     nest.handler = ignore_interrupt;
     seed = 4711;
@@ -733,8 +733,8 @@ static void s28_the_default_is_cycles_and_instructions(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++) {
         nest_prepare(&nest, "skylake", NULL);
-        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
         nest.policy = (struct upmu_guest_policy){0};
+        nest_shape(&nest, UPMU_GUEST_INTEL);
         nest_begin(&nest);
         nest_write(&nest, 0x186, events[i].select);
         nest_run(&nest, BURST(10));
@@ -1249,7 +1249,7 @@ static void s42_what_is_shown_is_what_is_there(void **state)
         for (unsigned general = 1; general <= 8; general++)
             for (unsigned rest = 0; rest < 16; rest++) {
                 nest_prepare(&nest, "skylake_smtoff", NULL);
-                assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+                nest_shape(&nest, UPMU_GUEST_INTEL);
                 nest.shape.version = (uint8_t)version;
                 nest.shape.general = (uint8_t)general;
                 nest.shape.fixed = version >= 2 ? rest & 3u : 0;
@@ -1290,9 +1290,7 @@ static void s42_no_leaf_shows_what_the_shape_lacks(void **state)
         bool intel = how & 1u;
 
         nest_prepare(&nest, hosts[how >> 1], NULL);
-        assert_int_equal(upmu_guest_shape_default(&nest.host.machine, intel ? UPMU_GUEST_INTEL : UPMU_GUEST_AMD_V2,
-                                                  &nest.shape),
-                         UPMU_OK);
+        nest_shape(&nest, intel ? UPMU_GUEST_INTEL : UPMU_GUEST_AMD_V2);
         if (intel)
             nest.shape.version = 4, nest.shape.general = 8, nest.shape.fixed = 3, nest.shape.arch_events = 0x7f;
         if (intel && how >> 1) /* (AMD cannot count all of it.) */

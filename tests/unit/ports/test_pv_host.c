@@ -157,7 +157,7 @@ static void begin(const char *profile, uint64_t min_period)
 {
     nest_prepare(&nest, profile, NULL);
     nest.policy.min_period = min_period;
-    assert_int_equal(upmu_guest_shape_default(&nest.host.machine, UPMU_GUEST_INTEL, &nest.shape), UPMU_OK);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
     nest.shape.full_write = 1;
     nest_begin(&nest);
     memset(ram, 0, sizeof ram);
