@@ -88,6 +88,8 @@ enum upmu_guest_level {
  * own value: the hypervisor may let the guest read it (upmu_guest_passes()).
  */
 #define UPMU_GUEST_PASSES (1u << 4)
+/* CPUID does not say that there is a hypervisor (leaf 1, ECX bit 31): the bit stays what the hypervisor answers. */
+#define UPMU_GUEST_NO_HYPERVISOR_BIT (1u << 5)
 
 /* How many entries a filter has at most. */
 #define UPMU_GUEST_FILTER_ENTRIES 300
@@ -158,6 +160,7 @@ struct upmu_guest {
     uint64_t global_ctrl, status, debugctl; /* debugctl: bits 11 and 12 alone */
     uint64_t offcore[2];
     uint32_t lvtpc;
+    bool lapic_off;               /* the guest's local APIC is disabled by software: lvtpc stays masked */
     volatile uint32_t overflowed; /* by the handler: counters */
     uint32_t counters;            /* that exist */
     uint32_t dirty;               /* counters whose registers changed since the last entry */
@@ -268,7 +271,8 @@ void upmu_guest_reset(struct upmu_guest *guest);
 
 /*
  * Put the PMU of the shape into the answer of CPUID.  `inout`: EAX, EBX, ECX, EDX as the hypervisor
- * would answer.  True: changed.  Nothing is shown that a register then refuses.
+ * would answer.  True: changed.  Nothing is shown that a register then refuses.  Leaf 1 says that there is a
+ * hypervisor: without this bit Linux takes registers for granted that no shape has.
  * Context: any.
  */
 bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);
@@ -276,6 +280,8 @@ bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t su
 /*
  * A trapped RDMSR, WRMSR or RDPMC.  Writes make no access to the hardware, except that an
  * acknowledgement of overflows reads the counters concerned; reads of a counter that counts read it.
+ * Without OWN_LAPIC the performance-counter entry of an x2APIC (834h) is one of the engine's registers; while the
+ * guest's APIC is not in that mode, the caller refuses 834h itself.
  * The caller has checked privilege (RDPMC: CPL and CR4.PCE).  *out_value is written with DONE and
  * SHARED alone.
  * Context: local, outside guest mode.
@@ -324,10 +330,18 @@ enum upmu_status upmu_guest_exit(struct upmu_guest *guest);
 /*
  * The guest wrote the performance-counter entry of its local APIC (offset 340h), which is masked
  * after a reset.  Not needed with OWN_LAPIC.  On Intel's doors a delivery masks it.  A read shows
- * guest->lvtpc.
+ * guest->lvtpc: vector, delivery mode and mask, all other bits are 0.
  * Context: local, outside guest mode.
  */
 void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value);
+
+/*
+ * The guest wrote the spurious-interrupt vector register of its local APIC (offset 0F0h or MSR 80Fh): `enabled` is its
+ * bit 8.  While it is 0 the entry is masked, and no write unmasks it.  upmu_guest_reset() and upmu_guest_restore()
+ * leave the APIC enabled: call it after them, if it is not.  Not needed with OWN_LAPIC.
+ * Context: local, outside guest mode.
+ */
+void upmu_guest_lapic(struct upmu_guest *guest, bool enabled);
 
 /*
  * The hypervisor executed instructions in the place of the guest: they count like the guest's own.

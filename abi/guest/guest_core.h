@@ -28,6 +28,10 @@
 #define GUEST_STATUS_LBR_FROZEN UPMU_BIT64(58)
 #define GUEST_STATUS_FROZEN UPMU_BIT64(59)
 
+/* Of the performance-counter entry of a local APIC: mask; all bits that a guest writes, as in KVM's apic_lvt_mask. */
+#define GUEST_LVTPC_MASKED 0x10000u
+#define GUEST_LVTPC_BITS (GUEST_LVTPC_MASKED | 0x7ffu)
+
 /* The first register of PerfCtrExtCore. */
 #define GUEST_AMD_CORE 0xc0010200u
 

@@ -11,14 +11,16 @@
 #include "core/util/mem.h"
 
 #define DEFAULT_MIN_PERIOD 1000u
-#define LVTPC_MASKED 0x10000u
 #define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
 #define LVTPC_MODE_FIXED 0u
 #define LVTPC_MODE_NMI 4u
+#define X2APIC_LVTPC 0x834u
+#define HYPERVISOR (1u << 31) /* CPUID leaf 1, ECX */
 #define LVTPC_FIRST_VECTOR 16u /* of an interrupt; an APIC delivers no other one */
 #define EVERY 0xffu
 #define POLICY_FLAGS                                                                                                   \
-    (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES)
+    (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES | \
+     UPMU_GUEST_NO_HYPERVISOR_BIT)
 
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
 _Static_assert(sizeof(struct upmu_guest) <= 1792, "struct upmu_guest is to be small");
@@ -565,7 +567,7 @@ static void inject_pending(struct upmu_guest *guest, struct upmu_guest_entry *en
         entry->inject = UPMU_GUEST_INJECT_PMI;
         return;
     }
-    if (guest->lvtpc & LVTPC_MASKED)
+    if (guest->lvtpc & GUEST_LVTPC_MASKED)
         return;
     if (mode == LVTPC_MODE_NMI)
         entry->inject = UPMU_GUEST_INJECT_NMI;
@@ -573,7 +575,7 @@ static void inject_pending(struct upmu_guest *guest, struct upmu_guest_entry *en
         entry->inject = UPMU_GUEST_INJECT_VECTOR;
     entry->vector = entry->inject == UPMU_GUEST_INJECT_VECTOR ? (uint8_t)guest->lvtpc : 0;
     if (guest->shape.door == UPMU_GUEST_INTEL)
-        guest->lvtpc |= LVTPC_MASKED;
+        guest->lvtpc |= GUEST_LVTPC_MASKED;
 }
 
 #if UPMU_WORLDS
@@ -701,6 +703,8 @@ bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t su
             if ((hidden[i].subleaf == EVERY || hidden[i].subleaf == subleaf) &&
                 (hidden[i].word == EVERY || hidden[i].word == word))
                 inout[word] &= ~hidden[i].bits;
+    if (leaf == 1 && !(guest->policy->flags & UPMU_GUEST_NO_HYPERVISOR_BIT))
+        inout[2] |= HYPERVISOR;
     if (guest->shape.door == UPMU_GUEST_INTEL)
         upmu_guest_intel_cpuid(guest, leaf, inout);
     else
@@ -708,14 +712,30 @@ bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t su
     return memcmp(before, inout, sizeof before) != 0;
 }
 
+/* Is it the entry of an APIC that the engine has? */
+static bool is_lvtpc(const struct upmu_guest *guest, uint32_t msr)
+{
+    return msr == X2APIC_LVTPC && !(guest->policy->flags & UPMU_GUEST_OWN_LAPIC);
+}
+
 enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
 {
+    if (is_lvtpc(guest, msr)) {
+        *out_value = guest->lvtpc;
+        return UPMU_GUEST_DONE;
+    }
     return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_rdmsr(guest, msr, out_value)
                                                  : upmu_guest_amd_rdmsr(guest, msr, out_value);
 }
 
 enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
 {
+    if (is_lvtpc(guest, msr)) {
+        if (value >> 32)
+            return UPMU_GUEST_FAULT;
+        upmu_guest_lvtpc(guest, (uint32_t)value);
+        return UPMU_GUEST_DONE;
+    }
     return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_wrmsr(guest, msr, value)
                                                  : upmu_guest_amd_wrmsr(guest, msr, value);
 }
@@ -737,7 +757,13 @@ enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, 
 
 void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
 {
-    guest->lvtpc = value;
+    guest->lvtpc = (value & GUEST_LVTPC_BITS) | (guest->lapic_off ? GUEST_LVTPC_MASKED : 0);
+}
+
+void upmu_guest_lapic(struct upmu_guest *guest, bool enabled)
+{
+    guest->lapic_off = !enabled;
+    upmu_guest_lvtpc(guest, guest->lvtpc);
 }
 
 /*
@@ -862,7 +888,8 @@ void upmu_guest_reset(struct upmu_guest *guest)
     upmu_guest_set_offcore(guest, 0, 0);
     upmu_guest_set_offcore(guest, 1, 0);
     guest->debugctl = 0;
-    guest->lvtpc = LVTPC_MASKED;
+    guest->lvtpc = GUEST_LVTPC_MASKED;
+    guest->lapic_off = false;
     guest->pending = guest->passes = 0;
 }
 

@@ -154,6 +154,7 @@ static bool could_be(const struct upmu_guest *guest, const struct guest_state *s
     wrong |= state->offcore[0] & ~guest->policy->payload[0];
     wrong |= state->offcore[1] & ~guest->policy->payload[1];
     wrong |= state->pending & ~guest->counters;
+    wrong |= state->lvtpc & ~GUEST_LVTPC_BITS;
     for (unsigned i = 0; i < state_counters(shape); i++) {
         uint64_t bits = i >= shape->general ? GUEST_FIXED_RINGS | GUEST_FIXED_INT
                         : intel             ? upmu_guest_intel_select_bits(guest, i)

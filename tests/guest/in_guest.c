@@ -207,7 +207,7 @@ static void between_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32
         (void)upmu_pv_cpuid(&here()->vcpu, 0x40000100u, BETWEEN_CALL, leaf, out);
     else
         (void)upmu_guest_cpuid(&here()->guest, leaf, subleaf, out);
-    if (leaf == 1)
+    if (between_page && leaf == 1)
         out[2] |= BETWEEN_HYPERVISOR;
     between_enter(inside);
 }

@@ -9,7 +9,6 @@
 #include "abi/guest/guest_intel.c"
 #include "abi/guest/guest_state.c"
 
-#define HYPERVISOR (1u << 31)
 #define LVTPC_NMI 0x400u
 
 /* ---- The guest's interrupt ---- */
@@ -182,8 +181,6 @@ static void guest_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t
     nest->face.port.cpuid(nest->face.port.context, leaf, subleaf, out);
     nest->face.port.irq_restore(nest->face.port.context, irqs);
     (void)trap(nest, TRAP_CPUID, leaf, &number, out);
-    if (leaf == 1)
-        out[2] |= HYPERVISOR;
     if (inside)
         nest_enter(nest);
 }

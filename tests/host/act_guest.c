@@ -394,8 +394,16 @@ static void set_lvtpc(struct host_guest *guest, struct lots *lots)
     static const uint32_t usual_words[] = {0x400, 0x400, 0xf0, 0x10400};
     uint32_t value = lots_one_in(lots, 6) ? (uint32_t)lots_draw(lots) : usual_words[lots_below(lots, 4)];
 
-    HOST_DO(upmu_guest_lvtpc(guest->guest, value));
-    guest->virtual.lvtpc = value;
+    if (lots_one_in(lots, 8)) {
+        guest->virtual.lapic_off = lots_below(lots, 2);
+        HOST_DO(upmu_guest_lapic(guest->guest, !guest->virtual.lapic_off));
+        guests_put_lvtpc(&guest->virtual, guest->virtual.lvtpc);
+    } else if (!(guest->virtual.policy->flags & UPMU_GUEST_OWN_LAPIC) && lots_below(lots, 2)) {
+        guests_wrmsr(guest, 0x834, value);
+    } else {
+        HOST_DO(upmu_guest_lvtpc(guest->guest, value));
+        guests_put_lvtpc(&guest->virtual, value);
+    }
 }
 
 /* What it does between an exit and the next entry. */
@@ -674,6 +682,7 @@ static void carry(struct host_guest *from, struct host_guest *to, const uint8_t 
     to->virtual.debugctl = from->virtual.debugctl;
     memcpy(to->virtual.offcore, from->virtual.offcore, sizeof to->virtual.offcore);
     to->virtual.lvtpc = from->virtual.lvtpc;
+    to->virtual.lapic_off = false;
     to->virtual.spent = from->virtual.spent;
     to->virtual.frozen_unknown = from->virtual.frozen_unknown;
     for (unsigned i = 0; i < VIRTUAL_COUNTERS; i++) {

@@ -26,7 +26,8 @@ enum place {
     PLACE_IN_USE,
     PLACE_CAPABILITIES,
     PLACE_OFFCORE,
-    PLACE_DEBUGCTL
+    PLACE_DEBUGCTL,
+    PLACE_LVTPC
 };
 
 /* ---- Addresses ---- */
@@ -116,6 +117,10 @@ static enum place find_amd(const struct virtual_pmu *pmu, uint32_t msr, unsigned
 
 static enum place find(const struct virtual_pmu *pmu, uint32_t msr, unsigned *out_number)
 {
+    if (msr == 0x834 && !(pmu->policy->flags & UPMU_GUEST_OWN_LAPIC)) {
+        *out_number = 0;
+        return PLACE_LVTPC;
+    }
     return is_intel(pmu) ? find_intel(pmu, msr, out_number) : find_amd(pmu, msr, out_number);
 }
 
@@ -128,8 +133,15 @@ void guests_reset(struct virtual_pmu *pmu)
     pmu->global = has_global(pmu) ? BIT(pmu->shape.general) - 1u : 0;
     pmu->status = pmu->debugctl = pmu->offcore[0] = pmu->offcore[1] = 0;
     pmu->lvtpc = LVTPC_MASKED;
+    pmu->lapic_off = false;
     pmu->spent = 0;
     pmu->frozen_unknown = false;
+}
+
+/* Vector, delivery mode, mask; of a disabled APIC it is masked. */
+void guests_put_lvtpc(struct virtual_pmu *pmu, uint32_t value)
+{
+    pmu->lvtpc = (value & 0x107ff) | (pmu->lapic_off ? LVTPC_MASKED : 0);
 }
 
 /* What has gone round until now belongs to the flag. */
@@ -244,6 +256,8 @@ static uint64_t plain_value(const struct virtual_pmu *pmu, enum place place, uns
         return pmu->offcore[number];
     case PLACE_DEBUGCTL:
         return pmu->debugctl;
+    case PLACE_LVTPC:
+        return pmu->lvtpc;
     default:
         return 0;
     }
@@ -346,6 +360,8 @@ static unsigned may_write_intel(const struct virtual_pmu *pmu, enum place place,
         return value & ~pmu->policy->payload[number] ? FAULT : DONE;
     case PLACE_DEBUGCTL:
         return !has_global(pmu) && (value & FREEZES) ? FAULT : SHARED;
+    case PLACE_LVTPC:
+        return value >> 32 ? FAULT : DONE;
     case PLACE_NONE:
         return NOT_OURS | FAULT;
     default:
@@ -354,9 +370,10 @@ static unsigned may_write_intel(const struct virtual_pmu *pmu, enum place place,
 }
 
 /* Nothing faults but what is absent. */
-static unsigned may_write_amd(enum place place)
+static unsigned may_write_amd(enum place place, uint64_t value)
 {
-    return place == PLACE_NONE       ? NOT_OURS | FAULT
+    return place == PLACE_LVTPC      ? (value >> 32 ? FAULT : DONE)
+           : place == PLACE_NONE     ? NOT_OURS | FAULT
            : place == PLACE_ABSENT   ? FAULT
            : place == PLACE_DEBUGCTL ? SHARED
                                      : DONE;
@@ -418,6 +435,9 @@ static void store(struct virtual_pmu *pmu, enum place place, unsigned number, ui
         if (has_global(pmu))
             pmu->debugctl = value & FREEZES;
         return;
+    case PLACE_LVTPC:
+        guests_put_lvtpc(pmu, (uint32_t)value);
+        return;
     default:
         return;
     }
@@ -428,7 +448,7 @@ void guests_wrmsr(struct host_guest *guest, uint32_t msr, uint64_t value)
     struct virtual_pmu *pmu = &guest->virtual;
     unsigned number;
     enum place place = find(pmu, msr, &number);
-    unsigned may = is_intel(pmu) ? may_write_intel(pmu, place, number, value) : may_write_amd(place);
+    unsigned may = is_intel(pmu) ? may_write_intel(pmu, place, number, value) : may_write_amd(place, value);
     enum upmu_guest_access answer;
 
     guests_begin_call();

@@ -430,6 +430,7 @@ struct virtual_pmu {
     const struct upmu_guest_policy *policy;
     uint64_t mask, global, status, debugctl, offcore[2]; /* status: all but the counters' bits */
     uint32_t lvtpc;
+    bool lapic_off; /* its local APIC is disabled by software */
     unsigned spent;      /* interrupts that came, of those that its counters may owe */
     bool frozen_unknown; /* an interrupt may have frozen them */
     struct virtual_counter counter[VIRTUAL_COUNTERS];
@@ -675,6 +676,7 @@ void guests_spoil(unsigned cpu);
 bool guests_may_count(unsigned cpu);
 /* A value of a counter that it was shown; one that it gave. */
 void guests_check_value(struct host_guest *guest, unsigned i, uint64_t value, const char *what);
+void guests_put_lvtpc(struct virtual_pmu *pmu, uint32_t value);
 void guests_put_value(struct virtual_pmu *pmu, unsigned i, uint64_t value);
 /* What has gone round until now belongs to the counter's flag. */
 void guests_take_rounds(struct virtual_pmu *pmu, struct virtual_counter *counter);

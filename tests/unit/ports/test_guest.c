@@ -1382,6 +1382,71 @@ static void damaged_states_are_refused_and_change_nothing(void **state)
     nest_end(&nest);
 }
 
+/* ---- What the hypervisor answers ---- */
+
+static void the_guest_is_told_that_there_is_a_hypervisor(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        for (unsigned how = 0; how < 4; how++) {
+            uint32_t before = how & 1u ? UPMU_BIT32(31) : 0, word[4] = {0, 0, before, 0};
+            bool own = how & 2u;
+
+            nest_set_up(&nest, pairs[pair].host, pairs[pair].door);
+            nest.policy.flags |= own ? UPMU_GUEST_NO_HYPERVISOR_BIT : 0;
+            (void)upmu_guest_cpuid(&nest.vcpu, 1, 0, word);
+            assert_int_equal(word[2] & UPMU_BIT32(31), own ? before : UPMU_BIT32(31));
+            nest_end(&nest);
+        }
+}
+
+/* Bit by bit, by the register of an xAPIC and by that of an x2APIC. */
+static void the_interrupt_entry_of_the_apic_has_its_bits(void **state)
+{
+    uint64_t value;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        nest_set_up(&nest, pairs[pair].host, pairs[pair].door);
+        assert_int_equal(nest_read(&nest, 0x834), 0x10000);
+        for (unsigned bit = 0; bit < 64; bit++) {
+            uint64_t kept = UPMU_BIT64(bit) & 0x107ff;
+
+            assert_int_equal(nest.port.wrmsr(&nest, 0x834, UPMU_BIT64(bit)), bit < 32);
+            if (bit >= 32)
+                continue;
+            assert_int_equal(nest.vcpu.lvtpc, kept);
+            assert_int_equal(nest_read(&nest, 0x834), kept);
+            upmu_guest_lvtpc(&nest.vcpu, 0);
+            upmu_guest_lvtpc(&nest.vcpu, UPMU_BIT32(bit));
+            assert_int_equal(nest.vcpu.lvtpc, kept);
+        }
+        /* A disabled APIC has masked it, and keeps it so. */
+        upmu_guest_lvtpc(&nest.vcpu, 0x400);
+        upmu_guest_lapic(&nest.vcpu, false);
+        assert_int_equal(nest.vcpu.lvtpc, 0x10400);
+        nest_write(&nest, 0x834, 0x4f0);
+        assert_int_equal(nest.vcpu.lvtpc, 0x104f0);
+        upmu_guest_lapic(&nest.vcpu, true);
+        assert_int_equal(nest.vcpu.lvtpc, 0x104f0);
+        nest_write(&nest, 0x834, 0x4f0);
+        assert_int_equal(nest.vcpu.lvtpc, 0x4f0);
+        upmu_guest_lapic(&nest.vcpu, false);
+        upmu_guest_reset(&nest.vcpu);
+        upmu_guest_lvtpc(&nest.vcpu, 0x400);
+        assert_int_equal(nest.vcpu.lvtpc, 0x400);
+        nest_end(&nest);
+        /* It is the hypervisor's, with an APIC of its own. */
+        nest_prepare(&nest, pairs[pair].host, NULL);
+        nest.policy.flags |= UPMU_GUEST_OWN_LAPIC;
+        nest_shape(&nest, pairs[pair].door);
+        nest_begin(&nest);
+        assert_int_equal(upmu_guest_rdmsr(&nest.vcpu, 0x834, &value), UPMU_GUEST_NOT_OURS);
+        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x834, 0x400), UPMU_GUEST_NOT_OURS);
+        nest_end(&nest);
+    }
+}
+
 /* ---- A guest in a guest ---- */
 
 static void a_guest_is_a_host(void **state)
@@ -1475,6 +1540,8 @@ int main(void)
         cmocka_unit_test(level_ipc_has_its_events_and_no_kinds_of_them),
         cmocka_unit_test(a_level_says_what_a_guest_may_count),
         cmocka_unit_test(what_is_shown_counts),
+        cmocka_unit_test(the_guest_is_told_that_there_is_a_hypervisor),
+        cmocka_unit_test(the_interrupt_entry_of_the_apic_has_its_bits),
         cmocka_unit_test(a_guest_is_a_host),
         cmocka_unit_test(a_guest_goes_on_elsewhere_with_its_counts),
         cmocka_unit_test(an_overflow_is_injected_once_wherever_the_guest_is_saved),

@@ -252,8 +252,6 @@ static void inner_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t
     inner.face.port.cpuid(inner.face.port.context, leaf, subleaf, out);
     inner.face.port.irq_restore(inner.face.port.context, irqs);
     (void)upmu_guest_cpuid(&inner.vcpu, leaf, subleaf, out);
-    if (leaf == 1)
-        out[2] |= HYPERVISOR;
     if (doors[1].used)
         (void)upmu_pv_cpuid(&doors[1].vcpu, 0x40000100u, CALL, leaf, out);
     if (inside)

@@ -805,6 +805,8 @@ static void s33_the_guests_interrupt_entry_never_reaches_the_hosts(void **state)
     host_forget_cost(&nest.host);
     for (unsigned bit = 0; bit < 32; bit++) {
         upmu_guest_lvtpc(&nest.vcpu, UPMU_BIT32(bit));
+        upmu_guest_lapic(&nest.vcpu, bit & 1u);
+        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x834, UPMU_BIT32(bit)), UPMU_GUEST_DONE);
         assert_int_equal(nest.host.sim.cpu[0].lvtpc, before);
     }
     host_costs(&nest.host, "LVTPC", 0, 0);
@@ -1151,7 +1153,7 @@ static bool is_of_door(const struct upmu_guest_shape *shape, uint32_t msr)
                {0xc000010e, 0xc000010f}, {0xc0010300, 0xc001031f}, {0xc0011030, 0xc001103f}};
     unsigned count = shape->door == UPMU_GUEST_INTEL ? sizeof intel / sizeof intel[0] : sizeof amd / sizeof amd[0];
 
-    if (shape->door == UPMU_GUEST_AMD_V2 && msr == 0x1d9)
+    if ((shape->door == UPMU_GUEST_AMD_V2 && msr == 0x1d9) || msr == 0x834)
         return true;
     for (unsigned i = 0; i < count; i++)
         if (shape->door == UPMU_GUEST_INTEL ? msr >= intel[i].first && msr <= intel[i].last
