@@ -15,8 +15,11 @@
 #define AMD_LEGACY 4u
 #define AMD_CORE_COUNTERS 6u
 
-/* Bits 19 and 21 mean nothing; bits 35:32 are the event's; 40 and 41: guest only, host only. */
-#define AMD_SELECT_BITS UINT64_C(0x30fffd7ffff)
+/*
+ * Bits 19 and 21 mean nothing; bits 35:32 are the event's.  Bits 40 and 41, guest only and host only, are dropped with
+ * the others: a guest of these shapes has no SVM (reserved_bits in Linux arch/x86/kvm/svm/pmu.c drops them, too).
+ */
+#define AMD_SELECT_BITS UINT64_C(0xfffd7ffff)
 
 #define FEATURE_CORE (1u << 23)
 #define V2_FREEZE 4u

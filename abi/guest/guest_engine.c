@@ -39,14 +39,13 @@ static bool wants_interrupt(const struct upmu_guest *guest, unsigned counter)
     return select & GUEST_SELECT_INT && !(guest->shape.door == UPMU_GUEST_INTEL && select & GUEST_SELECT_IN_TXCP);
 }
 
-/* With bit 40 or 41 a counter of AMD's counts in one world of a nested hypervisor, which this one is not. */
 static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
 
     if (counter >= UPMU_FIXED_COUNTER(0))
         return select & GUEST_FIXED_RINGS;
-    return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS && !(select >> 40);
+    return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS;
 }
 
 /* Counters that count, as far as the guest is concerned. */

@@ -30,13 +30,15 @@
 /*
  * Registers of the PMU, or near it, that a guest never has, and those that its shape may lack.  560h, 561h and 570h to
  * 587h are Processor Trace: output, control, status, CR3, address ranges (Intel SDM vol 4 table 2-2; Linux's
- * msr-index.h and FreeBSD's specialreg.h have the same addresses).
+ * msr-index.h and FreeBSD's specialreg.h have the same addresses).  Branch records: 40h, 60h (Core 2, Atom), 1C8h and
+ * 1C9h, 680h, 6C0h, DC0h, 1200h, 14CEh, 1500h, 1600h, and 1DBh to 1DEh, the last branch and exception (P6).
  */
 static const struct {
     uint16_t first, count;
 } intel_absent[] = {
     {INTEL_COUNTER, 10}, {INTEL_FULL_COUNTER, 10}, {INTEL_SELECT, 10}, {INTEL_FIXED_COUNTER, 7},
-    {INTEL_CAPABILITIES, 1}, {INTEL_FIXED_CTRL, 6}, {INTEL_OFFCORE, 2}, {0x10f, 1}, {0x1c8, 2}, {0x329, 1},
+    {INTEL_CAPABILITIES, 1}, {INTEL_FIXED_CTRL, 6}, {INTEL_OFFCORE, 2}, {0x40, 8}, {0x60, 8}, {0x10f, 1},
+    {0x1c8, 2}, {0x1db, 4}, {0x329, 1},
     {0x3f1, 2}, {0x3f4, 4}, {0x560, 2}, {0x570, 0x18}, {0x600, 1}, {0x680, 0x20}, {0x6c0, 0x20}, {0xdc0, 0x20},
     {0x1200, 32}, {0x14ce, 2}, {0x1500, 32}, {0x1600, 32}, {0x1900, 0x100},
 };

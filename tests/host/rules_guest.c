@@ -96,8 +96,7 @@ static bool is_to_count(struct virtual_pmu *pmu, unsigned i)
     struct virtual_counter *counter = &pmu->counter[i];
     enum hardware_event kind = HARDWARE_EVENTS;
     bool architectural = is_architectural(pmu, i, &kind);
-    bool enabled = i < VIRTUAL_GENERAL ? (counter->select & BIT(22)) && (counter->select >> 16 & 3) &&
-                                             !(counter->select >> 40 & 3)
+    bool enabled = i < VIRTUAL_GENERAL ? (counter->select & BIT(22)) && (counter->select >> 16 & 3)
                                        : counter->select & 3;
 
     if (!enabled || (has_global(pmu) && !(pmu->global & bit_of(i))) || (freezes_by_status(pmu) && pmu->status & FROZEN))

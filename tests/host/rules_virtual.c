@@ -37,6 +37,8 @@ static bool is_absent(bool intel, uint32_t msr)
 {
     if (!intel)
         return msr >= 0xc0011030 && msr <= 0xc001103d;
+    if ((msr >= 0x40 && msr < 0x48) || (msr >= 0x60 && msr < 0x68) || (msr >= 0x1db && msr < 0x1df))
+        return true;
     return msr == 0x3f1 || msr == 0x3f2 || msr == 0x3f6 || msr == 0x3f7 || msr == 0x329 || msr == 0x600 ||
            msr == 0x10f || msr == 0x1c9 || msr == 0x560 || msr == 0x561 || (msr >= 0x570 && msr <= 0x587) ||
            (msr >= 0x680 && msr < 0x6a0) || (msr >= 0x1900 && msr < 0x1990);
@@ -410,9 +412,9 @@ static void store(struct virtual_pmu *pmu, enum place place, unsigned number, ui
     case PLACE_VALUE:
         guests_put_value(pmu, number, value);
         return;
-    case PLACE_SELECT: /* AMD: without bits 19 and 21 and those above 35 but 40 and 41 */
+    case PLACE_SELECT: /* AMD: without bits 19 and 21 and those above 35 */
         guests_take_rounds(pmu, &pmu->counter[number]);
-        pmu->counter[number].select = is_intel(pmu) ? value : value & UINT64_C(0x30fffd7ffff);
+        pmu->counter[number].select = is_intel(pmu) ? value : value & UINT64_C(0xfffd7ffff);
         return;
     case PLACE_FIXED_CONTROL:
         for (unsigned i = 0; i < pmu->shape.fixed; i++) {

@@ -1447,6 +1447,29 @@ static void the_interrupt_entry_of_the_apic_has_its_bits(void **state)
     }
 }
 
+/*
+ * Guest-only and host-only, bits 40 and 41 of AMD's selects: a shape without SVM has neither.  A driver that sets them
+ * nevertheless counts what it executes.  (EFER is the hypervisor's: its bit SVME changes nothing here.)
+ */
+static void a_guest_without_svm_has_no_guests(void **state)
+{
+    static const enum upmu_guest_door doors[] = {UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_CORE, UPMU_GUEST_AMD_V2};
+    static const char *const hosts[] = {"zen4", "k8_revf", "zen2", "skylake"};
+
+    (void)state;
+    for (unsigned i = 0; i < 12; i++)
+        for (unsigned bits = 0; bits < 4; bits++) {
+            uint32_t select = i % 3 ? 0xc0010200u : 0xc0010000u, counter = i % 3 ? 0xc0010201u : 0xc0010004u;
+
+            nest_set_up(&nest, hosts[i / 3], doors[i % 3]);
+            nest_write(&nest, select, 0x4300c0 | (uint64_t)bits << 40);
+            assert_int_equal(nest_read(&nest, select), 0x4300c0);
+            nest_run(&nest, BURST(77));
+            assert_int_equal(nest_read(&nest, counter), 77);
+            nest_end(&nest);
+        }
+}
+
 /* ---- A guest in a guest ---- */
 
 static void a_guest_is_a_host(void **state)
@@ -1542,6 +1565,7 @@ int main(void)
         cmocka_unit_test(what_is_shown_counts),
         cmocka_unit_test(the_guest_is_told_that_there_is_a_hypervisor),
         cmocka_unit_test(the_interrupt_entry_of_the_apic_has_its_bits),
+        cmocka_unit_test(a_guest_without_svm_has_no_guests),
         cmocka_unit_test(a_guest_is_a_host),
         cmocka_unit_test(a_guest_goes_on_elsewhere_with_its_counts),
         cmocka_unit_test(an_overflow_is_injected_once_wherever_the_guest_is_saved),

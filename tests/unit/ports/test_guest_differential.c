@@ -99,8 +99,6 @@ static uint64_t draw_select(const struct upmu_guest_shape *shape)
     select |= below(3) ? 0 : GUEST_SELECT_INT;
     if (shape->door == UPMU_GUEST_INTEL && below(20) == 0)
         select |= UPMU_BIT64(36 + below(28));
-    if (shape->door != UPMU_GUEST_INTEL && below(20) == 0)
-        select |= UPMU_BIT64(40 + below(2));
     return select;
 }
 
