@@ -1,18 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hypervisor that shows its guests a PMU: seven calls in the loop that runs a virtual CPU.  What
+ * A hypervisor that shows its guests a PMU: ten calls, nine of them in the loop that runs a virtual CPU.  What
  * this machine's virtualisation does (VMCS or VMCB) stands behind the functions machine_….
  */
 #include <abi/guest/guest.h>
 
 #define SESSIONS 12 /* one for each virtual counter */
+#define APIC_ENABLED 0x100u
 
-/* EXIT_OTHER: an instruction that machine_next_instruction() emulates. */
-enum exit_reason { EXIT_RDMSR, EXIT_WRMSR, EXIT_RDPMC, EXIT_CPUID, EXIT_NMI, EXIT_APIC, EXIT_OTHER, EXIT_HALT };
+/*
+ * EXIT_LVTPC, EXIT_SPURIOUS: writes of these registers of the local APIC.  EXIT_OTHER: an instruction that
+ * machine_next_instruction() emulates.
+ */
+enum exit_reason {
+    EXIT_RDMSR,
+    EXIT_WRMSR,
+    EXIT_RDPMC,
+    EXIT_CPUID,
+    EXIT_NMI,
+    EXIT_LVTPC,
+    EXIT_SPURIOUS,
+    EXIT_OTHER,
+    EXIT_HALT
+};
 
 struct vcpu {
     uint64_t rax, rbx, rcx, rdx;
-    uint64_t value;            /* EXIT_WRMSR: EDX:EAX; EXIT_APIC: what was written to 340h */
+    uint64_t value;            /* EXIT_WRMSR: EDX:EAX; EXIT_LVTPC, EXIT_SPURIOUS: what was written */
     bool user;                 /* the exit came from user mode */
     struct upmu_thread thread; /* of the host's thread that runs it, for upmu_thread_switch() */
     struct upmu_session sessions[SESSIONS];
@@ -69,8 +83,11 @@ static bool emulate(struct vcpu *vcpu, enum exit_reason reason)
         (void)upmu_guest_cpuid(&vcpu->pmu, (uint32_t)vcpu->rax, (uint32_t)vcpu->rcx, words);
         vcpu->rax = words[0], vcpu->rbx = words[1], vcpu->rcx = words[2], vcpu->rdx = words[3];
         break;
-    case EXIT_APIC:
+    case EXIT_LVTPC:
         upmu_guest_lvtpc(&vcpu->pmu, (uint32_t)vcpu->value);
+        break;
+    case EXIT_SPURIOUS:
+        upmu_guest_lapic(&vcpu->pmu, vcpu->value & APIC_ENABLED);
         break;
     default:
         break;
@@ -90,7 +107,7 @@ void vcpu_run(struct vcpu *vcpu)
             machine_inject(vcpu, entry.inject, entry.vector);
         reason = machine_enter(vcpu);
         (void)!upmu_guest_exit(&vcpu->pmu);
-        if (reason == EXIT_NMI || reason == EXIT_HALT)
+        if (reason == EXIT_NMI)
             continue;
         if (!emulate(vcpu, reason)) {
             machine_general_protection(vcpu);

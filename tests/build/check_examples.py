@@ -7,7 +7,7 @@ the same.
 import os
 import re
 
-from checklib import COMPILERS, SOAK, WARNINGS, check, main, parallel, read, run
+from checklib import COMPILERS, SOAK, WARNINGS, check, code_of, main, parallel, read, run
 
 LIMIT = 60
 EXPECTED = {
@@ -53,6 +53,21 @@ def short_examples_print_what_their_work_comes_to():
 def short_examples_are_short():
     lines = {name: len(read(f"examples/{name}.c").splitlines()) for name in EXPECTED}
     return [f"examples/{name}.c: {count} lines" for name, count in lines.items() if count > LIMIT]
+
+
+@check
+def the_hypervisor_has_the_calls_that_its_page_names():
+    """docs/GUESTS.md counts them, names each in a table, and so does the example's first comment."""
+    words = "no one two three four five six seven eight nine ten eleven twelve".split()
+    used = set(re.findall(r"\bupmu_guest_\w+(?=\()", code_of("examples/hypervisor/hypervisor.c")))
+    page = read("docs/GUESTS.md").split("## What the hypervisor does")[1].split("With `UPMU_GUEST_OWN_LAPIC`")[0]
+    named = {name for line in page.splitlines() if line.startswith("| `") for name in re.findall(r"`(upmu_guest_\w+)\(\)`", line)}
+    complaints = [f"docs/GUESTS.md and the example: only one has {name}()" for name in sorted(used ^ named)]
+    if len(used) >= len(words) or f"has these {words[len(used)]} calls" not in page:
+        complaints.append(f"docs/GUESTS.md: the example has {len(used)} calls")
+    elif f"a PMU: {words[len(used)]} calls" not in read("examples/hypervisor/hypervisor.c"):
+        complaints.append(f"examples/hypervisor/hypervisor.c: it has {len(used)} calls")
+    return complaints
 
 
 @check

@@ -42,7 +42,7 @@ static struct {
     struct host host;
     struct vcpu vcpu;
     struct vm *vm;
-    bool inside, beside;
+    bool inside, beside, over;
     unsigned foreseen; /* interrupts of the guest's CPU */
     uint64_t executed; /* instructions of the host */
     uint32_t leaf[4];  /* CPUID of the guest's CPU */
@@ -97,6 +97,7 @@ enum exit_reason machine_enter(struct vcpu *vcpu)
     hypervisor.inside = true;
     runs = vm_enter(vm);
     hypervisor.inside = false;
+    hypervisor.over = !runs;
     if (!runs)
         return EXIT_HALT;
     if (vm->left)
@@ -111,7 +112,7 @@ enum exit_reason machine_enter(struct vcpu *vcpu)
     if (!vm_writes_lvtpc(vm, &value))
         return EXIT_OTHER;
     vcpu->value = value;
-    return EXIT_APIC;
+    return EXIT_LVTPC;
 }
 
 /* RDMSR and WRMSR of the guest's CPU, and what came of them. */
@@ -228,6 +229,8 @@ void machine_next_instruction(struct vcpu *vcpu)
 {
     struct vm *vm = hypervisor.vm;
 
+    if (hypervisor.over)
+        return;
     if (vm->run->exit_reason == KVM_EXIT_X86_RDMSR) {
         vm->run->msr.error = 0;
         vm->run->msr.data = vcpu->value;
@@ -370,7 +373,6 @@ bool vm_hypervisor_open(struct vm *vm, const char *host, const char *profile, co
         return false;
     vm->sim.deliver = foresee;
     vm->silicon = &hypervisor.host.sim;
-    vm->enabling_counts = false; /* an emulated write counts for what counted before it and does still */
     return true;
 }
 

@@ -14,12 +14,16 @@ static struct vcpu vcpu;
 static const struct step {
     enum exit_reason exit;
     uint32_t msr;
-    uint64_t value; /* written, or expected; of EXIT_HALT: instructions until then */
+    uint64_t value; /* written, or expected */
     unsigned run;   /* instructions before it */
     bool faults;
 } program[] = {
     {.exit = EXIT_CPUID, .msr = 0xa},
-    {.exit = EXIT_APIC, .value = 0x400},
+    {.exit = EXIT_LVTPC, .value = 0x400},
+    {.exit = EXIT_SPURIOUS, .value = 0xff},
+    {.exit = EXIT_RDMSR, .msr = 0x834, .value = 0x10400},
+    {.exit = EXIT_SPURIOUS, .value = 0x1ff},
+    {.exit = EXIT_LVTPC, .value = 0x400},
     {.exit = EXIT_WRMSR, .msr = 0x186, .value = 0x5300c0},
     {.exit = EXIT_WRMSR, .msr = 0xc1, .value = (uint64_t)-5000},
     {.exit = EXIT_WRMSR, .msr = 0x600, .value = 0, .faults = true},
@@ -43,7 +47,7 @@ enum exit_reason machine_enter(struct vcpu *guest)
     upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = step->run});
     guest->rcx = step->exit == EXIT_CPUID ? 0 : step->msr;
     guest->rax = step->msr;
-    guest->value = step->exit == EXIT_WRMSR || step->exit == EXIT_APIC ? step->value : 0;
+    guest->value = step->exit == EXIT_RDMSR || step->exit == EXIT_RDPMC ? 0 : step->value;
     if (step->exit == EXIT_NMI)
         at++;
     return step->exit;
@@ -100,6 +104,7 @@ bool machine_wrmsr(struct vcpu *guest, uint32_t msr, uint64_t value)
 static void the_example_shows_its_guest_a_pmu(void **state)
 {
     struct upmu_guest_shape shape;
+    uint64_t value;
 
     (void)state;
     host_set_up(&host, "skylake");
@@ -108,7 +113,10 @@ static void the_example_shows_its_guest_a_pmu(void **state)
     assert_int_equal(vcpu_create(&vcpu, &host.machine, &shape, NULL), UPMU_OK);
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &host.threads[0], &vcpu.thread), UPMU_OK);
     vcpu_run(&vcpu);
-    assert_int_equal(at, sizeof program / sizeof program[0] - 1); /* it stands at EXIT_HALT */
+    assert_int_equal(at, sizeof program / sizeof program[0]);
+    /* Two reads and HLT came after the last RDPMC: it counted itself after it had read. */
+    assert_int_equal(upmu_guest_rdpmc(&vcpu.pmu, 0, &value), UPMU_GUEST_DONE);
+    assert_int_equal(value, 1102 + 3);
     assert_int_equal(injected, 1);
     assert_int_equal(faults, 1);
     assert_int_equal(upmu_guest_fini(&vcpu.pmu), UPMU_OK);
