@@ -56,6 +56,7 @@ def table(size):
                        ("text.engine", "of these the engine (`core/engine`)"),
                        ("text.units", "units outside the cores, core and backend"),
                        ("text.guest", "the PMU that a hypervisor shows its guests (`abi/guest`)"),
+                       ("text.guest_x86", "its registers of x86 (`abi/guest/x86`)"),
                        ("text.page_door", "its page for guests (`abi/paravirt`)"),
                        ("text.paravirt", "a guest's backend for the page"),
                        ("text.minimum", "counting only, raw events, unused functions dropped by the linker")):

@@ -145,26 +145,37 @@ struct upmu_guest_counter {
     uint8_t flags;
 };
 
+/* Registers of a vCPU of x86.  All private but `lvtpc`. */
+struct upmu_guest_x86 {
+    uint64_t global_ctrl;
+    uint64_t status;   /* without bits of counters */
+    uint64_t debugctl; /* bits 11 and 12 alone */
+    uint64_t offcore[2];
+    uint32_t lvtpc; /* the performance-counter entry of its local APIC */
+    bool lapic_off; /* its local APIC is disabled by software: lvtpc stays masked */
+};
+
+struct upmu_guest_door_table;
+
 /*
  * One virtual CPU.  The memory must stay until upmu_guest_fini().  All private but `shape`, `waiting`,
- * `lvtpc` and of a counter `denied`.
+ * `x86.lvtpc` and of a counter `denied`.
  */
 struct upmu_guest {
     struct upmu_guest_shape shape;
+    const struct upmu_guest_door_table *door; /* what its registers say */
     const struct upmu_guest_policy *policy;
     struct upmu_guest_memory memory;
     struct upmu_machine *machine;
     struct upmu_cpu *cpu; /* of upmu_guest_load(), or NULL */
     uint64_t mask;        /* of a counter's value */
     uint64_t min_period;
-    uint64_t global_ctrl, status, debugctl; /* debugctl: bits 11 and 12 alone */
-    uint64_t offcore[2];
-    uint32_t lvtpc;
-    bool lapic_off;               /* the guest's local APIC is disabled by software: lvtpc stays masked */
+    struct upmu_guest_x86 x86;
     volatile uint32_t overflowed; /* by the handler: counters */
     uint32_t counters;            /* that exist */
     uint32_t dirty;               /* counters whose registers changed since the last entry */
     uint32_t started;             /* counters whose session is started */
+    uint32_t raised;              /* counters whose overflow the guest sees */
     uint32_t pending;             /* counters whose overflow is to be injected */
     uint32_t waiting;             /* counters that are to count and have no counter of the host */
     uint32_t attached;            /* sessions */
@@ -330,7 +341,7 @@ enum upmu_status upmu_guest_exit(struct upmu_guest *guest);
 /*
  * The guest wrote the performance-counter entry of its local APIC (offset 340h), which is masked
  * after a reset.  Not needed with OWN_LAPIC.  On Intel's doors a delivery masks it.  A read shows
- * guest->lvtpc: vector, delivery mode and mask, all other bits are 0.
+ * guest->x86.lvtpc: vector, delivery mode and mask, all other bits are 0.
  * Context: local, outside guest mode.
  */
 void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value);

@@ -5,4 +5,4 @@
 #     include third_party/upmu/abi/guest/guest.mk
 #     SOURCES += $(UPMU_GUEST_SOURCES)
 
-UPMU_GUEST_SOURCES := $(sort $(wildcard $(UPMU_DIR)/abi/guest/*.c))
+UPMU_GUEST_SOURCES := $(sort $(wildcard $(UPMU_DIR)/abi/guest/*.c $(UPMU_DIR)/abi/guest/x86/*.c))

@@ -11,65 +11,12 @@
 #include "core/util/mem.h"
 
 #define DEFAULT_MIN_PERIOD 1000u
-#define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
-#define LVTPC_MODE_FIXED 0u
-#define LVTPC_MODE_NMI 4u
-#define X2APIC_LVTPC 0x834u
-#define HYPERVISOR (1u << 31) /* CPUID leaf 1, ECX */
-#define LVTPC_FIRST_VECTOR 16u /* of an interrupt; an APIC delivers no other one */
-#define EVERY 0xffu
 #define POLICY_FLAGS                                                                                                   \
     (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES | \
      UPMU_GUEST_NO_HYPERVISOR_BIT)
 
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
 _Static_assert(sizeof(struct upmu_guest) <= 1792, "struct upmu_guest is to be small");
-
-static const struct upmu_guest_policy default_policy = {.level = UPMU_GUEST_IPC};
-
-/* ---- What the registers say ---- */
-
-/* An overflow of this counter is to interrupt.  (Transactions that abort would bring the same one again and again.) */
-static bool wants_interrupt(const struct upmu_guest *guest, unsigned counter)
-{
-    uint64_t select = guest->counter[counter].select;
-
-    if (counter >= UPMU_FIXED_COUNTER(0))
-        return select & GUEST_FIXED_INT;
-    return select & GUEST_SELECT_INT && !(guest->shape.door == UPMU_GUEST_INTEL && select & GUEST_SELECT_IN_TXCP);
-}
-
-static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
-{
-    uint64_t select = guest->counter[counter].select;
-
-    if (counter >= UPMU_FIXED_COUNTER(0))
-        return select & GUEST_FIXED_RINGS;
-    return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS;
-}
-
-/* Counters that count, as far as the guest is concerned. */
-static uint32_t open_counters(const struct upmu_guest *guest)
-{
-    uint32_t open = 0;
-
-    if (guest->status & GUEST_STATUS_FROZEN)
-        return 0;
-    for (uint32_t rest = guest->counters; rest; rest &= rest - 1u)
-        if (is_enabled(guest, upmu_bits_lowest(rest)))
-            open |= rest & (0u - rest);
-    return upmu_guest_has_global(guest) ? open & upmu_guest_of_bits(guest->global_ctrl) : open;
-}
-
-/* What a session counts: the select without what only the guest sees, with bits 35:32 in the place of these. */
-static uint32_t event_word(const struct upmu_guest *guest, unsigned counter)
-{
-    uint64_t select = guest->counter[counter].select;
-
-    if (counter >= UPMU_FIXED_COUNTER(0))
-        return (uint32_t)select & GUEST_FIXED_RINGS;
-    return ((uint32_t)select & 0xff87ffffu) | ((uint32_t)(select >> 32) & 0xfu) << 19;
-}
 
 static bool may_pass(const struct upmu_guest *guest)
 {
@@ -81,7 +28,7 @@ static bool may_pass(const struct upmu_guest *guest)
 /* The counter went round. */
 static void went_round(struct upmu_guest *guest, unsigned counter, bool interrupts)
 {
-    guest->status |= upmu_guest_bits(UPMU_BIT32(counter));
+    guest->raised |= UPMU_BIT32(counter);
     if (interrupts)
         guest->pending |= UPMU_BIT32(counter);
 }
@@ -131,10 +78,14 @@ uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter)
     return virtual->value;
 }
 
-uint64_t upmu_guest_status(struct upmu_guest *guest)
+uint32_t upmu_guest_lower(struct upmu_guest *guest, uint32_t counters)
 {
+    uint32_t raised;
+
     upmu_guest_fold(guest, guest->started);
-    return guest->status;
+    raised = guest->raised & counters;
+    guest->raised &= ~counters;
+    return raised;
 }
 
 /* ---- Writes of the guest ---- */
@@ -167,45 +118,6 @@ void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t 
     virtual->select = select;
 }
 
-void upmu_guest_set_global(struct upmu_guest *guest, uint64_t value)
-{
-    guest->dirty |= upmu_guest_of_bits(value ^ guest->global_ctrl) & guest->counters;
-    guest->global_ctrl = value;
-}
-
-void upmu_guest_set_status(struct upmu_guest *guest, uint64_t status)
-{
-    if ((status ^ guest->status) & GUEST_STATUS_FROZEN)
-        guest->dirty |= guest->counters;
-    guest->status = status;
-}
-
-void upmu_guest_change_status(struct upmu_guest *guest, uint64_t bits, bool set)
-{
-    upmu_guest_fold(guest, upmu_guest_of_bits(bits));
-    upmu_guest_set_status(guest, set ? guest->status | bits : guest->status & ~bits);
-}
-
-/* (It may be a part of what any counter counts.) */
-void upmu_guest_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
-{
-    if (guest->offcore[which] == value)
-        return;
-    guest->offcore[which] = value;
-    for (unsigned i = 0; i < guest->shape.general; i++)
-        guest->counter[i].flags &= (uint8_t)~GUEST_COUNTER_EVENT;
-    guest->dirty |= guest->counters;
-}
-
-enum upmu_guest_access upmu_guest_debugctl(struct upmu_guest *guest, uint64_t value)
-{
-    value &= GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR;
-    if (!upmu_guest_has_global(guest))
-        return value ? UPMU_GUEST_FAULT : UPMU_GUEST_SHARED;
-    guest->debugctl = value;
-    return UPMU_GUEST_SHARED;
-}
-
 /* ---- Sessions ---- */
 
 /* In the handler: a note.  The guest is told at its next entry. */
@@ -235,7 +147,7 @@ static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned
     struct upmu_sampling sampling;
 
     memset(&sampling, 0, sizeof sampling);
-    if (wants_interrupt(guest, counter) && !(guest->policy->flags & UPMU_GUEST_POLLED)) {
+    if (guest->door->interrupts(guest, counter) && !(guest->policy->flags & UPMU_GUEST_POLLED)) {
         sampling.period = guest->mask + 1u;
         sampling.event_id = UPMU_BIT32(counter);
     }
@@ -288,18 +200,14 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
 
 /*
  * May the host's counter of this number hold the guest's value?  It is as wide, takes any value, and the guest names it
- * by the same number, and its register by an address that the host has (not on P6 and NetBurst, nor those of
- * PerfCtrExtCore on a CPU before it).
+ * by the same number, and its register by a name that the host has.
  */
 static bool may_lend(const struct upmu_guest *guest, unsigned counter, const struct upmu_event *event)
 {
     const struct upmu_pmu *pmu = upmu_guest_pmu(guest);
 
     return may_pass(guest) && !(guest->counter[counter].flags & GUEST_COUNTER_AWAY) &&
-           upmu_guest_event_same_vendor(pmu, guest->shape.door) &&
-           (pmu->version || guest->shape.door != UPMU_GUEST_INTEL) && event->counters >> counter & 1u &&
-           (guest->shape.door < UPMU_GUEST_AMD_CORE ||
-            upmu_register_address(pmu, pmu->counter[counter].value_row) >= GUEST_AMD_CORE) &&
+           event->counters >> counter & 1u && guest->door->has_register(guest, counter) &&
            pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
 }
 
@@ -311,7 +219,7 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
     uint32_t bit = UPMU_BIT32(virtual->session - 1u);
     struct upmu_sampling sampling = sampling_of(guest, counter);
     struct upmu_event event;
-    enum upmu_status status = upmu_guest_event(guest, counter, &event);
+    enum upmu_status status = guest->door->event(guest, counter, &event);
 
     if (status != UPMU_OK) {
         if (!(virtual->flags & GUEST_COUNTER_DENIED) && virtual->denied != UINT16_MAX)
@@ -333,11 +241,11 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
         else
             (void)!upmu_session_close(session);
     }
-    virtual->applied = event_word(guest, counter);
+    virtual->applied = guest->door->word(guest, counter);
     virtual->origin = 0;
     virtual->flags &= (uint8_t) ~(GUEST_COUNTER_EVENT | GUEST_COUNTER_INT | GUEST_COUNTER_LATE);
     virtual->flags |= GUEST_COUNTER_LOAD;
-    if (wants_interrupt(guest, counter))
+    if (guest->door->interrupts(guest, counter))
         virtual->flags |= GUEST_COUNTER_INT;
     if (status == UPMU_OK)
         virtual->flags |= GUEST_COUNTER_EVENT;
@@ -380,8 +288,8 @@ static bool session_fits(const struct upmu_guest *guest, unsigned counter)
 
     return virtual->flags & GUEST_COUNTER_EVENT &&
            !(virtual->flags & GUEST_COUNTER_OWN && virtual->flags & GUEST_COUNTER_AWAY) &&
-           virtual->applied == event_word(guest, counter) &&
-           wants_interrupt(guest, counter) == !!(virtual->flags & GUEST_COUNTER_INT);
+           virtual->applied == guest->door->word(guest, counter) &&
+           guest->door->interrupts(guest, counter) == !!(virtual->flags & GUEST_COUNTER_INT);
 }
 
 static void stop_counters(struct upmu_guest *guest, uint32_t counters)
@@ -434,7 +342,7 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
 /* Bring the sessions of the dirty counters to what the registers say. */
 static void settle(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
-    uint32_t open = open_counters(guest), misfit = 0;
+    uint32_t open = guest->door->open(guest), misfit = 0;
 
     for (uint32_t rest = guest->dirty & open; rest; rest &= rest - 1u)
         if (!session_fits(guest, upmu_bits_lowest(rest)))
@@ -504,21 +412,6 @@ static uint32_t find_passes(const struct upmu_guest *guest)
     return passes;
 }
 
-/* RDPMC reads every counter of the host's, on AMD those of units outside the core as well. */
-static bool rdpmc_passes(const struct upmu_guest *guest)
-{
-    return guest->passes == guest->counters && guest->counters == upmu_guest_pmu(guest)->counters &&
-           guest->shape.door == UPMU_GUEST_INTEL;
-}
-
-bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr)
-{
-    unsigned counter = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_counter(guest, msr)
-                                                             : upmu_guest_amd_counter(guest, msr);
-
-    return counter != UPMU_NO_COUNTER && guest->passes >> counter & 1u;
-}
-
 /* ---- Entry and exit ---- */
 
 /* Where this is executed, if the vCPU is there. */
@@ -536,45 +429,6 @@ static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
     cpu = port_this_cpu(port);
     port_irq_restore(port, irqs);
     return cpu;
-}
-
-/* Overflows that interrupt stop the guest's counters, if it asked for that. */
-static void freeze_counters(struct upmu_guest *guest)
-{
-    bool streamlined = guest->shape.door != UPMU_GUEST_INTEL || guest->shape.version >= 4;
-
-    if (guest->debugctl & GUEST_DEBUGCTL_FREEZE) {
-        if (streamlined)
-            upmu_guest_set_status(guest, guest->status | GUEST_STATUS_FROZEN);
-        else
-            upmu_guest_set_global(guest, 0);
-    }
-    if (streamlined && guest->debugctl & GUEST_DEBUGCTL_FREEZE_LBR)
-        guest->status |= GUEST_STATUS_LBR_FROZEN;
-}
-
-/* One interrupt for all counters that overflowed. */
-static void inject_pending(struct upmu_guest *guest, struct upmu_guest_entry *entry)
-{
-    unsigned mode = LVTPC_MODE(guest->lvtpc);
-
-    if (!guest->pending)
-        return;
-    guest->pending = 0;
-    freeze_counters(guest);
-    if (guest->policy->flags & UPMU_GUEST_OWN_LAPIC) {
-        entry->inject = UPMU_GUEST_INJECT_PMI;
-        return;
-    }
-    if (guest->lvtpc & GUEST_LVTPC_MASKED)
-        return;
-    if (mode == LVTPC_MODE_NMI)
-        entry->inject = UPMU_GUEST_INJECT_NMI;
-    else if (mode == LVTPC_MODE_FIXED && (uint8_t)guest->lvtpc >= LVTPC_FIRST_VECTOR)
-        entry->inject = UPMU_GUEST_INJECT_VECTOR;
-    entry->vector = entry->inject == UPMU_GUEST_INJECT_VECTOR ? (uint8_t)guest->lvtpc : 0;
-    if (guest->shape.door == UPMU_GUEST_INTEL)
-        guest->lvtpc |= GUEST_LVTPC_MASKED;
 }
 
 #if UPMU_WORLDS
@@ -631,7 +485,11 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
     guest->dirty |= guest->waiting & ~guest->started;
     /* (A counter that settles may turn out to have overflowed, and that may freeze all.) */
     do {
-        inject_pending(guest, out_entry);
+        /* (One interrupt for all counters that overflowed.) */
+        if (guest->pending) {
+            guest->pending = 0;
+            guest->door->inject(guest, out_entry);
+        }
         if (guest->dirty)
             settle(guest, cpu);
     } while (guest->pending);
@@ -648,7 +506,7 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
     find_waiting(guest);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
-        out_entry->rdpmc_passes = guest->passes && rdpmc_passes(guest);
+        out_entry->rdpmc_passes = guest->passes && guest->door->all_pass(guest);
     }
     status = upmu_cpu_enter_guest(cpu);
     out_entry->gate = hardware_gate(cpu);
@@ -671,206 +529,30 @@ enum upmu_status upmu_guest_exit(struct upmu_guest *guest)
     return cpu ? upmu_cpu_leave_guest(cpu) : UPMU_ERR_STATE;
 }
 
-/* ---- Doors ---- */
-
-/* What the host's CPUID may say of its own PMU, by leaf and subleaf.  No guest sees it; what its shape has is added. */
-static const struct {
-    uint32_t leaf, bits;
-    uint8_t subleaf, word; /* EVERY: all of them */
-} hidden[] = {
-    {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store; PERF_CAPABILITIES */
-    {1, 1u << 21, EVERY, 3},                     /* debug store */
-    {7, 1u << 25, 0, 1},                         /* processor trace */
-    {7, 1u << 13 | 1u << 19, 0, 3},              /* forced aborts, branch records */
-    {7, 1u << 8, 1, 0},                          /* leaf 23h */
-    {0xa, UINT32_MAX, EVERY, EVERY},
-    {0x14, UINT32_MAX, EVERY, EVERY}, /* processor trace */
-    {0x1c, UINT32_MAX, EVERY, EVERY}, /* branch records */
-    {0x23, UINT32_MAX, EVERY, EVERY},
-    {0x80000001u, 1u << 10 | 1u << 23 | 1u << 24 | 1u << 28, EVERY, 2}, /* IBS; counters of core, northbridge, cache */
-    {0x8000001bu, UINT32_MAX, EVERY, EVERY},                            /* IBS */
-    {0x80000022u, UINT32_MAX, EVERY, EVERY},
-};
-
-bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
-{
-    uint32_t before[4];
-
-    memcpy(before, inout, sizeof before);
-    for (unsigned i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
-        for (unsigned word = 0; word < 4 && leaf == hidden[i].leaf; word++)
-            if ((hidden[i].subleaf == EVERY || hidden[i].subleaf == subleaf) &&
-                (hidden[i].word == EVERY || hidden[i].word == word))
-                inout[word] &= ~hidden[i].bits;
-    if (leaf == 1 && !(guest->policy->flags & UPMU_GUEST_NO_HYPERVISOR_BIT))
-        inout[2] |= HYPERVISOR;
-    if (guest->shape.door == UPMU_GUEST_INTEL)
-        upmu_guest_intel_cpuid(guest, leaf, inout);
-    else
-        upmu_guest_amd_cpuid(guest, leaf, inout);
-    return memcmp(before, inout, sizeof before) != 0;
-}
-
-/* Is it the entry of an APIC that the engine has? */
-static bool is_lvtpc(const struct upmu_guest *guest, uint32_t msr)
-{
-    return msr == X2APIC_LVTPC && !(guest->policy->flags & UPMU_GUEST_OWN_LAPIC);
-}
-
-enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
-{
-    if (is_lvtpc(guest, msr)) {
-        *out_value = guest->lvtpc;
-        return UPMU_GUEST_DONE;
-    }
-    return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_rdmsr(guest, msr, out_value)
-                                                 : upmu_guest_amd_rdmsr(guest, msr, out_value);
-}
-
-enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
-{
-    if (is_lvtpc(guest, msr)) {
-        if (value >> 32)
-            return UPMU_GUEST_FAULT;
-        upmu_guest_lvtpc(guest, (uint32_t)value);
-        return UPMU_GUEST_DONE;
-    }
-    return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_wrmsr(guest, msr, value)
-                                                 : upmu_guest_amd_wrmsr(guest, msr, value);
-}
-
-/* Intel's fixed counters have bit 30; no other type exists, nor does AMD have one. */
-enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
-{
-    unsigned counter = UPMU_NO_COUNTER;
-
-    if (ecx < guest->shape.general)
-        counter = ecx;
-    else if (ecx - UPMU_BIT32(30) < guest->shape.fixed)
-        counter = UPMU_FIXED_COUNTER(ecx - UPMU_BIT32(30));
-    if (counter == UPMU_NO_COUNTER)
-        return UPMU_GUEST_FAULT;
-    *out_value = upmu_guest_value(guest, counter);
-    return UPMU_GUEST_DONE;
-}
-
-void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
-{
-    guest->lvtpc = (value & GUEST_LVTPC_BITS) | (guest->lapic_off ? GUEST_LVTPC_MASKED : 0);
-}
-
-void upmu_guest_lapic(struct upmu_guest *guest, bool enabled)
-{
-    guest->lapic_off = !enabled;
-    upmu_guest_lvtpc(guest, guest->lvtpc);
-}
-
 /*
  * The access of the instruction has taken effect: a counter that it opened, or gave another event, counts the
  * instruction, and has no session for that yet.  So the registers are asked, and the policy.
  */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user)
 {
-    for (uint32_t rest = open_counters(guest) & ~guest->waiting; rest; rest &= rest - 1u) {
+    for (uint32_t rest = guest->door->open(guest) & ~guest->waiting; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         struct upmu_guest_counter *virtual = &guest->counter[counter];
-        bool fixed = counter >= UPMU_FIXED_COUNTER(0);
-        enum guest_arch arch = upmu_guest_event_arch(&guest->shape, counter, virtual->select);
-        uint64_t more = arch == GUEST_ARCH_INSTRUCTIONS ? instructions : arch == GUEST_ARCH_BRANCHES ? branches : 0;
-        uint64_t ring = fixed ? (user ? 2u : 1u) : user ? GUEST_SELECT_USR : GUEST_SELECT_OS;
+        uint64_t more = guest->door->retires(guest, counter, instructions, branches, user);
         uint64_t value;
         bool round;
 
-        if (!more || !(virtual->select & ring) || (!fixed && virtual->select & GUEST_SELECT_MODIFIERS) ||
-            !upmu_guest_event_is_allowed(guest, counter, arch))
+        if (!more)
             continue;
         value = advance(guest, upmu_guest_value(guest, counter), more, &round);
         if (round)
-            went_round(guest, counter, wants_interrupt(guest, counter));
+            went_round(guest, counter, guest->door->interrupts(guest, counter));
         upmu_guest_set_value(guest, counter, value);
         virtual->total += more;
     }
 }
 
 /* ---- Life ---- */
-
-bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape)
-{
-    for (unsigned i = 0; i < sizeof shape->reserved; i++)
-        if (shape->reserved[i])
-            return false;
-    if (shape->door == UPMU_GUEST_INTEL)
-        return upmu_guest_intel_shape(shape);
-    return shape->door > UPMU_GUEST_INTEL && shape->door <= UPMU_GUEST_AMD_V2 && upmu_guest_amd_shape(shape);
-}
-
-/* Does this host count what the shape shows? */
-static bool shape_is_honest(const struct upmu_machine *machine, const struct upmu_guest_shape *shape)
-{
-    uint32_t available = upmu_guest_event_available(&machine->pmu[0], shape->door);
-
-    return !(shape->arch_events & ~available) &&
-           (shape->fixed <= GUEST_ARCH_REFERENCE || available >> GUEST_ARCH_TSC & 1u);
-}
-
-static bool policy_is_valid(const struct upmu_guest_policy *policy, unsigned door)
-{
-    if (policy->level > UPMU_GUEST_OFF || policy->flags & ~POLICY_FLAGS || policy->min_period >> 32)
-        return false;
-    return policy->level != UPMU_GUEST_LIST ||
-           (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK &&
-            upmu_guest_event_filter_fits(policy->filter, door));
-}
-
-uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
-{
-    uint32_t shown = shape->arch_events | (UPMU_BIT32(shape->fixed) - 1u) << UPMU_FIXED_COUNTER(0);
-
-    return shown & ~upmu_guest_event_permitted(policy ? policy : &default_policy);
-}
-
-enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
-                                          const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape)
-{
-    const struct upmu_pmu *pmu = upmu_machine_pmu(machine, 0);
-    struct upmu_guest_shape shape;
-    bool same = pmu && upmu_guest_event_same_vendor(pmu, door);
-    unsigned general;
-
-    if (!policy)
-        policy = &default_policy;
-    if (door < UPMU_GUEST_INTEL || door > UPMU_GUEST_AMD_V2 || !policy_is_valid(policy, door))
-        return UPMU_ERR_INVALID;
-    if (!pmu)
-        return UPMU_ERR_NO_PMU;
-    memset(&shape, 0, sizeof shape);
-    general = upmu_guest_event_counters(pmu);
-    shape.door = (uint8_t)door;
-    shape.width = 48;
-    if (same) {
-        shape.family = pmu->family;
-        shape.model = pmu->model;
-        shape.stepping = pmu->stepping;
-    }
-    if (door == UPMU_GUEST_INTEL) {
-        uint32_t available = upmu_guest_event_available(pmu, door), permitted = upmu_guest_event_permitted(policy);
-
-        shape.version = same && pmu->version ? (uint8_t)(pmu->version < 4 ? pmu->version : 4) : 2;
-        shape.general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL);
-        shape.full_write = shape.version >= 2;
-        shape.arch_events = (uint16_t)(available & permitted & 0x7fu);
-        /* (CPUID has their number alone: counters above one that is denied are not shown either.) */
-        if (available >> GUEST_ARCH_TSC & 1u && shape.version >= 2)
-            while (shape.fixed < UPMU_GUEST_FIXED && permitted >> UPMU_FIXED_COUNTER(shape.fixed) & 1u)
-                shape.fixed++;
-    } else {
-        shape.general = (uint8_t)(door == UPMU_GUEST_AMD_K7                    ? 4
-                                  : door == UPMU_GUEST_AMD_CORE || general > 6 ? 6
-                                                                               : general);
-    }
-    *out_shape = shape;
-    return UPMU_OK;
-}
 
 void upmu_guest_reset(struct upmu_guest *guest)
 {
@@ -882,40 +564,52 @@ void upmu_guest_reset(struct upmu_guest *guest)
         guest->counter[counter].before = 0;
     }
     upmu_guest_fold(guest, guest->started);
-    upmu_guest_set_global(guest, upmu_guest_has_global(guest) ? UPMU_BIT64(guest->shape.general) - 1u : 0);
-    upmu_guest_set_status(guest, 0);
-    upmu_guest_set_offcore(guest, 0, 0);
-    upmu_guest_set_offcore(guest, 1, 0);
-    guest->debugctl = 0;
-    guest->lvtpc = GUEST_LVTPC_MASKED;
-    guest->lapic_off = false;
-    guest->pending = guest->passes = 0;
+    guest->door->reset(guest);
+    guest->raised = guest->pending = guest->passes = 0;
+}
+
+bool upmu_guest_policy_is_valid(const struct upmu_guest_policy *policy)
+{
+    return policy->level <= UPMU_GUEST_OFF && !(policy->flags & ~POLICY_FLAGS) && !(policy->min_period >> 32);
+}
+
+/* The policy of a guest for which the host chose none. */
+static const struct upmu_guest_policy default_policy = {.level = UPMU_GUEST_IPC};
+
+const struct upmu_guest_policy *upmu_guest_policy(const struct upmu_guest_policy *policy)
+{
+    return policy ? policy : &default_policy;
 }
 
 enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *machine,
                                  const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy,
                                  const struct upmu_guest_memory *memory)
 {
-    if (!policy)
-        policy = &default_policy;
+    const struct upmu_guest_door_table *door = upmu_guest_door_of(shape);
+    enum upmu_status status;
+
+    policy = upmu_guest_policy(policy);
     if (!UPMU_WORLDS || !UPMU_THREADS || !UPMU_SAMPLING || !UPMU_FORMATS ||
         (!UPMU_LOANS && policy->flags & UPMU_GUEST_PASSES))
         return UPMU_ERR_COMPILED_OUT;
     if (!upmu_machine_pmu(machine, 0))
         return UPMU_ERR_NO_PMU;
-    if (!upmu_guest_shape_is_valid(shape) || !shape_is_honest(machine, shape) ||
-        !policy_is_valid(policy, shape->door) || !memory->sessions || !memory->count ||
+    if (!door || !upmu_guest_policy_is_valid(policy) || !memory->sessions || !memory->count ||
         memory->count > UPMU_GUEST_COUNTERS)
         return UPMU_ERR_INVALID;
+    status = door->can_show(machine, shape, policy);
+    if (status == UPMU_ERR_INVALID)
+        return status;
     if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
         !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))
         return UPMU_ERR_NOT_PERMITTED;
-    if (upmu_guest_shape_denied(shape, policy))
-        return UPMU_ERR_UNSUPPORTED;
+    if (status != UPMU_OK)
+        return status;
     if (!port_has_pmi(machine->port) && !(policy->flags & UPMU_GUEST_POLLED))
         return UPMU_ERR_HOOK_MISSING;
     memset(guest, 0, sizeof *guest);
     guest->shape = *shape;
+    guest->door = door;
     guest->policy = policy;
     guest->memory = *memory;
     guest->machine = machine;

@@ -18,9 +18,8 @@ struct guest_state {
     uint32_t checksum;
     uint64_t reserved1[2];
     struct upmu_guest_shape shape;
-    uint64_t global_ctrl, status, debugctl;
-    uint64_t offcore[2];
-    uint32_t lvtpc;
+    uint64_t word[5];   /* of struct upmu_guest_registers */
+    uint32_t interrupt; /* of it */
     uint32_t pending; /* counters whose overflow is still to be injected */
     uint64_t reserved2[2];
     struct {
@@ -28,8 +27,8 @@ struct guest_state {
     } counter[STATE_COUNTERS]; /* general ones, then fixed ones */
 };
 
-_Static_assert(offsetof(struct guest_state, shape) == 32 && offsetof(struct guest_state, global_ctrl) == 64 &&
-                   offsetof(struct guest_state, lvtpc) == 104 && offsetof(struct guest_state, counter) == 128 &&
+_Static_assert(offsetof(struct guest_state, shape) == 32 && offsetof(struct guest_state, word) == 64 &&
+                   offsetof(struct guest_state, interrupt) == 104 && offsetof(struct guest_state, counter) == 128 &&
                    sizeof(struct guest_state) == 128 + 16 * STATE_COUNTERS &&
                    sizeof(struct guest_state) <= UPMU_GUEST_STATE_BYTES,
                "the layout of a saved state is fixed");
@@ -64,6 +63,7 @@ static uint32_t state_checksum(const struct guest_state *state, size_t bytes)
 enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t size, size_t *out_used)
 {
     const struct upmu_guest_shape *shape = &guest->shape;
+    struct upmu_guest_registers registers;
     struct guest_state saved;
 
     *out_used = state_bytes(shape);
@@ -80,11 +80,9 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
     saved.version = STATE_VERSION;
     saved.bytes = (uint32_t)*out_used;
     saved.shape = *shape;
-    saved.global_ctrl = guest->global_ctrl;
-    saved.status = guest->status;
-    saved.debugctl = guest->debugctl;
-    memcpy(saved.offcore, guest->offcore, sizeof saved.offcore);
-    saved.lvtpc = guest->lvtpc;
+    guest->door->save(guest, &registers);
+    memcpy(saved.word, registers.word, sizeof saved.word);
+    saved.interrupt = registers.interrupt;
     saved.pending = guest->pending;
     for (unsigned i = 0; i < state_counters(shape); i++) {
         saved.counter[i].value = guest->counter[state_counter(shape, i)].value;
@@ -101,6 +99,7 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
 static enum upmu_status read_state(const void *state, size_t size, struct guest_state *out_state)
 {
     const struct upmu_guest_shape *shape = &out_state->shape;
+    const struct upmu_guest_door_table *door;
 
     if (size < offsetof(struct guest_state, counter) || size > sizeof *out_state)
         return UPMU_ERR_INVALID;
@@ -110,7 +109,8 @@ static enum upmu_status read_state(const void *state, size_t size, struct guest_
         return UPMU_ERR_INVALID;
     if (out_state->version != STATE_VERSION)
         return UPMU_ERR_VERSION;
-    if (!upmu_guest_shape_is_valid(shape) || size != state_bytes(shape) || out_state->bytes != size ||
+    door = upmu_guest_door_of(shape);
+    if (!door || !door->is_shape(shape) || size != state_bytes(shape) || out_state->bytes != size ||
         out_state->checksum != state_checksum(out_state, size) ||
         (out_state->reserved | out_state->reserved1[0] | out_state->reserved1[1] | out_state->reserved2[0] |
          out_state->reserved2[1]))
@@ -118,55 +118,53 @@ static enum upmu_status read_state(const void *state, size_t size, struct guest_
     return UPMU_OK;
 }
 
-/* Does a counter have an event that is no architectural one? */
-static bool needs_raw(const struct guest_state *state)
+/* Does a counter have an event that only CPUs of the shape's model have? */
+static bool needs_model(const struct guest_state *state)
 {
-    bool raw = false;
+    const struct upmu_guest_door_table *door = upmu_guest_door_of(&state->shape);
+    bool needs = false;
 
-    for (unsigned i = 0; i < state->shape.general; i++)
-        raw = raw || (state->counter[i].select & GUEST_SELECT_EN &&
-                      upmu_guest_event_arch(&state->shape, i, state->counter[i].select) == GUEST_ARCH_NONE);
-    return raw && state->shape.family;
+    for (unsigned i = 0; i < state_counters(&state->shape); i++)
+        needs =
+            needs || door->needs_model(&state->shape, state_counter(&state->shape, i), state->counter[i].select);
+    return needs;
 }
 
 enum upmu_status upmu_guest_state_needs(const void *state, size_t size, unsigned *out_family, unsigned *out_model)
 {
     struct guest_state saved;
     enum upmu_status status = read_state(state, size, &saved);
-    bool raw = status == UPMU_OK && needs_raw(&saved);
+    bool needs = status == UPMU_OK && needs_model(&saved);
 
-    *out_family = raw ? saved.shape.family : 0;
-    *out_model = raw ? saved.shape.model : 0;
+    *out_family = needs ? saved.shape.family : 0;
+    *out_model = needs ? saved.shape.model : 0;
     return status;
+}
+
+static struct upmu_guest_registers registers_of(const struct guest_state *state)
+{
+    struct upmu_guest_registers registers;
+
+    memcpy(registers.word, state->word, sizeof registers.word);
+    registers.interrupt = state->interrupt;
+    return registers;
 }
 
 /* Could the guest have written these registers? */
 static bool could_be(const struct upmu_guest *guest, const struct guest_state *state)
 {
-    const struct upmu_guest_shape *shape = &guest->shape;
-    bool intel = shape->door == UPMU_GUEST_INTEL, global = upmu_guest_has_global(guest);
-    uint64_t wrong = state->status & ~(!global ? upmu_guest_bits(guest->counters)
-                                       : intel ? upmu_guest_intel_status_bits(guest)
-                                               : upmu_guest_amd_status_bits(guest));
+    const struct upmu_guest_registers registers = registers_of(state);
+    bool could = guest->door->could_be(guest, &registers) && !(state->pending & ~guest->counters);
 
-    wrong |= state->global_ctrl & ~(global ? upmu_guest_bits(guest->counters) : 0);
-    wrong |= state->debugctl & ~(global ? GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR : 0);
-    wrong |= state->offcore[0] & ~guest->policy->payload[0];
-    wrong |= state->offcore[1] & ~guest->policy->payload[1];
-    wrong |= state->pending & ~guest->counters;
-    wrong |= state->lvtpc & ~GUEST_LVTPC_BITS;
-    for (unsigned i = 0; i < state_counters(shape); i++) {
-        uint64_t bits = i >= shape->general ? GUEST_FIXED_RINGS | GUEST_FIXED_INT
-                        : intel             ? upmu_guest_intel_select_bits(guest, i)
-                                            : upmu_guest_amd_select_bits();
-
-        wrong |= (state->counter[i].value & ~guest->mask) | (state->counter[i].select & ~bits);
-    }
-    return !wrong;
+    for (unsigned i = 0; i < state_counters(&guest->shape); i++)
+        could = could && !(state->counter[i].value & ~guest->mask) &&
+                guest->door->could_select(guest, state_counter(&guest->shape, i), state->counter[i].select);
+    return could;
 }
 
 enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state, size_t size)
 {
+    struct upmu_guest_registers registers;
     struct guest_state saved;
     enum upmu_status status = read_state(state, size, &saved);
 
@@ -174,19 +172,15 @@ enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state,
         return status;
     if (memcmp(&saved.shape, &guest->shape, sizeof saved.shape) != 0 || !could_be(guest, &saved))
         return UPMU_ERR_INVALID;
-    if (needs_raw(&saved) && !upmu_guest_event_raw_here(&saved.shape, upmu_guest_pmu(guest)))
+    if (needs_model(&saved) && !guest->door->model_is_here(guest))
         return UPMU_ERR_WRONG_PMU;
     upmu_guest_reset(guest);
     for (unsigned i = 0; i < state_counters(&saved.shape); i++) {
         upmu_guest_set_value(guest, state_counter(&saved.shape, i), saved.counter[i].value);
         upmu_guest_set_select(guest, state_counter(&saved.shape, i), saved.counter[i].select);
     }
-    guest->global_ctrl = saved.global_ctrl;
-    guest->status = saved.status;
-    guest->debugctl = saved.debugctl;
-    upmu_guest_set_offcore(guest, 0, saved.offcore[0]);
-    upmu_guest_set_offcore(guest, 1, saved.offcore[1]);
-    guest->lvtpc = saved.lvtpc;
+    registers = registers_of(&saved);
+    guest->door->restore(guest, &registers);
     guest->pending = saved.pending;
     guest->dirty |= guest->counters;
     return UPMU_OK;

@@ -79,7 +79,7 @@ enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv
     memset(vcpu, 0, sizeof *vcpu);
     vcpu->pv = pv;
     vcpu->guest = guest;
-    upmu_guest_set_global(guest, 0);
+    upmu_guest_x86_set_global(guest, 0);
     return UPMU_OK;
 }
 
@@ -142,10 +142,10 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
      * The guest has no status register: its words in memory have all overflows that it is told of now.  (One that a
      * look would find has its own interrupt.)
      */
-    if (guest->status) {
-        uint32_t overflowed = upmu_guest_of_bits(guest->status) & guest->counters;
+    if (guest->raised) {
+        uint32_t overflowed = guest->raised;
 
-        upmu_guest_set_status(guest, 0);
+        guest->raised = 0;
         if (vcpu->page)
             upmu_pv_page_publish(vcpu, overflowed, overflowed);
         upmu_pv_events_publish(vcpu, overflowed);

@@ -5,7 +5,7 @@
 #ifndef UPMU_ABI_PARAVIRT_PV_CORE_H
 #define UPMU_ABI_PARAVIRT_PV_CORE_H
 
-#include <abi/guest/guest_core.h>
+#include <abi/guest/x86/guest_x86.h>
 #include <abi/paravirt/pv_host.h>
 
 #define PV_VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)

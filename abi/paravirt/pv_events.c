@@ -180,7 +180,7 @@ static uint32_t enable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
     vcpu->used |= UPMU_BIT32(event->counter);
     upmu_guest_set_select(vcpu->guest, event->counter, event->select);
     load(event);
-    upmu_guest_set_global(vcpu->guest, vcpu->used);
+    upmu_guest_x86_set_global(vcpu->guest, vcpu->used);
     return UPMU_PV_OK;
 }
 
@@ -192,12 +192,11 @@ static void disable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
     if (event->counter == UPMU_NO_COUNTER)
         return;
     bit = UPMU_BIT32(event->counter);
-    overflowed = upmu_guest_of_bits(upmu_guest_status(vcpu->guest)) & bit;
-    upmu_guest_set_status(vcpu->guest, vcpu->guest->status & ~upmu_guest_bits(bit));
+    overflowed = upmu_guest_lower(vcpu->guest, bit);
     publish(event, overflowed ? 1 : 0);
     vcpu->used &= ~bit;
     event->counter = UPMU_NO_COUNTER;
-    upmu_guest_set_global(vcpu->guest, vcpu->used);
+    upmu_guest_x86_set_global(vcpu->guest, vcpu->used);
 }
 
 static void close_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)

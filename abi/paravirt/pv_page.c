@@ -95,8 +95,7 @@ static uint32_t gate(struct upmu_pv_vcpu *vcpu, uint32_t slots)
     if (slots & ~slots_of(vcpu))
         return UPMU_PV_BAD_STATE;
     /* Overflows that were not noticed before are of the time before this call. */
-    overflowed = upmu_guest_of_bits(upmu_guest_status(vcpu->guest)) & slots_of(vcpu);
-    upmu_guest_set_status(vcpu->guest, 0);
+    overflowed = upmu_guest_lower(vcpu->guest, UINT32_MAX) & slots_of(vcpu);
     upmu_pv_page_publish(vcpu, overflowed | (changed & ~begun), overflowed);
     for (uint32_t rest = begun; rest; rest &= rest - 1u) {
         unsigned n = upmu_bits_lowest(rest);
@@ -108,7 +107,7 @@ static uint32_t gate(struct upmu_pv_vcpu *vcpu, uint32_t slots)
         }
     }
     vcpu->gate = slots;
-    upmu_guest_set_global(vcpu->guest, slots);
+    upmu_guest_x86_set_global(vcpu->guest, slots);
     pv_store32(&vcpu->page->gate, slots);
     upmu_pv_page_publish(vcpu, begun, 0);
     return begun & vcpu->refused ? UPMU_PV_BAD_EVENT : UPMU_PV_OK;
@@ -121,10 +120,9 @@ void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu)
     if (!vcpu->page)
         return;
     /* (What overflowed until now is not told: another page begins with nothing.) */
-    (void)upmu_guest_status(vcpu->guest);
-    upmu_guest_set_status(vcpu->guest, 0);
+    (void)upmu_guest_lower(vcpu->guest, UINT32_MAX);
     vcpu->guest->pending = 0;
-    upmu_guest_set_global(vcpu->guest, 0);
+    upmu_guest_x86_set_global(vcpu->guest, 0);
     hooks->unpin(hooks->context, vcpu->page, UPMU_PV_PAGE_BYTES);
     vcpu->page = NULL;
     vcpu->gate = 0;

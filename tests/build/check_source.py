@@ -134,6 +134,22 @@ def include_lines_follow_the_direction_of_dependency():
     return complaints
 
 
+# Private headers of the library that abi/guest includes, because no public call does the same.  The set only shrinks.
+GUEST_STILL_INCLUDES = {"core/util/bits.h", "core/util/mem.h", "core/hw/port_call.h", "core/hw/backend.h"}
+REGISTER_OF_A_DOOR = r"GUEST_(SELECT|FIXED|STATUS|DEBUGCTL|LVTPC|ARCH|AMD)\w*|\w*(MSR|CPUID|DEBUGCTL|LVTPC|x86)\w*|UPMU_GUEST_(INTEL|AMD)"
+
+
+@check
+def the_core_of_guests_knows_no_register():
+    """Doors are tables; the headers of guests do not reach further into the library."""
+    core = ["abi/guest/guest_core.h", "abi/guest/guest_door.h", *files("abi/guest/*.c")]
+    complaints = grep(r"\b(" + REGISTER_OF_A_DOOR + r")\b", core)
+    complaints += [f"{path}: includes a door" for path in core if re.search(r"#include .*abi/guest/\w+/", read(path))]
+    used = {what for path in files("abi/guest/**/*.[ch]") for what in re.findall(r'#include "(core/[^"]+)"', read(path))}
+    complaints += [f"abi/guest: includes {what}" for what in sorted(used - GUEST_STILL_INCLUDES)]
+    return complaints + [f"GUEST_STILL_INCLUDES: {what} is not included" for what in sorted(GUEST_STILL_INCLUDES - used)]
+
+
 # The engine calls what is optional by core/engine/features.h.  By name: what an overflow produces, the ring of a session, and the
 # right of a thread's program to read, which a switch changes.
 CALLED_BY_NAME = {("features", "branches_core"), ("features", "format_core"), ("features", "ibs_core"), ("features", "message_core"), ("features", "user_page"),

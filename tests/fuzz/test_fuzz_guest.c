@@ -11,11 +11,7 @@
 #include "tests/common/share.h"
 #include "tests/fuzz/fuzz.h"
 
-#include "abi/guest/guest_amd.c"
-#include "abi/guest/guest_engine.c"
-#include "abi/guest/guest_event.c"
-#include "abi/guest/guest_intel.c"
-#include "abi/guest/guest_state.c"
+#include "tests/guest/guest_sources.h"
 
 #include "tests/fuzz/guest_host.h"
 

@@ -10,11 +10,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-#include "abi/guest/guest_amd.c"
-#include "abi/guest/guest_engine.c"
-#include "abi/guest/guest_event.c"
-#include "abi/guest/guest_intel.c"
-#include "abi/guest/guest_state.c"
+#include "tests/guest/guest_sources.h"
 #include "abi/paravirt/pv_core.h"
 
 /* The guest changes a word as soon as the host has read it. */

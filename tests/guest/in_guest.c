@@ -14,11 +14,7 @@
 #include "tests/common/host.h"
 #include "tests/guest/no_registers.h"
 
-#include "abi/guest/guest_amd.c"
-#include "abi/guest/guest_engine.c"
-#include "abi/guest/guest_event.c"
-#include "abi/guest/guest_intel.c"
-#include "abi/guest/guest_state.c"
+#include "tests/guest/guest_sources.h"
 #include "abi/paravirt/pv_call.c"
 #include "abi/paravirt/pv_events.c"
 #include "abi/paravirt/pv_page.c"

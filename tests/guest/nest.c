@@ -3,11 +3,7 @@
 #include "tests/common/garbage.h"
 #include "tests/guest/nest.h"
 
-#include "abi/guest/guest_amd.c"
-#include "abi/guest/guest_engine.c"
-#include "abi/guest/guest_event.c"
-#include "abi/guest/guest_intel.c"
-#include "abi/guest/guest_state.c"
+#include "tests/guest/guest_sources.h"
 
 #define LVTPC_NMI 0x400u
 

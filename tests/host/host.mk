@@ -31,7 +31,7 @@ comma := ,
 space := $(empty) $(empty)
 
 # The PMU of guests, and their pages, are linked beside the library, and instrumented as it is.
-HOST_ABI := $(sort $(wildcard abi/guest/*.c abi/paravirt/*.c))
+HOST_ABI := $(sort $(wildcard abi/guest/*.c abi/guest/x86/*.c abi/paravirt/*.c))
 define ABI_RULES
 build/$(1)/abi/%.o: abi/%.c build/$(1)/flags
 	$(call COMPILE,$(1))

@@ -6,11 +6,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "abi/guest/guest_amd.c"
-#include "abi/guest/guest_engine.c"
-#include "abi/guest/guest_event.c"
-#include "abi/guest/guest_intel.c"
-#include "abi/guest/guest_state.c"
+#include "tests/guest/guest_sources.h"
 
 #include "abi/paravirt/pv_call.c"
 #include "abi/paravirt/pv_events.c"

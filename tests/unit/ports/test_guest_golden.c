@@ -116,7 +116,7 @@ static enum upmu_status enter_and_note(struct nest *guest, struct upmu_guest_ent
 
     note("enter %u: inject %u vector %u gate %llx passes %x rdpmc %u; waiting %x lvtpc %x", (unsigned)status,
          entry->inject, entry->vector, (unsigned long long)entry->gate, (unsigned)entry->passes, entry->rdpmc_passes,
-         (unsigned)guest->vcpu.waiting, (unsigned)guest->vcpu.lvtpc);
+         (unsigned)guest->vcpu.waiting, (unsigned)guest->vcpu.x86.lvtpc);
     return status;
 }
 

@@ -590,7 +590,7 @@ static void s24_an_interrupt_is_reported_once_and_several_are_one(void **state)
     assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
     assert_int_equal(entry.inject, UPMU_GUEST_INJECT_VECTOR);
     assert_int_equal(entry.vector, 0xfe);
-    assert_int_equal(nest.vcpu.lvtpc, 0x100fe);
+    assert_int_equal(nest.vcpu.x86.lvtpc, 0x100fe);
     assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
     assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
     assert_int_equal(entry.inject, UPMU_GUEST_INJECT_NONE);

@@ -17,11 +17,7 @@
 
 #include <abi/paravirt/pv_core.h>
 
-#include "abi/guest/guest_amd.c"
-#include "abi/guest/guest_engine.c"
-#include "abi/guest/guest_event.c"
-#include "abi/guest/guest_intel.c"
-#include "abi/guest/guest_state.c"
+#include "tests/guest/guest_sources.h"
 
 static void step(void);
 

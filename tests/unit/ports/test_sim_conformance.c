@@ -430,7 +430,7 @@ static bool step_in_guest(struct machine *machine, const struct line *line)
     if (strcmp(step, "pmis") == 0)
         return check_equal(machine, line, nest->injected);
     if (strcmp(step, "lvt") == 0)
-        return check_equal(machine, line, nest->vcpu.lvtpc);
+        return check_equal(machine, line, nest->vcpu.x86.lvtpc);
     if (strcmp(step, "capwrites") == 0)
         return step_capwrites(machine, line);
     nest_exit(nest);

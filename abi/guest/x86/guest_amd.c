@@ -3,7 +3,7 @@
  * AMD's doors: the counters of K7, those of PerfCtrExtCore, and the registers of PerfMonV2 (AMD APM
  * vol 2 13.2).  Writes of bits that do not exist are dropped; nothing faults but what is absent.
  */
-#include <abi/guest/guest_core.h>
+#include <abi/guest/x86/guest_x86.h>
 
 #define AMD_LEGACY_SELECT 0xc0010000u
 #define AMD_LEGACY_COUNTER 0xc0010004u
@@ -105,12 +105,12 @@ enum upmu_guest_access upmu_guest_amd_rdmsr(struct upmu_guest *guest, uint32_t m
         return UPMU_GUEST_DONE;
     }
     if (msr == GUEST_DEBUGCTL && upmu_guest_has_global(guest)) {
-        *out_value = guest->debugctl;
+        *out_value = guest->x86.debugctl;
         return UPMU_GUEST_SHARED;
     }
     if (!is_amd_global(guest, msr))
         return amd_lacking(msr);
-    *out_value = msr == AMD_STATUS ? upmu_guest_status(guest) : msr == AMD_GLOBAL_CTRL ? guest->global_ctrl : 0;
+    *out_value = msr == AMD_STATUS ? upmu_guest_x86_status(guest) : msr == AMD_GLOBAL_CTRL ? guest->x86.global_ctrl : 0;
     return UPMU_GUEST_DONE;
 }
 
@@ -129,10 +129,10 @@ static void write_amd_global(struct upmu_guest *guest, uint32_t msr, uint64_t va
     if (msr == AMD_STATUS)
         return;
     if (msr == AMD_GLOBAL_CTRL) {
-        upmu_guest_set_global(guest, value & upmu_guest_bits(guest->counters));
+        upmu_guest_x86_set_global(guest, value & upmu_guest_bits(guest->counters));
         return;
     }
-    upmu_guest_change_status(guest, value & upmu_guest_amd_status_bits(guest), msr == AMD_STATUS_SET);
+    upmu_guest_x86_change_status(guest, value & upmu_guest_amd_status_bits(guest), msr == AMD_STATUS_SET);
 }
 
 enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
@@ -148,7 +148,7 @@ enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t m
         return UPMU_GUEST_DONE;
     }
     if (msr == GUEST_DEBUGCTL && upmu_guest_has_global(guest))
-        return upmu_guest_debugctl(guest, value);
+        return upmu_guest_x86_debugctl(guest, value);
     if (!is_amd_global(guest, msr))
         return amd_lacking(msr);
     write_amd_global(guest, msr, value);

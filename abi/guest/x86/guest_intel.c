@@ -3,7 +3,7 @@
  * Intel's door: architectural perfmon, versions 1 to 4 (Intel SDM vol 3 18.2), with AnyThread
  * deprecated, no PEBS, no branch records, no metrics.
  */
-#include <abi/guest/guest_core.h>
+#include <abi/guest/x86/guest_x86.h>
 
 #define INTEL_COUNTER 0xc1u
 #define INTEL_FULL_COUNTER 0x4c1u
@@ -145,8 +145,8 @@ static enum intel_register intel_register(const struct upmu_guest *guest, uint32
 static uint64_t intel_global(struct upmu_guest *guest, uint32_t msr)
 {
     return msr == INTEL_FIXED_CTRL    ? intel_fixed_ctrl(guest)
-           : msr == INTEL_STATUS      ? upmu_guest_status(guest)
-           : msr == INTEL_GLOBAL_CTRL ? guest->global_ctrl
+           : msr == INTEL_STATUS      ? upmu_guest_x86_status(guest)
+           : msr == INTEL_GLOBAL_CTRL ? guest->x86.global_ctrl
            : msr == INTEL_INUSE       ? intel_in_use(guest)
                                       : 0;
 }
@@ -163,14 +163,14 @@ enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t
         *out_value = upmu_guest_counter(guest, number)->select;
         break;
     case INTEL_IS_OFFCORE:
-        *out_value = guest->offcore[number];
+        *out_value = guest->x86.offcore[number];
         break;
     case INTEL_IS_GLOBAL:
         *out_value = intel_global(guest, msr);
         break;
     default:
         if (msr == GUEST_DEBUGCTL) {
-            *out_value = guest->debugctl;
+            *out_value = guest->x86.debugctl;
             return UPMU_GUEST_SHARED;
         }
         if (msr != INTEL_CAPABILITIES || !guest->shape.full_write)
@@ -238,9 +238,9 @@ static bool write_intel_global(struct upmu_guest *guest, uint32_t msr, uint64_t 
     if (msr == INTEL_STATUS || msr == INTEL_INUSE || value & ~allowed)
         return false;
     if (msr == INTEL_GLOBAL_CTRL)
-        upmu_guest_set_global(guest, value);
+        upmu_guest_x86_set_global(guest, value);
     else
-        upmu_guest_change_status(guest, value, msr == INTEL_STATUS_SET);
+        upmu_guest_x86_change_status(guest, value, msr == INTEL_STATUS_SET);
     return true;
 }
 
@@ -248,7 +248,7 @@ static bool write_intel_offcore(struct upmu_guest *guest, unsigned which, uint64
 {
     if (value & ~guest->policy->payload[which])
         return false;
-    upmu_guest_set_offcore(guest, which, value);
+    upmu_guest_x86_set_offcore(guest, which, value);
     return true;
 }
 
@@ -273,7 +273,7 @@ enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t
         accepted = write_intel_global(guest, msr, value);
         break;
     default:
-        return msr == GUEST_DEBUGCTL ? upmu_guest_debugctl(guest, value) : intel_lacking(msr);
+        return msr == GUEST_DEBUGCTL ? upmu_guest_x86_debugctl(guest, value) : intel_lacking(msr);
     }
     return accepted ? UPMU_GUEST_DONE : UPMU_GUEST_FAULT;
 }

@@ -6,8 +6,7 @@
  * The codes of architectural events are those of Intel SDM vol 3 18.2.1.2 and AMD APM vol 2; the
  * filter is coded as in Linux Documentation/virt/kvm/api.rst, KVM_SET_PMU_EVENT_FILTER.
  */
-#include <abi/guest/guest_core.h>
-#include "core/catalog/catalog.h"
+#include <abi/guest/x86/guest_x86.h>
 #include "core/hw/backend.h"
 #include "core/util/mem.h"
 
@@ -17,14 +16,14 @@
 
 /* Unit mask and event of each architectural event; the names that each host's PMU knows.  0: none. */
 const uint16_t upmu_guest_codes[8] = {
-    [GUEST_ARCH_CYCLES] = UPMU_WORD_CYCLES,
-    [GUEST_ARCH_INSTRUCTIONS] = UPMU_WORD_INSTRUCTIONS,
-    [GUEST_ARCH_REFERENCE] = UPMU_WORD_BUS_CYCLES,
-    [GUEST_ARCH_LLC_REFERENCES] = UPMU_WORD_CACHE_REFERENCES,
-    [GUEST_ARCH_LLC_MISSES] = UPMU_WORD_CACHE_MISSES,
-    [GUEST_ARCH_BRANCHES] = UPMU_WORD_BRANCHES,
-    [GUEST_ARCH_MISPREDICTS] = UPMU_WORD_BRANCH_MISSES,
-    [GUEST_ARCH_TSC] = UPMU_WORD_REF_CYCLES,
+    [GUEST_ARCH_CYCLES] = 0x003c,
+    [GUEST_ARCH_INSTRUCTIONS] = 0x00c0,
+    [GUEST_ARCH_REFERENCE] = 0x013c,
+    [GUEST_ARCH_LLC_REFERENCES] = 0x4f2e,
+    [GUEST_ARCH_LLC_MISSES] = 0x412e,
+    [GUEST_ARCH_BRANCHES] = 0x00c4,
+    [GUEST_ARCH_MISPREDICTS] = 0x00c5,
+    [GUEST_ARCH_TSC] = 0x0300, /* of a fixed counter alone */
 };
 static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
 static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
@@ -225,7 +224,9 @@ static uint64_t payload_of(const struct upmu_guest *guest, uint64_t select)
 
     if (guest->shape.door != UPMU_GUEST_INTEL)
         return 0;
-    return code == 0xb7 || code == 0x2a ? guest->offcore[0] : code == 0xbb || code == 0x2b ? guest->offcore[1] : 0;
+    if (code == 0xb7 || code == 0x2a)
+        return guest->x86.offcore[0];
+    return code == 0xbb || code == 0x2b ? guest->x86.offcore[1] : 0;
 }
 
 static char *put_text(char *to, const char *text)

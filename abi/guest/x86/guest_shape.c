@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Shapes of x86 guests: what a machine can show under a policy, and the answer of CPUID.
+ */
+#include <abi/guest/x86/guest_x86.h>
+#include "core/util/mem.h"
+
+#define EVERY 0xffu
+#define HYPERVISOR (1u << 31) /* CPUID leaf 1, ECX */
+
+bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape)
+{
+    for (unsigned i = 0; i < sizeof shape->reserved; i++)
+        if (shape->reserved[i])
+            return false;
+    if (shape->door == UPMU_GUEST_INTEL)
+        return upmu_guest_intel_shape(shape);
+    return shape->door > UPMU_GUEST_INTEL && shape->door <= UPMU_GUEST_AMD_V2 && upmu_guest_amd_shape(shape);
+}
+
+/* Does this host count what the shape shows? */
+static bool shape_is_honest(const struct upmu_machine *machine, const struct upmu_guest_shape *shape)
+{
+    uint32_t available = upmu_guest_event_available(&machine->pmu[0], shape->door);
+
+    return !(shape->arch_events & ~available) &&
+           (shape->fixed <= GUEST_ARCH_REFERENCE || available >> GUEST_ARCH_TSC & 1u);
+}
+
+/* A filter is of one vendor's codes. */
+static bool filter_is_valid(const struct upmu_guest_policy *policy, unsigned door)
+{
+    return policy->level != UPMU_GUEST_LIST ||
+           (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK &&
+            upmu_guest_event_filter_fits(policy->filter, door));
+}
+
+enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
+                                           const struct upmu_guest_policy *policy)
+{
+    if (!upmu_guest_shape_is_valid(shape) || !shape_is_honest(machine, shape) || !filter_is_valid(policy, shape->door))
+        return UPMU_ERR_INVALID;
+    return upmu_guest_shape_denied(shape, policy) ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
+}
+
+uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
+{
+    uint32_t shown = shape->arch_events | (UPMU_BIT32(shape->fixed) - 1u) << UPMU_FIXED_COUNTER(0);
+
+    return shown & ~upmu_guest_event_permitted(upmu_guest_policy(policy));
+}
+
+enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
+                                          const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape)
+{
+    const struct upmu_pmu *pmu = upmu_machine_pmu(machine, 0);
+    struct upmu_guest_shape shape;
+    bool same = pmu && upmu_guest_event_same_vendor(pmu, door);
+    unsigned general;
+
+    policy = upmu_guest_policy(policy);
+    if (door < UPMU_GUEST_INTEL || door > UPMU_GUEST_AMD_V2 || !upmu_guest_policy_is_valid(policy) ||
+        !filter_is_valid(policy, door))
+        return UPMU_ERR_INVALID;
+    if (!pmu)
+        return UPMU_ERR_NO_PMU;
+    memset(&shape, 0, sizeof shape);
+    general = upmu_guest_event_counters(pmu);
+    shape.door = (uint8_t)door;
+    shape.width = 48;
+    if (same) {
+        shape.family = pmu->family;
+        shape.model = pmu->model;
+        shape.stepping = pmu->stepping;
+    }
+    if (door == UPMU_GUEST_INTEL) {
+        uint32_t available = upmu_guest_event_available(pmu, door), permitted = upmu_guest_event_permitted(policy);
+
+        shape.version = same && pmu->version ? (uint8_t)(pmu->version < 4 ? pmu->version : 4) : 2;
+        shape.general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL);
+        shape.full_write = shape.version >= 2;
+        shape.arch_events = (uint16_t)(available & permitted & 0x7fu);
+        /* (CPUID has their number alone: counters above one that is denied are not shown either.) */
+        if (available >> GUEST_ARCH_TSC & 1u && shape.version >= 2)
+            while (shape.fixed < UPMU_GUEST_FIXED && permitted >> UPMU_FIXED_COUNTER(shape.fixed) & 1u)
+                shape.fixed++;
+    } else {
+        shape.general = (uint8_t)(door == UPMU_GUEST_AMD_K7                    ? 4
+                                  : door == UPMU_GUEST_AMD_CORE || general > 6 ? 6
+                                                                               : general);
+    }
+    *out_shape = shape;
+    return UPMU_OK;
+}
+
+/* ---- CPUID ---- */
+
+/* What the host's CPUID may say of its own PMU, by leaf and subleaf.  No guest sees it; what its shape has is added. */
+static const struct {
+    uint32_t leaf, bits;
+    uint8_t subleaf, word; /* EVERY: all of them */
+} hidden[] = {
+    {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store; PERF_CAPABILITIES */
+    {1, 1u << 21, EVERY, 3},                     /* debug store */
+    {7, 1u << 25, 0, 1},                         /* processor trace */
+    {7, 1u << 13 | 1u << 19, 0, 3},              /* forced aborts, branch records */
+    {7, 1u << 8, 1, 0},                          /* leaf 23h */
+    {0xa, UINT32_MAX, EVERY, EVERY},
+    {0x14, UINT32_MAX, EVERY, EVERY}, /* processor trace */
+    {0x1c, UINT32_MAX, EVERY, EVERY}, /* branch records */
+    {0x23, UINT32_MAX, EVERY, EVERY},
+    {0x80000001u, 1u << 10 | 1u << 23 | 1u << 24 | 1u << 28, EVERY, 2}, /* IBS; counters of core, northbridge, cache */
+    {0x8000001bu, UINT32_MAX, EVERY, EVERY},                            /* IBS */
+    {0x80000022u, UINT32_MAX, EVERY, EVERY},
+};
+
+bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4])
+{
+    uint32_t before[4];
+
+    memcpy(before, inout, sizeof before);
+    for (unsigned i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
+        for (unsigned word = 0; word < 4 && leaf == hidden[i].leaf; word++)
+            if ((hidden[i].subleaf == EVERY || hidden[i].subleaf == subleaf) &&
+                (hidden[i].word == EVERY || hidden[i].word == word))
+                inout[word] &= ~hidden[i].bits;
+    if (leaf == 1 && !(guest->policy->flags & UPMU_GUEST_NO_HYPERVISOR_BIT))
+        inout[2] |= HYPERVISOR;
+    if (guest->shape.door == UPMU_GUEST_INTEL)
+        upmu_guest_intel_cpuid(guest, leaf, inout);
+    else
+        upmu_guest_amd_cpuid(guest, leaf, inout);
+    return memcmp(before, inout, sizeof before) != 0;
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The door of x86: what Intel's registers and AMD's have in common.  Which counters are open, how an overflow
+ * interrupts, what freezes; the accesses that trap, which go on to the registers of one vendor.
+ */
+#include <abi/guest/x86/guest_x86.h>
+#include "core/util/mem.h"
+
+#define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
+#define LVTPC_MODE_FIXED 0u
+#define LVTPC_MODE_NMI 4u
+#define LVTPC_FIRST_VECTOR 16u /* of an interrupt; an APIC delivers no other one */
+#define X2APIC_LVTPC 0x834u
+
+/* ---- What the registers say ---- */
+
+/* An overflow of this counter is to interrupt.  (Transactions that abort would bring the same one again and again.) */
+static bool x86_interrupts(const struct upmu_guest *guest, unsigned counter)
+{
+    uint64_t select = guest->counter[counter].select;
+
+    if (counter >= UPMU_FIXED_COUNTER(0))
+        return select & GUEST_FIXED_INT;
+    return select & GUEST_SELECT_INT && !(guest->shape.door == UPMU_GUEST_INTEL && select & GUEST_SELECT_IN_TXCP);
+}
+
+static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
+{
+    uint64_t select = guest->counter[counter].select;
+
+    if (counter >= UPMU_FIXED_COUNTER(0))
+        return select & GUEST_FIXED_RINGS;
+    return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS;
+}
+
+/* Counters that count, as far as the guest is concerned. */
+static uint32_t x86_open(const struct upmu_guest *guest)
+{
+    uint32_t open = 0;
+
+    if (guest->x86.status & GUEST_STATUS_FROZEN)
+        return 0;
+    for (uint32_t rest = guest->counters; rest; rest &= rest - 1u)
+        if (is_enabled(guest, upmu_bits_lowest(rest)))
+            open |= rest & (0u - rest);
+    return upmu_guest_has_global(guest) ? open & upmu_guest_of_bits(guest->x86.global_ctrl) : open;
+}
+
+/* What a session counts: the select without what only the guest sees, with bits 35:32 in the place of these. */
+static uint32_t x86_word(const struct upmu_guest *guest, unsigned counter)
+{
+    uint64_t select = guest->counter[counter].select;
+
+    if (counter >= UPMU_FIXED_COUNTER(0))
+        return (uint32_t)select & GUEST_FIXED_RINGS;
+    return ((uint32_t)select & 0xff87ffffu) | ((uint32_t)(select >> 32) & 0xfu) << 19;
+}
+
+static uint64_t x86_retires(const struct upmu_guest *guest, unsigned counter, uint64_t instructions, uint64_t branches,
+                            bool user)
+{
+    uint64_t select = guest->counter[counter].select;
+    bool fixed = counter >= UPMU_FIXED_COUNTER(0);
+    enum guest_arch arch = upmu_guest_event_arch(&guest->shape, counter, select);
+    uint64_t more = arch == GUEST_ARCH_INSTRUCTIONS ? instructions : arch == GUEST_ARCH_BRANCHES ? branches : 0;
+    uint64_t ring = fixed ? (user ? 2u : 1u) : user ? GUEST_SELECT_USR : GUEST_SELECT_OS;
+
+    if (!(select & ring) || (!fixed && select & GUEST_SELECT_MODIFIERS) ||
+        !upmu_guest_event_is_allowed(guest, counter, arch))
+        return 0;
+    return more;
+}
+
+/* (P6 and NetBurst name their counters otherwise, and a CPU before PerfCtrExtCore lacks its names.) */
+static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
+{
+    const struct upmu_pmu *pmu = upmu_guest_pmu(guest);
+
+    return upmu_guest_event_same_vendor(pmu, guest->shape.door) &&
+           (pmu->version || guest->shape.door != UPMU_GUEST_INTEL) &&
+           (guest->shape.door < UPMU_GUEST_AMD_CORE ||
+            upmu_register_address(pmu, pmu->counter[counter].value_row) >= GUEST_AMD_CORE);
+}
+
+/* RDPMC reads every counter of the host's, on AMD those of units outside the core as well. */
+static bool x86_all_pass(const struct upmu_guest *guest)
+{
+    return guest->passes == guest->counters && guest->counters == upmu_guest_pmu(guest)->counters &&
+           guest->shape.door == UPMU_GUEST_INTEL;
+}
+
+bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr)
+{
+    unsigned counter = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_counter(guest, msr)
+                                                             : upmu_guest_amd_counter(guest, msr);
+
+    return counter != UPMU_NO_COUNTER && guest->passes >> counter & 1u;
+}
+
+/* ---- Writes of the guest ---- */
+
+void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value)
+{
+    guest->dirty |= upmu_guest_of_bits(value ^ guest->x86.global_ctrl) & guest->counters;
+    guest->x86.global_ctrl = value;
+}
+
+/* All bits: of counters, and what freezes them. */
+static uint64_t status_bits(const struct upmu_guest *guest)
+{
+    return guest->x86.status | upmu_guest_bits(guest->raised);
+}
+
+void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status)
+{
+    uint64_t of_counters = upmu_guest_bits(guest->counters);
+
+    if ((status ^ guest->x86.status) & GUEST_STATUS_FROZEN)
+        guest->dirty |= guest->counters;
+    guest->x86.status = status & ~of_counters;
+    guest->raised = upmu_guest_of_bits(status & of_counters);
+}
+
+void upmu_guest_x86_change_status(struct upmu_guest *guest, uint64_t bits, bool set)
+{
+    upmu_guest_fold(guest, upmu_guest_of_bits(bits));
+    upmu_guest_x86_set_status(guest, set ? status_bits(guest) | bits : status_bits(guest) & ~bits);
+}
+
+uint64_t upmu_guest_x86_status(struct upmu_guest *guest)
+{
+    upmu_guest_fold(guest, guest->started);
+    return status_bits(guest);
+}
+
+/* (It may be a part of what any counter counts.) */
+void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
+{
+    if (guest->x86.offcore[which] == value)
+        return;
+    guest->x86.offcore[which] = value;
+    for (unsigned i = 0; i < guest->shape.general; i++)
+        guest->counter[i].flags &= (uint8_t)~GUEST_COUNTER_EVENT;
+    guest->dirty |= guest->counters;
+}
+
+enum upmu_guest_access upmu_guest_x86_debugctl(struct upmu_guest *guest, uint64_t value)
+{
+    value &= GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR;
+    if (!upmu_guest_has_global(guest))
+        return value ? UPMU_GUEST_FAULT : UPMU_GUEST_SHARED;
+    guest->x86.debugctl = value;
+    return UPMU_GUEST_SHARED;
+}
+
+/* ---- Interrupts ---- */
+
+/* Overflows that interrupt stop the guest's counters, if it asked for that. */
+static void freeze_counters(struct upmu_guest *guest)
+{
+    bool streamlined = guest->shape.door != UPMU_GUEST_INTEL || guest->shape.version >= 4;
+
+    if (guest->x86.debugctl & GUEST_DEBUGCTL_FREEZE) {
+        if (streamlined)
+            upmu_guest_x86_set_status(guest, status_bits(guest) | GUEST_STATUS_FROZEN);
+        else
+            upmu_guest_x86_set_global(guest, 0);
+    }
+    if (streamlined && guest->x86.debugctl & GUEST_DEBUGCTL_FREEZE_LBR)
+        guest->x86.status |= GUEST_STATUS_LBR_FROZEN;
+}
+
+static void x86_inject(struct upmu_guest *guest, struct upmu_guest_entry *entry)
+{
+    unsigned mode = LVTPC_MODE(guest->x86.lvtpc);
+
+    freeze_counters(guest);
+    if (guest->policy->flags & UPMU_GUEST_OWN_LAPIC) {
+        entry->inject = UPMU_GUEST_INJECT_PMI;
+        return;
+    }
+    if (guest->x86.lvtpc & GUEST_LVTPC_MASKED)
+        return;
+    if (mode == LVTPC_MODE_NMI)
+        entry->inject = UPMU_GUEST_INJECT_NMI;
+    else if (mode == LVTPC_MODE_FIXED && (uint8_t)guest->x86.lvtpc >= LVTPC_FIRST_VECTOR)
+        entry->inject = UPMU_GUEST_INJECT_VECTOR;
+    entry->vector = entry->inject == UPMU_GUEST_INJECT_VECTOR ? (uint8_t)guest->x86.lvtpc : 0;
+    if (guest->shape.door == UPMU_GUEST_INTEL)
+        guest->x86.lvtpc |= GUEST_LVTPC_MASKED;
+}
+
+/* ---- Accesses ---- */
+
+/* Is it the entry of an APIC that the engine has? */
+static bool is_lvtpc(const struct upmu_guest *guest, uint32_t msr)
+{
+    return msr == X2APIC_LVTPC && !(guest->policy->flags & UPMU_GUEST_OWN_LAPIC);
+}
+
+enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
+{
+    if (is_lvtpc(guest, msr)) {
+        *out_value = guest->x86.lvtpc;
+        return UPMU_GUEST_DONE;
+    }
+    return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_rdmsr(guest, msr, out_value)
+                                                 : upmu_guest_amd_rdmsr(guest, msr, out_value);
+}
+
+enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
+{
+    if (is_lvtpc(guest, msr)) {
+        if (value >> 32)
+            return UPMU_GUEST_FAULT;
+        upmu_guest_lvtpc(guest, (uint32_t)value);
+        return UPMU_GUEST_DONE;
+    }
+    return guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_wrmsr(guest, msr, value)
+                                                 : upmu_guest_amd_wrmsr(guest, msr, value);
+}
+
+/* Intel's fixed counters have bit 30; no other type exists, nor does AMD have one. */
+enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
+{
+    unsigned counter = UPMU_NO_COUNTER;
+
+    if (ecx < guest->shape.general)
+        counter = ecx;
+    else if (ecx - UPMU_BIT32(30) < guest->shape.fixed)
+        counter = UPMU_FIXED_COUNTER(ecx - UPMU_BIT32(30));
+    if (counter == UPMU_NO_COUNTER)
+        return UPMU_GUEST_FAULT;
+    *out_value = upmu_guest_value(guest, counter);
+    return UPMU_GUEST_DONE;
+}
+
+void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
+{
+    guest->x86.lvtpc = (value & GUEST_LVTPC_BITS) | (guest->x86.lapic_off ? GUEST_LVTPC_MASKED : 0);
+}
+
+void upmu_guest_lapic(struct upmu_guest *guest, bool enabled)
+{
+    guest->x86.lapic_off = !enabled;
+    upmu_guest_lvtpc(guest, guest->x86.lvtpc);
+}
+
+/* ---- Life ---- */
+
+static void x86_reset(struct upmu_guest *guest)
+{
+    uint64_t general = UPMU_BIT64(guest->shape.general) - 1u;
+
+    upmu_guest_x86_set_global(guest, upmu_guest_has_global(guest) ? general : 0);
+    upmu_guest_x86_set_status(guest, 0);
+    upmu_guest_x86_set_offcore(guest, 0, 0);
+    upmu_guest_x86_set_offcore(guest, 1, 0);
+    guest->x86.debugctl = 0;
+    guest->x86.lvtpc = GUEST_LVTPC_MASKED;
+    guest->x86.lapic_off = false;
+}
+
+static void x86_save(const struct upmu_guest *guest, struct upmu_guest_registers *out_registers)
+{
+    const struct upmu_guest_x86 *from = &guest->x86;
+
+    *out_registers = (struct upmu_guest_registers){
+        {from->global_ctrl, status_bits(guest), from->debugctl, from->offcore[0], from->offcore[1]}, from->lvtpc};
+}
+
+static bool x86_could_be(const struct upmu_guest *guest, const struct upmu_guest_registers *registers)
+{
+    bool intel = guest->shape.door == UPMU_GUEST_INTEL, global = upmu_guest_has_global(guest);
+    uint64_t wrong = registers->word[1] & ~(!global ? upmu_guest_bits(guest->counters)
+                                            : intel ? upmu_guest_intel_status_bits(guest)
+                                                    : upmu_guest_amd_status_bits(guest));
+
+    wrong |= registers->word[0] & ~(global ? upmu_guest_bits(guest->counters) : 0);
+    wrong |= registers->word[2] & ~(global ? GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR : 0);
+    wrong |= registers->word[3] & ~guest->policy->payload[0];
+    wrong |= registers->word[4] & ~guest->policy->payload[1];
+    wrong |= registers->interrupt & ~GUEST_LVTPC_BITS;
+    return !wrong;
+}
+
+static bool x86_could_select(const struct upmu_guest *guest, unsigned counter, uint64_t select)
+{
+    uint64_t bits = counter >= UPMU_FIXED_COUNTER(0)            ? GUEST_FIXED_RINGS | GUEST_FIXED_INT
+                    : guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_select_bits(guest, counter)
+                                                            : upmu_guest_amd_select_bits();
+
+    return !(select & ~bits);
+}
+
+static void x86_restore(struct upmu_guest *guest, const struct upmu_guest_registers *registers)
+{
+    upmu_guest_x86_set_global(guest, registers->word[0]);
+    upmu_guest_x86_set_status(guest, registers->word[1]);
+    guest->x86.debugctl = registers->word[2];
+    upmu_guest_x86_set_offcore(guest, 0, registers->word[3]);
+    upmu_guest_x86_set_offcore(guest, 1, registers->word[4]);
+    guest->x86.lvtpc = registers->interrupt;
+}
+
+/* An enabled event that is no architectural one. */
+static bool x86_needs_model(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select)
+{
+    return counter < UPMU_FIXED_COUNTER(0) && shape->family && select & GUEST_SELECT_EN &&
+           upmu_guest_event_arch(shape, counter, select) == GUEST_ARCH_NONE;
+}
+
+static bool x86_model_is_here(const struct upmu_guest *guest)
+{
+    return upmu_guest_event_raw_here(&guest->shape, upmu_guest_pmu(guest));
+}
+
+static const struct upmu_guest_door_table x86_door = {
+    .can_show = upmu_guest_shape_can_show,
+    .open = x86_open,
+    .interrupts = x86_interrupts,
+    .word = x86_word,
+    .event = upmu_guest_event,
+    .retires = x86_retires,
+    .has_register = x86_has_register,
+    .all_pass = x86_all_pass,
+    .inject = x86_inject,
+    .reset = x86_reset,
+    .is_shape = upmu_guest_shape_is_valid,
+    .needs_model = x86_needs_model,
+    .model_is_here = x86_model_is_here,
+    .save = x86_save,
+    .could_be = x86_could_be,
+    .could_select = x86_could_select,
+    .restore = x86_restore,
+};
+
+const struct upmu_guest_door_table *upmu_guest_door_of(const struct upmu_guest_shape *shape)
+{
+    return shape->door >= UPMU_GUEST_INTEL && shape->door <= UPMU_GUEST_AMD_V2 ? &x86_door : NULL;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the doors of x86 share: Intel's registers, AMD's, CPUID, events by their select words.
+ */
+#ifndef UPMU_ABI_GUEST_X86_H
+#define UPMU_ABI_GUEST_X86_H
+
+#include <abi/guest/guest_core.h>
+
+/* Bits of a select that Intel and AMD have in common. */
+#define GUEST_SELECT_USR UPMU_BIT64(16)
+#define GUEST_SELECT_OS UPMU_BIT64(17)
+#define GUEST_SELECT_EDGE UPMU_BIT64(18)
+#define GUEST_SELECT_INT UPMU_BIT64(20)
+#define GUEST_SELECT_EN UPMU_BIT64(22)
+#define GUEST_SELECT_INV UPMU_BIT64(23)
+#define GUEST_SELECT_CMASK UINT64_C(0xff000000)
+#define GUEST_SELECT_MODIFIERS (GUEST_SELECT_EDGE | GUEST_SELECT_INV | GUEST_SELECT_CMASK)
+#define GUEST_SELECT_RINGS (GUEST_SELECT_USR | GUEST_SELECT_OS)
+#define GUEST_SELECT_IN_TXCP UPMU_BIT64(33)
+
+/* Of the control of a fixed counter. */
+#define GUEST_FIXED_RINGS 3u
+#define GUEST_FIXED_INT 8u
+
+/* Status, Intel's and AMD's version 2. */
+#define GUEST_STATUS_LBR_FROZEN UPMU_BIT64(58)
+#define GUEST_STATUS_FROZEN UPMU_BIT64(59)
+
+/* Of the performance-counter entry of a local APIC: mask; all bits that a guest writes, as in KVM's apic_lvt_mask. */
+#define GUEST_LVTPC_MASKED 0x10000u
+#define GUEST_LVTPC_BITS (GUEST_LVTPC_MASKED | 0x7ffu)
+
+/* The first register of PerfCtrExtCore. */
+#define GUEST_AMD_CORE 0xc0010200u
+
+/* DEBUGCTL. */
+#define GUEST_DEBUGCTL 0x1d9u
+#define GUEST_DEBUGCTL_FREEZE_LBR UPMU_BIT64(11)
+#define GUEST_DEBUGCTL_FREEZE UPMU_BIT64(12)
+
+/* Architectural events, by their bit in CPUID leaf 0Ah, and the event of fixed counter 2. */
+enum guest_arch {
+    GUEST_ARCH_CYCLES = 0,
+    GUEST_ARCH_INSTRUCTIONS = 1,
+    GUEST_ARCH_REFERENCE = 2,
+    GUEST_ARCH_LLC_REFERENCES = 3,
+    GUEST_ARCH_LLC_MISSES = 4,
+    GUEST_ARCH_BRANCHES = 5,
+    GUEST_ARCH_MISPREDICTS = 6,
+    GUEST_ARCH_TSC = 7,
+    GUEST_ARCH_NONE = 8
+};
+
+/* Counters as bits of GLOBAL_CTRL and GLOBAL_STATUS, and the other way round. */
+static inline uint64_t upmu_guest_bits(uint32_t counters)
+{
+    return (counters & 0xffffu) | (uint64_t)(counters >> 16) << 32;
+}
+
+static inline uint32_t upmu_guest_of_bits(uint64_t bits)
+{
+    return ((uint32_t)bits & 0xffffu) | (uint32_t)(bits >> 32) << 16;
+}
+
+/* Is there a register that gates all counters? */
+static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
+{
+    return guest->shape.door == UPMU_GUEST_INTEL ? guest->shape.version >= 2 : guest->shape.door == UPMU_GUEST_AMD_V2;
+}
+
+/* The guest wrote the register of all gates; new status bits; a payload. */
+void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value);
+void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status);
+/* The guest sets or clears these bits.  (What overflowed before is in the status before it changes.) */
+void upmu_guest_x86_change_status(struct upmu_guest *guest, uint64_t bits, bool set);
+void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value);
+
+/* The part of an access to DEBUGCTL, where the shape can freeze counters. */
+enum upmu_guest_access upmu_guest_x86_debugctl(struct upmu_guest *guest, uint64_t value);
+
+/* Status after all counters that count were read. */
+uint64_t upmu_guest_x86_status(struct upmu_guest *guest);
+
+/* The events of one counter: which architectural one it is, is it allowed, the host's event for it. */
+extern const uint16_t upmu_guest_codes[8]; /* select words of Intel's, by enum guest_arch */
+enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
+/* Does this PMU have the events that only CPUs like the shape's have? */
+bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu);
+enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
+/* Does the policy permit what the counter's select says?  `arch`: of upmu_guest_event_arch(). */
+bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch);
+/* What Intel's CPUID can show and a policy counts: events by enum guest_arch, fixed counter i as bit 16 + i. */
+uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy);
+/* Bits of enum guest_arch that this PMU counts for a door in the same meaning. */
+uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
+/* General counters of this PMU, of which none waits for another one, whatever architectural events they count. */
+unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu);
+/* Is this PMU of the door's vendor? */
+bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
+/* Has each entry of the filter a meaning for this door? */
+bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door);
+
+/* The shape of an x86 guest: limits, honesty under a policy. */
+bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
+enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
+                                           const struct upmu_guest_policy *policy);
+
+/* The doors. */
+/* The counter whose value an MSR is, or UPMU_NO_COUNTER. */
+unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr);
+unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr);
+bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape);
+/* CPUID, after what no guest has was taken away: what this shape has. */
+void upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);
+enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
+enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
+/* Bits of a select, and of the status, that the guest may have set. */
+uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter);
+uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest);
+uint64_t upmu_guest_amd_select_bits(void);
+uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest);
+bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape);
+void upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);
+enum upmu_guest_access upmu_guest_amd_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
+enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
+
+#endif
