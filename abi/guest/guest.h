@@ -301,6 +301,31 @@ enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, 
 enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value);
 
+/* How many ranges of addresses a shape has at most. */
+#define UPMU_GUEST_RANGES 28
+
+/* MSRs that the engine answers. */
+struct upmu_guest_range {
+    uint32_t first, last;
+    bool absent; /* no guest has them: each access faults */
+};
+
+/*
+ * The MSRs that the hypervisor has to trap, and pass to upmu_guest_rdmsr() and upmu_guest_wrmsr(), in the order of
+ * their addresses: the range number `index`, from 0 on.  False: there are no more.  All others are "not ours".  The
+ * list is constant while the vCPU lives.
+ * Context: any.
+ */
+bool upmu_guest_msr_range(const struct upmu_guest *guest, unsigned index, struct upmu_guest_range *out_range);
+
+/*
+ * These MSRs in the bitmaps of the hardware: of a VMCS (4,096 bytes), of a VMCB (8,192 bytes).  Writes trap, and reads
+ * but of counters that the guest may read itself now (upmu_guest_passes()).  Bits of other MSRs are left as they are.
+ * Context: any.
+ */
+void upmu_guest_msr_bitmap_vmx(const struct upmu_guest *guest, void *page);
+void upmu_guest_msr_bitmap_svm(const struct upmu_guest *guest, void *pages);
+
 /*
  * Without a thread of the host: the vCPU comes to a CPU, and leaves it.  Both are one thread switch;
  * no access if nothing counts.  With one the host's upmu_thread_switch() does it.

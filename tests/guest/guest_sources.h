@@ -6,5 +6,6 @@
 #include "abi/guest/x86/guest_amd.c"
 #include "abi/guest/x86/guest_event.c"
 #include "abi/guest/x86/guest_intel.c"
+#include "abi/guest/x86/guest_range.c"
 #include "abi/guest/x86/guest_shape.c"
 #include "abi/guest/x86/guest_x86.c"

@@ -24,16 +24,6 @@
 #define FEATURE_CORE (1u << 23)
 #define V2_FREEZE 4u
 
-/* IBS and branch records, which a guest never has, and what its shape may lack. */
-static const struct {
-    uint32_t first, count;
-} amd_absent[] = {{0xc000010eu, 2},
-                  {AMD_STATUS, 4},
-                  {AMD_LEGACY_SELECT, 2 * AMD_LEGACY},
-                  {GUEST_AMD_CORE, 2 * AMD_CORE_COUNTERS},
-                  {0xc0010300u, 32},
-                  {0xc0011030u, 0x10}};
-
 bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape)
 {
     bool general = shape->door == UPMU_GUEST_AMD_K7     ? shape->general == AMD_LEGACY
@@ -82,14 +72,6 @@ unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr)
     return select ? UPMU_NO_COUNTER : counter;
 }
 
-static enum upmu_guest_access amd_lacking(uint32_t msr)
-{
-    for (unsigned i = 0; i < sizeof amd_absent / sizeof amd_absent[0]; i++)
-        if (msr - amd_absent[i].first < amd_absent[i].count)
-            return UPMU_GUEST_FAULT;
-    return UPMU_GUEST_NOT_OURS;
-}
-
 static bool is_amd_global(const struct upmu_guest *guest, uint32_t msr)
 {
     return guest->shape.door == UPMU_GUEST_AMD_V2 && msr - AMD_STATUS < 4;
@@ -104,12 +86,12 @@ enum upmu_guest_access upmu_guest_amd_rdmsr(struct upmu_guest *guest, uint32_t m
         *out_value = select ? upmu_guest_counter(guest, counter)->select : upmu_guest_value(guest, counter);
         return UPMU_GUEST_DONE;
     }
-    if (msr == GUEST_DEBUGCTL && upmu_guest_has_global(guest)) {
+    if (msr == GUEST_DEBUGCTL) {
         *out_value = guest->x86.debugctl;
         return UPMU_GUEST_SHARED;
     }
     if (!is_amd_global(guest, msr))
-        return amd_lacking(msr);
+        return UPMU_GUEST_FAULT;
     *out_value = msr == AMD_STATUS ? upmu_guest_x86_status(guest) : msr == AMD_GLOBAL_CTRL ? guest->x86.global_ctrl : 0;
     return UPMU_GUEST_DONE;
 }
@@ -147,10 +129,10 @@ enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t m
             upmu_guest_set_value(guest, counter, value & guest->mask);
         return UPMU_GUEST_DONE;
     }
-    if (msr == GUEST_DEBUGCTL && upmu_guest_has_global(guest))
+    if (msr == GUEST_DEBUGCTL)
         return upmu_guest_x86_debugctl(guest, value);
     if (!is_amd_global(guest, msr))
-        return amd_lacking(msr);
+        return UPMU_GUEST_FAULT;
     write_amd_global(guest, msr, value);
     return UPMU_GUEST_DONE;
 }

@@ -27,22 +27,6 @@
 #define INTEL_SELECT_ANY UPMU_BIT64(21)
 #define INTEL_SELECT_IN_TX UPMU_BIT64(32)
 
-/*
- * Registers of the PMU, or near it, that a guest never has, and those that its shape may lack.  560h, 561h and 570h to
- * 587h are Processor Trace: output, control, status, CR3, address ranges (Intel SDM vol 4 table 2-2; Linux's
- * msr-index.h and FreeBSD's specialreg.h have the same addresses).  Branch records: 40h, 60h (Core 2, Atom), 1C8h and
- * 1C9h, 680h, 6C0h, DC0h, 1200h, 14CEh, 1500h, 1600h, and 1DBh to 1DEh, the last branch and exception (P6).
- */
-static const struct {
-    uint16_t first, count;
-} intel_absent[] = {
-    {INTEL_COUNTER, 10}, {INTEL_FULL_COUNTER, 10}, {INTEL_SELECT, 10}, {INTEL_FIXED_COUNTER, 7},
-    {INTEL_CAPABILITIES, 1}, {INTEL_FIXED_CTRL, 6}, {INTEL_OFFCORE, 2}, {0x40, 8}, {0x60, 8}, {0x10f, 1},
-    {0x1c8, 2}, {0x1db, 4}, {0x329, 1},
-    {0x3f1, 2}, {0x3f4, 4}, {0x560, 2}, {0x570, 0x18}, {0x600, 1}, {0x680, 0x20}, {0x6c0, 0x20}, {0xdc0, 0x20},
-    {0x1200, 32}, {0x14ce, 2}, {0x1500, 32}, {0x1600, 32}, {0x1900, 0x100},
-};
-
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape)
 {
     return shape->version >= 1 && shape->version <= 4 && shape->general >= 1 && shape->general <= UPMU_GUEST_GENERAL &&
@@ -84,15 +68,6 @@ unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr)
     if (counter == UPMU_NO_COUNTER && msr - INTEL_FIXED_COUNTER < guest->shape.fixed)
         counter = UPMU_FIXED_COUNTER(msr - INTEL_FIXED_COUNTER);
     return counter;
-}
-
-/* What a guest sees of a register that its shape lacks. */
-static enum upmu_guest_access intel_lacking(uint32_t msr)
-{
-    for (unsigned i = 0; i < sizeof intel_absent / sizeof intel_absent[0]; i++)
-        if (msr - intel_absent[i].first < intel_absent[i].count)
-            return UPMU_GUEST_FAULT;
-    return UPMU_GUEST_NOT_OURS;
 }
 
 static uint64_t intel_fixed_ctrl(const struct upmu_guest *guest)
@@ -174,7 +149,7 @@ enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t
             return UPMU_GUEST_SHARED;
         }
         if (msr != INTEL_CAPABILITIES || !guest->shape.full_write)
-            return intel_lacking(msr);
+            return UPMU_GUEST_FAULT;
         *out_value = CAPABILITY_FULL_WRITE;
     }
     return UPMU_GUEST_DONE;
@@ -273,7 +248,7 @@ enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t
         accepted = write_intel_global(guest, msr, value);
         break;
     default:
-        return msr == GUEST_DEBUGCTL ? upmu_guest_x86_debugctl(guest, value) : intel_lacking(msr);
+        return msr == GUEST_DEBUGCTL ? upmu_guest_x86_debugctl(guest, value) : UPMU_GUEST_FAULT;
     }
     return accepted ? UPMU_GUEST_DONE : UPMU_GUEST_FAULT;
 }

@@ -30,9 +30,8 @@ static bool shape_is_honest(const struct upmu_machine *machine, const struct upm
 /* A filter is of one vendor's codes. */
 static bool filter_is_valid(const struct upmu_guest_policy *policy, unsigned door)
 {
-    return policy->level != UPMU_GUEST_LIST ||
-           (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK &&
-            upmu_guest_event_filter_fits(policy->filter, door));
+    return policy->level != UPMU_GUEST_LIST || (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK &&
+                                                upmu_guest_event_filter_fits(policy->filter, door));
 }
 
 enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,

@@ -192,15 +192,11 @@ static void x86_inject(struct upmu_guest *guest, struct upmu_guest_entry *entry)
 
 /* ---- Accesses ---- */
 
-/* Is it the entry of an APIC that the engine has? */
-static bool is_lvtpc(const struct upmu_guest *guest, uint32_t msr)
-{
-    return msr == X2APIC_LVTPC && !(guest->policy->flags & UPMU_GUEST_OWN_LAPIC);
-}
-
 enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
 {
-    if (is_lvtpc(guest, msr)) {
+    if (!upmu_guest_range_has(guest, msr))
+        return UPMU_GUEST_NOT_OURS;
+    if (msr == X2APIC_LVTPC) {
         *out_value = guest->x86.lvtpc;
         return UPMU_GUEST_DONE;
     }
@@ -210,7 +206,9 @@ enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, 
 
 enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
 {
-    if (is_lvtpc(guest, msr)) {
+    if (!upmu_guest_range_has(guest, msr))
+        return UPMU_GUEST_NOT_OURS;
+    if (msr == X2APIC_LVTPC) {
         if (value >> 32)
             return UPMU_GUEST_FAULT;
         upmu_guest_lvtpc(guest, (uint32_t)value);

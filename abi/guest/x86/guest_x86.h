@@ -106,6 +106,9 @@ bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
 enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                            const struct upmu_guest_policy *policy);
 
+/* Is an address one of the engine's?  Its door answers all of these, and no other one. */
+bool upmu_guest_range_has(const struct upmu_guest *guest, uint32_t msr);
+
 /* The doors. */
 /* The counter whose value an MSR is, or UPMU_NO_COUNTER. */
 unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr);

@@ -19,7 +19,7 @@
 static struct nest nest;
 static uint64_t seed, digest;
 static FILE *trace;
-static unsigned shown; /* differences */
+static unsigned shown;  /* differences */
 static bool host_lines; /* accesses of the host are written, and are in no digest */
 
 /* (No two of these calls stand in one expression: compilers choose their order.) */
@@ -299,9 +299,9 @@ static void guests_see_what_they_saw(void **state)
 
                 run_row(shape, host, policy);
                 snprintf(sum, sizeof sum, "%016llx", (unsigned long long)digest);
-                failures += !is_as_before(table, written,
-                                          (const char *const[4]){shapes[shape].model, shape_hosts[host],
-                                                                 policies[policy].name, sum});
+                failures += !is_as_before(
+                    table, written,
+                    (const char *const[4]){shapes[shape].model, shape_hosts[host], policies[policy].name, sum});
                 rows++;
             }
     if (trace)

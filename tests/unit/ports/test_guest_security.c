@@ -1195,6 +1195,119 @@ static void s41_all_other_addresses_are_not_ours_and_change_nothing(void **state
     }
 }
 
+static bool is_listed(uint32_t msr, struct upmu_guest_range *out_range)
+{
+    for (unsigned i = 0; upmu_guest_msr_range(&nest.vcpu, i, out_range); i++)
+        if (msr - out_range->first <= out_range->last - out_range->first)
+            return true;
+    return false;
+}
+
+/* One address: listed if it is answered, and absent if it always faults. */
+static void check_listed(uint32_t msr)
+{
+    struct upmu_guest_range range;
+    uint64_t value;
+    enum upmu_guest_access read = upmu_guest_rdmsr(&nest.vcpu, msr, &value);
+    bool listed = is_listed(msr, &range);
+
+    if (listed != (read != UPMU_GUEST_NOT_OURS) || (listed && range.absent && read != UPMU_GUEST_FAULT))
+        fail_msg("door %u, register %x: %u, and %s", nest.shape.door, (unsigned)msr, (unsigned)read,
+                 !listed        ? "not listed"
+                 : range.absent ? "absent"
+                                : "listed");
+    if (listed == (upmu_guest_wrmsr(&nest.vcpu, msr, UINT64_MAX) == UPMU_GUEST_NOT_OURS))
+        fail_msg("door %u, register %x: a write does not go by the list", nest.shape.door, (unsigned)msr);
+}
+
+static void s41_the_list_of_registers_is_what_is_answered(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        for (unsigned own = 0; own < 2; own++) {
+            struct upmu_guest_range range, before = {0, 0, false};
+            unsigned count = 0;
+
+            set_up(pair);
+            nest.policy.flags |= own ? UPMU_GUEST_OWN_LAPIC : 0;
+            for (; upmu_guest_msr_range(&nest.vcpu, count, &range); before = range, count++) {
+                assert_true(range.first <= range.last);
+                assert_true(!count || range.first > before.last);
+            }
+            assert_in_range(count, 1, UPMU_GUEST_RANGES);
+            for (uint32_t class = 0; class < 0x200 && !own; class ++)
+                for (uint32_t low = 0; low < 0x2000; low += class == 0 || class == 0x180 ? 1 : 0x3ff)
+                    check_listed((class << 23) + low);
+            for (uint32_t low = 0; low < 0x2000 && !own; low++)
+                check_listed(0xc0010000u + low);
+            for (uint32_t msr = 0x800; msr < 0x900; msr++)
+                check_listed(msr);
+            nest_end(&nest);
+        }
+}
+
+/* The bit of an access in a bitmap, or -1: the access is not in there. */
+static int bit_of_vmx(uint32_t msr, bool write)
+{
+    int part = msr < 0x2000 ? 0 : msr >= 0xc0000000u && msr < 0xc0002000u ? 1 : -1;
+
+    return part < 0 ? -1 : (part + (write ? 2 : 0)) * 0x2000 + (int)(msr & 0x1fff);
+}
+
+static int bit_of_svm(uint32_t msr, bool write)
+{
+    int part = msr < 0x2000 ? 0 : msr >> 13 == 0xc0000000u >> 13 ? 1 : msr >> 13 == 0xc0010000u >> 13 ? 2 : -1;
+
+    return part < 0 ? -1 : 2 * (part * 0x2000 + (int)(msr & 0x1fff)) + write;
+}
+
+/* What a bitmap of `before` becomes, computed address by address. */
+static void check_bitmap(bool svm, uint8_t before)
+{
+    static uint8_t seen[8192 + 1], wanted[8192 + 1];
+    size_t bytes = svm ? 8192 : 4096;
+    static const uint32_t parts[] = {0, 0xc0000000u, 0xc0010000u};
+
+    memset(seen, before, sizeof seen);
+    memset(wanted, before, sizeof wanted);
+    for (unsigned part = 0; part < 3; part++)
+        for (uint32_t msr = parts[part]; msr < parts[part] + 0x2000; msr++)
+            for (unsigned write = 0; write < 2; write++) {
+                int bit = svm ? bit_of_svm(msr, write) : bit_of_vmx(msr, write);
+                struct upmu_guest_range range;
+
+                if (bit < 0 || !is_listed(msr, &range))
+                    continue;
+                wanted[bit / 8] |= (uint8_t)(1u << bit % 8);
+                if (!write && upmu_guest_passes(&nest.vcpu, msr))
+                    wanted[bit / 8] &= (uint8_t)~(1u << bit % 8);
+            }
+    if (svm)
+        upmu_guest_msr_bitmap_svm(&nest.vcpu, seen);
+    else
+        upmu_guest_msr_bitmap_vmx(&nest.vcpu, seen);
+    assert_memory_equal(seen, wanted, sizeof seen);
+    assert_int_equal(seen[bytes], before);
+}
+
+static void s41_bitmaps_of_the_hardware_trap_what_is_listed(void **state)
+{
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        for (unsigned how = 0; how < 8; how++) {
+            struct upmu_guest_entry entry;
+
+            set_up(pair);
+            nest.policy.flags |= how & 4u ? UPMU_GUEST_PASSES : 0;
+            nest_write(&nest, nest.shape.door == UPMU_GUEST_INTEL ? 0x186 : 0xc0010000u, 0x4300c0);
+            assert_int_equal(upmu_guest_enter(&nest.vcpu, &entry), UPMU_OK);
+            assert_true(how & 4u || !entry.passes);
+            assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
+            check_bitmap(how & 1u, how & 2u ? 0xff : 0);
+            nest_end(&nest);
+        }
+}
+
 /* What CPUID says of a shape is what its registers do: those that it shows are there, and no other one is. */
 static void shown_is_there(void)
 {
@@ -1354,6 +1467,8 @@ int main(void)
         cmocka_unit_test(s39_events_of_a_model_do_not_move_to_another),
         cmocka_unit_test(s40_an_overflow_is_injected_once_wherever_the_guest_is_saved),
         cmocka_unit_test(s41_all_other_addresses_are_not_ours_and_change_nothing),
+        cmocka_unit_test(s41_the_list_of_registers_is_what_is_answered),
+        cmocka_unit_test(s41_bitmaps_of_the_hardware_trap_what_is_listed),
         cmocka_unit_test(s42_what_is_shown_is_what_is_there),
         cmocka_unit_test(s42_no_leaf_shows_what_the_shape_lacks),
     };
