@@ -48,7 +48,7 @@ enum upmu_guest_door {
 };
 
 /*
- * What the guest's CPUID says.  It is constant while the guest lives, and part of its saved state:
+ * What the guest's CPUID says.  It is constant from one reset of the guest to the next, and part of its saved state:
  * a host that is to take the guest over must be able to show the same.  32 bytes.
  */
 struct upmu_guest_shape {
@@ -112,7 +112,10 @@ struct upmu_guest_filter {
 #define UPMU_GUEST_FILTER_DENY 1
 #define UPMU_GUEST_FILTER_MASKED 1
 
-/* What the host grants.  Constant; may be shared by all vCPUs of a guest; must stay until upmu_guest_fini(). */
+/*
+ * What the host grants.  Constant: upmu_guest_policy_change() gives a vCPU another one.  May be shared by all vCPUs of
+ * a guest; must stay until upmu_guest_fini().
+ */
 struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
@@ -163,6 +166,7 @@ struct upmu_guest_door_table;
  */
 struct upmu_guest {
     struct upmu_guest_shape shape;
+    struct upmu_guest_shape shown;            /* of upmu_guest_init() */
     const struct upmu_guest_door_table *door; /* what its registers say */
     const struct upmu_guest_policy *policy;
     struct upmu_guest_memory memory;
@@ -277,8 +281,28 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_fini(struct upmu_guest *guest);
 
-/* RESET of the vCPU; INIT changes nothing and needs no call.  Context: local or any, outside guest mode. */
+/*
+ * RESET of the vCPU; INIT changes nothing and needs no call.  After a change of the policy the reset makes the shape
+ * anew: it shows of the shape of upmu_guest_init() what the present policy counts.
+ * Context: local or any, outside guest mode.
+ */
 void upmu_guest_reset(struct upmu_guest *guest);
+
+/*
+ * The vCPU has another policy from now on (NULL: the default), which must stay as that of upmu_guest_init().  For each
+ * vCPU of a guest, each on its CPU.  The next entry stops what is denied now, which is counted in `denied` once more,
+ * and starts what is permitted again; values stay.  The shape stands until the guest's reset, because the guest has
+ * read it: until then an event that it shows may count nothing.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (OWN_LAPIC or PASSES differ); and UPMU_ERR_INVALID, UPMU_ERR_NOT_PERMITTED,
+ * UPMU_ERR_HOOK_MISSING as upmu_guest_init(): nothing has changed then.
+ * Context: local, outside guest mode.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct upmu_guest_policy *policy);
+
+/* Would a reset show something else, because the policy has changed?  Context: any. */
+bool upmu_guest_shape_is_stale(const struct upmu_guest *guest);
 
 /*
  * Put the PMU of the shape into the answer of CPUID.  `inout`: EAX, EBX, ECX, EDX as the hypervisor

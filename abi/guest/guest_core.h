@@ -61,8 +61,20 @@ static inline uint64_t upmu_guest_total(struct upmu_guest *guest, unsigned count
 void upmu_guest_set_value(struct upmu_guest *guest, unsigned counter, uint64_t value);
 void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t select);
 
-/* What a guest without a policy of its own has: `policy`, or the default one.  Is it within the limits of guest.h? */
-const struct upmu_guest_policy *upmu_guest_policy(const struct upmu_guest_policy *policy);
+/* The counters of guest->shape: those that are new or gone settle at the next entry. */
+void upmu_guest_count_shape(struct upmu_guest *guest);
+/* Registers as after a reset; the shape is as it was. */
+void upmu_guest_reset_registers(struct upmu_guest *guest);
+
+/* The policy of a guest for which the host chose none. */
+extern const struct upmu_guest_policy upmu_guest_default_policy;
+
+static inline const struct upmu_guest_policy *upmu_guest_policy(const struct upmu_guest_policy *policy)
+{
+    return policy ? policy : &upmu_guest_default_policy;
+}
+
+/* Is a policy within the limits of guest.h? */
 bool upmu_guest_policy_is_valid(const struct upmu_guest_policy *policy);
 
 #endif

@@ -39,6 +39,8 @@ struct upmu_guest_door_table {
     /* Counters that interrupt have overflowed: freeze them if the guest asked for that, and say what is injected. */
     void (*inject)(struct upmu_guest *guest, struct upmu_guest_entry *entry);
     void (*reset)(struct upmu_guest *guest);
+    /* Show what the policy counts now of what guest->shown has. */
+    void (*renew)(struct upmu_guest *guest);
     /* A saved state: the shape alone is in its limits; a select needs a CPU of the shape's model; that CPU is here. */
     bool (*is_shape)(const struct upmu_guest_shape *shape);
     bool (*needs_model)(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);

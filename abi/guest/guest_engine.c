@@ -15,8 +15,11 @@
     (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES | \
      UPMU_GUEST_NO_HYPERVISOR_BIT)
 
+/* Flags that a policy keeps while its guest lives: they decide which registers there are, and what they hold. */
+#define KEPT_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_PASSES)
+
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
-_Static_assert(sizeof(struct upmu_guest) <= 1792, "struct upmu_guest is to be small");
+_Static_assert(sizeof(struct upmu_guest) <= 1856, "struct upmu_guest is to be small");
 
 static bool may_pass(const struct upmu_guest *guest)
 {
@@ -162,14 +165,15 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
 
     if (virtual->session)
         return true;
-    for (uint32_t rest = guest->counters; rest; rest &= rest - 1u)
-        if (guest->counter[upmu_bits_lowest(rest)].session)
-            held |= UPMU_BIT32(guest->counter[upmu_bits_lowest(rest)].session - 1u);
+    /* (A counter that a reset took from the shape may still have one.) */
+    for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
+        if (guest->counter[i].session)
+            held |= UPMU_BIT32(guest->counter[i].session - 1u);
     virtual->flags &= (uint8_t)~GUEST_COUNTER_EVENT;
     for (unsigned i = 0; i < guest->memory.count && !virtual->session; i++)
         if (!(held >> i & 1u))
             virtual->session = (uint8_t)(i + 1u);
-    for (uint32_t rest = guest->counters & ~guest->started; rest && !virtual->session; rest &= rest - 1u) {
+    for (uint32_t rest = ~guest->started; rest && !virtual->session; rest &= rest - 1u) {
         struct upmu_guest_counter *idle = &guest->counter[upmu_bits_lowest(rest)];
 
         virtual->session = idle->session;
@@ -554,7 +558,15 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
 
 /* ---- Life ---- */
 
-void upmu_guest_reset(struct upmu_guest *guest)
+void upmu_guest_count_shape(struct upmu_guest *guest)
+{
+    uint32_t fixed = (UPMU_BIT32(guest->shape.fixed) - 1u) << UPMU_FIXED_COUNTER(0);
+
+    guest->counters = (UPMU_BIT32(guest->shape.general) - 1u) | fixed;
+    guest->dirty = UINT32_MAX;
+}
+
+void upmu_guest_reset_registers(struct upmu_guest *guest)
 {
     for (uint32_t rest = guest->counters; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
@@ -568,24 +580,69 @@ void upmu_guest_reset(struct upmu_guest *guest)
     guest->raised = guest->pending = guest->passes = 0;
 }
 
+void upmu_guest_reset(struct upmu_guest *guest)
+{
+    upmu_guest_reset_registers(guest);
+    guest->door->renew(guest);
+}
+
 bool upmu_guest_policy_is_valid(const struct upmu_guest_policy *policy)
 {
     return policy->level <= UPMU_GUEST_OFF && !(policy->flags & ~POLICY_FLAGS) && !(policy->min_period >> 32);
 }
 
-/* The policy of a guest for which the host chose none. */
-static const struct upmu_guest_policy default_policy = {.level = UPMU_GUEST_IPC};
+const struct upmu_guest_policy upmu_guest_default_policy = {.level = UPMU_GUEST_IPC};
 
-const struct upmu_guest_policy *upmu_guest_policy(const struct upmu_guest_policy *policy)
+/* May a guest of this shape have this policy?  UNSUPPORTED: it may, and the shape shows more than is counted. */
+static enum upmu_status judge_policy(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
+                                     const struct upmu_guest_policy *policy)
 {
-    return policy ? policy : &default_policy;
+    const struct upmu_guest_door_table *door = upmu_guest_door_of(shape);
+    enum upmu_status status;
+
+    if (!door || !upmu_guest_policy_is_valid(policy))
+        return UPMU_ERR_INVALID;
+    status = door->can_show(machine, shape, policy);
+    if (status == UPMU_ERR_INVALID)
+        return status;
+    if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
+        !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))
+        return UPMU_ERR_NOT_PERMITTED;
+    if (!port_has_pmi(machine->port) && !(policy->flags & UPMU_GUEST_POLLED))
+        return UPMU_ERR_HOOK_MISSING;
+    return status;
+}
+
+static void take_policy(struct upmu_guest *guest, const struct upmu_guest_policy *policy)
+{
+    guest->policy = policy;
+    guest->min_period = policy->min_period ? policy->min_period : DEFAULT_MIN_PERIOD;
+    if (guest->min_period < upmu_guest_pmu(guest)->min_period)
+        guest->min_period = upmu_guest_pmu(guest)->min_period;
+}
+
+enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct upmu_guest_policy *policy)
+{
+    enum upmu_status status;
+
+    policy = upmu_guest_policy(policy);
+    status = judge_policy(guest->machine, &guest->shape, policy);
+    if (status != UPMU_OK && status != UPMU_ERR_UNSUPPORTED)
+        return status;
+    if ((policy->flags ^ guest->policy->flags) & KEPT_FLAGS)
+        return UPMU_ERR_STATE;
+    take_policy(guest, policy);
+    /* (Each is asked for anew: by its event, its interrupts and its period.) */
+    for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
+        guest->counter[i].flags &= (uint8_t) ~(GUEST_COUNTER_EVENT | GUEST_COUNTER_DENIED);
+    guest->dirty = UINT32_MAX;
+    return UPMU_OK;
 }
 
 enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *machine,
                                  const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy,
                                  const struct upmu_guest_memory *memory)
 {
-    const struct upmu_guest_door_table *door = upmu_guest_door_of(shape);
     enum upmu_status status;
 
     policy = upmu_guest_policy(policy);
@@ -594,32 +651,22 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
         return UPMU_ERR_COMPILED_OUT;
     if (!upmu_machine_pmu(machine, 0))
         return UPMU_ERR_NO_PMU;
-    if (!door || !upmu_guest_policy_is_valid(policy) || !memory->sessions || !memory->count ||
-        memory->count > UPMU_GUEST_COUNTERS)
+    if (!memory->sessions || !memory->count || memory->count > UPMU_GUEST_COUNTERS)
         return UPMU_ERR_INVALID;
-    status = door->can_show(machine, shape, policy);
-    if (status == UPMU_ERR_INVALID)
-        return status;
-    if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
-        !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))
-        return UPMU_ERR_NOT_PERMITTED;
+    status = judge_policy(machine, shape, policy);
     if (status != UPMU_OK)
         return status;
-    if (!port_has_pmi(machine->port) && !(policy->flags & UPMU_GUEST_POLLED))
-        return UPMU_ERR_HOOK_MISSING;
     memset(guest, 0, sizeof *guest);
     guest->shape = *shape;
-    guest->door = door;
-    guest->policy = policy;
+    guest->shown = *shape;
+    guest->door = upmu_guest_door_of(shape);
     guest->memory = *memory;
     guest->machine = machine;
     guest->mask = upmu_bits_ones(shape->width);
-    guest->min_period = policy->min_period ? policy->min_period : DEFAULT_MIN_PERIOD;
-    if (guest->min_period < upmu_guest_pmu(guest)->min_period)
-        guest->min_period = upmu_guest_pmu(guest)->min_period;
-    guest->counters = (UPMU_BIT32(shape->general) - 1u) | (UPMU_BIT32(shape->fixed) - 1u) << UPMU_FIXED_COUNTER(0);
+    take_policy(guest, policy);
+    upmu_guest_count_shape(guest);
     upmu_thread_init(&guest->own, 0, 0, guest);
-    upmu_guest_reset(guest);
+    upmu_guest_reset_registers(guest);
     return UPMU_OK;
 }
 

@@ -174,7 +174,7 @@ enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state,
         return UPMU_ERR_INVALID;
     if (needs_model(&saved) && !guest->door->model_is_here(guest))
         return UPMU_ERR_WRONG_PMU;
-    upmu_guest_reset(guest);
+    upmu_guest_reset_registers(guest);
     for (unsigned i = 0; i < state_counters(&saved.shape); i++) {
         upmu_guest_set_value(guest, state_counter(&saved.shape, i), saved.counter[i].value);
         upmu_guest_set_select(guest, state_counter(&saved.shape, i), saved.counter[i].select);

@@ -24,6 +24,7 @@ struct guest_under_test {
     struct upmu_guest guest;
     struct upmu_thread thread;
     struct upmu_session sessions[SESSIONS];
+    struct upmu_guest_policy other; /* a policy that it got later */
     uint8_t state[UPMU_GUEST_STATE_BYTES];
     size_t saved;
     bool watched;      /* counter 0 counts instructions from `expected` on, and nothing has touched it */
@@ -108,7 +109,9 @@ static void watch(struct guest_under_test *of, uint64_t value)
 {
     bool intel = of->guest.shape.door == UPMU_GUEST_INTEL;
 
-    if (policy.level == UPMU_GUEST_OFF || policy.level == UPMU_GUEST_LIST)
+    if (of->guest.policy->level == UPMU_GUEST_OFF || of->guest.policy->level == UPMU_GUEST_LIST)
+        return;
+    if (intel && !(of->guest.shown.arch_events & 2u)) /* (Its first policy denied it: it is never shown.) */
         return;
     leave();
     upmu_guest_reset(&of->guest);
@@ -142,6 +145,17 @@ static void restore(struct guest_under_test *to, struct fuzz_bytes *in)
         FUZZ_CHECK(memcmp(&before, &to->guest, sizeof before) == 0, "a refused state changed the guest");
     else
         to->watched = false;
+}
+
+/* Of another level, with the filter that the guest began with, if it had one. */
+static void change_policy(struct guest_under_test *of, uint8_t level)
+{
+    leave();
+    of->watched = false;
+    of->other = policy;
+    of->other.level = level % 5u == UPMU_GUEST_LIST && !policy.filter ? UPMU_GUEST_ALL : level % 5u;
+    of->other.flags |= UPMU_GUEST_BESIDE_STRANGERS;
+    FUZZ_CHECK(upmu_guest_policy_change(&of->guest, &of->other) == UPMU_OK, "another policy");
 }
 
 static void step(struct fuzz_bytes *in)
@@ -206,6 +220,8 @@ static void step(struct fuzz_bytes *in)
         if (!(fuzz_u8(in) & 7u)) {
             upmu_guest_reset(&of->guest);
             of->watched = false;
+        } else if (what & 0x40) {
+            change_policy(of, fuzz_u8(in));
         }
         break;
     default:

@@ -217,7 +217,7 @@ static bool is_of_northbridge(const struct upmu_pmu *pmu, uint64_t select)
     return is_amd(pmu) && pmu->family < 0x17 && (select & 0xe0u) == 0xe0u;
 }
 
-/* OFFCORE_RESPONSE 0 and 1 of all models: their payload is the guest's register. */
+/* OFFCORE_RESPONSE 0 and 1 of all models: their payload is the guest's register, as far as the policy permits now. */
 static uint64_t payload_of(const struct upmu_guest *guest, uint64_t select)
 {
     unsigned code = select & 0xffu;
@@ -225,8 +225,8 @@ static uint64_t payload_of(const struct upmu_guest *guest, uint64_t select)
     if (guest->shape.door != UPMU_GUEST_INTEL)
         return 0;
     if (code == 0xb7 || code == 0x2a)
-        return guest->x86.offcore[0];
-    return code == 0xbb || code == 0x2b ? guest->x86.offcore[1] : 0;
+        return guest->x86.offcore[0] & guest->policy->payload[0];
+    return code == 0xbb || code == 0x2b ? guest->x86.offcore[1] & guest->policy->payload[1] : 0;
 }
 
 static char *put_text(char *to, const char *text)

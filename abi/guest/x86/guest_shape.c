@@ -49,6 +49,18 @@ uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const str
     return shown & ~upmu_guest_event_permitted(upmu_guest_policy(policy));
 }
 
+/* CPUID has the number of fixed counters alone: those above one that is denied are not shown either. */
+static void limit_shape(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
+{
+    uint32_t permitted = upmu_guest_event_permitted(policy);
+    unsigned fixed = 0;
+
+    shape->arch_events &= (uint16_t)permitted;
+    while (fixed < shape->fixed && permitted >> UPMU_FIXED_COUNTER(fixed) & 1u)
+        fixed++;
+    shape->fixed = (uint8_t)fixed;
+}
+
 enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
                                           const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape)
 {
@@ -73,16 +85,15 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
         shape.stepping = pmu->stepping;
     }
     if (door == UPMU_GUEST_INTEL) {
-        uint32_t available = upmu_guest_event_available(pmu, door), permitted = upmu_guest_event_permitted(policy);
+        uint32_t available = upmu_guest_event_available(pmu, door);
 
         shape.version = same && pmu->version ? (uint8_t)(pmu->version < 4 ? pmu->version : 4) : 2;
         shape.general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL);
         shape.full_write = shape.version >= 2;
-        shape.arch_events = (uint16_t)(available & permitted & 0x7fu);
-        /* (CPUID has their number alone: counters above one that is denied are not shown either.) */
+        shape.arch_events = (uint16_t)(available & 0x7fu);
         if (available >> GUEST_ARCH_TSC & 1u && shape.version >= 2)
-            while (shape.fixed < UPMU_GUEST_FIXED && permitted >> UPMU_FIXED_COUNTER(shape.fixed) & 1u)
-                shape.fixed++;
+            shape.fixed = UPMU_GUEST_FIXED;
+        limit_shape(&shape, policy);
     } else {
         shape.general = (uint8_t)(door == UPMU_GUEST_AMD_K7                    ? 4
                                   : door == UPMU_GUEST_AMD_CORE || general > 6 ? 6
@@ -90,6 +101,28 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     }
     *out_shape = shape;
     return UPMU_OK;
+}
+
+/* The shape that a reset makes. */
+static struct upmu_guest_shape renewed(const struct upmu_guest *guest)
+{
+    struct upmu_guest_shape shape = guest->shown;
+
+    limit_shape(&shape, guest->policy);
+    return shape;
+}
+
+void upmu_guest_shape_renew(struct upmu_guest *guest)
+{
+    guest->shape = renewed(guest);
+    upmu_guest_count_shape(guest);
+}
+
+bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
+{
+    struct upmu_guest_shape shape = renewed(guest);
+
+    return memcmp(&shape, &guest->shape, sizeof shape) != 0;
 }
 
 /* ---- CPUID ---- */

@@ -324,6 +324,7 @@ static const struct upmu_guest_door_table x86_door = {
     .all_pass = x86_all_pass,
     .inject = x86_inject,
     .reset = x86_reset,
+    .renew = upmu_guest_shape_renew,
     .is_shape = upmu_guest_shape_is_valid,
     .needs_model = x86_needs_model,
     .model_is_here = x86_model_is_here,

@@ -103,6 +103,8 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
 
 /* The shape of an x86 guest: limits, honesty under a policy. */
 bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
+/* What a reset shows. */
+void upmu_guest_shape_renew(struct upmu_guest *guest);
 enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                            const struct upmu_guest_policy *policy);
 

@@ -1244,6 +1244,112 @@ static void what_is_shown_counts(void **state)
     host_end_idle(&nest.host);
 }
 
+/* ---- Another policy ---- */
+
+static const struct upmu_guest_policy of_ipc = {.level = UPMU_GUEST_IPC, .min_period = 1},
+                                      of_all = {.level = UPMU_GUEST_ALL,
+                                                .flags = UPMU_GUEST_BESIDE_STRANGERS,
+                                                .min_period = 1};
+
+static void a_policy_changes_while_its_guest_lives(void **state)
+{
+    uint32_t leaf[4] = {0, 0, 0, 0};
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    nest_write(&nest, 0x186, 0x4300c4); /* branches */
+    nest_write(&nest, 0x187, 0x4300c0);
+    nest_write(&nest, 0x38f, 3);
+    nest_run(&nest, BURST(100));
+    nest_exit(&nest);
+    assert_false(upmu_guest_shape_is_stale(&nest.vcpu));
+    assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &of_ipc), UPMU_OK);
+    /* At once for what the hypervisor executes, at the entry for what the guest does. */
+    upmu_guest_retired(&nest.vcpu, 1, 1, false);
+    nest_run(&nest, BURST(100));
+    assert_int_equal(nest_read(&nest, 0xc1), 25);
+    assert_int_equal(nest_read(&nest, 0xc2), 201);
+    assert_int_equal(nest.vcpu.counter[0].denied, 1);
+    assert_int_equal(nest.vcpu.counter[1].denied, 0);
+    /* What was shown stands, and the hypervisor can see that it is stale. */
+    nest.port.cpuid(&nest, 0xa, 0, leaf);
+    assert_int_equal(leaf[1], 0);
+    assert_true(upmu_guest_shape_is_stale(&nest.vcpu));
+    assert_int_equal(nest_read(&nest, 0x186), 0x4300c4);
+    nest_exit(&nest);
+    assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &of_all), UPMU_OK);
+    assert_false(upmu_guest_shape_is_stale(&nest.vcpu));
+    nest_run(&nest, BURST(100));
+    assert_int_equal(nest_read(&nest, 0xc1), 50);
+    assert_int_equal(nest_read(&nest, 0xc2), 301);
+    assert_int_equal(nest.vcpu.counter[0].denied, 1);
+    nest_end(&nest);
+}
+
+static void a_reset_shows_what_the_present_policy_counts(void **state)
+{
+    static const uint64_t entry = 0xc0;
+    static const struct upmu_guest_filter instructions = {.count = 1, .fixed_bitmap = 1, .entry = &entry};
+    static const struct upmu_guest_policy listed = {
+        .level = UPMU_GUEST_LIST, .flags = UPMU_GUEST_BESIDE_STRANGERS, .filter = &instructions, .min_period = 1};
+    uint32_t leaf[4] = {0, 0, 0, 0};
+    struct upmu_guest_shape shape;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    shape = nest.shape;
+    for (unsigned i = 0; i < 3; i++) {
+        nest_write(&nest, 0x38d, 0x333);
+        nest_write(&nest, 0x38f, 0x700000000);
+        nest_run(&nest, BURST(50));
+        assert_int_equal(nest_read(&nest, 0x30b), 100);
+        nest_exit(&nest);
+        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &listed), UPMU_OK);
+        assert_memory_equal(&nest.vcpu.shape, &shape, sizeof shape);
+        upmu_guest_reset(&nest.vcpu);
+        assert_false(upmu_guest_shape_is_stale(&nest.vcpu));
+        nest.port.cpuid(&nest, 0xa, 0, leaf);
+        assert_int_equal(leaf[1], 0x7d);
+        assert_int_equal(leaf[3] & 0x1f, 1);
+        assert_false(nest.port.wrmsr(&nest, 0x38d, 0x33));
+        assert_false(nest.port.wrmsr(&nest, 0x30a, 0));
+        nest_write(&nest, 0x38d, 3);
+        nest_write(&nest, 0x38f, 0x100000000);
+        nest_run(&nest, BURST(30));
+        assert_int_equal(nest_read(&nest, 0x309), 30);
+        assert_int_equal(nest_read(&nest, 0x38e), 0);
+        nest_exit(&nest);
+        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &of_all), UPMU_OK);
+        assert_true(upmu_guest_shape_is_stale(&nest.vcpu));
+        upmu_guest_reset(&nest.vcpu);
+        assert_memory_equal(&nest.vcpu.shape, &shape, sizeof shape);
+    }
+    nest_end(&nest);
+}
+
+static void a_policy_that_cannot_be_changes_nothing(void **state)
+{
+    static const struct upmu_guest_policy bad[] = {
+        {.level = 9},
+        {.level = UPMU_GUEST_LIST, .flags = UPMU_GUEST_BESIDE_STRANGERS},
+        {.min_period = UINT64_C(1) << 32},
+        {.level = UPMU_GUEST_ARCH},
+        {.flags = UPMU_GUEST_OWN_LAPIC},
+        {.flags = UPMU_GUEST_PASSES}};
+    static const enum upmu_status why[] = {UPMU_ERR_INVALID,       UPMU_ERR_INVALID, UPMU_ERR_INVALID,
+                                           UPMU_ERR_NOT_PERMITTED, UPMU_ERR_STATE,   UPMU_ERR_STATE};
+    static struct upmu_guest before;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    before = nest.vcpu;
+    for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &bad[i]), why[i]);
+        assert_memory_equal(&before, &nest.vcpu, sizeof before);
+    }
+    nest_end(&nest);
+}
+
 /* ---- Migration ---- */
 
 static void a_guest_goes_on_elsewhere_with_its_counts(void **state)
@@ -1572,6 +1678,9 @@ int main(void)
         cmocka_unit_test(level_ipc_has_its_events_and_no_kinds_of_them),
         cmocka_unit_test(a_level_says_what_a_guest_may_count),
         cmocka_unit_test(what_is_shown_counts),
+        cmocka_unit_test(a_policy_changes_while_its_guest_lives),
+        cmocka_unit_test(a_reset_shows_what_the_present_policy_counts),
+        cmocka_unit_test(a_policy_that_cannot_be_changes_nothing),
         cmocka_unit_test(the_guest_is_told_that_there_is_a_hypervisor),
         cmocka_unit_test(the_interrupt_entry_of_the_apic_has_its_bits),
         cmocka_unit_test(a_guest_without_svm_has_no_guests),

@@ -6,6 +6,8 @@
  */
 #include "tests/guest/nest.c"
 
+#include <stdlib.h>
+
 #define BURST(n)                                                                                                       \
     (&(struct upmu_sim_burst){.instructions = (n), .cycles = 2 * (n), .ref_cycles = 2 * (n), .branches = (n) / 4})
 
@@ -259,6 +261,31 @@ static void s08_a_payload_has_the_bits_of_the_policy_alone(void **state)
 }
 
 /* Host and guest agree on it after a reset and after a restore, too, where the select stays what it was. */
+/* A policy that narrows: the register keeps what the guest wrote, the host's gets what is permitted. */
+static void s08_a_payload_is_what_the_present_policy_permits(void **state)
+{
+    struct upmu_guest_policy narrow;
+
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    nest.policy.payload[0] = 3;
+    nest_shape(&nest, UPMU_GUEST_INTEL);
+    nest_begin(&nest);
+    nest_write(&nest, 0x1a6, 3);
+    nest_write(&nest, 0x186, 0x4301b7);
+    nest_enter(&nest);
+    assert_int_equal(upmu_sim_peek(&nest.host.sim, 0, 0x1a6), 3);
+    nest_exit(&nest);
+    narrow = nest.policy;
+    narrow.payload[0] = 1;
+    assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &narrow), UPMU_OK);
+    nest_enter(&nest);
+    assert_int_equal(upmu_sim_peek(&nest.host.sim, 0, 0x1a6), 1);
+    assert_int_equal(nest_read(&nest, 0x1a6), 3);
+    assert_false(nest.port.wrmsr(&nest, 0x1a6, 2));
+    nest_end(&nest);
+}
+
 static void s08_a_payload_goes_with_its_guest(void **state)
 {
     uint8_t saved[UPMU_GUEST_STATE_BYTES];
@@ -313,6 +340,108 @@ static void s09_registers_of_records_and_traces_fault_without_an_access(void **s
         host_costs(&nest.host, "absent registers", 0, 0);
         nest_end(&nest);
     }
+}
+
+/* Policies that follow one another, and what each lets a counter of the host count. */
+static const uint64_t only_instructions[] = {0xc0};
+static const struct upmu_guest_filter allowing = {.count = 1, .fixed_bitmap = 1, .entry = only_instructions},
+                                      denying = {.count = 1,
+                                                 .fixed_bitmap = 1,
+                                                 .entry = only_instructions,
+                                                 .action = UPMU_GUEST_FILTER_DENY};
+#define BESIDE UPMU_GUEST_BESIDE_STRANGERS
+static const struct upmu_guest_policy in_turn[] = {
+    {.level = UPMU_GUEST_IPC, .min_period = 1},
+    {.level = UPMU_GUEST_ARCH, .flags = BESIDE, .min_period = 1},
+    {.level = UPMU_GUEST_LIST, .flags = BESIDE, .filter = &allowing, .min_period = 1},
+    {.level = UPMU_GUEST_LIST, .flags = BESIDE, .filter = &denying, .min_period = 1},
+    {.level = UPMU_GUEST_ALL, .flags = BESIDE, .payload = {3, 0}},
+    {.level = UPMU_GUEST_ALL, .flags = BESIDE, .payload = {1, 0}},
+    {.level = UPMU_GUEST_OFF},
+};
+#define POLICIES (sizeof in_turn / sizeof in_turn[0])
+
+static bool may_count(unsigned policy, uint32_t select, uint64_t payload)
+{
+    static const uint16_t architectural[] = {0x3c, 0xc0, 0x13c, 0x4f2e, 0x412e, 0xc4, 0xc5, 0x300};
+    bool plain = !(select & 0xff840000u), found = false;
+    unsigned code = select & 0xffffu;
+
+    for (unsigned i = 0; i < 8; i++)
+        found = found || architectural[i] == code;
+    switch (policy) {
+    case 0:
+        return plain && (code == 0x3c || code == 0xc0 || code == 0x13c || code == 0x300);
+    case 1:
+        return found;
+    case 2:
+        return code == 0xc0;
+    case 3:
+        return code != 0xc0; /* (Fixed counter 0 is denied, too.) */
+    case 6:
+        return false;
+    default:
+        return (code != 0x1b7 && code != 0xb7) || !(payload & ~in_turn[policy].payload[0]);
+    }
+}
+
+/* Each counter of the host that is open counts what the present policy permits.  Its fixed counters: by their event. */
+static void check_selects(unsigned policy)
+{
+    static const uint16_t fixed[] = {0xc0, 0x3c, 0x300};
+    struct upmu_sim *sim = &nest.host.sim;
+    uint64_t gate = upmu_sim_peek(sim, 0, 0x38f), control = upmu_sim_peek(sim, 0, 0x38d);
+
+    for (unsigned i = 0; i < 4; i++) {
+        uint32_t select = (uint32_t)upmu_sim_peek(sim, 0, 0x186 + i);
+
+        if (gate >> i & 1u && select & GUEST_SELECT_EN &&
+            !may_count(policy, select, upmu_sim_peek(sim, 0, 0x1a6)))
+            fail_msg("policy %u: the host counts %x, payload %llx", policy, (unsigned)select,
+                     (unsigned long long)upmu_sim_peek(sim, 0, 0x1a6));
+    }
+    for (unsigned i = 0; i < 3; i++)
+        if (gate >> (32 + i) & 1u && control >> 4 * i & 3u && !may_count(policy, fixed[i], 0))
+            fail_msg("policy %u: the host counts by fixed counter %u", policy, i);
+}
+
+/* A property: whatever a guest does, from the entry after a change on it counts what the present policy permits. */
+static void s07_selects_of_the_hardware_follow_the_present_policy(void **state)
+{
+    const char *runs = getenv("FUZZ_RUNS");
+    unsigned steps = runs && strcmp(runs, "soak") == 0 ? 3000000u : 10000u, now = 5;
+
+    (void)state;
+    nest_prepare(&nest, "skylake", NULL);
+    nest.handler = ignore_interrupt;
+    nest.policy = in_turn[now];
+    nest_shape(&nest, UPMU_GUEST_INTEL);
+    nest_begin(&nest);
+    seed = 38;
+    for (unsigned i = 0; i < steps; i++) {
+        uint64_t before[4], after;
+
+        act(&nest);
+        if (draw() % 8)
+            continue;
+        nest_exit(&nest);
+        for (unsigned k = 0; k < 4; k++)
+            (void)upmu_guest_rdpmc(&nest.vcpu, k, &before[k]);
+        now = draw() % POLICIES;
+        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &in_turn[now]), UPMU_OK);
+        nest_enter(&nest);
+        check_selects(now);
+        nest_exit(&nest);
+        for (unsigned k = 0; k < 4; k++) {
+            (void)upmu_guest_rdpmc(&nest.vcpu, k, &after);
+            assert_int_equal(after, before[k]);
+        }
+        if (draw() % 16)
+            continue;
+        upmu_guest_reset(&nest.vcpu);
+        assert_int_equal(upmu_guest_shape_denied(&nest.vcpu.shape, &in_turn[now]), 0);
+    }
+    nest_end(&nest);
 }
 
 /* ---- Lifetime ---- */
@@ -1438,7 +1567,9 @@ int main(void)
         cmocka_unit_test(s04_each_reserved_bit_is_refused_alone),
         cmocka_unit_test(s06_no_number_of_a_counter_leaves_its_table),
         cmocka_unit_test(s07_selects_of_the_hardware_hold_only_what_a_guest_may_choose),
+        cmocka_unit_test(s07_selects_of_the_hardware_follow_the_present_policy),
         cmocka_unit_test(s08_a_payload_has_the_bits_of_the_policy_alone),
+        cmocka_unit_test(s08_a_payload_is_what_the_present_policy_permits),
         cmocka_unit_test(s08_a_payload_goes_with_its_guest),
         cmocka_unit_test(s09_registers_of_records_and_traces_fault_without_an_access),
         cmocka_unit_test(s11_a_vcpu_ends_in_every_state),
