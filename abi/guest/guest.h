@@ -330,8 +330,8 @@ enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, 
 
 /* MSRs that the engine answers. */
 struct upmu_guest_range {
-    uint32_t first, last;
-    bool absent; /* no guest has them: each access faults */
+    uint32_t first, last; /* addresses */
+    bool absent;          /* no guest has them: each access faults */
 };
 
 /*
@@ -449,6 +449,23 @@ enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state,
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_state_needs(const void *state, size_t size, unsigned *out_family, unsigned *out_model);
+
+/*
+ * The state of a vCPU as MSRs, for a hypervisor that moves a guest so.  The MSRs are those of upmu_guest_msr_range()
+ * that are not absent; each has what a read by the guest gives, and takes it again, in any order: nothing overflows,
+ * nothing is injected, a status is stored as it is, an acknowledgement does nothing.  A counter takes its whole width
+ * at each of its addresses.  DEBUGCTL: bits 11 and 12.  Not among them are an interrupt that is still to be injected
+ * (upmu_guest_pending()), upmu_guest_lapic(), and overflow flags of shapes without a status register.
+ *
+ * Return false: the shape has no such MSR (get), or it cannot hold this value (set).
+ * Context: as upmu_guest_save().
+ */
+bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
+bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value);
+
+/* Is an interrupt to be injected by the next entry?  Context: as upmu_guest_save(). */
+bool upmu_guest_pending(const struct upmu_guest *guest);
+void upmu_guest_set_pending(struct upmu_guest *guest, bool pending);
 
 #ifdef __cplusplus
 }

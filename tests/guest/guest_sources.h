@@ -5,6 +5,7 @@
 
 #include "abi/guest/x86/guest_amd.c"
 #include "abi/guest/x86/guest_event.c"
+#include "abi/guest/x86/guest_host_msr.c"
 #include "abi/guest/x86/guest_intel.c"
 #include "abi/guest/x86/guest_range.c"
 #include "abi/guest/x86/guest_shape.c"

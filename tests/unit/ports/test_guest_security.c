@@ -1144,6 +1144,110 @@ static void a_state_has_no_bit_of_the_status_that_its_door_lacks(void **state)
     }
 }
 
+/* Each MSR of a list, from one vCPU to another, in an order of the draw. */
+static void move_registers(struct nest *from, struct nest *to)
+{
+    struct upmu_guest_range range;
+    uint32_t msrs[600];
+    unsigned count = 0;
+
+    for (unsigned i = 0; upmu_guest_msr_range(&from->vcpu, i, &range); i++)
+        for (uint32_t msr = range.first; msr <= range.last && count < 600; msr++)
+            msrs[count++] = msr;
+    assert_in_range(count, 20, 599);
+    while (count) {
+        unsigned at = (unsigned)draw() % count;
+        uint32_t msr = msrs[at];
+        uint64_t value, again;
+        bool there = upmu_guest_state_get(&from->vcpu, msr, &value);
+
+        msrs[at] = msrs[--count];
+        if (!there) {
+            assert_false(upmu_guest_state_set(&to->vcpu, msr, 0));
+            continue;
+        }
+        if (!upmu_guest_state_set(&to->vcpu, msr, value) || !upmu_guest_state_get(&to->vcpu, msr, &again))
+            fail_msg("register %x does not take %llx", (unsigned)msr, (unsigned long long)value);
+    }
+    upmu_guest_set_pending(&to->vcpu, upmu_guest_pending(&from->vcpu));
+}
+
+/* Saved, moved register by register, saved again: the same bytes but of the interrupt that is to be injected. */
+static void a_state_is_the_same_as_msrs(void **state)
+{
+    static struct nest there;
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++)
+        for (unsigned when = 0; when < 60; when++) {
+            uint8_t bytes[UPMU_GUEST_STATE_BYTES], again[UPMU_GUEST_STATE_BYTES];
+            size_t used, length;
+
+            set_up(pair);
+            seed = 71 + when;
+            for (unsigned i = 0; i < 3 * when; i++)
+                act(&nest);
+            nest_exit(&nest);
+            host_thread_switch(&nest.host, 0, 0);
+            assert_int_equal(upmu_guest_save(&nest.vcpu, bytes, sizeof bytes, &used), UPMU_OK);
+            nest_set_up(&there, pairs[pair].host, pairs[pair].door);
+            there.handler = ignore_interrupt;
+            move_registers(&nest, &there);
+            assert_int_equal(upmu_guest_pending(&there.vcpu), upmu_guest_pending(&nest.vcpu));
+            assert_int_equal(upmu_guest_save(&there.vcpu, again, sizeof again, &length), UPMU_OK);
+            assert_int_equal(length, used);
+            for (size_t i = 0; i < used; i++) {
+                bool sum = i >= 12 && i < 16, pending = i >= 108 && i < 112;
+                bool status = i >= 72 && i < 80 && !upmu_guest_has_global(&nest.vcpu);
+
+                if (!sum && !pending && !status && bytes[i] != again[i])
+                    fail_msg("pair %u, %u acts: byte %u is %x, and %x after the move", pair, when, (unsigned)i,
+                             bytes[i], again[i]);
+            }
+            nest_end(&there);
+            assert_int_equal(upmu_guest_fini(&nest.vcpu), UPMU_OK);
+            nest.host.sim.test = &nest.host;
+            host_end_idle(&nest.host);
+        }
+}
+
+static void a_write_of_the_host_has_no_consequence(void **state)
+{
+    uint64_t value;
+
+    (void)state;
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    nest.handler = ignore_interrupt;
+    upmu_guest_lvtpc(&nest.vcpu, 0x400);
+    nest_write(&nest, 0x186, 0x5300c0);
+    nest_write(&nest, 0x4c1, 0xfffffffffff0);
+    nest_run(&nest, BURST(8));
+    nest_exit(&nest);
+    /* The whole width by the old address, too; no overflow; a status without interrupt; nothing is acknowledged. */
+    assert_true(upmu_guest_state_set(&nest.vcpu, 0xc1, 0x812345678));
+    assert_true(upmu_guest_state_get(&nest.vcpu, 0x4c1, &value));
+    assert_int_equal(value, 0x812345678);
+    assert_true(upmu_guest_state_set(&nest.vcpu, 0x38e, UINT64_C(0x8800000700000003)));
+    assert_true(upmu_guest_state_set(&nest.vcpu, 0x390, UINT64_C(0xc00000070000000f)));
+    assert_true(upmu_guest_state_set(&nest.vcpu, 0x391, 8));
+    assert_int_equal(nest_read(&nest, 0x38e), UINT64_C(0x8800000700000003));
+    assert_false(upmu_guest_pending(&nest.vcpu));
+    nest_run(&nest, BURST(1));
+    assert_int_equal(nest.injected, 0);
+    nest_exit(&nest);
+    /* What cannot be is refused. */
+    assert_false(upmu_guest_state_set(&nest.vcpu, 0xc1, UPMU_BIT64(48)));
+    assert_false(upmu_guest_state_set(&nest.vcpu, 0x38e, 0x100));
+    assert_false(upmu_guest_state_set(&nest.vcpu, 0x345, 0));
+    assert_false(upmu_guest_state_set(&nest.vcpu, 0x186, UPMU_BIT64(21)));
+    assert_false(upmu_guest_state_set(&nest.vcpu, 0x600, 0));
+    assert_false(upmu_guest_state_set(&nest.vcpu, 0x10, 0));
+    upmu_guest_set_pending(&nest.vcpu, true);
+    nest_run(&nest, BURST(1));
+    assert_int_equal(nest.injected, 1);
+    nest_end(&nest);
+}
+
 static void s38_a_state_has_its_version_and_its_length(void **state)
 {
     uint8_t good[UPMU_GUEST_STATE_BYTES], bytes[2 * UPMU_GUEST_STATE_BYTES];
@@ -1594,6 +1698,8 @@ int main(void)
         cmocka_unit_test(s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts),
         cmocka_unit_test(s37_a_state_may_hold_any_bytes),
         cmocka_unit_test(a_state_has_no_bit_of_the_status_that_its_door_lacks),
+        cmocka_unit_test(a_state_is_the_same_as_msrs),
+        cmocka_unit_test(a_write_of_the_host_has_no_consequence),
         cmocka_unit_test(s38_a_state_has_its_version_and_its_length),
         cmocka_unit_test(s39_events_of_a_model_do_not_move_to_another),
         cmocka_unit_test(s40_an_overflow_is_injected_once_wherever_the_guest_is_saved),
