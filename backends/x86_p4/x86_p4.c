@@ -66,21 +66,21 @@ static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned cou
 }
 
 /* Events of the front-side bus that all processors on it share: IOQ and data activity by their masks OTHER. */
-#define FSB(select, masks)                                                                                             \
+#define FSB_EVENT(select, masks)                                                                                        \
     {UPMU_P4_ROW_ESCR + UPMU_P4_FSB_ESCR0, 2, UINT64_C(0x3f) << 25 | (uint64_t)(masks) << 9,                           \
      UINT64_C(select) << 25 | (uint64_t)(masks) << 9}
 
 static const struct upmu_beyond *p4_beyond(const struct upmu_pmu *pmu)
 {
     static const struct upmu_beyond bus[] = {
-        FSB(0x03, 0x4000), /* IOQ_allocation */
-        FSB(0x1a, 0x4000), /* IOQ_active_entries */
-        FSB(0x17, 0x0004), /* FSB_data_activity: DRDY_OTHER */
-        FSB(0x17, 0x0020), /* DBSY_OTHER */
-        FSB(0x16, 0),      /* b2b_cycles */
-        FSB(0x08, 0),      /* bnr */
-        FSB(0x06, 0),      /* snoop */
-        FSB(0x04, 0),      /* response */
+        FSB_EVENT(0x03, 0x4000), /* IOQ_allocation */
+        FSB_EVENT(0x1a, 0x4000), /* IOQ_active_entries */
+        FSB_EVENT(0x17, 0x0004), /* FSB_data_activity: DRDY_OTHER */
+        FSB_EVENT(0x17, 0x0020), /* DBSY_OTHER */
+        FSB_EVENT(0x16, 0),      /* b2b_cycles */
+        FSB_EVENT(0x08, 0),      /* bnr */
+        FSB_EVENT(0x06, 0),      /* snoop */
+        FSB_EVENT(0x04, 0),      /* response */
         {0}};
 
     (void)pmu;
