@@ -453,6 +453,6 @@ help:
 	@echo "pair           the whole library as two files, build/upmu_all.c and build/upmu_all.h"
 	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ...: the events of these models only (docs/CATALOGUES.md)"
 	@echo "parts of these: objects (libraries that test-build looks at), man, demo-apps, kernel-images, kernel-iso, virt-kernels,"
-	@echo "               foreign-made, foreign-programs, foreign-closure, test-foreign-units, test-host-mutants, test-mutants-sample,"
-	@echo "               test-vm-guest, apt; help: these lines"
+	@echo "               foreign-made, foreign-programs, foreign-closure, test-foreign-units, test-foreign-machines, test-host-mutants,"
+	@echo "               test-mutants-sample, test-vm-guest, apt; help: these lines"
 	@echo "format, clean, distclean (also what deps-foreign unpacked)"

@@ -66,7 +66,7 @@ static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned cou
 }
 
 /* Events of the front-side bus that all processors on it share: IOQ and data activity by their masks OTHER. */
-#define FSB_EVENT(select, masks)                                                                                        \
+#define FSB_EVENT(select, masks)                                                                                       \
     {UPMU_P4_ROW_ESCR + UPMU_P4_FSB_ESCR0, 2, UINT64_C(0x3f) << 25 | (uint64_t)(masks) << 9,                           \
      UINT64_C(select) << 25 | (uint64_t)(masks) << 9}
 

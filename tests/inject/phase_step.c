@@ -16,11 +16,14 @@
 #define SP REG_RSP
 #define IP REG_RIP
 #define FLOATS 512u /* FXSAVE, and behind it what XSAVE adds */
+#define FXSAVE_AT 0u
 #else
 #define SP REG_ESP
 #define IP REG_EIP
 #define FLOATS (112u + 512u)
+#define FXSAVE_AT 112u
 #endif
+#define EXTENDED 0x4000u /* all that XSAVE may add */
 #define RED_ZONE 128u
 #define STACK 0x20000u
 
@@ -32,7 +35,8 @@ extern const char __start_phase_own[], __stop_phase_own[];
 /* All that a handler goes back to, beside the memory. */
 static struct {
     gregset_t registers;
-    unsigned char floats[FLOATS];
+    unsigned char floats[EXTENDED];
+    size_t float_bytes;
     unsigned char *low; /* of the stack that was kept */
     unsigned char stack[STACK];
 } kept;
@@ -47,6 +51,18 @@ static volatile bool branched; /* after the act, until the copy is gone back to 
 static volatile unsigned hidden;
 static unsigned acts, away; /* acts done in this run; instructions until the next one, or 0 */
 
+/*
+ * Bytes of the vector registers in a signal frame.  Linux says so in the last 48 bytes of FXSAVE: a magic number and
+ * the size of all of it (struct _fpx_sw_bytes, asm/sigcontext.h).  Copies of the C library are on their way in these.
+ */
+static size_t bytes_of_floats(const void *floats)
+{
+    uint32_t words[2];
+
+    memcpy(words, (const unsigned char *)floats + FXSAVE_AT + 464u, sizeof words);
+    return words[0] == 0x46505853u && words[1] > FLOATS && words[1] <= EXTENDED ? words[1] : FLOATS;
+}
+
 static void keep(ucontext_t *context)
 {
     unsigned char *low = (unsigned char *)(uintptr_t)context->uc_mcontext.gregs[SP] - RED_ZONE;
@@ -56,7 +72,8 @@ static void keep(ucontext_t *context)
     kept.low = low;
     memcpy(kept.stack, low, (size_t)(call_stack + STACK - low));
     memcpy(kept.registers, context->uc_mcontext.gregs, sizeof kept.registers);
-    memcpy(kept.floats, context->uc_mcontext.fpregs, FLOATS);
+    kept.float_bytes = bytes_of_floats(context->uc_mcontext.fpregs);
+    memcpy(kept.floats, context->uc_mcontext.fpregs, kept.float_bytes);
     memcpy(phase_step.copy, phase_step.memory, phase_step.bytes);
 }
 
@@ -119,7 +136,7 @@ static void on_back(int number, siginfo_t *info, void *where)
     memcpy(phase_step.memory, phase_step.copy, phase_step.bytes);
     memcpy(kept.low, kept.stack, (size_t)(call_stack + STACK - kept.low));
     memcpy(context->uc_mcontext.gregs, kept.registers, sizeof kept.registers);
-    memcpy(context->uc_mcontext.fpregs, kept.floats, FLOATS);
+    memcpy(context->uc_mcontext.fpregs, kept.floats, kept.float_bytes);
     FLAGS_OF(context) |= TRAP_FLAG;
     branched = false;
     away = 0;
