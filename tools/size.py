@@ -15,9 +15,9 @@ import subprocess
 import sys
 
 STRUCTS = {  # struct: limit in bytes
-    "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 2896, "upmu_event": 64, "upmu_place_work": 4096,
+    "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 3328, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
-    "upmu_unit": 1824, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
+    "upmu_unit": 2264, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
 CORE_LIMIT, CORE_AIM = 120000, 79 * 1024
@@ -25,7 +25,7 @@ ENGINE_LIMIT, ENGINE_AIM = 61500, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 20500  # core/results, of which a program links what it calls; formulas are 4,800
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 34700, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 4200  # files that are there for branch records alone, in core and backends
-MINIMUM_LIMIT = 27400
+MINIMUM_LIMIT = 33000
 GUEST_LIMIT = 6144  # abi/guest: virtual counters
 GUEST_X86_LIMIT, GUEST_X86_AIM = 7650, 5632  # its registers of x86
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt

@@ -19,7 +19,7 @@ bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set
         return false;
     for (unsigned i = 0; i < set->count; i++)
         payload |= set->event[i].payload != 0;
-    return ((UPMU_THREADS ? set->counters : ~0u) & meter->pmu->shared_counters) || upmu_pmu_is_paired(meter->pmu) ||
+    return (set->counters & meter->pmu->shared_counters) || upmu_pmu_is_paired(meter->pmu) ||
            (meter->pmu->shared && payload);
 }
 
@@ -31,7 +31,7 @@ static void forget_claim(struct upmu_meter *meter, unsigned what)
     if (what < UPMU_RESOURCES) {
         row = meter->pmu->backend->resource_row(meter->pmu, what);
     } else {
-        meter->last_tag[what - UPMU_RESOURCES] = 0;
+        meter->slot[what - UPMU_RESOURCES].tag = 0;
         row = meter->pmu->counter[what - UPMU_RESOURCES].select_row;
     }
     if (row != UPMU_NO_ROW)
@@ -92,7 +92,7 @@ void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing)
     uint32_t counters = 0;
     uint64_t resources = 0;
 
-    if (!upmu_meter_domain(meter) || meter->keep_claims)
+    if (!upmu_meter_domain(meter))
         return;
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (upmu_session_occupies(session)) {
@@ -113,6 +113,21 @@ void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing)
         }
 }
 
+bool upmu_claims_take_set(struct upmu_meter *meter, struct upmu_set *set)
+{
+    uint64_t needed = 0;
+    bool fine = !meter->in_handler;
+
+    meter->claims_due = 1;
+    for UPMU_TALLIES(tally, set) {
+        for (uint32_t rest = tally->counters & meter->pmu->shared_counters; fine && rest; rest &= rest - 1u)
+            fine = claim_one(meter, UPMU_DOMAIN_COUNTER(upmu_bits_lowest(rest)), 0);
+        fine = fine && use_resources(meter, &set->event[tally->index], tally->alternative, tally->counter, CLAIM,
+                                     &needed);
+    }
+    return fine;
+}
+
 bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint)
 {
     uint64_t needed = 0;
@@ -120,6 +135,7 @@ bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint)
 
     if (!upmu_meter_domain(meter))
         return true;
+    meter->claims_due = 1;
     for (unsigned i = 0; fine && i < joint->count; i++) {
         const struct upmu_place_result *result = &joint->result[i];
 

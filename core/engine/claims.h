@@ -22,6 +22,9 @@ bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set
  */
 bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint);
 
+/* The same of a set where it is placed.  A handler claims nothing: false. */
+bool upmu_claims_take_set(struct upmu_meter *meter, struct upmu_set *set);
+
 /* Name the registers that other CPUs of the domain see, too. */
 void upmu_claims_share(struct upmu_meter *meter);
 
@@ -38,7 +41,7 @@ uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters);
 bool upmu_claims_restore(struct upmu_meter *meter);
 
 /*
- * Release claims that no running session needs, unless meter->keep_claims.  `say_nothing`: the shadow
+ * Release claims that no running session needs: at the end of a bracket.  `say_nothing`: the shadow
  * of these is unknown from now on, even if no CPU takes them.
  */
 void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing);

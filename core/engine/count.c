@@ -12,8 +12,13 @@
 #include "core/util/bits.h"
 #include "core/util/muldiv.h"
 #include "core/util/random.h"
+#include "core/util/apart.h"
+#include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
+#include "core/engine/features.h"
+#include "core/engine/meter.h"
+#include "core/engine/special.h"
 
 uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                           uint64_t difference)
@@ -21,7 +26,7 @@ uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *t
     unsigned width = pmu->counter[counter].width;
     uint64_t delta = difference & upmu_bits_ones(width);
 
-    /* What closed it may have lost a carry; a sampling counter never waits for 2^32 events there. */
+    /* The close may have lost a carry; a sampling counter never waits for 2^32 events there. */
     if (upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
         delta = (uint32_t)delta;
     /* A rolled-back transaction can take a count back: no negative counts. */
@@ -154,4 +159,205 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
         wait = longest;
     wait &= ~steps;
     return (UINT64_C(0) - wait) & upmu_bits_ones(where->width);
+}
+
+/* ---- Counters ---- */
+
+bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters)
+{
+    uint32_t flagged = meter->flagged & counters;
+
+    if (!flagged)
+        return true;
+    if (!upmu_bank_acknowledge(&meter->bank, flagged))
+        return false;
+    meter->flagged &= ~flagged;
+    return true;
+}
+
+#if UPMU_UNCORE
+
+/* A box of the unit was gone or reset: all that counts there has a hole, but for what begins. */
+static UPMU_APART void mar_lacking(struct upmu_meter *meter, const struct upmu_tally *begun)
+{
+    uint32_t lacks = meter->bank.lacks;
+
+    meter->bank.lacks = 0;
+    for (struct upmu_session *session = meter->sessions; session; session = session->next)
+        if (upmu_session_occupies(session))
+            for UPMU_TALLIES(tally, upmu_active(session))
+                if (tally != begun && (UPMU_BIT32(tally->counter) & lacks))
+                    UPMU_STORE(tally->hole, true);
+    upmu_meter_tag(meter, lacks, 0);
+}
+
+#endif
+
+static inline void note_lacks(struct upmu_meter *meter, const struct upmu_tally *begun)
+{
+#if UPMU_UNCORE
+    if (__builtin_expect(upmu_bank_lacks(&meter->bank) != 0, 0))
+        mar_lacking(meter, begun);
+#else
+    (void)meter;
+    (void)begun;
+#endif
+}
+
+void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters)
+{
+#if UPMU_UNCORE
+    for (uint32_t rest = meter->bank.reset & counters; rest; rest &= rest - 1u)
+        upmu_bank_unlearn(&meter->bank, upmu_bits_lowest(rest));
+#else
+    (void)meter;
+    (void)counters;
+#endif
+}
+
+#if UPMU_UNCORE
+
+/* The base of a unit's count, of which all boxes answer.  Apart: a handler has no units, and none of its stack. */
+static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    bool fine = upmu_bank_begin(&meter->bank, tally->counter, &tally->base);
+
+    note_lacks(meter, tally);
+    return fine;
+}
+
+#endif
+
+/* The base of a count: what its counter holds. */
+static bool begin_count(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+#if UPMU_UNCORE
+    if (upmu_bank_type(&meter->bank))
+        return begin_unit(meter, tally);
+#endif
+    return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
+}
+
+bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
+{
+    unsigned counter = tally->counter;
+
+    if (upmu_tally_is_wide(tally) && !upmu_bank_write(&meter->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD))
+        return false;
+    if (upmu_tally_samples(tally)) {
+        uint64_t load = upmu_count_load(meter->pmu, tally, counter);
+
+        if (!upmu_bank_write(&meter->bank, counter, load))
+            return false;
+        UPMU_STORE(tally->base, load);
+    } else if (!upmu_count_acknowledge(meter, tally->counters)) {
+        return false;
+    } else if (upmu_tally_is_lent(tally)) {
+        UPMU_STORE(tally->base, (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width));
+        if (!upmu_bank_write(&meter->bank, counter, tally->base))
+            return false;
+    } else if (upmu_meter_saturates(meter) || (upmu_features_hide(meter) && !upmu_tally_is_metric(tally))) {
+        /* The value may be the counter's end already, or another thread's count. */
+        if (!upmu_bank_write(&meter->bank, counter, 0))
+            return false;
+        UPMU_STORE(tally->base, 0);
+    } else if (!begin_count(meter, tally)) {
+        return false;
+    }
+    meter->used |= tally->counters;
+    tally->turned = upmu_count_stamp(now_ns);
+    upmu_meter_tag(meter, tally->counters, tally->tag);
+    return true;
+}
+
+bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value)
+{
+    bool fine;
+
+    if (upmu_tally_cascades(tally)) {
+        if (!upmu_bank_read(&meter->bank, tally->slot[UPMU_SECOND_SLOT], out_value))
+            return false;
+        UPMU_STORE(tally->ran,
+                   tally->ran || upmu_count_overflowed(meter->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value));
+    }
+    fine = upmu_bank_read(&meter->bank, counter, out_value);
+    note_lacks(meter, NULL);
+    return fine;
+}
+
+/* The interrupt for it may still come; its flag is cleared by that, by the end of the call or before the next event. */
+UPMU_APART void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed)
+{
+    tally->turned = upmu_count_stamp(now_ns);
+    if ((UPMU_UNCORE || UPMU_FOREIGN) && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))
+        return;
+    upmu_meter_expect(meter, 1, now_ns);
+    if (!passed)
+        meter->flagged |= tally->counters;
+}
+
+UPMU_APART void upmu_count_lose(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    UPMU_STORE(tally->hole, true);
+    meter->slot[tally->counter & 31u].tag = 0;
+    upmu_meter_expect(meter, 1, upmu_meter_now(meter));
+    meter->failed |= tally->counters | UPMU_BIT32(tally->counter & 31u);
+}
+
+void upmu_count_expect(struct upmu_meter *meter, uint32_t counters)
+{
+    uint32_t open = (counters & meter->running) | upmu_bank_open(&meter->bank, counters & ~upmu_meter_blocked(meter));
+
+    if (open)
+        upmu_meter_expect(meter, upmu_bits_count(open), upmu_meter_now(meter));
+}
+
+bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
+{
+    uint64_t value;
+    bool fine = upmu_bank_read(&meter->bank, tally->counter, &value);
+
+    note_lacks(meter, NULL);
+    if (!fine)
+        return false;
+    if (value < tally->base)
+        upmu_count_note_wrap(meter, tally, now_ns, false);
+    upmu_count_fold(meter, tally, tally->counter, value);
+    return true;
+}
+
+/*
+ * A sampling counter that passed zero, or whose sample came before that because the shortest load is longer than what
+ * was left, is loaded again before it runs.
+ */
+bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                     unsigned counter, uint64_t value, uint64_t now_ns)
+{
+    bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(meter->pmu, counter, value);
+
+    /* The counter was added just before the close: it has counted little since. */
+    if (upmu_count_adds_first(meter))
+        UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
+    passed = passed && !tally->throttled;
+    if (passed || value < tally->base)
+        upmu_count_note_wrap(meter, tally, now_ns, passed);
+    upmu_count_fold(meter, tally, counter, value);
+    if (!upmu_tally_samples(tally))
+        return false;
+    due = upmu_count_due(tally);
+    if (due)
+        upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
+    if (passed)
+        meter->flagged |= UPMU_BIT32(counter);
+    /* A lost carry looks as if it had not overflowed. */
+    if (due || passed || tally->throttled || upmu_count_adds_first(meter))
+        meter->slot[counter].tag = 0;
+    tally->throttled = false;
+    return due;
+}
+
+void upmu_count_mar(struct upmu_session *session)
+{
+    for UPMU_TALLIES(tally, upmu_active(session))
+        UPMU_STORE(tally->hole, true);
 }

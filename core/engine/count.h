@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From raw counter values to 64-bit counts and due samples.  The caller holds the
- * tally (its sequence is odd, or it is the handler).
+ * From raw counter values to 64-bit counts and due samples, and from these to start values.  In a bracket, or in a
+ * handler that interrupted none; the sequence of the session is odd where its counts change.
  */
 #ifndef UPMU_CORE_COUNT_H
 #define UPMU_CORE_COUNT_H
 
+#include "core/hw/register.h"
 #include "core/engine/session_core.h"
 
 /* upmu_tally.to_switch: the next set is due. */
@@ -57,7 +58,7 @@ bool upmu_count_due(struct upmu_tally *tally);
 /* A count gets a value, and a full period begins. */
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
 
-/* What is waited for next: a period and its random part. */
+/* The next wait: a period and its random part. */
 void upmu_count_next(struct upmu_tally *tally, uint64_t period);
 
 /* After a sample that was due: the period follows the frequency.  `now_ns`: enabled time of its session. */
@@ -69,15 +70,58 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 /* The value to load so that the counter overflows when the next sample is due. */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 
-/* What a tally's counter counted, by the difference of two values. */
+/* The count of a tally's counter, by the difference of two values. */
 uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                           uint64_t difference);
 
-/* So much at once, where nothing tells of an overflow: it may have gone round. */
+/* Is a difference so large, where nothing tells of an overflow, that the counter may have gone round? */
 static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned counter, uint64_t delta)
 {
     return (UPMU_UNCORE || UPMU_FOREIGN) && (pmu->capabilities & UPMU_PMU_NO_PMI) &&
            delta >> (pmu->counter[counter].width - 1u);
+}
+
+/*
+ * Give a counter that is closed, or stands still, the value that its event begins with: a load for sampling, else it is
+ * read.  False: a register faulted.
+ */
+bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
+
+/* The counter of an event; of a cascade, note whether its initiator has overflowed.  False: a register faulted. */
+bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value);
+
+/* Add the value of a counter that does not run any more.  True: a sample is due. */
+bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                     unsigned counter, uint64_t value, uint64_t now_ns);
+
+/* Add the value of a counter that may run.  False: a register faulted. */
+bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
+
+/* A counter of an event that leaves could not be read: what it holds is in no count, and it may have overflowed. */
+void upmu_count_lose(struct upmu_meter *meter, struct upmu_tally *tally);
+
+/* An unknown part is missing in the counts of a session's active set. */
+void upmu_count_mar(struct upmu_session *session);
+
+/* A counter has passed zero; `passed`: what it samples says so. */
+void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
+
+/*
+ * Clear what meter->flagged has of these counters: a status bit that was set before would look like an overflow of what
+ * is counted from now on.  False: a register faulted.
+ */
+bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters);
+
+/* Counters are taken away, unread: those that run may have overflowed, in no session's count, too. */
+void upmu_count_expect(struct upmu_meter *meter, uint32_t counters);
+
+/* Registers that a box of a unit has lost are written before these counters run again. */
+void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters);
+
+/* Does closing a counter lose a carry?  Then it is added before that. */
+static inline bool upmu_count_adds_first(const struct upmu_meter *meter)
+{
+    return upmu_pmu_is(meter->pmu, UPMU_PMU_CARRY_LOST);
 }
 
 /*

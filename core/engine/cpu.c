@@ -13,21 +13,19 @@
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 #include "core/engine/claims.h"
-#include "core/engine/deferred.h"
 #include "core/engine/features.h"
 #include "core/engine/life.h"
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
-#include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
+#include "core/engine/interrupt.h"
 #include "core/engine/placed.h"
-#include "core/engine/run.h"
-#include "core/engine/poll.h"
+#include "core/engine/plan.h"
 #include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
-#include "core/engine/transition.h"
 #include "core/engine/unit_core.h"
+#include "core/engine/waiting.h"
 #include <upmu/thread.h>
 
 /* Find the domain where this PMU's shared parts are claimed. */
@@ -58,41 +56,51 @@ static void leave_domain(struct upmu_meter *meter)
     meter->bank.domain = NULL;
 }
 
-/* Does one register enable all counters, which are alike, without anything to be done beside, or shared? */
-static bool is_straight(const struct upmu_meter *meter)
+/* Are all counters of one width, and can they be read without their registers? */
+static bool are_alike(const struct upmu_meter *meter)
 {
-    const uint32_t odd = UPMU_PMU_PRELUDE | UPMU_PMU_PAIRED | UPMU_PMU_REARM_LAST | UPMU_PMU_CARRY_LOST;
-    const struct upmu_counter *first = &meter->pmu->counter[0];
+    unsigned width = meter->pmu->counter[0].width;
 
-    if ((meter->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | odd)) != UPMU_PMU_GLOBAL_CTRL || meter->domain ||
-        meter->bank.own_gate)
-        return false;
     for (uint32_t rest = meter->pmu->counters & ~UPMU_METRIC_COUNTERS(meter->pmu); rest; rest &= rest - 1u) {
         const struct upmu_counter *counter = &meter->pmu->counter[upmu_bits_lowest(rest)];
 
-        if (upmu_enable_bits(rest & (~rest + 1u)) != UPMU_BIT64(counter->gate_bit) ||
-            counter->gate_row != first->gate_row || counter->rdpmc == UPMU_NO_RDPMC || counter->width != first->width)
+        if (counter->rdpmc == UPMU_NO_RDPMC || counter->width != width)
             return false;
+    }
+    return port_has_rdpmc(meter->bank.port);
+}
+
+/* Does one register enable all counters, by bits in the order of their numbers? */
+static bool is_straight(const struct upmu_meter *meter)
+{
+    const struct upmu_counter *first = &meter->pmu->counter[0];
+
+    if (!(meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) || meter->bank.own_gate)
+        return false;
+#if UPMU_BACKEND_PARAVIRT
+    if (upmu_shared_page_is(&meter->bank))
+        return false;
+#endif
+    for (uint32_t rest = meter->pmu->counters & ~UPMU_METRIC_COUNTERS(meter->pmu); rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = &meter->pmu->counter[upmu_bits_lowest(rest)];
+        const struct upmu_register_class *class = upmu_register_class_of(meter->pmu, counter->gate_row);
+
+        if (upmu_enable_bits(rest & (~rest + 1u)) != UPMU_BIT64(counter->gate_bit) ||
+            counter->gate_row != first->gate_row || class->access != UPMU_ACCESS_RW)
+            return false;
+#if UPMU_FOREIGN
+        if (class->inverted)
+            return false;
+#endif
     }
     return true;
 }
 
-/* Does each select enable its own counter, and are all alike, without anything to be done beside, or shared? */
-static bool is_apart(const struct upmu_meter *meter)
+/* Is there nothing about the PMU that every change of what runs has to look at? */
+static bool is_plain(const struct upmu_meter *meter)
 {
-    const struct upmu_counter *first = &meter->pmu->counter[0];
-
-    if ((meter->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE | UPMU_PMU_PAIRED)) || meter->domain ||
-        meter->bank.own_gate)
-        return false;
-    for (uint32_t rest = meter->pmu->counters; rest; rest &= rest - 1u) {
-        const struct upmu_counter *counter = &meter->pmu->counter[upmu_bits_lowest(rest)];
-
-        if (counter->gate_row != counter->select_row || counter->rdpmc == UPMU_NO_RDPMC ||
-            counter->width != first->width)
-            return false;
-    }
-    return true;
+    return are_alike(meter) && !upmu_pmu_is(meter->pmu, UPMU_PMU_CARRY_LOST) &&
+           !(UPMU_BACKEND_AMD && meter->pmu->kernel_select && meter->bank.port->in_kernel_mode);
 }
 
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
@@ -125,10 +133,10 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
             upmu_machine_publish(machine, cpu->meter.pmu);
     }
     if (status == UPMU_OK) {
-        UPMU_STORE(cpu->meter.straight, (UPMU_THREADS || UPMU_SAMPLING) && is_straight(&cpu->meter));
-        cpu->meter.apart = UPMU_THREADS && is_apart(&cpu->meter);
+        UPMU_STORE(cpu->meter.straight, is_straight(&cpu->meter));
+        UPMU_STORE(cpu->meter.plain, is_plain(&cpu->meter));
         cpu->meter.kind = upmu_placed_class(&cpu->meter);
-        cpu->meter.counter_mask = cpu->meter.count_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);
+        cpu->meter.counter_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);
         machine->only_cpu = cpu;
         cpu->meter.number = machine->cpu_count++;
         if (!++machine->lives)
@@ -164,7 +172,7 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
     if (!cpu->meter.live)
         return UPMU_OK;
     left = upmu_units_go(cpu);
-    status = left == UPMU_ERR_BUSY ? left : upmu_local_run(&cpu->meter, upmu_life_suspend, NULL);
+    status = left == UPMU_ERR_BUSY ? left : upmu_bracket_run(&cpu->meter, upmu_life_suspend, NULL);
     return status == UPMU_OK ? left : status;
 }
 
@@ -177,15 +185,15 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
     /* A take-over now would find our own sessions and call them the firmware's. */
     if (cpu->meter.live)
         return UPMU_OK;
-    status = upmu_local_run(&cpu->meter, upmu_life_resume, NULL);
+    status = upmu_bracket_run(&cpu->meter, upmu_life_resume, NULL);
     come = cpu->meter.live ? upmu_units_come(cpu) : UPMU_OK;
     return status == UPMU_OK ? come : status;
 }
 
 /* Work on the CPU's own PMU, then on the units that it drives; the first status that is none. */
-static UPMU_APART enum upmu_status on_all(struct upmu_cpu *cpu, upmu_local_work *own, upmu_local_work *unit)
+static UPMU_APART enum upmu_status on_all(struct upmu_cpu *cpu, upmu_bracket_work *own, upmu_bracket_work *unit)
 {
-    enum upmu_status status = upmu_local_run(&cpu->meter, own, NULL), units = UPMU_OK;
+    enum upmu_status status = upmu_bracket_run(&cpu->meter, own, NULL), units = UPMU_OK;
     const struct upmu_meter *meter;
 
     if (status != UPMU_ERR_WRONG_CPU && status != UPMU_ERR_BUSY)
@@ -236,7 +244,7 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
     if (!cpu->meter.pmu)
         return UPMU_OK;
     left = upmu_units_go(cpu);
-    status = left == UPMU_ERR_BUSY ? left : upmu_local_run(&cpu->meter, leave, NULL);
+    status = left == UPMU_ERR_BUSY ? left : upmu_bracket_run(&cpu->meter, leave, NULL);
     return status == UPMU_OK ? left : status;
 }
 
@@ -249,7 +257,7 @@ static enum upmu_status use_work(struct upmu_meter *meter, void *work)
 
 enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work *work)
 {
-    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, use_work, work) : UPMU_ERR_NO_PMU;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, use_work, work) : UPMU_ERR_NO_PMU;
 }
 
 static enum upmu_status tick(struct upmu_meter *meter, void *unused)
@@ -258,8 +266,8 @@ static enum upmu_status tick(struct upmu_meter *meter, void *unused)
 
     (void)unused;
     if (!(++meter->ticks & 15u))
-        status = upmu_poll_fold(meter);
-    upmu_multiplex_tick(meter);
+        status = upmu_interrupt_poll(meter);
+    upmu_waiting_tick(meter);
     return status;
 }
 
@@ -271,7 +279,7 @@ enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu)
 static enum upmu_status poll(struct upmu_meter *meter, void *unused)
 {
     (void)unused;
-    return upmu_poll_fold(meter);
+    return upmu_interrupt_poll(meter);
 }
 
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
@@ -281,7 +289,7 @@ enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
 {
-    enum upmu_status status = cpu->meter.live ? upmu_local_run(&cpu->meter, upmu_life_verify, NULL) : UPMU_OK;
+    enum upmu_status status = cpu->meter.live ? upmu_bracket_run(&cpu->meter, upmu_life_verify, NULL) : UPMU_OK;
     const struct upmu_meter *meter = &cpu->meter;
 
     if (status == UPMU_OK && cpu->meter.live)

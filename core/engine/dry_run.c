@@ -8,7 +8,7 @@
 #include "core/hw/bank.h"
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 
 struct dry_start {
     struct upmu_session *session;
@@ -53,7 +53,7 @@ static enum upmu_status list_writes(const struct dry_start *start, const struct 
     struct upmu_set *set = upmu_active(start->session);
     struct upmu_bank *bank = &registers->bank;
     struct upmu_image image = upmu_image_on(pmu, registers->step, UPMU_STEPS);
-    uint32_t counters = want_registers(start->session, pmu, joint, &image), changed;
+    uint32_t counters = want_registers(start->session, pmu, joint, &image);
 
     if (image.overfull)
         return UPMU_ERR_UNSUPPORTED;
@@ -61,7 +61,7 @@ static enum upmu_status list_writes(const struct dry_start *start, const struct 
     upmu_bank_pretend(bank, start->dry_run);
     if (UPMU_PRELUDES && image.prelude)
         (void)upmu_bank_prelude(bank, pmu->backend->prelude, 0);
-    (void)upmu_bank_load(bank, image.step, image.count, 0, &changed);
+    (void)upmu_bank_load(bank, image.step, image.count, 0, 0);
     for (unsigned i = 0; i < joint->count; i++) {
         unsigned counter = joint->result[i].counter[0];
 
@@ -98,5 +98,5 @@ enum upmu_status upmu_session_dry_run(struct upmu_session *session, const struct
     const struct upmu_set *set = upmu_active(session);
     struct dry_start start = {session, pmu, dry_run};
 
-    return set && set->count ? upmu_local_place(session->machine, place_and_list, &start) : UPMU_ERR_STATE;
+    return set && set->count ? upmu_bracket_place(session->machine, place_and_list, &start) : UPMU_ERR_STATE;
 }

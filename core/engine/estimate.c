@@ -11,7 +11,6 @@
 #include "core/engine/estimate.h"
 #include "core/util/apart.h"
 #include "core/util/muldiv.h"
-#include "core/engine/chain.h"
 
 #if UPMU_THREADS || UPMU_SETS
 

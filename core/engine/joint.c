@@ -175,8 +175,6 @@ void upmu_joint_begin(struct upmu_joint *joint, const struct upmu_pmu *pmu)
     joint->taken = 0;
 }
 
-#if UPMU_THREADS
-
 bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
                             uint32_t taken)
 {
@@ -187,10 +185,9 @@ bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *j
             return false;
     upmu_joint_begin(joint, meter->pmu);
     joint->taken = taken;
-    return meter->straight && upmu_joint_add(joint, session, false);
+    return meter->straight && !meter->domain && !upmu_pmu_is_paired(meter->pmu) &&
+           upmu_joint_add(joint, session, false);
 }
-
-#endif
 
 void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result)
 {

@@ -12,15 +12,14 @@
 #include "core/hw/shared_page.h"
 #include "core/hw/port_call.h"
 #include "core/engine/claims.h"
-#include "core/engine/deferred.h"
+#include "core/engine/count.h"
 #include "core/engine/features.h"
 #include "core/engine/meter.h"
-#include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
-#include "core/engine/run.h"
+#include "core/engine/reconcile.h"
 #include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
-#include "core/engine/transition.h"
+#include "core/engine/waiting.h"
 
 /* Counters that are neither in use by the firmware nor by the host. */
 static UPMU_APART uint32_t ours(const struct upmu_meter *meter)
@@ -85,12 +84,11 @@ static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
     struct upmu_step step[UPMU_IMAGE_STEPS];
     struct upmu_image image = upmu_image_on(pmu, step, UPMU_IMAGE_STEPS);
     uint64_t status;
-    uint32_t changed;
 
     if (pmu->backend->take_over)
         pmu->backend->take_over(pmu, &image);
     keep_own(meter, &image, mine, alone);
-    if (!upmu_bank_gate(&meter->bank, 0, mine) || !upmu_bank_load(&meter->bank, step, image.count, 0, &changed))
+    if (!upmu_bank_gate(&meter->bank, 0, mine) || !upmu_bank_load(&meter->bank, step, image.count, 0, 0))
         return false;
     if (pmu->status_row != UPMU_NO_ROW) {
         uint32_t flagged;
@@ -111,9 +109,10 @@ static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
 /* The registers are unknown, and the counters hold values of no session. */
 static void forget(struct upmu_meter *meter)
 {
-    meter->deferred = 0;
+    meter->failed = 0;
+    meter->unowned = 0;
     upmu_bank_forget(&meter->bank);
-    memset(meter->last_tag, 0, sizeof meter->last_tag);
+    upmu_meter_tag(meter, ~0u, 0);
 }
 
 /* What init and resume have in common.  What is shared is unknown afterwards: others may claim it. */
@@ -156,7 +155,7 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 /* Handlers act no more, nor do they see what a static session left running. */
 void upmu_life_end(struct upmu_meter *meter)
 {
-    upmu_run_expect(meter, meter->used);
+    upmu_count_expect(meter, meter->used);
     UPMU_STORE(meter->live, 0);
     UPMU_BARRIER();
 }
@@ -171,11 +170,14 @@ enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
             upmu_session_enabled(session, upmu_meter_now(meter));
         if (!upmu_session_occupies(session))
             continue;
-        if (upmu_transition_take_off(meter, session) != UPMU_OK)
+        upmu_plan_begin(meter, UPMU_SESSION_SUSPENDED);
+        (void)upmu_plan_out(meter, session);
+        upmu_reconcile(meter);
+        upmu_waiting_take(meter, session);
+        if (session->error != UPMU_OK)
             status = UPMU_ERR_PORT;
-        if (session->state == UPMU_SESSION_STOPPED)
-            UPMU_STORE(session->state, UPMU_SESSION_SUSPENDED);
     }
+    upmu_bracket_settle(meter);
     if (!upmu_meter_is_unit(meter) && !upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
     upmu_life_end(meter);
@@ -201,7 +203,7 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
         upmu_features_wake(meter->cpu);
     UPMU_STORE(meter->live, 1);
     UPMU_BARRIER();
-    return upmu_multiplex_reload(meter);
+    return upmu_waiting_reload(meter, false);
 }
 
 /*
@@ -217,30 +219,22 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     (void)unused;
     if (!alone)
         mine &= ~meter->pmu->shared_counters | meter->running;
-    meter->keep_claims = 1;
     for (struct upmu_session *session = meter->sessions; session; session = session->next) {
         if (upmu_session_waits(session))
             upmu_session_enabled(session, upmu_meter_now(meter));
-        if (!upmu_session_occupies(session))
+        if (!upmu_session_occupies(session) || session->counters)
             continue;
-        upmu_run_mar(session);
+        upmu_count_mar(session);
         upmu_session_ran(session, upmu_meter_now(meter));
-        UPMU_STORE(session->state, UPMU_SESSION_SUSPENDED);
-        UPMU_BARRIER();
-        /* (An interrupt that masks it stores both.  From here on that is left for the end of the call.) */
-        if (session->full) {
-            UPMU_STORE(session->state, UPMU_SESSION_MASKED);
-            UPMU_STORE(session->full, 0);
-        }
+        upmu_waiting_end(session, UPMU_SESSION_SUSPENDED);
     }
     /* What has overflowed is thrown away. */
-    upmu_run_expect(meter, meter->running | meter->used);
-    upmu_run_publish(meter);
+    upmu_count_expect(meter, meter->running | meter->used);
+    upmu_reconcile_lose(meter);
     forget(meter);
     fine = quieten(meter, mine, alone);
-    fine &= upmu_multiplex_reload(meter) == UPMU_OK;
-    meter->keep_claims = 0;
-    upmu_claims_trim(meter, false);
+    fine &= upmu_waiting_reload(meter, true) == UPMU_OK;
+    meter->claims_due = 1;
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
@@ -256,13 +250,16 @@ enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
 
     (void)unused;
     upmu_claims_trim(meter, true);
-    do { /* a handler may have closed a session since: its counts are taken, and it is looked again */
+    do { /* a handler may have stopped counters since: what it left is done, and it is looked again */
         if (attempt++ == VERIFY_ATTEMPTS)
             return UPMU_ERR_BUSY;
         interrupts = meter->cpu->interrupts;
-        upmu_deferred_run(meter);
+        if (upmu_interrupt_mail(meter))
+            (void)upmu_interrupt_read_mail(meter);
+        upmu_bracket_settle(meter);
+        upmu_interrupt_end(meter);
         row = upmu_bank_verify(&meter->bank, &fault);
-    } while (row != UPMU_NO_ROW && !fault && interrupts != meter->cpu->interrupts);
+    } while (row != UPMU_NO_ROW && !fault && (interrupts != meter->cpu->interrupts || upmu_interrupt_mail(meter)));
     if (row == UPMU_NO_ROW)
         return UPMU_OK;
     if (fault) /* nothing was learned of it: what runs by it goes on */

@@ -5,7 +5,7 @@
 #ifndef UPMU_CORE_LIFE_H
 #define UPMU_CORE_LIFE_H
 
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 
 /*
  * What init and resume have in common: registers are found, what is in use is left alone, the rest is closed.  What is

@@ -4,6 +4,7 @@
  */
 #include "core/engine/meter.h"
 #include "core/util/bits.h"
+#include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 #include "core/engine/count.h"
 
@@ -46,7 +47,33 @@ uint32_t upmu_meter_tagged(const struct upmu_meter *meter, const struct upmu_tal
     uint32_t counters = tally->counters;
 
     for (uint32_t rest = counters; rest; rest &= rest - 1u)
-        if (meter->last_tag[upmu_bits_lowest(rest)] != tally->tag)
+        if (meter->slot[upmu_bits_lowest(rest)].tag != tally->tag)
             counters &= ~rest | (rest - 1u);
     return counters;
+}
+
+void upmu_meter_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag)
+{
+    for (; counters; counters &= counters - 1u)
+        meter->slot[upmu_bits_lowest(counters)].tag = tag;
+}
+
+void upmu_meter_untag(struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    upmu_meter_tag(meter, upmu_meter_tagged(meter, tally), 0);
+}
+
+void upmu_meter_give(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally)
+{
+    for (uint32_t rest = tally->counters; rest; rest &= rest - 1u) {
+        struct upmu_counter_slot *slot = &meter->slot[upmu_bits_lowest(rest)];
+
+        slot->session = session;
+        slot->tally = tally;
+    }
+}
+
+bool upmu_meter_still(const struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    return UPMU_BACKEND_AMD && !tally->shared && !tally->wide && upmu_bank_still(&meter->bank, tally->counters);
 }

@@ -6,6 +6,7 @@
 #define UPMU_CORE_METER_H
 
 #include <upmu/pmu.h>
+#include <upmu/session.h>
 #include <upmu/unit.h>
 
 /* How long after its overflow an interrupt may still arrive (R24): 100 ms, in the unit of upmu_count_stamp(). */
@@ -52,5 +53,25 @@ void upmu_meter_rearm(struct upmu_meter *meter);
 
 /* Counters of a tally that were not used since it ran. */
 uint32_t upmu_meter_tagged(const struct upmu_meter *meter, const struct upmu_tally *tally);
+
+/* Whose event's value these counters have; 0: no event's, and they are loaded before they run again. */
+void upmu_meter_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag);
+
+/* What a tally left on its counters is not its own any more.  Where another one has them since, that one's stays. */
+void upmu_meter_untag(struct upmu_meter *meter, const struct upmu_tally *tally);
+
+/* Make a tally the user of its counters. */
+void upmu_meter_give(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally);
+
+/* The tally that a counter is read for, or NULL: several counters may be one event's. */
+static inline struct upmu_tally *upmu_meter_on(const struct upmu_meter *meter, unsigned counter)
+{
+    struct upmu_tally *tally = meter->slot[counter].tally;
+
+    return tally && tally->counter == counter ? tally : NULL;
+}
+
+/* Does it run, but stand still while the library does, so that it need not be stopped to be written? */
+bool upmu_meter_still(const struct upmu_meter *meter, const struct upmu_tally *tally);
 
 #endif

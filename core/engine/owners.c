@@ -9,10 +9,10 @@
 #include "core/hw/register.h"
 #include "core/engine/claims.h"
 #include "core/engine/joint.h"
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 #include "core/engine/meter.h"
-#include "core/engine/run.h"
-#include "core/engine/schedule.h"
+#include "core/engine/count.h"
+#include "core/engine/placing.h"
 
 /* Counters whose overflow the hardware answers with a record, or that reload, as a former kernel left them. */
 static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *image)
@@ -99,7 +99,7 @@ static bool empty_shared(struct upmu_meter *meter, uint32_t counters)
 {
     struct upmu_step step[UPMU_IMAGE_STEPS];
     struct upmu_image image = upmu_image_on(meter->pmu, step, UPMU_IMAGE_STEPS);
-    uint32_t gone = __atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED), mine = 0, changed;
+    uint32_t gone = __atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED), mine = 0;
 
     counters &= (meter->used | gone) & meter->pmu->shared_counters & ~meter->firmware;
     counters = upmu_claims_counters(meter, counters);
@@ -115,8 +115,8 @@ static bool empty_shared(struct upmu_meter *meter, uint32_t counters)
     }
     image.released = true;
     meter->pmu->backend->release(meter->pmu, mine, &image);
-    upmu_run_tag(meter, mine, 0);
-    return upmu_bank_load(&meter->bank, step, image.count, 0, &changed);
+    upmu_meter_tag(meter, mine, 0);
+    return upmu_bank_load(&meter->bank, step, image.count, 0, 0);
 }
 
 static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
@@ -128,11 +128,11 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
         return UPMU_ERR_STATE;
     /* What stopped sessions have loaded there, or static ones left running, is in the host's way. */
     if (meter->live) {
-        upmu_run_expect(meter, counters & meter->used);
-        if (!upmu_schedule_idle(meter, counters & meter->used) ||
+        upmu_count_expect(meter, counters & meter->used);
+        if (!upmu_placing_idle(meter, counters & meter->used) ||
             (upmu_meter_domain(meter) && !empty_shared(meter, counters)))
             return UPMU_ERR_PORT;
-        upmu_claims_trim(meter, false);
+        meter->claims_due = 1;
     }
     meter->used &= ~counters;
     if (upmu_meter_domain(meter))
@@ -156,40 +156,40 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
 
 enum upmu_status upmu_cpu_reserve(struct upmu_cpu *cpu, uint32_t counters)
 {
-    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, reserve_idle, &counters) : UPMU_ERR_NO_PMU;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, reserve_idle, &counters) : UPMU_ERR_NO_PMU;
+}
+
+static enum upmu_status give_back(struct upmu_meter *meter, void *argument)
+{
+    uint32_t counters = *(const uint32_t *)argument & meter->watchdog;
+
+    for (uint32_t rest = meter->firmware & counters; rest; rest &= rest - 1u)
+        if (upmu_register_class_of(meter->pmu, meter->pmu->counter[upmu_bits_lowest(rest)].select_row)->by_counter)
+            upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
+    upmu_bank_regain(&meter->bank, counters);
+    meter->flagged |= counters;
+    /* (An interrupt of the host's own may be on its way.) */
+    if (meter->live && counters)
+        upmu_meter_expect(meter, upmu_bits_count(counters), upmu_meter_now(meter));
+    meter->watchdog &= ~counters;
+    /* (A sibling may have refused the reservation: what was found in them is still to be restored.) */
+    meter->used |= meter->lent & counters;
+    meter->lent &= ~counters;
+    meter->bank.others = meter->watchdog | meter->foreign;
+    return UPMU_OK;
 }
 
 void upmu_cpu_unreserve(struct upmu_cpu *cpu, uint32_t counters)
 {
-    uintptr_t irq;
-
-    counters &= cpu->meter.watchdog;
-    if (!counters || !cpu->meter.pmu)
-        return;
-    irq = port_irq_save(cpu->meter.bank.port);
-    for (uint32_t rest = cpu->meter.firmware & counters; rest; rest &= rest - 1u)
-        if (upmu_register_class_of(cpu->meter.pmu, cpu->meter.pmu->counter[upmu_bits_lowest(rest)].select_row)
-                ->by_counter)
-            upmu_bank_disown(&cpu->meter.bank, upmu_bits_lowest(rest));
-    /* (Handlers follow the shadow as soon as it is no more the host's.) */
-    upmu_bank_regain(&cpu->meter.bank, counters);
-    __atomic_fetch_or(&cpu->meter.flagged, counters, __ATOMIC_RELAXED);
-    /* (An interrupt of the host's own may be on its way.) */
-    if (cpu->meter.live)
-        upmu_meter_expect(&cpu->meter, upmu_bits_count(counters), upmu_meter_now(&cpu->meter));
-    cpu->meter.watchdog &= ~counters;
-    /* (A sibling may have refused the reservation: what was found in them is still to be restored.) */
-    cpu->meter.used |= cpu->meter.lent & counters;
-    cpu->meter.lent &= ~counters;
-    cpu->meter.bank.others = cpu->meter.watchdog | cpu->meter.foreign;
-    port_irq_restore(cpu->meter.bank.port, irq);
+    if (cpu->meter.pmu)
+        (void)upmu_bracket_run(&cpu->meter, give_back, &counters);
 }
 
 static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
 {
     struct upmu_step step[UPMU_IMAGE_STEPS];
     struct upmu_image image = upmu_image_on(meter->pmu, step, UPMU_IMAGE_STEPS);
-    uint32_t records, changed, taken = upmu_claims_counters(meter, meter->firmware & ~meter->watchdog);
+    uint32_t records, taken = upmu_claims_counters(meter, meter->firmware & ~meter->watchdog);
 
     (void)unused;
     records = records_of(meter, &image);
@@ -201,18 +201,18 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     if (upmu_meter_domain(meter)) /* which of its CPUs leaves last is not known */
         __atomic_fetch_or(&meter->domain->used, taken & meter->pmu->shared_counters, __ATOMIC_RELAXED);
     if (!(records & meter->watchdog) && image.count && !image.overfull &&
-        upmu_bank_load(&meter->bank, step, image.count, 0, &changed))
+        upmu_bank_load(&meter->bank, step, image.count, 0, 0))
         records = 0;
     meter->firmware &= records;
     __atomic_fetch_or(&meter->flagged, taken, __ATOMIC_RELAXED);
-    upmu_claims_trim(meter, false);
+    meter->claims_due = 1;
     return UPMU_OK;
 }
 
 void upmu_cpu_take_firmware(struct upmu_cpu *cpu)
 {
     if (cpu->meter.live)
-        (void)upmu_local_run(&cpu->meter, take_firmware, NULL);
+        (void)upmu_bracket_run(&cpu->meter, take_firmware, NULL);
 }
 
 const char *upmu_owner_text(enum upmu_owner owner)

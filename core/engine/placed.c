@@ -7,8 +7,6 @@
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
 
-#if UPMU_THREADS
-
 /* Scattered, so that different groups of stamps have different sums (3 + 5 would be 8). */
 uint64_t upmu_placed_stamp(const struct upmu_set *set)
 {
@@ -68,17 +66,6 @@ static void remember(struct upmu_meter *meter, struct upmu_session *session, uin
     set->placed_blocked = upmu_meter_blocked(meter);
     set->placed_class = upmu_placed_class(meter);
 }
-
-#else
-
-static void remember(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
-{
-    (void)meter;
-    (void)counters;
-    upmu_program_forget(upmu_active(session));
-}
-
-#endif
 
 void upmu_placed_note(struct upmu_meter *meter, struct upmu_session *session)
 {

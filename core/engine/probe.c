@@ -7,7 +7,7 @@
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 #include "core/engine/session_core.h"
 #include <upmu/probe.h>
 
@@ -107,7 +107,7 @@ enum upmu_status upmu_cpu_probe(struct upmu_cpu *cpu, struct upmu_probe *probe)
         probe->verdict = cpu->meter.ignores_writes ? UPMU_VERDICT_IGNORES_WRITES : UPMU_VERDICT_ABSENT;
         return UPMU_OK;
     }
-    status = upmu_local_run(&cpu->meter, check_here, NULL);
+    status = upmu_bracket_run(&cpu->meter, check_here, NULL);
     if (status == UPMU_OK)
         status = run_loop(&cpu->meter, probe, 0, &counted);
     if (status != UPMU_OK)

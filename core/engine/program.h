@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiled placements (docs/DESIGN.md, "Transitions"): what the registers of a placed set are to hold, in load order.
+ * Compiled placements (docs/DESIGN.md, "What runs"): what the registers of a placed set are to hold, in load order.
  */
 #ifndef UPMU_CORE_PROGRAM_H
 #define UPMU_CORE_PROGRAM_H
@@ -15,28 +15,13 @@
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* what is not loaded already needs an erratum's sequence first */
 #define UPMU_PROGRAM_RECORDS 32u /* an event has records of its own, or messages */
+#define UPMU_PROGRAM_ODD 64u /* an event is a cascade, a metric or of two counters, or its count can fall */
 
 /* Compile the placement of a set now if it is not; false: it cannot be. */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
-#if UPMU_THREADS
-
 /* Is the program of a set that of its placement, for this kind of CPU, and valid beside these co-runners? */
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
-
-#if UPMU_SETS && UPMU_SAMPLING
-
-/*
- * Both are called by a handler that interrupted no local call.  The first says whether the handler may change all
- * registers of a placement.  The second writes them, but not the selects of `opening` that are gates; false: a register
- * faulted, and the values of it and of those after it are unknown.
- */
-bool upmu_program_handler_may(const struct upmu_bank *bank, const struct upmu_program *program);
-bool upmu_program_handler_load(struct upmu_bank *bank, const struct upmu_program *program, uint32_t opening);
-
-#endif
-
-#endif
 
 /* The placement of a set is not valid any more, nor is what was derived from it. */
 static inline void upmu_program_forget(struct upmu_set *set)

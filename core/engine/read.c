@@ -9,15 +9,15 @@
 #include "core/util/muldiv.h"
 #include "core/hw/bank.h"
 #include "core/hw/shared_page.h"
-#include "core/engine/chain.h"
 #include "core/engine/count.h"
 #include "core/engine/estimate.h"
 #include "core/engine/joint.h"
-#include "core/engine/local.h"
-#include "core/engine/metrics.h"
+#include "core/engine/bracket.h"
+#include "core/engine/meter.h"
+#include "core/engine/plan.h"
 #include "core/engine/program.h"
-#include "core/engine/run.h"
 #include "core/engine/session_core.h"
+#include "core/engine/special.h"
 
 /* Handlers do not come faster than this many in one read. */
 #define READ_ATTEMPTS 64u
@@ -66,7 +66,11 @@ static enum upmu_status read_metrics(struct upmu_meter *meter, void *argument)
 {
     struct upmu_session *session = argument;
 
-    return upmu_session_occupies(session) ? upmu_metrics_update(meter, session) : UPMU_OK;
+    if (!upmu_session_occupies(session))
+        return UPMU_OK;
+    upmu_special_update_metrics(meter, session);
+    upmu_bracket_settle(meter);
+    return session->error;
 }
 
 #endif
@@ -98,7 +102,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     if (occupies && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
 
-        if (!upmu_run_value(meter, tally, &value))
+        if (!upmu_count_value(meter, tally, UPMU_LOAD(tally->counter), &value))
             return false;
         delta = upmu_count_delta(meter->pmu, tally, UPMU_LOAD(tally->counter), value - UPMU_LOAD(tally->base));
         if (delta)
@@ -142,8 +146,7 @@ static UPMU_APART void read_counts(struct remote_read *remote)
     if (UPMU_BACKEND_PARAVIRT && here)
         upmu_shared_page_stale(&here->bank);
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
-        const struct upmu_tally *tally = &remote->set->tally[remote->first + i];
-        uint32_t before = UPMU_THREADS ? UPMU_LOAD(session->sequence) : 0, sequence = UPMU_LOAD(tally->sequence);
+        uint32_t before = UPMU_LOAD(session->sequence);
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
         UPMU_BARRIER();
@@ -152,9 +155,8 @@ static UPMU_APART void read_counts(struct remote_read *remote)
         else if (!(before & 1u) && !read_one(session, meter, remote->set, remote->first + i, &remote->counts[i]))
             remote->status = UPMU_ERR_PORT;
         UPMU_BARRIER();
-        if (!(before & 1u) && UPMU_LOAD(tally->sequence) == sequence &&
-            (!UPMU_THREADS || (UPMU_LOAD(session->sequence) == before &&
-                               __atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)))
+        if (!(before & 1u) && UPMU_LOAD(session->sequence) == before &&
+            __atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)
             i++;
         else if (++attempt == READ_ATTEMPTS)
             remote->status = UPMU_ERR_BUSY;
@@ -174,7 +176,7 @@ static void read_here(void *argument)
 
     if (meter && upmu_session_occupies(session) && remote->set == upmu_active_seen(session) &&
         upmu_session_has_metrics(meter, session))
-        remote->status = upmu_local_run(meter, read_metrics, session);
+        remote->status = upmu_bracket_run(meter, read_metrics, session);
 #endif
     read_counts(remote);
 }
@@ -194,10 +196,10 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
     uint32_t before = UPMU_LOAD(session->sequence);
 
     UPMU_BARRIER();
-    if (!meter || !UPMU_LOAD(meter->straight) || (before & 1u) ||
+    if (!meter || !UPMU_LOAD(meter->plain) || (before & 1u) ||
         UPMU_LOAD(session->state) != UPMU_SESSION_RUNNING ||
-        set != upmu_active_seen(session) || UPMU_LOAD(session->full) || !UPMU_LOAD(set->program.placement) ||
-        (UPMU_LOAD(set->program.flags) & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_FALLS)) ||
+        set != upmu_active_seen(session) || !UPMU_LOAD(set->program.placement) ||
+        (UPMU_LOAD(set->program.flags) & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_ODD)) ||
         UPMU_LOAD(meter->bank.no_rdpmc) || !port_has_rdpmc(port) ||
         (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)))
         return false;
@@ -209,23 +211,14 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
     for (unsigned i = first; i < first + count; i++, out++) {
         const struct upmu_tally *tally = &set->tally[i];
         uint64_t value, total, due;
-        unsigned attempts = READ_ATTEMPTS;
-        uint32_t sequence;
 
-        do {
-            sequence = UPMU_LOAD(tally->sequence);
-            UPMU_BARRIER();
-            if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[UPMU_LOAD(tally->counter)].rdpmc, &value), 0)) {
-                UPMU_STORE(meter->bank.no_rdpmc, true);
-                return false;
-            }
-            value = (value - UPMU_LOAD(tally->base)) & mask;
-            total = UPMU_LOAD(tally->total);
-            due = UPMU_LOAD(tally->due);
-            UPMU_BARRIER();
-        } while (__builtin_expect(UPMU_LOAD(tally->sequence) != sequence, 0) && --attempts);
-        if (!attempts)
+        if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[UPMU_LOAD(tally->counter)].rdpmc, &value), 0)) {
+            UPMU_STORE(meter->bank.no_rdpmc, true);
             return false;
+        }
+        value = (value - UPMU_LOAD(tally->base)) & mask;
+        total = UPMU_LOAD(tally->total);
+        due = UPMU_LOAD(tally->due);
         seen |= value;
         total += value;
         out->raw = total;

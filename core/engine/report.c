@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Overflows of a session's events become samples.
+ * An overflow becomes a sample, a call of a format or a message.  In a handler that interrupted no bracket, or in a
+ * bracket: so ring, queue and session->overflow have one writer.
  */
 #include "core/engine/report.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/hw/bank.h"
-#include "core/hw/port_call.h"
-#include "core/place/placement.h"
-#include "core/engine/count.h"
-#include "core/engine/meter.h"
-#include "core/engine/program.h"
-#include "core/engine/session_core.h"
 #include "core/sample/format_core.h"
+#include "core/engine/count.h"
+#include "core/engine/program.h"
+#include "core/engine/special.h"
 
 #if UPMU_SAMPLING
 
-/* Is its counter one that runs for it, so that its value may be folded now?  The local side holds all tallies. */
-static bool may_fold(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
+/* Is its counter one that runs for it, so that its value may be added now? */
+static bool may_add(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
 
-    return counter < UPMU_COUNTERS && cpu->meter.tally[counter] == tally &&
-           (cpu->meter.running & ~UPMU_METRIC_COUNTERS(cpu->meter.pmu) & UPMU_BIT32(counter)) &&
-           !(cpu->meter.in_handler && upmu_tally_is_held(&cpu->meter, tally));
+    return counter < UPMU_COUNTERS && cpu->meter.slot[counter].tally == tally &&
+           (cpu->meter.running & ~UPMU_METRIC_COUNTERS(cpu->meter.pmu) & UPMU_BIT32(counter));
 }
 
 /* Events of a set that an overflow of `events` reads or (`reset`) sets back. */
@@ -40,36 +37,30 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
 }
 
 /*
- * What an overflow of `events` does to others of the set: their counts go into its
- * records and are folded, or (`reset`) they are set back.  The counter of one that
- * samples is not loaded anew: it overflows once when nothing is due, and then waits for
- * the rest.
+ * An overflow of `events` reads other events of the set: their counts go into its records and are added.  Or (`reset`)
+ * it sets them back.  The counter of an event that samples is not loaded anew: it overflows once when nothing is due,
+ * and then waits for the rest.
  */
 static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset)
 {
     struct upmu_cpu *cpu = session->meter->cpu;
     struct upmu_set *set = upmu_active(session);
-    uint32_t handler = cpu->meter.in_handler;
 
     for (uint32_t wanted = others_of(set, events, reset); wanted; wanted &= wanted - 1u) {
         struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
         uint64_t value;
 
-        if ((reset && upmu_tally_is_wide(tally)) || !may_fold(cpu, tally) ||
+        if ((reset && upmu_tally_is_wide(tally)) || !may_add(cpu, tally) ||
             !upmu_bank_read(&cpu->meter.bank, tally->counter, &value))
             continue;
-        UPMU_STORE(tally->sequence, tally->sequence + handler);
-        UPMU_BARRIER();
         upmu_count_fold(&cpu->meter, tally, tally->counter, value);
         if (reset)
             upmu_count_begin(set, tally, 0);
-        UPMU_BARRIER();
-        UPMU_STORE(tally->sequence, tally->sequence + handler);
     }
 }
 
 /* An event has overflowed as often as its set waits for. */
-static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events, uint64_t now_ns)
+static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events)
 {
     if (!(upmu_active(session)->flags & UPMU_SET_OVERFLOW_SWITCH))
         return;
@@ -79,11 +70,8 @@ static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint
         if (tally->to_switch != UPMU_SWITCH_NOW)
             continue;
         tally->to_switch = 0;
-        if (session->switch_due)
-            continue;
-        session->closed_ns = now_ns;
-        session->switch_due = UPMU_SWITCH_FRESH;
-        cpu->meter.mask_due = 1;
+        session->switch_due = 1;
+        cpu->meter.work_due |= UPMU_DUE_SESSIONS;
     }
 }
 
@@ -95,7 +83,7 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
     if (upmu_session_dropped(session))
         return;
     /* A session that is full has stopped sampling: an overflow on a counter that was still open is a lost period. */
-    if (session->full && cpu->meter.in_handler) {
+    if (session->full) {
         for (uint32_t rest = events; rest; rest &= rest - 1u)
             upmu_active(session)->tally[upmu_bits_lowest(rest)].lost++;
         return;
@@ -124,21 +112,17 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
         overflow->flags = UPMU_SAMPLE_NO_FRAME;
     }
     if (UPMU_SETS)
-        want_switch(cpu, session, events, now_ns);
+        want_switch(cpu, session, events);
     if (upmu_format_report(overflow) & UPMU_OVERFLOW_MASK) {
         session->long_due |= events;
         UPMU_STORE(session->full, 1);
-        UPMU_STORE(session->state, UPMU_SESSION_MASKED);
-        cpu->meter.mask_due = 1;
+        cpu->meter.work_due |= UPMU_DUE_SESSIONS;
     }
 }
 
-UPMU_APART void upmu_report_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
-                              const uint64_t *now_ns)
+void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns)
 {
-    const struct upmu_program *program = &upmu_active(session)->program;
-    /* (What is compiled knows.) */
-    bool others = !program->placement || (program->flags & UPMU_PROGRAM_OTHERS);
+    bool others = upmu_active(session)->program.flags & UPMU_PROGRAM_OTHERS;
 
     if (UPMU_FORMATS && others)
         touch_others(session, events, false);
@@ -147,39 +131,27 @@ UPMU_APART void upmu_report_overflow(struct upmu_session *session, uint32_t even
         touch_others(session, events, true);
 }
 
-bool upmu_report_frame(const struct upmu_meter *meter, uint32_t counters, struct upmu_frame *out_frame)
+void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, uint32_t events, uint64_t now_ns)
 {
-    if (!(meter->deferred & counters & meter->cpu->framed))
-        return false;
-    *out_frame = meter->cpu->deferred_frame;
-    return true;
-}
+    struct upmu_mailbox *mail = &meter->cpu->mail;
+    bool framed = mail->has_frame && (mail->framed & session->counters);
+    struct upmu_frame frame;
 
-void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events,
-                      const struct upmu_frame *frame)
-{
-    uint64_t now_ns = upmu_meter_now(&cpu->meter);
-
-    upmu_report_overflow(session, events, frame, &now_ns);
+    if (framed) {
+        frame = mail->frame;
+        mail->framed &= ~session->counters;
+    }
+    upmu_report(session, events, framed ? &frame : NULL, &now_ns);
 }
 
 #else
 
-bool upmu_report_frame(const struct upmu_meter *meter, uint32_t counters, struct upmu_frame *out_frame)
+void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, uint32_t events, uint64_t now_ns)
 {
     (void)meter;
-    (void)counters;
-    (void)out_frame;
-    return false;
-}
-
-void upmu_report_emit(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events,
-                      const struct upmu_frame *frame)
-{
-    (void)cpu;
     (void)session;
     (void)events;
-    (void)frame;
+    (void)now_ns;
 }
 
 #endif

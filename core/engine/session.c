@@ -9,21 +9,21 @@
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
-#include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/count.h"
 #include "core/engine/features.h"
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
-#include "core/engine/multiplex.h"
 #include "core/engine/owners.h"
+#include "core/engine/placing.h"
+#include "core/engine/reconcile.h"
 #include "core/engine/program.h"
-#include "core/engine/run.h"
-#include "core/engine/schedule.h"
 #include "core/engine/session_core.h"
+#include "core/engine/sets.h"
+#include "core/engine/special.h"
 #include "core/engine/thread_core.h"
-#include "core/engine/transition.h"
+#include "core/engine/waiting.h"
 #include "core/sample/ring.h"
 #include <upmu/world.h>
 
@@ -163,6 +163,7 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
     tally->falls = event->attributes & UPMU_ATTR_IN_TXCP;
     memset(tally->slot, UPMU_NO_COUNTER, sizeof tally->slot);
     UPMU_STORE(tally->counter, UPMU_NO_COUNTER);
+    tally->from = UPMU_NO_COUNTER;
     begin_times(session, set, tally, NULL);
 }
 
@@ -355,7 +356,7 @@ static void bracketed(void *argument)
 {
     struct upmu_call *call = argument;
 
-    call->status = upmu_local_run(call->meter, work_here, call);
+    call->status = upmu_bracket_run(call->meter, work_here, call);
 }
 
 /* A session whose thread does not run: a switch passes it over while a call works on it. */
@@ -460,7 +461,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
     (void)upmu_session_refuse(session, UPMU_OK);
     for (struct upmu_set *set = session->sets; status == UPMU_OK && set; set = upmu_set_after(set)) {
         UPMU_STORE(session->active, set);
-        status = upmu_schedule_fits(meter, session);
+        status = upmu_placing_fits(meter, session);
     }
     UPMU_STORE(session->active, active);
     if (status != UPMU_OK)
@@ -472,9 +473,9 @@ static enum upmu_status attach_work(const struct upmu_call *call)
     upmu_session_link(meter, session);
     UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
     /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
-    if (!upmu_session_dormant(session) &&
+    if (!upmu_session_targets(session) &&
         !(UPMU_PRELUDES && meter->running && (meter->pmu->capabilities & UPMU_PMU_PRELUDE)))
-        status = upmu_schedule_preload(meter, session);
+        status = upmu_placing_preload(meter, session);
     if (status == UPMU_ERR_PORT) {
         upmu_session_unlink(meter, session);
         upmu_session_untie(session);
@@ -535,7 +536,7 @@ static void begin_long(struct upmu_session *session)
         upmu_count_next(tally, set->sampling[i].long_period);
         UPMU_STORE(tally->due, tally->total + tally->reset);
         if (session->meter && tally->counter < UPMU_COUNTERS)
-            upmu_run_untag(session->meter, tally);
+            upmu_meter_untag(session->meter, tally);
         session->tagged_by = session->meter ? session->meter->life : 0;
     }
     session->long_due = 0;
@@ -555,6 +556,19 @@ static bool is_started(const struct upmu_session *session)
     return upmu_session_occupies(session) || upmu_session_waits(session);
 }
 
+/* What a start does before the session gets its counters. */
+static void begin_start(struct upmu_session *session)
+{
+    if (UPMU_SAMPLING && session->long_due)
+        begin_long(session);
+#if UPMU_SETS
+    upmu_sets_begin(session);
+    if (session->switch_due)
+        upmu_sets_advance(session, NULL);
+#endif
+    (void)upmu_session_refuse(session, UPMU_OK);
+}
+
 static enum upmu_status start_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -564,97 +578,23 @@ static enum upmu_status start_work(const struct upmu_call *call)
         return UPMU_OK;
     if ((!UPMU_THREADS || call->meter) && !call->meter->live)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (UPMU_SAMPLING)
-        begin_long(session);
-    if (UPMU_SETS)
-        upmu_chain_begin(session);
-    if (UPMU_SETS && session->switch_due)
-        upmu_chain_advance(session, NULL);
-    (void)upmu_session_refuse(session, UPMU_OK);
+    begin_start(session);
     if (UPMU_THREADS && !call->meter) {
         UPMU_STORE(session->error, UPMU_OK);
         UPMU_STORE(session->state, UPMU_SESSION_WAITING);
         return UPMU_OK;
     }
-    status = upmu_multiplex_start(call->meter, session, true);
+    status = upmu_waiting_start(call->meter, session, true);
     UPMU_STORE(session->why.status, status);
-    upmu_multiplex_admit(call->meter);
+    upmu_waiting_admit(call->meter);
     return status;
 }
 
-#if UPMU_THREADS
-
-/* Is it placed, and nothing special? */
-static inline bool can_start_quickly(const struct upmu_session *session)
-{
-    return upmu_session_is_just(session, UPMU_SESSION_STOPPED) && session->begun && !session->long_due &&
-           session->counters;
-}
-
-/* One such starts again: its transition alone, and nothing waits. */
-static bool start_quickly(struct upmu_meter *meter, struct upmu_session *session)
-{
-    const struct upmu_set *set = session->active;
-
-    return can_start_quickly(session) && !(session->counters & meter->running) &&
-           upmu_program_fits(meter, set, meter->corunners) && upmu_transition_start(meter, session);
-}
-
-/* A handler in its first steps may leave a counter closed: opened again before the stop, that would miss events. */
-static bool stop_quickly(struct upmu_meter *meter, struct upmu_session *session)
-{
-    if (upmu_transition_stop(meter, session))
-        return true;
-    if (!(meter->deferred & session->counters) || !upmu_session_occupies(session))
-        return false;
-    (void)upmu_transition_take_off(meter, session);
-    return true;
-}
-
-/* Without the detours of a call that may have to go elsewhere, place, or wait; false: nothing was done. */
-static bool call_quickly(struct upmu_session *session, bool start)
-{
-    /* (That may be another CPU, which just comes up: nothing of it is looked at before it is known to be here.) */
-    struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE);
-    const struct upmu_port *port = meter ? session->machine->port : NULL;
-    uintptr_t irq;
-    bool done = false;
-
-    if (!meter || !upmu_local_try(meter, port, &irq))
-        return false;
-    if (__atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter && UPMU_LOAD(session->why.status) == UPMU_OK &&
-        !meter->domain && !upmu_multiplex_wanted(meter))
-        done = start ? start_quickly(meter, session) : stop_quickly(meter, session);
-    /* (What the stop itself found may have masked it.) */
-    if (done && !start)
-        upmu_session_become(session, UPMU_SESSION_STOPPED);
-    if (done)
-        UPMU_STORE(session->why.status, session->error);
-    upmu_local_end(meter, port, irq);
-    return done;
-}
-
-#else
-
-static bool call_quickly(struct upmu_session *session, bool start)
-{
-    (void)session;
-    (void)start;
-    return false;
-}
-
-#endif
-
 enum upmu_status upmu_session_start(struct upmu_session *session)
 {
-    enum upmu_status status;
+    enum upmu_status status = on_cpu(session, start_work);
 
-    if (call_quickly(session, true))
-        return UPMU_LOAD(session->error);
-    status = on_cpu(session, start_work);
-
-    /* A fault in an interrupt on the way may have stopped it again. */
-    /* (One that waits after a fault that came later, in the change of its sets, is started.) */
+    /* A fault in an interrupt on the way may have stopped it again.  One that waits after that is started. */
     return status == UPMU_OK && !upmu_session_waits(session) ? UPMU_LOAD(session->error) : status;
 }
 
@@ -670,14 +610,12 @@ static enum upmu_status stop_work(const struct upmu_call *call)
     enum upmu_status status = upmu_session_halt(call->meter, call->session);
 
     if (call->meter)
-        upmu_multiplex_admit(call->meter);
+        upmu_waiting_admit(call->meter);
     return status;
 }
 
 enum upmu_status upmu_session_stop(struct upmu_session *session)
 {
-    if (call_quickly(session, false))
-        return UPMU_LOAD(session->error);
     return on_cpu(session, stop_work);
 }
 
@@ -687,58 +625,35 @@ struct these {
     unsigned starts, stops;
 };
 
-#if UPMU_THREADS
-
-/* Of these, what stops, and what starts where it is placed, as far as nothing about it needs thought. */
-static void plan_these(struct upmu_transition *plan, struct upmu_meter *meter, const struct these *these)
+/* Of these, what stops, and what starts where it is placed, in one plan. */
+static void change_at_once(struct upmu_meter *meter, const struct these *these)
 {
+    struct upmu_plan *plan = &meter->plan;
     struct upmu_session *session;
 
-    upmu_transition_begin(plan, meter);
+    if (!meter->live || upmu_waiting_any(meter))
+        return;
+    upmu_plan_begin(meter, UPMU_SESSION_STOPPED);
     for (unsigned i = 0; i < these->stops; i++) {
         session = these->stop[i];
-        if (UPMU_LOAD(session->meter) == meter && upmu_session_is_just(session, UPMU_SESSION_RUNNING))
-            (void)upmu_transition_out(plan, session);
+        if (UPMU_LOAD(session->meter) == meter && upmu_session_occupies(session))
+            (void)upmu_plan_out(meter, session);
     }
     for (unsigned i = 0; i < these->starts; i++) {
         session = these->start[i];
-        if (UPMU_LOAD(session->meter) == meter && can_start_quickly(session) &&
-            !(session->counters & ((meter->running & ~plan->leaving) | plan->coming)) &&
-            upmu_program_fits(meter, session->active, upmu_transition_corunners(plan)))
-            (void)upmu_transition_in(plan, session, session->active);
+        if (UPMU_LOAD(session->meter) != meter || is_started(session) || upmu_special_clash(meter, session))
+            continue;
+        begin_start(session);
+        if (upmu_plan_fits(meter, upmu_active(session)))
+            (void)upmu_plan_in(meter, session, upmu_active(session));
     }
-    if (!upmu_transition_run(plan, UPMU_SESSION_STOPPED))
+    if (!(plan->outs | plan->ins))
         return;
+    upmu_reconcile(meter);
     for (unsigned i = 0; i < plan->outs; i++)
-        upmu_session_become(plan->out[i], UPMU_SESSION_STOPPED);
+        if (plan->out[i]->state == UPMU_SESSION_MASKED) /* what the stop itself found was the last */
+            upmu_waiting_end(plan->out[i], UPMU_SESSION_STOPPED);
 }
-
-static UPMU_APART void plan_these_on_stack(struct upmu_meter *meter, const struct these *these)
-{
-    struct upmu_transition plan;
-
-    plan_these(&plan, meter, these);
-}
-
-static void change_at_once(struct upmu_meter *meter, const struct these *these)
-{
-    if (meter->domain || upmu_multiplex_wanted(meter))
-        return;
-    if (meter->work)
-        plan_these(upmu_meter_plan(meter), meter, these);
-    else
-        plan_these_on_stack(meter, these);
-}
-
-#else
-
-static void change_at_once(struct upmu_meter *meter, const struct these *these)
-{
-    (void)meter;
-    (void)these;
-}
-
-#endif
 
 /* The others one by one; returns the first refusal. */
 static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
@@ -761,7 +676,7 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
         if (status == UPMU_OK)
             status = one;
     }
-    upmu_multiplex_admit(meter);
+    upmu_waiting_admit(meter);
     return status;
 }
 
@@ -770,7 +685,7 @@ enum upmu_status upmu_change_these(struct upmu_cpu *cpu, struct upmu_session *co
 {
     struct these these = {start, stop, starts, stops};
 
-    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, change_work, &these) : UPMU_ERR_NO_PMU;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, change_work, &these) : UPMU_ERR_NO_PMU;
 }
 
 static enum upmu_status detach_work(const struct upmu_call *call)
@@ -780,7 +695,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
 
     if (call->meter) {
         status = upmu_session_leave(call->meter, call->session, call->listed);
-        upmu_multiplex_admit(call->meter);
+        upmu_waiting_admit(call->meter);
         return status;
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
@@ -880,7 +795,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         begin_times(call->session, call->set, tally, meter);
     }
     if (meter && tally->counter < UPMU_COUNTERS && (tally->period || upmu_tally_is_lent(tally)))
-        upmu_run_untag(meter, tally);
+        upmu_meter_untag(meter, tally);
 }
 
 /* One that runs goes on where it was: its claims are kept and nothing is placed, so that no start is refused. */
@@ -895,15 +810,22 @@ static enum upmu_status write_work(const struct upmu_call *call)
         set_count(call, tally);
         return UPMU_OK;
     }
-    meter->keep_claims = 1;
-    status = upmu_transition_take_off(meter, session);
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+    (void)upmu_plan_out(meter, session);
+    upmu_reconcile(meter);
+    status = session->error;
     if (status == UPMU_OK) {
         set_count(call, tally);
-        if (session->state != UPMU_SESSION_MASKED)
-            status = upmu_transition_bring(meter, session);
+        if (session->state == UPMU_SESSION_WAITING) {
+            upmu_waiting_put(meter, session); /* its enabled time goes on */
+            upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+            (void)upmu_plan_in(meter, session, upmu_active(session));
+            upmu_reconcile(meter);
+            status = session->error;
+            if (!call->period && !lends(call)) /* the times of this count begin where it does */
+                begin_times(session, call->set, tally, meter);
+        }
     }
-    meter->keep_claims = 0;
-    upmu_claims_trim(meter, false);
     return status;
 }
 
@@ -961,7 +883,7 @@ enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *se
                              .follow = true,
                              .lends = true};
 
-    /* (Only where a session has a world every transition is careful: meter->worlds.) */
+    /* Only where a session has a world every plan is odd (meter->worlds). */
     if (index >= set->count || !session->world)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (set->tally[index].falls || !takes_values(upmu_machine_pmu_of(session->machine, set->event[index].pmu),
@@ -1002,7 +924,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     if (is_started(session))
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (call->value && call->meter)
-        (void)upmu_schedule_release(call->meter, session);
+        (void)upmu_placing_release(call->meter, session);
     if (call->set == upmu_active(session))
         session->counters = 0;
     set_event(session, call->set, call->index, call->event, call->sampling);

@@ -9,7 +9,6 @@
 #include "core/util/byte.h"
 #include "core/util/shared.h"
 #include "core/hw/port_call.h"
-#include "core/engine/queue.h"
 #include <upmu/session.h>
 #include <upmu/set.h>
 
@@ -112,6 +111,10 @@ static inline void upmu_session_tie(struct upmu_session *session)
     (void)upmu_byte_or(&session->ties, UPMU_TIED);
 }
 
+/* What meter->work_due says: a session is full or its next set is due; a fault is to be told to the host's log. */
+#define UPMU_DUE_SESSIONS 1u
+#define UPMU_DUE_LOG 2u
+
 /* The next session that runs after those of `rest`, whose counters are taken off it; NULL: none. */
 static inline struct upmu_session *upmu_meter_next_running(const struct upmu_meter *meter, uint32_t *rest)
 {
@@ -119,7 +122,7 @@ static inline struct upmu_session *upmu_meter_next_running(const struct upmu_met
 
     if (!*rest)
         return NULL;
-    session = meter->of_tally[upmu_bits_lowest(*rest)];
+    session = meter->slot[upmu_bits_lowest(*rest)].session;
     *rest &= ~session->counters & (*rest - 1u);
     return session;
 }
@@ -130,21 +133,6 @@ static inline const struct upmu_kept *upmu_tally_sampling(const struct upmu_tall
     const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
 
     return &((const struct upmu_set *)(const void *)set)->sampling[tally->index];
-}
-
-/*
- * Is it in a state, attached, and nothing else about it needs thought: nothing due, not static, no part in a change,
- * with an owner, no chain?  (Eight bytes that lie together; whether it shares does not matter.)
- */
-static inline bool upmu_session_is_just(const struct upmu_session *session, enum upmu_session_state state)
-{
-    uint64_t word;
-
-    _Static_assert(offsetof(struct upmu_session, ties) == offsetof(struct upmu_session, state) + 1 &&
-                       offsetof(struct upmu_session, shares) == offsetof(struct upmu_session, state) + 7,
-                   "the words of a session are in this order");
-    upmu_shared_word(&word, (const char *)session + offsetof(struct upmu_session, state));
-    return word << 8 == (UPMU_TIED << 16 | (unsigned)state << 8);
 }
 
 /* Fill session->why with a status and nothing else; returns it. */
@@ -169,17 +157,6 @@ void upmu_session_end(struct upmu_session *session);
 /* The third of a CPU's lists: those that run a set without events, and so have no counter by which they are found. */
 #define UPMU_WAIT_EMPTY 2u
 
-/* Change the state of one that waits, or will: those that wait on a CPU, or run without counters, are in its lists. */
-static inline void upmu_session_become(struct upmu_session *session, uint8_t state)
-{
-    UPMU_STORE(session->state, state);
-    if (!session->meter)
-        return;
-    upmu_queue_take(session->meter, session);
-    if (upmu_session_waits(session) || (state == UPMU_SESSION_RUNNING && !session->counters))
-        upmu_queue_put(session->meter, session);
-}
-
 /* Nothing of a session is placed; true: it samples. */
 bool upmu_session_unplace(struct upmu_session *session);
 
@@ -190,42 +167,11 @@ void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Is one of its sets switched to another, or to itself? */
-static inline bool upmu_session_is_chain(const struct upmu_session *session)
+/* Does a session have its counters? */
+static inline bool upmu_session_occupies(const struct upmu_session *session)
 {
-    return UPMU_SETS && session->chain;
+    return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING;
 }
-
-/* The same of one that has its tags, has no page and does not wait. */
-static inline void upmu_session_link_quickly(struct upmu_meter *meter, struct upmu_session *session)
-{
-    __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere may look where it has to go */
-    session->counters = 0;
-    session->next = meter->sessions;
-    session->link = &meter->sessions;
-    if (session->next)
-        session->next->link = &session->next;
-    UPMU_BARRIER();
-    meter->sessions = session;
-}
-
-static inline void upmu_session_unlink_quickly(struct upmu_meter *meter, struct upmu_session *session)
-{
-    *session->link = session->next;
-    if (session->next)
-        session->next->link = session->link;
-    UPMU_BARRIER();
-    session->counters = 0;
-    session->next = NULL;
-    session->link = NULL;
-    session->overflow.cpu = NULL;
-    UPMU_STORE(session->set.proven, meter->seen_counting);
-    /* From now on a call elsewhere may work on it. */
-    __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
-}
-
-/* Does a session occupy its counters: it runs, or a handler masked it and its counts were not taken yet? */
-bool upmu_session_occupies(const struct upmu_session *session);
 
 /* Its targets of cascades, and the sum of its counters. */
 uint32_t upmu_session_targets(const struct upmu_session *session);
@@ -246,12 +192,6 @@ static inline bool upmu_tally_is_lent(const struct upmu_tally *tally)
 static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
 {
     return UPMU_BACKEND_X86_P4 && tally->cascades;
-}
-
-/* Counters that are not opened, as the overflow of another starts them: targets of cascades.  0: has none. */
-static inline uint32_t upmu_session_dormant(const struct upmu_session *session)
-{
-    return UPMU_BACKEND_X86_P4 ? upmu_session_targets(session) : 0;
 }
 
 /* It runs no more, nor waits where its target is. */

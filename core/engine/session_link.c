@@ -5,11 +5,11 @@
 #include "core/engine/features.h"
 #include "core/engine/meter.h"
 #include "core/engine/program.h"
-#include "core/engine/queue.h"
-#include "core/engine/schedule.h"
+#include "core/engine/placing.h"
+#include "core/engine/reconcile.h"
 #include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
-#include "core/engine/transition.h"
+#include "core/engine/waiting.h"
 
 /* Unique on its CPU until it wraps; never 0. */
 void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
@@ -36,17 +36,33 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (!UPMU_THREADS || session->tagged_by != meter->life)
         upmu_session_tag(meter, session);
-    upmu_session_link_quickly(meter, session);
-    if (upmu_session_waits(session))
-        upmu_queue_put(meter, session);
+    __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere may look where it has to go */
+    session->counters = 0;
+    session->next = meter->sessions;
+    session->link = &meter->sessions;
+    if (session->next)
+        session->next->link = &session->next;
+    UPMU_BARRIER();
+    meter->sessions = session;
 }
 
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
-    upmu_queue_take(meter, session);
+    upmu_waiting_take(meter, session);
+    upmu_plan_forget(meter);
     if (!upmu_meter_is_unit(meter))
         upmu_features_detach(meter->cpu, session);
-    upmu_session_unlink_quickly(meter, session);
+    *session->link = session->next;
+    if (session->next)
+        session->next->link = session->link;
+    UPMU_BARRIER();
+    session->counters = 0;
+    session->next = NULL;
+    session->link = NULL;
+    session->overflow.cpu = NULL;
+    UPMU_STORE(session->set.proven, meter->seen_counting);
+    /* From now on a call elsewhere may work on it. */
+    __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }
 
 bool upmu_session_unplace(struct upmu_session *session)
@@ -58,6 +74,7 @@ bool upmu_session_unplace(struct upmu_session *session)
         upmu_program_forget(set);
         for UPMU_TALLIES(tally, set) {
             UPMU_STORE(tally->counter, UPMU_NO_COUNTER);
+            tally->from = UPMU_NO_COUNTER;
             samples |= tally->period != 0;
         }
     }
@@ -77,11 +94,15 @@ enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session
 {
     enum upmu_status status = UPMU_OK;
 
-    if (upmu_session_occupies(session))
-        status = upmu_transition_take_off(meter, session);
-    else if (upmu_session_waits(session) && meter)
+    if (upmu_session_occupies(session)) {
+        upmu_plan_begin(meter, UPMU_SESSION_STOPPED);
+        (void)upmu_plan_out(meter, session);
+        upmu_reconcile(meter);
+        status = session->error;
+    } else if (upmu_session_waits(session) && meter) {
         upmu_session_enabled(session, upmu_meter_now(meter));
-    upmu_session_become(session, UPMU_SESSION_STOPPED);
+    }
+    upmu_waiting_end(session, UPMU_SESSION_STOPPED);
     return status;
 }
 
@@ -98,7 +119,7 @@ enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_sessio
         return UPMU_ERR_BUSY;
     }
     status = upmu_session_halt(meter, session);
-    released = meter->live ? upmu_schedule_release(meter, session) : UPMU_OK;
+    released = meter->live ? upmu_placing_release(meter, session) : UPMU_OK;
     upmu_session_unlink(meter, session);
     upmu_session_untie(session);
     if (UPMU_THREADS && thread && !listed)

@@ -26,20 +26,12 @@ void upmu_session_ran(struct upmu_session *session, uint64_t now_ns)
 {
     if (UPMU_THREADS || UPMU_SETS) {
         struct upmu_set *set = upmu_active(session);
-        /* (A stop may find the overflow itself, after its own end.) */
-        bool closed = UPMU_SETS && session->switch_due && session->closed_ns < now_ns;
-        uint64_t ran_ns = (closed ? session->closed_ns : now_ns) - session->running_ns;
+        uint64_t ran_ns = now_ns - session->running_ns;
 
         UPMU_STORE(set->duration_ns, set->duration_ns + ran_ns);
         set->left_ns = set->left_ns > ran_ns ? set->left_ns - ran_ns : 0;
     }
     upmu_session_enabled(session, now_ns);
-}
-
-/* `full` is set by what masks a session, and cleared by what takes its counts. */
-bool upmu_session_occupies(const struct upmu_session *session)
-{
-    return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING || UPMU_LOAD(session->full);
 }
 
 uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,

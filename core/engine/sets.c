@@ -6,11 +6,12 @@
 #include "core/util/muldiv.h"
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
-#include "core/engine/chain.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
-#include "core/engine/multiplex.h"
-#include "core/engine/schedule.h"
+#include "core/engine/placing.h"
+#include "core/engine/reconcile.h"
+#include "core/engine/sets.h"
+#include "core/engine/waiting.h"
 #include "core/engine/session_core.h"
 
 #if UPMU_SETS
@@ -71,7 +72,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
         set->next = *link;
         *link = set;
     }
-    /* (The duration is forgotten; its events have had that time all the same.) */
+    /* The duration is forgotten; the events of the set have had that time all the same. */
     for UPMU_TALLIES(tally, *link)
         UPMU_STORE(tally->gap_ns, tally->gap_ns - (*link)->duration_ns);
     (*link)->flags = (uint8_t)flags;
@@ -100,8 +101,7 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
     *link = (*link)->next;
     note_chain(session);
     upmu_session_rewind(session);
-    /* (Its memory is the host's now.) */
-    session->coming = NULL;
+    /* The memory of the set is the host's now. */
     session->overflow.set = NULL;
     return upmu_session_refuse(session, UPMU_OK);
 }
@@ -118,17 +118,25 @@ enum upmu_status upmu_session_shuffle(struct upmu_session *session, bool shuffle
 static enum upmu_status switch_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
+    struct upmu_meter *meter = call->meter;
 
     if (upmu_session_occupies(session)) {
-        upmu_multiplex_switch(call->meter, session, call->set);
+        upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+        (void)upmu_plan_out(meter, session);
+        upmu_sets_choose(session, call->set);
+        if (upmu_plan_fits(meter, session->following))
+            (void)upmu_plan_in(meter, session, session->following);
+        upmu_reconcile(meter);
+        upmu_waiting_leavers(meter);
+        upmu_waiting_admit(meter);
         return UPMU_OK;
     }
-    if (call->meter && session->counters)
-        (void)upmu_schedule_release(call->meter, session);
-    upmu_chain_advance(session, call->set);
+    if (meter && session->counters)
+        (void)upmu_placing_release(meter, session);
+    upmu_sets_advance(session, call->set);
     session->begun = 1;
-    if (call->meter)
-        upmu_multiplex_admit(call->meter);
+    if (meter)
+        upmu_waiting_admit(meter);
     return UPMU_OK;
 }
 

@@ -6,24 +6,20 @@
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
 #include "core/place/placement.h"
-#include "core/engine/absent.h"
 #include "core/engine/claims.h"
-#include "core/engine/deferred.h"
+#include "core/engine/estimate.h"
 #include "core/engine/features.h"
 #include "core/engine/joint.h"
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
-#include "core/engine/multiplex.h"
+#include "core/engine/reconcile.h"
 #include "core/engine/program.h"
-#include "core/engine/queue.h"
-#include "core/engine/run.h"
 #include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
-#include "core/engine/transition.h"
+#include "core/engine/waiting.h"
 #include "core/sample/user_page.h"
 #include <upmu/thread.h>
-
 
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
 
@@ -68,31 +64,24 @@ static void bury(struct upmu_session *dropped)
     }
 }
 
-/* Its sessions that run leave; the others are here no longer. */
-static void leave_cpu(struct upmu_meter *meter, struct upmu_thread *thread)
-{
-    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
-        if (session->thread != thread)
-            continue;
-        session->coming = upmu_active(session);
-        if (upmu_session_occupies(session))
-            session->change = UPMU_CHANGE_LEAVES;
-        else if (session->state == UPMU_SESSION_WAITING)
-            upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
-    }
-}
-
+/* By the thread's list; where something else holds that, among all sessions of the CPU. */
 static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     struct upmu_session *next, *dropped;
+    bool held;
 
-    for (struct upmu_session *session = meter->sessions; session; session = next) {
-        next = session->next;
-        if (UPMU_LOAD(session->thread) == thread)
+    if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED)) {
+        thread->cpu = NULL;
+        return;
+    }
+    held = upmu_thread_hold(thread);
+    for (struct upmu_session *session = held ? thread->sessions : meter->sessions; session; session = next) {
+        next = held ? session->next_of_thread : session->next;
+        if (session->meter == meter && UPMU_LOAD(session->thread) == thread)
             upmu_thread_unlink(meter, session);
     }
     thread->cpu = NULL;
-    if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || !upmu_thread_hold(thread))
+    if (!held)
         return;
     dropped = take_dropped(thread);
     upmu_thread_release(thread);
@@ -111,240 +100,138 @@ static inline void come(struct upmu_meter *meter, struct upmu_thread *thread)
     thread->cpu = seen ? meter->cpu : NULL;
 }
 
-static void join_all(struct upmu_meter *meter, struct upmu_thread *thread)
+/* A session leaves; a plan that is full is carried out before. */
+static void plan_session_out(struct upmu_meter *meter, struct upmu_session *session)
 {
-    struct upmu_session *dropped = NULL;
-    bool held = upmu_thread_hold(thread); /* else they join with the first tick */
-
-    thread->unjoined = !held;
-    if (held) {
-        dropped = take_dropped(thread);
-        for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread)
-            if (!session->meter)
-                thread->unjoined |= !upmu_thread_join(meter, session);
-    }
-    come(meter, thread);
-    if (held)
-        upmu_thread_release(thread);
-    bury(dropped);
+    if (upmu_plan_out(meter, session))
+        return;
+    upmu_reconcile(meter);
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+    (void)upmu_plan_out(meter, session);
 }
 
-/* Does one that comes have a place beside those that run with it?  Those that share and occupy it leave. */
-static inline bool plan_coming(struct upmu_transition *plan, struct upmu_session *session)
+/* Sessions that run, and those that run an empty set. */
+static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
-    const struct upmu_meter *meter = plan->meter;
+    uint32_t rest = meter->running;
+    struct upmu_session *session, *next;
+
+    while ((session = upmu_meter_next_running(meter, &rest)) != NULL)
+        if (session->thread == thread)
+            plan_session_out(meter, session);
+    for (session = meter->waiting[UPMU_WAIT_EMPTY]; session; session = next) {
+        next = session->next_waiting;
+        if (session->thread == thread)
+            plan_session_out(meter, session);
+    }
+}
+
+/* Has a session that comes a place beside those that run with it?  Those that share and occupy it leave. */
+static bool plan_session_in(struct upmu_meter *meter, struct upmu_session *session)
+{
     struct upmu_set *set = session->active;
-    uint32_t taken = set->counters & ((meter->running & ~plan->leaving) | plan->coming);
+    uint32_t taken = set->counters & upmu_plan_taken(meter);
 
-    if (taken && (session->shares || (taken & plan->coming) || !(set->program.flags & UPMU_PROGRAM_FREE) ||
-                  !upmu_program_fits(meter, set, upmu_transition_corunners(plan)) ||
-                  !upmu_multiplex_displace(plan, taken)))
+    if (taken && (session->shares || (taken & meter->plan.come) || !(set->program.flags & UPMU_PROGRAM_FREE) ||
+                  !upmu_program_fits(meter, set, meter->plan.corunners) || !upmu_waiting_displace(meter, taken)))
         return false;
-    return upmu_program_fits(meter, set, upmu_transition_corunners(plan)) && upmu_transition_in(plan, session, set);
+    return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
 }
 
-/* Sessions of a thread that does not come after all, up to one, may be called from elsewhere again. */
-static UPMU_APART void send_back(struct upmu_meter *meter, struct upmu_thread *next, const struct upmu_session *end)
+/* Sessions of a thread, whose list is held, join those of the CPU.  True: some have no place in the plan. */
+static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
 {
-    for (struct upmu_session *session = next->sessions; session != end; session = session->next_of_thread) {
-        upmu_session_unlink_quickly(meter, session);
-        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    }
-}
-
-enum exchange { EXCHANGE_NOT, EXCHANGE_DONE, EXCHANGE_WAITS /* done, but some wait */ };
-
-/* What the sessions of the thread that leaves ask for; false: some need more than a transition. */
-static inline bool plan_prev(struct upmu_transition *plan, struct upmu_meter *meter, const struct upmu_thread *prev)
-{
-    for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
-        if (session->meter != meter)
-            return false;
-        if (session->state == UPMU_SESSION_RUNNING) {
-            if (!upmu_transition_out(plan, session))
-                return false;
-        } else if (!upmu_session_is_just(session, UPMU_SESSION_STOPPED) &&
-                   !upmu_session_is_just(session, UPMU_SESSION_WAITING)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/*
- * The same of the one that comes.  Each is held against calls from elsewhere before it is looked at, and in the list of
- * the CPU before it runs: a handler finds it by its counters, a call elsewhere by its CPU.
- */
-static inline enum exchange plan_next(struct upmu_transition *plan, struct upmu_meter *meter, struct upmu_thread *next)
-{
-    enum exchange done = EXCHANGE_DONE;
-
-    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
-        bool waits;
-
-        if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE)) {
-            send_back(meter, next, session);
-            return EXCHANGE_NOT;
-        }
-        waits = upmu_session_is_just(session, UPMU_SESSION_WAITING);
-        if (session->meter || !(waits || upmu_session_is_just(session, UPMU_SESSION_STOPPED))) {
-            __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-            send_back(meter, next, session);
-            return EXCHANGE_NOT;
-        }
-        if (session->tagged_by != meter->life) {
-            upmu_session_tag(meter, session);
-            plan->careful |= upmu_absent_any(meter); /* (It may be the first here that has a world.) */
-        }
-        upmu_session_link_quickly(meter, session);
-        if (waits && !plan_coming(plan, session)) {
-            if (!port_has_clock(meter->bank.port)) {
-                send_back(meter, next, session->next_of_thread);
-                return EXCHANGE_NOT;
-            }
-            done = EXCHANGE_WAITS;
-        }
-    }
-    return done;
-}
-
-/*
- * Those that have found no place are searched for, the first of them; the others wait.  If none of the thread does, one
- * that shares may get a place.
- */
-static UPMU_APART void find_places(struct upmu_meter *meter, struct upmu_thread *next)
-{
-    unsigned searches = SEARCHES;
     bool waits = false;
 
-    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread) {
-        if (session->state != UPMU_SESSION_WAITING)
+    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread) {
+        if (session->meter)
             continue;
-        waits = true;
-        if (session->queued)
+        if (!upmu_thread_join(meter, session))
+            thread->unjoined = 1;
+        else if (session->state == UPMU_SESSION_WAITING)
+            waits |= !plan_session_in(meter, session);
+    }
+    return waits;
+}
+
+/* Of sessions that found no place known, the first few are searched for; the others wait. */
+static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_thread *thread)
+{
+    unsigned searches = SEARCHES;
+
+    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread) {
+        if (session->meter != meter || session->state != UPMU_SESSION_WAITING || session->queued)
             continue;
-        UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
-        if (upmu_multiplex_come(meter, session, searches != 0))
+        if (upmu_waiting_come(meter, session, searches != 0))
             searches -= upmu_session_waits(session);
     }
-    if (!waits && meter->waiting[1])
-        upmu_multiplex_search(meter);
 }
 
-/* Those of a thread that leaves, with those that wait. */
-static inline void unlink_thread(struct upmu_meter *meter, struct upmu_thread *prev)
+/* Sessions that left for others wait; those of the thread that leaves go with it. */
+static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
-    for (struct upmu_session *session = prev->sessions; session; session = session->next_of_thread) {
-        if (session->queued) {
-            upmu_session_enabled(session, upmu_meter_now(meter));
-            upmu_queue_take(meter, session);
-        }
-        upmu_session_unlink_quickly(meter, session);
+    for (unsigned i = 0; i < meter->plan.outs; i++) {
+        struct upmu_session *session = meter->plan.out[i];
+
+        if (session->thread == thread || session->state != UPMU_SESSION_WAITING)
+            continue;
+        upmu_estimate_turn(session->active);
+        upmu_waiting_begin(meter, session, meter->plan.now_ns);
     }
 }
 
-/* The lists of both threads are held. */
-static inline enum exchange exchange_threads(struct upmu_transition *plan, struct upmu_meter *meter,
-                                             struct upmu_thread *prev, struct upmu_thread *next)
+/* Where something holds the list of the thread that comes, its sessions join with the first tick. */
+static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
-    enum exchange done;
+    bool held = upmu_thread_hold(next), waits = false;
+    struct upmu_session *dropped = held ? take_dropped(next) : NULL;
 
-    upmu_transition_begin(plan, meter);
-    if ((upmu_multiplex_wanted(meter) && !port_has_clock(meter->bank.port)) || !plan_prev(plan, meter, prev))
-        return EXCHANGE_NOT;
-    done = plan_next(plan, meter, next);
-    if (done == EXCHANGE_NOT)
-        return EXCHANGE_NOT;
+    next->unjoined = !held;
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+    plan_thread_out(meter, prev);
+    if (held)
+        waits = plan_thread_in(meter, next);
+    come(meter, next);
     if (meter->waiting[1])
-        upmu_multiplex_fill(plan, prev);
-    if (!upmu_transition_run(plan, UPMU_SESSION_WAITING)) {
-        send_back(meter, next, NULL);
-        return EXCHANGE_NOT;
-    }
-    if (plan->displaced)
-        upmu_multiplex_settle(plan, prev);
-    if (meter->waiting[1])
-        done = EXCHANGE_WAITS;
-    for (struct upmu_session *session = next->sessions; session; session = session->next_of_thread)
-        __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    unlink_thread(meter, prev);
-    return done;
-}
-
-static UPMU_APART enum exchange exchange_on_stack(struct upmu_meter *meter, struct upmu_thread *prev,
-                                                  struct upmu_thread *next)
-{
-    struct upmu_transition plan;
-
-    return exchange_threads(&plan, meter, prev, next);
-}
-
-/* Where a transition is enough, and nothing has pages.  EXCHANGE_NOT: nothing was done. */
-static inline enum exchange switch_quickly(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
-{
-    struct upmu_meter *meter = &cpu->meter;
-    enum exchange done = EXCHANGE_NOT;
-
-    if (upmu_meter_domain(meter) || (UPMU_USER_PAGES && upmu_user_pages_any(meter->machine)) ||
-        !upmu_thread_hold(prev))
-        return EXCHANGE_NOT;
-    if (upmu_thread_hold(next)) {
-        done = meter->work ? exchange_threads(upmu_meter_plan(meter), meter, prev, next)
-                           : exchange_on_stack(meter, prev, next);
-        if (done != EXCHANGE_NOT) {
-            /* (The plan is no more: placements use its memory.) */
-            if (done == EXCHANGE_WAITS)
-                find_places(meter, next);
-            next->unjoined = 0;
-            come(meter, next);
-            prev->cpu = NULL;
-        }
+        upmu_waiting_fill(meter, prev);
+    if (meter->plan.outs | meter->plan.ins)
+        upmu_reconcile(meter);
+    put_leavers(meter, prev);
+    unlink_all(meter, prev);
+    if (waits)
+        find_places(meter, next);
+    else if (meter->waiting[1])
+        upmu_waiting_search(meter);
+    if (held)
         upmu_thread_release(next);
-    }
-    upmu_thread_release(prev);
-    return done;
+    bury(dropped);
 }
 
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
 {
     uintptr_t irq;
-    enum upmu_status status = UPMU_OK;
-    bool here;
+    enum upmu_status status;
 
     if (prev == next ||
         !(cpu->meter.pmu || (UPMU_USER_PAGES && cpu->meter.machine && (cpu->user_reads || next->reads))))
         return UPMU_OK;
-    /* (`readers` may say so without the right: the last page was withdrawn while its thread came.) */
-    here = !(cpu->user_reads | cpu->readers | next->reads) &&
-           upmu_local_try(&cpu->meter, cpu->meter.machine->port, &irq);
-    if (here && switch_quickly(cpu, prev, next) != EXCHANGE_NOT) {
-        upmu_local_end(&cpu->meter, cpu->meter.machine->port, irq);
-        return UPMU_OK;
-    }
-    /* (What a handler has closed is not opened again before `prev` leaves: it would miss events until then.) */
-    if (!here)
-        status = upmu_local_enter(&cpu->meter, &irq);
+    status = upmu_bracket_enter(&cpu->meter, &irq);
     if (status != UPMU_OK)
         return status;
-    /* (What it has masked would be opened with what comes.) */
-    if (cpu->meter.mask_due)
-        upmu_deferred_run(&cpu->meter);
     if (UPMU_USER_PAGES) {
         next->reads = next->reads && upmu_user_pages_any(cpu->meter.machine);
         cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
     }
     if (cpu->meter.live) {
-        leave_cpu(&cpu->meter, prev);
-        join_all(&cpu->meter, next);
-        upmu_transition_all(&cpu->meter);
-    } else if (cpu->meter.pmu) {
-        come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
-        next->unjoined = 1;
+        exchange(&cpu->meter, prev, next);
+    } else {
+        if (cpu->meter.pmu) {
+            come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
+            next->unjoined = 1;
+        }
+        unlink_all(&cpu->meter, prev);
     }
-    unlink_all(&cpu->meter, prev);
-    if (cpu->meter.pmu)
-        upmu_multiplex_admit(&cpu->meter);
-    upmu_local_leave(&cpu->meter, irq);
+    upmu_bracket_leave(&cpu->meter, irq);
     return UPMU_OK;
 }
 
@@ -403,19 +290,19 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     if (has_unit_event(session))
         return UPMU_ERR_NOT_PER_THREAD;
-    status = upmu_local_place(session->machine, check_fits, session);
+    status = upmu_bracket_place(session->machine, check_fits, session);
     if (status == UPMU_ERR_BUSY)
         return upmu_session_refuse(session, status);
     if (status != UPMU_OK)
         return status;
     if (cpu) {
-        status = cpu->meter.live ? upmu_local_enter(&cpu->meter, &irq) : UPMU_ERR_NO_PMU;
+        status = cpu->meter.live ? upmu_bracket_enter(&cpu->meter, &irq) : UPMU_ERR_NO_PMU;
         if (status != UPMU_OK)
             return upmu_session_refuse(session, status);
     }
     if (!upmu_thread_hold(thread)) {
         if (cpu)
-            upmu_local_leave(&cpu->meter, irq);
+            upmu_bracket_leave(&cpu->meter, irq);
         return upmu_session_refuse(session, UPMU_ERR_BUSY);
     }
     samples = upmu_session_unplace(session);
@@ -433,7 +320,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     if (cpu) {
         if (samples)
             upmu_meter_rearm(&cpu->meter);
-        upmu_local_leave(&cpu->meter, irq);
+        upmu_bracket_leave(&cpu->meter, irq);
     }
     return UPMU_OK;
 }
@@ -479,8 +366,8 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         thread->cpu = NULL;
     }
     upmu_thread_release(thread);
-    if (cpu && upmu_local_enter(&cpu->meter, &irq) == UPMU_OK)
-        upmu_local_leave(&cpu->meter, irq);
+    if (cpu && upmu_bracket_enter(&cpu->meter, &irq) == UPMU_OK)
+        upmu_bracket_leave(&cpu->meter, irq);
     return status;
 }
 

@@ -3,11 +3,12 @@
  * The lists of threads' sessions.
  */
 #include "core/hw/port_call.h"
-#include "core/engine/chain.h"
-#include "core/engine/run.h"
+#include "core/engine/meter.h"
+#include "core/engine/reconcile.h"
+#include "core/engine/sets.h"
 #include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
-#include "core/engine/transition.h"
+#include "core/engine/waiting.h"
 
 #if UPMU_THREADS
 
@@ -43,6 +44,8 @@ void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)
         UPMU_STORE(session->state, UPMU_SESSION_WAITING);
+    if (session->queued && session->state == UPMU_SESSION_WAITING)
+        upmu_session_enabled(session, upmu_meter_now(meter));
     upmu_session_unlink(meter, session);
 }
 
@@ -53,9 +56,7 @@ bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session)
     upmu_session_link(meter, session);
     __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
     if (UPMU_SETS && session->switch_due)
-        upmu_chain_advance(session, NULL);
-    session->coming = upmu_active(session);
-    session->change = session->state == UPMU_SESSION_WAITING ? UPMU_CHANGE_COMES | UPMU_CHANGE_FRESH : 0;
+        upmu_sets_advance(session, NULL);
     return true;
 }
 
@@ -64,11 +65,10 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
     enum upmu_status status = UPMU_OK;
 
     if (upmu_session_occupies(session)) {
-        status = upmu_transition_take_off(meter, session);
-        if (status == UPMU_OK && session->state == UPMU_SESSION_STOPPED)
-            UPMU_STORE(session->state, UPMU_SESSION_WAITING);
-    } else if (session->state == UPMU_SESSION_WAITING) {
-        upmu_session_enabled(session, upmu_machine_clock_ns(meter->machine));
+        upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+        (void)upmu_plan_out(meter, session);
+        upmu_reconcile(meter);
+        status = session->error;
     }
     if (session->thread)
         session->thread->unjoined = 1;

@@ -13,14 +13,14 @@
 #include "core/event/why.h"
 #include "core/engine/claims.h"
 #include "core/engine/driver.h"
+#include "core/engine/count.h"
+#include "core/engine/interrupt.h"
 #include "core/engine/life.h"
 #include "core/engine/meter.h"
-#include "core/engine/multiplex.h"
 #include "core/engine/placed.h"
-#include "core/engine/run.h"
-#include "core/engine/poll.h"
 #include "core/engine/session_core.h"
 #include "core/engine/unit_core.h"
+#include "core/engine/waiting.h"
 
 #if UPMU_UNCORE
 
@@ -37,7 +37,7 @@ static struct upmu_unit *unit_of(struct upmu_meter *meter)
 
 struct unit_call {
     struct upmu_meter *meter;
-    upmu_local_work *work;
+    upmu_bracket_work *work;
     bool puts_down; /* no CPU drives it afterwards */
     enum upmu_status status;
 };
@@ -54,7 +54,7 @@ static void call_here(void *argument)
     const struct upmu_port *port = call->meter->machine->port;
     uintptr_t irq = port_irq_save(port);
 
-    call->status = upmu_local_run(call->meter, call->work, NULL);
+    call->status = upmu_bracket_run(call->meter, call->work, NULL);
     /* (Before another call can begin on this CPU: at no time two of them are inside.) */
     if (call->puts_down && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
         set_driver(call->meter, NULL);
@@ -62,7 +62,7 @@ static void call_here(void *argument)
 }
 
 /* On the CPU that drives it. */
-static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_local_work *work, bool puts_down)
+static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracket_work *work, bool puts_down)
 {
     struct unit_call call = {&unit->meter, work, puts_down, UPMU_ERR_STATE};
 
@@ -200,10 +200,10 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
     /* What went round twice cannot be seen. */
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (upmu_session_occupies(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
-            upmu_run_mar(session);
+            upmu_count_mar(session);
     unit->folded_ns = now_ns;
     meter->ticks = 0;
-    return upmu_poll_fold(meter);
+    return upmu_interrupt_poll(meter);
 }
 
 static enum upmu_status take_left(struct upmu_meter *meter, void *unused)
@@ -272,7 +272,7 @@ static void take_here(void *argument)
             unlink_unit(taking->unit); /* (It may be where it was.) */
             link_unit(taking->unit);
         } else {
-            taking->status = upmu_local_run(meter, wake_up, NULL);
+            taking->status = upmu_bracket_run(meter, wake_up, NULL);
         }
         if (!meter->live)
             set_driver(meter, NULL);
@@ -369,7 +369,7 @@ enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
     return status;
 }
 
-enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work, const struct upmu_meter **out_meter)
+enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, const struct upmu_meter **out_meter)
 {
     enum upmu_status status = UPMU_OK, one;
     const struct upmu_port *port;
@@ -381,7 +381,7 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work, co
     port = cpu->meter.machine->port;
     irq = port_irq_save(port);
     for (struct upmu_unit *unit = cpu->units; unit; unit = unit->next) {
-        one = upmu_local_run(&unit->meter, work, NULL);
+        one = upmu_bracket_run(&unit->meter, work, NULL);
         if (status != UPMU_OK || one == UPMU_OK)
             continue;
         status = one;
@@ -721,7 +721,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
     unit->ticks = 0;
     accesses = accesses_of(&meter->bank);
     now_ns = upmu_meter_now(meter);
-    upmu_multiplex_tick(meter);
+    upmu_waiting_tick(meter);
     if (accesses_of(&meter->bank) == accesses) /* nothing waits and no set is due */
         return status;
     unit->rotations++;

@@ -5,7 +5,7 @@
 #ifndef UPMU_CORE_UNIT_CORE_H
 #define UPMU_CORE_UNIT_CORE_H
 
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 #include <upmu/unit.h>
 
 #if UPMU_UNCORE
@@ -21,7 +21,7 @@ enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upm
  * Work on each unit that the executing CPU drives, in the bracket of each; the first status that is not UPMU_OK, and
  * `*out_meter`: of which unit.
  */
-enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work, const struct upmu_meter **out_meter);
+enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, const struct upmu_meter **out_meter);
 
 /* With each tick of its CPU; take the counts of what runs. */
 enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
@@ -75,7 +75,7 @@ static inline void upmu_units_unlink(struct upmu_machine *machine, const struct 
     (void)cpu;
 }
 
-static inline enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_local_work *work,
+static inline enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work,
                                                const struct upmu_meter **out_meter)
 {
     (void)cpu;

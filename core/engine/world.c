@@ -7,11 +7,10 @@
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/engine/count.h"
-#include "core/engine/local.h"
-#include "core/engine/program.h"
-#include "core/engine/run.h"
+#include "core/engine/bracket.h"
+#include "core/engine/meter.h"
+#include "core/engine/reconcile.h"
 #include "core/engine/session_core.h"
-#include "core/engine/transition.h"
 #include <upmu/world.h>
 
 #if UPMU_WORLDS
@@ -35,49 +34,38 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
 
 /*
  * NetBurst, before and after counters are closed.  An overflow interrupts with the next event, or not at all if its
- * counter was closed before: the local side replays it.  Where a carry may be lost, what is counted is folded before,
- * and what little came since is added afterwards.
+ * counter was closed before: the end of the bracket looks for it.  Where a carry may be lost, what is counted is added
+ * before, and what little came since is added afterwards.
  */
 static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
 {
-    bool loses = upmu_run_folds_first(meter);
+    bool loses = upmu_count_adds_first(meter);
 
     if (!upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST) || !(loses || closed))
         return;
     for (counters &= loses ? ~0u : meter->sampling; counters; counters &= counters - 1u) {
         unsigned counter = upmu_bits_lowest(counters);
-        struct upmu_tally *tally = upmu_run_on(meter, counter);
+        struct upmu_tally *tally = upmu_meter_on(meter, counter);
+        struct upmu_session *session = meter->slot[counter].session;
         uint64_t value;
 
-        if (!tally)
+        if (!tally || !upmu_bank_read(&meter->bank, counter, &value))
             continue;
-        /* (A handler that came between the read and the fold would load the counter.) */
-        upmu_tally_begin(tally);
-        if (!upmu_bank_read(&meter->bank, counter, &value)) {
-            /* (It keeps what it has.) */
-        } else if (closed && upmu_tally_samples(tally)) {
-            if (loses || upmu_count_overflowed(meter->pmu, counter, value))
-                __atomic_fetch_or(&meter->deferred, UPMU_BIT32(counter), __ATOMIC_RELAXED);
+        UPMU_STORE(session->sequence, session->sequence + 1u);
+        UPMU_BARRIER();
+        if (closed && upmu_tally_samples(tally)) {
+            if (upmu_count_overflowed(meter->pmu, counter, value))
+                upmu_interrupt_raise(meter);
+            else if (loses) /* a lost carry looks as if it had not overflowed */
+                UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
         } else if (loses) {
             if (closed)
                 UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
             upmu_count_fold(meter, tally, counter, value);
         }
-        upmu_tally_end(tally);
+        UPMU_BARRIER();
+        UPMU_STORE(session->sequence, session->sequence + 1u);
     }
-}
-
-/* No write succeeded: what would count the other world ends. */
-static UPMU_APART enum upmu_status fail(struct upmu_meter *meter)
-{
-    uint32_t rest = meter->running & (meter->of_world[0] | meter->of_world[1]);
-    struct upmu_session *session;
-
-    while ((session = upmu_meter_next_running(meter, &rest)) != NULL) {
-        (void)upmu_transition_take_off(meter, session);
-        (void)upmu_run_fail(meter, session);
-    }
-    return UPMU_ERR_PORT;
 }
 
 /* What the register that enables counters holds once these have opened, and those have closed. */
@@ -103,12 +91,10 @@ static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, u
 {
     bool fine = true;
 
-    for (uint32_t rest = open | close, changed; rest;) {
-        struct upmu_session *session = upmu_meter_next_running(meter, &rest);
-        struct upmu_set *set = upmu_active(session);
+    for (uint32_t rest = open | close; rest;) {
+        const struct upmu_program *program = &upmu_active(upmu_meter_next_running(meter, &rest))->program;
 
-        fine = fine && upmu_program_ready(meter, set) &&
-               upmu_bank_load(&meter->bank, set->program.step, set->program.steps, open, &changed);
+        fine = fine && upmu_bank_load(&meter->bank, program->step, program->steps, open, 0);
     }
     return fine && upmu_bank_gate(&meter->bank, open, close);
 }
@@ -125,20 +111,23 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
     if (!(open | close))
         return UPMU_OK;
     tend(meter, close, false);
-    if (!move_gates(meter, open, close) && !move_once_more(meter, open, close))
-        return fail(meter);
+    if (!move_gates(meter, open, close) && !move_once_more(meter, open, close)) {
+        upmu_meter_fails(meter, open | close);
+        upmu_reconcile_repair(meter);
+        return UPMU_ERR_PORT;
+    }
     tend(meter, close, true);
     return UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
 {
-    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, cross, cpu) : UPMU_OK;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross, cpu) : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu)
 {
-    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, cross, NULL) : UPMU_OK;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross, NULL) : UPMU_OK;
 }
 
 static bool has_gate(const struct upmu_meter *meter)
@@ -146,13 +135,13 @@ static bool has_gate(const struct upmu_meter *meter)
     return meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
 }
 
-/* What a handler has closed for a session, until a local call takes its counts.  (The shadow has it open.) */
+/* Counters of sessions that are still to be masked, or to get their next set.  (The shadow has them open.) */
 static UPMU_APART uint32_t find_masked(const struct upmu_meter *meter)
 {
     uint32_t masked = 0;
 
     for (const struct upmu_session *session = meter->sessions; session; session = session->next)
-        if (session->full || (UPMU_SETS && session->switch_due && session->state == UPMU_SESSION_RUNNING))
+        if (upmu_session_occupies(session) && (session->full || (UPMU_SETS && session->switch_due)))
             masked |= session->counters;
     return masked;
 }
@@ -178,7 +167,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
     if (world != UPMU_WORLD_BOTH)
         value = moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
                       meter->of_world[world != UPMU_WORLD_GUEST]);
-    return meter->mask_due ? moved(meter, value, 0, find_masked(meter)) : value;
+    return meter->work_due & UPMU_DUE_SESSIONS ? moved(meter, value, 0, find_masked(meter)) : value;
 }
 
 enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware)

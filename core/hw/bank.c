@@ -3,11 +3,8 @@
  * The only writer of PMU registers (architecture: close, load, open).
  *
  * The shadow is stored before the register is written, so that an interrupt
- * handler, which brings the hardware to what the shadow says, never undoes a
- * change that is under way.  A 64-bit store is two stores on i386; `in_flux`
- * names the register whose shadow may be half new, and the handler leaves that
- * register closed: its owner is about to write it.  Once the shadow is whole the
- * handler follows it, whether it comes before or after the owner's write.
+ * handler, which stops counters by what the shadow says, never undoes a change
+ * that is under way.
  */
 #include "core/hw/bank_inline.h"
 #include "core/util/apart.h"
@@ -55,7 +52,6 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
     bank->pmu = pmu;
     bank->rows = pmu->table->rows;
     bank->port = port;
-    bank->in_flux = UPMU_NO_ROW;
     bank->version = 1;
     bank->counted = &bank->accesses;
 #if UPMU_UNCORE
@@ -320,15 +316,10 @@ void upmu_bank_leave(const struct upmu_bank *bank)
             upmu_domain_remember(bank->domain, row, bank->found[row]);
 }
 
-/* Store a shadow; a handler that comes in the middle finds the row in flux. */
+/* Store a shadow. */
 static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    value &= ~upmu_register_class_of(bank->pmu, row)->hardware;
-    bank->in_flux = (uint8_t)row;
-    UPMU_BARRIER();
-    bank->shadow[row] = value;
-    UPMU_BARRIER();
-    bank->in_flux = UPMU_NO_ROW;
+    bank->shadow[row] = value & ~upmu_register_class_of(bank->pmu, row)->hardware;
     UPMU_BARRIER();
     row_becomes(bank, row, UPMU_ROW_KNOWN, 0);
 }
@@ -531,7 +522,7 @@ uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters)
     for (uint32_t rest = counters; rest; rest &= rest - 1u) {
         unsigned i = upmu_bits_lowest(rest), row = bank->pmu->counter[i].select_row;
 
-        if (upmu_bank_knows(bank, row) && bank->in_flux != row && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
+        if (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
             (bank->shadow[row] >> bank->pmu->counter[i].gate_bit & 1u) &&
             !(bank->shadow[row] & bank->pmu->kernel_select))
             still |= UPMU_BIT32(i);
@@ -664,11 +655,10 @@ bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
     return upmu_bank_gate(bank, 0, upmu_bank_open(bank, counters));
 }
 
-/* Does a register hold other than a step wants, as far as is known, or has it bits there that hardware changes? */
-static bool differs_from(const struct upmu_bank *bank, const struct upmu_step *step)
+bool upmu_bank_same(const struct upmu_bank *bank, const struct upmu_step *step)
 {
-    return !upmu_bank_knows(bank, step->row) || upmu_step_differs(step, bank->shadow[step->row]) ||
-           (upmu_step_mask(step) & upmu_register_class_of(bank->pmu, step->row)->hardware);
+    return upmu_bank_knows(bank, step->row) && !upmu_step_differs(step, bank->shadow[step->row]) &&
+           !(upmu_step_mask(step) & upmu_register_class_of(bank->pmu, step->row)->hardware);
 }
 
 #if UPMU_UNCORE
@@ -738,27 +728,24 @@ uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_step 
     uint32_t guard = 0;
 
     for (const struct upmu_step *step = steps; step < steps + count; step++)
-        if (differs_from(bank, step))
+        if (!upmu_bank_same(bank, step))
             guard |= step->guard;
     return guard;
 }
 
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
-                    uint32_t *out_changed)
+                    uint32_t still)
 {
     const struct upmu_step *step = steps, *end = steps + count;
-    uint32_t guard = upmu_bank_changes(bank, steps, count) & ~upmu_bank_kept_open(bank);
 
-    *out_changed = 0;
-    if (!upmu_bank_close(bank, guard))
+    if (!upmu_bank_close(bank, upmu_bank_changes(bank, steps, count) & ~still))
         return false;
-    *out_changed = guard;
     while (step < end) {
         unsigned row = step->row;
         uint64_t mask = 0, value = 0;
 
         for (; step < end && step->row == row; step++)
-            if (differs_from(bank, step)) {
+            if (!upmu_bank_same(bank, step)) {
                 mask |= upmu_step_mask(step);
                 value |= upmu_step_value(step);
             }
@@ -812,10 +799,17 @@ static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index)
 
 static UPMU_APART bool read_boxes(struct upmu_bank *bank, unsigned index, bool begins, uint64_t *out_value)
 {
-    bool zero, fine = upmu_box_count(bank, index, begins, &zero, out_value);
+    uint32_t reset = bank->reset;
+    uint64_t doubtful;
+    bool zero, fine = upmu_box_count(bank, index, begins, &zero, &doubtful, out_value);
 
-    if (__builtin_expect(zero, 0) && !begins)
+    if (__builtin_expect(zero, 0) && !begins) {
         fine = look_for_reset(bank, index) && fine;
+        if ((bank->reset & ~reset) >> index & 1u) { /* what looked like events up to a wrap were none */
+            *out_value -= doubtful;
+            bank->shadow[bank->pmu->counter[index].value_row] = *out_value;
+        }
+    }
     return fine;
 }
 
@@ -912,11 +906,11 @@ bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counters)
 
     if (pmu->ack_row != UPMU_NO_ROW)
         return upmu_bank_command(bank, pmu->ack_row, pmu->backend->acknowledge(pmu, counters));
-    /* A flag is no part of its shadow.  (One that is about to be written loses it then.) */
+    /* A flag is no part of its shadow. */
     for (; counters && pmu->status_row != UPMU_NO_ROW; counters &= counters - 1u) {
         unsigned row = pmu->counter[upmu_bits_lowest(counters)].select_row;
 
-        if (upmu_bank_knows(bank, row) && bank->in_flux != row)
+        if (upmu_bank_knows(bank, row))
             fine &= upmu_bank_command(bank, row, to_register(bank, row, bank->shadow[row]));
     }
     return fine;
@@ -1150,8 +1144,8 @@ static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_
 }
 
 /*
- * Bring the gates of `counters` to the shadow, but for those to keep closed.  A select
- * that is its own gate goes idle if its shadow may be half new or is not to be trusted.
+ * The gates of `counters` as the shadow has them, but for those to keep closed.  A select that is its own gate goes
+ * idle if its shadow is not to be trusted.
  */
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed)
 {
@@ -1169,7 +1163,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
             fine = false;
             continue;
         }
-        if (gate_is_select(counter) && (closed || bank->in_flux == row || !upmu_bank_knows(bank, row)))
+        if (gate_is_select(counter) && (closed || !upmu_bank_knows(bank, row)))
             value = idle_value(bank, row, value);
         fine &= write_msr(bank, row, value & ~closed, mine | closed);
     }
@@ -1180,36 +1174,3 @@ bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters)
 {
     return upmu_bank_handler_open(bank, counters, counters);
 }
-
-#if UPMU_SETS && UPMU_SAMPLING
-
-void upmu_bank_handler_gate(struct upmu_bank *bank, uint32_t counters, bool open)
-{
-    for (; counters; counters &= counters - 1u) {
-        const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(counters)];
-        unsigned row = counter->gate_row;
-        uint64_t bit = UPMU_BIT64(counter->gate_bit), value = bank->shadow[row];
-
-        if (!open && gate_is_select(counter))
-            value = idle_value(bank, row, value);
-        keep_value(bank, row, open ? value | bit : value & ~bit);
-    }
-}
-
-bool upmu_bank_handler_set(struct upmu_bank *bank, unsigned row, uint64_t value, uint32_t opening)
-{
-    keep_value(bank, row, value);
-    if (take_gates(bank->pmu, &opening, row) || upmu_bank_command(bank, row, to_msr(bank, row, value)))
-        return true;
-    upmu_bank_forget_row(bank, row);
-    return false;
-}
-
-bool upmu_bank_handler_may(const struct upmu_bank *bank, unsigned row)
-{
-    return (bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_MIXED)) ==
-               (UPMU_ROW_KNOWN | UPMU_ROW_FOUND) &&
-           !others_bits(bank, row);
-}
-
-#endif

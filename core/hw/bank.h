@@ -114,17 +114,19 @@ bool upmu_bank_find(struct upmu_bank *bank);
 /*
  * Close what must be closed and load what differs from what the registers hold, by steps in load order.  `opening`:
  * counters that the caller's next upmu_bank_gate() opens (or, if something fails, closes); where such a counter's
- * select register holds its gate, too, the select is written there, once.  Counters of bank->still are not closed.
- * *out_changed: counters that were closed for it.
+ * select register holds its gate, too, the select is written there, once.  `still`: counters that are not closed.
  */
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
-                    uint32_t *out_changed);
+                    uint32_t still);
 
 /*
  * Give some bits of a register a value, whatever is known of it.  A select whose counter is among
  * `opening` and is its own gate is left to upmu_bank_gate().  False: it faulted.
  */
 bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening);
+
+/* Does a register hold what a step wants, as far as is known, and has it no bits there that hardware changes? */
+bool upmu_bank_same(const struct upmu_bank *bank, const struct upmu_step *step);
 
 /* Which counters would a load of these steps concern? */
 uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_step *steps, unsigned count);
@@ -162,12 +164,6 @@ static inline uint32_t upmu_bank_absent(const struct upmu_bank *bank)
     (void)bank;
     return 0;
 #endif
-}
-
-/* Those of them that a change is about, and does not close. */
-static inline uint32_t upmu_bank_kept_open(const struct upmu_bank *bank)
-{
-    return UPMU_BACKEND_AMD && UPMU_THREADS ? bank->still : 0;
 }
 
 /*
@@ -248,20 +244,8 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
 
 #endif
 
-/* The handler's half: never touches the shadow, only brings the hardware to it. */
+/* Stop counters, and bring them to what the shadow says again: the shadow stays as it is. */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
-
-#if UPMU_SETS && UPMU_SAMPLING
-
-/*
- * By a handler that interrupted no local call.  Is a register known and all ours?  Gates as they are to be, in the
- * shadow.  Give a register a value, but for a select of `opening` that is a gate: upmu_bank_handler_open() writes it.
- */
-bool upmu_bank_handler_may(const struct upmu_bank *bank, unsigned row);
-void upmu_bank_handler_gate(struct upmu_bank *bank, uint32_t counters, bool open);
-bool upmu_bank_handler_set(struct upmu_bank *bank, unsigned row, uint64_t value, uint32_t opening);
-
-#endif
 
 #endif

@@ -49,21 +49,6 @@ static inline uint64_t upmu_stop_bits(const struct upmu_pmu *pmu, uint32_t count
     return bits;
 }
 
-/* (Where a store of 64 bits is two, a handler may come between them.) */
-static inline void upmu_bank_store(struct upmu_bank *bank, unsigned row, uint64_t value)
-{
-    if (sizeof(uintptr_t) < sizeof value) {
-        bank->in_flux = (uint8_t)row;
-        UPMU_BARRIER();
-    }
-    bank->shadow[row] = value;
-    UPMU_BARRIER();
-    if (sizeof(uintptr_t) < sizeof value) {
-        bank->in_flux = UPMU_NO_ROW;
-        UPMU_BARRIER();
-    }
-}
-
 /*
  * Write a common gate, which is plain: shadow first.  A fault puts the shadow back and makes the register unknown.
  */
@@ -71,12 +56,14 @@ static inline bool upmu_bank_put_gate(struct upmu_bank *bank, unsigned row, uint
 {
     uint64_t before = bank->shadow[row];
 
-    upmu_bank_store(bank, row, value);
-    bank->accesses.writes++;
+    bank->shadow[row] = value;
+    UPMU_BARRIER();
+    upmu_bank_counted(bank)->writes++;
     if (__builtin_expect(port_wrmsr(bank->port, bank->rows[row].address, value), 1))
         return true;
     bank->faulted = bank->rows[row].address;
-    upmu_bank_store(bank, row, before);
+    bank->shadow[row] = before;
+    UPMU_BARRIER();
     upmu_bank_forget_row(bank, row);
     return false;
 }
@@ -88,27 +75,21 @@ static inline bool upmu_bank_put(struct upmu_bank *bank, unsigned row, uint64_t 
     return upmu_bank_put_gate(bank, row, value);
 }
 
-/* By a handler: the enable register as its shadow says, without some bits. */
-static inline bool upmu_bank_handler_enable(struct upmu_bank *bank, uint64_t stopped)
+/* A handler has cleared these bits of the register already (upmu_bank_enable_without()). */
+static inline void upmu_bank_note_closed(struct upmu_bank *bank, unsigned row, uint64_t bits)
+{
+    bank->shadow[row] &= ~bits;
+}
+
+/* The enable register as its shadow says, without some bits. */
+static inline bool upmu_bank_enable_without(struct upmu_bank *bank, uint64_t stopped)
 {
     unsigned row = bank->pmu->counter[0].gate_row;
 
-    bank->handler_accesses.writes++;
+    upmu_bank_counted(bank)->writes++;
     if (__builtin_expect(port_wrmsr(bank->port, bank->rows[row].address, bank->shadow[row] & ~stopped), 1))
         return true;
     bank->faulted = bank->rows[row].address;
-    return false;
-}
-
-/* By a handler: a counter that is stopped gets a value. */
-static inline bool upmu_bank_handler_put(struct upmu_bank *bank, const struct upmu_counter *where, uint64_t value)
-{
-    uint32_t address = bank->rows[where->write_row].address;
-
-    bank->handler_accesses.writes++;
-    if (__builtin_expect(port_wrmsr(bank->port, address, upmu_bits_low(value, where->write_bits)), 1))
-        return true;
-    bank->faulted = address;
     return false;
 }
 

@@ -183,13 +183,15 @@ static inline uint64_t step_of(struct upmu_bank *bank, unsigned counter, uint64_
     return 0;
 }
 
-bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_value)
+bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_doubtful,
+                    uint64_t *out_value)
 {
     unsigned row = bank->pmu->counter[counter].value_row, width = bank->pmu->counter[counter].width;
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
     const struct upmu_unit_info *box = bank->of.box, *end = box + bank->boxes;
     struct upmu_place_in_space place = place_of(bank, class, row);
     uint64_t gone = value_of_gone(bank, row, &place), mask = upmu_bits_ones(width), sum = bank->shadow[row], value;
+    uint64_t doubtful = 0, step;
     bool second = class->second, fine = true, zero = false;
     bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* (Others count there.) */
     bool quick = place.space == UPMU_SPACE_PCI && place.bits != 32 && !begins;
@@ -210,14 +212,18 @@ bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool 
             bank->lacks |= UPMU_BIT32(counter);
         } else {
             value &= mask;
-            zero |= !value;
-            if (steps)
-                sum += step_of(bank, counter, before, value, mask);
+            step = steps ? step_of(bank, counter, before, value, mask) : 0;
+            sum += step;
+            if (__builtin_expect(!value, 0)) {
+                zero = true;
+                doubtful += step;
+            }
             *last = value;
         }
     }
     bank->shadow[row] = sum;
     *out_zero = zero;
+    *out_doubtful = doubtful;
     *out_value = sum;
     return fine;
 }

@@ -51,10 +51,12 @@ bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value);
 /*
  * The count of a counter's boxes together, of 64 bits: what each has counted since its last look is added.  A box that
  * is gone, or has gone back, adds nothing, and sets the counter's bit in bank->lacks (bank->reset, too, if it has gone
- * back).  `begins`: from here on it is looked at, and no box may be gone.  *out_zero: a box's counter holds 0.
- * False: a box faulted; *out_value has what the others added.
+ * back).  `begins`: from here on it is looked at, and no box may be gone.  *out_zero: a box's counter holds 0;
+ * *out_doubtful: what such boxes added, which is nothing if they were reset.  False: a box faulted; *out_value has what
+ * the others added.
  */
-bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_value);
+bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_doubtful,
+                    uint64_t *out_value);
 
 /* Do these bits of a row have this value in all boxes?  *out_fault: a read faulted. */
 bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t bits, bool *out_fault);

@@ -12,7 +12,7 @@
 #include "core/event/why.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank_inline.h"
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 #include "core/engine/meter.h"
 #include "core/sample/branches_core.h"
 
@@ -314,7 +314,7 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
         return refuse_branches(&start, pmu, UPMU_ERR_UNSUPPORTED, "a hypervisor, and faults are not safe");
     if (start.record & ~upmu_branches_facts(pmu).record)
         return refuse_branches(&start, pmu, UPMU_ERR_UNSUPPORTED, "it cannot record this kind alone");
-    status = upmu_local_run(&cpu->meter, start_stack, &start);
+    status = upmu_bracket_run(&cpu->meter, start_stack, &start);
     if (why && status != why->status)
         (void)refuse_branches(&start, pmu, status, NULL);
     return status;
@@ -322,7 +322,7 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
 
 enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
 {
-    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, stop_stack, NULL) : UPMU_ERR_NO_PMU;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, stop_stack, NULL) : UPMU_ERR_NO_PMU;
 }
 
 /* ---- At any moment ---- */

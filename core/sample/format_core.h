@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an overflow produces: from the interrupt (or its replay by the local side) to format, ring
- * and queue.
+ * What an overflow produces: from the interrupt, or the bracket that found it, to format, ring and queue.
  */
 #ifndef UPMU_CORE_FORMAT_CORE_H
 #define UPMU_CORE_FORMAT_CORE_H
@@ -12,7 +11,7 @@
  * Events of one session overflowed: make records, messages, call hooks.  The caller filled in
  * session->overflow except `event`, and folded the values that the events ask for.  Returns
  * UPMU_OVERFLOW_MASK: mask the session.
- * Context: nmi, or local with the session's tallies held.
+ * Context: a bracket, or a handler that interrupted none.
  */
 unsigned upmu_format_report(struct upmu_overflow *overflow);
 

@@ -9,7 +9,7 @@
 #include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
-#include "core/engine/local.h"
+#include "core/engine/bracket.h"
 #include "core/engine/meter.h"
 #include "core/sample/ibs_core.h"
 
@@ -18,86 +18,6 @@
 uint32_t upmu_ibs_capabilities(const struct upmu_pmu *pmu)
 {
     return pmu->ibs;
-}
-
-/* Some steps of a plan, by the local side or the handler. */
-static bool take_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step,
-                       unsigned count)
-{
-    bool fine = true;
-
-    for (; count; count--, step++)
-        fine &= upmu_bank_command(bank, step->row, step->value);
-    return fine;
-}
-
-/* Read a sample, whose control is known, into its place in the queue. */
-static void queue_sample(struct upmu_meter *meter, struct upmu_ibs *ibs, uint64_t control,
-                         const struct upmu_frame *frame)
-{
-    uint32_t head = ibs->head;
-    struct upmu_ibs_sample *sample = &ibs->samples[head & (ibs->capacity - 1u)];
-
-    if (head - __atomic_load_n(&ibs->tail, __ATOMIC_ACQUIRE) == ibs->capacity) {
-        ibs->lost++;
-        return;
-    }
-    memset(sample, 0, sizeof *sample);
-    sample->registers[0] = control;
-    for (unsigned i = 1; i < ibs->plan.row_count; i++)
-        if (ibs->plan.row[i] != UPMU_NO_ROW &&
-            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i]) &&
-            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i])) {
-            ibs->lost++;
-            return;
-        }
-    sample->cpu = meter->number;
-    sample->kind = (uint8_t)ibs->kind;
-    if (frame)
-        sample->ip = frame->ip;
-    else
-        sample->flags = UPMU_IBS_NO_FRAME;
-    if (!meter->pmu->backend->ibs_sample(meter->pmu, sample))
-        return;
-    sample->lost = ibs->lost - ibs->lost_told;
-    ibs->lost_told = ibs->lost;
-    sample->time_ns = upmu_machine_clock_ns(meter->machine);
-    __atomic_store_n(&ibs->head, head + 1u, __ATOMIC_RELEASE);
-}
-
-/* Take the sample of a unit; false: there is none. */
-static bool take_sample(struct upmu_meter *meter, struct upmu_ibs *ibs,
-                        const struct upmu_frame *frame)
-{
-    uint64_t control;
-
-    if (!upmu_bank_look(&meter->bank, ibs->plan.row[0], &control) &&
-        !upmu_bank_look(&meter->bank, ibs->plan.row[0], &control)) {
-        /* (Its sample stays where it is, and the interrupt was perhaps for that.) */
-        upmu_meter_expect(meter, 1, upmu_meter_now(meter));
-        return false;
-    }
-    if (!(control & ibs->plan.valid))
-        return false;
-    queue_sample(meter, ibs, control, frame);
-    return true;
-}
-
-unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame)
-{
-    unsigned taken = 0;
-
-    for (unsigned kind = 0; kind < UPMU_IBS_KINDS; kind++) {
-        struct upmu_ibs *ibs = meter->cpu->ibs[kind];
-
-        if (!ibs || ibs->closing || !take_sample(meter, ibs, frame))
-            continue;
-        taken++;
-        /* (A unit that is not armed again would stay silent.) */
-        if (!take_steps(&meter->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains))
-            (void)take_steps(&meter->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
-    }
-    return taken;
 }
 
 /* The address of a unit's sample. */
@@ -114,7 +34,7 @@ static bool end_unit(struct upmu_meter *meter, struct upmu_ibs *ibs, unsigned do
     bool fine = false;
 
     for (unsigned attempt = 0; attempt < 2 && !fine; attempt++) {
-        fine = take_steps(&meter->bank, plan->step + plan->starts + plan->agains + done, plan->stops - done);
+        fine = upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains + done, plan->stops - done);
         if (plan->second_row != UPMU_NO_ROW)
             fine &= upmu_bank_command(&meter->bank, plan->second_row, ibs->second);
         done = 0;
@@ -141,14 +61,14 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
     if (control & plan->enabled)
         return UPMU_ERR_STATE;
     /* A sample that was left there is not one of these: a handler that comes before the start must not take it. */
-    if ((control & plan->valid) && !take_steps(&meter->bank, plan->step + plan->starts + plan->agains, plan->stops))
+    if ((control & plan->valid) && !upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains, plan->stops))
         return UPMU_ERR_PORT;
     ibs->head = ibs->tail = ibs->lost = ibs->lost_told = 0;
     ibs->closing = 0;
     UPMU_BARRIER();
     meter->cpu->ibs[ibs->kind] = ibs;
     UPMU_BARRIER();
-    if (take_steps(&meter->bank, plan->step, plan->starts))
+    if (upmu_ibs_steps(&meter->bank, plan->step, plan->starts))
         return UPMU_OK;
     (void)end_unit(meter, ibs, 0);
     return UPMU_ERR_PORT;
@@ -170,10 +90,10 @@ static bool stop_unit(struct upmu_meter *meter, struct upmu_ibs *ibs)
     ibs->closing = 1;
     UPMU_BARRIER();
     if (done)
-        done = take_steps(&meter->bank, plan->step + plan->starts + plan->agains, 1);
+        done = upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains, 1);
     else
         exact = !look_at_place(meter, ibs, &before);
-    exact |= take_sample(meter, ibs, NULL);
+    exact |= upmu_ibs_take(meter, ibs, NULL);
     fine = end_unit(meter, ibs, done);
     if (!exact && look_at_place(meter, ibs, &after) && after != before)
         ibs->lost++;
@@ -199,7 +119,7 @@ enum upmu_status upmu_ibs_start(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
         return UPMU_ERR_UNSUPPORTED;
     if (!ibs->samples || !ibs->capacity || (ibs->capacity & (ibs->capacity - 1u)))
         return UPMU_ERR_INVALID;
-    return upmu_local_run(&cpu->meter, start_unit, ibs);
+    return upmu_bracket_run(&cpu->meter, start_unit, ibs);
 }
 
 static enum upmu_status stop_mine(struct upmu_meter *meter, void *argument)
@@ -212,7 +132,7 @@ static enum upmu_status stop_mine(struct upmu_meter *meter, void *argument)
 
 enum upmu_status upmu_ibs_stop(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 {
-    return cpu->meter.pmu ? upmu_local_run(&cpu->meter, stop_mine, ibs) : UPMU_ERR_NO_PMU;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, stop_mine, ibs) : UPMU_ERR_NO_PMU;
 }
 
 #else

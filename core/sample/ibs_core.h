@@ -13,6 +13,12 @@
 /* Read a unit in the handler; returns the number of samples taken (0 or 1). */
 unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame);
 
+/* Some steps of a unit's plan, by the local side or the handler; false: a register faulted. */
+bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, unsigned count);
+
+/* Take the sample of a unit; false: there is none. */
+bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct upmu_frame *frame);
+
 /* Stop all units of a CPU that leaves or sleeps; false: a register faulted.  In a local bracket. */
 bool upmu_ibs_end(struct upmu_meter *meter);
 

@@ -3,8 +3,8 @@
  * Pages that user mode reads (include/upmu/page.h, include/upmu/user.h).
  *
  * A page is written by its CPU: by local calls before they restore interrupts, and by handlers.  A
- * handler that finds it being written leaves it to the local side, which sees that interrupts were
- * handled meanwhile and writes again.
+ * handler that finds it being written leaves it to the call, which sees that interrupts were handled meanwhile and
+ * writes again.
  */
 #include "core/sample/user_page.h"
 #include "core/util/apart.h"
@@ -17,8 +17,6 @@
 #include "core/engine/count.h"
 #include "core/engine/joint.h"
 #include "core/engine/meter.h"
-#include "core/engine/metrics.h"
-#include "core/engine/run.h"
 #include "core/engine/session_core.h"
 #include <upmu/thread.h>
 
@@ -38,7 +36,7 @@ static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upm
 {
     unsigned counter = tally->counter;
 
-    if (cpu->meter.bank.no_rdpmc || counter >= UPMU_COUNTERS || cpu->meter.tally[counter] != tally ||
+    if (cpu->meter.bank.no_rdpmc || counter >= UPMU_COUNTERS || cpu->meter.slot[counter].tally != tally ||
         !(cpu->meter.running >> counter & 1u) || (UPMU_METRIC_COUNTERS(cpu->meter.pmu) >> counter & 1u))
         return 0;
     return cpu->meter.pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */
@@ -119,7 +117,7 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
     fine = upmu_bank_close(&cpu->meter.bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->meter.bank, counter, 0);
     if (claim)
         upmu_domain_release(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter));
-    cpu->meter.last_tag[counter] = 0;
+    cpu->meter.slot[counter].tag = 0;
     return fine;
 }
 

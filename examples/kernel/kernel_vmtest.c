@@ -354,6 +354,7 @@ static void sample_inside_calls(void)
     kernel_line_number(vmtest.shell, "calls", ".passes", API_PASSES);
     if (status == UPMU_OK) {
         kernel_line_number(vmtest.shell, "calls", ".branches:u", total);
+        kernel_line_number(vmtest.shell, "calls", ".late", sampler->set.tally[0].lost);
         print_samples("calls", sampler, false);
         print_traps("calls", &before);
     }

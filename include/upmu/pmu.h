@@ -346,8 +346,6 @@ struct upmu_bank {
     struct upmu_dry_run *dry;      /* list writes instead of making them */
     uint64_t version;              /* of the shadow but for common gates: no other bank, nor life, has had it */
     uint32_t faulted;              /* address of the last fault */
-    uint32_t still;                /* counters that stand still and are being changed, their gates open */
-    volatile uint8_t in_flux;      /* row about to be written, or UPMU_NO_ROW */
     uint8_t gate_class;            /* class of rows with a gate of their own ... */
     bool no_rdpmc;                 /* the hook faulted: use rdmsr */
 #if UPMU_UNCORE
@@ -398,6 +396,54 @@ struct upmu_frame {
     uint64_t fp;      /* frame pointer, or 0: for callers (upmu_session_callers()) */
 };
 
+/* What runs on a counter.  Private. */
+struct upmu_counter_slot {
+    struct upmu_tally *tally;     /* the event that has the counter, or NULL */
+    struct upmu_session *session; /* its session */
+    uint32_t tag;                 /* of the event that ran there last, whose value the counter has; 0: none */
+};
+
+/* Sessions on one side of a plan. */
+#define UPMU_PARTS 8u
+
+/*
+ * A change of what runs: sessions that leave and sessions that come (core/engine/plan.h).  A session on both sides
+ * moves, gets another set, or is loaded again.  Private.
+ */
+struct upmu_plan {
+    uint32_t leave, come;    /* counters */
+    uint32_t changed;        /* counters whose registers differ from what comes */
+    uint32_t counted_out, counted_in; /* counters of events that only count, and can continue from one to another */
+    uint32_t sampled_in;     /* counters that come, and are loaded to overflow */
+    uint32_t halted_in;      /* counters that come, of sessions that sample */
+    uint32_t kept;           /* counters that are left running in no session's count */
+    uint32_t still;          /* counters that stand still while the library works: changed while they are enabled */
+    uint32_t dormant;        /* counters that come, and are opened by the hardware: targets of cascades */
+    uint32_t moved;          /* counters that are left without a gap: closed by the write that opens the others */
+    uint64_t corunners;      /* sum of the placements that run afterwards */
+    uint64_t now_ns;         /* when it was carried out */
+    uint64_t moved_base[UPMU_PARTS]; /* values of these counters that are in their counts already */
+    uint8_t outs, ins;
+    uint8_t state_after;     /* of sessions that leave, but for full ones */
+    uint8_t odd;             /* something in it is not plain: core/engine/special.h */
+    uint8_t sequence;        /* an erratum's sequence comes first */
+    struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS];
+    struct upmu_set *set[UPMU_PARTS]; /* of each that comes */
+};
+
+/*
+ * What a handler left that interrupted a local call: that it came, what it interrupted, and which counters had
+ * overflowed then.  The counters say the rest.  Private.
+ */
+struct upmu_mailbox {
+    volatile uint8_t pending;
+    uint8_t has_frame;
+    uint32_t stopped; /* counters that it stopped, and the shadow may have open */
+    uint32_t answered; /* counters whose overflow an interrupt has been answered for */
+    uint32_t framed;  /* counters that `frame` belongs to */
+    struct upmu_frame frame;
+};
+
 /*
  * A PMU at work: what the engine needs of it, and what runs on it.  A CPU's is the first member of its
  * upmu_cpu.  Its first two fields may be read; all else is private.
@@ -413,49 +459,44 @@ struct upmu_meter {
     uint8_t domain_number;              /* number of this CPU there */
     uint8_t thread;                     /* number of the hyper-thread in its core, where the PMU needs it */
     uint16_t number;                    /* order of initialisation, modulo 65,536 */
-    uint8_t keep_claims;                /* a start is in progress: no claim is released */
+    uint8_t claims_due;                 /* claims may be held that nothing needs */
     volatile uint8_t live;              /* 1: handlers may act */
     volatile uint8_t busy;              /* a local call is in progress */
     volatile uint8_t in_handler;
     uint8_t seen_counting;              /* some counter was seen to move */
     uint8_t ignores_writes;             /* take-over found that writes have no effect */
-    volatile uint8_t mask_due;          /* a session is to be masked by the local side */
+    volatile uint8_t work_due;          /* bits UPMU_DUE_* of core/engine/session_core.h */
     uint8_t ticks;                      /* since counts were folded */
+    uint8_t straight;                   /* one register enables all counters, which are alike, and nothing is shared */
+    uint8_t kind;                       /* of CPU, for which a placement is good */
     uint32_t firmware;                  /* counters in use at take-over */
     uint32_t watchdog;                  /* counters that the host reserved */
     uint32_t foreign;                   /* counters found changed or in use by others */
     volatile uint32_t running;          /* counters that run for a session */
     volatile uint32_t sampling;         /* of these, loaded to overflow */
-    volatile uint32_t quiet;            /* of these, closed while the handler works */
-    volatile uint32_t deferred;         /* counters whose overflow the local side replays */
-    volatile uint32_t staying;          /* counters that continue although their session leaves */
+    volatile uint32_t halted;           /* of these, those of sessions that sample: stopped while a handler works */
+    uint32_t failed;                    /* counters whose registers faulted: upmu_reconcile_repair() answers */
+    uint32_t wrong;                     /* of these, those that may have counted another event */
+    uint32_t stopped;                   /* counters that a handler has stopped, and the shadow has open */
     uint32_t used;                      /* counters written since take-over */
     uint32_t lent;                      /* counters that the host reserved, and that were written before */
     uint32_t flagged;                   /* counters whose status may still be set from an earlier overflow */
-    uint32_t paused;                    /* counters that a prelude closed, to be opened with the next start */
     uint32_t next_tag;
     uint32_t life;                      /* number of the upmu_cpu_init() of its machine */
-    volatile uint32_t held;             /* counters whose events the local side changes: handlers leave them alone */
-    uint8_t straight;                   /* one register enables all counters, which are alike, and nothing is shared */
-    uint8_t apart;                      /* each select enables its own counter, all are alike, and nothing is shared */
-    uint8_t fresh;                      /* a session's enabled time begins when all have come */
-    uint8_t kind;                       /* of CPU, for which a placement is good */
-    uint64_t counter_mask;              /* of all counters, where they have one width */
-    uint64_t count_mask;                /* what they count before a transition takes it is in these bits */
-    uint64_t corunners;                 /* sum of the placements that run */
-    uint64_t stop_bits;                 /* enable bits of `quiet` */
-    struct upmu_session *waiting[3], *last_waiting[3]; /* by ticket: those that wait; and share; run without counters */
     uint32_t left;                      /* counters that still hold a count of an earlier session */
+    uint32_t unowned;                   /* counters that static sessions left running: in no session's count */
+    uint8_t plain;                      /* counters are alike: a change needs no core/engine/special.h for their sake */
+    uint64_t counter_mask;              /* of all counters, where they have one width */
+    uint64_t corunners;                 /* sum of the placements that run */
+    struct upmu_session *waiting[3], *last_waiting[3]; /* by ticket: those that wait; and share; run without counters */
 #if UPMU_WORLDS
     uint8_t worlds;                     /* a session of one world was linked here */
     uint8_t in_guest;                   /* a guest runs */
     uint8_t by_hardware;                /* the hardware changes the gates: always in the host */
 #endif
     struct upmu_bank bank;              /* bank.accesses: number of accesses */
-    struct upmu_tally *tally[UPMU_COUNTERS];     /* the tally that runs on a counter */
-    struct upmu_session *of_tally[UPMU_COUNTERS];
-    uint32_t last_tag[UPMU_COUNTERS];            /* tag of the tally that ran on it last */
-    uint64_t paused_ns;
+    struct upmu_counter_slot slot[UPMU_COUNTERS];
+    struct upmu_plan plan;                       /* of the change of what runs that is being made */
     uint32_t stamps;                             /* placements made here */
     uint32_t tickets;                            /* tickets given here */
 #if UPMU_WORLDS
@@ -488,11 +529,8 @@ struct upmu_cpu {
     struct upmu_thread *current;        /* the running thread, if it is monitored */
     volatile uint32_t expected;         /* until when own interrupts can come; without a clock: how many; 0: none */
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
-    uint64_t looked_at;                 /* by the handler: value of a counter that has overflowed */
-    uint32_t adapts;                    /* by the handler: counters whose period may follow a frequency */
     struct upmu_session *pages;         /* published ones that run */
-    struct upmu_frame deferred_frame;            /* of the first interrupt that deferred an overflow ... */
-    uint32_t framed;                             /* ... on these counters, as long as they are deferred */
+    struct upmu_mailbox mail;
     uint64_t window_start_ns;                    /* of the throttle */
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */

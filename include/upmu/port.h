@@ -114,10 +114,10 @@ struct upmu_port {
     bool (*run_on_cpu)(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument);
 
     /*
-     * Request that upmu_cpu_tick() is called on this CPU soon (a self-interrupt): the handler left
-     * work for it, such as a switch of sets by overflow.
+     * Request that upmu_cpu_tick() is called on this CPU soon (a self-interrupt): the handler has switched sets by
+     * overflow and the next set has no place yet, or interrupts came faster than the end of a local call handled them.
      * NULL: the next local call on that CPU does the work.
-     * Context: nmi.
+     * Context: nmi, local.
      */
     void (*request_tick)(void *context);
 

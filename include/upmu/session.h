@@ -75,13 +75,13 @@ struct upmu_sampling {
 
 /* 64-bit state of one event.  Private. */
 struct upmu_tally {
-    uint32_t sequence;          /* odd: being changed (R4) */
     uint32_t tag;               /* identifies the last user of a counter: unique on its CPU */
     uint32_t counters;          /* of its placement; 0: not placed */
     uint8_t index;              /* in its set */
     uint8_t counter;            /* that counts; UPMU_NO_COUNTER: not placed */
     uint8_t slot[UPMU_SLOTS];   /* this counter and the other ones of the event, or UPMU_NO_COUNTER */
     uint8_t alternative;
+    uint8_t from;               /* counter that it moves from, in a change; or UPMU_NO_COUNTER */
     uint8_t least_log2, step_log2; /* the event's */
     bool throttled;
     bool ran;
@@ -255,9 +255,9 @@ struct upmu_session {
     volatile uint8_t state;    /* enum upmu_session_state */
     /* private, what is used most first */
     volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
-    volatile uint8_t full;     /* to be masked by the local side: the ring was full, a message was sent */
-    volatile uint8_t switch_due; /* after an overflow the next set is due; its counters are closed */
-    uint8_t change;            /* its part in the change in progress */
+    volatile uint8_t full;     /* to be masked by the next plan: the ring was full, a message was sent */
+    volatile uint8_t switch_due; /* after an overflow the next set is due */
+    uint8_t unused;
     uint8_t is_static;         /* its counters are left running */
     uint8_t chain;             /* its sets are switched, or its only one to itself */
     uint8_t shares;            /* is multiplexed with others (these eight are one word: core/engine/session_core.h) */
@@ -280,27 +280,26 @@ struct upmu_session {
     struct upmu_session *next_of_thread;
     struct upmu_set *sets;     /* chain, in rising order */
     struct upmu_set *active;
-    struct upmu_set *coming;   /* in a change */
+    struct upmu_set *following; /* the set that was drawn to be the next */
     uint64_t started_ns;       /* begin of the present enabled time: started, and its target is here */
     uint64_t running_ns;       /* begin of the active set's time on the hardware */
     uint64_t enabled_ns;
     uint32_t counters;         /* of its placement; 0: not placed */
     uint32_t ticket;           /* order among sharing sessions */
     volatile uint32_t held;    /* a call works on it while its thread does not run, or detaches it */
-    uint32_t sequence;         /* odd: times and states are being changed */
+    uint32_t sequence;         /* odd: its counts, times or state are being changed */
     uint32_t tagged_by;        /* upmu_meter.life of the CPU whose tags its tallies have */
     uint32_t long_due;         /* events that stopped it: their long period is next */
     uint32_t round;            /* of drawing sets */
     uint32_t controllers;      /* beside the first */
     uint64_t random;           /* state of the generator */
-    uint64_t closed_ns;        /* when the handler closed them */
     struct upmu_queue *queue;  /* of messages, or NULL */
     const struct upmu_format *format; /* or NULL: the default */
     void *format_state;
     struct upmu_user_page *page;      /* published, or NULL */
     struct upmu_session *next_page;
     const struct upmu_callers *callers; /* or NULL: records have none */
-    struct upmu_overflow overflow;    /* being reported; the local side holds all tallies meanwhile */
+    struct upmu_overflow overflow;    /* being reported: by a bracket, or by a handler that interrupted none */
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* of the last call that refused */

@@ -90,8 +90,8 @@ static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*func
     return false; /* FILL IN: an IPI */
 }
 
-/* Have upmu_cpu_tick() called on this CPU soon (a self-IPI); called from the handler.
-   Without it: a set that overflowed is switched by the next local call. */
+/* Have upmu_cpu_tick() called on this CPU soon (a self-IPI); called from the handler, too.
+   Without it: a set that came by overflow and has no place waits for the next local call. */
 static void template_request_tick(void *context)
 {
     (void)context; /* FILL IN */

@@ -227,9 +227,9 @@ def registers_are_written_in_one_file():
 SHARED_FIELDS = {
     "session": "state|full|error|sequence|enabled_ns|started_ns|running_ns|active|thread",
     "set": "duration_ns|turn_ns|turns|turn_squares|scale",
-    "tally": "total|base|due|reset|gap_ns|ran|hole|sequence|counter|period",
+    "tally": "total|base|due|reset|gap_ns|ran|hole|counter|period",
     "sums": "turn_total|squares|products",
-    "meter": "live|busy|seen_counting|straight|machine|pmu",
+    "meter": "live|busy|seen_counting|straight|plain|machine|pmu",
     "bank": "no_rdpmc|fresh",
 }
 
@@ -251,23 +251,23 @@ def fields_are_assigned_by_their_owners():
 @check
 def each_form_of_an_assignment_is_counted():
     # Forms that a search for `->field =` alone passes over.
-    counted = ["meter->held = 1;", "meter->held |= bits;", "meter->held <<= 1;", "meter->held++;", "--call->meter->held;",
-               "meter->held[i] = 2;", "meter->held.ip = 3;", "cpu->meter.held &= ~bits;", "UPMU_STORE(meter->held, 4);",
-               "UPMU_STORE(session->meter->held[3], 4);", "meters[2].meter->held\n = 5;", "(void)read(&meter->held);",
-               "__atomic_store_n(&cpu->meter.held, 0, order);", "link = &meter->held;",
-               "memset(meter->held, 0, sizeof meter->held);", "upmu_byte_or(&meter->held, 2)"]
-    passed = ["if (meter->held == 1)", "held = meter->held;", "meter->held_by = 1;", "meter->upheld = 1;",
-              "a = b & meter->held;", "a && meter->held", "__atomic_load_n(&meter->held, order)", "UPMU_LOAD(meter->held)",
-              "memcpy(to, meter->held, 4);", "session->held = 1;", "meter->held <= 2", "f(&meter->held->next, 1)"]
+    counted = ["meter->used = 1;", "meter->used |= bits;", "meter->used <<= 1;", "meter->used++;", "--call->meter->used;",
+               "meter->used[i] = 2;", "meter->used.ip = 3;", "cpu->meter.used &= ~bits;", "UPMU_STORE(meter->used, 4);",
+               "UPMU_STORE(session->meter->used[3], 4);", "meters[2].meter->used\n = 5;", "(void)read(&meter->used);",
+               "__atomic_store_n(&cpu->meter.used, 0, order);", "link = &meter->used;",
+               "memset(meter->used, 0, sizeof meter->used);", "upmu_byte_or(&meter->used, 2)"]
+    passed = ["if (meter->used == 1)", "used = meter->used;", "meter->used_by = 1;", "meter->unused = 1;",
+              "a = b & meter->used;", "a && meter->used", "__atomic_load_n(&meter->used, order)", "UPMU_LOAD(meter->used)",
+              "memcpy(to, meter->used, 4);", "session->used = 1;", "meter->used <= 2", "f(&meter->used->next, 1)"]
     return [f"{text!r}: {found} found" for texts, wanted in ((counted, 1), (passed, 0)) for text in texts
-            for found in [len(owners.assignments("meter", "held", {"x.c": text}).get("x.c", []))] if found != wanted]
+            for found in [len(owners.assignments("meter", "used", {"x.c": text}).get("x.c", []))] if found != wanted]
 
 
 @check
 def tests_look_at_private_state_in_one_file():
     # tests/common/state.h has names for these: a change of the engine's fields changes one file of the tests.
-    return grep(r"\bmeter(\.|->)(held|deferred|staying|mask_due|last_tag|running|sampling|quiet|stop_bits)\b|"
-                r"\bbank(\.|->)in_flux\b|\btally(\[\w+\])?(\.|->)sequence\b",
+    return grep(r"\bmeter(\.|->)(slot|running|sampling|halted|stopped|failed|wrong|unowned|work_due|plan)\b|"
+                r"\bcpu(\.|->)mail\b|\bsession(\.|->)sequence\b",
                 [path for path in files("tests/**/*.[ch]") if path != "tests/common/state.c"])
 
 

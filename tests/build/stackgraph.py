@@ -25,10 +25,12 @@ SETTINGS = {f"{compiler}-{level}-{bits}": [compiler, f"-m{bits}", f"-{level}"]
 ALTERNATIVE = r"\(const void \*context, unsigned request, unsigned i,\s+struct upmu_alternative \*out\)"
 INDIRECT = [
     (r"\bplacing\((&work|cpu->meter\.work), argument\)", r"(\w+)\(struct upmu_place_work \*work, void \*\w+\)"),
+    (r"\bleaves\(other\)", r"static bool (shares|yields)\(const struct upmu_session \*session\)"),
     (r"call->work\(call\)", r"(\w+)\(const struct upmu_call \*call\)"),
     (r"input->alternative\(", r"(\w+)" + ALTERNATIVE),
     (r"place->alternative\(", r"(event_alternative)" + ALTERNATIVE),  # (a list's: not its own again)
     (r"letters_take : codes_take\)\(", r"(letters_take|codes_take)\([^;{]*\)"),
+    (r"\bleaves\(other\)", r"static bool (\w+)\(const struct upmu_session \*session\)"),
     (r"probe->loop\(", r"(built_in_loop)\(void \*\w+\)"),
     (r"detection->(cpuid|rdmsr)\(", None),  # through the port's hooks
     (r"\bport_\w+\(|UPMU_BARRIER", None),
@@ -43,12 +45,12 @@ INDIRECT = [
 ]
 
 # Functions that call one that is passed to them: each of their calls is a function of its own here, with what it passes.
-PASSED = {"upmu_local_run": re.compile(r"\bupmu_local_run\([^,]+, (\w+),"),
+PASSED = {"upmu_bracket_run": re.compile(r"\bupmu_bracket_run\([^,]+, (\w+),"),
           "field_message": re.compile(r"\bfield_message\([^;]*, (\w+)\);")}
 # Functions that pass it on: what stands in their callers' source line, and the functions between.
-PASSED_ON = {"call_unit": (re.compile(r"\bcall_unit\([^,]+, (\w+), [^)]+\)"), ("call_here", "upmu_local_run")),
-             "upmu_units_each": (re.compile(r"\bupmu_units_each\([^,]+, (\w+), [^)]+\)"), ("upmu_local_run",)),
-             "on_all": (re.compile(r"\bon_all\([^,]+, (\w+), (\w+)\)"), ("upmu_units_each", "upmu_local_run"))}
+PASSED_ON = {"call_unit": (re.compile(r"\bcall_unit\([^,]+, (\w+), [^)]+\)"), ("call_here", "upmu_bracket_run")),
+             "upmu_units_each": (re.compile(r"\bupmu_units_each\([^,]+, (\w+), [^)]+\)"), ("upmu_bracket_run",)),
+             "on_all": (re.compile(r"\bon_all\([^,]+, (\w+), (\w+)\)"), ("upmu_units_each", "upmu_bracket_run"))}
 
 
 def backend_functions():

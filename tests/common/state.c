@@ -2,7 +2,6 @@
 /*
  * The one file of the tests that looks into meters, banks and tallies for what state.h has a name for.
  */
-#include "core/hw/bank.h"
 #include "tests/common/state.h"
 
 void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_state)
@@ -12,16 +11,15 @@ void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_sta
     *out_state = (struct upmu_test_state){
         .running = meter->running,
         .sampling = meter->sampling,
-        .held = meter->held,
-        .deferred = meter->deferred,
-        .staying = meter->staying,
+        .failed = meter->failed,
+        .unowned = meter->unowned,
         .busy = meter->busy,
         .in_handler = meter->in_handler,
-        .half_written = !upmu_test_bank_is_settled(&meter->bank),
-        .mask_due = meter->mask_due,
+        .mail = cpu->mail.pending,
+        .work_due = meter->work_due,
     };
     for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-        out_state->used |= meter->last_tag[i] ? UINT32_C(1) << i : 0;
+        out_state->used |= meter->slot[i].tag ? UINT32_C(1) << i : 0;
 }
 
 const char *upmu_test_left_over(const struct upmu_cpu *cpu)
@@ -31,40 +29,46 @@ const char *upmu_test_left_over(const struct upmu_cpu *cpu)
     upmu_test_state(cpu, &state);
     return state.busy           ? "a call is in progress"
            : state.in_handler   ? "an interrupt is being handled"
-           : state.held         ? "a counter is held"
-           : state.deferred     ? "an overflow is deferred"
-           : state.staying      ? "a counter is carried"
-           : state.half_written ? "a register is half written"
-           : state.mask_due     ? "a session is not masked yet"
+           : state.mail         ? "an interrupt's mail is not read"
+           : state.failed       ? "a fault is not answered"
+           : state.work_due     ? "a session is not masked yet"
                                 : NULL;
 }
 
 void upmu_test_forget_value(struct upmu_cpu *cpu, unsigned counter)
 {
-    cpu->meter.last_tag[counter] = 0;
+    cpu->meter.slot[counter].tag = 0;
 }
 
-void upmu_test_hold_event(struct upmu_session *session, unsigned i)
+void upmu_test_begin_call(struct upmu_cpu *cpu)
 {
-    session->set.tally[i].sequence++;
+    cpu->meter.busy = 1;
 }
 
-void upmu_test_release_event(struct upmu_session *session, unsigned i)
+void upmu_test_end_call(struct upmu_cpu *cpu)
 {
-    session->set.tally[i].sequence++;
+    cpu->meter.busy = 0;
 }
 
-bool upmu_test_event_is_held(const struct upmu_session *session, unsigned i)
+void upmu_test_take_mail_back(struct upmu_cpu *cpu, const struct upmu_cpu *before)
 {
-    return session->set.tally[i].sequence & 1u;
+    cpu->mail = before->mail;
+    cpu->expected = before->expected;
+    cpu->interrupts = before->interrupts;
+    cpu->meter.bank.handler_accesses = before->meter.bank.handler_accesses;
 }
 
-void upmu_test_begin_write(struct upmu_bank *bank, unsigned row)
+void upmu_test_hold_session(struct upmu_session *session)
 {
-    bank->in_flux = (uint8_t)row;
+    session->sequence++;
 }
 
-bool upmu_test_bank_is_settled(const struct upmu_bank *bank)
+void upmu_test_release_session(struct upmu_session *session)
 {
-    return bank->in_flux == UPMU_NO_ROW;
+    session->sequence++;
+}
+
+bool upmu_test_session_is_held(const struct upmu_session *session)
+{
+    return session->sequence & 1u;
 }

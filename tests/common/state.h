@@ -12,20 +12,19 @@
 struct upmu_test_state {
     uint32_t running;  /* run for a session */
     uint32_t sampling; /* of these, loaded to overflow */
-    uint32_t held;     /* are being changed by a local call: handlers leave them alone */
-    uint32_t deferred; /* overflowed, and the local side has not taken that yet */
-    uint32_t staying;  /* continue although their session leaves */
+    uint32_t failed;   /* a register faulted, and their sessions have not been stopped yet */
+    uint32_t unowned;  /* left running by static sessions */
     uint32_t used;     /* hold the value of an event that ran last */
     bool busy;         /* a local call is in progress */
     bool in_handler;   /* an interrupt is being handled */
-    bool half_written; /* a register's value is stored, and perhaps not written */
-    bool mask_due;     /* a session is to be masked */
+    bool mail;         /* a handler that interrupted a local call has left mail */
+    bool work_due;     /* a session is to be masked, or gets its next set */
 };
 
 void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_state);
 
 /*
- * What the end of a local call has left undone; NULL: nothing.  Nothing may be held, deferred or half written, and no
+ * What the end of a local call has left undone; NULL: nothing.  No mail may be unread, no fault unanswered, and no
  * session may wait for its masking.
  */
 const char *upmu_test_left_over(const struct upmu_cpu *cpu);
@@ -33,13 +32,16 @@ const char *upmu_test_left_over(const struct upmu_cpu *cpu);
 /* The value of a counter belongs to no event any more. */
 void upmu_test_forget_value(struct upmu_cpu *cpu, unsigned counter);
 
-/* As if a local call were changing event `i` of the session's first set, or had finished. */
-void upmu_test_hold_event(struct upmu_session *session, unsigned i);
-void upmu_test_release_event(struct upmu_session *session, unsigned i);
-bool upmu_test_event_is_held(const struct upmu_session *session, unsigned i);
+/* As if a local call were in progress, or had come to the last look that it takes. */
+void upmu_test_begin_call(struct upmu_cpu *cpu);
+void upmu_test_end_call(struct upmu_cpu *cpu);
 
-/* As if a local call were writing this register of a bank; is none being written? */
-void upmu_test_begin_write(struct upmu_bank *bank, unsigned row);
-bool upmu_test_bank_is_settled(const struct upmu_bank *bank);
+/* What a handler may change that interrupts a local call is as it was before. */
+void upmu_test_take_mail_back(struct upmu_cpu *cpu, const struct upmu_cpu *before);
+
+/* As if a local call were changing the counts of a session, or had finished. */
+void upmu_test_hold_session(struct upmu_session *session);
+void upmu_test_release_session(struct upmu_session *session);
+bool upmu_test_session_is_held(const struct upmu_session *session);
 
 #endif

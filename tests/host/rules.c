@@ -192,7 +192,7 @@ static void check_event(struct host_session *session, unsigned set, unsigned i, 
     check_times(session, event, count);
     if (!rules_on(RULE_COUNT))
         return;
-    if (marred && count->running_ns && !session->spoiled && !session->changed && !session->slow &&
+    if (marred && count->running_ns && !session->spoiled && !lost && !session->changed && !session->slow &&
         !host.setting.no_clock)
         rules_fail(RULE_COUNT, "session %u, set %u, event %u: has holes, and nothing made them", number_of(session),
                    set, i);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "port/sim/sim_p4.h"
+#include "tests/common/state.h"
 #include "tests/inject/rig.h"
 
 #define FAULT_RETRIES 12
@@ -247,6 +248,13 @@ enum upmu_status rig_counts(struct rig_duty *duty, struct upmu_count *out_counts
  */
 static bool may_miss(const struct rig *rig, const struct rig_duty *duty)
 {
+    struct upmu_test_state state;
+
+    /* An interrupt in a local call leaves what samples stopped until the end of the call. */
+    upmu_test_state(&rig->cpu[duty->cpu], &state);
+    for (unsigned k = 0; state.busy && k < duty->events; k++)
+        if (duty->period[k])
+            return true;
     /* An erratum's sequence before the other's new events stops everything. */
     if (rig->calling && rig->calling != duty && rig->cpu[0].meter.pmu &&
         (rig->cpu[0].meter.pmu->capabilities & UPMU_PMU_PRELUDE))
@@ -265,6 +273,16 @@ static bool may_be_there(const struct rig *rig, const struct rig_duty *duty)
 static bool is_there(const struct rig *rig, const struct rig_duty *duty)
 {
     return may_be_there(rig, duty) && !(duty->world && rig->crossing);
+}
+
+/* A register that faulted in an interrupt has stopped the session: it runs no more, and says so. */
+static bool ends_by_fault(struct rig *rig, struct rig_duty *duty)
+{
+    if (!rig->fault_hit || !duty->running || duty->session.state != UPMU_SESSION_STOPPED ||
+        duty->session.error != UPMU_ERR_PORT)
+        return false;
+    duty->running = false;
+    return true;
 }
 
 static void burst(struct rig *rig, uint64_t instructions)
@@ -297,6 +315,7 @@ static void burst(struct rig *rig, uint64_t instructions)
     for (unsigned i = 0; i < RIG_DUTIES; i++) {
         struct rig_duty *duty = &rig->duty[i];
 
+        ends_by_fault(rig, duty);
         if (counts && duty->running && duty->cpu == rig->sim.current && !rig->in_handler && !may_miss(rig, duty) &&
             !duty->late && is_there(rig, duty))
             for (unsigned k = 0; k < duty->events; k++)
@@ -308,6 +327,13 @@ static void burst(struct rig *rig, uint64_t instructions)
     }
     rig_account(rig);
     upmu_sim_events(&rig->sim, &work);
+    for (unsigned i = 0; i < RIG_DUTIES; i++)
+        if (ends_by_fault(rig, &rig->duty[i]))
+            for (unsigned k = 0; k < rig->duty[i].events; k++) /* in the middle of this burst, perhaps */
+                rig->duty[i].certain[k] -=
+                    rig->duty[i].certain[k] < rig_amount(rig->duty[i].kind[k], instructions)
+                        ? rig->duty[i].certain[k]
+                        : rig_amount(rig->duty[i].kind[k], instructions);
     rig->tags[cpu][0] += rig_amount(RIG_TAGGED, instructions);
     rig->tags[cpu][1] += rig_amount(RIG_REPLAYED, instructions);
     account_counts(rig);
@@ -842,7 +868,10 @@ void rig_start(struct rig *rig, unsigned index)
     call(rig, duty, upmu_session_start, "start");
     leave(rig, duty);
     duty->running = duty->session.state == UPMU_SESSION_RUNNING && !duty->masks;
-    RIG_CHECK(rig, duty->running || duty->masks || duty->session.shares, "session %u does not run after start", index);
+    /* A handler that came at the end has switched its set: one without a place yet, or without its claims, waits. */
+    RIG_CHECK(rig, duty->running || duty->masks || duty->session.shares ||
+                       (rig->switch_after && duty->session.state == UPMU_SESSION_WAITING),
+              "session %u does not run after start", index);
 }
 
 static void ended(struct rig *rig, struct rig_duty *duty)

@@ -48,7 +48,7 @@ static const struct meeting {
     bool runs;     /* the thread runs on CPU 0 */
     bool dropped;  /* B has no owner any more */
     bool unjoined; /* it runs, but the switch found its sessions held: they join with the next tick */
-    bool quick;    /* nothing has a page, and the thread was here before: a switch is a transition alone */
+    bool quick;    /* nothing has a page, and the thread was here before: a switch is one plan alone */
     bool alone;    /* A is its only session, and nothing has a page */
 } meetings[] = {
     {SWITCH_IN, CLOSE_A, .runs = false},

@@ -4,8 +4,8 @@
  * (README.md, "answer.pml").
  *
  * One sampling counter.  An overflow raises its NMI.  An NMI that comes while another one is served
- * waits; two that wait are one.  So an overflow may be taken in another source's NMI, by a stop or by a
- * poll, or thrown away with the counter, and its own NMI finds nothing: that one must be STALE.
+ * waits; two that wait are one.  So an overflow may be taken in another source's NMI, by a stop or by the end of a
+ * bracket, or thrown away with the counter, and its own NMI finds nothing: that one must be STALE.
  */
 #ifndef OVERFLOWS
 #define OVERFLOWS 3
@@ -30,18 +30,14 @@ bool runs, overflowed;
 bool own_waits, foreign_waits;
 byte now;
 
-/* The CPU structure. */
-bool live = true, busy, held, deferred, in_nmi;
-bool looks = true;  /* handlers look at the counter */
-bool answered;      /* one has been HANDLED */
-bool stale;         /* an overflow was seen or thrown away at `since` */
-byte since;
+/* The context. */
+bool live = true, busy, mail, in_nmi;
+bool sampling;      /* handlers look at the counter */
+byte expected;      /* when an overflow was seen or thrown away, plus 1; 0: never */
 
-/* What only the checks know: when an overflow was there last. */
-bool was_any;
+/* For the checks alone: when an overflow was there last. */
+bool was_any, done;
 byte was_at;
-
-bool done;
 
 active proctype Hardware()
 {
@@ -59,16 +55,23 @@ end:
     od
 }
 
-/* The clock, then what it is good for: a handler may come between any two steps. */
-inline note_overflow(at)
+#define is_expected(at) (expected && (at) + 1 - expected < WINDOW)
+
+/* One word, so that a handler never finds half of it. */
+inline expect(at)
 {
-    since = at;
-    stale = true
+    expected = at + 1
+}
+
+/* An overflow that is there now. */
+inline was_seen()
+{
+    d_step { was_any = true; was_at = now }
 }
 
 active proctype Handler()
 {
-    bool own, found, passed;
+    bool own, found;
     byte at, answer;
 
 end:
@@ -80,137 +83,141 @@ end:
            foreign_waits = false;
            at = now
        };
-       d_step {
-           if
-           :: live && looks && overflowed ->
-               passed = true;
-               found = !deferred; /* else an earlier one has answered for it, or a poll */
-               was_any = true;
-               was_at = now;
-               if
-               :: held -> deferred = true /* what the local side has stopped */
-               :: else -> overflowed = false; deferred = false
-               fi
-           :: else
-           fi
-       };
+       found = (live && sampling && overflowed);
        if
-       :: found -> answer = HANDLED; answered = true
-       :: !found && passed -> answer = STALE
+       :: found ->
+           was_seen();
+           if
+           :: busy -> runs = false; mail = true /* what takes the overflow sets the time */
+           :: else ->
+#ifndef H11
+               expect(at);
+#endif
+               overflowed = false
+           fi
+       :: !found && live && busy -> runs = false; mail = true
+       :: else
+       fi;
+       if
+       :: found -> answer = HANDLED
+#ifdef BUSY
+       :: !found && live && busy -> answer = STALE
+       :: !found && !(live && busy) && is_expected(at) -> answer = STALE
+#else
 #ifdef H16
-       :: !passed && live && stale && at - since < WINDOW -> answer = STALE
+       :: !found && live && is_expected(at) -> answer = STALE
 #else
 #ifdef EXPIRY
-       :: !passed && stale -> answer = STALE
+       :: !found && expected -> answer = STALE
 #else
-       :: !passed && stale && at - since < WINDOW -> answer = STALE
+       :: !found && is_expected(at) -> answer = STALE
+#endif
 #endif
 #endif
        :: else -> answer = NOT_OURS
        fi;
-#ifndef H11
-       if
-       :: passed -> note_overflow(at)
-       :: else
-       fi;
-#endif
        atomic {
            /* An own NMI is answered as such; the host hears of another source's if nothing overflowed lately. */
            assert(!(own && answer == NOT_OURS));
            assert(!(answer == STALE && (!was_any || at - was_at >= WINDOW)));
-           in_nmi = false; own = false; found = false; passed = false; at = 0; answer = 0
+           in_nmi = false; own = false; found = false; at = 0; answer = 0
        }
     od
 }
 
-/* A stopped counter that has passed zero: the time is known before the overflow is gone. */
-inline settle()
+/* A stopped counter that has passed zero: the time is stored before the overflow is gone. */
+inline take()
 {
     if
     :: overflowed ->
+        at = now;
 #ifdef J8
-        d_step { overflowed = false; deferred = false; was_any = true; was_at = now };
-        at = now;
-        note_overflow(at)
+        d_step { overflowed = false; was_any = true; was_at = now };
+        expect(at)
 #else
-        at = now;
-        note_overflow(at);
-        d_step { overflowed = false; deferred = false; was_any = true; was_at = now }
+        expect(at);
+        d_step { overflowed = false; was_any = true; was_at = now }
 #endif
-    :: else -> deferred = false
+    :: else
     fi;
     at = 0
 }
 
+inline start()
+{
+    sampling = true;
+    is_on = true;
+    runs = true
+}
+
 inline stop()
 {
-    held = true;
     runs = false;
-    settle();
-    held = false
+    take();
+    sampling = false;
+    is_on = false
 }
 
-/* A poll takes an interrupt that did not come for lost. */
-inline poll()
+/* A refused register: an overflow that is there is thrown away, unread. */
+inline repair()
 {
-    answered = false;
-    if
-    :: overflowed ->
-        if
-        :: !answered -> deferred = true
-        :: else
-        fi
-    :: else
-    fi
-}
-
-/* What handlers left, at the end of a call. */
-inline do_deferred()
-{
-    if
-    :: deferred -> stop(); runs = true
-    :: else
-    fi
-}
-
-/* The registers are not what they should be: what has overflowed is thrown away, unread. */
-inline start_over()
-{
-    d_step { was_any = true; was_at = now };
+    was_seen();
 #ifndef THROWN
     at = now;
-    note_overflow(at);
+    expect(at);
     at = 0;
 #endif
-    looks = false;
-    deferred = false;
-    d_step { runs = false; overflowed = false };
-    looks = true;
-    runs = true
+    sampling = false;
+    is_on = false;
+    d_step { runs = false; overflowed = false }
+}
+
+inline leave()
+{
+    do
+    ::  if
+        :: mail ->
+            mail = false;
+            if
+            :: is_on -> runs = false; take(); runs = true
+            :: else
+            fi
+        :: else
+        fi;
+        busy = false;
+        if
+        :: mail -> busy = true
+        :: else -> break
+        fi
+    od
 }
 
 active proctype Local() provided (!in_nmi)
 {
     byte calls, at;
+    bool is_on;
 
     do
     :: calls < CALLS ->
         atomic { calls++; busy = true };
         if
-        :: !runs -> runs = true
-        :: runs -> stop()
-        :: runs -> poll()
-        :: runs -> start_over()
+        :: !is_on -> start()
+        :: is_on -> stop()
+        :: is_on -> repair()
+        :: is_on -> stop(); start() /* another session comes */
+        :: true /* a read */
         fi;
-        do_deferred();
-        busy = false
+        leave()
     :: else -> break
     od;
-    /* The CPU is given back: what is still expected is STALE. */
+    /* The CPU is given back: an NMI that is still expected is STALE. */
     busy = true;
-    stop();
+    if
+    :: is_on -> stop()
+    :: else
+    fi;
+    leave();
     live = false;
-    busy = false;
     (!own_waits);
-    done = true
+    atomic { assert(!mail && !overflowed && !runs); done = true }
 }

@@ -4,10 +4,15 @@
  *
  * A session needs a value in the shared register; sessions of both CPUs may run if they need the same
  * value.  Some sessions need a second resource, which one CPU has at a time.  A start whose value is not
- * that of the session that runs moves that session to another register first.
+ * that of the session that runs moves that session to another register first.  plan_in() claims; a plan may be dropped
+ * after that.  A handler outside of a bracket may exchange the set that needs the register for one that needs nothing, and
+ * put it on again.
  */
 #ifndef CALLS
 #define CALLS 3 /* for each CPU */
+#endif
+#ifndef HANDLERS
+#define HANDLERS 1 /* plans of handlers, for each CPU */
 #endif
 
 #define NONE 2
@@ -170,6 +175,10 @@ inline start()
     :: else
     fi;
     if
+    :: !lost -> lost = true /* the plan is dropped: a later session of it does not fit */
+    :: true
+    fi;
+    if
     :: !lost ->
 #ifndef I11
         plan();
@@ -188,7 +197,58 @@ inline start()
         atomic { assert(shared_register == value); counts_by[c] = value }
     :: else
     fi;
+#ifdef DROP
+    if
+    :: lost
+    :: else -> trim()
+    fi
+#else
     trim()
+#endif
+}
+
+/* What a CPU claims is needed by a session that runs there, or by a bracket that is to come. */
+inline check_claims()
+{
+    atomic {
+        assert(parked || !(holders & me) || counts_by[c] || park_due);
+        assert(second != c || has_second || park_due);
+        assert(!changing || !(holders & me))
+    }
+}
+
+/* A plan of a handler: it uses a claim that this CPU holds, and neither claims nor parks. */
+inline handler_plan()
+{
+    if
+    :: counts_by[c] ->
+        own = counts_by[c];
+        counts_by[c] = 0;
+        own_second = has_second;
+        has_second = false;
+        park_due = true;
+#ifdef HANDLER_PARKS
+        park()
+#endif
+    :: else ->
+        value = own;
+#ifdef HANDLER_CLAIMS
+        claim_register(); /* the plan is dropped */
+        lost = true;
+        park_due = false;
+#endif
+        if
+#ifdef HANDLER_PARKS
+        :: low == value && high == value ->
+#else
+        :: !lost && (holders & me) && !parked && low == value && high == value && (!own_second || second == c) ->
+#endif
+            atomic { assert(shared_register == value); counts_by[c] = value };
+            has_second = own_second
+        :: else /* the session waits for a bracket */
+        fi;
+        atomic { own = 0; own_second = false; value = 0; lost = false }
+    fi
 }
 
 proctype Cpu(byte c)
@@ -197,8 +257,11 @@ proctype Cpu(byte c)
     byte had, was;
     bool was_changing, was_parked, others, used, same;
     bool wants_second, has_second, changed, fresh, lost;
+    byte handlers, own;             /* value that the set needs which a handler took off */
+    bool own_second, park_due;
 
     do
+    :: handlers < HANDLERS && (counts_by[c] || own) -> handlers++; handler_plan(); check_claims()
     :: calls < CALLS ->
         atomic {
             calls++;
@@ -206,6 +269,7 @@ proctype Cpu(byte c)
             :: value = 1
             :: value = 2
             :: counts_by[c] -> value = 0
+            :: own -> value = 0 /* a tick */
             fi;
             if
             :: value -> wants_second = true
@@ -219,7 +283,9 @@ proctype Cpu(byte c)
             has_second = false;
             trim()
         fi;
-        atomic { value = 0; wants_second = false; changed = false; lost = false }
+        park_due = false;
+        check_claims();
+        atomic { value = 0; own = 0; own_second = false; wants_second = false; changed = false; lost = false }
     :: else -> break
     od;
     counts_by[c] = 0;

@@ -3,7 +3,7 @@
 # The protocol between local calls, handlers and other CPUs, as models for spin (tests/model/README.md).
 # Included by the Makefile.
 #
-#   make test-model             every model with the bounds for each test run, one variant in five
+#   make test-model             every model with the bounds for each test run, one variant in ten
 #   make soak-model             the models with larger bounds (some minutes, up to 3 GB of memory), all variants
 
 .PHONY: test-model soak-model

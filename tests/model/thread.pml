@@ -222,7 +222,7 @@ inline go()
     d_step { current[c] = false; known_on = NONE }
 }
 
-/* What handlers find of those in the CPU's list: step 7 of their transition. */
+/* What handlers find of those in the CPU's list: step 6 of their plan. */
 inline own_all(found)
 {
     d_step {
@@ -298,7 +298,7 @@ inline unlink_here(s)
 }
 
 /*
- * A switch that is one transition: all sessions of the thread come, or all leave, and none needs anything else.  Else
+ * A switch that is one plan: all sessions of the thread come, or all leave, and none needs anything else.  Else
  * it is left undone, and each session goes by itself.  Each is held, and in the list of the CPU, before the next is
  * looked at; where one cannot come, those before it are sent back.
  */

@@ -2,14 +2,15 @@
 /*
  * A CPU that enters a guest and leaves it, with an interrupt at every step (README.md, "world.pml").
  *
- * Session G counts the guest alone and samples on counter 0; it starts and stops on either side.  Session H counts the
- * host alone, on counter 1.  Counter 2 belongs to a session of both that runs all the time.
+ * Session G counts the guest alone: it samples on counter 0 and counts on counter 1.  Session H counts on counter 1 the same
+ * event in the host alone.  One of them runs at a time.  Counter 2 belongs to a session of both worlds that runs all the
+ * time.
  */
 #ifndef TICKS
-#define TICKS 2 /* events of each kind */
+#define TICKS 2 /* events */
 #endif
 #ifndef CALLS
-#define CALLS 4 /* local calls; more leave the guest and stop G */
+#define CALLS 4 /* local calls; more leave the guest and stop the session that runs */
 #endif
 #ifndef FOREIGN
 #define FOREIGN 1 /* NMIs of other sources */
@@ -20,33 +21,33 @@
 
 #define HOST 0
 #define GUEST 1
+#define NONE 2
 #define C0 1
 #define C1 2
 #define C2 4
+/* Session H counts HOST, session G counts GUEST. */
+#define counters_of(s) ((s) == GUEST -> C0 | C1 : C1)
 
-/* Hardware: the common enable register, values, the interrupt of counter 0. */
+/* Hardware: the common enable register, values, the request of counter 0. */
 byte enable = C2;
 short value[2];
-bool pending, interrupts;   /* counter 0 has G's event */
+bool pending;
 
-/* The CPU structure. */
-byte shadow = C2;           /* of the enable register */
-byte held, deferred, sampling, stop_bits;
-byte of_world[2];           /* counters of sessions of one world: HOST's is C1 */
-byte absent;                /* those whose world is not here */
-bool in_guest;
-bool owned;                 /* G's event is on counter 0 */
-bool known;                 /* counter 0 holds G's value */
-bool in_nmi;
+/* The context. */
+bool busy, mail, in_guest;
+byte wanted = C2;           /* counters that are to be enabled, but for `absent` */
+byte absent;                /* counters whose world is not here */
+byte of_world[2];           /* counters of sessions of one world */
+byte sampling;
+byte runs_now = NONE;       /* session that runs */
 
-/* G. */
-short total, base;
+/* Counts: of counter 0, of counter 1 for each session. */
+short total0, base0, total1[2], base1[2];
 byte due = PERIOD, samples, lost;
 
-/* What only the checks know. */
-byte sure[2], slack[2];     /* by world: events that its session must have counted, and may have */
-bool must[2], may[2];
-bool done;
+/* For the checks alone: events while a session ran in its world, and events that a crossing may add. */
+byte happened0, sure[2], slack[2];
+bool in_nmi, done;
 
 active proctype Events()
 {
@@ -54,30 +55,26 @@ active proctype Events()
 
 end:
     do
-    ::  d_step { ticks < TICKS && ((enable & (C0 | C1)) || must[HOST] || must[GUEST]) ->
+    ::  d_step { ticks < TICKS && (enable & (C0 | C1)) ->
             ticks++;
             assert(enable & C2);
             if
             :: enable & C0 ->
                 value[0]++;
+                happened0++;
                 if
-                :: value[0] == 0 && interrupts -> pending = true
+                :: value[0] == 0 -> pending = true
                 :: else
                 fi
             :: else
             fi;
             if
-            :: enable & C1 -> value[1]++
-            :: else
-            fi;
-            if
-            :: must[GUEST] && !in_nmi -> sure[GUEST]++
-            :: (must[GUEST] && in_nmi) || may[GUEST] -> slack[GUEST]++
-            :: else
-            fi;
-            if
-            :: must[HOST] -> sure[HOST]++
-            :: !must[HOST] && may[HOST] -> slack[HOST]++
+            :: enable & C1 ->
+                value[1]++;
+                if /* outside of calls an event counts for the session of this world alone */
+                :: !busy -> assert(runs_now == in_guest); sure[in_guest]++
+                :: else -> slack[0]++; slack[1]++
+                fi
             :: else
             fi
         }
@@ -87,11 +84,11 @@ end:
 inline count_periods()
 {
     if
-    :: total >= due ->
+    :: total0 >= due ->
         due = due + PERIOD;
         samples++;
         do
-        :: total >= due -> due = due + PERIOD; lost++
+        :: total0 >= due -> due = due + PERIOD; lost++
         :: else -> break
         od
     :: else
@@ -100,237 +97,204 @@ inline count_periods()
 
 inline load_period()
 {
-    value[0] = total - due;
-    base = value[0]
+    value[0] = total0 - due;
+    base0 = value[0]
 }
 
-/* ---- The interrupt: it knows nothing of worlds, and opens what the shadow says ---- */
+inline write_enables()
+{
+    word = wanted & ~absent;
+    enable = word
+}
+
+inline stop_quietly(counters)
+{
+    word = wanted & ~(absent | (counters));
+    enable = word
+}
+
+inline handle()
+{
+    if
+    :: (sampling & C0) && value[0] >= 0 ->
+        d_step { total0 = total0 + value[0] - base0; count_periods(); load_period() }
+    :: else
+    fi
+}
 
 active proctype Handler()
 {
-    byte foreign, stops, closed;
+    byte foreign, word;
 
 end:
     do
     :: d_step { (pending || foreign < FOREIGN) && !in_nmi && !done ->
+           in_nmi = true;
            if
            :: pending -> pending = false
            :: else -> foreign++
-           fi;
-           in_nmi = true;
-           stops = stop_bits
+           fi
        };
         if
-        :: stops -> enable = shadow & ~stops
+        :: sampling -> stop_quietly(sampling)
         :: else
         fi;
         if
-        :: (sampling & C0) && owned && value[0] >= 0 ->
+        :: busy -> mail = true
+        :: else ->
+            handle();
             if
-            :: held & C0 ->
-                d_step {
-                    if
-                    :: known -> deferred = C0; closed = C0
-                    :: else
-                    fi
-                }
-            :: else ->
-                d_step {
-                    total = total + value[0] - base;
-                    count_periods();
-                    deferred = 0;
-                    load_period()
-                }
-            fi
-        :: else
-        fi;
-        if
 #ifdef OPENS
-        :: stops | closed -> enable = (shadow | stops) & ~closed
+            :: sampling -> word = wanted; enable = word
 #else
-        :: stops | closed -> enable = shadow & ~closed
+            :: sampling -> write_enables()
 #endif
-        :: else
+            :: else
+            fi
         fi;
-        atomic { in_nmi = false; stops = 0; closed = 0 }
+        atomic { in_nmi = false; word = 0 }
     od
 }
 
 /* ---- The local side ---- */
 
-inline store_enable(word)
+inline change_enables(close, open)
 {
-#ifdef I1
-    enable = word;
-    shadow = word
-#else
-    shadow = word;
-    enable = shadow
-#endif
-}
-
-inline take()
-{
-    d_step {
-        total = total + value[0] - base;
-        base = value[0]
-    }
-}
-
-inline settle()
-{
-    known = false;
-    d_step { count_periods() };
-    d_step { deferred = 0 }
-}
-
-inline find_absent()
-{
-    absent = of_world[1 - in_guest]
-}
-
-inline start()
-{
-    held = C0;
-    of_world[GUEST] = C0;
-    find_absent();
-    interrupts = true;
-    load_period();
-    known = true;
-    owned = true;
-    sampling = C0;
-    stop_bits = C0;
-    held = 0;
-#ifdef COMES
-    store_enable(shadow | C0)
-#else
-    store_enable(shadow | (C0 & ~absent))
-#endif
-}
-
-inline stop()
-{
-    held = C0;
-    of_world[GUEST] = 0;
-    find_absent();
-    store_enable(shadow & ~C0);
-    take();
+    differ = ((wanted & ~(close)) | (open)) ^ wanted;
+    wanted = wanted ^ differ;
     if
-    :: value[0] >= 0 -> settle()
+    :: differ -> write_enables()
     :: else
     fi;
-    sampling = 0;
-    stop_bits = 0;
-    owned = false;
-    held = 0
+    differ = 0
 }
 
-/* Counters are not held: they are closed and opened where they are. */
+/* Counter 1 is carried if this world is in both sessions or in neither. */
+inline reconcile()
+{
+    leave = (out == NONE -> 0 : counters_of(out));
+    come = (in == NONE -> 0 : counters_of(in));
+#ifdef CARRY
+    carried = leave & come;
+#else
+    carried = leave & come & ~(absent ^ (in == 1 - in_guest -> come : 0));
+#endif
+    if
+    :: leave & ~carried -> change_enables(leave & ~carried, 0)
+    :: else
+    fi;
+    if
+    :: out == GUEST ->
+        d_step { total0 = total0 + value[0] - base0; base0 = value[0]; count_periods() }
+    :: else
+    fi;
+    if
+    :: out != NONE -> d_step { total1[out] = total1[out] + value[1] - base1[out]; base1[out] = value[1] }
+    :: else
+    fi;
+    if
+    :: in == GUEST -> d_step { load_period() }
+    :: else
+    fi;
+    if
+    :: in != NONE && carried -> base1[in] = base1[1 - in]
+    :: in != NONE && !carried -> base1[in] = value[1]
+    :: else
+    fi;
+    d_step {
+        sampling = (in == GUEST -> C0 : 0);
+        runs_now = in;
+#ifndef ABSENT
+        of_world[HOST] = (in == HOST -> come : 0);
+        of_world[GUEST] = (in == GUEST -> come : 0);
+        absent = of_world[1 - in_guest]
+#endif
+    };
+    change_enables(leave & ~come, come)
+}
+
+/* Only enable bits move. */
 inline cross()
 {
     in_guest = 1 - in_guest;
-    find_absent();
-#ifdef STAYS
-    store_enable(shadow | of_world[in_guest])
-#else
-    store_enable((shadow & ~absent) | of_world[in_guest])
+#ifndef STAYS
+    absent = of_world[1 - in_guest];
 #endif
+    write_enables()
 }
 
-inline poll()
+inline leave_bracket()
 {
-    held = C0;
-    if
-    :: value[0] < 0 -> take()
-    :: else
-    fi;
-    held = 0
-}
-
-/* An overflow that a handler found while its counter was held: on whatever side that is noticed. */
-inline do_deferred()
-{
-    if
-    :: deferred ->
-        assert(owned);
-        held = C0;
-        store_enable(shadow & ~C0);
-        take();
-        settle();
-        load_period();
-        known = true;
-        held = 0;
-#ifdef REPLAY
-        store_enable(shadow | C0)
+    do
+    ::  if
+        :: mail ->
+            mail = false;
+            if
+            :: sampling -> stop_quietly(sampling)
+            :: else
+            fi;
+            handle();
+            if
+#ifdef MAIL_OPENS
+            :: sampling -> word = wanted; enable = word
 #else
-        store_enable(shadow | (C0 & ~absent))
+            :: sampling -> write_enables()
 #endif
-    :: else
-    fi
+            :: else
+            fi
+        :: else
+        fi;
+        busy = false;
+        if
+        :: mail -> busy = true
+        :: else -> break
+        fi
+    od
 }
-
-#define START 1
-#define STOP 2
-#define CROSS 3
-#define POLL 4
 
 active proctype Local() provided (!in_nmi)
 {
-    byte call, what;
-    bool runs;
+    byte call, word, in, out, leave, come, carried, differ;
+    bool crosses;
 
-    /* It begins in the host, and H runs. */
-    atomic {
-        of_world[HOST] = C1;
-        shadow = C1 | C2;
-        enable = shadow;
-        must[HOST] = true
-    };
     do
-    :: call <= CALLS || in_guest || runs ->
+    :: call <= CALLS || in_guest || runs_now != NONE ->
+        busy = true;
         atomic {
+            call++;
+            in = NONE;
+            out = runs_now;
             if
-            :: call <= CALLS -> call++
-            :: else
-            fi;
-            if
-            :: call <= CALLS && !runs -> what = START
-            :: call <= CALLS && runs -> what = POLL
-            :: runs && (call <= CALLS || !in_guest) -> what = STOP
-            :: call <= CALLS || in_guest -> what = CROSS
-            :: call > CALLS && !runs && !in_guest -> what = 0
-            fi;
-            must[GUEST] = false;
-            may[GUEST] = runs || what == START;
-            if
-            :: what == CROSS -> must[HOST] = false; may[HOST] = true
-            :: else
+            :: call <= CALLS && runs_now == NONE -> in = HOST
+            :: call <= CALLS && runs_now == NONE -> in = GUEST
+            :: call <= CALLS && runs_now != NONE -> in = 1 - runs_now
+            :: runs_now != NONE
+            :: call <= CALLS || in_guest -> crosses = true
+            :: call > CALLS && !in_guest && runs_now == NONE
             fi
         };
         if
-        :: what == START -> start(); runs = true
-        :: what == STOP -> stop(); runs = false
-        :: what == CROSS -> cross()
-        :: what == POLL -> poll()
-        :: what == 0
+        :: crosses -> cross()
+        :: else -> reconcile()
         fi;
-        do_deferred();
+        leave_bracket();
         atomic {
-            may[GUEST] = false;
-            may[HOST] = false;
-            must[GUEST] = runs && in_guest;
-            must[HOST] = !in_guest;
-            /* What counts is what is to count here. */
-            assert(shadow == (C2 | (in_guest -> (runs -> C0 : 0) : C1)))
+            assert(!mail);
+            /* The counters of this world are enabled, and no others. */
+            assert(absent == of_world[1 - in_guest]);
+            assert(wanted == (C2 | (runs_now == NONE -> 0 : counters_of(runs_now))));
+            assert(enable == (C2 | (runs_now == in_guest -> counters_of(runs_now) : 0)));
+            crosses = false; in = 0; out = 0; leave = 0; come = 0; carried = 0; word = 0
         }
     :: else -> break
     od;
     (!pending); /* a last interrupt may still be on its way */
     atomic {
         done = true;
-        assert(deferred == 0 && held == 0 && enable == (C1 | C2));
-        assert(total >= sure[GUEST] && total <= sure[GUEST] + slack[GUEST]);
-        assert(value[1] >= sure[HOST] && value[1] <= sure[HOST] + slack[HOST]);
-        assert(samples + lost == total / PERIOD)
+        assert(total0 == happened0 && total0 >= 0);
+        assert(total1[HOST] >= sure[HOST] && total1[HOST] <= sure[HOST] + slack[HOST]);
+        assert(total1[GUEST] >= sure[GUEST] && total1[GUEST] <= sure[GUEST] + slack[GUEST]);
+        assert(total1[HOST] + total1[GUEST] == value[1]);
+        assert(samples + lost == total0 / PERIOD)
     }
 }

@@ -85,6 +85,14 @@ static bool is_user(const struct trap *trap, uint64_t ip)
     return trap->rings == TRAP_RING_WORKLOAD && in_workload(ip);
 }
 
+static bool anything_runs(const struct upmu_sim *sim)
+{
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        if (upmu_sim_runs(sim, 0, i))
+            return true;
+    return false;
+}
+
 /* The instruction at `from` was executed; the context shows the next one. */
 static void retire(struct trap *trap, uintptr_t from, const ucontext_t *context)
 {
@@ -101,18 +109,16 @@ static void retire(struct trap *trap, uintptr_t from, const ucontext_t *context)
     trap->steps++;
     trap->branches += branch;
     trap->user_steps += user;
-    if (trap->rings == TRAP_RING_WORKLOAD)
-        index = trap->user_steps - trap->enabled.user_steps;
-    else
-        index = trap->steps - trap->enabled.steps;
-    if (trap->was_enabled && index < TRAP_SEEN && (trap->rings == TRAP_RING_KERNEL || user))
-        trap->seen[index] = (uint32_t)GREG(context, IP);
+    if (trap->was_enabled && anything_runs(&trap->sim)) {
+        trap->running.steps++;
+        trap->running.branches += branch;
+        trap->running.user_steps += user;
+        index = trap->rings == TRAP_RING_WORKLOAD ? trap->running.user_steps
+                                                  : trap->running.steps + !trap->enabling_counts;
+        if (index < TRAP_SEEN && (trap->rings == TRAP_RING_KERNEL || user))
+            trap->seen[index] = (uint32_t)GREG(context, IP);
+    }
     upmu_sim_events(&trap->sim, &burst);
-}
-
-static struct trap_moment moment(const struct trap *trap)
-{
-    return (struct trap_moment){trap->steps, trap->branches, trap->user_steps};
 }
 
 /* ---- Interrupts ---- */
@@ -188,14 +194,6 @@ static void leave(struct trap *trap, ucontext_t *context)
 }
 
 /* ---- Emulation ---- */
-
-static bool anything_runs(const struct upmu_sim *sim)
-{
-    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
-        if (upmu_sim_runs(sim, 0, i))
-            return true;
-    return false;
-}
 
 /* What a write would do to the counters: 1 lets them run, -1 stops them. */
 static int direction(const struct trap *trap, uint32_t msr, uint64_t value)
@@ -313,10 +311,8 @@ static void emulate_wrmsr(struct trap *trap, ucontext_t *context, uintptr_t from
     bool first = turn > 0 ? !trap->enabling_counts : turn < 0 ? trap->disabling_counts : true;
 
     if (turn > 0 && !trap->was_enabled) {
-        trap->enabled = moment(trap);
+        memset(&trap->running, 0, sizeof trap->running);
         trap->was_enabled = true;
-    } else if (turn < 0) {
-        trap->disabled = moment(trap);
     }
     if (ticking && first)
         retire(trap, from, context);
@@ -609,10 +605,10 @@ uint64_t trap_value(struct trap *trap, unsigned event)
 
 uint64_t trap_between(const struct trap *trap)
 {
-    return trap->disabled.steps - trap->enabled.steps - 1;
+    return trap->running.steps - trap->enabling_counts - trap->disabling_counts;
 }
 
 uint64_t trap_branches_between(const struct trap *trap)
 {
-    return trap->disabled.branches - trap->enabled.branches;
+    return trap->running.branches;
 }

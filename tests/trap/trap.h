@@ -9,7 +9,7 @@
  * instruction is one instruction, cycle and reference cycle for the model, and a
  * branch if it is one.
  *
- * What is counted here is counted without the model: `steps` and `branches` are
+ * What is counted here is counted without the model (which says whether a counter runs): `steps` and `branches` are
  * retired instructions, an emulated one included, and `seen` is where they went.
  *
  * x86-64 and i386, Linux.  One at a time: signal handlers find it by a global.
@@ -61,9 +61,9 @@ struct trap {
 
     /* Seen */
     uint64_t steps, branches, user_steps;
-    struct trap_moment enabled, disabled; /* before the first enabling, before the last disabling write */
+    struct trap_moment running; /* while counters ran, from the first write that let them run */
     bool was_enabled;
-    uint32_t seen[TRAP_SEEN]; /* low half of the next instruction's address, by steps after the enabling write */
+    uint32_t seen[TRAP_SEEN]; /* low half of the next instruction's address, by steps while counters ran */
     uint32_t interrupts, eois, cpuids, faults;
     enum upmu_pmi last_answer;
     uint32_t answers[3]; /* by enum upmu_pmi */
@@ -104,7 +104,7 @@ void trap_session(struct trap *trap, const char *list, uint64_t period);
 /* Its count, exact. */
 uint64_t trap_value(struct trap *trap, unsigned event);
 
-/* Steps (branches) strictly between the enabling and the disabling write. */
+/* Steps (branches) strictly between the enabling and the disabling write, but those while all counters stood still. */
 uint64_t trap_between(const struct trap *trap);
 uint64_t trap_branches_between(const struct trap *trap);
 

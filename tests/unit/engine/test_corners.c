@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What seldom happens to sessions: calls that meet what another call holds, more sessions than one transition takes,
+ * What seldom happens to sessions: calls that meet what another call holds, more sessions than one plan takes,
  * faults where a sweep takes a share of the accesses, numbers that go round.
  */
 #include "tests/common/host.h"
@@ -134,8 +134,8 @@ static void prepare_many(unsigned first_fixed, bool shares)
     }
 }
 
-/* More than one transition can take off share the CPU: those that have run longest leave first, wherever they stand. */
-static void more_sharers_than_a_transition_takes_have_their_turns(void **state)
+/* More than one plan can take off share the CPU: those that have run longest leave first, wherever they stand. */
+static void more_sharers_than_a_plan_takes_have_their_turns(void **state)
 {
     (void)state;
     for (unsigned first = 0; first <= 8; first += 4) {
@@ -168,8 +168,8 @@ static void more_sharers_than_a_transition_takes_have_their_turns(void **state)
     }
 }
 
-/* A thread with more sessions than one transition takes comes and leaves: each counts while it runs, and only then. */
-static void a_thread_leaves_with_more_sessions_than_a_transition_takes(void **state)
+/* A thread with more sessions than one plan takes comes and leaves: each counts while it runs, and only then. */
+static void a_thread_leaves_with_more_sessions_than_a_plan_takes(void **state)
 {
     (void)state;
     prepare_many(0, false);
@@ -443,8 +443,8 @@ int main(void)
         cmocka_unit_test(a_list_that_is_held_takes_no_session),
         cmocka_unit_test(a_session_that_stays_held_joins_with_a_later_tick),
         cmocka_unit_test(a_session_that_comes_with_a_tick_is_tagged_on_its_new_cpu),
-        cmocka_unit_test(more_sharers_than_a_transition_takes_have_their_turns),
-        cmocka_unit_test(a_thread_leaves_with_more_sessions_than_a_transition_takes),
+        cmocka_unit_test(more_sharers_than_a_plan_takes_have_their_turns),
+        cmocka_unit_test(a_thread_leaves_with_more_sessions_than_a_plan_takes),
         cmocka_unit_test(sharers_that_one_of_their_own_thread_displaces_wait),
         cmocka_unit_test(two_events_that_end_a_set_in_one_interrupt_end_it_once),
         cmocka_unit_test(a_sample_of_other_events_survives_a_fault),

@@ -95,7 +95,7 @@ static void a_wrap_is_folded_when_it_happens(void **state)
     host_begin(&host, &host.session);
     host_run(&host, 2 * (round + round / 4));
     assert_true(host_value(&host.session, 0) == round + round / 4);
-    assert_false(upmu_test_event_is_held(&host.session, 0));
+    assert_false(upmu_test_session_is_held(&host.session));
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     host_end(&host);
 }

@@ -3,6 +3,8 @@
  * Interrupts that come at one moment of a call, and what they leave behind: judged by counts, samples, answers of
  * upmu_handle_pmi() and the model's registers.
  */
+#include <string.h>
+
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 #include <upmu/format.h>
@@ -40,10 +42,10 @@ static void a_status_that_faults_is_not_believed(void **state)
 }
 
 /*
- * An overflow without a frame that waits for the local side has no address, though one with a frame had waited before.
+ * An overflow inside of a call whose interrupt has no frame has no address, though one with a frame had come before.
  * Catches: what belongs to one interrupt is kept for the next.
  */
-static void a_deferred_overflow_without_frame_has_no_address(void **state)
+static void an_overflow_inside_of_a_call_without_frame_has_no_address(void **state)
 {
     struct upmu_sample sample;
 
@@ -52,9 +54,9 @@ static void a_deferred_overflow_without_frame_has_no_address(void **state)
     host_sample(&host, "instructions", 100);
     for (unsigned i = 0; i < 2; i++) {
         host.no_frame = i;
-        upmu_test_hold_event(&host.session, 0);
+        upmu_test_begin_call(&host.cpu[0]);
         host_run(&host, 100);
-        upmu_test_release_event(&host.session, 0);
+        upmu_test_end_call(&host.cpu[0]);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         assert_int_equal(host_drain(&host, &sample), 1);
         assert_int_equal(sample.ip != 0, !i);
@@ -65,7 +67,7 @@ static void a_deferred_overflow_without_frame_has_no_address(void **state)
 }
 
 /*
- * The counters of two sessions overflow, one after the other, while the local side holds both.  The address of the
+ * The counters of two sessions overflow, one after the other, within a call.  The address of the
  * first interrupt stays with the first sample, and the second one has none.  Catches: the address of the last interrupt
  * given to what waited before it.
  */
@@ -74,21 +76,84 @@ static void a_second_interrupt_leaves_the_first_overflow_its_address(void **stat
     struct upmu_sample sample;
 
     (void)state;
-    host_set_up(&host, "skylake");
+    host_set_up(&host, "k8_revf"); /* only what has overflowed is stopped */
     for (unsigned i = 0; i < 2; i++) {
         host_add(&host, i, i ? "branches" : "instructions", 100);
         host_begin(&host, &host.sessions[i]);
-        upmu_test_hold_event(&host.sessions[i], 0);
     }
+    upmu_test_begin_call(&host.cpu[0]);
     for (uint64_t ip = 0x1000; ip <= 0x2000; ip += 0x1000)
         upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .branches = 50, .ip = ip});
+    upmu_test_end_call(&host.cpu[0]);
     for (unsigned i = 0; i < 2; i++) {
-        upmu_test_release_event(&host.sessions[i], 0);
         assert_int_equal(upmu_session_stop(&host.sessions[i]), UPMU_OK);
         assert_true(upmu_ring_next(&host.sessions[i].ring, &sample));
         assert_int_equal(sample.ip & 0xf000, i ? 0 : 0x1000);
         assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i ? UPMU_SAMPLE_NO_FRAME : 0);
     }
+    host_end(&host);
+}
+
+/*
+ * A handler that interrupts a call stores to the mailbox alone: what the call works on is as it was.  At the end of the
+ * next call all is counted.  Catches: two writers of one field.
+ */
+static void a_handler_within_a_call_changes_its_mail_alone(void **state)
+{
+    static const char *const profiles[] = {"core2", "skylake", "zen4", "k8_revf", "version1", "p6", "northwood_smtoff"};
+    static struct upmu_session sessions[2];
+    static struct upmu_cpu before, after;
+    struct upmu_sampling sampling = {.period = 1000};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
+        host_set_up(&host, profiles[p]);
+        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        host_begin(&host, &host.session);
+        assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+        host_begin(&host, &host.other);
+        run_user(900);
+        upmu_test_begin_call(&host.cpu[0]);
+        memcpy(sessions, host.sessions, sizeof sessions);
+        memcpy(&before, &host.cpu[0], sizeof before);
+        run_user(200);
+        assert_int_equal(host.answers, 1);
+        assert_int_equal(host.answer[0], UPMU_PMI_HANDLED);
+        memcpy(&after, &host.cpu[0], sizeof after);
+        upmu_test_take_mail_back(&after, &before);
+        assert_memory_equal(&after, &before, sizeof after);
+        assert_memory_equal(sessions, host.sessions, sizeof sessions);
+        upmu_test_end_call(&host.cpu[0]);
+        assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(host_drain(&host, NULL), 1);
+        assert_in_range(host_value(&host.session, 0), 1000, 1100);
+        assert_null(upmu_test_left_over(&host.cpu[0]));
+        run_user(1000);
+        assert_int_equal(host_drain(&host, NULL), 1);
+        host_end(&host);
+    }
+}
+
+/*
+ * A read while a call changes the counts of a session, as by a handler that interrupted it, gives up and leaves what it
+ * was given as it is.  Catches: counts of before and after in one sum.
+ */
+static void a_read_within_a_change_gives_up(void **state)
+{
+    struct upmu_count count = {.raw = 7};
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    upmu_test_hold_session(&host.session);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_ERR_BUSY);
+    assert_int_equal(count.raw, 7);
+    upmu_test_release_session(&host.session);
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(count.raw, 100);
     host_end(&host);
 }
 
@@ -105,8 +170,8 @@ static void wrap_after_the_read(struct upmu_sim *sim, unsigned cpu, uint32_t num
 
 /*
  * A counter that only counts wraps inside a poll, after it was read.  The poll folds it before it returns, so that an
- * NMI of another source is not answered for, and the count is right.  Catches: an overflow that meets a held tally and
- * is acknowledged without a note.
+ * NMI of another source is not answered for, and the count is right.  Catches: an overflow inside of a call that is
+ * acknowledged without a note.
  */
 static void a_wrap_inside_a_poll_is_folded_by_it(void **state)
 {
@@ -136,32 +201,31 @@ static void a_wrap_inside_a_poll_is_folded_by_it(void **state)
         }
 }
 
-/* The session of the CPU overflows while a thread switch holds the counters of its threads, and fills its ring. */
-static bool masked;
+/* The session of the CPU overflows in a thread switch.  The handler leaves mail, and changes no session. */
+static bool interrupted;
 
-static void watch(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+static void overflow_in_a_switch(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                 uint32_t address)
 {
+    struct upmu_test_state now;
+
     (void)number;
     (void)address;
-    if (sim->cpu[cpu].in_nmi)
+    if (sim->cpu[cpu].in_nmi || interrupted || kind != UPMU_SIM_RDPMC)
         return;
-    if (!masked && kind == UPMU_SIM_RDPMC) {
-        masked = true;
-        for (unsigned i = 0; i < 20 && host.sessions[2].state != UPMU_SESSION_MASKED; i++)
-            host_run(&host, 100);
-        assert_int_equal(host.sessions[2].state, UPMU_SESSION_MASKED);
-    }
-    if (masked && upmu_sim_runs(sim, cpu, host.sessions[2].set.tally[0].counter))
-        fail_msg("a counter that the handler has closed runs again");
+    interrupted = true;
+    host_run(&host, 100);
+    upmu_test_state(&host.cpu[0], &now);
+    assert_true(now.mail);
+    assert_int_equal(host.sessions[2].state, UPMU_SESSION_RUNNING);
+    assert_false(upmu_sim_runs(sim, cpu, host.sessions[2].set.tally[0].counter));
 }
 
-/*
- * The enable write of a switch does not open what a handler has closed meanwhile.  Catches: a write from the shadow,
- * which does not know what handlers close.
- */
-static void a_session_that_a_handler_masks_in_a_switch_stays_closed(void **state)
+/* A switch in which a session of the CPU overflows, after so many overflows; is it masked at the end of the switch? */
+static bool switch_masks(unsigned overflows)
 {
-    (void)state;
+    bool masked;
+
     host_set_up(&host, "skylake");
     host_threads(&host, 2);
     for (unsigned i = 0; i < 2; i++) {
@@ -174,16 +238,37 @@ static void a_session_that_a_handler_masks_in_a_switch_stays_closed(void **state
     assert_int_equal(upmu_session_ring(&host.sessions[2], host.rings[2], 256), UPMU_OK);
     upmu_session_mask_on_full(&host.sessions[2], true);
     host_begin(&host, &host.sessions[2]);
-    masked = false;
-    host.sim.after_access = watch;
+    host_run(&host, 100 * overflows);
+    assert_int_equal(host.sessions[2].state, UPMU_SESSION_RUNNING);
+    interrupted = false;
+    host.sim.after_access = overflow_in_a_switch;
     host_thread_switch(&host, 0, 1);
     host.sim.after_access = NULL;
-    assert_true(masked);
-    assert_int_equal(host.sessions[2].state, UPMU_SESSION_MASKED);
+    assert_true(interrupted);
+    assert_null(upmu_test_left_over(&host.cpu[0]));
+    masked = host.sessions[2].state == UPMU_SESSION_MASKED;
+    assert_int_equal(upmu_sim_runs(&host.sim, 0, host.sessions[2].set.tally[0].counter), !masked);
     assert_int_equal(host.sessions[1].state, UPMU_SESSION_RUNNING);
-    host_run(&host, 100);
-    assert_int_equal(host_value(&host.sessions[1], 0), 50);
+    host_run(&host, 50);
+    assert_int_equal(host_value(&host.sessions[1], 0), 25);
+    assert_int_equal(host_value(&host.sessions[2], 0), 100 * (overflows + 1) + (masked ? 0 : 50));
+    assert_int_equal(host.sessions[2].set.tally[0].overflows, overflows + 1);
     host_end(&host);
+    return masked;
+}
+
+/*
+ * A session whose ring is full with an overflow in a switch is masked at the end of that switch, and counts no more.
+ * Catches: mail that is read after the last look for sessions to be masked; a counter that is enabled once more.
+ */
+static void a_session_whose_ring_is_full_in_a_switch_is_masked_at_its_end(void **state)
+{
+    unsigned overflows = 0;
+
+    (void)state;
+    while (!switch_masks(overflows))
+        overflows++;
+    assert_in_range(overflows, 1, 20);
 }
 
 static unsigned reports;
@@ -238,10 +323,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_status_that_faults_is_not_believed),
-        cmocka_unit_test(a_deferred_overflow_without_frame_has_no_address),
+        cmocka_unit_test(an_overflow_inside_of_a_call_without_frame_has_no_address),
+        cmocka_unit_test(a_handler_within_a_call_changes_its_mail_alone),
+        cmocka_unit_test(a_read_within_a_change_gives_up),
         cmocka_unit_test(a_second_interrupt_leaves_the_first_overflow_its_address),
         cmocka_unit_test(a_wrap_inside_a_poll_is_folded_by_it),
-        cmocka_unit_test(a_session_that_a_handler_masks_in_a_switch_stays_closed),
+        cmocka_unit_test(a_session_whose_ring_is_full_in_a_switch_is_masked_at_its_end),
         cmocka_unit_test(a_session_that_is_masked_reports_no_more),
     };
 

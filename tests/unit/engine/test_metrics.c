@@ -307,8 +307,7 @@ static void a_fault_at_any_access_of_a_read_stops_the_session_and_says_so(void *
             assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
             assert_int_equal(host_value(&host.session, 2), 750);
         }
-        for (unsigned i = 0; i < 2; i++)
-            assert_false(upmu_test_event_is_held(&host.session, i));
+        assert_false(upmu_test_session_is_held(&host.session));
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     }
 }

@@ -134,17 +134,17 @@ static void what_has_no_address_has_no_callers(void **state)
     host_end(&host);
 }
 
-/* The local side replays an overflow that the handler left: the stack of then is not there any more. */
-static void an_overflow_that_was_deferred_has_no_callers(void **state)
+/* The mail of a handler that interrupted a call is read at its end: the stack of then is not there any more. */
+static void an_overflow_inside_of_a_call_has_no_callers(void **state)
 {
     struct upmu_record record;
 
     (void)state;
     sample_callers(4);
-    upmu_test_hold_event(&host.session, 0);
+    upmu_test_begin_call(&host.cpu[0]);
     host_run(&host, 100);
     assert_int_equal(stack.reads, 0);
-    upmu_test_release_event(&host.session, 0);
+    upmu_test_end_call(&host.cpu[0]);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     assert_true(upmu_ring_view(&host.session.ring, &record));
     assert_int_equal(record.sample->ip, 0x1064);
@@ -262,7 +262,7 @@ int main(void)
         cmocka_unit_test(callers_come_nearest_first_and_as_deep_as_asked_for),
         cmocka_unit_test(a_walk_ends_where_the_stack_does_and_where_it_is_broken),
         cmocka_unit_test(what_has_no_address_has_no_callers),
-        cmocka_unit_test(an_overflow_that_was_deferred_has_no_callers),
+        cmocka_unit_test(an_overflow_inside_of_a_call_has_no_callers),
         cmocka_unit_test(events_that_overflow_together_have_a_record_each),
         cmocka_unit_test(records_with_callers_wrap_in_a_small_ring),
         cmocka_unit_test(callers_are_in_the_log_and_its_forms),

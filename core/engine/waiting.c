@@ -6,26 +6,24 @@
  * Each switch and each tick looks at a few sessions, however many wait.  One that has found no place waits for a change
  * of those beside which that was (upmu_program.refused).
  */
-#include "core/engine/multiplex.h"
+#include "core/engine/waiting.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
 #include "core/place/placement.h"
-#include "core/engine/chain.h"
 #include "core/engine/claims.h"
 #include "core/engine/estimate.h"
 #include "core/engine/joint.h"
 #include "core/engine/machine.h"
 #include "core/engine/meter.h"
 #include "core/engine/placed.h"
+#include "core/engine/placing.h"
+#include "core/engine/reconcile.h"
 #include "core/engine/program.h"
-#include "core/engine/queue.h"
-#include "core/engine/run.h"
-#include "core/engine/schedule.h"
-#include "core/engine/session_core.h"
+#include "core/engine/sets.h"
+#include "core/engine/special.h"
 #include "core/engine/thread_core.h"
-#include "core/engine/transition.h"
 #include <upmu/thread.h>
 
 /* Sessions without a controller. */
@@ -37,8 +35,28 @@ static void bury_zombies(struct upmu_meter *meter)
     for (struct upmu_session *session = bury ? meter->sessions : NULL; session; session = next) {
         next = session->next;
         if (upmu_session_dropped(session))
-            (void)upmu_session_leave(meter, session, false); /* (or with the next tick) */
+            (void)upmu_session_leave(meter, session, false); /* or with the next tick */
     }
+}
+
+/* ---- One session ---- */
+
+/* With its place, if that is good; else one is searched.  UPMU_OK, or why it does not run. */
+static enum upmu_status bring(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+{
+    struct upmu_set *set = upmu_active(session);
+    enum upmu_status status = UPMU_OK;
+
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+    /* A set that uses parts which CPUs share is placed beside the claims that the others have now. */
+    if (upmu_claims_share_set(meter, set) || !upmu_plan_fits(meter, set) || !upmu_plan_in(meter, session, set))
+        status = upmu_placing_plan(meter, session, may_move);
+    if (status == UPMU_OK && upmu_special_clash(meter, session)) /* slots are sampled beside them */
+        status = UPMU_ERR_UNSUPPORTED;
+    if (status != UPMU_OK)
+        return status;
+    upmu_reconcile(meter);
+    return session->error;
 }
 
 #if UPMU_THREADS
@@ -48,19 +66,12 @@ static void bury_zombies(struct upmu_meter *meter)
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
 
-/* It goes to the end of its list. */
+/* A session goes to the end of its list. */
 static void renew(struct upmu_meter *meter, struct upmu_session *session)
 {
-    upmu_queue_take(meter, session);
+    upmu_waiting_take(meter, session);
     session->ticket = ++meter->tickets;
-    upmu_queue_put(meter, session);
-}
-
-/* Without a clock it is unknown how much it misses. */
-static void wait_here(struct upmu_meter *meter, struct upmu_session *session)
-{
-    if (!port_has_clock(meter->machine->port))
-        upmu_run_mar(session);
+    upmu_waiting_put(meter, session);
 }
 
 /* ---- Looks, which cost little ---- */
@@ -81,7 +92,7 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
 
         if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
             return false;
-        /* (Metrics share one.) */
+        /* Metrics share a counter. */
         if (!wanted || (wanted & UPMU_METRIC_COUNTERS(meter->pmu)))
             return true;
         if (!(wanted & counters))
@@ -97,15 +108,6 @@ static bool has_place(const struct upmu_meter *meter, const struct upmu_session 
     return upmu_program_fits(meter, upmu_active(session), corunners);
 }
 
-/* Can it come by a transition alone? */
-static bool is_simple(const struct upmu_meter *meter, const struct upmu_session *session)
-{
-    const struct upmu_set *set = upmu_active(session);
-
-    return upmu_session_is_just(session, UPMU_SESSION_WAITING) && set->program.placement && set->counters &&
-           !(upmu_meter_domain(meter) && upmu_claims_share_set(meter, set));
-}
-
 /* Is a search beside these worth it?  (What other CPUs claim may have changed since one.) */
 static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_session *session, uint32_t taken,
                         uint64_t corunners, bool may_move)
@@ -116,7 +118,7 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
            (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move));
 }
 
-/* Those that run and do not share: their counters; the sum of their placements; does any other run? */
+/* Running sessions that do not share: their counters; the sum of their placements; does any other run? */
 static uint32_t find_private(const struct upmu_meter *meter, uint64_t *corunners, bool *others)
 {
     uint32_t counters = 0, rest = meter->running;
@@ -134,34 +136,41 @@ static uint32_t find_private(const struct upmu_meter *meter, uint64_t *corunners
     return counters;
 }
 
-/* ---- One session ---- */
-
 static bool has_no_room(enum upmu_status status)
 {
     return status == UPMU_ERR_DOES_NOT_FIT || status == UPMU_ERR_TOO_HARD || status == UPMU_ERR_LOST_CLAIM ||
            status == UPMU_ERR_WRONG_PMU || status == UPMU_ERR_NO_SPACE;
 }
 
-/* It leaves its counters to others. */
-static void displace(struct upmu_meter *meter, struct upmu_session *session)
+/* The plan was carried out: those that left on behalf of others wait, and a turn of theirs is over. */
+static void end_turns(struct upmu_meter *meter)
 {
-    if ((upmu_transition_stop(meter, session) ? session->error : upmu_transition_take_off(meter, session)) != UPMU_OK)
-        return;
-    if (session->state == UPMU_SESSION_STOPPED)
-        upmu_session_become(session, UPMU_SESSION_WAITING);
-    upmu_estimate_turn(upmu_active(session));
-    wait_here(meter, session);
+    for (unsigned i = 0; i < meter->plan.outs; i++)
+        if (meter->plan.out[i]->state == UPMU_SESSION_WAITING)
+            upmu_estimate_turn(upmu_active(meter->plan.out[i]));
+    upmu_waiting_leavers(meter);
 }
 
-/* Those that share leave: the ones in the place of one that does not, or all. */
-static void clear(struct upmu_meter *meter, uint32_t counters)
+/* Sessions that run and for which this holds leave their counters. */
+static bool clear(struct upmu_meter *meter, uint32_t counters, bool (*leaves)(const struct upmu_session *session))
 {
     struct upmu_session *other;
-    uint32_t rest = meter->running;
+    uint32_t rest = meter->running & counters;
+    bool any = false;
 
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     while ((other = upmu_meter_next_running(meter, &rest)) != NULL)
-        if (other->shares && other->state == UPMU_SESSION_RUNNING && (other->counters & counters))
-            displace(meter, other);
+        any |= leaves(other) && upmu_plan_out(meter, other);
+    if (any) {
+        upmu_reconcile(meter);
+        end_turns(meter);
+    }
+    return any;
+}
+
+static bool shares(const struct upmu_session *session)
+{
+    return session->shares;
 }
 
 static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
@@ -172,27 +181,18 @@ static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session 
 
     (void)find_private(meter, &corunners, &others);
     if (session->shares || !others)
-        return upmu_schedule_start(meter, session, may_move);
+        return bring(meter, session, may_move);
     if (could_fit(meter, upmu_active(session), meter->running, may_move))
-        status = upmu_schedule_start(meter, session, may_move);
-    if (status != UPMU_ERR_DOES_NOT_FIT || !upmu_schedule_fits_pinned(meter, session) ||
+        status = bring(meter, session, may_move);
+    if (status != UPMU_ERR_DOES_NOT_FIT || upmu_placing_pinned(meter, session) != UPMU_OK ||
         upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
         return status;
-    clear(meter, upmu_active(session)->counters);
-    status = upmu_schedule_start(meter, session, may_move);
+    (void)clear(meter, upmu_active(session)->counters, shares);
+    status = bring(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT)
         return status;
-    clear(meter, meter->running);
-    return upmu_schedule_start(meter, session, may_move);
-}
-
-/* It waits from now on. */
-static void begin_to_wait(struct upmu_meter *meter, struct upmu_session *session)
-{
-    UPMU_STORE(session->started_ns, upmu_machine_clock_ns(meter->machine));
-    UPMU_STORE(session->error, UPMU_OK);
-    upmu_session_become(session, UPMU_SESSION_WAITING);
-    wait_here(meter, session);
+    (void)clear(meter, ~0u, shares);
+    return bring(meter, session, may_move);
 }
 
 #if UPMU_WORLDS
@@ -207,16 +207,7 @@ static bool yields(const struct upmu_session *session)
 /* Such sessions leave their counters to one of this CPU; what still has room starts again at once. */
 static UPMU_APART bool recall(struct upmu_meter *meter)
 {
-    bool any = false;
-    struct upmu_session *other;
-    uint32_t rest = meter->running;
-
-    while ((other = upmu_meter_next_running(meter, &rest)) != NULL)
-        if (yields(other) && other->state == UPMU_SESSION_RUNNING) {
-            displace(meter, other);
-            any = true;
-        }
-    return any;
+    return clear(meter, ~0u, yields);
 }
 
 #else
@@ -229,7 +220,7 @@ static bool recall(struct upmu_meter *meter)
 
 #endif
 
-enum upmu_status upmu_multiplex_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     enum upmu_status status = try_start(meter, session, may_move);
 
@@ -237,7 +228,8 @@ enum upmu_status upmu_multiplex_start(struct upmu_meter *meter, struct upmu_sess
         status = try_start(meter, session, may_move);
     if (!has_no_room(status) || !(session->thread || session->shares))
         return status;
-    begin_to_wait(meter, session);
+    UPMU_STORE(session->error, UPMU_OK);
+    upmu_waiting_begin(meter, session, upmu_meter_now(meter));
     return UPMU_OK;
 }
 
@@ -254,19 +246,19 @@ static bool was_refused(const struct upmu_meter *meter, const struct upmu_sessio
     return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
 }
 
-bool upmu_multiplex_come(struct upmu_meter *meter, struct upmu_session *session, bool search)
+bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search)
 {
     search = search && !was_refused(meter, session, false);
     if (search)
-        (void)upmu_multiplex_start(meter, session, false);
+        (void)upmu_waiting_start(meter, session, false);
     else
-        begin_to_wait(meter, session);
+        upmu_waiting_begin(meter, session, upmu_meter_now(meter));
     return search;
 }
 
 /*
- * Those that do not share and wait.  A tick ends with the first for which a search finds no place, and sends those that
- * it has looked at to the end.  True: one was searched for.
+ * Start waiting sessions that do not share.  A tick ends with the first session for which a search finds no place, and
+ * sends the sessions that it has looked at to the end.  True: a place was searched.
  */
 static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick)
 {
@@ -281,10 +273,7 @@ static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick
             enum upmu_status status = try_start(meter, session, is_tick);
 
             searched = status != UPMU_ERR_WRONG_PMU;
-            if (status == UPMU_OK)
-                session->change = 0;
-            else
-                failed = searched && is_tick;
+            failed = status != UPMU_OK && searched && is_tick;
         }
         if (is_tick && upmu_session_waits(session))
             renew(meter, session);
@@ -294,112 +283,61 @@ static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick
 
 /* ---- Between ticks ---- */
 
-bool upmu_multiplex_displace(struct upmu_transition *plan, uint32_t wanted)
+bool upmu_waiting_displace(struct upmu_meter *meter, uint32_t wanted)
 {
-    const struct upmu_meter *meter = plan->meter;
     struct upmu_session *session;
     uint32_t rest;
 
     for (rest = wanted; rest; rest &= rest - 1u)
-        if (!meter->of_tally[upmu_bits_lowest(rest)]->shares)
+        if (!meter->slot[upmu_bits_lowest(rest)].session->shares)
             return false;
-    plan->displaced = true;
     for (rest = wanted; (session = upmu_meter_next_running(meter, &rest)) != NULL;)
-        if (!upmu_transition_out(plan, session))
+        if (!upmu_plan_out(meter, session))
             return false;
     return true;
 }
 
-void upmu_multiplex_fill(struct upmu_transition *plan, const struct upmu_thread *thread)
+void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
-    const struct upmu_meter *meter = plan->meter;
     unsigned looks = SWITCH_LOOKS;
 
     for (struct upmu_session *session = meter->waiting[1]; session && looks; session = session->next_waiting) {
-        const struct upmu_set *set = upmu_active(session);
-
         if (thread && session->thread == thread)
             continue;
         looks--;
-        if (!(set->counters & ((meter->running & ~plan->leaving) | plan->coming)) && is_simple(meter, session) &&
-            has_place(meter, session, upmu_transition_corunners(plan)))
-            (void)upmu_transition_in(plan, session, upmu_active(session));
+        if (!upmu_session_dropped(session) && upmu_plan_fits(meter, upmu_active(session)))
+            (void)upmu_plan_in(meter, session, upmu_active(session));
     }
 }
 
-void upmu_multiplex_settle(struct upmu_transition *plan, const struct upmu_thread *thread)
-{
-    for (unsigned i = 0; i < plan->outs; i++) {
-        struct upmu_session *session = plan->out[i];
-
-        if ((thread && session->thread == thread) || session->state == UPMU_SESSION_STOPPED)
-            continue;
-        upmu_estimate_turn(upmu_active(session));
-        if (session->state == UPMU_SESSION_WAITING)
-            upmu_queue_put(plan->meter, session);
-        wait_here(plan->meter, session);
-    }
-}
-
-void upmu_multiplex_search(struct upmu_meter *meter)
+void upmu_waiting_search(struct upmu_meter *meter)
 {
     struct upmu_session *session = free_beside(meter, meter->running) ? meter->waiting[1] : NULL;
 
     for (unsigned looks = SWITCH_LOOKS; session && looks; session = session->next_waiting, looks--)
         if (is_worth_it(meter, session, meter->running, meter->corunners, false)) {
-            if (upmu_schedule_start(meter, session, false) == UPMU_OK)
-                session->change = 0;
+            (void)bring(meter, session, false);
             return;
         }
 }
 
-static void fill_now(struct upmu_transition *plan, struct upmu_meter *meter)
+void upmu_waiting_admit(struct upmu_meter *meter)
 {
-    upmu_transition_begin(plan, meter);
-    upmu_multiplex_fill(plan, NULL);
-    if (plan->ins)
-        (void)upmu_transition_run(plan, UPMU_SESSION_WAITING);
-}
-
-static UPMU_APART void fill_on_stack(struct upmu_meter *meter)
-{
-    struct upmu_transition plan;
-
-    fill_now(&plan, meter);
-}
-
-/* The enabled time of those that a change has left waiting begins now. */
-static void begin_waiting(struct upmu_meter *meter)
-{
-    uint64_t now_ns = meter->fresh ? upmu_machine_clock_ns(meter->machine) : 0;
-
-    for (struct upmu_session *session = meter->fresh ? meter->sessions : NULL; session; session = session->next)
-        if (session->change & UPMU_CHANGE_FRESH) {
-            session->change = 0;
-            UPMU_STORE(session->started_ns, now_ns);
-            wait_here(meter, session);
-        }
-    meter->fresh = 0;
-}
-
-void upmu_multiplex_admit(struct upmu_meter *meter)
-{
-    if (!meter->live || !upmu_multiplex_wanted(meter))
+    if (!meter->live || !upmu_waiting_any(meter))
         return;
     (void)admit_private(meter, SWITCH_LOOKS, false);
-    if (meter->waiting[1] && free_beside(meter, meter->running)) {
-        if (meter->work)
-            fill_now(upmu_meter_plan(meter), meter);
-        else
-            fill_on_stack(meter);
-        upmu_multiplex_search(meter);
-    }
-    begin_waiting(meter);
+    if (!meter->waiting[1] || !free_beside(meter, meter->running))
+        return;
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+    upmu_waiting_fill(meter, NULL);
+    if (meter->plan.ins)
+        upmu_reconcile(meter);
+    upmu_waiting_search(meter);
 }
 
 /* ---- Ticks ---- */
 
-/* What runs together from now on, of those that share; the others stay as they are. */
+/* The sharing sessions that run together from now on; the other sessions stay as they are. */
 struct selection {
     struct upmu_meter *meter;
     uint32_t kept;      /* counters of those that stay as they are */
@@ -414,7 +352,7 @@ struct selection {
     struct upmu_session *waiter[TICK_LOOKS];
 };
 
-/* Those that run and share, the first of them by ticket. */
+/* Find running sessions that share, the first of them by ticket. */
 static void find_runners(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -471,7 +409,7 @@ static bool all_stay(const struct upmu_joint *joint, unsigned count)
     return true;
 }
 
-/* What was chosen, those on `later` and one that is searched for, as one problem.  False: it does not fit. */
+/* Place all chosen sessions, sessions on `later` and this session as one problem.  False: they do not fit. */
 static bool place_chosen(const struct selection *selection, struct upmu_session *session, uint32_t later,
                       struct upmu_joint *joint)
 {
@@ -512,11 +450,9 @@ static UPMU_APART bool place_beside(struct selection *selection, struct upmu_ses
             return selection->moves;
         }
     }
-    for UPMU_TALLIES(tally, set)
-        upmu_run_place(meter, tally, &joint.result[first++]);
-    upmu_placed_note(meter, session);
+    if (!upmu_placing_note(meter, session, &joint.result[first]))
+        return false;
     set->placed_beside = selection->corunners;
-    (void)upmu_program_ready(meter, set);
     return true;
 }
 
@@ -544,7 +480,7 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
     return place_beside(selection, session, 0);
 }
 
-/* Those that run and those that wait are asked in the order of their tickets. */
+/* Ask running and waiting sessions in the order of their tickets. */
 static void choose_all(struct selection *selection)
 {
     struct upmu_session **runner = selection->runner;
@@ -567,50 +503,29 @@ static void choose_all(struct selection *selection)
     }
 }
 
-/* By one transition; false: nothing was done. */
-static bool rotate_at_once(struct upmu_transition *plan, struct selection *selection)
+/* Sessions that were not chosen leave, and chosen ones come, by one plan. */
+static void rotate_chosen(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
 
-    if (selection->moves)
-        return false;
-    upmu_transition_begin(plan, meter);
-    for (unsigned i = 0; i < selection->runners; i++)
-        if (!(selection->staying >> i & 1u) && !upmu_transition_out(plan, selection->runner[i]))
-            return false;
-    for (uint32_t rest = selection->coming; rest; rest &= rest - 1u) {
-        struct upmu_session *session = selection->waiter[upmu_bits_lowest(rest)];
-
-        if (!is_simple(meter, session) || !upmu_transition_in(plan, session, upmu_active(session)))
-            return false;
-    }
-    if ((plan->outs | plan->ins) && !upmu_transition_run(plan, UPMU_SESSION_WAITING))
-        return false;
-    upmu_multiplex_settle(plan, NULL);
-    return true;
-}
-
-static UPMU_APART bool rotate_on_stack(struct selection *selection)
-{
-    struct upmu_transition plan;
-
-    return rotate_at_once(&plan, selection);
-}
-
-/* Where one needs more than a transition. */
-static UPMU_APART void rotate_one_by_one(struct selection *selection)
-{
-    struct upmu_meter *meter = selection->meter;
-
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     for (unsigned i = 0; i < selection->runners; i++)
         if (!(selection->staying >> i & 1u))
-            displace(meter, selection->runner[i]);
-    for (uint32_t rest = selection->coming; rest; rest &= rest - 1u) {
+            (void)upmu_plan_out(meter, selection->runner[i]);
+    for (uint32_t rest = selection->moves ? 0 : selection->coming; rest; rest &= rest - 1u) {
         struct upmu_session *session = selection->waiter[upmu_bits_lowest(rest)];
 
-        if (upmu_schedule_start(meter, session, selection->moves) == UPMU_OK)
-            session->change = 0;
+        if (upmu_meter_is_free(meter) ? upmu_program_ready(meter, upmu_active(session))
+                                      : upmu_plan_fits(meter, upmu_active(session)))
+            (void)upmu_plan_in(meter, session, upmu_active(session));
     }
+    if (meter->plan.outs | meter->plan.ins) {
+        upmu_reconcile(meter);
+        end_turns(meter);
+    }
+    /* Others have to move for the one that comes. */
+    for (uint32_t rest = selection->moves ? selection->coming : 0; rest; rest &= rest - 1u)
+        (void)bring(meter, selection->waiter[upmu_bits_lowest(rest)], true);
 }
 
 /* The first runners get new tickets and become the last.  (Apart: nothing of it is on the stack of a placement.) */
@@ -642,14 +557,13 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
     find_waiters(&selection);
     if (upmu_meter_is_free(meter)) { /* none has to leave, and no counter belongs to one */
         selection.coming = UPMU_BIT32(selection.waiters) - 1u;
-        rotate_one_by_one(&selection);
+        rotate_chosen(&selection);
         return;
     }
     leavers = selection.runners < selection.waiters ? selection.runners : selection.waiters;
     renew_runners(&selection, leavers);
     choose_all(&selection);
-    if (!(meter->work ? rotate_at_once(upmu_meter_plan(meter), &selection) : rotate_on_stack(&selection)))
-        rotate_one_by_one(&selection);
+    rotate_chosen(&selection);
 }
 
 /* Sessions of the thread that runs, which a call held when it was switched to. */
@@ -667,50 +581,52 @@ static void join_current(struct upmu_meter *meter)
             thread->unjoined = 1;
             continue;
         }
-        UPMU_STORE(session->started_ns, upmu_machine_clock_ns(meter->machine));
-        session->change = 0;
         if (upmu_session_waits(session))
-            wait_here(meter, session);
+            upmu_waiting_begin(meter, session, upmu_meter_now(meter));
     }
     upmu_thread_release(thread);
 }
 
 #if UPMU_SETS
 
-void upmu_multiplex_switch(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set)
-{
-    upmu_chain_mark(session, set);
-    upmu_transition_all(meter);
-    upmu_multiplex_admit(meter);
-}
-
-/* A set that has had its time leaves for others that wait; the next one waits as they do. */
-static void pass_on(struct upmu_meter *meter, struct upmu_session *session)
-{
-    displace(meter, session);
-    if (!upmu_session_waits(session))
-        return;
-    upmu_chain_advance(session, NULL);
-    renew(meter, session);
-}
-
+/* Sets that have had their time: the next one comes in the same plan or, where others wait for the counters, waits. */
 static void expire_sets(struct upmu_meter *meter)
 {
     uint64_t now_ns = upmu_machine_clock_ns(meter->machine);
-    struct upmu_session *session;
+    uint32_t rest = meter->running, passed_on = 0;
+    struct upmu_session *session, *next;
 
-    for (uint32_t rest = meter->running; (session = upmu_chain_next_over(meter, &rest, now_ns)) != NULL;) {
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+    while ((session = upmu_meter_next_running(meter, &rest)) != NULL) {
+        if (!upmu_sets_over(session, now_ns) || !upmu_plan_out(meter, session))
+            continue;
+        upmu_sets_choose(session, NULL);
         if (session->shares && meter->waiting[1])
-            pass_on(meter, session);
-        rest &= meter->running;
+            passed_on |= UPMU_BIT32(meter->plan.outs - 1u);
     }
-    if (upmu_chain_expire(meter, now_ns))
-        upmu_transition_all(meter);
+    for (session = meter->waiting[UPMU_WAIT_EMPTY]; session; session = next) {
+        next = session->next_waiting;
+        if (!upmu_sets_over(session, now_ns) || !upmu_plan_out(meter, session))
+            continue;
+        upmu_sets_choose(session, NULL);
+    }
+    if (!meter->plan.outs)
+        return;
+    for (unsigned i = 0; i < meter->plan.outs; i++) {
+        session = meter->plan.out[i];
+        if (!(passed_on >> i & 1u) && upmu_plan_fits(meter, session->following))
+            (void)upmu_plan_in(meter, session, session->following);
+    }
+    upmu_reconcile(meter);
+    for (unsigned i = 0; i < meter->plan.outs; i++)
+        if ((passed_on >> i & 1u) && meter->plan.out[i]->state == UPMU_SESSION_WAITING)
+            meter->plan.out[i]->ticket = ++meter->tickets;
+    upmu_waiting_leavers(meter);
 }
 
 #endif
 
-void upmu_multiplex_tick(struct upmu_meter *meter)
+void upmu_waiting_tick(struct upmu_meter *meter)
 {
     bool searched;
 
@@ -723,19 +639,28 @@ void upmu_multiplex_tick(struct upmu_meter *meter)
     searched = meter->waiting[0] && admit_private(meter, SWITCH_LOOKS, true);
     if (meter->waiting[1])
         rotate(meter, searched ? 0 : TICK_SEARCHES);
-    begin_waiting(meter);
 }
 
 #else
 
-void upmu_multiplex_tick(struct upmu_meter *meter)
+enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+{
+    return bring(meter, session, may_move);
+}
+
+void upmu_waiting_admit(struct upmu_meter *meter)
+{
+    (void)meter;
+}
+
+void upmu_waiting_tick(struct upmu_meter *meter)
 {
     bury_zombies(meter);
 }
 
 #endif
 
-enum upmu_status upmu_multiplex_reload(struct upmu_meter *meter)
+enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was)
 {
     enum upmu_status status = UPMU_OK;
 
@@ -744,10 +669,15 @@ enum upmu_status upmu_multiplex_reload(struct upmu_meter *meter)
             UPMU_STORE(session->started_ns, upmu_meter_now(meter));
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
-        UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
-        /* With its claims kept it goes on where it was.  (What waits comes with the next tick: not on its counters.) */
-        UPMU_STORE(session->error, meter->keep_claims ? upmu_transition_bring(meter, session)
-                                                      : upmu_multiplex_start(meter, session, true));
+        upmu_waiting_end(session, UPMU_SESSION_STOPPED);
+        /* With its claims kept it goes on where it was.  What waits comes with the next tick: not on its counters. */
+        if (where_it_was) {
+            upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+            (void)upmu_plan_in(meter, session, upmu_active(session));
+            upmu_reconcile(meter);
+        } else {
+            UPMU_STORE(session->error, upmu_waiting_start(meter, session, true));
+        }
         if (session->error != UPMU_OK)
             status = session->error;
     }

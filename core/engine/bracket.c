@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bracket around every local call.
+ */
+#include "core/engine/bracket.h"
+#include "core/util/apart.h"
+#include "core/hw/shared_page.h"
+#include "core/engine/claims.h"
+#include "core/engine/count.h"
+#include "core/engine/reconcile.h"
+#include "core/engine/waiting.h"
+
+enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_state)
+{
+    const struct upmu_port *port = UPMU_LOAD(meter->machine)->port;
+    enum upmu_status status = UPMU_OK;
+    struct upmu_cpu *cpu;
+
+    *out_state = port_irq_save(port);
+    cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE); /* that of a unit changes */
+    if (UPMU_UNCORE && !cpu) /* a unit that is on its way to another CPU is alive */
+        status = UPMU_LOAD(meter->live) ? UPMU_ERR_BUSY : UPMU_ERR_NO_CPU;
+    else if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
+        status = UPMU_ERR_WRONG_CPU;
+    else if (UPMU_LOAD(meter->busy))
+        status = UPMU_ERR_BUSY;
+    if (status != UPMU_OK) {
+        port_irq_restore(port, *out_state);
+        return status;
+    }
+    UPMU_STORE(meter->busy, 1);
+    UPMU_BARRIER();
+    upmu_shared_page_stale(&meter->bank);
+    return UPMU_OK;
+}
+
+/* Is there anything to do at the end of a bracket? */
+static inline bool has_work(const struct upmu_meter *meter)
+{
+    return upmu_interrupt_mail(meter) || meter->work_due || meter->failed || meter->claims_due ||
+           (meter->flagged & meter->running & ~meter->sampling);
+}
+
+void upmu_bracket_settle(struct upmu_meter *meter)
+{
+    if ((UPMU_SAMPLING || UPMU_SETS) && (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter))
+        upmu_waiting_admit(meter);
+    if (meter->failed)
+        upmu_reconcile_repair(meter);
+}
+
+static UPMU_APART void settle(struct upmu_meter *meter)
+{
+    if (upmu_interrupt_mail(meter) && upmu_interrupt_read_mail(meter))
+        upmu_waiting_admit(meter);
+    upmu_bracket_settle(meter);
+    if (meter->work_due & UPMU_DUE_LOG) /* (a handler has repaired, or this call) */
+        upmu_reconcile_log(meter);
+    /* The flag of a wrap that this call has counted is no later round's. */
+    if (meter->flagged & meter->running & ~meter->sampling)
+        (void)upmu_count_acknowledge(meter, meter->running & ~meter->sampling);
+    if (meter->claims_due) {
+        meter->claims_due = 0;
+        upmu_claims_trim(meter, false);
+    }
+}
+
+/* Where overflows come faster than they are handled, the rest waits for the next local call, tick or interrupt. */
+#define ROUNDS 4u
+
+void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
+{
+    /*
+     * A handler that comes between the last look and the clearing of `busy` leaves mail, which the second look finds; a
+     * later handler does its work itself.
+     */
+    for (unsigned rounds = 0;; rounds++) {
+        for (unsigned looks = 0; __builtin_expect(has_work(meter), 0) && looks < ROUNDS; looks++)
+            settle(meter);
+        /* In the bracket of a unit handlers work on the CPU's own counters, sessions and pages. */
+        if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
+            upmu_features_leave(meter->cpu);
+        /* What counts the rest of the bracket, too, may overflow in it, again and again. */
+        if (__builtin_expect(meter->stopped != 0, 0))
+            upmu_interrupt_end(meter);
+        UPMU_BARRIER();
+        UPMU_STORE(meter->busy, 0);
+        UPMU_BARRIER();
+        if (__builtin_expect(!(upmu_interrupt_mail(meter) || meter->failed), 1))
+            break;
+        if (rounds == ROUNDS) {
+            upmu_interrupt_finish(meter);
+            port_request_tick(meter->machine->port);
+            break;
+        }
+        UPMU_STORE(meter->busy, 1);
+        UPMU_BARRIER();
+    }
+    port_irq_restore(meter->machine->port, state);
+}
+
+enum upmu_status upmu_bracket_run(struct upmu_meter *meter, upmu_bracket_work *work, void *argument)
+{
+    uintptr_t irq;
+    enum upmu_status status = upmu_bracket_enter(meter, &irq);
+
+    if (status == UPMU_OK) {
+        status = work(meter, argument);
+        upmu_bracket_leave(meter, irq);
+    }
+    return status;
+}
+
+static UPMU_APART enum upmu_status place_on_own_stack(upmu_placing_work *placing, void *argument)
+{
+    struct upmu_place_work work;
+
+    return placing(&work, argument);
+}
+
+/* A machine without a port is on paper. */
+enum upmu_status upmu_bracket_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument)
+{
+    const struct upmu_port *port = machine->port;
+    uintptr_t outer, irq;
+    struct upmu_cpu *cpu;
+    enum upmu_status status;
+
+    if (!port)
+        return place_on_own_stack(placing, argument);
+    outer = port_irq_save(port);
+    cpu = port_has_this_cpu(port) ? port_this_cpu(port) : machine->only_cpu;
+    if (!cpu || !cpu->meter.work) {
+        port_irq_restore(port, outer);
+        return place_on_own_stack(placing, argument);
+    }
+    status = upmu_bracket_enter(&cpu->meter, &irq);
+    if (status == UPMU_OK) {
+        status = placing(cpu->meter.work, argument);
+        upmu_bracket_leave(&cpu->meter, irq);
+    }
+    port_irq_restore(port, outer);
+    return status;
+}

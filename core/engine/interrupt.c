@@ -1,0 +1,729 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The overflow interrupt (R13), for NMI and vector and all PMUs; polls.
+ *
+ * A handler that interrupted no bracket stops the counters of sessions that sample, reads, counts, stores samples,
+ * loads, and enables again.  For every sampling counter the value decides: the load was negative, so a clear top bit
+ * means an overflow, whatever the status says.  A handler that interrupted a bracket stops what samples, leaves mail
+ * and returns: the end of the bracket does the rest.  Nothing here fails, locks or waits.
+ */
+#include "core/engine/interrupt.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/mem.h"
+#include "core/hw/bank.h"
+#include "core/hw/bank_inline.h"
+#include "core/hw/domain.h"
+#include "core/hw/port_call.h"
+#include "core/hw/register.h"
+#include "core/hw/shared_page.h"
+#include "core/place/placement.h"
+#include "core/engine/claims.h"
+#include "core/engine/count.h"
+#include "core/engine/features.h"
+#include "core/engine/meter.h"
+#include "core/engine/reconcile.h"
+#include "core/engine/report.h"
+#include "core/engine/special.h"
+
+#if UPMU_SAMPLING
+
+/* ---- One pass ---- */
+
+/* A counter that overflows more often than this is throttled until a poll. */
+#define THROTTLE_WINDOW_NS UINT64_C(10000000)
+#define THROTTLE_OVERFLOWS 1000u
+/* An overflow that lost whole periods counts for so many. */
+#define THROTTLE_LOSS 64u
+
+struct pass {
+    struct upmu_cpu *cpu;
+    const struct upmu_frame *frame;
+    uint64_t now_ns;
+    uint32_t framed;  /* counters that the frame belongs to */
+    uint32_t stopped; /* counters that an interrupt in the bracket has stopped */
+    uint32_t passed;  /* counters that were past zero */
+    uint32_t due;     /* of these, with a sample due */
+    unsigned samples; /* of units beside the counters */
+    bool is_mail;     /* of an interrupt that is answered already */
+    bool waits;       /* a session waits for a place */
+    bool expected;    /* nothing had overflowed, but an interrupt of ours may come now */
+};
+
+/* Too many overflows, or whole periods lost again and again: sample no more until a poll. */
+static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
+{
+    if (pass->now_ns - pass->cpu->window_start_ns >= THROTTLE_WINDOW_NS) {
+        pass->cpu->window_start_ns = pass->now_ns;
+        pass->cpu->window++;
+    }
+    if (tally->window != pass->cpu->window) {
+        tally->window = pass->cpu->window;
+        tally->storm = 0;
+    }
+    if (lost)
+        tally->storm = (uint16_t)(tally->storm + THROTTLE_LOSS);
+    else if (port_has_clock(pass->cpu->meter.machine->port))
+        tally->storm++;
+    else
+        tally->storm = 0;
+    if (tally->storm >= THROTTLE_OVERFLOWS) {
+        tally->throttled = true;
+        tally->storm = 0;
+    }
+}
+
+/* A sampling counter that is stopped and has passed zero: count, and load the next period. */
+static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
+{
+    struct upmu_meter *meter = &pass->cpu->meter;
+    struct upmu_session *session = meter->slot[counter].session;
+    uint32_t lost = tally->lost;
+
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+    UPMU_BARRIER();
+    upmu_count_fold(meter, tally, counter, value);
+    if (upmu_count_due(tally)) {
+        pass->due |= UPMU_BIT32(counter);
+        upmu_count_adapt(tally, upmu_session_clock(session, pass->now_ns));
+        throttle(pass, tally, tally->lost != lost);
+    }
+    if (!upmu_count_begin_at(meter, tally, pass->now_ns) && !upmu_count_begin_at(meter, tally, pass->now_ns))
+        upmu_meter_loses(meter, tally);
+    UPMU_BARRIER();
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+}
+
+/* Stop counters, without a word to the shadow; a fault is answered by a second attempt. */
+static bool stop(struct upmu_meter *meter, uint32_t counters)
+{
+    struct upmu_bank *bank = &meter->bank;
+
+    if (meter->straight && !bank->others)
+        return upmu_bank_enable_without(bank, upmu_stop_bits(bank->pmu, counters)) ||
+               upmu_bank_enable_without(bank, upmu_stop_bits(bank->pmu, counters));
+    return upmu_bank_handler_close(bank, counters) || upmu_bank_handler_close(bank, counters);
+}
+
+/* Bring them to what the shadow says.  Where a register was read while they were stopped, it lacks those that run. */
+static void enable_again(struct upmu_meter *meter, uint32_t counters)
+{
+    struct upmu_bank *bank = &meter->bank;
+    uint32_t lacks = counters & (meter->running | meter->unowned) & ~upmu_bank_open(bank, counters);
+
+    if (__builtin_expect(lacks != 0, 0) && !upmu_bank_gate(bank, lacks, 0) && !upmu_bank_gate(bank, lacks, 0))
+        upmu_meter_fails(meter, lacks);
+    if (!(meter->straight && !bank->others
+              ? upmu_bank_enable_without(bank, 0) || upmu_bank_enable_without(bank, 0)
+              : upmu_bank_handler_open(bank, counters, 0) || upmu_bank_handler_open(bank, counters, 0)))
+        upmu_meter_fails(meter, counters);
+}
+
+/* Does each counter have an enable bit of its own?  Then only what has overflowed is stopped. */
+static inline bool stops_alone(const struct upmu_meter *meter)
+{
+    return !(meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
+}
+
+static void look_at_counter(struct pass *pass, unsigned counter)
+{
+    struct upmu_meter *meter = &pass->cpu->meter;
+    struct upmu_tally *tally = upmu_meter_on(meter, counter);
+    bool alone = stops_alone(meter) && tally && !upmu_meter_still(meter, tally);
+    uint64_t value;
+
+    if (!tally)
+        return;
+    if (!upmu_bank_read(&meter->bank, counter, &value)) {
+        upmu_meter_fails(meter, tally->counters);
+        return;
+    }
+    /* A stop by an interrupt in the bracket may have lost the carry that shows the overflow. */
+    if (!upmu_count_overflowed(meter->pmu, counter, value) &&
+        !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
+        return;
+    pass->passed |= UPMU_BIT32(counter);
+    upmu_meter_expect(meter, 1, pass->now_ns); /* before its value says nothing any more */
+    /* The events until the counter is stopped are read, too. */
+    if (alone && (!stop(meter, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value)))
+        upmu_meter_fails(meter, tally->counters);
+    else
+        take_overflow(pass, counter, tally, value);
+    if (alone && pass->is_mail)
+        meter->stopped |= UPMU_BIT32(counter);
+    else if (alone)
+        enable_again(meter, UPMU_BIT32(counter));
+}
+
+/* The upper half of a wide event that only counts has wrapped with the lower one: it is stopped for its load. */
+static UPMU_APART void reload_upper(struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    uint32_t pair = tally->counters & ~(stops_alone(meter) ? 0 : meter->halted);
+
+    if ((pair && !stop(meter, pair | (stops_alone(meter) ? 0 : meter->halted))) ||
+        !upmu_bank_write(&meter->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD))
+        upmu_meter_fails(meter, tally->counters);
+    if (pair && !upmu_bank_handler_open(&meter->bank, pair, stops_alone(meter) ? 0 : meter->halted))
+        upmu_meter_fails(meter, tally->counters);
+}
+
+/* A counter that only counts has wrapped: add it, so that the next wrap is told apart. */
+static void add_wrapped(struct pass *pass, unsigned counter)
+{
+    struct upmu_meter *meter = &pass->cpu->meter;
+    struct upmu_tally *tally = upmu_meter_on(meter, counter);
+    struct upmu_session *session = meter->slot[counter].session;
+    uint64_t value;
+
+    if (!tally || upmu_tally_is_metric(tally))
+        return;
+    if (!upmu_bank_read(&meter->bank, counter, &value)) {
+        upmu_meter_fails(meter, tally->counters);
+        return;
+    }
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+    UPMU_BARRIER();
+    if (upmu_tally_is_wide(tally))
+        reload_upper(meter, tally);
+    /* A flag that could not be cleared is of before. */
+    if (!(meter->flagged >> counter & 1u) && upmu_count_turned(meter->pmu, tally, counter, value, pass->now_ns))
+        UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
+    tally->turned = upmu_count_stamp(pass->now_ns);
+    upmu_count_fold(meter, tally, counter, value);
+    UPMU_BARRIER();
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+}
+
+/* One sample for each session that has events due. */
+static void report_due(struct pass *pass)
+{
+    const struct upmu_meter *meter = &pass->cpu->meter;
+
+    for (uint32_t rest = pass->due; rest;) {
+        struct upmu_session *session = meter->slot[upmu_bits_lowest(rest)].session;
+        uint32_t same = rest & (session->counters | UPMU_BIT32(upmu_bits_lowest(rest))), events = 0;
+        const struct upmu_frame *frame = same & pass->framed ? pass->frame : NULL;
+
+        rest &= ~same;
+        for (; same; same &= same - 1u)
+            events |= UPMU_BIT32(meter->slot[upmu_bits_lowest(same)].tally->index);
+        upmu_report(session, events, frame, &pass->now_ns);
+    }
+}
+
+/* May an interrupt of ours come now?  Where they are counted this is one of them. */
+static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
+{
+    uint32_t expected = cpu->expected;
+
+    if (!expected)
+        return false;
+    if (!port_has_clock(cpu->meter.bank.port))
+        cpu->expected = expected - 1u;
+    else if (expected - upmu_count_stamp(now_ns) - 1u > UPMU_LATEST_STAMPS)
+        cpu->expected = expected = 0;
+    return expected;
+}
+
+/* Counters that only count and have wrapped though the status does not say so. */
+static UPMU_APART uint32_t find_hidden(struct pass *pass)
+{
+    struct upmu_meter *meter = &pass->cpu->meter;
+    uint32_t wrapped = 0, rest = meter->running & ~(meter->sampling | UPMU_METRIC_COUNTERS(meter->pmu));
+
+    for (; rest && (meter->pmu->capabilities & UPMU_PMU_STATUS); rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        const struct upmu_tally *tally = upmu_meter_on(meter, counter);
+        uint64_t value;
+
+        if (!tally || tally->falls)
+            continue;
+        if (!upmu_bank_read(&meter->bank, counter, &value))
+            pass->expected = true;
+        else if (value < tally->base)
+            wrapped |= UPMU_BIT32(counter);
+    }
+    return wrapped;
+}
+
+static void rearm(struct upmu_cpu *cpu)
+{
+    if (!port_has_pmi(cpu->meter.machine->port))
+        return;
+    cpu->meter.bank.counted->rearms++;
+    port_pmi_rearm(cpu->meter.machine->port);
+}
+
+/*
+ * Does it interrupt: is its overflow flag set, which keeps the interrupt asserted, or does it run though the shadow
+ * does not say so?  (One that cannot be read may.)
+ */
+static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
+{
+    const struct upmu_counter *where = &cpu->meter.pmu->counter[counter];
+    const struct upmu_register_class *class = upmu_register_class_of(cpu->meter.pmu, where->gate_row);
+    bool left_open =
+        upmu_bank_knows(&cpu->meter.bank, where->gate_row) && upmu_bank_open(&cpu->meter.bank, UPMU_BIT32(counter));
+    uint64_t value;
+
+    return !upmu_bank_look(&cpu->meter.bank, where->gate_row, &value) ||
+           ((value & class->interrupt) &&
+            ((value & class->hardware) || (!left_open && (value >> where->gate_bit & 1u))));
+}
+
+/* Close a counter that does not run; false: another CPU has it. */
+static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
+{
+    struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
+    bool claim = domain && !upmu_domain_holds(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number);
+
+    if (claim &&
+        upmu_domain_claim(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
+        return false;
+    /* To what the shadow says: idle if that is unknown.  The local side learns from its next claim. */
+    (void)upmu_bank_handler_open(&cpu->meter.bank, UPMU_BIT32(counter), 0);
+    if (claim)
+        upmu_domain_release(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter));
+    return true;
+}
+
+/*
+ * Nothing that runs has overflowed, but an overflow keeps its interrupt asserted: what
+ * a fault left running, or what is being started over, is closed, or there would be no
+ * end.  The interrupt may have been ours.
+ */
+static void close_strays(struct pass *pass)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
+    uint32_t strays = cpu->meter.used;
+
+    /* Another CPU may have left with a counter that it could not close. */
+    if (domain)
+        strays |= __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
+    strays &= ~(cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign);
+    for (uint32_t rest = strays; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+
+        /* The local side may be about to write what it knows already. */
+        if ((cpu->meter.busy || !upmu_bank_knows(&cpu->meter.bank, cpu->meter.pmu->counter[counter].select_row) ||
+             (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number))) &&
+            is_stray(cpu, counter) && close_stray(cpu, counter)) {
+            upmu_meter_expect(&cpu->meter, 1, pass->now_ns);
+            pass->expected = true;
+        }
+    }
+}
+
+/*
+ * Acknowledge every overflow, whether the status shows or hides it: a counter whose overflow is not acknowledged may
+ * never interrupt again.  An interrupt without an overflow is of a counter that was stopped meanwhile.
+ */
+static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+
+    flagged |= pass->passed;
+    if (!flagged && pass->expected)
+        flagged = cpu->meter.flagged & ~(cpu->meter.running | cpu->meter.watchdog);
+    if (!flagged)
+        return;
+    if (upmu_bank_acknowledge(&cpu->meter.bank, flagged) || upmu_bank_acknowledge(&cpu->meter.bank, flagged))
+        cpu->meter.flagged &= ~flagged;
+    else
+        cpu->meter.flagged |= flagged;
+}
+
+/* Our counters that the status register shows.  A status that cannot be read shows none: the values decide alone. */
+static uint32_t read_status(struct pass *pass)
+{
+    struct upmu_meter *meter = &pass->cpu->meter;
+    uint64_t status = 0;
+
+    if (meter->pmu->status_row == UPMU_NO_ROW)
+        return 0;
+    if (!upmu_bank_look(&meter->bank, meter->pmu->status_row, &status)) {
+        pass->expected = true;
+        return 0;
+    }
+    return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
+}
+
+/* Overflows of other counters than those that were taken: the interrupts for them may come from now on. */
+static void expect_found(struct pass *pass, uint32_t found)
+{
+    if (found | pass->samples)
+        upmu_meter_expect(&pass->cpu->meter, upmu_bits_count(found) + pass->samples, pass->now_ns);
+}
+
+static enum upmu_pmi answer(const struct pass *pass, uint32_t flagged)
+{
+    if (!(pass->passed | flagged | pass->samples))
+        return pass->expected ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
+    return UPMU_PMI_HANDLED;
+}
+
+void upmu_interrupt_end(struct upmu_meter *meter)
+{
+    uint32_t halted = meter->stopped & (meter->running | meter->unowned);
+
+    if (halted)
+        enable_again(meter, halted);
+    meter->stopped = 0;
+}
+
+/* Of a handler that interrupted no bracket, or of the end of one that finds mail. */
+static enum upmu_pmi handle(struct pass *pass)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_meter *meter = &cpu->meter;
+    const struct upmu_pmu *pmu = meter->pmu;
+    uint32_t halted = stops_alone(meter) ? 0 : meter->halted, flagged, look = meter->sampling;
+
+    if (halted && !stop(meter, halted)) {
+        upmu_meter_fails(meter, meter->sampling);
+        look = 0;
+    }
+    meter->stopped |= halted | pass->stopped;
+    if (!pass->is_mail && !upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
+        rearm(cpu);
+    flagged = read_status(pass);
+    for (uint32_t rest = look; rest; rest &= rest - 1u)
+        look_at_counter(pass, upmu_bits_lowest(rest));
+    if (!(pass->passed | flagged | pass->samples)) {
+        pass->expected = pass->expected || meter->failed || (!pass->is_mail && is_expected(cpu, pass->now_ns));
+        if (!pass->expected || pass->is_mail)
+            flagged = find_hidden(pass);
+    }
+    for (uint32_t rest = flagged & meter->running & ~meter->sampling; rest; rest &= rest - 1u)
+        add_wrapped(pass, upmu_bits_lowest(rest));
+    if (pass->due)
+        report_due(pass);
+    acknowledge(pass, flagged);
+    if (pass->is_mail)
+        cpu->mail.answered = 0; /* not before: until then an interrupt of another's finds what this one had */
+    expect_found(pass, (flagged | meter->failed) & ~pass->passed);
+    pass->waits = (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter);
+    if (pass->waits && !pass->is_mail)
+        port_request_tick(meter->machine->port);
+    if (!pass->is_mail) /* else the end of the bracket lets them run, as the last thing that it does */
+        upmu_interrupt_end(meter);
+    if (meter->failed)
+        upmu_reconcile_repair(meter);
+    upmu_features_loaded(cpu);
+    if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
+        if (!pass->passed)
+            close_strays(pass);
+        if (!pass->is_mail)
+            rearm(cpu);
+    }
+    return answer(pass, flagged);
+}
+
+/* Of sampling counters, those that have passed zero. */
+static uint32_t find_passed(struct upmu_meter *meter)
+{
+    uint32_t passed = 0;
+
+    for (uint32_t rest = meter->sampling; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        uint64_t value;
+
+        if (upmu_meter_on(meter, counter) && upmu_bank_read(&meter->bank, counter, &value) &&
+            upmu_count_overflowed(meter->pmu, counter, value))
+            passed |= UPMU_BIT32(counter);
+    }
+    return passed;
+}
+
+/* Does a value say what the status does not?  A call may be writing counters, or changing a base: a doubt alone. */
+static UPMU_APART bool has_doubt(struct pass *pass)
+{
+    return find_passed(&pass->cpu->meter) || find_hidden(pass) || pass->expected;
+}
+
+/*
+ * The handler has interrupted a bracket: it stores to the mailbox alone, and stops what it has found, or is in doubt
+ * about.  A later write of the bracket may start a stopped counter again; the end of the bracket stops it before it
+ * reads.
+ */
+static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_meter *meter = &cpu->meter;
+    struct upmu_mailbox *mail = &cpu->mail;
+    bool last = upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST), has_status = meter->pmu->status_row != UPMU_NO_ROW;
+    uint32_t flagged, stopped;
+
+    if (!last)
+        rearm(cpu);
+    flagged = read_status(pass);
+    pass->passed = has_status ? flagged & meter->sampling : find_passed(meter);
+    pass->expected = pass->expected || (!(pass->passed | flagged) && has_doubt(pass));
+    stopped = stops_alone(meter) ? pass->passed : (pass->passed | flagged) || pass->expected ? meter->halted : 0;
+    if (stopped)
+        (void)stop(meter, stopped);
+    if ((pass->passed | flagged | pass->samples) || pass->expected) {
+        mail->stopped |= stopped;
+        UPMU_BARRIER();
+        mail->pending = 1;
+    }
+    /* An overflow for which an interrupt in this bracket was answered is not answered for again. */
+    pass->expected = pass->expected || ((pass->passed | flagged) & mail->answered);
+    pass->passed &= ~mail->answered;
+    flagged &= ~mail->answered;
+    if (!(pass->passed | flagged | pass->samples))
+        pass->expected = pass->expected || is_expected(cpu, pass->now_ns);
+    mail->answered |= pass->passed | flagged;
+    if (pass->frame && pass->passed && !mail->has_frame) {
+        mail->frame = *pass->frame;
+        mail->frame.fp = 0; /* by then its stack holds something else */
+        mail->framed = pass->passed;
+        UPMU_BARRIER();
+        mail->has_frame = 1;
+    }
+    if (last) {
+        if (!pass->passed)
+            close_strays(pass);
+        rearm(cpu);
+    }
+    expect_found(pass, pass->passed | flagged);
+    return answer(pass, flagged);
+}
+
+static void begin_pass(struct pass *pass, struct upmu_cpu *cpu)
+{
+    memset(pass, 0, sizeof *pass);
+    pass->cpu = cpu;
+    pass->now_ns = port_clock_ns(cpu->meter.bank.port);
+}
+
+bool upmu_interrupt_read_mail(struct upmu_meter *meter)
+{
+    struct upmu_cpu *cpu = meter->cpu;
+    struct upmu_frame frame;
+    struct pass pass;
+
+    begin_pass(&pass, cpu);
+    pass.is_mail = true;
+    cpu->mail.pending = 0;
+    UPMU_BARRIER();
+    pass.stopped = __atomic_exchange_n(&cpu->mail.stopped, 0, __ATOMIC_RELAXED);
+    if (cpu->mail.has_frame) {
+        frame = cpu->mail.frame;
+        pass.frame = &frame;
+        pass.framed = cpu->mail.framed;
+        UPMU_BARRIER();
+        cpu->mail.has_frame = 0;
+    }
+    if (meter->live)
+        (void)handle(&pass);
+    else
+        cpu->mail.answered = 0;
+    return pass.waits;
+}
+
+void upmu_interrupt_finish(struct upmu_meter *meter)
+{
+    struct upmu_cpu *cpu = meter->cpu;
+
+    meter->in_handler = 1;
+    UPMU_BARRIER();
+    (void)upmu_interrupt_read_mail(meter);
+    upmu_interrupt_end(meter);
+    UPMU_BARRIER();
+    meter->in_handler = 0;
+    UPMU_BARRIER();
+    rearm(cpu); /* not before: an interrupt that is answered as stale leaves its entry masked */
+}
+
+void upmu_interrupt_raise(struct upmu_meter *meter)
+{
+    if (meter->cpu && meter == &meter->cpu->meter)
+        meter->cpu->mail.pending = 1;
+}
+
+enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+{
+    struct pass pass;
+    enum upmu_pmi result;
+
+    if (!cpu)
+        return UPMU_PMI_NOT_OURS;
+    /* Nothing is touched but the CPU and its port: what it belonged to may be gone. */
+    if (!cpu->meter.live)
+        return cpu->expected && is_expected(cpu, port_clock_ns(cpu->meter.bank.port)) ? UPMU_PMI_STALE
+                                                                                      : UPMU_PMI_NOT_OURS;
+    if (cpu->meter.in_handler)
+        return UPMU_PMI_STALE;
+    cpu->meter.in_handler = 1;
+    cpu->meter.bank.counted = &cpu->meter.bank.handler_accesses;
+    UPMU_BARRIER();
+    upmu_shared_page_stale(&cpu->meter.bank);
+    begin_pass(&pass, cpu);
+    pass.frame = frame;
+    pass.framed = ~0u;
+    pass.samples = upmu_features_interrupt(cpu, frame);
+    result = cpu->meter.busy ? leave_mail(&pass) : handle(&pass);
+    if (result == UPMU_PMI_HANDLED)
+        cpu->interrupts++;
+    UPMU_BARRIER();
+    cpu->meter.bank.counted = &cpu->meter.bank.accesses;
+    cpu->meter.in_handler = 0;
+    return result;
+}
+
+#else
+
+void upmu_interrupt_end(struct upmu_meter *meter)
+{
+    meter->stopped = 0;
+}
+
+bool upmu_interrupt_read_mail(struct upmu_meter *meter)
+{
+    (void)meter;
+    return false;
+}
+
+void upmu_interrupt_finish(struct upmu_meter *meter)
+{
+    (void)meter;
+}
+
+void upmu_interrupt_raise(struct upmu_meter *meter)
+{
+    (void)meter;
+}
+
+enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+{
+    (void)cpu;
+    (void)frame;
+    return UPMU_PMI_NOT_OURS;
+}
+
+#endif
+
+/* ---- Polls ---- */
+
+/* A sampling counter that has overflowed though no interrupt came: it was dropped, or LVTPC was masked by others. */
+static bool look_for_silence(struct upmu_meter *meter, unsigned counter)
+{
+    uint32_t interrupts = meter->cpu->interrupts;
+    uint64_t value;
+
+    /* Where one came, it was only late. */
+    return upmu_bank_read(&meter->bank, counter, &value) && upmu_count_overflowed(meter->pmu, counter, value) &&
+           meter->cpu->interrupts == interrupts;
+}
+
+/* A throttled counter samples again. */
+static void end_throttling(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
+                           uint64_t now_ns)
+{
+    uint32_t counter = UPMU_BIT32(tally->counter);
+    uint64_t value;
+
+    if ((upmu_count_adds_first(meter) && !upmu_count_add(meter, tally, now_ns)) ||
+        !upmu_bank_gate(&meter->bank, 0, counter) || !upmu_bank_read(&meter->bank, tally->counter, &value)) {
+        upmu_meter_fails(meter, tally->counters);
+        return;
+    }
+    if (upmu_count_take(meter, session, tally, tally->counter, value, now_ns))
+        upmu_report_store(meter, session, UPMU_BIT32(tally->index), now_ns);
+    if (!upmu_count_begin_at(meter, tally, now_ns))
+        upmu_meter_loses(meter, tally);
+    if (!upmu_bank_gate(&meter->bank, counter, 0))
+        upmu_meter_fails(meter, tally->counters);
+}
+
+/* Of counters that never stop several sessions can have the same. */
+static enum upmu_status add_free(struct upmu_meter *meter, uint64_t now_ns)
+{
+    enum upmu_status status = UPMU_OK;
+
+    for (struct upmu_session *session = meter->sessions; session; session = session->next) {
+        if (!upmu_session_occupies(session))
+            continue;
+        UPMU_STORE(session->sequence, session->sequence + 1u);
+        UPMU_BARRIER();
+        for UPMU_TALLIES(tally, upmu_active(session))
+            if (!upmu_count_add(meter, tally, now_ns))
+                status = UPMU_ERR_PORT;
+        UPMU_BARRIER();
+        UPMU_STORE(session->sequence, session->sequence + 1u);
+    }
+    return status;
+}
+
+/* A unit's counter that would stop at its end begins anew long before: its boxes together have counted 2^46. */
+static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
+{
+    struct upmu_bank *bank = &meter->bank;
+    const struct upmu_counter *where = &meter->pmu->counter[tally->counter];
+    uint32_t counter = UPMU_BIT32(tally->counter);
+    uint64_t select = bank->shadow[where->select_row];
+    bool folded = upmu_bank_close(bank, counter) && upmu_count_add(meter, tally, now_ns);
+    bool fine = folded && upmu_bank_write(bank, tally->counter, 0);
+
+    /* A write that faulted may have reached some of its boxes. */
+    if (fine)
+        UPMU_STORE(tally->base, 0);
+    else if (folded)
+        (void)upmu_bank_read(bank, tally->counter, &tally->base);
+    /* Closed it names no event.  A fault is answered by a second attempt. */
+    for (unsigned i = 0; i < 2; i++) {
+        if (upmu_bank_merge(bank, where->select_row, ~UPMU_BIT64(where->gate_bit), select, counter) &&
+            upmu_bank_gate(bank, counter, 0))
+            break;
+        fine = false;
+    }
+    return fine;
+}
+
+enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter)
+{
+    enum upmu_status status = UPMU_OK;
+    bool silent = false;
+    uint32_t running = meter->running;
+    uint64_t now_ns = upmu_meter_now(meter);
+
+    if (upmu_meter_is_free(meter))
+        return add_free(meter, now_ns);
+    for (uint32_t rest = running; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        struct upmu_tally *tally = upmu_meter_on(meter, counter);
+        struct upmu_session *session = meter->slot[counter].session;
+
+        if (!tally || upmu_tally_is_metric(tally))
+            continue;
+        if (upmu_tally_samples(tally) && !tally->throttled) {
+            silent |= look_for_silence(meter, counter);
+            continue;
+        }
+        UPMU_STORE(session->sequence, session->sequence + 1u);
+        UPMU_BARRIER();
+        tally->storm = 0;
+        if (tally->throttled)
+            end_throttling(meter, session, tally, now_ns);
+        else if (!upmu_count_add(meter, tally, now_ns))
+            status = UPMU_ERR_PORT;
+        if (upmu_meter_saturates(meter) && tally->base >> 46 && !begin_anew(meter, tally, now_ns))
+            status = UPMU_ERR_PORT;
+        UPMU_BARRIER();
+        UPMU_STORE(session->sequence, session->sequence + 1u);
+    }
+    for (struct upmu_session *session; UPMU_METRICS && (session = upmu_meter_next_running(meter, &running)) != NULL;)
+        if (upmu_session_occupies(session) && upmu_session_has_metrics(meter, session))
+            upmu_special_update_metrics(meter, session);
+    if (silent) {
+        upmu_interrupt_raise(meter);
+        upmu_meter_rearm(meter);
+    }
+    if (meter->failed) {
+        upmu_reconcile_repair(meter);
+        status = UPMU_ERR_PORT;
+    }
+    return status;
+}

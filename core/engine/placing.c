@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A place beside what runs: found together with that, and given up.
+ */
+#include "core/engine/placing.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/engine/claims.h"
+#include "core/engine/count.h"
+#include "core/engine/joint.h"
+#include "core/engine/machine.h"
+#include "core/engine/meter.h"
+#include "core/engine/placed.h"
+#include "core/engine/reconcile.h"
+#include "core/engine/special.h"
+#include "core/engine/unit_core.h"
+
+enum place_mode {
+    PLACE_ALONE,  /* could it run on an idle PMU? */
+    PLACE_PINNED, /* could it run if those that share made room?  It has its place then, if none moves */
+    PLACE_STILL,  /* only where nothing that runs must move */
+    PLACE_MOVE    /* wherever it fits */
+};
+
+/* The next session beside which one is placed. */
+static struct upmu_session *next_beside(const struct upmu_meter *meter, const struct upmu_session *session,
+                                        enum place_mode mode, uint32_t *rest)
+{
+    struct upmu_session *other = NULL;
+
+    while (mode != PLACE_ALONE && (other = upmu_meter_next_running(meter, rest)) != NULL)
+        if (other != session && upmu_session_occupies(other) && !(mode == PLACE_PINNED && other->shares))
+            break;
+    return other;
+}
+
+/* A tally, of a session that does not run or moves, gets its place. */
+static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
+{
+    /* The counters that the event leaves do not have its later counts, if it is placed there again. */
+    if (tally->counter != result->counter[0] && tally->counter < UPMU_COUNTERS)
+        upmu_meter_untag(meter, tally);
+    upmu_joint_note(tally, result);
+}
+
+bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, const struct upmu_place_result *result)
+{
+    for UPMU_TALLIES(tally, upmu_active(session))
+        note_event(meter, tally, result++);
+    upmu_placed_note(meter, session);
+    return upmu_program_ready(meter, upmu_active(session));
+}
+
+/* Counters that never stop belong to no session: an event says which it reads. */
+static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
+{
+    const struct upmu_set *set = upmu_active(session);
+
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        UPMU_STORE(tally->counter, (uint8_t)upmu_bits_lowest(set->event[tally->index].counters));
+        tally->slot[0] = tally->counter;
+        tally->counters = 0;
+    }
+    upmu_placed_note(meter, session);
+    return upmu_program_ready(meter, upmu_active(session));
+}
+
+/* ---- Moves ---- */
+
+#if UPMU_MOVES
+
+/*
+ * One counter, no payload register, on a PMU whose gates share a register, and the new counter is free: the move leaves
+ * no gap.  What a lent counter is to hold is known only when it stands still.
+ */
+static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint *joint, unsigned i)
+{
+    const struct upmu_event *event = upmu_joint_event(joint, i);
+    const struct upmu_tally *tally = upmu_joint_tally(joint, i);
+
+    return (meter->pmu->capabilities & (UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_PRELUDE)) == UPMU_PMU_GLOBAL_CTRL &&
+           !event->payload && !upmu_tally_is_lent(tally) &&
+           (UPMU_SLOTS == 1 || (tally->slot[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER &&
+                                joint->result[i].counter[UPMU_SECOND_SLOT] == UPMU_NO_COUNTER)) &&
+           !(meter->running >> joint->result[i].counter[0] & 1u);
+}
+
+/* Nothing moves any more.  Where a placement is valid beside these alone, these are what runs now. */
+static void end_moves(struct upmu_meter *meter)
+{
+    const struct upmu_plan *plan = &meter->plan;
+
+    for (unsigned part = 0; part < plan->outs; part++)
+        for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
+            tally->from = UPMU_NO_COUNTER;
+    for (unsigned part = 0; part < plan->ins; part++)
+        if (plan->in[part])
+            plan->set[part]->placed_beside = meter->corunners - plan->set[part]->program.placement;
+}
+
+/* Sessions that move leave from where they are, and come where they are to be; then what is left there is free. */
+static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, unsigned count)
+{
+    struct upmu_plan *plan = &meter->plan;
+    unsigned moves = 0;
+    bool alone = true;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (!upmu_joint_moves(joint, i))
+            continue;
+        alone = alone && ++moves <= UPMU_PARTS && moves_alone(meter, joint, i);
+        if (!(plan->leave & joint->session[i]->counters) && !upmu_plan_out(meter, joint->session[i]))
+            return false;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        struct upmu_tally *tally = upmu_joint_tally(joint, i);
+
+        if (!upmu_joint_moves(joint, i))
+            continue;
+        tally->from = tally->counter;
+        if (alone)
+            plan->moved |= UPMU_BIT32(tally->from);
+        plan->odd |= UPMU_PLAN_ODD;
+    }
+    /* A remote read must not use the new counter yet. */
+    for (unsigned part = 0; part < plan->outs; part++) {
+        UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
+        UPMU_BARRIER();
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (upmu_joint_tally(joint, i)->from != UPMU_NO_COUNTER)
+            upmu_joint_note(upmu_joint_tally(joint, i), &joint->result[i]);
+    if (!plan->outs)
+        return true;
+    for (unsigned part = 0; part < plan->outs; part++) {
+        upmu_placed_note(meter, plan->out[part]);
+        if (!upmu_program_ready(meter, upmu_active(plan->out[part])) ||
+            !upmu_plan_in(meter, plan->out[part], upmu_active(plan->out[part])))
+            meter->failed |= plan->leave; /* it has no place any more */
+        UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
+    }
+    upmu_reconcile(meter);
+    end_moves(meter);
+    return true;
+}
+
+#else
+
+static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, unsigned count)
+{
+    (void)meter;
+    (void)joint;
+    (void)count;
+    return true;
+}
+
+#endif
+
+/* With all these as one problem. */
+static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
+                                  uint64_t corunners, struct upmu_joint *joint)
+{
+    uint32_t rest = meter->running;
+    enum upmu_status status;
+    unsigned first;
+
+    upmu_joint_begin(joint, meter->pmu);
+    for (struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;)
+        if (!upmu_joint_add(joint, other, true))
+            return UPMU_ERR_NO_SPACE;
+    first = joint->count;
+    if (!upmu_joint_add(joint, session, false))
+        return UPMU_ERR_NO_SPACE;
+    status = upmu_joint_place(meter, joint, mode == PLACE_ALONE, &session->why);
+    if (status == UPMU_ERR_DOES_NOT_FIT && mode != PLACE_ALONE)
+        upmu_placed_refuse(meter, upmu_active(session), corunners, false);
+    if (status != UPMU_OK || mode == PLACE_ALONE)
+        return status;
+    for (unsigned i = 0; (mode != PLACE_MOVE || !UPMU_MOVES) && i < first; i++)
+        if (upmu_joint_moves(joint, i)) {
+            upmu_placed_refuse(meter, upmu_active(session), corunners, true);
+            return mode == PLACE_PINNED ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
+        }
+    if (mode != PLACE_PINNED && !upmu_claims_take(meter, joint))
+        return UPMU_ERR_LOST_CLAIM;
+    if (mode == PLACE_MOVE && !move_all(meter, joint, first))
+        return UPMU_ERR_TOO_HARD;
+    return upmu_placing_note(meter, session, &joint->result[first]) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
+}
+
+static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
+{
+    struct upmu_joint joint;
+    enum upmu_status status = UPMU_OK;
+    uint32_t taken = 0;
+    uint64_t corunners = 0;
+
+    for (unsigned i = 0; i < upmu_active(session)->count; i++)
+        if (upmu_machine_pmu_of(meter->machine, upmu_active(session)->event[i].pmu) != meter->pmu)
+            return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+    if (upmu_bank_type(&meter->bank))
+        status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));
+    if (status != UPMU_OK)
+        return status;
+    if (upmu_meter_is_free(meter)) {
+        return note_free(meter, session) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
+    }
+    uint32_t rest = meter->running;
+
+    for (const struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;) {
+        corunners += upmu_placed_stamp(upmu_active(other));
+        taken |= other->counters;
+    }
+    if (mode != PLACE_ALONE && upmu_joint_begin_apart(meter, &joint, session, taken) &&
+        upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK)
+        status = upmu_placing_note(meter, session, &joint.result[0]) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
+    else
+        status = place_together(meter, session, mode, corunners, &joint);
+    if (status == UPMU_OK && mode == PLACE_PINNED)
+        upmu_active(session)->placed_beside = corunners;
+    return status;
+}
+
+enum upmu_status upmu_placing_fits(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return place(meter, session, PLACE_ALONE);
+}
+
+enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return place(meter, session, PLACE_PINNED);
+}
+
+enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+{
+    enum place_mode mode = may_move ? PLACE_MOVE : PLACE_STILL;
+    enum upmu_status status;
+
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+    status = place(meter, session, mode);
+    if (status == UPMU_ERR_LOST_CLAIM) { /* another CPU was faster: once more beside what it has now */
+        upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+        status = place(meter, session, mode);
+    }
+    if (status != UPMU_OK)
+        return status;
+    upmu_plan_begin(meter, UPMU_SESSION_WAITING);
+    return upmu_plan_in(meter, session, upmu_active(session)) ? UPMU_OK : UPMU_ERR_LOST_CLAIM;
+}
+
+enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_session *session)
+{
+    const struct upmu_program *program = &upmu_active(session)->program;
+    enum upmu_status status;
+
+    upmu_plan_begin(meter, UPMU_SESSION_STOPPED);
+    status = place(meter, session, PLACE_STILL);
+    meter->claims_due = 1;
+    if (status != UPMU_OK)
+        return status;
+    if (upmu_special_clash(meter, session))
+        return UPMU_OK;
+    /* Nothing runs: the caller has looked. */
+    if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&
+        upmu_bank_changes(&meter->bank, program->step, program->steps) && !upmu_special_sequence(meter))
+        return upmu_session_fault(meter, session);
+    if (!upmu_bank_load(&meter->bank, program->step, program->steps, 0, 0))
+        return upmu_session_fault(meter, session);
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (!upmu_tally_is_metric(tally) && !upmu_meter_is_free(meter) &&
+            !upmu_count_begin_at(meter, tally, upmu_meter_now(meter)))
+            return upmu_session_fault(meter, session);
+    return UPMU_OK;
+}
+
+bool upmu_placing_idle(struct upmu_meter *meter, uint32_t counters)
+{
+    struct upmu_step step[UPMU_IMAGE_STEPS];
+    struct upmu_image image = upmu_image_on(meter->pmu, step, UPMU_IMAGE_STEPS);
+
+    if (upmu_meter_domain(meter))
+        counters &= ~meter->pmu->shared_counters;
+    image.released = true;
+    meter->pmu->backend->release(meter->pmu, counters, &image);
+    upmu_meter_tag(meter, counters, 0);
+    meter->unowned &= ~counters;
+    return upmu_bank_load(&meter->bank, step, image.count, 0, 0);
+}
+
+enum upmu_status upmu_placing_release(struct upmu_meter *meter, struct upmu_session *session)
+{
+    uint32_t mine = 0;
+
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (session->counters)
+            mine |= upmu_meter_tagged(meter, tally);
+    session->counters = 0;
+    return upmu_placing_idle(meter, mine & ~meter->running) ? UPMU_OK : UPMU_ERR_PORT;
+}

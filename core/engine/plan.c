@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A plan is made: sessions that leave, sessions that come, and what is known of both sides' registers.
+ */
+#include "core/engine/plan.h"
+#include "core/util/apart.h"
+#include "core/util/mem.h"
+#include "core/hw/bank.h"
+#include "core/hw/bank_inline.h"
+#include "core/engine/claims.h"
+#include "core/engine/special.h"
+
+void upmu_plan_begin(struct upmu_meter *meter, enum upmu_session_state state_after)
+{
+    struct upmu_plan *plan = &meter->plan;
+
+    plan->leave = plan->come = plan->changed = 0;
+    plan->counted_out = plan->counted_in = 0;
+    plan->sampled_in = plan->halted_in = 0;
+    plan->kept = plan->still = plan->dormant = plan->moved = 0;
+    plan->corunners = meter->corunners;
+    plan->outs = plan->ins = 0;
+    plan->sequence = 0;
+    plan->state_after = (uint8_t)state_after;
+    plan->odd = upmu_special_pmu(meter);
+}
+
+void upmu_plan_forget(struct upmu_meter *meter)
+{
+    struct upmu_plan *plan = &meter->plan;
+
+    plan->outs = plan->ins = 0;
+    memset(plan->out, 0, sizeof plan->out);
+    memset(plan->in, 0, sizeof plan->in);
+    memset(plan->set, 0, sizeof plan->set);
+}
+
+/* Which counters of a program have registers that hold something else?  Those that are not plain need the long way. */
+static UPMU_APART void compare(struct upmu_meter *meter, struct upmu_program *program)
+{
+    const struct upmu_bank *bank = &meter->bank;
+    const struct upmu_step *step = program->step, *end = step + program->steps;
+    uint32_t changed = 0;
+    bool plain = true;
+
+    for (; step < end; step++) {
+        bool same = !upmu_step_differs(step, bank->shadow[step->row]);
+
+        if (__builtin_expect(!upmu_bank_is_plain(bank, step->row), 0)) {
+            plain = false;
+            same = same && upmu_bank_same(bank, step);
+        }
+        if (!same)
+            changed |= step->guard;
+    }
+    meter->plan.changed |= changed;
+    if (!changed && plain)
+        program->seen = bank->version;
+    if (UPMU_PRELUDES && changed && (program->flags & UPMU_PROGRAM_PRELUDE))
+        meter->plan.sequence = 1;
+}
+
+bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set)
+{
+    struct upmu_plan *plan = &meter->plan;
+    struct upmu_program *program = &set->program;
+
+    if (plan->ins == UPMU_PARTS ||
+        (upmu_meter_domain(meter) && upmu_claims_share_set(meter, set) && !upmu_claims_take_set(meter, set)))
+        return false;
+    if (program->seen != meter->bank.version)
+        compare(meter, program);
+    plan->set[plan->ins] = set;
+    plan->in[plan->ins++] = session;
+    plan->come |= set->counters;
+    plan->counted_in |= program->counting;
+    plan->sampled_in |= program->sampling;
+    if (program->sampling)
+        plan->halted_in |= set->counters;
+    plan->corunners += program->placement;
+    if (program->flags & UPMU_PROGRAM_ODD)
+        plan->odd |= UPMU_PLAN_ODD;
+#if UPMU_WORLDS
+    if (session->world)
+        plan->odd |= UPMU_PLAN_ODD;
+#endif
+    return true;
+}
+
+bool upmu_plan_again(struct upmu_meter *meter)
+{
+    uint32_t rest = meter->running & ~meter->plan.leave;
+    struct upmu_session *session;
+
+    while ((session = upmu_meter_next_running(meter, &rest)) != NULL)
+        if (!upmu_plan_out(meter, session) || !upmu_plan_in(meter, session, upmu_active(session)))
+            return false;
+    return true;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Parts of a change of what runs that are not plain: cascades, metrics, an erratum's sequence, static sessions, moves,
+ * worlds, counters that stand still, and counters that lose a carry.
+ */
+#include "core/engine/special.h"
+#include "core/util/apart.h"
+#include "core/util/bits.h"
+#include "core/util/muldiv.h"
+#include "core/hw/bank.h"
+#include "core/hw/port_call.h"
+#include "core/engine/count.h"
+#include "core/engine/features.h"
+#include "core/engine/meter.h"
+#include "core/engine/report.h"
+
+bool upmu_special_pmu(const struct upmu_meter *meter)
+{
+#if UPMU_WORLDS
+    if (meter->worlds)
+        return true;
+#endif
+    return !meter->plain || meter->unowned || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port) ||
+           upmu_features_hide(meter);
+}
+
+/* ---- Counters that stay open ---- */
+
+/* Counters of user mode alone stand still while the library works, and are changed as they are. */
+static uint32_t find_still(const struct upmu_meter *meter, uint32_t running)
+{
+    const struct upmu_plan *plan = &meter->plan;
+    uint32_t still = 0;
+
+    for (unsigned part = 0; UPMU_BACKEND_AMD && meter->pmu->kernel_select && part < plan->ins; part++) {
+        uint32_t both = plan->set[part]->program.user & running;
+
+        if (!both)
+            continue;
+        for UPMU_TALLIES(tally, plan->set[part]) {
+            const struct upmu_tally *left = upmu_meter_on(meter, tally->counter);
+
+            if ((tally->counters & both) && !tally->shared && left && upmu_meter_still(meter, left))
+                still |= tally->counters;
+        }
+    }
+    return still;
+}
+
+/* Counters of static sessions run on, in no session's count, unless what comes wants them. */
+static uint32_t find_kept(const struct upmu_plan *plan)
+{
+    uint32_t kept = 0;
+
+    if (plan->state_after != UPMU_SESSION_WAITING)
+        return 0;
+    for (unsigned part = 0; part < plan->outs; part++)
+        for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
+            if (plan->out[part]->is_static && !plan->out[part]->full && !upmu_tally_samples(tally))
+                kept |= tally->counters & ~(plan->changed | plan->come);
+    return kept;
+}
+
+/* Events that come and count the same as a static session left on their counters: these run on. */
+static uint32_t find_unowned(const struct upmu_meter *meter)
+{
+    const struct upmu_plan *plan = &meter->plan;
+    uint32_t counters = 0;
+
+    for (unsigned part = 0; meter->unowned && part < plan->ins; part++)
+        for UPMU_TALLIES(tally, plan->set[part])
+            if (!upmu_tally_samples(tally) && !(tally->counters & (plan->changed | ~meter->unowned)) &&
+                upmu_bank_knows(&meter->bank, meter->pmu->counter[tally->counter].gate_row))
+                counters |= tally->counters;
+    return counters;
+}
+
+static uint32_t absent_of(const struct upmu_meter *meter)
+{
+    uint32_t absent = 0;
+
+#if UPMU_WORLDS
+    for (unsigned part = 0; part < meter->plan.ins; part++)
+        if (meter->plan.in[part]->world && (meter->plan.in[part]->world == UPMU_WORLD_GUEST) != meter->in_guest)
+            absent |= meter->plan.set[part]->counters;
+#else
+    (void)meter;
+#endif
+    return absent;
+}
+
+uint32_t upmu_special_prepare(struct upmu_meter *meter, uint32_t carried)
+{
+    struct upmu_plan *plan = &meter->plan;
+    uint32_t absent = upmu_bank_absent(&meter->bank), coming = absent_of(meter);
+
+    if (meter->unowned) /* some may have been closed for another event, or to be hidden */
+        meter->unowned &= upmu_bank_open(&meter->bank, meter->unowned);
+    if (upmu_features_hide(meter)) {
+        carried = 0; /* no counter keeps what another session counted */
+    } else {
+        for (unsigned part = 0; UPMU_LOANS && part < plan->ins; part++)
+            for UPMU_TALLIES(tally, plan->set[part])
+                if (upmu_tally_is_lent(tally)) /* what another one left there is not its value */
+                    carried &= ~tally->counters;
+        carried |= find_unowned(meter);
+    }
+    carried &= ~((absent ^ coming) & plan->come);
+    /* A session that is full, or whose counts show that, leaves: what it left open is closed. */
+    for (unsigned part = 0; part < plan->outs; part++)
+        if (plan->out[part]->full)
+            carried &= ~plan->out[part]->counters;
+    for (unsigned part = 0; UPMU_BACKEND_X86_P4 && part < plan->ins; part++)
+        for UPMU_TALLIES(tally, plan->set[part])
+            if (upmu_tally_cascades(tally))
+                plan->dormant |= UPMU_BIT32(tally->counter & 31u);
+    plan->still = find_still(meter, plan->leave & ~(carried | absent | coming));
+    if (!plan->sequence) /* it stops all of them */
+        plan->kept = find_kept(plan) & ~absent;
+    return carried;
+}
+
+/* ---- Cascades ---- */
+
+uint32_t upmu_special_targets(const struct upmu_plan *plan)
+{
+    uint32_t targets = 0;
+
+    if (!UPMU_BACKEND_X86_P4)
+        return 0;
+    for (unsigned part = 0; part < plan->outs; part++)
+        targets |= upmu_session_targets(plan->out[part]) & plan->out[part]->counters;
+    return targets;
+}
+
+/* The initiator of a cascade begins anew with each start. */
+static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    unsigned counter = tally->slot[UPMU_SECOND_SLOT];
+
+    if (!upmu_bank_close(&meter->bank, UPMU_BIT32(counter)) ||
+        !upmu_bank_write(&meter->bank, counter, UINT64_C(0) - upmu_tally_sampling(tally)->period))
+        upmu_meter_fails(meter, tally->counters);
+}
+
+/* ---- Lost carries ---- */
+
+void upmu_special_before_close(struct upmu_meter *meter)
+{
+    const struct upmu_plan *plan = &meter->plan;
+    uint64_t now_ns;
+
+    if (UPMU_MOVES && plan->moved)
+        now_ns = upmu_meter_now(meter);
+    else if (!upmu_count_adds_first(meter))
+        return;
+    else
+        now_ns = upmu_meter_now(meter);
+    for (unsigned part = 0, moved = 0; part < plan->outs; part++)
+        for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
+            bool moves = tally->from != UPMU_NO_COUNTER && (plan->moved >> tally->from & 1u);
+            unsigned counter = tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
+            uint64_t value;
+
+            if (!moves && !upmu_count_adds_first(meter))
+                continue;
+            if (!upmu_bank_read(&meter->bank, counter, &value)) {
+                upmu_count_lose(meter, tally);
+                value = tally->base;
+            }
+            if (value < tally->base)
+                upmu_count_note_wrap(meter, tally, now_ns, false);
+            upmu_count_fold(meter, tally, counter, value);
+            if (moves)
+                meter->plan.moved_base[moved++] = value;
+        }
+}
+
+/* ---- An erratum's sequence ---- */
+
+/* The accesses of the sequence, and no others, are counted apart. */
+bool upmu_special_sequence(struct upmu_meter *meter)
+{
+    const struct upmu_prelude *prelude = meter->pmu->backend->prelude;
+    uint32_t blocked = upmu_meter_blocked(meter);
+    struct upmu_accesses *now = upmu_bank_counted(&meter->bank), before = *now;
+
+    upmu_meter_tag(meter, prelude->counters | meter->unowned, 0);
+    meter->unowned = 0;
+    meter->used |= prelude->counters & ~blocked;
+    /* A fault is answered by a second attempt: what was selected without the whole sequence counts wrong. */
+    bool fine = upmu_bank_prelude(&meter->bank, prelude, blocked) || upmu_bank_prelude(&meter->bank, prelude, blocked);
+
+    before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
+    *now = before;
+    meter->plan.changed |= meter->plan.come;
+    return fine;
+}
+
+/* ---- Moves ---- */
+
+/* The rest of what the counter that it left has counted. */
+static void take_rest(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally, uint64_t base)
+{
+    uint64_t kept = tally->base, value;
+
+    meter->slot[tally->from].tag = 0;
+    if (!upmu_bank_read(&meter->bank, tally->from, &value)) {
+        UPMU_STORE(tally->hole, true);
+        upmu_meter_fails(meter, tally->counters);
+        return;
+    }
+    UPMU_STORE(tally->base, base);
+    if (upmu_count_take(meter, session, tally, tally->from, value, meter->plan.now_ns))
+        upmu_report_store(meter, session, UPMU_BIT32(tally->index), meter->plan.now_ns);
+    UPMU_STORE(tally->base, kept);
+}
+
+void upmu_special_opened(struct upmu_meter *meter)
+{
+    struct upmu_plan *plan = &meter->plan;
+    bool timed = port_has_clock(meter->bank.port);
+    uint64_t gap_ns = 0;
+
+    for (unsigned part = 0, moved = 0; UPMU_MOVES && part < plan->outs; part++)
+        for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
+            if (tally->from == UPMU_NO_COUNTER)
+                continue;
+            if (plan->moved >> tally->from & 1u) {
+                take_rest(meter, plan->out[part], tally, plan->moved_base[moved++]);
+            } else {
+                gap_ns = gap_ns ? gap_ns : upmu_meter_now(meter) - plan->now_ns;
+                UPMU_STORE(tally->gap_ns, tally->gap_ns + gap_ns);
+                if (!timed || upmu_tally_cascades(tally))
+                    UPMU_STORE(tally->hole, true);
+            }
+        }
+    if (!UPMU_PRELUDES || !plan->sequence)
+        return;
+    gap_ns = upmu_meter_now(meter) - plan->now_ns;
+    for (unsigned part = 0; part < plan->outs; part++)
+        for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
+            if (plan->out[part]->state != UPMU_SESSION_RUNNING)
+                continue;
+            UPMU_STORE(tally->gap_ns, tally->gap_ns + gap_ns);
+            if (!timed)
+                UPMU_STORE(tally->hole, true);
+        }
+}
+
+/* ---- Worlds ---- */
+
+void upmu_special_worlds(struct upmu_meter *meter)
+{
+#if UPMU_WORLDS
+    meter->of_world[0] = meter->of_world[1] = 0;
+    for (uint32_t rest = meter->worlds ? meter->running : 0; rest; rest &= rest - 1u) {
+        unsigned counter = upmu_bits_lowest(rest);
+        unsigned world = meter->slot[counter].session->world;
+
+        if (world)
+            meter->of_world[world == UPMU_WORLD_GUEST] |= UPMU_BIT32(counter);
+    }
+    /* Where the hardware moves the gate, the library is always in the host. */
+    meter->bank.absent = meter->of_world[!meter->in_guest];
+#else
+    (void)meter;
+#endif
+}
+
+/* ---- Metrics ---- */
+
+#if UPMU_METRICS
+
+/*
+ * Top-down metrics (R29): bytes of PERF_METRICS, fractions of the slots that fixed counter 3 has counted since both
+ * were zeroed.  The metrics of a session are read together; each read ends a window and begins a new one.  Order: slots
+ * are read before metrics and zeroed before them (Linux arch/x86/events/intel/core.c, icl_update_topdown_event and
+ * icl_set_topdown_event_period).
+ */
+
+/* A byte is exact to half of a 255th. */
+#define WHOLE 255u
+
+static UPMU_APART struct upmu_tally *slots_of(struct upmu_session *session)
+{
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (tally->counter == UPMU_SLOTS_COUNTER)
+            return tally;
+    return NULL;
+}
+
+static unsigned register_of(const struct upmu_meter *meter, const struct upmu_session *session)
+{
+    return upmu_bits_lowest(session->counters & UPMU_METRIC_COUNTERS(meter->pmu));
+}
+
+bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *session)
+{
+    const struct upmu_tally *slots;
+
+    if (!upmu_session_has_metrics(meter, session))
+        return false;
+    slots = slots_of(session);
+    return slots && slots->period;
+}
+
+/* A window begins; the counters are stopped. */
+static void begin_metrics(struct upmu_meter *meter, struct upmu_session *session)
+{
+    struct upmu_tally *slots = slots_of(session);
+
+    if (!upmu_bank_write(&meter->bank, UPMU_SLOTS_COUNTER, 0) ||
+        !upmu_bank_write(&meter->bank, register_of(meter, session), 0))
+        upmu_meter_fails(meter, session->counters);
+    meter->used |= UPMU_BIT32(UPMU_SLOTS_COUNTER);
+    meter->slot[UPMU_SLOTS_COUNTER].tag = slots ? slots->tag : 0;
+    if (slots)
+        UPMU_STORE(slots->base, 0);
+}
+
+/* `base` of a metric is the error of its count so far. */
+bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *session)
+{
+    uint64_t slots, metrics, rest;
+
+    if (!upmu_bank_read(&meter->bank, UPMU_SLOTS_COUNTER, &slots) ||
+        !upmu_bank_read(&meter->bank, register_of(meter, session), &metrics)) {
+        upmu_count_mar(session);
+        upmu_meter_fails(meter, session->counters);
+        return false;
+    }
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        if (!slots || !upmu_tally_is_metric(tally))
+            continue;
+        UPMU_STORE(tally->total,
+                   tally->total + upmu_muldiv(slots, metrics >> 8u * (tally->counter & 7u) & WHOLE, WHOLE));
+        UPMU_STORE(tally->base, tally->base + (upmu_divide(slots, 2 * WHOLE, &rest) + 1u));
+        UPMU_STORE(meter->seen_counting, 1);
+    }
+    return true;
+}
+
+void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *session)
+{
+    uint32_t counters = session->counters & (UPMU_METRIC_COUNTERS(meter->pmu) | UPMU_BIT32(UPMU_SLOTS_COUNTER));
+    struct upmu_tally *slots = slots_of(session);
+
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+    UPMU_BARRIER();
+    if (!upmu_bank_gate(&meter->bank, 0, counters))
+        upmu_meter_fails(meter, counters);
+    (void)upmu_special_take_metrics(meter, session);
+    if (slots && !upmu_count_add(meter, slots, upmu_meter_now(meter)))
+        upmu_meter_fails(meter, counters);
+    begin_metrics(meter, session);
+    if (!upmu_bank_gate(&meter->bank, counters, 0))
+        upmu_meter_fails(meter, counters);
+    UPMU_BARRIER();
+    UPMU_STORE(session->sequence, session->sequence + 1u);
+}
+
+#endif
+
+void upmu_special_load(struct upmu_meter *meter, struct upmu_session *session)
+{
+    for UPMU_TALLIES(tally, upmu_active(session))
+        if (upmu_tally_cascades(tally))
+            load_initiator(meter, tally);
+#if UPMU_METRICS
+    if (upmu_session_has_metrics(meter, session))
+        begin_metrics(meter, session);
+#endif
+}

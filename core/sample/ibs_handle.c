@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sampling units, the handler's part: a sample that a unit has stored in its registers goes into the queue, and the
+ * unit continues.  Apart from core/sample/ibs.c, which enters brackets: their ends call what handlers call.
+ */
+#include <upmu/ibs.h>
+
+#include "core/util/mem.h"
+#include "core/hw/backend.h"
+#include "core/hw/bank.h"
+#include "core/hw/port_call.h"
+#include "core/engine/meter.h"
+#include "core/sample/ibs_core.h"
+
+#if UPMU_IBS
+
+bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, unsigned count)
+{
+    bool fine = true;
+
+    for (; count; count--, step++)
+        fine &= upmu_bank_command(bank, step->row, step->value);
+    return fine;
+}
+
+/* Read a sample, whose control is known, into its place in the queue. */
+static void queue_sample(struct upmu_meter *meter, struct upmu_ibs *ibs, uint64_t control,
+                         const struct upmu_frame *frame)
+{
+    uint32_t head = ibs->head;
+    struct upmu_ibs_sample *sample = &ibs->samples[head & (ibs->capacity - 1u)];
+
+    if (head - __atomic_load_n(&ibs->tail, __ATOMIC_ACQUIRE) == ibs->capacity) {
+        ibs->lost++;
+        return;
+    }
+    memset(sample, 0, sizeof *sample);
+    sample->registers[0] = control;
+    for (unsigned i = 1; i < ibs->plan.row_count; i++)
+        if (ibs->plan.row[i] != UPMU_NO_ROW &&
+            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i]) &&
+            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i])) {
+            ibs->lost++;
+            return;
+        }
+    sample->cpu = meter->number;
+    sample->kind = (uint8_t)ibs->kind;
+    if (frame)
+        sample->ip = frame->ip;
+    else
+        sample->flags = UPMU_IBS_NO_FRAME;
+    if (!meter->pmu->backend->ibs_sample(meter->pmu, sample))
+        return;
+    sample->lost = ibs->lost - ibs->lost_told;
+    ibs->lost_told = ibs->lost;
+    sample->time_ns = upmu_machine_clock_ns(meter->machine);
+    __atomic_store_n(&ibs->head, head + 1u, __ATOMIC_RELEASE);
+}
+
+bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct upmu_frame *frame)
+{
+    uint64_t control;
+
+    if (!upmu_bank_look(&meter->bank, ibs->plan.row[0], &control) &&
+        !upmu_bank_look(&meter->bank, ibs->plan.row[0], &control)) {
+        /* The sample stays in the unit, and the interrupt was perhaps for that. */
+        upmu_meter_expect(meter, 1, upmu_meter_now(meter));
+        return false;
+    }
+    if (!(control & ibs->plan.valid))
+        return false;
+    queue_sample(meter, ibs, control, frame);
+    return true;
+}
+
+unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame)
+{
+    unsigned taken = 0;
+
+    for (unsigned kind = 0; kind < UPMU_IBS_KINDS; kind++) {
+        struct upmu_ibs *ibs = meter->cpu->ibs[kind];
+
+        if (!ibs || ibs->closing || !upmu_ibs_take(meter, ibs, frame))
+            continue;
+        taken++;
+        /* A unit that is not armed again would stay silent. */
+        if (!upmu_ibs_steps(&meter->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains))
+            (void)upmu_ibs_steps(&meter->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
+    }
+    return taken;
+}
+
+#endif
