@@ -59,7 +59,7 @@ static inline void close(struct upmu_meter *meter, uint32_t stop)
     if (__builtin_expect(meter->straight && upmu_bank_is_plain(bank, row) && !bank->others, 1)) {
         uint64_t bits = bank->shadow[row] & upmu_stop_bits(bank->pmu, stop);
 
-        if (__builtin_expect((stop & ~meter->stopped) == 0, 0)) { /* the handler has stopped them */
+        if (__builtin_expect(meter->in_handler && !(stop & ~meter->stopped), 0)) { /* it has just stopped them */
             upmu_bank_note_closed(bank, row, bits);
             meter->stopped &= ~stop;
             return;
