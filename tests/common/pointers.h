@@ -19,9 +19,10 @@ struct memory {
 
 /*
  * Addresses that no count, mask or small number equals, and the same in each run: what looks like a pointer is one.
+ * Their upper bytes equal no state of a row: UPMU_ROW_KNOWN without UPMU_ROW_SHADOWED (core/hw/bank.h) does not exist.
  * Each piece has pages of its own and ends where they end, and no address is used again before memory_restart().
  */
-#define MEMORY_ARENA ((uintptr_t)(sizeof(uintptr_t) == 8 ? UINT64_C(0x5a5a5a000000) : 0x5a5a0000))
+#define MEMORY_ARENA ((uintptr_t)(sizeof(uintptr_t) == 8 ? UINT64_C(0x515151000000) : 0x51510000))
 #define MEMORY_BYTES 0x200000u
 #define MEMORY_PAGE 0x1000u
 static uintptr_t memory_next;
