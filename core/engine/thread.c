@@ -219,7 +219,8 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     if (status != UPMU_OK)
         return status;
     if (UPMU_USER_PAGES) {
-        next->reads = next->reads && upmu_user_pages_any(cpu->meter.machine);
+        if (next->reads != upmu_user_pages_right(cpu->meter.machine))
+            next->reads = 0;
         cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
     }
     if (cpu->meter.live) {
@@ -331,7 +332,8 @@ static struct upmu_cpu *end_reads(struct upmu_thread *thread)
     struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? thread->cpu : NULL;
 
     /* (On a CPU without PMU, where it runs is not known: its switch away ends the right.) */
-    thread->reads = thread->reads && !thread->cpu;
+    if (thread->cpu)
+        thread->reads = 0;
     if (cpu)
         (void)upmu_byte_and(&cpu->readers, UPMU_READS_CPU);
     return cpu;

@@ -150,7 +150,7 @@ static void allow_readers(struct upmu_cpu *cpu)
 
     for (struct upmu_session *session = cpu->meter.sessions; session; session = session->next)
         if (session->page && UPMU_THREADS && session->thread) {
-            session->thread->reads = 1;
+            session->thread->reads = upmu_user_pages_right(cpu->meter.machine);
             cpu->readers |= UPMU_READS_THREAD;
         } else if (session->page) {
             cpu->readers |= UPMU_READS_CPU;
@@ -232,11 +232,23 @@ void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
     write_page(NULL, session, session->started_ns);
 }
 
+/* One page less; the last one ends the right of every thread, wherever that is. */
+static void withdraw(struct upmu_machine *machine)
+{
+    uint32_t before = __atomic_load_n(&machine->pages, __ATOMIC_RELAXED), after;
+
+    do {
+        after = before - 1u;
+        if (!(after & UPMU_PAGES))
+            after += UPMU_PAGES + 1u;
+    } while (!__atomic_compare_exchange_n(&machine->pages, &before, after, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
 void upmu_user_page_end(struct upmu_session *session)
 {
     if (!session->page)
         return;
-    __atomic_fetch_sub(&session->machine->pages, 1, __ATOMIC_RELAXED);
+    withdraw(session->machine);
     write_page(NULL, session, 0);
     session->page->flags = UPMU_USER_CLOSED;
     session->page = NULL;

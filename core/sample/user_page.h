@@ -11,10 +11,21 @@
 #define UPMU_READS_CPU 1u
 #define UPMU_READS_THREAD 2u
 
+/* upmu_machine.pages: pages that are published.  The bits above count the times at which the last one was withdrawn. */
+#define UPMU_PAGES 0xfffffu
+
 /* Is any page published?  (One that is just being published is seen by the next call.) */
 static inline bool upmu_user_pages_any(const struct upmu_machine *machine)
 {
-    return __atomic_load_n(&machine->pages, __ATOMIC_RELAXED) != 0;
+    return (__atomic_load_n(&machine->pages, __ATOMIC_RELAXED) & UPMU_PAGES) != 0;
+}
+
+/* `reads` of threads with the right to RDPMC: another value after a time without any page.  0: no page is published. */
+static inline uintptr_t upmu_user_pages_right(const struct upmu_machine *machine)
+{
+    uint32_t pages = __atomic_load_n(&machine->pages, __ATOMIC_RELAXED);
+
+    return pages & UPMU_PAGES ? pages / (UPMU_PAGES + 1u) + 1u : 0;
 }
 
 /* While a page is published: may programs read these counters?  (Not those of units.) */

@@ -22,8 +22,8 @@ extern "C" {
  * - A thread that a published session was attached to has it, whether a session of it runs or not:
  * its program may have read an index and continue later.
  * - On the CPU of a published session of a CPU every thread has it.
- * - It ends with the next call on each CPU after the last page of the machine is no longer
- * published.
+ * - It ends with the first call on each CPU that finds no page of the machine published.  A thread that
+ * does not run at this time loses it, too: a later page of another session does not give it back.
  * - upmu_cpu_fini() ends it for sessions of that CPU.  upmu_thread_switch() continues to give and
  * remove the right of threads there, but counters are no longer set to 0.
  * - If a CPU is initialised while pages are published, the thread there gets the right at its next

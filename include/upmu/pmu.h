@@ -255,7 +255,7 @@ struct upmu_machine {
     uint8_t user_reads; /* of a CPU when it is initialised: 2 once a session was published, which may have run there */
     uint32_t last_session;
     uint32_t lives; /* of CPUs: initialised so far, never 0 again */
-    uint32_t pages; /* sessions that are published */
+    uint32_t pages; /* sessions that are published; upper 12 bits: how often the last one was withdrawn */
     uint32_t dropped; /* sessions left to their targets */
     struct upmu_cpu *only_cpu;
 #if UPMU_UNCORE

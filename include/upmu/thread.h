@@ -22,7 +22,7 @@ struct upmu_thread {
     struct upmu_cpu *cpu;          /* it runs there, and its next switch is to be seen; that CPU alone changes this */
     volatile uint32_t held;        /* a call walks or changes its list */
     uint8_t unjoined;              /* it runs, but a session may not be in the list of its CPU */
-    uintptr_t reads;               /* 1: its program has had a page (upmu_session_publish()) */
+    uintptr_t reads;               /* not 0: its program has had a page (upmu_session_publish()) */
 };
 
 /* Initialise a thread; it must stay until upmu_thread_exit().  Context: any, before its first switch. */

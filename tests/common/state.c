@@ -3,6 +3,7 @@
  * The one file of the tests that looks into meters, banks and tallies for what state.h has a name for.
  */
 #include "tests/common/state.h"
+#include "core/sample/user_page.h"
 
 void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_state)
 {
@@ -33,6 +34,11 @@ const char *upmu_test_left_over(const struct upmu_cpu *cpu)
            : state.failed       ? "a fault is not answered"
            : state.work_due     ? "a session is not masked yet"
                                 : NULL;
+}
+
+unsigned upmu_test_pages(const struct upmu_machine *machine)
+{
+    return machine->pages & UPMU_PAGES;
 }
 
 void upmu_test_forget_value(struct upmu_cpu *cpu, unsigned counter)

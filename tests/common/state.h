@@ -29,6 +29,9 @@ void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_sta
  */
 const char *upmu_test_left_over(const struct upmu_cpu *cpu);
 
+/* Pages that are published. */
+unsigned upmu_test_pages(const struct upmu_machine *machine);
+
 /* The value of a counter belongs to no event any more. */
 void upmu_test_forget_value(struct upmu_cpu *cpu, unsigned counter);
 

@@ -198,7 +198,8 @@ static void check_everything(void)
         pages += subject[i].published;
         FUZZ_CHECK(upmu_queue_waiting(&subject[i].queue) <= MESSAGES, "call %u: too many messages", call_number);
     }
-    FUZZ_CHECK(machine.pages == pages, "call %u: %u pages, not %u", call_number, (unsigned)machine.pages, pages);
+    FUZZ_CHECK(upmu_test_pages(&machine) == pages, "call %u: %u pages, not %u", call_number,
+               upmu_test_pages(&machine), pages);
     for (unsigned number = 0; number < MODEL_CPUS; number++)
         FUZZ_CHECK(!sim.cpu[number].irq_depth && sim.cpu[number].irqs_on, "call %u leaves interrupts off", call_number);
 }
@@ -607,7 +608,7 @@ static void tear_down(void)
         detach_or_close(i, true);
     }
     check_everything();
-    FUZZ_CHECK(!machine.pages, "%u pages are left", (unsigned)machine.pages);
+    FUZZ_CHECK(!upmu_test_pages(&machine), "%u pages are left", upmu_test_pages(&machine));
     for (unsigned i = 0; i < MODEL_THREADS; i++)
         FUZZ_CHECK(!thread[i].sessions, "thread %u keeps a session", i);
     for (unsigned i = 0; i < MODEL_CPUS; i++) {

@@ -5,6 +5,7 @@
  * out of a session, reserves what was in use, lets its clock jump.
  */
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 #include "core/engine/placed.h"
 
@@ -86,7 +87,7 @@ static void a_session_without_any_set_can_be_published_and_closed(void **state)
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry_run), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
-    assert_int_equal(host.machine.pages, 0);
+    assert_int_equal(upmu_test_pages(&host.machine), 0);
     host_end(&host);
 }
 

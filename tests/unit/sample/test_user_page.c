@@ -10,6 +10,7 @@ static uint64_t model_rdpmc(uint32_t index);
 #include <upmu/user.h>
 
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 _Static_assert(offsetof(struct upmu_user_page, event) == 48 && sizeof(struct upmu_user_event) == 24 &&
                    offsetof(struct upmu_user_page, time_ns) == 24 && sizeof(struct upmu_user_page) <= 4096,
@@ -149,7 +150,7 @@ static void a_stopped_session_needs_the_slow_call(void **state)
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_int_equal(page.flags, UPMU_USER_CLOSED);
     assert_false(upmu_user_read(&page, 0, true, &count));
-    assert_int_equal(host.machine.pages, 0);
+    assert_int_equal(upmu_test_pages(&host.machine), 0);
     host_end(&host);
 }
 
@@ -742,6 +743,39 @@ static void the_page_of_another_program_opens_nothing_for_a_former_reader(void *
 }
 
 /*
+ * All pages were withdrawn while a former reader ran on, or while another thread ran in its place: the next page, of
+ * another program, does not bring its right back.  Catches a right that only a switch in that very time ends.
+ */
+static void a_time_without_pages_ends_the_right_of_every_thread(void **state)
+{
+    (void)state;
+    for (unsigned away = 0; away < 2; away++) {
+        struct upmu_thread idle;
+
+        begin_with_reader(&reader, &neighbour);
+        upmu_thread_init(&idle, 3, 3, NULL);
+        assert_true(allowed[0]);
+        if (away)
+            switch_to(&reader, &idle);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+        assert_false(allowed[0]);
+        assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_publish(&host.other, &page), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.other, &neighbour, NULL), UPMU_OK);
+        switch_to(away ? &idle : &reader, &neighbour);
+        assert_true(allowed[0]);
+        switch_to(&neighbour, &reader);
+        assert_false(allowed[0]);
+        switch_to(&reader, &neighbour);
+        assert_true(allowed[0]);
+        assert_int_equal(upmu_thread_exit(&neighbour), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&reader), UPMU_OK);
+        host_end(&host);
+    }
+}
+
+/*
  * A static session leaves its counters running: they are closed before they are made 0, and its next start counts from
  * there.  Catches a counter that is written while it runs.
  */
@@ -957,6 +991,7 @@ int main(void)
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
         cmocka_unit_test(the_end_of_a_program_without_sessions_closes_what_it_might_read),
         cmocka_unit_test(the_page_of_another_program_opens_nothing_for_a_former_reader),
+        cmocka_unit_test(a_time_without_pages_ends_the_right_of_every_thread),
         cmocka_unit_test(a_threads_own_counters_stay_as_they_are),
         cmocka_unit_test(what_a_static_session_left_running_is_closed_and_cleared),
         cmocka_unit_test(the_end_of_a_cpu_takes_no_thread_its_right),
