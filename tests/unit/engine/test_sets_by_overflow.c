@@ -259,6 +259,61 @@ static void what_a_handler_has_closed_does_not_run_on(void **state)
     tear_down(&f);
 }
 
+/* The select of counter 1 changes while that stands still. */
+static unsigned selects;
+
+static void look_at_the_select(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                               uint32_t address)
+{
+    (void)number;
+    if (kind != UPMU_SIM_WRMSR || address != 0x187)
+        return;
+    selects++;
+    assert_false(upmu_sim_runs(sim, cpu, 1));
+}
+
+/*
+ * A session of a thread waits for counters 0 and 1.  In a call the handler finds that the set on counter 0 is over.  At
+ * the end of the call the next set comes on counter 2, by the general way of opening: counter 1, which the handler has
+ * stopped, too, runs again.  Then its session, which shares, leaves it to the session that waits.
+ * Catches: a counter taken for stopped because a handler stopped it before something else was opened.
+ */
+static void what_runs_again_since_the_handler_is_closed_before_it_is_changed(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    f.sim.port.rdpmc = NULL; /* no plan is plain */
+    fill(&f, 0, "branches:counter=0", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    fill(&f, 1, "branches:counter=2", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+    begin(&f);
+    assert_int_equal(upmu_session_share(&f.other, true), UPMU_OK);
+    host_add(&f, 1, "branches:counter=1", 100 * PERIOD);
+    host_begin(&f, &f.other);
+    assert_int_equal(upmu_session_add(&f.sessions[2], "branch-misses:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.sessions[2], "branch-misses:counter=1", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[2], &f.threads[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[2]), UPMU_OK);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
+    upmu_test_begin_call(&f.cpu[0]);
+    host_work(&f, 0, 5000);
+    upmu_test_end_call(&f.cpu[0]);
+    assert_int_equal(active(&f), 0);
+    selects = 0;
+    f.sim.before_access = look_at_the_select;
+    assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+    f.sim.before_access = NULL;
+    assert_int_equal(active(&f), 1);
+    assert_int_equal(f.other.state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(selects, 1);
+    assert_int_equal(upmu_session_detach(&f.sessions[2]), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&f.threads[0]), UPMU_OK);
+    tear_down(&f);
+}
+
 static void a_chain_of_one_gives_way_to_itself(void **state)
 {
     (void)state;
@@ -624,6 +679,7 @@ int main(void)
         cmocka_unit_test(company_that_takes_a_counter_makes_placements_void),
         cmocka_unit_test(while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick),
         cmocka_unit_test(what_a_handler_has_closed_does_not_run_on),
+        cmocka_unit_test(what_runs_again_since_the_handler_is_closed_before_it_is_changed),
         cmocka_unit_test(a_chain_of_one_gives_way_to_itself),
         cmocka_unit_test(timed_sets_take_turns_with_those_by_overflow),
         cmocka_unit_test(a_threads_sets_are_changed_and_stay_with_it),
