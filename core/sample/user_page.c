@@ -197,7 +197,8 @@ void upmu_user_pages_loaded(struct upmu_cpu *cpu)
 {
     for (struct upmu_session *session = cpu->pages; session; session = session->next_page)
         if (session->page && !(session->page->sequence & 1u))
-            write_page(cpu, session, upmu_machine_clock_ns(cpu->meter.machine));
+            write_page(upmu_session_occupies(session) ? cpu : NULL, session,
+                       upmu_machine_clock_ns(cpu->meter.machine));
 }
 
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)

@@ -34,7 +34,7 @@ bool upmu_user_page_hides(const struct upmu_meter *meter);
 /* At the end of a local call: pages of sessions that run or ran here, and the right to execute RDPMC. */
 void upmu_user_pages_write(struct upmu_cpu *cpu);
 
-/* In the handler, after counters were loaded. */
+/* In the handler, after counters were loaded and sessions were masked. */
 void upmu_user_pages_loaded(struct upmu_cpu *cpu);
 
 /* The session leaves its CPU: remove its page there; inside a local bracket. */

@@ -14,7 +14,8 @@ extern "C" {
 
 /*
  * Publish the counts of a detached session in a page, from its next start on.  The page is written
- * at the end of every local call on its CPU and of every interrupt that loads one of its counters.
+ * at the end of every local call on its CPU and of every interrupt that loads one of its counters, masks it or changes
+ * its set.
  * Map it read-only into the program.  NULL, or the end of the session, ends this: unmap the page
  * before that.  The page must stay until then.
  *

@@ -252,6 +252,35 @@ static void interrupts_that_load_a_counter_publish_it_again(void **state)
     host_end(&host);
 }
 
+/*
+ * An interrupt masks the session whose ring is full: its page says so at once, and a reader asks the kernel.
+ * Catches: a page that is written as if its session ran on.
+ */
+static void an_interrupt_that_masks_the_session_says_so_in_its_page(void **state)
+{
+    uint64_t count;
+
+    (void)state;
+    begin("skylake");
+    upmu_session_mask_on_full(&host.session, true);
+    host_add(&host, 0, "instructions", 100);
+    assert_int_equal(upmu_session_ring(&host.session, host.rings[0], 256), UPMU_OK);
+    assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (unsigned i = 0; i < 20 && host.session.state == UPMU_SESSION_RUNNING; i++) {
+        assert_int_equal(page.flags, UPMU_USER_RUNNING);
+        host_run(&host, 100);
+    }
+    assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(page.flags, 0);
+    assert_int_equal(page.event[0].index, 0);
+    assert_false(upmu_user_read(&page, 0, false, &count));
+    assert_int_equal(count, host_value(&host.session, 0));
+    assert_int_equal(upmu_session_restart(&host.session), UPMU_OK);
+    assert_int_equal(page.flags, UPMU_USER_RUNNING);
+    host_end(&host);
+}
+
 static void run_more(void)
 {
     host_run(&host, 150);
@@ -979,6 +1008,7 @@ int main(void)
         cmocka_unit_test(a_count_that_wraps_is_the_kernels_to_read),
         cmocka_unit_test(where_rdpmc_tells_something_else_programs_ask_the_kernel),
         cmocka_unit_test(interrupts_that_load_a_counter_publish_it_again),
+        cmocka_unit_test(an_interrupt_that_masks_the_session_says_so_in_its_page),
         cmocka_unit_test(a_read_that_meets_an_interrupt_is_repeated),
         cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
         cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
