@@ -933,6 +933,44 @@ static void the_hardware_opens_no_counter_that_a_handler_masked(void **state)
     }
 }
 
+/*
+ * A handler masks as many sessions as go into a plan, and the next local call the rest: until then the hardware opens
+ * no counter of these, either.  Catches: gates from the enable register alone.
+ */
+static void the_hardware_opens_no_counter_that_is_still_to_be_masked(void **state)
+{
+    static const struct upmu_format masking = {.name = "masks", .overflow = mask_always};
+    static struct upmu_session sessions[UPMU_PARTS + 1];
+    unsigned running = 0;
+
+    (void)state;
+    host_prepare(&f, "icelake");
+    f.sim.deliver = deliver_to_a_hypervisor;
+    host_start(&f);
+    assert_int_equal(upmu_cpu_world_by_hardware(&f.cpu[0], true), UPMU_OK);
+    for (unsigned i = 0; i <= UPMU_PARTS; i++) {
+        struct upmu_sampling sampling = {.period = i ? 50 : 100};
+
+        assert_int_equal(upmu_session_init(&sessions[i], &f.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&sessions[i], i ? "branches" : "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_format(&sessions[i], &masking, NULL, 0), UPMU_OK);
+        host_begin(&f, &sessions[i]);
+    }
+    host_run(&f, 100);
+    for (unsigned i = 0; i <= UPMU_PARTS; i++)
+        running += sessions[i].state == UPMU_SESSION_RUNNING;
+    assert_int_equal(running, 1);
+    assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_HOST), 0);
+    assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST), 0);
+    assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+    for (unsigned i = 0; i <= UPMU_PARTS; i++) {
+        assert_int_equal(sessions[i].state, UPMU_SESSION_MASKED);
+        assert_int_equal(host_value(&sessions[i], 0), i ? 50 : 100);
+        assert_int_equal(upmu_session_close(&sessions[i]), UPMU_OK);
+    }
+    host_end(&f);
+}
+
 /* ---- Attributes ---- */
 
 static enum upmu_status add(unsigned i, const char *list)
@@ -1391,6 +1429,7 @@ int main(void)
         cmocka_unit_test(a_fault_beside_an_interrupt_in_an_exit_forgets_no_event),
         cmocka_unit_test(the_hardware_moves_the_gates),
         cmocka_unit_test(the_hardware_opens_no_counter_that_a_handler_masked),
+        cmocka_unit_test(the_hardware_opens_no_counter_that_is_still_to_be_masked),
         cmocka_unit_test(attributes_choose_the_world),
         cmocka_unit_test(the_bits_of_selects_need_no_gates),
         cmocka_unit_test(events_of_a_session_agree_on_the_world),
