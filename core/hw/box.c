@@ -103,9 +103,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
             bank->faulted = bank->rows[row].address;
             return false;
         }
-        if (class->kind == UPMU_KIND_COUNTER)
-            sum += value;
-        else if (!known)
+        if (!known)
             sum |= value;
         else if (!found)
             sum = value;

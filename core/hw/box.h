@@ -41,9 +41,9 @@ static inline bool upmu_box_runs(const struct upmu_bank *bank)
 bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box);
 
 /*
- * A row; the accesses are counted.  False: one faulted, and a write has reached the other boxes.  Of registers that
- * are no counters and differ from box to box:
- * where the value is known, one that is another; else the bits that any has.
+ * A row; the accesses are counted.  False: one faulted, and a write has reached the other boxes.  No counter is
+ * read so.  Of registers that differ from box to box: where the value is known, one that is another; else the bits that
+ * any has.
  */
 bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value);

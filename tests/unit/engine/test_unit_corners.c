@@ -515,6 +515,28 @@ static void all_sessions_of_a_free_counter_are_told_of_a_reset(void **state)
 }
 
 /*
+ * A session of a free-running counter stops, and one of its reads faults: the other session of this counter counts on.
+ * Mistake: a counter that nothing closes is closed, and what it is known to have counted is forgotten.
+ */
+static void a_stop_that_faults_leaves_a_free_counter_to_its_other_session(void **state)
+{
+    (void)state;
+    for (unsigned fault = 1; fault <= CROWD; fault++) {
+        run_crowd(UPMU_UNIT_FREE, UPMU_SPACE_MSR, 5000);
+        double_event(&d, &d.host.other, 0);
+        assert_int_equal(upmu_session_attach_unit(&d.host.other, &d.unit), UPMU_OK);
+        assert_int_equal(upmu_session_start(&d.host.other), UPMU_OK);
+        double_steps(100);
+        d.fail_at = fault;
+        assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_PORT);
+        double_steps(100);
+        assert_int_equal(count_of(&d.host.other).value, CROWD * 200u);
+        assert_int_equal(count_of(&d.host.other).quality, UPMU_QUALITY_EXACT);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
+/*
  * The high half moves as seldom as once in a second.  Mistakes: it is read twice each time; a carry between the halves
  * is believed.
  */
@@ -653,6 +675,7 @@ int main(void)
         cmocka_unit_test(a_box_that_was_reset_is_no_exact_count),
         cmocka_unit_test(a_select_that_was_lost_shows_where_a_counter_holds_0),
         cmocka_unit_test(all_sessions_of_a_free_counter_are_told_of_a_reset),
+        cmocka_unit_test(a_stop_that_faults_leaves_a_free_counter_to_its_other_session),
         cmocka_unit_test(the_high_half_is_read_again_only_if_it_has_moved),
         cmocka_unit_test(a_close_that_faults_is_told),
         cmocka_unit_test(a_sleep_that_faults_is_told),
