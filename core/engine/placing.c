@@ -257,7 +257,6 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
 
     upmu_plan_begin(meter, UPMU_SESSION_STOPPED);
     status = place(meter, session, PLACE_STILL);
-    meter->claims_due = 1;
     if (status != UPMU_OK)
         return status;
     if (upmu_special_clash(meter, session))
