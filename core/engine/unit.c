@@ -238,6 +238,8 @@ static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
     if (meter->live) {
         link_unit(unit_of(meter));
         unit_of(meter)->folded_ns = upmu_meter_now(meter);
+    } else {
+        (void)upmu_claims_restore(meter);
     }
     return status;
 }
@@ -586,6 +588,28 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
     return upmu_unit_open(unit, machine, found.unit, found.boxes);
 }
 
+static enum upmu_status restore_late(struct upmu_meter *meter, void *unused)
+{
+    (void)unused;
+    pass_on_register(unit_of(meter));
+    return upmu_claims_restore(meter) ? UPMU_OK : UPMU_ERR_PORT;
+}
+
+/* No CPU drives it.  What could not be restored as it fell asleep is restored by one that can be reached. */
+static enum upmu_status end_asleep(struct upmu_unit *unit)
+{
+    enum upmu_status status;
+
+    while (unit->meter.sessions)
+        (void)upmu_session_leave(&unit->meter, unit->meter.sessions, false);
+    if (!upmu_bank_owes(&unit->meter.bank))
+        return UPMU_OK;
+    set_driver(&unit->meter, upmu_driver_choose(unit, NULL));
+    status = call_unit(unit, restore_late, false);
+    set_driver(&unit->meter, NULL);
+    return status == UPMU_OK ? UPMU_OK : UPMU_ERR_PORT;
+}
+
 enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 {
     struct upmu_machine *machine = unit->meter.machine;
@@ -594,11 +618,8 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
     if (!machine)
         return UPMU_OK;
     status = call_unit(unit, end, false);
-    if (status == UPMU_ERR_NO_CPU) {
-        while (unit->meter.sessions)
-            (void)upmu_session_leave(&unit->meter, unit->meter.sessions, false);
-        status = UPMU_OK;
-    }
+    if (status == UPMU_ERR_NO_CPU)
+        status = end_asleep(unit);
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return status;
     for (struct upmu_unit **link = &machine->open_units; *link; link = &(*link)->next_open)

@@ -998,8 +998,25 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
 
 #if UPMU_UNCORE
 
+/*
+ * A box that is gone drops what is written to it: its registers are as they were when it answers again.  (A write of an
+ * MSR would have faulted.)
+ */
+static UPMU_APART bool all_boxes_answer(struct upmu_bank *bank)
+{
+    for (unsigned row = 0; bank->type->space != UPMU_SPACE_MSR && row < bank->pmu->table->row_count; row++) {
+        const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+        uint64_t value;
+
+        if (row_is(bank, row, UPMU_ROW_FOUND) && class->access == UPMU_ACCESS_RW &&
+            (class->kind == UPMU_KIND_SELECT || class->kind == UPMU_KIND_CONTROL))
+            return upmu_bank_look(bank, row, &value);
+    }
+    return true;
+}
+
 /* Box control is the last, as it was found: it may let the boxes run. */
-static bool restore_box(struct upmu_bank *bank)
+static bool restore_box(struct upmu_bank *bank, unsigned ends)
 {
     uint64_t value = bank->boxes > 1 ? bank->type->control_idle : bank->found[UPMU_BOX_ROW];
 
@@ -1009,7 +1026,7 @@ static bool restore_box(struct upmu_bank *bank)
           to_register(bank, UPMU_BOX_ROW, bank->shadow[UPMU_BOX_ROW]) == value) &&
         !upmu_bank_command(bank, UPMU_BOX_ROW, value))
         return false;
-    row_becomes(bank, UPMU_BOX_ROW, 0, UPMU_ROW_FOUND | UPMU_ROW_KNOWN);
+    row_becomes(bank, UPMU_BOX_ROW, 0, ends | UPMU_ROW_KNOWN);
     return true;
 }
 
@@ -1091,12 +1108,25 @@ bool upmu_bank_unkeep(struct upmu_bank *bank)
     return bank->kept == 0;
 }
 
+bool upmu_bank_owes(const struct upmu_bank *bank)
+{
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
+        if (row_has(bank, row, UPMU_ROW_SHADOWED | UPMU_ROW_FOUND))
+            return true;
+    return false;
+}
+
 #endif
 
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
     bool fine = upmu_bank_close(bank, counters);
+    unsigned ends = UPMU_ROW_FOUND; /* state that a row that was written has no more */
 
+#if UPMU_UNCORE
+    if (bank->type && !all_boxes_answer(bank))
+        ends = UPMU_ROW_KNOWN;
+#endif
     for (uint32_t rest = counters; rest; rest &= rest - 1u) {
         const struct upmu_counter *where = &bank->pmu->counter[upmu_bits_lowest(rest)];
 
@@ -1121,15 +1151,15 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
             if (!fine && class->gates && (class->kind == UPMU_KIND_CONTROL || own_gate(bank, row)))
                 (void)upmu_bank_close(bank, counters);
             else if (restore_row(bank, row))
-                row_becomes(bank, row, 0, UPMU_ROW_FOUND);
+                row_becomes(bank, row, 0, ends);
             else
                 fine = false;
         }
 #if UPMU_UNCORE
     if (upmu_box_freeze(bank))
-        fine = fine && restore_box(bank);
+        fine = fine && restore_box(bank, ends);
 #endif
-    return fine;
+    return fine && ends == UPMU_ROW_FOUND;
 }
 
 /* ---- The handler's half ---- */

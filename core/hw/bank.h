@@ -203,9 +203,16 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);
 
 /*
  * Write back what upmu_bank_find() and first writes found; `counters`: values, too.  False: what
- * faulted is left for another attempt, or for the next life of the CPU.
+ * faulted, or all of a unit of which a box is gone, is left for another attempt, or for the next life of the CPU.
  */
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
+
+#if UPMU_UNCORE
+
+/* Of a unit: is something left to be restored? */
+bool upmu_bank_owes(const struct upmu_bank *bank);
+
+#endif
 
 /* List the write of a counter (upmu_bank_pretend()). */
 void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value);

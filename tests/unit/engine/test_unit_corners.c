@@ -142,6 +142,30 @@ static void a_sleep_that_faults_is_told(void **state)
     assert_true(told[0] >= 1 && told[1] >= 1);
 }
 
+/* Mistake: a box that was frozen before another one faulted stays so while the unit sleeps on. */
+static void a_fault_as_a_unit_wakes_leaves_its_boxes_as_they_were(void **state)
+{
+    unsigned told = 0;
+
+    (void)state;
+    for (unsigned at = 1; at < 40; at++) {
+        double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 2, 1);
+        double_begin(&d, 1);
+        assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
+        assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_OK);
+        d.fail_at = at;
+        if (upmu_cpu_resume(&d.host.cpu[0]) == UPMU_ERR_PORT) {
+            told++;
+            assert_null(d.unit.meter.cpu);
+            for (unsigned box = 0; box < 2; box++)
+                assert_int_equal(d.box[box].control, d.type.control_idle);
+        }
+        d.fail_at = 0;
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+    assert_true(told > 4);
+}
+
 /* ---- CPUs that cannot be reached ---- */
 
 static unsigned reached; /* so many calls on other CPUs succeed */
@@ -365,6 +389,16 @@ static void run_crowd(unsigned style, unsigned space, uint64_t begin)
     double_count(&d, style == UPMU_UNIT_FREE ? 0 : 3);
 }
 
+/* All boxes but some are as they were found: nothing is selected, and box control lets them run. */
+static void assert_idle(unsigned except)
+{
+    for (unsigned box = 0; box < CROWD; box++)
+        for (unsigned n = 0; n < DOUBLE_COUNTERS && !(except >> box & 1u); n++) {
+            assert_int_equal(d.box[box].select[n], 0);
+            assert_false(d.box[box].control & ~(uint64_t)d.type.control_idle);
+        }
+}
+
 static const unsigned gates[] = {UPMU_UNIT_GLOBAL, UPMU_UNIT_SELECT, UPMU_UNIT_BOX, UPMU_UNIT_DISCOVERED,
                                  UPMU_UNIT_FREE};
 
@@ -398,7 +432,48 @@ static void a_count_goes_on_without_a_box_that_vanishes(void **state)
                 assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
                 assert_int_equal(count_of(&d.host.session).raw, seen);
                 assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
-                assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+                /* (It keeps what it has.) */
+                assert_int_equal(upmu_unit_close(&d.unit), gates[i] == UPMU_UNIT_FREE ? UPMU_OK : UPMU_ERR_PORT);
+                d.gone = 0;
+                assert_idle(1u << 3);
+            }
+}
+
+/*
+ * What is written to a box that is gone is lost, and it may answer again as it was.  Mistakes: a unit that fell asleep
+ * meanwhile is closed without it, and its events are taken for the firmware's by the next that opens it; all is said
+ * to be well.
+ */
+static void a_box_that_was_gone_as_its_unit_fell_asleep_is_restored(void **state)
+{
+    enum { RETURNS_ASLEEP, RETURNS_BEFORE, STAYS_AWAY, HAS_NO_CPU, WAYS };
+
+    (void)state;
+    for (unsigned i = 0; gates[i] != UPMU_UNIT_FREE; i++)
+        for (unsigned space = UPMU_SPACE_PCI; space <= UPMU_SPACE_MMIO; space++)
+            for (unsigned way = 0; way < WAYS; way++) {
+                enum upmu_status told = way == RETURNS_BEFORE ? UPMU_OK : UPMU_ERR_PORT;
+
+                run_crowd(gates[i], space, 1000000);
+                double_steps(100);
+                assert_int_equal(count_of(&d.host.session).value, CROWD * 300u);
+                d.gone = 1u << 3;
+                assert_int_equal(upmu_cpu_suspend(&d.host.cpu[0]), UPMU_ERR_PORT);
+                assert_idle(1u << 3);
+                if (way == RETURNS_BEFORE)
+                    d.gone = 0;
+                if (way != HAS_NO_CPU)
+                    assert_int_equal(upmu_cpu_resume(&d.host.cpu[0]), told);
+                assert_true(!d.unit.meter.cpu == (way != RETURNS_BEFORE));
+                assert_idle(way == RETURNS_BEFORE ? ~0u : 1u << 3);
+                if (way != STAYS_AWAY)
+                    d.gone = 0;
+                told = way >= STAYS_AWAY ? UPMU_ERR_PORT : UPMU_OK;
+                assert_int_equal(upmu_unit_close(&d.unit), told);
+                d.gone = 0;
+                assert_idle(told == UPMU_OK ? 0 : 1u << 3);
+                assert_int_equal(d.host.session.state, UPMU_SESSION_DETACHED);
+                assert_null(d.host.machine.open_units);
             }
 }
 
@@ -670,6 +745,7 @@ int main(void)
         cmocka_unit_test(a_hook_that_is_missing_has_its_name_told),
         cmocka_unit_test(a_unit_that_sleeps_is_closed_with_its_sessions),
         cmocka_unit_test(a_count_goes_on_without_a_box_that_vanishes),
+        cmocka_unit_test(a_box_that_was_gone_as_its_unit_fell_asleep_is_restored),
         cmocka_unit_test(a_stop_keeps_what_was_read_of_a_box_that_faults),
         cmocka_unit_test(a_box_that_faults_does_not_keep_others_running),
         cmocka_unit_test(a_box_that_was_reset_is_no_exact_count),
@@ -679,6 +755,7 @@ int main(void)
         cmocka_unit_test(the_high_half_is_read_again_only_if_it_has_moved),
         cmocka_unit_test(a_close_that_faults_is_told),
         cmocka_unit_test(a_sleep_that_faults_is_told),
+        cmocka_unit_test(a_fault_as_a_unit_wakes_leaves_its_boxes_as_they_were),
         cmocka_unit_test(a_unit_that_no_cpu_can_take_sleeps_where_it_was),
         cmocka_unit_test(a_unit_is_not_woken_on_a_cpu_that_cannot_be_reached),
         cmocka_unit_test(of_many_cpus_the_best_are_listed),
