@@ -207,8 +207,9 @@ static inline void note_lacks(struct upmu_meter *meter, const struct upmu_tally 
 void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters)
 {
 #if UPMU_UNCORE
-    for (uint32_t rest = meter->bank.reset & counters; rest; rest &= rest - 1u)
-        upmu_bank_unlearn(&meter->bank, upmu_bits_lowest(rest));
+    counters &= meter->bank.reset;
+    if (__builtin_expect(counters != 0, 0))
+        upmu_bank_unlearn(&meter->bank, counters);
 #else
     (void)meter;
     (void)counters;
@@ -221,8 +222,13 @@ void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters)
 static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     bool fine = upmu_bank_begin(&meter->bank, tally->counter, &tally->base);
+    uint32_t idle = meter->pmu->counters & ~(meter->running | upmu_meter_blocked(meter));
 
     note_lacks(meter, tally);
+    if (!fine) { /* a box that is gone has dropped what was written */
+        upmu_bank_unlearn(&meter->bank, idle);
+        upmu_meter_tag(meter, idle, 0);
+    }
     return fine;
 }
 

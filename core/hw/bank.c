@@ -823,12 +823,18 @@ bool upmu_bank_begin(struct upmu_bank *bank, unsigned index, uint64_t *out_value
     return fine;
 }
 
-void upmu_bank_unlearn(struct upmu_bank *bank, unsigned index)
+void upmu_bank_unlearn(struct upmu_bank *bank, uint32_t counters)
 {
-    upmu_bank_forget_row(bank, bank->pmu->counter[index].select_row);
+    bool still = !upmu_bank_open(bank, bank->pmu->counters);
+
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
+        if (still && upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_PAYLOAD)
+            upmu_bank_forget_row(bank, row);
+    for (uint32_t rest = counters; rest; rest &= rest - 1u)
+        upmu_bank_forget_row(bank, bank->pmu->counter[upmu_bits_lowest(rest)].select_row);
     if (upmu_box_freeze(bank) && !upmu_box_runs(bank))
         upmu_bank_forget_row(bank, UPMU_BOX_ROW);
-    bank->reset &= ~UPMU_BIT32(index);
+    bank->reset &= ~counters;
 }
 
 #endif

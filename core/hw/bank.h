@@ -177,8 +177,8 @@ bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_valu
 /* The same at the begin of a count on a unit: all boxes answer, or it is false. */
 bool upmu_bank_begin(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
 
-/* A box was reset: what selects a counter's event is written again before it runs the next time. */
-void upmu_bank_unlearn(struct upmu_bank *bank, unsigned counter);
+/* A box was reset, or gone: what selects the events of these counters is written again before they run. */
+void upmu_bank_unlearn(struct upmu_bank *bank, uint32_t counters);
 
 #else
 

@@ -67,9 +67,18 @@ static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
 }
 
+/* A filter that events do not use as a whole. */
+static UPMU_APART bool is_narrow_filter(const struct upmu_bank *bank, unsigned row, uint64_t whole)
+{
+    for (unsigned i = 0; i < bank->type->filters; i++)
+        if (bank->type->filter[i] == bank->rows[row].address && (whole & ~bank->type->filter_mask[i]))
+            return true;
+    return false;
+}
+
 /*
- * A function or device that is gone reads all ones, which no select, no control and no narrower counter can hold;
- * 0: a register that can, or an MSR, which faults.
+ * A function or device that is gone reads all ones, which no select, no control, and no narrower counter or filter can
+ * hold; 0: a register that can, or an MSR, which faults.
  */
 static uint64_t value_of_gone(const struct upmu_bank *bank, unsigned row, const struct upmu_place_in_space *place)
 {
@@ -77,6 +86,7 @@ static uint64_t value_of_gone(const struct upmu_bank *bank, unsigned row, const 
 
     if (place->space == UPMU_SPACE_MSR ||
         !(kind == UPMU_KIND_SELECT || kind == UPMU_KIND_CONTROL ||
+          (kind == UPMU_KIND_PAYLOAD && is_narrow_filter(bank, row, upmu_bits_ones(place->bits))) ||
           (kind == UPMU_KIND_COUNTER && counter < UPMU_COUNTERS && bank->pmu->counter[counter].width < place->bits)))
         return 0;
     return place->bits == 32 ? UINT32_MAX : UINT64_MAX;

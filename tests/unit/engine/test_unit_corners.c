@@ -556,6 +556,52 @@ static void a_box_that_was_reset_is_no_exact_count(void **state)
             }
 }
 
+/*
+ * A box is gone, or faults, as events are loaded, and answers again without them or as it was.  Mistakes: what it
+ * dropped is taken for loaded; its events or its filter are not written for the next session.
+ */
+static void what_a_box_dropped_is_written_again(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; gates[i] != UPMU_UNIT_FREE; i++)
+        for (unsigned space = 0; space < 3; space++)
+            for (unsigned boxes = 1; boxes <= CROWD; boxes += CROWD - 1u)
+                for (unsigned resets = 0; resets < 2; resets++) {
+                    unsigned box = boxes - 1u;
+
+                    double_prepare(&d, gates[i], space, boxes, 1);
+                    d.type.filters = 1;
+                    d.type.filter[0] = DOUBLE_FILTER;
+                    d.type.filter_mask[0] = 0xffff;
+                    double_begin(&d, 1);
+                    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, boxes), UPMU_OK);
+                    for (unsigned n = 0; n < 3; n++) {
+                        struct upmu_event event;
+
+                        assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3 + n, 5, 0, &event), UPMU_OK);
+                        assert_int_equal(upmu_session_add_event(&d.host.session, &event, NULL), UPMU_OK);
+                    }
+                    d.gone = 1u << box;
+                    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_ERR_PORT);
+                    d.gone = 0;
+                    if (resets)
+                        double_reset(box);
+                    assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
+                    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
+                    assert_int_equal(d.box[box].filter, 5);
+                    double_steps(10);
+                    for (unsigned n = 0; n < 3; n++) {
+                        struct upmu_count count;
+
+                        assert_int_equal(upmu_session_read(&d.host.session, n, 1, &count), UPMU_OK);
+                        assert_int_equal(count.value, boxes * 10u * (3 + n));
+                        assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+                    }
+                    assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+                    assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+                }
+}
+
 /* A counter that holds 0 may have been reset before it was looked at.  Mistake: 0 is believed. */
 static void a_select_that_was_lost_shows_where_a_counter_holds_0(void **state)
 {
@@ -749,6 +795,7 @@ int main(void)
         cmocka_unit_test(a_stop_keeps_what_was_read_of_a_box_that_faults),
         cmocka_unit_test(a_box_that_faults_does_not_keep_others_running),
         cmocka_unit_test(a_box_that_was_reset_is_no_exact_count),
+        cmocka_unit_test(what_a_box_dropped_is_written_again),
         cmocka_unit_test(a_select_that_was_lost_shows_where_a_counter_holds_0),
         cmocka_unit_test(all_sessions_of_a_free_counter_are_told_of_a_reset),
         cmocka_unit_test(a_stop_that_faults_leaves_a_free_counter_to_its_other_session),
