@@ -635,6 +635,25 @@ static void all_sessions_of_a_free_counter_are_told_of_a_reset(void **state)
     assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
 }
 
+/* Mistake: a fault as one session begins on a counter that never stops makes nothing of what it held for the others. */
+static void a_fault_at_a_free_counter_leaves_the_counts_of_others(void **state)
+{
+    (void)state;
+    for (unsigned space = 0; space < 3; space++)
+        for (unsigned at = 1; at < 4; at++) {
+            run_crowd(UPMU_UNIT_FREE, space, 5000);
+            double_event(&d, &d.host.other, 0);
+            assert_int_equal(upmu_session_attach_unit(&d.host.other, &d.unit), UPMU_OK);
+            double_steps(100);
+            d.fail_at = at;
+            (void)!upmu_session_start(&d.host.other);
+            assert_int_equal(d.fail_at, 0);
+            double_steps(10);
+            assert_int_equal(count_of(&d.host.session).value, CROWD * 110u);
+            assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        }
+}
+
 /*
  * A session of a free-running counter stops, and one of its reads faults: the other session of this counter counts on.
  * Mistake: a counter that nothing closes is closed, and what it is known to have counted is forgotten.
@@ -799,6 +818,7 @@ int main(void)
         cmocka_unit_test(a_select_that_was_lost_shows_where_a_counter_holds_0),
         cmocka_unit_test(all_sessions_of_a_free_counter_are_told_of_a_reset),
         cmocka_unit_test(a_stop_that_faults_leaves_a_free_counter_to_its_other_session),
+        cmocka_unit_test(a_fault_at_a_free_counter_leaves_the_counts_of_others),
         cmocka_unit_test(the_high_half_is_read_again_only_if_it_has_moved),
         cmocka_unit_test(a_close_that_faults_is_told),
         cmocka_unit_test(a_sleep_that_faults_is_told),
