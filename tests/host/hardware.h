@@ -190,7 +190,7 @@ void hardware_units_init(void *units, const char *model, uint64_t seed, bool gar
 /* Which package a CPU is in. */
 unsigned hardware_units_package(const void *units, unsigned core);
 unsigned hardware_units_boxes(const void *units, const struct hardware_box **out_boxes);
-/* As after power-on. */
+/* As after power-on; one that is gone stays away. */
 void hardware_units_reset(void *units, unsigned box);
 /* What firmware or an earlier kernel may have left: counters at work, events, filters, a frozen box. */
 void hardware_units_leave(void *units, unsigned box, uint64_t seed);

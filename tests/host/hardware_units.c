@@ -133,7 +133,7 @@ void hardware_units_reset(void *hardware, unsigned box)
     const struct hardware_type *type = units->box[box].type;
     struct state *state = &units->state[box];
 
-    memset(state, 0, sizeof *state);
+    hardware_units_clear(hardware, box);
     /* (Undefined in the manuals: near a carry of all bits, of the low half, or anywhere.) */
     for (unsigned n = 0; units->garbage && n <= CLOCK; n++) {
         uint64_t lot = draw(&units->random);

@@ -176,6 +176,21 @@ static void leavings_are_of_a_box_in_use_or_out_of_use(void **state)
     assert_in_range(frozen, 50, 1000);
 }
 
+/* Power-on brings no function back. */
+static void a_reset_leaves_a_box_away(void **state)
+{
+    unsigned box;
+
+    (void)state;
+    machine_is("skylake");
+    box = box_of("vectorcopro", 0, 0);
+    hardware_units_hide(units, box, true);
+    hardware_units_reset(units, box);
+    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 64, boxes[box].base + 0x40, 0), ~UINT64_C(0));
+    hardware_units_hide(units, box, false);
+    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 64, boxes[box].base + 0x40, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -184,6 +199,7 @@ int main(void)
         cmocka_unit_test(an_occupancy_has_counter_0_alone),
         cmocka_unit_test(a_clients_controller_is_read),
         cmocka_unit_test(leavings_are_of_a_box_in_use_or_out_of_use),
+        cmocka_unit_test(a_reset_leaves_a_box_away),
     };
 
     return cmocka_run_group_tests(tests, NULL, machine_goes);
