@@ -42,8 +42,8 @@ static void a_status_that_faults_is_not_believed(void **state)
 }
 
 /*
- * An overflow inside of a call whose interrupt has no frame has no address, though one with a frame had come before.
- * Catches: what belongs to one interrupt is kept for the next.
+ * An overflow inside of a call whose interrupt has no frame has no address, though one with a frame had come before;
+ * the next one with a frame has its own.  Catches: what belongs to one interrupt is kept for the next.
  */
 static void an_overflow_inside_of_a_call_without_frame_has_no_address(void **state)
 {
@@ -52,15 +52,15 @@ static void an_overflow_inside_of_a_call_without_frame_has_no_address(void **sta
     (void)state;
     host_set_up(&host, "skylake");
     host_sample(&host, "instructions", 100);
-    for (unsigned i = 0; i < 2; i++) {
-        host.no_frame = i;
+    for (unsigned i = 0; i < 3; i++) {
+        host.no_frame = i == 1;
         upmu_test_begin_call(&host.cpu[0]);
         host_run(&host, 100);
         upmu_test_end_call(&host.cpu[0]);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         assert_int_equal(host_drain(&host, &sample), 1);
-        assert_int_equal(sample.ip != 0, !i);
-        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i ? UPMU_SAMPLE_NO_FRAME : 0);
+        assert_int_equal(sample.ip != 0, i != 1);
+        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i == 1 ? UPMU_SAMPLE_NO_FRAME : 0);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     }
     host_end(&host);
@@ -319,6 +319,36 @@ static void a_session_that_is_masked_reports_no_more(void **state)
     host_end(&host);
 }
 
+/*
+ * One interrupt masks more sessions than the handler puts into one plan: the rest is masked by the next call.
+ * Catches: work that is due and forgotten.
+ */
+static void sessions_that_do_not_go_into_a_plan_are_masked_by_the_next_call(void **state)
+{
+    static const struct upmu_format masks = {.name = "masks", .overflow = mask_at_once};
+    static struct upmu_session ninth;
+    struct upmu_sampling sampling = {.period = 100};
+    struct upmu_session *sessions[HOST_SESSIONS + 1];
+    unsigned count = sizeof sessions / sizeof sessions[0];
+
+    (void)state;
+    host_set_up(&host, "icelake");
+    assert_int_equal(upmu_session_init(&ninth, &host.machine), UPMU_OK);
+    for (unsigned i = 0; i < count; i++) {
+        sessions[i] = i < HOST_SESSIONS ? &host.sessions[i] : &ninth;
+        assert_int_equal(upmu_session_add(sessions[i], i ? "branches" : "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_format(sessions[i], &masks, NULL, 0), UPMU_OK);
+        host_begin(&host, sessions[i]);
+    }
+    upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .branches = 100});
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(sessions[i]->state, UPMU_SESSION_MASKED);
+        assert_int_equal(upmu_session_close(sessions[i]), UPMU_OK);
+    }
+    host_end(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_wrap_inside_a_poll_is_folded_by_it),
         cmocka_unit_test(a_session_whose_ring_is_full_in_a_switch_is_masked_at_its_end),
         cmocka_unit_test(a_session_that_is_masked_reports_no_more),
+        cmocka_unit_test(sessions_that_do_not_go_into_a_plan_are_masked_by_the_next_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -280,6 +280,25 @@ static void a_flag_of_the_one_before_adds_no_round(void **state)
     }
 }
 
+/* A flag that no write clears may be taken for a wrap of what comes: that does not start. */
+static void what_comes_under_a_flag_that_cannot_be_cleared_is_refused(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.sim.expect_faults = true;
+    assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+    left_by_a_session(&host);
+    host.sim.fault_address = 0x390;
+    assert_int_equal(upmu_session_start(&host.session), UPMU_ERR_PORT);
+    host.sim.fault_address = 0;
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_STATUS), 0);
+    host_end(&host);
+}
+
 static void nmi_before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
 {
     (void)cpu, (void)number, (void)kind, (void)address;
@@ -382,6 +401,27 @@ static void a_session_that_waits_is_enabled_while_its_cpu_starts_over(void **sta
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
         host_end(&host);
     }
+}
+
+/* Time goes on between the stop and the start that a write consists of. */
+static void a_session_that_is_written_stays_enabled(void **state)
+{
+    struct upmu_count before, after;
+    struct host host;
+    uint64_t begun_ns;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.ns_per_access = 10;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    before = host_count(&host.session, 1);
+    begun_ns = host.sim.now_ns;
+    assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+    after = host_count(&host.session, 1);
+    assert_int_equal(after.enabled_ns - before.enabled_ns, host.sim.now_ns - begun_ns);
+    host_end(&host);
 }
 
 static uint32_t overflow_at;
@@ -535,9 +575,11 @@ int main(void)
         cmocka_unit_test(an_overflow_found_between_stop_and_start_changes_the_set),
         cmocka_unit_test(a_static_session_that_is_placed_anew_begins_where_its_counter_is),
         cmocka_unit_test(a_flag_of_the_one_before_adds_no_round),
+        cmocka_unit_test(what_comes_under_a_flag_that_cannot_be_cleared_is_refused),
         cmocka_unit_test(what_the_host_closed_stays_closed_when_it_is_given_back),
         cmocka_unit_test(the_gate_of_a_counter_found_in_use_is_left_alone),
         cmocka_unit_test(a_session_that_waits_is_enabled_while_its_cpu_starts_over),
+        cmocka_unit_test(a_session_that_is_written_stays_enabled),
         cmocka_unit_test(verify_finds_no_difference_where_a_handler_has_closed_a_session),
         cmocka_unit_test(a_handler_that_cannot_read_the_gates_leaves_the_hosts_alone),
         cmocka_unit_test(what_was_found_outlives_a_fault_at_sleep),

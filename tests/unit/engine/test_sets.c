@@ -272,6 +272,28 @@ static void wall_time_is_what_counts_for_a_cpu(void **state)
     tear_down(&f);
 }
 
+/* A set without events has its time as any other.  Catches: a set that is looked for by its counters alone. */
+static void a_set_without_events_ends_with_its_time(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
+    host_begin(&f, &f.session);
+    for (unsigned i = 0; i < 6; i++) {
+        host_run(&f, 100);
+        upmu_sim_advance_ns(&f.sim, 10000);
+        tick(&f);
+        assert_int_equal(f.session.active->number, ~i & 1u);
+    }
+    assert_int_equal(host_value(&f.session, 0), 300);
+    tear_down(&f);
+}
+
 /*
  * P2-139: the threshold is an event's own, whichever event of the set reaches its own first.
  * Catches: one threshold, or one number of overflows, for all events of a set.
@@ -591,6 +613,7 @@ int main(void)
         cmocka_unit_test(the_counts_of_a_set_that_is_made_again_stay_exact),
         cmocka_unit_test(time_of_a_threads_sets_is_its_own_and_the_rest_is_kept),
         cmocka_unit_test(wall_time_is_what_counts_for_a_cpu),
+        cmocka_unit_test(a_set_without_events_ends_with_its_time),
         cmocka_unit_test(each_event_of_a_set_has_its_own_threshold),
         cmocka_unit_test(a_set_gives_way_at_the_nth_overflow_exactly),
         cmocka_unit_test(a_counter_that_both_sets_have_runs_on_after_an_overflow),

@@ -304,6 +304,35 @@ static void a_handler_after_a_fault_of_it_counts_no_round(void **state)
         }
 }
 
+/*
+ * A set that is due in a handler wants the sequence: a local call runs it.  Catches: a handler that clobbers counters
+ * of others, which nothing has stopped for it.
+ */
+static void a_handler_runs_no_sequence(void **state)
+{
+    static struct host host;
+    struct upmu_sampling sampling = {.period = 500, .switch_after = 1};
+    struct upmu_set second;
+
+    (void)state;
+    set_up(&host);
+    assert_int_equal(upmu_session_shuffle(&host.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &second, 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session, &host.session.set, "branches:counter=0", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session, &second, "r04c4:counter=0", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (unsigned i = 0; i < 2; i++) /* both sets get their places */
+        assert_int_equal(upmu_session_switch(&host.session, NULL), UPMU_OK);
+    host_run(&host, 1000);
+    assert_int_equal(host.answers, 1);
+    assert_int_equal(host.cpu[0].meter.bank.handler_accesses.prelude, 0);
+    assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+    assert_ptr_equal(host.session.active, &second);
+    assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+    host_end(&host);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -316,6 +345,7 @@ int main(void)
         cmocka_unit_test(an_overflow_at_any_access_of_it_is_lost_to_nobody),
         cmocka_unit_test(a_fault_at_any_access_of_it_stops_whom_it_must),
         cmocka_unit_test(a_handler_after_a_fault_of_it_counts_no_round),
+        cmocka_unit_test(a_handler_runs_no_sequence),
     };
 
     return cmocka_run_group_tests_name("prelude", tests, NULL, NULL);

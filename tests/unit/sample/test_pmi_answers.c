@@ -314,15 +314,15 @@ static void expected_for_100_ms(struct host *host)
 }
 
 /*
- * Whether a poll, a stop or a switch finds the wrap before its interrupt comes, or while it does.  Catches: a rule for
- * counters that sample only.
+ * Whether a poll, a stop or a switch finds the wrap before its interrupt comes, or while it does, and whether the
+ * session samples, too.  Catches: a rule for counters that sample only.
  */
 static void a_wrap_that_a_local_call_folded_leaves_an_interrupt(void **state)
 {
     static enum upmu_status (*const calls[])(struct host *) = {poll, stop, leave};
 
     (void)state;
-    for (unsigned call = 0, at = 0; call < 3;) {
+    for (unsigned call = 0, at = 0; call < 6;) {
         struct host host;
 
         host_prepare(&host, "skylake");
@@ -331,7 +331,10 @@ static void a_wrap_that_a_local_call_folded_leaves_an_interrupt(void **state)
         host_start(&host);
         host.sim.deliver = NULL;
         assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
-        if (calls[call] == leave)
+        if (call & 1u)
+            assert_int_equal(
+                upmu_session_add(&host.session, "instructions", &(struct upmu_sampling){.period = 1000000}), UPMU_OK);
+        if (calls[call / 2] == leave)
             follow(&host);
         else
             host_begin(&host, &host.session);
@@ -341,7 +344,7 @@ static void a_wrap_that_a_local_call_folded_leaves_an_interrupt(void **state)
         host.sim.port.clock_ns = clock_with_interrupt;
         looked_at = &host;
         look = at;
-        assert_int_equal(calls[call](&host), UPMU_OK);
+        assert_int_equal(calls[call / 2](&host), UPMU_OK);
         if (!looked_at)
             assert_int_equal(answered, UPMU_PMI_STALE);
         else
