@@ -593,6 +593,35 @@ static void large_increments_are_sampled(void **state)
     }
 }
 
+/*
+ * Where wraps interrupt, a pair that only counts does so with each round of its even half.  Catches: an odd half that
+ * is loaded once.
+ */
+static void large_increments_go_round_again_and_again(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < MERGING; p++) {
+        struct host host;
+        unsigned counter;
+        uint64_t before;
+
+        set_up_for_nmi(&host, merging[p]);
+        assert_int_equal(upmu_session_add(&host.session, "raw:config=0x3ff03", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        counter = host.session.set.tally[0].counter;
+        for (unsigned i = 1; i <= 3 && (host.cpu[0].meter.pmu->capabilities & UPMU_PMU_STATUS); i++) {
+            host.sim.cpu[0].counter[counter].value = (UINT64_C(1) << 48) - 100;
+            assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+            before = host_value(&host.session, 0);
+            run_wide(&host, 6000);
+            assert_int_equal(host.answers, i);
+            assert_int_equal(host.answer[i - 1], UPMU_PMI_HANDLED);
+            assert_int_equal(host_value(&host.session, 0) - before, 6000);
+        }
+        host_end(&host);
+    }
+}
+
 /* Beside other sessions, which come and go and have to move. */
 static void pairs_leave_others_alone(void **state)
 {
@@ -692,6 +721,7 @@ int main(void)
         cmocka_unit_test(events_of_the_northbridge_are_refused_on_core_counters_of_family_15h),
         cmocka_unit_test(large_increments_have_a_pair_of_counters),
         cmocka_unit_test(large_increments_are_sampled),
+        cmocka_unit_test(large_increments_go_round_again_and_again),
         cmocka_unit_test(pairs_leave_others_alone),
         cmocka_unit_test(uncore_registers_are_left_alone),
         cmocka_unit_test(defects_of_other_drivers_are_not_repeated),

@@ -126,12 +126,15 @@ static bool rdpmc_before_interrupt(void *context, uint32_t counter, uint64_t *ou
     return fine;
 }
 
-/* One that was only late when the poll looked leaves it mail: the poll writes what the interrupt would have written. */
+/*
+ * One that was only late when the poll looked leaves it mail: the poll writes what the interrupt would have written,
+ * and has no lost interrupt to unmask.
+ */
 static void an_interrupt_behind_the_look_of_a_poll_leaves_it_its_own_work(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
-        uint32_t writes;
+        uint32_t writes, rearms;
         struct upmu_sample sample;
 
         overflow_unheard(profiles[p], "instructions");
@@ -144,9 +147,11 @@ static void an_interrupt_behind_the_look_of_a_poll_leaves_it_its_own_work(void *
         host.sim.port.rdpmc = rdpmc_before_interrupt;
         is_due = true;
         writes += host.cpu[0].meter.bank.accesses.writes;
+        rearms = host.cpu[0].meter.bank.accesses.rearms;
         assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
         assert_false(is_due);
         assert_int_equal(late_answer, UPMU_PMI_HANDLED);
+        assert_int_equal(host.cpu[0].meter.bank.accesses.rearms, rearms);
         /* (One more enables again what the handler has stopped.) */
         if (host.cpu[0].meter.bank.accesses.writes > writes + 1u)
             fail_msg("%s: %u writes instead of %u", profiles[p], host.cpu[0].meter.bank.accesses.writes, writes);
