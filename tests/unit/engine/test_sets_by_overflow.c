@@ -209,6 +209,41 @@ static void company_that_takes_a_counter_makes_placements_void(void **state)
     }
 }
 
+/*
+ * A set that needs a register beside its counter has a place that is good on an empty CPU.  Two sharing sessions ran
+ * there meanwhile, one after the other.
+ * Catches: sessions that have left, still counted among what runs.
+ */
+static void company_that_has_left_makes_no_placement_void(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    fill(&f, 0, "branches", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    fill(&f, 1, "branches", 1, "r01b7:offcore_rsp=0x10001", UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+    begin(&f);
+    assert_int_equal(upmu_session_stop(&f.session), UPMU_OK);
+    for (unsigned i = 1; i < 3; i++) {
+        assert_int_equal(upmu_session_add(&f.sessions[i], "branches,cache-references,cache-misses,bus-cycles", NULL),
+                         UPMU_OK);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+        host_begin(&f, &f.sessions[i]);
+    }
+    assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
+    tick(&f);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
+    for (unsigned i = 1; i < 3; i++)
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+    host_work(&f, 0, 5000);
+    assert_int_equal(active(&f), 1);
+    assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(f.ticks_asked, 0);
+    tear_down(&f);
+}
+
 static void while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick(void **state)
 {
     struct host f;
@@ -677,6 +712,7 @@ int main(void)
         cmocka_unit_test(the_handler_changes_sets_on_every_protocol),
         cmocka_unit_test(a_set_without_a_placement_waits_for_the_next_call),
         cmocka_unit_test(company_that_takes_a_counter_makes_placements_void),
+        cmocka_unit_test(company_that_has_left_makes_no_placement_void),
         cmocka_unit_test(while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick),
         cmocka_unit_test(what_a_handler_has_closed_does_not_run_on),
         cmocka_unit_test(what_runs_again_since_the_handler_is_closed_before_it_is_changed),

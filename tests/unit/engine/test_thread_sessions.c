@@ -874,6 +874,36 @@ static void a_remembered_place_holds_only_beside_the_same_company(void **state)
     tear_down(&f);
 }
 
+/*
+ * Two sessions of a thread have been placed one after the other, on the same counter.
+ * Catches: a place that is good beside what runs, and taken by what comes with it.
+ */
+static void sessions_that_remember_the_same_counter_come_to_two(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    host_thread_switch(&f, 0, 0);
+    for (unsigned i = 0; i < 2; i++) {
+        host_add(&f, i, i ? "cache-references" : "branches", 0);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], &f.cpu[0]), UPMU_OK);
+        start(&f, i);
+        assert_int_equal(upmu_session_stop(&f.sessions[i]), UPMU_OK);
+    }
+    assert_int_equal(f.sessions[0].set.tally[0].counter, f.sessions[1].set.tally[0].counter);
+    host_thread_switch(&f, 0, IDLE);
+    for (unsigned i = 0; i < 2; i++)
+        start(&f, i);
+    host_thread_switch(&f, 0, 0);
+    assert_int_not_equal(f.sessions[0].set.tally[0].counter, f.sessions[1].set.tally[0].counter);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    counted(&f, 0, 0, 200);
+    counted(&f, 1, 0, 100);
+    tear_down(&f);
+}
+
 static void a_counter_that_was_reserved_meanwhile_is_left_alone(void **state)
 {
     struct host f;
@@ -1661,6 +1691,7 @@ int main(void)
         cmocka_unit_test(a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by),
         cmocka_unit_test(a_session_whose_interrupt_was_dropped_is_not_silent_for_ever),
         cmocka_unit_test(a_remembered_place_holds_only_beside_the_same_company),
+        cmocka_unit_test(sessions_that_remember_the_same_counter_come_to_two),
         cmocka_unit_test(a_counter_that_was_reserved_meanwhile_is_left_alone),
         cmocka_unit_test(a_ring_that_a_switch_finds_full_masks_the_session),
         cmocka_unit_test(time_asleep_is_no_enabled_time_of_a_session_that_waits),

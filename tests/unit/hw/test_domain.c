@@ -1218,12 +1218,19 @@ static void a_value_that_is_to_come_is_not_shared_while_the_old_one_is_used(void
     printf("%u points of a move to another ESCR where the sibling came\n", points);
 }
 
+static uint64_t clock_at_a_point(void *context)
+{
+    point(context);
+    return 1000;
+}
+
 static unsigned write_race(unsigned at)
 {
     static struct core core;
     unsigned points;
 
     begin_core(&core);
+    core.port.clock_ns = clock_at_a_point;
     for (unsigned c = 0; c < 2; c++) {
         begin_session(&core, c, 0);
         add_event(&core, c, 0, 1, 24, c ? 0x0400000c : 0x06000003);

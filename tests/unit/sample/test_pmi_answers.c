@@ -254,6 +254,45 @@ static void a_write_to_a_stopped_session_touches_no_other(void **state)
     }
 }
 
+static unsigned refusals; /* so many writes of the common gates fault */
+
+static bool refuse_gates(void *context, uint32_t address, uint64_t value)
+{
+    if (address == 0x38f && refusals) {
+        refusals--;
+        return false;
+    }
+    return real.wrmsr(context, address, value);
+}
+
+/*
+ * A stopped session is written whose counter another one has by now, which samples and fails: a handler cannot stop it.
+ * Catches: the other's counter, thought to hold no event's value, so that its count has a hole.
+ */
+static void a_write_to_a_stopped_session_makes_no_hole_in_another(void **state)
+{
+    struct upmu_sampling every = {.period = 1000};
+    struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    real = host.sim.port;
+    host.sim.port.wrmsr = refuse_gates;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.other, "instructions:counter=0", &every), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+    host_sample(&host, "branches:counter=0", 1000);
+    assert_int_equal(upmu_session_write(&host.other, 0, 5), UPMU_OK);
+    refusals = 2;
+    host_run(&host, 2000);
+    assert_int_equal(refusals, 0);
+    assert_int_equal(host.session.error, UPMU_ERR_PORT);
+    assert_int_equal(host_count(&host.session, 0).value, 1000);
+    assert_int_equal(host_count(&host.session, 0).quality, UPMU_QUALITY_EXACT);
+    assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+    host_end(&host);
+}
+
 static struct host *looked_at;
 static unsigned look;
 static enum upmu_pmi answered;
@@ -780,6 +819,7 @@ int main(void)
         cmocka_unit_test(overflows_that_the_status_hides_are_acknowledged),
         cmocka_unit_test(a_wrap_that_the_status_hides_is_ours),
         cmocka_unit_test(a_write_to_a_stopped_session_touches_no_other),
+        cmocka_unit_test(a_write_to_a_stopped_session_makes_no_hole_in_another),
         cmocka_unit_test(a_wrap_that_a_local_call_folded_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt),
