@@ -11,18 +11,51 @@ static const char *const profiles[] = {"skylake", "core2", "nehalem", "icelake",
 #define PROFILES (sizeof profiles / sizeof profiles[0])
 
 static struct host host;
-static unsigned clocks, late_at, late;
+static unsigned clocks, late_at, late, accesses, late_behind, together;
 static enum upmu_pmi late_answer;
 static uint64_t (*model_clock)(void *context);
+static struct upmu_port model;
 
-/* Our own interrupt arrives at one look at the clock. */
+/* So many in a row: the last answer counts. */
+static void arrive(void)
+{
+    for (unsigned i = 0; i < together; i++, late++)
+        late_answer = upmu_handle_pmi(&host.cpu[0], NULL);
+}
+
+/* Our own interrupt arrives at one look at the clock, or behind one access to a register. */
 static uint64_t clock_with_interrupt(void *context)
 {
-    if (++clocks == late_at) {
-        late++;
-        late_answer = upmu_handle_pmi(&host.cpu[0], NULL);
-    }
+    if (++clocks == late_at)
+        arrive();
     return model_clock(context);
+}
+
+static bool rdmsr_with_interrupt(void *context, uint32_t address, uint64_t *out_value)
+{
+    bool fine = model.rdmsr(context, address, out_value);
+
+    if (++accesses == late_behind)
+        arrive();
+    return fine;
+}
+
+static bool wrmsr_with_interrupt(void *context, uint32_t address, uint64_t value)
+{
+    bool fine = model.wrmsr(context, address, value);
+
+    if (++accesses == late_behind)
+        arrive();
+    return fine;
+}
+
+static bool rdpmc_with_interrupt(void *context, uint32_t counter, uint64_t *out_value)
+{
+    bool fine = model.rdpmc(context, counter, out_value);
+
+    if (++accesses == late_behind)
+        arrive();
+    return fine;
 }
 
 static void not_heard(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
@@ -37,12 +70,17 @@ static void overflow_unheard(const char *profile, const char *list)
     host.sim.now_ns = UINT64_C(10000000000);
     model_clock = host.sim.port.clock_ns;
     host.sim.port.clock_ns = clock_with_interrupt;
-    late_at = clocks = late = 0;
+    model = host.sim.port;
+    host.sim.port.rdmsr = rdmsr_with_interrupt;
+    host.sim.port.wrmsr = wrmsr_with_interrupt;
+    host.sim.port.rdpmc = rdpmc_with_interrupt;
+    late_at = clocks = late = accesses = late_behind = 0;
+    together = 1;
     host_start(&host);
     host_sample(&host, list, 100);
     host.sim.deliver = not_heard;
     host_run(&host, 250);
-    clocks = 0;
+    clocks = accesses = 0;
 }
 
 static enum upmu_status poll_it(void)
@@ -70,30 +108,61 @@ static enum upmu_status change_it(void)
     return upmu_cpu_changed(&host.cpu[0]);
 }
 
+/* Our interrupt comes once at each such moment of each call; how many there are. */
+static unsigned answered_at_each(unsigned *moment, const char *what)
+{
+    static enum upmu_status (*const calls[])(void) = {poll_it, stop_it, detach_it, write_it, change_it};
+    unsigned swept = 0;
+
+    for (unsigned p = 0; p < PROFILES; p++)
+        for (unsigned call = 0; call < sizeof calls / sizeof calls[0]; call++)
+            for (unsigned at = 1;; at++, swept++) {
+                overflow_unheard(profiles[p], "instructions");
+                *moment = at;
+                assert_int_equal(calls[call](), UPMU_OK);
+                if (!late)
+                    break;
+                if (late_answer == UPMU_PMI_NOT_OURS)
+                    fail_msg("%s, call %u, %s %u: our interrupt is NOT_OURS", profiles[p], call, what, at);
+                assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+            }
+    assert_true(swept > 50);
+    return swept;
+}
+
 /*
  * The class: several words that say one thing, stored in an order in which an interrupt between two of them is told
  * something else.
  */
 static void an_own_interrupt_is_answered_at_every_look_at_the_clock(void **state)
 {
-    static enum upmu_status (*const calls[])(void) = {poll_it, stop_it, detach_it, write_it, change_it};
-    unsigned swept = 0;
-
     (void)state;
-    for (unsigned p = 0; p < PROFILES; p++)
-        for (unsigned call = 0; call < sizeof calls / sizeof calls[0]; call++)
-            for (unsigned at = 1;; at++, swept++) {
-                overflow_unheard(profiles[p], "instructions");
-                late_at = at;
-                assert_int_equal(calls[call](), UPMU_OK);
-                if (!late)
-                    break;
-                if (late_answer == UPMU_PMI_NOT_OURS)
-                    fail_msg("%s, call %u, clock %u: our interrupt is NOT_OURS", profiles[p], call, at);
-                assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
-            }
-    assert_true(swept > 50);
-    printf("%u looks at the clock at which our interrupt came\n", swept);
+    printf("%u looks at the clock at which our interrupt came\n", answered_at_each(&late_at, "clock"));
+}
+
+/* A counter that has just been loaded says nothing of its overflow any more, nor does a flag that was cleared. */
+static void an_own_interrupt_is_answered_behind_every_access(void **state)
+{
+    (void)state;
+    printf("%u accesses behind which our interrupt came\n", answered_at_each(&late_behind, "access"));
+}
+
+/* Other sources interrupt beside it: while the overflow waits for the end of the call, each may be its own. */
+static void an_overflow_that_waits_for_the_end_of_a_call_answers_for_each_interrupt(void **state)
+{
+    (void)state;
+    for (unsigned p = 0; p < PROFILES; p++) {
+        overflow_unheard(profiles[p], "instructions");
+        host.sim.port.clock_ns = NULL; /* (Without a clock one interrupt is expected for each overflow.) */
+        late_behind = 1;
+        together = 3;
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(late, 3);
+        if (late_answer == UPMU_PMI_NOT_OURS)
+            fail_msg("%s: an interrupt in a call is NOT_OURS while an overflow waits", profiles[p]);
+        assert_int_equal(host_value(&host.session, 0), 250);
+        assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
+    }
 }
 
 /* One that comes while the poll is about to expect it: 100 ms after that the next one is another source's. */
@@ -202,6 +271,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_own_interrupt_is_answered_at_every_look_at_the_clock),
+        cmocka_unit_test(an_own_interrupt_is_answered_behind_every_access),
+        cmocka_unit_test(an_overflow_that_waits_for_the_end_of_a_call_answers_for_each_interrupt),
         cmocka_unit_test(an_interrupt_that_was_answered_is_not_awaited_for_long),
         cmocka_unit_test(an_interrupt_behind_the_look_of_a_poll_leaves_it_its_own_work),
         cmocka_unit_test(an_interrupt_inside_of_a_stop_is_not_awaited_long_after_it),
