@@ -55,6 +55,7 @@ static void a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counte
 {
     struct host host;
     struct upmu_set mine, theirs;
+    struct upmu_set_info left, info;
     uint64_t before;
 
     (void)state;
@@ -62,6 +63,7 @@ static void a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counte
     upmu_sim_set_delivery(&host.sim, 0, 0x40);
     host_start(&host);
     upmu_sim_irqs(&host.sim, true);
+    host.sim.ns_per_access = 10;
     two_sets(&host.session, &mine, 1000);
     two_sets(&host.other, &theirs, 1000);
     stop_before_the_interrupt(&host, &host.session);
@@ -74,9 +76,12 @@ static void a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counte
     assert_int_equal(host.other.state, UPMU_SESSION_RUNNING);
     assert_int_equal(raw(&host.other, &host.other.set) + raw(&host.other, &theirs) - before, 10000);
     assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
-    /* And the one that was stopped goes on with its next set. */
+    /* The stopped session goes on with its next set, and its first set runs no more before that. */
+    upmu_set_ask(&host.session, &host.session.set, &left);
     starts(&host.session);
     assert_ptr_equal(host.session.active, &mine);
+    upmu_set_ask(&host.session, &host.session.set, &info);
+    assert_true(info.duration_ns == left.duration_ns);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     host_end(&host);
 }
