@@ -4,7 +4,7 @@
 # upmu.mk instead.  Everything is written below build/; nothing needs a network
 # but `make deps`.  `make help` lists the targets.
 
-SHELL := /bin/bash
+SHELL := $(or $(wildcard /bin/bash),/bin/sh)
 .SUFFIXES:
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
@@ -260,6 +260,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT)
 	done
 
 include tools/install.mk
+include tools/try.mk
 -include efi-demo/demo.mk
 -include tests/oracle/oracle.mk
 -include tests/trap/trap.mk
@@ -291,7 +292,7 @@ test:
 test-sanitized:
 	+@TEST_BUILDS=$(SANITIZED_BUILD) $(PYTHON) tests/run_all.py --again "$(MAKE)" $(JOBS) $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer)))
 
-# The two commands of README.md on a bare Debian 12 (BARE_OPTIONS: --at, --keep, --limit; tests/bare/run.sh --help).
+# The three commands of README.md on a bare Debian 12 (BARE_OPTIONS: --at, --keep, --limit; tests/bare/run.sh --help).
 .PHONY: test-bare
 test-bare:
 	@tests/bare/run.sh $(BARE_OPTIONS)
@@ -414,6 +415,7 @@ distclean:
 
 .PHONY: help
 help:
+	@echo "try            counts, a thread switch and samples on the silicon model, in seconds; needs make and a C compiler alone"
 	@echo "all            the library, the silicon model, build/upmu"
 	@echo "tools          build/upmu, and links to it: pmcstat, pmcstat_p4 and so on (pmcstat-links)"
 	@echo "deps           install what the rest needs (Debian 12, apt); adds the architecture i386 for 32-bit tests"
@@ -442,7 +444,7 @@ help:
 	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
 	@echo "test-rows-all  the same for what the requirements state, each held against the test mapped to it"
 	@echo "coverage       lines and branches that the tests reach (gcovr)"
-	@echo "test-bare      the two commands of README.md in a bare Debian 12 (debootstrap, root, 10 to 20 minutes; BARE_OPTIONS=--help)"
+	@echo "test-bare      the three commands of README.md in a bare Debian 12 (debootstrap, root, 10 to 20 minutes; BARE_OPTIONS=--help)"
 	@echo "check          the rules that source text must keep"
 	@echo "size, bench    bytes; register accesses and instructions"
 	@echo "size PRICES=1  what each build option costs in text"

@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: MIT
 usage='Usage: tests/bare/run.sh [--at DIRECTORY] [--limit SECONDS] [--keep]
 
-Run the two commands of README.md, `make deps && make demo` and `make test`, on a bare Debian 12: a chroot that debootstrap
-makes (variant minbase), with this machine'"'"'s sources, keyrings and proxy settings of apt, with /proc and /dev, and with nothing
-else of this machine.  The committed state of this tree is cloned there to a path with a blank.  It needs root, debootstrap,
-a mirror, 5 GB, and 10 to 20 minutes on two processors.
+Run the three commands of README.md, `make try` (with make and a compiler alone), `make deps && make demo` and `make test`, on
+a bare Debian 12: a chroot that debootstrap makes (variant minbase), with this machine'"'"'s sources, keyrings and proxy settings
+of apt, with /proc and /dev, and with nothing else of this machine.  The committed state of this tree is cloned there to a path
+with a blank.  It needs root, debootstrap, a mirror, 5 GB, and 10 to 20 minutes on two processors.
 
   --at DIRECTORY    where the chroot is made, in a folder of its own (default: $TMPDIR or /tmp; not on a tmpfs)
   --limit SECONDS   end the commands after so many seconds (default: 3000)
   --keep            keep the chroot, and say where it is
 
-Logs: build/bare/*.log.  The last line is "bare: N passed, N failed" (tests of `make test`, and one for the first command) or
+Logs: build/bare/*.log.  The last line is "bare: N passed, N failed" (tests of `make test`, and one for each other command) or
 "bare: skipped: REASON".  The exit code is 1 if something failed, 0 otherwise.'
 set -u
 self=$(readlink -f "$0")
@@ -77,7 +77,9 @@ if [ -n "$inside" ]; then
     enter "apt-get update && apt-get install -y git make" > "$logs/git.log" 2>&1 || exit 102
     enter "git clone -q /srv/upmu.bundle '$tree'" >> "$logs/git.log" 2>&1 || exit 103
     passed=0 failed=0
-    command_of_readme deps "make deps && make demo" && passed=1 || failed=1
+    enter "apt-get install -y --no-install-recommends gcc libc6-dev" >> "$logs/git.log" 2>&1 || exit 102
+    command_of_readme try "make try" && passed=1 || failed=1
+    if command_of_readme deps "make deps && make demo"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
     # A mirror that cannot be read says nothing of this tree.
     [ "$failed" = 0 ] || ! grep -qE '^[EW]: .*(Failed to fetch|index files failed)' "$logs/deps.log" || exit 104
     command_of_readme test "make test"
