@@ -63,12 +63,12 @@ void upmu_meter_untag(struct upmu_meter *meter, const struct upmu_tally *tally);
 /* Make a tally the user of its counters. */
 void upmu_meter_give(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally);
 
-/* The tally that a counter is read for, or NULL: several counters may be one event's. */
+/* The tally that a counter is read for, or NULL: several counters may be one event's.  A tally that moves has two. */
 static inline struct upmu_tally *upmu_meter_on(const struct upmu_meter *meter, unsigned counter)
 {
     struct upmu_tally *tally = meter->slot[counter].tally;
 
-    return tally && tally->counter == counter ? tally : NULL;
+    return tally && (tally->counter == counter || (UPMU_MOVES && tally->from == counter)) ? tally : NULL;
 }
 
 /* Does it run, but stand still while the library does, so that it need not be stopped to be written? */

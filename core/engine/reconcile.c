@@ -119,7 +119,7 @@ static UPMU_APART bool take_odd(struct upmu_meter *meter, struct upmu_session *s
     if (upmu_session_has_metrics(meter, session))
         fine = upmu_special_take_metrics(meter, session);
     for UPMU_TALLIES(tally, set) {
-        unsigned counter = tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
+        unsigned counter = upmu_tally_runs_on(tally);
         uint64_t value;
 
         if (upmu_tally_is_metric(tally) || (meter->plan.moved & UPMU_BIT32(counter & 31u) & tally->counters) ||

@@ -134,12 +134,16 @@ void upmu_report(struct upmu_session *session, uint32_t events, const struct upm
 void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, uint32_t events, uint64_t now_ns)
 {
     struct upmu_mailbox *mail = &meter->cpu->mail;
-    bool framed = mail->has_frame && (mail->framed & session->counters);
     struct upmu_frame frame;
+    uint32_t counters = 0;
+    bool framed;
 
+    for (uint32_t rest = events; rest; rest &= rest - 1u)
+        counters |= UPMU_BIT32(upmu_tally_runs_on(&upmu_active(session)->tally[upmu_bits_lowest(rest)]));
+    framed = mail->has_frame && (mail->framed & counters);
     if (framed) {
         frame = mail->frame;
-        mail->framed &= ~session->counters;
+        mail->framed &= ~counters;
     }
     upmu_report(session, events, framed ? &frame : NULL, &now_ns);
 }

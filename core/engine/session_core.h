@@ -183,6 +183,12 @@ static inline bool upmu_event_cascades(const struct upmu_event *event)
     return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
 }
 
+/* The counter that an event runs on: while its session moves, the one that it leaves. */
+static inline unsigned upmu_tally_runs_on(const struct upmu_tally *tally)
+{
+    return tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
+}
+
 /* Does its counter hold a value that others read? */
 static inline bool upmu_tally_is_lent(const struct upmu_tally *tally)
 {

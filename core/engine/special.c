@@ -159,7 +159,7 @@ void upmu_special_before_close(struct upmu_meter *meter)
     for (unsigned part = 0, moved = 0; part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
             bool moves = tally->from != UPMU_NO_COUNTER && (plan->moved >> tally->from & 1u);
-            unsigned counter = tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
+            unsigned counter = upmu_tally_runs_on(tally);
             uint64_t value;
 
             if (!moves && !upmu_count_adds_first(meter))

@@ -7,6 +7,8 @@
 #include "tests/common/state.h"
 #include <upmu/world.h>
 
+#include <stdio.h>
+
 static struct host host;
 
 static enum upmu_pmi last_answer(void)
@@ -191,6 +193,46 @@ static void the_address_of_an_interrupt_is_of_its_own_counter(void **state)
         }
     }
     host_end(&host);
+}
+
+/* The counter of the session that samples overflows as soon as a start has begun. */
+static void overflow_in_a_start(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                uint32_t address)
+{
+    (void)cpu, (void)number, (void)kind, (void)address;
+    sim->before_access = NULL;
+    host_run(&host, 100);
+}
+
+/*
+ * A session moves to another counter, since one that starts can use its own counter alone, and overflows before it
+ * does.  Catches: an address that is looked for under the counter to which the session moves.
+ */
+static void the_address_of_an_interrupt_follows_a_session_that_moves(void **state)
+{
+    static const char *const profiles[] = {"k8_revf", "bulldozer", "version1", "skylake"};
+    struct upmu_sample sample;
+    char text[40];
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
+        unsigned before;
+
+        host_set_up(&host, profiles[p]);
+        host_sample(&host, "branches", 50);
+        before = host.session.set.tally[0].counter;
+        snprintf(text, sizeof text, "branch-misses:counter=%u", before);
+        host_add(&host, 1, text, 0);
+        assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+        host.sim.before_access = overflow_in_a_start;
+        assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+        assert_null(host.sim.before_access);
+        assert_int_not_equal(host.session.set.tally[0].counter, before);
+        assert_true(upmu_ring_next(&host.session.ring, &sample));
+        if (sample.flags & UPMU_SAMPLE_NO_FRAME)
+            fail_msg("%s: the sample has no address", profiles[p]);
+        host_end(&host);
+    }
 }
 
 /* Register writes at the end of a call in which a counter has overflowed. */
@@ -404,6 +446,7 @@ int main(void)
         cmocka_unit_test(an_overflow_within_a_call_after_a_sleep_is_answered_for),
         cmocka_unit_test(the_address_of_an_interrupt_is_in_one_sample),
         cmocka_unit_test(the_address_of_an_interrupt_is_of_its_own_counter),
+        cmocka_unit_test(the_address_of_an_interrupt_follows_a_session_that_moves),
         cmocka_unit_test(what_an_interrupt_has_stopped_is_enabled_once),
         cmocka_unit_test(an_interrupt_while_mail_is_read_is_found_by_the_same_call),
         cmocka_unit_test(an_overflow_whose_carry_a_stop_within_a_call_loses_is_found),
