@@ -661,16 +661,19 @@ static void a_fault_at_a_free_counter_leaves_the_counts_of_others(void **state)
 static void a_stop_that_faults_leaves_a_free_counter_to_its_other_session(void **state)
 {
     (void)state;
-    for (unsigned fault = 1; fault <= CROWD; fault++) {
+    for (unsigned i = 0; i < 2 * CROWD; i++) {
+        unsigned fault = 1 + i / 2, odd = i % 2;
+
         run_crowd(UPMU_UNIT_FREE, UPMU_SPACE_MSR, 5000);
         double_event(&d, &d.host.other, 0);
         assert_int_equal(upmu_session_attach_unit(&d.host.other, &d.unit), UPMU_OK);
         assert_int_equal(upmu_session_start(&d.host.other), UPMU_OK);
         double_steps(100);
+        d.box[CROWD - 1].counter[0] += odd;
         d.fail_at = fault;
         assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_PORT);
         double_steps(100);
-        assert_int_equal(count_of(&d.host.other).value, CROWD * 200u);
+        assert_int_equal(count_of(&d.host.other).value, CROWD * 200u + odd);
         assert_int_equal(count_of(&d.host.other).quality, UPMU_QUALITY_EXACT);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     }
