@@ -559,26 +559,29 @@ static void counters_that_would_write_records_are_left_alone(void **state)
 }
 
 /*
- * A thread that comes takes an interrupt before the host could reserve its watchdog's counter there, too.  Class of
- * mistake: a mask of what CPUs have used, applied later without a check of the present owner.
+ * A thread that comes takes an interrupt before the host could reserve its watchdog's counter there, too, whether the
+ * host programs that before the thread comes or afterwards.  Class of mistake: a mask of what CPUs have used, applied
+ * later without a check of the present owner.
  */
 static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
 {
     (void)state;
-    for (unsigned p = 0; p < THREADED; p++) {
+    for (unsigned p = 0; p < 2 * THREADED; p++) {
         const uint64_t watchdog = 0x403b000; /* it runs, and interrupts thread 0 */
         unsigned counter;
 
-        set_up(threaded[p]);
+        set_up(threaded[p / 2]);
         launch(0, 1, "instructions", 0);
         counter = f.sessions[0].set.tally[0].counter;
         assert_int_equal(upmu_session_close(&f.sessions[0]), UPMU_OK);
         assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
         upmu_sim_switch_cpu(&f.sim, 0);
         assert_int_equal(upmu_cpu_reserve(&f.cpu[0], UINT32_C(1) << counter), UPMU_OK);
-        upmu_sim_poke(&f.sim, 0, 0x360 + counter, watchdog);
+        if (p & 1u)
+            upmu_sim_poke(&f.sim, 0, 0x360 + counter, watchdog);
         memset(&f.cpu[1], 0, sizeof f.cpu[1]);
         take_over(1);
+        upmu_sim_poke(&f.sim, 0, 0x360 + counter, watchdog);
         upmu_sim_foreign_nmi(&f.sim);
         assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + counter), watchdog);
         upmu_sim_poke(&f.sim, 0, 0x360 + counter, 0);

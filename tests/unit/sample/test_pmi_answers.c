@@ -7,6 +7,7 @@
  */
 #include "tests/common/host.h"
 #include "tests/common/state.h"
+#include <upmu/world.h>
 
 #define GLOBAL_STATUS 0x38e
 #define RESET 0x390
@@ -459,6 +460,28 @@ static void an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt(v
 }
 
 /*
+ * Every access of an entry into a guest faults, so that nothing can be learned of a counter that has just overflowed.
+ * Catches: an interrupt expected only where something was read.
+ */
+static void an_overflow_of_which_nothing_can_be_read_leaves_an_interrupt(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "k8_revf");
+    host.sim.deliver = NULL;
+    assert_int_equal(upmu_session_world(&host.session, UPMU_WORLD_HOST), UPMU_OK);
+    host_sample(&host, "branches", 1000);
+    host_run(&host, 2500);
+    host.sim.fault_at = host.sim.accesses + 1;
+    host.sim.fault_until = host.sim.fault_at + 1000;
+    assert_int_equal(upmu_cpu_enter_guest(&host.cpu[0]), UPMU_ERR_PORT);
+    host.sim.fault_at = host.sim.fault_until = 0;
+    assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
+    expected_for_100_ms(&host);
+}
+
+/*
  * A fault kept the library from giving a counter its start value: its value below that of the event before is no wrap,
  * whether the status has a flag or not.
  */
@@ -823,6 +846,7 @@ int main(void)
         cmocka_unit_test(a_wrap_that_a_local_call_folded_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt),
+        cmocka_unit_test(an_overflow_of_which_nothing_can_be_read_leaves_an_interrupt),
         cmocka_unit_test(a_counter_without_its_start_value_has_not_wrapped),
         cmocka_unit_test(an_interrupt_whose_status_cannot_be_read_may_be_ours),
         cmocka_unit_test(a_counter_that_only_counts_and_cannot_be_read_may_be_ours),
