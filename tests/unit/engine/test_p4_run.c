@@ -223,6 +223,50 @@ static void a_lost_carry_costs_no_sample(void **state)
     tear_down();
 }
 
+/* A counter passes zero between the two reads of a stop, and loses its carry. */
+static void overflow_before_the_close(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                      uint32_t address)
+{
+    (void)cpu, (void)number;
+    if (kind != UPMU_SIM_RDPMC || (address & 31u) != f.sessions[0].set.tally[1].counter)
+        return;
+    sim->after_access = NULL;
+    upmu_sim_events(sim, &(struct upmu_sim_burst){.branches = 10}); /* (The next event would interrupt.) */
+}
+
+/*
+ * A sample of the first event sets the second one back, whose counter is not loaded for that: it overflows when nothing
+ * is due.  Catches: a counter that is thought to hold its value though its carry may be lost.
+ */
+static void a_lost_carry_of_an_event_that_was_set_back_costs_no_sample(void **state)
+{
+    struct upmu_sampling first = {.period = 100, .resets = 2}, second = {.period = 1000};
+    struct upmu_sample sample;
+
+    (void)state;
+    set_up("willamette");
+    f.sim.rule[UPMU_SIM_RULE_HAZARD_P4_CARRY] = 1;
+    assert_int_equal(upmu_session_add(&f.sessions[0], "instructions", &first), UPMU_OK);
+    assert_int_equal(upmu_session_add(&f.sessions[0], "branches", &second), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], sizeof f.rings[0]), UPMU_OK);
+    attach(0, 0);
+    start(0);
+    upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.branches = 300});
+    upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 101});
+    assert_int_equal(samples(0), 1);
+    upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.branches = 690});
+    f.sim.after_access = overflow_before_the_close;
+    stop(0);
+    assert_null(f.sim.after_access);
+    assert_int_equal(value(0, 1), 700);
+    start(0);
+    upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.branches = 301});
+    assert_true(upmu_ring_next(&f.sessions[0].ring, &sample));
+    assert_int_equal(sample.events, 2);
+    assert_int_equal(value(0, 1), 1001);
+    tear_down();
+}
+
 /*
  * A close that lost the carry left the counter a round from its overflow: a load that faulted is made up for.  After a
  * second fault of a register the session is stopped, and samples when it is started again.
@@ -1026,6 +1070,7 @@ int main(void)
         cmocka_unit_test(an_overflow_that_nobody_heard_is_found_by_a_poll),
         cmocka_unit_test(carries_that_a_stop_loses_are_not_missed),
         cmocka_unit_test(a_lost_carry_costs_no_sample),
+        cmocka_unit_test(a_lost_carry_of_an_event_that_was_set_back_costs_no_sample),
         cmocka_unit_test(a_load_that_faults_after_a_lost_carry_is_made_up_for),
         cmocka_unit_test(counters_are_loaded_while_they_are_closed),
         cmocka_unit_test(an_interrupt_is_answered_once),
