@@ -557,6 +557,39 @@ static void sets_change_where_counters_never_stop(void **state)
     }
 }
 
+/*
+ * The next set of a session that shares has no place yet, and the tick makes one.  Mistakes: a tick that takes compiled
+ * sets alone; a place on counters that never stop that is written to registers.
+ */
+static void a_set_that_shares_counters_which_never_stop_runs_in_its_time(void **state)
+{
+    static struct upmu_set second;
+    struct upmu_session *session = &d.host.session;
+    struct upmu_event event;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_FREE, UPMU_SPACE_MMIO, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    assert_int_equal(upmu_session_share(session, true), UPMU_OK);
+    assert_int_equal(upmu_session_shuffle(session, false, 0), UPMU_OK);
+    double_event(&d, session, 0);
+    assert_int_equal(upmu_session_add_set(session, NULL, 0, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(session, &second, 1, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
+    assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 1, 0, 0, &event), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(session, &second, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+    for (unsigned tick = 0; tick < 4; tick++) {
+        upmu_sim_advance_ns(&d.host.sim, 1000000);
+        assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
+        assert_int_equal(session->state, UPMU_SESSION_RUNNING);
+        assert_int_equal(session->active->number, ~tick & 1u);
+    }
+    assert_int_equal(session->counters | second.counters, 0);
+    assert_int_equal(d.writes, 0);
+}
+
 static void a_type_with_too_many_registers_is_refused(void **state)
 {
     (void)state;
@@ -1601,6 +1634,7 @@ int main(void)
         cmocka_unit_test(the_last_unit_restores_what_several_need),
         cmocka_unit_test(sets_and_dry_runs_work_on_units),
         cmocka_unit_test(sets_change_where_counters_never_stop),
+        cmocka_unit_test(a_set_that_shares_counters_which_never_stop_runs_in_its_time),
         cmocka_unit_test(a_type_with_too_many_registers_is_refused),
         cmocka_unit_test(no_thread_has_an_event_of_a_unit),
         cmocka_unit_test(an_event_of_a_unit_has_no_period),
