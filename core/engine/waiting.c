@@ -515,8 +515,7 @@ static void rotate_chosen(struct selection *selection)
     for (uint32_t rest = selection->moves ? 0 : selection->coming; rest; rest &= rest - 1u) {
         struct upmu_session *session = selection->waiter[upmu_bits_lowest(rest)];
 
-        if (upmu_meter_is_free(meter) ? upmu_program_ready(meter, upmu_active(session))
-                                      : upmu_plan_fits(meter, upmu_active(session)))
+        if (upmu_plan_fits(meter, upmu_active(session)))
             (void)upmu_plan_in(meter, session, upmu_active(session));
     }
     if (meter->plan.outs | meter->plan.ins) {
@@ -556,8 +555,8 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
     find_runners(&selection);
     find_waiters(&selection);
     if (upmu_meter_is_free(meter)) { /* none has to leave, and no counter belongs to one */
-        selection.coming = UPMU_BIT32(selection.waiters) - 1u;
-        rotate_chosen(&selection);
+        for (unsigned i = 0; i < selection.waiters; i++)
+            (void)bring(meter, selection.waiter[i], false);
         return;
     }
     leavers = selection.runners < selection.waiters ? selection.runners : selection.waiters;
