@@ -421,7 +421,7 @@ static enum upmu_pmi handle(struct pass *pass)
 }
 
 /* Of sampling counters, those that have passed zero. */
-static uint32_t find_passed(struct upmu_meter *meter)
+static uint32_t find_passed(struct upmu_meter *meter, bool faults_pass)
 {
     uint32_t passed = 0;
 
@@ -429,17 +429,22 @@ static uint32_t find_passed(struct upmu_meter *meter)
         unsigned counter = upmu_bits_lowest(rest);
         uint64_t value;
 
-        if (upmu_meter_on(meter, counter) && upmu_bank_read(&meter->bank, counter, &value) &&
-            upmu_count_overflowed(meter->pmu, counter, value))
+        if (!upmu_meter_on(meter, counter))
+            continue;
+        if (upmu_bank_read(&meter->bank, counter, &value) ? upmu_count_overflowed(meter->pmu, counter, value)
+                                                          : faults_pass)
             passed |= UPMU_BIT32(counter);
     }
     return passed;
 }
 
-/* Does a value say what the status does not?  A call may be writing counters, or changing a base: a doubt alone. */
+/*
+ * Does a value say what the status does not, or can it not be read?  A call may be writing counters, or changing a
+ * base: a doubt alone.
+ */
 static UPMU_APART bool has_doubt(struct pass *pass)
 {
-    return find_passed(&pass->cpu->meter) || find_hidden(pass) || pass->expected;
+    return find_passed(&pass->cpu->meter, true) || find_hidden(pass) || pass->expected;
 }
 
 /*
@@ -458,7 +463,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     if (!last)
         rearm(cpu);
     flagged = read_status(pass);
-    pass->passed = has_status ? flagged & meter->sampling : find_passed(meter);
+    pass->passed = has_status ? flagged & meter->sampling : find_passed(meter, false);
     pass->expected = pass->expected || (!(pass->passed | flagged) && has_doubt(pass));
     stopped = stops_alone(meter) ? pass->passed : (pass->passed | flagged) || pass->expected ? meter->halted : 0;
     if (stopped)

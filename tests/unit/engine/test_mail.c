@@ -358,6 +358,31 @@ static void a_fault_at_the_end_of_a_call_is_answered_by_it(void **state)
     assert_true(stopped > 3);
 }
 
+/* Catches: an interrupt of ours, within a call, that is not ours since the counter cannot be read. */
+static void an_overflow_within_a_call_that_cannot_be_read_is_ours(void **state)
+{
+    static const char *const profiles[] = {"k8_revf", "version1", "willamette"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
+        host_set_up(&host, profiles[p]);
+        host_sample(&host, "instructions", 100);
+        upmu_test_begin_call(&host.cpu[0]);
+        host.sim.expect_faults = true;
+        host.sim.fault_at = host.sim.accesses + 1;
+        host.sim.fault_until = host.sim.fault_at + 100;
+        host_run(&host, 101);
+        host.sim.fault_at = host.sim.fault_until = 0;
+        upmu_test_end_call(&host.cpu[0]);
+        assert_in_range(host.answers, 1, 50); /* (On NetBurst an overflow interrupts until it is cleared.) */
+        if (host.answered[UPMU_PMI_NOT_OURS])
+            fail_msg("%s: not ours", profiles[p]);
+        call();
+        assert_null(upmu_test_left_over(&host.cpu[0]));
+        host_end(&host);
+    }
+}
+
 /* The counter of branches wraps when the switch has closed what it closes. */
 static void wrap_in_a_switch(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                              uint32_t address)
@@ -451,6 +476,7 @@ int main(void)
         cmocka_unit_test(an_interrupt_while_mail_is_read_is_found_by_the_same_call),
         cmocka_unit_test(an_overflow_whose_carry_a_stop_within_a_call_loses_is_found),
         cmocka_unit_test(a_fault_at_the_end_of_a_call_is_answered_by_it),
+        cmocka_unit_test(an_overflow_within_a_call_that_cannot_be_read_is_ours),
         cmocka_unit_test(a_static_counter_that_an_interrupt_has_stopped_runs_on),
         cmocka_unit_test(what_an_interrupt_has_stopped_before_a_read_of_its_register_runs_on),
     };
