@@ -27,6 +27,16 @@ static UPMU_APART void note_wrong(struct upmu_meter *meter, uint32_t counters)
     meter->wrong |= counters;
 }
 
+/*
+ * The enable register holds what its shadow says: what a handler stopped runs again, but for counters that the shadow
+ * lacks, because the register was read while they were stopped.
+ */
+static inline void note_opened(struct upmu_meter *meter)
+{
+    if (__builtin_expect(meter->stopped != 0, 0))
+        meter->stopped &= ~upmu_bank_open(&meter->bank, meter->stopped);
+}
+
 /* ---- Step 1: close ---- */
 
 /* Stop counters; a fault is answered by a second attempt, with the register read. */
@@ -67,7 +77,7 @@ static inline void close(struct upmu_meter *meter, uint32_t stop)
         if (__builtin_expect(!bits, 0))
             return;
         if (__builtin_expect(upmu_bank_put_gate(bank, row, bank->shadow[row] & ~bits), 1)) {
-            meter->stopped = 0;
+            note_opened(meter);
             return;
         }
     }
@@ -433,7 +443,7 @@ static inline void open_parts(struct upmu_meter *meter, uint32_t carried)
         if (!bits)
             return;
         if (__builtin_expect(upmu_bank_put_gate(bank, row, bank->shadow[row] | bits), 1))
-            meter->stopped = 0;
+            note_opened(meter);
         else
             upmu_meter_fails(meter, opening);
         return;

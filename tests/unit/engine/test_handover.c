@@ -409,6 +409,49 @@ static void a_session_that_waits_is_enabled_while_its_cpu_starts_over(void **sta
 }
 
 /* Time goes on between the stop and the start that a write consists of. */
+/*
+ * After an unreserve the common gate is not known.  A handler reads it while it has stopped two sessions, and changes
+ * the set of one: the other one runs on.
+ */
+static void what_a_handler_stops_runs_on_after_an_unreserve(void **state)
+{
+    static const struct {
+        const char *profile;
+        uint32_t reserved;
+    } rows[] = {{"core2", 1u << 1}, {"skylake", 1u << 3}, {"icelake", 1u << 3}, {"zen4", 1u << 3}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct host host;
+        struct upmu_set second;
+        uint64_t begun;
+
+        host_set_up(&host, rows[i].profile);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        two_sets(&host.session, &second, 1000);
+        host_begin(&host, &host.session);
+        assert_int_equal(
+            upmu_session_add(&host.other, "instructions:k", &(struct upmu_sampling){.period = UINT64_C(1) << 24}),
+            UPMU_OK);
+        host_begin(&host, &host.other);
+        for (unsigned k = 0; k < 2; k++) { /* both sets have their places then */
+            host_run(&host, BRANCHES(1000));
+            assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+        }
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], rows[i].reserved), UPMU_OK);
+        upmu_cpu_unreserve(&host.cpu[0], rows[i].reserved);
+        begun = host_value(&host.other, 0);
+        host_run(&host, BRANCHES(1000));
+        assert_ptr_equal(host.session.active, &second);
+        host_run(&host, BRANCHES(400));
+        assert_int_equal(host_value(&host.other, 0) - begun, BRANCHES(1400));
+        assert_int_equal(raw(&host.session, &second), 1400);
+        assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+        assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+        host_end(&host);
+    }
+}
+
 static void a_session_that_is_written_stays_enabled(void **state)
 {
     struct upmu_count before, after;
@@ -584,6 +627,7 @@ int main(void)
         cmocka_unit_test(what_the_host_closed_stays_closed_when_it_is_given_back),
         cmocka_unit_test(the_gate_of_a_counter_found_in_use_is_left_alone),
         cmocka_unit_test(a_session_that_waits_is_enabled_while_its_cpu_starts_over),
+        cmocka_unit_test(what_a_handler_stops_runs_on_after_an_unreserve),
         cmocka_unit_test(a_session_that_is_written_stays_enabled),
         cmocka_unit_test(verify_finds_no_difference_where_a_handler_has_closed_a_session),
         cmocka_unit_test(a_handler_that_cannot_read_the_gates_leaves_the_hosts_alone),
