@@ -87,14 +87,21 @@ static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint 
            !(meter->running >> joint->result[i].counter[0] & 1u);
 }
 
-/* Nothing moves any more.  Where a placement is valid beside these alone, these are what runs now. */
+/*
+ * Nothing moves any more, and the counters that events left do not have their later counts.  Where a placement is valid
+ * beside these alone, these are what runs now.
+ */
 static void end_moves(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
 
     for (unsigned part = 0; part < plan->outs; part++)
-        for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
+        for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
+            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter &&
+                meter->slot[tally->from].tag == tally->tag)
+                meter->slot[tally->from].tag = 0;
             tally->from = UPMU_NO_COUNTER;
+        }
     for (unsigned part = 0; part < plan->ins; part++)
         if (plan->in[part])
             plan->set[part]->placed_beside = meter->corunners - plan->set[part]->program.placement;

@@ -204,7 +204,6 @@ static void take_rest(struct upmu_meter *meter, struct upmu_session *session, st
 {
     uint64_t kept = tally->base, value;
 
-    meter->slot[tally->from].tag = 0;
     if (!upmu_bank_read(&meter->bank, tally->from, &value)) {
         UPMU_STORE(tally->hole, true);
         upmu_meter_fails(meter, tally->counters);

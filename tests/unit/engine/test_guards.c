@@ -211,6 +211,37 @@ static void a_counter_that_was_left_is_loaded_anew(void **state)
     host_end(&host);
 }
 
+/*
+ * NetBurst: an event moves, with a gap, because another one wants its ESCR, and none comes on the counter that it left.
+ * Another one puts back what the ESCR held.  Placed there again the event is loaded anew.
+ */
+static void a_counter_that_was_left_with_a_gap_is_loaded_anew(void **state)
+{
+    (void)state;
+    host_set_up(&host, "willamette");
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    assert_int_equal(host.session.set.tally[0].counter, 12);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_session_add(&host.other, "uops_retired:NBOGUS:counter=13", NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+    assert_int_equal(host.session.set.tally[0].counter, 14);
+    host_run(&host, 600);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.sessions[2], "instructions:counter=13", NULL), UPMU_OK);
+    host_begin(&host, &host.sessions[2]);
+    assert_int_equal(upmu_session_add(&host.sessions[3], "uops_retired:NBOGUS:counter=14", NULL), UPMU_OK);
+    host_begin(&host, &host.sessions[3]);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    assert_int_equal(host.session.set.tally[0].counter, 12);
+    host_run(&host, 20);
+    assert_int_equal(host_count(&host.session, 0).raw, 1620);
+    for (unsigned i = 4; i-- > 0;)
+        assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK);
+    host_end(&host);
+}
+
 static void a_counter_that_moves_keeps_what_is_left_of_its_period(void **state)
 {
     (void)state;
@@ -339,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_flag_that_is_seen_late_is_no_round),
         cmocka_unit_test(periods_that_are_lost_in_a_row_throttle),
         cmocka_unit_test(a_counter_that_was_left_is_loaded_anew),
+        cmocka_unit_test(a_counter_that_was_left_with_a_gap_is_loaded_anew),
         cmocka_unit_test(a_counter_that_moves_keeps_what_is_left_of_its_period),
         cmocka_unit_test(a_gap_is_taken_off_what_ran),
         cmocka_unit_test(take_over_leaves_the_firmware_s_overflow),
