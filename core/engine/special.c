@@ -221,28 +221,19 @@ void upmu_special_opened(struct upmu_meter *meter)
     bool timed = port_has_clock(meter->bank.port);
     uint64_t gap_ns = 0;
 
-    for (unsigned part = 0, moved = 0; UPMU_MOVES && part < plan->outs; part++)
+    for (unsigned part = 0, moved = 0; (UPMU_MOVES || UPMU_PRELUDES) && part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
-            if (tally->from == UPMU_NO_COUNTER)
-                continue;
-            if (plan->moved >> tally->from & 1u) {
+            bool moves = UPMU_MOVES && tally->from != UPMU_NO_COUNTER;
+
+            if (moves && (plan->moved >> tally->from & 1u)) {
                 take_rest(meter, plan->out[part], tally, plan->moved_base[moved++]);
-            } else {
-                gap_ns = gap_ns ? gap_ns : upmu_meter_now(meter) - plan->now_ns;
-                UPMU_STORE(tally->gap_ns, tally->gap_ns + gap_ns);
-                if (!timed || upmu_tally_cascades(tally))
-                    UPMU_STORE(tally->hole, true);
-            }
-        }
-    if (!UPMU_PRELUDES || !plan->sequence)
-        return;
-    gap_ns = upmu_meter_now(meter) - plan->now_ns;
-    for (unsigned part = 0; part < plan->outs; part++)
-        for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
-            if (plan->out[part]->state != UPMU_SESSION_RUNNING)
                 continue;
+            }
+            if (!(moves || (UPMU_PRELUDES && plan->sequence)) || plan->out[part]->state != UPMU_SESSION_RUNNING)
+                continue;
+            gap_ns = gap_ns ? gap_ns : upmu_meter_now(meter) - plan->now_ns;
             UPMU_STORE(tally->gap_ns, tally->gap_ns + gap_ns);
-            if (!timed)
+            if (!timed || upmu_tally_cascades(tally))
                 UPMU_STORE(tally->hole, true);
         }
 }

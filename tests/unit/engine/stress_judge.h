@@ -510,7 +510,6 @@ static inline void judge_samples(unsigned i, struct stress_event *event, const s
                     (unsigned long long)event->random_mask, (unsigned long long)most);
 }
 
-/* (Nehalem and Westmere: an event that moves while the erratum's sequence runs has that gap twice in its times.) */
 static inline void judge_times(unsigned i, struct stress_event *event, const struct upmu_count *count)
 {
     uint64_t enabled = count->enabled_ns - event->enabled_ns, running = count->running_ns - event->running_ns;
@@ -521,7 +520,7 @@ static inline void judge_times(unsigned i, struct stress_event *event, const str
         stress_fail("session %u, %s: enabled for %llu ns more; it was for %llu to %llu", i, s.kind[event->kind].text,
                     (unsigned long long)enabled, (unsigned long long)event->enabled[0],
                     (unsigned long long)event->enabled[1]);
-    if ((running < event->running[0] || running > event->running[1]) && !(s.sim.profile->flags & UPMU_SIM_AAK100))
+    if (running < event->running[0] || running > event->running[1])
         stress_fail(
             "session %u, %s: runs for %lld ns more, %llu in all; it did for %llu to %llu (enabled: %llu, of %llu "
             "to %llu)",

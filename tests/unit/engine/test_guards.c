@@ -287,6 +287,33 @@ static void a_gap_is_taken_off_what_ran(void **state)
     host_end(&host);
 }
 
+/* Nehalem: what comes needs an erratum's sequence, and a running event moves for it. */
+static void a_move_beside_a_sequence_has_one_gap(void **state)
+{
+    struct upmu_count before, after;
+    char text[] = "branch-misses:counter=0";
+    uint64_t begun_ns;
+
+    (void)state;
+    host_prepare(&host, "nehalem");
+    host.sim.ns_per_access = 10;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 1000);
+    before = host_count(&host.session, 0);
+    begun_ns = host.sim.now_ns;
+    text[sizeof text - 2] = (char)('0' + host.session.set.tally[0].counter);
+    assert_int_equal(upmu_session_add(&host.other, text, NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+    after = host_count(&host.session, 0);
+    assert_true(after.enabled_ns - before.enabled_ns <= host.sim.now_ns - begun_ns);
+    assert_true(after.running_ns >= before.running_ns && after.running_ns < after.enabled_ns);
+    assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 static void take_over_leaves_the_firmware_s_overflow(void **state)
 {
     (void)state;
@@ -373,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_was_left_with_a_gap_is_loaded_anew),
         cmocka_unit_test(a_counter_that_moves_keeps_what_is_left_of_its_period),
         cmocka_unit_test(a_gap_is_taken_off_what_ran),
+        cmocka_unit_test(a_move_beside_a_sequence_has_one_gap),
         cmocka_unit_test(take_over_leaves_the_firmware_s_overflow),
         cmocka_unit_test(no_late_interrupt_is_expected_after_sleep),
         cmocka_unit_test(a_select_that_is_its_own_gate_goes_idle),
