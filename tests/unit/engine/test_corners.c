@@ -4,6 +4,8 @@
  * faults where a sweep takes a share of the accesses, numbers that go round.
  */
 #include "tests/common/host.h"
+#include "tests/common/pointers.h"
+#include <upmu/format.h>
 
 #define MANY 14
 
@@ -296,7 +298,95 @@ static void a_sample_of_other_events_survives_a_fault(void **state)
         }
 }
 
+static unsigned mask_at_once(void *state, const struct upmu_overflow *overflow, bool nmi)
+{
+    (void)state;
+    (void)overflow;
+    (void)nmi;
+    return UPMU_OVERFLOW_MASK;
+}
+
+/*
+ * One interrupt is to mask more sessions than a plan takes, and the registers are lost before the next call.
+ * Catches: a session that is masked by the start over alone, and to which its CPU points when it has ended.
+ */
+static void a_session_that_a_start_over_masks_is_forgotten(void **state)
+{
+    static const char *const events[] = {"instructions", "cycles",   "ref-cycles", "branches", "branches",
+                                         "branches",     "branches", "branches",   "branches"};
+    static const struct upmu_format masking = {.name = "masks", .overflow = mask_at_once};
+    struct upmu_sampling sampling = {.period = 100};
+    const struct memory cpu = {"CPU", &host.cpu[0], sizeof host.cpu[0]}, sessions = {"sessions", many, sizeof many};
+    unsigned running = 0;
+
+    (void)state;
+    host_set_up_two(&host, "sapphirerapids");
+    for (unsigned i = 0; i < 9; i++) {
+        assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK);
+        assert_int_equal(upmu_session_add(&many[i], events[i], &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_format(&many[i], &masking, NULL, 0), UPMU_OK);
+        host_begin(&host, &many[i]);
+    }
+    host.sim.deliver = NULL; /* their interrupt is late */
+    host_work(&host, 0, 1000);
+    upmu_sim_irqs(&host.sim, false);
+    assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_HANDLED);
+    upmu_sim_irqs(&host.sim, true);
+    for (unsigned i = 0; i < 9; i++)
+        running += many[i].state == UPMU_SESSION_RUNNING;
+    assert_int_equal(running, 1);
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+    for (unsigned i = 0; i < 9; i++) {
+        assert_int_equal(many[i].state, UPMU_SESSION_MASKED);
+        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK);
+    }
+    memory_forgotten("masked by a start over", &cpu, 1, &sessions);
+    host_end(&host);
+}
+
 /* ---- Faults ---- */
+
+static struct upmu_port real;
+static unsigned refusals; /* so many of the next writes fault */
+
+static bool refuse_writes(void *context, uint32_t address, uint64_t value)
+{
+    if (!refusals)
+        return real.wrmsr(context, address, value);
+    refusals--;
+    return false;
+}
+
+/*
+ * The write that closes a gate faults, and the next one does not.  (A register of gates that all counters have is tried
+ * before, as it is known.)
+ * Catches: a stop that gives up at the first fault.
+ */
+static void a_gate_whose_close_faults_once_is_closed(void **state)
+{
+    static const struct {
+        const char *profile;
+        unsigned refusals;
+    } cases[] = {{"skylake", 2}, {"zen4", 2}, {"k8_revf", 1}, {"version1", 1}, {"northwood_smtoff", 1}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        host_prepare(&host, cases[i].profile);
+        real = host.sim.port;
+        host.sim.port.wrmsr = refuse_writes;
+        host_start(&host);
+        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        host_begin(&host, &host.session);
+        host_run(&host, 100);
+        refusals = cases[i].refusals;
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        assert_int_equal(refusals, 0);
+        host_run(&host, 100);
+        assert_int_equal(host_value(&host.session, 0), 50);
+        assert_int_equal(host_count(&host.session, 0).quality, UPMU_QUALITY_EXACT);
+        host_end(&host);
+    }
+}
 
 static void a_sleep_that_faults_is_told_and_the_cpu_sleeps(void **state)
 {
@@ -448,6 +538,8 @@ int main(void)
         cmocka_unit_test(sharers_that_one_of_their_own_thread_displaces_wait),
         cmocka_unit_test(two_events_that_end_a_set_in_one_interrupt_end_it_once),
         cmocka_unit_test(a_sample_of_other_events_survives_a_fault),
+        cmocka_unit_test(a_session_that_a_start_over_masks_is_forgotten),
+        cmocka_unit_test(a_gate_whose_close_faults_once_is_closed),
         cmocka_unit_test(a_sleep_that_faults_is_told_and_the_cpu_sleeps),
         cmocka_unit_test(a_shared_counter_that_came_back_stopped_does_not_run_at_the_end),
         cmocka_unit_test(a_count_that_falls_is_none),

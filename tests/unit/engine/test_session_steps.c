@@ -549,6 +549,54 @@ static void each_general_counter_has_one_select_of_its_own(void **state)
     }
 }
 
+static unsigned accesses_until_late;
+
+/* A millisecond passes before one access. */
+static void be_late(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)cpu;
+    (void)number;
+    (void)kind;
+    (void)address;
+    if (accesses_until_late && !--accesses_until_late)
+        upmu_sim_advance_ns(sim, 1000000);
+}
+
+/*
+ * An event moves where its counter is stopped for that, and a millisecond passes before any access of the start that
+ * makes it move.  Catches: a time without a counter that is not counted once.
+ */
+static void the_time_of_a_move_is_missed_once(void **state)
+{
+    char name[] = "branch-misses:counter=0";
+    unsigned missed = 0, late = 1;
+
+    (void)state;
+    for (unsigned at = 1; late; at++) {
+        struct upmu_count count;
+        uint64_t missed_ns;
+
+        host_set_up_two(&host, "k8_revf");
+        ready("branches");
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        run(100);
+        name[sizeof name - 2] = (char)('0' + host.session.set.tally[0].counter);
+        assert_int_equal(upmu_session_add(&host.other, name, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+        host.sim.before_access = be_late;
+        accesses_until_late = at;
+        assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+        late = !accesses_until_late;
+        accesses_until_late = 0;
+        count = host_count(&host.session, 0);
+        missed_ns = count.enabled_ns - count.running_ns;
+        assert_true(missed_ns == 0 || missed_ns == 1000000);
+        missed += missed_ns != 0;
+        host_end(&host);
+    }
+    assert_true(missed > 0);
+}
+
 /* It makes room for one whose start then faults, and is loaded again before another session has used its counter. */
 static void an_event_that_moves_away_and_back_counts_and_samples_on(void **state)
 {
@@ -629,6 +677,7 @@ int main(void)
         cmocka_unit_test(a_cpu_session_counts_every_program_and_ring_and_no_halted_time),
         cmocka_unit_test(counters_are_read_with_the_index_of_their_kind),
         cmocka_unit_test(each_general_counter_has_one_select_of_its_own),
+        cmocka_unit_test(the_time_of_a_move_is_missed_once),
         cmocka_unit_test(an_event_that_moves_away_and_back_counts_and_samples_on),
     };
     return cmocka_run_group_tests_name("session steps", tests, NULL, NULL);

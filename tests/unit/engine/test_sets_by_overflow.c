@@ -475,37 +475,47 @@ static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_en
 
 /*
  * A thread that left between an overflow and its interrupt returns with its next set, also where there is no room
- * for the old one any more.  Catches a wish for another set that waits until the old one has run.
+ * for the old one any more.  A session of the CPU that was stopped then starts so, too.
+ * Catches a wish for another set that waits until the old one has run.
  */
-static void a_thread_that_left_before_the_interrupt_comes_with_its_next_set(void **state)
+static void a_session_that_left_before_the_interrupt_comes_with_its_next_set(void **state)
 {
-    struct host f;
-
     (void)state;
-    set_up(&f, "skylake");
-    upmu_sim_set_delivery(&f.sim, 0, 0x40);
-    upmu_sim_irqs(&f.sim, true);
-    fill(&f, 0, "branches:counter=0", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
-    fill(&f, 1, "branches:counter=1", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
-    assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&f.session, &f.threads[0], &f.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
-    upmu_sim_irqs(&f.sim, false);
-    host_work(&f, 0, 5000);
-    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
-    upmu_sim_irqs(&f.sim, true);
-    assert_int_equal(active(&f), 0);
-    assert_int_equal(upmu_session_add(&f.other, "cycles:counter=0", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
-    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[1], &f.threads[0]), UPMU_OK);
-    assert_int_equal(active(&f), 1);
-    assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
-    host_work(&f, 0, 500);
-    assert_int_equal(raw(&f, &f.sets[1], 0), 100);
-    assert_int_equal(raw(&f, &f.session.set, 0), PERIOD);
-    assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
-    tear_down(&f);
+    for (unsigned stops = 0; stops < 2; stops++) {
+        struct host f;
+
+        set_up(&f, "skylake");
+        upmu_sim_set_delivery(&f.sim, 0, 0x40);
+        upmu_sim_irqs(&f.sim, true);
+        fill(&f, 0, "branches:counter=0", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+        fill(&f, 1, "branches:counter=1", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+        assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+        assert_int_equal(stops ? upmu_session_attach_cpu(&f.session, &f.cpu[0])
+                               : upmu_session_attach_thread(&f.session, &f.threads[0], &f.cpu[0]),
+                         UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
+        upmu_sim_irqs(&f.sim, false);
+        host_work(&f, 0, 5000);
+        assert_int_equal(stops ? upmu_session_stop(&f.session)
+                               : upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]),
+                         UPMU_OK);
+        upmu_sim_irqs(&f.sim, true);
+        assert_int_equal(active(&f), 0);
+        assert_int_equal(upmu_session_add(&f.other, "cycles:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
+        assert_int_equal(stops ? upmu_session_start(&f.session)
+                               : upmu_thread_switch(&f.cpu[0], &f.threads[1], &f.threads[0]),
+                         UPMU_OK);
+        assert_int_equal(active(&f), 1);
+        assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+        host_work(&f, 0, 500);
+        assert_int_equal(raw(&f, &f.sets[1], 0), 100);
+        assert_int_equal(raw(&f, &f.session.set, 0), PERIOD);
+        if (!stops)
+            assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
+        tear_down(&f);
+    }
 }
 
 static void shuffled_sets_run_once_in_each_round(void **state)
@@ -719,7 +729,7 @@ int main(void)
         cmocka_unit_test(a_chain_of_one_gives_way_to_itself),
         cmocka_unit_test(timed_sets_take_turns_with_those_by_overflow),
         cmocka_unit_test(a_threads_sets_are_changed_and_stay_with_it),
-        cmocka_unit_test(a_thread_that_left_before_the_interrupt_comes_with_its_next_set),
+        cmocka_unit_test(a_session_that_left_before_the_interrupt_comes_with_its_next_set),
         cmocka_unit_test(a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_enabled),
         cmocka_unit_test(shuffled_sets_run_once_in_each_round),
         cmocka_unit_test(a_full_ring_masks_the_set_before_it_gives_way),

@@ -503,6 +503,71 @@ static void a_static_counter_that_a_prelude_stopped_is_read_again(void **state)
     }
 }
 
+/* Select and value of counter 0 are written only while it stands still. */
+static void watch_counter_0(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                            uint32_t address)
+{
+    (void)number;
+    if (kind == UPMU_SIM_WRMSR && (address == 0x186 || address == 0xc1 || address == 0x4c1))
+        assert_false(upmu_sim_runs(sim, cpu, 0));
+}
+
+/*
+ * A static session has left its counter running, and another one comes to that, at once or after a thread without
+ * sessions.  It samples the same event, or it counts another one.
+ * Catches: a counter that is thought to be closed, or to go on as it is, and is written while it runs.
+ */
+static void a_static_counter_is_stopped_for_what_loads_it(void **state)
+{
+    (void)state;
+    for (unsigned way = 0; way < 4; way++) {
+        bool samples = way & 1u, idle = way & 2u;
+        struct host f;
+
+        set_up(&f, "skylake", true);
+        host_add(&f, 0, "branches:counter=0", 0);
+        assert_int_equal(upmu_session_static(&f.sessions[0], true), UPMU_OK);
+        host_add(&f, 1, samples ? "branches:counter=0" : "cache-references:counter=0", samples ? 1000 : 0);
+        for (unsigned i = 0; i < 2; i++) {
+            follow(&f, i, i);
+            host_thread_switch(&f, 0, i); /* now its place is known */
+        }
+        f.sim.before_access = watch_counter_0;
+        for (unsigned round = 0; round < 2; round++) {
+            host_thread_switch(&f, 0, 0);
+            host_work(&f, 0, 1000);
+            if (idle) {
+                host_thread_switch(&f, 0, IDLE);
+                assert_true(upmu_sim_runs(&f.sim, 0, 0));
+                host_work(&f, 0, 500);
+            }
+            host_thread_switch(&f, 0, 1);
+            host_work(&f, 0, 3000);
+        }
+        host_thread_switch(&f, 0, IDLE);
+        counted(&f, 0, 0, 400);
+        counted(&f, 1, 0, samples ? 1200 : 600);
+        tear_down(&f);
+    }
+}
+
+/* Catches: a counter that is left running for a session that does not wait for it. */
+static void a_static_session_that_is_stopped_leaves_nothing_running(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    host_add(&f, 0, "branches:counter=0", 0);
+    assert_int_equal(upmu_session_static(&f.sessions[0], true), UPMU_OK);
+    on_cpu(&f, 0, 0);
+    host_work(&f, 0, 1000);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
+    assert_false(upmu_sim_runs(&f.sim, 0, 0));
+    assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
+    tear_down(&f);
+}
+
 static bool failing_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
     (void)context;
@@ -1300,6 +1365,41 @@ static void a_session_is_closed_if_and_only_if_its_close_says_so(void **state)
         }
 }
 
+/* As soon as the session has no target it is another thread's, and a call works on it. */
+static void attach_and_hold(struct host *f)
+{
+    elsewhere.at++;
+    if (f->sessions[0].state != UPMU_SESSION_DETACHED)
+        return;
+    elsewhere.enough = upmu_session_attach_thread(&f->sessions[0], &f->threads[1], NULL) == UPMU_OK;
+    if (elsewhere.enough)
+        f->sessions[0].held = 1;
+}
+
+/*
+ * A session whose thread does not run is detached, and attached elsewhere before the detach returns.
+ * Catches: a store to what has been given back.
+ */
+static void a_detach_leaves_what_others_do_with_the_session_next(void **state)
+{
+    struct sigaction before;
+    struct host f;
+    enum upmu_status status;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    host_add(&f, 0, "instructions", 0);
+    follow(&f, 0, 0);
+    step_begin(&f, attach_and_hold, 0, &before);
+    status = upmu_session_detach(&f.sessions[0]);
+    step_end(&before);
+    assert_int_equal(status, UPMU_OK);
+    assert_true(elsewhere.enough);
+    assert_int_equal(f.sessions[0].held, 1);
+    f.sessions[0].held = 0;
+    tear_down(&f);
+}
+
 static unsigned steps_of_a_switch(struct host *f, unsigned next)
 {
     steps = 0;
@@ -1398,6 +1498,11 @@ static void a_read_outlives_a_thread_that_passes_by_elsewhere(void **state)
 }
 
 static void what_runs_where_is_known_whatever_a_switch_met(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
+}
+
+static void a_detach_leaves_what_others_do_with_the_session_next(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
@@ -1678,6 +1783,8 @@ int main(void)
         cmocka_unit_test(time_before_a_session_joins_is_not_enabled_time),
         cmocka_unit_test(a_session_that_has_come_keeps_its_time_when_others_find_no_room),
         cmocka_unit_test(a_static_counter_that_a_prelude_stopped_is_read_again),
+        cmocka_unit_test(a_static_counter_is_stopped_for_what_loads_it),
+        cmocka_unit_test(a_static_session_that_is_stopped_leaves_nothing_running),
         cmocka_unit_test(a_session_that_faults_when_its_thread_comes_was_not_enabled),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
         cmocka_unit_test(without_a_clock_what_comes_beside_those_that_wait_is_exact),
@@ -1701,6 +1808,7 @@ int main(void)
         cmocka_unit_test(what_runs_where_is_known_whatever_a_switch_met),
         cmocka_unit_test(a_read_outlives_a_thread_that_passes_by_elsewhere),
         cmocka_unit_test(a_session_is_closed_if_and_only_if_its_close_says_so),
+        cmocka_unit_test(a_detach_leaves_what_others_do_with_the_session_next),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),
         cmocka_unit_test(what_is_refused_changes_nothing),

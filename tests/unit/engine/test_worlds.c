@@ -1125,6 +1125,7 @@ static void an_encoded_event_replaces_another(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct upmu_event event;
+        unsigned counter;
 
         host_set_up(&f, names[i]);
         attach(0, UPMU_WORLD_BOTH, "instructions,cycles", 0);
@@ -1133,8 +1134,11 @@ static void an_encoded_event_replaces_another(void **state)
         event = encoded("branches");
         assert_int_equal(upmu_set_replace_event(session, &session->set, 0, &event, NULL), UPMU_ERR_STATE);
         assert_int_equal(upmu_session_stop(session), UPMU_OK);
+        counter = session->set.tally[0].counter;
+        assert_int_equal(upmu_cpu_owner(&f.cpu[0], counter), UPMU_OWNER_OURS);
         host_forget_cost(&f);
         assert_int_equal(upmu_set_replace_event(session, &session->set, 0, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_owner(&f.cpu[0], counter), UPMU_OWNER_FREE);
         assert_int_equal(upmu_set_replace_event(session, &session->set, 2, &event, NULL), UPMU_ERR_INVALID);
         assert_int_equal(upmu_set_replace_event(session, &session->set, 0, &event, &sampling), UPMU_ERR_INVALID);
         host_costs(&f, "replaced", 0, 0);
@@ -1322,19 +1326,33 @@ static void a_lent_counter_holds_what_was_said(void **state)
     }
 }
 
-/* Another session needs its counter: the one that it gets holds what was said, with all that was counted before. */
+static void count_a_branch(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                           uint32_t address)
+{
+    (void)cpu;
+    (void)number;
+    (void)kind;
+    (void)address;
+    upmu_sim_events(sim, &(struct upmu_sim_burst){.instructions = 4, .branches = 1});
+}
+
+/*
+ * Another session needs its counter: the one that it gets holds what was said, with all that was counted before.  Every
+ * other time branches come before each access of the move.
+ */
 static void a_lent_counter_that_moves_holds_what_was_said(void **state)
 {
     static const char *const names[] = {"skylake", "zen4"};
 
     (void)state;
-    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+    for (unsigned n = 0; n < 2 * sizeof names / sizeof names[0]; n++) {
         struct upmu_session *session = &f.sessions[0];
+        bool busy = n & 1u;
         unsigned first, counter;
         uint64_t ahead;
         char text[40];
 
-        host_set_up(&f, names[n]);
+        host_set_up(&f, names[n / 2]);
         host_add(&f, 0, "branches", 0);
         assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[0]), UPMU_OK);
@@ -1345,13 +1363,17 @@ static void a_lent_counter_that_moves_holds_what_was_said(void **state)
         snprintf(text, sizeof text, "branches:counter=%u", first);
         host_add(&f, 1, text, 0);
         assert_int_equal(upmu_session_attach_cpu(&f.sessions[1], &f.cpu[0]), UPMU_OK);
+        f.sim.before_access = busy ? count_a_branch : NULL;
         start(1);
+        f.sim.before_access = NULL;
         assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
         assert_int_not_equal(counter, first);
         assert_int_equal(ahead, 1000);
         upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
-        counts(0, 20);
-        counts(1, 10);
+        if (!busy) {
+            counts(0, 20);
+            counts(1, 10);
+        }
         assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
         assert_int_equal(ahead, 1000);
         assert_int_equal(upmu_session_close(&f.sessions[1]), UPMU_OK);
