@@ -142,8 +142,9 @@ static void tell_violation(const struct setting *setting, struct step *steps, un
         left = shrink_list(setting, steps, count, verdict->rule, asked.shrink_seconds);
     if (left <= 60)
         tell_steps(setting, steps, left);
-    printf("    %u of %u steps are enough; again: tests/host/host family=%s model=%s seed=%llu steps=%u only=", left,
-           asked.steps, setting->family->name, setting->family->models[setting->model].name,
+    printf("    %u of %u steps are enough; ", left, asked.steps);
+    printf("again: tests/host/host family=%s model=%s themes=%u seed=%llu steps=%u only=",
+           setting->family->name, setting->family->models[setting->model].name, asked.themes,
            (unsigned long long)setting->seed, asked.steps);
     print_list(steps, left);
     printf("\n");
