@@ -297,8 +297,7 @@ static void create(struct stress_session *session)
     session->sets = one_in(4) ? 2 : 1;
     session->pmu = row->second ? (unsigned)draw(2) : 0;
     session->shares = one_in(3);
-    /* (NetBurst: what a static session leaves running is written by others.) */
-    session->is_static = one_in(6) && !no_static && !silicon_is_p4();
+    session->is_static = one_in(6) && !no_static;
     session->masks = one_in(3);
     session->world = one_in(5) ? (enum upmu_world)(1 + draw(2)) : UPMU_WORLD_BOTH;
     tell("create session %u%s%s%s, world %u, %u sets", (unsigned)(session - s.session),
