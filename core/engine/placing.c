@@ -266,7 +266,8 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     status = place(meter, session, PLACE_STILL);
     if (status != UPMU_OK)
         return status;
-    if (upmu_special_clash(meter, session))
+    /* While counters run that a static session left, nothing is loaded: the start takes them over, or closes them. */
+    if (upmu_special_clash(meter, session) || meter->unowned)
         return UPMU_OK;
     /* Nothing runs: the caller has looked. */
     if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&

@@ -47,18 +47,47 @@ static uint32_t find_still(const struct upmu_meter *meter, uint32_t running)
     return still;
 }
 
-/* Counters of static sessions run on, in no session's count, unless what comes wants them. */
-static uint32_t find_kept(const struct upmu_plan *plan)
+/* Do other CPUs see registers of an event?  Its claim ends when its session leaves, and they may change these then. */
+static bool is_claimed(const struct upmu_meter *meter, const struct upmu_set *set, const struct upmu_tally *tally)
 {
+    const struct upmu_event *event = &set->event[tally->index];
+
+    return upmu_meter_domain(meter) && ((tally->counters & meter->pmu->shared_counters) || event->payload ||
+                                        upmu_event_is_exclusive(event));
+}
+
+/* Does the plan change registers, on a PMU whose counters share the registers of their events (NetBurst: an ESCR)? */
+static bool may_disturb(const struct upmu_meter *meter)
+{
+    return UPMU_BACKEND_X86_P4 && meter->pmu->backend->seen_by && meter->plan.changed;
+}
+
+/* Counters of static sessions run on, in no session's count, unless what comes wants or disturbs them. */
+static uint32_t find_kept(const struct upmu_meter *meter)
+{
+    const struct upmu_plan *plan = &meter->plan;
     uint32_t kept = 0;
 
-    if (plan->state_after != UPMU_SESSION_WAITING)
+    if (plan->state_after != UPMU_SESSION_WAITING || may_disturb(meter))
         return 0;
     for (unsigned part = 0; part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
-            if (plan->out[part]->is_static && !plan->out[part]->full && !upmu_tally_samples(tally))
+            if (plan->out[part]->is_static && !plan->out[part]->full && !upmu_tally_samples(tally) &&
+                !is_claimed(meter, upmu_active(plan->out[part]), tally))
                 kept |= tally->counters & ~(plan->changed | plan->come);
     return kept;
+}
+
+/* Of what static sessions left running, what is closed already, or is disturbed and closed, has no event's value. */
+static void settle_unowned(struct upmu_meter *meter)
+{
+    uint32_t closed = meter->unowned & ~upmu_bank_open(&meter->bank, meter->unowned), disturbed = 0;
+
+    meter->unowned &= ~closed;
+    if (may_disturb(meter))
+        disturbed = meter->unowned;
+    meter->plan.changed |= disturbed;
+    upmu_meter_tag(meter, closed | disturbed, 0);
 }
 
 /* Events that come and count the same as a static session left on their counters: these run on. */
@@ -94,8 +123,8 @@ uint32_t upmu_special_prepare(struct upmu_meter *meter, uint32_t carried)
     struct upmu_plan *plan = &meter->plan;
     uint32_t absent = upmu_bank_absent(&meter->bank), coming = absent_of(meter);
 
-    if (meter->unowned) /* some may have been closed for another event, or to be hidden */
-        meter->unowned &= upmu_bank_open(&meter->bank, meter->unowned);
+    if (meter->unowned)
+        settle_unowned(meter);
     if (upmu_features_hide(meter)) {
         carried = 0; /* no counter keeps what another session counted */
     } else {
@@ -116,7 +145,7 @@ uint32_t upmu_special_prepare(struct upmu_meter *meter, uint32_t carried)
                 plan->dormant |= UPMU_BIT32(tally->counter & 31u);
     plan->still = find_still(meter, plan->leave & ~(carried | absent | coming));
     if (!plan->sequence) /* it stops all of them */
-        plan->kept = find_kept(plan) & ~absent;
+        plan->kept = find_kept(meter) & ~absent;
     return carried;
 }
 

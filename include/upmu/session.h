@@ -403,7 +403,8 @@ enum upmu_status upmu_session_share(struct upmu_session *session, bool share);
  * `is_static` true: at a switch to a thread that does not need its counters, the counters are left
  * running and only their values are read.  Such a switch is one read for each counter and no write,
  * in both directions.  It applies to events that are counted, not sampled.  Events of the meantime
- * are in no count.
+ * are in no count.  An event whose registers other CPUs may change when its session has left is
+ * stopped at each switch, in a domain (hyper-threads of NetBurst, OFFCORE_RSP of a core).
  *
  * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
  * Context: any.

@@ -11,6 +11,7 @@
 #include "tests/common/trap_flag.h"
 
 #define IDLE 3 /* and the next are the CPUs' idle threads */
+#define OFFCORE(value) "r01b7:offcore_rsp=" value
 
 static void set_up(struct host *f, const char *profile, bool clock)
 {
@@ -568,6 +569,108 @@ static void a_static_session_that_is_stopped_leaves_nothing_running(void **state
     tear_down(&f);
 }
 
+/* Session 0 of thread 0 is static and has this event; it has counted, and another thread runs. */
+static void leave_running(struct host *f, const char *event, unsigned next)
+{
+    host_add(f, 0, event, 0);
+    assert_int_equal(upmu_session_static(&f->sessions[0], true), UPMU_OK);
+    follow(f, 0, 0);
+    host_thread_switch(f, 0, 0);
+    host_work(f, 0, 1000);
+    host_thread_switch(f, 0, next);
+    host_work(f, 0, 500); /* in no count of session 0 */
+}
+
+/* Switch to thread 0 again: its session counts on from what it had. */
+static void count_on(struct host *f)
+{
+    host_thread_switch(f, 0, 0);
+    host_work(f, 0, 1000);
+    host_thread_switch(f, 0, IDLE);
+    counted(f, 0, 0, 2000);
+    tear_down(f); /* (no rule of the silicon was broken) */
+}
+
+/* The mistake that this catches: a counter that runs without a session is taken for one that stands still. */
+static void an_attachment_writes_no_counter_that_a_static_session_left_running(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    leave_running(&f, "branches:counter=0", IDLE);
+    host_add(&f, 1, "branches:counter=0", 0);
+    host_attach(&f, 1, 0);
+    host_no_violation(&f);
+    start(&f, 1);
+    host_work(&f, 0, 100);
+    counted(&f, 1, 0, 20);
+    assert_int_equal(upmu_session_close(&f.sessions[1]), UPMU_OK);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 1000);
+    counted(&f, 0, 0, 400);
+    tear_down(&f);
+}
+
+/*
+ * Counters 12 and 13 of NetBurst look at one ESCR.  The mistake that this catches: only the counter of the event that
+ * comes is closed before the ESCR changes, or the other, which was closed, is thought to hold what its session left.
+ */
+static void no_select_changes_under_a_counter_that_a_static_session_left_running(void **state)
+{
+    (void)state;
+    for (unsigned idle = 0; idle < 2; idle++) {
+        struct host f;
+
+        set_up(&f, "willamette", true);
+        host_add(&f, 1, "instructions:k:counter=13", 0);
+        follow(&f, 1, 1);
+        leave_running(&f, "instructions:u:counter=12", idle ? IDLE : 1);
+        host_thread_switch(&f, 0, 1);
+        host_work(&f, 0, 100);
+        host_no_violation(&f);
+        assert_false(upmu_sim_runs(&f.sim, 0, 12));
+        count_on(&f);
+    }
+}
+
+/*
+ * Registers that CPUs share are claimed while a session runs.  The mistake that this catches: a counter runs on without
+ * the claim, and another CPU changes its registers.
+ */
+static void no_counter_runs_on_without_the_claim_on_its_registers(void **state)
+{
+    static const struct {
+        const char *profile, *event;
+    } rows[] = {
+        {"northwood", "branches"},
+        {"nehalem", OFFCORE("0x101")},
+        {"haswell_smt", "r81d0"},
+        {"haswell_smt", "branches"}, /* it shares no register, and runs on */
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        unsigned runs = 0;
+        struct host f;
+
+        host_prepare_cpus(&f, rows[i].profile, 2);
+        host_machine(&f);
+        host_take_over(&f, 2, true);
+        host_threads(&f, IDLE + 2);
+        leave_running(&f, rows[i].event, IDLE);
+        for (unsigned counter = 0; counter < UPMU_SIM_COUNTERS; counter++)
+            runs += upmu_sim_runs(&f.sim, 0, counter);
+        assert_int_equal(runs, i == 3);
+        host_add(&f, 1, rows[i].event, 0);
+        on_cpu(&f, 1, 1);
+        host_no_violation(&f);
+        assert_int_equal(upmu_session_close(&f.sessions[1]), UPMU_OK);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        tear_down(&f);
+    }
+}
+
 static bool failing_wrmsr(void *context, uint32_t msr, uint64_t value)
 {
     (void)context;
@@ -904,8 +1007,6 @@ static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **
     assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
     tear_down(&f);
 }
-
-#define OFFCORE(value) "r01b7:offcore_rsp=" value
 
 /* A place that was good is not any more: its registers have been given to others meanwhile. */
 static void a_remembered_place_holds_only_beside_the_same_company(void **state)
@@ -1785,6 +1886,9 @@ int main(void)
         cmocka_unit_test(a_static_counter_that_a_prelude_stopped_is_read_again),
         cmocka_unit_test(a_static_counter_is_stopped_for_what_loads_it),
         cmocka_unit_test(a_static_session_that_is_stopped_leaves_nothing_running),
+        cmocka_unit_test(an_attachment_writes_no_counter_that_a_static_session_left_running),
+        cmocka_unit_test(no_select_changes_under_a_counter_that_a_static_session_left_running),
+        cmocka_unit_test(no_counter_runs_on_without_the_claim_on_its_registers),
         cmocka_unit_test(a_session_that_faults_when_its_thread_comes_was_not_enabled),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
         cmocka_unit_test(without_a_clock_what_comes_beside_those_that_wait_is_exact),
