@@ -778,19 +778,20 @@ static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 
 /*
  * A box that was reset counts from 0, and not before its select is written: where a counter holds 0, selects are looked
- * at.
+ * at.  A stop has cleared them where they gate the counter: then a counter that has gone back to 0 was reset.
  */
-static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index)
+static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index, bool went_back)
 {
     unsigned row = bank->pmu->counter[index].select_row;
-    uint64_t bits;
-    bool fault;
+    uint64_t bits, value;
+    bool fault = false;
 
     if (bank->type->style == UPMU_UNIT_FREE || !upmu_bank_knows(bank, row) || row_is(bank, row, UPMU_ROW_PUT_OFF) ||
         upmu_register_class_of(bank->pmu, row)->access == UPMU_ACCESS_WO)
         return true;
     bits = lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row);
-    if (upmu_box_holds(bank, row, to_register(bank, row, bank->shadow[row]), bits, &fault))
+    value = to_register(bank, row, bank->shadow[row]);
+    if (!(value & bits) ? !went_back : upmu_box_holds(bank, row, value, bits, &fault))
         return true;
     if (fault)
         return false;
@@ -806,7 +807,7 @@ static UPMU_APART bool read_boxes(struct upmu_bank *bank, unsigned index, bool b
     bool zero, fine = upmu_box_count(bank, index, begins, &zero, &doubtful, out_value);
 
     if (__builtin_expect(zero, 0) && !begins) {
-        fine = look_for_reset(bank, index) && fine;
+        fine = look_for_reset(bank, index, doubtful != 0) && fine;
         if ((bank->reset & ~reset) >> index & 1u) { /* what looked like events up to a wrap were none */
             *out_value -= doubtful;
             bank->shadow[bank->pmu->counter[index].value_row] = *out_value;

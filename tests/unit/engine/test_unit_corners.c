@@ -616,6 +616,24 @@ static void a_select_that_was_lost_shows_where_a_counter_holds_0(void **state)
     }
 }
 
+/*
+ * A counter with a high value goes back to 0 as one that wraps does, and a stop is the first to look: it has cleared
+ * the select.  Mistake: what was left up to a wrap is counted.
+ */
+static void a_counter_that_a_stop_finds_at_0_was_reset(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; gates[i] != UPMU_UNIT_FREE; i++) {
+        run_crowd(gates[i], UPMU_SPACE_PCI, UINT64_C(0xf00000000000));
+        double_steps(100);
+        double_reset(1);
+        assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+        assert_int_equal(count_of(&d.host.session).value, (CROWD - 1) * 300u);
+        assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+    }
+}
+
 /* Two sessions count the same counter that never stops.  Mistake: only the one that looks first is told of a reset. */
 static void all_sessions_of_a_free_counter_are_told_of_a_reset(void **state)
 {
@@ -819,6 +837,7 @@ int main(void)
         cmocka_unit_test(a_box_that_was_reset_is_no_exact_count),
         cmocka_unit_test(what_a_box_dropped_is_written_again),
         cmocka_unit_test(a_select_that_was_lost_shows_where_a_counter_holds_0),
+        cmocka_unit_test(a_counter_that_a_stop_finds_at_0_was_reset),
         cmocka_unit_test(all_sessions_of_a_free_counter_are_told_of_a_reset),
         cmocka_unit_test(a_stop_that_faults_leaves_a_free_counter_to_its_other_session),
         cmocka_unit_test(a_fault_at_a_free_counter_leaves_the_counts_of_others),
