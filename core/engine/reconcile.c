@@ -318,6 +318,13 @@ static bool is_out(const struct upmu_plan *plan, const struct upmu_session *sess
     return false;
 }
 
+/* Counters that are open for a part that does not come: what they have counted since the take is in no count. */
+static UPMU_APART void let_go(struct upmu_meter *meter, uint32_t counters)
+{
+    close(meter, counters);
+    upmu_meter_tag(meter, counters, 0);
+}
+
 /* A part that leaves, too, was masked or has failed, or finds a counter that could not be closed: it does not come. */
 static UPMU_APART void drop_part(struct upmu_meter *meter, unsigned part)
 {
@@ -361,6 +368,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint32_t c
 
     if (__builtin_expect(plan->outs && session->state != UPMU_SESSION_WAITING, 0) && is_out(plan, session) &&
         session->state != plan->state_after) {
+        let_go(meter, set->counters & (carried | plan->still));
         drop_part(meter, part);
         return;
     }

@@ -406,6 +406,112 @@ static void a_counter_that_both_sets_have_runs_on_after_an_overflow(void **state
     both_sets_have("version1");
 }
 
+/* Nothing runs for a session that has stopped, and what is done until its next start is in no count. */
+static void stands_still(struct host *f, uint64_t expected)
+{
+    struct upmu_set *set = f->session.active;
+    struct upmu_count before, after;
+
+    for (unsigned n = 0; n < 18; n++)
+        assert_false(upmu_sim_runs(&f->sim, 0, n));
+    assert_int_equal(upmu_set_read(&f->session, set, 1, 1, &before), UPMU_OK);
+    host_work(f, 0, 10000);
+    assert_int_equal(upmu_session_start(&f->session), UPMU_OK);
+    assert_ptr_equal(f->session.active, set);
+    host_work(f, 0, 3000);
+    assert_int_equal(upmu_set_read(&f->session, set, 1, 1, &after), UPMU_OK);
+    assert_int_equal(after.raw - before.raw, expected);
+}
+
+/*
+ * Two faults from each access of a switch on.  One counter is open while the sets change: both have it alike, or it
+ * stands still in the kernel (AMD).
+ */
+static void a_counter_that_stays_open_stops_with_a_fault(void **state)
+{
+    static const struct {
+        const char *profile, *first, *second;
+        unsigned expected;
+    } cases[] = {
+        {"skylake", "branches,cache-references", "branch-misses,cache-references", 300},
+        {"k8_revf", "branches,cache-references", "branch-misses,cache-references", 300},
+        {"version1", "branches,cache-references", "branch-misses,cache-references", 300},
+        {"p6", "branches,cache-references", "branch-misses,cache-references", 300},
+        {"northwood_smtoff", "branches,cache-references", "branch-misses,cache-references", 300},
+        {"k8_revf", "branches:u,cache-references", "branch-misses:u,cache-misses", 30},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        unsigned stopped = 0;
+
+        for (unsigned at = 1; at < 12; at++) {
+            struct host f;
+
+            set_up(&f, cases[i].profile);
+            f.sim.expect_faults = true;
+            assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+            assert_int_equal(upmu_session_add(&f.session, cases[i].first, NULL), UPMU_OK);
+            chain(&f, 1, 1, cases[i].second, 0, 0);
+            host_begin(&f, &f.session);
+            for (unsigned round = 0; round < 4; round++)
+                assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
+            host_work(&f, 0, 5000);
+            f.sim.fault_at = f.sim.accesses + at;
+            f.sim.fault_until = f.sim.fault_at + 1;
+            (void)!upmu_session_switch(&f.session, NULL);
+            f.sim.fault_at = f.sim.fault_until = 0;
+            if (f.session.state == UPMU_SESSION_STOPPED) {
+                stopped++;
+                stands_still(&f, cases[i].expected);
+            }
+            tear_down(&f);
+        }
+        assert_in_range(stopped, 1, 10);
+    }
+}
+
+static void work_before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                        uint32_t address)
+{
+    (void)number, (void)kind, (void)address;
+    host_work(sim->test, cpu, 100);
+}
+
+/*
+ * The same where a switch, to another set or to the same one, finds an overflow whose interrupt was lost, and no room
+ * in the ring.  What happens between its accesses is in no later count.
+ */
+static void a_counter_that_stays_open_stops_where_a_switch_masks(void **state)
+{
+    const struct upmu_sampling every_100 = {.period = 100};
+
+    (void)state;
+    for (unsigned same = 0; same < 2; same++) {
+        struct host f;
+
+        set_up(&f, "skylake");
+        f.sim.deliver = NULL;
+        assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.session, "branches", &every_100), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.session, "cache-references", NULL), UPMU_OK);
+        chain(&f, 1, 1, "branch-misses,cache-references", 0, 0);
+        assert_int_equal(upmu_session_ring(&f.session, f.ring, 256), UPMU_OK);
+        upmu_session_mask_on_full(&f.session, true);
+        host_begin(&f, &f.session);
+        for (unsigned n = 0; f.session.state == UPMU_SESSION_RUNNING; n++) {
+            assert_in_range(n, 0, 20);
+            host_work(&f, 0, 5000);
+            f.sim.before_access = work_before;
+            assert_int_equal(upmu_session_switch(&f.session, same ? &f.session.set : NULL), UPMU_OK);
+            f.sim.before_access = NULL;
+        }
+        assert_int_equal(f.session.state, UPMU_SESSION_MASKED);
+        stands_still(&f, 300);
+        tear_down(&f);
+    }
+}
+
 static void sampling_goes_on_where_a_set_left_it(void **state)
 {
     struct host f;
@@ -617,6 +723,8 @@ int main(void)
         cmocka_unit_test(each_event_of_a_set_has_its_own_threshold),
         cmocka_unit_test(a_set_gives_way_at_the_nth_overflow_exactly),
         cmocka_unit_test(a_counter_that_both_sets_have_runs_on_after_an_overflow),
+        cmocka_unit_test(a_counter_that_stays_open_stops_with_a_fault),
+        cmocka_unit_test(a_counter_that_stays_open_stops_where_a_switch_masks),
         cmocka_unit_test(sampling_goes_on_where_a_set_left_it),
         cmocka_unit_test(a_set_switch_costs_what_a_thread_switch_does),
         cmocka_unit_test(a_set_without_room_waits_and_the_next_does_not),
