@@ -480,6 +480,7 @@ static void a_static_counter_that_a_prelude_stopped_is_read_again(void **state)
 {
     (void)state;
     for (unsigned idle = 0; idle < 2; idle++) {
+        struct upmu_test_state now;
         struct host f;
 
         set_up(&f, "nehalem", true);
@@ -495,6 +496,8 @@ static void a_static_counter_that_a_prelude_stopped_is_read_again(void **state)
         if (idle)
             host_work(&f, 0, 500); /* in no count */
         host_thread_switch(&f, 0, 1);
+        upmu_test_state(&f.cpu[0], &now);
+        assert_int_equal(now.unowned, 0);
         host_work(&f, 0, 100);
         host_thread_switch(&f, 0, 0);
         host_work(&f, 0, 1000);

@@ -260,6 +260,32 @@ static void a_fault_at_any_access_of_it_stops_whom_it_must(void **state)
     assert_true(ran_on > accesses / 2);
 }
 
+/* Catches: an event that was selected without the whole sequence, and counts wrong. */
+static void a_sequence_that_faults_twice_starts_nothing(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    set_up(&host);
+    host.sim.expect_faults = true;
+    assert_int_equal(upmu_session_add(&host.session, "branches:counter=3", NULL), UPMU_OK);
+    host_begin(&host, &host.session);
+    host_run(&host, 500);
+    assert_int_equal(upmu_session_add(&host.other, "r04c4:counter=2", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_replace(&host.other, 0, "r02c4:counter=2", NULL), UPMU_OK);
+    host.sim.fault_address = 0x186; /* of the sequence alone */
+    assert_int_equal(upmu_session_start(&host.other), UPMU_ERR_PORT);
+    host.sim.fault_address = 0;
+    assert_int_equal(host.other.state, UPMU_SESSION_STOPPED);
+    assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
+    assert_int_equal(host.session.error, UPMU_ERR_PORT);
+    assert_int_equal(host_value(&host.session, 0), 250);
+    for (unsigned i = 2; i < 4; i++)
+        assert_false(upmu_sim_runs(&host.sim, 0, i));
+    host_end(&host);
+}
+
 static uint32_t interrupt_from;
 
 static void interrupt(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
@@ -344,6 +370,7 @@ int main(void)
         cmocka_unit_test(what_the_firmware_uses_is_left_out_of_it),
         cmocka_unit_test(an_overflow_at_any_access_of_it_is_lost_to_nobody),
         cmocka_unit_test(a_fault_at_any_access_of_it_stops_whom_it_must),
+        cmocka_unit_test(a_sequence_that_faults_twice_starts_nothing),
         cmocka_unit_test(a_handler_after_a_fault_of_it_counts_no_round),
         cmocka_unit_test(a_handler_runs_no_sequence),
     };

@@ -412,6 +412,49 @@ static void what_runs_on_through_a_switch_is_not_masked(void **state)
             switch_with_an_nmi(profiles[i], kind & 1u, kind & 2u);
 }
 
+/*
+ * The overflow that masks a session is found as its next set comes, or as it moves for another one: no interrupt came.
+ * Catches: a session that is masked as it leaves its counters, and runs again on those that it was to have next.
+ */
+static void what_is_masked_as_it_leaves_does_not_come(void **state)
+{
+    static const struct upmu_format masking = {.name = "masks", .overflow = interrupt_the_switch};
+    struct upmu_sampling sampling = {.period = 100};
+
+    (void)state;
+    overflow_masks = true;
+    for (unsigned moves = 0; moves < 2; moves++) {
+        char name[] = "branch-misses:counter=0";
+        struct upmu_set second;
+        struct host host;
+
+        host_set_up(&host, moves ? "k8_revf" : "skylake");
+        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_format(&host.session, &masking, NULL, 0), UPMU_OK);
+        if (!moves) {
+            assert_int_equal(upmu_session_add_set(&host.session, &second, 1, 0, 0), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session, &second, "branch-misses", NULL), UPMU_OK);
+        }
+        host_begin(&host, &host.session);
+        for (unsigned i = 0; i < 2 && !moves; i++) /* each set gets its place */
+            assert_int_equal(upmu_session_switch(&host.session, i ? &host.session.set : &second), UPMU_OK);
+        host.sim.deliver = NULL;
+        host_run(&host, 300);
+        assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
+        name[sizeof name - 2] = (char)('0' + host.session.set.tally[0].counter);
+        if (moves) {
+            assert_int_equal(upmu_session_add(&host.other, name, NULL), UPMU_OK);
+            host_begin(&host, &host.other);
+        } else {
+            assert_int_equal(upmu_session_switch(&host.session, &second), UPMU_OK);
+        }
+        assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
+        host_run(&host, 300);
+        assert_int_equal(host_value(&host.session, 0), 150);
+        host_end(&host);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +467,7 @@ int main(void)
         cmocka_unit_test(what_is_masked_counts_no_more_though_a_register_faulted),
         cmocka_unit_test(what_a_handler_masks_during_a_verification_is_no_difference),
         cmocka_unit_test(what_runs_on_through_a_switch_is_not_masked),
+        cmocka_unit_test(what_is_masked_as_it_leaves_does_not_come),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -294,6 +294,32 @@ static void a_write_to_a_stopped_session_makes_no_hole_in_another(void **state)
     host_end(&host);
 }
 
+/*
+ * A session counts where another one sampled.
+ * Catches: its counter taken for one that samples, whose value says that it has overflowed.
+ */
+static void what_counts_where_another_session_sampled_has_not_overflowed(void **state)
+{
+    struct upmu_sampling every = {.period = 1000};
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    assert_int_equal(upmu_session_add(&host.other, "instructions:counter=0", &every), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+    host_begin(&host, &host.other);
+    assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
+    host.sim.cpu[0].counter[0].value = 5;
+    host_begin(&host, &host.session);
+    host_run(&host, 100);
+    upmu_sim_advance_ns(&host.sim, 101000000);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
+    assert_int_equal(host_value(&host.session, 0), 50);
+    assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
+    host_end(&host);
+}
+
 static struct host *looked_at;
 static unsigned look;
 static enum upmu_pmi answered;
@@ -843,6 +869,7 @@ int main(void)
         cmocka_unit_test(a_wrap_that_the_status_hides_is_ours),
         cmocka_unit_test(a_write_to_a_stopped_session_touches_no_other),
         cmocka_unit_test(a_write_to_a_stopped_session_makes_no_hole_in_another),
+        cmocka_unit_test(what_counts_where_another_session_sampled_has_not_overflowed),
         cmocka_unit_test(a_wrap_that_a_local_call_folded_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt),
