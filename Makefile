@@ -319,15 +319,18 @@ format:
 
 # ---- Figures ----
 
-.PHONY: size bench readme
+.PHONY: size bench readme prices
 size: build/os/libupmu.a
-	@$(PYTHON) tools/size.py --cc "$(CC)" --limits $(if $(PRICES),--prices)
+	@$(PYTHON) tools/size.py --cc "$(CC)" --limits
 
 bench: $(BENCH_PROGRAMS)
 	@$(PYTHON) tools/bench.py
 
 readme: build/os/libupmu.a $(BENCH_PROGRAMS)
 	@$(PYTHON) tools/readme.py
+
+prices: build/os/libupmu.a
+	@CC="$(CC)" $(PYTHON) tools/prices.py
 
 # What the comments of the public headers say, as pages; a warning is an error.
 .PHONY: reference check-reference
@@ -447,7 +450,7 @@ help:
 	@echo "test-bare      the three commands of README.md in a bare Debian 12 (debootstrap, root, 10 to 20 minutes; BARE_OPTIONS=--help)"
 	@echo "check          the rules that source text must keep"
 	@echo "size, bench    bytes; register accesses and instructions"
-	@echo "size PRICES=1  what each build option costs in text"
+	@echo "prices         put what each build option costs into docs/SIZE.md"
 	@echo "readme         put these figures into README.md"
 	@echo "stack          put the stack of each call into docs/PORTING.md"
 	@echo "reference      build/reference/html: what the public headers say (Doxygen; check-reference: it has no complaint)"

@@ -16,7 +16,7 @@ import sys
 
 STRUCTS = {  # struct: limit in bytes
     "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 3328, "upmu_event": 64, "upmu_place_work": 4096,
-    "upmu_machine": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
+    "upmu_machine": None, "upmu_thread": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_unit": 2264, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
@@ -26,6 +26,7 @@ RESULTS_LIMIT = 20500  # core/results, of which a program links what it calls; f
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 35200, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 4200  # files that are there for branch records alone, in core and backends
 MINIMUM_LIMIT = 33000
+THREADS_LIMIT = 39600
 GUEST_LIMIT = 6144  # abi/guest: virtual counters
 GUEST_X86_LIMIT, GUEST_X86_AIM = 7650, 5632  # its registers of x86
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt
@@ -39,6 +40,8 @@ MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_BA
                    "-DUPMU_METRICS=0", "-DUPMU_THREADS=0", "-DUPMU_SETS=0", "-DUPMU_USER_PAGES=0", "-DUPMU_FORMATS=0",
                    "-DUPMU_MESSAGES=0", "-DUPMU_PACK=0", "-DUPMU_SLOTS=1", "-DUPMU_UNCORE=0",
                    "-DUPMU_WORLDS=0", "-DUPMU_PERMIT=0", "-DUPMU_FORMULAS=0", "-DUPMU_BRANCHES=0"]
+# The same with sessions of threads, of two events: cycles and instructions.
+THREADS_OPTIONS = [*(option for option in MINIMUM_OPTIONS if option != "-DUPMU_THREADS=0"), "-DUPMU_SET_EVENTS=2"]
 FLAGS = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()
 WORK = "build/size"
 
@@ -70,19 +73,19 @@ def object_sizes():
     return rows
 
 
-def struct_sizes(compiler, width):
+def struct_sizes(compiler, width, options=()):
     lines = "".join(f"extern char size_{name}[]; char size_{name}[sizeof(struct {name})];\n" for name in STRUCTS)
     target = f"{WORK}/structs-{width}.o"
-    subprocess.run([compiler, f"-m{width}", *FLAGS, "-x", "c", "-c", "-o", target, "-"], check=True,
+    subprocess.run([compiler, f"-m{width}", *FLAGS, *options, "-x", "c", "-c", "-o", target, "-"], check=True,
                    input=("#include <upmu/upmu.h>\n" + lines).encode())
     return {name: int(size, 16)
             for size, name in re.findall(r"^\S+ (\S+) \S size_(\w+)$", output(["nm", "-S", target]), re.M)}
 
 
-def minimum(compiler):
-    """Text that counting alone links: the whole less the program that asks for it."""
+def linked(compiler, options):
+    """(text, read-only data) that tests/build/minimum_program.c links: the whole less the program."""
     program = f"{WORK}/minimum_program.o"
-    options = FLAGS + ["-m64", "-Os", "-ffunction-sections", "-fdata-sections", *MINIMUM_OPTIONS]
+    options = FLAGS + ["-m64", "-Os", "-ffunction-sections", "-fdata-sections", *options]
     subprocess.run([compiler, *options, "-c", "-o", program, "tests/build/minimum_program.c"], check=True)
     objects = []
     for source in sorted(glob.glob("core/*/*.c") + glob.glob("backends/*/*.c") + glob.glob("events/*.c")):
@@ -92,23 +95,6 @@ def minimum(compiler):
     subprocess.run(["ld", "-m", "elf_x86_64", "--gc-sections", "-e", "minimum_program", "-o", whole, program, *objects],
                    check=True)
     return sections(whole, ".text") - sections(program, ".text"), sections(whole, ".rodata")
-
-
-# Options whose price is worth knowing.
-PRICED = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_FORMATS",
-          "UPMU_MESSAGES", "UPMU_USER_PAGES", "UPMU_PACK", "UPMU_NAMES", "UPMU_IMPORT", "UPMU_MOVES", "UPMU_PRELUDES",
-          "UPMU_RESULTS", "UPMU_FORMULAS", "UPMU_METRICS", "UPMU_DOMAINS", "UPMU_THREADS", "UPMU_SETS", "UPMU_WORLDS", "UPMU_LOANS",
-          "UPMU_IBS", "UPMU_BRANCHES", "UPMU_PROBE", "UPMU_WHY_TEXT"]
-
-
-def code_size(compiler, options):
-    """Text of core and backends with some options, file by file."""
-    total = 0
-    for source in sorted(glob.glob("core/*/*.c") + glob.glob("backends/*/*.c")):
-        target = f"{WORK}/price.o"
-        subprocess.run([compiler, *FLAGS, "-m64", "-Os", *options, "-c", "-o", target, source], check=True)
-        total += sections(target, ".text")
-    return total
 
 
 def units_size(compiler):
@@ -133,23 +119,12 @@ def folder_size(compiler, folder):
     return total
 
 
-def print_prices(compiler):
-    whole = code_size(compiler, [])
-    print(f"text.core+backends\t{whole}\tbytes")
-    for name in PRICED:
-        print(f"price.{name}\t{whole - code_size(compiler, [f'-D{name}=0'])}\tbytes", flush=True)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cc", default="gcc")
-    parser.add_argument("--prices", action="store_true", help="only: what each option of config.h costs in text")
     parser.add_argument("--limits", action="store_true")
     arguments = parser.parse_args()
     os.makedirs(WORK, exist_ok=True)
-    if arguments.prices:
-        print_prices(arguments.cc)
-        return 0
     broken = []
 
     def line(name, value, unit="bytes", limit=None, aim=None):
@@ -191,9 +166,10 @@ def main():
         line("catalogue.all", int(size), limit=CATALOGUES_LIMIT)
     units = sum(int(size) for size in re.findall(r" units_\d\[(\d+)\]", open("events/catalog_units.c").read()))
     line("catalogue.units", units, limit=UNITS_LIMIT)
-    text, rodata = minimum(arguments.cc)
-    line("text.minimum", text, limit=MINIMUM_LIMIT)
-    line("rodata.minimum", rodata)
+    for name, options, limit in (("minimum", MINIMUM_OPTIONS, MINIMUM_LIMIT), ("threads", THREADS_OPTIONS, THREADS_LIMIT)):
+        text, rodata = linked(arguments.cc, options)
+        line("text." + name, text, limit=limit)
+        line("rodata." + name, rodata)
     for width in (64, 32):
         for name, size in struct_sizes(arguments.cc, width).items():
             line(f"struct.{name}.{width}", size, limit=STRUCTS[name])

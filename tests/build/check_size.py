@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The limits on bytes (tools/size.py says what is measured), and what README.md shows of them."""
+"""The limits on bytes (tools/size.py says what is measured), and what README.md and docs/SIZE.md show of them."""
+import re
 import sys
 
-from checklib import check, main, read, run
+from checklib import SOAK, check, main, read, run
 
 sys.path.insert(0, "tools")
+import prices  # noqa: E402
 import readme  # noqa: E402
+
+# Each such option is measured; all of them in make soak.
+SHARE = 1 if SOAK else 16
+SLACK_BYTES = 64
 
 FIGURES = {}
 
@@ -72,6 +78,29 @@ def readme_shows_the_measured_bytes():
     made = readme.table(measured())
     return [] if readme.agree(shown.group(0), shown.group(1) + made + shown.group(2)) else \
         ["README.md does not show the measured figures: run `make readme`", made]
+
+
+def rows(text):
+    """{label: numbers} of tables"""
+    cells = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    return {label.strip(): [int(word.replace(",", "") or 0) for word in map(str.strip, numbers)]
+            for label, *numbers in cells if not numbers or re.fullmatch(r"[-\d,\s]*", "".join(numbers))}
+
+
+@check
+def size_page_shows_what_options_cost():
+    """Finds figures that are 3 % and 64 bytes away, and an option without a row."""
+    shown = rows(prices.MARKERS.search(read(prices.PAGE)).group(0))
+    names = prices.option_names()
+    known = {re.match(r"`(\w+)`", label).group(1) for label in shown if label.startswith("`")}
+    complaints = [f"{prices.PAGE}: only one of page and config.h has {name}" for name in sorted(known ^ set(names))]
+    print(f"{len(names[::SHARE])} of {len(names)} options are measured" + ("" if SOAK else "; all in make soak (FUZZ_RUNS=soak)"))
+    made = prices.whole_rows("gcc", measured()) + [prices.option_row("gcc", name) for name in names[::SHARE]]
+    for label, numbers in rows("\n".join(made)).items():
+        near = label in shown and all(abs(old - new) <= max(SLACK_BYTES, 0.03 * abs(new))
+                                      for old, new in zip(shown[label], numbers))
+        complaints += [] if near else [f"{prices.PAGE}: {label} shows {shown.get(label)}, measured {numbers}"]
+    return complaints + ["run `make prices`"] * bool(complaints)
 
 
 if __name__ == "__main__":

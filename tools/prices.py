@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What each option of include/upmu/config.h costs: `make prices` writes it into docs/SIZE.md, between the markers.
+
+For each option the library is measured with another value of it, and with all else as it is by default on x86-64.  Text and
+read-only data are those of all objects of core/, backends/ and events/, as tools/size.py measures them.  A source that an
+option does not change, after the preprocessor, is as it is in build/os; results of the others are kept in build/size.
+"""
+import functools
+import hashlib
+import os
+import re
+import subprocess
+import sys
+
+import readme
+import size
+
+PAGE = "docs/SIZE.md"
+MARKERS = re.compile(r"(<!-- prices -->\n).*?(<!-- end of prices -->)", re.S)
+FLAGS = [*size.FLAGS, "-m64", "-Os"]
+STRUCTS = ["machine", "cpu", "session", "thread", "unit"]
+COLUMNS = ["text", "rodata", *STRUCTS]
+PLAIN = {}
+
+# No option for embedders; one that needs a header with the host's hooks; a limit that no code and no structure follows.
+UNMEASURED = ["UPMU_FOR_X86", "UPMU_PORT_STATIC", "UPMU_UNIT_TYPES"]
+# Numbers, and an option that needs others: the value to measure, and options of both builds that are compared.
+OTHERS = {"UPMU_SLOTS": ("1", ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_METRICS=0"]),
+          "UPMU_SET_EVENTS": ("4", []), "UPMU_CORE_TYPES": ("1", []), "UPMU_UNIT_REGISTERS": ("20", [])}
+
+
+def option_names():
+    """Those of config.h that are measured, in its order."""
+    found = re.findall(r"^#ifndef (UPMU_\w+)\n(?!#define \1\n)", open("include/upmu/config.h", encoding="ascii").read(), re.M)
+    return [name for name in dict.fromkeys(found) if name not in UNMEASURED]
+
+
+def option_values(compiler, options):
+    """{option: value} of a build with these options on its command line."""
+    text = "#include <upmu/config.h>\n" + "".join(f'"{name}" {name}\n' for name in option_names())
+    made = size.output([compiler, *FLAGS, *options, "-E", "-P", "-x", "c", "-"], input=text.encode())
+    return {name: int(eval(value.replace("&&", " and ").replace("||", " or ")))
+            for name, value in re.findall(r'^"(\w+)" (.*)$', made, re.M)}
+
+
+@functools.lru_cache
+def version(compiler):
+    return size.output([compiler, "--version"])
+
+
+def preprocessed(compiler, source, options):
+    return size.output([compiler, *FLAGS, *options, "-E", "-P", source])
+
+
+def plain_sources(compiler):
+    """{source: (its text after the preprocessor without options, (bytes of text, of read-only data) in build/os)}"""
+    if not PLAIN:
+        for _, source, text, rodata in size.object_sizes():
+            PLAIN[source] = preprocessed(compiler, source, []), (text, rodata)
+    return PLAIN
+
+
+def measure_source(compiler, source, options):
+    """(text, read-only data) of a source."""
+    made = preprocessed(compiler, source, options)
+    plain, figures = plain_sources(compiler)[source]
+    if made == plain:
+        return figures
+    key = hashlib.sha256("\0".join([version(compiler), *FLAGS, made]).encode()).hexdigest()
+    kept = f"{size.WORK}/kept/{key}"
+    if not os.path.exists(kept):
+        target = f"{size.WORK}/price.o"
+        subprocess.run([compiler, *FLAGS, "-x", "cpp-output", "-c", "-o", target, "-"], input=made.encode(), check=True)
+        with open(kept, "w", encoding="ascii") as file:
+            file.write(f"{size.sections(target, '.text')} {size.sections(target, '.rodata')}")
+    with open(kept, encoding="ascii") as file:
+        return tuple(int(word) for word in file.read().split())
+
+
+def measure(compiler, options):
+    """{column: bytes} of the whole library with these options."""
+    os.makedirs(f"{size.WORK}/kept", exist_ok=True)
+    parts = [measure_source(compiler, source, options) for source in plain_sources(compiler)]
+    return {"text": sum(text for text, _ in parts), "rodata": sum(rodata for _, rodata in parts),
+            **measure_structs(compiler, options)}
+
+
+def measure_structs(compiler, options):
+    """{structure: bytes} of those that the host has memory for."""
+    found = size.struct_sizes(compiler, 64, options)
+    return {name: found["upmu_" + name] for name in STRUCTS}
+
+
+def option_row(compiler, name):
+    """What is saved by another value of an option, and which options change with it."""
+    value = option_values(compiler, [])[name]
+    other, beside = OTHERS.get(name, (str(1 - value), []))
+    options = [*beside, f"-D{name}={other}"]
+    before, after = option_values(compiler, beside), option_values(compiler, options)
+    also = [f"`{option}`" for option in after if option != name and after[option] != before[option]]
+    label = f"`{name}`" + (f" {value} → {other}" if (value, other) != (1, "0") else "")
+    label += f", with {', '.join(also)}" if also else ""
+    full, less = measure(compiler, beside), measure(compiler, options)
+    saved = [full[column] - less[column] for column in COLUMNS]
+    return f"| {label} | " + " | ".join(f"{number:,}" if number else "" for number in saved) + " |"
+
+
+def whole_rows(compiler, sizes):
+    """Rows of whole configurations; `sizes` are the figures of tools/size.py."""
+    rows = []
+    for label, name, options in (("everything: all objects", None, []),
+                                 ("cycles and instructions of each thread, Intel, no names", "threads", size.THREADS_OPTIONS),
+                                 ("counting only, Intel, raw events", "minimum", size.MINIMUM_OPTIONS)):
+        figures = measure(compiler, options) if not name else measure_structs(compiler, options)
+        if name:
+            figures.update(text=sizes["text." + name], rodata=sizes["rodata." + name])
+        rows.append(f"| {label} | " + " | ".join(f"{figures[column]:,}" for column in COLUMNS) + " |")
+    return rows
+
+
+def page(compiler, sizes):
+    def table(heading, rows):
+        titles = [heading, "text", "read-only data", *(f"`upmu_{name}`" for name in STRUCTS)]
+        return ["| " + " | ".join(titles) + " |", "|---|" + "---:|" * len(COLUMNS), *rows]
+    return "\n".join([*table("whole", whole_rows(compiler, sizes)), "",
+                      *table("option", [option_row(compiler, name) for name in option_names()])]) + "\n"
+
+
+def main():
+    compiler = os.environ.get("CC", "gcc")
+    made = page(compiler, readme.figures([sys.executable, "tools/size.py"]))
+    with open(PAGE, encoding="utf-8") as file:
+        old = file.read()
+    with open(PAGE, "w", encoding="utf-8") as file:
+        file.write(MARKERS.sub(lambda found: found.group(1) + made + found.group(2), old))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
