@@ -358,6 +358,11 @@ vendor:
 	@find build/vendor -name '*.tsv' -delete
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
 
+# A package for EDK II (EDK2_OPTIONS="-DUPMU_THREADS=0": options of include/upmu/config.h).
+.PHONY: edk2
+edk2:
+	@$(PYTHON) tools/edk2.py build/edk2 $(EDK2_OPTIONS)
+
 .PHONY: pair
 pair:
 	@$(PYTHON) tools/pair.py build
@@ -455,6 +460,7 @@ help:
 	@echo "stack          put the stack of each call into docs/PORTING.md"
 	@echo "reference      build/reference/html: what the public headers say (Doxygen; check-reference: it has no complaint)"
 	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"
+	@echo "edk2           build/edk2/UpmuPkg: a package for EDK II, with an INF of the library and its ports for UEFI"
 	@echo "pair           the whole library as two files, build/upmu_all.c and build/upmu_all.h"
 	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ...: the events of these models only (docs/CATALOGUES.md)"
 	@echo "parts of these: objects (libraries that test-build looks at), man, demo-apps, kernel-images, kernel-iso, virt-kernels,"
