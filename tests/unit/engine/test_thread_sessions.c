@@ -584,16 +584,6 @@ static void leave_running(struct host *f, const char *event, unsigned next)
     host_work(f, 0, 500); /* in no count of session 0 */
 }
 
-/* Switch to thread 0 again: its session counts on from what it had. */
-static void count_on(struct host *f)
-{
-    host_thread_switch(f, 0, 0);
-    host_work(f, 0, 1000);
-    host_thread_switch(f, 0, IDLE);
-    counted(f, 0, 0, 2000);
-    tear_down(f); /* (no rule of the silicon was broken) */
-}
-
 /* The mistake that this catches: a counter that runs without a session is taken for one that stands still. */
 static void an_attachment_writes_no_counter_that_a_static_session_left_running(void **state)
 {
@@ -602,7 +592,7 @@ static void an_attachment_writes_no_counter_that_a_static_session_left_running(v
     (void)state;
     set_up(&f, "skylake", true);
     leave_running(&f, "branches:counter=0", IDLE);
-    host_add(&f, 1, "branches:counter=0", 0);
+    host_add(&f, 1, "branches:counter=0", 100000);
     host_attach(&f, 1, 0);
     host_no_violation(&f);
     start(&f, 1);
@@ -621,19 +611,31 @@ static void an_attachment_writes_no_counter_that_a_static_session_left_running(v
  */
 static void no_select_changes_under_a_counter_that_a_static_session_left_running(void **state)
 {
+    static const struct {
+        const char *other;
+        unsigned next;
+    } rows[] = {
+        {"instructions:k:counter=13", 1}, {"instructions:k:counter=13", IDLE}, {"cycles:counter=0", IDLE}};
+
     (void)state;
-    for (unsigned idle = 0; idle < 2; idle++) {
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct host f;
 
         set_up(&f, "willamette", true);
-        host_add(&f, 1, "instructions:k:counter=13", 0);
+        host_add(&f, 1, rows[i].other, 0);
         follow(&f, 1, 1);
-        leave_running(&f, "instructions:u:counter=12", idle ? IDLE : 1);
+        if (rows[i].next == 1)
+            host_thread_switch(&f, 0, 1); /* the session has its place, and comes as the other leaves */
+        leave_running(&f, "instructions:u:counter=12", rows[i].next);
         host_thread_switch(&f, 0, 1);
         host_work(&f, 0, 100);
         host_no_violation(&f);
         assert_false(upmu_sim_runs(&f.sim, 0, 12));
-        count_on(&f);
+        host_thread_switch(&f, 0, 0);
+        host_work(&f, 0, 1000);
+        host_thread_switch(&f, 0, IDLE);
+        counted(&f, 0, 0, 2000);
+        tear_down(&f);
     }
 }
 
