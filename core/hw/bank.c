@@ -778,7 +778,8 @@ static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 
 /*
  * A box that was reset counts from 0, and not before its select is written: where a counter holds 0, selects are looked
- * at.  A stop has cleared them where they gate the counter: then a counter that has gone back to 0 was reset.
+ * at.  A stop has cleared them where they gate the counter: then a counter that has gone back to 0 was reset if its box
+ * was gone before.
  */
 static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index, bool went_back)
 {
@@ -807,7 +808,7 @@ static UPMU_APART bool read_boxes(struct upmu_bank *bank, unsigned index, bool b
     bool zero, fine = upmu_box_count(bank, index, begins, &zero, &doubtful, out_value);
 
     if (__builtin_expect(zero, 0) && !begins) {
-        fine = look_for_reset(bank, index, doubtful != 0) && fine;
+        fine = look_for_reset(bank, index, doubtful && (bank->missed >> index & 1u)) && fine;
         if ((bank->reset & ~reset) >> index & 1u) { /* what looked like events up to a wrap were none */
             *out_value -= doubtful;
             bank->shadow[bank->pmu->counter[index].value_row] = *out_value;
@@ -820,6 +821,7 @@ bool upmu_bank_begin(struct upmu_bank *bank, unsigned index, uint64_t *out_value
 {
     bool fine = read_boxes(bank, index, true, out_value);
 
+    bank->missed &= ~UPMU_BIT32(index);
     *out_value = upmu_bits_low(*out_value, bank->pmu->counter[index].width);
     return fine;
 }

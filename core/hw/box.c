@@ -218,6 +218,7 @@ bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool 
             fine = false;
         } else if (__builtin_expect(value == gone && gone, 0)) {
             bank->lacks |= UPMU_BIT32(counter);
+            bank->missed |= UPMU_BIT32(counter);
         } else {
             value &= mask;
             step = steps ? step_of(bank, counter, before, value, mask) : 0;

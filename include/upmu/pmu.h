@@ -363,6 +363,7 @@ struct upmu_bank {
     uint32_t kept;                      /* of a unit: counters that are in use by others */
     uint32_t lacks;                     /* of a unit: counters of which an unknown part was not counted ... */
     uint32_t reset;                     /* ... as a box has lost its registers, which it has again */
+    uint32_t missed;                    /* of a unit: counters of which a box was gone since their counts began */
     const struct upmu_unit_type *type;  /* NULL: a CPU's bank */
 #endif
 #if UPMU_UNCORE || UPMU_BACKEND_PARAVIRT

@@ -617,8 +617,8 @@ static void a_select_that_was_lost_shows_where_a_counter_holds_0(void **state)
 }
 
 /*
- * A counter with a high value goes back to 0 as one that wraps does, and a stop is the first to look: it has cleared
- * the select.  Mistake: what was left up to a wrap is counted.
+ * A box was gone, and was reset: a counter with a high value goes back to 0 as one that wraps does, and a stop has
+ * cleared the select.  Mistakes: what was left up to a wrap is counted; a wrap is a reset.
  */
 static void a_counter_that_a_stop_finds_at_0_was_reset(void **state)
 {
@@ -626,10 +626,20 @@ static void a_counter_that_a_stop_finds_at_0_was_reset(void **state)
     for (unsigned i = 0; gates[i] != UPMU_UNIT_FREE; i++) {
         run_crowd(gates[i], UPMU_SPACE_PCI, UINT64_C(0xf00000000000));
         double_steps(100);
+        d.gone = 1u << 1;
+        assert_int_equal(count_of(&d.host.session).value, (CROWD - 1) * 300u);
+        d.gone = 0;
         double_reset(1);
         assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
         assert_int_equal(count_of(&d.host.session).value, (CROWD - 1) * 300u);
         assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
+        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+
+        run_crowd(gates[i], UPMU_SPACE_PCI, (UINT64_C(1) << d.type.width) - 300);
+        double_steps(100);
+        assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+        assert_int_equal(count_of(&d.host.session).value, CROWD * 300u);
+        assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_EXACT);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     }
 }
