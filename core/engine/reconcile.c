@@ -606,7 +606,8 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     meter->running &= ~closing;
     meter->sampling &= ~closing;
     meter->halted &= ~closing;
-    close_counters(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running), 0);
+    if (!upmu_meter_is_free(meter)) /* (What never stops has no gate.) */
+        close_counters(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running), 0);
     for (rest = closing; rest;) {
         session = meter->slot[upmu_bits_lowest(rest)].session;
         rest &= ~session->counters & (rest - 1u);

@@ -626,8 +626,6 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
 #if UPMU_UNCORE
     if (upmu_box_freeze(bank))
         return gate_box(bank, open, close);
-    if (bank->type && bank->type->style == UPMU_UNIT_FREE) /* its counters have no gate */
-        return true;
 #endif
     open &= ~upmu_bank_absent(bank);
     /* The upper counter of an AMD pair opens first and closes last. */
@@ -1092,7 +1090,7 @@ bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
         fine = fine && (!resets || reset_boxes(bank));
         upmu_bank_forget_row(bank, UPMU_BOX_ROW);
     }
-    return fine && upmu_bank_gate(bank, 0, pmu->counters & ~kept);
+    return fine && upmu_bank_gate(bank, 0, bank->type->style == UPMU_UNIT_FREE ? 0 : pmu->counters & ~kept);
 }
 
 bool upmu_bank_unkeep(struct upmu_bank *bank)

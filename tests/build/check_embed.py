@@ -140,7 +140,7 @@ def builds_and_tests_from_a_path_with_a_blank():
 @check
 def clean_leaves_what_deps_foreign_unpacked_and_distclean_nothing():
     folder = fresh("clean")
-    for path in ["Makefile", "upmu.mk", "tools/install.mk"]:
+    for path in ["Makefile", "upmu.mk", "tools/install.mk", "tools/try.mk"]:
         os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)
         shutil.copy(path, os.path.join(folder, path))
     unpacked, made = ["build/foreign/arm64/lib", "build/foreign/usr/bin/cc"], ["build/os/x.o", "build/foreign/arm/x.o", "build/.x", "build/x"]
