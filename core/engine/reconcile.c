@@ -226,6 +226,17 @@ static UPMU_APART void carry_odd(struct upmu_meter *meter, struct upmu_tally *ta
     upmu_meter_tag(meter, tally->counters, tally->tag);
 }
 
+/*
+ * What a static session left running may have wrapped in no count: its status bit would look like an overflow of what
+ * comes.  An event that comes back to its counter knows at which value it left.
+ */
+static UPMU_APART void forget_wraps(struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    meter->flagged |= tally->counters;
+    if (!upmu_count_acknowledge(meter, tally->counters))
+        upmu_meter_loses(meter, tally);
+}
+
 /* The start value of one event of any kind. */
 static UPMU_APART void load_event(struct upmu_meter *meter, struct upmu_tally *tally, uint32_t carried, uint64_t now_ns)
 {
@@ -234,15 +245,21 @@ static UPMU_APART void load_event(struct upmu_meter *meter, struct upmu_tally *t
     const struct upmu_tally *left = plan->leave & tally->counters ? slot->tally : NULL;
     bool keeps = UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_KEEPS);
     uint32_t goes_on = carried | (upmu_tally_is_lent(tally) || upmu_features_hide(meter) ? 0 : plan->still);
+    bool unowned = meter->unowned & tally->counters, own = slot->tag == tally->tag;
+    uint64_t before = tally->base;
 
     if (upmu_tally_is_metric(tally))
         return;
     if ((tally->counters & goes_on) && !upmu_tally_samples(tally)) {
         carry_odd(meter, tally, left, now_ns);
+        if (__builtin_expect(unowned, 0) && !(own && tally->base >= before))
+            forget_wraps(meter, tally);
     } else if (keeps && left && slot->tag && !upmu_meter_is_free(meter)) {
         carry_odd(meter, tally, left, now_ns);
     } else if (upmu_meter_is_free(meter) || (!keeps && (plan->changed & tally->counters & ~plan->still)) ||
-               upmu_meter_tagged(meter, tally) != tally->counters || (meter->unowned & tally->counters)) {
+               upmu_meter_tagged(meter, tally) != tally->counters || unowned) {
+        if (__builtin_expect(unowned, 0))
+            forget_wraps(meter, tally);
         if (!upmu_count_begin_at(meter, tally, now_ns))
             upmu_meter_loses(meter, tally);
     }

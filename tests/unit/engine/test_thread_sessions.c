@@ -640,6 +640,53 @@ static void no_select_changes_under_a_counter_that_a_static_session_left_running
 }
 
 /*
+ * On a port without interrupts of counters one that a static session left running wraps.  The same session comes back to
+ * it, or another one has it next, and another source's NMI looks at the status.  Catches: a wrap that was in no count
+ * taken for one of what runs.
+ */
+static void a_wrap_of_what_a_static_session_left_running_is_in_no_count(void **state)
+{
+    static const char *const profiles[] = {"core2", "skylake", "zen4", "k8_revf", "northwood_smtoff", "p6"};
+    static const char *const next[] = {NULL, "branches:counter=0", "cache-references:counter=0"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++)
+        for (unsigned n = 0; n < sizeof next / sizeof next[0]; n++) {
+            bool is_p4 = profiles[p][0] == 'n';
+            struct host f;
+
+            if (is_p4 && n)
+                continue;
+            host_prepare(&f, profiles[p]);
+            f.sim.port.pmi_rearm = NULL;
+            host_machine(&f);
+            host_take_over(&f, 2, false);
+            host_threads(&f, IDLE + 2);
+            host_add(&f, 0, is_p4 ? "branches" : "branches:counter=0", 0);
+            assert_int_equal(upmu_session_static(&f.sessions[0], true), UPMU_OK);
+            if (n)
+                host_add(&f, 1, next[n], 0);
+            for (unsigned i = 0; i < 1 + !!n; i++)
+                follow(&f, i, i);
+            host_thread_switch(&f, 0, 0);
+            host_work(&f, 0, 1000);
+            host_thread_switch(&f, 0, IDLE);
+            for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+                if (upmu_sim_runs(&f.sim, 0, i))
+                    f.sim.cpu[0].counter[i].value = (UINT64_C(1) << f.cpu[0].meter.pmu->counter[i].width) - 50;
+            host_work(&f, 0, 500);
+            host_thread_switch(&f, 0, n ? 1 : 0);
+            host_work(&f, 0, 1000);
+            upmu_sim_advance_ns(&f.sim, UINT64_C(1) << 40); /* long enough for a round */
+            upmu_sim_foreign_nmi(&f.sim);
+            host_work(&f, 0, 1000);
+            host_thread_switch(&f, 0, IDLE);
+            counted(&f, n ? 1 : 0, 0, n == 2 ? 200 : n ? 400 : 600);
+            tear_down(&f);
+        }
+}
+
+/*
  * Registers that CPUs share are claimed while a session runs.  The mistake that this catches: a counter runs on without
  * the claim, and another CPU changes its registers.
  */
@@ -1893,6 +1940,7 @@ int main(void)
         cmocka_unit_test(a_static_session_that_is_stopped_leaves_nothing_running),
         cmocka_unit_test(an_attachment_writes_no_counter_that_a_static_session_left_running),
         cmocka_unit_test(no_select_changes_under_a_counter_that_a_static_session_left_running),
+        cmocka_unit_test(a_wrap_of_what_a_static_session_left_running_is_in_no_count),
         cmocka_unit_test(no_counter_runs_on_without_the_claim_on_its_registers),
         cmocka_unit_test(a_session_that_faults_when_its_thread_comes_was_not_enabled),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
