@@ -163,6 +163,11 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 
 /* ---- Counters ---- */
 
+void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters)
+{
+    meter->flagged |= counters;
+}
+
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters)
 {
     uint32_t flagged = meter->flagged & counters;

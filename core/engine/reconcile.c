@@ -228,11 +228,11 @@ static UPMU_APART void carry_odd(struct upmu_meter *meter, struct upmu_tally *ta
 
 /*
  * What a static session left running may have wrapped in no count: its status bit would look like an overflow of what
- * comes.  An event that comes back to its counter knows at which value it left.
+ * comes.  An event that left this counter itself knows at which value.
  */
 static UPMU_APART void forget_wraps(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
-    meter->flagged |= tally->counters;
+    upmu_count_suspect(meter, tally->counters);
     if (!upmu_count_acknowledge(meter, tally->counters))
         upmu_meter_loses(meter, tally);
 }

@@ -88,7 +88,7 @@ static void settle_unowned(struct upmu_meter *meter)
         disturbed = meter->unowned;
     meter->plan.changed |= disturbed;
     upmu_meter_tag(meter, closed | disturbed, 0);
-    meter->flagged |= closed | disturbed; /* they may have wrapped */
+    upmu_count_suspect(meter, closed | disturbed); /* of a wrap */
 }
 
 /* Events that come and count the same as a static session left on their counters: these run on. */

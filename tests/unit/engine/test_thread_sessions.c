@@ -640,9 +640,9 @@ static void no_select_changes_under_a_counter_that_a_static_session_left_running
 }
 
 /*
- * On a port without interrupts of counters one that a static session left running wraps.  The same session comes back to
- * it, or another one has it next, and another source's NMI looks at the status.  Catches: a wrap that was in no count
- * taken for one of what runs.
+ * On a port without interrupts of counters one that a static session left running wraps.  The same session has it
+ * again, or another one does, and another source's NMI looks at the status.  Catches: a wrap that was in no count taken
+ * for one of what runs.
  */
 static void a_wrap_of_what_a_static_session_left_running_is_in_no_count(void **state)
 {
