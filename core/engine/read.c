@@ -83,12 +83,14 @@ struct remote_read {
     enum upmu_status status;
 };
 
-/* One count of a set, of a session that was seen to be on this meter, or nowhere; false: a register faulted. */
-static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, unsigned i,
-                     struct upmu_count *count)
+/*
+ * One count of a set, of a session that was seen to be on this meter, or nowhere, and to have its counters, or not.
+ * False: a register faulted.
+ */
+static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, bool occupies,
+                     unsigned i, struct upmu_count *count)
 {
     struct upmu_tally *tally = &set->tally[i];
-    bool occupies = meter && set == upmu_active_seen(session) && upmu_session_occupies(session);
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
     uint64_t due;
 
@@ -99,7 +101,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->lost = UPMU_LOAD(tally->lost);
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
-    if (occupies && !upmu_tally_is_metric(tally)) {
+    if (occupies && meter && set == upmu_active_seen(session) && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
 
         if (!upmu_count_value(meter, tally, UPMU_LOAD(tally->counter), &value))
@@ -126,12 +128,12 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
  * Its thread may have gone to another CPU meanwhile.  Of one that waits the enabled time runs, and
  * its CPU may be adding to it.
  */
-static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter)
+static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter, bool occupies)
 {
     const struct upmu_port *port = session->machine->port;
     const struct upmu_cpu *cpu;
 
-    if (!meter || !(upmu_session_occupies(session) || upmu_session_waits(session)) || !port_has_this_cpu(port))
+    if (!meter || !(occupies || upmu_session_waits(session)) || !port_has_this_cpu(port))
         return true;
     cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE);
     return !UPMU_UNCORE || cpu ? port_this_cpu(port) == cpu : !UPMU_LOAD(meter->live);
@@ -148,11 +150,13 @@ static UPMU_APART void read_counts(struct remote_read *remote)
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         uint32_t before = UPMU_LOAD(session->sequence);
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+        bool occupies = upmu_session_occupies(session); /* (Once: its CPU may be starting it again.) */
 
         UPMU_BARRIER();
-        if (UPMU_THREADS && !is_here(session, meter))
+        if (UPMU_THREADS && !is_here(session, meter, occupies))
             remote->status = UPMU_ERR_WRONG_CPU;
-        else if (!(before & 1u) && !read_one(session, meter, remote->set, remote->first + i, &remote->counts[i]))
+        else if (!(before & 1u) &&
+                 !read_one(session, meter, remote->set, occupies, remote->first + i, &remote->counts[i]))
             remote->status = UPMU_ERR_PORT;
         UPMU_BARRIER();
         if (!(before & 1u) && UPMU_LOAD(session->sequence) == before &&
@@ -281,7 +285,7 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
     for (unsigned i = 0; remote.status == UPMU_ERR_WRONG_CPU && i < READ_FOLLOW; i++) {
         state = port_irq_save(port);
         meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
-        here = is_here(session, meter);
+        here = is_here(session, meter, upmu_session_occupies(session));
         if (here)
             read_here(&remote);
         port_irq_restore(port, state);

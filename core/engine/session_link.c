@@ -36,6 +36,8 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (!UPMU_THREADS || session->tagged_by != meter->life)
         upmu_session_tag(meter, session);
+    /* A read elsewhere that found it nowhere is made again, though it may be nowhere by then. */
+    UPMU_STORE(session->sequence, session->sequence + 2u);
     __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere may look where it has to go */
     session->counters = 0;
     session->next = meter->sessions;
