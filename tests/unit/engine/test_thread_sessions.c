@@ -487,8 +487,11 @@ static void a_static_counter_that_a_prelude_stopped_is_read_again(void **state)
         host_add(&f, 0, "instructions:counter=16", 0);
         assert_int_equal(upmu_session_static(&f.sessions[0], true), UPMU_OK);
         follow(&f, 0, 0);
-        host_add(&f, 1, "branches", 0);
-        follow(&f, 1, 1);
+        for (unsigned i = 1; i < 3; i++) { /* both have places, and each needs the sequence after the other */
+            host_add(&f, i, i == 1 ? "branches:counter=0" : "branch-misses:counter=0", 0);
+            follow(&f, i, i);
+            host_thread_switch(&f, 0, i);
+        }
         host_thread_switch(&f, 0, 0);
         host_work(&f, 0, 1000);
         if (idle)
