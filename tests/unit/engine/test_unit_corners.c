@@ -730,6 +730,12 @@ static void the_high_half_is_read_again_only_if_it_has_moved(void **state)
     d.reads = 0;
     assert_int_equal(count_of(&d.host.session).value, (100 + 0x1000) * CROWD);
     assert_int_equal(d.reads, 4 * CROWD);
+    /* Not at all where the box is frozen. */
+    double_steps(UINT64_C(0x100000000));
+    d.reads = 0;
+    assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
+    assert_int_equal(d.reads, 2 * CROWD);
+    assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
     /* It carries at each access in turn. */
     for (unsigned at = 1; at <= 2 * CROWD + 2; at++) {
         uint64_t before = count_of(&d.host.session).value, room;

@@ -923,6 +923,27 @@ static void a_fault_at_any_access_leaves_its_counter_closed_and_others_running(v
     }
 }
 
+static void what_cannot_be_closed_is_not_changed(void **state)
+{
+    (void)state;
+    for (unsigned t = 0; t < TABLES; t++) {
+        struct space space;
+        struct upmu_step steps[UPMU_IMAGE_STEPS];
+        struct upmu_image image = {.pmu = &space.pmu, .step = steps, .room = UPMU_IMAGE_STEPS};
+        uint32_t changed;
+
+        take_over(&space, tables[t]);
+        assert_true(run_event(&space, 1, 2));
+        add_any(&space, &image, 1, 5);
+        forget_trace(&space);
+        space.accesses = 0;
+        space.fault_at = 1;
+        assert_false(load(&space.bank, &image, 0, &changed));
+        assert_int_equal(space.writes, 1); /* which faulted */
+        assert_true(gate_open(&space, 1));
+    }
+}
+
 static void a_fault_of_the_opening_write_does_not_leave_an_open_shadow(void **state)
 {
     (void)state;
@@ -1257,6 +1278,7 @@ int main(void)
         cmocka_unit_test(counters_are_read_by_rdpmc_and_after_its_first_fault_by_rdmsr),
         cmocka_unit_test(a_prelude_keeps_gates_closed_leaves_its_registers_unknown_and_lets_others_alone),
         cmocka_unit_test(a_fault_at_any_access_leaves_its_counter_closed_and_others_running),
+        cmocka_unit_test(what_cannot_be_closed_is_not_changed),
         cmocka_unit_test(a_fault_of_the_opening_write_does_not_leave_an_open_shadow),
         cmocka_unit_test(a_fault_at_take_over_is_reported),
         cmocka_unit_test(a_dry_run_lists_what_is_written),
