@@ -165,7 +165,8 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters)
 {
-    meter->flagged |= counters;
+    if (!port_has_pmi(meter->machine->port)) /* else the interrupt of a wrap clears it */
+        meter->flagged |= counters;
 }
 
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters)

@@ -106,7 +106,7 @@ void upmu_count_mar(struct upmu_session *session);
 /* A counter has passed zero; `passed`: what it samples says so. */
 void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
 
-/* Status bits of these counters may be set, from a time when they were in no count. */
+/* Status bits of these counters may be set, from a time when they were in no count, on a port without interrupts. */
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters);
 
 /*

@@ -227,8 +227,8 @@ static UPMU_APART void carry_odd(struct upmu_meter *meter, struct upmu_tally *ta
 }
 
 /*
- * What a static session left running may have wrapped in no count: its status bit would look like an overflow of what
- * comes.  An event that left this counter itself knows at which value.
+ * What a static session left running may have wrapped in no count: its status bit, which no interrupt has cleared,
+ * would look like an overflow of what comes.  An event that left this counter itself knows at which value.
  */
 static UPMU_APART void forget_wraps(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
