@@ -142,6 +142,30 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
     }
 }
 
+/* Two hyper-threads share counters: a claim takes as long as the other one lets it, and is no work for a handler. */
+static void a_set_that_has_to_be_claimed_waits_for_the_next_call(void **state)
+{
+    struct host f;
+
+    (void)state;
+    host_prepare(&f, "northwood");
+    f.sim.port.request_tick = host_ask_tick;
+    host_machine(&f);
+    host_take_over(&f, 2, true);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    two_sets(&f);
+    begin(&f);
+    host_work(&f, 0, 5000);
+    host_work(&f, 0, 500); /* the interrupt is late */
+    assert_int_equal(f.session.state, UPMU_SESSION_WAITING);
+    assert_int_equal(f.ticks_asked, 1);
+    tick(&f);
+    assert_int_equal(active(&f), 1);
+    assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+    tear_down(&f);
+}
+
 static void a_set_without_a_placement_waits_for_the_next_call(void **state)
 {
     struct host f;
@@ -721,6 +745,7 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_handler_changes_sets_on_every_protocol),
         cmocka_unit_test(a_set_without_a_placement_waits_for_the_next_call),
+        cmocka_unit_test(a_set_that_has_to_be_claimed_waits_for_the_next_call),
         cmocka_unit_test(company_that_takes_a_counter_makes_placements_void),
         cmocka_unit_test(company_that_has_left_makes_no_placement_void),
         cmocka_unit_test(while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick),
