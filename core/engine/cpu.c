@@ -289,13 +289,21 @@ enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
 
 enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
 {
-    enum upmu_status status = cpu->meter.live ? upmu_bracket_run(&cpu->meter, upmu_life_verify, NULL) : UPMU_OK;
+    const struct upmu_port *port = cpu->meter.live ? cpu->meter.machine->port : NULL;
     const struct upmu_meter *meter = &cpu->meter;
+    enum upmu_status status = UPMU_OK;
+    uintptr_t irq = 0;
 
-    if (status == UPMU_OK && cpu->meter.live)
-        status = upmu_units_each(cpu, upmu_life_verify, &meter);
+    if (port) { /* (The unit that differs is not closed from elsewhere before it is named.) */
+        irq = port_irq_save(port);
+        status = upmu_bracket_run(&cpu->meter, upmu_life_verify, NULL);
+        if (status == UPMU_OK)
+            status = upmu_units_each(cpu, upmu_life_verify, &meter);
+    }
     (void)upmu_why_refuse(why, status, meter->pmu, NULL, 0, 0);
     if (why && (status == UPMU_ERR_PORT || status == UPMU_ERR_CHANGED))
         why->address = meter->bank.faulted;
+    if (port)
+        port_irq_restore(port, irq);
     return status;
 }

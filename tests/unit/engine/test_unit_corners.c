@@ -616,6 +616,53 @@ static void a_select_that_was_lost_shows_where_a_counter_holds_0(void **state)
     }
 }
 
+static struct {
+    void (*restore)(void *context, uintptr_t state);
+    uintptr_t (*save)(void *context);
+    unsigned depth, reads;
+    bool armed;
+} interrupts;
+
+static uintptr_t save_interrupts(void *context)
+{
+    interrupts.depth++;
+    return interrupts.save(context);
+}
+
+/* As soon as interrupts are on after a look at the unit, a call from elsewhere closes it and gives its memory back. */
+static void close_when_they_are_on(void *context, uintptr_t state)
+{
+    interrupts.restore(context, state);
+    if (--interrupts.depth || !interrupts.armed || d.reads == interrupts.reads)
+        return;
+    interrupts.armed = false;
+    (void)!upmu_unit_close(&d.unit);
+    memset(&d.unit, 0x5a, sizeof d.unit);
+}
+
+/* Catches: a unit that is looked at after interrupts are on, when another CPU may have closed it. */
+static void a_unit_that_differs_is_named_before_it_can_be_closed(void **state)
+{
+    struct upmu_why why;
+
+    (void)state;
+    run_crowd(UPMU_UNIT_GLOBAL, UPMU_SPACE_PCI, 0);
+    double_steps(100);
+    interrupts.save = d.host.sim.port.irq_save;
+    interrupts.restore = d.host.sim.port.irq_restore;
+    d.host.sim.port.irq_save = save_interrupts;
+    d.host.sim.port.irq_restore = close_when_they_are_on;
+    d.box[1].select[0] ^= 1;
+    interrupts.armed = true;
+    interrupts.reads = d.reads;
+    assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_ERR_CHANGED);
+    assert_false(interrupts.armed);
+    assert_ptr_equal(why.pmu, &d.pmu[0].pmu);
+    d.host.sim.port.irq_save = interrupts.save;
+    d.host.sim.port.irq_restore = interrupts.restore;
+    memset(&d.unit, 0, sizeof d.unit);
+}
+
 /*
  * A box was gone, and was reset: a counter with a high value goes back to 0 as one that wraps does, and a stop has
  * cleared the select.  Mistakes: what was left up to a wrap is counted; a wrap is a reset.
@@ -853,6 +900,7 @@ int main(void)
         cmocka_unit_test(a_box_that_was_reset_is_no_exact_count),
         cmocka_unit_test(what_a_box_dropped_is_written_again),
         cmocka_unit_test(a_select_that_was_lost_shows_where_a_counter_holds_0),
+        cmocka_unit_test(a_unit_that_differs_is_named_before_it_can_be_closed),
         cmocka_unit_test(a_counter_that_a_stop_finds_at_0_was_reset),
         cmocka_unit_test(all_sessions_of_a_free_counter_are_told_of_a_reset),
         cmocka_unit_test(a_stop_that_faults_leaves_a_free_counter_to_its_other_session),
