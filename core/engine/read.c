@@ -92,6 +92,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
 {
     struct upmu_tally *tally = &set->tally[i];
     uint64_t missed_ns = upmu_session_missed(session, set, upmu_machine_clock_ns(session->machine), &count->enabled_ns);
+    unsigned counter = UPMU_LOAD(tally->counter);
     uint64_t due;
 
     if (UPMU_THREADS)
@@ -101,15 +102,17 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->lost = UPMU_LOAD(tally->lost);
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
-    if (occupies && meter && set == upmu_active_seen(session) && !upmu_tally_is_metric(tally)) {
+    /* (An interrupt or a call on the way here may have stopped it: then it is read again.) */
+    if (occupies && meter && set == upmu_active_seen(session) && upmu_session_occupies(session) &&
+        counter < UPMU_COUNTERS && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
 
-        if (!upmu_count_value(meter, tally, UPMU_LOAD(tally->counter), &value))
+        if (!upmu_count_value(meter, tally, counter, &value))
             return false;
-        delta = upmu_count_delta(meter->pmu, tally, UPMU_LOAD(tally->counter), value - UPMU_LOAD(tally->base));
+        delta = upmu_count_delta(meter->pmu, tally, counter, value - UPMU_LOAD(tally->base));
         if (delta)
             UPMU_STORE(meter->seen_counting, 1);
-        if (upmu_count_is_late(meter->pmu, UPMU_LOAD(tally->counter), delta))
+        if (upmu_count_is_late(meter->pmu, counter, delta))
             count->quality = UPMU_QUALITY_PARTIAL;
         count->raw += delta;
     }

@@ -243,6 +243,56 @@ static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
     tear_down(&f);
 }
 
+static struct host *switched;
+static uint64_t (*clock_of_model)(void *context);
+
+static void no_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)sim, (void)cpu, (void)number;
+    fail_msg("access of kind %u to %x", kind, (unsigned)address);
+}
+
+static uint64_t clock_in_which_a_set_ends(void *context)
+{
+    struct host *f = switched;
+
+    switched = NULL;
+    if (f) {
+        (void)!upmu_session_switch(&f->session, NULL);
+        f->sim.before_access = no_access;
+    }
+    return clock_of_model(context);
+}
+
+/*
+ * A set is read that becomes the active one on the way, and has no place.  Catches: a register that is read by the
+ * number of no counter, for a session that had its counters a moment before.
+ */
+static void a_set_that_gets_no_place_in_a_read_is_read_without_a_counter(void **state)
+{
+    struct upmu_count count;
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_add(&f.session, "branches:counter=1", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+    chain(&f, 1, 1, "branch-misses:counter=0", 0, 0);
+    host_begin(&f, &f.session);
+    host_add(&f, 1, "cache-references:counter=0", 0);
+    host_begin(&f, &f.other);
+    clock_of_model = f.sim.port.clock_ns;
+    f.sim.port.clock_ns = clock_in_which_a_set_ends;
+    switched = &f;
+    assert_int_equal(upmu_set_read(&f.session, &f.sets[1], 0, 1, &count), UPMU_OK);
+    assert_null(switched);
+    f.sim.port.clock_ns = clock_of_model;
+    f.sim.before_access = NULL;
+    assert_int_equal(count.value, 0);
+    assert_int_equal(f.session.state, UPMU_SESSION_WAITING);
+    tear_down(&f);
+}
+
 static void wall_time_is_what_counts_for_a_cpu(void **state)
 {
     struct host f;
@@ -718,6 +768,7 @@ int main(void)
         cmocka_unit_test(a_set_that_is_made_again_keeps_its_events),
         cmocka_unit_test(the_counts_of_a_set_that_is_made_again_stay_exact),
         cmocka_unit_test(time_of_a_threads_sets_is_its_own_and_the_rest_is_kept),
+        cmocka_unit_test(a_set_that_gets_no_place_in_a_read_is_read_without_a_counter),
         cmocka_unit_test(wall_time_is_what_counts_for_a_cpu),
         cmocka_unit_test(a_set_without_events_ends_with_its_time),
         cmocka_unit_test(each_event_of_a_set_has_its_own_threshold),
