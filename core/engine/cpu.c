@@ -294,7 +294,7 @@ enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
     enum upmu_status status = UPMU_OK;
     uintptr_t irq = 0;
 
-    if (port) { /* (The unit that differs is not closed from elsewhere before it is named.) */
+    if (port) { /* The unit that differs is not closed from elsewhere before it is named. */
         irq = port_irq_save(port);
         status = upmu_bracket_run(&cpu->meter, upmu_life_verify, NULL);
         if (status == UPMU_OK)

@@ -102,7 +102,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->lost = UPMU_LOAD(tally->lost);
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
-    /* (An interrupt or a call on the way here may have stopped it: then it is read again.) */
+    /* An interrupt or a call on the way may have stopped the session: then the count is read again. */
     if (occupies && meter && set == upmu_active_seen(session) && upmu_session_occupies(session) &&
         counter < UPMU_COUNTERS && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
@@ -153,7 +153,7 @@ static UPMU_APART void read_counts(struct remote_read *remote)
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         uint32_t before = UPMU_LOAD(session->sequence);
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
-        bool occupies = upmu_session_occupies(session); /* (Once: its CPU may be starting it again.) */
+        bool occupies = upmu_session_occupies(session); /* Looked at once: its CPU may be starting it. */
 
         UPMU_BARRIER();
         if (UPMU_THREADS && !is_here(session, meter, occupies))
