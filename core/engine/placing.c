@@ -53,6 +53,17 @@ bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, c
     return upmu_program_ready(meter, upmu_active(session));
 }
 
+/* A place that was found.  A pinned one is good beside these co-runners, and not beside all that run. */
+static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
+                                   uint64_t corunners, const struct upmu_place_result *result)
+{
+    if (!upmu_placing_note(meter, session, result))
+        return UPMU_ERR_UNSUPPORTED;
+    if (mode == PLACE_PINNED)
+        upmu_active(session)->placed_beside = corunners;
+    return UPMU_OK;
+}
+
 /* Counters that never stop belong to no session: an event says which it reads. */
 static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 {
@@ -194,7 +205,7 @@ static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_ses
         return UPMU_ERR_LOST_CLAIM;
     if (mode == PLACE_MOVE && !move_all(meter, joint, first))
         return UPMU_ERR_TOO_HARD;
-    return upmu_placing_note(meter, session, &joint->result[first]) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
+    return note_place(meter, session, mode, corunners, &joint->result[first]);
 }
 
 static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
@@ -222,12 +233,8 @@ static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *ses
     }
     if (mode != PLACE_ALONE && upmu_joint_begin_apart(meter, &joint, session, taken) &&
         upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK)
-        status = upmu_placing_note(meter, session, &joint.result[0]) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
-    else
-        status = place_together(meter, session, mode, corunners, &joint);
-    if (status == UPMU_OK && mode == PLACE_PINNED)
-        upmu_active(session)->placed_beside = corunners;
-    return status;
+        return note_place(meter, session, mode, corunners, &joint.result[0]);
+    return place_together(meter, session, mode, corunners, &joint);
 }
 
 enum upmu_status upmu_placing_fits(struct upmu_meter *meter, struct upmu_session *session)

@@ -1053,7 +1053,45 @@ static void the_probe_believes_the_model(void **state)
         }
 }
 
-/* ---- What it costs ---- */
+/*
+ * A search for a session beside those that do not share finds that one of these would have to move: the place that the
+ * session had beside their former places is not good beside the new ones.  (Class: a stale place that is believed.)
+ */
+static void a_place_that_would_need_a_move_is_not_taken(void **state)
+{
+    enum { MIXED, PAIR, SHARING };
+
+    (void)state;
+    for (unsigned p = 0; p < ALL; p++) {
+        set_up(all[p]);
+        host_threads(&f, 2);
+        add(PAIR, "instr_retired:NBOGUSNTAG,instr_retired:NBOGUSNTAG", 0);
+        add(MIXED, "mispred_branch_retired:NBOGUS,instr_retired:NBOGUSNTAG,branches", 0);
+        add(SHARING, "instr_retired:NBOGUSNTAG", 0);
+        assert_int_equal(upmu_session_share(&f.sessions[SHARING], true), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[PAIR], &f.threads[1], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[MIXED], &f.threads[1], NULL), UPMU_OK);
+        host_thread_switch(&f, 0, 1);
+        start(MIXED);
+        start(PAIR);
+        run(0, 10000);
+        host_thread_switch(&f, 0, 0);
+        attach(SHARING, 0);
+        start(SHARING);
+        host_thread_switch(&f, 0, 1);
+        run(0, 10000);
+        host_thread_switch(&f, 0, 0);
+        stop(SHARING);
+        host_thread_switch(&f, 0, 1);
+        run(0, 10000);
+        stop(MIXED);
+        stop(PAIR);
+        assert_int_equal(value(MIXED, 0), 600);
+        assert_int_equal(value(MIXED, 1), 30000);
+        assert_int_equal(value(MIXED, 2), 6000);
+        tear_down();
+    }
+}
 
 int main(void)
 {
@@ -1098,6 +1136,7 @@ int main(void)
         cmocka_unit_test(uops_tagged_in_execution_are_counted),
         cmocka_unit_test(two_classes_of_tags_do_not_mix),
         cmocka_unit_test(the_largest_sets_are_compiled),
+        cmocka_unit_test(a_place_that_would_need_a_move_is_not_taken),
         cmocka_unit_test(the_probe_believes_the_model),
     };
 
