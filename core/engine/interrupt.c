@@ -552,6 +552,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
 {
     struct pass pass;
     enum upmu_pmi result;
+    unsigned samples;
 
     if (!cpu)
         return UPMU_PMI_NOT_OURS;
@@ -565,10 +566,11 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     cpu->meter.bank.counted = &cpu->meter.bank.handler_accesses;
     UPMU_BARRIER();
     upmu_shared_page_stale(&cpu->meter.bank);
+    samples = upmu_features_interrupt(cpu, frame); /* before the time is read, for what it expects is not later then */
     begin_pass(&pass, cpu);
     pass.frame = frame;
     pass.framed = ~0u;
-    pass.samples = upmu_features_interrupt(cpu, frame);
+    pass.samples = samples;
     result = cpu->meter.busy ? leave_mail(&pass) : handle(&pass);
     if (result == UPMU_PMI_HANDLED)
         cpu->interrupts++;

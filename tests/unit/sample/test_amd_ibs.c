@@ -517,6 +517,45 @@ static void an_interrupt_whose_register_cannot_be_read_may_be_of_a_unit(void **s
         }
 }
 
+/* Time passes in a register that cannot be read. */
+static struct upmu_sim *slow;
+
+static bool read_faults_slowly(void *context, uint32_t msr, uint64_t *out_value)
+{
+    if (msr != faulty || !faults)
+        return real.rdmsr(context, msr, out_value);
+    faults--;
+    upmu_sim_advance_ns(slow, UINT64_C(1) << 20); /* by a step of upmu_count_stamp() */
+    return garbage(out_value);
+}
+
+/* The same where the clock goes on meanwhile.  Catches: an interrupt is expected from a time on that is still to come. */
+static void the_same_holds_where_time_passes_in_the_handler(void **state)
+{
+    static const uint32_t control[] = {0xc0011030, 0xc0011033};
+
+    (void)state;
+    for (unsigned kind = 0; kind < 2; kind++) {
+        struct upmu_ibs ibs = unit((enum upmu_ibs_kind)kind, 100000);
+        struct host host;
+
+        set_up(&host, "zen2");
+        real = host.sim.port;
+        slow = &host.sim;
+        host.sim.port.rdmsr = read_faults_slowly;
+        faulty = control[kind];
+        faults = 0;
+        assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
+        upmu_sim_advance_ns(&host.sim, 101000000);
+        faults = 2;
+        upmu_sim_foreign_nmi(&host.sim);
+        assert_int_equal(host.answer[host.answers - 1], UPMU_PMI_STALE);
+        assert_int_equal(faults, 0);
+        assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
+        host_end(&host);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -535,6 +574,7 @@ int main(void)
         cmocka_unit_test(a_fault_leaves_no_unit_half_started),
         cmocka_unit_test(a_sample_of_before_the_start_is_not_taken),
         cmocka_unit_test(an_interrupt_whose_register_cannot_be_read_may_be_of_a_unit),
+        cmocka_unit_test(the_same_holds_where_time_passes_in_the_handler),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
