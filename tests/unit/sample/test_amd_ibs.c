@@ -529,7 +529,7 @@ static bool read_faults_slowly(void *context, uint32_t msr, uint64_t *out_value)
     return garbage(out_value);
 }
 
-/* The same where the clock goes on meanwhile.  Catches: an interrupt is expected from a time on that is still to come. */
+/* The same where the clock goes on meanwhile.  Catches: an interrupt is expected only from a later time on. */
 static void the_same_holds_where_time_passes_in_the_handler(void **state)
 {
     static const uint32_t control[] = {0xc0011030, 0xc0011033};
