@@ -145,7 +145,7 @@ build/$(1)/port/linux/%.o: port/linux/%.c build/$(1)/flags
 	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
 build/$(1)/tests/%.o: tests/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(filter-out -Os,$$($(1)_FLAGS)) $$($(1)_TEST) $$(call TEST_LEVEL,$$<) -MMD -MP -c -o $$@ $$<
+	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(UPMU_DEFINES) $$(filter-out -Os,$$($(1)_FLAGS)) $$($(1)_TEST) $$(call TEST_LEVEL,$$<) -MMD -MP -c -o $$@ $$<
 build/$(1)/tools/%.o: tools/%.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
@@ -161,6 +161,8 @@ build/$(1)/libsim.a: $$(SIM_SOURCES:%.c=build/$(1)/%.o) build/sources.txt
 	$$(QUIET)ar rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach build,$(BUILDS),$(eval $(call BUILD_RULES,$(build))))
+# The command shows all that the library can do.
+build/tool/%.o: LIB_CFLAGS := $(subst $(UPMU_OPTIONS:%=-D%),,$(LIB_CFLAGS))
 
 QUIET := $(if $(V),,@)
 -include $(shell find build -name '*.d' 2>/dev/null)
@@ -432,7 +434,7 @@ help:
 	@echo "test-foreign   boot the library on Arm and RISC-V machines of QEMU; mutants-foreign: is each change noticed there?"
 	@echo "test-foreign-demos  the demos on them, a part of test-foreign; test-foreign-hosts: the simulated host made for AArch64"
 	@echo "soak-foreign-hosts  HOSTS_SEEDS of the simulated host on AArch64 and RISC-V (1,000); mutants-foreign-hosts: what x86 does not notice"
-	@echo "install        the tool, its manual pages, library, silicon model, headers, pkg-config files: PREFIX=/usr/local DESTDIR="
+	@echo "install        the tool, its manual pages, library, silicon model, headers, files for pkg-config and CMake: PREFIX=/usr/local DESTDIR="
 	@echo "uninstall      remove them"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
 	@echo "demo-run       the same, interactive"

@@ -6,8 +6,8 @@
 #     CFLAGS  += $(UPMU_CFLAGS) $(UPMU_INCLUDES)
 #     SOURCES += $(UPMU_SOURCES)
 #
-# Include it by a path without blanks (a relative one will do).  Options of
-# include/upmu/config.h go on the compiler's command line, the same for each file.
+# Include it by a path without blanks (a relative one will do).  UPMU_OPTIONS has options
+# of include/upmu/config.h, for each file: UPMU_OPTIONS := UPMU_THREADS=0 UPMU_PACK=0
 # Choosing single backends or catalogues is done by options; sources that are left
 # out by them compile to nothing.
 
@@ -30,7 +30,8 @@ $(warning EVENTS does nothing: the events of single models are chosen by UPMU_EV
 endif
 endif
 UPMU_EVENT_OPTIONS := $(if $(UPMU_MODELS),-DUPMU_EVENTS_ALL=0 $(UPMU_MODELS:%=-DUPMU_EVENTS_%=1))
+UPMU_DEFINES := $(strip $(UPMU_EVENT_OPTIONS) $(UPMU_OPTIONS:%=-D%))
 
 # Flags that the sources are written for; -mgeneral-regs-only because the
 # interrupt handler must not touch vector registers.
-UPMU_CFLAGS := -std=c11 -ffreestanding -mgeneral-regs-only $(UPMU_EVENT_OPTIONS)
+UPMU_CFLAGS := -std=c11 -ffreestanding -mgeneral-regs-only $(UPMU_DEFINES)

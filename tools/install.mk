@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 #
 # make install, make uninstall: the host tool with its manual pages, the library and the silicon model for programs of this
-# machine, with headers and files for pkg-config.  A kernel takes the tree instead (upmu.mk).
+# machine, with headers and files for pkg-config and CMake.  A kernel takes the tree instead (upmu.mk).
 #
-#     make install PREFIX=/usr DESTDIR=/tmp/package     (PREFIX has no blanks; DESTDIR may)
+#     make install PREFIX=/usr DESTDIR=/tmp/package     (both may have blanks)
 
 PREFIX ?= /usr/local
 COMMA := ,
+BLANK := $(subst ,, )
 # The build whose objects are installed: `installed` can be linked into position-independent programs.
 INSTALL_BUILD ?= installed
 # (looked up by these targets alone)
@@ -14,7 +15,8 @@ UPMU_VERSION = $(shell $(PYTHON) tools/sources.py --version)
 
 build/installed/upmu: $(TOOL_SOURCES:%.c=build/installed/%.o) build/installed/libsim.a build/installed/libupmu.a
 	$(QUIET)$(installed_CC) -pie -o $@ $^
-INSTALL_TOOL := $(if $(filter gcc-64,$(INSTALL_BUILD)),build/upmu,build/$(INSTALL_BUILD)/upmu)
+# (with UPMU_OPTIONS the one that is built without them)
+INSTALL_TOOL := $(if $(filter gcc-64,$(INSTALL_BUILD))$(UPMU_OPTIONS),build/upmu,build/$(INSTALL_BUILD)/upmu)
 
 # Pages: of the tool, and of each row of its table of commands.
 MAN_PAGES = upmu.1 $(shell sed -n 's/^    {"\([a-z]*\)", .*/upmu-\1.1/p' tools/cmd/cmd_main.c)
@@ -33,26 +35,33 @@ INSTALL_FILES = bin/upmu:755:$(INSTALL_TOOL) \
 	$(foreach file,$(SIM_HEADERS),include/upmu-sim/$(file):644:$(file)) \
 	$(foreach page,$(MAN_PAGES),share/man/man1/$(page):644:build/man/$(page)) \
 	$(foreach file,LICENSE CHANGELOG.md $(sort $(wildcard docs/*.md)),share/doc/upmu/$(notdir $(file)):644:$(file))
-INSTALL_MADE := lib/pkgconfig/upmu.pc lib/pkgconfig/upmu-sim.pc
+INSTALL_MADE := lib/pkgconfig/upmu.pc lib/pkgconfig/upmu-sim.pc lib/cmake/upmu/upmu-config.cmake lib/cmake/upmu/upmu-config-version.cmake
 # Folders that are ours: they go if nothing else is in them.
-INSTALL_FOLDERS := include/upmu-sim/port/sim include/upmu-sim/port include/upmu-sim include/upmu share/doc/upmu
+INSTALL_FOLDERS := include/upmu-sim/port/sim include/upmu-sim/port include/upmu-sim include/upmu share/doc/upmu lib/cmake/upmu
 
 # $(call PC,NAME,ABOUT,REQUIRES,CFLAGS,LIBRARY): the lines of NAME.pc.
-PC = 'prefix=$(PREFIX)' 'Name: $(1)' 'Description: $(2)' 'Version: $(UPMU_VERSION)' $(if $(3),'Requires: $(3)') 'Cflags: $(4)' \
+PC = 'prefix=$(subst $(BLANK),\ ,$(PREFIX))' 'Name: $(1)' 'Description: $(2)' 'Version: $(UPMU_VERSION)' $(if $(3),'Requires: $(3)') 'Cflags: $(4)' \
 	'Libs: -L$${prefix}/lib -l$(5)'
 
+# What stands for @NAME@ in the files of tools/cmake; POINTER has the bytes of a pointer.
+CMAKE_WORDS = VERSION:$(UPMU_VERSION) SERIES:$(basename $(UPMU_VERSION)) OPTIONS:$(subst $(BLANK),;,$(UPMU_DEFINES:-D%=%)) \
+	POINTER:$(shell echo __SIZEOF_POINTER__ | $($(INSTALL_BUILD)_CC) -E -P -)
+
 .PHONY: install uninstall
-install uninstall: root = $(if $(word 2,$(PREFIX)),$(error PREFIX has a blank),"$(DESTDIR)$(PREFIX)")
+install uninstall: root = "$(DESTDIR)$(PREFIX)"
 install: $(INSTALL_TOOL) build/$(INSTALL_BUILD)/libupmu.a build/$(INSTALL_BUILD)/libsim.a build/man/upmu.1
 	@for file in $(INSTALL_FILES); do \
 		IFS=: read -r to mode from <<< "$$file" && mkdir -p "$$(dirname $(root)/"$$to")" && \
 		install -m "$$mode" "$$from" $(root)/"$$to" || exit 1; \
 	done
-	@mkdir -p $(root)/lib/pkgconfig
+	@mkdir -p $(root)/lib/pkgconfig $(root)/lib/cmake/upmu
 	@printf '%s\n' $(call PC,upmu,performance counters: names$(COMMA) encodings$(COMMA) counts,,$(strip -I$${prefix}/include \
-		$(UPMU_EVENT_OPTIONS)),upmu) > $(root)/lib/pkgconfig/upmu.pc
+		$(UPMU_DEFINES)),upmu) > $(root)/lib/pkgconfig/upmu.pc
 	@printf '%s\n' $(call PC,upmu-sim,silicon models of CPUs for programs that use upmu,upmu = $(UPMU_VERSION),-I$${prefix}/include/upmu-sim,upmu_sim) \
 		> $(root)/lib/pkgconfig/upmu-sim.pc
+	@for file in upmu-config.cmake upmu-config-version.cmake; do \
+		sed $(foreach word,$(CMAKE_WORDS),-e 's|@$(subst :,@|,$(word))|g') tools/cmake/$$file > $(root)/lib/cmake/upmu/$$file || exit 1; \
+	done
 	@echo "installed upmu $(UPMU_VERSION) in "$(root)
 
 uninstall:

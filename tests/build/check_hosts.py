@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""CMake and Meson, as a host has them: the sources and flags of upmu.mk, what an option does, a program with the library.
+"""CMake and Meson, as a host has them by the lines of docs/PORTING.md: the sources and flags of upmu.mk, what an option does, a
+program with the library.
 
-In the long run each with both compilers, and all is built; otherwise one file of the library and one that uses it.
+In the long run each with both compilers, and all is built file by file; otherwise one file of the library and one that uses it,
+and once, where the tree is elsewhere, the whole library as one source with the events of one model.
 """
 import json
 import os
@@ -10,42 +12,54 @@ import re
 import shlex
 import shutil
 
-from checklib import SOAK, Skip, check, main, read, run
+from checklib import SOAK, check, main, needs, read, run
 
 ROOM = "build/tests/hosts with blanks"
 NEEDED = ["include", "core", "backends", "events", "port/sim", "port/x86_native", "upmu.mk", "CMakeLists.txt", "meson.build", "meson_options.txt",
           "tools/sources.py"]
-CMAKE = """
+# The blocks of the page: for a tree inside of the host's, and for one elsewhere.
+CMAKE, FETCH, MESON, WRAP = [re.findall(rf"^```{language}\n(.*?)^```", read("docs/PORTING.md"), re.M | re.S)[number]
+                             for language, number in (("cmake", 0), ("cmake", 1), ("meson", 0), ("ini", 0))]
+OPTIONS = re.search(r"UPMU_OPTIONS (.*)\)", CMAKE)[1].split()
+CMAKE = f"""
 cmake_minimum_required(VERSION 3.13)
 project(host C)
-set(UPMU_OPTIONS UPMU_PACK=0)
-add_subdirectory(subprojects/upmu)
 add_executable(count count.c)
-target_link_libraries(count PRIVATE upmu_sim)
+{CMAKE.replace("third_party", "subprojects").replace("(kernel", "(count").replace("x86_native", "sim")}
 get_directory_property(version DIRECTORY subprojects/upmu DEFINITION PROJECT_VERSION)
-message(STATUS "upmu is ${version}.")
+message(STATUS "upmu is ${{version}}.")
 """
-MESON = """
+FETCH = f"""
+cmake_minimum_required(VERSION 3.14)
+project(host C)
+add_executable(program count.c)
+{FETCH.replace("/usr/src", "${CMAKE_SOURCE_DIR}/else where")}
+"""
+MESON = f"""
 project('host', 'c')
-subproject('upmu', default_options: ['options=UPMU_PACK=0'])
-executable('count', 'count.c', dependencies: dependency('upmu_sim'))
-message('upmu is ' + dependency('upmu').version() + '.')
+{MESON.replace("upmu_x86_native", "upmu-sim")}
+executable('count', 'count.c', dependencies: upmu)
+message('upmu is ' + upmu.version() + '.')
+"""
+WRAPPED = """
+project('host', 'c')
+executable('program', 'count.c', dependencies: dependency('upmu-sim'))
 """
 
 
-def host(name, text):
-    """The folder of a host with upmu in it."""
+def host(name, text, tree="subprojects/upmu"):
+    """The folder of a host with upmu's files in `tree`."""
     folder = os.path.join(ROOM, name)
     shutil.rmtree(folder, ignore_errors=True)
     for path in NEEDED:
-        place = os.path.join(folder, "subprojects/upmu", path)
+        place = os.path.join(folder, tree, path)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         if os.path.isdir(path):
             shutil.copytree(path, place, ignore=shutil.ignore_patterns("*.tsv"))
         else:
             shutil.copy(path, place)
     shutil.copy("examples/count.c", folder)
-    with open(os.path.join(folder, "CMakeLists.txt" if name == "cmake" else "meson.build"), "w") as file:
+    with open(os.path.join(folder, "meson.build" if "project('" in text else "CMakeLists.txt"), "w") as file:
         file.write(text)
     return folder
 
@@ -76,8 +90,8 @@ def looks_right(folder, made):
             lacking = flags - set(words)
             if lacking:
                 complaints.append(f"{path}: {lacking}")
-        if "-DUPMU_PACK=0" not in words and "/port/" not in path:
-            complaints.append(f"{path}: the host's option did not arrive")
+        if not {f"-D{option}" for option in OPTIONS} <= set(words):
+            complaints.append(f"{path}: the host's options did not arrive")
     listed = {os.path.normpath(path) for path in of_make(folder, "UPMU_SOURCES")}
     if set(found) != listed:
         complaints.append(f"not as upmu.mk lists: {sorted(set(found) ^ listed)[:5]}")
@@ -103,12 +117,6 @@ def configured(folder, made, command, compiler):
     return looks_right(folder, made) or built(folder, made)
 
 
-def needs(*tools):
-    for tool in tools:
-        if not shutil.which(tool):
-            raise Skip(f"{tool} is not installed (make deps)")
-
-
 @check
 def cmake_builds_what_upmu_mk_lists():
     needs("cmake", "ninja")
@@ -126,8 +134,45 @@ def meson_builds_what_upmu_mk_lists():
     folder, complaints = host("meson", MESON), []
     for compiler in ("gcc", "clang") if SOAK else ("clang",):
         made = os.path.join(folder, compiler)
-        complaints += configured(folder, made, ["meson", "setup", made, folder], compiler)
+        complaints += configured(folder, made, ["meson", "setup", made, folder, "-Dupmu:options=" + ",".join(OPTIONS)], compiler)
     return complaints
+
+
+def runs(folder, *command):
+    """Complaints about the program of a host, configured by this command, whose library is elsewhere."""
+    made = os.path.join(folder, "made")
+    for words in command, ["ninja", "-C", made], [os.path.join(made, "program")]:
+        code, output = run([*words])
+        if code:
+            return [output[-1500:]]
+    return [] if "   75000 instructions\n" in output else [output]
+
+
+@check
+def cmake_builds_and_runs_a_program_with_a_tree_elsewhere():
+    """Finds lines of the page for FetchContent that do not work, and targets that are not those of find_package() (check_install.py)."""
+    needs("cmake", "ninja")
+    folder = host("fetch", FETCH, "else where/upmu")
+    quick = ["-DUPMU_OPTIONS=UPMU_EVENTS_ALL=0 UPMU_EVENTS_skl=1", "-DCMAKE_UNITY_BUILD=1", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0"]
+    complaints = runs(folder, "cmake", "-G", "Ninja", "-S", folder, "-B", os.path.join(folder, "made"), *([] if SOAK else quick))
+    code, output = run(["cmake", "-DMSVC=1", "-S", folder, "-B", os.path.join(folder, "msvc")])
+    return complaints + ([] if code and "upmu needs gcc or clang" in output else [f"Microsoft's compiler: {output[-500:]}"])
+
+
+@check
+def meson_builds_and_runs_a_program_with_a_cloned_tree():
+    """Finds a wrap file on the page that does not work, and another name of the model than pkg-config's (check_install.py)."""
+    needs("meson", "ninja", "git")
+    folder = host("wrap", WRAPPED, "else where")
+    tree, complaints = os.path.abspath(os.path.join(folder, "else where")), []
+    for words in ["init", "-q"], ["add", "-A"], ["-c", "user.name=upmu", "-c", "user.email=upmu@example.org", "commit", "-q", "-m", "tree"]:
+        code, output = run(["git", "-C", tree, *words])
+        complaints += [output] if code else []
+    os.mkdir(os.path.join(folder, "subprojects"))
+    with open(os.path.join(folder, "subprojects/upmu.wrap"), "w") as file:
+        file.write(re.sub(r"^url = .*", f"url = {tree}", WRAP, flags=re.M))
+    quick = ["-Dupmu:options=UPMU_EVENTS_ALL=0,UPMU_EVENTS_skl=1", "--unity=on", "-Dunity_size=1000"]
+    return complaints or runs(folder, "meson", "setup", os.path.join(folder, "made"), folder, *([] if SOAK else quick))
 
 
 main()

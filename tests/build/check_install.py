@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What make install puts where: programs built against it by pkg-config, manual pages, versions; make deps without apt.
+"""What make install puts where: programs built against it by pkg-config, CMake and Meson, manual pages, versions; make deps
+without apt.
 
 In the long run the objects are those that make install makes; otherwise those that are there, which need -no-pie.
 """
@@ -10,13 +11,36 @@ import re
 import shlex
 import shutil
 
-from checklib import SOAK, Skip, check, main, read, run
+from checklib import SOAK, check, main, needs, read, run
 
 ROOM = "build/tests/install with a blank"
-PREFIX = "/opt/upmu"
+PREFIX = "/opt/a blank"
 TREE = os.path.abspath(ROOM) + PREFIX
 BUILD = [] if SOAK else ["INSTALL_BUILD=gcc-64"]
 LINK = [] if SOAK else ["-no-pie"]
+# The empty project of a stranger.  The package is below a symbolic link, as /lib is one to usr/lib.  A newer version, and a
+# library for other pointers, are not found.
+CMAKE = """
+cmake_minimum_required(VERSION 3.13)
+project(stranger C)
+find_package(upmu 99 QUIET)
+set(bytes ${CMAKE_SIZEOF_VOID_P})
+set(CMAKE_SIZEOF_VOID_P 3)
+find_package(upmu QUIET)
+set(CMAKE_SIZEOF_VOID_P ${bytes})
+if(TARGET upmu::upmu)
+  message(FATAL_ERROR "${upmu_CONSIDERED_VERSIONS} is found")
+endif()
+find_package(upmu SERIES REQUIRED)
+find_package(upmu THIS EXACT REQUIRED)
+find_package(upmu REQUIRED)
+add_executable(count ../count.c)
+target_link_libraries(count PRIVATE upmu::sim)
+"""
+MESON = """
+project('stranger', 'c')
+executable('count', '../count.c', dependencies: dependency('upmu-sim', version: '=THIS'))
+"""
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
 
 
@@ -27,14 +51,18 @@ def make(*words, **more):
 def installed():
     """Everything in the tree; installed once."""
     if not os.path.isdir(TREE):
+        shutil.rmtree(ROOM, ignore_errors=True)
         code, output = make("install", f"DESTDIR={os.path.abspath(ROOM)}", f"PREFIX={PREFIX}", *BUILD)
         assert code == 0, output[-3000:]
+        # Away from the sources: all that programs include is what was installed.
+        shutil.copy("examples/count.c", ROOM)
+        os.symlink(f"{TREE}/lib", f"{ROOM}/lib")
     return sorted(os.path.relpath(os.path.join(folder, name), TREE) for folder, _, names in os.walk(TREE) for name in names)
 
 
-def package(*words):
-    """What pkg-config says of the tree where it stands, below DESTDIR."""
-    code, output = run(["pkg-config", "--define-prefix", *words],
+def package(*words, where="--define-prefix"):
+    """What pkg-config says of the tree: where it stands, below DESTDIR, or where it was made for."""
+    code, output = run(["pkg-config", where, *words],
                        env=dict(ENVIRONMENT, PKG_CONFIG_LIBDIR=os.path.join(TREE, "lib/pkgconfig")))
     assert code == 0, output
     return shlex.split(output)
@@ -50,19 +78,34 @@ def version():
     return words
 
 
+def stranger(tool, text, *command, **more):
+    """Complaints about a project of this text, which the command configures in its folder, and about what it prints."""
+    needs(tool, "ninja")
+    installed()
+    folder = os.path.join(ROOM, tool)
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    with open(os.path.join(folder, "CMakeLists.txt" if tool == "cmake" else "meson.build"), "w", encoding="ascii") as file:
+        file.write(text.replace("THIS", version()).replace("SERIES", version().rpartition(".")[0]))
+    for words in [tool, *command], ["ninja", "-C", "made"], ["made/count"]:
+        code, output = run([*words], cwd=folder, env=dict(ENVIRONMENT, **more))
+        if code:
+            return [output[-1500:]]
+    return [] if "   75000 instructions\n" in output else [output]
+
+
 @check
 def programs_build_against_what_was_installed():
-    if not shutil.which("pkg-config"):
-        raise Skip("pkg-config is not installed (make deps)")
+    needs("pkg-config")
     shutil.rmtree(ROOM, ignore_errors=True)
     files, complaints = installed(), []
     for wanted in "bin/upmu", "lib/libupmu.a", "lib/libupmu_sim.a", "include/upmu/upmu.h", "include/upmu-sim/port/sim/sim.h":
         complaints += [] if wanted in files else [f"{wanted} is not there"]
     flags, libraries = package("--cflags", "upmu-sim"), package("--libs", "upmu-sim")
+    unmoved = package("--cflags", "--libs", "upmu", where="--dont-define-prefix")
+    complaints += [] if unmoved == [f"-I{PREFIX}/include", f"-L{PREFIX}/lib", "-lupmu"] else [f"pkg-config: {unmoved}"]
     for name, compiler in ("gcc", ["gcc", "-std=c11"]), ("clang", ["clang", "-std=c11"]):
         program = os.path.join(ROOM, f"count-{name}")
-        # Away from the sources: all that it includes is what was installed.
-        shutil.copy("examples/count.c", os.path.join(ROOM, "count.c"))
         code, output = run([*compiler, "-Wall", "-Wextra", "-Werror", *LINK, *flags, "-o", os.path.basename(program), "count.c",
                             *libraries], cwd=ROOM)
         if code == 0:
@@ -77,11 +120,45 @@ def programs_build_against_what_was_installed():
 
 
 @check
+def cmake_finds_what_was_installed():
+    return stranger("cmake", CMAKE, "-G", "Ninja", "-S", ".", "-B", "made", f"-DCMAKE_PREFIX_PATH={os.path.abspath(ROOM)}",
+                    f"-DCMAKE_EXE_LINKER_FLAGS={' '.join(LINK)}")
+
+
+@check
+def meson_finds_what_was_installed():
+    needs("pkg-config")
+    return stranger("meson", MESON, "setup", "made", f"-Dc_link_args={','.join(LINK)}",
+                    PKG_CONFIG="pkg-config --define-prefix", PKG_CONFIG_LIBDIR=os.path.join(TREE, "lib/pkgconfig"))
+
+
+@check
+def options_of_what_was_installed_reach_its_users():
+    """Finds a program whose structures are not the library's.  The files of objects are taken for made with these options."""
+    needs("pkg-config", "cmake")
+    installed()
+    room, wanted = os.path.abspath(ROOM) + "/options", ["UPMU_EVENTS_ALL=0", "UPMU_EVENTS_skl=1", "UPMU_THREADS=0", "UPMU_PACK=0"]
+    made = [f"-o{path}" for path in ("build/upmu", "build/installed/upmu", "build/man/upmu.1", *(
+        f"build/{build}/lib{name}.a" for build in ("gcc-64", "installed") for name in ("upmu", "sim")))]
+    code, output = make("install", f"DESTDIR={room}", "PREFIX=/usr", "UPMU_EVENTS=skl", "UPMU_OPTIONS=UPMU_THREADS=0 UPMU_PACK=0", *BUILD, *made)
+    if code:
+        return [output[-1500:]]
+    code, output = run(["pkg-config", "--cflags", "upmu-sim"], env=dict(ENVIRONMENT, PKG_CONFIG_LIBDIR=f"{room}/usr/lib/pkgconfig"))
+    complaints = [] if {f"-D{option}" for option in wanted} <= set(output.split()) else [f"pkg-config: {output}"]
+    with open(f"{room}/CMakeLists.txt", "w", encoding="ascii") as file:
+        file.write("cmake_minimum_required(VERSION 3.13)\nproject(stranger NONE)\nfind_package(upmu REQUIRED)\n"
+                   "get_target_property(options upmu::upmu INTERFACE_COMPILE_DEFINITIONS)\nmessage(STATUS \"options: ${options}.\")\n")
+    code, output = run(["cmake", "-G", "Unix Makefiles", f"-DCMAKE_PREFIX_PATH={room}/usr", "-S", room, "-B", f"{room}/made"])
+    return complaints + ([] if code == 0 and f"options: {';'.join(wanted)}." in output else [output])
+
+
+@check
 def one_version_is_said_everywhere():
     installed()
     said = {"upmu --version": run([os.path.join(TREE, "bin/upmu"), "--version"])[1].strip().replace("upmu ", "")}
     said["tools/sources.py"] = run(["python3", "tools/sources.py", "--version"])[1].strip()
     said["CHANGELOG.md"] = re.search(r"^## (\S+)", read("CHANGELOG.md"), re.M)[1]
+    said["upmu-config-version.cmake"] = re.search(r"^set\(PACKAGE_VERSION (.*)\)", read(f"{TREE}/lib/cmake/upmu/upmu-config-version.cmake"), re.M)[1]
     if shutil.which("pkg-config"):
         said.update((f"{name}.pc", package("--modversion", name)[0]) for name in ("upmu", "upmu-sim"))
     for page in glob.glob(os.path.join(glob.escape(TREE), "share/man/man1/*")):
@@ -91,8 +168,7 @@ def one_version_is_said_everywhere():
 
 @check
 def manual_pages_say_what_the_tool_says():
-    if not shutil.which("groff"):
-        raise Skip("groff is not installed (make deps)")
+    needs("groff")
     installed()
     tool, complaints = os.path.join(TREE, "bin/upmu"), []
     help_text = run([tool, "help"])[1]
@@ -128,9 +204,9 @@ def uninstall_leaves_nothing():
     left = installed()
     os.remove(stranger)
     complaints += [] if left == ["include/upmu/of-another.h"] else [f"left: {left}"]
+    complaints += ["the folder of the CMake package is left"] if os.path.exists(f"{TREE}/lib/cmake/upmu") else []
     shutil.rmtree(ROOM)
-    code, output = make("install", "DESTDIR=" + os.path.abspath(ROOM), "PREFIX=/opt/a blank", *BUILD)
-    return complaints + ([] if code and "PREFIX has a blank" in output else ["a PREFIX with a blank is not refused"])
+    return complaints
 
 
 @check

@@ -33,7 +33,8 @@ def help_names_every_target():
 def objects_are_made_again_when_their_flags_change():
     """Finds objects of two sets of options in one library: they were kept when an option changed."""
     path, times = f"build/flags-test/{OBJECT}", []
-    for words in [], [], ["UPMU_EVENTS=skl"], ["UPMU_EVENTS=skl"], ["flags-test_FLAGS=-O2", "UPMU_EVENTS=skl"]:
+    for words in [], [], ["UPMU_EVENTS=skl"], ["UPMU_EVENTS=skl"], ["flags-test_FLAGS=-O2", "UPMU_EVENTS=skl"], \
+            ["UPMU_OPTIONS=UPMU_PACK=0", "flags-test_FLAGS=-O2", "UPMU_EVENTS=skl"]:
         with open("build/flags-test.mk", "w", encoding="ascii") as file:
             file.write("include Makefile\n$(eval $(call BUILD_RULES,flags-test))\n")
         code, output = make("-f", "build/flags-test.mk", "flags-test_CC=gcc", "flags-test_FLAGS=-O1", *words, path)
@@ -41,7 +42,21 @@ def objects_are_made_again_when_their_flags_change():
             return [output]
         times.append(os.stat(path).st_mtime_ns)
     made = [after != before for before, after in zip(times, times[1:])]
-    return [] if made == [False, True, False, True] else [f"made again: {made}"]
+    return [] if made == [False, True, False, True, True] else [f"made again: {made}"]
+
+
+@check
+def options_reach_the_library_and_its_tests_and_not_the_command():
+    """Finds tests whose structures are not the library's, and a command that cannot be linked with what is left of the library."""
+    complaints = []
+    for path, reached in (f"gcc-64/{OBJECT}", True), ("gcc-64/tests/unit/hw/test_bits.o", True), (f"tool/{OBJECT}", False), \
+            ("tool/tools/cmd/cmd_stat.o", False):
+        code, output = make("-n", "-B", "CC=gcc", "UPMU_OPTIONS=UPMU_PACK=0", f"build/{path}")
+        commands = re.findall(r"^gcc .*", output, re.M)
+        if code or [" -DUPMU_PACK=0 " in command for command in commands] != [reached]:
+            complaints.append(f"{path}: {commands or output[-1000:]}")
+    code, output = make("--eval=print: ; @echo $(INSTALL_TOOL)", "UPMU_OPTIONS=UPMU_PACK=0", "print")
+    return complaints + ([] if output == "build/upmu\n" else [f"the command that is installed: {output}"])
 
 
 @check

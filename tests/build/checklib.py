@@ -4,6 +4,7 @@ import concurrent.futures
 import glob
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -26,6 +27,13 @@ IN_ONE = () if SOAK else ("gcc-32", "clang-64")  # made of one source (the Makef
 
 class Skip(Exception):
     """The check cannot be made here; the text says why."""
+
+
+def needs(*tools):
+    """Skip the check that calls this if a tool is missing."""
+    for tool in tools:
+        if not shutil.which(tool):
+            raise Skip(f"{tool} is not installed (make deps)")
 
 
 # Each folder of core/ includes and calls those before it alone.

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+#
+# Which requests of find_package(upmu VERSION) this version meets: those for it, and for older patches of the same minor version.
+set(PACKAGE_VERSION @VERSION@)
+if(PACKAGE_FIND_VERSION VERSION_GREATER_EQUAL @SERIES@ AND PACKAGE_FIND_VERSION VERSION_LESS_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+if(PACKAGE_FIND_VERSION VERSION_EQUAL PACKAGE_VERSION)
+  set(PACKAGE_VERSION_EXACT TRUE)
+endif()
+
+# The library is of one width.
+if(CMAKE_SIZEOF_VOID_P AND NOT CMAKE_SIZEOF_VOID_P EQUAL @POINTER@)
+  set(PACKAGE_VERSION "@VERSION@ (pointers of @POINTER@ bytes)")
+  set(PACKAGE_VERSION_UNSUITABLE TRUE)
+endif()
