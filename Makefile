@@ -436,6 +436,7 @@ help:
 	@echo "soak-foreign-hosts  HOSTS_SEEDS of the simulated host on AArch64 and RISC-V (1,000); mutants-foreign-hosts: what x86 does not notice"
 	@echo "install        the tool, its manual pages, library, silicon model, headers, files for pkg-config and CMake: PREFIX=/usr/local DESTDIR="
 	@echo "uninstall      remove them"
+	@echo "version        the version, if all files that state one agree; otherwise which of them differ"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
 	@echo "demo-run       the same, interactive"
 	@echo "deps-demo-arm  install what the next needs: a compiler and an emulator of AArch64, EDK II, GNU-EFI below build/"

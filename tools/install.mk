@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # make install, make uninstall: the host tool with its manual pages, the library and the silicon model for programs of this
-# machine, with headers and files for pkg-config and CMake.  A kernel takes the tree instead (upmu.mk).
+# machine, with headers and files for pkg-config and CMake.  A kernel takes the tree instead (upmu.mk).  make version: the
+# version, if all files that state one agree.
 #
 #     make install PREFIX=/usr DESTDIR=/tmp/package     (both may have blanks)
 
@@ -69,3 +70,7 @@ uninstall:
 		rm -f $(root)/"$$file" || exit 1; \
 	done
 	@for folder in $(INSTALL_FOLDERS); do rmdir $(root)/"$$folder" 2>/dev/null || true; done
+
+.PHONY: version
+version:
+	@$(PYTHON) tools/version.py

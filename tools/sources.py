@@ -13,18 +13,21 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
+def read(tree, path):
+    with open(os.path.join(tree, path), encoding="utf-8") as file:
+        return file.read()
+
+
 def sources(port=None):
     """Paths from the tree on, in the order of upmu.mk."""
-    with open(os.path.join(ROOT, "upmu.mk"), encoding="utf-8") as file:
-        line = re.search(r"^UPMU_SOURCES := (.*)$", file.read(), re.M)[1]
+    line = re.search(r"^UPMU_SOURCES := (.*)$", read(ROOT, "upmu.mk"), re.M)[1]
     patterns = [f"port/{port}/*.c"] if port else re.findall(r"\$\(UPMU_DIR\)/([\w/*.]+)", line)
     found = [path for pattern in patterns for path in glob.glob(os.path.join(glob.escape(ROOT), pattern))]
     return sorted(os.path.relpath(path, ROOT) for path in found)
 
 
-def version():
-    with open(os.path.join(ROOT, "include/upmu/config.h"), encoding="utf-8") as file:
-        numbers = dict(re.findall(r"^#define UPMU_VERSION_(MAJOR|MINOR|PATCH) (\d+)$", file.read(), re.M))
+def version(tree=ROOT):
+    numbers = dict(re.findall(r"^#define UPMU_VERSION_(MAJOR|MINOR|PATCH) (\d+)$", read(tree, "include/upmu/config.h"), re.M))
     return ".".join(numbers[name] for name in ("MAJOR", "MINOR", "PATCH"))
 
 

@@ -157,7 +157,7 @@ def one_version_is_said_everywhere():
     installed()
     said = {"upmu --version": run([os.path.join(TREE, "bin/upmu"), "--version"])[1].strip().replace("upmu ", "")}
     said["tools/sources.py"] = run(["python3", "tools/sources.py", "--version"])[1].strip()
-    said["CHANGELOG.md"] = re.search(r"^## (\S+)", read("CHANGELOG.md"), re.M)[1]
+    said["make version"] = make("version")[1].strip()
     said["upmu-config-version.cmake"] = re.search(r"^set\(PACKAGE_VERSION (.*)\)", read(f"{TREE}/lib/cmake/upmu/upmu-config-version.cmake"), re.M)[1]
     if shutil.which("pkg-config"):
         said.update((f"{name}.pc", package("--modversion", name)[0]) for name in ("upmu", "upmu-sim"))

@@ -3,6 +3,7 @@
 """Rules that the text of the sources must keep (docs/DESIGN.md tells why)."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -338,6 +339,36 @@ def things_are_named_and_not_spoken_of_as_people():
         found = prose.uses(path) if os.path.isfile(path) else []
         if len(found) > left.get(prose.key(path), 0):
             complaints += [f"{path}:{line}: \"{word}\": see docs/DESIGN.md, Plain English" for line, word in found]
+    return complaints
+
+
+@check
+def files_that_state_the_version_agree():
+    """Finds a version that was raised in one file alone: a copy in which a file states another one, or none, is refused by its name."""
+    code, output = run([sys.executable, "tools/version.py"])
+    if code:
+        return output.splitlines()
+    sys.path.insert(0, "tools")
+    import version
+    tree, number, crates = "build/tests/versions", version.sources.version(), ["bindings/rust/made-up/Cargo.toml", "bindings/rust/Cargo.lock"]
+    texts = {path: read(path) for path in ("include/upmu/config.h", *(path for path, _, _ in version.PLACES))}
+    texts[crates[0]] = f'[package]\nversion = "{number}"\n\n[dependencies]\nupmu = {{ path = "..", version = "={number}" }}\n'
+    texts[crates[1]] = f'version = 3\n\n[[package]]\nname = "made-up"\nversion = "{number}"\n'
+    places = [(path, re.search(pattern, texts[path], re.M)) for path, pattern, _ in version.PLACES]
+    places += [(crate, found) for crate in crates for found in re.finditer(r'"=?(\d[\d.]*)"', texts[crate])]
+    changes = [(path, text[:found.start(1)] + "9.8.7" + text[found.end(1):]) for path, found in places for text in [texts[path]]]
+    changes += [(path, texts[path].replace(found[0], "")) for path, found in places if path not in crates]
+    shutil.rmtree(tree, ignore_errors=True)
+    complaints = []
+    for path, text in [("", "")] + changes:
+        for name in texts:
+            os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)
+            with open(os.path.join(tree, name), "w", encoding="utf-8") as file:
+                file.write(text if name == path else texts[name])
+        code, output = run([sys.executable, "tools/version.py", tree])
+        if code != bool(path) or not re.fullmatch(re.escape(path) + ": .*\n" if path else re.escape(number) + "\n", output):
+            complaints.append(f"{path}, changed: exit {code}: {output[-300:]}")
+    shutil.rmtree(tree)
     return complaints
 
 
