@@ -6,6 +6,7 @@ program with the library.
 In the long run each with both compilers, and all is built file by file; otherwise one file of the library and one that uses it,
 and once, where the tree is elsewhere, the whole library as one source with the events of one model.
 """
+import glob
 import json
 import os
 import re
@@ -15,7 +16,7 @@ import shutil
 from checklib import SOAK, check, main, needs, read, run
 
 ROOM = "build/tests/hosts with blanks"
-NEEDED = ["include", "core", "backends", "events", "port/sim", "port/x86_native", "upmu.mk", "CMakeLists.txt", "meson.build", "meson_options.txt",
+NEEDED = ["include", "core", "backends", "events", *glob.glob("port/*_native"), "port/riscv_sbi", "port/sim", "upmu.mk", "CMakeLists.txt", "meson.build", "meson_options.txt",
           "tools/sources.py"]
 # The blocks of the page: for a tree inside of the host's, and for one elsewhere.
 CMAKE, FETCH, MESON, WRAP = [re.findall(rf"^```{language}\n(.*?)^```", read("docs/PORTING.md"), re.M | re.S)[number]
@@ -171,8 +172,62 @@ def meson_builds_and_runs_a_program_with_a_cloned_tree():
     os.mkdir(os.path.join(folder, "subprojects"))
     with open(os.path.join(folder, "subprojects/upmu.wrap"), "w") as file:
         file.write(re.sub(r"^url = .*", f"url = {tree}", WRAP, flags=re.M))
-    quick = ["-Dupmu:options=UPMU_EVENTS_ALL=0,UPMU_EVENTS_skl=1", "--unity=on", "-Dunity_size=1000"]
+    quick = ["-Dupmu:options=UPMU_EVENTS_ALL=0,UPMU_EVENTS_skl=1", "--unity=on", "-Dunity_size=1000", "--buildtype=plain"]
     return complaints or runs(folder, "meson", "setup", os.path.join(folder, "made"), folder, *([] if SOAK else quick))
+
+
+# Kernels of other processors: their compiler, its options, their port.
+FOREIGN = {"aarch64": ("aarch64-linux-gnu-gcc", ["-ffreestanding"], "arm64_native"),
+           "riscv64": ("riscv64-linux-gnu-gcc", ["-ffreestanding", "-march=rv64imac_zicsr", "-mabi=lp64"], "riscv_sbi")}
+FOREIGN_CMAKE = """
+cmake_minimum_required(VERSION 3.13)
+project(host C)
+add_subdirectory(subprojects/upmu)
+add_library(kernel STATIC kernel.c)
+target_link_libraries(kernel PRIVATE upmu::PORT)
+"""
+FOREIGN_MESON = """
+project('host', 'c')
+subproject('upmu')
+static_library('kernel', 'kernel.c', dependencies: dependency('upmu_PORT'))
+"""
+
+
+def foreign(tool, text, command):
+    """Complaints about kernels of other processors; in the long run with the library, otherwise one file of it, and the port."""
+    needs(tool, "ninja")
+    complaints = []
+    for processor, (compiler, options, port) in FOREIGN.items():
+        if not shutil.which(compiler):
+            print(f"{tool} for {processor} skipped: {compiler} is not installed (make deps-foreign)")
+            continue
+        folder = host(f"{tool}-{processor}", text.replace("PORT", port))
+        made, cross = os.path.join(folder, "made"), os.path.join(folder, "cross")
+        with open(os.path.join(folder, "kernel.c"), "w", encoding="ascii") as file:
+            file.write(f"#include <upmu/upmu.h>\n#include <port/{port}/{port}.h>\n")
+        with open(cross, "w", encoding="ascii") as file:
+            file.write(f"[binaries]\nc = {[compiler, *options]}\nar = 'ar'\n[host_machine]\nsystem = 'none'\n"
+                       f"cpu_family = '{processor}'\ncpu = '{processor}'\nendian = 'little'\n")
+        code, output = run(command(folder, made, cross, processor, compiler, options))
+        wanted = [] if code or SOAK else [re.search(r" -o (\S+) ", row["command"])[1] for row in commands_of(made)
+                                          if re.search(rf"(core/util/text|kernel|port/{port}/{port})\.c$", row["file"])]
+        code, output = (code, output) if code else run(["ninja", "-C", made, *wanted])
+        complaints += [f"{processor}: {output[-1500:]}"] if code or (not SOAK and len(wanted) != 3) else []
+    return complaints
+
+
+@check
+def cmake_builds_kernels_of_other_processors():
+    return foreign("cmake", FOREIGN_CMAKE, lambda folder, made, cross, processor, compiler, options: [
+        "cmake", "-G", "Ninja", "-DCMAKE_SYSTEM_NAME=Generic", f"-DCMAKE_SYSTEM_PROCESSOR={processor}", f"-DCMAKE_C_COMPILER={compiler}",
+        f"-DCMAKE_C_FLAGS={' '.join(options)}", "-DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY", "-DCMAKE_EXPORT_COMPILE_COMMANDS=1",
+        "-S", folder, "-B", made])
+
+
+@check
+def meson_builds_kernels_of_other_processors():
+    return foreign("meson", FOREIGN_MESON, lambda folder, made, cross, processor, compiler, options: [
+        "meson", "setup", "--cross-file", cross, made, folder])
 
 
 main()

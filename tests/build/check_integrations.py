@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 
-from checklib import FREESTANDING, SOAK, WARNINGS, Skip, check, main, read, run
+from checklib import FREESTANDING, SOAK, WARNINGS, check, main, needs, read, run
 
 ROOM = "build/tests/integrations with a blank"
 HIGH = 0xffffffff80000000
@@ -46,8 +46,7 @@ def booted(name, flags, base, emulation, rest):
 
 @check
 def a_kernel_counts_each_of_its_processes():
-    if not shutil.which("qemu-system-x86_64"):
-        raise Skip("qemu-system-x86_64 is not installed (make deps)")
+    needs("qemu-system-x86_64")
     shutil.rmtree(ROOM, ignore_errors=True)
     os.makedirs(ROOM)
     print("a kernel of our own stands for others; none of others is built here")

@@ -4,10 +4,9 @@
 made and what it returns, times are in nanoseconds.  In the long run Doxygen reads them, too (make reference)."""
 import os
 import re
-import shutil
 import sys
 
-from checklib import SOAK, Skip, check, main, read, run
+from checklib import SOAK, Skip, check, main, needs, read, run
 
 sys.path.insert(0, "tools")
 from reference import Header  # noqa: E402
@@ -79,8 +78,7 @@ def times_are_in_nanoseconds_and_say_so():
 def doxygen_has_nothing_to_complain_about():
     if not SOAK and "doxygen_has_nothing_to_complain_about" not in sys.argv:
         raise Skip("in the long run and by make check-reference")
-    if not shutil.which("doxygen"):
-        raise Skip("doxygen is not installed (make deps)")
+    needs("doxygen")
     code, output = run(["make", "--no-print-directory", "reference"])
     there = os.path.exists("build/reference/html/index.html")
     return [line for line in output.split("\n") if "warning" in line or "error" in line][:20] or (
