@@ -277,6 +277,7 @@ include tools/try.mk
 -include tests/model/model.mk
 -include tests/foreign/foreign.mk
 -include tests/foreign/hosts.mk
+-include tests/zephyr/zephyr.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build $(if $(wildcard tests/mutants/mutants.mk),rows) \
 	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/host/host.mk),host) $(if $(wildcard tests/model/model.mk),model) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \
@@ -434,6 +435,7 @@ help:
 	@echo "test-foreign   boot the library on Arm and RISC-V machines of QEMU; mutants-foreign: is each change noticed there?"
 	@echo "test-foreign-demos  the demos on them, a part of test-foreign; test-foreign-hosts: the simulated host made for AArch64"
 	@echo "soak-foreign-hosts  HOSTS_SEEDS of the simulated host on AArch64 and RISC-V (1,000); mutants-foreign-hosts: what x86 does not notice"
+	@echo "test-zephyr    the module for Zephyr (docs/ZEPHYR.md) on a kernel that stands for it; after deps-zephyr"
 	@echo "install        the tool, its manual pages, library, silicon model, headers, files for pkg-config and CMake: PREFIX=/usr/local DESTDIR="
 	@echo "uninstall      remove them"
 	@echo "version        the version, if all files that state one agree; otherwise which of them differ"
