@@ -295,6 +295,21 @@ static void a_switch_to_the_same_thread_touches_no_register(void)
     EQUAL(upmu_zephyr_sim.accesses, before);
 }
 
+static void switches_take_no_lock_while_no_thread_is_followed(void)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned before = stand_in_locks_taken;
+
+        stand_in_switch(&threads[0]);
+        stand_in_switch(NULL);
+        EQUAL(stand_in_locks_taken, before);
+        follow(&sessions[i], &threads[i]);
+        stand_in_switch(&threads[i]);
+        CHECK(stand_in_locks_taken > before);
+        stand_in_end(&threads[i]);
+    }
+}
+
 /* ---- The tick ---- */
 
 /* Without it a counter of 48 bits would have gone round twice. */
@@ -312,6 +327,9 @@ static void the_tick_reads_counters_before_they_go_round(void)
     EQUAL(upmu_region_end(&region), UPMU_OK);
     EQUAL(region.count[0].quality, UPMU_QUALITY_EXACT);
     EQUAL(region.count[0].value, UINT64_C(6) << 46);
+    /* No handler is there: the entry of the local APIC stays masked. */
+    EQUAL(upmu_zephyr_sim.access_count[UPMU_SIM_REARM], 0);
+    CHECK(upmu_zephyr_sim.cpu[0].lvtpc & UPMU_SIM_LVTPC_MASKED);
 }
 
 int main(int words, char **word)
@@ -332,6 +350,7 @@ int main(int words, char **word)
         CASE(as_many_threads_are_followed_as_were_asked_for),
         CASE(a_session_that_is_refused_takes_no_place),
         CASE(a_switch_to_the_same_thread_touches_no_register),
+        CASE(switches_take_no_lock_while_no_thread_is_followed),
         CASE(the_tick_reads_counters_before_they_go_round),
     };
 

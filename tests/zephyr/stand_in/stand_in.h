@@ -28,10 +28,10 @@ void stand_in_advance_ms(int64_t ms);
 /* Run this as an interrupt of the executing CPU. */
 void stand_in_interrupt(void (*function)(void *argument), void *argument);
 
-/* Signals wait until it is false and the next k_ipi_work_signal() comes. */
+/* While it is true, other CPUs do no work that they are sent. */
 extern bool stand_in_signals_wait;
 
-/* Work that other CPUs have done. */
-extern unsigned stand_in_work_done;
+/* Work that other CPUs have done, and spin locks that were taken. */
+extern unsigned stand_in_work_done, stand_in_locks_taken;
 
 #endif

@@ -24,7 +24,7 @@ void thread_abort_hook(struct k_thread *thread);
 
 void (*stand_in_moved)(unsigned cpu);
 bool stand_in_signals_wait;
-unsigned stand_in_work_done;
+unsigned stand_in_work_done, stand_in_locks_taken;
 
 static _cpu_t numbers[CPUS];
 static unsigned now; /* the executing CPU */
@@ -34,6 +34,8 @@ static struct {
     struct k_thread *runs;
 } cpus[CPUS];
 static struct k_thread idle[CPUS], main_thread;
+static bool signalled; /* an interrupt for other CPUs is on its way */
+static void deliver(void);
 static char printed[4096];
 
 static _Noreturn void forbidden(const char *what)
@@ -117,6 +119,8 @@ void stand_in_interrupt(void (*function)(void *argument), void *argument)
     cpus[now].in_isr = true;
     function(argument);
     cpus[now].in_isr = nested;
+    if (!nested)
+        deliver();
 }
 
 k_spinlock_key_t k_spin_lock(struct k_spinlock *lock)
@@ -125,6 +129,7 @@ k_spinlock_key_t k_spin_lock(struct k_spinlock *lock)
 
     allow(!lock->taken, "to take a spin lock twice");
     lock->taken = true;
+    stand_in_locks_taken++;
     return key;
 }
 
@@ -355,9 +360,18 @@ static void do_work(void *argument)
 
 void k_ipi_work_signal(void)
 {
+    signalled = true;
+}
+
+/* Other CPUs take the interrupt, as late as they can: where this one waits for them, or goes on after an interrupt. */
+static void deliver(void)
+{
     unsigned former = now;
 
-    for (unsigned cpu = 0; cpu < CPUS && !stand_in_signals_wait; cpu++)
+    if (!signalled || stand_in_signals_wait)
+        return;
+    signalled = false;
+    for (unsigned cpu = 0; cpu < CPUS; cpu++)
         for (struct k_ipi_work *work = items; work; work = work->next)
             if (work->due & BIT(cpu)) {
                 stand_in_move(cpu);
@@ -369,6 +383,8 @@ void k_ipi_work_signal(void)
 int k_ipi_work_wait(struct k_ipi_work *work, k_timeout_t timeout)
 {
     allow(timeout.ms == 0 || (!cpus[now].in_isr && !cpus[now].off), "to wait in an interrupt, or with interrupts off");
+    if (timeout.ms != 0)
+        deliver();
     allow(timeout.ms == 0 || !work->due, "to wait for ever");
     return work->due ? -EAGAIN : 0;
 }
