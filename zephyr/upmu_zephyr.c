@@ -111,12 +111,6 @@ static uint64_t clock_ns(void *context)
 }
 #endif
 
-static void log_line(void *context, const char *line)
-{
-    (void)context;
-    printk("%s\n", line);
-}
-
 #ifdef CONFIG_SMP
 /*
  * The one call on another CPU.  The item is static: that CPU still looks at it when the thread that waited for it runs
@@ -233,7 +227,7 @@ static enum upmu_status begin_machine(void)
 
     port->this_cpu = this_cpu;
     port->pmi_rearm = NULL;
-    port->log = log_line;
+    port->log = NULL; /* it would print in switches, where a console may wake a thread */
     port->tick_ns = CONFIG_UPMU_TICK_MS * UINT64_C(1000000);
 #ifdef CONFIG_TIMER_HAS_64BIT_CYCLE_COUNTER
     if (!port->clock_ns)

@@ -161,6 +161,20 @@ def the_module_compiles_for_riscv32():
 
 
 @check
+def options_and_models_arrive_at_the_compiler():
+    complaints = []
+    for line, wanted in (('CONFIG_UPMU_EVENTS="all"', ["UPMU_EVENTS_ALL=1"]),
+                         ('CONFIG_UPMU_EVENTS="zen3 p4"', ["UPMU_EVENTS_ALL=0", "UPMU_EVENTS_netburst=1", "UPMU_EVENTS_zen3=1"]),
+                         ('CONFIG_UPMU_OPTIONS="UPMU_SET_EVENTS=2"', ["UPMU_EVENTS_ALL=0", "UPMU_SET_EVENTS=2"])):
+        folder, output = configured("names", "gcc", [f"{SAMPLE}/prj.conf"], [*X86, line])
+        prefix = "UPMU_EVENTS" if "EVENTS=" in line.split('"')[0] else "UPMU_"
+        found = re.findall(r"^  DEFINES = (.*)$", read(f"{folder}/build.ninja"), re.M) if folder else []
+        words = [sorted(word for word in re.findall(r" -D(\S+)", text) if word.startswith(prefix)) for text in found]
+        complaints += [f"{line}: {some}" for some in words if some != wanted] + ([] if words else [f"{line}: {output}"])
+    return complaints
+
+
+@check
 def a_wrong_name_ends_the_configuration():
     complaints = []
     for line, wanted in (('CONFIG_UPMU_EVENTS="skl skylate"', "no events of skylate"),

@@ -76,6 +76,28 @@ static void each_cpu_is_taken_over_by_itself(void)
     EQUAL(stand_in_work_done, 1);
 }
 
+static void is_off(void *out_cpu)
+{
+    unsigned key = arch_irq_lock();
+
+    CHECK(!arch_irq_unlocked(key));
+    *(unsigned *)out_cpu = upmu_zephyr_number();
+}
+
+static void functions_run_elsewhere_with_interrupts_off(void)
+{
+    const struct upmu_port *port;
+    unsigned cpu;
+
+    begin();
+    port = upmu_zephyr_machine()->port;
+    for (unsigned i = 0; i < 2; i++) {
+        cpu = 7;
+        CHECK(port->run_on_cpu(port->context, upmu_zephyr_cpu(i), is_off, &cpu)); /* the thread may have moved there */
+        EQUAL(cpu, i);
+    }
+}
+
 static void a_machine_without_a_pmu_says_why(void)
 {
     const struct perf_event_provider *of = provider("upmu1");
@@ -288,6 +310,7 @@ int main(int words, char **word)
 {
     static const struct zephyr_case cases[] = {
         CASE(each_cpu_is_taken_over_by_itself),
+        CASE(functions_run_elsewhere_with_interrupts_off),
         CASE(a_machine_without_a_pmu_says_why),
         CASE(a_provider_counts_its_own_cpu_wherever_the_caller_runs),
         CASE(a_call_elsewhere_is_refused_where_it_must_not_wait),
