@@ -197,6 +197,22 @@ def a_stack_that_is_too_small_ends_the_compilation():
 
 
 @check
+def lines_of_the_page_for_prj_conf_have_their_effect():
+    page = read("docs/ZEPHYR.md")
+    lines = re.search(r"## prj.conf\n\n```\n(.*?)```", page, re.S)[1].split("\n")
+    lines += re.findall(r"`(CONFIG_\w+=[^`]*)`", re.search(r"\n\| for \| add \|\n(.*?)\n\n", page, re.S)[1])
+    of_riscv = [line for line in lines if "RISCV" in line]
+    complaints = []
+    for name, own in ("page x86", [*X86, *(line for line in lines if line not in of_riscv)]), \
+                     ("page riscv", ["CONFIG_RISCV=y", *lines[:4], *of_riscv]):
+        folder, output = configured(name, "gcc", [], own)
+        complaints += [] if folder else [output]
+    known = set(re.findall(r"^(?:menu)?config (\w+)", read("zephyr/Kconfig"), re.M))
+    complaints += [f"no option {name}" for name in set(re.findall(r"CONFIG_(UPMU\w*)", page)) - known]
+    return complaints + ([] if len(of_riscv) == 3 and len(lines) > 14 else [f"read: {lines}"])
+
+
+@check
 def examples_of_the_page_compile():
     """All but the one that takes Zephyr's own interface of performance events."""
     folder, output = configured("page", "gcc", [f"{SAMPLE}/prj.conf"], MODEL)

@@ -3,8 +3,8 @@
 # The module for Zephyr on a kernel of our own that stands for it.  Not in `make test`: .ci/run runs it.
 # What is not installed is skipped by name.
 
-ZEPHYR_PACKAGES := cmake ninja-build python3-kconfiglib gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
-	gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
+ZEPHYR_PACKAGES := gcc libc6-dev clang python3 cmake ninja-build python3-kconfiglib gcc-aarch64-linux-gnu \
+	libc6-dev-arm64-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross
 
 .PHONY: test-zephyr deps-zephyr
 test-zephyr:

@@ -41,11 +41,25 @@ static void refused(const char *what, enum upmu_status status, const struct upmu
     printk("%s: %s\n", what, why->status == status ? text : upmu_status_text(status));
 }
 
+/* Of several CPUs that which runs this; the thread may be moved later, and the counts are this CPU's. */
+static struct upmu_cpu *cpu_here(void)
+{
+    unsigned key = arch_irq_lock();
+    struct upmu_cpu *cpu = upmu_zephyr_cpu(upmu_zephyr_number());
+
+    arch_irq_unlock(key);
+    return cpu;
+}
+
 static void count_code(void)
 {
     static struct upmu_region region;
-    enum upmu_status status = upmu_region_open(&region, upmu_zephyr_cpu(0), EVENTS);
+    struct upmu_cpu *cpu = cpu_here();
+    enum upmu_status status;
 
+    if (!cpu)
+        return;
+    status = upmu_region_open(&region, cpu, EVENTS);
     if (status == UPMU_OK)
         status = upmu_region_begin(&region);
     if (status == UPMU_OK) {
