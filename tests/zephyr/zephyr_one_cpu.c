@@ -13,6 +13,18 @@ static void work(uint64_t instructions)
         &(struct upmu_sim_burst){.instructions = instructions, .cycles = 9000, .branches = 2000, .mispredicts = 31});
 }
 
+/* Without CONFIG_SMP all code runs on the first CPU, however many there are. */
+static void a_cpu_that_runs_something_else_is_not_taken_over(void)
+{
+    const struct perf_event_provider *of = provider("upmu1");
+    uint64_t id;
+
+    EQUAL(upmu_zephyr_machine()->cpu_count, 1);
+    CHECK(upmu_zephyr_cpu(0) && !upmu_zephyr_cpu(1));
+    EQUAL(of->api->lookup(of->context, "instructions", &id), -ENOTSUP);
+    EQUAL(strcmp(stand_in_printed(), ""), 0);
+}
+
 /* ---- The provider ---- */
 
 static char names[NAMES_MOST][96];
@@ -356,6 +368,7 @@ static void the_tick_reads_counters_before_they_go_round(void)
 int main(int words, char **word)
 {
     static const struct zephyr_case cases[] = {
+        CASE(a_cpu_that_runs_something_else_is_not_taken_over),
         CASE(every_name_that_is_listed_can_be_looked_up),
         CASE(a_provider_counts_what_happens_between_start_and_stop),
         CASE(a_provider_refuses_with_the_reason),
