@@ -278,6 +278,7 @@ include tools/try.mk
 -include tests/foreign/foreign.mk
 -include tests/foreign/hosts.mk
 -include tests/zephyr/zephyr.mk
+-include tests/rust/rust.mk
 
 ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build $(if $(wildcard tests/mutants/mutants.mk),rows) \
 	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/host/host.mk),host) $(if $(wildcard tests/model/model.mk),model) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \
@@ -415,8 +416,8 @@ deps: apt
 	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libcmocka-dev:i386 || \
 		echo "SKIPPED: libcmocka-dev:i386 cannot be installed; tests will not run as 32-bit programs"
 
-# What deps-foreign unpacked was installed, not made: only distclean removes it.
-UNPACKED := build/foreign/usr build/foreign/arm64
+# What deps-foreign and deps-rust unpacked was installed, not made: only distclean removes it.
+UNPACKED := build/foreign/usr build/foreign/arm64 build/foreign/i386
 .PHONY: clean distclean
 clean:
 	rm -rf $(filter-out build/foreign,$(wildcard build/* build/.[!.]*)) $(filter-out $(UNPACKED),$(wildcard build/foreign/*))
@@ -466,9 +467,11 @@ help:
 	@echo "reference      build/reference/html: what the public headers say (Doxygen; check-reference: it has no complaint)"
 	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"
 	@echo "edk2           build/edk2/UpmuPkg: a package for EDK II, with an INF of the library and its ports for UEFI"
+	@echo "crates         build/crates: the crates of bindings/rust with the C sources in them (docs/RUST.md); deps-rust: what they need"
+	@echo "test-rust      build and run them on the silicon model, by Debian's cargo, offline (.ci/run runs it, too)"
 	@echo "pair           the whole library as two files, build/upmu_all.c and build/upmu_all.h"
 	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ...: the events of these models only (docs/CATALOGUES.md)"
 	@echo "parts of these: objects (libraries that test-build looks at), man, demo-apps, kernel-images, kernel-iso, virt-kernels,"
 	@echo "               foreign-made, foreign-programs, foreign-closure, test-foreign-units, test-foreign-machines, test-host-mutants,"
 	@echo "               test-mutants-sample, test-vm-guest, apt; help: these lines"
-	@echo "format, clean, distclean (also what deps-foreign unpacked)"
+	@echo "format, clean, distclean (also what deps-foreign and deps-rust unpacked)"

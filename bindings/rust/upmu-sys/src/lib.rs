@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+//! upmu's calls as they are in C.  The crate `upmu` is the one for programs; this is what it stands on.
+//!
+//! The headers in `include/upmu` have the contract of each call.  Structures whose contents are the library's are
+//! memory of C's size here.  Structures that a program fills in or reads are declared, and this crate does not
+//! compile if the C compiler has another size for them, or another place for one of their fields.
+#![no_std]
+#![allow(non_camel_case_types)]
+use core::ffi::c_void;
+use core::mem::{align_of, size_of};
+
+/// What the C compiler says: numbers, memory, places of fields.  build.rs writes it.
+#[allow(non_upper_case_globals, missing_docs)]
+pub mod layout {
+    include!(concat!(env!("OUT_DIR"), "/layout.rs"));
+}
+pub use layout::{upmu_cpu, upmu_machine, upmu_place_work, upmu_region, upmu_session, upmu_thread, upmu_why};
+
+/// An `enum upmu_status`, which has no negative values.
+pub type upmu_status = u32;
+const _: () = assert!(layout::STATUS_BYTES as usize == size_of::<upmu_status>(), "-fshort-enums is not supported");
+
+#[allow(dead_code)] // rustc 1.63 does not see uses in `const _`
+const fn rounded_up(at: usize, align: usize) -> usize {
+    (at + align - 1) / align * align
+}
+
+/// A structure of C, and for each field the proof that it is where C has it.  A field of `#[repr(C)]` begins at the
+/// first multiple of its alignment behind the field before it.
+macro_rules! record {
+    ($(#[$about:meta])* $name:ident, $of:ident { $($field:ident: $type:ty = $at:ident, $bytes:ident;)* }) => {
+        $(#[$about])*
+        #[repr(C)]
+        pub struct $name { $(pub $field: $type,)* }
+        const _: () = {
+            let (end, fields) = (0, 0);
+            $(
+                let at = rounded_up(end, align_of::<$type>());
+                assert!(at == layout::$at, concat!(stringify!($name), ".", stringify!($field), " is elsewhere in C"));
+                assert!(size_of::<$type>() == layout::$bytes, concat!(stringify!($field), " has another size in C"));
+                let (end, fields) = (at + size_of::<$type>(), fields + 1);
+            )*
+            assert!(fields == layout::$of::FIELDS, concat!(stringify!($name), " lacks a field"));
+            assert!(size_of::<$name>() == layout::$of::SIZE && align_of::<$name>() == layout::$of::ALIGN);
+            assert!(rounded_up(end, align_of::<$name>()) == size_of::<$name>());
+        };
+    };
+}
+
+record! {
+    /// One result (`upmu/session.h`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    upmu_count, of_upmu_count {
+        value: u64 = upmu_count_value_AT, upmu_count_value_BYTES;
+        raw: u64 = upmu_count_raw_AT, upmu_count_raw_BYTES;
+        error: u64 = upmu_count_error_AT, upmu_count_error_BYTES;
+        enabled_ns: u64 = upmu_count_enabled_ns_AT, upmu_count_enabled_ns_BYTES;
+        running_ns: u64 = upmu_count_running_ns_AT, upmu_count_running_ns_BYTES;
+        left: u64 = upmu_count_left_AT, upmu_count_left_BYTES;
+        reset: u64 = upmu_count_reset_AT, upmu_count_reset_BYTES;
+        quality: u32 = upmu_count_quality_AT, upmu_count_quality_BYTES;
+        lost: u32 = upmu_count_lost_AT, upmu_count_lost_BYTES;
+    }
+}
+record! {
+    /// What an interrupt interrupted (`upmu/pmu.h`).
+    #[derive(Clone, Copy, Debug, Default)]
+    upmu_frame, of_upmu_frame {
+        ip: u64 = upmu_frame_ip_AT, upmu_frame_ip_BYTES;
+        sp: u64 = upmu_frame_sp_AT, upmu_frame_sp_BYTES;
+        user: bool = upmu_frame_user_AT, upmu_frame_user_BYTES;
+        process: u32 = upmu_frame_process_AT, upmu_frame_process_BYTES;
+        thread: u32 = upmu_frame_thread_AT, upmu_frame_thread_BYTES;
+        fp: u64 = upmu_frame_fp_AT, upmu_frame_fp_BYTES;
+    }
+}
+record! {
+    /// Sampling attributes of one event (`upmu/session.h`).
+    #[derive(Clone, Copy, Debug, Default)]
+    upmu_sampling, of_upmu_sampling {
+        period: u64 = upmu_sampling_period_AT, upmu_sampling_period_BYTES;
+        event_id: u64 = upmu_sampling_event_id_AT, upmu_sampling_event_id_BYTES;
+        values: u32 = upmu_sampling_values_AT, upmu_sampling_values_BYTES;
+        switch_after: u32 = upmu_sampling_switch_after_AT, upmu_sampling_switch_after_BYTES;
+        long_period: u64 = upmu_sampling_long_period_AT, upmu_sampling_long_period_BYTES;
+        random_mask: u64 = upmu_sampling_random_mask_AT, upmu_sampling_random_mask_BYTES;
+        random_seed: u64 = upmu_sampling_random_seed_AT, upmu_sampling_random_seed_BYTES;
+        resets: u32 = upmu_sampling_resets_AT, upmu_sampling_resets_BYTES;
+        frequency: u32 = upmu_sampling_frequency_AT, upmu_sampling_frequency_BYTES;
+        flags: u32 = upmu_sampling_flags_AT, upmu_sampling_flags_BYTES;
+    }
+}
+record! {
+    /// One sample (`upmu/session.h`).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    upmu_sample, of_upmu_sample {
+        ip: u64 = upmu_sample_ip_AT, upmu_sample_ip_BYTES;
+        sp: u64 = upmu_sample_sp_AT, upmu_sample_sp_BYTES;
+        time_ns: u64 = upmu_sample_time_ns_AT, upmu_sample_time_ns_BYTES;
+        events: u32 = upmu_sample_events_AT, upmu_sample_events_BYTES;
+        lost: u32 = upmu_sample_lost_AT, upmu_sample_lost_BYTES;
+        cpu: u16 = upmu_sample_cpu_AT, upmu_sample_cpu_BYTES;
+        flags: u16 = upmu_sample_flags_AT, upmu_sample_flags_BYTES;
+    }
+}
+
+/// What `run_on_cpu` runs on the other CPU.
+pub type remote_work = unsafe extern "C" fn(*mut c_void);
+/// A hook that these crates do not give: of units outside the cores, and of a paravirtual PMU.
+pub type hook = Option<unsafe extern "C" fn()>;
+record! {
+    /// The hooks (`upmu/port.h`).
+    upmu_port, of_upmu_port {
+        context: *mut c_void = upmu_port_context_AT, upmu_port_context_BYTES;
+        rdmsr: Option<unsafe extern "C" fn(*mut c_void, u32, *mut u64) -> bool>
+            = upmu_port_rdmsr_AT, upmu_port_rdmsr_BYTES;
+        wrmsr: Option<unsafe extern "C" fn(*mut c_void, u32, u64) -> bool> = upmu_port_wrmsr_AT, upmu_port_wrmsr_BYTES;
+        cpuid: Option<unsafe extern "C" fn(*mut c_void, u32, u32, *mut u32)>
+            = upmu_port_cpuid_AT, upmu_port_cpuid_BYTES;
+        this_cpu: Option<unsafe extern "C" fn(*mut c_void) -> *mut upmu_cpu>
+            = upmu_port_this_cpu_AT, upmu_port_this_cpu_BYTES;
+        irq_save: Option<unsafe extern "C" fn(*mut c_void) -> usize> = upmu_port_irq_save_AT, upmu_port_irq_save_BYTES;
+        irq_restore: Option<unsafe extern "C" fn(*mut c_void, usize)>
+            = upmu_port_irq_restore_AT, upmu_port_irq_restore_BYTES;
+        rdpmc: Option<unsafe extern "C" fn(*mut c_void, u32, *mut u64) -> bool>
+            = upmu_port_rdpmc_AT, upmu_port_rdpmc_BYTES;
+        pmi_rearm: Option<unsafe extern "C" fn(*mut c_void)> = upmu_port_pmi_rearm_AT, upmu_port_pmi_rearm_BYTES;
+        clock_ns: Option<unsafe extern "C" fn(*mut c_void) -> u64> = upmu_port_clock_ns_AT, upmu_port_clock_ns_BYTES;
+        allow_rdpmc: Option<unsafe extern "C" fn(*mut c_void, bool)>
+            = upmu_port_allow_rdpmc_AT, upmu_port_allow_rdpmc_BYTES;
+        run_on_cpu: Option<unsafe extern "C" fn(*mut c_void, *mut upmu_cpu, remote_work, *mut c_void) -> bool>
+            = upmu_port_run_on_cpu_AT, upmu_port_run_on_cpu_BYTES;
+        request_tick: Option<unsafe extern "C" fn(*mut c_void)>
+            = upmu_port_request_tick_AT, upmu_port_request_tick_BYTES;
+        tick_ns: u64 = upmu_port_tick_ns_AT, upmu_port_tick_ns_BYTES;
+        log: Option<unsafe extern "C" fn(*mut c_void, *const u8)> = upmu_port_log_AT, upmu_port_log_BYTES;
+        msr_faults_are_safe: bool = upmu_port_msr_faults_are_safe_AT, upmu_port_msr_faults_are_safe_BYTES;
+        in_kernel_mode: bool = upmu_port_in_kernel_mode_AT, upmu_port_in_kernel_mode_BYTES;
+        hypercall: hook = upmu_port_hypercall_AT, upmu_port_hypercall_BYTES;
+        shared_page: hook = upmu_port_shared_page_AT, upmu_port_shared_page_BYTES;
+        pci_read: hook = upmu_port_pci_read_AT, upmu_port_pci_read_BYTES;
+        pci_write: hook = upmu_port_pci_write_AT, upmu_port_pci_write_BYTES;
+        mmio_map: hook = upmu_port_mmio_map_AT, upmu_port_mmio_map_BYTES;
+        mmio_unmap: hook = upmu_port_mmio_unmap_AT, upmu_port_mmio_unmap_BYTES;
+        mmio_read: hook = upmu_port_mmio_read_AT, upmu_port_mmio_read_BYTES;
+        mmio_write: hook = upmu_port_mmio_write_AT, upmu_port_mmio_write_BYTES;
+        cpu_place: hook = upmu_port_cpu_place_AT, upmu_port_cpu_place_BYTES;
+        nearest_cpu: hook = upmu_port_nearest_cpu_AT, upmu_port_nearest_cpu_BYTES;
+        show_unit: hook = upmu_port_show_unit_AT, upmu_port_show_unit_BYTES;
+        own_unit: hook = upmu_port_own_unit_AT, upmu_port_own_unit_BYTES;
+    }
+}
+
+extern "C" {
+    /// What the macro `upmu_machine_init` of C calls.
+    pub fn upmu_machine_init_checked(
+        machine: *mut upmu_machine,
+        port: *const upmu_port,
+        version: u32,
+        machine_bytes: usize,
+        cpu_bytes: usize,
+    ) -> upmu_status;
+    pub fn upmu_cpu_init(cpu: *mut upmu_cpu, machine: *mut upmu_machine, domains: *const *mut c_void) -> upmu_status;
+    pub fn upmu_cpu_fini(cpu: *mut upmu_cpu) -> upmu_status;
+    pub fn upmu_cpu_use_work(cpu: *mut upmu_cpu, work: *mut upmu_place_work) -> upmu_status;
+    pub fn upmu_cpu_suspend(cpu: *mut upmu_cpu) -> upmu_status;
+    pub fn upmu_cpu_resume(cpu: *mut upmu_cpu) -> upmu_status;
+    pub fn upmu_cpu_changed(cpu: *mut upmu_cpu) -> upmu_status;
+    pub fn upmu_cpu_poll(cpu: *mut upmu_cpu) -> upmu_status;
+    pub fn upmu_cpu_tick(cpu: *mut upmu_cpu) -> upmu_status;
+    pub fn upmu_handle_pmi(cpu: *mut upmu_cpu, frame: *const upmu_frame) -> u32;
+
+    pub fn upmu_session_init(session: *mut upmu_session, machine: *mut upmu_machine) -> upmu_status;
+    pub fn upmu_session_add(session: *mut upmu_session, list: *const u8, sampling: *const upmu_sampling)
+        -> upmu_status;
+    pub fn upmu_session_ring(session: *mut upmu_session, buffer: *mut c_void, bytes: usize) -> upmu_status;
+    pub fn upmu_session_mask_on_full(session: *mut upmu_session, mask_on_full: bool);
+    pub fn upmu_session_share(session: *mut upmu_session, share: bool) -> upmu_status;
+    pub fn upmu_session_attach_cpu(session: *mut upmu_session, cpu: *mut upmu_cpu) -> upmu_status;
+    pub fn upmu_session_attach_thread(
+        session: *mut upmu_session,
+        thread: *mut upmu_thread,
+        cpu: *mut upmu_cpu,
+    ) -> upmu_status;
+    pub fn upmu_session_start(session: *mut upmu_session) -> upmu_status;
+    pub fn upmu_session_stop(session: *mut upmu_session) -> upmu_status;
+    pub fn upmu_session_restart(session: *mut upmu_session) -> upmu_status;
+    pub fn upmu_session_detach(session: *mut upmu_session) -> upmu_status;
+    pub fn upmu_session_close(session: *mut upmu_session) -> upmu_status;
+    pub fn upmu_session_read(
+        session: *mut upmu_session,
+        first: u32,
+        count: u32,
+        out_counts: *mut upmu_count,
+    ) -> upmu_status;
+    /// `ring` is the session's member: `layout::upmu_session_ring_AT`.
+    pub fn upmu_ring_next(ring: *mut c_void, out_sample: *mut upmu_sample) -> bool;
+    /// See `upmu_ring_next`.
+    pub fn upmu_ring_lost(ring: *const c_void) -> u32;
+
+    pub fn upmu_region_open(region: *mut upmu_region, cpu: *mut upmu_cpu, list: *const u8) -> upmu_status;
+    pub fn upmu_region_begin(region: *mut upmu_region) -> upmu_status;
+    pub fn upmu_region_end(region: *mut upmu_region) -> upmu_status;
+    pub fn upmu_region_close(region: *mut upmu_region) -> upmu_status;
+
+    /// `upmu_thread_switch` of C, which is static inline there.
+    #[link_name = "upmu_rust_thread_switch"]
+    pub fn upmu_thread_switch(cpu: *mut upmu_cpu, prev: *mut upmu_thread, next: *mut upmu_thread) -> upmu_status;
+    /// `upmu_session_world` of C, which is static inline there without UPMU_WORLDS; so are the next two.
+    #[link_name = "upmu_rust_session_world"]
+    pub fn upmu_session_world(session: *mut upmu_session, world: u32) -> upmu_status;
+    #[link_name = "upmu_rust_cpu_enter_guest"]
+    pub fn upmu_cpu_enter_guest(cpu: *mut upmu_cpu) -> upmu_status;
+    #[link_name = "upmu_rust_cpu_leave_guest"]
+    pub fn upmu_cpu_leave_guest(cpu: *mut upmu_cpu) -> upmu_status;
+    pub fn upmu_thread_exit(thread: *mut upmu_thread) -> upmu_status;
+
+    pub fn upmu_status_text(status: upmu_status) -> *const u8;
+    pub fn upmu_why_text(why: *const upmu_why, buffer: *mut u8, size: usize) -> usize;
+}
+
+/// The silicon model (`port/sim/sim.h`).
+#[cfg(feature = "sim")]
+pub mod sim {
+    pub use super::layout::upmu_sim;
+    use super::{c_void, upmu_cpu, upmu_frame, upmu_port};
+
+    extern "C" {
+        pub fn upmu_sim_init(sim: *mut upmu_sim, profile: *const c_void, cpus: u32);
+        /// NULL: there is no profile of this name.
+        pub fn upmu_sim_profile(name: *const u8) -> *const c_void;
+        pub fn upmu_sim_port(sim: *mut upmu_sim) -> *const upmu_port;
+        pub fn upmu_sim_bind_cpu(sim: *mut upmu_sim, number: u32, cpu: *mut upmu_cpu);
+        pub fn upmu_sim_switch_cpu(sim: *mut upmu_sim, number: u32);
+        /// An overflow interrupt on CPU `number` calls `entry`.
+        pub fn upmu_rust_sim_deliver_to(
+            sim: *mut upmu_sim,
+            entry: unsafe extern "C" fn(*mut upmu_sim, u32, *const upmu_frame),
+        );
+        /// The current CPU executes so much; instruction k is at `ip + k * ip_step`.
+        pub fn upmu_rust_sim_work(
+            sim: *mut upmu_sim,
+            instructions: u64,
+            cycles: u64,
+            branches: u64,
+            mispredicts: u64,
+            ip: u64,
+            ip_step: u64,
+        );
+    }
+}
