@@ -23,8 +23,9 @@ STRUCTS = ["machine", "cpu", "session", "thread", "unit"]
 COLUMNS = ["text", "rodata", *STRUCTS]
 PLAIN = {}
 
-# No option for embedders; one that needs a header with the host's hooks; a limit that no code and no structure follows.
-UNMEASURED = ["UPMU_FOR_X86", "UPMU_PORT_STATIC", "UPMU_UNIT_TYPES"]
+# No option for embedders; one that needs a header with the host's hooks; a limit that no code and no structure follows; one
+# that changes many others, whose values are rows of their own.
+UNMEASURED = ["UPMU_FOR_X86", "UPMU_PORT_STATIC", "UPMU_UNIT_TYPES", "UPMU_PROFILE"]
 # Numbers, and an option that needs others: the value to measure, and options of both builds that are compared.
 OTHERS = {"UPMU_SLOTS": ("1", ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_METRICS=0"]),
           "UPMU_SET_EVENTS": ("4", []), "UPMU_CORE_TYPES": ("1", []), "UPMU_UNIT_REGISTERS": ("20", [])}
@@ -109,7 +110,8 @@ def option_row(compiler, name):
 def whole_rows(compiler, sizes):
     """Rows of whole configurations; `sizes` are the figures of tools/size.py."""
     rows = []
-    for label, name, options in (("everything: all objects", None, []),
+    for label, name, options in (*((f"profile {name}", "profile_" + name, options) for name, options in size.PROFILES.items()),
+                                 ("everything: all objects", None, []),
                                  ("cycles and instructions of each thread, Intel, no names", "threads", size.THREADS_OPTIONS),
                                  ("counting only, Intel, raw events", "minimum", size.MINIMUM_OPTIONS)):
         figures = measure(compiler, options) if not name else measure_structs(compiler, options)

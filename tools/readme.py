@@ -51,7 +51,12 @@ def catalogues(size):
 
 def table(size):
     bench = figures(["build/gcc-64/tests/bench/bench_accesses"])
-    lines = ["| code | bytes | ceiling | aim |", "|---|---:|---:|---:|"]
+    lines = ["| `UPMU_PROFILE` | text | read-only data | RAM |", "|---|---:|---:|---:|"]
+    for name, text in (("tiny", "Intel and AMD, counts of CPUs and threads, 4 raw events"), ("count", "12 events, generic names"),
+                       ("full", "all; catalogues of all models")):
+        values = (size[f"{kind}.profile_{name}"] for kind in ("text", "rodata", "ram"))
+        lines.append(f"| `UPMU_PROFILE_{name.upper()}`: {text} | " + " | ".join(f"{value:,}" for value in values) + " |")
+    lines += ["", "| code | bytes | ceiling | aim |", "|---|---:|---:|---:|"]
     for name, text in (("text.core+x86_core", "core and Intel backend, everything on"),
                        ("text.engine", "of these the engine (`core/engine`)"),
                        ("text.units", "units outside the cores, core and backend"),

@@ -26,7 +26,9 @@ RESULTS_LIMIT = 20500  # core/results, of which a program links what it calls; f
 UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 35300, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 4200  # files that are there for branch records alone, in core and backends
 MINIMUM_LIMIT = 33400
-THREADS_LIMIT = 39600
+THREADS_LIMIT = 39700
+PROFILE_LIMITS = {"tiny": (44700, 21500), "count": (64690, 25860), "full": (116420, 336080)}  # text, read-only data: + 1 %
+PROFILE_AIMS = {"tiny": (24000, 6000)}
 GUEST_LIMIT = 6144  # abi/guest: virtual counters
 GUEST_X86_LIMIT, GUEST_X86_AIM = 7650, 5632  # its registers of x86
 PAGE_DOOR_LIMIT, PAGE_DOOR_AIM = 3700, 4 * 1024  # abi/paravirt
@@ -34,14 +36,11 @@ PARAVIRT_LIMIT, PARAVIRT_AIM = 1400, 2560  # its backend
 CATALOGUES_LIMIT = 259800
 UNITS_LIMIT = 41500  # 56 names of Linux are 614 bytes
 CATALOGUE_LIMITS = {"skl": 13000, "zen4": 6000, "k8": 5000, "netburst": 4000}  # alone
-MINIMUM_OPTIONS = ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_BACKEND_PARAVIRT=0", "-DUPMU_SAMPLING=0", "-DUPMU_NAMES=0",
-                   "-DUPMU_PROBE=0",
-                   "-DUPMU_WHY_TEXT=0", "-DUPMU_MOVES=0", "-DUPMU_DOMAINS=0", "-DUPMU_PRELUDES=0",
-                   "-DUPMU_METRICS=0", "-DUPMU_THREADS=0", "-DUPMU_SETS=0", "-DUPMU_USER_PAGES=0", "-DUPMU_FORMATS=0",
-                   "-DUPMU_MESSAGES=0", "-DUPMU_PACK=0", "-DUPMU_SLOTS=1", "-DUPMU_UNCORE=0",
-                   "-DUPMU_WORLDS=0", "-DUPMU_PERMIT=0", "-DUPMU_FORMULAS=0", "-DUPMU_BRANCHES=0"]
-# The same with sessions of threads, of two events: cycles and instructions.
-THREADS_OPTIONS = [*(option for option in MINIMUM_OPTIONS if option != "-DUPMU_THREADS=0"), "-DUPMU_SET_EVENTS=2"]
+# What include/upmu/config.h calls profiles, and of the smallest one builds for Intel alone: counts of a CPU, or cycles and
+# instructions of a thread.
+PROFILES = {name: [f"-DUPMU_PROFILE=UPMU_PROFILE_{name.upper()}"] for name in ("tiny", "count", "full")}
+THREADS_OPTIONS = [*PROFILES["tiny"], "-DUPMU_BACKEND_AMD=0", "-DUPMU_SLOTS=1", "-DUPMU_SET_EVENTS=2"]
+MINIMUM_OPTIONS = [*PROFILES["tiny"], "-DUPMU_BACKEND_AMD=0", "-DUPMU_SLOTS=1", "-DUPMU_THREADS=0"]
 FLAGS = "-std=c11 -ffreestanding -mgeneral-regs-only -fno-pie -fno-pic -fno-stack-protector -Iinclude -I.".split()
 WORK = "build/size"
 
@@ -83,7 +82,7 @@ def struct_sizes(compiler, width, options=()):
 
 
 def linked(compiler, options):
-    """(text, read-only data) that tests/build/minimum_program.c links: the whole less the program."""
+    """(text, read-only data) that tests/build/minimum_program.c links: the whole less the program's text."""
     program = f"{WORK}/minimum_program.o"
     options = FLAGS + ["-m64", "-Os", "-ffunction-sections", "-fdata-sections", *options]
     subprocess.run([compiler, *options, "-c", "-o", program, "tests/build/minimum_program.c"], check=True)
@@ -170,6 +169,12 @@ def main():
         text, rodata = linked(arguments.cc, options)
         line("text." + name, text, limit=limit)
         line("rodata." + name, rodata)
+    for name, options in PROFILES.items():
+        for kind, value, limit, aim in zip(("text", "rodata"), linked(arguments.cc, options), PROFILE_LIMITS[name],
+                                           PROFILE_AIMS.get(name, (None, None))):
+            line(f"{kind}.profile_{name}", value, limit=limit, aim=aim)
+        structs = struct_sizes(arguments.cc, 64, options)
+        line(f"ram.profile_{name}", sum(structs["upmu_" + struct] for struct in ("machine", "cpu", "session", "thread")))
     for width in (64, 32):
         for name, size in struct_sizes(arguments.cc, width).items():
             line(f"struct.{name}.{width}", size, limit=STRUCTS[name])

@@ -15,6 +15,19 @@
 /* The same as one number, with 8 bits for each of the last two: 0x000200 is 0.2.0. */
 #define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
 
+/* Profiles: defaults of the options below.  An option that is set wins: -DUPMU_PROFILE=UPMU_PROFILE_TINY -DUPMU_SETS=1
+   is tiny with chains of sets (docs/SIZE.md, "Profiles"). */
+#define UPMU_PROFILE_TINY 1  /* Intel and AMD; counts of CPUs and threads, of up to 4 raw events */
+#define UPMU_PROFILE_COUNT 2 /* the same for 12 events, and generic names; catalogues are chosen one by one */
+#define UPMU_PROFILE_FULL 3  /* all */
+#ifndef UPMU_PROFILE
+#define UPMU_PROFILE UPMU_PROFILE_FULL
+#endif
+#if UPMU_PROFILE < 1 || UPMU_PROFILE > 3
+#error "UPMU_PROFILE is UPMU_PROFILE_TINY, UPMU_PROFILE_COUNT or UPMU_PROFILE_FULL"
+#endif
+#define UPMU_IS_FULL (UPMU_PROFILE >= UPMU_PROFILE_FULL) /* not an option */
+
 /* What a build is for: backends, and parts that only they need, are on for the CPUs that the compiler compiles for.
    No option for embedders: tests set it that drive simulated x86 CPUs on other machines. */
 #ifndef UPMU_FOR_X86
@@ -32,7 +45,7 @@
 
 /* The Pentium 4 backend: NetBurst, family 15 (docs/pentium4.md). */
 #ifndef UPMU_BACKEND_X86_P4
-#define UPMU_BACKEND_X86_P4 UPMU_FOR_X86
+#define UPMU_BACKEND_X86_P4 (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
 /* The AMD backend: K7 to Zen, Hygon (docs/amd.md). */
@@ -43,7 +56,7 @@
 /* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory
    and calls (docs/PARAVIRT.md).  It is used if two hooks are there. */
 #ifndef UPMU_BACKEND_PARAVIRT
-#define UPMU_BACKEND_PARAVIRT UPMU_FOR_X86
+#define UPMU_BACKEND_PARAVIRT (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
 /* The Arm backend: PMUv3 of AArch64 and AArch32, PMUv2 of AArch32. */
@@ -70,7 +83,7 @@
 /* Overflow sampling: upmu_handle_pmi, rings.  0: those calls return
    UPMU_ERR_COMPILED_OUT (the handler: UPMU_PMI_NOT_OURS). */
 #ifndef UPMU_SAMPLING
-#define UPMU_SAMPLING 1
+#define UPMU_SAMPLING UPMU_IS_FULL
 #endif
 
 /* Sampling formats other than the default, and in its records the values of other
@@ -101,35 +114,35 @@
 
 /* Derived metrics: formulas over counts (upmu/metric.h).  0: nothing of them is compiled in. */
 #ifndef UPMU_FORMULAS
-#define UPMU_FORMULAS 1
+#define UPMU_FORMULAS UPMU_IS_FULL
 #endif
 
 /* Pages for reading counts from user mode (upmu/page.h).  0: UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_USER_PAGES
-#define UPMU_USER_PAGES 1
+#define UPMU_USER_PAGES UPMU_IS_FULL
 #endif
 
 /* Packing lists of events into few sets (upmu/pack.h).  0: it returns
    UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PACK
-#define UPMU_PACK 1
+#define UPMU_PACK UPMU_IS_FULL
 #endif
 
 /* Names: the parser, the catalogues, formatting, PMUs by name.  0: events are given as
    raw words through upmu_event_raw(); text calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_NAMES
-#define UPMU_NAMES 1
+#define UPMU_NAMES (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
 
 /* Catalogues from outside, upmu_catalog_load().  0: it returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_IMPORT
-#define UPMU_IMPORT UPMU_NAMES
+#define UPMU_IMPORT (UPMU_NAMES && UPMU_IS_FULL)
 #endif
 
 /* Events of all models.  0: architectural events, and the models for which UPMU_EVENTS_name is 1,
    by the names of docs/CATALOGUES.md (UPMU_EVENTS_skl). */
 #ifndef UPMU_EVENTS_ALL
-#define UPMU_EVENTS_ALL UPMU_FOR_X86
+#define UPMU_EVENTS_ALL (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
 /* Events of Arm's CPUs, each by its own names.  0: the common events of PMUv3 alone. */
@@ -140,19 +153,19 @@
 /* A running event moves to another counter where a session does not fit otherwise.
    0: such a session is refused, without naming a conflict. */
 #ifndef UPMU_MOVES
-#define UPMU_MOVES 1
+#define UPMU_MOVES UPMU_IS_FULL
 #endif
 
 /* Errata that need a sequence before each new event (Nehalem, Westmere).  0: on these
    CPUs upmu_cpu_init() returns UPMU_ERR_NO_PMU. */
 #ifndef UPMU_PRELUDES
-#define UPMU_PRELUDES UPMU_FOR_X86
+#define UPMU_PRELUDES (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
 /* Top-down metrics (PERF_METRICS of Ice Lake and later).  0: such events are
    refused with UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_METRICS
-#define UPMU_METRICS UPMU_FOR_X86
+#define UPMU_METRICS (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
 /* Counters that one event can need together: 3, or 1 in a build without NetBurst, AMD and
@@ -168,7 +181,7 @@
 /* Parts of a PMU that several CPUs share are claimed in domains.  0: every CPU acts as if it
    were alone, which is correct on Intel cores since Sandy Bridge. */
 #ifndef UPMU_DOMAINS
-#define UPMU_DOMAINS 1
+#define UPMU_DOMAINS UPMU_IS_FULL
 #endif
 
 /* Sessions of threads, and multiplexing of sessions.  0: upmu_thread_switch() does nothing,
@@ -179,7 +192,7 @@
 
 /* Chains of event sets; needs UPMU_THREADS.  0: a session has one set. */
 #ifndef UPMU_SETS
-#define UPMU_SETS UPMU_THREADS
+#define UPMU_SETS (UPMU_THREADS && UPMU_IS_FULL)
 #endif
 #if UPMU_SETS && !UPMU_THREADS
 #error "UPMU_SETS needs UPMU_THREADS"
@@ -188,7 +201,7 @@
 /* Host and guests counted apart (upmu/world.h).  0: everything is counted everywhere; the calls
    return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_WORLDS
-#define UPMU_WORLDS 1
+#define UPMU_WORLDS UPMU_IS_FULL
 #endif
 
 /* Counters whose registers hold a guest's own values, so that it may read them itself (upmu_set_lend()).
@@ -208,13 +221,13 @@
 /* Branch records without memory: the last branches of a CPU (upmu/branches.h).  0: nothing of them is compiled in but
    the calls, which return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_BRANCHES
-#define UPMU_BRANCHES (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD)
+#define UPMU_BRANCHES (UPMU_IS_FULL && (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD))
 #endif
 
 /* Units outside the cores: memory controllers, cache slices, links, a host's own devices
    (upmu/unit.h).  0: nothing of them is compiled in. */
 #ifndef UPMU_UNCORE
-#define UPMU_UNCORE UPMU_FOR_X86
+#define UPMU_UNCORE (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
 /* Names of their events; without UPMU_EVENTS_ALL only if set. */
@@ -225,17 +238,17 @@
 /* The allow-list of registers for kernels that write them for programs (upmu/permit.h).  0: nothing of it is compiled
    in. */
 #ifndef UPMU_PERMIT
-#define UPMU_PERMIT 1
+#define UPMU_PERMIT UPMU_IS_FULL
 #endif
 
 /* The probe, upmu_cpu_probe().  0: it returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PROBE
-#define UPMU_PROBE 1
+#define UPMU_PROBE UPMU_IS_FULL
 #endif
 
 /* Explanations as text, upmu_why_text().  0: it writes the name of the status only. */
 #ifndef UPMU_WHY_TEXT
-#define UPMU_WHY_TEXT 1
+#define UPMU_WHY_TEXT (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
 
 /* 1: the library calls upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each write of
@@ -252,7 +265,11 @@
 
 /* Events in one set; 1 to 32.  Memory: about 270 bytes each. */
 #ifndef UPMU_SET_EVENTS
+#if UPMU_PROFILE == UPMU_PROFILE_TINY
+#define UPMU_SET_EVENTS 4
+#else
 #define UPMU_SET_EVENTS 12
+#endif
 #endif
 #if UPMU_SET_EVENTS < 1 || UPMU_SET_EVENTS > 32
 #error "UPMU_SET_EVENTS is 1 to 32"

@@ -62,7 +62,12 @@ def what_guests_take_stays_below_its_ceilings():
 
 @check
 def vendored_minimum_stays_below_its_ceiling():
-    return over("text.minimum")
+    return over("text.minimum") + over("text.threads")
+
+
+@check
+def profiles_stay_below_their_ceilings():
+    return over("text.profile_") + over("rodata.profile_")
 
 
 @check

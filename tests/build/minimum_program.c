@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The smallest program that counts: tools/size.py links it with one backend and every option off, and takes the rest as
- * the vendored minimum.  With UPMU_THREADS it counts cycles and instructions of a thread instead.
+ * The smallest program that counts: tools/size.py links it with the options of a profile, or with fewer, and takes
+ * the rest as what that build is.  With UPMU_THREADS it counts cycles and instructions of a thread instead, by name
+ * where there are names; with UPMU_SAMPLING it has the handler of an interrupt, too.
  */
 #include <upmu/upmu.h>
 
@@ -41,8 +42,10 @@ static struct upmu_session session;
 static struct upmu_event event;
 static struct upmu_count count[2];
 
-static bool add(uint64_t word)
+static bool add(const char *name, uint64_t word)
 {
+    if (UPMU_NAMES)
+        return upmu_session_add(&session, name, NULL) == UPMU_OK;
     return upmu_event_raw(cpu.meter.pmu, word, 0, 0, &event) == UPMU_OK &&
            upmu_session_add_event(&session, &event, NULL) == UPMU_OK;
 }
@@ -54,15 +57,16 @@ static bool measure(void)
 {
     upmu_thread_init(&thread, 1, 1, NULL);
     upmu_thread_init(&idle, 0, 0, NULL);
-    return add(0x30076u) && add(0x300c0u) && upmu_session_attach_thread(&session, &thread, NULL) == UPMU_OK &&
-           upmu_session_start(&session) == UPMU_OK && upmu_thread_switch(&cpu, &idle, &thread) == UPMU_OK &&
-           upmu_thread_switch(&cpu, &thread, &idle) == UPMU_OK && upmu_session_read(&session, 0, 2, count) == UPMU_OK &&
-           upmu_thread_exit(&thread) == UPMU_OK && upmu_session_close(&session) == UPMU_OK;
+    return add("cycles", 0x30076u) && add("instructions", 0x300c0u) &&
+           upmu_session_attach_thread(&session, &thread, NULL) == UPMU_OK && upmu_session_start(&session) == UPMU_OK &&
+           upmu_thread_switch(&cpu, &idle, &thread) == UPMU_OK && upmu_thread_switch(&cpu, &thread, &idle) == UPMU_OK &&
+           upmu_session_read(&session, 0, 2, count) == UPMU_OK && upmu_thread_exit(&thread) == UPMU_OK &&
+           upmu_session_close(&session) == UPMU_OK;
 }
 #else
 static bool measure(void)
 {
-    return add(0x300c0u) && upmu_session_attach_cpu(&session, &cpu) == UPMU_OK &&
+    return add("instructions", 0x300c0u) && upmu_session_attach_cpu(&session, &cpu) == UPMU_OK &&
            upmu_session_start(&session) == UPMU_OK && upmu_session_read(&session, 0, 1, count) == UPMU_OK &&
            upmu_session_stop(&session) == UPMU_OK && upmu_session_detach(&session) == UPMU_OK;
 }
@@ -73,5 +77,8 @@ int minimum_program(const struct upmu_port *port)
     if (upmu_machine_init(&machine, port) != UPMU_OK || upmu_cpu_init(&cpu, &machine, NULL) != UPMU_OK ||
         upmu_session_init(&session, &machine) != UPMU_OK)
         return 1;
-    return measure() && upmu_cpu_poll(&cpu) == UPMU_OK && upmu_cpu_fini(&cpu) == UPMU_OK ? 0 : 2;
+    return measure() && (!UPMU_SAMPLING || upmu_handle_pmi(&cpu, NULL) == UPMU_PMI_NOT_OURS) &&
+                   upmu_cpu_poll(&cpu) == UPMU_OK && upmu_cpu_fini(&cpu) == UPMU_OK
+               ? 0
+               : 2;
 }
