@@ -319,6 +319,48 @@ static void a_session_that_is_masked_reports_no_more(void **state)
     host_end(&host);
 }
 
+static uint64_t (*clock_of_model)(void *context);
+
+static void no_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)sim, (void)cpu, (void)number;
+    fail_msg("access of kind %u to %x", kind, (unsigned)address);
+}
+
+static uint64_t clock_in_which_a_sample_masks(void *context)
+{
+    host.sim.port.clock_ns = clock_of_model;
+    host_run(&host, 100);
+    host.sim.before_access = no_access;
+    return clock_of_model(context);
+}
+
+/*
+ * An interrupt masks a session while it is read, after the read has seen that it runs.  Catches: a register that is
+ * read for a session that has lost its counters on the way.
+ */
+static void a_session_that_is_masked_in_a_read_is_read_without_a_register(void **state)
+{
+    static const struct upmu_format masks = {.name = "masks", .overflow = mask_at_once};
+    struct upmu_sampling sampling = {.period = 100};
+    struct upmu_count count;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.port.rdpmc = NULL; /* the count is read in the way that serves all sessions */
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_format(&host.session, &masks, NULL, 0), UPMU_OK);
+    host_begin(&host, &host.session);
+    clock_of_model = host.sim.port.clock_ns;
+    host.sim.port.clock_ns = clock_in_which_a_sample_masks;
+    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    host.sim.before_access = NULL;
+    assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
+    assert_int_equal(count.raw, 100);
+    host_end(&host);
+}
+
 /*
  * One interrupt masks more sessions than the handler puts into one plan: the rest is masked by the next call.
  * Catches: work that is due and forgotten.
@@ -360,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_wrap_inside_a_poll_is_folded_by_it),
         cmocka_unit_test(a_session_whose_ring_is_full_in_a_switch_is_masked_at_its_end),
         cmocka_unit_test(a_session_that_is_masked_reports_no_more),
+        cmocka_unit_test(a_session_that_is_masked_in_a_read_is_read_without_a_register),
         cmocka_unit_test(sessions_that_do_not_go_into_a_plan_are_masked_by_the_next_call),
     };
 

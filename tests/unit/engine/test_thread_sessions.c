@@ -1283,7 +1283,7 @@ static void act_elsewhere(int number, siginfo_t *info, void *where)
         FLAGS_OF(context) &= ~TRAP_FLAG;
 }
 
-static void step_begin(struct host *f, void (*act)(struct host *), unsigned at, struct sigaction *before)
+static void step_prepare(struct host *f, void (*act)(struct host *), unsigned at, struct sigaction *before)
 {
     struct sigaction action;
 
@@ -1296,6 +1296,11 @@ static void step_begin(struct host *f, void (*act)(struct host *), unsigned at, 
     elsewhere.at = at;
     elsewhere.steps = 0;
     elsewhere.enough = false;
+}
+
+static void step_begin(struct host *f, void (*act)(struct host *), unsigned at, struct sigaction *before)
+{
+    step_prepare(f, act, at, before);
     trap_flag_set();
 }
 
@@ -1389,7 +1394,7 @@ static void what_runs_where_is_known_whatever_a_switch_met(void **state)
 
     (void)state;
     for (unsigned away = 0; away < 2; away++)
-        for (unsigned at = 0, last = 1; at < last; at++) {
+        for (unsigned at = 0; !at || elsewhere.enough; at++) {
             struct host f;
             enum upmu_status status;
 
@@ -1402,7 +1407,6 @@ static void what_runs_where_is_known_whatever_a_switch_met(void **state)
             step_begin(&f, detach_on_the_other_cpu, at, &before);
             status = upmu_thread_switch(&f.cpu[0], &f.threads[away ? 0 : IDLE], &f.threads[away ? IDLE : 0]);
             step_end(&before);
-            last = elsewhere.steps;
             f.running[0] = 0;
             assert_int_equal(status, UPMU_OK);
             assert_ptr_equal(f.cpu[0].current, f.threads[0].cpu ? &f.threads[0] : NULL);
@@ -1477,6 +1481,138 @@ static bool reach_no_cpu(void *context, struct upmu_cpu *cpu, void (*function)(v
     (void)function;
     (void)argument;
     return false;
+}
+
+/* Steps of one part of a call alone: the second one that CPU 0 executes without interrupts. */
+static unsigned saves;
+static uintptr_t (*save_of_model)(void *context);
+static void (*restore_of_model)(void *context, uintptr_t state);
+
+static uintptr_t save_and_step(void *context)
+{
+    const struct upmu_sim *sim = context;
+    uintptr_t saved = save_of_model(context);
+
+    if (sim->current == 0 && ++saves == 2)
+        trap_flag_set();
+    return saved;
+}
+
+static void end_steps_and_restore(void *context, uintptr_t saved)
+{
+    const struct upmu_sim *sim = context;
+
+    if (sim->current == 0)
+        trap_flag_clear();
+    restore_of_model(context, saved);
+}
+
+/* Read a session on CPU 0, and act before step `at` of the part of the call that looks for the counts. */
+static enum upmu_status read_and_act(struct host *f, void (*act)(struct host *), unsigned at, struct upmu_count *count)
+{
+    struct sigaction before;
+    enum upmu_status status;
+
+    upmu_sim_switch_cpu(&f->sim, 0);
+    saves = 0;
+    save_of_model = f->sim.port.irq_save;
+    restore_of_model = f->sim.port.irq_restore;
+    f->sim.port.irq_save = save_and_step;
+    f->sim.port.irq_restore = end_steps_and_restore;
+    step_prepare(f, act, at, &before);
+    status = upmu_session_read(&f->sessions[0], 0, 1, count);
+    step_end(&before);
+    f->sim.port.irq_save = save_of_model;
+    f->sim.port.irq_restore = restore_of_model;
+    assert_true(status == UPMU_OK || status == UPMU_ERR_WRONG_CPU);
+    return status;
+}
+
+static unsigned accesses_here;
+
+static void note_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    (void)sim, (void)number, (void)kind, (void)address;
+    accesses_here += cpu == 0;
+}
+
+static void start_on_the_other_cpu(struct host *f)
+{
+    enum upmu_status status;
+
+    elsewhere.enough = true;
+    upmu_sim_switch_cpu(&f->sim, 1);
+    status = upmu_session_start(&f->sessions[0]);
+    (void)status;
+    upmu_sim_switch_cpu(&f->sim, 0);
+}
+
+/*
+ * A session is started on its CPU before each step of a read on another one, which cannot reach that CPU.  Catches: the
+ * state of the session asked for twice, once to know where it may be read and once to know whether it has counters.
+ * The register that is read then is of the reader's own CPU.
+ */
+static void a_read_of_what_is_started_elsewhere_meanwhile_reads_no_register(void **state)
+{
+    (void)state;
+    elsewhere.enough = true;
+    for (unsigned at = 0; elsewhere.enough; at++) {
+        struct host f;
+        struct upmu_count count;
+
+        set_up(&f, "skylake", true);
+        f.sim.port.run_on_cpu = reach_no_cpu;
+        host_add(&f, 0, "instructions", 0);
+        host_attach(&f, 0, 1);
+        f.sim.before_access = note_access;
+        accesses_here = 0;
+        if (read_and_act(&f, start_on_the_other_cpu, at, &count) == UPMU_OK)
+            assert_int_equal(count.raw, 0);
+        assert_int_equal(accesses_here, 0);
+        f.sim.before_access = NULL;
+        upmu_sim_switch_cpu(&f.sim, 1);
+        assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
+        upmu_sim_switch_cpu(&f.sim, 0);
+        tear_down(&f);
+    }
+}
+
+/* Time passes, and the thread comes to the other CPU, where its session waits, and goes before the read looks again. */
+static void wait_on_the_other_cpu(struct host *f)
+{
+    upmu_sim_advance_ns(&f->sim, 1000000);
+    pass_by_the_other_cpu(f);
+}
+
+/*
+ * A thread whose session finds no room comes to another CPU before each step of a read of the session, and goes again.
+ * Catches: a read that found the session nowhere, before and after, and takes the time of its stay for one that
+ * began before the clock was read: less than 0.
+ */
+static void a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere(void **state)
+{
+    (void)state;
+    elsewhere.enough = true;
+    for (unsigned at = 0; elsewhere.enough; at++) {
+        struct host f;
+        struct upmu_count count;
+
+        set_up(&f, "skylake", true);
+        host_add(&f, 0, FOUR_A, 0);
+        follow(&f, 0, 0);
+        host_add(&f, 1, FOUR_B, 0);
+        on_cpu(&f, 1, 1);
+        f.running[1] = 0;
+        if (read_and_act(&f, wait_on_the_other_cpu, at, &count) == UPMU_OK)
+            assert_in_range(count.enabled_ns, 0, 10000000);
+        upmu_sim_switch_cpu(&f.sim, 1);
+        if (f.running[1])
+            assert_int_equal(upmu_thread_switch(&f.cpu[1], &f.threads[0], &f.threads[IDLE + 1]), UPMU_OK);
+        f.running[1] = IDLE + 1;
+        for (unsigned i = 0; i < 2; i++)
+            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        tear_down(&f);
+    }
 }
 
 static void leave_the_other_cpu(struct host *f)
@@ -1644,6 +1780,16 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
 }
 
 static void what_a_handler_has_closed_before_a_switch_counts_for_the_next(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
+}
+
+static void a_read_of_what_is_started_elsewhere_meanwhile_reads_no_register(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
+}
+
+static void a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
@@ -1967,6 +2113,8 @@ int main(void)
         cmocka_unit_test(what_a_handler_has_closed_before_a_switch_counts_for_the_next),
         cmocka_unit_test(what_runs_where_is_known_whatever_a_switch_met),
         cmocka_unit_test(a_read_outlives_a_thread_that_passes_by_elsewhere),
+        cmocka_unit_test(a_read_of_what_is_started_elsewhere_meanwhile_reads_no_register),
+        cmocka_unit_test(a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere),
         cmocka_unit_test(a_session_is_closed_if_and_only_if_its_close_says_so),
         cmocka_unit_test(a_detach_leaves_what_others_do_with_the_session_next),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
