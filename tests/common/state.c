@@ -2,6 +2,8 @@
 /*
  * The one file of the tests that looks into meters, banks and tallies for what state.h has a name for.
  */
+#include <string.h>
+
 #include "tests/common/state.h"
 #include "core/sample/user_page.h"
 
@@ -17,6 +19,7 @@ void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_sta
         .busy = meter->busy,
         .in_handler = meter->in_handler,
         .mail = cpu->mail.pending,
+        .answered = cpu->mail.answered,
         .work_due = meter->work_due,
     };
     for (unsigned i = 0; i < UPMU_COUNTERS; i++)
@@ -26,14 +29,27 @@ void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_sta
 const char *upmu_test_left_over(const struct upmu_cpu *cpu)
 {
     struct upmu_test_state state;
+    bool kept;
 
     upmu_test_state(cpu, &state);
-    return state.busy           ? "a call is in progress"
-           : state.in_handler   ? "an interrupt is being handled"
-           : state.mail         ? "an interrupt's mail is not read"
-           : state.failed       ? "a fault is not answered"
-           : state.work_due     ? "a session is not masked yet"
-                                : NULL;
+    kept = cpu->mail.stopped || cpu->mail.answered || cpu->mail.has_frame;
+    return state.busy         ? "a call is in progress"
+           : state.in_handler ? "an interrupt is being handled"
+           : state.mail       ? "an interrupt's mail is not read"
+           : kept             ? "a part of an interrupt's mail was not taken"
+           : state.failed     ? "a fault is not answered"
+           : state.work_due   ? "a session is not masked yet"
+                              : NULL;
+}
+
+bool upmu_test_program(const struct upmu_set *set, struct upmu_program *out_program)
+{
+    const struct upmu_program *program = &set->program;
+
+    memset(out_program, 0, sizeof *out_program);
+    memcpy(out_program, program, offsetof(struct upmu_program, step) + program->steps * sizeof program->step[0]);
+    out_program->seen = out_program->refused = 0;
+    return program->placement != 0;
 }
 
 unsigned upmu_test_pages(const struct upmu_machine *machine)

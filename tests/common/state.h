@@ -14,6 +14,7 @@ struct upmu_test_state {
     uint32_t sampling; /* of these, loaded to overflow */
     uint32_t failed;   /* a register faulted, and their sessions have not been stopped yet */
     uint32_t unowned;  /* left running by static sessions */
+    uint32_t answered; /* overflowed in the present call, and an interrupt has been answered for it */
     uint32_t used;     /* hold the value of an event that ran last */
     bool busy;         /* a local call is in progress */
     bool in_handler;   /* an interrupt is being handled */
@@ -28,6 +29,9 @@ void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_sta
  * session may wait for its masking.
  */
 const char *upmu_test_left_over(const struct upmu_cpu *cpu);
+
+/* The compiled placement of a set, without the notes that plans make in it.  False: there is none. */
+bool upmu_test_program(const struct upmu_set *set, struct upmu_program *out_program);
 
 /* Pages that are published. */
 unsigned upmu_test_pages(const struct upmu_machine *machine);

@@ -23,6 +23,7 @@
 #include "port/sim/sim_amd.h"
 #include "port/sim/sim_intern.h"
 #include "port/sim/sim_p4.h"
+#include "tests/common/searches.h"
 #include "tests/common/state.h"
 #include <upmu/upmu.h>
 
@@ -67,6 +68,7 @@ struct stress_set {
     struct upmu_set *set;
     unsigned events;
     struct stress_event event[STRESS_EVENTS];
+    struct upmu_program program; /* when its placement was seen first */
 };
 
 enum stress_target { STRESS_DETACHED, STRESS_ON_CPU, STRESS_ON_THREAD };
@@ -91,6 +93,7 @@ struct stress {
     struct upmu_machine machine;
     struct upmu_domain core;
     struct upmu_cpu cpu[STRESS_CPUS];
+    struct upmu_place_work work[STRESS_CPUS];
     struct upmu_thread thread[STRESS_THREADS];
     unsigned thread_on[STRESS_CPUS];
     struct stress_session session[STRESS_SESSIONS];
@@ -107,6 +110,7 @@ struct stress {
     uint64_t seen_ns;
     uint64_t counted[STRESS_CPUS][UPMU_SIM_COUNTERS];
     uint64_t key[STRESS_CPUS][UPMU_SIM_COUNTERS];
+    uint64_t answered[STRESS_CPUS]; /* overflows until the last interrupt that was HANDLED */
     /* The sequence. */
     const char *row;
     unsigned seed, step, failures;
@@ -439,6 +443,91 @@ static inline void judge_states(void)
     }
 }
 
+/*
+ * I8: a set that runs has a program, and a program stays as it is as long as its placement.  That holds within a call,
+ * too, at each register access.
+ */
+static inline void judge_programs(void)
+{
+    for (unsigned i = 0; i < STRESS_SESSIONS; i++)
+        for (unsigned k = 0; k < s.session[i].sets; k++) {
+            struct stress_session *session = &s.session[i];
+            struct stress_set *set = &session->set[k];
+            struct upmu_program now;
+            bool compiled = upmu_test_program(set->set, &now);
+
+            if (!compiled && set->events && session->session.state == UPMU_SESSION_RUNNING &&
+                session->session.active == set->set)
+                stress_fail("session %u: set %u runs without a program", i, k);
+            if (compiled && now.placement == set->program.placement && memcmp(&now, &set->program, sizeof now))
+                stress_fail("session %u: the program of set %u has changed, and its placement has not", i, k);
+            set->program = now;
+        }
+}
+
+/* What a handler must not change that interrupts a call: of the CPU all but its mail; sessions and what they stored. */
+struct stress_state {
+    struct upmu_cpu cpu;
+    struct {
+        struct upmu_session session;
+        struct upmu_set second;
+        uint64_t ring[STRESS_RING_WORDS];
+    } of[STRESS_SESSIONS];
+};
+
+static inline void judge_note_state(unsigned cpu, struct stress_state *out_state)
+{
+    memcpy(&out_state->cpu, &s.cpu[cpu], sizeof out_state->cpu);
+    for (unsigned i = 0; i < STRESS_SESSIONS; i++) {
+        memcpy(&out_state->of[i].session, &s.session[i].session, sizeof s.session[i].session);
+        memcpy(&out_state->of[i].second, &s.session[i].second, sizeof s.session[i].second);
+        memcpy(out_state->of[i].ring, s.session[i].ring, sizeof s.session[i].ring);
+    }
+}
+
+/*
+ * I5: a handler that has interrupted a call stores to its mailbox alone, and leaves no mail where the interrupt is of
+ * another source.
+ */
+static inline void judge_mail(unsigned cpu, const struct stress_state *before, bool had_mail, enum upmu_pmi answer)
+{
+    static struct stress_state now;
+    struct upmu_test_state state;
+
+    judge_note_state(cpu, &now);
+    upmu_test_state(&now.cpu, &state);
+    if (answer == UPMU_PMI_NOT_OURS && state.mail && !had_mail)
+        stress_fail("CPU %u: an interrupt that is NOT_OURS leaves mail in a call", cpu);
+    upmu_test_take_mail_back(&now.cpu, &before->cpu);
+    if (memcmp(&now.cpu, &before->cpu, sizeof now.cpu))
+        stress_fail("CPU %u: a handler inside of a call changes more than its mail", cpu);
+    for (unsigned i = 0; i < STRESS_SESSIONS; i++)
+        if (memcmp(&now.of[i], &before->of[i], sizeof now.of[i]))
+            stress_fail("CPU %u: a handler inside of a call changes session %u", cpu, i);
+}
+
+static inline uint64_t silicon_overflows(unsigned cpu)
+{
+    uint64_t overflows = 0;
+
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        overflows += s.sim.cpu[silicon_home(cpu)].counter[i].wraps;
+    return overflows;
+}
+
+/*
+ * An overflow is answered for once.  `overflows`: until the interrupt came; others may have come in its handler.  Today
+ * one that comes while the end of a call reads its mail may be answered for again: what is answered is forgotten then.
+ */
+static inline void judge_answer(unsigned cpu, enum upmu_pmi answer, uint64_t overflows, bool is_forgotten)
+{
+    if (answer != UPMU_PMI_HANDLED || s.sim.status_lag)
+        return;
+    if (silicon_overflows(cpu) == s.answered[cpu] && !is_forgotten)
+        stress_fail("CPU %u: an interrupt is HANDLED, and nothing has overflowed since the last one", cpu);
+    s.answered[cpu] = overflows;
+}
+
 /* The registers of a counter that the host runs are as it left them. */
 static inline uint64_t silicon_watchdog(unsigned cpu)
 {
@@ -465,6 +554,7 @@ static inline void judge_rest(void)
                     (unsigned)s.sim.first_violation.address);
     judge_gates();
     judge_states();
+    judge_programs();
 }
 
 /* ---- The judgement ---- */

@@ -123,8 +123,10 @@ static void happen_inside(struct upmu_sim *sim)
 
 static void before(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
 {
-    (void)cpu, (void)number, (void)kind, (void)address;
+    (void)cpu, (void)kind, (void)address;
     judge_look();
+    if (number % 16 == 0)
+        judge_programs();
     happen_inside(sim);
     judge_look();
 }
@@ -141,8 +143,12 @@ static void after(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu
 
 static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
+    static struct stress_state found;
     struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
     bool in_callback = sim->in_callback;
+    uint64_t overflows = silicon_overflows(cpu);
+    unsigned searches = upmu_test_searches();
+    struct upmu_test_state state;
     enum upmu_pmi answer;
 
     judge_look();
@@ -151,7 +157,15 @@ static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
     s.inside_interrupts += s.depth != 0;
     s.depth++;
     sim->in_callback = false;
+    upmu_test_state(&s.cpu[cpu], &state);
+    if (state.busy)
+        judge_note_state(cpu, &found);
     answer = upmu_handle_pmi(&s.cpu[cpu], one_in(8) ? NULL : &frame);
+    if (state.busy)
+        judge_mail(cpu, &found, state.mail, answer);
+    judge_answer(cpu, answer, overflows, state.busy && !state.answered);
+    if (upmu_test_searches() != searches)
+        stress_fail("CPU %u: a handler searches a place", cpu);
     sim->in_callback = in_callback;
     judge_look();
     s.depth--;
@@ -405,10 +419,13 @@ static void read_session(struct stress_session *session)
 {
     struct stress_set *set = &session->set[draw(session->sets)];
     struct upmu_count counts[STRESS_EVENTS];
+    unsigned searches = upmu_test_searches();
 
     tell("read session %u on CPU %u", (unsigned)(session - s.session), s.sim.current);
     if (CALL(upmu_set_read(&session->session, set->set, 0, set->events, counts), IN_PROGRESS) != UPMU_OK)
         return;
+    if (upmu_test_searches() != searches)
+        stress_fail("a read searches a place");
     for (unsigned e = 0; e < set->events; e++)
         if (counts[e].raw < set->event[e].low || counts[e].raw - set->event[e].low > s.kind[set->event[e].kind].inside)
             stress_fail("a read of %s finds %llu; its counters counted %llu, and %llu inside of calls",

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How many searches for places a call makes, on a PMU with four general counters.  The aim is one at most, and none in
+ * a stop or a switch away; each test has what holds today, and names it.  Class of mistake: a search that is made again
+ * though nothing has changed, and one that is made where only a look is allowed.
+ */
+#include "tests/common/host.h"
+#include "tests/common/searches.h"
+
+#define FOUR_A "branches,cache-references,cache-misses,bus-cycles"
+#define FOUR_B "branches:u,cache-references:u,cache-misses:u,bus-cycles:u"
+#define IDLE 3
+
+static struct host host;
+static struct upmu_place_work work;
+static unsigned seen;
+
+/* Searches of a call. */
+static unsigned made(enum upmu_status status)
+{
+    unsigned before = seen;
+
+    assert_int_equal(status, UPMU_OK);
+    seen = upmu_test_searches();
+    return seen - before;
+}
+
+static void set_up(void)
+{
+    host_prepare(&host, "skylake");
+    host_machine(&host);
+    host_take_over(&host, 1, false);
+    host_threads(&host, IDLE + 1);
+    assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work), UPMU_OK);
+    upmu_test_count_searches(&host.machine);
+    seen = upmu_test_searches();
+}
+
+static void attach(unsigned i, const char *list, bool shares)
+{
+    struct upmu_session *session = &host.sessions[i];
+
+    assert_int_equal(upmu_session_add(session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_share(session, shares), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(session, &host.cpu[0]), UPMU_OK);
+    (void)made(UPMU_OK);
+}
+
+static unsigned start(unsigned i)
+{
+    return made(upmu_session_start(&host.sessions[i]));
+}
+
+static unsigned stop(unsigned i)
+{
+    return made(upmu_session_stop(&host.sessions[i]));
+}
+
+static unsigned tick(void)
+{
+    return made(upmu_cpu_tick(&host.cpu[0]));
+}
+
+static unsigned change_to(unsigned next)
+{
+    unsigned from = host.running[0];
+
+    host.running[0] = next;
+    return made(upmu_thread_switch(&host.cpu[0], &host.threads[from], &host.threads[next]));
+}
+
+/* Aim: 1.  The attachment asks whether the session could run at all, and then for a place beside what runs. */
+static void an_attachment_makes_two_searches_and_what_has_a_place_none(void **state)
+{
+    (void)state;
+    set_up();
+    assert_int_equal(upmu_session_add(&host.sessions[0], FOUR_A, NULL), UPMU_OK);
+    assert_int_equal(made(upmu_session_attach_cpu(&host.sessions[0], &host.cpu[0])), 2);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(start(0), 0);
+        assert_int_equal(tick(), 0);
+        assert_int_equal(stop(0), 0);
+    }
+    assert_int_equal(made(upmu_session_detach(&host.sessions[0])), 0);
+    host_end(&host);
+}
+
+/*
+ * Sessions that share all counters.  Places that were found are kept, so turns need none.  Aim: 1.  A start that
+ * displaces looks for a place for both; the tick after it asks for each of two sessions, alone and with what runs.
+ */
+static void sharers_take_turns_without_a_search(void **state)
+{
+    (void)state;
+    set_up();
+    attach(0, FOUR_A, true);
+    attach(1, FOUR_B, true);
+    attach(2, "cache-misses:k", false);
+    assert_int_equal(start(0), 0);
+    assert_int_equal(start(1), 1);
+    assert_int_equal(host.sessions[1].state, UPMU_SESSION_WAITING);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(tick(), 0);
+    assert_int_equal(start(2), 2);
+    assert_int_equal(host.sessions[2].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(tick(), 4);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(tick(), 0);
+    assert_int_equal(stop(2), 0);
+    host_end(&host);
+}
+
+/*
+ * Aim: none in a stop, which now looks for a place for one of those that wait.  For a session that found no
+ * place none is searched for again beside the same co-runners.
+ */
+static void a_stop_makes_a_search_for_what_waits_and_a_refusal_is_remembered(void **state)
+{
+    static const char *const shared[] = {"branches", "cache-references", "cache-misses", "bus-cycles"};
+
+    (void)state;
+    set_up();
+    for (unsigned i = 0; i < 4; i++)
+        attach(i, shared[i], true);
+    attach(4, "branches:counter=0,branch-misses:counter=1", false);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(start(i), i ? 1 : 0);
+    assert_int_equal(start(4), 2);
+    assert_int_equal(host.sessions[4].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(tick(), 2);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(tick(), 0);
+    assert_int_equal(stop(4), 1);
+    assert_int_equal(tick(), 1);
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(tick(), 0);
+    host_end(&host);
+}
+
+/*
+ * Aim: 1.  A switch searches for each session that it finds a place for, and for at most four that it finds none for.
+ * A switch away searches for nothing where nothing waits.
+ */
+static void a_switch_searches_until_four_sessions_have_found_no_place(void **state)
+{
+    unsigned running = 0;
+
+    (void)state;
+    set_up();
+    for (unsigned i = 0; i < HOST_SESSIONS; i++) {
+        assert_int_equal(upmu_session_add(&host.sessions[i], i & 1u ? FOUR_B : FOUR_A, NULL), UPMU_OK);
+        assert_int_equal(made(upmu_session_attach_thread(&host.sessions[i], &host.threads[i < 2 ? i : 2], NULL)), 1);
+        assert_int_equal(start(i), 0);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(change_to(0), i ? 0 : 1);
+        assert_int_equal(change_to(IDLE), 0);
+        assert_int_equal(change_to(1), i ? 0 : 1);
+    }
+    assert_int_equal(change_to(2), 1 + 4);
+    for (unsigned i = 2; i < HOST_SESSIONS; i++)
+        running += host.sessions[i].state == UPMU_SESSION_RUNNING;
+    assert_int_equal(running, 1);
+    for (unsigned i = 0; i < 6; i++) /* sessions that the switch did not look for: one has not been refused here yet */
+        assert_int_equal(tick(), i == 1 ? 1 : 0);
+    assert_int_equal(change_to(IDLE), 0);
+    for (unsigned i = 0; i < IDLE; i++)
+        assert_int_equal(upmu_thread_exit(&host.threads[i]), UPMU_OK);
+    host_end(&host);
+}
+
+/* A handler masks the session that has all counters, while another one waits for them: that gets them with the tick. */
+static void a_handler_makes_no_search(void **state)
+{
+    struct upmu_sampling sampling = {.period = 100};
+
+    (void)state;
+    set_up();
+    host.sim.port.request_tick = host_ask_tick;
+    assert_int_equal(upmu_session_add(&host.sessions[0], FOUR_A, &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.sessions[0], host.rings[0], 256), UPMU_OK);
+    upmu_session_mask_on_full(&host.sessions[0], true);
+    attach(0, "instructions", false);
+    attach(1, FOUR_B, true);
+    (void)start(0);
+    (void)start(1);
+    assert_int_equal(host.sessions[1].state, UPMU_SESSION_WAITING);
+    for (unsigned i = 0; i < 100 && host.sessions[0].state == UPMU_SESSION_RUNNING; i++) {
+        host_run(&host, 200);
+        assert_int_equal(made(UPMU_OK), 0);
+    }
+    assert_int_equal(host.sessions[0].state, UPMU_SESSION_MASKED);
+    assert_int_equal(host.sessions[1].state, UPMU_SESSION_WAITING);
+    assert_true(host.ticks_asked != 0);
+    (void)tick();
+    assert_int_equal(host.sessions[1].state, UPMU_SESSION_RUNNING);
+    host_end(&host);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_attachment_makes_two_searches_and_what_has_a_place_none),
+        cmocka_unit_test(sharers_take_turns_without_a_search),
+        cmocka_unit_test(a_stop_makes_a_search_for_what_waits_and_a_refusal_is_remembered),
+        cmocka_unit_test(a_switch_searches_until_four_sessions_have_found_no_place),
+        cmocka_unit_test(a_handler_makes_no_search),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
