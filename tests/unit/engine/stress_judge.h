@@ -122,6 +122,7 @@ struct stress {
     uint64_t inside_events;
     unsigned interrupts, inside_interrupts, judgements, samples, lost;
     bool no_clock, can_sample;
+    bool is_rough; /* most calls have overflows in them, all counters wrap soon, and minutes may pass */
 };
 
 static struct stress s;
@@ -445,7 +446,8 @@ static inline void judge_states(void)
 
 /*
  * I8: a set that runs has a program, and a program stays as it is as long as its placement.  That holds within a call,
- * too, at each register access.
+ * too, at each register access.  A register of a program concerns counters of its own set alone, so that a fault of its
+ * write stops no other session.
  */
 static inline void judge_programs(void)
 {
@@ -461,6 +463,10 @@ static inline void judge_programs(void)
                 stress_fail("session %u: set %u runs without a program", i, k);
             if (compiled && now.placement == set->program.placement && memcmp(&now, &set->program, sizeof now))
                 stress_fail("session %u: the program of set %u has changed, and its placement has not", i, k);
+            for (unsigned n = 0; compiled && n < now.steps; n++)
+                if (!now.step[n].guard || (now.step[n].guard & ~set->set->counters))
+                    stress_fail("session %u: step %u of set %u guards %x, and the set has %x", i, n, k,
+                                (unsigned)now.step[n].guard, (unsigned)set->set->counters);
             set->program = now;
         }
 }

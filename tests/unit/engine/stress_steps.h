@@ -735,7 +735,7 @@ static void step_cpu(unsigned cpu)
         change_these(cpu);
         break;
     case 13:
-        upmu_sim_advance_ns(&s.sim, draw(100000));
+        upmu_sim_advance_ns(&s.sim, draw(100000) << (s.is_rough ? 24 : 0));
         break;
     case 14:
         upmu_sim_switch_cpu(&s.sim, cpu);

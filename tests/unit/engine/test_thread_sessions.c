@@ -690,6 +690,50 @@ static void a_wrap_of_what_a_static_session_left_running_is_in_no_count(void **s
 }
 
 /*
+ * Session 0 is static, and its counter wraps while it runs for no session.  Session 1 is to get a set of the same
+ * event, so that the counter would run on; but the counter of its present set cannot be read, so it stops, and the set
+ * does not come.  On a port without interrupts of counters the flag of the wrap stays.  Catches: a counter that was
+ * closed so and is thought to run on for session 0, or whose flag is taken for a round of what session 0 counts next.
+ */
+static void a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew(void **state)
+{
+    struct host f;
+
+    (void)state;
+    host_prepare(&f, "skylake");
+    f.sim.port.pmi_rearm = NULL;
+    f.sim.port.rdpmc = NULL;
+    host_machine(&f);
+    host_take_over(&f, 2, false);
+    host_threads(&f, IDLE + 2);
+    assert_int_equal(upmu_session_add(&f.sessions[1], "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f.sessions[1], &f.sets[1], 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[1], &f.sets[1], "cache-references:counter=1", NULL), UPMU_OK);
+    on_cpu(&f, 1, 0);
+    for (unsigned i = 0; i < 2; i++) /* now both sets have places */
+        assert_int_equal(upmu_session_switch(&f.sessions[1], NULL), UPMU_OK);
+    leave_running(&f, "cache-references:counter=1", IDLE);
+    f.sim.cpu[0].counter[1].value = (UINT64_C(1) << 48) - 10;
+    host_work(&f, 0, 500);
+    f.sim.expect_faults = true;
+    f.sim.fault_address = 0xc1;
+    assert_int_equal(upmu_session_switch(&f.sessions[1], NULL), UPMU_OK);
+    f.sim.fault_address = 0;
+    assert_int_equal(f.sessions[1].error, UPMU_ERR_PORT);
+    assert_false(upmu_sim_runs(&f.sim, 0, 1));
+    host_thread_switch(&f, 0, 0);
+    assert_true(upmu_sim_runs(&f.sim, 0, 1));
+    host_work(&f, 0, 1000);
+    upmu_sim_advance_ns(&f.sim, UINT64_C(1) << 40); /* long enough for a round */
+    upmu_sim_foreign_nmi(&f.sim);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    counted(&f, 0, 0, 300);
+    assert_int_equal(upmu_session_detach(&f.sessions[1]), UPMU_OK);
+    tear_down(&f);
+}
+
+/*
  * Registers that CPUs share are claimed while a session runs.  The mistake that this catches: a counter runs on without
  * the claim, and another CPU changes its registers.
  */
@@ -2090,6 +2134,7 @@ int main(void)
         cmocka_unit_test(an_attachment_writes_no_counter_that_a_static_session_left_running),
         cmocka_unit_test(no_select_changes_under_a_counter_that_a_static_session_left_running),
         cmocka_unit_test(a_wrap_of_what_a_static_session_left_running_is_in_no_count),
+        cmocka_unit_test(a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew),
         cmocka_unit_test(no_counter_runs_on_without_the_claim_on_its_registers),
         cmocka_unit_test(a_session_that_faults_when_its_thread_comes_was_not_enabled),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
