@@ -2,12 +2,6 @@
 /*
  * Counts searches for places.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "core/hw/backend.h"
 #include "core/place/placement.h"
 #include "tests/common/searches.h"

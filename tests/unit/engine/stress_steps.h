@@ -636,11 +636,12 @@ static void reserve(unsigned cpu)
 static void unreserve(unsigned cpu)
 {
     unsigned counter = s.watchdog_counter[cpu];
+    uint32_t reserved = s.reserved[cpu];
 
-    if (!s.reserved[cpu])
+    if (!reserved)
         return;
     upmu_sim_switch_cpu(&s.sim, cpu);
-    tell("unreserve %x of CPU %u", (unsigned)s.reserved[cpu], cpu);
+    tell("unreserve %x of CPU %u", (unsigned)reserved, cpu);
     if (s.watchdog[cpu]) {
         s.sim.cpu[cpu].select[counter] &= ~SIM_SELECT_EN;
         s.sim.cpu[cpu].global_ctrl &= ~sim_global_bit(counter);
@@ -649,9 +650,9 @@ static void unreserve(unsigned cpu)
     s.watchdog[cpu] = 0;
     judge_look();
     s.depth++;
-    upmu_cpu_unreserve(&s.cpu[cpu], s.reserved[cpu]);
+    s.reserved[cpu] = 0; /* the end of the call may give the counter to a session */
+    upmu_cpu_unreserve(&s.cpu[cpu], reserved);
     (void)called("upmu_cpu_unreserve", UPMU_OK, NEVER);
-    s.reserved[cpu] = 0;
 }
 
 static void sleep_or_wake(unsigned cpu)
