@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plans, brackets, mail and faults on one CPU (README.md, "bracket.pml").  The numbers are the steps of reconcile() there.
+ * Plans, brackets, mail and faults on one CPU (README.md, "bracket.pml").  Each inline names the function that it is a
+ * model of; the numbers are the steps of upmu_reconcile().
  *
- * Session A has two sets.  Each samples on counter 0 and counts on counter 1.  An overflow makes the other set due.  A
- * sample may fill A's ring, which masks A.  Session B counts on both counters.  Counter 1 has one event in all sets, so a
- * switch carries it.  Counter 2 belongs to session C, which runs all the time.
+ * Session A has two sets.  Each samples on counter 0 and counts on counter 1.  An overflow makes the other set
+ * due.  A sample may fill A's ring, which masks A.  Session B counts on both counters.  Counter 1 has one event in
+ * all sets, so a switch carries it.  Counter 2 belongs to session C, which runs all the time.
  */
 #ifndef TICKS
 #define TICKS 2 /* events */
@@ -25,13 +26,16 @@
 #define SETS 0 /* 1: an overflow makes the next set due */
 #endif
 #ifndef FAULTS
-#define FAULTS 0 /* register writes that are refused */
+#define FAULTS 0 /* register accesses that are refused */
 #endif
 #ifndef SELECTS
-#define SELECTS 0 /* 1: each select has its enable bit; 0: one register enables all counters */
+#define SELECTS 0 /* 1: each select has its enable bit (K8); 0: one register enables all counters */
+#endif
+#ifndef STATUS
+#define STATUS (!SELECTS) /* a status register tells of overflows */
 #endif
 #ifndef LEVEL
-#define LEVEL 0 /* 1: the request stays while a counter that has overflowed is wanted */
+#define LEVEL 0 /* 1: the request stays while the select's overflow flag is set, and is re-armed last (NetBurst) */
 #endif
 #ifndef SUSPENDS
 #define SUSPENDS 0 /* suspends, each of which loses all registers */
@@ -39,8 +43,14 @@
 #ifndef READS
 #define READS 0 /* reads by another CPU */
 #endif
-#ifndef PAGES
-#define PAGES 0 /* reads of the page by the program */
+#ifndef READS_HERE
+#define READS_HERE 0 /* reads by this CPU */
+#endif
+#ifndef LOOKS
+#define LOOKS 4 /* of a bracket's end, before it opens what handlers stopped */
+#endif
+#ifndef ROUNDS
+#define ROUNDS 4 /* times that a bracket's end begins anew */
 #endif
 
 #define A 0
@@ -62,7 +72,8 @@
 #define WAITING 1
 #define RUNNING 2
 #define MASKED 3
-#define FAILED 4
+
+#define runs(s) (state[s] == RUNNING)
 
 /* Hardware. */
 byte enable = C2;               /* enable bits */
@@ -70,13 +81,22 @@ byte select0 = NOTHING;         /* event that counter 0 is set to count */
 bool select1;                   /* counter 1 has its event */
 short value0, value1;
 bool pending, armed = true;     /* the request; the local interrupt controller lets it pass */
+bool flag;                      /* of counter 0: in the status register, or in its select (LEVEL) */
 
-/* The context. */
-bool busy, mail, work_due, live = true;
-byte wanted = C2, running = C2, sampling, faulted, unknown = BOTH;
+/* What is known of the registers (core/hw/bank.c). */
+byte gate = C2;                 /* shadow of the enable bits */
+byte known = C2;                /* counters whose select is known */
+bool gate_known = true;         /* the common enable register is known (SELECTS 0) */
 byte shadow0 = NOTHING;
+byte put_off;                   /* SELECTS: selects that are written as their counters open */
+
+/* The context (struct upmu_meter). */
+bool busy, in_handler, work_due, live = true;
+bool mail;                      /* mail.pending */
+byte mail_stopped;
+byte running = C2, sampling, halted, stopped, failed, flagged;
 byte slot0 = NOTHING, slot1 = NONE;     /* event that runs on a counter */
-byte tag0 = NOTHING, tag1 = NONE;       /* event that ran there last */
+byte tag0 = NOTHING, tag1 = NONE;       /* event whose value a counter has */
 
 /* Sessions. */
 byte state[2], other = RUNNING;
@@ -89,19 +109,22 @@ byte sequence;                  /* A's */
 /* For the checks alone: events that an enabled counter saw. */
 byte happened0[3], happened1;
 bool in_nmi, done;
-bool filled, restarted;          /* A's ring was full, and A was started again after that */
+bool filled, restarted;         /* A's ring was full, and A was started again after that */
 bool carries;                   /* counter 1 must not stop */
 bool suspended;
+bool late;                      /* a bracket has left work for a tick */
 byte faults, interrupts_left;   /* own interrupts that the enable writes of a bracket allow */
 byte moment_counts, moment_times; /* takes that are in A's counts, and in A's times */
 bool asked, answered;           /* the other CPU asks for a count */
 byte reads, least;              /* events before its read began */
 
 #if LEVEL
-#define request (armed && sampling_event(select0) && (enable & C0) && value0 >= 0)
+#define request (armed && flag)
 #else
 #define request pending
 #endif
+
+/* ---- Hardware ---- */
 
 active proctype Events()
 {
@@ -114,7 +137,7 @@ end:
             assert(other != RUNNING || faults || (enable & C2));
             /* A masked session's counters are closed. */
             assert(faults || state[A] != MASKED || state[B] == RUNNING || !(enable & C0));
-            assert(faults || !carries || (enable & C1));
+            assert(faults || !carries || (enable & C1) || in_nmi || mail || stopped);
             if
             :: enable & C0 ->
                 value0++;
@@ -122,8 +145,13 @@ end:
                 :: select0 != NOTHING -> happened0[select0]++
                 :: else
                 fi;
-                if
-                :: value0 == 0 && armed && sampling_event(select0) -> pending = true
+                if /* Without a status register only what samples interrupts. */
+                :: value0 == 0 && (STATUS || sampling_event(select0)) ->
+                    if
+                    :: armed && !(STATUS && flag) -> pending = true
+                    :: else
+                    fi;
+                    flag = (STATUS || LEVEL)
                 :: else
                 fi
             :: else
@@ -136,12 +164,9 @@ end:
     od
 }
 
-/* ---- Registers: a refused write changes nothing and is noted ---- */
+/* ---- Registers (core/hw/bank.c): a refused access changes nothing ---- */
 
-inline refuse(counters)
-{
-    faults < FAULTS -> faults++; faulted = faulted | (counters)
-}
+#define refuses faults < FAULTS -> faults++; ok = false
 
 /* A write that lets counter 0 run allows one more interrupt. */
 inline allow_interrupt()
@@ -156,83 +181,222 @@ inline allow_interrupt()
 #endif
 }
 
-/* Enable bits of `counters` become those of `word`, which is computed before the write. */
-inline write_enable_word(word, counters)
-{
 #if SELECTS
-    if
-    :: (counters) & C0 ->
-        w = (word) & C0;
-        atomic {
-            if
-            :: assert(faults || !(enable & w) || select0 == shadow0); enable = (enable & ~C0) | w; select0 = shadow0; allow_interrupt()
-            :: refuse(C0)
-            fi
-        }
-    :: else
-    fi;
-    if
-    :: (counters) & C1 ->
-        w = (word) & C1;
-        atomic {
-            if
-            :: enable = (enable & ~C1) | w
-            :: refuse(C1)
-            fi
-        }
-    :: else
-    fi;
-#else
-    w = (word);
+
+/* write_msr(): what is closed is idle. */
+inline write_select(c, on)
+{
     atomic {
         if
-        :: enable = w; allow_interrupt()
-        :: refuse(C0 | C1 | C2)
-        fi
-    };
-#endif
-    w = 0
-}
-
-inline write_enables(counters)
-{
-    write_enable_word(wanted, counters)
-}
-
-inline change_enables(close, open)
-{
-    d_step {
-        differ = wanted ^ ((wanted & ~(close)) | (open));
-        wanted = (wanted & ~(close)) | (open)
-    };
-    if
-    :: differ -> write_enables(differ); differ = 0
-    :: else
-    fi
-}
-
-/* `wanted` stays as it is. */
-inline stop_quietly(counters)
-{
-    if
-    :: (counters) -> write_enable_word(wanted & ~(counters), counters)
-    :: else
-    fi
-}
-
-/* The counter overflows when the next sample is due. */
-inline load_period(e)
-{
-    d_step { base0[e] = total0[e] - due[e] };
-    atomic {
-        if
-        :: value0 = base0[e]
-        :: refuse(C0)
+        ::  ok = true;
+            enable = ((on) -> enable | (c) : enable & ~(c));
+            if
+            :: (c) == C0 -> select0 = ((on) -> shadow0 : NOTHING); flag = flag && !LEVEL; allow_interrupt()
+            :: else -> select1 = (on)
+            fi
+        :: refuses
         fi
     }
 }
 
-/* ---- Counts ---- */
+/* write_row() */
+inline put_select(c, on)
+{
+    d_step {
+        before = gate;
+        gate = ((on) -> gate | (c) : gate & ~(c));
+        known = known | (c);
+        put_off = put_off & ~(c)
+    };
+    write_select(c, on);
+    if
+    :: !ok ->
+        d_step {
+            gate = before;
+#ifndef SHADOW
+            known = known & ~(c)
+#endif
+        }
+    :: else
+    fi
+}
+
+/* One counter of upmu_bank_gate(). */
+inline gate_one(c, opens, closes)
+{
+    if
+    :: ((opens) | (closes)) & (c) ->
+        ok = true;
+        if
+        :: !(known & (c)) -> /* present_value() */
+            atomic {
+                if
+                ::  gate = (gate & ~(c)) | (enable & (c));
+                    known = known | (c);
+                    if
+                    :: (c) == C0 -> shadow0 = select0
+                    :: else
+                    fi
+                :: refuses
+                fi
+            }
+        :: else
+        fi;
+        if
+        :: ok && ((opens) & (c)) && (!(gate & (c)) || (put_off & (c))) -> put_select(c, true)
+        :: ok && ((closes) & (c)) && ((gate & (c)) || (put_off & (c))) -> put_select(c, false)
+        :: else
+        fi;
+        fine = fine && ok
+    :: else
+    fi
+}
+
+/* upmu_bank_gate() */
+inline bank_gate(opens, closes)
+{
+    fine = true;
+    gate_one(C1, opens, closes);
+    gate_one(C0, opens, closes);
+    ok = fine
+}
+
+#define is_open(c) ((gate & (c)) || !(known & (c)))
+
+/* upmu_bank_handler_open() */
+inline handler_open(counters, keep_closed)
+{
+    fine = true;
+    if
+    :: (counters) & C0 -> write_select(C0, (gate & known & ~(keep_closed) & C0)); fine = fine && ok
+    :: else
+    fi;
+    if
+    :: (counters) & C1 -> write_select(C1, (gate & known & ~(keep_closed) & C1)); fine = fine && ok
+    :: else
+    fi;
+    ok = fine
+}
+
+#else
+
+inline write_enable(word)
+{
+    atomic {
+        if
+        :: ok = true; enable = (word); allow_interrupt()
+        :: refuses
+        fi
+    }
+}
+
+/* upmu_bank_put_gate(), write_row(): first the shadow. */
+inline put_gate(word)
+{
+    d_step { before = gate; gate = (word); w = gate };
+    write_enable(w);
+    if
+    :: !ok ->
+        d_step {
+            gate = before;
+#ifndef SHADOW
+            gate_known = false
+#endif
+        }
+    :: else
+    fi;
+    w = 0
+}
+
+/* upmu_bank_gate() */
+inline bank_gate(opens, closes)
+{
+    ok = true;
+    if
+    :: !gate_known -> /* present_value() */
+        atomic {
+            if
+            :: gate = enable; gate_known = true
+            :: refuses
+            fi
+        }
+    :: else
+    fi;
+    if
+    :: ok && ((gate & ~(closes)) | (opens)) != gate -> put_gate((gate & ~(closes)) | (opens))
+    :: else
+    fi
+}
+
+#define is_open(c) ((gate & (c)) || !gate_known)
+
+/* upmu_bank_enable_without() */
+inline enable_without(counters)
+{
+    w = gate & ~(counters);
+    write_enable(w);
+    w = 0
+}
+
+#endif
+
+/* upmu_bank_open() */
+#define open_of(m) (((((m) & C0) && is_open(C0)) -> C0 : 0) | ((((m) & C1) && is_open(C1)) -> C1 : 0))
+
+/* A fault is answered by a second attempt. */
+#define twice(call)                                      \
+    d_step { tries = 0; ok = false };                    \
+    do                                                   \
+    :: !ok && tries < 2 -> tries++; call                 \
+    :: ok || tries == 2 -> break                         \
+    od;                                                  \
+    tries = 0
+
+/* stop() of interrupt.c */
+inline stop_quietly(counters)
+{
+#if SELECTS
+    twice(handler_open(counters, counters))
+#else
+    twice(enable_without(counters))
+#endif
+}
+
+/* enable_again() */
+inline enable_again(counters)
+{
+    back = (counters);
+#ifndef LACKS
+    lacks = back & running & ~open_of(back);
+    if
+    :: lacks ->
+        twice(bank_gate(lacks, 0));
+        if
+        :: !ok -> failed = failed | lacks
+        :: else
+        fi;
+        lacks = 0
+    :: else
+    fi;
+#endif
+#if SELECTS
+    twice(handler_open(back, 0));
+#else
+#ifdef OPENS
+    w = gate | back;
+    write_enable(w);
+#else
+    twice(enable_without(0));
+#endif
+#endif
+    if
+    :: !ok -> failed = failed | back
+    :: else
+    fi;
+    d_step { back = 0; w = 0 }
+}
+
+/* ---- Counts (count.c, report.c) ---- */
 
 /* A's sequence is odd while its counts, times, state or set change. */
 inline change_sequence(s)
@@ -241,20 +405,32 @@ inline change_sequence(s)
     skip
 #else
     if
-    :: s == A -> sequence++
+    :: READS + READS_HERE > 0 && s == A -> sequence++
     :: else
     fi
 #endif
 }
 
-/* Periods that are over: one sample, the others are lost.  A sample may fill the ring. */
-inline finish_period(e)
+/* upmu_count_load() of what is due, written */
+inline load_period(e)
 {
     atomic {
         if
+        :: ok = true; value0 = total0[e] - due[e]; base0[e] = value0
+        :: refuses
+        fi
+    }
+}
+
+/* upmu_count_due(): periods that are over are one sample, the others are lost.  `has_sample`: one is due. */
+inline finish_period(e)
+{
+    d_step {
+        has_sample = false;
+        if
         :: total0[e] >= due[e] ->
             due[e] = due[e] + PERIOD;
-            samples[e]++;
+            has_sample = true;
             do
 #ifdef PERIODS
             :: total0[e] >= due[e] -> due[e] = due[e] + PERIOD
@@ -262,15 +438,40 @@ inline finish_period(e)
             :: total0[e] >= due[e] -> due[e] = due[e] + PERIOD; lost[e]++
 #endif
             :: else -> break
-            od;
-            if
-            :: FILLS && !filled -> filled = true; is_full = true; work_due = true
-            :: true
-            fi;
+            od
+        :: else
+        fi
+    }
+}
+
+/* record(): a sample may fill the ring.  A session that is full has lost it. */
+inline record(e)
+{
+    atomic {
+        if
+        :: has_sample && is_full -> lost[e]++
+        :: has_sample && !is_full ->
+            samples[e]++;
             if
             :: SETS -> next_due = true; work_due = true
             :: else
+            fi;
+            if
+            :: FILLS && !filled -> filled = true; is_full = true; work_due = true
+            :: true
             fi
+        :: else
+        fi;
+        has_sample = false
+    }
+}
+
+/* upmu_count_acknowledge() */
+inline acknowledge(counters)
+{
+    d_step {
+        if
+        :: flagged & (counters) & C0 -> flagged = 0; flag = flag && !STATUS
         :: else
         fi
     }
@@ -278,16 +479,17 @@ inline finish_period(e)
 
 /* ---- Plans: `out`, `in`, `to` (A's set that comes) ---- */
 
+/* compare() of plan.c, and what upmu_reconcile() has of it */
 inline compare_registers()
 {
     d_step {
         changed = 0;
         if
-        :: in != NONE && ((unknown & C0) || shadow0 != event_of(in, to)) -> changed = C0
+        :: in != NONE && (!(known & C0) || shadow0 != event_of(in, to)) -> changed = C0
         :: else
         fi;
         if
-        :: in != NONE && (unknown & C1) -> changed = changed | C1
+        :: in != NONE && !(known & C1) -> changed = changed | C1
         :: else
         fi;
         carried = 0;
@@ -295,16 +497,67 @@ inline compare_registers()
         :: in != NONE && out != NONE -> carried = C1 & ~changed
         :: else
         fi;
-        carries = carried
+        carries = carried;
+        leave = (out != NONE -> BOTH : 0);
+        come = (in != NONE -> BOTH : 0)
     }
 }
 
+/* close_counters() */
+inline close_counters(counters)
+{
+    twice(bank_gate(0, counters));
+    if
+    :: !ok -> failed = failed | (counters)
+    :: else
+    fi
+}
+
+/* note_opened() */
+inline note_opened()
+{
+    stopped = stopped & ~open_of(stopped)
+}
+
+/* close(), step 1 */
+inline close(counters)
+{
+#if SELECTS
+    close_counters(counters)
+#else
+    if
+    :: gate_known ->
+        if
+        :: in_handler && !((counters) & ~stopped) -> /* the handler has just stopped them */
+            d_step { gate = gate & ~(counters); stopped = stopped & ~(counters) }
+        :: else ->
+            if
+            :: gate & (counters) ->
+                put_gate(gate & ~(counters));
+                if
+                :: ok -> note_opened()
+                :: else -> close_counters(counters)
+                fi
+            :: else
+            fi
+        fi
+    :: else -> close_counters(counters)
+    fi
+#endif
+}
+
+/* upmu_count_take() of both counters */
 inline take_counts()
 {
+    e = event_of(out, set);
+    v = value0;
     d_step {
-        e = event_of(out, set);
-        total0[e] = total0[e] + value0 - base0[e];
-        base0[e] = value0
+        if
+        :: (sampling_event(e) && v >= 0) || (v >= 0 && base0[e] < 0) -> flagged = STATUS /* upmu_count_note_wrap() */
+        :: else
+        fi;
+        total0[e] = total0[e] + v - base0[e];
+        base0[e] = v
     };
 #ifndef TAKE
     if
@@ -316,15 +569,16 @@ inline take_counts()
     :: else
     fi;
 #endif
-#ifndef TAG
-    if /* the counter is loaded when its event comes again */
-    :: sampling_event(e) && value0 >= 0 -> tag0 = NOTHING
-    :: else
-    fi;
-#endif
     d_step {
+#ifndef TAG
+        if /* the counter is loaded when its event comes again */
+        :: sampling_event(e) && (v >= 0 || has_sample) -> tag0 = NOTHING
+        :: else
+        fi;
+#endif
         total1[out] = total1[out] + value1 - base1[out];
         base1[out] = value1;
+        v = 0;
         if
         :: out == A -> moment_counts++
         :: else
@@ -332,73 +586,96 @@ inline take_counts()
     }
 }
 
+/* take_part(), step 3 */
 inline take()
 {
     change_sequence(out);
 #ifndef EARLY
     take_counts();
 #endif
+    record(e);
     d_step {
         if
         :: out == A -> moment_times++
         :: else
-        fi
-    };
-    d_step {
-        state[out] = after;
+        fi;
+        left_as = after;
         if
 #ifdef FULL
-        :: out == A && is_full -> state[A] = MASKED; is_full = false
+        :: out == A && is_full && in != A -> left_as = MASKED; is_full = false
 #else
-        :: out == A && is_full && in != A ->
-            state[A] = (after == STOPPED -> STOPPED : MASKED);
-            is_full = false; next_due = false
-        :: out == A && is_full && in == A -> work_due = true /* the session leaves with the next plan */
+        :: out == A && is_full -> left_as = MASKED; is_full = false
 #endif
+        :: else
+        fi;
+        if
+        :: failed & BOTH -> left_as = STOPPED
+        :: else
+        fi;
+        state[out] = left_as;
+        if /* upmu_sets_switched() */
+        :: follows -> next_due = false; set = 1 - set
         :: else
         fi
     };
     change_sequence(out)
 }
 
+#ifdef SHADOW
+#define forget_select(c) skip
+#else
+#define forget_select(c) known = known & ~(c)
+#endif
+
+/* load_registers(), step 4 */
 inline load_registers()
 {
+    e = event_of(in, to);
+#if SELECTS
+    d_step { /* upmu_bank_merge(): left to the opening */
+        if
+        :: changed & C0 -> shadow0 = e; gate = gate & ~C0
+        :: else
+        fi;
+        known = known | changed;
+        put_off = put_off | changed
+    }
+#else
     if
     :: changed & C0 ->
-#if SELECTS
-        shadow0 = e; /* the select is written once, as its counter opens */
-#else
         shadow0 = e;
+        known = known | C0;
         atomic {
             assert(faults || !(enable & C0));
             if
             :: select0 = e
-            :: refuse(C0)
+            :: refuses; failed = failed | C0; forget_select(C0)
             fi
-        };
-#endif
-        unknown = unknown & ~C0
+        }
     :: else
     fi;
     if
     :: changed & C1 ->
+        known = known | C1;
         atomic {
             assert(faults || !(enable & C1));
             if
             :: select1 = true
-            :: refuse(C1)
+            :: refuses; failed = failed | C1; forget_select(C1)
             fi
-        };
-        unknown = unknown & ~C1
+        }
     :: else
     fi
+#endif
 }
 
-inline load()
+/* load_event(), load_plain(), step 5 */
+inline load_values()
 {
-    change_sequence(in);
-    d_step { e = event_of(in, to) };
-    load_registers();
+    if
+    :: !sampling_event(e) -> acknowledge(C0)
+    :: else
+    fi;
     if
 #ifdef BASE
     :: tag0 != e ->
@@ -406,99 +683,183 @@ inline load()
     :: tag0 != e || (changed & C0) ->
 #endif
         if
-        :: sampling_event(e) -> load_period(e)
+        :: sampling_event(e) ->
+            load_period(e);
+            if
+            :: !ok -> failed = failed | C0
+            :: else
+            fi
         :: else -> base0[e] = value0
-        fi
+        fi;
+        tag0 = e
     :: else
     fi;
-    d_step { tag0 = e; slot0 = e };
-    if
+    slot0 = e;
+    d_step {
+        if
 #ifdef CARRY
-    :: carried -> base1[in] = value1
+        :: carried -> base1[in] = value1
 #else
-    :: carried && in != out -> base1[in] = base1[out]
+        :: carried -> base1[in] = base1[slot1]
 #endif
 #ifdef BASE
-    :: !carried && tag1 != in -> base1[in] = value1
+        :: !carried && tag1 != in -> base1[in] = value1
 #else
-    :: !carried && (tag1 != in || (changed & C1)) -> base1[in] = value1
+        :: !carried && (tag1 != in || (changed & C1)) -> base1[in] = value1
 #endif
-    :: else
-    fi;
-    d_step {
-        tag1 = in;
-        slot1 = in;
-        if
-        :: in == A -> set = to
-        :: else
-        fi
-    };
-    state[in] = RUNNING;
-    change_sequence(in)
-}
-
-inline publish()
-{
-    d_step {
-        if
-        :: in == NONE && out != NONE -> slot0 = NOTHING; slot1 = NONE; running = running & ~BOTH
-        :: in != NONE -> running = running | BOTH
         :: else
         fi;
-        sampling = (in == A -> C0 : 0)
+        tag1 = in;
+        slot1 = in
     }
 }
 
-/* Sessions with a refused register fail as a whole, and their counters are closed, twice if need be. */
-inline repair()
+/* drop_part(): nothing comes. */
+inline drop_part()
 {
-    d_step {
-        refused = faulted;
-        faulted = 0;
-        failed = 0;
-        if
-        :: (refused & C2) && other == RUNNING -> other = FAILED; failed = C2
-        :: else
-        fi;
-        if
-        :: (refused & BOTH) && (running & BOTH) ->
-            failed = failed | BOTH;
-            tag0 = NOTHING; tag1 = NONE; slot0 = NOTHING; slot1 = NONE;
-#ifndef SHADOW
-            unknown = BOTH;
-#endif
-            if
-            :: state[A] == RUNNING -> state[A] = FAILED; is_full = false; next_due = false
-            :: state[B] == RUNNING -> state[B] = FAILED
-            fi
-        :: else
-        fi;
-        running = running & ~failed;
-        sampling = sampling & ~failed;
-#ifdef MEND
-        wanted = (wanted & running) | (state[A] == MASKED -> refused & BOTH : 0)
-#else
-        wanted = wanted & running
-#endif
-    };
-#ifdef ONLY_FAULTED
-    write_enables(refused);
-    if
-    :: faulted -> write_enables(refused)
-    :: else
-    fi;
-#else
-#ifndef REPAIR
-    write_enables(refused | failed);
-    if
-    :: faulted -> write_enables(refused | failed)
-    :: else
-    fi;
-#endif
-#endif
-    d_step { faulted = 0; refused = 0; failed = 0 }
+    d_step { come = 0; in = NONE; carries = false }
 }
 
+/* refuse_part() */
+inline refuse_part()
+{
+    d_step {
+        failed = failed | BOTH;
+        tag0 = NOTHING; tag1 = NONE; slot0 = NOTHING; slot1 = NONE;
+        if
+        :: in == A -> is_full = false
+        :: else
+        fi;
+        state[in] = STOPPED
+    };
+    drop_part()
+}
+
+/* load_part() */
+inline load()
+{
+    if
+    :: in == out && state[in] != after -> /* it was masked, or has failed */
+#ifndef LET_GO
+        drop = BOTH & carried;
+        carries = false;
+        close(drop);
+        d_step { tag1 = (drop -> NONE : tag1); drop = 0 };
+#endif
+        drop_part()
+    :: (in != out || state[in] == after) && (failed & BOTH) -> refuse_part()
+    :: else ->
+        change_sequence(in);
+        load_registers();
+        d_step {
+            if
+            :: in == A -> set = to
+            :: else
+            fi
+        };
+        load_values();
+        if
+        :: failed -> s = in; refuse_part(); change_sequence(s); s = NONE
+        :: else ->
+            d_step {
+                state[in] = RUNNING;
+                if
+                :: in == A ->
+                    is_full = false;
+                    work_due = work_due || next_due
+                :: else
+                fi
+            };
+            change_sequence(in)
+        fi
+    fi
+}
+
+/* publish(), step 6 */
+inline publish()
+{
+    if
+    :: (halted & leave) || in == A ->
+        sampling = (in == A -> C0 : 0);
+        halted = (in == A -> BOTH : 0)
+    :: else
+    fi;
+    running = (running & ~leave) | come;
+    d_step {
+        if
+        :: leave && !come -> slot0 = NOTHING; slot1 = NONE
+        :: else
+        fi
+    }
+}
+
+/* open_parts(), step 7 */
+inline open_parts()
+{
+    opening = come & ~(carried | failed);
+    if
+    :: opening ->
+#if SELECTS
+        bank_gate(opening, 0);
+#else
+        if
+        :: gate_known ->
+            assert(opening & ~gate);
+            put_gate(gate | opening);
+            if
+            :: ok -> note_opened()
+            :: else
+            fi
+        :: else -> bank_gate(opening, 0)
+        fi;
+#endif
+        if
+        :: !ok -> failed = failed | opening
+        :: else
+        fi;
+        opening = 0
+    :: else
+    fi
+}
+
+/* upmu_reconcile_repair(): sessions with a failed register fail as a whole, and their counters are closed. */
+inline repair()
+{
+    d_step { closing = ((failed & BOTH) && (running & BOTH) -> BOTH : 0) };
+    running = running & ~closing;
+    sampling = sampling & ~closing;
+    halted = halted & ~closing;
+#ifdef ONLY_FAULTED
+    closing = failed & BOTH;
+#endif
+#ifndef REPAIR
+    close_counters(closing | open_of(failed & ~running));
+#endif
+    d_step {
+        if
+        :: closing && state[A] == RUNNING -> state[A] = STOPPED; is_full = false
+        :: closing && state[B] == RUNNING -> state[B] = STOPPED
+        :: else
+        fi;
+        if
+        :: failed & BOTH -> tag0 = NOTHING; tag1 = NONE
+        :: else
+        fi;
+        if
+        :: closing -> slot0 = NOTHING; slot1 = NONE
+        :: else
+        fi
+    };
+#ifdef MEND
+    if
+    :: state[A] == MASKED && (failed & BOTH) && !(running & BOTH) -> bank_gate(failed & BOTH, 0)
+    :: else
+    fi;
+#endif
+    d_step { failed = 0; closing = 0 }
+}
+
+/* upmu_reconcile() */
 inline reconcile()
 {
     compare_registers();
@@ -508,125 +869,298 @@ inline reconcile()
     :: else
     fi;
 #endif
-    if /* 1: close */
 #ifdef CHANGED
-    :: out != NONE -> change_enables(BOTH & ~carried & ~changed, 0)
+    closing = leave & ~carried & ~changed;
 #else
-    :: out != NONE -> change_enables(BOTH & ~carried, 0)
+    closing = (leave & ~carried) | (changed & running);
 #endif
+    closing = closing | open_of(come & ~running); /* find_open() */
+    if
+    :: closing -> close(closing); closing = 0
     :: else
     fi;
-    if /* 2 and 3: the clock, counts of the session that leaves */
+    if
     :: out != NONE -> take()
     :: else
     fi;
-    if /* 4 and 5: registers, start values */
+    if
     :: in != NONE -> load()
     :: else
     fi;
 #ifndef PUBLISH
-    publish(); /* 6 */
+    publish();
 #endif
-    if /* 7: open */
-    :: in != NONE -> change_enables(0, BOTH)
-    :: else -> change_enables(BOTH, 0)
-    fi;
+    open_parts();
 #ifdef PUBLISH
     publish();
 #endif
-    carries = false;
+    d_step { carries = false; follows = false; leave = 0; come = 0; changed = 0; carried = 0; e = 0 };
     if
-    :: faulted -> repair()
+    :: failed -> repair()
     :: else
     fi
 }
 
-/* A full session leaves.  One with a due set gets it. */
-inline settle_due()
+/* upmu_reconcile_due(): a full session leaves.  One with a due set gets it. */
+inline plan_due()
 {
     d_step {
         work_due = false;
-        out = NONE; in = NONE;
+        out = NONE; in = NONE; after = WAITING;
         if
-        :: state[A] == RUNNING && is_full -> out = A; after = MASKED
-        :: state[A] == RUNNING && !is_full && next_due ->
-            out = A; in = A; to = 1 - set; after = WAITING;
-            next_due = false
+        :: state[A] == RUNNING && is_full -> out = A
+        :: state[A] == RUNNING && !is_full && next_due -> out = A; in = A; to = 1 - set; follows = true
+        :: else
+        fi
+    }
+}
+
+/* ---- The interrupt (interrupt.c) ---- */
+
+/* upmu_interrupt_end() */
+inline interrupt_end()
+{
+    if
+#ifdef OPENS
+    :: stopped & BOTH -> enable_again(stopped & BOTH)
+#else
+    :: stopped & running & BOTH -> enable_again(stopped & running & BOTH)
+#endif
+    :: else
+    fi;
+    stopped = 0
+}
+
+/* close_strays(): what does not run and keeps its request. */
+inline close_strays()
+{
+#if LEVEL
+    if
+    :: !passed && !(running & C0) && (busy || !(known & C0)) && flag -> handler_open(C0, 0)
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
+/* take_overflow() */
+inline take_overflow()
+{
+    e = slot0;
+    change_sequence(A);
+    d_step { total0[e] = total0[e] + v - base0[e]; base0[e] = v };
+    finish_period(e);
+    twice(load_period(e));
+    if
+    :: !ok -> failed = failed | C0; tag0 = NOTHING
+    :: else -> tag0 = e
+    fi;
+    change_sequence(A)
+}
+
+/* handle(), up to its plan */
+inline begin_handle(is_mail)
+{
+    look = sampling;
+#if !SELECTS
+    if
+    :: halted ->
+#ifdef MAIL_RUNS
+        if
+        :: !(is_mail) -> stop_quietly(halted)
+        :: else -> ok = true
+        fi;
+#else
+        stop_quietly(halted);
+#endif
+        if
+        :: !ok -> failed = failed | sampling; look = 0
+        :: else
+        fi;
+#ifdef MAIL_STOPPED
+        if
+        :: !(is_mail) -> stopped = stopped | halted
+        :: else
+        fi
+#else
+        stopped = stopped | halted
+#endif
+    :: else
+    fi;
+#endif
+    stopped = stopped | stopped_by_mail;
+#ifndef REARM_LATE
+    if
+    :: !(is_mail) && !LEVEL -> armed = true
+    :: else
+    fi;
+#endif
+    seen = STATUS && flag;
+    /* look_at_counter() */
+    if
+    :: (look & C0) && value0 >= 0 ->
+        v = value0;
+        passed = true;
+#if SELECTS
+        stop_quietly(C0);
+#ifndef RUNS
+        v = value0;
+#endif
+        if
+        :: !ok -> failed = failed | C0
+        :: else -> take_overflow()
+        fi;
+        if
+        :: is_mail -> stopped = stopped | C0
+        :: else -> enable_again(C0)
+        fi;
+#else
+        take_overflow();
+#endif
+        v = 0
+    :: else
+    fi;
+    if /* add_wrapped() */
+    :: seen && (running & ~sampling & C0) && slot0 == B_EVENT ->
+        v = value0;
+        d_step { total0[B_EVENT] = total0[B_EVENT] + v - base0[B_EVENT]; base0[B_EVENT] = v; v = 0 }
+    :: else
+    fi;
+#ifdef REARM_LATE
+    armed = true;
+#endif
+    record(e);
+    if /* acknowledge() */
+    :: seen || passed -> d_step { flag = flag && !STATUS; flagged = 0 }
+    :: else
+    fi;
+    if
+    :: work_due -> plan_due()
+    :: else
+    fi
+}
+
+/* handle(), after its plan */
+inline end_handle(is_mail)
+{
+    if
+    :: !(is_mail) -> interrupt_end()
+    :: else
+    fi;
+    if
+#ifdef MAIL_FAULT
+    :: failed && !(is_mail) -> repair()
+#else
+    :: failed -> repair()
+#endif
+    :: else
+    fi;
+    close_strays();
+    if
+    :: LEVEL && !(is_mail) -> armed = true
+    :: else
+    fi;
+    d_step { look = 0; seen = false; passed = false; e = 0; stopped_by_mail = 0 }
+}
+
+/* leave_mail() */
+inline leave_mail()
+{
+#if LEVEL
+    d_step {
+        /* A storm: the counter that overflowed has not been stopped. */
+        assert(!own || interrupts_left > 0);
+        if
+        :: own -> interrupts_left--
         :: else
         fi
     };
-    if
-    :: out != NONE -> reconcile()
-    :: else
-    fi
-}
-
-/* ---- Overflows ---- */
-
-/* `closed`: counter 0 stands still. */
-inline handle(closed)
-{
-    if
-    :: (sampling & C0) && value0 >= 0 ->
-#ifdef RUNS
-        v = value0;
-        if
-        :: !(closed) -> stop_quietly(C0)
-        :: else
-        fi;
 #else
-        if
-        :: !(closed) -> stop_quietly(C0)
-        :: else
-        fi;
-        v = value0;
+#ifndef REARM
+    armed = true;
 #endif
-        e = slot0;
-        change_sequence(A);
-        d_step { total0[e] = total0[e] + v - base0[e]; v = 0 };
-        finish_period(e);
-        load_period(e);
-        change_sequence(A);
+#endif
+    seen = STATUS && flag;
+    passed = (STATUS -> seen && sampling : sampling && slot0 != NOTHING && value0 >= 0);
+    doubt = !seen && !passed && sampling && slot0 != NOTHING && value0 >= 0; /* has_doubt() */
+#ifndef STOPS
+#if SELECTS
+    look = (passed -> C0 : 0);
+#else
+    look = (passed || seen || doubt -> halted : 0);
+#endif
+    if
+    :: look -> stop_quietly(look)
+    :: else
+    fi;
+#endif
+#ifdef K1
+    stop_quietly(BOTH);
+    d_step {
         if
-        :: !(closed) -> write_enables(C0)
+        :: FILLS && !filled && runs(A) && sampling && value0 >= 0 ->
+            filled = true;
+            state[A] = MASKED;
+            gate = gate & ~BOTH; running = running & ~BOTH; sampling = 0; halted = 0;
+            total0[set] = total0[set] + value0 - base0[set]; base0[set] = value0;
+            total1[A] = total1[A] + value1 - base1[A]; base1[A] = value1;
+            lost[set] = lost[set] + total0[set] + PERIOD - due[set]; due[set] = total0[set] + PERIOD;
+            tag0 = NOTHING
         :: else
         fi
+    };
+#endif
+    if
+    :: passed || seen || doubt ->
+        mail_stopped = mail_stopped | look;
+        mail = true
     :: else
-    fi
+    fi;
+#if LEVEL
+    close_strays();
+#ifndef REARM
+    armed = true;
+#endif
+#endif
+    d_step { look = 0; seen = false; passed = false; doubt = false }
 }
 
 /*
- * Nothing is left over where no bracket and no handler is open.  `total`, `base` and what a counter shows are all events
- * that it saw.  A period that is over has its sample, or its interrupt is still to come.
+ * Nothing is left over where no bracket and no handler is open (`work_due` may say that something is due where
+ * nothing is: a plan of a handler has masked the session that it noted).  `total`, `base` and what a counter shows
+ * are all events that it saw.  A period that is over has its sample, or its interrupt is still to come.
  */
 #define live_count0(e) (total0[e] + ((running & C0) && slot0 == (e) -> value0 - base0[e] : 0))
 #define live_count1 (total1[A] + total1[B] + ((running & C1) -> value1 - base1[slot1] : 0))
-#define runs(s) (state[s] == RUNNING)
 
 inline check_quiet()
 {
-    assert(!work_due && !faulted);
-    assert(!is_full && (!next_due || !runs(A)));
-    assert(!filled || restarted || !runs(A));
-    assert(!runs(A) && !runs(B) || (select0 == slot0 && select1));
-    assert(enable == wanted);
-    assert(wanted == running);
+    assert(!failed && !stopped);
+    assert(late || !is_full && (!next_due || !runs(A)));
+    assert(late || !filled || restarted || !runs(A));
     assert(running == (((runs(A) || runs(B)) -> BOTH : 0) | (other == RUNNING -> C2 : 0)));
-    assert(!(runs(A) && runs(B)) && sampling == (runs(A) -> C0 : 0));
-    assert(!(running & C0) || (slot0 == event_of(slot1, set) && runs(slot1)));
+    assert(!(runs(A) && runs(B)) && sampling == (runs(A) -> C0 : 0) && halted == (runs(A) -> BOTH : 0));
+    assert(enable == running);
+    assert(!gate_known || gate == running);
+    assert(!runs(A) && !runs(B) || (select0 == slot0 && select1));
+    assert((running & C0) && slot0 == event_of(slot1, set) && runs(slot1) || !(running & C0) && slot0 == NOTHING);
     assert(faults || live_count0(0) == happened0[0]);
     assert(faults || live_count0(1) == happened0[1]);
     assert(faults || live_count0(B_EVENT) == happened0[B_EVENT]);
     assert(faults || live_count1 == happened1);
-    assert(samples[0] + lost[0] == total0[0] / PERIOD && samples[1] + lost[1] == total0[1] / PERIOD);
-    assert(faults || !runs(A) || value0 < 0 || request)
+    assert(faults || samples[0] + lost[0] == total0[0] / PERIOD && samples[1] + lost[1] == total0[1] / PERIOD);
+    assert(faults || late || !runs(A) || value0 < 0 || request);
+    assert(faults || late || !flag || request)
 }
 
 active proctype Handler()
 {
-    byte foreign, out = NONE, in = NONE, to, after, e, w, changed, carried, differ, refused, failed;
+    byte foreign, out = NONE, in = NONE, s = NONE, to, after, e, w, changed, carried, leave, come, closing;
+    byte opening, back, lacks;
+    byte before, drop, look, left_as, stopped_by_mail, tries;
     short v;
-    bool closed, own;
+    bool own, ok, fine, seen, passed, doubt, has_sample, follows;
 
 end:
     do
@@ -638,82 +1172,36 @@ end:
            fi
        };
         if
-        :: !live -> armed = true
-        :: live && busy ->
-#if LEVEL
-            d_step {
-                /* A storm: the counter that overflowed has not been stopped. */
-                assert(!own || interrupts_left > 0);
-                if
-                :: own -> interrupts_left--
-                :: else
-                fi
-            };
-#endif
-#ifdef STOPS
-            skip;
+        :: !live
+#ifdef FINISH
+        :: false
 #else
-            stop_quietly(sampling);
+        :: live && in_handler /* STALE */
 #endif
-#ifndef REARM
-            armed = true;
-#endif
-#ifdef K1
-            stop_quietly(BOTH);
-            d_step {
+        :: live && !in_handler ->
+            in_handler = true;
+            if
+            :: busy -> leave_mail()
+            :: else ->
+                begin_handle(false);
                 if
-                :: FILLS && !filled && runs(A) && (sampling & C0) && value0 >= 0 ->
-                    filled = true;
-                    state[A] = MASKED;
-                    wanted = wanted & ~BOTH; running = running & ~BOTH; sampling = 0;
-                    total0[set] = total0[set] + value0 - base0[set]; base0[set] = value0;
-                    total1[A] = total1[A] + value1 - base1[A]; base1[A] = value1;
-                    lost[set] = lost[set] + total0[set] + PERIOD - due[set]; due[set] = total0[set] + PERIOD;
-                    tag0 = NOTHING
+                :: out != NONE -> reconcile()
                 :: else
-                fi
-            };
-#endif
-            mail = true
-        :: else ->
-            closed = (!SELECTS && sampling);
-            if
-            :: closed -> stop_quietly(C0)
-            :: else
+                fi;
+                end_handle(false);
+                atomic {
+                    if
+                    :: !mail && !busy -> check_quiet()
+                    :: else
+                    fi
+                }
             fi;
-#ifdef REARM_LATE
-            handle(closed);
-            armed = true;
-#else
-            armed = true;
-            handle(closed);
-#endif
-            do
-            :: work_due -> settle_due()
-            :: else -> break
-            od;
-            if
-#ifdef OPENS
-            :: closed -> write_enable_word(wanted | C0, C0)
-#else
-            :: closed && sampling -> write_enables(sampling)
-#endif
-            :: else
-            fi;
-            if
-            :: faulted -> repair()
-            :: else
-            fi;
-            atomic {
-                if
-                :: !mail && !busy -> check_quiet()
-                :: else
-                fi
-            }
+            in_handler = false
         fi;
         d_step {
-            in_nmi = false; own = false; closed = false; out = NONE; in = NONE; to = 0; after = 0; e = 0; changed = 0;
-            carried = 0; differ = 0
+            in_nmi = false; own = false; out = NONE; in = NONE; to = 0; after = 0; left_as = 0; ok = false;
+            fine = false;
+            before = 0
         }
     od
 }
@@ -721,74 +1209,17 @@ end:
 /* ---- The local side ---- */
 
 #define START 1     /* session `in` comes, `out` leaves */
-#define FOLD 2      /* a tick folds the counters that only count */
+#define FOLD 2      /* a tick */
 #define SUSPEND 3
 #define RESUME 4
 #define REMOTE 5    /* another CPU asks for a count */
 
-/* Do what a handler left that interrupted this bracket. */
-inline read_mail()
-{
-#ifndef CLEAR_LATE
-    mail = false;
-#endif
-    closed = sampling;
-#ifdef MAIL_RUNS
-    handle(true);
-#else
-    if
-    :: closed -> stop_quietly(C0)
-    :: else
-    fi;
-    handle(true);
-#endif
-#ifndef MAIL_STOPPED
-    if
-    :: closed -> write_enables(C0); closed = false
-    :: else
-    fi;
-#endif
-#ifdef CLEAR_LATE
-    mail = false
-#endif
-}
+/* What goes on after a plan. */
+#define END_CALL 1
+#define END_HANDLE 2
+#define END_SETTLE 3
 
-inline leave()
-{
-    do
-    ::  if
-        :: mail -> read_mail()
-        :: else
-        fi;
-        if
-        :: work_due -> settle_due()
-        :: else
-        fi;
-#ifndef MAIL_FAULT
-        if
-        :: faulted -> repair()
-        :: else
-        fi;
-#endif
-        if
-#ifdef ONCE
-        :: true ->
-#else
-        :: !work_due ->
-#endif
-            busy = false;
-            if
-#ifdef LOOK
-            :: true -> break
-#else
-            :: !mail -> break
-            :: mail -> busy = true
-#endif
-            fi
-        :: else
-        fi
-    od
-}
+#define has_work (mail || work_due || failed || (flagged & running & ~sampling))
 
 inline choose()
 {
@@ -800,17 +1231,18 @@ inline choose()
         now = (runs(A) -> A : (runs(B) -> B : NONE));
         if
         :: asked -> what = REMOTE
-        :: !asked && call > CALLS && !suspended -> out = now
+        :: !asked && late && !suspended -> what = FOLD; late = false /* the tick that was asked for */
+        :: !asked && !late && call > CALLS && !suspended -> out = now
         :: !asked && suspended ->
             what = RESUME;
             in = (state[A] == WAITING -> A : (state[B] == WAITING -> B : NONE))
-        :: !asked && call <= CALLS && !suspended ->
+        :: !asked && !late && call <= CALLS && !suspended ->
             if
             :: now == NONE -> in = A
             :: now == NONE -> in = B
             :: now != NONE -> out = now
             :: now == A -> out = A; in = B; after = WAITING
-            :: now == B && state[A] != MASKED -> out = B; in = A
+            :: now == B && state[A] != MASKED -> out = B; in = A; after = WAITING
             :: now != NONE -> what = FOLD
             :: suspends < SUSPENDS -> suspends++; what = SUSPEND; out = now; after = WAITING
             fi
@@ -829,51 +1261,59 @@ inline choose()
     }
 }
 
-/* A counter that only counts and runs on. */
-inline fold()
+/* upmu_interrupt_poll() */
+inline poll()
 {
     change_sequence(now);
+    if
+    :: now == B ->
+        v = value0;
+        d_step {
+            if
+            :: v >= 0 && base0[B_EVENT] < 0 -> flagged = STATUS
+            :: else
+            fi;
+            total0[B_EVENT] = total0[B_EVENT] + v - base0[B_EVENT]; base0[B_EVENT] = v; v = 0
+        }
+    :: now == A && value0 >= 0 -> mail = true; armed = true /* look_for_silence() */
+    :: else
+    fi;
     d_step {
         if
-        :: now == B -> total0[B_EVENT] = total0[B_EVENT] + value0 - base0[B_EVENT]; base0[B_EVENT] = value0
+        :: now != NONE ->
+            total1[now] = total1[now] + value1 - base1[now];
+            base1[now] = value1
         :: else
-        fi;
-        total1[now] = total1[now] + value1 - base1[now];
-        base1[now] = value1
+        fi
     };
     change_sequence(now)
 }
 
-/* All registers are lost.  No handler looks at them. */
+/* upmu_life_suspend(), after its plans: nothing is due where nothing runs.  All registers are lost. */
 inline suspend()
 {
-    reconcile();
-    d_step { other = WAITING; running = running & ~C2 };
-    change_enables(C2, 0);
-    leave();
+    work_due = false;
     live = false;
     d_step {
-        enable = 0; select0 = NOTHING; select1 = false; value0 = 0; value1 = 0; pending = false;
+        other = WAITING; running = running & ~C2;
+        enable = 0; select0 = NOTHING; select1 = false; value0 = 0; value1 = 0; pending = false; flag = false;
+        gate = 0; put_off = 0; failed = 0; flagged = 0;
+#ifndef UNKNOWN
+        known = 0; shadow0 = NOTHING;
+#endif
+#ifndef BASE
+        tag0 = NOTHING; tag1 = NONE;
+#endif
         suspended = true
     }
 }
 
+/* upmu_life_resume() */
 inline resume()
 {
-    d_step {
-#ifndef UNKNOWN
-        unknown = BOTH;
-#endif
-        suspended = false;
-        other = RUNNING;
-        running = running | C2
-    };
-    live = true;
-    change_enables(0, C2);
-    if
-    :: in != NONE -> reconcile()
-    :: else
-    fi
+    d_step { gate = 0; gate_known = true; flag = false; armed = true; suspended = false; other = RUNNING;
+    running = C2; enable = C2; gate = C2; known = known | C2 };
+    live = true
 }
 
 #if READS
@@ -887,56 +1327,54 @@ inline answer_remote()
 }
 #endif
 
-#if PAGES
-/* The program reads its page: interrupts come, and the handler may change what it reads. */
-inline read_page()
+#if READS_HERE
+/* read_counts(), in no bracket: an interrupt may change what is read. */
+inline read_here()
 {
-    pages++;
+    done_reads++;
     least = happened0[0];
     do
-#ifdef SEQUENCE_LATE
-    ::  is_active = (runs(A) && set == 0);
-        before = sequence;
-#else
-    ::  before = sequence;
-        is_active = (runs(A) && set == 0);
-#endif
+    ::  first = sequence;
+        is_active = runs(A);
+        result = total0[0];
         if
-        :: is_active -> result = value0; result = result + total0[0] - base0[0]
-        :: else -> result = total0[0]
+        :: is_active && set == 0 && runs(A) -> v = value0; result = result + v - base0[0]
+        :: else
         fi;
         if
 #ifdef SEQUENCE_END
         :: true -> break
 #else
-        :: before == sequence -> break
+        :: first % 2 == 0 && first == sequence -> break
         :: else
 #endif
         fi
     od;
     atomic {
         assert(result >= least && result <= happened0[0]);
-        result = 0; before = 0; is_active = false; least = 0
+        result = 0; first = 0; is_active = false; least = 0; v = 0
     }
 }
 #endif
 
 active proctype Local() provided (!in_nmi)
 {
-    byte call, suspends, what, now, out = NONE, in = NONE, to, after, e, w, changed, carried, differ, refused, failed;
+    byte call, suspends, what, now, out = NONE, in = NONE, s = NONE, to, after, e, w, changed, carried, leave;
+    byte come, closing, opening;
+    byte back, lacks, before, drop, look, left_as, stopped_by_mail, rounds, looks, tries, goes_to, stopper = NONE;
     short v;
-    bool closed;
-#if PAGES
-    byte pages, before;
+    bool ok, fine, seen, passed, has_sample, follows;
+#if READS_HERE
+    byte done_reads, first;
     bool is_active;
     short result;
 #endif
 
     do
-#if PAGES
-    :: pages < PAGES -> read_page()
+#if READS_HERE
+    :: done_reads < READS_HERE && !suspended -> read_here()
 #endif
-    :: call <= CALLS || runs(A) || runs(B) || suspended || asked ->
+    :: call <= CALLS || runs(A) || runs(B) || suspended || asked || late ->
 #ifdef PLAN_FIRST
         choose();
         busy = true;
@@ -944,29 +1382,133 @@ active proctype Local() provided (!in_nmi)
         busy = true;
         choose();
 #endif
+        stopper = out;
+        goes_to = END_CALL;
         if
-        :: what == SUSPEND -> suspend()
         :: what == RESUME -> resume()
-        :: what == START && (in != NONE || out != NONE) -> reconcile()
-        :: what == FOLD -> fold()
+        :: what == FOLD -> poll()
 #if READS
         :: what == REMOTE -> answer_remote()
 #endif
         :: else
         fi;
         if
-        :: what != SUSPEND -> leave()
+        :: in == NONE && out == NONE -> goto end_call
         :: else
         fi;
+plan:
+        skip;
+        reconcile();
+        d_step { out = NONE; in = NONE };
+        if
+        :: goes_to == END_CALL -> goto end_call
+        :: goes_to == END_HANDLE -> goto handled
+        :: goes_to == END_SETTLE -> goto settled
+        fi;
+end_call:
         atomic {
-            assert(!mail);
+            if /* upmu_waiting_end() */
+            :: after == STOPPED && stopper != NONE -> state[stopper] = STOPPED
+            :: else
+            fi;
+            stopper = NONE
+        };
+        if
+        :: what == SUSPEND -> suspend()
+        :: else
+        fi;
+        d_step { rounds = 0; looks = 0 };
+        /* upmu_bracket_leave() */
+        do
+        :: has_work && looks < LOOKS -> /* settle() */
+            looks++;
+            if
+            :: !mail -> goto no_mail
+            :: else
+            fi;
+read_mail:
+            skip;
+#ifndef CLEAR_LATE
+            mail = false; /* upmu_interrupt_read_mail() */
+#endif
+            d_step { stopped_by_mail = mail_stopped; mail_stopped = 0 };
+            if
+            :: !live -> stopped_by_mail = 0; goto no_mail
+            :: else
+            fi;
+            begin_handle(true);
+            goes_to = END_HANDLE;
+            if
+            :: out != NONE -> goto plan
+            :: else
+            fi;
+handled:
+            end_handle(true);
+#ifdef CLEAR_LATE
+            mail = false;
+#endif
+#ifndef LOOK
+            if
+            :: in_handler -> goto finished
+            :: else
+            fi;
+#endif
+no_mail:
+            if
+            :: work_due ->
+                plan_due();
+                goes_to = END_SETTLE;
+                if
+                :: out != NONE -> goto plan
+                :: else
+                fi
+            :: else
+            fi;
+settled:
+#ifndef MAIL_FAULT
+            if
+            :: failed -> repair()
+            :: else
+            fi;
+#endif
+            acknowledge(running & ~sampling)
+        :: !has_work || looks == LOOKS ->
+            late = late || has_work;
+            if
+            :: stopped -> interrupt_end()
+            :: else
+            fi;
+            busy = false;
+            if
+#ifdef LOOK
+            :: true -> break
+#else
+            :: !mail && !failed -> break
+            :: (mail || failed) && rounds < ROUNDS -> busy = true; rounds++; looks = 0
+            :: (mail || failed) && rounds == ROUNDS -> /* upmu_interrupt_finish() */
+                late = true;
+                in_handler = true;
+                goto read_mail;
+finished:
+                interrupt_end();
+                in_handler = false;
+#ifndef FINISH_REARM
+                armed = true;
+#endif
+                break
+#endif
+            fi
+        od;
+        atomic {
+            assert(late || !mail);
             if
             :: !suspended -> check_quiet()
             :: else
             fi;
-            out = NONE; in = NONE; to = 0; after = 0; e = 0; changed = 0; carried = 0; what = 0; now = 0
+            out = NONE; in = NONE; to = 0; after = 0; e = 0; what = 0; now = 0; left_as = 0; ok = false; fine = false;
+            before = 0; rounds = 0; looks = 0; goes_to = 0
         }
-    :: call > CALLS && !runs(A) && !runs(B) && !suspended && !asked && !request && reads == READS -> break
+    :: call > CALLS && !runs(A) && !runs(B) && !suspended && !asked && !late && !request && reads == READS -> break
     od;
     atomic {
         done = true;
@@ -975,7 +1517,10 @@ active proctype Local() provided (!in_nmi)
 }
 
 #if READS
-/* The other CPU: of a session that runs it asks that CPU; else it reads what is stored. */
+/*
+ * upmu_set_read() on another CPU: of a session that runs or waits it asks the session's CPU; else it reads what is
+ * stored.
+ */
 active proctype Remote()
 {
     byte before, counts, times;
@@ -987,7 +1532,7 @@ active proctype Remote()
         do
         ::  atomic { sequence % 2 == 0 -> before = sequence };
             if
-            :: runs(A) -> asked = true; (answered); answered = false; break
+            :: runs(A) || state[A] == WAITING -> asked = true; (answered); answered = false; break
             :: else ->
                 times = moment_times;
                 counts = moment_counts;

@@ -2,11 +2,12 @@
 /*
  * Two CPUs share a register: claims by compare-and-swap (README.md, "claim.pml").
  *
- * A session needs a value in the shared register; sessions of both CPUs may run if they need the same
- * value.  Some sessions need a second resource, which one CPU has at a time.  A start whose value is not
- * that of the session that runs moves that session to another register first.  plan_in() claims; a plan may be dropped
- * after that.  A handler outside of a bracket may exchange the set that needs the register for one that needs nothing, and
- * put it on again.
+ * A session needs a value in the shared register; sessions of both CPUs may run if they need the same value.  Some
+ * sessions need a second resource, which one CPU has at a time.  A start whose value is not that of the session
+ * that runs moves that session to another register first.  upmu_plan_in() claims; a plan may be dropped after
+ * that.  The end of the bracket parks.  A handler outside of a bracket may exchange the set that needs the
+ * register for one that needs nothing.  It does not put it on again: that would be a claim.  Each inline names the
+ * function that it is a model of.
  */
 #ifndef CALLS
 #define CALLS 3 /* for each CPU */
@@ -42,7 +43,7 @@ byte calls_done;
 #define is_unchanged (had == holders && was_changing == changing && was_parked == parked && was == generation)
 #endif
 
-/* The value is stored by the only holder, before the word says that it is there. */
+/* upmu_domain_settle(): the value is stored by the only holder, before the word says that it is there. */
 inline settle(new)
 {
     if
@@ -60,6 +61,7 @@ inline settle(new)
     fi
 }
 
+/* claim_one(), upmu_domain_claim(), forget_claim() */
 inline claim_register()
 {
     d_step {
@@ -120,7 +122,7 @@ inline claim_second()
     }
 }
 
-/* The last holder's bit stays: a register that no other takes is as that one has left it. */
+/* upmu_domain_park(): the last holder's bit stays: a register that no other takes is as that one has left it. */
 inline park()
 {
     do
@@ -144,7 +146,7 @@ inline park()
     od
 }
 
-/* Claims become those of what runs: after a start, a refusal or a stop. */
+/* upmu_claims_trim(), at a bracket's end: claims become those of what runs. */
 inline trim()
 {
     if
@@ -159,11 +161,13 @@ inline trim()
     }
 }
 
+/* compare() of plan.c */
 inline plan()
 {
     changed = (shadow != value)
 }
 
+/* A bracket with a plan: upmu_claims_take_set(), upmu_reconcile(), upmu_bracket_leave() */
 inline start()
 {
 #ifdef I11
@@ -217,7 +221,10 @@ inline check_claims()
     }
 }
 
-/* A plan of a handler: it uses a claim that this CPU holds, and neither claims nor parks. */
+/*
+ * upmu_reconcile_due() in a handler: the set that needs the register leaves.  As it is due again,
+ * upmu_claims_take_set() refuses it, also where this CPU still holds the claim: its session waits for a bracket.
+ */
 inline handler_plan()
 {
     if
@@ -226,27 +233,17 @@ inline handler_plan()
         counts_by[c] = 0;
         own_second = has_second;
         has_second = false;
-        park_due = true;
-#ifdef HANDLER_PARKS
-        park()
-#endif
+        park_due = true
     :: else ->
-        value = own;
 #ifdef HANDLER_CLAIMS
+        value = own;
         claim_register(); /* the plan is dropped */
-        lost = true;
         park_due = false;
 #endif
-        if
-#ifdef HANDLER_PARKS
-        :: low == value && high == value ->
-#else
-        :: !lost && (holders & me) && !parked && low == value && high == value && (!own_second || second == c) ->
+#ifdef HANDLER_USES
+        atomic { assert(shared_register == own); counts_by[c] = own };
+        has_second = own_second;
 #endif
-            atomic { assert(shared_register == value); counts_by[c] = value };
-            has_second = own_second
-        :: else /* the session waits for a bracket */
-        fi;
         atomic { own = 0; own_second = false; value = 0; lost = false }
     fi
 }
@@ -285,7 +282,10 @@ proctype Cpu(byte c)
         fi;
         park_due = false;
         check_claims();
-        atomic { value = 0; own = 0; own_second = false; wants_second = false; changed = false; lost = false }
+#ifndef HANDLER_USES
+        own = 0;
+#endif
+        atomic { value = 0; own_second = false; wants_second = false; changed = false; lost = false }
     :: else -> break
     od;
     counts_by[c] = 0;

@@ -98,8 +98,8 @@ def search(model, variant, check, bounds, run):
     states = re.search(r"([\d.e+]+) states, stored", output)
     if code or not errors or not states:
         raise Failed(f"pan ended with {code}: {output.strip()[-2000:]}")
-    stated = lines_of(folder)
-    reached = {line for state, line in stated.items() if state not in unreached(output)}
+    stated, missed = lines_of(folder), unreached(output)
+    reached = {line for state, line in stated.items() if state not in missed}
     if bool(int(errors.group(1))) == (variant != "-"): # else it is left to be looked at
         shutil.rmtree(folder)
     return output, int(errors.group(1)), f"{states.group(1)} states, {time.monotonic() - begun:.1f} s", reached, set(stated.values())

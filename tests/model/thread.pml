@@ -41,7 +41,7 @@ bool current[2];
 byte next_of_thread[2] = NONE;
 bool has_thread[2] = true;      /* session->thread */
 bool held[2];
-byte cpu_of[2] = NONE;          /* session->cpu */
+byte cpu_of[2] = NONE;          /* session->meter */
 bool tied[2] = true, dropped[2];
 bool closed[2];                 /* UPMU_SESSION_CLOSED is published */
 bool freed[2];
@@ -61,7 +61,7 @@ byte answer[2];
 /* Every access to a session's memory. */
 #define touch(s) assert(!freed[s])
 
-/* A word that is taken by exchange, never waited for. */
+/* upmu_thread_hold(): a word that is taken by exchange, never waited for. */
 inline take_list(out)
 {
     atomic { out = !list_held; list_held = true }
@@ -72,7 +72,7 @@ inline release_list()
     list_held = false
 }
 
-/* The last thing that is stored in a session. */
+/* upmu_session_end(): the last thing that is stored in a session. */
 inline end_session(s)
 {
 #ifdef H6
@@ -83,7 +83,7 @@ inline end_session(s)
 #endif
 }
 
-/* The list is held. */
+/* upmu_thread_forget(): the list is held. */
 inline forget(s)
 {
     d_step { touch(s); link = next_of_thread[s] };
@@ -94,7 +94,7 @@ inline forget(s)
     d_step { next_of_thread[s] = NONE; has_thread[s] = false }
 }
 
-/* It has no target any more, and without an owner no future. */
+/* upmu_session_untie(): it has no target any more, and without an owner no future. */
 inline let_go(s)
 {
     forget(s);
@@ -113,7 +113,7 @@ inline let_go(s)
 
 /* ---- The owners ---- */
 
-/* upmu_session_call() where session->cpu is NULL. */
+/* anywhere() of session.c, detach_work(): session->meter is NULL. */
 inline detach_anywhere(s)
 {
     d_step { touch(s); status = BUSY };
@@ -188,6 +188,7 @@ gone:
 /* A session that the next tick or switch ends: it has a thread and no owner, and no call holds it. */
 #define waits(s) (has_thread[s] && dropped[s] && !held[s] && !list_held)
 
+/* upmu_thread_join() */
 inline join(s)
 {
     touch(s);
@@ -205,7 +206,7 @@ inline join(s)
     fi
 }
 
-/* It runs here, if it has sessions: its last may leave at any moment where the list is not held. */
+/* come() of thread.c: it runs here, if it has sessions: its last may leave at any moment where the list is not held. */
 inline come()
 {
     d_step {
@@ -237,15 +238,22 @@ inline own_all(found)
     }
 }
 
-inline leave_list(s)
+/* upmu_session_unlink() */
+inline unlink_here(s)
 {
     d_step { touch(s); listed(c, s) = false };
+    cpu_of[s] = NONE /* from here on another CPU may detach it */
+}
+
+/* upmu_session_halt(), upmu_session_unlink() */
+inline leave_list(s)
+{
 #ifdef H3
-    cpu_of[s] = NONE;
+    unlink_here(s);
     owns(c, s) = false
 #else
-    owns(c, s) = false;
-    cpu_of[s] = NONE /* from here on another CPU may detach it */
+    d_step { touch(s); owns(c, s) = false };
+    unlink_here(s)
 #endif
 }
 
@@ -291,104 +299,16 @@ inline join_all()
     od
 }
 
-inline unlink_here(s)
-{
-    d_step { touch(s); listed(c, s) = false };
-    cpu_of[s] = NONE
-}
-
 /*
- * A switch that is one plan: all sessions of the thread come, or all leave, and none needs anything else.  Else
- * it is left undone, and each session goes by itself.  Each is held, and in the list of the CPU, before the next is
- * looked at; where one cannot come, those before it are sent back.
+ * exchange(), to this thread.  Where something else holds the list, its sessions join with the first tick: `first`
+ * is only asked whether it is empty.
  */
-inline come_at_once()
-{
-    take_list(got);
-    if
-    :: got ->
-        walk = first;
-        do
-        :: walk != NONE ->
-            atomic { touch(walk); was = held[walk]; held[walk] = true };
-            if
-            :: !was && (dropped[walk] || cpu_of[walk] != NONE) -> held[walk] = false; was = true
-            :: else
-            fi;
-            if
-            :: was -> break
-            :: else
-            fi;
-            d_step { touch(walk); assert(!listed(1 - c, walk)); listed(c, walk) = true };
-            cpu_of[walk] = c;
-            d_step { touch(walk); walk = next_of_thread[walk] }
-        :: else -> break
-        od;
-        if
-        :: !was ->
-            own_all(true);
-            quick = true
-        :: else
-        fi;
-        follow = first;
-        do
-        :: follow != walk ->
-            if
-            :: was -> unlink_here(follow)
-            :: else
-            fi;
-            held[follow] = false;
-            d_step { touch(follow); follow = next_of_thread[follow] }
-        :: else -> break
-        od;
-        if
-        :: quick -> come()
-        :: else
-        fi;
-        atomic { walk = NONE; follow = NONE; was = false; release_list() }
-    :: else
-    fi
-}
-
-inline leave_at_once()
-{
-    take_list(got);
-    if
-    :: got ->
-        d_step {
-            quick = true;
-            if
-            :: has_thread[0] && (dropped[0] || cpu_of[0] != c) -> quick = false
-            :: else
-            fi;
-            if
-            :: has_thread[1] && (dropped[1] || cpu_of[1] != c) -> quick = false
-            :: else
-            fi
-        };
-        if
-        :: quick ->
-            own_all(false);
-            go();
-            walk = first;
-            do
-            :: walk != NONE ->
-                unlink_here(walk);
-                d_step { touch(walk); walk = next_of_thread[walk] }
-            :: else -> break
-            od
-        :: else
-        fi;
-        release_list()
-    :: else
-    fi
-}
-
 inline switch_to()
 {
 #ifdef H5
     join_all();
     come();
+    own_all(true)
 #else
     take_list(got);
     if
@@ -396,33 +316,49 @@ inline switch_to()
         take_dropped();
         join_all();
         come();
+        own_all(true);
         release_list();
         bury()
     :: else -> come()
-    fi;
+    fi
 #endif
-    own_all(true)
 }
 
+/*
+ * exchange(), from this thread: its sessions leave the counters by a plan; then unlink_all() takes them from the
+ * CPU, by the thread's list, or by the CPU's list where something else holds the thread's.
+ */
 inline switch_away()
 {
+    current[c] = false;
+#ifndef H3
+    own_all(false);
+#endif
     if
-    :: listed(c, 0) -> leave_list(0)
-    :: else
-    fi;
-    if
-    :: listed(c, 1) -> leave_list(1)
-    :: else
-    fi;
-    go();
-    take_list(got);
-    if
-    :: got -> take_dropped(); release_list(); bury()
-    :: else
+    :: first == NONE -> known_on = NONE
+    :: else ->
+        take_list(got);
+        if
+        :: listed(c, 0) -> unlink_here(0)
+        :: else
+        fi;
+        if
+        :: listed(c, 1) -> unlink_here(1)
+        :: else
+        fi;
+        known_on = NONE;
+        if
+        :: got -> take_dropped(); release_list(); bury()
+        :: else
+        fi
     fi
+#ifdef H3
+    ;
+    own_all(false)
+#endif
 }
 
-/* The tick: sessions that a call held join; what has no owner leaves. */
+/* upmu_waiting_tick(): join_current(), bury_zombies().  Sessions that a call held join; what has no owner leaves. */
 inline tick()
 {
     if
@@ -445,6 +381,7 @@ inline tick()
     fi
 }
 
+/* upmu_session_leave() */
 inline detach_here(s)
 {
     status = BUSY;
@@ -464,7 +401,10 @@ inline detach_here(s)
     fi
 }
 
-/* The thread ends here: its sessions are detached.  The list is held, so no other call frees one meanwhile. */
+/*
+ * upmu_thread_exit(): the thread ends here, and its sessions are detached.  The list is held, so no other call frees
+ * one meanwhile.
+ */
 inline exit_thread()
 {
     do
@@ -507,7 +447,7 @@ progress_exit:  (!held[walk])
 proctype Cpu(byte c)
 {
     byte walk = NONE, follow = NONE, link, buried, status, s;
-    bool got, was, ends, quick;
+    bool got, was, ends;
 
 end:
     do
@@ -519,32 +459,21 @@ end:
            :: else
            fi
        };
-       if
-       :: first == NONE -> quick = true /* not seen */
-       :: first != NONE -> come_at_once()
-       :: first != NONE
-       fi;
-       if
-       :: !quick -> switch_to()
-       :: else -> quick = false
+       if /* upmu_thread_switch() */
+       :: first == NONE /* not seen */
+       :: first != NONE -> switch_to()
        fi
     :: runs_on == c && (waits(0) || waits(1)) ->
        tick()
     :: runs_on == c && switches < SWITCHES ->
        if
 #ifdef SEEN
-       :: first == NONE -> quick = true
-       :: first != NONE -> leave_at_once()
-       :: first != NONE
+       :: first == NONE
+       :: first != NONE -> switch_away()
 #else
-       :: known_on == NONE -> quick = true
-       :: known_on != NONE -> leave_at_once()
-       :: known_on != NONE
+       :: known_on == NONE
+       :: known_on != NONE -> switch_away()
 #endif
-       fi;
-       if
-       :: !quick -> switch_away()
-       :: else -> quick = false
        fi;
        /* From now on the thread may end elsewhere, and what a tick here finds of it would be freed. */
        atomic { assert(!current[c] && known_on == NONE); runs_on = NONE }

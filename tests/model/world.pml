@@ -2,9 +2,9 @@
 /*
  * A CPU that enters a guest and leaves it, with an interrupt at every step (README.md, "world.pml").
  *
- * Session G counts the guest alone: it samples on counter 0 and counts on counter 1.  Session H counts on counter 1 the same
- * event in the host alone.  One of them runs at a time.  Counter 2 belongs to a session of both worlds that runs all the
- * time.
+ * Session G counts the guest alone: it samples on counter 0 and counts on counter 1.  Session H counts on counter
+ * 1 the same event in the host alone.  One of them runs at a time.  Counter 2 belongs to a session of both worlds
+ * that runs all the time.  Each inline names the function that it is a model of.
  */
 #ifndef TICKS
 #define TICKS 2 /* events */
@@ -35,10 +35,11 @@ bool pending;
 
 /* The context. */
 bool busy, mail, in_guest;
-byte wanted = C2;           /* counters that are to be enabled, but for `absent` */
+byte mail_stopped, stopped;
+byte gate = C2;             /* shadow of the enable register: what is absent is closed in it */
 byte absent;                /* counters whose world is not here */
 byte of_world[2];           /* counters of sessions of one world */
-byte sampling;
+byte running = C2, sampling, halted;
 byte runs_now = NONE;       /* session that runs */
 
 /* Counts: of counter 0, of counter 1 for each session. */
@@ -101,19 +102,40 @@ inline load_period()
     base0 = value[0]
 }
 
-inline write_enables()
+/* upmu_bank_put_gate(): first the shadow. */
+inline put_gate(bits)
 {
-    word = wanted & ~absent;
+    word = (bits);
+    gate = word;
     enable = word
 }
 
+/* upmu_bank_enable_without() */
 inline stop_quietly(counters)
 {
-    word = wanted & ~(absent | (counters));
+    word = gate & ~(counters);
     enable = word
 }
 
-inline handle()
+/* enable_again(): upmu_bank_gate() opens nothing that is absent. */
+inline enable_again(counters)
+{
+    back = (counters);
+    lacks = back & running & ~gate;
+#ifndef OPENS
+    lacks = lacks & ~absent;
+#endif
+    if
+    :: lacks -> put_gate(gate | lacks); lacks = 0
+    :: else
+    fi;
+    word = gate;
+    enable = word;
+    back = 0
+}
+
+/* look_at_counter() */
+inline look()
 {
     if
     :: (sampling & C0) && value[0] >= 0 ->
@@ -122,9 +144,20 @@ inline handle()
     fi
 }
 
+/* upmu_interrupt_end() */
+inline interrupt_end()
+{
+    if
+    :: stopped & running -> enable_again(stopped & running)
+    :: else
+    fi;
+    stopped = 0
+}
+
+/* upmu_handle_pmi() */
 active proctype Handler()
 {
-    byte foreign, word;
+    byte foreign, word, back, lacks;
 
 end:
     do
@@ -136,21 +169,21 @@ end:
            fi
        };
         if
-        :: sampling -> stop_quietly(sampling)
-        :: else
-        fi;
-        if
-        :: busy -> mail = true
-        :: else ->
-            handle();
+        :: busy -> /* leave_mail() */
             if
-#ifdef OPENS
-            :: sampling -> word = wanted; enable = word
-#else
-            :: sampling -> write_enables()
-#endif
+            :: (sampling & C0) && value[0] >= 0 ->
+                stop_quietly(halted);
+                mail_stopped = mail_stopped | halted;
+                mail = true
             :: else
             fi
+        :: else -> /* handle() */
+            if
+            :: halted -> stop_quietly(halted); stopped = halted
+            :: else
+            fi;
+            look();
+            interrupt_end()
         fi;
         atomic { in_nmi = false; word = 0 }
     od
@@ -158,18 +191,7 @@ end:
 
 /* ---- The local side ---- */
 
-inline change_enables(close, open)
-{
-    differ = ((wanted & ~(close)) | (open)) ^ wanted;
-    wanted = wanted ^ differ;
-    if
-    :: differ -> write_enables()
-    :: else
-    fi;
-    differ = 0
-}
-
-/* Counter 1 is carried if this world is in both sessions or in neither. */
+/* upmu_reconcile(), upmu_special_prepare(): counter 1 is carried if this world is in both sessions or in neither. */
 inline reconcile()
 {
     leave = (out == NONE -> 0 : counters_of(out));
@@ -180,7 +202,7 @@ inline reconcile()
     carried = leave & come & ~(absent ^ (in == 1 - in_guest -> come : 0));
 #endif
     if
-    :: leave & ~carried -> change_enables(leave & ~carried, 0)
+    :: gate & leave & ~carried -> put_gate(gate & ~(leave & ~carried)); stopped = stopped & ~gate
     :: else
     fi;
     if
@@ -201,47 +223,56 @@ inline reconcile()
     :: in != NONE && !carried -> base1[in] = value[1]
     :: else
     fi;
+    sampling = (in == GUEST -> C0 : 0);
+    halted = (in == GUEST -> C0 | C1 : 0);
     d_step {
-        sampling = (in == GUEST -> C0 : 0);
-        runs_now = in;
+        running = (running & ~leave) | come;
+        runs_now = in
+    };
 #ifndef ABSENT
+    d_step { /* upmu_special_worlds() */
         of_world[HOST] = (in == HOST -> come : 0);
         of_world[GUEST] = (in == GUEST -> come : 0);
         absent = of_world[1 - in_guest]
-#endif
     };
-    change_enables(leave & ~come, come)
+#endif
+    come = come & ~(carried | absent);
+    if
+    :: come & ~gate -> put_gate(gate | come); stopped = stopped & ~gate
+    :: else
+    fi
 }
 
-/* Only enable bits move. */
+/* cross() of world.c: only enable bits move. */
 inline cross()
 {
     in_guest = 1 - in_guest;
-#ifndef STAYS
     absent = of_world[1 - in_guest];
+#ifdef STAYS
+    put_gate(gate | of_world[in_guest])
+#else
+    put_gate((gate & ~absent) | of_world[in_guest])
 #endif
-    write_enables()
 }
 
+/* upmu_bracket_leave(), upmu_interrupt_read_mail() */
 inline leave_bracket()
 {
     do
     ::  if
         :: mail ->
             mail = false;
+            stopped = stopped | mail_stopped;
+            mail_stopped = 0;
             if
-            :: sampling -> stop_quietly(sampling)
+            :: halted -> stop_quietly(halted); stopped = stopped | halted
             :: else
             fi;
-            handle();
-            if
-#ifdef MAIL_OPENS
-            :: sampling -> word = wanted; enable = word
-#else
-            :: sampling -> write_enables()
-#endif
-            :: else
-            fi
+            look()
+        :: else
+        fi;
+        if
+        :: stopped -> interrupt_end()
         :: else
         fi;
         busy = false;
@@ -254,7 +285,7 @@ inline leave_bracket()
 
 active proctype Local() provided (!in_nmi)
 {
-    byte call, word, in, out, leave, come, carried, differ;
+    byte call, word, in, out, leave, come, carried, back, lacks;
     bool crosses;
 
     do
@@ -282,8 +313,8 @@ active proctype Local() provided (!in_nmi)
             assert(!mail);
             /* The counters of this world are enabled, and no others. */
             assert(absent == of_world[1 - in_guest]);
-            assert(wanted == (C2 | (runs_now == NONE -> 0 : counters_of(runs_now))));
-            assert(enable == (C2 | (runs_now == in_guest -> counters_of(runs_now) : 0)));
+            assert(running == (C2 | (runs_now == NONE -> 0 : counters_of(runs_now))));
+            assert(enable == (C2 | (runs_now == in_guest -> counters_of(runs_now) : 0)) && enable == gate && !stopped);
             crosses = false; in = 0; out = 0; leave = 0; come = 0; carried = 0; word = 0
         }
     :: else -> break

@@ -2,12 +2,12 @@
 /*
  * A counter that only counts and wraps (README.md, "wrap.pml").
  *
- * The counter has few bits.  A wrap sets its flag in the status register, if the PMU has one, and raises an NMI.  Ticks look
- * at the counter before half its range can have passed.  A wrap may be taken by a tick, a stop, a handler or the end of a
- * bracket.  It must be added once, and the NMI answered as the counter's.
+ * The counter has few bits.  A wrap sets its flag in the status register, which may hide it, and raises an NMI.
+ * Ticks look at the counter before half its range can have passed.  A wrap may be taken by a tick, a stop, a
+ * handler or the end of a bracket.  It must be added once, and the NMI answered as the counter's.
  */
 #ifndef STATUS
-#define STATUS 1 /* 0: no status register */
+#define STATUS 1 /* 0: the status register hides the flag */
 #endif
 #ifndef CALLS
 #define CALLS 3
@@ -72,7 +72,7 @@ end:
 
 #define is_expected(at) (expected && (at) + 1 - expected < WINDOW)
 
-/* A value below `base` has wrapped.  Its NMI may still come. */
+/* upmu_count_add(), upmu_count_take(): a value below `base` has wrapped.  Its NMI may still come. */
 inline add(v, at)
 {
     if
@@ -94,7 +94,7 @@ inline add(v, at)
     }
 }
 
-/* A set flag, or without a status register a value below `base`, tells of a wrap. */
+/* handle(), add_wrapped(), find_hidden(): a set flag, or else a value below `base`, tells of a wrap. */
 inline handle(at)
 {
     hit = false;
@@ -128,7 +128,7 @@ inline handle(at)
 
 active proctype Handler()
 {
-    bool own, hit, in_bracket;
+    bool own, hit, doubt;
     byte at, v, answer;
 
 end:
@@ -142,28 +142,26 @@ end:
         };
         if
         :: live && busy ->
-            in_bracket = true;
-            hit = flag;
+            hit = flag; /* leave_mail() */
+            doubt = (counts && value < base); /* has_doubt() */
 #ifndef A3
-            mail = true
+            if
+            :: hit || doubt -> mail = true
+            :: else
+            fi
 #endif
         :: live && !busy -> handle(at)
         :: else
         fi;
         if
         :: hit -> answer = HANDLED
-        :: !hit && is_expected(at) -> answer = STALE
-#if !STATUS
-        :: !hit && !is_expected(at) && in_bracket -> answer = STALE /* `base` may be half written: nothing tells */
-        :: !hit && !is_expected(at) && !in_bracket -> answer = NOT_OURS
-#else
+        :: !hit && (doubt || is_expected(at)) -> answer = STALE
         :: else -> answer = NOT_OURS
-#endif
         fi;
         atomic {
             assert(!own || answer != NOT_OURS);
-            assert(answer == NOT_OURS || (!STATUS && in_bracket) || (has_wrapped && at - wrapped_at <= WINDOW));
-            in_nmi = false; own = false; hit = false; in_bracket = false; at = 0; answer = 0
+            assert(answer == NOT_OURS || doubt || (has_wrapped && at - wrapped_at <= WINDOW));
+            in_nmi = false; own = false; hit = false; doubt = false; at = 0; answer = 0
         }
     od
 }
