@@ -482,7 +482,9 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     mail->answered |= pass->passed | flagged;
     if (pass->frame && pass->passed && !mail->has_frame) {
         mail->frame = *pass->frame;
-        mail->frame.fp = 0; /* by then its stack holds something else */
+        mail->frame.fp = 0; /* by then its stack and its registers hold something else */
+        mail->frame.registers = NULL;
+        mail->frame.register_mask = 0;
         mail->framed = pass->passed;
         UPMU_BARRIER();
         mail->has_frame = 1;

@@ -95,19 +95,20 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
     overflow->set_number = upmu_active(session)->number;
     overflow->time_ns = now_ns;
     overflow->events = events;
+    overflow->frame = frame;
     if (frame) {
         overflow->ip = frame->ip;
         overflow->sp = frame->sp;
-        overflow->fp = frame->fp;
         overflow->process = frame->process;
         overflow->thread = frame->thread;
         overflow->flags = frame->user ? UPMU_SAMPLE_USER : 0;
         if (!frame->user && session->hides_kernel) {
-            overflow->ip = overflow->sp = overflow->fp = 0;
+            overflow->frame = NULL;
+            overflow->ip = overflow->sp = 0;
             overflow->flags = UPMU_SAMPLE_HIDDEN;
         }
     } else {
-        overflow->ip = overflow->sp = overflow->fp = 0;
+        overflow->ip = overflow->sp = 0;
         overflow->process = overflow->thread = 0;
         overflow->flags = UPMU_SAMPLE_NO_FRAME;
     }
@@ -118,6 +119,7 @@ static void record(struct upmu_session *session, uint32_t events, const struct u
         UPMU_STORE(session->full, 1);
         cpu->meter.work_due |= UPMU_DUE_SESSIONS;
     }
+    overflow->frame = NULL;
 }
 
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns)
@@ -134,18 +136,17 @@ void upmu_report(struct upmu_session *session, uint32_t events, const struct upm
 void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, uint32_t events, uint64_t now_ns)
 {
     struct upmu_mailbox *mail = &meter->cpu->mail;
-    struct upmu_frame frame;
+    const struct upmu_frame *frame = NULL;
     uint32_t counters = 0;
-    bool framed;
 
     for (uint32_t rest = events; rest; rest &= rest - 1u)
         counters |= UPMU_BIT32(upmu_tally_runs_on(&upmu_active(session)->tally[upmu_bits_lowest(rest)]));
-    framed = mail->has_frame && (mail->framed & counters);
-    if (framed) {
-        frame = mail->frame;
+    /* Not copied: no handler writes the frame while `has_frame` is set. */
+    if (mail->has_frame && (mail->framed & counters)) {
+        frame = &mail->frame;
         mail->framed &= ~counters;
     }
-    upmu_report(session, events, framed ? &frame : NULL, &now_ns);
+    upmu_report(session, events, frame, &now_ns);
 }
 
 #else

@@ -30,6 +30,26 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
     return event < overflow->set->count ? overflow->set->tally[event].total : 0;
 }
 
+/* Frame pointers rise on a stack that grows downward: so each walk ends. */
+unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *out_callers, unsigned capacity)
+{
+    const struct upmu_callers *callers = overflow->session->callers;
+    uint64_t fp = overflow->frame ? overflow->frame->fp : 0, next, back;
+    unsigned found = 0;
+
+    if (!UPMU_CALLERS || !callers)
+        return 0;
+    if (capacity > callers->depth)
+        capacity = callers->depth;
+    while (fp && found < capacity && callers_read(callers, overflow, fp, &next, &back) && back) {
+        out_callers[found++] = back;
+        if (next <= fp)
+            break;
+        fp = next;
+    }
+    return found;
+}
+
 /* One event's overflow; false: it shares the record of the plain ones. */
 static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_kept *sampling, unsigned *answer)
 {
@@ -45,7 +65,8 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
         *answer |= LOST;
 #if UPMU_CALLERS
     else if (session->callers && session->ring.buffer)
-        upmu_ring_callers(overflow);
+        upmu_ring_end(&overflow->session->ring,
+                      upmu_overflow_callers(overflow, upmu_ring_callers(&session->ring), session->callers->depth));
 #endif
     return true;
 }
@@ -215,6 +236,14 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
 {
     (void)overflow;
     (void)event;
+    return 0;
+}
+
+unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *out_callers, unsigned capacity)
+{
+    (void)overflow;
+    (void)out_callers;
+    (void)capacity;
     return 0;
 }
 

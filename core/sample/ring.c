@@ -144,23 +144,20 @@ bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const 
 
 #if UPMU_CALLERS
 
-/* Frame pointers rise on a stack that grows downward: so each walk ends. */
-void upmu_ring_callers(const struct upmu_overflow *overflow)
+uint64_t *upmu_ring_callers(const struct upmu_ring *ring)
 {
-    const struct upmu_callers *callers = overflow->session->callers;
-    struct upmu_ring *ring = &overflow->session->ring;
+    const struct record_header *header = (const void *)(ring->buffer + ring->open);
+
+    return (void *)(ring->buffer + ring->open + header->bytes);
+}
+
+void upmu_ring_end(struct upmu_ring *ring, unsigned callers)
+{
     struct record_header *header = (void *)(ring->buffer + ring->open);
     struct record_extension *extension = (void *)(ring->buffer + ring->open + HEADER_BYTES + SAMPLE_BYTES);
-    uint64_t fp = overflow->fp, next, back;
 
-    while (fp && extension->frames < callers->depth && callers_read(callers, overflow, fp, &next, &back) && back) {
-        memcpy(ring->buffer + ring->open + header->bytes, &back, sizeof back);
-        header->bytes = (uint16_t)(header->bytes + sizeof back);
-        extension->frames++;
-        if (next <= fp)
-            break;
-        fp = next;
-    }
+    extension->frames = (uint8_t)callers;
+    header->bytes = (uint16_t)(header->bytes + callers * sizeof(uint64_t));
     ring_publish(ring, ring->open + header->bytes);
 }
 

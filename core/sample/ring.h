@@ -18,9 +18,12 @@ void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes);
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling);
 
 /*
- * Where the session's records have callers, upmu_ring_put() leaves the record with `sampling` open, and this puts them
- * into it and ends it.  (Apart from it: the handler's stack is short.)  Context: nmi.
+ * Where the session's records have callers, upmu_ring_put() leaves the record with `sampling` open.  Returns the place
+ * of the callers in it, with room for as many as the session's depth.  Context: nmi.
  */
-void upmu_ring_callers(const struct upmu_overflow *overflow);
+uint64_t *upmu_ring_callers(const struct upmu_ring *ring);
+
+/* End the record that is open, with so many callers.  Context: nmi. */
+void upmu_ring_end(struct upmu_ring *ring, unsigned callers);
 
 #endif

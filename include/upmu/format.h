@@ -36,12 +36,25 @@ extern "C" {
 uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned event);
 
 /*
+ * For upmu_format.overflow: the return addresses of the callers of the interrupted code, the nearest first.  They are
+ * found as upmu_session_callers() says, and are at most `capacity` and at most its depth.  The walk calls its `read`
+ * once for each of them, and perhaps once more.
+ *
+ * Returns how many there are in out_callers; the rest of it is unchanged.  0: the session has no upmu_callers, the
+ * overflow has no frame pointer (upmu_overflow.frame says when), the code has no caller, or callers are compiled out.
+ * Context: nmi.
+ */
+unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *out_callers, unsigned capacity);
+
+/*
  * A format.  Constant; must stay while a session uses it.
  *
  * Contract: `overflow` runs inside upmu_handle_pmi(), perhaps in an NMI.  It must not wait, lock,
- * allocate, log or call upmu except for upmu_overflow_value().  It must use at most 128 bytes of
- * stack and a bounded time.  It is called once for each event that overflowed, while the counters
- * of the session are closed.  Calls on its session never run at the same time on this CPU.
+ * allocate, log or call upmu except for upmu_overflow_value() and upmu_overflow_callers().  It must use
+ * at most 128 bytes of stack, without these two, and a bounded time.  It is called once for each event
+ * that overflowed, while the counters of the session are closed.  Calls on its session never run at the
+ * same time on this CPU.  It may read overflow->frame and the registers there until it returns, and keeps
+ * copies of what it needs.
  */
 struct upmu_format {
     const char *name; /* as messages and tools show it */
@@ -75,7 +88,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_format(struct upmu_session *session, const struct upmu_format *format,
                                      const void *argument, size_t bytes);
 
-/* Callers in one record, at most. */
+/* Callers of one sample, at most. */
 #define UPMU_CALLERS_DEPTH 64
 
 /*
@@ -92,14 +105,15 @@ struct upmu_callers {
      */
     bool (*read)(void *context, uint64_t fp, bool user, uint64_t *out_next, uint64_t *out_return);
     void *context;  /* for `read` */
-    unsigned depth; /* callers of one record, 1 to UPMU_CALLERS_DEPTH */
+    unsigned depth; /* callers of one sample, 1 to UPMU_CALLERS_DEPTH */
 };
 
 /*
- * Choose how a detached session's records get callers (NULL, as after upmu_session_init(): they get none).
- * With callers each event has a record of its own (upmu_record.extended), as if it had an event_id.  Hosts give the
- * frame pointer in upmu_frame.fp.  A walk ends at `depth`, at a return address of 0, where `read` refuses, and where
- * the next frame pointer is not above the last.
+ * Choose how the callers of a detached session's samples are found (NULL, as after upmu_session_init(): they have
+ * none).  In the default format each event then has a record of its own (upmu_record.extended), as if it had an
+ * event_id, with its callers.  Another format asks for them (upmu_overflow_callers()).
+ * Hosts give the frame pointer in upmu_frame.fp.  A walk ends at `depth`, at a return address of 0, where `read`
+ * refuses, and where the next frame pointer is not above the last.
  *
  * Returns UPMU_OK, UPMU_ERR_STATE (not detached), UPMU_ERR_INVALID (no hook, or the depth) or
  * UPMU_ERR_COMPILED_OUT.

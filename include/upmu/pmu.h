@@ -395,6 +395,13 @@ struct upmu_frame {
     uint32_t process; /* for messages: the host's numbers of the interrupted program */
     uint32_t thread;  /* the same */
     uint64_t fp;      /* frame pointer, or 0: for callers (upmu_session_callers()) */
+    /*
+     * Registers of the interrupted code, for formats (upmu_overflow.frame), or NULL: registers[n] is register n if
+     * bit n of `register_mask` is set.  You number the registers; the library reads none of them.  The array must
+     * stay until upmu_handle_pmi() returns.
+     */
+    const uint64_t *registers;
+    uint64_t register_mask;
 };
 
 /* What runs on a counter.  Private. */
@@ -442,7 +449,7 @@ struct upmu_mailbox {
     uint32_t stopped; /* counters that it stopped, and the shadow may have open */
     uint32_t answered; /* counters whose overflow an interrupt has been answered for */
     uint32_t framed;  /* counters that `frame` belongs to */
-    struct upmu_frame frame;
+    struct upmu_frame frame; /* without what its interrupted code has changed since: stack and registers */
 };
 
 /*

@@ -234,9 +234,14 @@ struct upmu_overflow {
     struct upmu_session *session; /* whose events overflowed */
     struct upmu_cpu *cpu;       /* where they overflowed */
     const struct upmu_set *set; /* active when it happened, not after a switch */
+    /*
+     * What the interrupt interrupted, until upmu_format.overflow returns.  NULL: the host gave no frame, the frame is
+     * another overflow's (UPMU_SAMPLE_NO_FRAME), or it is hidden (UPMU_SAMPLE_HIDDEN).  Where the interrupt came
+     * inside a local call, the end of this call reports the overflow: then `fp` is 0 and `registers` NULL.
+     */
+    const struct upmu_frame *frame;
     uint64_t ip;                /* of the frame, or 0 */
     uint64_t sp;                /* of the frame, or 0 */
-    uint64_t fp;                /* of the frame, or 0 */
     uint64_t time_ns; /* clock_ns, or 0 */
     uint32_t events;            /* all events of the session that overflowed together */
     uint32_t process;           /* upmu_frame's */

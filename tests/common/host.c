@@ -18,7 +18,9 @@ void host_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_inte
                                .user = interrupt->user,
                                .process = host->process,
                                .thread = host->thread,
-                               .fp = host->fp};
+                               .fp = host->fp,
+                               .registers = host->registers,
+                               .register_mask = host->register_mask};
     struct upmu_accesses before = host->cpu[cpu].meter.bank.handler_accesses;
     enum upmu_pmi answer = upmu_handle_pmi(&host->cpu[cpu], host->no_frame ? NULL : &frame);
 

@@ -58,6 +58,8 @@ struct host {
     bool no_frame;            /* the host's entry knows nothing of what it interrupted */
     uint32_t process, thread; /* what it says that it interrupted */
     uint64_t fp;
+    const uint64_t *registers; /* of the frame */
+    uint64_t register_mask;
 };
 
 /* What stands between the machine and the model: `open` changes the hooks of the model's port.  Mostly nothing. */

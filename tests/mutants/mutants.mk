@@ -25,7 +25,7 @@ MUTANT_LIB := $(LIB_SOURCES:%.c=build/mutants/%.o)
 MUTANT_SIM := $(SIM_SOURCES:%.c=build/mutants/%.o)
 MUTANT_TESTS := $(patsubst %,build/mutants/tests/%,$(unit_TESTS:%=unit/%) \
 	$(addprefix inject/test_,inject inject_amd inject_p4 meet phases start_over step) trap/test_trap_sample \
-	$(addprefix fuzz/test_fuzz_,calls leaves raw split))
+	$(addprefix fuzz/test_fuzz_,callers calls leaves raw split))
 
 # The model's rules are switched by an environment variable (tests/mutants/switch.c).
 build/mutants/port/sim/sim.o: LIB_CFLAGS += -DUPMU_SIM_MUTANT=upmu_sim_mutant
