@@ -5,9 +5,12 @@
  * "Features").
  *
  *                                  sampling units,    pages for user mode     formats, messages
- *                                  branch records
+ *                                  branch records,
+ *                                  drain
  * interrupt, at its begin          take a sample
+ * interrupt, samples stored        (drain) empty
  * interrupt, counters loaded                          write again
+ * plan, counters closed            (drain) empty
  * counter gets an event                               its former value is hidden
  * local call, at its end                              write
  * CPU comes, or wakes up                              right to read unknown
@@ -21,6 +24,7 @@
 
 #include "core/hw/port_call.h"
 #include "core/sample/branches_core.h"
+#include "core/sample/drain.h"
 #include "core/sample/format_core.h"
 #include "core/sample/ibs_core.h"
 #include "core/sample/message_core.h"
@@ -30,6 +34,12 @@
 static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]) ? upmu_ibs_handle(&cpu->meter, frame) : 0;
+}
+
+/* A plan has closed its counters and taken no count, or an interrupt has stored its samples (core/sample/drain.h). */
+static inline void upmu_features_closed(struct upmu_meter *meter, const struct upmu_frame *frame)
+{
+    upmu_drain(meter, frame);
 }
 
 /* A handler has loaded counters, and not yet enabled them. */

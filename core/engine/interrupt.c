@@ -399,6 +399,7 @@ static enum upmu_pmi handle(struct pass *pass)
         add_wrapped(pass, upmu_bits_lowest(rest));
     if (pass->due)
         report_due(pass);
+    upmu_features_closed(meter, pass->frame);
     acknowledge(pass, flagged);
     if (pass->is_mail)
         cpu->mail.answered = 0; /* not before: until then an interrupt of another's finds what this one had */

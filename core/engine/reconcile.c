@@ -506,6 +506,7 @@ void upmu_reconcile(struct upmu_meter *meter)
     if (stop)
         close(meter, stop);
     plan->now_ns = port_clock_ns(meter->bank.port);
+    upmu_features_closed(meter, NULL);
     for (unsigned i = 0; i < plan->outs; i++)
         take_part(meter, plan->out[i], plan->now_ns);
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0) && !upmu_special_sequence(meter))
