@@ -21,7 +21,9 @@ ENGINE = [("switch-same", "thread switch, both monitored, same events"),
           ("switch-10000-search-worst", "the same with a search for a place"),
           ("tick-10000-searching-worst", "tick, 10,000 sharing sessions, with searches, worst"),
           ("tick-10000-private-worst", "tick, 10,000 sessions that do not share wait, worst"),
-          ("switch-10000-stopped", "thread switch, 10,000 stopped sessions")]
+          ("switch-10000-stopped", "thread switch, 10,000 stopped sessions"),
+          ("switch-in-10000-own-stopped", "the same, all of the thread that comes"),
+          ("switch-out-10000-own-stopped", "the same, all of the thread that leaves")]
 MARKERS = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.S)
 OPERATIONS = [("attach", "attach (loads what a start will need)"), ("start", "start"),
               ("read", "read while running"), ("stop", "stop"), ("region-begin", "region begin"),

@@ -219,7 +219,7 @@ static enum upmu_status leave(struct upmu_meter *meter, void *unused)
     thread = UPMU_THREADS ? meter->cpu->current : NULL;
     if (thread) {
         meter->cpu->current = NULL;
-        thread->cpu = NULL;
+        UPMU_STORE(thread->cpu, NULL);
     }
     if (!upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;

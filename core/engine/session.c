@@ -346,10 +346,13 @@ void upmu_session_mask_on_full(struct upmu_session *session, bool mask_on_full)
 static enum upmu_status work_here(struct upmu_meter *meter, void *argument)
 {
     const struct upmu_call *call = argument;
+    enum upmu_status status = UPMU_OK;
 
-    return UPMU_THREADS && call->follow && __atomic_load_n(&call->session->meter, __ATOMIC_RELAXED) != meter
-               ? UPMU_ERR_WRONG_CPU
-               : call->work(call);
+    if (UPMU_THREADS && call->joins)
+        status = upmu_thread_admit(meter, call->session);
+    else if (UPMU_THREADS && call->follow && __atomic_load_n(&call->session->meter, __ATOMIC_RELAXED) != meter)
+        status = UPMU_ERR_WRONG_CPU;
+    return status == UPMU_OK ? call->work(call) : status;
 }
 
 static void bracketed(void *argument)
@@ -359,10 +362,14 @@ static void bracketed(void *argument)
     call->status = upmu_bracket_run(call->meter, work_here, call);
 }
 
-/* A session whose thread does not run: a switch passes it over while a call works on it. */
+/*
+ * A session that is on no CPU: a switch passes it over while a call works on it.  A call that starts it is made where
+ * its thread runs, if that is known (call->meter).
+ */
 static UPMU_APART void anywhere(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
+    struct upmu_thread *thread;
 
     if (!upmu_session_attached(session)) {
         if (call->detaches)
@@ -377,8 +384,17 @@ static UPMU_APART void anywhere(struct upmu_call *call)
     call->status = UPMU_ERR_BUSY;
     if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
-    if (UPMU_LOAD(session->thread))
-        call->status = __atomic_load_n(&session->meter, __ATOMIC_ACQUIRE) ? UPMU_ERR_WRONG_CPU : call->work(call);
+    thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
+    if (thread) {
+        struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL;
+
+        if (__atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
+            call->status = UPMU_ERR_WRONG_CPU;
+        else if (cpu)
+            call->meter = &cpu->meter;
+        else
+            call->status = call->work(call);
+    }
     /* One that is detached was given back, and may be freed. */
     if (!call->detaches || call->status != UPMU_OK)
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
@@ -419,14 +435,14 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
     struct upmu_session *session = call->session;
 
     for (unsigned i = 0; i < (UPMU_THREADS || UPMU_UNCORE ? FOLLOW : 1); i++) {
-        const struct upmu_cpu *cpu;
+        const struct upmu_cpu *cpu = NULL;
 
         if (call->follow)
             call->meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
-        cpu = call->meter ? __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED) : NULL;
-        if (!call->meter) {
+        if (!call->meter)
             anywhere(call);
-        } else {
+        if (call->meter) {
+            cpu = __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED);
             bracketed(call);
             if (call->status == UPMU_ERR_WRONG_CPU)
                 send(call);
@@ -442,9 +458,10 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
 }
 
 /* A call that needs nothing but its session; it must be attached. */
-static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct upmu_call *call))
+static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct upmu_call *call),
+                               bool joins)
 {
-    struct upmu_call call = {.work = work, .session = session, .follow = true, .targeted = true};
+    struct upmu_call call = {.work = work, .session = session, .follow = true, .targeted = true, .joins = joins};
 
     return upmu_session_attached(session) ? upmu_session_call(&call) : upmu_session_refuse(session, UPMU_ERR_STATE);
 }
@@ -581,8 +598,7 @@ static enum upmu_status start_work(const struct upmu_call *call)
     begin_start(session);
     if (UPMU_THREADS && !call->meter) {
         UPMU_STORE(session->error, UPMU_OK);
-        UPMU_STORE(session->state, UPMU_SESSION_WAITING);
-        return UPMU_OK;
+        return upmu_thread_start(session);
     }
     status = upmu_waiting_start(call->meter, session, true);
     UPMU_STORE(session->why.status, status);
@@ -592,7 +608,7 @@ static enum upmu_status start_work(const struct upmu_call *call)
 
 enum upmu_status upmu_session_start(struct upmu_session *session)
 {
-    enum upmu_status status = on_cpu(session, start_work);
+    enum upmu_status status = on_cpu(session, start_work, true);
 
     /* A fault in an interrupt on the way may have stopped it again.  One that waits after that is started. */
     return status == UPMU_OK && !upmu_session_waits(session) ? UPMU_LOAD(session->error) : status;
@@ -616,7 +632,7 @@ static enum upmu_status stop_work(const struct upmu_call *call)
 
 enum upmu_status upmu_session_stop(struct upmu_session *session)
 {
-    return on_cpu(session, stop_work);
+    return on_cpu(session, stop_work, false);
 }
 
 /* Sessions that start and that stop. */
@@ -661,6 +677,9 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
     const struct these *these = argument;
     enum upmu_status status = UPMU_OK;
 
+    /* Sessions that no switch has brought.  (A session that is elsewhere is refused below.) */
+    for (unsigned i = 0; UPMU_THREADS && i < these->stops + these->starts; i++)
+        (void)upmu_thread_admit(meter, i < these->stops ? these->stop[i] : these->start[i - these->stops]);
     change_at_once(meter, these);
     for (unsigned i = 0; i < these->stops + these->starts; i++) {
         bool stops = i < these->stops;

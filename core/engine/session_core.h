@@ -55,6 +55,7 @@ struct upmu_call {
     bool detaches;
     bool targeted; /* refused where the session has no target */
     bool follow; /* on the CPU where the session is, wherever its thread goes meanwhile */
+    bool joins;  /* and where its thread runs, though no switch has brought the session */
 #if UPMU_LOANS
     bool lends;
 #endif

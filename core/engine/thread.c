@@ -36,56 +36,28 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 /* A switch searches in vain for so many sessions of the thread that comes: each that finds a place takes a counter. */
 #define SEARCHES 4u
 
-/* Sessions without owner that are on no CPU leave a list, which is held, for one of their own. */
-static struct upmu_session *take_dropped(struct upmu_thread *thread)
-{
-    struct upmu_session *next, *dropped = NULL;
-
-    for (struct upmu_session *session = thread->sessions; session; session = next) {
-        next = session->next_of_thread;
-        if (!upmu_session_dropped(session) || session->meter)
-            continue;
-        upmu_thread_forget(session);
-        session->next_of_thread = dropped;
-        dropped = session;
-    }
-    return dropped;
-}
-
-/* Outside of the list, as their formats are told. */
-static void bury(struct upmu_session *dropped)
-{
-    struct upmu_session *next;
-
-    for (; dropped; dropped = next) {
-        next = dropped->next_of_thread;
-        dropped->next_of_thread = NULL;
-        upmu_session_end(dropped);
-    }
-}
-
-/* By the thread's list; where something else holds that, among all sessions of the CPU. */
+/* By the thread's list of started sessions; where something else holds it, among all sessions of the CPU. */
 static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     struct upmu_session *next, *dropped;
     bool held;
 
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED)) {
-        thread->cpu = NULL;
+        UPMU_STORE(thread->cpu, NULL);
         return;
     }
     held = upmu_thread_hold(thread);
-    for (struct upmu_session *session = held ? thread->sessions : meter->sessions; session; session = next) {
-        next = held ? session->next_of_thread : session->next;
+    for (struct upmu_session *session = held ? thread->started : meter->sessions; session; session = next) {
+        next = held ? session->next_started : session->next;
         if (session->meter == meter && UPMU_LOAD(session->thread) == thread)
             upmu_thread_unlink(meter, session);
     }
-    thread->cpu = NULL;
+    UPMU_STORE(thread->cpu, NULL);
     if (!held)
         return;
-    dropped = take_dropped(thread);
+    dropped = upmu_thread_take_dropped(meter->machine, thread);
     upmu_thread_release(thread);
-    bury(dropped);
+    upmu_thread_bury(dropped);
 }
 
 /*
@@ -97,7 +69,7 @@ static inline void come(struct upmu_meter *meter, struct upmu_thread *thread)
     bool seen = __atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || (UPMU_USER_PAGES && thread->reads);
 
     meter->cpu->current = seen ? thread : NULL;
-    thread->cpu = seen ? meter->cpu : NULL;
+    UPMU_STORE(thread->cpu, seen ? meter->cpu : NULL);
 }
 
 /* A session leaves; a plan that is full is carried out before. */
@@ -138,15 +110,19 @@ static bool plan_session_in(struct upmu_meter *meter, struct upmu_session *sessi
     return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
 }
 
-/* Sessions of a thread, whose list is held, join those of the CPU.  True: some have no place in the plan. */
+/* Started sessions of a thread, whose list is held, join those of the CPU.  True: some have no place in the plan. */
 static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
 {
+    struct upmu_session *next;
     bool waits = false;
 
-    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread) {
+    for (struct upmu_session *session = thread->started; session; session = next) {
+        next = session->next_started;
         if (session->meter)
             continue;
-        if (!upmu_thread_join(meter, session))
+        if (!upmu_session_waits(session))
+            upmu_thread_unlist(session);
+        else if (!upmu_thread_join(meter, session))
             thread->unjoined = 1;
         else if (session->state == UPMU_SESSION_WAITING)
             waits |= !plan_session_in(meter, session);
@@ -159,7 +135,7 @@ static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_t
 {
     unsigned searches = SEARCHES;
 
-    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread) {
+    for (struct upmu_session *session = thread->started; session; session = session->next_started) {
         if (session->meter != meter || session->state != UPMU_SESSION_WAITING || session->queued)
             continue;
         if (upmu_waiting_come(meter, session, searches != 0))
@@ -184,7 +160,7 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
 static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
     bool held = upmu_thread_hold(next), waits = false;
-    struct upmu_session *dropped = held ? take_dropped(next) : NULL;
+    struct upmu_session *dropped = held ? upmu_thread_take_dropped(meter->machine, next) : NULL;
 
     next->unjoined = !held;
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
@@ -204,7 +180,7 @@ static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct 
         upmu_waiting_search(meter);
     if (held)
         upmu_thread_release(next);
-    bury(dropped);
+    upmu_thread_bury(dropped);
 }
 
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
@@ -310,12 +286,13 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     upmu_session_tie(session);
     UPMU_STORE(session->thread, thread);
     UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
-    session->next_of_thread = thread->sessions;
-    __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
-    thread->unjoined |= !cpu;
+    upmu_thread_know(thread, session);
+    if (UPMU_USER_PAGES && session->page)
+        thread->reads = upmu_user_pages_right(session->machine);
     if (cpu) {
         come(&cpu->meter, thread);
-        upmu_session_link(&cpu->meter, session);
+        if (UPMU_USER_PAGES && session->page)
+            cpu->readers |= UPMU_READS_THREAD;
     }
     upmu_thread_release(thread);
     if (cpu) {
@@ -365,7 +342,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
     cpu = end_reads(thread);
     if (thread->cpu) { /* it ends where it runs */
         thread->cpu->current = NULL;
-        thread->cpu = NULL;
+        UPMU_STORE(thread->cpu, NULL);
     }
     upmu_thread_release(thread);
     if (cpu && upmu_bracket_enter(&cpu->meter, &irq) == UPMU_OK)

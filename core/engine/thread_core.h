@@ -28,8 +28,31 @@ static inline void upmu_thread_release(struct upmu_thread *thread)
 /* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Take a session out of its thread's list, which is held. */
+/* Put a session into the list of a thread, which is held, and take it out of that of its thread. */
+void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
+
+/* Take a session that is not started out of the list of those that switches look at; the thread's list is held. */
+void upmu_thread_unlist(struct upmu_session *session);
+
+/*
+ * A session is started while its thread does not run: the next switch to the thread brings it.  Returns UPMU_OK;
+ * UPMU_ERR_BUSY (the thread's list is held elsewhere).
+ */
+enum upmu_status upmu_thread_start(struct upmu_session *session);
+
+/*
+ * A session that is to be started joins the CPU where its thread runs: no switch has brought it, because it was not
+ * started.  Returns UPMU_OK (also if it is there); UPMU_ERR_WRONG_CPU (its thread does not run here), UPMU_ERR_BUSY.
+ * Inside a local bracket.
+ */
+enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session);
+
+/* Sessions without owner that are on no CPU leave a thread's list, which is held, for one of their own. */
+struct upmu_session *upmu_thread_take_dropped(const struct upmu_machine *machine, struct upmu_thread *thread);
+
+/* End the sessions of such a list, while nothing is held, as their formats are told. */
+void upmu_thread_bury(struct upmu_session *dropped);
 
 /*
  * A session of the running thread, whose list is held, joins that of the CPU, to come with

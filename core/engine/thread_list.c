@@ -23,20 +23,94 @@ bool upmu_thread_hold_at_last(struct upmu_thread *thread)
     return false;
 }
 
-void upmu_thread_forget(struct upmu_session *session)
+void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
+{
+    session->next_of_thread = thread->sessions;
+    session->link_of_thread = &thread->sessions;
+    if (session->next_of_thread)
+        session->next_of_thread->link_of_thread = &session->next_of_thread;
+    __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
+}
+
+/* At the end of the list, which stands before its first session. */
+static void list_started(struct upmu_thread *thread, struct upmu_session *session)
+{
+    struct upmu_session *first = thread->started;
+
+    if (session->before_started)
+        return;
+    session->before_started = first ? first->before_started : session;
+    *(first ? &first->before_started->next_started : &thread->started) = session;
+    thread->started->before_started = session;
+}
+
+void upmu_thread_unlist(struct upmu_session *session)
 {
     struct upmu_thread *thread = session->thread;
-    struct upmu_session **link;
+    struct upmu_session *after = session->before_started, *before = session->next_started;
 
-    if (!thread)
+    if (!after)
         return;
-    link = &thread->sessions;
-    while (*link != session)
-        link = &(*link)->next_of_thread;
+    *(session == thread->started ? &thread->started : &after->next_started) = before;
+    if (before)
+        before->before_started = after;
+    else if (thread->started)
+        thread->started->before_started = after;
+    session->next_started = session->before_started = NULL;
+}
+
+void upmu_thread_forget(struct upmu_session *session)
+{
+    if (!session->thread)
+        return;
+    upmu_thread_unlist(session);
+    if (session->next_of_thread)
+        session->next_of_thread->link_of_thread = session->link_of_thread;
     /* (A switch that could not hold the list only asks whether it is empty.) */
-    __atomic_store_n(link, session->next_of_thread, __ATOMIC_RELAXED);
+    __atomic_store_n(session->link_of_thread, session->next_of_thread, __ATOMIC_RELAXED);
     session->next_of_thread = NULL;
+    session->link_of_thread = NULL;
     UPMU_STORE(session->thread, NULL);
+}
+
+enum upmu_status upmu_thread_start(struct upmu_session *session)
+{
+    struct upmu_thread *thread = session->thread;
+
+    if (!upmu_thread_hold(thread))
+        return UPMU_ERR_BUSY;
+    list_started(thread, session);
+    UPMU_STORE(session->state, UPMU_SESSION_WAITING);
+    thread->unjoined = 1;
+    upmu_thread_release(thread);
+    return UPMU_OK;
+}
+
+struct upmu_session *upmu_thread_take_dropped(const struct upmu_machine *machine, struct upmu_thread *thread)
+{
+    bool any = __atomic_load_n(&machine->dropped, __ATOMIC_RELAXED) != 0;
+    struct upmu_session *next, *dropped = NULL;
+
+    for (struct upmu_session *session = any ? thread->sessions : NULL; session; session = next) {
+        next = session->next_of_thread;
+        if (!upmu_session_dropped(session) || session->meter)
+            continue;
+        upmu_thread_forget(session);
+        session->next_of_thread = dropped;
+        dropped = session;
+    }
+    return dropped;
+}
+
+void upmu_thread_bury(struct upmu_session *dropped)
+{
+    struct upmu_session *next;
+
+    for (; dropped; dropped = next) {
+        next = dropped->next_of_thread;
+        dropped->next_of_thread = NULL;
+        upmu_session_end(dropped);
+    }
 }
 
 /* One that slept with its CPU waits now. */
@@ -60,6 +134,29 @@ bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session)
     return true;
 }
 
+enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session)
+{
+    enum upmu_status status = UPMU_ERR_WRONG_CPU;
+    struct upmu_thread *thread;
+
+    if (__atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)
+        return UPMU_OK;
+    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
+        return UPMU_ERR_BUSY;
+    thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
+    if (thread && !__atomic_load_n(&session->meter, __ATOMIC_RELAXED) && UPMU_LOAD(thread->cpu) == meter->cpu)
+        status = upmu_thread_hold(thread) ? UPMU_OK : UPMU_ERR_BUSY;
+    if (status == UPMU_OK) {
+        list_started(thread, session);
+        upmu_session_link(meter, session);
+        if (upmu_session_waits(session))
+            upmu_waiting_begin(meter, session, upmu_meter_now(meter));
+        upmu_thread_release(thread);
+    }
+    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
+    return status;
+}
+
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
 {
     enum upmu_status status = UPMU_OK;
@@ -81,6 +178,16 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
 void upmu_thread_forget(struct upmu_session *session)
 {
     (void)session;
+}
+
+enum upmu_status upmu_thread_start(struct upmu_session *session)
+{
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session)
+{
+    return __atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter ? UPMU_OK : UPMU_ERR_WRONG_CPU;
 }
 
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)

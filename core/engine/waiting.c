@@ -565,16 +565,19 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
     rotate_chosen(&selection);
 }
 
-/* Sessions of the thread that runs, which a call held when it was switched to. */
+/* Sessions of the thread that runs: those that a call held at the switch join; those without a controller end. */
 static void join_current(struct upmu_meter *meter)
 {
     struct upmu_thread *thread = meter->cpu->current;
+    struct upmu_session *dropped;
 
-    if (!thread || !thread->unjoined || !upmu_thread_hold(thread))
+    if (!thread || !(thread->unjoined || __atomic_load_n(&meter->machine->dropped, __ATOMIC_RELAXED)) ||
+        !upmu_thread_hold(thread))
         return;
+    dropped = upmu_thread_take_dropped(meter->machine, thread);
     thread->unjoined = 0;
-    for (struct upmu_session *session = thread->sessions; session; session = session->next_of_thread) {
-        if (session->meter)
+    for (struct upmu_session *session = thread->started; session; session = session->next_started) {
+        if (session->meter || !upmu_session_waits(session))
             continue;
         if (!upmu_thread_join(meter, session)) {
             thread->unjoined = 1;
@@ -584,6 +587,7 @@ static void join_current(struct upmu_meter *meter)
             upmu_waiting_begin(meter, session, upmu_meter_now(meter));
     }
     upmu_thread_release(thread);
+    upmu_thread_bury(dropped);
 }
 
 #if UPMU_SETS

@@ -282,7 +282,8 @@ struct upmu_session {
     struct upmu_session **link; /* what points to it there */
     struct upmu_session *next_waiting, *before_waiting; /* in its CPU's list of those that wait, by turn */
     struct upmu_thread *thread; /* that it is attached to, or NULL */
-    struct upmu_session *next_of_thread;
+    struct upmu_session *next_of_thread, **link_of_thread; /* in its list of all sessions; what points to it there */
+    struct upmu_session *next_started, *before_started; /* in its list of started sessions; NULL: it is not there */
     struct upmu_set *sets;     /* chain, in rising order */
     struct upmu_set *active;
     struct upmu_set *following; /* the set that was drawn to be the next */

@@ -19,6 +19,7 @@ struct upmu_thread {
     void *host;        /* for the host */
     /* private */
     struct upmu_session *sessions; /* attached; NULL: it is not monitored */
+    struct upmu_session *started;  /* of these, all that are started, the first first; some of them are stopped again */
     struct upmu_cpu *cpu;          /* it runs there, and its next switch is to be seen; that CPU alone changes this */
     volatile uint32_t held;        /* a call walks or changes its list */
     uint8_t unjoined;              /* it runs, but a session may not be in the list of its CPU */

@@ -400,6 +400,21 @@ static void measure_crowd(unsigned count, const char *crowd, const char *stopped
         measure_many_calls("tick", crowd, do_tick, &cpu);
 }
 
+/* A thread that has many stopped sessions beside the one that runs: switches to it and from it, a stop and a start. */
+static void measure_own(unsigned count, const char *what)
+{
+    two_threads("skl", "instructions,branches,branch-misses", "instructions,branches,branch-misses");
+    for (unsigned i = 0; i < count; i++) {
+        open_session(&many[i], "cycles,cache-references", NULL);
+        must(upmu_session_attach_thread(&many[i], &other, NULL) == UPMU_OK, "own");
+    }
+    measure_many_calls("switch-in", what, do_switch_to_other, &one);
+    must(second.state == UPMU_SESSION_RUNNING, "the session of the thread does not run");
+    measure_many_calls("stop", what, do_end, &second);
+    measure_many_calls("start", what, do_begin, &second);
+    measure_many_calls("switch-out", what, do_switch_to_one, &other);
+}
+
 #define PAIR "branch-misses,cache-misses"
 
 static void measure_many(void)
@@ -409,6 +424,8 @@ static void measure_many(void)
     measure_sharing("branch-misses", 1000, "1000-single-search", "1000-single-searching", "1000-single");
     measure_crowd(1000, "1000-private", "1000-stopped");
     measure_crowd(10000, "10000-private", "10000-stopped");
+    measure_own(1000, "1000-own-stopped");
+    measure_own(10000, "10000-own-stopped");
 }
 
 int main(void)

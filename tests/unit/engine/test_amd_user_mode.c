@@ -244,7 +244,6 @@ static void a_program_masked_within_a_switch_leaves_its_counters_to_the_next(voi
         assert_int_equal(upmu_session_init(&waits, &p.host.machine), UPMU_OK);
         assert_int_equal(upmu_session_add(&waits, "branches:u:counter=0", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&waits, &p.thread[0], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&waits), UPMU_OK);
         monitor(&p, 0, "instructions:u:counter=0", 100, NULL);
         monitor(&p, 1, "instructions:u:counter=0", 1000, NULL);
         assert_int_equal(upmu_session_init(&remains, &p.host.machine), UPMU_OK);
@@ -252,6 +251,7 @@ static void a_program_masked_within_a_switch_leaves_its_counters_to_the_next(voi
         assert_int_equal(upmu_session_add(&remains, "cycles:u:counter=1", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&remains, &p.thread[0], NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(&remains), UPMU_OK);
+        assert_int_equal(upmu_session_start(&waits), UPMU_OK); /* the last of its thread */
         switch_to(&p, 0);
         switch_to(&p, 1); /* Both programs are placed now. */
         switch_to(&p, 0);

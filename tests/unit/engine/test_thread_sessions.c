@@ -1036,6 +1036,7 @@ static void zombies_of_a_thread_do_not_point_to_each_other(void **state)
         host_add(&f, i, "instructions", 0);
         follow(&f, i, 0);
         f.sessions[i].ties |= 2; /* dropped while a call held it */
+        f.machine.dropped++;
     }
     host_thread_switch(&f, 0, 0);
     for (unsigned i = 0; i < 2; i++) {
@@ -2112,6 +2113,141 @@ static void beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made(voi
     tear_down(&f);
 }
 
+/* The thread leaves CPU 0 and comes again. */
+static void leave_and_come(struct host *f, unsigned thread)
+{
+    host_thread_switch(f, 0, IDLE);
+    host_thread_switch(f, 0, thread);
+}
+
+/*
+ * A session that is not started is on no CPU, so no switch looks at it.  A start brings it at once: here, from another
+ * CPU, and in a change of several sessions.  From then on switches bring it.
+ * Catches: a start that waits for the next switch or tick; a session that is started and in no list.
+ */
+static void a_start_brings_a_session_that_no_switch_has_brought(void **state)
+{
+    struct upmu_session *these[1];
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    these[0] = &f.sessions[0];
+    host_add(&f, 0, "instructions", 0);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_OK);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 1000);
+    assert_null(f.sessions[0].meter);
+    start(&f, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 100);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
+    leave_and_come(&f, 0);
+    assert_null(f.sessions[0].meter);
+    assert_null(f.threads[0].started);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    start(&f, 0);
+    upmu_sim_switch_cpu(&f.sim, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 10);
+    leave_and_come(&f, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 5);
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
+    leave_and_come(&f, 0);
+    assert_int_equal(upmu_change_these(&f.cpu[0], NULL, 0, these, 1), UPMU_OK);
+    assert_int_equal(upmu_change_these(&f.cpu[0], these, 1, NULL, 0), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    host_work(&f, 0, 1);
+    counted(&f, 0, 0, 116);
+    tear_down(&f);
+}
+
+/*
+ * Of two sessions of a thread for one counter, the one that was started first has it after each switch.
+ * Catches: a session that is started later takes the counter of one that runs.
+ */
+static void sessions_of_a_thread_come_in_the_order_of_their_starts(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    for (unsigned i = 0; i < 3; i++) {
+        host_add(&f, i, i == 1 ? "instructions" : "branches:counter=0", 0);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK);
+    }
+    start(&f, 2);
+    start(&f, 1);
+    start(&f, 0);
+    for (unsigned i = 0; i < 3; i++) {
+        leave_and_come(&f, 0);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
+        assert_int_equal(f.sessions[1].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(f.sessions[2].state, UPMU_SESSION_RUNNING);
+    }
+    /* A session that stops leaves the begin, the middle or the end of the list; with its next start it is the last. */
+    for (unsigned i = 3; i-- > 0;) {
+        assert_int_equal(upmu_session_stop(&f.sessions[i ? i : 2]), UPMU_OK);
+        leave_and_come(&f, 0);
+        start(&f, i ? i : 2);
+        leave_and_come(&f, 0);
+        assert_int_equal(f.sessions[1].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
+    }
+    tear_down(&f);
+}
+
+/*
+ * Something holds the list of a thread that does not run while one of its sessions is started.
+ * Catches: a list that is changed while another CPU walks it; a session that is started and in no list.
+ */
+static void a_start_is_refused_while_the_list_of_its_thread_is_held(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    host_add(&f, 0, "instructions", 0);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_OK);
+    f.threads[0].held = 1;
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_ERR_BUSY);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
+    f.threads[0].held = 0;
+    host_thread_switch(&f, 0, 0);
+    f.threads[0].held = 1;
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_ERR_BUSY);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
+    f.threads[0].held = 0;
+    start(&f, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    tear_down(&f);
+}
+
+/*
+ * A session of the running thread that is not started loses its controller while a call works on it.
+ * Catches: a session that stays until its thread leaves.
+ */
+static void a_tick_ends_a_stopped_session_without_a_controller(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    host_add(&f, 0, "instructions", 0);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_OK);
+    host_thread_switch(&f, 0, 0);
+    f.sessions[0].held = 1;
+    assert_int_equal(upmu_session_drop(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
+    f.sessions[0].held = 0;
+    assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_CLOSED);
+    assert_null(f.threads[0].sessions);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -2169,6 +2305,10 @@ int main(void)
         cmocka_unit_test(a_detached_session_may_go_from_a_cpu_to_a_thread_and_back),
         cmocka_unit_test(nothing_is_stored_in_a_dropped_session_after_its_end),
         cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
+        cmocka_unit_test(a_start_brings_a_session_that_no_switch_has_brought),
+        cmocka_unit_test(sessions_of_a_thread_come_in_the_order_of_their_starts),
+        cmocka_unit_test(a_start_is_refused_while_the_list_of_its_thread_is_held),
+        cmocka_unit_test(a_tick_ends_a_stopped_session_without_a_controller),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -725,8 +725,8 @@ static void what_a_thread_keeps_is_cleared_for_the_next_reader(void **state)
         host_run(&host, 1000);
         value = host.machine.pmu[0].table->rows[host.machine.pmu[0].counter[1].value_row].address;
         assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 500);
-        switch_to(&theirs, &mine);
-        assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 500);
+        switch_to(&theirs, &mine); /* its session is stopped, and on no CPU */
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 0);
         switch_to(&mine, &next);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 0);
         assert_int_equal(host_value(&host.session, 0), 500);
