@@ -23,7 +23,8 @@ ENGINE = [("switch-same", "thread switch, both monitored, same events"),
           ("tick-10000-private-worst", "tick, 10,000 sessions that do not share wait, worst"),
           ("switch-10000-stopped", "thread switch, 10,000 stopped sessions"),
           ("switch-in-10000-own-stopped", "the same, all of the thread that comes"),
-          ("switch-out-10000-own-stopped", "the same, all of the thread that leaves")]
+          ("switch-out-10000-own-stopped", "the same, all of the thread that leaves"),
+          ("switch-in-10000-own-limited-64", "thread switch, 10,000 sessions of that thread, limited to 64 other CPUs")]
 MARKERS = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.S)
 OPERATIONS = [("attach", "attach (loads what a start will need)"), ("start", "start"),
               ("read", "read while running"), ("stop", "stop"), ("region-begin", "region begin"),

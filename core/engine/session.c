@@ -386,11 +386,11 @@ static UPMU_APART void anywhere(struct upmu_call *call)
         return;
     thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
     if (thread) {
-        struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL;
+        struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL; /* it may be another than its limit */
 
         if (__atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
             call->status = UPMU_ERR_WRONG_CPU;
-        else if (cpu)
+        else if (cpu && upmu_thread_may_join(session, cpu))
             call->meter = &cpu->meter;
         else
             call->status = call->work(call);

@@ -39,7 +39,8 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 /* By the thread's list of started sessions; where something else holds it, among all sessions of the CPU. */
 static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 {
-    struct upmu_session *next, *dropped;
+    struct upmu_started walk = {meter->cpu, NULL};
+    struct upmu_session *next, *dropped = NULL;
     bool held;
 
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED)) {
@@ -47,17 +48,20 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
         return;
     }
     held = upmu_thread_hold(thread);
-    for (struct upmu_session *session = held ? thread->started : meter->sessions; session; session = next) {
-        next = held ? session->next_started : session->next;
+    for (struct upmu_session *session = held ? upmu_started_first(&walk, thread, meter->cpu) : meter->sessions; session;
+         session = next) {
+        next = held ? upmu_started_next(&walk, session) : session->next;
         if (session->meter == meter && UPMU_LOAD(session->thread) == thread)
             upmu_thread_unlink(meter, session);
     }
     UPMU_STORE(thread->cpu, NULL);
     if (!held)
         return;
-    dropped = upmu_thread_take_dropped(meter->machine, thread);
+    if (upmu_thread_any_dropped(meter->machine))
+        dropped = upmu_thread_take_dropped(thread);
     upmu_thread_release(thread);
-    upmu_thread_bury(dropped);
+    if (dropped)
+        upmu_thread_bury(dropped);
 }
 
 /*
@@ -113,11 +117,12 @@ static bool plan_session_in(struct upmu_meter *meter, struct upmu_session *sessi
 /* Started sessions of a thread, whose list is held, join those of the CPU.  True: some have no place in the plan. */
 static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
 {
-    struct upmu_session *next;
+    struct upmu_started walk;
+    struct upmu_session *session, *next;
     bool waits = false;
 
-    for (struct upmu_session *session = thread->started; session; session = next) {
-        next = session->next_started;
+    for (session = upmu_started_first(&walk, thread, meter->cpu); session; session = next) {
+        next = upmu_started_next(&walk, session);
         if (session->meter)
             continue;
         if (!upmu_session_waits(session))
@@ -134,8 +139,11 @@ static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
 static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     unsigned searches = SEARCHES;
+    struct upmu_started walk;
+    struct upmu_session *session;
 
-    for (struct upmu_session *session = thread->started; session; session = session->next_started) {
+    for (session = upmu_started_first(&walk, thread, meter->cpu); session;
+         session = upmu_started_next(&walk, session)) {
         if (session->meter != meter || session->state != UPMU_SESSION_WAITING || session->queued)
             continue;
         if (upmu_waiting_come(meter, session, searches != 0))
@@ -160,8 +168,10 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
 static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
     bool held = upmu_thread_hold(next), waits = false;
-    struct upmu_session *dropped = held ? upmu_thread_take_dropped(meter->machine, next) : NULL;
+    struct upmu_session *dropped = NULL;
 
+    if (held && upmu_thread_any_dropped(meter->machine))
+        dropped = upmu_thread_take_dropped(next);
     next->unjoined = !held;
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     plan_thread_out(meter, prev);
@@ -180,7 +190,8 @@ static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct 
         upmu_waiting_search(meter);
     if (held)
         upmu_thread_release(next);
-    upmu_thread_bury(dropped);
+    if (dropped)
+        upmu_thread_bury(dropped);
 }
 
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
@@ -303,6 +314,14 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     return UPMU_OK;
 }
 
+enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    session->limit = cpu;
+    return UPMU_OK;
+}
+
 /* Its program executes nothing any more; returns the CPU that is to hear of it, or NULL. */
 static struct upmu_cpu *end_reads(struct upmu_thread *thread)
 {
@@ -364,6 +383,12 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
                                             struct upmu_cpu *cpu)
 {
     (void)thread;
+    (void)cpu;
+    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+}
+
+enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upmu_cpu *cpu)
+{
     (void)cpu;
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
 }

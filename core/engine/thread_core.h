@@ -32,6 +32,45 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
 void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
 
+/* May a session of a thread count on a CPU? */
+static inline bool upmu_thread_may_join(const struct upmu_session *session, const struct upmu_cpu *cpu)
+{
+    return !session->limit || session->limit == cpu;
+}
+
+/* A walk over the started sessions of a thread, whose list is held, that may count on a CPU. */
+struct upmu_started {
+    const struct upmu_cpu *cpu;
+    struct upmu_session *lists; /* the first of each list that is still to come */
+};
+
+/* The first session of the next list. */
+static inline struct upmu_session *upmu_started_list(struct upmu_started *walk)
+{
+    struct upmu_session *first;
+
+    while ((first = walk->lists) != NULL) {
+        walk->lists = first->next_list;
+        if (upmu_thread_may_join(first, walk->cpu))
+            break;
+    }
+    return first;
+}
+
+static inline struct upmu_session *upmu_started_first(struct upmu_started *walk, const struct upmu_thread *thread,
+                                                      const struct upmu_cpu *cpu)
+{
+    walk->cpu = cpu;
+    walk->lists = thread->started;
+    return upmu_started_list(walk);
+}
+
+/* The session behind `session`, which may leave its list before the next step. */
+static inline struct upmu_session *upmu_started_next(struct upmu_started *walk, const struct upmu_session *session)
+{
+    return session->next_started ? session->next_started : upmu_started_list(walk);
+}
+
 /* Take a session that is not started out of the list of those that switches look at; the thread's list is held. */
 void upmu_thread_unlist(struct upmu_session *session);
 
@@ -48,8 +87,14 @@ enum upmu_status upmu_thread_start(struct upmu_session *session);
  */
 enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session);
 
+/* Was a session of the machine dropped, and has not ended? */
+static inline bool upmu_thread_any_dropped(const struct upmu_machine *machine)
+{
+    return __builtin_expect(__atomic_load_n(&machine->dropped, __ATOMIC_RELAXED) != 0, 0);
+}
+
 /* Sessions without owner that are on no CPU leave a thread's list, which is held, for one of their own. */
-struct upmu_session *upmu_thread_take_dropped(const struct upmu_machine *machine, struct upmu_thread *thread);
+struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread);
 
 /* End the sessions of such a list, while nothing is held, as their formats are told. */
 void upmu_thread_bury(struct upmu_session *dropped);

@@ -32,31 +32,47 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
 }
 
-/* At the end of the list, which stands before its first session. */
+/* What points to the first session of the list for a limit. */
+static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_cpu *limit)
+{
+    struct upmu_session **first = &thread->started;
+
+    while (*first && (*first)->limit != limit)
+        first = &(*first)->next_list;
+    return first;
+}
+
+/* At the end of its list: the session before the first one is the last. */
 static void list_started(struct upmu_thread *thread, struct upmu_session *session)
 {
-    struct upmu_session *first = thread->started;
+    struct upmu_session **first;
 
     if (session->before_started)
         return;
-    session->before_started = first ? first->before_started : session;
-    *(first ? &first->before_started->next_started : &thread->started) = session;
-    thread->started->before_started = session;
+    first = find_list(thread, session->limit);
+    session->before_started = *first ? (*first)->before_started : session;
+    *(*first ? &session->before_started->next_started : first) = session;
+    (*first)->before_started = session;
 }
 
 void upmu_thread_unlist(struct upmu_session *session)
 {
-    struct upmu_thread *thread = session->thread;
-    struct upmu_session *after = session->before_started, *before = session->next_started;
+    struct upmu_session *after = session->before_started, *before = session->next_started, **first;
 
     if (!after)
         return;
-    *(session == thread->started ? &thread->started : &after->next_started) = before;
-    if (before)
+    first = find_list(session->thread, session->limit);
+    if (*first != session) {
+        after->next_started = before;
+        (before ? before : *first)->before_started = after;
+    } else if (before) {
         before->before_started = after;
-    else if (thread->started)
-        thread->started->before_started = after;
-    session->next_started = session->before_started = NULL;
+        before->next_list = session->next_list;
+        *first = before;
+    } else {
+        *first = session->next_list;
+    }
+    session->next_started = session->before_started = session->next_list = NULL;
 }
 
 void upmu_thread_forget(struct upmu_session *session)
@@ -86,12 +102,11 @@ enum upmu_status upmu_thread_start(struct upmu_session *session)
     return UPMU_OK;
 }
 
-struct upmu_session *upmu_thread_take_dropped(const struct upmu_machine *machine, struct upmu_thread *thread)
+struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread)
 {
-    bool any = __atomic_load_n(&machine->dropped, __ATOMIC_RELAXED) != 0;
     struct upmu_session *next, *dropped = NULL;
 
-    for (struct upmu_session *session = any ? thread->sessions : NULL; session; session = next) {
+    for (struct upmu_session *session = thread->sessions; session; session = next) {
         next = session->next_of_thread;
         if (!upmu_session_dropped(session) || session->meter)
             continue;
@@ -144,7 +159,8 @@ enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session
     if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return UPMU_ERR_BUSY;
     thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
-    if (thread && !__atomic_load_n(&session->meter, __ATOMIC_RELAXED) && UPMU_LOAD(thread->cpu) == meter->cpu)
+    if (thread && !__atomic_load_n(&session->meter, __ATOMIC_RELAXED) && UPMU_LOAD(thread->cpu) == meter->cpu &&
+        upmu_thread_may_join(session, meter->cpu))
         status = upmu_thread_hold(thread) ? UPMU_OK : UPMU_ERR_BUSY;
     if (status == UPMU_OK) {
         list_started(thread, session);

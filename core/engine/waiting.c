@@ -569,14 +569,15 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
 static void join_current(struct upmu_meter *meter)
 {
     struct upmu_thread *thread = meter->cpu->current;
-    struct upmu_session *dropped;
+    struct upmu_session *session, *dropped;
+    struct upmu_started walk;
 
-    if (!thread || !(thread->unjoined || __atomic_load_n(&meter->machine->dropped, __ATOMIC_RELAXED)) ||
-        !upmu_thread_hold(thread))
+    if (!thread || !(thread->unjoined || upmu_thread_any_dropped(meter->machine)) || !upmu_thread_hold(thread))
         return;
-    dropped = upmu_thread_take_dropped(meter->machine, thread);
+    dropped = upmu_thread_take_dropped(thread);
     thread->unjoined = 0;
-    for (struct upmu_session *session = thread->started; session; session = session->next_started) {
+    for (session = upmu_started_first(&walk, thread, meter->cpu); session;
+         session = upmu_started_next(&walk, session)) {
         if (session->meter || !upmu_session_waits(session))
             continue;
         if (!upmu_thread_join(meter, session)) {

@@ -284,6 +284,8 @@ struct upmu_session {
     struct upmu_thread *thread; /* that it is attached to, or NULL */
     struct upmu_session *next_of_thread, **link_of_thread; /* in its list of all sessions; what points to it there */
     struct upmu_session *next_started, *before_started; /* in its list of started sessions; NULL: it is not there */
+    struct upmu_session *next_list; /* of the first of such a list: the first of that for the next limit */
+    struct upmu_cpu *limit;    /* the CPU where it counts, or NULL: each */
     struct upmu_set *sets;     /* chain, in rising order */
     struct upmu_set *active;
     struct upmu_set *following; /* the set that was drawn to be the next */

@@ -19,7 +19,7 @@ struct upmu_thread {
     void *host;        /* for the host */
     /* private */
     struct upmu_session *sessions; /* attached; NULL: it is not monitored */
-    struct upmu_session *started;  /* of these, all that are started, the first first; some of them are stopped again */
+    struct upmu_session *started;  /* of these, all that are started, and some stopped ones: a list for each limit */
     struct upmu_cpu *cpu;          /* it runs there, and its next switch is to be seen; that CPU alone changes this */
     volatile uint32_t held;        /* a call walks or changes its list */
     uint8_t unjoined;              /* it runs, but a session may not be in the list of its CPU */
@@ -51,6 +51,18 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
                                             struct upmu_cpu *cpu);
+
+/*
+ * Let a session of a thread count on one CPU alone; NULL, as at first: on each.  So a session for each pair of thread
+ * and CPU counts what perf calls (pid, cpu).  While the thread runs elsewhere the session waits, its enabled time
+ * stands, and a switch does not look at it.  `cpu` is compared and not accessed: it may end, and be initialised again
+ * in the same memory.  A session that is attached to a CPU or a unit has no limit.
+ *
+ * Returns UPMU_OK, UPMU_ERR_STATE (attached), UPMU_ERR_COMPILED_OUT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
 
 /* The part of upmu_thread_switch() for monitored threads.  Returns and context: the same. */
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);

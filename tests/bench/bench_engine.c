@@ -16,6 +16,7 @@ static struct upmu_sim sim;
 static struct upmu_machine machine;
 static struct upmu_cpu cpu;
 static struct upmu_place_work work;
+static struct upmu_cpu other_cpu[64];
 static struct upmu_session first, second, third, many[MANY];
 static struct upmu_thread idle, one, other, wide;
 static struct upmu_region region;
@@ -400,13 +401,19 @@ static void measure_crowd(unsigned count, const char *crowd, const char *stopped
         measure_many_calls("tick", crowd, do_tick, &cpu);
 }
 
-/* A thread that has many stopped sessions beside the one that runs: switches to it and from it, a stop and a start. */
-static void measure_own(unsigned count, const char *what)
+/*
+ * A thread that has many sessions beside the one that runs, which are stopped, or started and limited to other CPUs:
+ * switches to it and from it, a stop and a start.
+ */
+static void measure_own(unsigned count, const char *what, unsigned other_cpus)
 {
     two_threads("skl", "instructions,branches,branch-misses", "instructions,branches,branch-misses");
     for (unsigned i = 0; i < count; i++) {
         open_session(&many[i], "cycles,cache-references", NULL);
-        must(upmu_session_attach_thread(&many[i], &other, NULL) == UPMU_OK, "own");
+        must((!other_cpus || upmu_session_limit_cpu(&many[i], &other_cpu[i % other_cpus]) == UPMU_OK) &&
+                 upmu_session_attach_thread(&many[i], &other, NULL) == UPMU_OK &&
+                 (!other_cpus || upmu_session_start(&many[i]) == UPMU_OK),
+             "own");
     }
     measure_many_calls("switch-in", what, do_switch_to_other, &one);
     must(second.state == UPMU_SESSION_RUNNING, "the session of the thread does not run");
@@ -424,8 +431,10 @@ static void measure_many(void)
     measure_sharing("branch-misses", 1000, "1000-single-search", "1000-single-searching", "1000-single");
     measure_crowd(1000, "1000-private", "1000-stopped");
     measure_crowd(10000, "10000-private", "10000-stopped");
-    measure_own(1000, "1000-own-stopped");
-    measure_own(10000, "10000-own-stopped");
+    measure_own(1000, "1000-own-stopped", 0);
+    measure_own(10000, "10000-own-stopped", 0);
+    measure_own(10000, "10000-own-limited", 1);
+    measure_own(10000, "10000-own-limited-64", 64);
 }
 
 int main(void)

@@ -116,6 +116,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_session_hide_kernel, DONE(upmu_session_hide_kernel(session, true)), SAME(OK)) \
     X(upmu_session_hold, DONE(upmu_session_hold(session)), SAME(OK)) \
     X(upmu_session_init, upmu_session_init(fresh, &host.machine), SAME(OK)) \
+    X(upmu_session_limit_cpu, upmu_session_limit_cpu(fresh, NULL), SAME(OK)) \
     X(upmu_session_mask_on_full, DONE(upmu_session_mask_on_full(session, true)), SAME(OK)) \
     X(upmu_session_messages, upmu_session_messages(fresh, &queue, messages, 4, 0, NULL), SAME(OK)) \
     X(upmu_session_publish, upmu_session_publish(fresh, &page), SAME(OK)) \

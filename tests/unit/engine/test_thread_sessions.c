@@ -2248,6 +2248,107 @@ static void a_tick_ends_a_stopped_session_without_a_controller(void **state)
     tear_down(&f);
 }
 
+/*
+ * Sessions of one thread: one for each CPU, and one for both.  The thread runs on each CPU.
+ * Catches: a session that counts, or has enabled time, on another CPU than its limit; a start that brings it there.
+ */
+static void a_session_with_a_limit_counts_on_that_cpu_alone(void **state)
+{
+    struct upmu_session *these[1];
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    these[0] = &f.sessions[0];
+    for (unsigned i = 0; i < 3; i++) {
+        host_add(&f, i, "instructions", 0);
+        if (i < 2)
+            assert_int_equal(upmu_session_limit_cpu(&f.sessions[i], &f.cpu[i]), UPMU_OK);
+        follow(&f, i, 0);
+    }
+    assert_int_equal(upmu_session_limit_cpu(&f.sessions[0], NULL), UPMU_ERR_STATE);
+    host_thread_switch(&f, 0, 0);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
+    assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
+    assert_null(f.sessions[1].meter);
+    host_work(&f, 0, 100);
+    assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
+    assert_null(f.sessions[1].meter);
+    host_thread_switch(&f, 0, IDLE);
+    host_thread_switch(&f, 1, 0);
+    assert_null(f.sessions[0].meter);
+    host_work(&f, 1, 30);
+    /* Where the thread runs, and not the session, a start leaves it waiting. */
+    assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(upmu_change_these(&f.cpu[1], these, 1, NULL, 0), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
+    assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
+    host_thread_switch(&f, 1, IDLE + 1);
+    counted(&f, 0, 0, 100);
+    counted(&f, 1, 0, 30);
+    counted(&f, 2, 0, 130);
+    assert_int_equal(host_count(&f.sessions[0], 0).enabled_ns + host_count(&f.sessions[1], 0).enabled_ns,
+                     host_count(&f.sessions[2], 0).enabled_ns);
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 7);
+    counted(&f, 0, 0, 107);
+    counted(&f, 1, 0, 30);
+    tear_down(&f);
+}
+
+/*
+ * Six sessions of a thread with three limits start and stop in any order, and the thread goes from CPU to CPU.
+ * Catches: a list of started sessions that is lost or torn.
+ */
+static void sessions_with_limits_start_and_stop_in_any_order(void **state)
+{
+    static const char *const events[] = {"instructions", "cycles", "branches", "cache-misses", "branch-misses",
+                                         "cache-references"};
+    uint64_t truth[6] = {0}, draw = 1;
+    bool started[6] = {false};
+    unsigned at = 0;
+    struct host f;
+
+    (void)state;
+    set_up(&f, "icelake", true);
+    for (unsigned i = 0; i < 6; i++) {
+        host_add(&f, i, events[i], 0);
+        if (i % 3)
+            assert_int_equal(upmu_session_limit_cpu(&f.sessions[i], &f.cpu[i % 3 - 1]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK);
+    }
+    host_thread_switch(&f, 0, 0);
+    for (unsigned step = 0; step < 600; step++) {
+        unsigned i = (unsigned)((draw = draw * UINT64_C(6364136223846793005) + 1) >> 40) % 8;
+
+        if (i < 6) {
+            started[i] = !started[i];
+            assert_int_equal(started[i] ? upmu_session_start(&f.sessions[i]) : upmu_session_stop(&f.sessions[i]),
+                             UPMU_OK);
+        } else {
+            host_thread_switch(&f, at, IDLE + at);
+            at = i - 6;
+            host_thread_switch(&f, at, 0);
+        }
+        host_work(&f, at, 1000);
+        for (i = 0; i < 6; i++) {
+            bool here = started[i] && (i % 3 == 0 || i % 3 - 1 == at);
+
+            assert_int_equal(f.sessions[i].state, here ? UPMU_SESSION_RUNNING
+                                                       : started[i] ? UPMU_SESSION_WAITING : UPMU_SESSION_STOPPED);
+            truth[i] += here;
+        }
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        static const unsigned each[] = {1000, 2000, 200, 10, 0, 0};
+
+        if (each[i])
+            counted(&f, i, 0, truth[i] * each[i]);
+    }
+    host_thread_switch(&f, at, IDLE + at);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -2309,6 +2410,8 @@ int main(void)
         cmocka_unit_test(sessions_of_a_thread_come_in_the_order_of_their_starts),
         cmocka_unit_test(a_start_is_refused_while_the_list_of_its_thread_is_held),
         cmocka_unit_test(a_tick_ends_a_stopped_session_without_a_controller),
+        cmocka_unit_test(a_session_with_a_limit_counts_on_that_cpu_alone),
+        cmocka_unit_test(sessions_with_limits_start_and_stop_in_any_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
