@@ -282,10 +282,7 @@ struct upmu_session {
     struct upmu_session **link; /* what points to it there */
     struct upmu_session *next_waiting, *before_waiting; /* in its CPU's list of those that wait, by turn */
     struct upmu_thread *thread; /* that it is attached to, or NULL */
-    struct upmu_session *next_of_thread, **link_of_thread; /* in its list of all sessions; what points to it there */
-    struct upmu_session *next_started, *before_started; /* in its list of started sessions; NULL: it is not there */
-    struct upmu_session *next_list; /* of the first of such a list: the first of that for the next limit */
-    struct upmu_cpu *limit;    /* the CPU where it counts, or NULL: each */
+    struct upmu_session *next_of_thread; /* in its list of all sessions */
     struct upmu_set *sets;     /* chain, in rising order */
     struct upmu_set *active;
     struct upmu_set *following; /* the set that was drawn to be the next */
@@ -307,6 +304,10 @@ struct upmu_session {
     struct upmu_user_page *page;      /* published, or NULL */
     struct upmu_session *next_page;
     const struct upmu_callers *callers; /* or NULL: records have none */
+    struct upmu_session **link_of_thread; /* what points to it in its thread's list of all sessions */
+    struct upmu_session *next_started, *before_started; /* in that of started sessions; NULL: it is not there */
+    struct upmu_session *next_list; /* of the first of such a list: the first of that for the next limit */
+    struct upmu_cpu *limit;    /* the CPU where it counts, or NULL: each */
     struct upmu_overflow overflow;    /* being reported: by a bracket, or by a handler that interrupted none */
     /* public again */
     struct upmu_ring ring;
