@@ -25,6 +25,8 @@ static void set_up(struct programs *p, const char *profile, bool in_kernel_mode)
     memset(p, 0, sizeof *p);
     host_prepare(&p->host, profile);
     p->host.sim.port.in_kernel_mode = in_kernel_mode;
+    if (!in_kernel_mode)
+        p->host.sim.port.rdpmc = NULL;
     host_start(&p->host);
     for (unsigned i = 0; i < 3; i++)
         upmu_thread_init(&p->thread[i], i, i, NULL);
@@ -120,7 +122,6 @@ static void a_library_in_user_mode_presumes_nothing(void **state)
         struct programs p;
 
         set_up(&p, profiles[i], false);
-        p.host.sim.port.rdpmc = NULL;
         p.host.sim.cpu[0].user = true;
         monitor(&p, 0, "instructions:u", 0, NULL);
         monitor(&p, 1, "branches:u", 0, NULL);

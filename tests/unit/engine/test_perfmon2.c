@@ -737,9 +737,10 @@ static void a_read_repeats_and_a_running_count_only_grows(void **state)
             uint64_t last = 0;
             struct host host;
 
-            host_set_up(&host, profiles[p]);
+            host_prepare(&host, profiles[p]);
             if (!rdpmc)
                 host.sim.port.rdpmc = NULL;
+            host_start(&host);
             add(&host.session, "instructions,branches", 0);
             host_begin(&host, &host.session);
             for (unsigned round = 1; round <= 50; round++) {
