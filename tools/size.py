@@ -17,16 +17,16 @@ import sys
 STRUCTS = {  # struct: limit in bytes
     "upmu_set": 3816, "upmu_session": 4352, "upmu_cpu": 3344, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_thread": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
-    "upmu_unit": 2264, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
+    "upmu_unit": 2280, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }
 # Code: what it may not exceed now, and what is aimed at (docs/DESIGN.md, "Size").
 CORE_LIMIT, CORE_AIM = 120000, 79 * 1024
-ENGINE_LIMIT, ENGINE_AIM = 61500, 29 * 1024  # core/engine without units
+ENGINE_LIMIT, ENGINE_AIM = 59000, 29 * 1024  # core/engine without units
 RESULTS_LIMIT = 20500  # core/results, of which a program links what it calls; formulas are 4,800
-UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 35300, 13 * 1024  # in core and backend
+UNITS_TEXT_LIMIT, UNITS_TEXT_AIM = 35700, 13 * 1024  # in core and backend
 BRANCHES_LIMIT = 4200  # files that are there for branch records alone, in core and backends
-MINIMUM_LIMIT = 33400
-THREADS_LIMIT = 40700
+MINIMUM_LIMIT = 34300
+THREADS_LIMIT = 41300
 PROFILE_LIMITS = {"tiny": (44700, 21500), "count": (64690, 25860), "full": (116420, 336080)}  # text, read-only data: + 1 %
 PROFILE_AIMS = {"tiny": (24000, 6000)}
 GUEST_LIMIT = 6150  # abi/guest: virtual counters

@@ -81,7 +81,7 @@ void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
         /* What counts the rest of the bracket, too, may overflow in it, again and again. */
-        if (__builtin_expect(meter->stopped != 0, 0))
+        if (__builtin_expect(meter->bank.stopped != 0, 0))
             upmu_interrupt_end(meter);
         UPMU_BARRIER();
         UPMU_STORE(meter->busy, 0);

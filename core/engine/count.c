@@ -14,23 +14,21 @@
 #include "core/util/random.h"
 #include "core/util/apart.h"
 #include "core/hw/bank.h"
+#include "core/hw/bank_inline.h"
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
 #include "core/engine/features.h"
 #include "core/engine/meter.h"
 #include "core/engine/special.h"
 
-uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
-                          uint64_t difference)
+UPMU_APART uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
+                                       uint64_t delta)
 {
-    unsigned width = pmu->counter[counter].width;
-    uint64_t delta = difference & upmu_bits_ones(width);
-
     /* The close may have lost a carry; a sampling counter never waits for 2^32 events there. */
     if (upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
         delta = (uint32_t)delta;
     /* A rolled-back transaction can take a count back: no negative counts. */
-    if (tally->falls && (delta >> (width - 1u) & 1u))
+    if (tally->falls && (delta >> (pmu->counter[counter].width - 1u) & 1u))
         delta = 0;
     return delta;
 }
@@ -58,6 +56,14 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
     UPMU_STORE(tally->base, value);
 }
 
+/* Where a close loses a carry, the counter was added just before it: it has counted little since. */
+uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta)
+{
+    if (upmu_count_is_late(meter->pmu, counter, delta))
+        UPMU_STORE(tally->hole, true);
+    return upmu_count_adds_first(meter) ? (uint32_t)delta : upmu_count_correct(meter->pmu, tally, counter, delta);
+}
+
 bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
                        uint64_t now_ns)
 {
@@ -69,11 +75,6 @@ bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tall
      */
     return value >= tally->base && width >= 40 && width < 64 &&
            (upmu_count_stamp(now_ns) - tally->turned) >> (width < 48 ? 16 : 19);
-}
-
-bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)
-{
-    return !(value >> (pmu->counter[counter].width - 1u) & 1u);
 }
 
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total)
@@ -101,8 +102,6 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
     uint64_t elapsed_ns = now_ns - tally->adapted_ns, ideal, rest;
     uint32_t frequency = upmu_tally_sampling(tally)->frequency;
 
-    if (!frequency)
-        return;
     tally->adapted_ns = now_ns;
     if (!elapsed_ns)
         return;
@@ -240,8 +239,7 @@ static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *t
 
 #endif
 
-/* The base of a count: what its counter holds. */
-static bool begin_count(struct upmu_meter *meter, struct upmu_tally *tally)
+bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally)
 {
 #if UPMU_UNCORE
     if (upmu_bank_type(&meter->bank))
@@ -250,49 +248,72 @@ static bool begin_count(struct upmu_meter *meter, struct upmu_tally *tally)
     return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
 }
 
-bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
+/* The value may be the counter's end already, or another thread's count. */
+static bool begins_at_zero(const struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    return upmu_meter_saturates(meter) || (upmu_features_hide(meter) && !upmu_tally_is_metric(tally));
+}
+
+bool upmu_count_is_written(const struct upmu_meter *meter, const struct upmu_tally *tally)
+{
+    return upmu_tally_is_wide(tally) || upmu_tally_samples(tally) || upmu_tally_is_lent(tally) ||
+           begins_at_zero(meter, tally);
+}
+
+bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
+    uint64_t load = 0;
 
     if (upmu_tally_is_wide(tally) && !upmu_bank_write(&meter->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD))
         return false;
-    if (upmu_tally_samples(tally)) {
-        uint64_t load = upmu_count_load(meter->pmu, tally, counter);
+    if (upmu_tally_samples(tally))
+        load = upmu_count_load(meter->pmu, tally, counter);
+    else if (!upmu_count_acknowledge(meter, tally->counters))
+        return false;
+    else if (upmu_tally_is_lent(tally))
+        load = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
+    else if (!begins_at_zero(meter, tally)) /* the lower half of a wide event, or a unit's */
+        return upmu_count_read_at(meter, tally);
+    if (!upmu_bank_write(&meter->bank, counter, load))
+        return false;
+    UPMU_STORE(tally->base, load);
+    return true;
+}
 
-        if (!upmu_bank_write(&meter->bank, counter, load))
-            return false;
-        UPMU_STORE(tally->base, load);
-    } else if (!upmu_count_acknowledge(meter, tally->counters)) {
+bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
+{
+    if (!(upmu_count_is_written(meter, tally)
+              ? upmu_count_write_at(meter, tally)
+              : upmu_count_acknowledge(meter, tally->counters) && upmu_count_read_at(meter, tally)))
         return false;
-    } else if (upmu_tally_is_lent(tally)) {
-        UPMU_STORE(tally->base, (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width));
-        if (!upmu_bank_write(&meter->bank, counter, tally->base))
-            return false;
-    } else if (upmu_meter_saturates(meter) || (upmu_features_hide(meter) && !upmu_tally_is_metric(tally))) {
-        /* The value may be the counter's end already, or another thread's count. */
-        if (!upmu_bank_write(&meter->bank, counter, 0))
-            return false;
-        UPMU_STORE(tally->base, 0);
-    } else if (!begin_count(meter, tally)) {
-        return false;
-    }
     meter->used |= tally->counters;
     tally->turned = upmu_count_stamp(now_ns);
     upmu_meter_tag(meter, tally->counters, tally->tag);
     return true;
 }
 
+void upmu_count_note_lacks(struct upmu_meter *meter)
+{
+    note_lacks(meter, NULL);
+}
+
+bool upmu_count_armed(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    uint64_t value;
+
+    if (!upmu_tally_cascades(tally))
+        return true;
+    if (!upmu_bank_read(&meter->bank, tally->slot[UPMU_SECOND_SLOT], &value))
+        return false;
+    UPMU_STORE(tally->ran, tally->ran || upmu_count_overflowed(meter->pmu, tally->slot[UPMU_SECOND_SLOT], value));
+    return true;
+}
+
 bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value)
 {
-    bool fine;
+    bool fine = upmu_count_armed(meter, tally) && upmu_bank_read(&meter->bank, counter, out_value);
 
-    if (upmu_tally_cascades(tally)) {
-        if (!upmu_bank_read(&meter->bank, tally->slot[UPMU_SECOND_SLOT], out_value))
-            return false;
-        UPMU_STORE(tally->ran,
-                   tally->ran || upmu_count_overflowed(meter->pmu, tally->slot[UPMU_SECOND_SLOT], *out_value));
-    }
-    fine = upmu_bank_read(&meter->bank, counter, out_value);
     note_lacks(meter, NULL);
     return fine;
 }
@@ -342,22 +363,18 @@ bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t
  * A sampling counter that passed zero, or whose sample came before that because the shortest load is longer than what
  * was left, is loaded again before it runs.
  */
-bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
-                     unsigned counter, uint64_t value, uint64_t now_ns)
+UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                               unsigned counter, bool wrapped, uint64_t now_ns)
 {
-    bool due, passed = upmu_tally_samples(tally) && upmu_count_overflowed(meter->pmu, counter, value);
+    bool due, samples = upmu_tally_samples(tally);
+    bool passed = samples && upmu_count_overflowed(meter->pmu, counter, tally->base) && !tally->throttled;
 
-    /* The counter was added just before the close: it has counted little since. */
-    if (upmu_count_adds_first(meter))
-        UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
-    passed = passed && !tally->throttled;
-    if (passed || value < tally->base)
+    if (passed || wrapped)
         upmu_count_note_wrap(meter, tally, now_ns, passed);
-    upmu_count_fold(meter, tally, counter, value);
-    if (!upmu_tally_samples(tally))
+    if (!samples)
         return false;
     due = upmu_count_due(tally);
-    if (due)
+    if (due && upmu_tally_sampling(tally)->frequency)
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
         meter->flagged |= UPMU_BIT32(counter);
@@ -365,6 +382,18 @@ bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *sessio
     if (due || passed || tally->throttled || upmu_count_adds_first(meter))
         meter->slot[counter].tag = 0;
     tally->throttled = false;
+    return due;
+}
+
+bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                         unsigned counter, uint64_t value, uint64_t now_ns)
+{
+    uint64_t seen = 0;
+    bool due = upmu_count_take(meter, session, tally, counter, upmu_bank_value_bits(&meter->bank, counter), value,
+                               now_ns, true, &seen);
+
+    if (seen)
+        UPMU_STORE(meter->seen_counting, 1);
     return due;
 }
 

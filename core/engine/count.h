@@ -6,6 +6,7 @@
 #ifndef UPMU_CORE_COUNT_H
 #define UPMU_CORE_COUNT_H
 
+#include "core/hw/bank_inline.h"
 #include "core/hw/register.h"
 #include "core/engine/session_core.h"
 
@@ -47,7 +48,10 @@ bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tall
                        uint64_t now_ns);
 
 /* Has a sampling counter passed zero?  The value decides. */
-bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value);
+static inline bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned counter, uint64_t value)
+{
+    return !(value >> (pmu->counter[counter].width - 1u) & 1u);
+}
 
 /*
  * After a fold: is a sample due?  Moves `due` on and counts periods that passed
@@ -61,7 +65,7 @@ void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t t
 /* The next wait: a period and its random part. */
 void upmu_count_next(struct upmu_tally *tally, uint64_t period);
 
-/* After a sample that was due: the period follows the frequency.  `now_ns`: enabled time of its session. */
+/* After a sample that was due: the period follows the frequency, which there is.  `now_ns`: enabled time. */
 void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 
 /* The longest period that can be asked for. */
@@ -70,10 +74,6 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 /* The value to load so that the counter overflows when the next sample is due. */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 
-/* The count of a tally's counter, by the difference of two values. */
-uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
-                          uint64_t difference);
-
 /* Is a difference so large, where nothing tells of an overflow, that the counter may have gone round? */
 static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned counter, uint64_t delta)
 {
@@ -81,18 +81,37 @@ static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned count
            delta >> (pmu->counter[counter].width - 1u);
 }
 
-/*
- * Give a counter that is closed, or stands still, the value that its event begins with: a load for sampling, else it is
- * read.  False: a register faulted.
- */
+/* The base of a count: what its counter holds.  False: a register faulted. */
+bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally);
+
+/* Does an event write its counter when it begins?  Else what the counter holds is read. */
+bool upmu_count_is_written(const struct upmu_meter *meter, const struct upmu_tally *tally);
+
+/* Write such a counter, which is closed or stands still; read any other.  False: a register faulted. */
+bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally);
+
+/* Give a counter that is closed, or stands still, the value that its event begins with.  False: a register faulted. */
 bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 
-/* The counter of an event; of a cascade, note whether its initiator has overflowed.  False: a register faulted. */
+/* Of a cascade, note whether its initiator has overflowed.  False: a register faulted. */
+bool upmu_count_armed(struct upmu_meter *meter, struct upmu_tally *tally);
+
+/* A box of a unit was gone or reset: all that counts there has a hole. */
+void upmu_count_note_lacks(struct upmu_meter *meter);
+
+/* The counter of an event, and upmu_count_armed().  False: a register faulted. */
 bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value);
 
-/* Add the value of a counter that does not run any more.  True: a sample is due. */
-bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
-                     unsigned counter, uint64_t value, uint64_t now_ns);
+/* What a counter has counted last, by the difference of two values; of one that may have gone round it is marked. */
+uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta);
+
+/* The end of upmu_count_take() of an event that has wrapped or samples; its base is the counter's value. */
+bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                    unsigned counter, bool wrapped, uint64_t now_ns);
+
+/* upmu_count_take() of an event of any kind, alone. */
+bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                         unsigned counter, uint64_t value, uint64_t now_ns);
 
 /* Add the value of a counter that may run.  False: a register faulted. */
 bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
@@ -136,6 +155,40 @@ static inline bool upmu_count_adds_first(const struct upmu_meter *meter)
 static inline bool upmu_tally_is_wide(const struct upmu_tally *tally)
 {
     return UPMU_BACKEND_AMD && tally->wide;
+}
+
+/* What a difference of two values is corrected to, of PMUs that lose carries, and of counts that can fall. */
+uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
+                            uint64_t delta);
+
+/* The count of a tally's counter, by the difference of two values. */
+static inline uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
+                                        uint64_t difference)
+{
+    uint64_t delta = difference & upmu_bits_ones(pmu->counter[counter].width);
+
+    return __builtin_expect(upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) || tally->falls, 0)
+               ? upmu_count_correct(pmu, tally, counter, delta)
+               : delta;
+}
+
+/*
+ * Add the value of a counter that does not run any more, and has these bits; `odd`: its PMU or event is not plain.
+ * *seen gets bits of what was counted.  True: a sample is due.
+ */
+static inline bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session,
+                                   struct upmu_tally *tally, unsigned counter, uint64_t bits, uint64_t value,
+                                   uint64_t now_ns, bool odd, uint64_t *seen)
+{
+    uint64_t delta = (value - tally->base) & bits;
+
+    if (__builtin_expect(odd, 0))
+        delta = upmu_count_last(meter, tally, counter, delta);
+    *seen |= delta;
+    UPMU_STORE(tally->total, tally->total + delta);
+    UPMU_STORE(tally->base, value);
+    return __builtin_expect(value < delta || upmu_tally_samples(tally), 0) &&
+           upmu_count_end(meter, session, tally, counter, value < delta, now_ns);
 }
 
 #endif

@@ -7,7 +7,6 @@
 #include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"
-#include "core/hw/bank_inline.h"
 #include "core/hw/domain.h"
 #include "core/hw/shared_page.h"
 #include "core/hw/port_call.h"
@@ -56,53 +55,6 @@ static void leave_domain(struct upmu_meter *meter)
     meter->bank.domain = NULL;
 }
 
-/* Are all counters of one width, and can they be read without their registers? */
-static bool are_alike(const struct upmu_meter *meter)
-{
-    unsigned width = meter->pmu->counter[0].width;
-
-    for (uint32_t rest = meter->pmu->counters & ~UPMU_METRIC_COUNTERS(meter->pmu); rest; rest &= rest - 1u) {
-        const struct upmu_counter *counter = &meter->pmu->counter[upmu_bits_lowest(rest)];
-
-        if (counter->rdpmc == UPMU_NO_RDPMC || counter->width != width)
-            return false;
-    }
-    return port_has_rdpmc(meter->bank.port);
-}
-
-/* Does one register enable all counters, by bits in the order of their numbers? */
-static bool is_straight(const struct upmu_meter *meter)
-{
-    const struct upmu_counter *first = &meter->pmu->counter[0];
-
-    if (!(meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL) || meter->bank.own_gate)
-        return false;
-#if UPMU_BACKEND_PARAVIRT
-    if (upmu_shared_page_is(&meter->bank))
-        return false;
-#endif
-    for (uint32_t rest = meter->pmu->counters & ~UPMU_METRIC_COUNTERS(meter->pmu); rest; rest &= rest - 1u) {
-        const struct upmu_counter *counter = &meter->pmu->counter[upmu_bits_lowest(rest)];
-        const struct upmu_register_class *class = upmu_register_class_of(meter->pmu, counter->gate_row);
-
-        if (upmu_enable_bits(rest & (~rest + 1u)) != UPMU_BIT64(counter->gate_bit) ||
-            counter->gate_row != first->gate_row || class->access != UPMU_ACCESS_RW)
-            return false;
-#if UPMU_FOREIGN
-        if (class->inverted)
-            return false;
-#endif
-    }
-    return true;
-}
-
-/* Is there nothing about the PMU that every change of what runs has to look at? */
-static bool is_plain(const struct upmu_meter *meter)
-{
-    return are_alike(meter) && !upmu_pmu_is(meter->pmu, UPMU_PMU_CARRY_LOST) &&
-           !(UPMU_BACKEND_AMD && meter->pmu->kernel_select && meter->bank.port->in_kernel_mode);
-}
-
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
 {
     const struct upmu_port *port = machine->port;
@@ -133,10 +85,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
             upmu_machine_publish(machine, cpu->meter.pmu);
     }
     if (status == UPMU_OK) {
-        UPMU_STORE(cpu->meter.straight, is_straight(&cpu->meter));
-        UPMU_STORE(cpu->meter.plain, is_plain(&cpu->meter));
         cpu->meter.kind = upmu_placed_class(&cpu->meter);
-        cpu->meter.counter_mask = upmu_bits_ones(cpu->meter.pmu->counter[0].width);
         machine->only_cpu = cpu;
         cpu->meter.number = machine->cpu_count++;
         if (!++machine->lives)

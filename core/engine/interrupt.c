@@ -41,7 +41,7 @@ struct pass {
     const struct upmu_frame *frame;
     uint64_t now_ns;
     uint32_t framed;  /* counters that the frame belongs to */
-    uint32_t stopped; /* counters that an interrupt in the bracket has stopped */
+    uint32_t stopped; /* counters that an interrupt in the bracket has stopped, and perhaps the bracket started */
     uint32_t passed;  /* counters that were past zero */
     uint32_t due;     /* of these, with a sample due */
     unsigned samples; /* of units beside the counters */
@@ -85,10 +85,11 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     upmu_count_fold(meter, tally, counter, value);
     if (upmu_count_due(tally)) {
         pass->due |= UPMU_BIT32(counter);
-        upmu_count_adapt(tally, upmu_session_clock(session, pass->now_ns));
+        if (upmu_tally_sampling(tally)->frequency)
+            upmu_count_adapt(tally, upmu_session_clock(session, pass->now_ns));
         throttle(pass, tally, tally->lost != lost);
     }
-    if (!upmu_count_begin_at(meter, tally, pass->now_ns) && !upmu_count_begin_at(meter, tally, pass->now_ns))
+    if (!upmu_count_write_at(meter, tally) && !upmu_count_write_at(meter, tally))
         upmu_meter_loses(meter, tally);
     UPMU_BARRIER();
     UPMU_STORE(session->sequence, session->sequence + 1u);
@@ -97,25 +98,13 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
 /* Stop counters, without a word to the shadow; a fault is answered by a second attempt. */
 static bool stop(struct upmu_meter *meter, uint32_t counters)
 {
-    struct upmu_bank *bank = &meter->bank;
-
-    if (meter->straight && !bank->others)
-        return upmu_bank_enable_without(bank, upmu_stop_bits(bank->pmu, counters)) ||
-               upmu_bank_enable_without(bank, upmu_stop_bits(bank->pmu, counters));
-    return upmu_bank_handler_close(bank, counters) || upmu_bank_handler_close(bank, counters);
+    return upmu_bank_handler_close(&meter->bank, counters) || upmu_bank_handler_close(&meter->bank, counters);
 }
 
-/* Bring them to what the shadow says.  Where a register was read while they were stopped, it lacks those that run. */
+/* Bring them to what the shadow says. */
 static void enable_again(struct upmu_meter *meter, uint32_t counters)
 {
-    struct upmu_bank *bank = &meter->bank;
-    uint32_t lacks = counters & (meter->running | meter->unowned) & ~upmu_bank_open(bank, counters);
-
-    if (__builtin_expect(lacks != 0, 0) && !upmu_bank_gate(bank, lacks, 0) && !upmu_bank_gate(bank, lacks, 0))
-        upmu_meter_fails(meter, lacks);
-    if (!(meter->straight && !bank->others
-              ? upmu_bank_enable_without(bank, 0) || upmu_bank_enable_without(bank, 0)
-              : upmu_bank_handler_open(bank, counters, 0) || upmu_bank_handler_open(bank, counters, 0)))
+    if (!upmu_bank_handler_open(&meter->bank, counters, 0) && !upmu_bank_handler_open(&meter->bank, counters, 0))
         upmu_meter_fails(meter, counters);
 }
 
@@ -134,7 +123,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
 
     if (!tally)
         return;
-    if (!upmu_bank_read(&meter->bank, counter, &value)) {
+    if (!upmu_bank_count(&meter->bank, counter, upmu_bank_value_bits(&meter->bank, counter), &value)) {
         upmu_meter_fails(meter, tally->counters);
         return;
     }
@@ -142,16 +131,15 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     if (!upmu_count_overflowed(meter->pmu, counter, value) &&
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
+    if (!pass->passed || !port_has_clock(meter->bank.port)) /* until a time, or so many */
+        upmu_meter_expect(meter, 1, pass->now_ns); /* before its value says nothing any more */
     pass->passed |= UPMU_BIT32(counter);
-    upmu_meter_expect(meter, 1, pass->now_ns); /* before its value says nothing any more */
     /* The events until the counter is stopped are read, too. */
     if (alone && (!stop(meter, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value)))
         upmu_meter_fails(meter, tally->counters);
     else
         take_overflow(pass, counter, tally, value);
-    if (alone && pass->is_mail)
-        meter->stopped |= UPMU_BIT32(counter);
-    else if (alone)
+    if (alone && !pass->is_mail)
         enable_again(meter, UPMU_BIT32(counter));
 }
 
@@ -195,7 +183,7 @@ static void add_wrapped(struct pass *pass, unsigned counter)
 }
 
 /* One sample for each session that has events due. */
-static void report_due(struct pass *pass)
+static UPMU_APART void report_due(struct pass *pass)
 {
     const struct upmu_meter *meter = &pass->cpu->meter;
 
@@ -292,7 +280,7 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
  * a fault left running, or what is being started over, is closed, or there would be no
  * end.  The interrupt may have been ours.
  */
-static void close_strays(struct pass *pass)
+static UPMU_APART void close_strays(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
@@ -365,27 +353,24 @@ static enum upmu_pmi answer(const struct pass *pass, uint32_t flagged)
 
 void upmu_interrupt_end(struct upmu_meter *meter)
 {
-    uint32_t halted = meter->stopped & (meter->running | meter->unowned);
+    uint32_t stopped = meter->bank.stopped;
 
-    if (halted)
-        enable_again(meter, halted);
-    meter->stopped = 0;
+    if (stopped)
+        enable_again(meter, stopped);
 }
 
-/* Of a handler that interrupted no bracket, or of the end of one that finds mail. */
-static enum upmu_pmi handle(struct pass *pass)
+/* Stop, read, count, load.  Returns what is flagged.  (Apart: reports and plans have nothing of it on their stack.) */
+static UPMU_APART uint32_t count_overflows(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_meter *meter = &cpu->meter;
-    const struct upmu_pmu *pmu = meter->pmu;
     uint32_t halted = stops_alone(meter) ? 0 : meter->halted, flagged, look = meter->sampling;
 
     if (halted && !stop(meter, halted)) {
         upmu_meter_fails(meter, meter->sampling);
         look = 0;
     }
-    meter->stopped |= halted | pass->stopped;
-    if (!pass->is_mail && !upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST))
+    if (!pass->is_mail && !upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST))
         rearm(cpu);
     flagged = read_status(pass);
     for (uint32_t rest = look; rest; rest &= rest - 1u)
@@ -397,6 +382,16 @@ static enum upmu_pmi handle(struct pass *pass)
     }
     for (uint32_t rest = flagged & meter->running & ~meter->sampling; rest; rest &= rest - 1u)
         add_wrapped(pass, upmu_bits_lowest(rest));
+    return flagged;
+}
+
+/* Of a handler that interrupted no bracket, or of the end of one that finds mail. */
+static enum upmu_pmi handle(struct pass *pass)
+{
+    struct upmu_cpu *cpu = pass->cpu;
+    struct upmu_meter *meter = &cpu->meter;
+    uint32_t flagged = count_overflows(pass);
+
     if (pass->due)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
@@ -412,7 +407,7 @@ static enum upmu_pmi handle(struct pass *pass)
     if (meter->failed)
         upmu_reconcile_repair(meter);
     upmu_features_loaded(cpu);
-    if (upmu_pmu_is(pmu, UPMU_PMU_REARM_LAST)) {
+    if (upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST)) {
         if (!pass->passed)
             close_strays(pass);
         if (!pass->is_mail)
@@ -545,6 +540,17 @@ void upmu_interrupt_finish(struct upmu_meter *meter)
     rearm(cpu); /* not before: an interrupt that is answered as stale leaves its entry masked */
 }
 
+/* (No handler changes the frame before has_frame is cleared.) */
+const struct upmu_frame *upmu_interrupt_frame(struct upmu_cpu *cpu, uint32_t counters)
+{
+    struct upmu_mailbox *mail = &cpu->mail;
+
+    if (!mail->has_frame || !(mail->framed & counters))
+        return NULL;
+    mail->framed &= ~counters;
+    return &mail->frame;
+}
+
 void upmu_interrupt_raise(struct upmu_meter *meter)
 {
     if (meter->cpu && meter == &meter->cpu->meter)
@@ -587,7 +593,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
 void upmu_interrupt_end(struct upmu_meter *meter)
 {
-    meter->stopped = 0;
+    (void)meter;
 }
 
 bool upmu_interrupt_read_mail(struct upmu_meter *meter)
@@ -640,7 +646,7 @@ static void end_throttling(struct upmu_meter *meter, struct upmu_session *sessio
         upmu_meter_fails(meter, tally->counters);
         return;
     }
-    if (upmu_count_take(meter, session, tally, tally->counter, value, now_ns))
+    if (upmu_count_take_one(meter, session, tally, tally->counter, value, now_ns))
         upmu_report_store(meter, session, UPMU_BIT32(tally->index), now_ns);
     if (!upmu_count_begin_at(meter, tally, now_ns))
         upmu_meter_loses(meter, tally);

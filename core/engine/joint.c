@@ -7,6 +7,7 @@
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/backend.h"
+#include "core/hw/bank.h"
 #include "core/hw/domain.h"
 #include "core/engine/meter.h"
 
@@ -185,7 +186,7 @@ bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *j
             return false;
     upmu_joint_begin(joint, meter->pmu);
     joint->taken = taken;
-    return meter->straight && !meter->domain && !upmu_pmu_is_paired(meter->pmu) &&
+    return meter->bank.gates == UPMU_GATES_DENSE && !meter->domain && !upmu_pmu_is_paired(meter->pmu) &&
            upmu_joint_add(joint, session, false);
 }
 

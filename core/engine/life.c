@@ -45,7 +45,8 @@ static enum upmu_status try_write(struct upmu_meter *meter, unsigned counter)
     if (!upmu_bank_read_row(bank, row, &after) || !upmu_bank_read(bank, counter, &quick) ||
         !upmu_bank_write(bank, counter, before))
         return UPMU_ERR_PORT;
-    UPMU_STORE(bank->no_rdpmc, bank->no_rdpmc || (((quick ^ after) & 0xffffu) != 0));
+    if ((quick ^ after) & 0xffffu)
+        UPMU_STORE(bank->by_rdpmc, 0);
     return ((before ^ after) & 0xffffu) == 0xffffu ? UPMU_OK : UPMU_ERR_NO_PMU;
 }
 

@@ -30,7 +30,7 @@ void upmu_owners_find(struct upmu_meter *meter)
     uint32_t records = records_of(meter, &image);
 
     meter->foreign = 0;
-    meter->bank.others = meter->watchdog;
+    upmu_bank_others(&meter->bank, meter->watchdog);
     meter->firmware = upmu_register_claims(pmu, meter->bank.found) | records;
     if (records)
         upmu_meter_log(meter, "upmu: counters would write records to memory (PEBS) or reload; they are left alone");
@@ -53,7 +53,7 @@ void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters)
 {
     meter->foreign |= counters;
     meter->used &= ~counters;
-    meter->bank.others = meter->watchdog | meter->foreign;
+    upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
 }
 
 /* The hardware reports counters in use that upmu left idle: other software began to use them. */
@@ -150,7 +150,7 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
     if (upmu_meter_domain(meter))
         __atomic_fetch_and(&meter->domain->used, ~(counters & meter->pmu->shared_counters), __ATOMIC_RELAXED);
     meter->watchdog |= counters;
-    meter->bank.others = meter->watchdog | meter->foreign;
+    upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
     return UPMU_OK;
 }
 
@@ -175,7 +175,7 @@ static enum upmu_status give_back(struct upmu_meter *meter, void *argument)
     /* (A sibling may have refused the reservation: what was found in them is still to be restored.) */
     meter->used |= meter->lent & counters;
     meter->lent &= ~counters;
-    meter->bank.others = meter->watchdog | meter->foreign;
+    upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
     return UPMU_OK;
 }
 

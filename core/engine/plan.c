@@ -4,7 +4,6 @@
  */
 #include "core/engine/plan.h"
 #include "core/util/apart.h"
-#include "core/util/mem.h"
 #include "core/hw/bank.h"
 #include "core/hw/bank_inline.h"
 #include "core/engine/claims.h"
@@ -29,10 +28,14 @@ void upmu_plan_forget(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
 
+    /* The parts of all plans that were made since. */
+    for (unsigned part = 0; part < UPMU_PARTS && plan->out[part]; part++)
+        plan->out[part] = NULL;
+    for (unsigned part = 0; part < UPMU_PARTS && plan->set[part]; part++) {
+        plan->in[part] = NULL;
+        plan->set[part] = NULL;
+    }
     plan->outs = plan->ins = 0;
-    memset(plan->out, 0, sizeof plan->out);
-    memset(plan->in, 0, sizeof plan->in);
-    memset(plan->set, 0, sizeof plan->set);
 }
 
 /* Which counters of a program have registers that hold something else?  Those that are not plain need the long way. */

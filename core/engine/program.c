@@ -68,8 +68,6 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
             flags &= ~UPMU_PROGRAM_FREE;
         if (UPMU_SAMPLING && tally->wraps)
             flags |= UPMU_PROGRAM_WRAPS;
-        if (tally->falls)
-            flags |= UPMU_PROGRAM_FALLS;
         if (UPMU_SAMPLING && (set->sampling[tally->index].values | set->sampling[tally->index].resets))
             flags |= UPMU_PROGRAM_OTHERS;
         if (UPMU_SAMPLING && (set->sampling[tally->index].values || set->sampling[tally->index].event_id ||
@@ -80,6 +78,8 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     for (unsigned i = 0; UPMU_BACKEND_AMD && i < program->steps; i++)
         if (upmu_step_mask(&program->step[i]) & ~upmu_step_value(&program->step[i]) & meter->pmu->kernel_select)
             program->user |= program->step[i].guard;
+    if (program->user && meter->bank.port->in_kernel_mode)
+        flags |= UPMU_PROGRAM_ODD;
     UPMU_STORE(program->flags, (uint8_t)flags);
 }
 

@@ -11,11 +11,10 @@
 /* Bits of upmu_program.flags. */
 #define UPMU_PROGRAM_FREE 1u  /* wants nothing that events share: good wherever its counters are free */
 #define UPMU_PROGRAM_WRAPS 2u /* the count of an event wraps as its counter does */
-#define UPMU_PROGRAM_FALLS 4u /* the count of an event can fall */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* what is not loaded already needs an erratum's sequence first */
 #define UPMU_PROGRAM_RECORDS 32u /* an event has records of its own, or messages */
-#define UPMU_PROGRAM_ODD 64u /* an event is a cascade, a metric or of two counters, or its count can fall */
+#define UPMU_PROGRAM_ODD 64u /* an event is a cascade, a metric, of two counters, can fall, or can stand still */
 
 /* Compile the placement of a set now if it is not; false: it cannot be. */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);

@@ -199,31 +199,32 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
 {
     struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
     const struct upmu_port *port = session->machine->port;
-    uint64_t now_ns, enabled_ns, missed_ns, mask, seen = 0;
+    uint64_t now_ns, enabled_ns, missed_ns, bits, seen = 0;
     uint32_t before = UPMU_LOAD(session->sequence);
 
     UPMU_BARRIER();
-    if (!meter || !UPMU_LOAD(meter->plain) || (before & 1u) ||
-        UPMU_LOAD(session->state) != UPMU_SESSION_RUNNING ||
+    if (!meter || !meter->bank.value_bits || upmu_bank_type(&meter->bank) || upmu_count_adds_first(meter) ||
+        (before & 1u) || UPMU_LOAD(session->state) != UPMU_SESSION_RUNNING ||
         set != upmu_active_seen(session) || !UPMU_LOAD(set->program.placement) ||
         (UPMU_LOAD(set->program.flags) & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_ODD)) ||
-        UPMU_LOAD(meter->bank.no_rdpmc) || !port_has_rdpmc(port) ||
+        (UPMU_LOAD(session->counters) & ~UPMU_LOAD(meter->bank.by_rdpmc)) ||
         (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)))
         return false;
     now_ns = upmu_machine_clock_ns(session->machine);
     enabled_ns = upmu_session_clock(session, now_ns);
     missed_ns = enabled_ns - UPMU_LOAD(set->duration_ns) - (now_ns - UPMU_LOAD(session->running_ns));
-    mask = meter->counter_mask;
+    bits = meter->bank.value_bits;
     meter->bank.accesses.rdpmcs += count;
     for (unsigned i = first; i < first + count; i++, out++) {
         const struct upmu_tally *tally = &set->tally[i];
+        unsigned counter = UPMU_LOAD(tally->counter);
         uint64_t value, total, due;
 
-        if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[UPMU_LOAD(tally->counter)].rdpmc, &value), 0)) {
-            UPMU_STORE(meter->bank.no_rdpmc, true);
+        if (__builtin_expect(!port_rdpmc(port, meter->pmu->counter[counter].rdpmc, &value), 0)) {
+            UPMU_STORE(meter->bank.by_rdpmc, 0);
             return false;
         }
-        value = (value - UPMU_LOAD(tally->base)) & mask;
+        value = (value - UPMU_LOAD(tally->base)) & bits;
         total = UPMU_LOAD(tally->total);
         due = UPMU_LOAD(tally->due);
         seen |= value;

@@ -27,148 +27,81 @@ static UPMU_APART void note_wrong(struct upmu_meter *meter, uint32_t counters)
     meter->wrong |= counters;
 }
 
-/*
- * The enable register holds what its shadow says: what a handler stopped runs again, but for counters that the shadow
- * lacks, because the register was read while they were stopped.
- */
-static inline void note_opened(struct upmu_meter *meter)
-{
-    if (__builtin_expect(meter->stopped != 0, 0))
-        meter->stopped &= ~upmu_bank_open(&meter->bank, meter->stopped);
-}
-
 /* ---- Step 1: close ---- */
 
 /* Stop counters; a fault is answered by a second attempt, with the register read. */
-static UPMU_APART void close_counters(struct upmu_meter *meter, uint32_t counters, uint32_t first)
+static void close(struct upmu_meter *meter, uint32_t counters)
 {
-    if (!upmu_bank_gate(&meter->bank, 0, counters & first) && !upmu_bank_gate(&meter->bank, 0, counters & first))
-        upmu_meter_fails(meter, counters & first);
-    counters &= ~first;
-    if (!upmu_bank_gate(&meter->bank, 0, counters) && !upmu_bank_gate(&meter->bank, 0, counters))
+    if (counters && !upmu_bank_gate(&meter->bank, 0, counters) && !upmu_bank_gate(&meter->bank, 0, counters))
         upmu_meter_fails(meter, counters);
-}
-
-/* Of counters that are to be closed, those that are open, or may be. */
-static inline uint32_t find_open(const struct upmu_meter *meter, uint32_t counters)
-{
-    const struct upmu_bank *bank = &meter->bank;
-    unsigned row = bank->pmu->counter[0].gate_row;
-
-    if (__builtin_expect(meter->straight && upmu_bank_is_plain(bank, row) &&
-                             !(bank->shadow[row] & upmu_stop_bits(bank->pmu, counters)), 1))
-        return 0;
-    return upmu_bank_open(bank, counters);
-}
-
-static inline void close(struct upmu_meter *meter, uint32_t stop)
-{
-    struct upmu_bank *bank = &meter->bank;
-    unsigned row = bank->pmu->counter[0].gate_row;
-
-    if (__builtin_expect(meter->straight && upmu_bank_is_plain(bank, row) && !bank->others, 1)) {
-        uint64_t bits = bank->shadow[row] & upmu_stop_bits(bank->pmu, stop);
-
-        if (__builtin_expect(meter->in_handler && !(stop & ~meter->stopped), 0)) { /* it has just stopped them */
-            upmu_bank_note_closed(bank, row, bits);
-            meter->stopped &= ~stop;
-            return;
-        }
-        if (__builtin_expect(!bits, 0))
-            return;
-        if (__builtin_expect(upmu_bank_put_gate(bank, row, bank->shadow[row] & ~bits), 1)) {
-            note_opened(meter);
-            return;
-        }
-    }
-    close_counters(meter, stop, upmu_special_targets(&meter->plan));
 }
 
 /* ---- Step 3: take ---- */
 
-/* The counts of a set whose events only count, and whose counters are alike. */
-static inline bool take_plain(struct upmu_meter *meter, struct upmu_set *set, uint64_t now_ns)
+/* The counts of a session; from here to leave_part() its sequence is odd. */
+static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t now_ns)
 {
-    const struct upmu_port *port = meter->bank.port;
-    const struct upmu_counter *where = meter->pmu->counter;
-    uint64_t seen = 0;
-    bool fine = true;
-
-    upmu_bank_counted(&meter->bank)->rdpmcs += set->count;
-    for UPMU_TALLIES(tally, set) {
-        uint64_t value, counted;
-
-        if (__builtin_expect(!port_rdpmc(port, where[tally->counter].rdpmc, &value), 0)) {
-            UPMU_STORE(meter->bank.no_rdpmc, true);
-            if (!upmu_bank_read(&meter->bank, tally->counter, &value)) {
-                upmu_count_lose(meter, tally);
-                fine = false;
-                continue;
-            }
-        }
-        value &= meter->counter_mask;
-        counted = (value - tally->base) & meter->counter_mask;
-        if (__builtin_expect(value < counted, 0))
-            upmu_count_note_wrap(meter, tally, now_ns, false);
-        UPMU_STORE(tally->base, value);
-        seen |= counted;
-        UPMU_STORE(tally->total, tally->total + counted);
-    }
-    if (seen)
-        UPMU_STORE(meter->seen_counting, 1);
-    return fine;
-}
-
-/* The counts of any set; samples that are due are stored.  False: a register faulted. */
-static UPMU_APART bool take_odd(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set,
-                                uint64_t now_ns)
-{
-    uint32_t due = 0;
-    bool fine = true;
-
-    if (upmu_session_has_metrics(meter, session))
-        fine = upmu_special_take_metrics(meter, session);
-    for UPMU_TALLIES(tally, set) {
-        unsigned counter = upmu_tally_runs_on(tally);
-        uint64_t value;
-
-        if (upmu_tally_is_metric(tally) || (meter->plan.moved & UPMU_BIT32(counter & 31u) & tally->counters) ||
-            ((meter->plan.moved >> (counter & 31u) & 1u) && tally->from != UPMU_NO_COUNTER))
-            continue;
-        if (!upmu_count_value(meter, tally, counter, &value)) {
-            if (upmu_bank_type(&meter->bank)) /* boxes that answered, and what was read of the others before */
-                upmu_count_fold(meter, tally, counter, value);
-            upmu_count_lose(meter, tally);
-            fine = false;
-        } else if (upmu_count_take(meter, session, tally, counter, value, now_ns)) {
-            due |= UPMU_BIT32(tally->index);
-        }
-    }
-    upmu_count_unlearn(meter, session->counters);
-    if (due)
-        upmu_report_store(meter, session, due, now_ns);
-    return fine;
-}
-
-static inline void take_part(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
-{
-    const struct upmu_plan *plan = &meter->plan;
+    struct upmu_plan *plan = &meter->plan;
+    struct upmu_session *session = plan->out[part];
     struct upmu_set *set = upmu_active(session);
-    uint8_t state = plan->state_after;
-    bool fine;
+    uint64_t bits = meter->bank.value_bits, seen = 0;
+    bool odd = plan->odd;
+    uint32_t due = 0;
 
     UPMU_STORE(session->sequence, session->sequence + 1u);
     UPMU_BARRIER();
-    if (__builtin_expect(!(plan->odd | set->program.sampling), 1))
-        fine = take_plain(meter, set, now_ns);
-    else
-        fine = take_odd(meter, session, set, now_ns);
+    if (__builtin_expect(odd, 0))
+        upmu_special_begin_take(meter, session);
+    for UPMU_TALLIES(tally, set) {
+        unsigned counter = tally->counter;
+        uint64_t value;
+
+        if (__builtin_expect(odd, 0)) {
+            counter = upmu_special_take(meter, tally);
+            if (counter == UPMU_NO_COUNTER)
+                continue;
+            bits = upmu_bank_value_bits(&meter->bank, counter);
+        }
+        if (__builtin_expect(!upmu_bank_count(&meter->bank, counter, bits, &value), 0)) {
+            if (upmu_bank_type(&meter->bank)) /* boxes that answered, and what was read of the others before */
+                upmu_count_fold(meter, tally, counter, value);
+            upmu_count_lose(meter, tally);
+            plan->lost |= (uint8_t)UPMU_BIT32(part);
+        } else if (upmu_count_take(meter, session, tally, counter, bits, value, now_ns, odd, &seen)) {
+            due |= UPMU_BIT32(tally->index);
+        }
+    }
+    if (seen)
+        UPMU_STORE(meter->seen_counting, 1);
+    if (__builtin_expect(odd, 0))
+        upmu_special_end_take(meter, session);
+    if (__builtin_expect(due != 0, 0)) {
+        session->due_events = due;
+        plan->reports |= (uint8_t)UPMU_BIT32(part);
+    }
+}
+
+/* Samples that are due are stored before their session leaves: that may fill its ring. */
+static UPMU_APART void report_parts(struct upmu_meter *meter)
+{
+    const struct upmu_plan *plan = &meter->plan;
+
+    for (unsigned part = 0; part < plan->outs; part++)
+        if (plan->reports >> part & 1u)
+            upmu_report_store(meter, plan->out[part], plan->out[part]->due_events, plan->now_ns);
+}
+
+static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t now_ns)
+{
+    struct upmu_session *session = meter->plan.out[part];
+    uint8_t state = meter->plan.state_after;
+
     upmu_session_ran(session, now_ns);
     if (UPMU_SAMPLING && session->full) {
         state = UPMU_SESSION_MASKED;
         UPMU_STORE(session->full, 0);
     }
-    if (__builtin_expect(!fine || (meter->failed & session->counters), 0)) {
+    if (__builtin_expect((meter->plan.lost & UPMU_BIT32(part)) || (meter->failed & session->counters), 0)) {
         state = UPMU_SESSION_STOPPED;
         (void)upmu_session_fault(meter, session);
     }
@@ -185,146 +118,49 @@ static inline void take_part(struct upmu_meter *meter, struct upmu_session *sess
 
 /* ---- Steps 4 and 5: registers and start values ---- */
 
-static inline void load_registers(struct upmu_meter *meter, const struct upmu_program *program)
-{
-    const struct upmu_plan *plan = &meter->plan;
-    struct upmu_bank *bank = &meter->bank;
-    const struct upmu_step *step = program->step, *end = step + program->steps;
-
-    while (step < end) {
-        const struct upmu_step *first = step;
-        unsigned row = step->row;
-        uint64_t mask = 0, value = 0;
-        uint32_t guard = 0;
-
-        for (; step < end && step->row == row; step++)
-            if (!upmu_bank_same(bank, step)) {
-                mask |= upmu_step_mask(step);
-                value |= upmu_step_value(step);
-                guard |= step->guard;
-            }
-        if (!mask)
-            continue;
-        if (__builtin_expect(!first->enables && upmu_bank_is_plain(bank, row) && !bank->others && meter->straight, 1)
-                ? !upmu_bank_put(bank, row, (bank->shadow[row] & ~mask) | value)
-                : !upmu_bank_merge(bank, row, mask, value, plan->come & ~plan->dormant))
-            note_wrong(meter, guard);
-    }
-}
-
-/* An event that is carried or stands still: the value at which the other event left is its base. */
-static UPMU_APART void carry_odd(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_tally *left,
-                                 uint64_t now_ns)
-{
-    if (left && meter->slot[tally->counter].tag) {
-        UPMU_STORE(tally->base, left->base);
-    } else if (!upmu_bank_read(&meter->bank, tally->counter, &tally->base)) {
-        upmu_meter_loses(meter, tally);
-        return;
-    }
-    tally->turned = upmu_count_stamp(now_ns);
-    upmu_meter_tag(meter, tally->counters, tally->tag);
-}
-
 /*
- * What a static session left running may have wrapped in no count: its status bit, which no interrupt has cleared,
- * would look like an overflow of what comes.  An event that left this counter itself knows at which value.
+ * The start values of a set.  An event takes the base of the other side where its counter is carried or stands still,
+ * and keeps the value that is there if it is its own; else it begins.
  */
-static UPMU_APART void forget_wraps(struct upmu_meter *meter, const struct upmu_tally *tally)
-{
-    upmu_count_suspect(meter, tally->counters);
-    if (!upmu_count_acknowledge(meter, tally->counters))
-        upmu_meter_loses(meter, tally);
-}
-
-/* The start value of one event of any kind. */
-static UPMU_APART void load_event(struct upmu_meter *meter, struct upmu_tally *tally, uint32_t carried, uint64_t now_ns)
+static inline void load_values(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set,
+                               uint64_t now_ns)
 {
     const struct upmu_plan *plan = &meter->plan;
-    const struct upmu_counter_slot *slot = &meter->slot[tally->counter];
-    const struct upmu_tally *left = plan->leave & tally->counters ? slot->tally : NULL;
-    bool keeps = UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_KEEPS);
-    uint32_t goes_on = carried | (upmu_tally_is_lent(tally) || upmu_features_hide(meter) ? 0 : plan->still);
-    bool unowned = meter->unowned & tally->counters, own = slot->tag == tally->tag;
-    uint64_t before = tally->base;
+    uint32_t stamp = upmu_count_stamp(now_ns), read = set->counters & ~(plan->based | plan->written), based, begun;
+    uint64_t bits = meter->bank.value_bits;
 
-    if (upmu_tally_is_metric(tally))
+    if (__builtin_expect((read & meter->flagged) != 0, 0) && !upmu_count_acknowledge(meter, read))
+        upmu_meter_fails(meter, read);
+    if (__builtin_expect(plan->odd, 0) && !upmu_special_before_load(meter, set)) {
+        for UPMU_TALLIES(tally, set)
+            UPMU_STORE(tally->ran, true);
         return;
-    if ((tally->counters & goes_on) && !upmu_tally_samples(tally)) {
-        carry_odd(meter, tally, left, now_ns);
-        if (__builtin_expect(unowned, 0) && !(own && tally->base >= before))
-            forget_wraps(meter, tally);
-    } else if (keeps && left && slot->tag && !upmu_meter_is_free(meter)) {
-        carry_odd(meter, tally, left, now_ns);
-    } else if (upmu_meter_is_free(meter) || (!keeps && (plan->changed & tally->counters & ~plan->still)) ||
-               upmu_meter_tagged(meter, tally) != tally->counters || unowned) {
-        if (__builtin_expect(unowned, 0))
-            forget_wraps(meter, tally);
-        if (!upmu_count_begin_at(meter, tally, now_ns))
-            upmu_meter_loses(meter, tally);
     }
-}
-
-static UPMU_APART void load_odd(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set,
-                                uint32_t carried, uint64_t now_ns)
-{
+    based = plan->based;
+    begun = plan->begun;
     for UPMU_TALLIES(tally, set) {
-        load_event(meter, tally, carried, now_ns);
-        upmu_meter_give(meter, session, tally);
-        UPMU_STORE(tally->ran, tally->ran || !upmu_tally_cascades(tally));
-    }
-    if (set->program.flags & UPMU_PROGRAM_ODD)
-        upmu_special_load(meter, session);
-}
-
-/* RDPMC has faulted, and is not used any more; false: so has the register. */
-static UPMU_APART bool read_slowly(struct upmu_meter *meter, const struct upmu_tally *tally, uint64_t *out_value)
-{
-    UPMU_STORE(meter->bank.no_rdpmc, true);
-    if (upmu_bank_read(&meter->bank, tally->counter, out_value))
-        return true;
-    upmu_meter_loses(meter, tally);
-    return false;
-}
-
-/* The start values of a set whose events only count, and whose counters are alike. */
-static inline void load_plain(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set,
-                              uint32_t carried, uint64_t now_ns)
-{
-    const struct upmu_port *port = meter->bank.port;
-    const struct upmu_counter *where = meter->pmu->counter;
-    uint32_t changed = meter->plan.changed, stamp = upmu_count_stamp(now_ns);
-
-    if (__builtin_expect((set->program.counting & meter->flagged) != 0, 0) &&
-        !upmu_count_acknowledge(meter, set->program.counting & ~carried))
-        upmu_meter_fails(meter, set->program.counting & ~carried);
-    for UPMU_TALLIES(tally, set) {
-        unsigned counter = tally->counter;
-        struct upmu_counter_slot *slot = &meter->slot[counter];
-        uint64_t value;
+        struct upmu_counter_slot *slot = &meter->slot[tally->counter];
+        const struct upmu_tally *left = slot->tally;
 
         slot->session = session;
-        if (carried >> counter & 1u) {
-            value = slot->tally->base;
-        } else if (slot->tag != tally->tag || (changed >> counter & 1u)) {
-            upmu_bank_counted(&meter->bank)->rdpmcs++;
-            if (__builtin_expect(!port_rdpmc(port, where[counter].rdpmc, &value), 0) &&
-                !read_slowly(meter, tally, &value)) {
-                slot->tally = tally;
-                continue;
-            }
-            value &= meter->counter_mask;
-        } else {
-            slot->tally = tally;
+        slot->tally = tally;
+        if (__builtin_expect(!upmu_tally_cascades(tally), 1))
             UPMU_STORE(tally->ran, true);
+        if (tally->counters & based)
+            UPMU_STORE(tally->base, left->base);
+        else if (slot->tag == tally->tag && !(tally->counters & begun))
+            continue;
+        else if (__builtin_expect(!(tally->counters & plan->written
+                                        ? upmu_count_write_at(meter, tally)
+                                        : upmu_bank_count(&meter->bank, tally->counter, bits, &tally->base)), 0)) {
+            upmu_meter_loses(meter, tally);
             continue;
         }
-        UPMU_STORE(tally->base, value);
         tally->turned = stamp;
         slot->tag = tally->tag;
-        slot->tally = tally;
-        UPMU_STORE(tally->ran, true);
     }
+    if (__builtin_expect(set->program.flags & UPMU_PROGRAM_ODD, 0))
+        upmu_special_load(meter, session);
 }
 
 static bool is_out(const struct upmu_plan *plan, const struct upmu_session *session)
@@ -376,7 +212,7 @@ static UPMU_APART void refuse_part(struct upmu_meter *meter, unsigned part)
     drop_part(meter, part);
 }
 
-static inline void load_part(struct upmu_meter *meter, unsigned part, uint32_t carried, uint64_t now_ns)
+static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t now_ns)
 {
     struct upmu_plan *plan = &meter->plan;
     struct upmu_session *session = plan->in[part];
@@ -385,7 +221,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint32_t c
 
     if (__builtin_expect(plan->outs && session->state != UPMU_SESSION_WAITING, 0) && is_out(plan, session) &&
         session->state != plan->state_after) {
-        let_go(meter, set->counters & (carried | plan->still));
+        let_go(meter, set->counters & (plan->carried | plan->still));
         drop_part(meter, part);
         return;
     }
@@ -395,16 +231,18 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint32_t c
     }
     UPMU_STORE(session->sequence, session->sequence + 1u);
     UPMU_BARRIER();
-    if (set->program.seen != meter->bank.version)
-        load_registers(meter, &set->program);
+    if (set->program.seen != meter->bank.version) {
+        uint32_t wrong;
+
+        if (__builtin_expect(!upmu_bank_put(&meter->bank, set->program.step, set->program.steps,
+                                            plan->come & ~plan->dormant, &wrong), 0))
+            note_wrong(meter, wrong);
+    }
 #if UPMU_SETS
     UPMU_STORE(session->active, set);
 #endif
     session->counters = set->counters;
-    if (__builtin_expect(!(plan->odd | set->program.sampling), 1))
-        load_plain(meter, session, set, carried, now_ns);
-    else
-        load_odd(meter, session, set, carried, now_ns);
+    load_values(meter, session, set, now_ns);
     if (__builtin_expect(meter->failed != failed, 0)) {
         refuse_part(meter, part);
         UPMU_BARRIER();
@@ -453,35 +291,20 @@ static inline void publish(struct upmu_meter *meter)
     }
 }
 
-static inline void open_parts(struct upmu_meter *meter, uint32_t carried)
+static inline void open_parts(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
-    struct upmu_bank *bank = &meter->bank;
-    unsigned row = bank->pmu->counter[0].gate_row;
-    uint32_t opening = plan->come & ~(carried | meter->failed);
+    uint32_t opening = plan->come & ~(plan->carried | meter->failed | plan->dormant);
 
-    if (!(opening | plan->moved))
-        return;
-    if (__builtin_expect(meter->straight && upmu_bank_is_plain(bank, row) && !bank->others && !plan->odd, 1)) {
-        uint64_t bits = upmu_stop_bits(bank->pmu, opening) & ~bank->shadow[row];
-
-        if (!bits)
-            return;
-        if (__builtin_expect(upmu_bank_put_gate(bank, row, bank->shadow[row] | bits), 1))
-            note_opened(meter);
-        else
-            upmu_meter_fails(meter, opening);
-        return;
-    }
-    opening &= ~plan->dormant;
-    if (!upmu_bank_gate(bank, opening, plan->moved))
+    if ((opening | plan->moved) && !upmu_bank_gate(&meter->bank, opening, plan->moved))
         upmu_meter_fails(meter, opening | plan->moved);
 }
 
-void upmu_reconcile(struct upmu_meter *meter)
+/* Steps 1 to 3.  (Apart, as the others: reports and repairs have nothing of them on their stack.) */
+static UPMU_APART void take_parts(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
-    uint32_t carried, stop;
+    uint32_t stop, idle;
 
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0)) {
         plan->odd |= UPMU_PLAN_ODD;
@@ -490,37 +313,60 @@ void upmu_reconcile(struct upmu_meter *meter)
             plan->sequence = 0;
         }
     }
-    carried = plan->counted_out & plan->counted_in & ~plan->changed;
+    plan->carried = plan->based = plan->counted_out & plan->counted_in & ~plan->changed;
+    plan->written = plan->sampled_in;
+    plan->begun = plan->changed;
+    plan->reports = 0;
+    plan->lost = 0;
     if (__builtin_expect(plan->odd, 0))
-        carried = upmu_special_prepare(meter, carried);
-    if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0))
-        carried = 0;
-    stop = ((plan->leave & ~carried) | (plan->changed & (meter->running | meter->unowned))) &
+        upmu_special_prepare(meter);
+    stop = ((plan->leave & ~plan->carried) | (plan->changed & (meter->running | meter->unowned))) &
            ~(plan->kept | plan->still | plan->moved);
     if (__builtin_expect(meter->unowned != 0, 0))
-        stop |= meter->unowned & plan->come & ~carried;
-    /* A fault may have left a counter open, or its enable bit unknown. */
-    stop |= find_open(meter, plan->come & ~(meter->running | meter->unowned));
-    if (__builtin_expect(plan->odd, 0))
-        upmu_special_before_close(meter);
-    if (stop)
-        close(meter, stop);
+        stop |= meter->unowned & plan->come & ~plan->carried;
+    idle = plan->come & ~(meter->running | meter->unowned);
+    if (idle) /* A fault may have left a counter open, or its enable bit unknown. */
+        stop |= upmu_bank_open(&meter->bank, idle);
+    if (__builtin_expect(plan->odd, 0)) {
+        uint32_t first = upmu_special_before_close(meter) & stop;
+
+        close(meter, first);
+        stop &= ~first;
+    }
+    close(meter, stop);
     plan->now_ns = port_clock_ns(meter->bank.port);
     upmu_features_closed(meter, NULL);
-    for (unsigned i = 0; i < plan->outs; i++)
-        take_part(meter, plan->out[i], plan->now_ns);
+    for (unsigned part = 0; part < plan->outs; part++)
+        take_part(meter, part, plan->now_ns);
+}
+
+/* Steps 4 to 7. */
+static UPMU_APART void load_parts(struct upmu_meter *meter)
+{
+    const struct upmu_plan *plan = &meter->plan;
+
+    for (unsigned part = 0; part < plan->outs; part++)
+        leave_part(meter, part, plan->now_ns);
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0) && !upmu_special_sequence(meter))
         note_wrong(meter, plan->come);
-    for (unsigned i = 0; i < plan->ins; i++)
-        load_part(meter, i, carried, plan->now_ns);
+    for (unsigned part = 0; part < plan->ins; part++)
+        load_part(meter, part, plan->now_ns);
     publish(meter);
     if (__builtin_expect(plan->odd, 0))
         upmu_special_worlds(meter);
-    open_parts(meter, carried);
+    open_parts(meter);
     if (__builtin_expect(plan->odd, 0))
         upmu_special_opened(meter);
     if (upmu_meter_domain(meter))
         meter->claims_due = 1;
+}
+
+void upmu_reconcile(struct upmu_meter *meter)
+{
+    take_parts(meter);
+    if (__builtin_expect(meter->plan.reports != 0, 0))
+        report_parts(meter);
+    load_parts(meter);
     if (__builtin_expect(meter->failed != 0, 0))
         upmu_reconcile_repair(meter);
 }
@@ -583,7 +429,7 @@ static void take_failed(struct upmu_meter *meter, struct upmu_session *session, 
             !upmu_count_value(meter, tally, tally->counter, &value))
             UPMU_STORE(tally->hole, true);
         else
-            (void)upmu_count_take(meter, session, tally, tally->counter, value, now_ns);
+            (void)upmu_count_take_one(meter, session, tally, tally->counter, value, now_ns);
     }
 }
 
@@ -625,7 +471,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     meter->sampling &= ~closing;
     meter->halted &= ~closing;
     if (!upmu_meter_is_free(meter)) /* (What never stops has no gate.) */
-        close_counters(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running), 0);
+        close(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
     for (rest = closing; rest;) {
         session = meter->slot[upmu_bits_lowest(rest)].session;
         rest &= ~session->counters & (rest - 1u);

@@ -20,8 +20,9 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
     if (meter->worlds)
         return true;
 #endif
-    return !meter->plain || meter->unowned || meter->bank.no_rdpmc || !port_has_rdpmc(meter->bank.port) ||
-           upmu_features_hide(meter);
+    /* (A CPU that was given back has no PMU, and no plan that does anything.) */
+    return !meter->bank.value_bits || upmu_bank_type(&meter->bank) || meter->unowned ||
+           (meter->pmu && (upmu_count_adds_first(meter) || upmu_features_hide(meter)));
 }
 
 /* ---- Counters that stay open ---- */
@@ -119,40 +120,146 @@ static uint32_t absent_of(const struct upmu_meter *meter)
     return absent;
 }
 
-uint32_t upmu_special_prepare(struct upmu_meter *meter, uint32_t carried)
+/* Counters that run on: proposed are those where both sides only count, by equal registers. */
+static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
+{
+    const struct upmu_plan *plan = &meter->plan;
+    uint32_t carried = plan->carried;
+
+    /* An erratum's sequence stops all.  No counter keeps what another session counted where programs may read it. */
+    if (plan->sequence || upmu_features_hide(meter))
+        return 0;
+    for (unsigned part = 0; UPMU_LOANS && part < plan->ins; part++)
+        for UPMU_TALLIES(tally, plan->set[part])
+            if (upmu_tally_is_lent(tally)) /* what another one left there is not its value */
+                carried &= ~tally->counters;
+    carried = (carried | find_unowned(meter)) & ~(apart & plan->come);
+    /* A session that is full, or whose counts show that, leaves: what it left open is closed. */
+    for (unsigned part = 0; part < plan->outs; part++)
+        if (plan->out[part]->full)
+            carried &= ~plan->out[part]->counters;
+    return carried;
+}
+
+/* How events begin that come. */
+static void find_values(struct upmu_meter *meter)
+{
+    struct upmu_plan *plan = &meter->plan;
+    bool keeps = UPMU_UNCORE && (meter->pmu->capabilities & UPMU_PMU_KEEPS);
+
+    for (unsigned part = 0; part < plan->ins; part++)
+        for UPMU_TALLIES(tally, plan->set[part]) {
+            if (upmu_count_is_written(meter, tally))
+                plan->written |= tally->counters;
+            if (upmu_tally_cascades(tally))
+                plan->dormant |= UPMU_BIT32(tally->counter & 31u);
+        }
+    plan->based = (plan->carried | (upmu_features_hide(meter) ? 0 : plan->still)) & ~plan->written;
+    plan->begun = plan->changed & ~plan->still;
+    if (keeps) {
+        plan->based = plan->leave;
+        plan->begun = 0;
+    }
+    plan->based &= plan->leave; /* no event leaves what a static session left */
+    plan->begun |= meter->unowned;
+    if (!meter->bank.value_bits || upmu_bank_type(&meter->bank))
+        plan->written = ~0u; /* not by the same read for each */
+}
+
+void upmu_special_prepare(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
     uint32_t absent = upmu_bank_absent(&meter->bank), coming = absent_of(meter);
 
     if (meter->unowned)
         settle_unowned(meter);
-    if (upmu_features_hide(meter)) {
-        carried = 0; /* no counter keeps what another session counted */
-    } else {
-        for (unsigned part = 0; UPMU_LOANS && part < plan->ins; part++)
-            for UPMU_TALLIES(tally, plan->set[part])
-                if (upmu_tally_is_lent(tally)) /* what another one left there is not its value */
-                    carried &= ~tally->counters;
-        carried |= find_unowned(meter);
-    }
-    carried &= ~((absent ^ coming) & plan->come);
-    /* A session that is full, or whose counts show that, leaves: what it left open is closed. */
-    for (unsigned part = 0; part < plan->outs; part++)
-        if (plan->out[part]->full)
-            carried &= ~plan->out[part]->counters;
-    for (unsigned part = 0; UPMU_BACKEND_X86_P4 && part < plan->ins; part++)
-        for UPMU_TALLIES(tally, plan->set[part])
-            if (upmu_tally_cascades(tally))
-                plan->dormant |= UPMU_BIT32(tally->counter & 31u);
-    plan->still = find_still(meter, plan->leave & ~(carried | absent | coming));
+    plan->carried = find_carried(meter, absent ^ coming);
+    plan->still = find_still(meter, plan->leave & ~(plan->carried | absent | coming));
     if (!plan->sequence) /* it stops all of them */
         plan->kept = find_kept(meter) & ~absent;
-    return carried;
+    find_values(meter);
+}
+
+/* ---- Counts that are taken, and values that are loaded ---- */
+
+void upmu_special_begin_take(struct upmu_meter *meter, struct upmu_session *session)
+{
+    if (upmu_session_has_metrics(meter, session))
+        (void)upmu_special_take_metrics(meter, session);
+}
+
+unsigned upmu_special_take(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    unsigned counter = upmu_tally_runs_on(tally);
+    bool moves = tally->from != UPMU_NO_COUNTER;
+
+    if (upmu_tally_is_metric(tally) ||
+        (meter->plan.moved & UPMU_BIT32(counter & 31u) & (moves ? ~0u : tally->counters)))
+        return UPMU_NO_COUNTER;
+    if (upmu_count_armed(meter, tally))
+        return counter;
+    upmu_count_lose(meter, tally);
+    return UPMU_NO_COUNTER;
+}
+
+/*
+ * A counter that a static session left running may have wrapped in no count: its status bit, which no interrupt has
+ * cleared, would look like an overflow of what comes.  An event that left this counter itself, and runs on there, knows
+ * at which value.
+ */
+static void adopt(struct upmu_meter *meter, struct upmu_tally *tally)
+{
+    uint64_t before = tally->base;
+
+    if (meter->slot[tally->counter].tag == tally->tag && (tally->counters & meter->plan.carried)) {
+        if (!upmu_count_read_at(meter, tally)) {
+            upmu_meter_loses(meter, tally);
+            return;
+        }
+        meter->plan.begun &= ~tally->counters;
+        if (tally->base >= before)
+            return;
+    }
+    upmu_count_suspect(meter, tally->counters);
+    if (!upmu_count_acknowledge(meter, tally->counters))
+        upmu_meter_loses(meter, tally);
+}
+
+bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set)
+{
+    struct upmu_plan *plan = &meter->plan;
+    bool free = upmu_meter_is_free(meter);
+
+    for UPMU_TALLIES(tally, set) {
+        if (free) {
+            if (!upmu_count_begin_at(meter, tally, plan->now_ns))
+                upmu_meter_loses(meter, tally);
+            continue;
+        }
+        if (upmu_tally_is_metric(tally)) { /* it has no value */
+            upmu_meter_tag(meter, tally->counters, tally->tag);
+            plan->begun &= ~tally->counters;
+            continue;
+        }
+        if (!meter->slot[tally->counter].tag) /* what leaves has no value to go on from */
+            plan->based &= ~tally->counters;
+        if (upmu_meter_tagged(meter, tally) != tally->counters)
+            plan->begun |= tally->counters;
+        if (tally->counters & meter->unowned)
+            adopt(meter, tally);
+    }
+    return !free;
+}
+
+void upmu_special_end_take(struct upmu_meter *meter, const struct upmu_session *session)
+{
+    upmu_count_note_lacks(meter);
+    upmu_count_unlearn(meter, session->counters);
 }
 
 /* ---- Cascades ---- */
 
-uint32_t upmu_special_targets(const struct upmu_plan *plan)
+static uint32_t find_targets(const struct upmu_plan *plan)
 {
     uint32_t targets = 0;
 
@@ -175,17 +282,12 @@ static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *ta
 
 /* ---- Lost carries ---- */
 
-void upmu_special_before_close(struct upmu_meter *meter)
+/* What is counted so far, of what moves and where a carry may be lost. */
+static void add_before(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
-    uint64_t now_ns;
+    uint64_t now_ns = upmu_meter_now(meter);
 
-    if (UPMU_MOVES && plan->moved)
-        now_ns = upmu_meter_now(meter);
-    else if (!upmu_count_adds_first(meter))
-        return;
-    else
-        now_ns = upmu_meter_now(meter);
     for (unsigned part = 0, moved = 0; part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part])) {
             bool moves = tally->from != UPMU_NO_COUNTER && (plan->moved >> tally->from & 1u);
@@ -206,6 +308,13 @@ void upmu_special_before_close(struct upmu_meter *meter)
         }
 }
 
+uint32_t upmu_special_before_close(struct upmu_meter *meter)
+{
+    if ((UPMU_MOVES && meter->plan.moved) || upmu_count_adds_first(meter))
+        add_before(meter);
+    return find_targets(&meter->plan);
+}
+
 /* ---- An erratum's sequence ---- */
 
 /* The accesses of the sequence, and no others, are counted apart. */
@@ -224,6 +333,7 @@ bool upmu_special_sequence(struct upmu_meter *meter)
     before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
     *now = before;
     meter->plan.changed |= meter->plan.come;
+    meter->plan.begun |= meter->plan.come;
     return fine;
 }
 
@@ -240,7 +350,7 @@ static void take_rest(struct upmu_meter *meter, struct upmu_session *session, st
         return;
     }
     UPMU_STORE(tally->base, base);
-    if (upmu_count_take(meter, session, tally, tally->from, value, meter->plan.now_ns))
+    if (upmu_count_take_one(meter, session, tally, tally->from, value, meter->plan.now_ns))
         upmu_report_store(meter, session, UPMU_BIT32(tally->index), meter->plan.now_ns);
     UPMU_STORE(tally->base, kept);
 }
@@ -384,9 +494,13 @@ void upmu_special_update_metrics(struct upmu_meter *meter, struct upmu_session *
 
 void upmu_special_load(struct upmu_meter *meter, struct upmu_session *session)
 {
-    for UPMU_TALLIES(tally, upmu_active(session))
+    for UPMU_TALLIES(tally, upmu_active(session)) {
+        upmu_meter_give(meter, session, tally);
+        if (meter->slot[tally->counter].tag == tally->tag)
+            upmu_meter_tag(meter, tally->counters, tally->tag);
         if (upmu_tally_cascades(tally))
             load_initiator(meter, tally);
+    }
 #if UPMU_METRICS
     if (upmu_session_has_metrics(meter, session))
         begin_metrics(meter, session);

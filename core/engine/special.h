@@ -11,19 +11,34 @@
 /* Does a PMU ask for some of this in every change? */
 bool upmu_special_pmu(const struct upmu_meter *meter);
 
-/* Before anything is closed: what stays open.  Returns which of the counters that were proposed are carried. */
-uint32_t upmu_special_prepare(struct upmu_meter *meter, uint32_t carried);
+/* Before anything is closed: what stays open, and how events begin.  plan->carried has the counters proposed. */
+void upmu_special_prepare(struct upmu_meter *meter);
 
-/* Targets of cascades that leave: closed before their initiators, whose end would stop them, too. */
-uint32_t upmu_special_targets(const struct upmu_plan *plan);
+/* Before the counts of a session are taken: its metrics. */
+void upmu_special_begin_take(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Where closing a counter loses a carry: what leaves is added before. */
-void upmu_special_before_close(struct upmu_meter *meter);
+/* Of one event: the counter that is to be read for it, or UPMU_NO_COUNTER. */
+unsigned upmu_special_take(struct upmu_meter *meter, struct upmu_tally *tally);
+
+/* After the counts are taken: boxes that were gone or reset. */
+void upmu_special_end_take(struct upmu_meter *meter, const struct upmu_session *session);
+
+/*
+ * Where closing a counter loses a carry: what leaves is added before.  Returns targets of cascades that leave: closed
+ * before their initiators, whose end would stop them, too.
+ */
+uint32_t upmu_special_before_close(struct upmu_meter *meter);
 
 /* After the counts are taken: the erratum's sequence.  False: what is selected next counts wrong. */
 bool upmu_special_sequence(struct upmu_meter *meter);
 
-/* After the start values: initiators of cascades, windows of metrics. */
+/*
+ * Before the start values of a set: how its events begin, after the counts were taken.  False: they have begun, and no
+ * counter belongs to them, as it never stops.
+ */
+bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set);
+
+/* After the start values: other counters of an event, initiators of cascades, windows of metrics. */
 void upmu_special_load(struct upmu_meter *meter, struct upmu_session *session);
 
 /* After the counters are open: what moved from another counter, and what a sequence cost. */

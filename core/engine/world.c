@@ -71,19 +71,10 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
 /* What the register that enables counters holds once these have opened, and those have closed. */
 static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
 {
-    return (value & ~upmu_stop_bits(meter->pmu, close)) | upmu_stop_bits(meter->pmu, open);
-}
+    unsigned row = meter->pmu->counter[0].gate_row;
 
-static bool move_gates(struct upmu_meter *meter, uint32_t open, uint32_t close)
-{
-    struct upmu_bank *bank = &meter->bank;
-    unsigned row = bank->pmu->counter[0].gate_row;
-    uint64_t value;
-
-    if (!meter->straight || bank->others || !upmu_bank_is_plain(bank, row))
-        return upmu_bank_gate(bank, open, close);
-    value = moved(meter, bank->shadow[row], open, close);
-    return value == bank->shadow[row] || upmu_bank_put_gate(bank, row, value);
+    value &= ~upmu_bank_take_gates(&meter->bank, &close, row);
+    return value | upmu_bank_take_gates(&meter->bank, &open, row);
 }
 
 /* A register faulted.  A select that is a gate, too, may have lost what it was to hold: once more from the program. */
@@ -111,7 +102,7 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
     if (!(open | close))
         return UPMU_OK;
     tend(meter, close, false);
-    if (!move_gates(meter, open, close) && !move_once_more(meter, open, close)) {
+    if (!upmu_bank_gate(&meter->bank, open, close) && !move_once_more(meter, open, close)) {
         upmu_meter_fails(meter, open | close);
         upmu_reconcile_repair(meter);
         return UPMU_ERR_PORT;
@@ -158,7 +149,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
     row = meter->pmu->counter[0].gate_row;
     value = bank->shadow[row];
     /* (What the host may have changed, or a fault has left, is read.) */
-    if (bank->others || !upmu_bank_is_plain(bank, row)) {
+    if (!upmu_bank_is_plain(bank, row)) {
         uintptr_t irq = port_irq_save(bank->port);
 
         (void)upmu_bank_read_row(bank, row, &value);

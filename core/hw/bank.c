@@ -17,6 +17,21 @@
 #include "core/hw/port_call.h"
 #include "core/hw/register.h"
 
+uint64_t upmu_bank_take_each(const struct upmu_bank *bank, uint32_t *counters, unsigned row)
+{
+    uint64_t bits = 0;
+
+    for (uint32_t rest = *counters; rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(rest)];
+
+        if (counter->gate_row == row) {
+            bits |= UPMU_BIT64(counter->gate_bit);
+            *counters &= ~(rest & (~rest + 1u));
+        }
+    }
+    return bits;
+}
+
 /* Is a bit of bank->state set for a row? */
 static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
@@ -33,6 +48,34 @@ static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsi
 {
     bank->state[row] = (uint8_t)((bank->state[row] & ~clear) | set);
     bank->version++;
+}
+
+/* Where are the enable bits of counters, which of these does RDPMC read, and how wide are they? */
+static void learn_counters(struct upmu_bank *bank)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    const struct upmu_counter *first = &pmu->counter[0];
+    bool has_rdpmc = pmu->index < UPMU_UNIT_PMU && port_has_rdpmc(bank->port), dense = true, apart = true;
+    uint32_t by_rdpmc = 0;
+
+    bank->value_bits = upmu_bits_ones(first->width);
+    for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
+        const struct upmu_counter *counter = first + upmu_bits_lowest(rest);
+        uint32_t bit = rest & (~rest + 1u);
+
+        if (has_rdpmc && counter->rdpmc != UPMU_NO_RDPMC)
+            by_rdpmc |= bit;
+        if (bit & UPMU_METRIC_COUNTERS(pmu))
+            continue;
+        if (counter->width != first->width)
+            bank->value_bits = 0;
+        if (counter->gate_row != first->gate_row || upmu_enable_bits(bit) != UPMU_BIT64(counter->gate_bit))
+            dense = false;
+        if (counter->gate_row != counter->select_row || first + pmu->table->rows[counter->gate_row].counter != counter)
+            apart = false;
+    }
+    UPMU_STORE(bank->by_rdpmc, by_rdpmc);
+    bank->gates = dense ? UPMU_GATES_DENSE : apart ? UPMU_GATES_APART : UPMU_GATES_ANY;
 }
 
 /*
@@ -54,9 +97,13 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
     bank->port = port;
     bank->version = 1;
     bank->counted = &bank->accesses;
+    learn_counters(bank);
+    bank->direct = !(pmu->capabilities & UPMU_PMU_PAGE);
 #if UPMU_UNCORE
-    if (pmu->index >= UPMU_UNIT_PMU)
+    if (pmu->index >= UPMU_UNIT_PMU) {
         bank->type = ((const struct upmu_uncore_pmu *)(const void *)pmu)->type;
+        bank->direct = 0;
+    }
 #endif
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
         const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
@@ -65,7 +112,7 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
         if (!upmu_rows_has(pmu->present, row))
             continue;
         if (upmu_bank_type(bank) || class->promised || safe)
-            state = class->found ? UPMU_ROW_REACHABLE | UPMU_ROW_EARLY : UPMU_ROW_REACHABLE;
+            state = UPMU_ROW_REACHABLE;
         if (class->kind != UPMU_KIND_COUNTER &&
             (class->access == UPMU_ACCESS_RW || (UPMU_FOREIGN && class->access == UPMU_ACCESS_SET_CLEAR) ||
              (upmu_bank_type(bank) && class->access == UPMU_ACCESS_WO)))
@@ -75,7 +122,12 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
         if (class->gates && !(class->gates & upmu_register_bits(pmu, row))) {
             bank->own_gate = class->gates;
             bank->gate_class = pmu->table->rows[row].class_index;
+            bank->direct = 0;
         }
+#if UPMU_FOREIGN
+        if (class->access == UPMU_ACCESS_SET_CLEAR || class->inverted)
+            bank->direct = 0;
+#endif
         bank->state[row] = (uint8_t)state;
     }
 }
@@ -94,6 +146,7 @@ void upmu_bank_forget(struct upmu_bank *bank)
 void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
 {
     bank->dry = dry;
+    bank->direct = 0;
     dry->count = 0;
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         if (row_is(bank, row, UPMU_ROW_SHADOWED))
@@ -220,18 +273,42 @@ static bool has_plain_registers(const struct upmu_bank *bank)
 
 #endif
 
-/* Write a register, of which `changed` bits differ from what it holds. */
-static bool write_msr(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
+/* Write a register as it is. */
+static UPMU_INSIDE bool write_register(struct upmu_bank *bank, unsigned row, uint64_t value, bool is_there)
 {
-    value = to_register(bank, row, value);
-#if UPMU_FOREIGN
-    if (has_plain_registers(bank))
-        return write_changed(bank, row, value, changed);
-#endif
-    (void)changed;
-    return upmu_bank_command(bank, row, value);
+    upmu_bank_counted(bank)->writes++;
+    if (__builtin_expect(is_there && port_wrmsr(bank->port, bank->rows[row].address, value), 1))
+        return true;
+    bank->faulted = bank->rows[row].address;
+    return false;
 }
 
+/* The same where that may be boxes, a page or two addresses. */
+static UPMU_APART bool command_odd(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+#if UPMU_UNCORE
+    if (bank->type)
+        return upmu_box_write(bank, row, value);
+#endif
+#if UPMU_BACKEND_PARAVIRT
+    if (upmu_shared_page_is(bank))
+        return upmu_shared_page_write(bank, row, value);
+#endif
+#if UPMU_FOREIGN
+    return write_changed(bank, row, value, ~UINT64_C(0));
+#else
+    return write_register(bank, row, value, row_is(bank, row, UPMU_ROW_REACHABLE));
+#endif
+}
+
+bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    return __builtin_expect(bank->direct, 1)
+               ? write_register(bank, row, value, row_is(bank, row, UPMU_ROW_REACHABLE))
+               : command_odd(bank, row, value);
+}
+
+/* A dry run lists a write. */
 static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     value = to_register(bank, row, value);
@@ -243,6 +320,29 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value,
 #endif
     (void)changed;
     list_write(bank, row, bank->rows[row].address, value);
+}
+
+/* What a value of a shadow stands for goes to its register, or into the list of a dry run. */
+static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
+{
+    if (bank->dry) {
+        note_dry_write(bank, row, value, changed);
+        return true;
+    }
+    value = to_register(bank, row, value);
+#if UPMU_FOREIGN
+    if (has_plain_registers(bank))
+        return write_changed(bank, row, value, changed);
+#endif
+    return command_odd(bank, row, value);
+}
+
+/* Write a register by its shadow's value, of which `changed` bits differ from what it holds. */
+static UPMU_INSIDE_IF_LARGE bool send_value(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed,
+                                            bool is_there)
+{
+    return __builtin_expect(bank->direct, 1) ? write_register(bank, row, value, is_there)
+                                             : send_odd(bank, row, value, changed);
 }
 
 /* The domain that knows what a register held before any of its CPUs came, or NULL. */
@@ -316,12 +416,17 @@ void upmu_bank_leave(const struct upmu_bank *bank)
             upmu_domain_remember(bank->domain, row, bank->found[row]);
 }
 
-/* Store a shadow. */
-static void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
+/* Store the shadow of a register that becomes known.  Enable bits are no part of what programs compare. */
+static inline void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    bank->shadow[row] = value & ~upmu_register_class_of(bank->pmu, row)->hardware;
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    value &= ~class->hardware;
+    if (!upmu_bank_knows(bank, row) || ((bank->shadow[row] ^ value) & ~class->gates))
+        bank->version++;
+    bank->shadow[row] = value;
     UPMU_BARRIER();
-    row_becomes(bank, row, UPMU_ROW_KNOWN, 0);
+    bank->state[row] |= UPMU_ROW_KNOWN;
 }
 
 /* A register beside a counter's select that says what the counter does, or has bits that do. */
@@ -405,36 +510,90 @@ void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters)
     }
 }
 
-/*
- * Write one register.  A fault puts the shadow back (the handler must not bring
- * the hardware to a value that it refused) and makes the register unknown.
- */
-static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
+static UPMU_APART uint32_t forget_stopped(struct upmu_bank *bank, unsigned row)
 {
-    uint64_t before = bank->shadow[row], changed = upmu_bank_knows(bank, row) ? before ^ value : ~UINT64_C(0);
-    bool shadowed = row_is(bank, row, UPMU_ROW_SHADOWED);
+    uint32_t stopped = bank->stopped, rest = stopped;
 
-    if (shadowed) {
-        if (!row_is(bank, row, UPMU_ROW_FOUND) && !find_row(bank, row))
-            return false;
-        keep_value(bank, row, value);
-        row_becomes(bank, row, 0, UPMU_ROW_PUT_OFF);
+    (void)upmu_bank_take_gates(bank, &rest, row);
+    __atomic_fetch_and(&bank->stopped, rest, __ATOMIC_RELAXED);
+    return stopped & ~rest;
+}
+
+/* Counters that a handler has stopped, and that the next write of a register starts again: they are forgotten. */
+static inline uint32_t take_stopped(struct upmu_bank *bank, unsigned row)
+{
+    return UPMU_SAMPLING && __builtin_expect(bank->stopped != 0, 0) ? forget_stopped(bank, row) : 0;
+}
+
+/* A handler may do it at any instruction of a local call. */
+static inline void note_stopped(struct upmu_bank *bank, uint32_t counters)
+{
+    if (UPMU_SAMPLING && counters)
+        __atomic_fetch_or(&bank->stopped, counters, __ATOMIC_RELAXED);
+}
+
+/* Before the first write of a register with a shadow its value is found. */
+static UPMU_APART bool prepare_row(struct upmu_bank *bank, unsigned row)
+{
+    return !row_is(bank, row, UPMU_ROW_SHADOWED) || row_is(bank, row, UPMU_ROW_FOUND) || find_row(bank, row);
+}
+
+/* The shadow of a register says what its next write does. */
+static UPMU_APART void note_known(struct upmu_bank *bank, unsigned row)
+{
+    if (row_is(bank, row, UPMU_ROW_SHADOWED))
+        bank->state[row] = (uint8_t)((bank->state[row] & ~UPMU_ROW_PUT_OFF) | UPMU_ROW_KNOWN);
+}
+
+/*
+ * Write one register, which is `plain` or not, of which `hardware` bits have no shadow (`is_other`: what programs
+ * compare changes; `odd`: there may be enable bits).  A fault puts the shadow back (the handler must not bring the
+ * hardware to a value that it refused) and makes the register unknown.
+ */
+static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned row, bool plain, uint64_t value,
+                                             uint64_t hardware, bool is_other, bool odd)
+{
+    bool known = plain || upmu_bank_knows(bank, row);
+    uint64_t before = bank->shadow[row];
+    uint32_t stopped;
+
+    if (__builtin_expect(!plain, 0) && !prepare_row(bank, row))
+        return false;
+    if (plain || row_is(bank, row, UPMU_ROW_SHADOWED)) {
+        bank->version += is_other;
+        bank->shadow[row] = value & ~hardware;
+        UPMU_BARRIER();
     }
-    if (bank->dry) {
-        note_dry_write(bank, row, value, changed);
+    if (__builtin_expect(!plain, 0))
+        note_known(bank, row);
+    stopped = odd ? take_stopped(bank, row) : 0;
+    if (__builtin_expect(send_value(bank, row, value, known ? before ^ value : ~UINT64_C(0),
+                                    plain || row_is(bank, row, UPMU_ROW_REACHABLE)), 1))
         return true;
-    }
-    if (write_msr(bank, row, value, changed))
-        return true;
-    if (shadowed) {
+    note_stopped(bank, stopped);
+    if (row_is(bank, row, UPMU_ROW_SHADOWED)) {
         keep_value(bank, row, before);
         upmu_bank_forget_row(bank, row);
     }
     return false;
 }
 
+/* Is a value another one for programs, or its register not known? */
+static inline bool is_other_value(const struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t gates)
+{
+    return !upmu_bank_knows(bank, row) || ((bank->shadow[row] ^ value) & ~gates);
+}
+
+static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    return write_value(bank, row, upmu_bank_is_plain(bank, row), value, class->hardware,
+                       is_other_value(bank, row, value, class->gates), true);
+}
+
 /* Bits of a row that the host may have changed since they were looked at: all that say what its counters do. */
-static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
+static UPMU_APART uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
     const struct upmu_pmu *pmu = bank->pmu;
     const struct upmu_register *is = &pmu->table->rows[row];
@@ -459,18 +618,38 @@ static uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
     return bits;
 }
 
-/* What a register with a shadow holds.  Bits of other owners are not shadowed: the register is read. */
-static bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+void upmu_bank_others(struct upmu_bank *bank, uint32_t counters)
+{
+    bank->others = counters;
+    for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
+        row_becomes(bank, row, others_bits(bank, row) ? UPMU_ROW_THEIRS : 0, UPMU_ROW_THEIRS);
+}
+
+/* The value of a register, of which some bits may be others', or of which nothing is known: those are read. */
+static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
 {
     uint64_t value, mine = 0;
+    uint32_t stopped;
 
     if (!(row_is(bank, row, UPMU_ROW_MIXED) && !bank->dry) && upmu_bank_knows(bank, row))
         mine = ~others_bits(bank, row);
-    if (~mine) {
-        if (!upmu_bank_read_row(bank, row, &value))
-            return false;
-        keep_value(bank, row, (bank->shadow[row] & mine) | (value & ~mine));
-    }
+    if (mine == ~UINT64_C(0))
+        return true;
+    if (!upmu_bank_read_row(bank, row, &value))
+        return false;
+    /* An interrupt just before the read may have stopped what is to run. */
+    stopped = bank->stopped;
+    value |= upmu_bank_take_gates(bank, &stopped, row) & bank->shadow[row];
+    keep_value(bank, row, (bank->shadow[row] & mine) | (value & ~mine));
+    return true;
+}
+
+/* What a register with a shadow holds.  Bits of other owners are not shadowed: the register is read. */
+static inline bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+{
+    if (__builtin_expect((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_MIXED | UPMU_ROW_THEIRS)) != UPMU_ROW_KNOWN,
+                         0) && !learn_value(bank, row))
+        return false;
     *out_value = bank->shadow[row];
     return true;
 }
@@ -483,7 +662,7 @@ bool upmu_bank_find(struct upmu_bank *bank)
         /* What CPUs share is found by the first of them that takes over, in each life of the domain. */
         if (domain_of(bank, row))
             row_becomes(bank, row, 0, UPMU_ROW_FOUND);
-        if (!row_is(bank, row, UPMU_ROW_EARLY))
+        if (!row_is(bank, row, UPMU_ROW_REACHABLE) || !upmu_register_class_of(bank->pmu, row)->found)
             continue;
         if (row_is(bank, row, UPMU_ROW_FOUND)) { /* it could not be restored, which is still to be done */
             if (!upmu_bank_read_row(bank, row, &value))
@@ -501,14 +680,18 @@ bool upmu_bank_find(struct upmu_bank *bank)
 
 uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
 {
+    unsigned row = bank->pmu->counter[0].gate_row;
     uint32_t open = 0;
 
+    /* All are closed, most often. */
+    if (upmu_bank_is_dense(bank, counters) && upmu_bank_knows(bank, row) &&
+        !(bank->shadow[row] & upmu_enable_bits(counters)))
+        return 0;
     for (uint32_t rest = counters; rest; rest &= rest - 1u) {
-        unsigned i = upmu_bits_lowest(rest);
-        const struct upmu_counter *counter = &bank->pmu->counter[i];
+        const struct upmu_counter *counter = &bank->pmu->counter[upmu_bits_lowest(rest)];
 
         if (!upmu_bank_knows(bank, counter->gate_row) || (bank->shadow[counter->gate_row] >> counter->gate_bit & 1u))
-            open |= UPMU_BIT32(i);
+            open |= rest & (~rest + 1u);
     }
     return open;
 }
@@ -528,22 +711,6 @@ uint32_t upmu_bank_still(const struct upmu_bank *bank, uint32_t counters)
             still |= UPMU_BIT32(i);
     }
     return still;
-}
-
-/* Gate bits that the counters of a mask have in one register; takes them off the mask. */
-static uint64_t take_gates(const struct upmu_pmu *pmu, uint32_t *counters, unsigned row)
-{
-    uint64_t bits = 0;
-
-    for (uint32_t rest = *counters; rest; rest &= rest - 1u) {
-        unsigned i = upmu_bits_lowest(rest);
-
-        if (pmu->counter[i].gate_row == row) {
-            bits |= UPMU_BIT64(pmu->counter[i].gate_bit);
-            *counters &= ~UPMU_BIT32(i);
-        }
-    }
-    return bits;
 }
 
 #if UPMU_UNCORE
@@ -596,7 +763,7 @@ static uint64_t box_control(const struct upmu_bank *bank)
  * One bit freezes all counters of a box.  The last that closes sets it, and leaves the selects as they are; the first
  * that opens clears it.  While others run a counter stops by its select.
  */
-static bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t close)
+static UPMU_APART bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
     bool known = upmu_bank_knows(bank, UPMU_BOX_ROW), ran = upmu_box_runs(bank), fine;
     uint64_t after = (box_control(bank) & ~((uint64_t)close << UPMU_BOX_GATES)) | (uint64_t)open << UPMU_BOX_GATES;
@@ -617,37 +784,76 @@ static bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t close)
 
 #endif
 
-/* A register that is select and gate at once goes idle when its counter closes. */
-bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
+/* Has the handler that works now stopped all of these?  (What one in a bracket stopped may run again.) */
+static inline bool has_stopped(const struct upmu_bank *bank, uint32_t counters)
 {
-    const struct upmu_pmu *pmu = bank->pmu;
+    return UPMU_SAMPLING && bank->counted == &bank->handler_accesses && counters && !(counters & ~bank->stopped);
+}
+
+/* The register is as it is to be already. */
+static UPMU_APART void note_closed(struct upmu_bank *bank, unsigned row, uint64_t value, uint32_t counters)
+{
+    keep_value(bank, row, value);
+    bank->stopped &= ~counters;
+}
+
+/*
+ * Open and close gates of one register, which a counter has: bits, and the counters that close.  A register that is
+ * select and gate at once goes idle when its counter closes.
+ */
+static UPMU_INSIDE_IF_LARGE bool gate_row(struct upmu_bank *bank, const struct upmu_counter *counter, bool is_select,
+                                          uint64_t opened, uint64_t closed, uint32_t closing)
+{
+    unsigned row = counter->gate_row;
+    bool plain = upmu_bank_is_plain(bank, row), other = false;
+    uint64_t before, after;
+
+    if (__builtin_expect(!plain, 0) && !present_value(bank, row, &before))
+        return false;
+    after = before = bank->shadow[row];
+    if (is_select && closed) {
+        after = idle_value(bank, row, before);
+        other = (after ^ before) & ~(opened | closed);
+    }
+    after = (after & ~closed) | opened;
+    if (!opened && has_stopped(bank, closing)) {
+        note_closed(bank, row, after, closing);
+        return true;
+    }
+    return (after == before && (plain || !row_is(bank, row, UPMU_ROW_PUT_OFF))) ||
+           write_value(bank, row, plain, after, 0, other, true);
+}
+
+/* Gates that are not dense, register by register. */
+static UPMU_APART bool gate_each(struct upmu_bank *bank, uint32_t open, uint32_t close)
+{
     bool fine = true;
 
+    /* The upper counter of an AMD pair opens first and closes last. */
+    while (open | close) {
+        const struct upmu_counter *counter =
+            &bank->pmu->counter[close ? upmu_bits_lowest(close) : upmu_bits_highest(open)];
+        uint32_t closing = close;
+        uint64_t opened = upmu_bank_take_gates(bank, &open, counter->gate_row);
+        uint64_t closed = upmu_bank_take_gates(bank, &close, counter->gate_row);
+
+        fine &= gate_row(bank, counter, gate_is_select(counter), opened, closed, closing & ~close);
+    }
+    return fine;
+}
+
+bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close)
+{
 #if UPMU_UNCORE
-    if (upmu_box_freeze(bank))
+    if (__builtin_expect(!bank->direct, 0) && upmu_box_freeze(bank))
         return gate_box(bank, open, close);
 #endif
     open &= ~upmu_bank_absent(bank);
-    /* The upper counter of an AMD pair opens first and closes last. */
-    while (open | close) {
-        const struct upmu_counter *counter = &pmu->counter[close ? upmu_bits_lowest(close) : upmu_bits_highest(open)];
-        unsigned row = counter->gate_row;
-        uint64_t opened = take_gates(pmu, &open, row);
-        uint64_t closed = take_gates(pmu, &close, row);
-        uint64_t before, after;
-
-        if (!present_value(bank, row, &before)) {
-            fine = false;
-            continue;
-        }
-        after = before;
-        if (closed && gate_is_select(counter))
-            after = idle_value(bank, row, before);
-        after = (after & ~closed) | opened;
-        if (after != before || row_is(bank, row, UPMU_ROW_PUT_OFF))
-            fine &= write_row(bank, row, after);
-    }
-    return fine;
+    if (!(open | close))
+        return true;
+    if (__builtin_expect(!upmu_bank_is_dense(bank, open | close), 0))
+        return gate_each(bank, open, close);
+    return gate_row(bank, &bank->pmu->counter[0], false, upmu_enable_bits(open), upmu_enable_bits(close), close);
 }
 
 bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
@@ -655,10 +861,15 @@ bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters)
     return upmu_bank_gate(bank, 0, upmu_bank_open(bank, counters));
 }
 
+static inline bool is_same(const struct upmu_bank *bank, const struct upmu_step *step)
+{
+    return !upmu_step_differs(step, bank->shadow[step->row]) && upmu_bank_knows(bank, step->row) &&
+           !(step->odd && (upmu_step_mask(step) & upmu_register_class_of(bank->pmu, step->row)->hardware));
+}
+
 bool upmu_bank_same(const struct upmu_bank *bank, const struct upmu_step *step)
 {
-    return upmu_bank_knows(bank, step->row) && !upmu_step_differs(step, bank->shadow[step->row]) &&
-           !(upmu_step_mask(step) & upmu_register_class_of(bank->pmu, step->row)->hardware);
+    return is_same(bank, step);
 }
 
 #if UPMU_UNCORE
@@ -675,30 +886,49 @@ static bool put_off_select(struct upmu_bank *bank, unsigned row, uint64_t value)
 
 #endif
 
+/* The value of a register of which some bits are to be changed. */
+static UPMU_APART bool merge_with(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t *out_before)
+{
+    *out_before = 0;
+    return !row_is(bank, row, UPMU_ROW_SHADOWED) ||
+           !(upmu_bank_knows(bank, row) || (upmu_register_bits(bank->pmu, row) & ~mask)) ||
+           present_value(bank, row, out_before);
+}
+
 /*
  * Give some bits of a register a value.  A select whose counter is among `opening`
  * and is its own gate is left to upmu_bank_gate().  Handlers may write it earlier:
  * the gate is closed in it.
  */
-bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening)
+static UPMU_INSIDE_IF_LARGE bool merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value,
+                                       uint32_t opening, bool odd)
 {
-    uint64_t before = 0;
+    bool plain = upmu_bank_is_plain(bank, row);
+    uint64_t before = bank->shadow[row], hardware = 0;
 
-    if (row_is(bank, row, UPMU_ROW_SHADOWED) &&
-        (upmu_bank_knows(bank, row) || (upmu_register_bits(bank->pmu, row) & ~mask)) &&
-        !present_value(bank, row, &before))
+    if (__builtin_expect(!plain, 0) && !merge_with(bank, row, mask, &before))
         return false;
     value = (before & ~mask) | (value & mask);
+    if (odd) {
+        const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
 #if UPMU_UNCORE
-    if (upmu_box_freeze(bank) && upmu_box_runs(bank) &&
-        upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_SELECT)
-        return put_off_select(bank, row, value);
+        if (upmu_box_freeze(bank) && upmu_box_runs(bank) && class->kind == UPMU_KIND_SELECT)
+            return put_off_select(bank, row, value);
 #endif
-    if ((value & upmu_register_class_of(bank->pmu, row)->gates) || !take_gates(bank->pmu, &opening, row))
-        return write_row(bank, row, value);
-    keep_value(bank, row, value);
-    row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
-    return true;
+        hardware = class->hardware;
+        if (class->gates && !(value & class->gates) && upmu_bank_take_gates(bank, &opening, row)) {
+            keep_value(bank, row, value);
+            row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
+            return true;
+        }
+    }
+    return write_value(bank, row, plain, value, hardware, true, odd);
+}
+
+bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening)
+{
+    return merge(bank, row, mask, value, opening, true);
 }
 
 /* It overwrites registers: nothing of them is known afterwards. */
@@ -715,7 +945,7 @@ bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelud
 
         if (counter < UPMU_COUNTERS && (keep >> counter & 1u))
             continue;
-        if (!upmu_bank_merge(bank, step->row, ~take_gates(bank->pmu, &others, step->row), step->value, 0))
+        if (!upmu_bank_merge(bank, step->row, ~upmu_bank_take_gates(bank, &others, step->row), step->value, 0))
             return false;
         if (!bank->dry)
             upmu_bank_forget_row(bank, step->row);
@@ -728,31 +958,44 @@ uint32_t upmu_bank_changes(const struct upmu_bank *bank, const struct upmu_step 
     uint32_t guard = 0;
 
     for (const struct upmu_step *step = steps; step < steps + count; step++)
-        if (!upmu_bank_same(bank, step))
+        if (!is_same(bank, step))
             guard |= step->guard;
     return guard;
+}
+
+bool upmu_bank_put(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
+                   uint32_t *out_failed)
+{
+    const struct upmu_step *step = steps, *end = steps + count;
+
+    while (step < end) {
+        unsigned row = step->row;
+        uint64_t mask = 0, value = 0;
+        uint32_t guard = 0;
+        bool odd = step->odd;
+
+        do {
+            if (!is_same(bank, step)) {
+                mask |= upmu_step_mask(step);
+                value |= upmu_step_value(step);
+                guard |= step->guard;
+            }
+        } while (++step < end && step->row == row);
+        if (mask && !merge(bank, row, mask, value, opening, odd)) {
+            *out_failed = guard;
+            return false;
+        }
+    }
+    return true;
 }
 
 bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
                     uint32_t still)
 {
-    const struct upmu_step *step = steps, *end = steps + count;
+    uint32_t failed;
 
-    if (!upmu_bank_close(bank, upmu_bank_changes(bank, steps, count) & ~still))
-        return false;
-    while (step < end) {
-        unsigned row = step->row;
-        uint64_t mask = 0, value = 0;
-
-        for (; step < end && step->row == row; step++)
-            if (!upmu_bank_same(bank, step)) {
-                mask |= upmu_step_mask(step);
-                value |= upmu_step_value(step);
-            }
-        if (mask && !upmu_bank_merge(bank, row, mask, value, opening))
-            return false;
-    }
-    return true;
+    return upmu_bank_close(bank, upmu_bank_changes(bank, steps, count) & ~still) &&
+           upmu_bank_put(bank, steps, count, opening, &failed);
 }
 
 /* Where the hardware sign-extends a short write, only the short part is sent. */
@@ -840,52 +1083,26 @@ void upmu_bank_unlearn(struct upmu_bank *bank, uint32_t counters)
 
 #endif
 
-bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
+bool upmu_bank_read_register(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 {
     const struct upmu_counter *counter = &bank->pmu->counter[index];
-    bool fine = false;
+    bool fine;
 
-#if UPMU_UNCORE
-    if (bank->type) {
-        fine = read_boxes(bank, index, false, out_value);
-        *out_value = upmu_bits_low(*out_value, counter->width);
-        return fine;
-    }
-#endif
-    if (counter->rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
-        upmu_bank_counted(bank)->rdpmcs++;
-        fine = port_rdpmc(bank->port, counter->rdpmc, out_value);
-        UPMU_STORE(bank->no_rdpmc, !fine);
-    }
-    if (!fine && !upmu_bank_look(bank, counter->value_row, out_value))
-        return false;
-    *out_value = upmu_bits_low(*out_value, counter->width);
-    return true;
-}
-
-bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
-{
-#if !UPMU_FOREIGN
-    uint32_t address = bank->rows[row].address;
-#endif
-
+    *out_value = 0;
 #if UPMU_UNCORE
     if (bank->type)
-        return upmu_box_write(bank, row, value);
+        fine = read_boxes(bank, index, false, out_value);
+    else
 #endif
-#if UPMU_BACKEND_PARAVIRT
-    if (upmu_shared_page_is(bank))
-        return upmu_shared_page_write(bank, row, value);
-#endif
-#if UPMU_FOREIGN
-    return write_changed(bank, row, value, ~UINT64_C(0));
-#else
-    upmu_bank_counted(bank)->writes++;
-    if (row_is(bank, row, UPMU_ROW_REACHABLE) && port_wrmsr(bank->port, address, value))
-        return true;
-    bank->faulted = address;
-    return false;
-#endif
+        fine = upmu_bank_look(bank, counter->value_row, out_value);
+    if (fine || upmu_bank_type(bank))
+        *out_value = upmu_bits_low(*out_value, counter->width);
+    return fine;
+}
+
+bool upmu_bank_read(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
+{
+    return upmu_bank_count(bank, index, upmu_bank_value_bits(bank, index), out_value);
 }
 
 #if UPMU_BRANCHES
@@ -1055,7 +1272,7 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
 {
     bank->of.box = box;
     bank->boxes = (uint16_t)boxes;
-    UPMU_STORE(bank->no_rdpmc, boxes > 1);
+    UPMU_STORE(bank->box_rdpmc, boxes == 1 && port_has_rdpmc(bank->port));
     /* What stands at a second base that a box lacks is not there. */
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         for (unsigned i = 0; i < boxes; i++)
@@ -1172,11 +1389,11 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 /* ---- The handler's half ---- */
 
 /* The shadow, with what the host may have changed as it is.  (Apart: the handler's stack is short.) */
-static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t theirs, uint64_t *out_value)
+static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
-    uint64_t now = 0;
+    uint64_t theirs = others_bits(bank, row), now;
 
-    if (theirs && !upmu_bank_look(bank, row, &now))
+    if (!upmu_bank_look(bank, row, &now))
         return false;
     *out_value = (bank->shadow[row] & ~theirs) | (now & theirs);
     return true;
@@ -1194,17 +1411,25 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
     while (counters) {
         const struct upmu_counter *counter = &pmu->counter[upmu_bits_lowest(counters)];
         unsigned row = counter->gate_row;
-        uint64_t closed = take_gates(pmu, &keep_closed, row);
-        uint64_t mine = take_gates(pmu, &counters, row), value;
+        uint32_t closing = keep_closed, stopped;
+        uint64_t closed = upmu_bank_take_gates(bank, &keep_closed, row);
+        uint64_t mine = upmu_bank_take_gates(bank, &counters, row), value = bank->shadow[row];
 
         /* Nothing is written that may be the host's and old. */
-        if (!beside_host(bank, row, others_bits(bank, row), &value)) {
+        if (row_is(bank, row, UPMU_ROW_THEIRS) && !beside_host(bank, row, &value)) {
             fine = false;
             continue;
         }
         if (gate_is_select(counter) && (closed || !upmu_bank_knows(bank, row)))
             value = idle_value(bank, row, value);
-        fine &= write_msr(bank, row, value & ~closed, mine | closed);
+        stopped = take_stopped(bank, row);
+        closing &= ~keep_closed;
+        note_stopped(bank, closed & ~bank->shadow[row] ? upmu_bank_open(bank, closing) : closing);
+        if (!send_value(bank, row, value & ~closed, mine | closed, row_is(bank, row, UPMU_ROW_REACHABLE))) {
+            (void)take_stopped(bank, row);
+            note_stopped(bank, stopped);
+            fine = false;
+        }
     }
     return fine;
 }

@@ -21,8 +21,15 @@
 #define UPMU_ROW_SHADOWED (1u << 3)  /* has a shadow: the others below imply it, but for UPMU_ROW_FOUND */
 #define UPMU_ROW_REACHABLE (1u << 4) /* may be touched at all */
 #define UPMU_ROW_MIXED (1u << 5)     /* has bits that are not ours, too */
-#define UPMU_ROW_EARLY (1u << 6)     /* read at take-over */
+#define UPMU_ROW_THEIRS (1u << 6)    /* has bits of counters of the host, which may change them */
 #define UPMU_ROW_SHARED (1u << 7)    /* other CPUs of bank->domain see it, too */
+
+/* upmu_bank.gates: where the enable bits of counters are. */
+enum upmu_gates {
+    UPMU_GATES_ANY,
+    UPMU_GATES_DENSE, /* all in one register, in the order of upmu_enable_bits() */
+    UPMU_GATES_APART  /* each in its counter's select */
+};
 
 /*
  * Begin with unknown registers.  `safe`: registers that CPUID does not promise may be accessed.  `memory`:
@@ -120,6 +127,13 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsig
                     uint32_t still);
 
 /*
+ * The second half of upmu_bank_load(): what differs is written, by steps in load order, and counters that it concerns
+ * are closed.  False: the register of *out_failed faulted, and later steps are left out.
+ */
+bool upmu_bank_put(struct upmu_bank *bank, const struct upmu_step *steps, unsigned count, uint32_t opening,
+                   uint32_t *out_failed);
+
+/*
  * Give some bits of a register a value, whatever is known of it.  A select whose counter is among
  * `opening` and is its own gate is left to upmu_bank_gate().  False: it faulted.
  */
@@ -136,7 +150,8 @@ bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelud
 
 /*
  * Let gates fall and rise, but for those of absent counters; one write per gate register whose bits change.  A select
- * that holds its gate goes idle, also if only the overflow of another counter opens it.
+ * that holds its gate goes idle, also if only the overflow of another counter opens it.  A handler that has stopped the
+ * counters already (bank->stopped) closes them without a write.
  */
 bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
 
@@ -145,6 +160,9 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
  * access if all are known to be closed.
  */
 bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
+
+/* These counters are the host's, which may change their registers. */
+void upmu_bank_others(struct upmu_bank *bank, uint32_t counters);
 
 /* Those of `counters` whose gate is open, by the shadow, or unknown. */
 uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
@@ -165,6 +183,9 @@ static inline uint32_t upmu_bank_absent(const struct upmu_bank *bank)
     return 0;
 #endif
 }
+
+/* Read a counter by its register, or of a unit. */
+bool upmu_bank_read_register(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
 
 /*
  * Read a counter, by RDPMC where there is one.  Of a unit: the count of its boxes (upmu_box_count()), *out_value also
@@ -251,8 +272,14 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
 
 #endif
 
-/* Stop counters, and bring them to what the shadow says again: the shadow stays as it is. */
+/*
+ * Stop counters (bank->stopped), and bring them to what the shadow says again: the shadow stays as it is.  Each write
+ * of their registers starts them again, too.
+ */
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
+
+/* upmu_bank_take_gates() of core/hw/bank_inline.h, counter by counter. */
+uint64_t upmu_bank_take_each(const struct upmu_bank *bank, uint32_t *counters, unsigned row);
 
 #endif

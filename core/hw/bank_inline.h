@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bank's short ways, for registers that are known, and that nothing else has bits of, and for counters whose
- * enable bits are in one register of their own.  What is not so goes by core/hw/bank.h.
+ * Parts of the bank that are called so often that their callers have them inside.
  */
 #ifndef UPMU_CORE_BANK_INLINE_H
 #define UPMU_CORE_BANK_INLINE_H
 
 #include "core/util/bits.h"
+#include "core/util/shared.h"
 #include "core/hw/bank.h"
 #include "core/hw/port_call.h"
 
@@ -25,72 +25,68 @@ static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu
 
 #endif
 
-/* Is all of a register known and ours? */
-static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row)
+/* The bits of a counter's value. */
+static inline uint64_t upmu_bank_value_bits(const struct upmu_bank *bank, unsigned counter)
 {
-    return (bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_PUT_OFF | UPMU_ROW_MIXED)) ==
-           (UPMU_ROW_KNOWN | UPMU_ROW_FOUND);
+    return __builtin_expect(bank->value_bits != 0, 1) ? bank->value_bits
+                                                      : upmu_bits_ones(bank->pmu->counter[counter].width);
 }
 
-/* Enable bits of counters (upmu_meter.straight): general ones from bit 0 on, fixed ones from bit 32 on. */
+/* upmu_bank_read() of a counter with these bits, inside its caller. */
+static inline bool upmu_bank_count(struct upmu_bank *bank, unsigned counter, uint64_t bits, uint64_t *out_value)
+{
+    uint64_t value, other; /* (One would be kept in memory for both.) */
+    bool fine;
+
+    if (__builtin_expect(bank->by_rdpmc >> counter & 1u, 1)) {
+        upmu_bank_counted(bank)->rdpmcs++;
+        if (__builtin_expect(port_rdpmc(bank->port, bank->pmu->counter[counter].rdpmc, &value), 1)) {
+            *out_value = value & bits;
+            return true;
+        }
+        UPMU_STORE(bank->by_rdpmc, 0);
+    }
+    fine = upmu_bank_read_register(bank, counter, &other);
+    *out_value = other & bits;
+    return fine;
+}
+
+/* Is all of a register known and ours, and is it there? */
+static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row)
+{
+    return (bank->state[row] & ~(UPMU_ROW_SHADOWED | UPMU_ROW_SHARED)) ==
+           (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_REACHABLE);
+}
+
+/* Enable bits of counters in a dense register: general ones from bit 0 on, fixed ones from bit 32. */
 static inline uint64_t upmu_enable_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters & 0xffff0000u) << 16;
 }
 
-/* What a handler clears to stop counters: metrics have one enable bit together. */
-static inline uint64_t upmu_stop_bits(const struct upmu_pmu *pmu, uint32_t counters)
+/* Are the enable bits of these counters dense? */
+static inline bool upmu_bank_is_dense(const struct upmu_bank *bank, uint32_t counters)
 {
-    uint32_t metrics = counters & UPMU_METRIC_COUNTERS(pmu);
-    uint64_t bits = upmu_enable_bits(counters ^ metrics);
-
-    if (UPMU_METRICS && __builtin_expect(metrics != 0, 0))
-        bits |= UPMU_BIT64(pmu->counter[upmu_bits_lowest(metrics)].gate_bit);
-    return bits;
+    return bank->gates == UPMU_GATES_DENSE && !(UPMU_METRICS && counters >> 24);
 }
 
-/*
- * Write a common gate, which is plain: shadow first.  A fault puts the shadow back and makes the register unknown.
- */
-static inline bool upmu_bank_put_gate(struct upmu_bank *bank, unsigned row, uint64_t value)
+/* Enable bits that counters have in a register; takes these counters off the mask. */
+static inline uint64_t upmu_bank_take_gates(const struct upmu_bank *bank, uint32_t *counters, unsigned row)
 {
-    uint64_t before = bank->shadow[row];
+    const struct upmu_counter *counter = bank->pmu->counter;
+    uint32_t all = *counters, one;
 
-    bank->shadow[row] = value;
-    UPMU_BARRIER();
-    upmu_bank_counted(bank)->writes++;
-    if (__builtin_expect(port_wrmsr(bank->port, bank->rows[row].address, value), 1))
-        return true;
-    bank->faulted = bank->rows[row].address;
-    bank->shadow[row] = before;
-    UPMU_BARRIER();
-    upmu_bank_forget_row(bank, row);
-    return false;
-}
-
-/* The same of any plain register. */
-static inline bool upmu_bank_put(struct upmu_bank *bank, unsigned row, uint64_t value)
-{
-    bank->version++;
-    return upmu_bank_put_gate(bank, row, value);
-}
-
-/* A handler has cleared these bits of the register already (upmu_bank_enable_without()). */
-static inline void upmu_bank_note_closed(struct upmu_bank *bank, unsigned row, uint64_t bits)
-{
-    bank->shadow[row] &= ~bits;
-}
-
-/* The enable register as its shadow says, without some bits. */
-static inline bool upmu_bank_enable_without(struct upmu_bank *bank, uint64_t stopped)
-{
-    unsigned row = bank->pmu->counter[0].gate_row;
-
-    upmu_bank_counted(bank)->writes++;
-    if (__builtin_expect(port_wrmsr(bank->port, bank->rows[row].address, bank->shadow[row] & ~stopped), 1))
-        return true;
-    bank->faulted = bank->rows[row].address;
-    return false;
+    if (!all)
+        return 0;
+    if (upmu_bank_is_dense(bank, all) && row == counter[0].gate_row) {
+        *counters = 0;
+        return upmu_enable_bits(all);
+    }
+    if (bank->gates != UPMU_GATES_APART)
+        return upmu_bank_take_each(bank, counters, row);
+    one = all & UPMU_BIT32(bank->rows[row].counter & 31u);
+    *counters ^= one;
+    return one ? UPMU_BIT64(counter[bank->rows[row].counter].gate_bit) : 0;
 }
 
 #endif

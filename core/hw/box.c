@@ -135,11 +135,11 @@ static UPMU_APART bool read_whole(struct upmu_bank *bank, unsigned row, struct u
 {
     unsigned rdpmc = bank->pmu->counter[bank->rows[row].counter].rdpmc;
 
-    if (rdpmc != UPMU_NO_RDPMC && !bank->no_rdpmc && port_has_rdpmc(bank->port)) {
+    if (rdpmc != UPMU_NO_RDPMC && bank->box_rdpmc) {
         bank->accesses.rdpmcs++;
         if (port_rdpmc(bank->port, rdpmc, out_value))
             return true;
-        UPMU_STORE(bank->no_rdpmc, true);
+        UPMU_STORE(bank->box_rdpmc, false);
     }
     place.high = seen;
     aim(&place, upmu_register_class_of(bank->pmu, row), bank->rows[row].address, box);

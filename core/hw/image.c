@@ -5,6 +5,7 @@
 #include "core/hw/image.h"
 #include "core/util/bits.h"
 #include "core/hw/register.h"
+#include <upmu/unit.h>
 
 /* Its place among those that are written before and after it. */
 static unsigned order_of(const struct upmu_image *image, unsigned row)
@@ -53,7 +54,7 @@ void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint6
             .guard = guard,
             .row = (uint8_t)row,
             .shift = (uint8_t)shift,
-            .enables = (uint8_t)(class->gates ? image->pmu->table->rows[row].counter + 1u : 0)
+            .odd = class->gates || class->hardware || image->pmu->index >= UPMU_UNIT_PMU
         };
 
         if ((upmu_step_mask(&step) & ~mask) || (value & mask) >> shift > UINT32_MAX)

@@ -36,7 +36,8 @@ static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upm
 {
     unsigned counter = tally->counter;
 
-    if (cpu->meter.bank.no_rdpmc || counter >= UPMU_COUNTERS || cpu->meter.slot[counter].tally != tally ||
+    if (counter >= UPMU_COUNTERS || !(cpu->meter.bank.by_rdpmc >> counter & 1u) ||
+        cpu->meter.slot[counter].tally != tally ||
         !(cpu->meter.running >> counter & 1u) || (UPMU_METRIC_COUNTERS(cpu->meter.pmu) >> counter & 1u))
         return 0;
     return cpu->meter.pmu->counter[counter].rdpmc + 1u; /* UPMU_NO_RDPMC + 1 is 0 */

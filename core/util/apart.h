@@ -9,11 +9,13 @@
 #define UPMU_APART __attribute__((noinline))
 #define UPMU_INSIDE __attribute__((always_inline)) inline
 
-/* For functions that are called often: apart only in builds for size. */
+/* For functions that are called often: apart only in builds for size; with many callers, inside them but there. */
 #ifdef __OPTIMIZE_SIZE__
 #define UPMU_APART_IF_SMALL UPMU_APART
+#define UPMU_INSIDE_IF_LARGE UPMU_APART
 #else
 #define UPMU_APART_IF_SMALL
+#define UPMU_INSIDE_IF_LARGE UPMU_INSIDE
 #endif
 
 #endif

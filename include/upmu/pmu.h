@@ -328,7 +328,7 @@ struct upmu_step {
     uint32_t guard;  /* counters that are stopped while it changes */
     uint8_t row;
     uint8_t shift;
-    uint8_t enables; /* 1 + the counter that the register enables, too; 0: none */
+    uint8_t odd;     /* the register has more than is programmed: enable bits or a status; or it is a unit's */
 };
 
 /*
@@ -347,12 +347,13 @@ struct upmu_bank {
     uint64_t version;              /* of the shadow but for common gates: no other bank, nor life, has had it */
     uint32_t faulted;              /* address of the last fault */
     uint8_t gate_class;            /* class of rows with a gate of their own ... */
-    bool no_rdpmc;                 /* the hook faulted: use rdmsr */
-#if UPMU_UNCORE
-    uint16_t boxes;                /* of a unit, side by side from `box` on */
-#endif
+    uint8_t gates;                 /* where the enable bits of counters are: enum upmu_gates of core/hw/bank.h */
+    uint8_t direct;                /* registers are MSRs, written as their shadows are; no dry run */
     uint64_t own_gate;             /* ... which no register has, or 0 */
+    uint64_t value_bits;           /* of each counter's value, if all have the same; else 0 */
     uint32_t others;               /* counters of the host, which may change their registers */
+    uint32_t stopped;              /* counters that a handler has stopped, and the shadow has open */
+    uint32_t by_rdpmc;             /* counters that RDPMC reads; of a unit: none */
 #if UPMU_WORLDS
     uint32_t absent;               /* counters of sessions of the other world: they do not open */
 #endif
@@ -364,6 +365,8 @@ struct upmu_bank {
     uint32_t lacks;                     /* of a unit: counters of which an unknown part was not counted ... */
     uint32_t reset;                     /* ... as a box has lost its registers, which it has again */
     uint32_t missed;                    /* of a unit: counters of which a box was gone since their counts began */
+    uint16_t boxes;                     /* of a unit, side by side from `box` on */
+    bool box_rdpmc;                     /* of a unit: RDPMC reads its one box */
     const struct upmu_unit_type *type;  /* NULL: a CPU's bank */
 #endif
 #if UPMU_UNCORE || UPMU_BACKEND_PARAVIRT
@@ -425,9 +428,13 @@ struct upmu_plan {
     uint32_t sampled_in;     /* counters that come, and are loaded to overflow */
     uint32_t halted_in;      /* counters that come, of sessions that sample */
     uint32_t kept;           /* counters that are left running in no session's count */
+    uint32_t carried;        /* counters that run on, from one event that only counts to another */
     uint32_t still;          /* counters that stand still while the library works: changed while they are enabled */
+    uint32_t based;          /* counters whose events that come take the base of those that leave */
     uint32_t dormant;        /* counters that come, and are opened by the hardware: targets of cascades */
+    uint32_t written;        /* counters whose events that come write them, as far as they begin */
     uint32_t moved;          /* counters that are left without a gap: closed by the write that opens the others */
+    uint32_t begun;          /* counters whose events that come begin, though they have left a value there */
     uint64_t corunners;      /* sum of the placements that run afterwards */
     uint64_t now_ns;         /* when it was carried out */
     uint64_t moved_base[UPMU_PARTS]; /* values of these counters that are in their counts already */
@@ -435,6 +442,8 @@ struct upmu_plan {
     uint8_t state_after;     /* of sessions that leave, but for full ones */
     uint8_t odd;             /* something in it is not plain: core/engine/special.h */
     uint8_t sequence;        /* an erratum's sequence comes first */
+    uint8_t lost;            /* of parts that leave, those with a counter that could not be read */
+    uint8_t reports;         /* of parts that leave, those with samples due (upmu_session.due_events) */
     struct upmu_session *out[UPMU_PARTS], *in[UPMU_PARTS];
     struct upmu_set *set[UPMU_PARTS]; /* of each that comes */
 };
@@ -475,7 +484,6 @@ struct upmu_meter {
     uint8_t ignores_writes;             /* take-over found that writes have no effect */
     volatile uint8_t work_due;          /* bits UPMU_DUE_* of core/engine/session_core.h */
     uint8_t ticks;                      /* since counts were folded */
-    uint8_t straight;                   /* one register enables all counters, which are alike, and nothing is shared */
     uint8_t kind;                       /* of CPU, for which a placement is good */
     uint32_t firmware;                  /* counters in use at take-over */
     uint32_t watchdog;                  /* counters that the host reserved */
@@ -485,7 +493,6 @@ struct upmu_meter {
     volatile uint32_t halted;           /* of these, those of sessions that sample: stopped while a handler works */
     uint32_t failed;                    /* counters whose registers faulted: upmu_reconcile_repair() answers */
     uint32_t wrong;                     /* of these, those that may have counted another event */
-    uint32_t stopped;                   /* counters that a handler has stopped, and the shadow has open */
     uint32_t used;                      /* counters written since take-over */
     uint32_t lent;                      /* counters that the host reserved, and that were written before */
     uint32_t flagged;                   /* counters whose status may still be set from an earlier overflow */
@@ -493,8 +500,6 @@ struct upmu_meter {
     uint32_t life;                      /* number of the upmu_cpu_init() of its machine */
     uint32_t left;                      /* counters that still hold a count of an earlier session */
     uint32_t unowned;                   /* counters that static sessions left running: in no session's count */
-    uint8_t plain;                      /* counters are alike: a change needs no core/engine/special.h for their sake */
-    uint64_t counter_mask;              /* of all counters, where they have one width */
     uint64_t corunners;                 /* sum of the placements that run */
     struct upmu_session *waiting[3], *last_waiting[3]; /* by ticket: those that wait; and share; run without counters */
 #if UPMU_WORLDS

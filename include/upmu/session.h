@@ -295,6 +295,7 @@ struct upmu_session {
     uint32_t sequence;         /* odd: its counts, times or state are being changed */
     uint32_t tagged_by;        /* upmu_meter.life of the CPU whose tags its tallies have */
     uint32_t long_due;         /* events that stopped it: their long period is next */
+    uint32_t due_events;       /* of its active set, whose samples a plan stores that it leaves by */
     uint32_t round;            /* of drawing sets */
     uint32_t controllers;      /* beside the first */
     uint64_t random;           /* state of the generator */

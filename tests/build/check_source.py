@@ -230,8 +230,8 @@ SHARED_FIELDS = {
     "set": "duration_ns|turn_ns|turns|turn_squares|scale",
     "tally": "total|base|due|reset|gap_ns|ran|hole|counter|period",
     "sums": "turn_total|squares|products",
-    "meter": "live|busy|seen_counting|straight|plain|machine|pmu",
-    "bank": "no_rdpmc|fresh",
+    "meter": "live|busy|seen_counting|machine|pmu",
+    "bank": "by_rdpmc|box_rdpmc|fresh",
 }
 
 

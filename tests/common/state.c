@@ -78,6 +78,7 @@ void upmu_test_take_mail_back(struct upmu_cpu *cpu, const struct upmu_cpu *befor
     cpu->expected = before->expected;
     cpu->interrupts = before->interrupts;
     cpu->meter.bank.handler_accesses = before->meter.bank.handler_accesses;
+    cpu->meter.bank.stopped = before->meter.bank.stopped;
 }
 
 void upmu_test_hold_session(struct upmu_session *session)

@@ -333,8 +333,8 @@ static void look_at_the_select(struct upmu_sim *sim, unsigned cpu, uint32_t numb
 
 /*
  * A session of a thread waits for counters 0 and 1.  In a call the handler finds that the set on counter 0 is over.  At
- * the end of the call the next set comes on counter 2, by the general way of opening: counter 1, which the handler has
- * stopped, too, runs again.  Then its session, which shares, leaves it to the session that waits.
+ * the end of the call the next set comes on counter 2: counter 1, which the handler has stopped, too, runs again.  Then
+ * its session, which shares, leaves it to the session that waits.
  * Catches: a counter taken for stopped because a handler stopped it before something else was opened.
  */
 static void what_runs_again_since_the_handler_is_closed_before_it_is_changed(void **state)
@@ -343,7 +343,6 @@ static void what_runs_again_since_the_handler_is_closed_before_it_is_changed(voi
 
     (void)state;
     set_up(&f, "skylake");
-    f.sim.port.rdpmc = NULL; /* no plan is plain */
     fill(&f, 0, "branches:counter=0", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
     fill(&f, 1, "branches:counter=2", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
     assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);

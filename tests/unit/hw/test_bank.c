@@ -1002,6 +1002,7 @@ static void a_dry_run_lists_what_is_written(void **state)
         take_over(&real, tables[t]);
         take_over(&dry, tables[t]);
         dry.bank.dry = &list;
+        dry.bank.direct = 0;
         assert_true(run_event(&real, 0, 1) && run_event(&real, 1, 2) && run_event(&real, 0, 3));
         assert_true(run_event(&dry, 0, 1) && run_event(&dry, 1, 2) && run_event(&dry, 0, 3));
         assert_int_equal(dry.writes + dry.reads, 0);
