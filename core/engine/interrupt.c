@@ -45,6 +45,7 @@ struct pass {
     uint32_t passed;  /* counters that were past zero */
     uint32_t due;     /* of these, with a sample due */
     unsigned samples; /* of units beside the counters */
+    uint32_t answered; /* counters for whose overflows interrupts were answered before the mail was read */
     bool is_mail;     /* of an interrupt that is answered already */
     bool waits;       /* a session waits for a place */
     bool expected;    /* nothing had overflowed, but an interrupt of ours may come now */
@@ -396,8 +397,8 @@ static enum upmu_pmi handle(struct pass *pass)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
     acknowledge(pass, flagged);
-    if (pass->is_mail)
-        cpu->mail.answered = 0; /* not before: until then an interrupt of another's finds what this one had */
+    if (pass->is_mail) /* not before: until then an interrupt of another's finds what this one had */
+        (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
     pass->waits = (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter);
     if (pass->waits && !pass->is_mail)
@@ -512,6 +513,7 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
     cpu->mail.pending = 0;
     UPMU_BARRIER();
     pass.stopped = __atomic_exchange_n(&cpu->mail.stopped, 0, __ATOMIC_RELAXED);
+    pass.answered = cpu->mail.answered;
     if (cpu->mail.has_frame) {
         frame = cpu->mail.frame;
         pass.frame = &frame;

@@ -20,13 +20,6 @@
 #include "core/engine/special.h"
 #include "core/engine/waiting.h"
 
-/* A select could not be written: what its counter counts until the repair is another event. */
-static UPMU_APART void note_wrong(struct upmu_meter *meter, uint32_t counters)
-{
-    upmu_meter_fails(meter, counters);
-    meter->wrong |= counters;
-}
-
 /* ---- Step 1: close ---- */
 
 /* Stop counters; a fault is answered by a second attempt, with the register read. */
@@ -236,7 +229,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
 
         if (__builtin_expect(!upmu_bank_put(&meter->bank, set->program.step, set->program.steps,
                                             plan->come & ~plan->dormant, &wrong), 0))
-            note_wrong(meter, wrong);
+            upmu_meter_fails(meter, wrong);
     }
 #if UPMU_SETS
     UPMU_STORE(session->active, set);
@@ -348,7 +341,7 @@ static UPMU_APART void load_parts(struct upmu_meter *meter)
     for (unsigned part = 0; part < plan->outs; part++)
         leave_part(meter, part, plan->now_ns);
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0) && !upmu_special_sequence(meter))
-        note_wrong(meter, plan->come);
+        upmu_meter_fails(meter, plan->come);
     for (unsigned part = 0; part < plan->ins; part++)
         load_part(meter, part, plan->now_ns);
     publish(meter);
@@ -419,13 +412,13 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
 /* ---- Faults ---- */
 
 /* Add the counts of before the fault, as far as counters can be read. */
-static void take_failed(struct upmu_meter *meter, struct upmu_session *session, uint32_t failed, uint64_t now_ns)
+static void take_failed(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     for UPMU_TALLIES(tally, upmu_active(session)) {
         uint64_t value;
 
-        if (upmu_tally_is_metric(tally) || (tally->counters & failed & meter->wrong) ||
-            tally->counter >= UPMU_COUNTERS || meter->slot[tally->counter].tag != tally->tag ||
+        if (upmu_tally_is_metric(tally) || tally->counter >= UPMU_COUNTERS ||
+            meter->slot[tally->counter].tag != tally->tag ||
             !upmu_count_value(meter, tally, tally->counter, &value))
             UPMU_STORE(tally->hole, true);
         else
@@ -433,11 +426,11 @@ static void take_failed(struct upmu_meter *meter, struct upmu_session *session, 
     }
 }
 
-static void fail_session(struct upmu_meter *meter, struct upmu_session *session, uint32_t failed, uint64_t now_ns)
+static void fail_session(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     UPMU_STORE(session->sequence, session->sequence + 1u);
     UPMU_BARRIER();
-    take_failed(meter, session, failed, now_ns);
+    take_failed(meter, session, now_ns);
     upmu_session_ran(session, now_ns);
     upmu_meter_tag(meter, session->counters, 0);
     UPMU_STORE(session->full, 0);
@@ -475,7 +468,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     for (rest = closing; rest;) {
         session = meter->slot[upmu_bits_lowest(rest)].session;
         rest &= ~session->counters & (rest - 1u);
-        fail_session(meter, session, failed, now_ns);
+        fail_session(meter, session, now_ns);
     }
     for (rest = closing; rest; rest &= rest - 1u) {
         meter->slot[upmu_bits_lowest(rest)].tally = NULL;
@@ -483,7 +476,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     }
     upmu_meter_tag(meter, failed, 0);
     meter->unowned &= ~failed;
-    meter->failed = meter->wrong = 0;
+    meter->failed = 0;
     if (UPMU_WORLDS)
         upmu_special_worlds(meter);
     meter->work_due |= UPMU_DUE_LOG;
@@ -521,7 +514,7 @@ void upmu_reconcile_lose(struct upmu_meter *meter)
         meter->slot[upmu_bits_lowest(rest)].session = NULL;
     }
     meter->corunners = 0;
-    meter->failed = meter->wrong = 0;
+    meter->failed = 0;
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     if (UPMU_WORLDS)
         upmu_special_worlds(meter);

@@ -492,7 +492,6 @@ struct upmu_meter {
     volatile uint32_t sampling;         /* of these, loaded to overflow */
     volatile uint32_t halted;           /* of these, those of sessions that sample: stopped while a handler works */
     uint32_t failed;                    /* counters whose registers faulted: upmu_reconcile_repair() answers */
-    uint32_t wrong;                     /* of these, those that may have counted another event */
     uint32_t used;                      /* counters written since take-over */
     uint32_t lent;                      /* counters that the host reserved, and that were written before */
     uint32_t flagged;                   /* counters whose status may still be set from an earlier overflow */
