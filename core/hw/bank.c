@@ -515,8 +515,9 @@ static UPMU_APART uint32_t forget_stopped(struct upmu_bank *bank, unsigned row)
     uint32_t stopped = bank->stopped, rest = stopped;
 
     (void)upmu_bank_take_gates(bank, &rest, row);
-    __atomic_fetch_and(&bank->stopped, rest, __ATOMIC_RELAXED);
-    return stopped & ~rest;
+    stopped &= ~rest;
+    __atomic_fetch_and(&bank->stopped, ~stopped, __ATOMIC_RELAXED); /* what a handler stops meanwhile stays there */
+    return stopped;
 }
 
 /* Counters that a handler has stopped, and that the next write of a register starts again: they are forgotten. */
