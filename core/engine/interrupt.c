@@ -354,10 +354,12 @@ static enum upmu_pmi answer(const struct pass *pass, uint32_t flagged)
 
 void upmu_interrupt_end(struct upmu_meter *meter)
 {
-    uint32_t stopped = meter->bank.stopped;
+    uint32_t stopped = meter->bank.stopped, runs = stopped & (meter->running | meter->unowned);
 
-    if (stopped)
-        enable_again(meter, stopped);
+    if (runs)
+        enable_again(meter, runs);
+    if (stopped & ~runs)
+        __atomic_fetch_and(&meter->bank.stopped, ~(stopped & ~runs), __ATOMIC_RELAXED);
 }
 
 /* Stop, read, count, load.  Returns what is flagged.  (Apart: reports and plans have nothing of it on their stack.) */

@@ -22,7 +22,8 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
 #endif
     /* (A CPU that was given back has no PMU, and no plan that does anything.) */
     return !meter->bank.value_bits || upmu_bank_type(&meter->bank) || meter->unowned ||
-           (meter->pmu && (upmu_count_adds_first(meter) || upmu_features_hide(meter)));
+           (meter->pmu && (upmu_count_adds_first(meter) || upmu_features_hide(meter) ||
+                           ((UPMU_UNCORE || UPMU_FOREIGN) && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))));
 }
 
 /* ---- Counters that stay open ---- */
@@ -161,6 +162,10 @@ static void find_values(struct upmu_meter *meter)
         plan->begun = 0;
     }
     plan->based &= plan->leave; /* no event leaves what a static session left */
+    for (unsigned part = 0; UPMU_MOVES && part < plan->outs; part++)
+        for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
+            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter) /* its base is another counter's */
+                plan->based &= ~UPMU_BIT32(tally->from);
     plan->begun |= meter->unowned;
     if (!meter->bank.value_bits || upmu_bank_type(&meter->bank))
         plan->written = ~0u; /* not by the same read for each */
@@ -217,6 +222,7 @@ static void adopt(struct upmu_meter *meter, struct upmu_tally *tally)
             return;
         }
         meter->plan.begun &= ~tally->counters;
+        tally->turned = upmu_count_stamp(meter->plan.now_ns);
         if (tally->base >= before)
             return;
     }

@@ -526,6 +526,12 @@ static inline uint32_t take_stopped(struct upmu_bank *bank, unsigned row)
     return UPMU_SAMPLING && __builtin_expect(bank->stopped != 0, 0) ? forget_stopped(bank, row) : 0;
 }
 
+/* Where a write sends only bits that change, those of counters that a handler has stopped are among them. */
+static inline uint64_t stopped_bits(const struct upmu_bank *bank, unsigned row, uint32_t stopped)
+{
+    return UPMU_FOREIGN && __builtin_expect(stopped != 0, 0) ? upmu_bank_take_gates(bank, &stopped, row) : 0;
+}
+
 /* A handler may do it at any instruction of a local call. */
 static inline void note_stopped(struct upmu_bank *bank, uint32_t counters)
 {
@@ -568,7 +574,8 @@ static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned ro
     if (__builtin_expect(!plain, 0))
         note_known(bank, row);
     stopped = odd ? take_stopped(bank, row) : 0;
-    if (__builtin_expect(send_value(bank, row, value, known ? before ^ value : ~UINT64_C(0),
+    if (__builtin_expect(send_value(bank, row, value,
+                                    known ? (before ^ value) | stopped_bits(bank, row, stopped) : ~UINT64_C(0),
                                     plain || row_is(bank, row, UPMU_ROW_REACHABLE)), 1))
         return true;
     note_stopped(bank, stopped);
@@ -1426,7 +1433,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         stopped = take_stopped(bank, row);
         closing &= ~keep_closed;
         note_stopped(bank, closed & ~bank->shadow[row] ? upmu_bank_open(bank, closing) : closing);
-        if (!send_value(bank, row, value & ~closed, mine | closed, row_is(bank, row, UPMU_ROW_REACHABLE))) {
+        if (!send_value(bank, row, value & ~closed, mine | closed | stopped_bits(bank, row, stopped), row_is(bank, row, UPMU_ROW_REACHABLE))) {
             (void)take_stopped(bank, row);
             note_stopped(bank, stopped);
             fine = false;
