@@ -5,7 +5,8 @@
  *
  * Session A has two sets.  Each samples on counter 0 and counts on counter 1.  An overflow makes the other set
  * due.  A sample may fill A's ring, which masks A.  Session B counts on both counters.  Counter 1 has one event in
- * all sets, so a switch carries it.  Counter 2 belongs to session C, which runs all the time.
+ * all sets, so a switch carries it.  Counter 2 belongs to session C, which runs all the time.  With THIRD it samples
+ * what stands still in calls (upmu_meter_still()): it is loaded without a stop, and only a handler in a bracket stops it.
  */
 #ifndef TICKS
 #define TICKS 2 /* events */
@@ -33,6 +34,9 @@
 #endif
 #ifndef STATUS
 #define STATUS (!SELECTS) /* a status register tells of overflows */
+#endif
+#ifndef THIRD
+#define THIRD 0 /* overflows of counter 2 (with SELECTS, without STATUS and LEVEL) */
 #endif
 #ifndef LEVEL
 #define LEVEL 0 /* 1: the request stays while the select's overflow flag is set, and is re-armed last (NetBurst) */
@@ -93,8 +97,8 @@ byte put_off;                   /* SELECTS: selects that are written as their co
 /* The context (struct upmu_meter). */
 bool busy, in_handler, work_due, live = true;
 bool mail;                      /* mail.pending */
-byte mail_stopped;
-byte running = C2, sampling, halted, stopped, failed, flagged;
+byte running = C2, sampling, halted, failed, flagged;
+byte stopped;                   /* bank.stopped: counters that run again by the next write of their enable bits */
 byte slot0 = NOTHING, slot1 = NONE;     /* event that runs on a counter */
 byte tag0 = NOTHING, tag1 = NONE;       /* event whose value a counter has */
 
@@ -113,6 +117,7 @@ bool filled, restarted;         /* A's ring was full, and A was started again af
 bool carries;                   /* counter 1 must not stop */
 bool suspended;
 bool late;                      /* a bracket has left work for a tick */
+bool third_passed;              /* counter 2 has overflowed */
 byte faults, interrupts_left;   /* own interrupts that the enable writes of a bracket allow */
 byte moment_counts, moment_times; /* takes that are in A's counts, and in A's times */
 bool asked, answered;           /* the other CPU asks for a count */
@@ -129,12 +134,15 @@ byte reads, least;              /* events before its read began */
 active proctype Events()
 {
     byte ticks;
+#if THIRD
+    byte thirds;
+#endif
 
 end:
     do
     ::  d_step { ticks < TICKS && (enable & BOTH) ->
             ticks++;
-            assert(other != RUNNING || faults || (enable & C2));
+            assert(other != RUNNING || faults || (enable & C2) || THIRD);
             /* A masked session's counters are closed. */
             assert(faults || state[A] != MASKED || state[B] == RUNNING || !(enable & C0));
             assert(faults || !carries || (enable & C1) || in_nmi || mail || stopped);
@@ -161,6 +169,13 @@ end:
             :: else
             fi
         }
+#if THIRD
+    ::  d_step { thirds < THIRD && (enable & C2) && !third_passed ->
+            thirds++;
+            third_passed = true;
+            pending = pending || armed
+        }
+#endif
     od
 }
 
@@ -181,6 +196,36 @@ inline allow_interrupt()
 #endif
 }
 
+/* upmu_bank_open() */
+#define open_of(m) (open_one(m, C0) | open_one(m, C1) | open_one(m, C2))
+#define open_one(m, c) ((((m) & (c)) && is_open(c)) -> (c) : 0)
+
+/* take_stopped(), forget_stopped() */
+inline take_stopped(counters)
+{
+    if
+    :: in_nmi -> d_step { was = stopped & (counters); stopped = stopped & ~was }
+    :: else ->
+#ifdef SNAPSHOT
+        rest = stopped & ~(counters);
+        was = stopped & (counters);
+        if
+        :: was | rest -> d_step { stopped = stopped & rest; rest = 0 }
+        :: else
+        fi
+#else
+        was = stopped & (counters);
+        if
+        :: was -> stopped = stopped & ~was
+        :: else
+        fi
+#endif
+    fi
+}
+
+/* has_stopped(): the handler that works now has stopped all of these. */
+#define has_stopped(counters) (in_nmi && (counters) && !((counters) & ~stopped))
+
 #if SELECTS
 
 /* write_msr(): what is closed is idle. */
@@ -192,14 +237,15 @@ inline write_select(c, on)
             enable = ((on) -> enable | (c) : enable & ~(c));
             if
             :: (c) == C0 -> select0 = ((on) -> shadow0 : NOTHING); flag = flag && !LEVEL; allow_interrupt()
-            :: else -> select1 = (on)
+            :: (c) == C1 -> select1 = (on)
+            :: else
             fi
         :: refuses
         fi
     }
 }
 
-/* write_row() */
+/* write_value() */
 inline put_select(c, on)
 {
     d_step {
@@ -208,10 +254,12 @@ inline put_select(c, on)
         known = known | (c);
         put_off = put_off & ~(c)
     };
+    take_stopped(c);
     write_select(c, on);
     if
     :: !ok ->
         d_step {
+            stopped = stopped | was;
             gate = before;
 #ifndef SHADOW
             known = known & ~(c)
@@ -231,7 +279,7 @@ inline gate_one(c, opens, closes)
         :: !(known & (c)) -> /* present_value() */
             atomic {
                 if
-                ::  gate = (gate & ~(c)) | (enable & (c));
+                ::  gate = (gate & ~(c)) | (enable & (c)) | (stopped & gate & (c));
                     known = known | (c);
                     if
                     :: (c) == C0 -> shadow0 = select0
@@ -243,8 +291,9 @@ inline gate_one(c, opens, closes)
         :: else
         fi;
         if
+        :: ok && ((closes) & (c)) && has_stopped(c) -> d_step { gate = gate & ~(c); stopped = stopped & ~(c) }
         :: ok && ((opens) & (c)) && (!(gate & (c)) || (put_off & (c))) -> put_select(c, true)
-        :: ok && ((closes) & (c)) && ((gate & (c)) || (put_off & (c))) -> put_select(c, false)
+        :: ok && ((closes) & (c)) && !has_stopped(c) && ((gate & (c)) || (put_off & (c))) -> put_select(c, false)
         :: else
         fi;
         fine = fine && ok
@@ -263,19 +312,48 @@ inline bank_gate(opens, closes)
 
 #define is_open(c) ((gate & (c)) || !(known & (c)))
 
+/* What upmu_bank_handler_open() notes of one register before it is written, and after that. */
+inline note_stops(counters)
+{
+    take_stopped(counters);
+    if
+    :: keep & (counters) -> stopped = stopped | open_of(keep & (counters))
+    :: else
+    fi
+}
+
+inline note_fault(counters)
+{
+    if
+    :: !ok -> d_step { stopped = (stopped & ~(counters)) | was }
+    :: else
+    fi
+}
+
+/* One counter of upmu_bank_handler_open() */
+inline handler_open_one(c, counters)
+{
+    if
+    :: (counters) & (c) ->
+        w = gate & known & ~keep & (c);
+        note_stops(c);
+        write_select(c, w);
+        note_fault(c);
+        fine = fine && ok
+    :: else
+    fi
+}
+
 /* upmu_bank_handler_open() */
 inline handler_open(counters, keep_closed)
 {
-    fine = true;
-    if
-    :: (counters) & C0 -> write_select(C0, (gate & known & ~(keep_closed) & C0)); fine = fine && ok
-    :: else
-    fi;
-    if
-    :: (counters) & C1 -> write_select(C1, (gate & known & ~(keep_closed) & C1)); fine = fine && ok
-    :: else
-    fi;
-    ok = fine
+    d_step { fine = true; keep = keep_closed };
+    handler_open_one(C0, counters);
+    handler_open_one(C1, counters);
+#if THIRD
+    handler_open_one(C2, counters);
+#endif
+    d_step { ok = fine; keep = 0; w = 0 }
 }
 
 #else
@@ -290,14 +368,16 @@ inline write_enable(word)
     }
 }
 
-/* upmu_bank_put_gate(), write_row(): first the shadow. */
+/* write_value(): first the shadow. */
 inline put_gate(word)
 {
     d_step { before = gate; gate = (word); w = gate };
+    take_stopped(C0 | C1 | C2);
     write_enable(w);
     if
     :: !ok ->
         d_step {
+            stopped = stopped | was;
             gate = before;
 #ifndef SHADOW
             gate_known = false
@@ -316,32 +396,53 @@ inline bank_gate(opens, closes)
     :: !gate_known -> /* present_value() */
         atomic {
             if
+#ifdef LACKS
             :: gate = enable; gate_known = true
+#else
+            :: gate = enable | (stopped & gate); gate_known = true /* learn_value() */
+#endif
             :: refuses
             fi
         }
     :: else
     fi;
     if
-    :: ok && ((gate & ~(closes)) | (opens)) != gate -> put_gate((gate & ~(closes)) | (opens))
+    :: ok && !(opens) && has_stopped(closes) ->
+        d_step {
+            gate = gate & ~(closes);
+#ifndef OPENS
+            stopped = stopped & ~(closes)
+#endif
+        }
+    :: ok && ((opens) || !has_stopped(closes)) && ((gate & ~(closes)) | (opens)) != gate ->
+        put_gate((gate & ~(closes)) | (opens))
     :: else
     fi
 }
 
 #define is_open(c) ((gate & (c)) || !gate_known)
 
-/* upmu_bank_enable_without() */
-inline enable_without(counters)
+/* upmu_bank_handler_open() */
+inline handler_open(counters, keep_closed)
 {
-    w = gate & ~(counters);
+    d_step { keep = keep_closed; w = gate & ~keep };
+    take_stopped(C0 | C1 | C2);
+    if
+    :: keep -> stopped = stopped | ((keep & ~gate) -> open_of(keep) : keep)
+    :: else
+    fi;
+#ifdef OPENS
+    w = w | ((counters) & ~keep);
+#endif
     write_enable(w);
-    w = 0
+    if
+    :: !ok -> d_step { stopped = was }
+    :: else
+    fi;
+    d_step { keep = 0; w = 0 }
 }
 
 #endif
-
-/* upmu_bank_open() */
-#define open_of(m) (((((m) & C0) && is_open(C0)) -> C0 : 0) | ((((m) & C1) && is_open(C1)) -> C1 : 0))
 
 /* A fault is answered by a second attempt. */
 #define twice(call)                                      \
@@ -355,45 +456,19 @@ inline enable_without(counters)
 /* stop() of interrupt.c */
 inline stop_quietly(counters)
 {
-#if SELECTS
     twice(handler_open(counters, counters))
-#else
-    twice(enable_without(counters))
-#endif
 }
 
 /* enable_again() */
 inline enable_again(counters)
 {
     back = (counters);
-#ifndef LACKS
-    lacks = back & running & ~open_of(back);
-    if
-    :: lacks ->
-        twice(bank_gate(lacks, 0));
-        if
-        :: !ok -> failed = failed | lacks
-        :: else
-        fi;
-        lacks = 0
-    :: else
-    fi;
-#endif
-#if SELECTS
     twice(handler_open(back, 0));
-#else
-#ifdef OPENS
-    w = gate | back;
-    write_enable(w);
-#else
-    twice(enable_without(0));
-#endif
-#endif
     if
     :: !ok -> failed = failed | back
     :: else
     fi;
-    d_step { back = 0; w = 0 }
+    back = 0
 }
 
 /* ---- Counts (count.c, report.c) ---- */
@@ -503,47 +578,14 @@ inline compare_registers()
     }
 }
 
-/* close_counters() */
-inline close_counters(counters)
+/* close(), step 1 */
+inline close(counters)
 {
     twice(bank_gate(0, counters));
     if
     :: !ok -> failed = failed | (counters)
     :: else
     fi
-}
-
-/* note_opened() */
-inline note_opened()
-{
-    stopped = stopped & ~open_of(stopped)
-}
-
-/* close(), step 1 */
-inline close(counters)
-{
-#if SELECTS
-    close_counters(counters)
-#else
-    if
-    :: gate_known ->
-        if
-        :: in_handler && !((counters) & ~stopped) -> /* the handler has just stopped them */
-            d_step { gate = gate & ~(counters); stopped = stopped & ~(counters) }
-        :: else ->
-            if
-            :: gate & (counters) ->
-                put_gate(gate & ~(counters));
-                if
-                :: ok -> note_opened()
-                :: else -> close_counters(counters)
-                fi
-            :: else
-            fi
-        fi
-    :: else -> close_counters(counters)
-    fi
-#endif
 }
 
 /* upmu_count_take() of both counters */
@@ -799,20 +841,7 @@ inline open_parts()
     opening = come & ~(carried | failed);
     if
     :: opening ->
-#if SELECTS
         bank_gate(opening, 0);
-#else
-        if
-        :: gate_known ->
-            assert(opening & ~gate);
-            put_gate(gate | opening);
-            if
-            :: ok -> note_opened()
-            :: else
-            fi
-        :: else -> bank_gate(opening, 0)
-        fi;
-#endif
         if
         :: !ok -> failed = failed | opening
         :: else
@@ -833,7 +862,9 @@ inline repair()
     closing = failed & BOTH;
 #endif
 #ifndef REPAIR
-    close_counters(closing | open_of(failed & ~running));
+    drop = closing | open_of(failed & ~running);
+    close(drop);
+    drop = 0;
 #endif
     d_step {
         if
@@ -921,14 +952,9 @@ inline plan_due()
 inline interrupt_end()
 {
     if
-#ifdef OPENS
-    :: stopped & BOTH -> enable_again(stopped & BOTH)
-#else
-    :: stopped & running & BOTH -> enable_again(stopped & running & BOTH)
-#endif
+    :: stopped -> enable_again(stopped)
     :: else
-    fi;
-    stopped = 0
+    fi
 }
 
 /* close_strays(): what does not run and keeps its request. */
@@ -977,19 +1003,17 @@ inline begin_handle(is_mail)
         if
         :: !ok -> failed = failed | sampling; look = 0
         :: else
-        fi;
+        fi
 #ifdef MAIL_STOPPED
+        ;
         if
-        :: !(is_mail) -> stopped = stopped | halted
+        :: is_mail -> stopped = 0
         :: else
         fi
-#else
-        stopped = stopped | halted
 #endif
     :: else
     fi;
 #endif
-    stopped = stopped | stopped_by_mail;
 #ifndef REARM_LATE
     if
     :: !(is_mail) && !LEVEL -> armed = true
@@ -1011,8 +1035,8 @@ inline begin_handle(is_mail)
         :: else -> take_overflow()
         fi;
         if
-        :: is_mail -> stopped = stopped | C0
-        :: else -> enable_again(C0)
+        :: !(is_mail) -> enable_again(C0)
+        :: else
         fi;
 #else
         take_overflow();
@@ -1027,6 +1051,9 @@ inline begin_handle(is_mail)
         d_step { total0[B_EVENT] = total0[B_EVENT] + v - base0[B_EVENT]; base0[B_EVENT] = v; v = 0 }
     :: else
     fi;
+#endif
+#if THIRD
+    third_passed = false; /* it stands still: it is not stopped for its load */
 #endif
 #ifdef REARM_LATE
     armed = true;
@@ -1062,7 +1089,7 @@ inline end_handle(is_mail)
     :: LEVEL && !(is_mail) -> armed = true
     :: else
     fi;
-    d_step { look = 0; seen = false; passed = false; e = 0; stopped_by_mail = 0 }
+    d_step { look = 0; seen = false; passed = false; e = 0 }
 }
 
 /* leave_mail() */
@@ -1087,7 +1114,7 @@ inline leave_mail()
     doubt = !seen && !passed && sampling && slot0 != NOTHING && value0 >= 0; /* has_doubt() */
 #ifndef STOPS
 #if SELECTS
-    look = (passed -> C0 : 0);
+    look = (passed -> C0 : 0) | (third_passed -> C2 : 0);
 #else
     look = (passed || seen || doubt -> halted : 0);
 #endif
@@ -1113,9 +1140,7 @@ inline leave_mail()
     };
 #endif
     if
-    :: passed || seen || doubt ->
-        mail_stopped = mail_stopped | look;
-        mail = true
+    :: passed || seen || doubt || third_passed -> mail = true
     :: else
     fi;
 #if LEVEL
@@ -1158,8 +1183,11 @@ inline check_quiet()
 active proctype Handler()
 {
     byte foreign, out = NONE, in = NONE, s = NONE, to, after, e, w, changed, carried, leave, come, closing;
-    byte opening, back, lacks;
-    byte before, drop, look, left_as, stopped_by_mail, tries;
+    byte opening, back, keep, was;
+#ifdef SNAPSHOT
+    byte rest;
+#endif
+    byte before, drop, look, left_as, tries;
     short v;
     bool own, ok, fine, seen, passed, doubt, has_sample, follows;
 
@@ -1202,7 +1230,7 @@ end:
         d_step {
             in_nmi = false; own = false; out = NONE; in = NONE; to = 0; after = 0; left_as = 0; ok = false;
             fine = false;
-            before = 0
+            before = 0; was = 0
         }
     od
 }
@@ -1362,7 +1390,10 @@ active proctype Local() provided (!in_nmi)
 {
     byte call, suspends, what, now, out = NONE, in = NONE, s = NONE, to, after, e, w, changed, carried, leave;
     byte come, closing, opening;
-    byte back, lacks, before, drop, look, left_as, stopped_by_mail, rounds, looks, tries, goes_to, stopper = NONE;
+#ifdef SNAPSHOT
+    byte rest;
+#endif
+    byte back, keep, was, before, drop, look, left_as, rounds, looks, tries, goes_to, stopper = NONE;
     short v;
     bool ok, fine, seen, passed, has_sample, follows;
 #if READS_HERE
@@ -1432,9 +1463,8 @@ read_mail:
 #ifndef CLEAR_LATE
             mail = false; /* upmu_interrupt_read_mail() */
 #endif
-            d_step { stopped_by_mail = mail_stopped; mail_stopped = 0 };
             if
-            :: !live -> stopped_by_mail = 0; goto no_mail
+            :: !live -> goto no_mail
             :: else
             fi;
             begin_handle(true);
@@ -1507,7 +1537,7 @@ finished:
             :: else
             fi;
             out = NONE; in = NONE; to = 0; after = 0; e = 0; what = 0; now = 0; left_as = 0; ok = false; fine = false;
-            before = 0; rounds = 0; looks = 0; goes_to = 0
+            before = 0; was = 0; rounds = 0; looks = 0; goes_to = 0
         }
     :: call > CALLS && !runs(A) && !runs(B) && !suspended && !asked && !late && !request && reads == READS -> break
     od;
