@@ -997,8 +997,7 @@ inline begin_handle(is_mail)
     fi;
 #endif
     seen = STATUS && flag;
-    /* look_at_counter() */
-    if
+    if /* look_at_counter() */
     :: (look & C0) && value0 >= 0 ->
         v = value0;
         passed = true;
@@ -1021,12 +1020,14 @@ inline begin_handle(is_mail)
         v = 0
     :: else
     fi;
+#if STATUS
     if /* add_wrapped() */
     :: seen && (running & ~sampling & C0) && slot0 == B_EVENT ->
         v = value0;
         d_step { total0[B_EVENT] = total0[B_EVENT] + v - base0[B_EVENT]; base0[B_EVENT] = v; v = 0 }
     :: else
     fi;
+#endif
 #ifdef REARM_LATE
     armed = true;
 #endif
