@@ -36,27 +36,39 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 /* A switch searches in vain for so many sessions of the thread that comes: each that finds a place takes a counter. */
 #define SEARCHES 4u
 
-/* By the thread's list of started sessions; where something else holds it, among all sessions of the CPU. */
+/* Something else holds the list of the thread: its sessions among all of the CPU. */
+static UPMU_APART void unlink_unheld(struct upmu_meter *meter, const struct upmu_thread *thread)
+{
+    struct upmu_session *next;
+
+    for (struct upmu_session *session = meter->sessions; session; session = next) {
+        next = session->next;
+        if (UPMU_LOAD(session->thread) == thread)
+            upmu_thread_unlink(meter, session);
+    }
+}
+
+/* The sessions of a thread that leaves go with it; those without a controller end. */
 static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 {
-    struct upmu_started walk = {meter->cpu, NULL};
-    struct upmu_session *next, *dropped = NULL;
-    bool held;
+    struct upmu_session *session, *next, *dropped = NULL;
+    struct upmu_started walk;
 
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED)) {
         UPMU_STORE(thread->cpu, NULL);
         return;
     }
-    held = upmu_thread_hold(thread);
-    for (struct upmu_session *session = held ? upmu_started_first(&walk, thread, meter->cpu) : meter->sessions; session;
-         session = next) {
-        next = held ? upmu_started_next(&walk, session) : session->next;
-        if (session->meter == meter && UPMU_LOAD(session->thread) == thread)
+    if (!upmu_thread_hold(thread)) {
+        unlink_unheld(meter, thread);
+        UPMU_STORE(thread->cpu, NULL);
+        return;
+    }
+    for (session = upmu_started_first(&walk, thread, meter->cpu); session; session = next) {
+        next = upmu_started_next(&walk, session);
+        if (session->meter == meter)
             upmu_thread_unlink(meter, session);
     }
     UPMU_STORE(thread->cpu, NULL);
-    if (!held)
-        return;
     if (upmu_thread_any_dropped(meter->machine))
         dropped = upmu_thread_take_dropped(thread);
     upmu_thread_release(thread);
@@ -128,7 +140,7 @@ static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
         if (!upmu_session_waits(session))
             upmu_thread_unlist(session);
         else if (!upmu_thread_join(meter, session))
-            thread->unjoined = 1;
+            UPMU_STORE(thread->unjoined, 1);
         else if (session->state == UPMU_SESSION_WAITING)
             waits |= !plan_session_in(meter, session);
     }
@@ -172,7 +184,7 @@ static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct 
 
     if (held && upmu_thread_any_dropped(meter->machine))
         dropped = upmu_thread_take_dropped(next);
-    next->unjoined = !held;
+    UPMU_STORE(next->unjoined, !held);
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     plan_thread_out(meter, prev);
     if (held)
@@ -215,7 +227,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     } else {
         if (cpu->meter.pmu) {
             come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
-            next->unjoined = 1;
+            UPMU_STORE(next->unjoined, 1);
         }
         unlink_all(&cpu->meter, prev);
     }

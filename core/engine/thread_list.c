@@ -97,7 +97,7 @@ enum upmu_status upmu_thread_start(struct upmu_session *session)
         return UPMU_ERR_BUSY;
     list_started(thread, session);
     UPMU_STORE(session->state, UPMU_SESSION_WAITING);
-    thread->unjoined = 1;
+    UPMU_STORE(thread->unjoined, 1);
     upmu_thread_release(thread);
     return UPMU_OK;
 }
@@ -184,7 +184,7 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
         status = session->error;
     }
     if (session->thread)
-        session->thread->unjoined = 1;
+        UPMU_STORE(session->thread->unjoined, 1);
     upmu_thread_unlink(meter, session);
     return status;
 }

@@ -572,16 +572,17 @@ static void join_current(struct upmu_meter *meter)
     struct upmu_session *session, *dropped;
     struct upmu_started walk;
 
-    if (!thread || !(thread->unjoined || upmu_thread_any_dropped(meter->machine)) || !upmu_thread_hold(thread))
+    if (!thread || !(UPMU_LOAD(thread->unjoined) || upmu_thread_any_dropped(meter->machine)) ||
+        !upmu_thread_hold(thread))
         return;
     dropped = upmu_thread_take_dropped(thread);
-    thread->unjoined = 0;
+    UPMU_STORE(thread->unjoined, 0);
     for (session = upmu_started_first(&walk, thread, meter->cpu); session;
          session = upmu_started_next(&walk, session)) {
         if (session->meter || !upmu_session_waits(session))
             continue;
         if (!upmu_thread_join(meter, session)) {
-            thread->unjoined = 1;
+            UPMU_STORE(thread->unjoined, 1);
             continue;
         }
         if (upmu_session_waits(session))
