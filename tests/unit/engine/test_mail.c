@@ -305,6 +305,54 @@ static void an_interrupt_while_mail_is_read_is_found_by_the_same_call(void **sta
     host_end(&host);
 }
 
+/* Counter 1 wraps while the end of a call reads mail, and another source's NMI comes after its acknowledgement. */
+static unsigned steps_of_reading;
+
+static void wrap_while_mail_is_read(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
+                                    uint32_t address)
+{
+    (void)number;
+    if (sim->cpu[cpu].in_nmi)
+        return;
+    if (steps_of_reading == 0 && kind == UPMU_SIM_RDPMC && address == 0) {
+        steps_of_reading = 1;
+        overflow(1);
+    } else if (steps_of_reading == 1 && kind == UPMU_SIM_WRMSR && address == 0x390) {
+        steps_of_reading = 2;
+    } else if (steps_of_reading == 2) {
+        steps_of_reading = 3;
+        upmu_sim_foreign_nmi(sim);
+    }
+}
+
+/*
+ * The interrupt of the wrap is answered for it, so that the other source's is stale.  Catches: what was answered for
+ * while mail is read, forgotten with the mail.
+ */
+static void a_wrap_while_mail_is_read_is_answered_for_once(void **state)
+{
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_add(&host, 0, "instructions:counter=0", 100);
+    host_begin(&host, &host.session);
+    host_add(&host, 1, "branches:counter=1", 0);
+    host_begin(&host, &host.other);
+    wrap_soon(1);
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    upmu_test_begin_call(&host.cpu[0]);
+    overflow(0);
+    upmu_test_end_call(&host.cpu[0]);
+    steps_of_reading = 0;
+    host.sim.after_access = wrap_while_mail_is_read;
+    call();
+    host.sim.after_access = NULL;
+    assert_int_equal(steps_of_reading, 3);
+    assert_int_equal(host.answers, 3);
+    assert_int_equal(host.answer[1], UPMU_PMI_HANDLED);
+    assert_int_equal(last_answer(), UPMU_PMI_STALE);
+    host_end(&host);
+}
+
 /*
  * An interrupt within a call stops a counter that has just overflowed, which loses its carry on this CPU (erratum N17):
  * the end of the call takes the overflow all the same.  Catches: a value that is believed though a stop has changed it.
@@ -474,6 +522,7 @@ int main(void)
         cmocka_unit_test(the_address_of_an_interrupt_follows_a_session_that_moves),
         cmocka_unit_test(what_an_interrupt_has_stopped_is_enabled_once),
         cmocka_unit_test(an_interrupt_while_mail_is_read_is_found_by_the_same_call),
+        cmocka_unit_test(a_wrap_while_mail_is_read_is_answered_for_once),
         cmocka_unit_test(an_overflow_whose_carry_a_stop_within_a_call_loses_is_found),
         cmocka_unit_test(a_fault_at_the_end_of_a_call_is_answered_by_it),
         cmocka_unit_test(an_overflow_within_a_call_that_cannot_be_read_is_ours),

@@ -734,6 +734,41 @@ static void a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew(v
 }
 
 /*
+ * An erratum's sequence closes the counter that a static session left running, after it has wrapped, on a port without
+ * interrupts of counters.  The session has its counter again, and another source's NMI looks at the status.  Catches:
+ * the flag of that wrap taken for one of what runs.
+ */
+static void a_wrap_before_an_errata_sequence_closed_the_counter_is_in_no_count(void **state)
+{
+    struct host f;
+
+    (void)state;
+    host_prepare(&f, "nehalem");
+    f.sim.port.pmi_rearm = NULL;
+    host_machine(&f);
+    host_take_over(&f, 2, false);
+    host_threads(&f, IDLE + 2);
+    for (unsigned i = 1; i < 3; i++) { /* both have places, and each needs the sequence after the other */
+        host_add(&f, i, i == 1 ? "cache-references:counter=1" : "branch-misses:counter=1", 0);
+        follow(&f, i, i);
+        host_thread_switch(&f, 0, i);
+    }
+    leave_running(&f, "branches:counter=0", IDLE);
+    f.sim.cpu[0].counter[0].value = (UINT64_C(1) << 48) - 10;
+    host_work(&f, 0, 500);
+    host_thread_switch(&f, 0, 1);
+    assert_false(upmu_sim_runs(&f.sim, 0, 0));
+    host_thread_switch(&f, 0, 0);
+    host_work(&f, 0, 1000);
+    upmu_sim_advance_ns(&f.sim, UINT64_C(1) << 40); /* long enough for a round */
+    upmu_sim_foreign_nmi(&f.sim);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    counted(&f, 0, 0, 600);
+    tear_down(&f);
+}
+
+/*
  * Registers that CPUs share are claimed while a session runs.  The mistake that this catches: a counter runs on without
  * the claim, and another CPU changes its registers.
  */
@@ -2371,6 +2406,7 @@ int main(void)
         cmocka_unit_test(an_attachment_writes_no_counter_that_a_static_session_left_running),
         cmocka_unit_test(no_select_changes_under_a_counter_that_a_static_session_left_running),
         cmocka_unit_test(a_wrap_of_what_a_static_session_left_running_is_in_no_count),
+        cmocka_unit_test(a_wrap_before_an_errata_sequence_closed_the_counter_is_in_no_count),
         cmocka_unit_test(a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew),
         cmocka_unit_test(no_counter_runs_on_without_the_claim_on_its_registers),
         cmocka_unit_test(a_session_that_faults_when_its_thread_comes_was_not_enabled),
