@@ -45,6 +45,7 @@ struct pass {
     uint32_t passed;  /* counters that were past zero */
     uint32_t due;     /* of these, with a sample due */
     unsigned samples; /* of units beside the counters */
+    uint32_t answered; /* counters for whose overflows interrupts were answered before the mail was read */
     bool is_mail;     /* of an interrupt that is answered already */
     bool waits;       /* a session waits for a place */
     bool expected;    /* nothing had overflowed, but an interrupt of ours may come now */
@@ -109,10 +110,12 @@ static bool stop(struct upmu_meter *meter, uint32_t counters)
 static void enable_again(struct upmu_meter *meter, uint32_t counters)
 {
     struct upmu_bank *bank = &meter->bank;
-    uint32_t lacks = counters & (meter->running | meter->unowned) & ~upmu_bank_open(bank, counters);
+    uint32_t runs = counters & (meter->running | meter->unowned);
+    uint32_t lacks = runs & ~upmu_bank_open(bank, counters);
 
-    if (__builtin_expect(lacks != 0, 0) && !upmu_bank_gate(bank, lacks, 0) && !upmu_bank_gate(bank, lacks, 0))
-        upmu_meter_fails(meter, lacks);
+    /* (All that run: after a refused write the register is read, with all of them stopped.) */
+    if (__builtin_expect(lacks != 0, 0) && !upmu_bank_gate(bank, runs, 0) && !upmu_bank_gate(bank, runs, 0))
+        upmu_meter_fails(meter, runs);
     if (!(meter->straight && !bank->others
               ? upmu_bank_enable_without(bank, 0) || upmu_bank_enable_without(bank, 0)
               : upmu_bank_handler_open(bank, counters, 0) || upmu_bank_handler_open(bank, counters, 0)))
@@ -401,8 +404,8 @@ static enum upmu_pmi handle(struct pass *pass)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
     acknowledge(pass, flagged);
-    if (pass->is_mail)
-        cpu->mail.answered = 0; /* not before: until then an interrupt of another's finds what this one had */
+    if (pass->is_mail) /* not before: until then an interrupt of another's finds what this one had */
+        (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
     pass->waits = (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter);
     if (pass->waits && !pass->is_mail)
@@ -517,6 +520,7 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
     cpu->mail.pending = 0;
     UPMU_BARRIER();
     pass.stopped = __atomic_exchange_n(&cpu->mail.stopped, 0, __ATOMIC_RELAXED);
+    pass.answered = cpu->mail.answered;
     if (cpu->mail.has_frame) {
         frame = cpu->mail.frame;
         pass.frame = &frame;

@@ -250,6 +250,8 @@ static UPMU_APART void load_event(struct upmu_meter *meter, struct upmu_tally *t
 
     if (upmu_tally_is_metric(tally))
         return;
+    if (UPMU_MOVES && left && left->counter != tally->counter) /* it has moved, and its base is another counter's */
+        left = NULL;
     if ((tally->counters & goes_on) && !upmu_tally_samples(tally)) {
         carry_odd(meter, tally, left, now_ns);
         if (__builtin_expect(unowned, 0) && !(own && tally->base >= before))

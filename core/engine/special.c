@@ -216,6 +216,8 @@ bool upmu_special_sequence(struct upmu_meter *meter)
     struct upmu_accesses *now = upmu_bank_counted(&meter->bank), before = *now;
 
     upmu_meter_tag(meter, prelude->counters | meter->unowned, 0);
+    if (__builtin_expect(meter->unowned != 0, 0)) /* it may have wrapped in no count */
+        upmu_count_suspect(meter, meter->unowned);
     meter->unowned = 0;
     meter->used |= prelude->counters & ~blocked;
     /* A fault is answered by a second attempt: what was selected without the whole sequence counts wrong. */
