@@ -42,7 +42,7 @@ BUDGETS = {
     "name-upmu-nhm-worst": 8160, "name-upmu-nhm-mean": 4160,
     "name-upmu-skl-worst": 10390, "name-upmu-skl-mean": 3920,
     # The engine: 5 % above what is reached.
-    "engine-switch-same": 1256, "engine-switch-changed": 2122, "engine-switch-out": 1006, "engine-switch-in": 890,
+    "engine-switch-same": 1320, "engine-switch-changed": 2122, "engine-switch-out": 1006, "engine-switch-in": 890,
     "engine-switch-changed-k8": 6826, "engine-switch-changed-p4": 5755, "engine-start": 995, "engine-stop": 867,
     "engine-read-1": 270, "engine-read-5": 585, "engine-region-begin": 640, "engine-region-end": 695,
     "engine-pmi-1-of-5-worst": 1255, "engine-pmi-8-one": 1999, "engine-pmi-8-all": 4527, "engine-pmi-8-foreign": 1373,
@@ -52,7 +52,7 @@ BUDGETS = {
     "engine-switch-10000-searching-worst": 2889, "engine-tick-1000-searching-worst": 8408,
     "engine-tick-10000-searching-worst": 8408, "engine-switch-1000-search-worst": 8495,
     "engine-switch-10000-search-worst": 8495, "engine-tick-1000-private-worst": 12660,
-    "engine-tick-10000-private-worst": 12660, "engine-switch-1000-stopped": 1097, "engine-switch-10000-stopped": 1097,
+    "engine-tick-10000-private-worst": 12660, "engine-switch-1000-stopped": 1160, "engine-switch-10000-stopped": 1160,
     "engine-switch-in-1000-own-stopped": 1200, "engine-switch-in-10000-own-stopped": 1200,
     "engine-switch-out-1000-own-stopped": 1200, "engine-switch-out-10000-own-stopped": 1200,
     "engine-switch-in-10000-own-limited": 1210, "engine-switch-out-10000-own-limited": 1210,

@@ -370,6 +370,7 @@ inline enable_again(counters)
     lacks = back & running & ~open_of(back);
     if
     :: lacks ->
+        lacks = back & running;
         twice(bank_gate(lacks, 0));
         if
         :: !ok -> failed = failed | lacks
