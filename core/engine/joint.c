@@ -186,8 +186,8 @@ bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *j
             return false;
     upmu_joint_begin(joint, meter->pmu);
     joint->taken = taken;
-    return meter->bank.gates == UPMU_GATES_DENSE && !upmu_meter_is_unit(meter) && !meter->domain && !upmu_pmu_is_paired(meter->pmu) &&
-           upmu_joint_add(joint, session, false);
+    return meter->bank.gates == UPMU_GATES_DENSE && !upmu_meter_is_unit(meter) && !meter->domain &&
+           !upmu_pmu_is_paired(meter->pmu) && upmu_joint_add(joint, session, false);
 }
 
 void upmu_joint_note(struct upmu_tally *tally, const struct upmu_place_result *result)

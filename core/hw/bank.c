@@ -1433,7 +1433,8 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         stopped = take_stopped(bank, row);
         closing &= ~keep_closed;
         note_stopped(bank, closed & ~bank->shadow[row] ? upmu_bank_open(bank, closing) : closing);
-        if (!send_value(bank, row, value & ~closed, mine | closed | stopped_bits(bank, row, stopped), row_is(bank, row, UPMU_ROW_REACHABLE))) {
+        mine |= stopped_bits(bank, row, stopped);
+        if (!send_value(bank, row, value & ~closed, mine | closed, row_is(bank, row, UPMU_ROW_REACHABLE))) {
             (void)take_stopped(bank, row);
             note_stopped(bank, stopped);
             fine = false;

@@ -22,6 +22,8 @@ static const struct not_in_guests left_out[] = {
     {"no_select_changes_under_a_counter_that_a_static_session_left_running", BY_BOTH,
      "looks at a counter of the model by its number"},
     {"a_wrap_of_what_a_static_session_left_running_is_in_no_count", BY_BOTH, "sets the model's counters"},
+    {"a_wrap_before_an_errata_sequence_closed_the_counter_is_in_no_count", BY_BOTH, "sets the model's counters"},
+    {"a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew", BY_BOTH, "sets the model's counters"},
     {"no_counter_runs_on_without_the_claim_on_its_registers", BY_BOTH, "looks at counters of the model by number"},
     {"a_counter_that_was_reserved_meanwhile_is_left_alone", BY_BOTH, "looks at a counter of the model by its number"},
     {"on_another_type_of_core_a_session_waits_and_says_why", BY_BOTH, "CPUs of a guest are of one type"},

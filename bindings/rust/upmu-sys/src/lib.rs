@@ -72,6 +72,8 @@ record! {
         process: u32 = upmu_frame_process_AT, upmu_frame_process_BYTES;
         thread: u32 = upmu_frame_thread_AT, upmu_frame_thread_BYTES;
         fp: u64 = upmu_frame_fp_AT, upmu_frame_fp_BYTES;
+        registers: Option<core::ptr::NonNull<u64>> = upmu_frame_registers_AT, upmu_frame_registers_BYTES;
+        register_mask: u64 = upmu_frame_register_mask_AT, upmu_frame_register_mask_BYTES;
     }
 }
 record! {

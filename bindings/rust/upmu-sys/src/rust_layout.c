@@ -126,6 +126,8 @@ void upmu_rust_layout(void)
     FIELD(upmu_frame, process);
     FIELD(upmu_frame, thread);
     FIELD(upmu_frame, fp);
+    FIELD(upmu_frame, registers);
+    FIELD(upmu_frame, register_mask);
     RECORD(upmu_sampling);
     FIELD(upmu_sampling, period);
     FIELD(upmu_sampling, event_id);
