@@ -80,8 +80,8 @@ void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
         /* In the bracket of a unit handlers work on the CPU's own counters, sessions and pages. */
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
-        /* What counts the rest of the bracket, too, may overflow in it, again and again. */
-        if (__builtin_expect(meter->bank.stopped != 0, 0))
+        /* What counts the rest of the bracket, too, may overflow in it, again and again.  (Not before mail is read.) */
+        if (__builtin_expect(meter->bank.stopped != 0, 0) && !upmu_interrupt_mail(meter))
             upmu_interrupt_end(meter);
         UPMU_BARRIER();
         UPMU_STORE(meter->busy, 0);
