@@ -113,7 +113,7 @@ static void enable_again(struct upmu_meter *meter, uint32_t counters)
     uint32_t runs = counters & (meter->running | meter->unowned);
     uint32_t lacks = runs & ~upmu_bank_open(bank, counters);
 
-    /* (All that run: after a refused write the register is read, with all of them stopped.) */
+    /* All that run are enabled: after a refused write the register is read, in which all of them are stopped. */
     if (__builtin_expect(lacks != 0, 0) && !upmu_bank_gate(bank, runs, 0) && !upmu_bank_gate(bank, runs, 0))
         upmu_meter_fails(meter, runs);
     if (!(meter->straight && !bank->others
