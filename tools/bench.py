@@ -57,7 +57,7 @@ BUDGETS = {
     "engine-switch-out-1000-own-stopped": 1200, "engine-switch-out-10000-own-stopped": 1200,
     "engine-switch-in-10000-own-limited": 1210, "engine-switch-out-10000-own-limited": 1210,
     "engine-switch-in-10000-own-limited-64": 1810, "engine-switch-out-10000-own-limited-64": 1810,
-    "engine-start-10000-own-stopped": 972, "engine-stop-10000-own-stopped": 787,
+    "engine-start-10000-own-stopped": 1042, "engine-stop-10000-own-stopped": 895,
     "engine-tick-1000-stopped": 354, "engine-tick-10000-stopped": 354, "engine-tick-1000-single-searching-worst": 12461,
     "engine-tick-1000-single-worst": 5200, "engine-switch-1000-single-worst": 3663,
     "engine-switch-1000-single-search-worst": 9509,

@@ -544,17 +544,6 @@ void upmu_interrupt_finish(struct upmu_meter *meter)
     rearm(cpu); /* not before: an interrupt that is answered as stale leaves its entry masked */
 }
 
-/* (No handler changes the frame before has_frame is cleared.) */
-const struct upmu_frame *upmu_interrupt_frame(struct upmu_cpu *cpu, uint32_t counters)
-{
-    struct upmu_mailbox *mail = &cpu->mail;
-
-    if (!mail->has_frame || !(mail->framed & counters))
-        return NULL;
-    mail->framed &= ~counters;
-    return &mail->frame;
-}
-
 void upmu_interrupt_raise(struct upmu_meter *meter)
 {
     if (meter->cpu && meter == &meter->cpu->meter)

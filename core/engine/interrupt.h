@@ -25,9 +25,6 @@ void upmu_interrupt_finish(struct upmu_meter *meter);
 /* Add the counts of everything that runs, before it goes round unseen, and find overflows without an interrupt. */
 enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter);
 
-/* What an interrupt in this bracket interrupted, once for the counters of a sample; NULL: it is not known. */
-const struct upmu_frame *upmu_interrupt_frame(struct upmu_cpu *cpu, uint32_t counters);
-
 /* A counter has overflowed, and no interrupt comes for it: the end of the bracket looks at all that sample. */
 void upmu_interrupt_raise(struct upmu_meter *meter);
 

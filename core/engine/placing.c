@@ -310,6 +310,6 @@ enum upmu_status upmu_placing_release(struct upmu_meter *meter, struct upmu_sess
     for UPMU_TALLIES(tally, upmu_active(session))
         if (session->counters)
             mine |= upmu_meter_tagged(meter, tally);
-    session->counters = 0;
+    UPMU_STORE(session->counters, 0);
     return upmu_placing_idle(meter, mine & ~meter->running) ? UPMU_OK : UPMU_ERR_PORT;
 }

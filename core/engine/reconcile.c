@@ -234,7 +234,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
 #if UPMU_SETS
     UPMU_STORE(session->active, set);
 #endif
-    session->counters = set->counters;
+    UPMU_STORE(session->counters, set->counters);
     load_values(meter, session, set, now_ns);
     if (__builtin_expect(meter->failed != failed, 0)) {
         refuse_part(meter, part);

@@ -9,7 +9,6 @@
 #include "core/hw/bank.h"
 #include "core/sample/format_core.h"
 #include "core/engine/count.h"
-#include "core/engine/interrupt.h"
 #include "core/engine/program.h"
 #include "core/engine/special.h"
 
@@ -136,11 +135,18 @@ void upmu_report(struct upmu_session *session, uint32_t events, const struct upm
 
 void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, uint32_t events, uint64_t now_ns)
 {
+    struct upmu_mailbox *mail = &meter->cpu->mail;
+    const struct upmu_frame *frame = NULL;
     uint32_t counters = 0;
 
     for (uint32_t rest = events; rest; rest &= rest - 1u)
         counters |= UPMU_BIT32(upmu_tally_runs_on(&upmu_active(session)->tally[upmu_bits_lowest(rest)]));
-    upmu_report(session, events, upmu_interrupt_frame(meter->cpu, counters), &now_ns);
+    /* Not copied: no handler writes the frame while `has_frame` is set. */
+    if (mail->has_frame && (mail->framed & counters)) {
+        frame = &mail->frame;
+        mail->framed &= ~counters;
+    }
+    upmu_report(session, events, frame, &now_ns);
 }
 
 #else

@@ -945,7 +945,7 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     if (call->value && call->meter)
         (void)upmu_placing_release(call->meter, session);
     if (call->set == upmu_active(session))
-        session->counters = 0;
+        UPMU_STORE(session->counters, 0);
     set_event(session, call->set, call->index, call->event, call->sampling);
     session->tagged_by = call->meter ? call->meter->life : 0;
     if (call->meter)

@@ -39,7 +39,7 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
     /* A read elsewhere that found it nowhere is made again, though it may be nowhere by then. */
     UPMU_STORE(session->sequence, session->sequence + 2u);
     __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere may look where it has to go */
-    session->counters = 0;
+    UPMU_STORE(session->counters, 0);
     session->next = meter->sessions;
     session->link = &meter->sessions;
     if (session->next)
@@ -58,7 +58,7 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     if (session->next)
         session->next->link = session->link;
     UPMU_BARRIER();
-    session->counters = 0;
+    UPMU_STORE(session->counters, 0);
     session->next = NULL;
     session->link = NULL;
     session->overflow.cpu = NULL;

@@ -70,7 +70,7 @@ uint32_t upmu_session_targets(const struct upmu_session *session)
 
 void upmu_session_sum(struct upmu_session *session)
 {
-    session->counters = 0;
+    UPMU_STORE(session->counters, 0);
     for UPMU_TALLIES(tally, upmu_active(session))
         session->counters |= tally->counters;
 }

@@ -84,7 +84,7 @@ void upmu_sets_switched(struct upmu_session *session)
     upmu_estimate_turn(session->active);
     begin_run(next);
     if (next != session->active)
-        session->counters = next->counters;
+        UPMU_STORE(session->counters, next->counters);
     UPMU_STORE(session->active, next);
 }
 

@@ -55,7 +55,8 @@ static void learn_counters(struct upmu_bank *bank)
 {
     const struct upmu_pmu *pmu = bank->pmu;
     const struct upmu_counter *first = &pmu->counter[0];
-    bool has_rdpmc = pmu->index < UPMU_UNIT_PMU && port_has_rdpmc(bank->port), dense = true, apart = true;
+    bool has_rdpmc = bank->port && port_has_rdpmc(bank->port) && pmu->index < UPMU_UNIT_PMU;
+    bool dense = true, apart = true;
     uint32_t by_rdpmc = 0;
 
     bank->value_bits = upmu_bits_ones(first->width);

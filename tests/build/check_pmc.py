@@ -11,7 +11,7 @@ from checklib import COMPILERS, FREESTANDING, check, main, read, run
 
 WORK = "build/tests/pmc"
 # What writes registers: the bank, and whatever has its short ways inline.
-WRITERS = ["core/hw/bank.c", "core/engine/reconcile.c", "core/engine/interrupt.c"]
+WRITERS = ["core/hw/bank.c", "core/hw/space.c"]
 PERMIT_LIMIT = 1228  # permit.o, and the rows of a Core 2, 704 bytes of it
 PMC_LIMIT = 6700     # the kernel's side of abi/pmc: all but pmc_client.c
 NO_UNWINDING = "-fno-asynchronous-unwind-tables"  # as kernels compile

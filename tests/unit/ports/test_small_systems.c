@@ -305,9 +305,10 @@ static void halted_time_is_in_no_count(void **state)
             struct upmu_count counts[2];
             struct host host;
 
-            host_set_up(&host, profiles[p]);
+            host_prepare(&host, profiles[p]);
             if (!rdpmc)
                 host.sim.port.rdpmc = NULL;
+            host_start(&host);
             add(&host.session, "cycles,instructions");
             host_begin(&host, &host.session);
             host_run(&host, 1000);
