@@ -724,15 +724,20 @@ static bool is_idle(const struct upmu_bank *bank, unsigned row)
     return idle_value(bank, row, bank->shadow[row]) == bank->shadow[row];
 }
 
-/* The register of a select, whose shadow stays: it is written when its counter opens. */
+/*
+ * The register of a select, whose shadow stays: it is written when its counter opens.  A fault in one box makes it
+ * unknown, as the others are idle.
+ */
 static bool silence(struct upmu_bank *bank, unsigned row)
 {
     uint64_t idle = idle_value(bank, row, bank->shadow[row]);
 
-    if (bank->dry)
+    if (bank->dry) {
         note_dry_write(bank, row, idle, ~UINT64_C(0));
-    else if (!upmu_bank_command(bank, row, idle))
+    } else if (!upmu_bank_command(bank, row, idle)) {
+        upmu_bank_forget_row(bank, row);
         return false;
+    }
     row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
     return true;
 }
