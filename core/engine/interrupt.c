@@ -538,6 +538,8 @@ void upmu_interrupt_finish(struct upmu_meter *meter)
     UPMU_BARRIER();
     (void)upmu_interrupt_read_mail(meter);
     upmu_interrupt_end(meter);
+    if (meter->failed)
+        upmu_reconcile_repair(meter);
     UPMU_BARRIER();
     meter->in_handler = 0;
     UPMU_BARRIER();

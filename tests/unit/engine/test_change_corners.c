@@ -316,6 +316,39 @@ static void an_event_that_moves_to_a_running_counter_counts_nothing_twice(void *
     host_end(&host);
 }
 
+/* With each write of a call an interrupt leaves mail; enabling faults in the last look at it, which is after that. */
+static bool refuse_last_enabling(void *context, uint32_t msr, uint64_t value)
+{
+    const struct upmu_meter *meter = &host.cpu[0].meter;
+
+    if (meter->busy)
+        host.cpu[0].mail.pending = 1;
+    if (msr == 0x38f && value >> 32 && meter->in_handler && meter->bank.counted == &meter->bank.accesses) {
+        gate.faults++;
+        return false;
+    }
+    return gate.wrmsr(context, msr, value);
+}
+
+/* Mistake: its session is said to run on, and to be exact, though no counter runs. */
+static void what_the_last_look_at_mail_cannot_enable_is_stopped(void **state)
+{
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.expect_faults = true;
+    host_start(&host);
+    host_add(&host, 1, "branches", 0);
+    host_attach(&host, 1, 0);
+    host_sample(&host, "instructions", 1000);
+    gate.wrmsr = host.sim.port.wrmsr;
+    gate.faults = 0;
+    host.sim.port.wrmsr = refuse_last_enabling;
+    assert_int_equal(upmu_session_start(&host.sessions[1]), UPMU_OK);
+    host.sim.port.wrmsr = gate.wrmsr;
+    assert_int_not_equal(gate.faults, 0);
+    assert_int_equal(host.session.state == UPMU_SESSION_RUNNING, running_counters() >> 16 != 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +361,7 @@ int main(void)
         cmocka_unit_test(a_fault_leaves_no_counter_running_that_the_host_wants),
         cmocka_unit_test(a_fault_leaves_no_counter_running_where_a_cpu_starts_over),
         cmocka_unit_test(an_event_that_moves_to_a_running_counter_counts_nothing_twice),
+        cmocka_unit_test(what_the_last_look_at_mail_cannot_enable_is_stopped),
     };
 
     return cmocka_run_group_tests_name("change_corners", tests, NULL, NULL);
