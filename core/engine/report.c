@@ -6,7 +6,6 @@
 #include "core/engine/report.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"
-#include "core/hw/bank.h"
 #include "core/sample/format_core.h"
 #include "core/engine/count.h"
 #include "core/engine/program.h"
@@ -41,20 +40,16 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
  * it sets them back.  The counter of an event that samples is not loaded anew: it overflows once when nothing is due,
  * and then waits for the rest.
  */
-static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset)
+static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset, uint64_t now_ns)
 {
     struct upmu_cpu *cpu = session->meter->cpu;
     struct upmu_set *set = upmu_active(session);
 
     for (uint32_t wanted = others_of(set, events, reset); wanted; wanted &= wanted - 1u) {
         struct upmu_tally *tally = &set->tally[upmu_bits_lowest(wanted)];
-        uint64_t value;
 
-        if ((reset && upmu_tally_is_wide(tally)) || !may_add(cpu, tally) ||
-            !upmu_bank_read(&cpu->meter.bank, tally->counter, &value))
-            continue;
-        upmu_count_fold(&cpu->meter, tally, tally->counter, value);
-        if (reset)
+        if (!(reset && upmu_tally_is_wide(tally)) && may_add(cpu, tally) &&
+            upmu_count_add(&cpu->meter, tally, now_ns) && reset)
             upmu_count_begin(set, tally, 0);
     }
 }
@@ -127,10 +122,10 @@ void upmu_report(struct upmu_session *session, uint32_t events, const struct upm
     bool others = upmu_active(session)->program.flags & UPMU_PROGRAM_OTHERS;
 
     if (UPMU_FORMATS && others)
-        touch_others(session, events, false);
+        touch_others(session, events, false, *now_ns);
     record(session, events, frame, *now_ns);
     if (others)
-        touch_others(session, events, true);
+        touch_others(session, events, true, *now_ns);
 }
 
 void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, uint32_t events, uint64_t now_ns)

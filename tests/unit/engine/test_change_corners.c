@@ -349,6 +349,30 @@ static void what_the_last_look_at_mail_cannot_enable_is_stopped(void **state)
     assert_int_equal(host.session.state == UPMU_SESSION_RUNNING, running_counters() >> 16 != 0);
 }
 
+/* Mistake: a wrap that a sample of another event finds is not noted, and its late flag is taken for a whole round. */
+static void a_wrap_that_a_sample_of_another_event_finds_is_no_round(void **state)
+{
+    struct upmu_sampling sampling = {.period = 1000, .values = 1u << 1};
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.cpu[0].counter[UPMU_SIM_FIXED].value = (UINT64_C(1) << 48) - 50;
+    host_start(&host);
+    assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", &sampling), UPMU_OK);
+    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    host.sim.cpu[0].counter[UPMU_SIM_FIXED].value = (UINT64_C(1) << 48) - 50;
+    host_begin(&host, &host.session);
+    host.session.set.tally[0].throttled = true;
+    host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    upmu_sim_advance_ns(&host.sim, UINT64_C(1) << 40);
+    host_work(&host, 0, 10000);
+    assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host_value(&host.session, 1), 10000);
+    host_end(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +386,7 @@ int main(void)
         cmocka_unit_test(a_fault_leaves_no_counter_running_where_a_cpu_starts_over),
         cmocka_unit_test(an_event_that_moves_to_a_running_counter_counts_nothing_twice),
         cmocka_unit_test(what_the_last_look_at_mail_cannot_enable_is_stopped),
+        cmocka_unit_test(a_wrap_that_a_sample_of_another_event_finds_is_no_round),
     };
 
     return cmocka_run_group_tests_name("change_corners", tests, NULL, NULL);

@@ -3,7 +3,7 @@
  * Arm's register of enable bits, which a write sets and the next address clears.
  * Skipped in builds without Arm.  By hand:
  * gcc -std=gnu11 -O1 -DUPMU_BACKEND_ARM_PMUV3=1 -I. -Iinclude tests/unit/hw/test_arm_gates.c \
- *     $(find core backends build/gcc-64/events -name '*.c') -lcmocka -o build/test_arm_gates && build/test_arm_gates
+ *     $(find core backends events -name '*.c') -lcmocka -o build/test_arm_gates && build/test_arm_gates
  */
 #include <setjmp.h>
 #include <stdarg.h>
