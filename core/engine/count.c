@@ -397,6 +397,13 @@ bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *se
     return due;
 }
 
+void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                            uint64_t value, uint64_t now_ns)
+{
+    if (upmu_count_take_one(meter, session, tally, tally->counter, value, now_ns))
+        UPMU_STORE(tally->lost, tally->lost + 1u);
+}
+
 void upmu_count_mar(struct upmu_session *session)
 {
     for UPMU_TALLIES(tally, upmu_active(session))

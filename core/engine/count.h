@@ -113,6 +113,10 @@ bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session
 bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                          unsigned counter, uint64_t value, uint64_t now_ns);
 
+/* The same where a fault ends the session: a sample that is due is not stored, but lost. */
+void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
+                            uint64_t value, uint64_t now_ns);
+
 /* Add the value of a counter that may run.  False: a register faulted. */
 bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 

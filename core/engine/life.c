@@ -161,6 +161,18 @@ void upmu_life_end(struct upmu_meter *meter)
     UPMU_BARRIER();
 }
 
+/* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
+static bool return_registers(struct upmu_meter *meter)
+{
+    bool fine = upmu_claims_restore(meter);
+
+    if (fine)
+        meter->used = meter->lent = 0;
+    fine = upmu_shared_page_unmap(&meter->bank) && fine;
+    forget(meter);
+    return fine;
+}
+
 enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = UPMU_OK;
@@ -182,15 +194,7 @@ enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused)
     if (!upmu_meter_is_unit(meter) && !upmu_features_stop(meter->cpu))
         status = UPMU_ERR_PORT;
     upmu_life_end(meter);
-    /* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
-    if (upmu_claims_restore(meter))
-        meter->used = meter->lent = 0;
-    else
-        status = UPMU_ERR_PORT;
-    if (!upmu_shared_page_unmap(&meter->bank))
-        status = UPMU_ERR_PORT;
-    forget(meter);
-    return status;
+    return return_registers(meter) ? status : UPMU_ERR_PORT;
 }
 
 enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
@@ -198,8 +202,10 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
     enum upmu_status status = upmu_life_take_over(meter);
 
     (void)unused;
-    if (status != UPMU_OK)
+    if (status != UPMU_OK) { /* The host may change the registers before the next attempt. */
+        (void)return_registers(meter);
         return status;
+    }
     if (!upmu_meter_is_unit(meter))
         upmu_features_wake(meter->cpu);
     UPMU_STORE(meter->live, 1);
@@ -233,7 +239,7 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     upmu_count_expect(meter, meter->running | meter->used);
     upmu_reconcile_lose(meter);
     forget(meter);
-    fine = quieten(meter, mine, alone);
+    fine = quieten(meter, mine, alone) || quieten(meter, mine, alone); /* (a fault is answered by a second attempt) */
     fine &= upmu_waiting_reload(meter, true) == UPMU_OK;
     meter->claims_due = 1;
     return fine ? UPMU_OK : UPMU_ERR_PORT;

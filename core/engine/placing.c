@@ -300,7 +300,9 @@ bool upmu_placing_idle(struct upmu_meter *meter, uint32_t counters)
     meter->pmu->backend->release(meter->pmu, counters, &image);
     upmu_meter_tag(meter, counters, 0);
     meter->unowned &= ~counters;
-    return upmu_bank_load(&meter->bank, step, image.count, 0, 0);
+    /* A fault is answered by a second attempt: nothing else closes what no session has. */
+    return upmu_bank_load(&meter->bank, step, image.count, 0, 0) ||
+           upmu_bank_load(&meter->bank, step, image.count, 0, 0);
 }
 
 enum upmu_status upmu_placing_release(struct upmu_meter *meter, struct upmu_session *session)

@@ -192,7 +192,8 @@ static void read_here(void *argument)
 
 /*
  * A session that runs here and has a program of events that only grow: the clock, and what is asked of the session,
- * once.  False: it has to be read in full.
+ * once.  False: it has to be read in full.  An interrupt on the way may take the session's counters, but not the place
+ * of the set, which therefore says whether RDPMC reads them.
  */
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
                                    unsigned count, struct upmu_count *out)
@@ -207,8 +208,8 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
         (before & 1u) || UPMU_LOAD(session->state) != UPMU_SESSION_RUNNING ||
         set != upmu_active_seen(session) || !UPMU_LOAD(set->program.placement) ||
         (UPMU_LOAD(set->program.flags) & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_ODD)) ||
-        (UPMU_LOAD(session->counters) & ~UPMU_LOAD(meter->bank.by_rdpmc)) ||
-        (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)))
+        (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)) ||
+        (set->counters & ~UPMU_LOAD(meter->bank.by_rdpmc)))
         return false;
     now_ns = upmu_machine_clock_ns(session->machine);
     enabled_ns = upmu_session_clock(session, now_ns);

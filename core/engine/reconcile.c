@@ -422,7 +422,7 @@ static void take_failed(struct upmu_meter *meter, struct upmu_session *session, 
             !upmu_count_value(meter, tally, tally->counter, &value))
             UPMU_STORE(tally->hole, true);
         else
-            (void)upmu_count_take_one(meter, session, tally, tally->counter, value, now_ns);
+            upmu_count_take_failed(meter, session, tally, value, now_ns);
     }
 }
 

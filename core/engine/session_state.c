@@ -70,9 +70,11 @@ uint32_t upmu_session_targets(const struct upmu_session *session)
 
 void upmu_session_sum(struct upmu_session *session)
 {
-    UPMU_STORE(session->counters, 0);
+    uint32_t counters = 0;
+
     for UPMU_TALLIES(tally, upmu_active(session))
-        session->counters |= tally->counters;
+        counters |= tally->counters;
+    UPMU_STORE(session->counters, counters);
 }
 
 unsigned upmu_session_events(const struct upmu_session *session)

@@ -93,7 +93,10 @@ static void settle_unowned(struct upmu_meter *meter)
     upmu_count_suspect(meter, closed | disturbed); /* of a wrap */
 }
 
-/* Events that come and count the same as a static session left on their counters: these run on. */
+/*
+ * Events that come and count the same as a static session left on their counters: these run on.  (For an event that
+ * moves one write closes the old counter and opens the new one, or both would count.)
+ */
 static uint32_t find_unowned(const struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -101,7 +104,8 @@ static uint32_t find_unowned(const struct upmu_meter *meter)
 
     for (unsigned part = 0; meter->unowned && part < plan->ins; part++)
         for UPMU_TALLIES(tally, plan->set[part])
-            if (!upmu_tally_samples(tally) && !(tally->counters & (plan->changed | ~meter->unowned)) &&
+            if (!upmu_tally_samples(tally) && tally->from == UPMU_NO_COUNTER &&
+                !(tally->counters & (plan->changed | ~meter->unowned)) &&
                 upmu_bank_knows(&meter->bank, meter->pmu->counter[tally->counter].gate_row))
                 counters |= tally->counters;
     return counters;

@@ -238,8 +238,6 @@ static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
     if (meter->live) {
         link_unit(unit_of(meter));
         unit_of(meter)->folded_ns = upmu_meter_now(meter);
-    } else {
-        (void)upmu_claims_restore(meter);
     }
     return status;
 }

@@ -339,8 +339,8 @@ static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t v
 }
 
 /* Write a register by its shadow's value, of which `changed` bits differ from what it holds. */
-static UPMU_INSIDE_IF_LARGE bool send_value(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed,
-                                            bool is_there)
+static UPMU_INSIDE bool send_value(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed,
+                                   bool is_there)
 {
     return __builtin_expect(bank->direct, 1) ? write_register(bank, row, value, is_there)
                                              : send_odd(bank, row, value, changed);
@@ -540,12 +540,6 @@ static inline void note_stopped(struct upmu_bank *bank, uint32_t counters)
         __atomic_fetch_or(&bank->stopped, counters, __ATOMIC_RELAXED);
 }
 
-/* Before the first write of a register with a shadow its value is found. */
-static UPMU_APART bool prepare_row(struct upmu_bank *bank, unsigned row)
-{
-    return !row_is(bank, row, UPMU_ROW_SHADOWED) || row_is(bank, row, UPMU_ROW_FOUND) || find_row(bank, row);
-}
-
 /* The shadow of a register says what its next write does. */
 static UPMU_APART void note_known(struct upmu_bank *bank, unsigned row)
 {
@@ -565,7 +559,8 @@ static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned ro
     uint64_t before = bank->shadow[row];
     uint32_t stopped;
 
-    if (__builtin_expect(!plain, 0) && !prepare_row(bank, row))
+    /* Before the first write of a register with a shadow its value is found. */
+    if (__builtin_expect(!plain, 0) && row_is(bank, row, UPMU_ROW_SHADOWED) && !find_row(bank, row))
         return false;
     if (plain || row_is(bank, row, UPMU_ROW_SHADOWED)) {
         bank->version += is_other;
@@ -654,7 +649,7 @@ static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
 }
 
 /* What a register with a shadow holds.  Bits of other owners are not shadowed: the register is read. */
-static inline bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
+static UPMU_INSIDE bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     if (__builtin_expect((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_MIXED | UPMU_ROW_THEIRS)) != UPMU_ROW_KNOWN,
                          0) && !learn_value(bank, row))
@@ -729,15 +724,20 @@ static bool is_idle(const struct upmu_bank *bank, unsigned row)
     return idle_value(bank, row, bank->shadow[row]) == bank->shadow[row];
 }
 
-/* The register of a select, whose shadow stays: it is written when its counter opens. */
+/*
+ * The register of a select, whose shadow stays: it is written when its counter opens.  A fault in one box makes it
+ * unknown, as the others are idle.
+ */
 static bool silence(struct upmu_bank *bank, unsigned row)
 {
     uint64_t idle = idle_value(bank, row, bank->shadow[row]);
 
-    if (bank->dry)
+    if (bank->dry) {
         note_dry_write(bank, row, idle, ~UINT64_C(0));
-    else if (!upmu_bank_command(bank, row, idle))
+    } else if (!upmu_bank_command(bank, row, idle)) {
+        upmu_bank_forget_row(bank, row);
         return false;
+    }
     row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
     return true;
 }
@@ -810,8 +810,8 @@ static UPMU_APART void note_closed(struct upmu_bank *bank, unsigned row, uint64_
  * Open and close gates of one register, which a counter has: bits, and the counters that close.  A register that is
  * select and gate at once goes idle when its counter closes.
  */
-static UPMU_INSIDE_IF_LARGE bool gate_row(struct upmu_bank *bank, const struct upmu_counter *counter, bool is_select,
-                                          uint64_t opened, uint64_t closed, uint32_t closing)
+static UPMU_INSIDE bool gate_row(struct upmu_bank *bank, const struct upmu_counter *counter, bool is_select,
+                                 uint64_t opened, uint64_t closed, uint32_t closing)
 {
     unsigned row = counter->gate_row;
     bool plain = upmu_bank_is_plain(bank, row), other = false;

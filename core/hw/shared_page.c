@@ -3,6 +3,7 @@
  * Registers of a paravirtual PMU, by loads, stores and calls.
  */
 #include "core/hw/shared_page.h"
+#include "core/util/apart.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/page_registers.h"
@@ -31,7 +32,8 @@ static void store64(uint64_t *field, uint64_t value)
     *(volatile uint64_t *)field = value;
 }
 
-static bool call(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second, uint32_t *out_answer)
+/* Inside its callers, as demand() is: the handler's stack is short. */
+static UPMU_INSIDE bool call(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second, uint32_t *out_answer)
 {
     const uint32_t argument[3] = {op, first, second};
 
@@ -40,7 +42,7 @@ static bool call(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t s
 }
 
 /* A call that must be answered so. */
-static bool demand(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
+static UPMU_INSIDE bool demand(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
 {
     uint32_t answer;
 

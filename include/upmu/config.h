@@ -6,6 +6,11 @@
 #ifndef UPMU_CONFIG_H
 #define UPMU_CONFIG_H
 
+/* Microsoft's compiler has neither the __atomic and __builtin functions nor the attributes of the sources. */
+#if defined _MSC_VER && !defined __clang__
+#error "upmu needs gcc or clang: Microsoft's compiler cannot build it"
+#endif
+
 /* The version of the tree; all else that names it reads these lines.  The major number is also the version of every
    layout. */
 #define UPMU_VERSION_MAJOR 0

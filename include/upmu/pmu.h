@@ -629,7 +629,8 @@ enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu);
 
 /*
  * Continue after upmu_cpu_suspend(): the same take-over as upmu_cpu_init(), then sessions that ran
- * are loaded again.
+ * are loaded again.  If the take-over fails (UPMU_ERR_NO_PMU, UPMU_ERR_PORT), the CPU sleeps on, and its
+ * registers are restored: the next call begins anew.
  *
  * Returns UPMU_OK (also if the CPU was not suspended); UPMU_ERR_NO_PMU; UPMU_ERR_PORT;
  * UPMU_ERR_DOES_NOT_FIT (counters were reserved meanwhile); UPMU_ERR_BUSY; UPMU_ERR_WRONG_CPU.  A

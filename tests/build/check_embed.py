@@ -3,9 +3,10 @@
 """The library as others take it: upmu.mk from elsewhere, a vendored copy, odd paths."""
 import glob
 import os
+import re
 import shutil
 
-from checklib import SOAK, Skip, check, files, library_sources, main, read, run, tokens
+from checklib import COMPILERS, FREESTANDING, SOAK, WARNINGS, Skip, check, files, library_sources, main, parallel, read, run, tokens
 
 EMBEDDER = """
 include third-party/upmu/upmu.mk
@@ -22,6 +23,55 @@ PROGRAM = """
 static struct upmu_machine machine;
 int main(void);
 int main(void) { static const struct upmu_port port; return upmu_machine_init(&machine, &port) != UPMU_ERR_HOOK_MISSING; }
+"""
+
+
+# The functions of port/template/mem.c under other names, beside those of libc.
+MEMORY = """
+#include <stdio.h>
+#include <string.h>
+#define memcpy template_memcpy
+#define memmove template_memmove
+#define memset template_memset
+#define memcmp template_memcmp
+#include <port/template/mem.c>
+#undef memcpy
+#undef memmove
+#undef memset
+#undef memcmp
+static int sign(int value) { return (value > 0) - (value < 0); }
+int main(void)
+{
+    unsigned char ours[64], theirs[64];
+    for (size_t to = 0; to < 20; to++)
+        for (size_t from = 0; from < 20; from++)
+            for (size_t bytes = 0; bytes < 40; bytes++) {
+                for (size_t i = 0; i < 64; i++)
+                    ours[i] = theirs[i] = (unsigned char)(37 * i);
+                void *end = template_memmove(ours + to, ours + from, bytes);
+                memmove(theirs + to, theirs + from, bytes);
+                if (end != ours + to || memcmp(ours, theirs, 64))
+                    return printf("memmove %zu %zu %zu\\n", to, from, bytes), 1;
+                end = template_memset(ours + from, 0x180 + (int)to, bytes);
+                memset(theirs + from, 0x180 + (int)to, bytes);
+                if (end != ours + from || memcmp(ours, theirs, 64))
+                    return printf("memset %zu %zu\\n", from, bytes), 1;
+                if (sign(template_memcmp(ours + to, theirs + from, bytes)) != sign(memcmp(ours + to, theirs + from, bytes)))
+                    return printf("memcmp %zu %zu %zu\\n", to, from, bytes), 1;
+                end = template_memcpy(ours + to, theirs, bytes / 2);
+                memcpy(theirs + to, theirs, bytes / 2 <= to ? bytes / 2 : 0);
+                if (end != ours + to || (bytes / 2 <= to && memcmp(ours, theirs, 64)))
+                    return printf("memcpy %zu %zu\\n", to, bytes), 1;
+            }
+    return 0;
+}
+"""
+# A kernel with a memcmp() of its own.
+OWN = """
+#include <stddef.h>
+int memcmp(const void *a, const void *b, size_t bytes);
+int memcmp(const void *a, const void *b, size_t bytes) { return a == b && bytes == 3 ? 42 : 1; }
+int main(void) { int (*volatile compare)(const void *, const void *, size_t) = memcmp; return compare("x", "y", 4) == 1 && compare(main, main, 3) == 42 ? 0 : 1; }
 """
 
 
@@ -135,6 +185,51 @@ def builds_and_tests_from_a_path_with_a_blank():
     made = [name for name in os.listdir(folder) if name not in
             ("Makefile", "upmu.mk", "include", "core", "backends", "events", "port", "tools", "tests", "build")]
     return finished(folder, [f"written outside build/: {name}" for name in made])
+
+
+@check
+def memory_functions_of_the_template_are_right_weak_and_all_that_the_library_needs():
+    """Finds a loop that a compiler makes a call of the same function, where -ffreestanding is forgotten, too, and a definition that
+    excludes the kernel's own."""
+    folder = fresh("memory")
+    for name, text in ("memory.c", MEMORY), ("own.c", OWN):
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write(text)
+
+    def compiled(each):
+        build, level = each
+        made = os.path.join(folder, f"{build}{level}")
+        words = [word for word in FREESTANDING if word != "-ffreestanding" or level == "-O2"]
+        code, output = run([*COMPILERS[build], *WARNINGS, *words, level, "-c", "-o", made + ".o", "port/template/mem.c"])
+        names = sorted(tuple(line.split()[-2:]) for line in run(["nm", made + ".o"])[1].splitlines())
+        calls = re.findall(r"^[\da-f]+ +R_.*", run(["objdump", "-r", "-j", ".text", made + ".o"])[1], re.M)
+        if code or calls or names != [("W", name) for name in ("memcmp", "memcpy", "memmove", "memset")]:
+            return [f"{build} {level}: {names} {calls} {output}"]
+        if not build.endswith("64"):
+            return []
+        for words in ["memory.c"], ["own.c", f"{build}{level}.o"]:
+            words = [os.path.join(folder, word) for word in words]
+            code, output = run([*COMPILERS[build], level, "-I.", "-no-pie", "-o", made, *words])
+            code, output = (code, output) if code else run([made])
+            if code:
+                return [f"{build} {level}: {words}: {output[-1000:]}"]
+        return []
+
+    complaints = parallel(compiled, [(build, level) for build in COMPILERS for level in ("-O0", "-O2", "-O3", "-Os")])
+    whole = os.path.join(folder, "whole.o")
+    code, output = run(["ld", "-r", "-o", whole, os.path.join(folder, "gcc-64-O2.o"), "--whole-archive", "build/gcc-64/libupmu.a"])
+    complaints += [output] if code else run(["nm", "-u", whole])[1].splitlines()
+    return finished(folder, complaints)
+
+
+@check
+def the_compiler_that_cannot_build_it_is_told_so():
+    complaints = []
+    for words, refused in (["gcc"], False), (["gcc", "-D_MSC_VER=1940"], True), (["clang", "-D_MSC_VER=1940"], False):
+        code, output = run([*words, "-fsyntax-only", "-Iinclude", "-x", "c", "-"], input=b"#include <upmu/upmu.h>\n")
+        if bool(code) != refused or ("upmu needs gcc or clang" in output) != refused:
+            complaints.append(f"{' '.join(words)}: {output[-500:]}")
+    return complaints
 
 
 @check

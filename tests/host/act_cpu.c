@@ -482,6 +482,7 @@ static void sleep_cpu(struct lots *lots)
 
 static void wake_cpu(void)
 {
+    uint64_t faults = host.verdict->figures.faults;
     struct host_cpu *cpu = here();
     enum upmu_status status;
 
@@ -501,6 +502,10 @@ static void wake_cpu(void)
     if (cpu->cpu->meter.live)
         cpu->power = CPU_LIVE;
     cpu->half_awake = !cpu->cpu->meter.live;
+    if (cpu->half_awake && host.verdict->figures.faults == faults + 1u) { /* (None hid what is to be restored.) */
+        rules_restored(self->cpu);
+        cpu->half_awake = false;
+    }
     if (status != UPMU_OK)
         guests_spoil(HOST_NONE);
     if (status != UPMU_OK)

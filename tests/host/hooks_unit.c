@@ -32,25 +32,19 @@ static void check_damage(void)
         rules_fail(RULE_DAMAGE, "CPU %u: %s", self->cpu, damage);
 }
 
-/* Looks at a counter that moves are at most three: so many accesses lie between two carries. */
-#define CALM_ACCESSES 16u
-
 /* Between the two halves of a counter it may carry. */
 static void tear(const struct hardware_place *place)
 {
     unsigned kind = lots_below(&self->noise, HARDWARE_KINDS);
     const struct host_unit *unit = units_of_box(place->box);
-    uint64_t accesses = host.verdict->figures.unit_accesses, carry;
+    uint64_t carry;
 
     /* (What counts in a region is the region's own.) */
-    if (place->role != HARDWARE_COUNTER || !place->half || !unit || unit->exclusive ||
-        accesses < host.units.calm_until || !lots_one_in(&self->noise, 3))
+    if (place->role != HARDWARE_COUNTER || !place->half || !unit || unit->exclusive || !lots_one_in(&self->noise, 3))
         return;
     carry = hardware_units_to_carry(host.units.hardware, place->box, kind);
-    if (!carry)
-        return;
-    host.units.calm_until = accesses + CALM_ACCESSES;
-    units_happen(place->box, kind, carry);
+    if (carry)
+        units_happen(place->box, kind, carry);
 }
 
 /* One access; false: it faults. */

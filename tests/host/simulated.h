@@ -405,7 +405,6 @@ struct host_units {
     bool slept;    /* one had no CPU, and calls said so */
     struct host_unit unit[HOST_ALL_UNITS];
     struct worker *finder;
-    uint64_t calm_until; /* accesses: no counter carries between its halves before */
 };
 
 /* What the registers of a virtual counter say, and what they may say: `base` and `low` to `high` events. */

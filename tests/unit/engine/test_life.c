@@ -385,6 +385,44 @@ static void resume_without_suspend_changes_nothing(void **state)
 
 /* ---- Changes behind our back ---- */
 
+/*
+ * Each access of a resume faults in turn: a CPU that sleeps on has its registers as they were, and the next sleep
+ * leaves what the host has changed between the attempts.  Mistake: what a take-over that failed has found is restored
+ * later.
+ */
+static void a_resume_that_fails_leaves_what_it_found(void **state)
+{
+    (void)state;
+    EACH(profile)
+    {
+        bool faulted = true;
+
+        for (uint32_t at = 1; faulted; at++) {
+            uint64_t picture[REGISTERS];
+            struct host host;
+            uint32_t accesses;
+
+            host_set_up(&host, *profile);
+            assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+            take_picture(&host, picture);
+            accesses = host.sim.accesses;
+            host.sim.expect_faults = true;
+            host.sim.fault_at = accesses + at;
+            if (upmu_cpu_resume(&host.cpu[0]) == UPMU_ERR_PORT) {
+                compare_picture(&host, picture);
+                upmu_sim_poke(&host.sim, 0, 0x186, 0x1003c);
+                take_picture(&host, picture);
+            }
+            faulted = host.sim.accesses >= accesses + at;
+            host.sim.fault_at = 0;
+            assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+            assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+            compare_picture(&host, picture);
+            host_end(&host);
+        }
+    }
+}
+
 static void after_a_change_counts_go_on_and_are_called_partial(void **state)
 {
     (void)state;
@@ -671,6 +709,7 @@ int main(void)
         cmocka_unit_test(a_session_can_leave_while_its_cpu_sleeps),
         cmocka_unit_test(what_cannot_run_on_after_sleep_is_stopped_and_says_why),
         cmocka_unit_test(resume_without_suspend_changes_nothing),
+        cmocka_unit_test(a_resume_that_fails_leaves_what_it_found),
         cmocka_unit_test(after_a_change_counts_go_on_and_are_called_partial),
         cmocka_unit_test(verify_names_the_register_that_was_changed),
         cmocka_unit_test(verify_reports_a_fault),

@@ -1657,6 +1657,52 @@ static void a_read_of_what_is_started_elsewhere_meanwhile_reads_no_register(void
     }
 }
 
+static void overflow_and_switch_the_set(struct host *f)
+{
+    elsewhere.enough = true;
+    host_work(f, 0, 2500);
+}
+
+/*
+ * The interrupt of an overflow comes before each step of a read, and switches to a set that has no place yet.  The host
+ * has no RDPMC.  Catches: of a session that has just lost its counters, RDPMC seems to read all counters, and a hook is
+ * called that is not there.
+ */
+static void a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks(void **state)
+{
+    const struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
+
+    (void)state;
+    elsewhere.enough = true;
+    for (unsigned at = 0; elsewhere.enough; at++) {
+        struct host f;
+        struct sigaction before;
+        struct upmu_count count;
+        enum upmu_status status;
+
+        host_prepare(&f, "skylake");
+        f.sim.port.rdpmc = NULL;
+        host_machine(&f);
+        host_take_over(&f, 2, false);
+        host_threads(&f, IDLE + 2);
+        assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+        assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, 0, 0), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session, &f.sets[1], "cycles", NULL), UPMU_OK);
+        on_cpu(&f, 0, 0);
+        host_work(&f, 0, 2500);
+        step_begin(&f, overflow_and_switch_the_set, at, &before);
+        status = upmu_session_read(&f.session, 0, 1, &count);
+        step_end(&before);
+        assert_int_equal(status, UPMU_OK);
+        assert_true(count.raw == 500 || (count.raw == 1000 && elsewhere.enough));
+        assert_int_equal(f.session.active->number, elsewhere.enough);
+        assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
+        tear_down(&f);
+    }
+}
+
 /* Time passes, and the thread comes to the other CPU, where its session waits, and goes before the read looks again. */
 static void wait_on_the_other_cpu(struct host *f)
 {
@@ -1875,6 +1921,11 @@ static void a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere(void **st
 }
 
 static void a_read_outlives_a_thread_that_passes_by_elsewhere(void **state)
+{
+    a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
+}
+
+static void a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
@@ -2433,6 +2484,7 @@ int main(void)
         cmocka_unit_test(a_read_outlives_a_thread_that_passes_by_elsewhere),
         cmocka_unit_test(a_read_of_what_is_started_elsewhere_meanwhile_reads_no_register),
         cmocka_unit_test(a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere),
+        cmocka_unit_test(a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks),
         cmocka_unit_test(a_session_is_closed_if_and_only_if_its_close_says_so),
         cmocka_unit_test(a_detach_leaves_what_others_do_with_the_session_next),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),

@@ -602,6 +602,46 @@ static void what_a_box_dropped_is_written_again(void **state)
                 }
 }
 
+/*
+ * A session of two events has stopped.  Any access faults as a session of one event begins, and the first one starts
+ * again.  Mistake: of a write that one box refused and others took, the shadow has what only the first one holds.
+ */
+static void what_some_boxes_have_taken_is_written_again(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; gates[i] != UPMU_UNIT_FREE; i++)
+        for (unsigned at = 1, faulted = 1; faulted; at++) {
+            struct upmu_session *first = &d.host.session, *second = &d.host.other;
+            struct upmu_count before[2], count[2];
+            enum upmu_status status;
+
+            double_prepare(&d, gates[i], UPMU_SPACE_MSR, 2, 1);
+            double_begin(&d, 1);
+            assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 2), UPMU_OK);
+            double_event(&d, first, 3);
+            double_event(&d, first, 4);
+            double_event(&d, second, 5);
+            assert_int_equal(upmu_session_attach_unit(first, &d.unit), UPMU_OK);
+            assert_int_equal(upmu_session_start(first), UPMU_OK);
+            assert_int_equal(upmu_session_stop(first), UPMU_OK);
+            assert_int_equal(upmu_session_attach_unit(second, &d.unit), UPMU_OK);
+            d.fail_at = at;
+            status = upmu_session_start(second);
+            faulted = !d.fail_at;
+            d.fail_at = 0;
+            assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && faulted));
+            (void)!upmu_session_stop(second);
+            assert_int_equal(upmu_session_start(first), UPMU_OK);
+            assert_int_equal(upmu_session_read(first, 0, 2, before), UPMU_OK);
+            double_steps(10);
+            assert_int_equal(upmu_session_read(first, 0, 2, count), UPMU_OK);
+            if (count[0].raw - before[0].raw != 60 || count[1].raw - before[1].raw != 80)
+                fail_msg("style %u, access %u of a start faulted: %u and %u counted", (unsigned)gates[i], at,
+                         (unsigned)(count[0].raw - before[0].raw), (unsigned)(count[1].raw - before[1].raw));
+            assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
+        }
+}
+
 /* A counter that holds 0 may have been reset before it was looked at.  Mistake: 0 is believed. */
 static void a_select_that_was_lost_shows_where_a_counter_holds_0(void **state)
 {
@@ -899,6 +939,7 @@ int main(void)
         cmocka_unit_test(a_box_that_faults_does_not_keep_others_running),
         cmocka_unit_test(a_box_that_was_reset_is_no_exact_count),
         cmocka_unit_test(what_a_box_dropped_is_written_again),
+        cmocka_unit_test(what_some_boxes_have_taken_is_written_again),
         cmocka_unit_test(a_select_that_was_lost_shows_where_a_counter_holds_0),
         cmocka_unit_test(a_unit_that_differs_is_named_before_it_can_be_closed),
         cmocka_unit_test(a_counter_that_a_stop_finds_at_0_was_reset),

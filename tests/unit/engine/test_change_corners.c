@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the review of the one way in each step found.
+ * Corners of a change of what runs: counts that are not exact, or counted twice; gates that stay open, or closed; lost
+ * periods.
  */
 #include "tests/unit/engine/unit_double.h"
 
@@ -200,6 +201,121 @@ static void a_late_flag_of_a_counter_that_ran_for_no_session_is_no_round(void **
     assert_int_equal(host_value(&host.sessions[0], 0), 600);
 }
 
+/* Static sessions of a thread leave their counters running. */
+static void leave_static(const char *profile, const char *list)
+{
+    host_prepare(&host, profile);
+    host.sim.expect_faults = true;
+    host_machine(&host);
+    host_take_over(&host, 1, false);
+    host_threads(&host, 3);
+    host_add(&host, 0, list, 0);
+    assert_int_equal(upmu_session_static(&host.sessions[0], true), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[0], &host.threads[1], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.sessions[0]), UPMU_OK);
+    host_thread_switch(&host, 0, 1);
+    host_work(&host, 0, 1000);
+    host_thread_switch(&host, 0, 0);
+    host_work(&host, 0, 1000);
+}
+
+static uint32_t running_counters(void)
+{
+    uint32_t counters = 0;
+
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        if (upmu_sim_runs(&host.sim, 0, i))
+            counters |= 1u << i;
+    return counters;
+}
+
+static void fault_in_gates(unsigned faults)
+{
+    gate.wrmsr = host.sim.port.wrmsr;
+    host.sim.port.wrmsr = faulting_wrmsr;
+    gate.faults = faults;
+}
+
+/* Mistake: a period that has ended when its session is stopped for a fault is neither a sample nor lost. */
+static void a_period_that_a_fault_ends_is_lost(void **state)
+{
+    struct upmu_count count;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host.sim.expect_faults = true;
+    host_start(&host);
+    host_sample(&host, "instructions", 1000);
+    host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+    host_work(&host, 0, 1500);
+    fault_in_gates(2); /* the handler cannot stop the counter */
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
+    count = host_count(&host.session, 0);
+    assert_int_equal(count.raw, 1500);
+    assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
+    assert_int_equal(host_drain(&host, NULL) + count.lost, 1);
+    host_end(&host);
+}
+
+/* Mistake: one fault leaves a counter running that no session has. */
+static void a_fault_leaves_no_counter_running_that_the_host_wants(void **state)
+{
+    (void)state;
+    leave_static("skylake", "branches:counter=0");
+    assert_int_equal(running_counters(), 1);
+    fault_in_gates(1);
+    assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
+    assert_int_equal(gate.faults, 0);
+    assert_int_equal(running_counters(), 0);
+    upmu_cpu_unreserve(&host.cpu[0], 1);
+    host_end(&host);
+}
+
+/* Mistake: the same where a CPU starts over. */
+static void a_fault_leaves_no_counter_running_where_a_cpu_starts_over(void **state)
+{
+    (void)state;
+    leave_static("skylake", "branches:counter=0");
+    assert_int_equal(running_counters(), 1);
+    fault_in_gates(1);
+    assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(gate.faults, 0);
+    assert_int_equal(running_counters(), 0);
+    host_end(&host);
+}
+
+/*
+ * Mistake: an event moves to a counter that a static session left running with the same event.  What happens between
+ * the read of the one and the close of the other is counted twice.
+ */
+static void an_event_that_moves_to_a_running_counter_counts_nothing_twice(void **state)
+{
+    uint64_t before, after;
+
+    (void)state;
+    leave_static("core2", "cycles");
+    host_add(&host, 1, "cycles", 0);
+    host_attach(&host, 1, 0);
+    host_thread_switch(&host, 0, 1);
+    assert_int_equal(upmu_session_start(&host.sessions[1]), UPMU_OK);
+    assert_int_not_equal(host.sessions[0].counters, host.sessions[1].counters);
+    host_thread_switch(&host, 0, 0);
+    host_add(&host, 2, "branches:counter=0", 0);
+    host_add(&host, 3, "branches:counter=1", 0);
+    for (unsigned i = 2; i < 4; i++)
+        host_attach(&host, i, 0);
+    host_work(&host, 0, 1000);
+    before = host_value(&host.sessions[1], 0) - host.sim.cpu[0].truth[0].cycles - host.sim.cpu[0].truth[1].cycles;
+    host.sim.events_per_access = 5;
+    for (unsigned i = 2; i < 4; i++)
+        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+    host.sim.events_per_access = 0;
+    after = host_value(&host.sessions[1], 0) - host.sim.cpu[0].truth[0].cycles - host.sim.cpu[0].truth[1].cycles;
+    assert_true((int64_t)(after - before) <= 0);
+    host_end(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,7 +324,11 @@ int main(void)
         cmocka_unit_test(an_event_takes_the_place_of_one_that_moves),
         cmocka_unit_test(what_a_handler_stopped_stays_closed_where_its_session_has_failed),
         cmocka_unit_test(a_late_flag_of_a_counter_that_ran_for_no_session_is_no_round),
+        cmocka_unit_test(a_period_that_a_fault_ends_is_lost),
+        cmocka_unit_test(a_fault_leaves_no_counter_running_that_the_host_wants),
+        cmocka_unit_test(a_fault_leaves_no_counter_running_where_a_cpu_starts_over),
+        cmocka_unit_test(an_event_that_moves_to_a_running_counter_counts_nothing_twice),
     };
 
-    return cmocka_run_group_tests_name("review", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("change_corners", tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A register that a write sets and the next address clears (Arm): nothing in builds without Arm.  By hand:
- * gcc -std=gnu11 -O1 -DUPMU_BACKEND_ARM_PMUV3=1 -I. -Iinclude tests/unit/hw/test_review_arm.c \
- *     $(find core backends build/gcc-64/events -name '*.c') -lcmocka -o /tmp/review/arm && /tmp/review/arm
+ * Arm's register of enable bits, which a write sets and the next address clears.
+ * Skipped in builds without Arm.  By hand:
+ * gcc -std=gnu11 -O1 -DUPMU_BACKEND_ARM_PMUV3=1 -I. -Iinclude tests/unit/hw/test_arm_gates.c \
+ *     $(find core backends build/gcc-64/events -name '*.c') -lcmocka -o build/test_arm_gates && build/test_arm_gates
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,17 +65,22 @@ static void what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start
     assert_int_equal(enabled | bank.stopped, 7);
 }
 
+#else
+
+static void what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start_it(void **state)
+{
+    (void)state;
+    print_message("this build is without Arm\n");
+    skip();
+}
+
 #endif
 
 int main(void)
 {
-#if UPMU_BACKEND_ARM_PMUV3
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start_it),
     };
 
-    return cmocka_run_group_tests_name("review_arm", tests, NULL, NULL);
-#else
-    return 0;
-#endif
+    return cmocka_run_group_tests_name("arm_gates", tests, NULL, NULL);
 }
