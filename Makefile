@@ -462,7 +462,7 @@ help:
 	@echo "check          the rules that source text must keep"
 	@echo "size, bench    bytes; register accesses and instructions"
 	@echo "prices         put what each build option costs into docs/SIZE.md"
-	@echo "readme         put these figures into README.md"
+	@echo "readme         put these figures into README.md and docs/FIGURES.md"
 	@echo "stack          put the stack of each call into docs/PORTING.md"
 	@echo "reference      build/reference/html: what the public headers say (Doxygen; check-reference: it has no complaint)"
 	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"

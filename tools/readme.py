@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Put the measured sizes, register accesses and instructions into README.md, between its markers."""
+"""Put the measured bytes of whole builds into README.md, and bytes, register accesses and instructions into docs/FIGURES.md."""
 import re
 import shutil
 import subprocess
 import sys
 
+PAGE = "docs/FIGURES.md"
 INSTRUCTIONS = re.compile(r"(<!-- instructions -->\n).*?(<!-- end of instructions -->)", re.S)
 ENGINE = [("switch-same", "thread switch, both monitored, same events"),
           ("switch-changed", "thread switch, both monitored, all events changed"),
@@ -26,6 +27,7 @@ ENGINE = [("switch-same", "thread switch, both monitored, same events"),
           ("switch-out-10000-own-stopped", "the same, all of the thread that leaves"),
           ("switch-in-10000-own-limited-64", "thread switch, 10,000 sessions of that thread, limited to 64 other CPUs")]
 MARKERS = re.compile(r"(<!-- figures -->\n).*?(<!-- end of figures -->)", re.S)
+BUILDS = re.compile(r"(<!-- builds -->\n).*?(<!-- end of builds -->)", re.S)  # in README.md
 OPERATIONS = [("attach", "attach (loads what a start will need)"), ("start", "start"),
               ("read", "read while running"), ("stop", "stop"), ("region-begin", "region begin"),
               ("region-end", "region end"), ("switch-changed", "stop, and start with everything changed"),
@@ -52,14 +54,20 @@ def catalogues(size):
     return sum(value for name, value in size.items() if name.startswith("rodata.events/"))
 
 
+def builds(size):
+    """Whole builds, the smallest first."""
+    lines = ["| build | text | read-only data | RAM |", "|---|---:|---:|---:|"]
+    for name, text in (("minimum", "the smallest: Intel, counts of a CPU, 4 raw events"),
+                       ("profile_tiny", "`UPMU_PROFILE_TINY`: Intel and AMD, counts of CPUs and threads, 4 raw events"),
+                       ("profile_count", "`UPMU_PROFILE_COUNT`: 12 events, generic names"),
+                       ("profile_full", "`UPMU_PROFILE_FULL`: all; catalogues of all models")):
+        lines.append(f"| {text} | " + " | ".join(f"{size[f'{kind}.{name}']:,}" for kind in ("text", "rodata", "ram")) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def table(size):
     bench = figures(["build/gcc-64/tests/bench/bench_accesses"])
-    lines = ["| `UPMU_PROFILE` | text | read-only data | RAM |", "|---|---:|---:|---:|"]
-    for name, text in (("tiny", "Intel and AMD, counts of CPUs and threads, 4 raw events"), ("count", "12 events, generic names"),
-                       ("full", "all; catalogues of all models")):
-        values = (size[f"{kind}.profile_{name}"] for kind in ("text", "rodata", "ram"))
-        lines.append(f"| `UPMU_PROFILE_{name.upper()}`: {text} | " + " | ".join(f"{value:,}" for value in values) + " |")
-    lines += ["", "| code | bytes | ceiling | aim |", "|---|---:|---:|---:|"]
+    lines = ["| code | bytes | ceiling | aim |", "|---|---:|---:|---:|"]
     for name, text in (("text.core+x86_core", "core and Intel backend, everything on"),
                        ("text.engine", "of these the engine (`core/engine`)"),
                        ("text.units", "units outside the cores, core and backend"),
@@ -106,17 +114,22 @@ def agree(old, new):
     return all(abs(left - right) <= 0.03 * right for left, right in values)
 
 
+def put(path, markers, made):
+    """What stands between the markers of a page is replaced."""
+    with open(path, encoding="utf-8") as file:
+        old = file.read()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(markers.sub(lambda found: found.group(1) + made + found.group(2), old))
+
+
 def main():
-    old = open("README.md", encoding="utf-8").read()
-    made = table(figures([sys.executable, "tools/size.py", "--limits"]))
-    new = MARKERS.sub(lambda found: found.group(1) + made + found.group(2), old)
+    size = figures([sys.executable, "tools/size.py", "--limits"])
+    put("README.md", BUILDS, builds(size))
+    put(PAGE, MARKERS, table(size))
     if shutil.which("valgrind"):
-        counted = instructions(figures([sys.executable, "tools/bench.py", "--instructions", "bench_engine"]))
-        new = INSTRUCTIONS.sub(lambda found: found.group(1) + counted + found.group(2), new)
+        put(PAGE, INSTRUCTIONS, instructions(figures([sys.executable, "tools/bench.py", "--instructions", "bench_engine"])))
     else:
         print("valgrind is not installed: the table of instructions stays as it is")
-    with open("README.md", "w", encoding="utf-8") as file:
-        file.write(new)
     return 0
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Where optional features hook into the engine, in one table: what is built in, and when it is called.  The engine
- * names the moment and no feature.  A hook that no feature of the build uses is no instruction (docs/DESIGN.md,
+ * names the moment and no feature.  A hook that no feature of the build uses is no instruction (docs/ENGINE.md,
  * "Features").
  *
  *                                  sampling units,    pages for user mode     formats, messages

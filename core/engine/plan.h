@@ -3,7 +3,7 @@
  * A plan: sessions that leave the counters of a context and sessions that come, and its execution.
  *
  * Every operation that changes what runs chooses both sides and calls upmu_reconcile(), which is the one function that
- * changes what runs (docs/DESIGN.md, "What runs").  A plan lies in its context, and may be dropped: nothing has changed
+ * changes what runs (docs/ENGINE.md, "What runs").  A plan lies in its context, and may be dropped: nothing has changed
  * before upmu_reconcile(), but for claims, which the end of the bracket gives back.  All inside a bracket, or in a
  * handler that interrupted none.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiled placements (docs/DESIGN.md, "What runs"): what the registers of a placed set are to hold, in load order.
+ * Compiled placements (docs/ENGINE.md, "What runs"): what the registers of a placed set are to hold, in load order.
  */
 #ifndef UPMU_CORE_PROGRAM_H
 #define UPMU_CORE_PROGRAM_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The one function that changes what runs, and what follows from faults and from work that a handler found
- * (docs/DESIGN.md, "What runs").  All inside a bracket, or in a handler that interrupted none.
+ * (docs/ENGINE.md, "What runs").  All inside a bracket, or in a handler that interrupted none.
  */
 #ifndef UPMU_CORE_RECONCILE_H
 #define UPMU_CORE_RECONCILE_H

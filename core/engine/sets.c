@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains of event sets (docs/DESIGN.md, "Threads, multiplexing and sets").
+ * Chains of event sets (docs/ENGINE.md, "Threads, multiplexing and sets").
  */
 #include "core/util/mem.h"
 #include "core/util/muldiv.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which set of a chain is next, and when (docs/DESIGN.md, "Threads, multiplexing and sets").
+ * Which set of a chain is next, and when (docs/ENGINE.md, "Threads, multiplexing and sets").
  */
 #include "core/engine/sets.h"
 #include "core/util/random.h"

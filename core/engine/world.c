@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worlds: host and guests counted apart (docs/DESIGN.md, "Worlds").
+ * Worlds: host and guests counted apart (docs/ENGINE.md, "Worlds").
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"

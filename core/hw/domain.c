@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims on what several CPUs share (docs/DESIGN.md, "Domains").
+ * Claims on what several CPUs share (docs/ENGINE.md, "Domains").
  *
  * A claim word: bits 15:0 the CPUs that hold it, bit 16 set while its only holder is about to
  * change the value, bit 17 (parked) if its only holder no longer needs it, bits 31:18 a generation,

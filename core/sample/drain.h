@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The place where the buffer of hardware that stores samples into memory by itself is emptied (precise sampling;
- * docs/DESIGN.md, "Features").  No such feature is built: tests/unit/engine/test_drain.c has a function of its own.
+ * docs/ENGINE.md, "Features").  No such feature is built: tests/unit/engine/test_drain.c has a function of its own.
  */
 #ifndef UPMU_CORE_DRAIN_H
 #define UPMU_CORE_DRAIN_H

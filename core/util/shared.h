@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fields that another CPU may read or write at the same time without a lock (docs/DESIGN.md, "Fields that CPUs share").
+ * Fields that another CPU may read or write at the same time without a lock (docs/ENGINE.md, "Fields that CPUs share").
  * Each is stored through UPMU_STORE(), and loaded through UPMU_LOAD() where another CPU may be storing it.
  *
  * Up to 32 bits, and pointers, are relaxed atomics.  64 bits are plain accesses, because compilers for 32 bits have no

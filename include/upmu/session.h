@@ -34,7 +34,7 @@ enum upmu_quality {
 
 /*
  * One result.  `error` of an estimate is three standard errors of the rates in the runs that were
- * seen (docs/DESIGN.md).  It is too small where these say nothing about the others: few runs,
+ * seen (docs/ENGINE.md).  It is too small where these say nothing about the others: few runs,
  * events in rare bursts, or a load that changes in time with the runs of sharing sessions, which
  * come in a fixed order.
  */

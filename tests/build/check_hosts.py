@@ -18,9 +18,12 @@ from checklib import SOAK, check, main, needs, read, run
 ROOM = "build/tests/hosts with blanks"
 NEEDED = ["include", "core", "backends", "events", *glob.glob("port/*_native"), "port/riscv_sbi", "port/sim", "upmu.mk", "CMakeLists.txt", "meson.build", "meson_options.txt",
           "tools/sources.py"]
-# The blocks of the page: for a tree inside of the host's, and for one elsewhere.
-CMAKE, FETCH, MESON, WRAP = [re.findall(rf"^```{language}\n(.*?)^```", read("docs/PORTING.md"), re.M | re.S)[number]
-                             for language, number in (("cmake", 0), ("cmake", 1), ("meson", 0), ("ini", 0))]
+# The blocks of the page, one for each tool, cut at their comments: for a tree inside of the host's, for one elsewhere, for both.
+BLOCKS = {language: re.split(r"^# .*:\n", re.search(rf"^```{language}\n(.*?)^```", read("docs/PORTING.md"), re.M | re.S)[1],
+                             flags=re.M)[1:] for language in ("cmake", "meson")}
+CMAKE, FETCH = [part + BLOCKS["cmake"][2] for part in BLOCKS["cmake"][:2]]
+MESON = BLOCKS["meson"][0] + BLOCKS["meson"][1]
+WRAP = re.sub(r"^#   ", "", BLOCKS["meson"][2], flags=re.M)
 OPTIONS = re.search(r"UPMU_OPTIONS (.*)\)", CMAKE)[1].split()
 CMAKE = f"""
 cmake_minimum_required(VERSION 3.13)
@@ -34,7 +37,7 @@ FETCH = f"""
 cmake_minimum_required(VERSION 3.14)
 project(host C)
 add_executable(program count.c)
-{FETCH.replace("/usr/src", "${CMAKE_SOURCE_DIR}/else where")}
+{FETCH.replace("/usr/src", "${CMAKE_SOURCE_DIR}/else where").replace("(kernel", "(program").replace("x86_native", "sim")}
 """
 MESON = f"""
 project('host', 'c')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""README.md: its example compiles and counts, its names are the tree's (check_size.py, check_bench.py: its figures)."""
+"""README.md: its example compiles and counts, its names are the tree's (check_size.py: its figures); and pages that stay short."""
 import os
 import re
 
@@ -86,6 +86,20 @@ def readme_names_targets_and_files_that_exist():
         if not re.search(rf"(^|[ :]){re.escape(target)}([ :]|$)", makefile, re.M) and not target.startswith("test-"):
             complaints.append(f"no target {target}")
     return complaints
+
+
+# Pages that a reader takes whole, and their lines; the words of the glossary.
+LINES = {"README.md": 150, "docs/DESIGN.md": 350}
+WORDS = 30
+
+
+@check
+def pages_stay_short():
+    complaints = [f"{page}: {read(page).count(chr(10))} lines, at most {most}" for page, most in LINES.items()
+                  if read(page).count("\n") > most]
+    glossary = re.search(r"^## Glossary\n(.*?)^## ", read("docs/DESIGN.md"), re.M | re.S)
+    words = re.findall(r"^\| ([^|]+) \|", glossary.group(1), re.M)[1:] if glossary else []
+    return complaints + ([] if 10 < len(words) <= WORDS else [f"docs/DESIGN.md: {len(words)} words in the glossary, at most {WORDS}"])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The limits on bytes (tools/size.py says what is measured), and what README.md and docs/SIZE.md show of them."""
+"""The limits on bytes (tools/size.py says what is measured), and what README.md, docs/FIGURES.md and docs/SIZE.md show of them."""
 import re
 import sys
 
@@ -75,14 +75,24 @@ def public_structures_are_within_their_limits():
     return over("struct.")
 
 
-@check
-def readme_shows_the_measured_bytes():
-    shown = readme.MARKERS.search(read("README.md"))
+def shows(page, markers, made):
+    shown = markers.search(read(page))
     if not shown:
-        return ["README.md has no figures"]
-    made = readme.table(measured())
+        return [f"{page} has no figures"]
     return [] if readme.agree(shown.group(0), shown.group(1) + made + shown.group(2)) else \
-        ["README.md does not show the measured figures: run `make readme`", made]
+        [f"{page} does not show the measured figures: run `make readme`", made]
+
+
+@check
+def readme_shows_the_measured_bytes_of_builds_the_smallest_first():
+    texts = [measured()["text." + name] for name in ("minimum", "profile_tiny", "profile_count", "profile_full")]
+    return shows("README.md", readme.BUILDS, readme.builds(measured())) + \
+        ([] if texts == sorted(texts) else [f"not the smallest first: {texts}"])
+
+
+@check
+def the_page_of_figures_shows_the_measured_bytes_and_accesses():
+    return shows(readme.PAGE, readme.MARKERS, readme.table(measured()))
 
 
 def rows(text):

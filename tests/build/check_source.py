@@ -224,7 +224,7 @@ def registers_are_written_in_one_file():
             if not line.startswith(("core/hw/bank.c:", "core/hw/bank_inline.h:", "core/hw/port_call.h:", "core/hw/space.c:"))]
 
 
-# Fields of docs/DESIGN.md, "Fields that CPUs share", by what points to them.
+# Fields of docs/ENGINE.md, "Fields that CPUs share", by what points to them.
 SHARED_FIELDS = {
     "session": "state|full|error|sequence|enabled_ns|started_ns|running_ns|active|thread",
     "set": "duration_ns|turn_ns|turns|turn_squares|scale",
@@ -339,6 +339,42 @@ def things_are_named_and_not_spoken_of_as_people():
         found = prose.uses(path) if os.path.isfile(path) else []
         if len(found) > left.get(prose.key(path), 0):
             complaints += [f"{path}:{line}: \"{word}\": see docs/DESIGN.md, Plain English" for line, word in found]
+    return complaints
+
+
+# Folders and files whose readers have no list of rulings: the reason stands in place of a number.
+WITHOUT_RULINGS = ("docs/", "README.md", "CONTRIBUTING.md", "SECURITY.md")
+CORES_OF_ARM = r"Cortex-[AMR]\d+(?:(?:,| and| or) [AMR]\d+)*|\bR_\w+"
+
+
+@check
+def reasons_stand_in_place_of_numbers_of_rulings():
+    """Finds `R24` in a page.  Names of Arm's cores are none."""
+    return [f"{path}:{number}: {found}: say the reason" for path in tracked("") if path.startswith(WITHOUT_RULINGS)
+            for number, line in enumerate(read(path).split("\n"), 1)
+            for found in re.findall(r"\bR[1-9]\d?\b", re.sub(CORES_OF_ARM, "", line))]
+
+
+def headings(path):
+    """Also words in bold at the begin of a paragraph."""
+    return {re.sub(r"[*`]", "", heading) for found in re.findall(r"^#+ (.*)$|^\*\*(.*?)\.?\*\*", read(path), re.M) for heading in found}
+
+
+@check
+def what_is_said_of_a_page_is_there():
+    """Finds a link to no file, and a section in quotes behind the name of a page that has no such heading."""
+    complaints = []
+    for path in tracked(".md"):
+        text, folder = read(path), os.path.dirname(path)
+        complaints += [f"{path}: links to no file: {link}" for link in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", text)
+                       if not os.path.exists(os.path.join(folder, link))]
+        complaints += [f"{path}: {link} has no section \"{title}\"" for link, title in
+                       re.findall(r"\]\(([\w./]+\.md)\),\s+\"([^\"]+)\"", text) if os.path.exists(os.path.join(folder, link)) and
+                       " ".join(title.split()) not in headings(os.path.join(folder, link))]
+    for path in tracked(".c", ".h", ".S", ".py", ".mk", ".md", ".rs", "Makefile"):
+        text = re.sub(r"\n(?: \*|#|//)* *", " ", read(path))
+        complaints += [f"{path}: {page} has no section \"{title}\"" for page, title in
+                       re.findall(r"\b((?:docs|tests)/[\w/]+\.md), \"([^\"{}]+)\"", text) if not os.path.exists(page) or title not in headings(page)]
     return complaints
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The trips of docs/DESIGN.md: through which files one interrupt and one thread switch go, and in which order.
+"""The trips of docs/ENGINE.md: through which files one interrupt and one thread switch go, and in which order; and the pictures of
+docs/DESIGN.md, which have some of their steps.
 
 The library is compiled with -O0 -fno-inline -finstrument-functions, so that each function is called, those of headers, too;
 tests/build/trips_program.c has the calls printed.  A stay is a run of called functions that one file defines.  The page has a
@@ -15,7 +16,9 @@ from checklib import ROOT, check, library_sources, main, read, run
 
 WORK = "build/tests/trips"
 FLAGS = ["-std=c11", "-Iinclude", "-I.", "-O0", "-gdwarf-4", "-g1", "-fno-inline", "-fno-pie", "-no-pie"]
+PAGE = "docs/ENGINE.md"
 TRIPS = {"interrupt": "The trip of one interrupt", "switch": "The trip of one thread switch"}
+PICTURES = {"One interrupt": "interrupt", "One thread switch": "switch", "From a name to words": None}  # the trip that it is of
 PATH = r"\b(?:core|backends|include)/[\w/]+\.[ch]\b"
 CALLS = {}
 
@@ -59,7 +62,7 @@ def stays(trip, ending):
 
 def section(trip):
     """The part of the page that has this trip."""
-    return re.search(rf"^### {TRIPS[trip]}\n(.*?)^##", read("docs/DESIGN.md"), re.M | re.S).group(1)
+    return re.search(rf"^### {TRIPS[trip]}\n(.*?)^##", read(PAGE), re.M | re.S).group(1)
 
 
 def figures(trip):
@@ -106,6 +109,33 @@ def the_page_has_the_figures_of_each_trip():
         numbers = [int(number) for number in shown.groups()] if shown else [0] * 4
         if numbers != [some, files, numbers[2], all_files] or abs(numbers[2] - every) > 0.05 * every:
             complaints.append(f"{TRIPS[trip]}: the page does not say: {line}")
+    return complaints
+
+
+def steps(picture):
+    """[(function, file)] of a picture"""
+    text = re.search(rf"^## {picture}\n.*?^```\n(.*?)^```", read("docs/DESIGN.md"), re.M | re.S)
+    return re.findall(r"(\w+)\(\) +((?:core|backends)/\S+\.c)", text.group(1)) if text else []
+
+
+@check
+def pictures_show_functions_that_their_files_define():
+    """Finds a picture that was lost, and a function that was renamed or moved."""
+    complaints = [f"docs/DESIGN.md has no picture {picture}" for picture in PICTURES if len(steps(picture)) < 8]
+    return complaints + [f"{picture}: {name}() is not in {path}" for picture in PICTURES for name, path in steps(picture)
+                         if not os.path.exists(path) or not re.search(rf"^[\w \*]*\b{name}\([^;]*?\n\{{", read(path), re.M)]
+
+
+@check
+def pictures_have_the_order_of_their_trips():
+    """Each line is called in the stay of the line before, or later."""
+    complaints = []
+    for picture, trip in PICTURES.items():
+        measured, at = stays(trip, ".c") if trip else [], 0
+        for name, path in steps(picture) if trip else []:
+            later = [i for i, (file, functions) in enumerate(measured) if i >= at and file == path and name in functions]
+            complaints += [] if later else [f"{picture}: {name}() of {path} does not come there"]
+            at = later[0] if later else at
     return complaints
 
 

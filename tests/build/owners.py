@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which file of the library assigns which field (docs/DESIGN.md, "Owners of fields").
+"""Which file of the library assigns which field (docs/ENGINE.md, "Owners of fields").
 
 owners.tsv has a row for each field: the structure, the field, the files that may assign the field ("-": none, the
 field is to go), and a ceiling for the assignments elsewhere.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# The simulated host (docs/DESIGN.md): a program of its own for each build of the
+# The simulated host (tests/host/README.md): a program of its own for each build of the
 # library, whose code is instrumented so that something may happen at each block.
 # Included by the Makefile.
 #

@@ -378,7 +378,7 @@ int main(int argc, char **argv)
     memset(&sum, 0, sizeof sum);
     (void)clock_gettime(CLOCK_MONOTONIC, &begun);
     if (asked.except && *asked.except)
-        printf("    left out: seeds that break a rule today (docs/DESIGN.md): %s\n", asked.except);
+        printf("    left out: seeds that break a rule today (tests/host/README.md): %s\n", asked.except);
     for (done = 0; (done < seeds || (asked.soak && !is_enough(&sum, done))) && bad < asked.most; done++) {
         if (asked.except && is_listed(asked.except, (unsigned)(asked.seed + done)))
             continue;

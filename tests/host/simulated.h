@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The simulated host (docs/DESIGN.md, "The simulated host"): one seed decides a machine,
+ * The simulated host (tests/host/README.md): one seed decides a machine,
  * a list of steps and everything that happens between any two hook calls of them.
  *
  * A worker is a flow of control of the host that executes steps: a fiber, or in the second
