@@ -1522,6 +1522,12 @@ settled:
                 goto read_mail;
 finished:
                 interrupt_end();
+#ifndef FINISH_FAULT
+                if
+                :: failed -> repair()
+                :: else
+                fi;
+#endif
                 in_handler = false;
 #ifndef FINISH_REARM
                 armed = true;
