@@ -193,7 +193,8 @@ static void read_here(void *argument)
 /*
  * A session that runs here and has a program of events that only grow: the clock, and what is asked of the session,
  * once.  False: it has to be read in full.  An interrupt on the way may take the session's counters, but not the place
- * of the set, which therefore says whether RDPMC reads them.
+ * of the set, which therefore says whether RDPMC reads them.  Another CPU may end its PMU at any time: what a PMU has is
+ * asked when the session's CPU is known to be this one.
  */
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
                                    unsigned count, struct upmu_count *out)
@@ -204,11 +205,11 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
     uint32_t before = UPMU_LOAD(session->sequence);
 
     UPMU_BARRIER();
-    if (!meter || !meter->bank.value_bits || upmu_bank_type(&meter->bank) || upmu_count_adds_first(meter) ||
-        (before & 1u) || UPMU_LOAD(session->state) != UPMU_SESSION_RUNNING ||
+    if (!meter || (before & 1u) || UPMU_LOAD(session->state) != UPMU_SESSION_RUNNING ||
         set != upmu_active_seen(session) || !UPMU_LOAD(set->program.placement) ||
         (UPMU_LOAD(set->program.flags) & (UPMU_PROGRAM_WRAPS | UPMU_PROGRAM_ODD)) ||
-        (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)) ||
+        (port_has_this_cpu(port) && port_this_cpu(port) != UPMU_LOAD(meter->cpu)) || !meter->bank.value_bits ||
+        upmu_bank_type(&meter->bank) || upmu_count_adds_first(meter) ||
         (set->counters & ~UPMU_LOAD(meter->bank.by_rdpmc)))
         return false;
     now_ns = upmu_machine_clock_ns(session->machine);
