@@ -193,8 +193,8 @@ static void read_here(void *argument)
 /*
  * A session that runs here and has a program of events that only grow: the clock, and what is asked of the session,
  * once.  False: it has to be read in full.  An interrupt on the way may take the session's counters, but not the place
- * of the set, which therefore says whether RDPMC reads them.  Another CPU may end its PMU at any time: what a PMU has is
- * asked when the session's CPU is known to be this one.
+ * of the set, which therefore says whether RDPMC reads them.  Another CPU may end its PMU at any time: what a PMU has
+ * is asked when the session's CPU is known to be this one.
  */
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
                                    unsigned count, struct upmu_count *out)

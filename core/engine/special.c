@@ -17,7 +17,7 @@
 bool upmu_special_pmu(const struct upmu_meter *meter)
 {
 #if UPMU_WORLDS
-    if (meter->worlds)
+    if (meter->worlds || meter->by_hardware)
         return true;
 #endif
     /* (A CPU that was given back has no PMU, and no plan that does anything.) */
@@ -175,11 +175,32 @@ static void find_values(struct upmu_meter *meter)
         plan->written = ~0u; /* not by the same read for each */
 }
 
+/*
+ * The last exit from a guest may have opened counters that an interrupt had closed: the enable register is read, and
+ * these begin anew.  The next entry may still be to come where an interrupt makes the plan.
+ */
+static void doubt_exit(struct upmu_meter *meter)
+{
+#if UPMU_WORLDS
+    uint32_t doubt = meter->exit_opens & meter->plan.come & ~(meter->running | meter->unowned);
+
+    if (!doubt)
+        return;
+    upmu_bank_forget_row(&meter->bank, meter->pmu->counter[0].gate_row);
+    upmu_meter_tag(meter, doubt, 0);
+    if (!meter->in_handler)
+        meter->exit_opens = 0;
+#else
+    (void)meter;
+#endif
+}
+
 void upmu_special_prepare(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
     uint32_t absent = upmu_bank_absent(&meter->bank), coming = absent_of(meter);
 
+    doubt_exit(meter);
     if (meter->unowned)
         settle_unowned(meter);
     plan->carried = find_carried(meter, absent ^ coming);

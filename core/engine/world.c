@@ -141,6 +141,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
 {
     struct upmu_meter *meter = &cpu->meter;
     struct upmu_bank *bank = &meter->bank;
+    uint32_t before = meter->running;
     uint64_t value;
     unsigned row;
 
@@ -155,6 +156,8 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         (void)upmu_bank_read_row(bank, row, &value);
         port_irq_restore(bank->port, irq);
     }
+    if (world == UPMU_WORLD_HOST && meter->by_hardware)
+        meter->exit_opens = before | meter->running; /* an interrupt may have come */
     if (world != UPMU_WORLD_BOTH)
         value = moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
                       meter->of_world[world != UPMU_WORLD_GUEST]);
@@ -172,6 +175,7 @@ enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardwa
     if (meter->sessions || meter->in_guest)
         return UPMU_ERR_STATE;
     meter->by_hardware = by_hardware;
+    meter->exit_opens = 0;
     return UPMU_OK;
 }
 

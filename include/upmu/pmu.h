@@ -505,6 +505,7 @@ struct upmu_meter {
     uint8_t worlds;                     /* a session of one world was linked here */
     uint8_t in_guest;                   /* a guest runs */
     uint8_t by_hardware;                /* the hardware changes the gates: always in the host */
+    uint32_t exit_opens;                /* counters that the next exit from a guest may open */
 #endif
     struct upmu_bank bank;              /* bank.accesses: number of accesses */
     struct upmu_counter_slot slot[UPMU_COUNTERS];

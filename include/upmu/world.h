@@ -65,7 +65,8 @@ enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu);
  * fields of a VMCS: HOST for the exit, GUEST for the entry.  Read it after the last other call
  * before the entry.  A counter that a handler has closed, because its session is masked or switches
  * its set, is closed in it.  An NMI after this call may close one, which the field then opens for one
- * entry: what it counts there is in its count.
+ * entry or exit: what it counts there is in its count, if it has not been masked.  The next change of what
+ * runs on such a counter reads the register, 1 R, and closes it first.
  *
  * With reserved counters (upmu_cpu_reserve()) the register is read: 1 R.  No access otherwise.
  * Returns 0 where each counter has an enable bit of its own, or the CPU has no PMU.  BOTH: the

@@ -934,6 +934,49 @@ static void the_hardware_opens_no_counter_that_a_handler_masked(void **state)
 }
 
 /*
+ * An NMI masks a session when the hypervisor has asked for its fields: the exit opens counters that the library has
+ * closed.  Catches: a counter that is loaded as it runs, and events of before a start in its count.
+ */
+static void what_an_exit_opens_in_error_is_closed_before_its_next_load(void **state)
+{
+    static const struct upmu_format masking = {.name = "masks", .overflow = mask_always};
+
+    (void)state;
+    for (unsigned reserved = 0; reserved < 2; reserved++) {
+        struct upmu_sim_cpu *cpu = &f.sim.cpu[0];
+
+        host_prepare(&f, "skylake");
+        host_start(&f);
+        assert_int_equal(upmu_cpu_world_by_hardware(&f.cpu[0], true), UPMU_OK);
+        if (reserved)
+            assert_int_equal(upmu_cpu_reserve(&f.cpu[0], 1u << 3), UPMU_OK);
+        host_add(&f, 0, "instructions", 100);
+        assert_int_equal(upmu_session_format(&f.sessions[0], &masking, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&f.sessions[0], &f.cpu[0]), UPMU_OK);
+        start(0);
+        cpu->gate_in_host = upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_HOST);
+        host_run(&f, 100); /* its NMI */
+        assert_int_equal(f.sessions[0].state, UPMU_SESSION_MASKED);
+        cpu->gate_in_guest = upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST);
+        cpu->loads_gate = true;
+        upmu_sim_enter_guest(&f.sim);
+        host_run(&f, 50);
+        upmu_sim_leave_guest(&f.sim);
+        cpu->loads_gate = false;
+        assert_int_not_equal(upmu_sim_peek(&f.sim, 0, 0x38f), 0);
+        host_run(&f, 20); /* on the counter that the exit has opened */
+        assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
+        attach(1, UPMU_WORLD_BOTH, "instructions", 0);
+        host_run(&f, 20);
+        start(1);
+        host_run(&f, 30);
+        counts(1, 30);
+        counts(0, 100);
+        host_end(&f);
+    }
+}
+
+/*
  * A handler masks as many sessions as go into a plan, and the next local call the rest: until then the hardware opens
  * no counter of these, either.  Catches: gates from the enable register alone.
  */
@@ -1451,6 +1494,7 @@ int main(void)
         cmocka_unit_test(a_fault_beside_an_interrupt_in_an_exit_forgets_no_event),
         cmocka_unit_test(the_hardware_moves_the_gates),
         cmocka_unit_test(the_hardware_opens_no_counter_that_a_handler_masked),
+        cmocka_unit_test(what_an_exit_opens_in_error_is_closed_before_its_next_load),
         cmocka_unit_test(the_hardware_opens_no_counter_that_is_still_to_be_masked),
         cmocka_unit_test(attributes_choose_the_world),
         cmocka_unit_test(the_bits_of_selects_need_no_gates),
