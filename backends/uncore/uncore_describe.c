@@ -346,12 +346,12 @@ static UPMU_APART void set_control(struct upmu_unit_type *type)
     } else if (type->quirks & UPMU_UNCORE_ABSOLUTE) {
         type->control_idle = (uint32_t)1 << 29;
     }
-    /* It has more counters, about which sources disagree: another driver may use them. */
+    /* The boxes have more counters, about which sources disagree: another driver may use them, so do not reset all. */
     if (type->counters == 1)
         type->reset = 0;
 }
 
-/* What a table of discovery says.  Offsets of filters and of the fixed counter are known. */
+/* Apply an entry of a table of discovery.  Offsets of filters and of the fixed counter are known. */
 static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_type *type)
 {
     bool wide = found->space == UPMU_SPACE_PCI;

@@ -81,7 +81,7 @@ static bool same_text(const char *a, const char *b)
     return *a == *b;
 }
 
-/* One counter of this CPU; fixed counters are preferred because they have one event only. */
+/* Add one counter of this CPU; fixed counters are preferred because they have one event only. */
 static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const struct stage *stage, unsigned i)
 {
     struct upmu_counter *counter = &pmu->counter[i];

@@ -194,7 +194,7 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
         return status;
     settle_period(pmu, event);
     upmu_x86_settle_attributes(event);
-    /* Its count can fall, which the engine has to know of raw words and of rows, too. */
+    /* A count with IN_TXCP can fall, which the engine has to know of raw words and of rows, too. */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         event->attributes |= UPMU_ATTR_IN_TXCP;
     /* BJ122, BV98, HSD29: D0h to D3h. */
