@@ -51,7 +51,7 @@ enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
     uint64_t value, more;
     bool round;
 
-    /* (A count that cannot be read stays as it was last.) */
+    /* A counter whose session cannot be read keeps its last value. */
     if (status != UPMU_OK)
         return status;
     more = count.raw - virtual->origin;
@@ -165,7 +165,7 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
 
     if (virtual->session)
         return true;
-    /* (A counter that a reset took from the shape may still have one.) */
+    /* Look at all counters: one that a reset took from the shape may still have a session. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         if (guest->counter[i].session)
             held |= UPMU_BIT32(guest->counter[i].session - 1u);
@@ -312,7 +312,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
 {
     struct upmu_session *session;
 
-    /* (A session of the host's is not moved for a guest.) */
+    /* A session of the host keeps its counter: the guest's counter has to use another one. */
     if (may_pass(guest) && cpu->meter.running >> counter & 1u)
         guest->counter[counter].flags |= GUEST_COUNTER_AWAY;
     guest->waiting &= ~UPMU_BIT32(counter);
@@ -330,7 +330,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
         guest->waiting |= UPMU_BIT32(counter);
 }
 
-/* (Where the host's counter of its number is taken, any will do.) */
+/* Start a counter; if the host's counter of the same number is taken, use any other one. */
 static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -359,7 +359,7 @@ static void settle(struct upmu_guest *guest, struct upmu_cpu *cpu)
             start_counter(guest, counter, cpu);
             continue;
         }
-        /* (What is counted from now on belongs to the value that was written.) */
+        /* Add the counts until now to the old value: counts after this belong to the written one. */
         if (guest->counter[counter].flags & GUEST_COUNTER_WRITTEN)
             (void)upmu_guest_fold_one(guest, counter);
         load_counter(guest, counter);
@@ -397,7 +397,7 @@ static void leave_taken(struct upmu_guest *guest)
     }
 }
 
-/* What runs on the host's counter of its number, whose register is the guest's value. */
+/* Guest counters that run on the host's counter of the same number, whose register holds the guest's value. */
 static uint32_t find_passes(const struct upmu_guest *guest)
 {
     uint32_t passes = 0;
@@ -437,7 +437,7 @@ static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
 
 #if UPMU_WORLDS
 
-/* What the hardware is to put into the register of all gates, if it moves them. */
+/* The value that the hardware is to put into the register of all gates; 0: the hardware does not move gates. */
 static uint64_t hardware_gate(struct upmu_cpu *cpu)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
@@ -487,9 +487,9 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
     if (may_pass(guest))
         leave_taken(guest);
     guest->dirty |= guest->waiting & ~guest->started;
-    /* (A counter that settles may turn out to have overflowed, and that may freeze all.) */
+    /* A counter that settles may turn out to have overflowed, and its overflow may freeze all counters. */
     do {
-        /* (One interrupt for all counters that overflowed.) */
+        /* All counters that overflowed share one interrupt. */
         if (guest->pending) {
             guest->pending = 0;
             guest->door->inject(guest, out_entry);
@@ -632,7 +632,7 @@ enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct
     if ((policy->flags ^ guest->policy->flags) & KEPT_FLAGS)
         return UPMU_ERR_STATE;
     take_policy(guest, policy);
-    /* (Each is asked for anew: by its event, its interrupts and its period.) */
+    /* The new policy has to permit each counter anew: its event, its interrupts and its period. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         guest->counter[i].flags &= (uint8_t) ~(GUEST_COUNTER_EVENT | GUEST_COUNTER_DENIED);
     guest->dirty = UINT32_MAX;

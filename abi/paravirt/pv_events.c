@@ -55,7 +55,7 @@ static void give_back(struct upmu_pv_event *event)
     __atomic_store_n(&event->vcpu, NULL, __ATOMIC_RELEASE);
 }
 
-/* What an attribute asks for, as a select; or why not. */
+/* The select that an attribute asks for; or the reason why there is none. */
 static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_attr *attr, uint64_t *out_select)
 {
     uint64_t select;
@@ -81,7 +81,7 @@ static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_
     return UPMU_PV_OK;
 }
 
-/* (A counter that nothing uses is asked whether the event is permitted.) */
+/* Ask with a counter that nothing uses whether the event is permitted; its select stays as it was. */
 static bool permits(struct upmu_pv_vcpu *vcpu, uint64_t select)
 {
     uint32_t unused = ~vcpu->used & (UPMU_BIT32(vcpu->guest->shape.general) - 1u);
@@ -127,7 +127,7 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     event = claim(vcpu, param.id);
     if (!event)
         return UPMU_PV_LIMIT;
-    /* (Another vCPU may open the same number at the same time: of two that see each other none is opened yet.) */
+    /* Another vCPU may open the same number at the same time: two that see each other are both refused. */
     if (find(vcpu->pv, param.id, UPMU_PV_EVENT_NAMED, event)) {
         give_back(event);
         return UPMU_PV_BUSY;
@@ -144,7 +144,7 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     return UPMU_PV_OK;
 }
 
-/* What its counter counted since the last look; the area gets the whole, and overflows. */
+/* Add what the event's counter counted since the last look; the area gets the whole, and overflows. */
 static void publish(struct upmu_pv_event *event, uint32_t overflows)
 {
     if (event->counter != UPMU_NO_COUNTER) {
@@ -157,7 +157,7 @@ static void publish(struct upmu_pv_event *event, uint32_t overflows)
     upmu_pv_add(&event->area->overflows, overflows);
 }
 
-/* Its counter counts on to the next overflow. */
+/* Load the event's counter with the distance to the next overflow. */
 static void load(struct upmu_pv_event *event)
 {
     uint64_t over = 0;

@@ -25,7 +25,7 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
             status |= UPMU_PV_SLOT_REFUSED;
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
-        /* (The vCPU is outside: none of its own reads is under way.  Odd meanwhile for its other CPUs.) */
+        /* The vCPU is outside: none of its own reads is under way.  Its other CPUs see an odd sequence meanwhile. */
         pv_store32(&slot->sequence, sequence);
         pv_store64(&slot->value, value);
         pv_store64(&slot->count, vcpu->guest->counter[n].total - vcpu->begun[n]);
@@ -119,7 +119,7 @@ void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu)
 
     if (!vcpu->page)
         return;
-    /* (What overflowed until now is not told: another page begins with nothing.) */
+    /* Overflows until now are not told: another page begins with nothing. */
     (void)upmu_guest_lower(vcpu->guest, UINT32_MAX);
     vcpu->guest->pending = 0;
     upmu_guest_x86_set_global(vcpu->guest, 0);

@@ -239,7 +239,7 @@ enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags
             return upmu_session_restart(session);
         if (session->state != UPMU_SESSION_RUNNING && session->state != UPMU_SESSION_WAITING)
             return UPMU_ERR_STATE;
-        /* (It was masked just before its registers were written.) */
+        /* The session may have been masked until a write of its registers: its message still waits for the restart. */
         upmu_message_restarted(session);
         return UPMU_OK;
     }

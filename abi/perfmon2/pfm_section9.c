@@ -29,7 +29,7 @@ enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_
                                    argument, argument_bytes);
 }
 
-/* What both kinds of element begin with, and all that there is as long as they are alike. */
+/* The first fields of both kinds of element, and all of them as long as they are alike. */
 struct element9 {
     uint16_t reg_num;
     uint16_t padding[3];
@@ -67,7 +67,7 @@ static void widen(struct upmu_pfm_context *context, unsigned count, size_t widen
         struct element9 from = ((const struct element9 *)context->memory.vector)[count];
         char *to = (char *)context->memory.vector + count * widened;
 
-        /* Those of section 10 begin with number, set and flags, then the value. */
+        /* Elements of section 10 begin with number, set and flags, then the value. */
         memset(to, 0, widened);
         memcpy(to, &from.reg_num, sizeof from.reg_num);
         memcpy(to + offsetof(struct pfarg_pmd, reg_value), &from.reg_value, sizeof from.reg_value);

@@ -79,7 +79,7 @@ static int write_spec(const char *spec, char *out, size_t size)
         return refused(BAD_ARGUMENT);
     if (!(seen.counters & ~event.counters))
         return 0;
-    /* Its words alone could be counted elsewhere, too: then on the lowest counter of those that are right. */
+    /* The words alone could be counted elsewhere, too: then pin the event to the lowest of the right counters. */
     event.attributes |= UPMU_ATTR_PIN;
     for (event.pin = 0; !(event.counters >> event.pin & 1u);)
         event.pin++;

@@ -127,7 +127,8 @@ bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
 
 /* ---- CPUID ---- */
 
-/* What the host's CPUID may say of its own PMU, by leaf and subleaf.  No guest sees it; what its shape has is added. */
+/* Bits by which the host's CPUID shows its own PMU, by leaf and subleaf.  A guest sees them as 0, but for bits of
+ * its shape. */
 static const struct {
     uint32_t leaf, bits;
     uint8_t subleaf, word; /* EVERY: all of them */
