@@ -68,7 +68,7 @@ static void add_resource(struct upmu_slot *slot, unsigned resource, uint64_t val
     slot->value[0] = value;
 }
 
-/* Metrics are fractions of the slots counted by fixed counter 3, at the same privileges (R29). */
+/* Metrics are fractions of the slots counted by fixed counter 3, at the same privileges. */
 static void add_slots(const struct upmu_event *event, struct upmu_alternative *out)
 {
     unsigned slot = UPMU_SLOTS > 1 && event->counters != UPMU_BIT32(UPMU_X86_SLOTS);

@@ -87,7 +87,7 @@ enum upmu_register_kind {
     UPMU_KIND_AUX = 6      /* switches something that counting depends on */
 };
 
-/* The level that may set a register (R25). */
+/* The level that may set a register: with some of them (DS_AREA) hardware can be made to write any memory. */
 enum upmu_level {
     UPMU_LEVEL_SESSION = 0,    /* any program that may count */
     UPMU_LEVEL_PRIVILEGED = 1, /* the host's administrator */
