@@ -2,7 +2,7 @@
 /*
  * Virtual counters and the sessions that count for them.
  *
- * A trapped access changes virtual registers alone.  settle(), at an entry, is the only place where
+ * A trapped access changes virtual registers alone.  settle_counters(), at an entry, is the only place where
  * sessions change.  Between an exit and the next entry the guest's events stand still, so the
  * session of a counter may be read at any moment of that time, or not at all.
  */
@@ -37,7 +37,7 @@ static void went_round(struct upmu_guest *guest, unsigned counter, bool interrup
 }
 
 /* The value `more` events later; *out_round: it went round on the way. */
-static uint64_t advance(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
+static uint64_t advance_value(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
 {
     *out_round = more > guest->mask - value;
     return (value + more) & guest->mask;
@@ -55,7 +55,8 @@ enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
     if (status != UPMU_OK)
         return status;
     more = count.raw - virtual->origin;
-    value = advance(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value, more, &round);
+    value =
+        advance_value(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value, more, &round);
     if (round)
         went_round(guest, counter, virtual->flags & GUEST_COUNTER_INT);
     if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
@@ -344,7 +345,7 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
 }
 
 /* Bring the sessions of the dirty counters to what the registers say. */
-static void settle(struct upmu_guest *guest, struct upmu_cpu *cpu)
+static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     uint32_t open = guest->door->open(guest), misfit = 0;
 
@@ -495,7 +496,7 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
             guest->door->inject(guest, out_entry);
         }
         if (guest->dirty)
-            settle(guest, cpu);
+            settle_counters(guest, cpu);
     } while (guest->pending);
     return cpu;
 }
@@ -506,7 +507,7 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
     enum upmu_status status;
 
     if (guest->dirty)
-        settle(guest, cpu);
+        settle_counters(guest, cpu);
     find_waiting(guest);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
@@ -548,7 +549,7 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
 
         if (!more)
             continue;
-        value = advance(guest, upmu_guest_value(guest, counter), more, &round);
+        value = advance_value(guest, upmu_guest_value(guest, counter), more, &round);
         if (round)
             went_round(guest, counter, guest->door->interrupts(guest, counter));
         upmu_guest_set_value(guest, counter, value);

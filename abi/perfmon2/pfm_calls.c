@@ -154,7 +154,7 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
 
 /* ---- Targets ---- */
 
-static enum upmu_status attach(struct upmu_pfm_context *context, uint32_t target)
+static enum upmu_status attach_context(struct upmu_pfm_context *context, uint32_t target)
 {
     struct upmu_pfm *pfm = context->pfm;
     const struct upmu_port *port = pfm->machine->port;
@@ -195,7 +195,7 @@ enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_
     upmu_session_hide_kernel(&context->session, !upmu_pfm_may_use(context, NULL, UPMU_PFM_ADDRESSES));
     status = upmu_pfm_build(context);
     if (status == UPMU_OK)
-        status = attach(context, target);
+        status = attach_context(context, target);
     context->loaded = status == UPMU_OK;
     return status;
 }

@@ -24,7 +24,7 @@ static const struct upmu_register_class *class_of(const struct upmu_pmu *pmu, un
 }
 
 /* Bits of a PMC that a program may set: those of events, and those of upmu, which are ignored. */
-static uint64_t writable(const struct upmu_pmu *pmu, unsigned number)
+static uint64_t writable_bits(const struct upmu_pmu *pmu, unsigned number)
 {
     const struct upmu_register_class *class = class_of(pmu, number);
 
@@ -80,7 +80,7 @@ static enum upmu_status check_pmc(struct upmu_pfm_context *context, const struct
         (pmc->reg_flags & ~(uint32_t)PFM_PMCFL_NO_EMUL64) ||
         !all_zero(pmc->reg_reserved2, sizeof pmc->reg_reserved2))
         return UPMU_ERR_INVALID;
-    return pmc->reg_value & ~writable(pmu, pmc->reg_num) ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
+    return pmc->reg_value & ~writable_bits(pmu, pmc->reg_num) ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
 }
 
 /* The old value of a PMC is kept in the element's reserved words, which were checked to be 0. */

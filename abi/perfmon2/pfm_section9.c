@@ -61,7 +61,7 @@ static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const v
 }
 
 /* The elements grow: from the last on. */
-static void widen(struct upmu_pfm_context *context, unsigned count, size_t widened)
+static void widen_elements(struct upmu_pfm_context *context, unsigned count, size_t widened)
 {
     while (count--) {
         struct element9 from = ((const struct element9 *)context->memory.vector)[count];
@@ -84,7 +84,7 @@ enum upmu_status upmu_pfm9_write_pmcs(struct upmu_pfm_context *context, const vo
 
     if (status != UPMU_OK)
         return status;
-    widen(context, count, sizeof(struct pfarg_pmc));
+    widen_elements(context, count, sizeof(struct pfarg_pmc));
     return upmu_pfm_take_pmcs(context, count);
 }
 
@@ -94,7 +94,7 @@ enum upmu_status upmu_pfm9_write_pmds(struct upmu_pfm_context *context, const vo
 
     if (status != UPMU_OK)
         return status;
-    widen(context, count, sizeof(struct pfarg_pmd));
+    widen_elements(context, count, sizeof(struct pfarg_pmd));
     return upmu_pfm_take_pmds(context, count);
 }
 
@@ -105,7 +105,7 @@ enum upmu_status upmu_pfm9_read_pmds(struct upmu_pfm_context *context, void *use
 
     if (status != UPMU_OK)
         return status;
-    widen(context, count, sizeof(struct pfarg_pmd));
+    widen_elements(context, count, sizeof(struct pfarg_pmd));
     status = upmu_pfm_fill_pmds(context, count);
     if (status != UPMU_OK)
         return status;

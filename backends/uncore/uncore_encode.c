@@ -293,7 +293,7 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
 }
 
 /* Set a field; without a value, of one bit. */
-static enum upmu_status put(uint64_t *word, uint64_t bits, unsigned shift, const uint64_t *value)
+static enum upmu_status put_field(uint64_t *word, uint64_t bits, unsigned shift, const uint64_t *value)
 {
     uint64_t room = bits >> shift, is = value ? *value : 1;
 
@@ -373,7 +373,7 @@ static enum upmu_status set_filter_field(const struct upmu_pmu *pmu, struct upmu
             uint64_t bits = field_bits(field);
 
             drop_default(event, field->bit >> 6 ? 0 : bits);
-            return put(field->bit >> 6 ? &event->config2 : &event->config1, bits, field->bit & 63u, value);
+            return put_field(field->bit >> 6 ? &event->config2 : &event->config1, bits, field->bit & 63u, value);
         }
     return UPMU_ERR_NO_SUCH_ATTRIBUTE;
 }
@@ -403,7 +403,7 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
             return set_code(type, event, select_fields[i].bit == 8, value);
         if (select_fields[i].bit - UNCORE_GIVEN < 7u)
             event->flags |= (uint8_t)(1u << (select_fields[i].bit - UNCORE_GIVEN));
-        return put(&event->config, bits, select_fields[i].bit, value);
+        return put_field(&event->config, bits, select_fields[i].bit, value);
     }
     return set_filter_field(pmu, event, name, length, value);
 }

@@ -527,7 +527,7 @@ static int index_in(const uint16_t *devices, unsigned count, uint32_t where, uns
 }
 
 /* The companion function of a link, on the same bus. */
-static uint32_t companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
+static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
 {
     uint32_t id;
 
@@ -557,7 +557,7 @@ static UPMU_APART void use_function(struct upmu_uncore_finder *finder, unsigned 
         box.number = (uint16_t)n;
         upmu_uncore_place(finder, die, &box);
         if (layout_of(row)->quirks & UPMU_UNCORE_SECOND_FILTERS)
-            box.second = companion(finder, second, (unsigned)n, where & ~0xffu);
+            box.second = find_companion(finder, second, (unsigned)n, where & ~0xffu);
         (void)upmu_uncore_add(finder, row, NULL, &box);
         break;
     case UPMU_UNCORE_RULE_CAPID:

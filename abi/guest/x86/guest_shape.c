@@ -104,7 +104,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
 }
 
 /* The shape that a reset makes. */
-static struct upmu_guest_shape renewed(const struct upmu_guest *guest)
+static struct upmu_guest_shape renewed_shape(const struct upmu_guest *guest)
 {
     struct upmu_guest_shape shape = guest->shown;
 
@@ -114,13 +114,13 @@ static struct upmu_guest_shape renewed(const struct upmu_guest *guest)
 
 void upmu_guest_shape_renew(struct upmu_guest *guest)
 {
-    guest->shape = renewed(guest);
+    guest->shape = renewed_shape(guest);
     upmu_guest_count_shape(guest);
 }
 
 bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
 {
-    struct upmu_guest_shape shape = renewed(guest);
+    struct upmu_guest_shape shape = renewed_shape(guest);
 
     return memcmp(&shape, &guest->shape, sizeof shape) != 0;
 }
