@@ -48,8 +48,8 @@ enum upmu_guest_door {
 };
 
 /*
- * What the guest's CPUID says.  It is constant from one reset of the guest to the next, and part of its saved state:
- * a host that is to take the guest over must be able to show the same.  32 bytes.
+ * The PMU that the guest's CPUID shows.  A shape is constant from one reset of the guest to the next, and part of the
+ * guest's saved state: a host that is to take the guest over must be able to show the same.  32 bytes.
  */
 struct upmu_guest_shape {
     uint8_t door;         /* enum upmu_guest_door */
@@ -113,8 +113,8 @@ struct upmu_guest_filter {
 #define UPMU_GUEST_FILTER_MASKED 1
 
 /*
- * What the host grants.  Constant: upmu_guest_policy_change() gives a vCPU another one.  May be shared by all vCPUs of
- * a guest; must stay until upmu_guest_fini().
+ * A policy: what the host grants a guest.  Constant: upmu_guest_policy_change() gives a vCPU another policy.  All vCPUs
+ * of a guest may share a policy, which must stay until upmu_guest_fini().
  */
 struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
@@ -161,8 +161,8 @@ struct upmu_guest_x86 {
 struct upmu_guest_door_table;
 
 /*
- * One virtual CPU.  The memory must stay until upmu_guest_fini().  All private but `shape`, `waiting`,
- * `x86.lvtpc` and of a counter `denied`.
+ * A virtual CPU.  The memory must stay until upmu_guest_fini().  All private but `shape`, `waiting`, `x86.lvtpc` and of
+ * a counter `denied`.
  */
 struct upmu_guest {
     struct upmu_guest_shape shape;
@@ -188,7 +188,7 @@ struct upmu_guest {
     struct upmu_guest_counter counter[UPMU_GUEST_COUNTERS];
 };
 
-/* What a trapped access was. */
+/* The answer to a trapped access. */
 enum upmu_guest_access {
     UPMU_GUEST_DONE = 0,
     UPMU_GUEST_FAULT = 1,    /* inject #GP */
@@ -200,7 +200,7 @@ enum upmu_guest_access {
     UPMU_GUEST_SHARED = 3
 };
 
-/* What to inject at an entry. */
+/* The interrupt to inject at an entry. */
 enum upmu_guest_inject {
     UPMU_GUEST_INJECT_NONE = 0,
     UPMU_GUEST_INJECT_NMI = 1,
@@ -208,7 +208,7 @@ enum upmu_guest_inject {
     UPMU_GUEST_INJECT_PMI = 3 /* with OWN_LAPIC: raise the performance-counter entry of the virtual APIC */
 };
 
-/* What the host does at the entry that follows. */
+/* The host's work at the entry that follows. */
 struct upmu_guest_entry {
     uint8_t inject; /* enum upmu_guest_inject; never reported again: keep it until the guest can take it */
     uint8_t vector; /* of UPMU_GUEST_INJECT_VECTOR: 16 at least; below it are exceptions, and nothing is injected */
@@ -241,8 +241,8 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
                                           const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape);
 
 /*
- * What a shape shows and a policy (NULL: the default) never counts: bit n, 0 to 6: architectural event n; bit 16 + i:
- * fixed counter i.  0: the shape is honest under this policy.  The policy is a valid one.
+ * Events that a shape shows and a policy (NULL: the default) never counts: bit n, 0 to 6: architectural event n; bit 16
+ * + i: fixed counter i.  0: the shape is honest under this policy.  The policy is a valid one.
  * Context: any.
  */
 uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
@@ -343,8 +343,9 @@ struct upmu_guest_range {
 bool upmu_guest_msr_range(const struct upmu_guest *guest, unsigned index, struct upmu_guest_range *out_range);
 
 /*
- * These MSRs in the bitmaps of the hardware: of a VMCS (4,096 bytes), of a VMCB (8,192 bytes).  Writes trap, and reads
- * but of counters that the guest may read itself now (upmu_guest_passes()).  Bits of other MSRs are left as they are.
+ * Mark the MSRs of these ranges in the bitmaps of the hardware: of a VMCS (4,096 bytes), of a VMCB (8,192 bytes).
+ * Writes trap, and reads but of counters that the guest may read itself now (upmu_guest_passes()).  Bits of other MSRs
+ * are left as they are.
  * Context: any.
  */
 void upmu_guest_msr_bitmap_vmx(const struct upmu_guest *guest, void *page);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the guest engine share: virtual counters and the host's sessions for them.  No register of a guest
- * has a name here; what registers say comes by the table of a door (guest_door.h).
+ * Declarations for the parts of the guest engine: virtual counters and the host's sessions for them.  No register of a
+ * guest has a name here; the table of a door (guest_door.h) says what registers mean.
  */
 #ifndef UPMU_ABI_GUEST_CORE_H
 #define UPMU_ABI_GUEST_CORE_H
@@ -33,7 +33,8 @@ static inline const struct upmu_pmu *upmu_guest_pmu(const struct upmu_guest *gue
 
 /* Read these counters of the host: values, status and pending interrupts are up to date then. */
 void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters);
-/* The same of a counter that is started.  UPMU_OK, or as upmu_session_read(): it is as it was. */
+/* As upmu_guest_fold(), for a counter that is started.  UPMU_OK, or as upmu_session_read(): the counter is as it
+ * was. */
 enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter);
 
 /*
@@ -50,7 +51,7 @@ uint32_t upmu_guest_lower(struct upmu_guest *guest, uint32_t counters);
 /* The value of a counter now. */
 uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter);
 
-/* What it counted in all until now. */
+/* The number of events that a counter counted in all until now. */
 static inline uint64_t upmu_guest_total(struct upmu_guest *guest, unsigned counter)
 {
     upmu_guest_fold(guest, UPMU_BIT32(counter));

@@ -45,7 +45,7 @@ struct upmu_guest_door_table {
     bool (*is_shape)(const struct upmu_guest_shape *shape);
     bool (*needs_model)(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
     bool (*model_is_here)(const struct upmu_guest *guest);
-    /* Its registers; could the guest have written these, and this select? */
+    /* Save the registers; could the guest have written these registers, and this select? */
     void (*save)(const struct upmu_guest *guest, struct upmu_guest_registers *out_registers);
     bool (*could_be)(const struct upmu_guest *guest, const struct upmu_guest_registers *registers);
     bool (*could_select)(const struct upmu_guest *guest, unsigned counter, uint64_t select);

@@ -2,7 +2,7 @@
 /*
  * Virtual counters and the sessions that count for them.
  *
- * A trapped access changes virtual registers alone.  settle(), at an entry, is the only place where
+ * A trapped access changes virtual registers alone.  settle_counters(), at an entry, is the only place where
  * sessions change.  Between an exit and the next entry the guest's events stand still, so the
  * session of a counter may be read at any moment of that time, or not at all.
  */
@@ -37,7 +37,7 @@ static void went_round(struct upmu_guest *guest, unsigned counter, bool interrup
 }
 
 /* The value `more` events later; *out_round: it went round on the way. */
-static uint64_t advance(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
+static uint64_t advance_value(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
 {
     *out_round = more > guest->mask - value;
     return (value + more) & guest->mask;
@@ -51,11 +51,12 @@ enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
     uint64_t value, more;
     bool round;
 
-    /* (A count that cannot be read stays as it was last.) */
+    /* A counter whose session cannot be read keeps its last value. */
     if (status != UPMU_OK)
         return status;
     more = count.raw - virtual->origin;
-    value = advance(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value, more, &round);
+    value =
+        advance_value(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value, more, &round);
     if (round)
         went_round(guest, counter, virtual->flags & GUEST_COUNTER_INT);
     if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
@@ -165,7 +166,7 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
 
     if (virtual->session)
         return true;
-    /* (A counter that a reset took from the shape may still have one.) */
+    /* Look at all counters: one that a reset took from the shape may still have a session. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         if (guest->counter[i].session)
             held |= UPMU_BIT32(guest->counter[i].session - 1u);
@@ -312,7 +313,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
 {
     struct upmu_session *session;
 
-    /* (A session of the host's is not moved for a guest.) */
+    /* A session of the host keeps its counter: the guest's counter has to use another one. */
     if (may_pass(guest) && cpu->meter.running >> counter & 1u)
         guest->counter[counter].flags |= GUEST_COUNTER_AWAY;
     guest->waiting &= ~UPMU_BIT32(counter);
@@ -330,7 +331,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
         guest->waiting |= UPMU_BIT32(counter);
 }
 
-/* (Where the host's counter of its number is taken, any will do.) */
+/* Start a counter; if the host's counter of the same number is taken, use any other one. */
 static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -344,7 +345,7 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
 }
 
 /* Bring the sessions of the dirty counters to what the registers say. */
-static void settle(struct upmu_guest *guest, struct upmu_cpu *cpu)
+static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     uint32_t open = guest->door->open(guest), misfit = 0;
 
@@ -359,7 +360,7 @@ static void settle(struct upmu_guest *guest, struct upmu_cpu *cpu)
             start_counter(guest, counter, cpu);
             continue;
         }
-        /* (What is counted from now on belongs to the value that was written.) */
+        /* Add the counts until now to the old value: counts after this belong to the written one. */
         if (guest->counter[counter].flags & GUEST_COUNTER_WRITTEN)
             (void)upmu_guest_fold_one(guest, counter);
         load_counter(guest, counter);
@@ -397,7 +398,7 @@ static void leave_taken(struct upmu_guest *guest)
     }
 }
 
-/* What runs on the host's counter of its number, whose register is the guest's value. */
+/* Guest counters that run on the host's counter of the same number, whose register holds the guest's value. */
 static uint32_t find_passes(const struct upmu_guest *guest)
 {
     uint32_t passes = 0;
@@ -437,7 +438,7 @@ static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
 
 #if UPMU_WORLDS
 
-/* What the hardware is to put into the register of all gates, if it moves them. */
+/* The value that the hardware is to put into the register of all gates; 0: the hardware does not move gates. */
 static uint64_t hardware_gate(struct upmu_cpu *cpu)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
@@ -487,15 +488,15 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
     if (may_pass(guest))
         leave_taken(guest);
     guest->dirty |= guest->waiting & ~guest->started;
-    /* (A counter that settles may turn out to have overflowed, and that may freeze all.) */
+    /* A counter that settles may turn out to have overflowed, and its overflow may freeze all counters. */
     do {
-        /* (One interrupt for all counters that overflowed.) */
+        /* All counters that overflowed share one interrupt. */
         if (guest->pending) {
             guest->pending = 0;
             guest->door->inject(guest, out_entry);
         }
         if (guest->dirty)
-            settle(guest, cpu);
+            settle_counters(guest, cpu);
     } while (guest->pending);
     return cpu;
 }
@@ -506,7 +507,7 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
     enum upmu_status status;
 
     if (guest->dirty)
-        settle(guest, cpu);
+        settle_counters(guest, cpu);
     find_waiting(guest);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
@@ -548,7 +549,7 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
 
         if (!more)
             continue;
-        value = advance(guest, upmu_guest_value(guest, counter), more, &round);
+        value = advance_value(guest, upmu_guest_value(guest, counter), more, &round);
         if (round)
             went_round(guest, counter, guest->door->interrupts(guest, counter));
         upmu_guest_set_value(guest, counter, value);
@@ -632,7 +633,7 @@ enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct
     if ((policy->flags ^ guest->policy->flags) & KEPT_FLAGS)
         return UPMU_ERR_STATE;
     take_policy(guest, policy);
-    /* (Each is asked for anew: by its event, its interrupts and its period.) */
+    /* The new policy has to permit each counter anew: its event, its interrupts and its period. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         guest->counter[i].flags &= (uint8_t) ~(GUEST_COUNTER_EVENT | GUEST_COUNTER_DENIED);
     guest->dirty = UINT32_MAX;

@@ -19,7 +19,7 @@ static const uint8_t pv_arch[8] = {
     [UPMU_PV_BUS_CYCLES] = GUEST_ARCH_REFERENCE,
 };
 
-/* What a raw word may have: event, unit mask, edge, inv, counter mask. */
+/* Bits that a raw word may have: event, unit mask, edge, inv, counter mask. */
 #define PV_RAW_BITS UINT64_C(0xff84ffff)
 
 /* Which generic events the shape has. */
@@ -38,7 +38,7 @@ uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool ra
         return config & ~PV_RAW_BITS ? 0 : config;
     if (config >= PV_ARCH_EVENTS || !(generic_events(guest) >> config & 1u))
         return 0;
-    return upmu_guest_codes[pv_arch[config & 7u]]; /* (whatever a CPU speculates) */
+    return upmu_guest_codes[pv_arch[config & 7u]]; /* & 7u: a speculative index, too */
 }
 
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
@@ -48,7 +48,7 @@ bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
     return upmu_guest_event(vcpu->guest, counter, &event) == UPMU_OK;
 }
 
-/* (A compare-and-exchange would fail where the guest's comes first, and a loop would end when the guest lets it.) */
+/* An addition always succeeds.  A loop of compare-and-exchange would end when the guest lets it. */
 void upmu_pv_add(uint32_t *field, uint32_t overflows)
 {
     uint32_t room = UINT32_MAX - pv_load32(field);

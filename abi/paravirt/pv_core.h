@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of the hypervisor's half share.
+ * Declarations for the files of the hypervisor's half.
  */
 #ifndef UPMU_ABI_PARAVIRT_PV_CORE_H
 #define UPMU_ABI_PARAVIRT_PV_CORE_H

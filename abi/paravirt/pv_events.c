@@ -16,8 +16,8 @@ static struct upmu_pv_vcpu *owner_of(const struct upmu_pv_event *event)
 }
 
 /* The event with a number, on whatever vCPU: in a state or a later one, and another one than that. */
-static struct upmu_pv_event *find(const struct upmu_pv *pv, uint32_t id, unsigned state,
-                                  const struct upmu_pv_event *except)
+static struct upmu_pv_event *find_event(const struct upmu_pv *pv, uint32_t id, unsigned state,
+                                        const struct upmu_pv_event *except)
 {
     for (uint32_t i = 0; i < pv->event_count; i++) {
         struct upmu_pv_event *event = &pv->events[i];
@@ -30,7 +30,7 @@ static struct upmu_pv_event *find(const struct upmu_pv *pv, uint32_t id, unsigne
 }
 
 /* A free event of the guest's becomes the vCPU's.  (Of two vCPUs that name theirs at once, one at least sees both.) */
-static struct upmu_pv_event *claim(struct upmu_pv_vcpu *vcpu, uint32_t id)
+static struct upmu_pv_event *claim_event(struct upmu_pv_vcpu *vcpu, uint32_t id)
 {
     struct upmu_pv *pv = vcpu->pv;
 
@@ -55,7 +55,7 @@ static void give_back(struct upmu_pv_event *event)
     __atomic_store_n(&event->vcpu, NULL, __ATOMIC_RELEASE);
 }
 
-/* What an attribute asks for, as a select; or why not. */
+/* The select that an attribute asks for; or the reason why there is none. */
 static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_attr *attr, uint64_t *out_select)
 {
     uint64_t select;
@@ -81,8 +81,8 @@ static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_
     return UPMU_PV_OK;
 }
 
-/* (A counter that nothing uses is asked whether the event is permitted.) */
-static bool permits(struct upmu_pv_vcpu *vcpu, uint64_t select)
+/* Ask with a counter that nothing uses whether the event is permitted; its select stays as it was. */
+static bool permits_select(struct upmu_pv_vcpu *vcpu, uint64_t select)
 {
     uint32_t unused = ~vcpu->used & (UPMU_BIT32(vcpu->guest->shape.general) - 1u);
     unsigned counter = unused ? upmu_bits_lowest(unused) : 0;
@@ -120,15 +120,15 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     answer = select_of(vcpu, &attr, &select);
     if (answer != UPMU_PV_OK)
         return answer;
-    if (!permits(vcpu, select))
+    if (!permits_select(vcpu, select))
         return UPMU_PV_BAD_EVENT;
-    if (find(vcpu->pv, param.id, UPMU_PV_EVENT_OPEN, NULL))
+    if (find_event(vcpu->pv, param.id, UPMU_PV_EVENT_OPEN, NULL))
         return UPMU_PV_DUPLICATE;
-    event = claim(vcpu, param.id);
+    event = claim_event(vcpu, param.id);
     if (!event)
         return UPMU_PV_LIMIT;
-    /* (Another vCPU may open the same number at the same time: of two that see each other none is opened yet.) */
-    if (find(vcpu->pv, param.id, UPMU_PV_EVENT_NAMED, event)) {
+    /* Another vCPU may open the same number at the same time: two that see each other are both refused. */
+    if (find_event(vcpu->pv, param.id, UPMU_PV_EVENT_NAMED, event)) {
         give_back(event);
         return UPMU_PV_BUSY;
     }
@@ -144,8 +144,8 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     return UPMU_PV_OK;
 }
 
-/* What its counter counted since the last look; the area gets the whole, and overflows. */
-static void publish(struct upmu_pv_event *event, uint32_t overflows)
+/* Add what the event's counter counted since the last look; the area gets the whole, and overflows. */
+static void publish_count(struct upmu_pv_event *event, uint32_t overflows)
 {
     if (event->counter != UPMU_NO_COUNTER) {
         uint64_t total = upmu_guest_total(event->vcpu->guest, event->counter);
@@ -157,8 +157,8 @@ static void publish(struct upmu_pv_event *event, uint32_t overflows)
     upmu_pv_add(&event->area->overflows, overflows);
 }
 
-/* Its counter counts on to the next overflow. */
-static void load(struct upmu_pv_event *event)
+/* Load the event's counter with the distance to the next overflow. */
+static void load_period(struct upmu_pv_event *event)
 {
     uint64_t over = 0;
 
@@ -167,7 +167,7 @@ static void load(struct upmu_pv_event *event)
     upmu_guest_set_value(event->vcpu->guest, event->counter, (over - event->period) & PV_VALUE_MASK);
 }
 
-static uint32_t enable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
+static uint32_t enable_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 {
     uint32_t unused = ~vcpu->used & (UPMU_BIT32(vcpu->guest->shape.general) - 1u);
 
@@ -179,13 +179,13 @@ static uint32_t enable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
     event->total = upmu_guest_total(vcpu->guest, event->counter);
     vcpu->used |= UPMU_BIT32(event->counter);
     upmu_guest_set_select(vcpu->guest, event->counter, event->select);
-    load(event);
+    load_period(event);
     upmu_guest_x86_set_global(vcpu->guest, vcpu->used);
     return UPMU_PV_OK;
 }
 
 /* The look finds overflows that were not noticed before. */
-static void disable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
+static void disable_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 {
     uint32_t bit, overflowed;
 
@@ -193,7 +193,7 @@ static void disable(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
         return;
     bit = UPMU_BIT32(event->counter);
     overflowed = upmu_guest_lower(vcpu->guest, bit);
-    publish(event, overflowed ? 1 : 0);
+    publish_count(event, overflowed ? 1 : 0);
     vcpu->used &= ~bit;
     event->counter = UPMU_NO_COUNTER;
     upmu_guest_x86_set_global(vcpu->guest, vcpu->used);
@@ -203,7 +203,7 @@ static void close_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 {
     const struct upmu_pv_hooks *hooks = vcpu->pv->hooks;
 
-    disable(vcpu, event);
+    disable_event(vcpu, event);
     hooks->unpin(hooks->context, event->area, sizeof *event->area);
     event->area = NULL;
     give_back(event);
@@ -218,8 +218,8 @@ void upmu_pv_events_publish(struct upmu_pv_vcpu *vcpu, uint32_t overflowed)
 
         if (owner_of(event) != vcpu || event->counter == UPMU_NO_COUNTER || !(overflowed >> event->counter & 1u))
             continue;
-        publish(event, 1);
-        load(event);
+        publish_count(event, 1);
+        load_period(event);
     }
 }
 
@@ -236,18 +236,18 @@ uint32_t upmu_pv_events_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint
 
     if (operation == UPMU_PV_OPEN)
         return open_event(vcpu, first | (uint64_t)second << 32);
-    event = find(vcpu->pv, first, UPMU_PV_EVENT_OPEN, NULL);
+    event = find_event(vcpu->pv, first, UPMU_PV_EVENT_OPEN, NULL);
     if (!event)
         return UPMU_PV_BAD_ID;
     if (owner_of(event) != vcpu)
         return UPMU_PV_BAD_VCPU;
     if (operation == UPMU_PV_ENABLE)
-        return enable(vcpu, event);
+        return enable_event(vcpu, event);
     if (operation == UPMU_PV_DISABLE)
-        disable(vcpu, event);
+        disable_event(vcpu, event);
     else if (operation == UPMU_PV_CLOSE)
         close_event(vcpu, event);
     else
-        publish(event, 0);
+        publish_count(event, 0);
     return UPMU_PV_OK;
 }

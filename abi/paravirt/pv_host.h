@@ -71,14 +71,14 @@ struct upmu_pv_event {
     uint8_t state;             /* enum upmu_pv_event_state */
 };
 
-/* One guest, with all its vCPUs. */
+/* A guest, with all its vCPUs. */
 struct upmu_pv {
     const struct upmu_pv_hooks *hooks; /* the host's functions */
     struct upmu_pv_event *events; /* the host's memory */
     uint32_t event_count;         /* entries of `events` */
 };
 
-/* One virtual CPU.  All private. */
+/* A virtual CPU.  All private. */
 struct upmu_pv_vcpu {
     struct upmu_pv *pv;
     struct upmu_guest *guest;

@@ -25,7 +25,7 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
             status |= UPMU_PV_SLOT_REFUSED;
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
-        /* (The vCPU is outside: none of its own reads is under way.  Odd meanwhile for its other CPUs.) */
+        /* The vCPU is outside: none of its own reads is under way.  Its other CPUs see an odd sequence meanwhile. */
         pv_store32(&slot->sequence, sequence);
         pv_store64(&slot->value, value);
         pv_store64(&slot->count, vcpu->guest->counter[n].total - vcpu->begun[n]);
@@ -37,7 +37,7 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
         (void)__atomic_fetch_or(&vcpu->page->overflowed, overflowed & slots_of(vcpu), __ATOMIC_RELEASE);
 }
 
-static uint32_t map(struct upmu_pv_vcpu *vcpu, uint64_t address)
+static uint32_t pin_page(struct upmu_pv_vcpu *vcpu, uint64_t address)
 {
     const struct upmu_pv_hooks *hooks = vcpu->pv->hooks;
     struct upmu_pv_page *page;
@@ -88,7 +88,7 @@ static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
     return !used || (known && upmu_pv_permits(vcpu, n));
 }
 
-static uint32_t gate(struct upmu_pv_vcpu *vcpu, uint32_t slots)
+static uint32_t gate_slots(struct upmu_pv_vcpu *vcpu, uint32_t slots)
 {
     uint32_t overflowed, begun = slots & ~vcpu->gate, changed = slots ^ vcpu->gate;
 
@@ -119,7 +119,7 @@ void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu)
 
     if (!vcpu->page)
         return;
-    /* (What overflowed until now is not told: another page begins with nothing.) */
+    /* Overflows until now are not told: another page begins with nothing. */
     (void)upmu_guest_lower(vcpu->guest, UINT32_MAX);
     vcpu->guest->pending = 0;
     upmu_guest_x86_set_global(vcpu->guest, 0);
@@ -131,11 +131,11 @@ void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu)
 uint32_t upmu_pv_page_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second)
 {
     if (operation == UPMU_PV_MAP)
-        return map(vcpu, first | (uint64_t)second << 32);
+        return pin_page(vcpu, first | (uint64_t)second << 32);
     if (!vcpu->page)
         return UPMU_PV_BAD_STATE;
     if (operation == UPMU_PV_GATE)
-        return gate(vcpu, first);
+        return gate_slots(vcpu, first);
     if (operation == UPMU_PV_READ_ALL)
         upmu_pv_page_publish(vcpu, first & vcpu->gate, 0);
     else

@@ -95,7 +95,7 @@ struct upmu_pfm_memory {
     size_t ring_bytes;         /* of `ring` */
 };
 
-/* What a descriptor stands for. */
+/* A context, for which a descriptor stands. */
 struct upmu_pfm_context {
     struct upmu_session session; /* what the context drives */
     /* private */

@@ -154,7 +154,7 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
 
 /* ---- Targets ---- */
 
-static enum upmu_status attach(struct upmu_pfm_context *context, uint32_t target)
+static enum upmu_status attach_context(struct upmu_pfm_context *context, uint32_t target)
 {
     struct upmu_pfm *pfm = context->pfm;
     const struct upmu_port *port = pfm->machine->port;
@@ -195,7 +195,7 @@ enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_
     upmu_session_hide_kernel(&context->session, !upmu_pfm_may_use(context, NULL, UPMU_PFM_ADDRESSES));
     status = upmu_pfm_build(context);
     if (status == UPMU_OK)
-        status = attach(context, target);
+        status = attach_context(context, target);
     context->loaded = status == UPMU_OK;
     return status;
 }
@@ -239,7 +239,7 @@ enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags
             return upmu_session_restart(session);
         if (session->state != UPMU_SESSION_RUNNING && session->state != UPMU_SESSION_WAITING)
             return UPMU_ERR_STATE;
-        /* (It was masked just before its registers were written.) */
+        /* The session may have been masked until a write of its registers: its message still waits for the restart. */
         upmu_message_restarted(session);
         return UPMU_OK;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parts of the perfmon2 layer share.
+ * Declarations for the parts of the perfmon2 layer.
  */
 #ifndef UPMU_ABI_PERFMON2_CORE_H
 #define UPMU_ABI_PERFMON2_CORE_H
@@ -33,7 +33,7 @@ bool upmu_pfm_is_pmc(const struct upmu_pmu *pmu, unsigned number);
 /* Bits of register numbers. */
 void upmu_pfm_set_bit(uint64_t *bits, unsigned number);
 
-/* What the calls do with `count` elements that are in memory.vector. */
+/* The calls for `count` elements that are in memory.vector: write PMCs, write PMDs, read PMDs. */
 enum upmu_status upmu_pfm_take_pmcs(struct upmu_pfm_context *context, size_t count);
 enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t count);
 enum upmu_status upmu_pfm_fill_pmds(struct upmu_pfm_context *context, size_t count);

@@ -30,7 +30,7 @@ static bool is_netburst(const struct upmu_pmu *pmu)
     return pmu->counter[0].select_row != UPMU_NO_ROW && pmu->family == 15 && pmu->shared_counters;
 }
 
-static bool samples(const struct pfarg_pmd *pmd)
+static bool pmd_samples(const struct pfarg_pmd *pmd)
 {
     return pmd->reg_flags & (PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH | PFM_PMDFL_OVFL_NOTIFY | PFM_PMDFL_RANDOM);
 }
@@ -137,7 +137,7 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
     const struct pfarg_pmd *pmd = &set->pmd[counter];
 
     memset(out, 0, sizeof *out);
-    if (!samples(pmd)) {
+    if (!pmd_samples(pmd)) {
         out->flags = set->narrow >> counter & 1u ? UPMU_SAMPLING_WRAP : 0;
         return;
     }

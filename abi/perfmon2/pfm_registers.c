@@ -24,7 +24,7 @@ static const struct upmu_register_class *class_of(const struct upmu_pmu *pmu, un
 }
 
 /* Bits of a PMC that a program may set: those of events, and those of upmu, which are ignored. */
-static uint64_t writable(const struct upmu_pmu *pmu, unsigned number)
+static uint64_t writable_bits(const struct upmu_pmu *pmu, unsigned number)
 {
     const struct upmu_register_class *class = class_of(pmu, number);
 
@@ -80,7 +80,7 @@ static enum upmu_status check_pmc(struct upmu_pfm_context *context, const struct
         (pmc->reg_flags & ~(uint32_t)PFM_PMCFL_NO_EMUL64) ||
         !all_zero(pmc->reg_reserved2, sizeof pmc->reg_reserved2))
         return UPMU_ERR_INVALID;
-    return pmc->reg_value & ~writable(pmu, pmc->reg_num) ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
+    return pmc->reg_value & ~writable_bits(pmu, pmc->reg_num) ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
 }
 
 /* The old value of a PMC is kept in the element's reserved words, which were checked to be 0. */
@@ -161,7 +161,7 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     memset(reload, 0, sizeof *reload);
     if (!context->loaded)
         return UPMU_OK;
-    /* Its target has ended: the written values are for the next one. */
+    /* The session's target has ended: the written values are for the next one. */
     if (session->state == UPMU_SESSION_DETACHED) {
         upmu_pfm_keep(context);
         context->loaded = false;
@@ -319,7 +319,7 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
     for (size_t i = 0; status == UPMU_OK && i < count; i++) {
         status = check_pmd(context, &pmd[i]);
         light = light && status == UPMU_OK && changes_value_only(context, &pmd[i]);
-        /* (In other builds the values for this do not exist.) */
+        /* A write of values alone needs the present counts, which stay in the loaded session. */
         if (light)
             status = can_read(context, &pmd[i]);
     }
@@ -330,7 +330,7 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
         return status;
     due = reload.due;
     for (size_t i = 0; i < count; i++) {
-        /* What is written is what the next period begins with. */
+        /* The written value begins the next period: its reset is not due any more. */
         if (pmd[i].reg_set == reload.active)
             change_bit(&reload.due, upmu_pfm_counter(upmu_pfm_pmu(context), pmd[i].reg_num), false);
         take_pmd(context, &pmd[i]);

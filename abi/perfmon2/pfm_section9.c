@@ -29,7 +29,7 @@ enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_
                                    argument, argument_bytes);
 }
 
-/* What both kinds of element begin with, and all that there is as long as they are alike. */
+/* The first fields of both kinds of element, and all of them as long as they are alike. */
 struct element9 {
     uint16_t reg_num;
     uint16_t padding[3];
@@ -61,13 +61,13 @@ static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const v
 }
 
 /* The elements grow: from the last on. */
-static void widen(struct upmu_pfm_context *context, unsigned count, size_t widened)
+static void widen_elements(struct upmu_pfm_context *context, unsigned count, size_t widened)
 {
     while (count--) {
         struct element9 from = ((const struct element9 *)context->memory.vector)[count];
         char *to = (char *)context->memory.vector + count * widened;
 
-        /* Those of section 10 begin with number, set and flags, then the value. */
+        /* Elements of section 10 begin with number, set and flags, then the value. */
         memset(to, 0, widened);
         memcpy(to, &from.reg_num, sizeof from.reg_num);
         memcpy(to + offsetof(struct pfarg_pmd, reg_value), &from.reg_value, sizeof from.reg_value);
@@ -84,7 +84,7 @@ enum upmu_status upmu_pfm9_write_pmcs(struct upmu_pfm_context *context, const vo
 
     if (status != UPMU_OK)
         return status;
-    widen(context, count, sizeof(struct pfarg_pmc));
+    widen_elements(context, count, sizeof(struct pfarg_pmc));
     return upmu_pfm_take_pmcs(context, count);
 }
 
@@ -94,7 +94,7 @@ enum upmu_status upmu_pfm9_write_pmds(struct upmu_pfm_context *context, const vo
 
     if (status != UPMU_OK)
         return status;
-    widen(context, count, sizeof(struct pfarg_pmd));
+    widen_elements(context, count, sizeof(struct pfarg_pmd));
     return upmu_pfm_take_pmds(context, count);
 }
 
@@ -105,7 +105,7 @@ enum upmu_status upmu_pfm9_read_pmds(struct upmu_pfm_context *context, void *use
 
     if (status != UPMU_OK)
         return status;
-    widen(context, count, sizeof(struct pfarg_pmd));
+    widen_elements(context, count, sizeof(struct pfarg_pmd));
     status = upmu_pfm_fill_pmds(context, count);
     if (status != UPMU_OK)
         return status;

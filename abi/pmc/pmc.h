@@ -116,7 +116,7 @@ const char *pmc_name_of_state(enum pmc_state state);
 const char *pmc_name_of_disposition(enum pmc_disp disposition);
 const char *pmc_name_of_capability(uint32_t capability); /* of the lowest bit */
 
-/* What the program's side needs of its system: 0, or a number of errno. */
+/* A call to the kernel, which the program's system defines: 0, or a number of errno. */
 int pmc_syscall(unsigned operation, void *argument, uint32_t bytes);
 
 /* ---- Between program and kernel ---- */

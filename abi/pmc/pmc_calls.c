@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct pmc_op_pmcallocate) == 32 && sizeof(struct pmc_op_a
 
 #define NOT_MAPPED 14 /* EFAULT */
 
-static bool samples(const struct upmu_pmc *pmc)
+static bool is_sampling(const struct upmu_pmc *pmc)
 {
     return pmc->mode == PMC_MODE_SS || pmc->mode == PMC_MODE_TS;
 }
@@ -83,8 +83,8 @@ static bool may_use(const struct upmu_pmcs *pmcs, uint32_t owner, const struct u
 }
 
 /* The event, on the row that is asked for. */
-static enum upmu_status encode(const struct upmu_pmu *pmu, const char *spec, int32_t row, struct upmu_event *event,
-                               struct upmu_why *why)
+static enum upmu_status encode_spec(const struct upmu_pmu *pmu, const char *spec, int32_t row, struct upmu_event *event,
+                                    struct upmu_why *why)
 {
     enum upmu_status status = upmu_event_parse(pmu, spec, event, why);
     unsigned counter;
@@ -103,16 +103,16 @@ static enum upmu_status encode(const struct upmu_pmu *pmu, const char *spec, int
 /* A session for the event; of a CPU, attached to it. */
 static enum upmu_status make_session(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, struct upmu_cpu *cpu, bool hide)
 {
-    struct upmu_sampling sampling = {.period = samples(pmc) ? pmc->count : 0};
+    struct upmu_sampling sampling = {.period = is_sampling(pmc) ? pmc->count : 0};
     enum upmu_status status = upmu_session_init(&pmc->session, pmcs->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add_event(&pmc->session, &pmc->event, samples(pmc) ? &sampling : NULL);
-    if (status == UPMU_OK && samples(pmc))
+        status = upmu_session_add_event(&pmc->session, &pmc->event, is_sampling(pmc) ? &sampling : NULL);
+    if (status == UPMU_OK && is_sampling(pmc))
         status = upmu_session_ring(&pmc->session, pmc->ring, sizeof pmc->ring);
     if (status == UPMU_OK) {
         upmu_session_hide_kernel(&pmc->session, hide);
-        if (!samples(pmc) && pmc->count)
+        if (!is_sampling(pmc) && pmc->count)
             status = upmu_session_write(&pmc->session, 0, pmc->count);
     }
     if (status == UPMU_OK && cpu)
@@ -120,8 +120,8 @@ static enum upmu_status make_session(struct upmu_pmcs *pmcs, struct upmu_pmc *pm
     return status;
 }
 
-static enum upmu_status allocate(struct upmu_pmcs *pmcs, uint32_t owner, const char *spec,
-                                 struct pmc_op_pmcallocate *request, struct upmu_why *why)
+static enum upmu_status allocate_pmc(struct upmu_pmcs *pmcs, uint32_t owner, const char *spec,
+                                     struct pmc_op_pmcallocate *request, struct upmu_why *why)
 {
     bool whole = is_system(request->pm_mode), may = upmu_pmc_may_system(pmcs, owner);
     struct upmu_cpu *cpu =
@@ -141,7 +141,7 @@ static enum upmu_status allocate(struct upmu_pmcs *pmcs, uint32_t owner, const c
         return UPMU_ERR_NO_SPACE;
     if (!pmu)
         return UPMU_ERR_NO_PMU;
-    status = encode(pmu, spec, request->pm_row, &event, why);
+    status = encode_spec(pmu, spec, request->pm_row, &event, why);
     if (status == UPMU_OK && !may_use(pmcs, owner, &event, upmu_rights_of(pmu, &event)))
         status = UPMU_ERR_NOT_PERMITTED;
     if (status != UPMU_OK)
@@ -173,7 +173,7 @@ enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const
                                    struct pmc_op_pmcallocate *request, struct upmu_why *why)
 {
     struct upmu_why own;
-    enum upmu_status status = allocate(pmcs, owner, spec, request, why ? why : &own);
+    enum upmu_status status = allocate_pmc(pmcs, owner, spec, request, why ? why : &own);
 
     if (status == UPMU_OK) {
         pmcs->stats.pm_allocated++;
@@ -233,7 +233,7 @@ enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner)
 
 /* ---- One PMC ---- */
 
-static enum upmu_status attach(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, int32_t pid)
+static enum upmu_status attach_pmc(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, int32_t pid)
 {
     struct upmu_cpu *cpu = NULL;
     struct upmu_thread *thread;
@@ -259,7 +259,7 @@ enum upmu_status upmu_pmc_attach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_
 {
     struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
 
-    return pmc ? attach(pmcs, pmc, pid) : UPMU_ERR_INVALID;
+    return pmc ? attach_pmc(pmcs, pmc, pid) : UPMU_ERR_INVALID;
 }
 
 enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
@@ -284,7 +284,7 @@ enum upmu_status upmu_pmc_start(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t
     enum upmu_status status = pmc ? UPMU_OK : UPMU_ERR_INVALID;
 
     if (pmc && !is_system(pmc->mode) && pmc->session.state == UPMU_SESSION_DETACHED)
-        status = attach(pmcs, pmc, 0);
+        status = attach_pmc(pmcs, pmc, 0);
     if (status == UPMU_OK)
         status = upmu_session_start(&pmc->session);
     if (status == UPMU_OK)
@@ -315,11 +315,11 @@ enum upmu_status upmu_pmc_rw(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_
     if (status != UPMU_OK)
         return status;
     if (request->pm_flags & 1u)
-        request->pm_value = samples(pmc) ? count.left : count.value;
+        request->pm_value = is_sampling(pmc) ? count.left : count.value;
     if (!(request->pm_flags & 2u))
         return UPMU_OK;
-    return samples(pmc) ? upmu_set_wait(&pmc->session, &pmc->session.set, 0, value, pmc->count)
-                        : upmu_session_write(&pmc->session, 0, value);
+    return is_sampling(pmc) ? upmu_set_wait(&pmc->session, &pmc->session.set, 0, value, pmc->count)
+                            : upmu_session_write(&pmc->session, 0, value);
 }
 
 enum upmu_status upmu_pmc_set(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id, pmc_value_t period)
@@ -327,7 +327,7 @@ enum upmu_status upmu_pmc_set(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t i
     struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
     enum upmu_status status;
 
-    if (!pmc || !samples(pmc))
+    if (!pmc || !is_sampling(pmc))
         return UPMU_ERR_INVALID;
     if (pmc->state == PMC_STATE_RUNNING)
         return UPMU_ERR_STATE;
@@ -378,7 +378,8 @@ static const uint16_t argument_bytes[PMC_OPS] = {sizeof(struct pmc_op_info),
      1u << PMC_OP_ALLOCATE | 1u << PMC_OP_RW | 1u << PMC_OP_EVENTNAME)
 
 /* Take a counter out of use, or give it back: of a CPU, by its row. */
-static enum upmu_status able(struct upmu_pmcs *pmcs, uint32_t owner, const struct pmc_op_simple *asked, bool enable)
+static enum upmu_status switch_counter(struct upmu_pmcs *pmcs, uint32_t owner, const struct pmc_op_simple *asked,
+                                       bool enable)
 {
     struct upmu_cpu *cpu = pmcs->find_cpu(pmcs->context, asked->pm_pmcid);
     const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : NULL;
@@ -397,7 +398,7 @@ static enum upmu_status able(struct upmu_pmcs *pmcs, uint32_t owner, const struc
     return UPMU_OK;
 }
 
-static enum upmu_status init(struct upmu_pmcs *pmcs, struct pmc_op_info *info)
+static enum upmu_status answer_init(struct upmu_pmcs *pmcs, struct pmc_op_info *info)
 {
     struct pmc_cpuinfo cpus;
 
@@ -419,13 +420,14 @@ static enum upmu_status allocate_by_call(struct upmu_pmcs *pmcs, uint32_t owner,
     return UPMU_ERR_SYNTAX;
 }
 
-static enum upmu_status operate(struct upmu_pmcs *pmcs, uint32_t owner, unsigned operation, union argument *argument)
+static enum upmu_status answer_call(struct upmu_pmcs *pmcs, uint32_t owner, unsigned operation,
+                                    union argument *argument)
 {
     const struct pmc_op_simple *simple = &argument->simple;
 
     switch (operation) {
     case PMC_OP_INIT:
-        return init(pmcs, &argument->info);
+        return answer_init(pmcs, &argument->info);
     case PMC_OP_CPUINFO:
         upmu_pmc_cpuinfo(pmcs, &argument->cpuinfo);
         return UPMU_OK;
@@ -454,7 +456,7 @@ static enum upmu_status operate(struct upmu_pmcs *pmcs, uint32_t owner, unsigned
         return upmu_pmc_set(pmcs, owner, argument->rw.pm_pmcid, argument->rw.pm_value);
     case PMC_OP_ENABLE:
     case PMC_OP_DISABLE:
-        return able(pmcs, owner, simple, operation == PMC_OP_ENABLE);
+        return switch_counter(pmcs, owner, simple, operation == PMC_OP_ENABLE);
     case PMC_OP_CONFIGURELOG:
         return upmu_pmc_log_configure(pmcs, owner, simple->pm_value);
     case PMC_OP_FLUSHLOG:
@@ -476,7 +478,7 @@ int upmu_pmc_syscall(struct upmu_pmcs *pmcs, uint32_t owner, unsigned operation,
         return upmu_pmc_errno(UPMU_ERR_INVALID);
     if (!pmcs->copy_in(pmcs->context, &copy, argument, bytes))
         return NOT_MAPPED;
-    status = operate(pmcs, owner, operation, &copy);
+    status = answer_call(pmcs, owner, operation, &copy);
     if (status != UPMU_OK || !(ANSWERS >> operation & 1u))
         return upmu_pmc_errno(status);
     if (pmcs->copy_out(pmcs->context, argument, &copy, bytes))

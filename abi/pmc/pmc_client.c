@@ -17,7 +17,7 @@ int pmc_errno;
 
 static struct pmc_cpuinfo cpus;
 
-static int call(unsigned operation, void *argument, size_t bytes)
+static int call_kernel(unsigned operation, void *argument, size_t bytes)
 {
     int reason = pmc_syscall(operation, argument, (uint32_t)bytes);
 
@@ -26,11 +26,11 @@ static int call(unsigned operation, void *argument, size_t bytes)
     return reason ? -1 : 0;
 }
 
-static int simple(unsigned operation, uint32_t id, int32_t value)
+static int call_simple(unsigned operation, uint32_t id, int32_t value)
 {
     struct pmc_op_simple argument = {id, value};
 
-    return call(operation, &argument, sizeof argument);
+    return call_kernel(operation, &argument, sizeof argument);
 }
 
 /* ---- Names: the kernel's, or the program's ---- */
@@ -45,7 +45,7 @@ static int simple(unsigned operation, uint32_t id, int32_t value)
 
 static struct upmu_pmu own; /* the kernel's; without a catalogue: it is not known */
 
-static int refused(int reason)
+static int set_errno(int reason)
 {
     pmc_errno = reason;
     return -1;
@@ -62,7 +62,7 @@ static int begin_names(void)
     for (unsigned i = 0; cpus.pm_cputype[room - 1] && (name = upmu_pmu_known(i)) != NULL; i++)
         if (strncmp(name, cpus.pm_cputype, room) == 0)
             break;
-    return name && upmu_pmu_by_name(&own, name) == UPMU_OK && own.catalog ? 0 : refused(NO_DEVICE);
+    return name && upmu_pmu_by_name(&own, name) == UPMU_OK && own.catalog ? 0 : set_errno(NO_DEVICE);
 }
 
 /* The event as register words, for a kernel without names. */
@@ -71,19 +71,19 @@ static int write_spec(const char *spec, char *out, size_t size)
     struct upmu_event event, seen;
 
     if (!own.catalog)
-        return refused(NO_DEVICE);
+        return set_errno(NO_DEVICE);
     if (upmu_event_parse(&own, spec, &event, NULL) != UPMU_OK)
-        return refused(BAD_ARGUMENT);
+        return set_errno(BAD_ARGUMENT);
     event.attributes |= UPMU_ATTR_RAW;
     if (upmu_event_format(&own, &event, out, size) >= size || upmu_event_parse(&own, out, &seen, NULL) != UPMU_OK)
-        return refused(BAD_ARGUMENT);
+        return set_errno(BAD_ARGUMENT);
     if (!(seen.counters & ~event.counters))
         return 0;
-    /* Its words alone could be counted elsewhere, too: then on the lowest counter of those that are right. */
+    /* The words alone could be counted elsewhere, too: then pin the event to the lowest of the right counters. */
     event.attributes |= UPMU_ATTR_PIN;
     for (event.pin = 0; !(event.counters >> event.pin & 1u);)
         event.pin++;
-    return upmu_event_format(&own, &event, out, size) < size ? 0 : refused(BAD_ARGUMENT);
+    return upmu_event_format(&own, &event, out, size) < size ? 0 : set_errno(BAD_ARGUMENT);
 }
 
 static int name_of_event(struct pmc_op_name *name)
@@ -93,7 +93,7 @@ static int name_of_event(struct pmc_op_name *name)
     return has && own.catalog && name->pm_index <= 0xffff &&
                    upmu_catalog_row_name(own.catalog, name->pm_index, name->pm_name, sizeof name->pm_name)
                ? 0
-               : refused(BAD_ARGUMENT);
+               : set_errno(BAD_ARGUMENT);
 }
 
 #else
@@ -115,7 +115,7 @@ static int write_spec(const char *spec, char *out, size_t size)
 
 static int name_of_event(struct pmc_op_name *name)
 {
-    return call(PMC_OP_EVENTNAME, name, sizeof *name);
+    return call_kernel(PMC_OP_EVENTNAME, name, sizeof *name);
 }
 
 #endif
@@ -124,8 +124,9 @@ int pmc_init(void)
 {
     struct pmc_op_info argument = {PMC_VERSION, 0};
 
-    return call(PMC_OP_INIT, &argument, sizeof argument) || call(PMC_OP_CPUINFO, &cpus, sizeof cpus) ? -1
-                                                                                                       : begin_names();
+    return call_kernel(PMC_OP_INIT, &argument, sizeof argument) || call_kernel(PMC_OP_CPUINFO, &cpus, sizeof cpus)
+               ? -1
+               : begin_names();
 }
 
 int pmc_ncpu(void)
@@ -141,7 +142,7 @@ int pmc_npmc(int cpu)
 int pmc_cpuinfo(const struct pmc_cpuinfo **out_info)
 {
     *out_info = &cpus;
-    return call(PMC_OP_CPUINFO, &cpus, sizeof cpus);
+    return call_kernel(PMC_OP_CPUINFO, &cpus, sizeof cpus);
 }
 
 int pmc_pmcinfo(int cpu, int row, struct pmc_pmcinfo *out_info)
@@ -149,26 +150,26 @@ int pmc_pmcinfo(int cpu, int row, struct pmc_pmcinfo *out_info)
     memset(out_info, 0, sizeof *out_info);
     out_info->pm_row = (uint32_t)row;
     out_info->pm_owner = (uint32_t)cpu;
-    return call(PMC_OP_PMCINFO, out_info, sizeof *out_info);
+    return call_kernel(PMC_OP_PMCINFO, out_info, sizeof *out_info);
 }
 
 int pmc_get_driver_stats(struct pmc_driverstats *out_stats)
 {
     memset(out_stats, 0, sizeof *out_stats);
-    return call(PMC_OP_STATS, out_stats, sizeof *out_stats);
+    return call_kernel(PMC_OP_STATS, out_stats, sizeof *out_stats);
 }
 
-static int facts(pmc_id_t id, struct pmc_op_facts *out_facts)
+static int read_facts(pmc_id_t id, struct pmc_op_facts *out_facts)
 {
     memset(out_facts, 0, sizeof *out_facts);
     out_facts->pm_pmcid = id;
-    return call(PMC_OP_FACTS, out_facts, sizeof *out_facts);
+    return call_kernel(PMC_OP_FACTS, out_facts, sizeof *out_facts);
 }
 
 int pmc_width(pmc_id_t id, uint32_t *out_width)
 {
     struct pmc_op_facts answer;
-    int result = facts(id, &answer);
+    int result = read_facts(id, &answer);
 
     *out_width = answer.pm_width;
     return result;
@@ -177,7 +178,7 @@ int pmc_width(pmc_id_t id, uint32_t *out_width)
 int pmc_capabilities(pmc_id_t id, uint32_t *out_caps)
 {
     struct pmc_op_facts answer;
-    int result = facts(id, &answer);
+    int result = read_facts(id, &answer);
 
     *out_caps = answer.pm_caps;
     return result;
@@ -186,7 +187,7 @@ int pmc_capabilities(pmc_id_t id, uint32_t *out_caps)
 int pmc_get_msr(pmc_id_t id, uint32_t *out_index)
 {
     struct pmc_op_facts answer;
-    int result = facts(id, &answer);
+    int result = read_facts(id, &answer);
 
     *out_index = answer.pm_msr;
     return result;
@@ -206,40 +207,40 @@ int pmc_allocate(const char *spec, enum pmc_mode mode, uint32_t flags, int cpu, 
     argument.pm.pm_cpu = cpu;
     argument.pm.pm_count = count;
     argument.pm.pm_row = PMC_ROW_ANY;
-    result = call(PMC_OP_ALLOCATE, &argument, sizeof argument);
+    result = call_kernel(PMC_OP_ALLOCATE, &argument, sizeof argument);
     *out_id = result ? PMC_ID_INVALID : argument.pm.pm_pmcid;
     return result;
 }
 
 int pmc_release(pmc_id_t id)
 {
-    return simple(PMC_OP_RELEASE, id, 0);
+    return call_simple(PMC_OP_RELEASE, id, 0);
 }
 
 int pmc_attach(pmc_id_t id, int32_t pid)
 {
-    return simple(PMC_OP_ATTACH, id, pid);
+    return call_simple(PMC_OP_ATTACH, id, pid);
 }
 
 int pmc_detach(pmc_id_t id, int32_t pid)
 {
-    return simple(PMC_OP_DETACH, id, pid);
+    return call_simple(PMC_OP_DETACH, id, pid);
 }
 
 int pmc_start(pmc_id_t id)
 {
-    return simple(PMC_OP_START, id, 0);
+    return call_simple(PMC_OP_START, id, 0);
 }
 
 int pmc_stop(pmc_id_t id)
 {
-    return simple(PMC_OP_STOP, id, 0);
+    return call_simple(PMC_OP_STOP, id, 0);
 }
 
 static int read_write(pmc_id_t id, uint32_t flags, pmc_value_t value, pmc_value_t *out_old)
 {
     struct pmc_op_rw argument = {id, flags, value};
-    int result = call(PMC_OP_RW, &argument, sizeof argument);
+    int result = call_kernel(PMC_OP_RW, &argument, sizeof argument);
 
     if (!result && out_old)
         *out_old = argument.pm_value;
@@ -265,37 +266,37 @@ int pmc_set(pmc_id_t id, pmc_value_t period)
 {
     struct pmc_op_rw argument = {id, 2, period};
 
-    return call(PMC_OP_SET, &argument, sizeof argument);
+    return call_kernel(PMC_OP_SET, &argument, sizeof argument);
 }
 
 int pmc_enable(int cpu, int row)
 {
-    return simple(PMC_OP_ENABLE, (uint32_t)cpu, row);
+    return call_simple(PMC_OP_ENABLE, (uint32_t)cpu, row);
 }
 
 int pmc_disable(int cpu, int row)
 {
-    return simple(PMC_OP_DISABLE, (uint32_t)cpu, row);
+    return call_simple(PMC_OP_DISABLE, (uint32_t)cpu, row);
 }
 
 int pmc_configure_logfile(int file)
 {
-    return simple(PMC_OP_CONFIGURELOG, 0, file);
+    return call_simple(PMC_OP_CONFIGURELOG, 0, file);
 }
 
 int pmc_flush_logfile(void)
 {
-    return simple(PMC_OP_FLUSHLOG, 0, 0);
+    return call_simple(PMC_OP_FLUSHLOG, 0, 0);
 }
 
 int pmc_close_logfile(void)
 {
-    return simple(PMC_OP_CONFIGURELOG, 0, -1);
+    return call_simple(PMC_OP_CONFIGURELOG, 0, -1);
 }
 
 int pmc_writelog(uint32_t data)
 {
-    return simple(PMC_OP_WRITELOG, 0, (int32_t)data);
+    return call_simple(PMC_OP_WRITELOG, 0, (int32_t)data);
 }
 
 int pmc_event_name_of_class(enum pmc_class class_of, uint32_t index, char *out_name, uint32_t size)

@@ -52,7 +52,7 @@ int upmu_pmc_errno(enum upmu_status status)
     }
 }
 
-static bool begins(const char *text, const char *begin)
+static bool begins_with(const char *text, const char *begin)
 {
     while (*begin && *text == *begin)
         text++, begin++;
@@ -61,15 +61,15 @@ static bool begins(const char *text, const char *begin)
 
 enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter)
 {
-    if (begins(pmu->name, "netburst"))
+    if (begins_with(pmu->name, "netburst"))
         return PMC_CLASS_P4;
-    if (begins(pmu->name, "amd64_"))
-        return begins(pmu->name + 6, "k7") ? PMC_CLASS_K7 : PMC_CLASS_K8;
+    if (begins_with(pmu->name, "amd64_"))
+        return begins_with(pmu->name + 6, "k7") ? PMC_CLASS_K7 : PMC_CLASS_K8;
     return pmu->general >> counter & 1u ? PMC_CLASS_IAP : PMC_CLASS_IAF;
 }
 
 /* The row-th counter of a mask. */
-static unsigned nth(uint32_t mask, uint32_t row)
+static unsigned nth_counter(uint32_t mask, uint32_t row)
 {
     for (unsigned counter = 0; counter < UPMU_COUNTERS; counter++)
         if (mask >> counter & 1u && row-- == 0)
@@ -81,7 +81,7 @@ unsigned upmu_pmc_row_counter(const struct upmu_pmu *pmu, const struct upmu_even
 {
     uint32_t kind = event->counters & pmu->general ? pmu->general : pmu->counters & ~pmu->general;
 
-    return row < 0 ? UPMU_NO_COUNTER : nth(kind, (uint32_t)row);
+    return row < 0 ? UPMU_NO_COUNTER : nth_counter(kind, (uint32_t)row);
 }
 
 uint32_t upmu_pmc_caps_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
@@ -139,7 +139,7 @@ enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, uint32_t owner, unsign
     bool all = upmu_pmc_may_system(pmcs, owner);
     struct upmu_cpu *cpu = pmcs->find_cpu(pmcs->context, cpu_number);
     const struct upmu_pmu *pmu = cpu ? cpu->meter.pmu : NULL;
-    unsigned counter = pmu ? nth(pmu->counters, info->pm_row) : UPMU_NO_COUNTER;
+    unsigned counter = pmu ? nth_counter(pmu->counters, info->pm_row) : UPMU_NO_COUNTER;
     struct upmu_event event = {.counters = UINT32_C(1) << (counter & 31u)};
     uint32_t row = info->pm_row;
     enum upmu_owner user;

@@ -22,7 +22,7 @@ static struct upmu_pmc_log *log_of(const struct upmu_pmcs *pmcs, uint32_t owner)
     return NULL;
 }
 
-static void put(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, void *record, unsigned type, size_t bytes)
+static void write_record(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, void *record, unsigned type, size_t bytes)
 {
     struct pmclog_header *header = record;
 
@@ -39,15 +39,15 @@ static void put(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, void *record, 
     pmcs->stats.pm_log_records++;
 }
 
-static void add(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, void *record, unsigned type, size_t bytes)
+static void add_record(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, void *record, unsigned type, size_t bytes)
 {
     struct pmclog_words notice = {.pl_word = {log->dropped, 0}};
 
     if (log->dropped && log->size - log->used >= sizeof notice + bytes) {
         log->dropped = 0;
-        put(pmcs, log, &notice, PMCLOG_TYPE_DROPNOTIFY, sizeof notice);
+        write_record(pmcs, log, &notice, PMCLOG_TYPE_DROPNOTIFY, sizeof notice);
     }
-    put(pmcs, log, record, type, bytes);
+    write_record(pmcs, log, record, type, bytes);
 }
 
 bool upmu_pmc_log_words(struct upmu_pmcs *pmcs, uint32_t owner, unsigned type, uint32_t first, uint32_t second)
@@ -56,7 +56,7 @@ bool upmu_pmc_log_words(struct upmu_pmcs *pmcs, uint32_t owner, unsigned type, u
     struct upmu_pmc_log *log = owner ? log_of(pmcs, owner) : NULL;
 
     if (log)
-        add(pmcs, log, &record, type, sizeof record);
+        add_record(pmcs, log, &record, type, sizeof record);
     return log != NULL;
 }
 
@@ -71,7 +71,7 @@ void upmu_pmc_log_allocate(struct upmu_pmcs *pmcs, pmc_id_t id, const struct upm
     struct upmu_pmc_log *log = log_of(pmcs, pmc->owner);
 
     if (log)
-        add(pmcs, log, &record, PMCLOG_TYPE_PMCALLOCATE, sizeof record);
+        add_record(pmcs, log, &record, PMCLOG_TYPE_PMCALLOCATE, sizeof record);
 }
 
 static void add_value(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, unsigned type, const struct upmu_pmc *pmc,
@@ -79,7 +79,7 @@ static void add_value(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, unsigned
 {
     struct pmclog_value record = {.pl_pmcid = upmu_pmc_id(pmcs, pmc), .pl_word = word, .pl_value = value};
 
-    add(pmcs, log, &record, type, sizeof record);
+    add_record(pmcs, log, &record, type, sizeof record);
 }
 
 /* Samples of the owner of a log, as long as there is room; true: all of them. */
@@ -128,7 +128,7 @@ void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid)
 }
 
 /* Records leave the memory even if the file takes nothing: a full log would have no end. */
-static enum upmu_status flush(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
+static enum upmu_status flush_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
     unsigned turns = pmcs->capacity * UPMU_PMC_RING_WORDS; /* new samples must not keep the caller here */
     size_t length;
@@ -147,15 +147,15 @@ enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs, uint32_t owner)
 {
     struct upmu_pmc_log *log = owner ? log_of(pmcs, owner) : NULL;
 
-    return log ? flush(pmcs, log) : UPMU_ERR_STATE;
+    return log ? flush_log(pmcs, log) : UPMU_ERR_STATE;
 }
 
 static enum upmu_status close_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
-    enum upmu_status status = flush(pmcs, log), ended; /* room for the last record */
+    enum upmu_status status = flush_log(pmcs, log), ended; /* room for the last record */
 
     (void)upmu_pmc_log_words(pmcs, log->owner, PMCLOG_TYPE_CLOSELOG, 0, 0);
-    ended = flush(pmcs, log);
+    ended = flush_log(pmcs, log);
     log->owner = 0;
     return status == UPMU_OK ? ended : status;
 }

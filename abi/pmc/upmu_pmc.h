@@ -19,7 +19,7 @@ extern "C" {
 #define UPMU_PMC_RING_WORDS 128u /* of samples, for each PMC */
 #define UPMU_PMC_MOST 1024u      /* PMCs: the index in an id has 10 bits */
 
-/* One PMC.  Zeroed memory of the caller. */
+/* A PMC.  Zeroed memory of the caller. */
 struct upmu_pmc {
     struct upmu_session session;
     struct upmu_event event;
@@ -102,7 +102,7 @@ enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const
 enum upmu_status upmu_pmc_allocate_row(struct upmu_pmcs *pmcs, uint32_t owner, int row, const char *name,
                                        const char *qualifiers, struct pmc_op_pmcallocate *request);
 
-/* Those of one PMC. */
+/* Calls for one PMC. */
 enum upmu_status upmu_pmc_attach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id, int32_t pid);
 enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
 enum upmu_status upmu_pmc_start(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
@@ -145,7 +145,7 @@ int upmu_pmc_errno(enum upmu_status status);
  * gets that of an owner without: UPMU_ERR_BUSY if there is none.
  */
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file);
-/* All that waits in the owner's log and in the rings of its PMCs, into its file. */
+/* Write all that waits in the owner's log and in the rings of its PMCs into the file of the log. */
 enum upmu_status upmu_pmc_log_flush(struct upmu_pmcs *pmcs, uint32_t owner);
 /* A record of two words, if the owner has a log; false: it has none. */
 bool upmu_pmc_log_words(struct upmu_pmcs *pmcs, uint32_t owner, unsigned type, uint32_t first, uint32_t second);

@@ -36,7 +36,7 @@
 #define DATA3_NO_MISS_BUFFER UPMU_BIT64(16)
 #define DATA3_PREFETCH UPMU_BIT64(21)
 
-static bool can(const struct upmu_pmu *pmu, unsigned capability)
+static bool has_capability(const struct upmu_pmu *pmu, unsigned capability)
 {
     return pmu->ibs >> capability & 1u;
 }
@@ -57,7 +57,7 @@ static bool control_word(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs,
 
     if (ibs->kind == UPMU_IBS_OP) {
         least = LEAST_OPS;
-        if (can(pmu, CAN_EXTENDED_COUNT))
+        if (has_capability(pmu, CAN_EXTENDED_COUNT))
             longest = AMD_LONGEST_EXTENDED;
         word = (ibs->period >> 4 & AMD_MAXIMUM) | (ibs->period & OP_MAXIMUM_HIGH) | OP_EN;
         if (ibs->ops)
@@ -78,17 +78,17 @@ bool upmu_amd_ibs(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct
     plan->row_count = op ? UPMU_AMD_OP_ROWS : UPMU_AMD_FETCH_ROWS;
     for (unsigned i = 0; i < plan->row_count; i++)
         plan->row[i] = (uint8_t)(upmu_rows_has(pmu->present, control + i) ? control + i : UPMU_NO_ROW);
-    plan->second_row = (uint8_t)(can(pmu, CAN_DISABLE) ? second : UPMU_NO_ROW);
+    plan->second_row = (uint8_t)(has_capability(pmu, CAN_DISABLE) ? second : UPMU_NO_ROW);
     plan->enabled = enabled;
     plan->valid = op ? OP_VAL : FETCH_VAL;
     ADD_START(plan, control, word);
-    if (can(pmu, CAN_DISABLE))
+    if (has_capability(pmu, CAN_DISABLE))
         ADD_START(plan, second, 0);
     /* Families 16h to 18h begin a new fetch count with a rising enable bit only. */
     if (!op && pmu->family >= 0x16 && pmu->family <= 0x18)
         ADD_AGAIN(plan, control, word & ~enabled);
     ADD_AGAIN(plan, control, word);
-    if (can(pmu, CAN_DISABLE))
+    if (has_capability(pmu, CAN_DISABLE))
         ADD_STOP(plan, second, 1);
     /* Erratum 420: first the maximum, then the enable bit. */
     if (pmu->family == 0x10)
@@ -105,7 +105,7 @@ bool upmu_amd_ibs_sample(const struct upmu_pmu *pmu, struct upmu_ibs_sample *sam
     /* Erratum 1197: fetches at address 0 did not happen. */
     if (sample->kind == UPMU_IBS_FETCH)
         return !(zen3 && !registers[UPMU_IBS_FETCH_LINEAR]);
-    if (can(pmu, CAN_RIP_INVALID) && (registers[UPMU_IBS_OP_DATA1] & DATA1_RIP_INVALID))
+    if (has_capability(pmu, CAN_RIP_INVALID) && (registers[UPMU_IBS_OP_DATA1] & DATA1_RIP_INVALID))
         sample->flags |= UPMU_IBS_NO_RIP;
     if (zen3 && (registers[UPMU_IBS_OP_DATA3] & (DATA3_PREFETCH | DATA3_NO_MISS_BUFFER))) {
         sample->flags |= UPMU_IBS_NO_DATA2;

@@ -133,7 +133,7 @@ bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *e
         return false;
     if (event->attributes & UPMU_ATTR_WIDE)
         add_merge(pmu, out);
-    /* One core of a node counts the northbridge; other cores are refused. */
+    /* The events of a northbridge are counted by one core of the node; other cores are refused. */
     if (event->payload == UPMU_AMD_PAYLOAD_NB) {
         out->slot[0].resource_count = 1;
         out->slot[0].resource[0] = UPMU_AMD_RESOURCE_NB;

@@ -69,7 +69,7 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     pmu->ack_row = UPMU_ARM_ROW_ACK;
     pmu->inuse_row = UPMU_NO_ROW;
     pmu->min_period = 2;
-    /* (Where events are prohibited cycles may still be counted: only an event tells that a counter counts.) */
+    /* Cycles may be counted even where events are prohibited: only an event tells that a counter counts. */
     pmu->loop_config = common >> ARM_EVENT_INSTRUCTIONS & 1u ? ARM_EVENT_INSTRUCTIONS : ARM_EVENT_CYCLES;
     arm_add_counter(pmu, UPMU_ARM_CYCLE, quirks & ARM_QUIRK_AARCH32 ? 32 : 64);
     for (unsigned n = 0; n < counters && n < UPMU_ARM_EVENT_COUNTERS; n++)
@@ -107,7 +107,7 @@ static unsigned arm_version(const struct upmu_detection *detection, unsigned *ou
         version = (unsigned)(dfr0 >> 24) & 15u;
         if (version == ARM_PERFMON_V3)
             version = ARM_PMU_V3;
-        else if (version < ARM_PMU_V2) /* (PMUv1 counts all modes alike.) */
+        else if (version < ARM_PMU_V2) /* PMUv1 has no filter of modes */
             version = 0;
     } else {
         version = 0;
@@ -129,7 +129,7 @@ static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *
         return false;
     if ((level >> 2 & 3u) == 2)
         quirks |= ARM_QUIRK_EL2;
-    /* (AArch32 has the upper halves in registers of their own, which a port need not know.) */
+    /* AArch32 has the upper halves in separate registers, which a port need not know: all events may exist. */
     later = quirks & ARM_QUIRK_AARCH32 ? ~UINT64_C(0) : low >> 32 | (high >> 32 << 32);
     arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, later, quirks);
     out_pmu->family = (uint16_t)(midr >> 24 & 0xffu); /* implementer */

@@ -15,13 +15,13 @@
 
 #if UPMU_BACKEND_PARAVIRT
 
-/* Its bits of upmu_pmu.quirks. */
+/* Bits of upmu_pmu.quirks. */
 #define PV_RAW 1u /* the host takes select words */
 
 /* upmu_event.flags: `config` has a generic event in its low bits. */
 #define PV_GENERIC 1u
 
-/* What raw words can have: the host judges them. */
+/* Bits that raw words may have; the host decides about each word. */
 #define PV_RAW_BITS                                                                                                    \
     (UINT64_C(0xff) | UPMU_SELECT_UMASK | UPMU_SELECT_BOTH | UPMU_SELECT_EDGE | UPMU_SELECT_INV | UPMU_SELECT_CMASK |  \
      UINT64_C(0xff1f00000000))

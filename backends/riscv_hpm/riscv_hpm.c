@@ -209,7 +209,7 @@ static enum upmu_status rv_finish(const struct upmu_pmu *pmu, struct upmu_event 
 
 /* ---- Register values ---- */
 
-/* (A new event begins without an overflow: its flag is written with it.) */
+/* OF is in no step, and its shadow is 0: the write of a new event clears it. */
 static void rv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                       const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {

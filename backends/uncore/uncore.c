@@ -44,7 +44,7 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
 
         upmu_uncore_resource_bits(pmu, UPMU_BIT32(resource), bits);
         slot->resource[slot->resource_count] = (uint8_t)resource;
-        /* (A resource is in one of the words.) */
+        /* The bits of a resource are in one of the two words alone. */
         slot->value[slot->resource_count++] = (event->config1 & bits[0]) | (event->config2 & bits[1]);
     }
     return i == 0;
@@ -56,7 +56,7 @@ static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
     return uncore->table.row_count - (uncore->type->filters + (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE ? 1u : 0));
 }
 
-/* What take-over found, as alternatives have it. */
+/* The value of a resource in the filters that take-over found, in the form of upmu_slot.value. */
 static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value)
 {
     const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);

@@ -295,8 +295,8 @@ static const char *text_at(unsigned offset)
 }
 
 /* "skx_unc_cha" and "Skylake-X cha"; a type that only a table of discovery knows has its number in its name. */
-static void compose(const struct upmu_uncore_generation *generation, const struct upmu_uncore_box *box, int number,
-                    struct upmu_uncore_pmu *out)
+static void compose_names(const struct upmu_uncore_generation *generation, const struct upmu_uncore_box *box,
+                          int number, struct upmu_uncore_pmu *out)
 {
     const char *name = text_at(box->name), *prefix = text_at(generation->libpfm),
                *catalog = text_at(generation->catalog);
@@ -346,12 +346,12 @@ static UPMU_APART void set_control(struct upmu_unit_type *type)
     } else if (type->quirks & UPMU_UNCORE_ABSOLUTE) {
         type->control_idle = (uint32_t)1 << 29;
     }
-    /* It has more counters, about which sources disagree: another driver may use them. */
+    /* The boxes have more counters, about which sources disagree: another driver may use them, so do not reset all. */
     if (type->counters == 1)
         type->reset = 0;
 }
 
-/* What a table of discovery says.  Offsets of filters and of the fixed counter are known. */
+/* Apply an entry of a table of discovery.  Offsets of filters and of the fixed counter are known. */
 static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_type *type)
 {
     bool wide = found->space == UPMU_SPACE_PCI;
@@ -396,7 +396,7 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
 
     memset(type, 0, sizeof *type);
     memcpy((char *)type + offsetof(struct upmu_unit_type, style), layout, UNCORE_LIKE);
-    compose(of, box, packed->rule == UPMU_UNCORE_RULE_OTHER ? found->type : -1, out);
+    compose_names(of, box, packed->rule == UPMU_UNCORE_RULE_OTHER ? found->type : -1, out);
     type->prefix = text_at(box->prefix);
     type->catalog = text_at(of->catalog);
     type->number = box->number;

@@ -66,7 +66,7 @@ static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const s
            upmu_uncore_msr(finder, 0x2ffe, false, &boxes) && boxes && box->number >= boxes;
 }
 
-/* One unit of the table. */
+/* A unit of the table. */
 static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_UNIT_WORDS],
                      const struct upmu_unit_info *place)
 {

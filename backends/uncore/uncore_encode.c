@@ -178,7 +178,7 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         ignored |= UNCORE_BIT(type->enable_bit);
     event->config &= ~(ignored & ~type->select_mask);
     filter_bits(type, filters);
-    /* (The code of a free-running counter is its name.) */
+    /* A free-running counter has no select; its event's code is its name. */
     if (type->style != UPMU_UNIT_FREE && event->config != UNCORE_FIXED_CODE && (event->config & ~type->select_mask))
         return UPMU_ERR_NOT_PERMITTED;
     if ((event->config1 & ~filters[0]) || (event->config2 & ~filters[1]))
@@ -188,7 +188,7 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         return UPMU_ERR_CONTRADICTION;
     event->config = with_defaults(type, event->config, event->flags);
     counters = unit_counters_of(pmu, event->config);
-    /* What a table of counters says of an event concerns general ones. */
+    /* Counters that a table gives an event are general ones: they do not limit an event of other counters. */
     if ((event->counters & counters) || (counters & pmu->general))
         counters &= event->counters ? event->counters : counters;
     event->counters = counters;
@@ -282,7 +282,8 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
     uint64_t bits = (UNCORE_BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
     unsigned how = select_fields[i].how, kind = UNCORE_OTHERS;
 
-    if (is_amds(type)) /* (What is a number later was a mask.) */
+    /* Family 17h selects slices by a mask; later families may select one by its number. */
+    if (is_amds(type))
         kind = type->quirks & UPMU_UNCORE_SLICES_17H ? UNCORE_AMD : UNCORE_AMD | UNCORE_ID;
     else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)
         kind = UNCORE_STACK;
@@ -292,7 +293,7 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
 }
 
 /* Set a field; without a value, of one bit. */
-static enum upmu_status put(uint64_t *word, uint64_t bits, unsigned shift, const uint64_t *value)
+static enum upmu_status put_field(uint64_t *word, uint64_t bits, unsigned shift, const uint64_t *value)
 {
     uint64_t room = bits >> shift, is = value ? *value : 1;
 
@@ -372,7 +373,7 @@ static enum upmu_status set_filter_field(const struct upmu_pmu *pmu, struct upmu
             uint64_t bits = field_bits(field);
 
             drop_default(event, field->bit >> 6 ? 0 : bits);
-            return put(field->bit >> 6 ? &event->config2 : &event->config1, bits, field->bit & 63u, value);
+            return put_field(field->bit >> 6 ? &event->config2 : &event->config1, bits, field->bit & 63u, value);
         }
     return UPMU_ERR_NO_SUCH_ATTRIBUTE;
 }
@@ -395,14 +396,14 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
     for (unsigned i = 0; i < UNCORE_SELECT_FIELDS; i++) {
         uint64_t bits = select_field(type, i);
 
-        /* (A type that has a fixed counter alone has its code.) */
+        /* Field 0, the code, exists without bits, too: a type may have a fixed counter alone. */
         if ((!bits && i) || !upmu_text_is(name, length, select_fields[i].name))
             continue;
         if (select_fields[i].how & UNCORE_CODE)
             return set_code(type, event, select_fields[i].bit == 8, value);
         if (select_fields[i].bit - UNCORE_GIVEN < 7u)
             event->flags |= (uint8_t)(1u << (select_fields[i].bit - UNCORE_GIVEN));
-        return put(&event->config, bits, select_fields[i].bit, value);
+        return put_field(&event->config, bits, select_fields[i].bit, value);
     }
     return set_filter_field(pmu, event, name, length, value);
 }
@@ -448,7 +449,7 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
     return UPMU_OK;
 }
 
-/* What the row does not contain, by the fields' names; filters as words. */
+/* Write the fields that the row does not contain, by their names, and filters as words. */
 void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                         struct upmu_text *out)
 {
@@ -460,7 +461,7 @@ void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *eve
         return;
     (void)upmu_uncore_from_row(pmu, row, &plain);
     more = event->config ^ with_defaults(type, plain.config, 0);
-    /* (With threads that are given nothing else is added.) */
+    /* From family 19h on, an event with given threads has no defaults: compare with the row itself. */
     if (more >> 56)
         more = event->config ^ plain.config;
     for (unsigned i = 0; i < UNCORE_SELECT_FIELDS && more; i++) {

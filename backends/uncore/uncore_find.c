@@ -156,7 +156,7 @@ struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsig
             return pmu;
         if (found && are_too_near(pmu, info.base, other->base))
             return pmu;
-        /* One of several caches of a die: they are numbered as they come. */
+        /* A die may have several caches: number them in the order in which they are found. */
         if (pmu->type->scope == UPMU_SCOPE_LLC)
             info.number++;
     }
@@ -249,7 +249,7 @@ static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *wo
     unsigned count = 0;
 
     for (words++; where && *words; words += 2)
-        /* (All ones are a value here.) */
+        /* A register of all ones is a value here, and upmu_uncore_pci() has stored it. */
         if (upmu_uncore_pci(finder, where, words[0], &value) || value == 0xffffffffu)
             for (value &= words[1] == 32 ? 0xffffffffu : (1u << words[1]) - 1u; value; value &= value - 1u)
                 count++;
@@ -399,7 +399,7 @@ static uint64_t read_bar(struct upmu_uncore_finder *finder, uint32_t where, uint
 {
     uint32_t low, high;
 
-    /* (No physical address is wider than 52 bits.) */
+    /* Physical addresses have 52 bits at most. */
     if (!upmu_uncore_pci(finder, where, offset, &low) || !upmu_uncore_pci(finder, where, offset + 4, &high) ||
         high >> 20)
         return 0;
@@ -429,7 +429,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         unsigned probe = layout->counter_list ? list[0] : (unsigned)layout->counter;
         struct upmu_unit_info box = box_here(finder, base, n);
 
-        /* (Of old ones two counters: one of 32 bits may have counted to what nothing reads.) */
+        /* Old counters have 32 bits, and a count of all ones looks like an absent box: read two counters. */
         if (upmu_uncore_answers(finder, base + probe, 64))
             (void)upmu_uncore_add(finder, row, NULL, &box);
     }
@@ -442,7 +442,7 @@ static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, 
     unsigned channels = is->rule == UPMU_UNCORE_RULE_SERVER_IMC ? is->most > 3 ? 3 : is->most : 1;
     uint32_t high, low;
 
-    /* (Below 8 MiB is RAM.) */
+    /* The memory below 8 MiB is RAM. */
     if (!upmu_uncore_pci(finder, where, 0xd0, &high) || !(high & 0x1fffffffu))
         return;
     for (unsigned n = 0; n < is->most; n++) {
@@ -527,14 +527,14 @@ static int index_in(const uint16_t *devices, unsigned count, uint32_t where, uns
 }
 
 /* The companion function of a link, on the same bus. */
-static uint32_t companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
+static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
 {
     uint32_t id;
 
     if (n >= words[0])
         return 0;
     for (uint32_t where = bus; where < bus + 0x100; where++) {
-        /* (It may be hidden, and it is function 6 of its device.) */
+        /* The companion is function 6 of its device; firmware may hide it, then there is none. */
         if ((where & 7u) == 6 && upmu_uncore_pci(finder, where, 0, &id) && id >> 16 == words[1 + 2 * n])
             return where;
     }
@@ -557,7 +557,7 @@ static UPMU_APART void use_function(struct upmu_uncore_finder *finder, unsigned 
         box.number = (uint16_t)n;
         upmu_uncore_place(finder, die, &box);
         if (layout_of(row)->quirks & UPMU_UNCORE_SECOND_FILTERS)
-            box.second = companion(finder, second, (unsigned)n, where & ~0xffu);
+            box.second = find_companion(finder, second, (unsigned)n, where & ~0xffu);
         (void)upmu_uncore_add(finder, row, NULL, &box);
         break;
     case UPMU_UNCORE_RULE_CAPID:
@@ -710,7 +710,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
         finder.generation = (unsigned)generation;
         find_generation(&finder);
     }
-    /* (Another call meets the same again, or finds the rest.) */
+    /* Let another call scan again: it finds the rest, or fails in the same way. */
     if (finder.full || finder.damaged)
         list->scanned = 0;
     if (finder.full)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the files of finding share.
+ * Declarations for the files that find units.
  */
 #ifndef UPMU_UNCORE_FIND_H
 #define UPMU_UNCORE_FIND_H

@@ -111,7 +111,7 @@ extern const uint8_t upmu_uncore_cpu_count;
 extern const uint8_t upmu_uncore_absent_count;
 extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
 
-/* What stands in the words behind the boxes' own: the second base, or what the rule reads. */
+/* The words behind those of the boxes: the second base, or values that the row's rule reads. */
 const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row);
 
 /* The MSR, or the offset in memory, of the n-th box. */

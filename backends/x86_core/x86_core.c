@@ -10,7 +10,7 @@
 
 #if UPMU_BACKEND_X86_CORE
 
-static uint32_t overflowed(const struct upmu_pmu *pmu, uint64_t status)
+static uint32_t overflowed_counters(const struct upmu_pmu *pmu, uint64_t status)
 {
     return pmu->counters & (uint32_t)((status & 0xffffu) | (status >> 32 & 0xffu) << 16);
 }
@@ -76,8 +76,8 @@ static bool has_one_enable(const struct upmu_pmu *pmu)
     return pmu->table == &upmu_x86_core_p6_table;
 }
 
-static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
-                   const uint8_t *counters, unsigned flags, struct upmu_image *image)
+static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
+                         const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {
     unsigned counter = counters[0];
     uint64_t select = upmu_x86_core_select(event, alternative) | UPMU_X86_SELECT_EN;
@@ -98,7 +98,7 @@ static void render(const struct upmu_pmu *pmu, const struct upmu_event *event, u
 }
 
 /* Released counters count nothing: select 0, nibble 0. */
-static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
+static void idle_counters(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     for (; counters; counters &= counters - 1u)
         if (upmu_bits_lowest(counters) < UPMU_X86_METRIC(0))
@@ -113,7 +113,7 @@ static void release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_i
  * 63: records (Linux arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
  * IA32_DEBUGCTL: TR and BTS store each branch to memory (SDM 17.4.1); no counter is concerned.
  */
-static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
+static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {
     uint64_t enabled = upmu_rows_has(pmu->present, UPMU_X86_ROW_PEBS) ? found[UPMU_X86_ROW_PEBS] : 0;
     uint32_t low = (uint32_t)enabled, high = (uint32_t)(enabled >> 32), configured = 0;
@@ -140,7 +140,7 @@ static uint32_t records(const struct upmu_pmu *pmu, const uint64_t *found, struc
 /*
  * The control of fixed counters: four bits of each, and since adaptive records as many 32 higher.  Those of slots are
  * metrics', too: the software that counts slots may read metrics, whose window a write would end.  IA32_PEBS_ENABLE:
- * see records().
+ * see find_records().
  */
 static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
 {
@@ -190,7 +190,7 @@ static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, 
 #define ALL_AGENTS UINT64_C(0x2000)
 #define SELECTS UPMU_X86_ROW_SELECT, UPMU_X86_GENERAL
 
-static const struct upmu_beyond *beyond(const struct upmu_pmu *pmu)
+static const struct upmu_beyond *beyond_events(const struct upmu_pmu *pmu)
 {
     static const struct upmu_beyond shared[] = {{SELECTS, ALL_CORES | 0xa0u, ALL_CORES | 0x20u},
                                                 {SELECTS, ALL_AGENTS | 0xe0u, ALL_AGENTS | 0x60u},
@@ -217,18 +217,18 @@ const struct upmu_backend upmu_x86_core_backend = {
 #endif
     .finish = upmu_x86_core_finish,
     .alternative = upmu_x86_core_alternative,
-    .render = render,
+    .render = render_event,
     .prelude = &nehalem_prelude,
-    .release = release,
-    .overflowed = overflowed,
+    .release = idle_counters,
+    .overflowed = overflowed_counters,
     .acknowledge = upmu_x86_core_acknowledge,
     .bits_of = bits_of,
-    .records = records,
+    .records = find_records,
     .take_over = rest_at_take_over,
     .resource_name = upmu_x86_core_resource_name,
     .counter_prefix = counter_prefix,
     .resource_row = upmu_x86_core_resource_row,
-    .beyond = beyond,
+    .beyond = beyond_events,
 };
 
 #endif

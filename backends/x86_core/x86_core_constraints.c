@@ -70,7 +70,7 @@ static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t c
     return NULL;
 }
 
-/* The same of rows in the order of their codes. */
+/* As find_rule(), by a binary search in rows that are in the order of their codes. */
 static const struct constraint *search_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *rows,
                                             size_t count)
 {

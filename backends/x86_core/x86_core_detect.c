@@ -81,7 +81,7 @@ static bool same_text(const char *a, const char *b)
     return *a == *b;
 }
 
-/* One counter of this CPU; fixed counters are preferred because they have one event only. */
+/* Add one counter of this CPU; fixed counters are preferred because they have one event only. */
 static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const struct stage *stage, unsigned i)
 {
     struct upmu_counter *counter = &pmu->counter[i];
@@ -124,7 +124,7 @@ static uint32_t quirks_of(const struct model *model, const struct shape *shape)
 _Static_assert(UPMU_X86_QUIRK_PRELUDE << 3 == UPMU_PMU_PRELUDE && UPMU_X86_QUIRK_EXCLUSIVE << 3 == UPMU_PMU_PAIRED,
                "the same distance");
 
-static void build(struct upmu_pmu *pmu, const struct model *model, const struct shape *shape)
+static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const struct shape *shape)
 {
     unsigned number = shape->version < 2 ? model->rules > UPMU_X86_RULES_YON
                                          : 2u + (shape->version >= 4) + (shape->version >= 6);
@@ -387,7 +387,7 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
         shape.general &= ~UPMU_BIT32(3);
     if (!(shape.general | shape.fixed))
         return false;
-    build(out_pmu, model, &shape);
+    build_pmu(out_pmu, model, &shape);
     if (tfa)
         out_pmu->quirks |= UPMU_X86_QUIRK_TFA;
     if (shape.version >= 2 && writes_records(detection))
@@ -410,7 +410,7 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
     for (unsigned i = 0; i < M_UNKNOWN5; i++) {
         if (!same_text(models[i].name, name))
             continue;
-        build(out_pmu, &models[i], &models[i].typical);
+        build_pmu(out_pmu, &models[i], &models[i].typical);
         out_pmu->family = 6;
         for (unsigned k = SIGNATURES; k-- > 0;)
             if (signatures[k].row == i || (i >= M_HYBRID && (signatures[k].row | 1u) == i)) {

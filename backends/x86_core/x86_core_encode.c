@@ -22,7 +22,7 @@
  * The bits that may be set in a row; newer CPUs have OMR registers instead of offcore registers.  A
  * hypervisor may leave out general counter 0, whose select stands for all.
  */
-static UPMU_APART uint64_t settable(const struct upmu_pmu *pmu, unsigned row)
+static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned row)
 {
     const struct upmu_register_class *class = &pmu->table->classes[UPMU_X86_CLASS_SELECT];
 
@@ -66,7 +66,7 @@ enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu
         if ((event->config1 & FRONTEND_CYCLES) == FRONTEND_LEAST && !(event->attributes & UPMU_ATTR_PAYLOAD))
             event->config1 &= ~FRONTEND_CYCLES;
     }
-    return upmu_x86_set(event, i, settable(pmu, rows[field->payload]), value);
+    return upmu_x86_set(event, i, settable_bits(pmu, rows[field->payload]), value);
 }
 
 static const struct {
@@ -184,7 +184,7 @@ static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_e
 
 enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
-    enum upmu_status status = upmu_x86_settle(event, settable(pmu, UPMU_X86_ROW_SELECT));
+    enum upmu_status status = upmu_x86_settle(event, settable_bits(pmu, UPMU_X86_ROW_SELECT));
     bool plain = !upmu_x86_core_recipe(pmu, event) && (event->flags & UPMU_X86_EVENT_PLAIN);
     uint32_t counters;
 
@@ -194,7 +194,7 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
         return status;
     settle_period(pmu, event);
     upmu_x86_settle_attributes(event);
-    /* Its count can fall, which the engine has to know of raw words and of rows, too. */
+    /* A count with IN_TXCP can fall, which the engine has to know of raw words and of rows, too. */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         event->attributes |= UPMU_ATTR_IN_TXCP;
     /* BJ122, BV98, HSD29: D0h to D3h. */

@@ -29,7 +29,7 @@
 _Static_assert(UPMU_X86_RESOURCE_OFFCORE0 == 0 && UPMU_X86_RESOURCE_OMR0 == 6, "how many registers do for one another");
 
 /* The first of the interchangeable registers, and their number. */
-static unsigned siblings(const struct upmu_event *event, unsigned *out_count)
+static unsigned sibling_registers(const struct upmu_event *event, unsigned *out_count)
 {
     unsigned own = event->flags & UPMU_X86_EVENT_RESOURCE;
 
@@ -40,7 +40,7 @@ static unsigned siblings(const struct upmu_event *event, unsigned *out_count)
 /* Offcore: first the register of the event's own code, then the others. */
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative)
 {
-    unsigned count, first = siblings(event, &count);
+    unsigned count, first = sibling_registers(event, &count);
 
     return first + (((event->flags & UPMU_X86_EVENT_RESOURCE) - first) ^ alternative);
 }
@@ -68,7 +68,7 @@ static void add_resource(struct upmu_slot *slot, unsigned resource, uint64_t val
     slot->value[0] = value;
 }
 
-/* Metrics are fractions of the slots counted by fixed counter 3, at the same privileges (R29). */
+/* Metrics are fractions of the slots counted by fixed counter 3, at the same privileges. */
 static void add_slots(const struct upmu_event *event, struct upmu_alternative *out)
 {
     unsigned slot = UPMU_SLOTS > 1 && event->counters != UPMU_BIT32(UPMU_X86_SLOTS);
@@ -98,7 +98,7 @@ bool upmu_x86_core_alternative(const struct upmu_pmu *pmu, const struct upmu_eve
     unsigned count, resource = upmu_x86_core_resource(event, i), row = upmu_x86_core_resource_row(pmu, resource);
 
     (void)thread;
-    (void)siblings(event, &count);
+    (void)sibling_registers(event, &count);
     if (i >= count ||
         (event->payload && (row == UPMU_NO_ROW ||
                             (event->config1 & ~upmu_register_settable(pmu, row, UPMU_LEVEL_PRIVILEGED)))))

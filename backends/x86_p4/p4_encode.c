@@ -242,7 +242,7 @@ static void set_second(struct upmu_event *event, unsigned code, unsigned mask)
     event->payload |= (uint8_t)((UPMU_P4_CODE_GROUP(code) + 1u) << 3);
 }
 
-/* One ESCR counts occupancy; the other, with the same mask, observes entries begin and end. */
+/* An event of occupancy needs a second ESCR with the same mask, which observes that entries begin and end. */
 static void set_recipe(struct upmu_event *event, const struct upmu_row *row)
 {
     unsigned upstream = ROW_UPSTREAM(row->payload);
@@ -429,7 +429,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     if (!event->payload)
         event->payload = (uint8_t)(raw_group(event, event->config, true) + 1u);
     group = UPMU_P4_PAYLOAD_GROUP(event->payload);
-    /* Both privileges unless one is given; that one determines the other. */
+    /* Where no privilege is set, set both but those that the text gave as 0. */
     if (!(event->config & (T0_BOTH | (event->attributes & UPMU_ATTR_ANY ? 0 : T1_BOTH))))
         event->config |= T0_BOTH & ~((uint64_t)event->attributes * UPMU_P4_ESCR_T0_USR);
     if (event->attributes & UPMU_ATTR_ANY)

@@ -61,7 +61,7 @@ enum upmu_p4_second {
 /* The row of an event in the table of documented events, or -1; `group` UPMU_P4_GROUPS: the first that has it. */
 int upmu_p4_find(unsigned group, uint64_t config);
 
-/* Its code. */
+/* The event code of a row. */
 unsigned upmu_p4_code(unsigned row);
 
 /*

@@ -113,7 +113,7 @@ static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, co
     return false;
 }
 
-/* The same in a small file. */
+/* As letters_take(), in a small file. */
 static UPMU_APART bool codes_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
     const char *folded = wanted->folded + at;
@@ -354,7 +354,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
 /* A name without "request=", the least that is left out. */
 #define PLAIN_ROOM (UPMU_CATALOG_NAME - 8)
 
-/* Such a name without its keywords; returns its length, 0: it is no such name. */
+/* The plain form of a name with these keywords; returns its length, 0: the name has none of them. */
 static size_t without_keywords(const char *name, size_t length, char plain[PLAIN_ROOM])
 {
     size_t count = FIRST_KEYWORD, at = FIRST_EQUALS + 1;

@@ -82,7 +82,7 @@ void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu 
     pmu->core_type = cpu[4];
     pmu->native = cpu[5];
 #if UPMU_BACKEND_ARM_PMUV3
-    /* (The number of an Arm CPU's part has 12 bits.) */
+    /* The part number of an Arm CPU has 12 bits. */
     if (pmu->backend->vendor == UPMU_VENDOR_OTHER)
         pmu->model = (uint16_t)(cpu[1] | (cpu[5] & 15u) << 8);
 #endif

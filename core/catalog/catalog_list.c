@@ -270,7 +270,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
     if (limit > 7)
         limit = 7;
     for (size = 0; size < length; size++)
-        if (name[size] == ':') /* (an event and what is no unit mask of it) */
+        if (name[size] == ':') /* an event, and a word that is no unit mask of it */
             shortest = 0, start = UPMU_CATALOG_NAME;
     /* `limit` is what the next one must stay below. */
     while ((size = cursor_step(catalog, &cursor, text, &id, &alias)) != 0) {

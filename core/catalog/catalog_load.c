@@ -201,7 +201,7 @@ static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
     for (unsigned k = 0; k < i; k++)
         if (upmu_catalog_number(upmu_catalog_loaded(file, k)) == upmu_catalog_number(catalog))
             return false;
-    /* Its names end; one of 12 bytes ends where the other, empty name is. */
+    /* The catalogue's two names end; one of 12 bytes ends where the other, empty name is. */
     return *upmu_catalog_name(catalog) && !(catalog->byte[UPMU_OWN_NAME + 11] && catalog->byte[UPMU_OWN_NAME + 12]) &&
            !catalog->byte[UPMU_OWN_NAME + 23];
 }

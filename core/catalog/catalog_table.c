@@ -359,7 +359,7 @@ uint64_t upmu_payload(const uint8_t *file, unsigned index)
     return upmu_word(value) | (uint64_t)upmu_word(value + 4) << 32;
 }
 
-/* What a row shares with others. */
+/* The part of a row that it shares with others. */
 static const uint8_t *shape_at(const struct upmu_catalog *catalog, unsigned number)
 {
     const uint8_t *file = upmu_catalog_file(catalog);

@@ -164,9 +164,8 @@ bool upmu_same_folded(const char *text, const char *other, unsigned length);
 const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t index);
 
 /*
- * The same, inline, because each look-up uses it.  The reach is checked against the whole file (or
- * catalogue), not the section: that is what safety needs, and sections need no end.  No file is
- * smaller than a reach.
+ * As upmu_section_at(), inline, because each look-up uses it.  The reach is checked against the whole file (or
+ * catalogue), not the section: that is what safety needs, and sections need no end.  No file is smaller than a reach.
  */
 static inline const uint8_t *upmu_section_here(const uint8_t *base, unsigned section, uint32_t index)
 {
@@ -228,7 +227,8 @@ const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row);
 /* A row, its payload an index; its set of masks, NULL: it has none.  False if there is no such row. */
 bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out, const uint8_t **out_set);
 
-/* Its payload in place of the index; of a unit's row without masks also event code and unit mask, which stand there. */
+/* Put the payload of a row in place of its index; in a unit's row without masks also event code and unit mask, which
+ * stand there. */
 void upmu_row_resolve(const struct upmu_catalog *catalog, const uint8_t *set, struct upmu_row *row);
 
 /* A payload by its index. */

@@ -54,7 +54,7 @@ static UPMU_APART void settle(struct upmu_meter *meter)
     if (upmu_interrupt_mail(meter) && upmu_interrupt_read_mail(meter))
         upmu_waiting_admit(meter);
     upmu_bracket_settle(meter);
-    if (meter->work_due & UPMU_DUE_LOG) /* (a handler has repaired, or this call) */
+    if (meter->work_due & UPMU_DUE_LOG) /* after a repair, by a handler or by this call */
         upmu_reconcile_log(meter);
     /* The flag of a wrap that this call has counted is no later round's. */
     if (meter->flagged & meter->running & ~meter->sampling)
@@ -80,7 +80,8 @@ void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
         /* In the bracket of a unit handlers work on the CPU's own counters, sessions and pages. */
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
-        /* What counts the rest of the bracket, too, may overflow in it, again and again.  (Not before mail is read.) */
+        /* Counters that handlers stopped run again last, after mail is read: one that counts the rest of the
+         * bracket, too, may overflow in it again and again. */
         if (__builtin_expect(meter->bank.stopped != 0, 0) && !upmu_interrupt_mail(meter))
             upmu_interrupt_end(meter);
         UPMU_BARRIER();

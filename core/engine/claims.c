@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims on what other CPUs share (R2), held for what runs.  All that a placement needs is claimed
+ * Claims on what other CPUs share, held for what runs.  All that a placement needs is claimed
  * before anything moves, and what nothing needs any more is parked when all of it runs: any CPU can
  * take it, and if none did, the next claim finds the registers as the shadow says.
  */
@@ -47,7 +47,7 @@ static bool claim_one(struct upmu_meter *meter, unsigned what, uint64_t value)
     return claim != UPMU_CLAIM_LOST;
 }
 
-/* What is done with the shared resources of an event that runs, or is to run. */
+/* Purposes of a visit to the shared resources of an event that runs, or is to run. */
 enum purpose {
     CLAIM, /* they are claimed */
     KEEP   /* they have the values that the event runs with */
@@ -177,7 +177,7 @@ uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters)
     return counters;
 }
 
-/* What a counter of the host looks at stays as the host has set it. */
+/* A resource that a counter of the host looks at stays as the host has set it. */
 static void spare_watchdog(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -216,7 +216,7 @@ bool upmu_claims_restore(struct upmu_meter *meter)
     /* No CPU has written what is still the firmware's, and it may be running. */
     for (uint32_t rest = meter->firmware & ~used & meter->pmu->shared_counters; rest; rest &= rest - 1u)
         meter->bank.state[meter->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
-    /* (What was used may be the host's now.) */
+    /* Counters that were used may be the host's now. */
     counters = last ? (counters | used) & ~meter->watchdog : counters & ~meter->pmu->shared_counters;
     spare_watchdog(meter);
     fine = restore(meter, counters);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of the hardware that other CPUs share this CPU has claimed.
+ * Claims of this CPU on hardware that other CPUs share.
  */
 #ifndef UPMU_CORE_CLAIMS_H
 #define UPMU_CORE_CLAIMS_H
@@ -22,7 +22,7 @@ bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set
  */
 bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint);
 
-/* The same of a set where it is placed.  A handler claims nothing: false. */
+/* As upmu_claims_take(), for a set where it is placed.  A handler claims nothing: false. */
 bool upmu_claims_take_set(struct upmu_meter *meter, struct upmu_set *set);
 
 /* Name the registers that other CPUs of the domain see, too. */

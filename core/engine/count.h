@@ -102,7 +102,7 @@ void upmu_count_note_lacks(struct upmu_meter *meter);
 /* The counter of an event, and upmu_count_armed().  False: a register faulted. */
 bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value);
 
-/* What a counter has counted last, by the difference of two values; of one that may have gone round it is marked. */
+/* The last count of a counter, by the difference of two values; a tally whose counter may have gone round is marked. */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta);
 
 /* The end of upmu_count_take() of an event that has wrapped or samples; its base is the counter's value. */
@@ -113,7 +113,7 @@ bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session
 bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                          unsigned counter, uint64_t value, uint64_t now_ns);
 
-/* The same where a fault ends the session: a sample that is due is not stored, but lost. */
+/* As upmu_count_take_one(), where a fault ends the session: a sample that is due is not stored, but lost. */
 void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                             uint64_t value, uint64_t now_ns);
 
@@ -161,7 +161,7 @@ static inline bool upmu_tally_is_wide(const struct upmu_tally *tally)
     return UPMU_BACKEND_AMD && tally->wide;
 }
 
-/* What a difference of two values is corrected to, of PMUs that lose carries, and of counts that can fall. */
+/* A difference of two values, corrected: of PMUs that lose carries, and of counts that can fall. */
 uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                             uint64_t delta);
 

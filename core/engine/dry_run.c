@@ -16,7 +16,7 @@ struct dry_start {
     struct upmu_dry_run *dry_run;
 };
 
-/* It uses the memory of the placement. */
+/* The bank and the steps of a dry run, in the memory of the placement. */
 struct dry_registers {
     struct upmu_bank bank;
     uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */

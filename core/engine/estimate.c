@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The error of an estimate (R23): three standard errors of the rate in the runs that were seen,
+ * The error of an estimate: three standard errors of the rate in the runs that were seen,
  * with the finite-population factor.  A turn is one run of a set.
  *
  * With c and d the count and the time of a turn and R = sum c / sum d, the residuals
@@ -24,7 +24,8 @@ static uint64_t in_turn(uint64_t now, uint64_t before)
     return (now - before) << 4 >> 4;
 }
 
-/* One addition to a sum may not exceed half of what it can hold: bits by which its parts are shifted from now on. */
+/* An addition to a sum may not exceed half of what the sum can hold.  Returns how many bits more its parts are
+ * shifted from now on. */
 static UPMU_APART unsigned scale_down(uint64_t value, uint64_t sum, uint8_t *scale)
 {
     unsigned shifts = 0;

@@ -71,19 +71,19 @@ static inline void upmu_features_leave(struct upmu_cpu *cpu)
 /* The CPU comes, and perhaps cannot be taken over: what it was used for before is unknown. */
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
-    /* (Which threads could read here before?  Without the hook it makes no difference.) */
+    /* The threads that could read here before are unknown.  Without the hook that makes no difference. */
     if (UPMU_USER_PAGES && port_has_allow_rdpmc(cpu->meter.machine->port))
         cpu->user_reads = __atomic_load_n(&cpu->meter.machine->user_reads, __ATOMIC_RELAXED);
 }
 
-/* It wakes up: registers were lost. */
+/* A CPU wakes up: registers were lost. */
 static inline void upmu_features_wake(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->user_reads)
         cpu->user_reads = 2;
 }
 
-/* It leaves or sleeps; false: a register faulted.  In a local bracket. */
+/* A CPU leaves or sleeps; false: a register faulted.  In a local bracket. */
 static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 {
     bool fine = upmu_branches_end(&cpu->meter);
@@ -91,7 +91,7 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
     return upmu_ibs_end(&cpu->meter) && fine;
 }
 
-/* It has left. */
+/* A CPU has left. */
 static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
     cpu->readers &= UPMU_READS_THREAD; /* its program may have read an index */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The overflow interrupt (R13), for NMI and vector and all PMUs; polls.
+ * The overflow interrupt, for NMI and vector and all PMUs; polls.
  *
  * A handler that interrupted no bracket stops the counters of sessions that sample, reads, counts, stores samples,
  * loads, and enables again.  For every sampling counter the value decides: the load was negative, so a clear top bit
@@ -183,7 +183,7 @@ static void add_wrapped(struct pass *pass, unsigned counter)
     UPMU_STORE(session->sequence, session->sequence + 1u);
 }
 
-/* One sample for each session that has events due. */
+/* Make one sample for each session that has events due. */
 static UPMU_APART void report_due(struct pass *pass)
 {
     const struct upmu_meter *meter = &pass->cpu->meter;

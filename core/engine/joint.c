@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runs on a CPU and what is to run, as one placement problem.
+ * The sessions that run on a CPU and those that are to run, as one placement problem.
  */
 #include "core/engine/joint.h"
 #include "core/util/apart.h"
@@ -88,7 +88,8 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 
 #define UNIT_FILTERS 8u /* resources of a unit: flags of its events */
 
-/* What counters in others' hands look at is theirs, too, as their selects stood at take-over. */
+/* A counter that other software uses may use a resource, an ESCR, by its select as it stood at take-over: hold that
+ * resource for it. */
 static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *held, struct upmu_place_input *input)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -124,7 +125,7 @@ enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_jo
     memset(&input, 0, sizeof input);
     input.alternative = joint_alternative;
     input.context = joint;
-    input.set_of = joint->sets > 1 ? joint->set : NULL; /* (One set is soonest placed so.) */
+    input.set_of = joint->sets > 1 ? joint->set : NULL; /* NULL: faster, for one set */
     input.request_count = joint->count;
     input.counters = joint->pmu->counters;
     input.preference = joint->pmu->preference;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What runs on a CPU and what is to run, as one placement problem.
+ * The sessions that run on a CPU and those that are to run, as one placement problem.
  */
 #ifndef UPMU_CORE_JOINT_H
 #define UPMU_CORE_JOINT_H
@@ -43,11 +43,11 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
 enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_place_work *work, struct upmu_why *why);
 
-/* The same in the work area of the CPU or, if it has none, on the stack. */
+/* As upmu_joint_solve(), in the work area of the CPU or, if it has none, on the stack. */
 enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_why *why);
 
-/* One session on counters that are not taken, as a problem by itself.  False: its events share more with others. */
+/* A session on counters that are not taken, as a problem by itself.  False: its events share more with others. */
 bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
                             uint32_t taken);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a PMU at work (R5): take-over, sleep, changes behind our back.
+ * The life of a PMU at work: take-over, sleep, changes behind our back.
  */
 #include "core/engine/life.h"
 #include "core/util/apart.h"
@@ -52,7 +52,7 @@ static enum upmu_status try_write(struct upmu_meter *meter, unsigned counter)
 
 #if UPMU_UNCORE
 
-/* The same of a unit's select, whose counter is closed: of the lowest bit that an event may set. */
+/* As try_write(), for the select of a unit's closed counter: does it keep the lowest bit that an event may set? */
 static enum upmu_status try_select(struct upmu_meter *meter, unsigned counter)
 {
     struct upmu_bank *bank = &meter->bank;
@@ -97,7 +97,7 @@ static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
         if (!upmu_bank_read_row(&meter->bank, pmu->status_row, &status))
             return false;
         flagged = pmu->backend->overflowed(pmu, status) & mine;
-        if (flagged) /* (Whatever it is of: an interrupt may have been asked for already.) */
+        if (flagged) /* an interrupt may have been requested already, whatever the flags are of */
             upmu_meter_expect(meter, upmu_bits_count(flagged), upmu_meter_now(meter));
         if (flagged && !upmu_bank_acknowledge(&meter->bank, flagged))
             return false;
@@ -116,7 +116,6 @@ static void forget(struct upmu_meter *meter)
     upmu_meter_tag(meter, ~0u, 0);
 }
 
-/* What init and resume have in common.  What is shared is unknown afterwards: others may claim it. */
 enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 {
     bool alone = !upmu_claims_others(meter);
@@ -235,11 +234,11 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
         upmu_session_ran(session, upmu_meter_now(meter));
         upmu_waiting_end(session, UPMU_SESSION_SUSPENDED);
     }
-    /* What has overflowed is thrown away. */
+    /* Overflows until now are thrown away. */
     upmu_count_expect(meter, meter->running | meter->used);
     upmu_reconcile_lose(meter);
     forget(meter);
-    fine = quieten(meter, mine, alone) || quieten(meter, mine, alone); /* (a fault is answered by a second attempt) */
+    fine = quieten(meter, mine, alone) || quieten(meter, mine, alone); /* a fault is answered by a second attempt */
     fine &= upmu_waiting_reload(meter, true) == UPMU_OK;
     meter->claims_due = 1;
     return fine ? UPMU_OK : UPMU_ERR_PORT;

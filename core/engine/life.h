@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a PMU at work (R5): take-over, sleep, changes behind our back.  All inside a local bracket.
+ * The life of a PMU at work: take-over, sleep, changes behind our back.  All inside a local bracket.
  */
 #ifndef UPMU_CORE_LIFE_H
 #define UPMU_CORE_LIFE_H
@@ -8,8 +8,8 @@
 #include "core/engine/bracket.h"
 
 /*
- * What init and resume have in common: registers are found, what is in use is left alone, the rest is closed.  What is
- * shared is unknown afterwards: others may claim it.
+ * The common part of init and resume: registers are found, counters in use are left alone, the rest is closed.  Shared
+ * registers are unknown afterwards: other CPUs may claim them.
  */
 enum upmu_status upmu_life_take_over(struct upmu_meter *meter);
 

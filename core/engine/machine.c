@@ -11,7 +11,7 @@
 #include "core/hw/port_call.h"
 #include "core/event/why.h"
 
-/* (Arm's PMUs are told by registers.) */
+/* Arm's PMUs are detected by registers, without CPUID. */
 #define UPMU_CPUID_NEEDED                                                                                              \
     (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_X86_P4 || UPMU_BACKEND_AMD || UPMU_BACKEND_PARAVIRT ||                      \
      UPMU_BACKEND_RISCV_HPM)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a machine knows of its PMUs, for other core files.
+ * The PMUs of a machine, for other core files.
  */
 #ifndef UPMU_CORE_MACHINE_H
 #define UPMU_CORE_MACHINE_H
@@ -10,7 +10,7 @@
 
 _Static_assert(UPMU_CORE_TYPES <= UPMU_UNIT_PMU, "core types and types of units are counted apart");
 
-/* One that an event was encoded for.  (Where there are units, it is looked for.) */
+/* The PMU that an event was encoded for.  Where there are units, the PMU is looked for. */
 static inline const struct upmu_pmu *upmu_machine_pmu_of(const struct upmu_machine *machine, unsigned index)
 {
     return !UPMU_UNCORE || index < UPMU_UNIT_PMU ? &machine->pmu[index] : upmu_machine_pmu(machine, index);

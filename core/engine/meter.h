@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What all of the engine needs of a PMU at work: its clock, its log, its interrupt.
+ * Services of a PMU at work for all of the engine: its clock, its log, its interrupt.
  */
 #ifndef UPMU_CORE_METER_H
 #define UPMU_CORE_METER_H
@@ -9,7 +9,8 @@
 #include <upmu/session.h>
 #include <upmu/unit.h>
 
-/* How long after its overflow an interrupt may still arrive (R24): 100 ms, in the unit of upmu_count_stamp(). */
+/* How long after its overflow an interrupt may still arrive: 100 ms, in the unit of upmu_count_stamp().  Until then an
+ * interrupt that finds nothing is UPMU_PMI_STALE. */
 #define UPMU_LATEST_STAMPS 95u
 
 /* Counters that sessions may not have. */
@@ -39,7 +40,7 @@ static inline bool upmu_meter_saturates(const struct upmu_meter *meter)
 /* The port's clock, 0 without one. */
 uint64_t upmu_meter_now(const struct upmu_meter *meter);
 
-/* One line for the host's log, where the port has one. */
+/* Write a line to the host's log, where the port has one. */
 void upmu_meter_log(const struct upmu_meter *meter, const char *line);
 
 /*
@@ -57,7 +58,8 @@ uint32_t upmu_meter_tagged(const struct upmu_meter *meter, const struct upmu_tal
 /* Whose event's value these counters have; 0: no event's, and they are loaded before they run again. */
 void upmu_meter_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag);
 
-/* What a tally left on its counters is not its own any more.  Where another one has them since, that one's stays. */
+/* Counters that still have this tally's value lose their tag.  Counters that have another tally's value since keep
+ * theirs. */
 void upmu_meter_untag(struct upmu_meter *meter, const struct upmu_tally *tally);
 
 /* Make a tally the user of its counters. */

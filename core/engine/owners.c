@@ -126,7 +126,7 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
 
     if (meter->running & counters)
         return UPMU_ERR_STATE;
-    /* What stopped sessions have loaded there, or static ones left running, is in the host's way. */
+    /* Values that stopped sessions have loaded there, and static sessions left running, are in the host's way. */
     if (meter->live) {
         upmu_count_expect(meter, counters & meter->used);
         if (!upmu_placing_idle(meter, counters & meter->used) ||
@@ -146,7 +146,7 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
         firmware &= ~__atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED);
     for (uint32_t rest = firmware; rest; rest &= rest - 1u)
         upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
-    /* What a CPU that left could not close is the host's now: a sibling that comes does not see to it. */
+    /* A counter that a CPU could not close when it left is the host's now: a sibling that comes does not see to it. */
     if (upmu_meter_domain(meter))
         __atomic_fetch_and(&meter->domain->used, ~(counters & meter->pmu->shared_counters), __ATOMIC_RELAXED);
     meter->watchdog |= counters;
@@ -168,11 +168,11 @@ static enum upmu_status give_back(struct upmu_meter *meter, void *argument)
             upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
     upmu_bank_regain(&meter->bank, counters);
     meter->flagged |= counters;
-    /* (An interrupt of the host's own may be on its way.) */
+    /* An interrupt of the host's own counters may be on its way. */
     if (meter->live && counters)
         upmu_meter_expect(meter, upmu_bits_count(counters), upmu_meter_now(meter));
     meter->watchdog &= ~counters;
-    /* (A sibling may have refused the reservation: what was found in them is still to be restored.) */
+    /* A sibling may have refused the reservation: values found in these counters are still to be restored. */
     meter->used |= meter->lent & counters;
     meter->lent &= ~counters;
     upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
@@ -194,8 +194,8 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     (void)unused;
     records = records_of(meter, &image);
     /*
-     * What the host reserved meanwhile is its own: a watchdog that ran on while upmu was away was found running.
-     * (The counter first, then its record: else a stray interrupt may come.)
+     * Counters that the host reserved meanwhile are its own: a watchdog that ran on while upmu was away was found
+     * running.  A counter is closed before its record: else a stray interrupt may come.
      */
     (void)upmu_bank_gate(&meter->bank, 0, taken);
     if (upmu_meter_domain(meter)) /* which of its CPUs leaves last is not known */

@@ -13,7 +13,7 @@ void upmu_owners_find(struct upmu_meter *meter);
 /* The hardware reports counters in use that upmu left idle: other software began to use them. */
 void upmu_owners_notice(struct upmu_meter *meter);
 
-/* These counters belong to another owner from now on, which may change their registers. */
+/* Yield counters to another owner, which may change their registers from now on. */
 void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a set knows of its last placement.
+ * The notes of a set about its last placement.
  */
 #include "core/engine/placed.h"
 #include "core/engine/meter.h"
@@ -60,7 +60,8 @@ static void remember(struct upmu_meter *meter, struct upmu_session *session, uin
 
     upmu_program_forget(set);
     set->counters = counters;
-    /* (By 2^32 over the golden ratio CPUs begin far from each other: 1,000 of them more than 2^20 stamps.) */
+    /* The factor is 2^32 over the golden ratio: stamps of CPUs begin far from each other, of 1,000 CPUs more than
+     * 2^20 apart. */
     set->stamp = meter->number * UINT32_C(0x9e3779b1) + ++meter->stamps;
     set->placed_beside = upmu_placed_corunners(meter, session);
     set->placed_blocked = upmu_meter_blocked(meter);

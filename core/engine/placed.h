@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a set knows of its last placement: for which CPU, beside which co-runners, and beside which none was found.
+ * The notes of a set about its last placement: for which CPU, beside which co-runners, and beside which none was found.
  */
 #ifndef UPMU_CORE_PLACED_H
 #define UPMU_CORE_PLACED_H
 
 #include "core/engine/session_core.h"
 
-/* What kind of CPU a placement is for: never 0. */
+/* The kind of CPU that a placement is for: never 0. */
 static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
 {
     return (uint8_t)(0x80u | (unsigned)meter->pmu->index << 1 | meter->thread);

@@ -83,8 +83,9 @@ static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 #if UPMU_MOVES
 
 /*
- * One counter, no payload register, on a PMU whose gates share a register, and the new counter is free: the move leaves
- * no gap.  What a lent counter is to hold is known only when it stands still.
+ * Does the move leave no gap?  The event has one counter and no payload register, the gates of its PMU share a
+ * register, and the new counter is free.  A lent counter does not move so: its value is known only when it stands
+ * still.
  */
 static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint *joint, unsigned i)
 {

@@ -17,7 +17,7 @@
 #include "core/engine/special.h"
 #include "core/engine/session_core.h"
 
-/* What its registers are to hold. */
+/* Make the image of a set: the values that its registers are to hold. */
 static void render_set(const struct upmu_meter *meter, const struct upmu_set *set, struct upmu_image *image)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -42,7 +42,7 @@ static void widen_guards(struct upmu_set *set)
                 set->program.step[i].guard |= tally->counters;
 }
 
-/* What is known of the events without looking at each of them. */
+/* Sum up the events, so that later calls need not look at each of them. */
 static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_program *program = &set->program;

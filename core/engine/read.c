@@ -41,7 +41,7 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
         count->error = count->value - count->raw;
 #endif
     } else if (!count->raw) {
-        /* (Once: its thread may come and go elsewhere meanwhile.) */
+        /* Load the meter once: the session's thread may come and go elsewhere meanwhile. */
         const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
         if (!(meter ? UPMU_LOAD(meter->seen_counting) : UPMU_LOAD(session->set.proven)))
@@ -84,7 +84,7 @@ struct remote_read {
 };
 
 /*
- * One count of a set, of a session that was seen to be on this meter, or nowhere, and to have its counters, or not.
+ * Read one count of a set.  The session was seen to be on this meter, or nowhere, and to have its counters, or not.
  * False: a register faulted.
  */
 static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, bool occupies,
@@ -128,8 +128,8 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
 }
 
 /*
- * Its thread may have gone to another CPU meanwhile.  Of one that waits the enabled time runs, and
- * its CPU may be adding to it.
+ * Is the session still here?  Its thread may have gone to another CPU meanwhile.  While the session waits its enabled
+ * time runs, and its CPU may be adding to it.
  */
 static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter, bool occupies)
 {
@@ -142,7 +142,7 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
     return !UPMU_UNCORE || cpu ? port_this_cpu(port) == cpu : !UPMU_LOAD(meter->live);
 }
 
-/* What is read while a switch changes the session, or a handler the tally, is read again. */
+/* A count that is read while a switch changes the session, or a handler the tally, is read again. */
 static UPMU_APART void read_counts(struct remote_read *remote)
 {
     struct upmu_session *session = remote->session;
@@ -170,7 +170,7 @@ static UPMU_APART void read_counts(struct remote_read *remote)
     }
 }
 
-/* (The local call can need much stack: that of the counts is not beside it.) */
+/* The local call can need much stack: the counts are read after it. */
 static void read_here(void *argument)
 {
     struct remote_read *remote = argument;
@@ -178,7 +178,7 @@ static void read_here(void *argument)
     remote->status = UPMU_OK;
 #if UPMU_METRICS
     struct upmu_session *session = remote->session;
-    /* (Once: its thread may come and go elsewhere meanwhile.) */
+    /* Load the meter once: the session's thread may come and go elsewhere meanwhile. */
     struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
     if (meter && upmu_session_occupies(session) && remote->set == upmu_active_seen(session) &&
@@ -247,7 +247,7 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
             grade(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), out);
         }
     }
-    /* (A handler may have changed the set meanwhile: all is read again.) */
+    /* A handler may have changed the set meanwhile: then all is read again. */
     UPMU_BARRIER();
     if (__builtin_expect(UPMU_LOAD(session->sequence) != before, 0))
         return false;
@@ -266,7 +266,7 @@ static bool read_there(const struct upmu_port *port, const struct upmu_meter *me
     return (UPMU_UNCORE && !cpu) || port_run_on_cpu(port, cpu, read_here, remote);
 }
 
-/* Its thread may come or go while it is looked for: followed so often. */
+/* The thread of a session may come or go while the session is looked for: it is followed so often. */
 #define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
 
 enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *set, unsigned first, unsigned count,

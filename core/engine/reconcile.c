@@ -301,7 +301,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
 
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0)) {
         plan->odd |= UPMU_PLAN_ODD;
-        if (!upmu_plan_again(meter)) { /* (no PMU with such an erratum has so many counters) */
+        if (!upmu_plan_again(meter)) { /* never: no PMU with such an erratum has so many counters */
             upmu_meter_fails(meter, plan->come);
             plan->sequence = 0;
         }
@@ -463,7 +463,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     meter->running &= ~closing;
     meter->sampling &= ~closing;
     meter->halted &= ~closing;
-    if (!upmu_meter_is_free(meter)) /* (What never stops has no gate.) */
+    if (!upmu_meter_is_free(meter)) /* a counter that never stops has no gate */
         close(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
     for (rest = closing; rest;) {
         session = meter->slot[upmu_bits_lowest(rest)].session;

@@ -31,7 +31,7 @@ static UPMU_APART enum upmu_status read_all(struct upmu_region *region)
 {
     enum upmu_status status = upmu_session_read(&region->session, 0, region->events, region->count);
 
-    /* (Not before: that of a unit, on another CPU, may have been in the middle of a call.) */
+    /* The state is looked at last: a unit's session, on another CPU, may have been in the middle of a call. */
     return UPMU_LOAD(region->session.state) == UPMU_SESSION_RUNNING ? status : UPMU_ERR_STATE;
 }
 

@@ -123,7 +123,7 @@ static void begin_times(struct upmu_session *session, struct upmu_set *set, stru
     UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns);
 }
 
-/* Its sampling attributes have been checked. */
+/* Set an event of a set; its sampling attributes have been checked. */
 static void set_event(struct upmu_session *session, struct upmu_set *set, unsigned i, const struct upmu_event *event,
                       const struct upmu_sampling *sampling)
 {
@@ -188,8 +188,8 @@ static void set_world(struct upmu_session *session, uint8_t world)
 }
 
 /*
- * What an event says of its world, all events of the session say, and the host that has chosen one.  (No handler finds
- * the target of a cascade by its enable bit: it has no world.)
+ * A world that an event names has to be that of all events of the session, and that which the host has chosen.  The
+ * target of a cascade can have no world: no handler finds it by its enable bit.
  */
 static enum upmu_status check_world(const struct upmu_session *session, const struct upmu_event *event)
 {
@@ -380,7 +380,7 @@ static UPMU_APART void anywhere(struct upmu_call *call)
                                : call->work(call);
         return;
     }
-    /* (Without a thread it is just being taken from its target.) */
+    /* A session without a thread is just being taken from its target. */
     call->status = UPMU_ERR_BUSY;
     if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
@@ -395,7 +395,7 @@ static UPMU_APART void anywhere(struct upmu_call *call)
         else
             call->status = call->work(call);
     }
-    /* One that is detached was given back, and may be freed. */
+    /* A session that was detached was given back, and may be freed. */
     if (!call->detaches || call->status != UPMU_OK)
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
 }
@@ -539,7 +539,7 @@ enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
     return UPMU_OK;
 }
 
-/* What stopped the session waits for its long period now. */
+/* The events that stopped the session wait for their long period now. */
 static void begin_long(struct upmu_session *session)
 {
     struct upmu_set *set = upmu_active(session);
@@ -567,13 +567,13 @@ enum upmu_status upmu_session_static(struct upmu_session *session, bool is_stati
     return UPMU_OK;
 }
 
-/* It has counters or waits for them; a handler may be about to mask it. */
+/* Has the session counters, or does it wait for them?  A handler may be about to mask it. */
 static bool is_started(const struct upmu_session *session)
 {
     return upmu_session_occupies(session) || upmu_session_waits(session);
 }
 
-/* What a start does before the session gets its counters. */
+/* The work of a start before the session gets its counters. */
 static void begin_start(struct upmu_session *session)
 {
     if (UPMU_SAMPLING && session->long_due)
@@ -748,7 +748,7 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
 {
     enum upmu_status status = upmu_session_detach(session);
 
-    /* (By the status: a CPU that leaves may have taken it from its target since.) */
+    /* The status decides: a CPU that leaves may have taken the session from its target since. */
     if (status == UPMU_OK || status == UPMU_ERR_PORT)
         upmu_session_end(session);
     return status;
@@ -770,7 +770,8 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
     status = upmu_session_detach(session);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
         (void)__atomic_fetch_add(&session->machine->dropped, 1, __ATOMIC_RELAXED);
-        /* What takes it from its target ends it, unless it has just been taken: nothing is stored after its end. */
+        /* If the session still has a target, the code that takes it from there ends it; nothing is stored here
+         * afterwards. */
         if (upmu_byte_or(&session->ties, UPMU_DROPPED) & UPMU_TIED)
             return UPMU_OK;
         status = UPMU_OK;
@@ -800,7 +801,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         UPMU_STORE(tally->due, tally->total + call->value);
         UPMU_STORE(tally->reset, call->value);
         UPMU_STORE(tally->period, call->period);
-        if (!meter) /* (What it left on a counter may be shorter or longer.) */
+        if (!meter) /* a value left on a counter may be too near or too far */
             call->session->tagged_by = 0;
     } else if (lends(call)) {
         tally->lent = true;
@@ -817,7 +818,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         upmu_meter_untag(meter, tally);
 }
 
-/* One that runs goes on where it was: its claims are kept and nothing is placed, so that no start is refused. */
+/* A running session goes on where it was: its claims are kept and nothing is placed, so that no start is refused. */
 static enum upmu_status write_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -920,7 +921,7 @@ bool upmu_set_where(const struct upmu_session *session, const struct upmu_set *s
     if (session->state != UPMU_SESSION_RUNNING || set != upmu_active(session) || tally->counter >= UPMU_COUNTERS ||
         tally->counters != UPMU_BIT32(tally->counter))
         return false;
-    do { /* (A handler may load the counter between.) */
+    do { /* a handler may load the counter between the two */
         base = tally->base;
         *out_ahead = base - tally->total;
     } while (base != tally->base);
@@ -935,7 +936,7 @@ enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index
     return upmu_set_write(session, &session->set, index, value);
 }
 
-/* (What the old event left on its counter may stay there, closed: nothing has its tag.) */
+/* The old event may stay on its counter, closed: no event has that counter's tag. */
 static enum upmu_status replace_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What other core files need of sessions.
+ * Declarations of sessions for other core files.
  */
 #ifndef UPMU_CORE_SESSION_CORE_H
 #define UPMU_CORE_SESSION_CORE_H
@@ -28,7 +28,7 @@
 /* Times can differ between enabled and running, in a build that has one of the reasons. */
 #define UPMU_GAPS (UPMU_MOVES || UPMU_PRELUDES || UPMU_THREADS || UPMU_SETS)
 
-/* It is started, but has no counters now. */
+/* Is the session started, without counters now? */
 static inline bool upmu_session_waits(const struct upmu_session *session)
 {
     return UPMU_THREADS && UPMU_LOAD(session->state) == UPMU_SESSION_WAITING;
@@ -79,7 +79,7 @@ static inline uint64_t upmu_session_clock(const struct upmu_session *session, ui
     return session->enabled_ns + (now_ns - session->started_ns);
 }
 
-/* The same for one that leaves the hardware. */
+/* Enabled and running time of a session that leaves the hardware. */
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 
 /* Of what a session waits or ran, how much its active set was enabled without running. */
@@ -94,8 +94,8 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
 #define UPMU_DROPPED 2u /* it has no owner */
 
 /*
- * It has a target: attached, but perhaps nowhere now.  (Asked before `state`, which what took its target from it has
- * stored before.)
+ * Has the session a target?  It is attached, but perhaps nowhere now.  Ask before `state` is looked at: the code that
+ * takes the target away has stored `state` before.
  */
 static inline bool upmu_session_attached(const struct upmu_session *session)
 {
@@ -112,7 +112,7 @@ static inline void upmu_session_tie(struct upmu_session *session)
     (void)upmu_byte_or(&session->ties, UPMU_TIED);
 }
 
-/* What meter->work_due says: a session is full or its next set is due; a fault is to be told to the host's log. */
+/* Bits of meter->work_due: a session is full or its next set is due; a fault is to be told to the host's log. */
 #define UPMU_DUE_SESSIONS 1u
 #define UPMU_DUE_LOG 2u
 
@@ -128,7 +128,7 @@ static inline struct upmu_session *upmu_meter_next_running(const struct upmu_met
     return session;
 }
 
-/* Its sampling attributes. */
+/* The sampling attributes of a tally. */
 static inline const struct upmu_kept *upmu_tally_sampling(const struct upmu_tally *tally)
 {
     const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
@@ -152,7 +152,7 @@ enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_sessio
 /* Detach a session of a thread whose list the caller holds. */
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
 
-/* It is closed: detached, without an owner.  That it is closed is the last thing written. */
+/* Close a session, which is detached and has no owner.  The state CLOSED is the last thing written. */
 void upmu_session_end(struct upmu_session *session);
 
 /* The third of a CPU's lists: those that run a set without events, and so have no counter by which they are found. */
@@ -161,7 +161,7 @@ void upmu_session_end(struct upmu_session *session);
 /* Nothing of a session is placed; true: it samples. */
 bool upmu_session_unplace(struct upmu_session *session);
 
-/* Its events get tags of a CPU. */
+/* Give the events of a session tags of a CPU. */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);
 
 /* Into the list of a CPU, with tags of that CPU, and out of it. */
@@ -174,7 +174,7 @@ static inline bool upmu_session_occupies(const struct upmu_session *session)
     return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING;
 }
 
-/* Its targets of cascades, and the sum of its counters. */
+/* The targets of a session's cascades, and the sum of its counters. */
 uint32_t upmu_session_targets(const struct upmu_session *session);
 void upmu_session_sum(struct upmu_session *session);
 
@@ -201,10 +201,10 @@ static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
     return UPMU_BACKEND_X86_P4 && tally->cascades;
 }
 
-/* It runs no more, nor waits where its target is. */
+/* Halt a session: it runs no more, nor waits where its target is. */
 enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session *session);
 
-/* It has no target any more, and if it has no owner, no future: nothing is touched afterwards. */
+/* Take the target from a session.  A session that has no owner, either, ends: it is not touched afterwards. */
 void upmu_session_untie(struct upmu_session *session);
 
 /* A tag that no event of its CPU has. */

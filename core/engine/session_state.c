@@ -9,7 +9,7 @@
 /* While a CPU sleeps, the sessions that wait on it have no enabled time. */
 static bool is_asleep(const struct upmu_session *session)
 {
-    /* (Once: another CPU may take it meanwhile.) */
+    /* Load the meter once: another CPU may take the session meanwhile. */
     const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
 
     return meter && !UPMU_LOAD(meter->live);

@@ -20,7 +20,7 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
     if (meter->worlds || meter->by_hardware)
         return true;
 #endif
-    /* (A CPU that was given back has no PMU, and no plan that does anything.) */
+    /* A CPU that was given back has no PMU, and no plan that does anything. */
     return !meter->bank.value_bits || upmu_bank_type(&meter->bank) || meter->unowned ||
            (meter->pmu && (upmu_count_adds_first(meter) || upmu_features_hide(meter) ||
                            ((UPMU_UNCORE || UPMU_FOREIGN) && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))));
@@ -313,7 +313,7 @@ static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *ta
 
 /* ---- Lost carries ---- */
 
-/* What is counted so far, of what moves and where a carry may be lost. */
+/* Add the counts until now, of tallies that move and where a carry may be lost. */
 static void add_before(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -436,7 +436,7 @@ void upmu_special_worlds(struct upmu_meter *meter)
 #if UPMU_METRICS
 
 /*
- * Top-down metrics (R29): bytes of PERF_METRICS, fractions of the slots that fixed counter 3 has counted since both
+ * Top-down metrics: bytes of PERF_METRICS, fractions of the slots that fixed counter 3 has counted since both
  * were zeroed.  The metrics of a session are read together; each read ends a window and begins a new one.  Order: slots
  * are read before metrics and zeroed before them (Linux arch/x86/events/intel/core.c, icl_update_topdown_event and
  * icl_set_topdown_event_period).

@@ -235,7 +235,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     return UPMU_OK;
 }
 
-/* What happens outside the cores happens for no thread: such an event is named. */
+/* An event outside the cores happens for no thread: the refusal names it. */
 static bool has_unit_event(struct upmu_session *session)
 {
     for (struct upmu_set *set = UPMU_UNCORE ? session->sets : NULL; set; set = upmu_set_after(set))
@@ -334,12 +334,12 @@ enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upm
     return UPMU_OK;
 }
 
-/* Its program executes nothing any more; returns the CPU that is to hear of it, or NULL. */
+/* End the reads of a thread whose program executes nothing any more; returns the CPU that is to hear of it, or NULL. */
 static struct upmu_cpu *end_reads(struct upmu_thread *thread)
 {
     struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? thread->cpu : NULL;
 
-    /* (On a CPU without PMU, where it runs is not known: its switch away ends the right.) */
+    /* A thread on a CPU without PMU has no known CPU: its switch away ends the right. */
     if (thread->cpu)
         thread->reads = 0;
     if (cpu)
@@ -361,7 +361,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
         session = thread->sessions;
         if (!session)
             break;
-        /* (While the list is held the session is freed by no other call.) */
+        /* While the list is held, no other call frees the session. */
         last = upmu_session_detach_listed(session);
         stuck = thread->sessions == session;
         upmu_thread_release(thread);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What other core files need of threads.
+ * Declarations of threads for other core files.
  */
 #ifndef UPMU_CORE_THREAD_CORE_H
 #define UPMU_CORE_THREAD_CORE_H
@@ -14,7 +14,7 @@
  */
 bool upmu_thread_hold_at_last(struct upmu_thread *thread);
 
-/* (Inline: a switch holds two.) */
+/* The first try is inline: a switch holds two lists. */
 static inline bool upmu_thread_hold(struct upmu_thread *thread)
 {
     return !__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE) || upmu_thread_hold_at_last(thread);

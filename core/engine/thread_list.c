@@ -12,7 +12,7 @@
 
 #if UPMU_THREADS
 
-/* What holds a list does little: it is tried so often. */
+/* Tries to hold a list: its holder does little. */
 #define PATIENCE 1000u
 
 bool upmu_thread_hold_at_last(struct upmu_thread *thread)
@@ -32,7 +32,7 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
 }
 
-/* What points to the first session of the list for a limit. */
+/* The pointer to the first session of the list for a limit. */
 static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_cpu *limit)
 {
     struct upmu_session **first = &thread->started;
@@ -82,7 +82,7 @@ void upmu_thread_forget(struct upmu_session *session)
     upmu_thread_unlist(session);
     if (session->next_of_thread)
         session->next_of_thread->link_of_thread = session->link_of_thread;
-    /* (A switch that could not hold the list only asks whether it is empty.) */
+    /* Relaxed: a switch that could not hold the list only asks whether it is empty. */
     __atomic_store_n(session->link_of_thread, session->next_of_thread, __ATOMIC_RELAXED);
     session->next_of_thread = NULL;
     session->link_of_thread = NULL;
@@ -128,7 +128,7 @@ void upmu_thread_bury(struct upmu_session *dropped)
     }
 }
 
-/* One that slept with its CPU waits now. */
+/* A session that slept with its CPU waits now. */
 void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)

@@ -42,7 +42,7 @@ struct unit_call {
     enum upmu_status status;
 };
 
-/* (What the last one did is seen where this is.) */
+/* Release: the next driver sees all that the last one did. */
 static void set_driver(struct upmu_meter *meter, struct upmu_cpu *cpu)
 {
     __atomic_store_n(&meter->cpu, cpu, __ATOMIC_RELEASE);
@@ -55,7 +55,7 @@ static void call_here(void *argument)
     uintptr_t irq = port_irq_save(port);
 
     call->status = upmu_bracket_run(call->meter, call->work, NULL);
-    /* (Before another call can begin on this CPU: at no time two of them are inside.) */
+    /* The driver goes before another call can begin on this CPU: at no time two of them are inside. */
     if (call->puts_down && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
         set_driver(call->meter, NULL);
     port_irq_restore(port, irq);
@@ -136,7 +136,7 @@ static unsigned shared_row(const struct upmu_unit *unit)
     return upmu_register_class_of(unit->meter.pmu, last)->kind == UPMU_KIND_AUX ? last : UPMU_NO_ROW;
 }
 
-/* What was found in a register that another unit needs is that one's to restore. */
+/* The value that was found in a register that another unit needs is for that unit to restore. */
 static void pass_on_register(struct upmu_unit *unit)
 {
     struct upmu_bank *bank = &unit->meter.bank;
@@ -149,7 +149,7 @@ static void pass_on_register(struct upmu_unit *unit)
         if (other == unit || !other->meter.live || other->box->package != unit->box->package || k == UPMU_NO_ROW ||
             other->meter.bank.rows[k].address != bank->rows[row].address)
             continue;
-        /* (Bits are only set: that which came first found those clear that the other found set by it.) */
+        /* Units only set bits of this register: the AND of the values that both found is the original value. */
         other->meter.bank.found[k] &= bank->found[row];
         bank->state[row] &= (uint8_t)~UPMU_ROW_FOUND;
         return;
@@ -194,10 +194,10 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
     struct upmu_unit *unit = unit_of(meter);
     uint64_t now_ns = upmu_meter_now(meter), late_ns = 2 * upmu_unit_poll_interval(unit);
     bool is_late = now_ns - unit->folded_ns > late_ns;
-    bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* (No clock counts these.) */
+    bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* without a clock */
 
     (void)unused;
-    /* What went round twice cannot be seen. */
+    /* A counter that went round twice cannot be told from one that did not. */
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (upmu_session_occupies(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
             upmu_count_mar(session);
@@ -230,7 +230,7 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
     return status;
 }
 
-/* It has no CPU yet, and its registers may have been lost. */
+/* Wake up a unit that has no CPU yet; its registers may have been lost. */
 static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = upmu_life_resume(meter, unused);
@@ -269,7 +269,7 @@ static void take_here(void *argument)
         set_driver(meter, taking->cpu);
         taking->status = UPMU_OK;
         if (meter->live) {
-            unlink_unit(taking->unit); /* (It may be where it was.) */
+            unlink_unit(taking->unit); /* the unit may be in that list already */
             link_unit(taking->unit);
         } else {
             taking->status = upmu_bracket_run(meter, wake_up, NULL);
@@ -312,11 +312,11 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
     if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take(unit, cpu) == UPMU_OK)
         return status;
     if (take(unit, before) != UPMU_OK)
-        set_driver(&unit->meter, before); /* (It is in no list, and runs on.) */
+        set_driver(&unit->meter, before); /* a unit in no list, which runs on */
     return UPMU_ERR_WRONG_CPU;
 }
 
-/* One unit of a CPU that goes. */
+/* Hand on a unit of a CPU that goes. */
 static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
@@ -343,7 +343,7 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
     struct upmu_unit *unit = driven_by(cpu->meter.machine, cpu);
 
     if (!unit || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
-        return UPMU_OK; /* (On a wrong CPU the caller is refused.) */
+        return UPMU_OK; /* on a wrong CPU the caller is refused */
     for (; unit; unit = driven_by(cpu->meter.machine, cpu)) {
         enum upmu_status left = hand_on(unit, cpu);
 
@@ -377,7 +377,7 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, 
 
     if (!cpu->units)
         return UPMU_OK;
-    /* (No call from elsewhere changes the list meanwhile.) */
+    /* Interrupts are off: no call from elsewhere changes the list meanwhile. */
     port = cpu->meter.machine->port;
     irq = port_irq_save(port);
     for (struct upmu_unit *unit = cpu->units; unit; unit = unit->next) {
@@ -434,7 +434,7 @@ static size_t extent(const struct upmu_pmu *pmu)
     return bytes;
 }
 
-/* Its boxes, in the machine's list. */
+/* The boxes of a unit, in the machine's list. */
 static struct upmu_unit_info *listed_boxes(const struct upmu_unit *unit)
 {
     return (struct upmu_unit_info *)(uintptr_t)unit->box;
@@ -506,14 +506,14 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
 
 #define DEAF "it ignores writes"
 
-/* (Apart: nothing of it is on the stack while the unit is opened.) */
+/* A function apart: nothing of it is on the stack while the unit is opened. */
 static UPMU_APART enum upmu_status refuse_unit(struct upmu_unit *unit, enum upmu_status status)
 {
     struct upmu_why *why = &unit->meter.machine->why;
 
     unmap(unit);
     (void)upmu_why_refuse(why, status, unit->meter.pmu, status == UPMU_ERR_NO_PMU ? DEAF : NULL, 0, sizeof DEAF - 1u);
-    why->length = 0; /* (No text was given.) */
+    why->length = 0; /* no text was given */
     why->address = unit->meter.bank.faulted;
     return status;
 }
@@ -662,7 +662,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 {
     unit->base = every ? every : 1;
     unit->every = unit->base;
-    /* (Units that are alike do not turn in one tick.) */
+    /* Units that are alike do not turn in one tick. */
     unit->ticks = unit->meter.number % unit->base;
 }
 
@@ -678,7 +678,7 @@ static UPMU_APART void follow(uint32_t *average, uint32_t value)
         *average -= (*average - value) / 8u;
 }
 
-/* (Of more than four seconds only that is of interest.) */
+/* Of a span of more than four seconds, no more than that is of interest. */
 static uint32_t limited(uint64_t span_ns)
 {
     return span_ns < UINT32_MAX ? (uint32_t)span_ns : UINT32_MAX;
@@ -731,7 +731,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
         time_ticks(unit, now_ns);
     else
         passed_ns = ++meter->ticks * meter->machine->port->tick_ns;
-    /* (Before it is late: the next tick would be.) */
+    /* The unit is read before it is late: in the next tick it would be. */
     if (passed_ns + (timed ? unit->tick_ns : meter->machine->port->tick_ns) >= upmu_unit_poll_interval(unit) ||
         (!timed && meter->ticks >= 16))
         status = upmu_unit_fold(meter, unused);

@@ -36,10 +36,10 @@ enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct up
 /* Is it one of those that are open?  (What stands in it is not looked at.) */
 bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit);
 
-/* Its CPU has another work area. */
+/* Give the units of a CPU its new work area. */
 void upmu_units_use_work(struct upmu_cpu *cpu);
 
-/* Its CPU joins or leaves the machine's list. */
+/* A CPU, which may drive units, joins or leaves the machine's list. */
 void upmu_units_link(struct upmu_cpu *cpu);
 void upmu_units_unlink(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 

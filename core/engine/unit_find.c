@@ -23,7 +23,7 @@ static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t o
     port_irq_restore(context, irq);
 }
 
-/* What is not promised is read where that is safe. */
+/* A register that is not promised is read only where a fault is safe. */
 static bool see_msr(void *context, uint32_t msr, bool promised, uint64_t *out_value)
 {
     const struct upmu_port *port = context;
@@ -122,7 +122,7 @@ static bool has_switch(const struct upmu_unit_type *type)
     return type->style == UPMU_UNIT_SELECT ? type->enable_bit == 31 : !type->enable_bit || type->enable_bit == 0xff;
 }
 
-/* What a type of the host's own must be, so that counts are right and no register but its own is written. */
+/* Is a type of the host's own such that counts are right and no register but its own is written? */
 static bool is_sound(const struct upmu_unit_type *type)
 {
     bool boxed;
@@ -159,7 +159,7 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
         if (!pmu || upmu_uncore_clash(pmu, 0)) {
             list->pmu_count = types;
             status = UPMU_ERR_UNSUPPORTED;
-            if (i == UINT16_MAX) /* (A hook that never ends.) */
+            if (i == UINT16_MAX) /* a hook that never ends */
                 return status;
             continue;
         }
@@ -230,12 +230,12 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
         seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
     show(port, list, first);
-    for (unsigned i = types; i < list->pmu_count; i++) { /* (Units of the others may be at work.) */
+    for (unsigned i = types; i < list->pmu_count; i++) { /* units of earlier types may be at work */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
         list->pmu[i].list = list;
     }
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
-    /* (Where nothing is known of the processor, the host's own units are all, if it has some.) */
+    /* Where the processor is unknown, the host's own units are all, if there are some. */
     if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))
         status = UPMU_OK;
     if (status == UPMU_OK)

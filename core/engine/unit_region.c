@@ -143,7 +143,7 @@ static enum upmu_status visit_die(struct upmu_region *die, enum visit visit)
     return visit == BEGIN ? upmu_region_begin(die) : upmu_region_end(die);
 }
 
-/* The same on all dies; then add up their counts. */
+/* Visit all dies; then add up their counts. */
 static enum upmu_status visit_dies(struct upmu_uncore_region *dies, unsigned count, enum visit visit,
                                    struct upmu_count *counts, unsigned events)
 {
@@ -188,7 +188,7 @@ enum upmu_status upmu_uncore_region_close(struct upmu_uncore_region *dies, unsig
         if (!dies[die].open)
             continue;
         status = upmu_session_close(&dies[die].region.session);
-        /* (After a fault it is closed all the same.) */
+        /* After a fault the session is closed all the same. */
         closed = status == UPMU_OK || status == UPMU_ERR_PORT ? upmu_unit_close(&dies[die].unit) : status;
         if (closed == UPMU_OK || closed == UPMU_ERR_PORT)
             dies[die].open = false;

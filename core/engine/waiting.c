@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sessions run where not all can (R31): sessions of the CPU, those of the thread, then those that share, in the
+ * Which sessions run where not all can: sessions of the CPU, those of the thread, then those that share, in the
  * order of their tickets.
  *
  * Each switch and each tick looks at a few sessions, however many wait.  One that has found no place waits for a change
@@ -204,7 +204,7 @@ static bool yields(const struct upmu_session *session)
            upmu_tally_is_lent(upmu_active(session)->tally);
 }
 
-/* Such sessions leave their counters to one of this CPU; what still has room starts again at once. */
+/* Sessions that yield leave their counters to a session of this CPU; one that still has room starts again at once. */
 static UPMU_APART bool recall(struct upmu_meter *meter)
 {
     return clear(meter, ~0u, yields);
@@ -522,7 +522,7 @@ static void rotate_chosen(struct selection *selection)
         upmu_reconcile(meter);
         end_turns(meter);
     }
-    /* Others have to move for the one that comes. */
+    /* Other sessions have to move for the one that comes. */
     for (uint32_t rest = selection->moves ? selection->coming : 0; rest; rest &= rest - 1u)
         (void)bring(meter, selection->waiter[upmu_bits_lowest(rest)], true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions that wait for counters, and which of them come (R31).  All inside a bracket.
+ * Sessions that wait for counters, and which of them come.  All inside a bracket.
  */
 #ifndef UPMU_CORE_WAITING_H
 #define UPMU_CORE_WAITING_H

@@ -68,7 +68,7 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
     }
 }
 
-/* What the register that enables counters holds once these have opened, and those have closed. */
+/* The value of the register that enables counters once `open` have opened, and `close` have closed. */
 static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
 {
     unsigned row = meter->pmu->counter[0].gate_row;
@@ -149,7 +149,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         return 0;
     row = meter->pmu->counter[0].gate_row;
     value = bank->shadow[row];
-    /* (What the host may have changed, or a fault has left, is read.) */
+    /* Bits that the host may have changed, or a fault has left, are read. */
     if (!upmu_bank_is_plain(bank, row)) {
         uintptr_t irq = port_irq_save(bank->port);
 

@@ -27,7 +27,7 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 extern const struct upmu_backend upmu_riscv_hpm_backend;
 #endif
 
-/* (No table of addresses: in a position-independent kernel it would be data that something has to relocate.) */
+/* A table of addresses would be data that something has to relocate in a position-independent kernel. */
 const struct upmu_backend *upmu_backend(unsigned i)
 {
 #if UPMU_BACKEND_PARAVIRT /* before that of the CPU, whose registers the hypervisor keeps */

@@ -660,7 +660,7 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     }
     (void)upmu_why_refuse(why, status, pmu, spec->text, encoder.part->position,
                           upmu_spec_part_end(encoder.part) - encoder.part->position);
-    /* (One or two letters after an existing event are not taken for a unit mask.) */
+    /* A word of one or two letters after an existing event is an attribute rather than a unit mask. */
     if (why && encoder.near && encoder.catalog && !upmu_why_asks_attribute(why))
         find_nearest(&encoder, &why->nearest);
     if (why && status == UPMU_ERR_WRONG_PMU)

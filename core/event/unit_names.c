@@ -183,7 +183,7 @@ static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit
     return !text.length && !(anchored && path.length);
 }
 
-/* What stands in a unit's path before its last component. */
+/* The part of a unit's path before its last component. */
 static struct path parent_of(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char buffer[PATH])
 {
     struct path path = path_of(list, unit, buffer);
@@ -281,8 +281,8 @@ static UPMU_APART struct path compared_path(const struct upmu_unit_list *list, c
 }
 
 /*
- * What the text of an event had, by the first unit that it names; length 0: nothing, or there is no such unit.  (An
- * event may be older than the list.)
+ * The path that the text of an event had, by the first unit that it names; length 0: none, or the list has no such
+ * unit, as an event may be older than the list.
  */
 static struct path meant_path(const struct upmu_unit_list *list, const struct upmu_event *event, char buffer[PATH])
 {

@@ -30,7 +30,7 @@ static inline bool upmu_why_asks_attribute(const struct upmu_why *why)
 /* A hook is missing: its name is stored as the refused word.  Returns UPMU_ERR_HOOK_MISSING. */
 enum upmu_status upmu_why_hook(struct upmu_why *why, const char *name);
 
-/* The same for a machine; builds without texts leave it out to save bytes. */
+/* As upmu_why_hook(), for a machine; builds without texts leave it out to save bytes. */
 static inline enum upmu_status upmu_why_hook_of(struct upmu_machine *machine, const char *name)
 {
     return UPMU_WHY_TEXT ? upmu_why_hook(&machine->why, name) : UPMU_ERR_HOOK_MISSING;

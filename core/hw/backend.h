@@ -76,7 +76,7 @@ struct upmu_beyond {
 
 #if UPMU_BRANCHES
 
-/* What an entry of a branch stack is like.  The first eight are Intel's numbers (PERF_CAPABILITIES[5:0]). */
+/* The form of an entry of a branch stack.  The first eight are Intel's numbers (PERF_CAPABILITIES[5:0]). */
 enum upmu_branch_format {
     UPMU_BRANCH_FORMAT_32 = 0,
     UPMU_BRANCH_FORMAT_LINEAR = 1,
@@ -195,7 +195,7 @@ struct upmu_backend {
     void (*render)(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                    const uint8_t *counters, unsigned flags, struct upmu_image *image);
 
-    /* What events of its PMUs may need first (upmu_image.prelude); NULL: nothing. */
+    /* Writes that events of its PMUs may need first (upmu_image.prelude); NULL: none. */
     const struct upmu_prelude *prelude;
 
     /* Add the idle values of counters that are released. */

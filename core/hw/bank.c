@@ -284,7 +284,7 @@ static UPMU_INSIDE bool write_register(struct upmu_bank *bank, unsigned row, uin
     return false;
 }
 
-/* The same where that may be boxes, a page or two addresses. */
+/* As write_register(), where the register may be in boxes or in a page, or has two addresses. */
 static UPMU_APART bool command_odd(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
 #if UPMU_UNCORE
@@ -323,7 +323,7 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value,
     list_write(bank, row, bank->rows[row].address, value);
 }
 
-/* What a value of a shadow stands for goes to its register, or into the list of a dry run. */
+/* Send the value of a shadow to its register, or into the list of a dry run. */
 static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     if (bank->dry) {
@@ -479,7 +479,7 @@ static void keep_stopped(struct upmu_bank *bank, unsigned index)
         upmu_domain_remember(bank->domain, rows[2], bank->found[rows[2]]);
 }
 
-/* What the host has changed of its counter's bits in a register beside the select stays so at the end. */
+/* The counter's bits in a register beside its select stay at the end as the host has changed them. */
 static void keep_beside(struct upmu_bank *bank, unsigned row, unsigned counter)
 {
     bool others_too = upmu_register_class_of(bank->pmu, row)->by_counter;
@@ -648,7 +648,7 @@ static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
-/* What a register with a shadow holds.  Bits of other owners are not shadowed: the register is read. */
+/* The value of a register with a shadow.  Bits of other owners are not shadowed: the register is read. */
 static UPMU_INSIDE bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     if (__builtin_expect((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_MIXED | UPMU_ROW_THEIRS)) != UPMU_ROW_KNOWN,
@@ -663,7 +663,7 @@ bool upmu_bank_find(struct upmu_bank *bank)
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
         uint64_t value;
 
-        /* What CPUs share is found by the first of them that takes over, in each life of the domain. */
+        /* The first CPU that takes over finds the registers that CPUs share, in each life of the domain. */
         if (domain_of(bank, row))
             row_becomes(bank, row, 0, UPMU_ROW_FOUND);
         if (!row_is(bank, row, UPMU_ROW_REACHABLE) || !upmu_register_class_of(bank->pmu, row)->found)
@@ -769,8 +769,8 @@ static uint64_t box_control(const struct upmu_bank *bank)
 }
 
 /*
- * One bit freezes all counters of a box.  The last that closes sets it, and leaves the selects as they are; the first
- * that opens clears it.  While others run a counter stops by its select.
+ * A bit in the control of a box freezes all its counters.  The last counter that closes sets it, and leaves the selects
+ * as they are; the first that opens clears it.  While other counters of the box run, a counter stops by its select.
  */
 static UPMU_APART bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
@@ -940,7 +940,7 @@ bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64
     return merge(bank, row, mask, value, opening, true);
 }
 
-/* It overwrites registers: nothing of them is known afterwards. */
+/* A prelude overwrites registers: nothing of them is known afterwards. */
 bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep)
 {
     const struct upmu_prelude_step *step = prelude->steps;
@@ -1215,7 +1215,7 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
 {
     uint64_t ours = lasting_bits(bank, row) & ~others_bits(bank, row), now;
 
-    /* (What was found counts nothing, or it would be another's: it may be written in boxes that run.) */
+    /* The found value counts nothing, or the counter would be another's: it may be written in boxes that run. */
     if (upmu_box_freeze(bank) && upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_SELECT)
         return (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
                 bank->shadow[row] == bank->found[row]) ||
@@ -1282,7 +1282,7 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
     bank->of.box = box;
     bank->boxes = (uint16_t)boxes;
     UPMU_STORE(bank->box_rdpmc, boxes == 1 && port_has_rdpmc(bank->port));
-    /* What stands at a second base that a box lacks is not there. */
+    /* A register at a second base does not exist if one of the boxes lacks this base. */
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         for (unsigned i = 0; i < boxes; i++)
             if (upmu_box_lacks(bank, row, &box[i]))
@@ -1301,7 +1301,7 @@ bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
         if (!row_is(bank, row, UPMU_ROW_FOUND) || (kind != UPMU_KIND_SELECT && kind != UPMU_KIND_PAYLOAD))
             continue;
         if (counter < UPMU_COUNTERS ? kept >> counter & 1u : kept) {
-            if (bank->boxes > 1) /* (What was found is that of no box.) */
+            if (bank->boxes > 1) /* the found value is that of no box */
                 row_becomes(bank, row, 0, UPMU_ROW_KNOWN | UPMU_ROW_FOUND);
             continue;
         }

@@ -40,7 +40,7 @@ void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const st
 
 #if UPMU_UNCORE
 
-/* It is the bank of so many boxes, which stand side by side. */
+/* Make the bank that of so many boxes, which stand side by side. */
 void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, unsigned boxes);
 
 /*
@@ -49,12 +49,12 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
  */
 bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept);
 
-/* What others use is not kept any more: it stands still.  False: a write faulted, and all is kept. */
+/* Stop the counters that others use, and keep them no more.  False: a write faulted, and all are kept. */
 bool upmu_bank_unkeep(struct upmu_bank *bank);
 
 #endif
 
-/* What a unit's registers are like; NULL: it is a CPU's bank. */
+/* The type of a unit, as its registers have it; NULL: the bank is a CPU's. */
 static inline const struct upmu_unit_type *upmu_bank_type(const struct upmu_bank *bank)
 {
 #if UPMU_UNCORE
@@ -90,10 +90,11 @@ void upmu_bank_forget(struct upmu_bank *bank);
 
 void upmu_bank_forget_row(struct upmu_bank *bank, unsigned row);
 
-/* What was found in its select was the host's own: found is what the next write meets; of several, what is there. */
+/* The value that was found in the counter's select was the host's own, and is dropped.  The next write finds the
+ * register anew; of a register that has bits of several counters, this counter's bits are read now. */
 void upmu_bank_disown(struct upmu_bank *bank, unsigned counter);
 
-/* These counters return from another owner, closed: the shadow says so; all else about them is unknown. */
+/* Take counters back from another owner, closed: the shadow says so; all else about them is unknown. */
 void upmu_bank_regain(struct upmu_bank *bank, uint32_t counters);
 
 static inline bool upmu_bank_knows(const struct upmu_bank *bank, unsigned row)
@@ -161,10 +162,10 @@ bool upmu_bank_gate(struct upmu_bank *bank, uint32_t open, uint32_t close);
  */
 bool upmu_bank_close(struct upmu_bank *bank, uint32_t counters);
 
-/* These counters are the host's, which may change their registers. */
+/* Counters that are the host's from now on: the host may change their registers. */
 void upmu_bank_others(struct upmu_bank *bank, uint32_t counters);
 
-/* Those of `counters` whose gate is open, by the shadow, or unknown. */
+/* Counters among `counters` whose gate is open, by the shadow, or unknown. */
 uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters);
 
 /*
@@ -195,7 +196,7 @@ bool upmu_bank_read(struct upmu_bank *bank, unsigned counter, uint64_t *out_valu
 
 #if UPMU_UNCORE
 
-/* The same at the begin of a count on a unit: all boxes answer, or it is false. */
+/* As upmu_bank_read(), at the begin of a count on a unit: false if not all boxes answer. */
 bool upmu_bank_begin(struct upmu_bank *bank, unsigned counter, uint64_t *out_value);
 
 /* A box was reset, or gone: what selects the events of these counters is written again before they run. */

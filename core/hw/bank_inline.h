@@ -35,7 +35,7 @@ static inline uint64_t upmu_bank_value_bits(const struct upmu_bank *bank, unsign
 /* upmu_bank_read() of a counter with these bits, inside its caller. */
 static inline bool upmu_bank_count(struct upmu_bank *bank, unsigned counter, uint64_t bits, uint64_t *out_value)
 {
-    uint64_t value, other; /* (One would be kept in memory for both.) */
+    uint64_t value, other; /* two: a single one would be kept in memory */
     bool fine;
 
     if (__builtin_expect(bank->by_rdpmc >> counter & 1u, 1)) {

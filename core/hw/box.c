@@ -44,7 +44,7 @@ static struct upmu_place_in_space place_of(const struct upmu_bank *bank, const s
     return place;
 }
 
-/* The same register in a box. */
+/* Aim a place at the copy of a register that a box has. */
 static inline void aim(struct upmu_place_in_space *place, const struct upmu_register_class *class, uint32_t address,
                        const struct upmu_unit_info *box)
 {
@@ -61,7 +61,7 @@ static inline void aim(struct upmu_place_in_space *place, const struct upmu_regi
         place->mapped = (char *)box->mapped + address;
 }
 
-/* One that is written by all units, or by one of them, stands once. */
+/* A register that is written for all units, or by one of them, stands once. */
 static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
 {
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
@@ -99,7 +99,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     uint64_t expected = bank->shadow[row], sum = 0, gone = value_of_gone(bank, row, &place);
     bool known = upmu_bank_knows(bank, row), found = false;
 
-    /* What cannot be read was not written before us. */
+    /* A register that cannot be read was not written before us. */
     if (class->access == UPMU_ACCESS_WO) {
         *out_value = row == UPMU_BOX_ROW ? bank->type->control_idle : class->idle_value;
         return true;
@@ -123,7 +123,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     return true;
 }
 
-/* What the counters of a box held at the last look: the one part of the list that changes. */
+/* The values of a box's counters at the last look: the one part of the list that changes. */
 static inline uint64_t *seen_of(const struct upmu_unit_info *box)
 {
     return ((struct upmu_unit_info *)(uintptr_t)box)->last;
@@ -146,7 +146,7 @@ static UPMU_APART bool read_whole(struct upmu_bank *bank, unsigned row, struct u
     return upmu_space_read(bank->port, &place, &bank->accesses.reads, out_value);
 }
 
-/* (Apart: the short way has nothing of it on its stack.) */
+/* A function apart: the short way has nothing of it on its stack. */
 static UPMU_APART bool read_moved(struct upmu_bank *bank, struct upmu_place_in_space place, uint32_t where,
                                   uint32_t high, uint64_t *out_value)
 {
@@ -178,7 +178,8 @@ static inline bool read_halves(struct upmu_bank *bank, const struct upmu_place_i
     return read_moved(bank, *place, where, high, out_value);
 }
 
-/* What a box has counted since the last look; a count that went back tells nothing, and says that the box was reset. */
+/* The number that a box has counted since the last look; a count that went back tells nothing, and says that the box
+ * was reset. */
 static inline uint64_t step_of(struct upmu_bank *bank, unsigned counter, uint64_t last, uint64_t value,
                                uint64_t mask)
 {
@@ -201,7 +202,7 @@ bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool 
     uint64_t gone = value_of_gone(bank, row, &place), mask = upmu_bits_ones(width), sum = bank->shadow[row], value;
     uint64_t doubtful = 0, step;
     bool second = class->second, fine = true, zero = false;
-    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* (Others count there.) */
+    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* counters that others read, too */
     bool quick = place.space == UPMU_SPACE_PCI && place.bits != 32 && !begins;
 
     place.has_high = !begins;

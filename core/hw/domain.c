@@ -163,7 +163,7 @@ enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, un
     return before >> number & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
 }
 
-/* (Only its holder writes a word that has bit 16.) */
+/* A word that has bit 16 is written by its holder alone. */
 void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value)
 {
     uint32_t *word = &domain->claim[what], before = load_word(word);

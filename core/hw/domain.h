@@ -33,7 +33,7 @@ void upmu_domain_disown(struct upmu_domain *domain, unsigned row);
 /* The last CPU has restored all registers: the next one reads them anew. */
 void upmu_domain_forget(struct upmu_domain *domain);
 
-/* What became of a claim. */
+/* The outcome of a claim. */
 enum upmu_claim {
     UPMU_CLAIM_LOST = 0, /* another CPU holds it, or was faster */
     UPMU_CLAIM_NEW,      /* others may have changed the register since this CPU had it, if it ever had */
@@ -65,7 +65,7 @@ static inline bool upmu_domain_holds(const uint32_t *word, uint8_t number)
            UINT32_C(1) << number;
 }
 
-/* The same, or parked by this CPU and not taken since? */
+/* Does this CPU hold this claim, or has it parked it, with no other CPU that has taken it since? */
 static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t number)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED) >> number & 1u;

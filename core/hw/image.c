@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a backend has for registers, as steps.
+ * Make steps of the values that a backend has for registers.
  */
 #include "core/hw/image.h"
 #include "core/util/bits.h"
 #include "core/hw/register.h"
 #include <upmu/unit.h>
 
-/* Its place among those that are written before and after it. */
+/* The place of a row among those that are written before and after it. */
 static unsigned order_of(const struct upmu_image *image, unsigned row)
 {
     const struct upmu_register_class *class = upmu_register_class_of(image->pmu, row);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the registers of a PMU are to hold, as steps in load order.
+ * Values for the registers of a PMU, as steps in load order.
  */
 #ifndef UPMU_CORE_IMAGE_H
 #define UPMU_CORE_IMAGE_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the rows of one register say to a caller.
+ * Declarations for the rows of one register, as they apply to a caller.
  */
 #ifndef UPMU_CORE_PERMIT_CORE_H
 #define UPMU_CORE_PERMIT_CORE_H
 
 #include <upmu/permit.h>
 
-/* What the rows of one address say to a caller. */
+/* The rows of one address together, as they apply to a caller. */
 struct permit_sum {
     uint64_t mine;   /* bits that it may set */
     uint64_t others; /* bits of counters that it does not own */

@@ -100,7 +100,7 @@ static inline uint64_t port_clock_ns(const struct upmu_port *port)
 
 struct upmu_machine;
 
-/* The same for a machine, as a function, because many places need it.  In core/engine/machine.c. */
+/* As port_clock_ns(), for a machine: a function, because many places need it.  In core/engine/machine.c. */
 uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine);
 
 static inline bool port_has_allow_rdpmc(const struct upmu_port *port)

@@ -89,7 +89,7 @@ bool upmu_shared_page_unmap(struct upmu_bank *bank)
     return fine;
 }
 
-/* What the host stored last, whole. */
+/* The value that the host stored last, whole. */
 static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 {
     for (unsigned looks = 0; looks < PAGE_LOOKS; looks++) {

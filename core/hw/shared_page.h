@@ -30,7 +30,7 @@ static inline bool upmu_shared_page_is(const struct upmu_bank *bank)
  */
 static inline void upmu_shared_page_stale(struct upmu_bank *bank)
 {
-    /* (A read elsewhere that follows a session may do it, too: that costs a call.) */
+    /* A read on another CPU, which follows a session, may do this, too: that costs a call. */
     UPMU_STORE(bank->fresh, 0);
 }
 

@@ -64,7 +64,7 @@ bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_sp
             return true;
         }
     }
-    /* Both halves were reached during the looks; the smaller is not that of a device that is gone. */
+    /* The register had both high halves during the looks; the smaller is not that of a device that is gone. */
     *out_value = (before < high ? before : high) << 32;
     return true;
 }

@@ -20,9 +20,9 @@ struct upmu_place_in_space {
 };
 
 /*
- * One value, by accesses of at most the register's width; each call of a hook is added to *accesses.  A register that
- * moves only grows: its low half belongs to a high half that is the same before and after it, where an earlier look
- * counts as before.  With another high half at each look the value is such a half over 0, which the register has
+ * Read one value, by accesses of at most the register's width; each call of a hook is added to *accesses.  A register
+ * that moves only grows: its low half belongs to a high half that is the same before and after it, where an earlier
+ * look counts as before.  With another high half at each look the value is such a half over 0, which the register has
  * passed during the call.  False: an access faulted.
  */
 bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_space *place, uint32_t *accesses,

@@ -10,7 +10,7 @@
 
 #if UPMU_UNCORE
 
-/* It detects nothing: PMUs of units are made by upmu_uncore_find() and upmu_uncore_describe(). */
+/* A backend that detects nothing: PMUs of units are made by upmu_uncore_find() and upmu_uncore_describe(). */
 extern const struct upmu_backend upmu_uncore_backend;
 
 /* The PMU of a type; `out->made` and `out->text` stay. */

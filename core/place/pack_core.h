@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the packers have in common: that of the library, and the search of `upmu pack`.
+ * Declarations for the packers: that of the library, and the search of `upmu pack`.
  */
 #ifndef UPMU_CORE_PACK_CORE_H
 #define UPMU_CORE_PACK_CORE_H

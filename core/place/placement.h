@@ -35,8 +35,8 @@
 #define NO_OPTION 0xffu
 
 /*
- * One way to run a request: an alternative, with one of its pairs; one that ends
- * in a helper makes two options, the helper with a counter of its own and served.
+ * A way to run a request: an alternative, with one of its pairs.  An alternative that ends in a helper makes two
+ * options: the helper has a counter of its own, or is served.
  */
 struct place_option {
     uint32_t counters[UPMU_SLOTS];

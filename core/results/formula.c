@@ -31,7 +31,7 @@ struct formula_number {
     uint16_t begin, end;
 };
 
-/* What stands before a value.  Those from FORMULA_OPEN on wait for their ')'. */
+/* Tokens that stand before a value.  Tokens from FORMULA_OPEN on wait for their ')'. */
 enum formula_kind {
     FORMULA_ADD,
     FORMULA_SUBTRACT,
@@ -122,7 +122,7 @@ static struct formula_number formula_sum(struct formula_number a, struct formula
     return formula_normal(digits, a.exponent, a.negative);
 }
 
-/* (a / 2 × b / 2^63 has 63 or 64 digits.) */
+/* The product a / 2 × b / 2^63 has 63 or 64 digits. */
 static struct formula_number formula_product(const struct formula_number *a, const struct formula_number *b)
 {
     return formula_normal(upmu_muldiv(a->digits >> 1, b->digits, FORMULA_TOP), a->exponent + b->exponent + 64,

@@ -93,7 +93,7 @@ static void perf_record(struct upmu_emit *emit, unsigned type, unsigned misc, si
     upmu_emit_number(emit, bytes, 2);
 }
 
-/* What ends records other than samples: process, thread, time, CPU, identifier. */
+/* The end of records other than samples: process, thread, time, CPU, identifier. */
 static void perf_trailer(struct upmu_emit *emit, uint32_t process, uint32_t thread)
 {
     upmu_emit_number(emit, process, 4);

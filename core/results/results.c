@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the forms of a log have in common.  A call reads the log once for its tables, then writes,
- * into a buffer only if a pass that counts has shown that all of it fits.
+ * Calls that all forms of a log have in common.  A call reads the log once for its tables, then writes, into a buffer
+ * only if a pass that counts has shown that all of it fits.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"
@@ -74,7 +74,7 @@ static bool texts_equal(struct upmu_log_text a, struct upmu_log_text b)
     return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
-/* The same event with the same period, of any source. */
+/* Are two events, of any source, the same event with the same period? */
 static bool one_kind(const struct upmu_log_event *a, const struct upmu_log_event *b)
 {
     return a->config == b->config && a->config1 == b->config1 && a->config2 == b->config2 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the forms of a log have in common: tables in the caller's work area, and the two passes of a
- * call, one that counts bytes and one that writes them.
+ * Declarations for all forms of a log: tables in the caller's work area, and the two passes of a call, one that counts
+ * bytes and one that writes them.
  */
 #ifndef UPMU_CORE_RESULTS_CORE_H
 #define UPMU_CORE_RESULTS_CORE_H
@@ -63,7 +63,7 @@ struct upmu_results_call {
     struct upmu_log_text machine;
 };
 
-/* What a form is: the tables that it needs, and how it is written. */
+/* A form: the tables that it needs, and how it is written. */
 struct upmu_results_form {
     enum upmu_status (*prepare)(struct upmu_results_call *call); /* or NULL */
     void (*write)(struct upmu_emit *emit, struct upmu_results_call *call);
@@ -81,7 +81,7 @@ const struct upmu_results_event *upmu_results_event_of(const struct upmu_results
 const struct upmu_results_event *upmu_results_kind(const struct upmu_results_call *call, unsigned kind,
                                                    struct upmu_log_event *out_event);
 
-/* Its name: the text of its specification, or "raw-" and its select word. */
+/* The name of an event: the text of its specification, or "raw-" and its select word. */
 void upmu_results_name(struct upmu_emit *emit, const struct upmu_log_event *event);
 
 /* Text for a line of text: what separates is replaced. */

@@ -142,7 +142,7 @@ static __attribute__((noinline)) void take_branches(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* What keeps the filters of a stack from being set. */
+/* Does the stack have a register of filters that no other hyper-thread sees? */
 static bool is_filtered(const struct upmu_branch_stack *stack)
 {
     return stack->select && !(stack->traits & UPMU_BRANCH_SHARED_SELECT);
@@ -181,7 +181,7 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
 
     if (is_filtered(stack))
         fine &= upmu_bank_write_address(bank, stack->select, unit->select);
-    /* (0 is no depth, and its write would fault.) */
+    /* A depth of 0 does not exist, and its write would fault. */
     if (unit->depth && unit->depth != bank->pmu->branch_depth)
         fine &= upmu_bank_write_address(bank, stack->size, unit->depth);
     if (stack->traits & UPMU_BRANCH_OWN_CONTROL)
@@ -223,7 +223,7 @@ static enum upmu_status prepare(struct upmu_bank *bank, struct upmu_branch_unit 
 
     if ((unit->control & stack->enable) && !record_off(bank, stack))
         return refuse_faulted(start, bank);
-    /* (A filter that both hyper-threads see stays off.) */
+    /* A filter that both hyper-threads see stays off. */
     if (unit->select && (stack->traits & UPMU_BRANCH_SHARED_SELECT) && !upmu_bank_write_address(bank, stack->select, 0))
         return refuse_faulted(start, bank);
     if (!unit->proven && !(clear_stack(bank, stack) && prove(bank, stack, unit->select, &reason)))

@@ -11,7 +11,7 @@
 
 #if UPMU_BRANCHES
 
-/* What an entry of a stack holds. */
+/* The content of an entry of a stack. */
 enum upmu_branch_entry {
     UPMU_BRANCH_END,  /* nothing, nor does an older one */
     UPMU_BRANCH_SKIP, /* nothing */
@@ -28,7 +28,7 @@ uint64_t upmu_branch_info_of(enum upmu_branch_format format);
 /* Is a branch of the modes that are wanted?  Addresses from `kernel_from` on are the kernel's. */
 bool upmu_branch_is_wanted(const struct upmu_branch *branch, uint32_t record, uint64_t kernel_from);
 
-/* What the register of filters, or the control that has them, is to hold. */
+/* The value for the register of filters, or for the control that has them. */
 uint32_t upmu_branch_select(const struct upmu_branch_stack *stack, uint32_t record);
 
 /* Stop the stack of a CPU that leaves or sleeps; false: a register faulted.  In a local bracket. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an overflow produces (include/upmu/format.h): the default format, which fills the ring, and
- * calls of the host's formats.
+ * The results of an overflow (include/upmu/format.h): the default format, which fills the ring, and calls of the host's
+ * formats.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -50,7 +50,7 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
     return found;
 }
 
-/* One event's overflow; false: it shares the record of the plain ones. */
+/* Report the overflow of one event; false: the event shares the record of the plain ones. */
 static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_kept *sampling, unsigned *answer)
 {
     const struct upmu_session *session = overflow->session;
@@ -83,7 +83,7 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
 
 #endif
 
-/* Those that share a record, and what follows from all. */
+/* Report the events that share a record, and do what the answers of all events ask for. */
 static UPMU_APART unsigned report_plain(struct upmu_overflow *overflow, uint32_t plain, unsigned answer)
 {
     if (plain && !put_record(overflow, plain, NULL))

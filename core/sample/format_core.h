@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an overflow produces: from the interrupt, or the bracket that found it, to format, ring and queue.
+ * The way of an overflow from the interrupt, or the bracket that found it, to format, ring and queue.
  */
 #ifndef UPMU_CORE_FORMAT_CORE_H
 #define UPMU_CORE_FORMAT_CORE_H

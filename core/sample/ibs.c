@@ -75,9 +75,9 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
 }
 
 /*
- * Its interrupt may still come.  The write that stops a unit also discards a sample that was
- * completed since the last read.  A unit with the alternate disable bit is read after it is
- * disabled; on other units a sample that the registers show is lost.
+ * Stop a unit; its interrupt may still come.  The write that stops a unit also discards a sample that was completed
+ * since the last read.  A unit with the alternate disable bit is read after it is disabled; on other units a sample
+ * that the registers show is lost.
  */
 static bool stop_unit(struct upmu_meter *meter, struct upmu_ibs *ibs)
 {

@@ -60,7 +60,7 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
 /* The position for a record of `bytes`; false: no room.  May skip to the start of the buffer. */
 static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
-    /* (What the reader has left is written only after it has.) */
+    /* Acquire: bytes that the reader has left are written only after its reads. */
     uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 
     *out_pad = false;

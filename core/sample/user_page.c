@@ -49,7 +49,7 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     const struct upmu_set *set = upmu_active(session);
     const struct upmu_tally *tally = &set->tally[i];
     struct upmu_user_event *event = &page->event[i];
-    /* (A transaction that aborts can reduce a count, and a count can wrap; then the kernel must read it.) */
+    /* A transaction that aborts can reduce a count, and a count can wrap: then the kernel must read it. */
     bool wraps = upmu_count_wraps(set, i);
     uint32_t index =
         open && !wraps && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
@@ -58,7 +58,7 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     event->index = index;
     event->width = index ? cpu->meter.pmu->counter[tally->counter].width : 0;
     event->total = wraps ? upmu_count_wrapped(session, set, i, tally->total) : tally->total;
-    event->base = index ? tally->base : 0; /* (It may be what another thread has counted.) */
+    event->base = index ? tally->base : 0; /* else hidden: another thread may have counted it */
 }
 
 /* `cpu` NULL: the session runs nowhere. */
@@ -114,7 +114,7 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
     if (claim &&
         upmu_domain_claim(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return true;
-    /* (A static session may have left it running.) */
+    /* A static session may have left the counter running. */
     fine = upmu_bank_close(&cpu->meter.bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->meter.bank, counter, 0);
     if (claim)
         upmu_domain_release(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter));
@@ -230,11 +230,11 @@ void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
     UPMU_BARRIER();
     session->next_page = NULL;
     session->page_open = 0;
-    /* (Its times are those of its stop.) */
+    /* The page's times are those of the stop. */
     write_page(NULL, session, session->started_ns);
 }
 
-/* One page less; the last one ends the right of every thread, wherever that is. */
+/* Count one page less; the last one ends the right of every thread, wherever that is. */
 static void withdraw(struct upmu_machine *machine)
 {
     uint32_t before = __atomic_load_n(&machine->pages, __ATOMIC_RELAXED), after;

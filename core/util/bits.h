@@ -50,7 +50,7 @@ static inline unsigned upmu_bits_lowest(uint32_t mask)
 #endif
 }
 
-/* The same of 64 bits. */
+/* As upmu_bits_lowest(), for 64 bits. */
 static inline unsigned upmu_bits_lowest64(uint64_t mask)
 {
     return (uint32_t)mask ? upmu_bits_lowest((uint32_t)mask) : 32u + upmu_bits_lowest((uint32_t)(mask >> 32));

@@ -48,7 +48,7 @@ bool upmu_text_is(const char *bytes, size_t length, const char *string);
  */
 bool upmu_text_number(const char *bytes, size_t length, uint64_t *out_value);
 
-/* The same for bare digits of a base from 2 to 16. */
+/* As upmu_text_number(), for bare digits of a base from 2 to 16. */
 bool upmu_text_digits(const char *bytes, size_t length, unsigned base, uint64_t *out_value);
 
 #endif

@@ -23,7 +23,7 @@ extern "C" {
 /* Entries of a stack, at most. */
 #define UPMU_BRANCHES_MOST 64u
 
-/* One taken branch.  Bits of `info` that the hardware does not know are 0 (upmu_branch_facts.info). */
+/* A taken branch.  Bits of `info` that the hardware does not know are 0 (upmu_branch_facts.info). */
 struct upmu_branch {
     uint64_t from, to; /* linear addresses */
     uint64_t info;     /* UPMU_BRANCH_INFO_… */
@@ -40,7 +40,7 @@ struct upmu_branch {
 #define UPMU_BRANCH_INFO_COUNTS (UINT64_C(0xff) << 32)    /* four counts of events, 2 bits each */
 #define UPMU_BRANCH_INFO_CYCLES UINT64_C(0xffff)          /* since the branch before, at most so many */
 
-/* What to record.  None of the first two: both; none of the kinds: any. */
+/* Branches to record.  None of the first two: both; none of the kinds: any. */
 #define UPMU_BRANCH_USER (1u << 0)     /* both ends in user mode */
 #define UPMU_BRANCH_KERNEL (1u << 1)   /* an end in the kernel */
 #define UPMU_BRANCH_ANY (1u << 2)      /* every kind */
@@ -52,13 +52,13 @@ struct upmu_branch {
 #define UPMU_BRANCH_NO_INFO (1u << 8)  /* `info` is 0: a third of the register reads is saved where it has registers */
 #define UPMU_BRANCH_TAKE (1u << 9)     /* also if other software records or filters; the stop restores what was found */
 
-/* What and whose. */
+/* Branches to record, and whose. */
 struct upmu_branch_filter {
     uint32_t record;      /* UPMU_BRANCH_USER to _TAKE */
     uint64_t kernel_from; /* first address of the kernel, which reaches up from there; 0: addresses with bit 63 set */
 };
 
-/* What a PMU records. */
+/* The abilities of a PMU to record branches. */
 struct upmu_branch_facts {
     unsigned depth;  /* entries; 0: none, or left out by UPMU_BRANCHES=0 */
     uint32_t record; /* UPMU_BRANCH_… that upmu_branches_start() accepts */

@@ -17,7 +17,7 @@
 #define UPMU_VERSION_MINOR 2
 #define UPMU_VERSION_PATCH 1
 
-/* The same as one number, with 8 bits for each of the last two: 0x000200 is 0.2.0. */
+/* The version as one number, with 8 bits for each of the last two: 0x000200 is 0.2.0. */
 #define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
 
 /* Profiles: defaults of the options below.  An option that is set wins: -DUPMU_PROFILE=UPMU_PROFILE_TINY -DUPMU_SETS=1
@@ -33,8 +33,8 @@
 #endif
 #define UPMU_IS_FULL (UPMU_PROFILE >= UPMU_PROFILE_FULL) /* not an option */
 
-/* What a build is for: backends, and parts that only they need, are on for the CPUs that the compiler compiles for.
-   No option for embedders: tests set it that drive simulated x86 CPUs on other machines. */
+/* The CPUs that a build is for: backends, and parts that only they need, are on for the CPUs that the compiler
+ * compiles for.  No option for embedders: tests set it that drive simulated x86 CPUs on other machines. */
 #ifndef UPMU_FOR_X86
 #if defined __aarch64__ || defined __arm__ || defined __riscv
 #define UPMU_FOR_X86 0

@@ -32,8 +32,7 @@ struct upmu_spec_part {
 };
 
 /*
- * One parsed specification.  Points into `text`, which must stay until the event
- * is encoded.
+ * A parsed specification.  Points into `text`, which must stay until the event is encoded.
  */
 struct upmu_spec {
     const char *text;
@@ -191,7 +190,7 @@ enum upmu_source { UPMU_SOURCE_BUILT_IN = 0, UPMU_SOURCE_IMPORTED = 1 };
 #define UPMU_ROW_EQUAL (1u << 14)     /* wired: equality with the counter mask, not "at least" (Intel, leaf 23H) */
 #define UPMU_ROW_REVISIONS (1u << 13) /* AMD: bits 15:8 of the unit mask, and the payload, limit it to revisions */
 
-/* One row, unpacked. */
+/* A row, unpacked. */
 struct upmu_row {
     uint16_t code;      /* event code */
     uint16_t code2;     /* alternative code for the second payload register, or 0 */
@@ -209,7 +208,7 @@ struct upmu_row {
 #define UPMU_ROW_SELECT_HIGH 1u
 #define UPMU_ROW_FILTER 2u
 
-/* One unit mask of a masked row. */
+/* A unit mask of a masked row. */
 struct upmu_mask {
     uint64_t bits;      /* ORed into umask (bits 15:0) or, with UPMU_MASK_PAYLOAD, payload */
     uint8_t group;      /* equal for masks of one group; masks of an exclusive group replace each other */

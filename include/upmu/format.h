@@ -20,9 +20,8 @@ extern "C" {
 #endif
 
 /*
- * What happens after an overflow; bits that upmu_format.overflow and .restart return.  At the restart of a masked
- * session the events that masked it begin their upmu_sampling.long_period, if they have one.  All other periods
- * continue.
+ * Actions after an overflow; bits that upmu_format.overflow and .restart return.  At the restart of a masked session
+ * the events that masked it begin their upmu_sampling.long_period, if they have one.  All other periods continue.
  */
 #define UPMU_OVERFLOW_NOTIFY (1u << 0) /* message and hooks */
 #define UPMU_OVERFLOW_MASK (1u << 1)   /* the session stops until it is restarted */

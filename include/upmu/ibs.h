@@ -51,7 +51,7 @@ enum {
 #define UPMU_IBS_NO_RIP (1u << 1)   /* the op's address is not valid */
 #define UPMU_IBS_NO_DATA2 (1u << 2) /* erratum 1293: DATA2 has no meaning, and is 0 */
 
-/* One sample, as the ring has it. */
+/* A sample, as the ring has it. */
 struct upmu_ibs_sample {
     uint64_t time_ns; /* clock_ns, or 0 */
     uint64_t ip;      /* interrupted instruction; the sampled one is in the registers */
@@ -83,8 +83,8 @@ struct upmu_ibs_plan {
 };
 
 /*
- * One unit of one CPU at work.  Zero it, fill in the members below "Asked"; it and its samples must
- * stay until it is stopped.
+ * A unit of one CPU at work.  Zero it, fill in the members below "Asked"; the structure and its samples must stay until
+ * the unit is stopped.
  */
 struct upmu_ibs {
     /* Asked: */

@@ -21,12 +21,12 @@ extern "C" {
 
 struct upmu_session;
 
-/* What a message is about. */
+/* The cause of a message. */
 enum upmu_message_type {
     UPMU_MESSAGE_OVERFLOW = 1 /* events of a session overflowed */
 };
 
-/* One overflow, of one or more events. */
+/* An overflow, of one or more events. */
 struct upmu_message {
     uint32_t type;    /* enum upmu_message_type */
     uint32_t process; /* of the interrupted code: upmu_frame.process */

@@ -41,7 +41,7 @@ struct upmu_formula_word {
     bool event;       /* a specification, which stood in braces; else a name: `seconds`, `smt` */
 };
 
-/* What a word stands for: `value`, or `value` / `divisor`. */
+/* The value of a word: `value`, or `value` / `divisor`. */
 struct upmu_formula_value {
     uint64_t value;
     uint32_t divisor;          /* 0: none.  `seconds` is a time in ns with 1,000,000,000 */
@@ -63,7 +63,7 @@ struct upmu_formula_values {
     void *context; /* for `value` */
 };
 
-/* What a formula is worth. */
+/* The value of a formula. */
 struct upmu_formula_result {
     int64_t millionths;        /* the value times 1,000,000, rounded to the nearest */
     enum upmu_quality quality; /* UPMU_QUALITY_SCALED: some count was an estimate, and so is this; else exact */

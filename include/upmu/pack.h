@@ -36,7 +36,7 @@ struct upmu_pack_work {
     struct upmu_pack_request request[1]; /* one for each of the list: UPMU_PACK_BYTES */
 };
 
-/* What is to be packed. */
+/* Events to pack, and limits. */
 struct upmu_pack_input {
     /* The requests and what may be used: as in upmu_place(), but for `request_count`; `stay` and
        `set_of` are ignored. */
@@ -45,7 +45,7 @@ struct upmu_pack_input {
     unsigned limit;         /* requests in one set, at most; 0: UPMU_REQUESTS */
 };
 
-/* What a packing found. */
+/* The result of a packing. */
 struct upmu_pack_result {
     unsigned sets;    /* in which the list can run */
     unsigned bound;   /* fewer are impossible, as the counters show */
@@ -72,8 +72,7 @@ enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack
                            uint16_t *set_of, struct upmu_pack_result *out);
 
 /*
- * The same for encoded events of one PMU on which nothing else runs.  `limit` as in
- * struct upmu_pack_input.
+ * As upmu_pack(), for encoded events of one PMU on which nothing else runs.  `limit` as in struct upmu_pack_input.
  *
  * Returns as upmu_pack().
  * Context: any.

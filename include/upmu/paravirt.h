@@ -108,7 +108,7 @@ struct upmu_pv_attr {
     uint64_t bp_len;        /* 0 */
 };
 
-/* What the host stores; on a multiple of 8, within a page. */
+/* Counts that the host stores; on a multiple of 8, within a page. */
 struct upmu_pv_area {
     uint64_t count;     /* events, without end */
     uint32_t overflows; /* the host adds; the guest sets it to 0 by compare-and-exchange */
@@ -130,7 +130,7 @@ struct upmu_pv_param {
 #define UPMU_PV_SLOTS 24u         /* slots of a page */
 #define UPMU_PV_WIDTH 48u /* bits of a slot's value */
 
-/* What a slot counts: bits of upmu_pv_wish.config. */
+/* The event of a slot: bits of upmu_pv_wish.config. */
 #define UPMU_PV_EVENT_BITS ((UINT64_C(1) << 56) - 1u) /* a generic event, or a select word */
 #define UPMU_PV_WISH_RAW (UINT64_C(1) << 56)          /* a select word */
 #define UPMU_PV_WISH_USER (UINT64_C(1) << 57)

@@ -21,8 +21,8 @@ extern "C" {
 #define UPMU_PERMIT_MERGED (1u << 2) /* written by upmu_permit_merge() alone */
 
 /*
- * One register, or one counter's bits of it (then several rows have its address).  Constant data: `build/upmu permits`
- * prints the table of one PMU for a kernel's source.
+ * A register, or one counter's bits of a register (then several rows have its address).  Constant data: `build/upmu
+ * permits` prints the table of one PMU for a kernel's source.
  */
 struct upmu_permit {
     uint32_t address;    /* number of the MSR */
@@ -49,9 +49,9 @@ struct upmu_permit {
 bool upmu_msr_permitted(const struct upmu_machine *machine, enum upmu_level level, uint32_t msr, const uint64_t *value);
 
 /*
- * The same for one PMU, and for a caller that owns the counters of the mask `mine`: the select, the value and the bits
- * of other counters are refused, and so are registers that any counter may depend on (ESCRs of NetBurst, off-core
- * responses), if it does not own all.
+ * As upmu_msr_permitted(), for one PMU, and for a caller that owns the counters of the mask `mine`: the select, the
+ * value and the bits of other counters are refused, and so are registers that any counter may depend on (ESCRs of
+ * NetBurst, off-core responses), if it does not own all.
  *
  * Context: any.
  */

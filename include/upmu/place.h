@@ -39,15 +39,14 @@ struct upmu_pair {
 };
 
 /*
- * One way to run a request.
+ * A way to run a request.
  *
- * The last slot may be a helper: it needs no count, but an enabled counter of the same set at its
- * one resource r or at the other of the pair, r ^ 1.  A slot of any request of the set that claims
- * one of the two serves the helper, if that slot has a counter and is not `dormant`.  Helpers of
- * the set serve each other.  A served helper gets no counter (UPMU_NO_COUNTER in the result); any
- * other helper gets its own.  Its resource has its value in both cases.  Two uses: NetBurst's
- * upstream ESCR works only if a counter is enabled on the ESCR or its twin; top-down metrics need
- * one common counter of slots.
+ * The last slot may be a helper: it needs no count, but an enabled counter of the same set at its one resource r or at
+ * the other of the pair, r ^ 1.  A slot of any request of the set that claims one of the two serves the helper, if that
+ * slot has a counter and is not `dormant`.  Helpers of the set serve each other.  A served helper gets no counter
+ * (UPMU_NO_COUNTER in the result); any other helper gets its own.  Its resource has its value in both cases.  Two uses:
+ * NetBurst's upstream ESCR works only if a counter is enabled on the ESCR or its twin; top-down metrics need one common
+ * counter of slots.
  */
 struct upmu_alternative {
     uint8_t slot_count; /* 1 to UPMU_SLOTS */
@@ -68,7 +67,7 @@ struct upmu_held {
     uint64_t value; /* that it has */
 };
 
-/* What is to be placed. */
+/* Requests to place. */
 struct upmu_place_input {
     /*
      * The i-th way to run request `request`, best first; false after the last.  A way whose slot 0

@@ -66,7 +66,7 @@ enum upmu_scope {
     UPMU_SCOPE_LLC = 5 /* the CPUs of one last-level cache */
 };
 
-/* What reads and writes of a register do. */
+/* The effect of reads and writes of a register. */
 enum upmu_register_access {
     UPMU_ACCESS_RW = 0,
     UPMU_ACCESS_RO = 1,
@@ -76,7 +76,7 @@ enum upmu_register_access {
     UPMU_ACCESS_SET_CLEAR = 5 /* its address reads, and sets bits; the next address clears them (Arm) */
 };
 
-/* What a register is for. */
+/* The purpose of a register. */
 enum upmu_register_kind {
     UPMU_KIND_COUNTER = 0, /* counts; no shadow */
     UPMU_KIND_SELECT = 1,  /* chooses the event of one counter */
@@ -87,7 +87,7 @@ enum upmu_register_kind {
     UPMU_KIND_AUX = 6      /* switches something that counting depends on */
 };
 
-/* The level that may set a register (R25). */
+/* The level that may set a register: with some of them (DS_AREA) hardware can be made to write any memory. */
 enum upmu_level {
     UPMU_LEVEL_SESSION = 0,    /* any program that may count */
     UPMU_LEVEL_PRIVILEGED = 1, /* the host's administrator */
@@ -95,15 +95,13 @@ enum upmu_level {
 };
 
 /*
- * What the rows of one kind of register have in common.  Masks of bits: upmu writes `owned` bits
- * and preserves all others.  `gates` let counters count.  A select that has one of the `in_use`
- * bits is in use, where its counter's gate is set, too; in an auxiliary register, `in_use` bits are owned
- * where they were found set.  `enables_all` bits of the first select (P6)
- * are needed by all counters.  The hardware changes `hardware` bits;
- * they have no shadow.  With one of the `interrupt` bits an overflow requests an interrupt.  Raw
- * words may set `session` and `privileged` bits at that level.  Of these, `kernel` bits count what
- * the kernel does, and `beyond` bits count what other threads or guests do while the counter's own
- * thread runs.
+ * Properties that all rows of one kind of register have.  Masks of bits: upmu writes `owned` bits and preserves all
+ * others.  `gates` let counters count.  A select that has one of the `in_use` bits is in use, where its counter's gate
+ * is set, too; in an auxiliary register, `in_use` bits are owned where they were found set.  `enables_all` bits of the
+ * first select (P6) are needed by all counters.  The hardware changes `hardware` bits; they have no shadow.  With one
+ * of the `interrupt` bits an overflow requests an interrupt.  Raw words may set `session` and `privileged` bits at that
+ * level.  Of these, `kernel` bits count what the kernel does, and `beyond` bits count what other threads or guests do
+ * while the counter's own thread runs.
  */
 struct upmu_register_class {
     uint8_t kind;         /* enum upmu_register_kind */
@@ -136,7 +134,7 @@ struct upmu_register_class {
 #endif
 };
 
-/* One register. */
+/* A register. */
 struct upmu_register {
     uint32_t address;    /* number of an MSR, or offset in its space */
     uint8_t class_index; /* into the table's classes, and into upmu_pmu.limit */
@@ -193,7 +191,7 @@ struct upmu_branch_stack;
 struct upmu_catalog;
 
 /*
- * One kind of hardware unit.  Constant once detected.
+ * A kind of hardware unit.  Constant once detected.
  */
 struct upmu_pmu {
     const char *name;                   /* libpfm4's where it has one: "skl", "core" */
@@ -266,9 +264,9 @@ struct upmu_machine {
 };
 
 /*
- * What several CPUs see: a core with two hyper-threads, a module, a node.  Claims are taken by
- * 32-bit compare-and-swap; only the holder of a claim writes.  Initialise it with
- * upmu_domain_init(); it must stay as long as its CPUs.
+ * State that several CPUs share: of a core with two hyper-threads, a module, a node.  Claims are taken by 32-bit
+ * compare-and-swap; only the holder of a claim writes.  Initialise it with upmu_domain_init(); it must stay as long as
+ * its CPUs.
  */
 struct upmu_domain {
     enum upmu_scope scope; /* the CPUs that share it */
@@ -283,7 +281,7 @@ struct upmu_domain {
     uint32_t value[UPMU_RESOURCES][2]; /* low and high half */
 };
 
-/* What uses a counter. */
+/* The owner of a counter. */
 enum upmu_owner {
     UPMU_OWNER_FREE = 0,
     UPMU_OWNER_OURS = 1,     /* a session of upmu */
@@ -293,7 +291,7 @@ enum upmu_owner {
     UPMU_OWNER_ABSENT = 5    /* no such counter */
 };
 
-/* One write that a dry run would have made. */
+/* A write that a dry run would have made. */
 struct upmu_write {
     const char *name; /* of the register */
     uint32_t address; /* of the register */
@@ -320,7 +318,7 @@ struct upmu_accesses {
 };
 
 /*
- * What some bits of a register are to hold: `value` << shift in those of `mask`, signed, << shift.  Private.
+ * A value for some bits of a register: `value` << shift in those of `mask`, signed, << shift.  Private.
  */
 struct upmu_step {
     uint32_t value;
@@ -390,7 +388,7 @@ struct upmu_ibs;
 struct upmu_thread;
 struct upmu_place_work;
 
-/* What an interrupt interrupted: fill in what is known, set the rest to 0. */
+/* The interrupted code: fill in what is known, set the rest to 0. */
 struct upmu_frame {
     uint64_t ip;      /* instruction pointer */
     uint64_t sp;      /* stack pointer */
@@ -407,7 +405,7 @@ struct upmu_frame {
     uint64_t register_mask;
 };
 
-/* What runs on a counter.  Private. */
+/* The event that runs on a counter.  Private. */
 struct upmu_counter_slot {
     struct upmu_tally *tally;     /* the event that has the counter, or NULL */
     struct upmu_session *session; /* its session */
@@ -449,8 +447,8 @@ struct upmu_plan {
 };
 
 /*
- * What a handler left that interrupted a local call: that it came, what it interrupted, and which counters had
- * overflowed then.  The counters say the rest.  Private.
+ * Mail of a handler that interrupted a local call: that it came, what it interrupted, and which counters had overflowed
+ * then.  The counters say the rest.  Private.
  */
 struct upmu_mailbox {
     volatile uint8_t pending;
@@ -532,9 +530,9 @@ struct upmu_branch_unit {
 #endif
 
 /*
- * One logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init()
- * to upmu_cpu_fini(), and upmu_cpu_init() must not be called again before that: it would take
- * counters of running sessions for the firmware's.
+ * A logical CPU.  Zero it before its first use (.bss is zero).  It must stay from upmu_cpu_init() to upmu_cpu_fini(),
+ * and upmu_cpu_init() must not be called again before that: it would take counters of running sessions for the
+ * firmware's.
  */
 struct upmu_cpu {
     struct upmu_meter meter; /* of its cores' PMU */
@@ -574,7 +572,7 @@ struct upmu_cpu {
 #define upmu_machine_init(machine, port) \
     upmu_machine_init_checked((machine), (port), UPMU_VERSION, sizeof(struct upmu_machine), sizeof(struct upmu_cpu))
 
-/* What upmu_machine_init() calls, with the version and sizes that the caller was compiled with. */
+/* The function behind upmu_machine_init(), with the version and sizes that the caller was compiled with. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const struct upmu_port *port, uint32_t version,
                                            size_t machine_bytes, size_t cpu_bytes);

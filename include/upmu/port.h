@@ -125,8 +125,7 @@ struct upmu_port {
     uint64_t tick_ns;
 
     /*
-     * One line for the host's log, without a newline: a fake PMU, a foreign owner, a faulting
-     * register.
+     * Write a line to the host's log, without a newline: a fake PMU, a foreign owner, a faulting register.
      * NULL: no reports.
      * Context: local.
      */
@@ -190,8 +189,8 @@ struct upmu_port {
     void (*mmio_unmap)(void *context, void *pointer, size_t bytes);
 
     /*
-     * One access of 32 or 64 bits to mapped memory.  In 32-bit code those of 64 bits come as two of 32.
-     * Returns false if it faulted.
+     * Access 32 or 64 bits of mapped memory.  In 32-bit code accesses of 64 bits come as two of 32.
+     * Returns false if the access faulted.
      * NULL: plain volatile accesses.
      * Context: local.
      */

@@ -36,7 +36,7 @@ struct upmu_output {
     size_t length; /* bytes written; with UPMU_ERR_NO_SPACE of upmu_results_...(): bytes needed */
 };
 
-/* What is being written.  Private. */
+/* State of an output that is being written.  Private. */
 struct upmu_emit {
     struct upmu_output *output; /* NULL: bytes are only counted */
     size_t length;
@@ -186,7 +186,7 @@ struct upmu_log_words {
     unsigned count;    /* words of 8 bytes */
 };
 
-/* One of them; 0 behind the last.  Context: any. */
+/* A word by its index; 0 behind the last.  Context: any. */
 uint64_t upmu_log_word(struct upmu_log_words words, unsigned index);
 
 /* The first record. */
@@ -292,7 +292,7 @@ struct upmu_log_reader {
 UPMU_MUST_CHECK
 enum upmu_status upmu_log_open(struct upmu_log_reader *reader, const void *log, size_t bytes);
 
-/* What upmu_log_salvage() has found. */
+/* The findings of upmu_log_salvage(). */
 struct upmu_log_salvaged {
     uint64_t records; /* that are sound */
     uint64_t dropped; /* damaged ones before the last of these */

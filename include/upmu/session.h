@@ -33,10 +33,9 @@ enum upmu_quality {
 };
 
 /*
- * One result.  `error` of an estimate is three standard errors of the rates in the runs that were
- * seen (docs/ENGINE.md).  It is too small where these say nothing about the others: few runs,
- * events in rare bursts, or a load that changes in time with the runs of sharing sessions, which
- * come in a fixed order.
+ * A result.  `error` of an estimate is three standard errors of the rates in the runs that were seen (docs/ENGINE.md).
+ * It is too small where these runs say nothing about the others: few runs, events in rare bursts, or a load that
+ * changes in time with the runs of sharing sessions, which come in a fixed order.
  */
 struct upmu_count {
     uint64_t value;      /* events, scaled where quality says so; saturates */
@@ -87,7 +86,7 @@ struct upmu_tally {
     bool ran;
     bool hole;                  /* was moved with a gap, or its register was lost */
     uint8_t scale;              /* bits that counts are shifted by in the sums of its estimate */
-    /* (What the event is: changes with it only.) */
+    /* Properties of the event: they change with it only. */
     bool wide : 1;              /* slot[1] holds the bits above its counter's */
     bool falls : 1;             /* the event's count can fall: UPMU_ATTR_IN_TXCP */
     bool shared : 1;            /* counts for other CPUs, too, in any mode */
@@ -114,7 +113,7 @@ struct upmu_tally {
     uint32_t turned;            /* when its counter was taken or last known to pass zero, in 2^20 ns */
 };
 
-/* What is kept of an event's sampling attributes, but for what its tally has.  Private. */
+/* The sampling attributes of an event, but for those that its tally has.  Private. */
 struct upmu_kept {
     uint64_t period;
     uint64_t event_id;
@@ -135,8 +134,8 @@ struct upmu_estimate {
 };
 
 /*
- * What a placement needs at most.  On NetBurst 18 counters have two registers each, six of them that count tagged uops
- * a third, and two registers are beside; elsewhere two values of 32 bits for each event, and for four registers beside.
+ * Steps of a placement, at most.  On NetBurst 18 counters have two registers each, six of them that count tagged uops a
+ * third, and two registers are beside; elsewhere two values of 32 bits for each event, and for four registers beside.
  * On RISC-V a select has three.
  */
 #define UPMU_STEPS_WANTED                                                                                              \
@@ -207,7 +206,7 @@ struct upmu_ring {
 #define UPMU_SAMPLE_NO_FRAME (1u << 2) /* overflow found without its interrupt: ip is 0 */
 #define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp were the kernel's and are 0: upmu_session_hide_kernel() */
 
-/* One sample: a copy, which does not depend on the ring. */
+/* A sample: a copy, which does not depend on the ring. */
 struct upmu_sample {
     uint64_t ip;      /* interrupted instruction */
     uint64_t sp;      /* its stack pointer */
@@ -218,7 +217,7 @@ struct upmu_sample {
     uint16_t flags;   /* UPMU_SAMPLE_… */
 };
 
-/* What a session is doing, and the calls that it permits. */
+/* The state of a session, and the calls that it permits. */
 enum upmu_session_state {
     UPMU_SESSION_DETACHED = 0, /* add, ring, attach; counts stay readable */
     UPMU_SESSION_STOPPED = 1,  /* attached */
@@ -229,15 +228,15 @@ enum upmu_session_state {
     UPMU_SESSION_WAITING = 6   /* started, but its thread does not run, or its counters are in use */
 };
 
-/* One overflow, as it is passed to the format (upmu/format.h). */
+/* An overflow, as it is passed to the format (upmu/format.h). */
 struct upmu_overflow {
     struct upmu_session *session; /* whose events overflowed */
     struct upmu_cpu *cpu;       /* where they overflowed */
     const struct upmu_set *set; /* active when it happened, not after a switch */
     /*
-     * What the interrupt interrupted, until upmu_format.overflow returns.  NULL: the host gave no frame, the frame is
-     * another overflow's (UPMU_SAMPLE_NO_FRAME), or it is hidden (UPMU_SAMPLE_HIDDEN).  Where the interrupt came
-     * inside a local call, the end of this call reports the overflow: then `fp` is 0 and `registers` NULL.
+     * The interrupted code, until upmu_format.overflow returns.  NULL: the host gave no frame, the frame is another
+     * overflow's (UPMU_SAMPLE_NO_FRAME), or it is hidden (UPMU_SAMPLE_HIDDEN).  Where the interrupt came inside a local
+     * call, the end of this call reports the overflow: then `fp` is 0 and `registers` NULL.
      */
     const struct upmu_frame *frame;
     uint64_t ip;                /* of the frame, or 0 */
@@ -350,8 +349,8 @@ enum upmu_status upmu_session_add(struct upmu_session *session, const char *list
                                   const struct upmu_sampling *sampling);
 
 /*
- * The same for an event encoded for a PMU of the machine (cpu->meter.pmu); it is copied.  Returns and context: the
- * same.
+ * As upmu_session_add(), for an event encoded for a PMU of the machine (cpu->meter.pmu); the event is copied.  Returns
+ * and context: as upmu_session_add().
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
@@ -580,7 +579,7 @@ bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
 /* Number of samples that found no room so far.  Context: any. */
 uint32_t upmu_ring_lost(const struct upmu_ring *ring);
 
-/* What upmu_handle_pmi() says of an interrupt. */
+/* The answer of upmu_handle_pmi() about an interrupt. */
 enum upmu_pmi {
     UPMU_PMI_NOT_OURS = 0, /* check your other sources */
     UPMU_PMI_HANDLED = 1,

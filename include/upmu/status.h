@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 /*
- * One cause per code; numbers are never reused.  Grouped by whose fault it is.
+ * A code has one cause; numbers are never reused.  Grouped by whose fault it is.
  */
 enum upmu_status {
     UPMU_OK = 0,
@@ -109,7 +109,8 @@ struct upmu_why {
     enum upmu_collision collision; /* UPMU_ERR_DOES_NOT_FIT: what they conflict over */
     uint16_t position;            /* byte offset into the caller's text */
     uint16_t length;              /* bytes of the text concerned */
-    /* These bytes, shortened, NUL-terminated; or the missing hook; or, with length 0, why there is no such hardware. */
+    /* The text concerned, shortened, NUL-terminated; or the missing hook; or, with length 0, why there is no such
+     * hardware. */
     char word[UPMU_WHY_WORD];
     const struct upmu_pmu *pmu;   /* PMU concerned, or NULL */
     struct upmu_event_id nearest; /* most similar name, or all zero */

@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* What the host embeds.  At most 64 bytes. */
+/* A thread, which the host embeds in its own structure.  At most 64 bytes. */
 struct upmu_thread {
     uint32_t pid, tid; /* the host's numbers, for messages; may be changed at any time */
     void *host;        /* for the host */

@@ -48,8 +48,8 @@ struct upmu_unit_constraint {
 };
 
 /*
- * One kind of box: constant data, the library's or (hook own_unit) the host's.  Counter n is general counter n; the
- * fixed one is UPMU_FIXED_COUNTER(0).
+ * A kind of box: constant data, the library's or (hook own_unit) the host's.  Counter n is general counter n; the fixed
+ * one is UPMU_FIXED_COUNTER(0).
  */
 struct upmu_unit_type {
     const char *name;    /* of its units: "imc" */
@@ -90,7 +90,7 @@ struct upmu_unit_type {
 
 #define UPMU_UNIT_COUNTERS 17u /* of a box at most: 16 and the fixed one */
 
-/* One box. */
+/* A box. */
 struct upmu_unit_info {
     uint64_t base;    /* number of an MSR; `where` of a PCI function (upmu/port.h); physical address */
     void *mapped;     /* memory, while open; or NULL */
@@ -213,7 +213,8 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
                                 const struct upmu_unit_info *info, unsigned boxes);
 
 /*
- * The same for a unit by its path (see upmu_unit_find()).  Returns as these.  Context: as upmu_unit_open().
+ * Open a unit by its path (see upmu_unit_find()).  Returns as upmu_unit_open() and upmu_unit_find().  Context: as
+ * upmu_unit_open().
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine *machine, const char *path);
@@ -294,7 +295,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every);
 
 #define UPMU_UNIT_CPUS 32 /* CPUs that upmu_unit_facts lists */
 
-/* What is known of a unit at work. */
+/* Facts about a unit at work. */
 struct upmu_unit_facts {
     struct upmu_cpu *cpu;                     /* that drives it, or NULL */
     struct upmu_cpu *allowed[UPMU_UNIT_CPUS]; /* that may: the first of them, best first */
@@ -320,7 +321,7 @@ void upmu_unit_ask(const struct upmu_unit *unit, struct upmu_unit_facts *out_fac
  */
 size_t upmu_unit_path(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char *buffer, size_t size);
 
-/* What was found: `boxes` boxes side by side from `unit` on. */
+/* The boxes that were found: `boxes` of them side by side from `unit` on. */
 struct upmu_unit_found {
     const struct upmu_unit_info *unit;  /* in the list, or NULL: nothing was found */
     const struct upmu_unit_info *other; /* a second one to which the text or the address applies, or NULL */
@@ -393,7 +394,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_uncore_region_end(struct upmu_uncore_region *dies, unsigned count, struct upmu_count *counts,
                                         unsigned events);
 
-/* The same since the region was opened.  Returns and context: as begin. */
+/* As upmu_uncore_region_end(), for counts since the region was opened.  Returns and context: as
+ * upmu_uncore_region_begin(). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_uncore_region_read(struct upmu_uncore_region *dies, unsigned count, struct upmu_count *counts,
                                          unsigned events);

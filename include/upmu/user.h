@@ -23,7 +23,7 @@ extern "C" {
 #define UPMU_USER_RUNNING (1u << 0) /* the session has its counters at this moment */
 #define UPMU_USER_CLOSED (1u << 1)  /* the session has ended */
 
-/* One event: count = total + (counter - base) modulo 2^width. */
+/* An event: count = total + (counter - base) modulo 2^width. */
 struct upmu_user_event {
     uint64_t total; /* events before `base` */
     uint64_t base;  /* value of the counter at `total` */
@@ -66,7 +66,7 @@ static inline uint64_t upmu_user_rdpmc(uint32_t index, bool fence)
 /* The value of a counter; with `fence` after all earlier loads. */
 #define UPMU_USER_RDPMC(index, fence) upmu_user_rdpmc(index, fence)
 #else
-/* (Pages of other CPUs have no index.) */
+/* Pages of other CPUs have no index. */
 #define UPMU_USER_RDPMC(index, fence) ((void)(index), (void)(fence), (uint64_t)0)
 #endif
 #endif

@@ -17,7 +17,7 @@ static bool read_register(void *context, uint32_t number, uint64_t *out_value)
     return upmu_a32_read(number, out_value);
 }
 
-/* What a write does is done before the next instruction. */
+/* A write takes effect before the next instruction. */
 static bool write_register(void *context, uint32_t number, uint64_t value)
 {
     bool known = upmu_a32_write(number, (uint32_t)value);

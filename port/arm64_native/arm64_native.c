@@ -18,7 +18,7 @@ static bool read_register(void *context, uint32_t number, uint64_t *out_value)
     return upmu_a64_mrs(number, out_value);
 }
 
-/* What a write does is done before the next instruction. */
+/* A write takes effect before the next instruction. */
 static bool write_register(void *context, uint32_t number, uint64_t value)
 {
     bool known = upmu_a64_msr(number, value);
@@ -49,7 +49,7 @@ static void pmi_rearm(void *context)
     (void)context;
 }
 
-/* (In two parts: the count times 10^9 has more than 64 bits after a few seconds.) */
+/* The quotient is made in two parts: the count times 10^9 has more than 64 bits after a few seconds. */
 static uint64_t clock_ns(void *context)
 {
     uint64_t count, frequency;

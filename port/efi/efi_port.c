@@ -11,7 +11,7 @@
 #define UPMU_EFI_GATES 256u
 #define UPMU_EFI_SPURIOUS_VECTOR 0xffu
 
-/* One interrupt gate (Intel SDM vol 3 (325384-059) 6.11, 6.14.1). */
+/* An interrupt gate (Intel SDM vol 3 (325384-059) 6.11, 6.14.1). */
 struct upmu_efi_gate {
     uint16_t offset_low;
     uint16_t selector;

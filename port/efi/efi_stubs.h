@@ -18,8 +18,8 @@ enum upmu_efi_entry {
 };
 
 /*
- * What the processor pushed, lowest address first; 64-bit mode always pushes sp and
- * ss, protected mode without a change of ring does not.
+ * The words that the processor pushed, lowest address first; 64-bit mode always pushes sp and ss, protected mode
+ * without a change of ring does not.
  */
 struct upmu_efi_frame {
     uintptr_t ip;

@@ -47,7 +47,7 @@ static bool add(struct upmu_linux_journal *journal, const struct upmu_linux_foun
     return true;
 }
 
-/* What a line says is what would be written for it: one way to read it. */
+/* A line is accepted only if upmu would write the same line for what was read. */
 static bool read_line(struct upmu_linux_journal *journal, const char *line, size_t length, bool first)
 {
     char copy[UPMU_LINUX_LINE], again[UPMU_LINUX_LINE];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel says about the registers of a CPU, before any of them is accessed.
+ * The kernel's information about the registers of a CPU, before any of them is accessed.
  */
 #ifndef UPMU_LINUX_LOOK_H
 #define UPMU_LINUX_LOOK_H

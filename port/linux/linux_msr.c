@@ -151,7 +151,7 @@ static bool sync_journal(struct upmu_linux *host)
     return synced < 0 ? trouble(host, "the journal cannot be written: %s", strerror(-synced)) : true;
 }
 
-/* Its place in host->found; found_count: none. */
+/* The index of a register in host->found; found_count: none. */
 static unsigned found_at(const struct upmu_linux *host, uint32_t msr)
 {
     unsigned i = 0;
@@ -161,7 +161,7 @@ static unsigned found_at(const struct upmu_linux *host, uint32_t msr)
     return i;
 }
 
-/* One register into the journal; not yet synced. */
+/* Add a register to the journal; not yet synced. */
 static bool note(struct upmu_linux *host, const struct upmu_linux_found *found)
 {
     char line[UPMU_LINUX_LINE];
@@ -220,7 +220,7 @@ static unsigned remember(struct upmu_linux *host, uint32_t msr)
     return at;
 }
 
-/* What lets counters count is read again before each write: did other software change it since ours? */
+/* A register with gates is read again before each write: did other software change it since our last write? */
 static bool compare(struct upmu_linux *host, const struct upmu_register_class *class, uint32_t msr, uint64_t last)
 {
     uint64_t now;

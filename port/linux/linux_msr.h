@@ -30,10 +30,10 @@ enum upmu_linux_mode {
     UPMU_LINUX_DRY_RUN, /* only in this program's memory, where they are read from then; `on_write` is told */
 };
 
-/* One CPU's registers.  Zero it before upmu_linux_open(). */
+/* The registers of a CPU.  Zero it before upmu_linux_open(). */
 struct upmu_linux {
     struct upmu_port port;
-    /* What went wrong beside registers that fault (#GP), the first of it; "": nothing. */
+    /* The first thing that went wrong beside registers that fault (#GP); "": nothing. */
     char trouble[200];
     uint32_t changed; /* a register that other software changed between two writes; 0: none */
     uint32_t writes;  /* made */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What port/linux asks of the system, as functions: a test answers in the system's place.
+ * The requests of port/linux to the system, as functions: a test answers in the system's place.
  */
 #ifndef UPMU_LINUX_SYSTEM_H
 #define UPMU_LINUX_SYSTEM_H

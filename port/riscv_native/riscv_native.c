@@ -57,7 +57,7 @@ static void irq_restore(void *context, uintptr_t state)
     UPMU_RV_SET("mstatus", state);
 }
 
-/* It is set once by an overflow, and stays. */
+/* An overflow sets the pending bit once, and the bit stays set. */
 static void pmi_rearm(void *context)
 {
     (void)context;

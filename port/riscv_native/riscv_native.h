@@ -8,7 +8,7 @@
 
 #include <upmu/port.h>
 
-/* What no instruction tells. */
+/* Facts about a hart that no instruction tells. */
 struct upmu_riscv_identity {
     uint32_t counters; /* usable ones: bit n is mhpmcounter n, 3 to 31 */
     uint8_t width;     /* their bits */
@@ -25,7 +25,7 @@ void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf,
  */
 void upmu_riscv_port(struct upmu_port *port);
 
-/* The same where there is no Sscofpmf: pmi_rearm is NULL, and on RV32 mhpmevent has no upper half. */
+/* As upmu_riscv_port(), where there is no Sscofpmf: pmi_rearm is NULL, and on RV32 mhpmevent has no upper half. */
 void upmu_riscv_port_without_sscofpmf(struct upmu_port *port);
 
 #endif

@@ -151,7 +151,7 @@ static void give_up(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart
         }
 }
 
-/* What is asked for, and what goes with it. */
+/* The SBI's number of an event; *out_data: the data that go with the number. */
 static unsigned long number_of(const struct upmu_riscv_sbi *sbi, uint64_t event, uint64_t *out_data)
 {
     *out_data = sbi->identity.sbi_events ? (event & EVENT) >> SBI_EVENT_BITS : event & EVENT;
@@ -219,8 +219,9 @@ static bool has_old_flag(const struct upmu_riscv_sbi *sbi, const struct upmu_ris
 }
 
 /*
- * (The firmware leaves the flag of an overflow, which would keep the next one silent, where an interrupt is pending.
- * Another counter's pending interrupt has to wait; one that comes during the call makes it a call for nothing.)
+ * The firmware does not clear the flag of an overflow while an interrupt is pending, and a set flag keeps the next
+ * overflow silent.  So another counter's pending interrupt is taken away during the call.  If an interrupt comes during
+ * the call, the call is repeated.
  */
 static bool start(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n)
 {
@@ -247,7 +248,7 @@ static bool start(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *
     return fine;
 }
 
-/* (Whatever the firmware says: a counter that another program stopped is stopped.) */
+/* The firmware's answer is ignored: a counter that another program stopped is stopped. */
 static void stop(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, uint32_t counters)
 {
     unsigned long mask = 0;
@@ -332,7 +333,7 @@ static bool write_gates(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_
     return fine;
 }
 
-/* The same event again is the end of an overflow: a start clears its flag. */
+/* A write of the same event ends an overflow: the next start clears the counter's flag. */
 static bool write_event(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint64_t value)
 {
     uint64_t changed = (hart->event[n] ^ value) & ~EVENT_OF;

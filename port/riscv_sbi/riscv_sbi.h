@@ -9,7 +9,7 @@
 
 #include <port/riscv_native/riscv_native.h>
 
-/* What the firmware was told for a hart: it does not tell it again.  All 0 at first. */
+/* A copy of what the firmware was told for a hart, because the firmware cannot be asked.  All 0 at first. */
 struct upmu_riscv_sbi_hart {
     uint64_t event[32];
     uint64_t value[32]; /* of a stopped counter; of one that runs on a shared counter: its distance from that */

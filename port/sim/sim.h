@@ -145,11 +145,10 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 /* ---- Rules: what the model does, each switchable ---- */
 
 /*
- * One line per rule: identifier, default, what holds while it is 1 (and what the
- * model does instead while it is 0), source.  KVM: Linux arch/x86/kvm/pmu.c; KVMI:
- * kvm/vmx/pmu_intel.c; KST: Linux tools/testing/selftests/kvm/x86
- * pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux
- * arch/x86/events/intel; SDM: Intel SDM vol 3 (325384-059).
+ * A line for each rule: identifier, default, what holds while it is 1 (and what the model does instead while it is 0),
+ * source.  KVM: Linux arch/x86/kvm/pmu.c; KVMI: kvm/vmx/pmu_intel.c; KST: Linux tools/testing/selftests/kvm/x86
+ * pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux arch/x86/events/intel; SDM: Intel SDM vol 3
+ * (325384-059).
  */
 /* clang-format off */
 #define UPMU_SIM_RULES(R)                                                                                         \
@@ -257,9 +256,9 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 /* clang-format on */
 
 /*
- * The same for the Pentium 4.  SDM: Intel SDM vol 3 (325384-059) 18.15 to 18.18; VBOX:
- * VirtualBox's CPU database, probed on a CPU of signature 0F43H; LX: Linux
- * arch/x86/events/intel/p4.c; PERFCTR: perfctr 2.6.42; SU: Intel 249199, errata N.
+ * Rules of the Pentium 4, in the same form.  SDM: Intel SDM vol 3 (325384-059) 18.15 to 18.18; VBOX: VirtualBox's CPU
+ * database, probed on a CPU of signature 0F43H; LX: Linux arch/x86/events/intel/p4.c; PERFCTR: perfctr 2.6.42; SU:
+ * Intel 249199, errata N.
  */
 /* clang-format off */
 #define UPMU_SIM_RULES_P4(R)                                                                                          \
@@ -418,7 +417,7 @@ enum upmu_sim_branch_kind {
     UPMU_SIM_BRANCH_FAR
 };
 
-/* One taken branch.  Addresses with bit 63 are the kernel's. */
+/* A taken branch.  Addresses with bit 63 are the kernel's. */
 struct upmu_sim_branch {
     uint64_t from, to;
     enum upmu_sim_branch_kind kind;
@@ -644,10 +643,10 @@ struct upmu_sim {
 /* A machine after reset with this number of CPUs (0: UPMU_SIM_CPUS_DEFAULT), LVTPC set up for NMI but masked. */
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus);
 
-/* This CPU is of another type than the rest; right after upmu_sim_init(). */
+/* Give a CPU another type than the others have; right after upmu_sim_init(). */
 void upmu_sim_set_profile(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_profile *profile);
 
-/* What this CPU is. */
+/* The profile of this CPU. */
 const struct upmu_sim_profile *upmu_sim_cpu_profile(const struct upmu_sim *sim, unsigned cpu);
 
 /* The filled port, &sim->port.  msr_faults_are_safe is true; change it there. */

@@ -133,7 +133,7 @@ bool upmu_sim_amd_merged(const struct upmu_sim *sim, unsigned cpu, unsigned coun
 /* sim_amd_ibs.c */
 
 bool upmu_sim_amd_ibs_exists(const struct upmu_sim *sim, unsigned cpu, unsigned index);
-/* What a read of this register shows. */
+/* The value that a read of this register shows. */
 uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned cpu, unsigned index);
 
 void upmu_sim_amd_ibs_write(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t value);

@@ -46,7 +46,7 @@ static const struct upmu_sim_amd_facts f1ah = {
 static const struct upmu_sim_amd_facts f1ah_50h = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0x9ffff,
     .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};
-/* What hypervisors give: no IBS, nothing of the node. */
+/* Hypervisors give no IBS, and nothing of the node. */
 static const struct upmu_sim_amd_facts guest_k8 = {.highest = 0x80000008};
 static const struct upmu_sim_amd_facts guest_ext = {.highest = 0x8000001f, .features = UPMU_SIM_AMD_CORE};
 static const struct upmu_sim_amd_facts guest_v2 = {

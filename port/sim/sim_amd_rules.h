@@ -160,7 +160,7 @@
 #define UPMU_SIM_AMD_1292 (1u << 4)
 #define UPMU_SIM_AMD_HYGON (1u << 5)
 
-/* What an AMD profile has besides. */
+/* Facts that only AMD profiles have. */
 struct upmu_sim_amd_facts {
     uint32_t highest;    /* extended leaf */
     uint32_t features;   /* CPUID 8000_0001H ECX */
@@ -170,7 +170,7 @@ struct upmu_sim_amd_facts {
     uint32_t quirks;
 };
 
-/* Its registers on one CPU; those that a node shares are its first CPU's. */
+/* AMD's registers on one CPU; registers that a node shares are those of its first CPU. */
 struct upmu_sim_amd {
     uint64_t legacy_select[4]; /* AMD_ALIAS off */
     uint64_t legacy_counter[4];

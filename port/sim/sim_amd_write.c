@@ -64,7 +64,7 @@ static void sa_zero_nb(struct upmu_sim *sim, unsigned cpu)
     }
 }
 
-/* One counter number, northbridge events, two cores. */
+/* Two cores of a node count northbridge events on the same counter number. */
 static bool sa_collides(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     for (unsigned other = 0; other < sim->cpus; other++) {

@@ -301,7 +301,7 @@ static bool sim_write_misc_enable(struct upmu_sim *sim, unsigned index, uint64_t
     return true;
 }
 
-/* What all events that use this register can put into it. */
+/* Bits that any event that uses this register can put into it. */
 static uint64_t sim_payload_writable(const struct upmu_sim_profile *profile, uint32_t address)
 {
     uint64_t mask = 0;

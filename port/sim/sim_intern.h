@@ -208,7 +208,7 @@ bool upmu_sim_family_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint
 bool upmu_sim_family_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 bool upmu_sim_family_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
 
-/* What a counter counts of a burst on CPU `from`; 0 if there is no such counter. */
+/* The number that a counter counts of a burst on CPU `from`; 0 if there is no such counter. */
 uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
                                const struct upmu_sim_burst *burst);
 
@@ -279,7 +279,7 @@ uint64_t upmu_sim_amd_room(const struct upmu_sim *sim, unsigned cpu, unsigned co
 void upmu_sim_amd_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                         const struct upmu_sim_burst *burst);
 
-/* What executes is known now: put it into the samples that IBS has just taken. */
+/* The executed instructions are known now: put them into the samples that IBS has just taken. */
 void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned cpu);
 
 /* The interrupt of IBS comes now. */

@@ -21,7 +21,7 @@
 #define P4_CCCR_OVF SIM_BIT(31)
 #define P4_CCCR_CASCADES (P4_CCCR_CASCADE | P4_CCCR_EXTENDED)
 
-/* What a counter counts: must not change while it runs. */
+/* Bits that say what a counter counts: they must not change while it runs. */
 #define P4_CCCR_CONFIG UINT64_C(0x43ffe800)
 
 #define P4_ESCR_T1 UINT64_C(3)

@@ -219,7 +219,7 @@ static uint64_t nb_clocks(const struct nb_view *view)
     return view->sim->cpu[view->home + view->thread].halted ? 0 : view->burst->cycles;
 }
 
-/* What the named kinds of a burst are for this ESCR. */
+/* The number of events of this ESCR in the named kinds of a burst. */
 static uint64_t nb_named(const struct nb_view *view, uint32_t unit, uint64_t escr)
 {
     const struct upmu_sim_burst *burst = view->burst;

@@ -176,7 +176,7 @@ void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned index, uint32_t value)
     cpu->lvtpc = value;
     if ((cpu->latched || upmu_sim_p4_asserted(sim, index)) && !(value & UPMU_SIM_LVTPC_MASKED)) {
         cpu->latched = false;
-        /* One line: what is on its way has arrived. */
+        /* NetBurst's overflows share one line: an interrupt that is under way has arrived, too. */
         if (sim_is_p4(sim))
             cpu->skid_left = 0;
         sim_raise_pmi(sim, index);

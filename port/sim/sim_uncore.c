@@ -99,7 +99,7 @@ void upmu_sim_uncore_init(struct upmu_sim_uncore *u, struct upmu_sim *sim, const
     u->core.about = machine->about;
     if (machine->signature != 0)
         u->core.signature = machine->signature;
-    u->core.flags &= ~UPMU_SIM_SMT; /* (its CPUs are hyper-threads of CPUs beside them) */
+    u->core.flags &= ~UPMU_SIM_SMT; /* no CPU is a hyper-thread of the one beside it */
     upmu_sim_init(sim, &u->core, machine->cpus);
     u->sim = sim;
     sim->uncore = u;

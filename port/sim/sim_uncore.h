@@ -224,7 +224,7 @@ struct upmu_sim_unit_counter {
     uint32_t wraps;
 };
 
-/* One box.  The fixed counter comes after the others. */
+/* A box.  The fixed counter comes after the others. */
 struct upmu_sim_unit {
     const struct upmu_sim_unit_type *type;
     const struct upmu_sim_unit_row *row;
@@ -310,7 +310,7 @@ struct upmu_sim_unit *upmu_sim_unit(struct upmu_sim_uncore *uncore, const char *
 /* Does this counter count now?  The fixed one is number type->counters. */
 bool upmu_sim_unit_runs(const struct upmu_sim_uncore *uncore, const struct upmu_sim_unit *unit, unsigned counter);
 
-/* What happens at a box. */
+/* Events that happen at a box. */
 struct upmu_sim_happening {
     uint64_t count;    /* cycles in which it happens … */
     uint64_t each;     /* … and how much in each; 0 is 1 */

@@ -327,7 +327,7 @@ bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *
                                unsigned bits, uint64_t value)
 {
     if (at.high && (at.kind == SU_CONTROL || at.kind == SU_FILTER))
-        return true; /* (nothing stands there) */
+        return true; /* a high half without a register */
     switch (at.kind) {
     case SU_CONTROL:
         return su_write_control(u, unit, (uint32_t)value);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What makes counters of uncore units count, and what an overflow does.
+ * Rules of counting for counters of uncore units, and of their overflows.
  */
 #include "port/sim/sim_uncore_intern.h"
 
@@ -218,7 +218,7 @@ static void su_add(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsign
 {
     struct upmu_sim_unit_counter *counter = &unit->counter[index];
     uint64_t mask = upmu_sim_unit_range(u, unit, index);
-    bool full = counter->value > mask; /* (bit 48) */
+    bool full = counter->value > mask; /* bit 48 */
     bool wraps = full || count > mask - counter->value;
 
     counter->counted += count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a load means for units: look-ups in the last-level cache, lines read from and written to memory.  Codes:
+ * The effect of a load on units: look-ups in the last-level cache, lines read from and written to memory.  Codes:
  * Intel's event files (CAS_COUNT, LLC_LOOKUP, TOR_INSERTS, LLC_HITS); Linux amdzen2, amdzen4 (data fabric, L3, UMC).
  */
 #include "port/sim/sim_uncore_intern.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What boxes of uncore units look like.  Numbers: Intel's uncore guides as Linux 6.12 and LIKWID
- * agree on them; where widths differ, the wider one, so that a caller has to mask.
+ * The boxes of uncore units.  Numbers: Intel's uncore guides as Linux 6.12 and LIKWID agree on them; where widths
+ * differ, the wider one, so that a caller has to mask.
  */
 #include "port/sim/sim_uncore_types.h"
 

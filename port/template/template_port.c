@@ -130,7 +130,7 @@ static void template_mmio_unmap(void *context, void *pointer, size_t bytes)
     (void)context, (void)pointer, (void)bytes; /* FILL IN */
 }
 
-/* One access of 32 or 64 bits to what was mapped.  Without the pair: plain accesses. */
+/* An access of 32 or 64 bits to mapped memory.  Without the pair: plain accesses. */
 static bool template_mmio_read(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value)
 {
     (void)context, (void)pointer, (void)bits;

@@ -18,7 +18,7 @@
 /* rdmsr 0f 32, wrmsr 0f 30, rdpmc 0f 33; then eb xx, then the mark. */
 #define UPMU_X86_GUARD_LANDING 8u
 
-/* (the jump in bytes: an assembler may choose a longer one, as clang's does without optimisation) */
+/* The jump is written in bytes: an assembler may choose a longer one, as clang's does without optimisation. */
 #define UPMU_X86_GUARD ".byte 0xeb, 1f - 0f\n0:\t.byte 0x75, 0x70, 0x6d, 0x75\n\txorl %[ok], %[ok]\n1:"
 
 static inline bool upmu_x86_guarded_rdmsr(uint32_t msr, uint64_t *out_value)
@@ -50,7 +50,7 @@ static inline bool upmu_x86_guarded_rdpmc(uint32_t index, uint64_t *out_value)
     return ok != 0;
 }
 
-/* The same as hooks of a port (include/upmu/port.h); `context` is ignored. */
+/* Guarded accesses as hooks of a port (include/upmu/port.h); `context` is ignored. */
 static inline bool upmu_x86_hook_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     (void)context;

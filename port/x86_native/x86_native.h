@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* One for all CPUs; must stay as long as the machine. */
+/* The native port: one for all CPUs; must stay as long as the machine. */
 struct upmu_x86_native {
     struct upmu_port port; /* to pass to upmu_machine_init() */
     /* private */

@@ -52,7 +52,7 @@ static inline volatile uint32_t *upmu_x86_pci_memory(const struct upmu_x86_pci *
                                                                   4096u + offset);
 }
 
-/* What port CF8h gets for a register; 0: it cannot be reached by ports. */
+/* The word for port CF8h that selects a register; 0: ports cannot reach it. */
 static inline uint32_t upmu_x86_pci_address(uint32_t where, uint32_t offset)
 {
     return where >> 16 != 0 || offset > 0xfcu || (offset & 3u) != 0 ? 0 : 1u << 31 | where << 8 | offset;

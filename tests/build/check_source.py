@@ -378,6 +378,43 @@ def what_is_said_of_a_page_is_there():
     return complaints
 
 
+def comments_of_library():
+    for path in tracked(".c", ".h", ".S"):
+        if path.startswith(prose.LIBRARY):
+            for line, words in prose.comments_of(read(path)):
+                yield f"{path}:{line}: {words[:90]}", words
+
+
+@check
+def comments_name_their_subject():
+    """At most one in a hundred begins with a pronoun or a relative clause."""
+    counted = [(place, words) for place, words in comments_of_library() if len(words) >= prose.LABEL]
+    found = [place for place, words in counted if prose.lacks_subject(words)]
+    return found if len(found) * 100 > len(counted) or len(counted) < 1000 else []
+
+
+@check
+def no_comment_stands_in_parentheses():
+    return [place for place, words in comments_of_library() if prose.is_in_parentheses(words)]
+
+
+@check
+def comments_say_reasons_and_no_numbers_of_rulings():
+    return [place for place, words in comments_of_library() if prose.RULING.search(words)]
+
+
+@check
+def each_form_of_a_comment_is_counted():
+    texts = ["x = '\"'; /* It is a comment without a subject. */", "/*\n * What a\n * long comment has to say\n */", "// Those of a C++ comment, too",
+             "/* (A remark in parentheses.) */", "x; /* ((a) and b) */", "/* Item of a list that is long enough */",
+             "/* (a + b) / (c + d) */", "/* It is short */", "\"/* What a string has is no comment */\"", "/* A counter (R13) */"]
+    seen = [[words for _, words in prose.comments_of(text)] for text in texts]
+    answers = [(bool(seen[i]), any(map(prose.lacks_subject, seen[i])), any(map(prose.is_in_parentheses, seen[i])),
+                any(map(prose.RULING.search, seen[i]))) for i in range(len(texts))]
+    wanted = [(True, i < 3, i in (3, 4), i == 9) if i != 8 else (False, False, False, False) for i in range(len(texts))]
+    return [f"{text!r}: {answer}" for text, answer, want in zip(texts, answers, wanted) if answer != want]
+
+
 @check
 def files_that_state_the_version_agree():
     """Finds a version that was raised in one file alone: a copy in which a file states another one, or none, is refused by its name."""

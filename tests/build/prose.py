@@ -18,13 +18,42 @@ IMAGES = (r"to blame|blame[sd]?|last hope|giv(?:es?|en|ing)\s+way|gave\s+way|tak
           r"com(?:es?|ing)\s+back|came\s+back|lets?\s+go|bars|barred")
 BANNED = re.compile(rf"\b(?:{PEOPLE}|{IMAGES})\b", re.I)
 
+# A comment of the library names its subject, does not stand in parentheses, and cites no number of a list that is not
+# in the tree.  Labels of a few words are not counted.
+LIBRARY = ("core/", "backends/", "abi/", "include/", "port/")
+PRONOUN = re.compile(r"(?:It|Its|They|This|That|Those|These|What|One|Both|Others|All that|The same|Such)\b")
+LABEL = 25
+RULING = re.compile(r"\bR[1-9]\d?\b")
+
 # This file and the tables that it writes; generated tables; what tests read as input; names that a system gives.
 EXEMPT = re.compile(r"tests/build/(prose\.py|plain_english\.tsv)$|events/|tests/(records|import)/|LICENSE$")
 
 
 def of_c(text):
-    for found in re.finditer(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', text, re.S):
+    """(line, text) of each comment and literal."""
+    for found in re.finditer(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', text, re.S):
         yield text.count("\n", 0, found.start()) + 1, found.group()
+
+
+def comments_of(text):
+    """(line, words) of each comment of a C source."""
+    for line, found in of_c(text):
+        if found.startswith("/"):
+            words = re.sub(r"^\s*\*+(?!/)", "", found.strip("/"), flags=re.M).strip("* \n")
+            yield line, " ".join(words.split())
+
+
+def lacks_subject(words):
+    return len(words) >= LABEL and PRONOUN.match(words) is not None
+
+
+def is_in_parentheses(words):
+    depth = 0
+    for place, letter in enumerate(words.rstrip(".") if words.startswith("(") else ""):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return place == len(words.rstrip(".")) - 1
+    return False
 
 
 def of_python(text):

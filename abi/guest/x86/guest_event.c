@@ -64,7 +64,7 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
     return (pmu->arch_events & 0x7fu) | (pmu->counters >> UPMU_FIXED_COUNTER(2) & 1u) << GUEST_ARCH_TSC;
 }
 
-/* (NetBurst has two ESCRs for each event, which events share.  P6 has two counters.) */
+/* NetBurst has two ESCRs for each event, which events share.  P6 has two counters. */
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu)
 {
     unsigned count = upmu_bits_count(pmu->general);
@@ -125,7 +125,7 @@ static uint64_t event_bits(unsigned door)
     return door == UPMU_GUEST_INTEL ? 0xffu : ENTRY_EVENT;
 }
 
-/* (One that never matches would let pass what a list was to deny.) */
+/* An entry that never matches would let pass what a list was to deny. */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door)
 {
     uint64_t high = 0;
@@ -162,7 +162,7 @@ static bool filter_allows(const struct upmu_guest_filter *filter, unsigned door,
     return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
 }
 
-/* (Edges and thresholds make other events of one: stalls, for example.) */
+/* A select with an edge or a threshold counts another event: stalls, for example. */
 static bool is_plain(unsigned counter, uint64_t select)
 {
     return counter >= UPMU_FIXED_COUNTER(0) || !(select & GUEST_SELECT_MODIFIERS);

@@ -52,7 +52,7 @@ bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value
     enum upmu_guest_access access;
     uint64_t present;
 
-    /* (The read also finds what has overflowed until now, which belongs to what is replaced.) */
+    /* The read also finds overflows until now, which belong to the value that is replaced. */
     if (!upmu_guest_state_get(guest, msr, &present))
         return false;
     if (counter != UPMU_NO_COUNTER) {

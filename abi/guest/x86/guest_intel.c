@@ -97,7 +97,7 @@ static uint64_t intel_in_use(const struct upmu_guest *guest)
     return value;
 }
 
-/* What an address is in this shape. */
+/* The kind of register that an address has in this shape. */
 enum intel_register { INTEL_IS_COUNTER, INTEL_IS_SELECT, INTEL_IS_OFFCORE, INTEL_IS_GLOBAL, INTEL_IS_OTHER };
 
 static enum intel_register intel_register(const struct upmu_guest *guest, uint32_t msr, unsigned *out_number)

@@ -104,7 +104,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
 }
 
 /* The shape that a reset makes. */
-static struct upmu_guest_shape renewed(const struct upmu_guest *guest)
+static struct upmu_guest_shape renewed_shape(const struct upmu_guest *guest)
 {
     struct upmu_guest_shape shape = guest->shown;
 
@@ -114,20 +114,21 @@ static struct upmu_guest_shape renewed(const struct upmu_guest *guest)
 
 void upmu_guest_shape_renew(struct upmu_guest *guest)
 {
-    guest->shape = renewed(guest);
+    guest->shape = renewed_shape(guest);
     upmu_guest_count_shape(guest);
 }
 
 bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
 {
-    struct upmu_guest_shape shape = renewed(guest);
+    struct upmu_guest_shape shape = renewed_shape(guest);
 
     return memcmp(&shape, &guest->shape, sizeof shape) != 0;
 }
 
 /* ---- CPUID ---- */
 
-/* What the host's CPUID may say of its own PMU, by leaf and subleaf.  No guest sees it; what its shape has is added. */
+/* Bits by which the host's CPUID shows its own PMU, by leaf and subleaf.  A guest sees them as 0, but for bits of
+ * its shape. */
 static const struct {
     uint32_t leaf, bits;
     uint8_t subleaf, word; /* EVERY: all of them */

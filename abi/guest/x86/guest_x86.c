@@ -46,7 +46,7 @@ static uint32_t x86_open(const struct upmu_guest *guest)
     return upmu_guest_has_global(guest) ? open & upmu_guest_of_bits(guest->x86.global_ctrl) : open;
 }
 
-/* What a session counts: the select without what only the guest sees, with bits 35:32 in the place of these. */
+/* The select that a session counts: bits 22:19, which only the guest sees, are replaced by bits 35:32. */
 static uint32_t x86_word(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
@@ -71,7 +71,7 @@ static uint64_t x86_retires(const struct upmu_guest *guest, unsigned counter, ui
     return more;
 }
 
-/* (P6 and NetBurst name their counters otherwise, and a CPU before PerfCtrExtCore lacks its names.) */
+/* P6 and NetBurst name their counters otherwise, and a CPU before PerfCtrExtCore lacks the guest's names. */
 static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
 {
     const struct upmu_pmu *pmu = upmu_guest_pmu(guest);
@@ -133,7 +133,7 @@ uint64_t upmu_guest_x86_status(struct upmu_guest *guest)
     return status_bits(guest);
 }
 
-/* (It may be a part of what any counter counts.) */
+/* The value may be a part of the event of any counter. */
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
 {
     if (guest->x86.offcore[which] == value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the doors of x86 share: Intel's registers, AMD's, CPUID, events by their select words.
+ * Declarations for the doors of x86: Intel's registers, AMD's, CPUID, events by their select words.
  */
 #ifndef UPMU_ABI_GUEST_X86_H
 #define UPMU_ABI_GUEST_X86_H
@@ -90,7 +90,7 @@ bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struc
 enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
 /* Does the policy permit what the counter's select says?  `arch`: of upmu_guest_event_arch(). */
 bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch);
-/* What Intel's CPUID can show and a policy counts: events by enum guest_arch, fixed counter i as bit 16 + i. */
+/* Events that Intel's CPUID can show and a policy counts: by enum guest_arch; fixed counter i as bit 16 + i. */
 uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy);
 /* Bits of enum guest_arch that this PMU counts for a door in the same meaning. */
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
@@ -103,7 +103,7 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
 
 /* The shape of an x86 guest: limits, honesty under a policy. */
 bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
-/* What a reset shows. */
+/* Set the shape that a reset shows. */
 void upmu_guest_shape_renew(struct upmu_guest *guest);
 enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                            const struct upmu_guest_policy *policy);
