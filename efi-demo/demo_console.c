@@ -46,17 +46,7 @@ void demo_write(void *context, const char *text, size_t length)
 
 void demo_text(const char *text)
 {
-    size_t length = 0;
-
-    while (text[length] != '\0')
-        length++;
-    demo_write(NULL, text, length);
-}
-
-void demo_clear(void *context)
-{
-    (void)context;
-    uefi_call_wrapper(ST->ConOut->ClearScreen, 1, ST->ConOut);
+    demo_write(NULL, text, cmd_length(text));
 }
 
 int demo_key(void *context, unsigned wait_ms)

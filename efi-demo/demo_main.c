@@ -91,8 +91,11 @@ static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink)
 EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table);
 EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
 {
-    struct cmd_sink sink = {
-        .write = demo_write, .write_file = demo_volume_write, .read_key = demo_key, .clear = demo_clear};
+    struct cmd_sink sink = {.write = demo_write,
+                            .write_file = demo_volume_write,
+                            .read_key = demo_key,
+                            .clear = demo_clear,
+                            .colour = demo_colour};
     struct demo *demo;
     bool off;
 
@@ -110,7 +113,7 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
     demo->shell.own = own_commands;
     demo->shell.hint = "Space bar: the page to send in (info, uncore, selftest), stored as upmu-01.txt.\n";
     demo->cmd.sink = &sink;
-    demo_text("\nupmu demo, " DEMO_MACHINE "\n");
+    demo_screen_open("upmu demo, " DEMO_MACHINE);
     bring_up(demo);
     demo_page_open(&demo->log);
     find_buffer(demo);
@@ -118,6 +121,7 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
     demo->cmd.live = &demo->live;
     off = run_demo(image, demo, &sink);
     take_down(demo);
+    demo_screen_close();
     if (off)
         uefi_call_wrapper(RT->ResetSystem, 4, EfiResetShutdown, EFI_SUCCESS, (UINTN)0, NULL);
     return EFI_SUCCESS;

@@ -166,8 +166,17 @@ esac
 sed 's/\x1b\[[0-9;=?]*[A-Za-z]//g; s/\r//g' serial.raw > serial.txt
 mcopy -n -i "$fat" '::/*.txt' '::/*.log' out/ 2> /dev/null || true
 
+# On a terminal with its colours, which are all that is kept of terminal control.
+show_serial() {
+    if [ -t 1 ] && [ -z "${NO_COLOR-}" ]; then
+        sed 's/\x1b\[[0-9;=?]*[A-Za-ln-z]//g; s/\r//g; s/ *$//' serial.raw | sed -n '/^[^ ]*upmu demo, /,$p'
+    else
+        sed -n 's/ *$//; /^upmu demo/,$p' serial.txt
+    fi
+}
+
 if [ "$mode" = show ]; then
-    sed -n '/^upmu demo/,$p' serial.txt
+    show_serial
     for file in out/*; do
         [ -f "$file" ] || continue
         echo

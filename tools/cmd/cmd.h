@@ -21,6 +21,20 @@
 #define CMD_REFUSED 1 /* the command is correct and cannot be done; the text says why */
 #define CMD_USAGE 2
 
+/* What a piece of text is, for consoles with colours.  A bar is '#' in text, and one colour on a screen. */
+enum cmd_colour {
+    CMD_PLAIN,
+    CMD_TITLE,     /* heads of tables */
+    CMD_PROMPT,
+    CMD_NAME,      /* events and functions */
+    CMD_ASIDE,     /* what follows from a count */
+    CMD_GOOD,
+    CMD_BAD,
+    CMD_SIMULATED, /* the label of figures that no CPU counted */
+    CMD_BAR,
+    CMD_COLOURS
+};
+
 /* Output and keys. */
 struct cmd_sink {
     void *context;
@@ -35,6 +49,8 @@ struct cmd_sink {
     int (*read_key)(void *context, unsigned wait_ms);
     /* Clear the screen.  NULL: output continues without that. */
     void (*clear)(void *context);
+    /* Text that follows is of this kind.  NULL: there are no colours. */
+    void (*colour)(void *context, enum cmd_colour colour);
 };
 
 struct cmd;

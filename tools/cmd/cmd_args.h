@@ -203,6 +203,13 @@ struct cmd_stat_work {
     unsigned runs;
 };
 
+/*
+ * Name an event of a session for a table: as it stands in the list, or as the PMU names it.  *cursor is where the
+ * list's text is read, 0 for the first event.
+ */
+void cmd_event_name(const struct upmu_session *session, unsigned index, const char *list, size_t *cursor, char *name,
+                    size_t size);
+
 /* Can these events of the core be counted together? */
 bool cmd_stat_fits(struct cmd *cmd, const char *list);
 

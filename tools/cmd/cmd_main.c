@@ -73,7 +73,8 @@ static const struct cmd_command commands[] = {
      "--salvage takes a log that was cut or damaged: the records that are as they were written.\n" CMD_HELP_FORMS,
      CMD_OPT_SALVAGE | CMD_OPT_SYMBOLS | CMD_OPT_FORMS, 1, 1, cmd_convert},
     {"top", "[-e EVENT] [-c PERIOD] [-r ROUNDS] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
-     "record repeatedly until a key is pressed", "",
+     "record repeatedly until a key is pressed",
+     "Without -e cycles are sampled, and as many of the usual events counted as have a counter.\n",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_RUNS | CMD_OPT_WORK, 0, 1, cmd_top},
     {"uncore", "[--sim CPU]", "units outside the cores: which there are, what memory controllers count of a copy", "",
      CMD_OPT_SIM, 0, 0, cmd_uncore},
@@ -93,9 +94,11 @@ static void help_workloads(struct cmd *cmd)
     const struct cmd_workload *workload;
     unsigned i;
 
-    cmd_print(cmd, "Workloads:\n");
-    for (i = 0; (workload = cmd_workload(i)) != NULL; i++)
-        cmd_print(cmd, "  %-9s %s\n", workload->name, workload->about);
+    cmd_coloured(cmd, CMD_TITLE, "Workloads:\n");
+    for (i = 0; (workload = cmd_workload(i)) != NULL; i++) {
+        cmd_coloured(cmd, CMD_NAME, "  %-9s", workload->name);
+        cmd_print(cmd, " %s\n", workload->about);
+    }
 }
 
 static void help_all(struct cmd *cmd)
@@ -103,11 +106,13 @@ static void help_all(struct cmd *cmd)
     unsigned i;
 
     cmd_print(cmd, "usage: %s COMMAND [OPTION...] [WORD...]\n"
-                   "       %s help | --version\n"
-                   "Commands (each explains itself with --help):\n",
+                   "       %s help | --version\n",
               cmd->program, cmd->program);
-    for (i = 0; i < COMMANDS; i++)
-        cmd_print(cmd, "  %-9s %s\n", commands[i].name, commands[i].about);
+    cmd_coloured(cmd, CMD_TITLE, "Commands (each explains itself with --help):\n");
+    for (i = 0; i < COMMANDS; i++) {
+        cmd_coloured(cmd, CMD_NAME, "  %-9s", commands[i].name);
+        cmd_print(cmd, " %s\n", commands[i].about);
+    }
     help_workloads(cmd);
 }
 
@@ -155,10 +160,12 @@ static void help_options(struct cmd *cmd, unsigned taken)
     unsigned i;
 
     if (taken != 0)
-        cmd_print(cmd, "Options:\n");
+        cmd_coloured(cmd, CMD_TITLE, "Options:\n");
     for (i = 0; i < OPTIONS; i++)
-        if ((options[i].option & taken) && options[i].shown != NULL)
-            cmd_print(cmd, "  %-20s  %s\n", options[i].shown, options[i].about);
+        if ((options[i].option & taken) && options[i].shown != NULL) {
+            cmd_coloured(cmd, CMD_NAME, "  %-20s", options[i].shown);
+            cmd_print(cmd, "  %s\n", options[i].about);
+        }
 }
 
 static void help_one(struct cmd *cmd, const struct cmd_command *command)

@@ -56,19 +56,22 @@ static enum stat_role role_of(const struct cmd *cmd, const struct upmu_event *ev
     return ROLE_NONE;
 }
 
-/* The texts of the list as typed, for the table. */
-static void name_rows(const struct upmu_session *session, const char *list, struct stat_table *table)
+void cmd_event_name(const struct upmu_session *session, unsigned index, const char *list, size_t *cursor, char *name,
+                    size_t size)
 {
     struct upmu_spec spec;
+
+    if (upmu_spec_next(list, cursor, &spec, NULL) != UPMU_OK || upmu_spec_format(&spec, name, size) == 0)
+        (void)upmu_event_format(session->meter->pmu, &session->set.event[index], name, size);
+}
+
+static void name_rows(const struct upmu_session *session, const char *list, struct stat_table *table)
+{
     size_t cursor = 0;
     unsigned i;
 
-    for (i = 0; i < table->events; i++) {
-        if (upmu_spec_next(list, &cursor, &spec, NULL) != UPMU_OK ||
-            upmu_spec_format(&spec, table->row[i].name, sizeof table->row[i].name) == 0)
-            (void)upmu_event_format(session->meter->pmu, &session->set.event[i], table->row[i].name,
-                                    sizeof table->row[i].name);
-    }
+    for (i = 0; i < table->events; i++)
+        cmd_event_name(session, i, list, &cursor, table->row[i].name, sizeof table->row[i].name);
 }
 
 static uint64_t mean_of(const uint64_t *values, unsigned count)
@@ -104,9 +107,11 @@ static void stat_line(struct cmd *cmd, struct cmd_watch *watch, uint64_t microse
 {
     const struct stat_table *table = watch->context;
 
-    for (unsigned i = 0; i < table->events; i++)
-        cmd_print(cmd, "%12U us %18G  %s\n", microseconds, cmd->counts[i].value - watch->last[i],
-                  table->row[i].name);
+    for (unsigned i = 0; i < table->events; i++) {
+        cmd_print(cmd, "%12U us %18G  ", microseconds, cmd->counts[i].value - watch->last[i]);
+        cmd_coloured(cmd, CMD_NAME, "%s", table->row[i].name);
+        cmd_print(cmd, "\n");
+    }
 }
 
 /* The workload with a line of each event at intervals.  (Interrupts stay on: the console may be slow.) */
@@ -183,9 +188,10 @@ static bool role_mean(const struct stat_table *table, enum stat_role role, uint6
 
 static void ratio(struct cmd *cmd, const char *before, uint64_t thousandths, const char *after)
 {
+    cmd_colour(cmd, CMD_ASIDE);
     cmd_print(cmd, "  # %s", before);
     cmd_milli(cmd, thousandths, 2);
-    cmd_print(cmd, "%s", after);
+    cmd_coloured(cmd, CMD_ASIDE, "%s", after);
 }
 
 /* Behind the count: what it means beside another one, else its rate. */
@@ -238,19 +244,20 @@ static void print_table(struct cmd *cmd, const struct stat_table *table)
     const struct stat_row *time = &table->row[table->events];
     unsigned i;
 
-    cmd_print(cmd, "\n Counts of '%s' on %s, %G iterations", table->workload->name, table->pmu,
-              table->iterations);
+    cmd_coloured(cmd, CMD_TITLE, "\n Counts of '%s' on %s, %G iterations", table->workload->name, table->pmu,
+                 table->iterations);
     if (table->runs > 1)
-        cmd_print(cmd, ", mean of %u runs", table->runs);
-    cmd_print(cmd, ":\n\n");
+        cmd_coloured(cmd, CMD_TITLE, ", mean of %u runs", table->runs);
+    cmd_coloured(cmd, CMD_TITLE, ":\n\n");
     for (i = 0; i < table->events; i++) {
         const struct stat_row *row = &table->row[i];
         enum upmu_quality quality = cmd->counts[i].quality;
 
         if (quality == UPMU_QUALITY_NEVER_RAN)
-            cmd_print(cmd, "%18s  %-26s", "<never ran>", row->name);
+            cmd_print(cmd, "%18s  ", "<never ran>");
         else
-            cmd_print(cmd, "%18G  %-26s", row->mean, row->name);
+            cmd_print(cmd, "%18G  ", row->mean);
+        cmd_coloured(cmd, CMD_NAME, "%-26s", row->name);
         if (quality == UPMU_QUALITY_EXACT) {
             print_derived(cmd, table, row);
             print_noise(cmd, table, row);

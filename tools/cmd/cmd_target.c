@@ -27,8 +27,10 @@ static void sim_deliver(struct upmu_sim *sim, unsigned number, const struct upmu
 
 void cmd_target_label(struct cmd *cmd)
 {
-    if (cmd->simulated)
-        cmd_print(cmd, "*** SIMULATED CPU: %s (%s) ***\n", cmd->sim.profile->name, cmd->sim.profile->about);
+    if (!cmd->simulated)
+        return;
+    cmd_coloured(cmd, CMD_SIMULATED, "*** SIMULATED CPU: %s (%s) ***", cmd->sim.profile->name, cmd->sim.profile->about);
+    cmd_print(cmd, "\n");
 }
 
 int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why)

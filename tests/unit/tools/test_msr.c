@@ -20,26 +20,7 @@
 #include <port/linux/linux_look.c>
 #include <port/linux/linux_msr.c>
 #include <port/linux/linux_system.c>
-#include <tools/cmd/cmd_catalog.c>
-#include <tools/cmd/cmd_encode.c>
-#include <tools/cmd/cmd_info.c>
-#include <tools/cmd/cmd_loops.c>
-#include <tools/cmd/cmd_main.c>
-#include <tools/cmd/cmd_metric.c>
-#include <tools/cmd/cmd_pack.c>
-#include <tools/cmd/cmd_pack_exact.c>
-#include <tools/cmd/cmd_pack_search.c>
-#include <tools/cmd/cmd_pmc.c>
-#include <tools/cmd/cmd_print.c>
-#include <tools/cmd/cmd_record.c>
-#include <tools/cmd/cmd_results.c>
-#include <tools/cmd/cmd_selftest.c>
-#include <tools/cmd/cmd_stat.c>
-#include <tools/cmd/cmd_target.c>
-#include <tools/cmd/cmd_uncore.c>
-#include <tools/cmd/cmd_watch.c>
-#include <tools/cmd/cmd_work.c>
-#include <tools/cmd/cmd_work_sim.c>
+#include "tests/common/commands.h"
 #include <tools/msr/msr_left.c>
 #include <tools/msr/msr_run.c>
 

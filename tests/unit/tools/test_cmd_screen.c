@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a person sees of the commands: colours, a bar for a figure, the screens of top.  What is counted: test_cmd.c.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+#include "tests/common/commands.h"
+
+/* A colour is a mark of two bytes in what was printed: MARK and its letter. */
+#define MARK '\x01'
+
+static char printed[1 << 16], errors[1 << 14];
+static size_t printed_bytes, error_bytes;
+static unsigned screens, keys;
+static struct cmd cmd;
+
+static void screen_take(void *context, const char *text, size_t length)
+{
+    (void)context;
+    assert_true(printed_bytes + length < sizeof printed);
+    memcpy(printed + printed_bytes, text, length);
+    printed_bytes += length;
+    printed[printed_bytes] = '\0';
+}
+
+static void screen_take_error(void *context, const char *text, size_t length)
+{
+    (void)context;
+    assert_true(error_bytes + length < sizeof errors);
+    memcpy(errors + error_bytes, text, length);
+    error_bytes += length;
+    errors[error_bytes] = '\0';
+}
+
+static void screen_colour(void *context, enum cmd_colour colour)
+{
+    const char mark[] = {MARK, "ptPnagbs#"[colour]};
+
+    _Static_assert(CMD_COLOURS == 9, "a letter for each colour");
+    screen_take(context, mark, sizeof mark);
+}
+
+static void screen_clear(void *context)
+{
+    (void)context;
+    screens++;
+    printed_bytes = 0;
+    printed[0] = '\0';
+}
+
+static int screen_key(void *context, unsigned wait_ms)
+{
+    (void)context, (void)wait_ms;
+    return keys-- > 0 ? -1 : 'q';
+}
+
+/* A stream of text; the same beside errors, in colour; one console for all. */
+static const struct cmd_sink plain_sink = {.write = screen_take, .write_error = screen_take_error};
+static const struct cmd_sink coloured_sink = {
+    .write = screen_take, .write_error = screen_take_error, .colour = screen_colour};
+static const struct cmd_sink console_sink = {
+    .write = screen_take, .colour = screen_colour, .clear = screen_clear, .read_key = screen_key};
+
+static int line(const struct cmd_sink *sink, const char *text)
+{
+    memset(&cmd, 0, sizeof cmd);
+    cmd.sink = sink;
+    cmd.program = "upmu";
+    printed_bytes = error_bytes = 0;
+    printed[0] = errors[0] = '\0';
+    screens = 0;
+    return cmd_run_line(&cmd, text);
+}
+
+static void has(const char *text)
+{
+    if (strstr(printed, text) == NULL)
+        fail_msg("no '%s' in:\n%s%s", text, printed, errors);
+}
+
+static unsigned times(const char *text)
+{
+    unsigned count = 0;
+
+    for (const char *at = printed; (at = strstr(at, text)) != NULL; at++)
+        count++;
+    return count;
+}
+
+/* What was printed, without its marks; the last colour is left on: -1 if it is not the plain one. */
+static int unmark(void)
+{
+    char last = 'p', *to = printed;
+
+    for (const char *from = printed; *from != '\0'; from++) {
+        if (*from == MARK)
+            last = *++from;
+        else
+            *to++ = *from;
+    }
+    *to = '\0';
+    printed_bytes = (size_t)(to - printed);
+    return last == 'p' ? 0 : -1;
+}
+
+static void each_kind_of_text_has_its_colour(void **state)
+{
+    (void)state;
+    assert_int_equal(line(&coloured_sink, "stat --sim skl -n 1000 -r 2 -e instructions,cycles spin"), CMD_OK);
+    has("\x01s*** SIMULATED CPU: skylake");
+    has("***\x01p\n\x01t\n Counts of 'spin'");
+    has("             2,000  \x01ninstructions              \x01p\x01"
+        "a  # 1.9");
+    assert_int_equal(line(&coloured_sink, "record --sim skl -c 1000 -n 100000 -e instructions spin"), CMD_OK);
+    has("\x01nspin           \x01p\x01###############################\x01p\n");
+    assert_int_equal(line(&coloured_sink, "selftest --sim skl"), CMD_OK);
+    has("\x01gok  \x01p  probe: ");
+    has("\x01g16 passed, 0 failed\x01p");
+    assert_int_equal(line(&coloured_sink, "selftest --sim ignores_writes"), CMD_REFUSED);
+    has("\x01"
+        "bFAIL\x01p  probe: ");
+    assert_int_equal(line(&coloured_sink, "info --sim skl"), CMD_OK);
+    has("\x01tProbe        \x01pinterrupts");
+    assert_int_equal(line(&coloured_sink, "help"), CMD_OK);
+    has("\x01n  stat     \x01p count events of a workload");
+}
+
+/* Catches text that is printed for one kind of console alone, and a colour that stays. */
+static void the_text_is_the_same_with_colours_and_without(void **state)
+{
+    static const char *const lines[] = {"help",
+                                        "stat --help",
+                                        "pmus",
+                                        "info --sim skl",
+                                        "stat --sim skl -r 3",
+                                        "top --sim skl -r 2",
+                                        "record --sim skl mix",
+                                        "selftest --sim skl",
+                                        "uncore --sim skl",
+                                        "stat --sim skl -M ipc",
+                                        "stat --sim skl -I 1",
+                                        "encode --pmu skl cycles"};
+    static char kept[sizeof printed];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_int_equal(line(&plain_sink, lines[i]), CMD_OK);
+        assert_null(strchr(printed, MARK));
+        memcpy(kept, printed, printed_bytes + 1);
+        assert_int_equal(line(&coloured_sink, lines[i]), CMD_OK);
+        assert_int_equal(unmark(), 0);
+        assert_string_equal(printed, kept);
+    }
+}
+
+static void what_programs_read_has_no_colour(void **state)
+{
+    static const char *const lines[] = {"stat --sim skl --json",
+                                        "stat --sim skl -M ipc --json",
+                                        "encode --pmu skl --json cycles",
+                                        "encode --pmu skl cycles",
+                                        "list --pmu skl",
+                                        "wrmsr list --pmu skl cycles",
+                                        "--version"};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        assert_int_equal(line(&coloured_sink, lines[i]), CMD_OK);
+        if (strchr(printed, MARK) != NULL)
+            fail_msg("%s", lines[i]);
+    }
+}
+
+/* A stream of errors may be no console. */
+static void an_error_has_a_colour_where_it_has_no_stream(void **state)
+{
+    (void)state;
+    assert_int_equal(line(&console_sink, "nonsense"), CMD_USAGE);
+    assert_memory_equal(printed,
+                        "\x01"
+                        "bupmu: no command 'nonsense'",
+                        28);
+    has("\x01p\n");
+    assert_int_equal(line(&coloured_sink, "nonsense"), CMD_USAGE);
+    assert_string_equal(printed, "");
+    assert_null(strchr(errors, MARK));
+}
+
+static void a_bar_is_as_long_as_its_part(void **state)
+{
+    static const struct {
+        uint64_t part, whole;
+        unsigned width, length;
+    } bars[] = {
+        {0, 100, 30, 0},
+        {1, 1000000, 30, 1},
+        {50, 100, 30, 15},
+        {100, 100, 30, 30},
+        {200, 100, 30, 30},
+        {99, 100, 30, 29},
+        {0, 0, 30, 0},
+        {UINT64_MAX, UINT64_MAX, 22, 22},
+        {UINT64_MAX / 2, UINT64_MAX, 22, 10},
+        {1, 1, 1000, 50},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof bars / sizeof bars[0]; i++) {
+        memset(&cmd, 0, sizeof cmd);
+        cmd.sink = &plain_sink;
+        printed_bytes = 0;
+        printed[0] = '\0';
+        cmd_bar(&cmd, bars[i].part, bars[i].whole, bars[i].width);
+        assert_int_equal(strspn(printed, "#"), bars[i].length);
+        assert_int_equal(printed_bytes, bars[i].length);
+    }
+}
+
+/* ---- top ---- */
+
+/* spin is 2 instructions and a branch: in each round, whatever the rounds before it counted. */
+static void top_has_a_bar_for_each_event_of_a_round(void **state)
+{
+    static const char *const events[] = {"cycles",        "instructions",     "branches",
+                                         "branch-misses", "cache-references", "cache-misses"};
+    char text[80];
+
+    (void)state;
+    assert_int_equal(line(&plain_sink, "top --sim skl -n 1000000 -r 3 spin"), CMD_OK);
+    for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++) {
+        snprintf(text, sizeof text, "\n %-26s ", events[i]);
+        assert_int_equal(times(text), 3);
+    }
+    assert_int_equal(times("\n instructions                    2,000,000  "), 3);
+    assert_int_equal(times("\n branches                        1,000,000  "), 3);
+    /* The largest count has a whole bar, half of it half a bar; what does not happen has none. */
+    for (const char *at = printed; (at = strstr(at, "\n instructions ")) != NULL; at++)
+        assert_int_equal(strspn(strchr(at, '#'), "#"), 22);
+    for (const char *at = printed; (at = strstr(at, "\n branches ")) != NULL; at++)
+        assert_int_equal(strspn(strchr(at, '#'), "#"), 11);
+    for (const char *at = printed; (at = strstr(at, "\n cache-misses ")) != NULL; at++)
+        assert_int_equal(strcspn(at + 1, "\n") > strcspn(at + 1, "#"), 0);
+    /* What was asked for, and nothing beside it: all of it is sampled. */
+    assert_int_equal(line(&plain_sink, "top --sim skl -r 1 -e instructions,branches spin"), CMD_OK);
+    has("\n instructions ");
+    has("\n branches ");
+    assert_null(strstr(printed, "cycles  "));
+}
+
+/* A Core 2 has two general counters: beside cycles and instructions two events. */
+static void top_counts_as_many_events_as_have_counters(void **state)
+{
+    (void)state;
+    assert_int_equal(line(&plain_sink, "top --sim core2 -r 1 spin"), CMD_OK);
+    has("\n branch-misses ");
+    assert_null(strstr(printed, "cache-"));
+    assert_int_equal(line(&plain_sink, "top --sim skl -r 1 -c 1 spin"), CMD_REFUSED);
+    assert_non_null(strstr(errors, "the least period of skl is "));
+    assert_int_equal(line(&plain_sink, "top --sim skl -r 1 -e no-such-event spin"), CMD_REFUSED);
+}
+
+/* Once on each screen; where none is cleared, once. */
+static void top_says_once_what_is_simulated(void **state)
+{
+    (void)state;
+    assert_int_equal(line(&plain_sink, "top --sim skl -r 3 spin"), CMD_OK);
+    assert_int_equal(times("SIMULATED"), 1);
+    assert_int_equal(times(" round "), 3);
+    keys = 2;
+    assert_int_equal(line(&console_sink, "top --sim skl spin"), CMD_OK);
+    assert_int_equal(screens, 3);
+    assert_int_equal(times("SIMULATED"), 1);
+    has(" round 3; any key ends");
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_of_text_has_its_colour),
+        cmocka_unit_test(the_text_is_the_same_with_colours_and_without),
+        cmocka_unit_test(what_programs_read_has_no_colour),
+        cmocka_unit_test(an_error_has_a_colour_where_it_has_no_stream),
+        cmocka_unit_test(a_bar_is_as_long_as_its_part),
+        cmocka_unit_test(top_has_a_bar_for_each_event_of_a_round),
+        cmocka_unit_test(top_counts_as_many_events_as_have_counters),
+        cmocka_unit_test(top_says_once_what_is_simulated),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
