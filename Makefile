@@ -442,6 +442,7 @@ help:
 	@echo "version        the version, if all files that state one agree; otherwise which of them differ"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
 	@echo "demo-run       the same, interactive"
+	@echo "screenshots    docs/screenshots: pictures of its screen, by QEMU without a window"
 	@echo "deps-demo-arm  install what the next needs: a compiler and an emulator of AArch64, EDK II, GNU-EFI below build/"
 	@echo "demo-efi-arm   boot the UEFI demo on QEMU's AArch64, whose PMU counts; demo-efi-arm-run: interactive"
 	@echo "demo-arm, demo-riscv  a kernel with upmu vendored in counts and samples on QEMU's AArch64, RISC-V; after deps-foreign"

@@ -29,7 +29,14 @@ struct demo {
     struct demo_log log;
 };
 
-static const struct shell_command own_commands[] = {{"page", demo_page}, {NULL, NULL}};
+static int clear(struct shell *shell, const char *rest)
+{
+    (void)shell, (void)rest;
+    demo_clear(NULL);
+    return CMD_OK;
+}
+
+static const struct shell_command own_commands[] = {{"page", demo_page}, {"clear", clear}, {NULL, NULL}};
 
 void demo_hook_log(void *context, const char *line)
 {

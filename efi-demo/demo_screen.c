@@ -7,7 +7,7 @@
  */
 #include <efi-demo/demo.h>
 
-/* What the widest table and the longest screen need; UEFI's modes are 80 x 25, 80 x 50 and the firmware's own. */
+/* What the widest table and the longest page need; UEFI's modes are 80 x 25, 80 x 50 and the firmware's own. */
 #define SCREEN_COLUMNS 100u
 #define SCREEN_ROWS 30u
 #define SCREEN_TITLE (EFI_WHITE | EFI_BACKGROUND_BLUE)
@@ -43,7 +43,7 @@ static bool is_enough(const struct screen_mode *mode)
     return mode->columns >= SCREEN_COLUMNS && mode->rows >= SCREEN_ROWS;
 }
 
-/* The smallest mode that is enough has the largest letters; where none is, the largest mode. */
+/* The smallest mode that is enough: firmware may change the video mode with it, to larger letters. */
 static bool is_better(const struct screen_mode *mode, const struct screen_mode *than)
 {
     const UINTN cells = mode->columns * mode->rows, others = than->columns * than->rows;

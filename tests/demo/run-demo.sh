@@ -10,6 +10,8 @@
 #                                                 "(space bar)" stands for this key alone
 #        run-demo.sh append ARCH APP.EFI TEXT     start it with TEXT as its load options
 #        run-demo.sh run ARCH APP.EFI             interactive, on this terminal (Ctrl-A X ends QEMU)
+#        run-demo.sh watch ARCH APP.EFI           with a screen that no window shows; the serial line is stdin and stdout,
+#                                                 QEMU's monitor the socket monitor.sock
 #        run-demo.sh check ARCH                   is all there that a run needs?
 #
 # ARCH is x64, ia32 or arm64.  Works in the application's folder: esp.img (a raw FAT image;
@@ -84,7 +86,7 @@ show)
     [ "$arch" != arm64 ] || script=$here/demo-arm64.cmd
     ;;
 script) script=$4 ;;
-run) script= ;;
+run | watch) script= ;;
 append) script= && text=$4 ;;
 stick) script= && lines=$(cat -- "$4") ;;
 *) echo "run-demo.sh: no mode '$mode'" >&2; exit 2 ;;
@@ -93,7 +95,7 @@ esac
 cp -- "$vars" "$work/vars.fd"
 ln -sf -- "$code" "$work/code.fd"
 cd -- "$work"
-rm -rf out serial.txt esp.img
+rm -rf out serial.txt esp.img monitor.sock
 mkdir out
 if [ "$mode" = stick ]; then
     fat=esp.img@@1M
@@ -125,6 +127,7 @@ boot_machine() {
     fi
     case $mode in
     run) set -- "$@" -serial mon:stdio ;;
+    watch) set -- "$@" -device VGA,xres=800,yres=600 -serial stdio -monitor unix:monitor.sock,server=on,wait=off ;;
     append) set -- "$@" -serial stdio -monitor none -kernel "$name" -append "$text" ;;
     *) set -- "$@" -serial stdio -monitor none ;;
     esac
@@ -149,10 +152,12 @@ type_lines() {
     done
 }
 
-if [ "$mode" = run ]; then
+case $mode in
+run | watch)
     boot_machine env
     exit
-fi
+    ;;
+esac
 
 status=0
 case $mode in

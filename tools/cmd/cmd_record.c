@@ -254,8 +254,8 @@ static void print_addresses(struct cmd *cmd, const struct record *record)
 
 static void print_record(struct cmd *cmd, const struct record *record)
 {
-    cmd_print(cmd, "\n %G samples of %s every %G, workload '%s' (%G iterations)\n", record->samples, record->list,
-              record->period, record->workload->name, record->iterations);
+    cmd_coloured(cmd, CMD_TITLE, "\n %G samples of %s every %G, workload '%s' (%G iterations)\n", record->samples,
+                 record->list, record->period, record->workload->name, record->iterations);
     if (record->due > record->samples + (record->samples >> 6) + 1)
         cmd_print(cmd, " %G were due: interrupts came too fast and were throttled\n", record->due);
     if (record->late != 0)
