@@ -11,6 +11,7 @@
 #include <tools/cmd/cmd_loops.c>
 #include <tools/cmd/cmd_main.c>
 #include <tools/cmd/cmd_metric.c>
+#include <tools/cmd/cmd_nearest.c>
 #include <tools/cmd/cmd_pack.c>
 #include <tools/cmd/cmd_pack_exact.c>
 #include <tools/cmd/cmd_pack_search.c>

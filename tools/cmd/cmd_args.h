@@ -64,6 +64,26 @@ struct cmd_args {
     const char *operand[CMD_OPERANDS];
 };
 
+/* What stands behind an option. */
+enum cmd_value {
+    CMD_VALUE_NONE,
+    CMD_VALUE_NUMBER,
+    CMD_VALUE_FILE,
+    CMD_VALUE_PMU,
+    CMD_VALUE_SIM,
+    CMD_VALUE_EVENTS,
+    CMD_VALUE_METRICS,
+    CMD_VALUE_CLASS
+};
+
+/* An option by one of its names. */
+struct cmd_option {
+    char name[12];
+    unsigned option; /* its bit */
+    enum cmd_value value;
+    const char *shown, *about; /* a line of help, at the first of its names; else NULL */
+};
+
 struct cmd_command {
     const char *name;
     const char *usage; /* what stands behind the name */
@@ -93,6 +113,18 @@ int cmd_permits(struct cmd *cmd, const struct cmd_args *args);
 int cmd_setpce(struct cmd *cmd, const struct cmd_args *args);
 int cmd_keepawake(struct cmd *cmd, const struct cmd_args *args);
 int cmd_uncore(struct cmd *cmd, const struct cmd_args *args);
+
+/* ---- Names that were mistyped (cmd_nearest.c) ---- */
+
+/*
+ * Of the names that name_at() gives, up to NULL, the one that `word` may have been meant for: it begins so, or differs
+ * in a third of the letters at most; the first one of several.  NULL: there is none.
+ */
+const char *cmd_nearest(const char *word, const char *(*name_at)(const void *context, unsigned index),
+                        const void *context);
+
+/* Say that there is no command (or what `what` says) of this name; `nearest` is NULL or the one that may be meant. */
+void cmd_unknown(struct cmd *cmd, const char *what, const char *word, const char *nearest, const char *lister);
 
 /*
  * The class that a program's name stands for ("bin/pmcstat_p4": "p4"), "" for pmcstat itself, NULL for other names

@@ -117,40 +117,36 @@ static void help_all(struct cmd *cmd)
 }
 
 /* The rows of one option stand together; the first says what help shows. */
-static const struct {
-    char name[12];
-    unsigned option;
-    const char *shown, *about;
-} options[] = {
-    {"--pmu", CMD_OPT_PMU, "--pmu PMU", "the PMU with this name ('pmus' lists them)"},
-    {"--sim", CMD_OPT_SIM, "--sim CPU", "a simulated CPU ('pmus' lists them)"},
-    {"--blob", CMD_OPT_BLOB, "--blob FILE", "a file of catalogues, searched first"},
-    {"--unit", CMD_OPT_UNIT, "--unit", "PMUs outside the cores"},
-    {"-e", CMD_OPT_EVENTS, "-e, --event LIST", "events, separated by commas"},
-    {"--event", CMD_OPT_EVENTS, NULL, NULL},
-    {"-M", CMD_OPT_METRICS, "-M LIST", "metrics, or groups of them, separated by commas"},
-    {"-c", CMD_OPT_PERIOD, "-c, --count PERIOD", "events from one sample to the next"},
-    {"--count", CMD_OPT_PERIOD, NULL, NULL},
-    {"-r", CMD_OPT_RUNS, "-r, --repeat NUMBER", "how many times"},
-    {"--repeat", CMD_OPT_RUNS, NULL, NULL},
-    {"-n", CMD_OPT_WORK, "-n ITERATIONS", "of the workload's loop"},
-    {"-I", CMD_OPT_INTERVAL, "-I, -w MS", "milliseconds from one line to the next"},
-    {"-w", CMD_OPT_INTERVAL, NULL, NULL},
-    {"-g", CMD_OPT_CALLERS, "-g", "with callers: stacks"},
-    {"-p", CMD_OPT_PROCESS, "-p", "count the workload's thread alone"},
-    {"--class", CMD_OPT_CLASS, "--class CLASS", "p4, k7, k8, iaf or iap"},
-    {"--placed", CMD_OPT_PLACED, "--placed", "on the counters of the whole list"},
-    {"--log", CMD_OPT_LOG, "--log FILE", "everything that was recorded, for 'convert'"},
-    {"--symbols", CMD_OPT_SYMBOLS, "--symbols MAP", "the code's names, by address"},
-    {"--salvage", CMD_OPT_SALVAGE, "--salvage", "what is sound of a log that was cut or damaged"},
-    {"--folded", CMD_OPT_FORMS, "--FORM FILE", "in this form: --folded, --pprof, --perf or --kallsyms"},
-    {"--pprof", CMD_OPT_FORMS, NULL, NULL},
-    {"--perf", CMD_OPT_FORMS, NULL, NULL},
-    {"--kallsyms", CMD_OPT_FORMS, NULL, NULL},
-    {"-o", CMD_OPT_OUT, "-o, --output FILE", "write to this file"},
-    {"--output", CMD_OPT_OUT, NULL, NULL},
-    {"--json", CMD_OPT_JSON, "--json", "as JSON"},
-    {"--dry-run", CMD_OPT_DRY, "--dry-run", "show the writes, make none"},
+static const struct cmd_option options[] = {
+    {"--pmu", CMD_OPT_PMU, CMD_VALUE_PMU, "--pmu PMU", "the PMU with this name ('pmus' lists them)"},
+    {"--sim", CMD_OPT_SIM, CMD_VALUE_SIM, "--sim CPU", "a simulated CPU ('pmus' lists them)"},
+    {"--blob", CMD_OPT_BLOB, CMD_VALUE_FILE, "--blob FILE", "a file of catalogues, searched first"},
+    {"--unit", CMD_OPT_UNIT, CMD_VALUE_NONE, "--unit", "PMUs outside the cores"},
+    {"-e", CMD_OPT_EVENTS, CMD_VALUE_EVENTS, "-e, --event LIST", "events, separated by commas"},
+    {"--event", CMD_OPT_EVENTS, CMD_VALUE_EVENTS, NULL, NULL},
+    {"-M", CMD_OPT_METRICS, CMD_VALUE_METRICS, "-M LIST", "metrics, or groups of them, separated by commas"},
+    {"-c", CMD_OPT_PERIOD, CMD_VALUE_NUMBER, "-c, --count PERIOD", "events from one sample to the next"},
+    {"--count", CMD_OPT_PERIOD, CMD_VALUE_NUMBER, NULL, NULL},
+    {"-r", CMD_OPT_RUNS, CMD_VALUE_NUMBER, "-r, --repeat NUMBER", "how many times"},
+    {"--repeat", CMD_OPT_RUNS, CMD_VALUE_NUMBER, NULL, NULL},
+    {"-n", CMD_OPT_WORK, CMD_VALUE_NUMBER, "-n ITERATIONS", "of the workload's loop"},
+    {"-I", CMD_OPT_INTERVAL, CMD_VALUE_NUMBER, "-I, -w MS", "milliseconds from one line to the next"},
+    {"-w", CMD_OPT_INTERVAL, CMD_VALUE_NUMBER, NULL, NULL},
+    {"-g", CMD_OPT_CALLERS, CMD_VALUE_NONE, "-g", "with callers: stacks"},
+    {"-p", CMD_OPT_PROCESS, CMD_VALUE_NONE, "-p", "count the workload's thread alone"},
+    {"--class", CMD_OPT_CLASS, CMD_VALUE_CLASS, "--class CLASS", "p4, k7, k8, iaf or iap"},
+    {"--placed", CMD_OPT_PLACED, CMD_VALUE_NONE, "--placed", "on the counters of the whole list"},
+    {"--log", CMD_OPT_LOG, CMD_VALUE_FILE, "--log FILE", "everything that was recorded, for 'convert'"},
+    {"--symbols", CMD_OPT_SYMBOLS, CMD_VALUE_FILE, "--symbols MAP", "the code's names, by address"},
+    {"--salvage", CMD_OPT_SALVAGE, CMD_VALUE_NONE, "--salvage", "what is sound of a log that was cut or damaged"},
+    {"--folded", CMD_OPT_FORMS, CMD_VALUE_FILE, "--FORM FILE", "in this form: --folded, --pprof, --perf or --kallsyms"},
+    {"--pprof", CMD_OPT_FORMS, CMD_VALUE_FILE, NULL, NULL},
+    {"--perf", CMD_OPT_FORMS, CMD_VALUE_FILE, NULL, NULL},
+    {"--kallsyms", CMD_OPT_FORMS, CMD_VALUE_FILE, NULL, NULL},
+    {"-o", CMD_OPT_OUT, CMD_VALUE_FILE, "-o, --output FILE", "write to this file"},
+    {"--output", CMD_OPT_OUT, CMD_VALUE_FILE, NULL, NULL},
+    {"--json", CMD_OPT_JSON, CMD_VALUE_NONE, "--json", "as JSON"},
+    {"--dry-run", CMD_OPT_DRY, CMD_VALUE_NONE, "--dry-run", "show the writes, make none"},
 };
 
 #define OPTIONS (sizeof options / sizeof options[0])
@@ -177,15 +173,15 @@ static void help_one(struct cmd *cmd, const struct cmd_command *command)
         help_workloads(cmd);
 }
 
-/* The option named `word`; 0: none. */
-static unsigned option_of(const char *word)
+/* The option named `word`; NULL: there is none. */
+static const struct cmd_option *option_of(const char *word)
 {
     unsigned i;
 
     for (i = 0; i < OPTIONS; i++)
         if (cmd_equal(word, options[i].name))
-            return options[i].option;
-    return 0;
+            return &options[i];
+    return NULL;
 }
 
 static enum cmd_form form_of(const char *word)
@@ -253,6 +249,51 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
     return option != CMD_OPT_RUNS || number <= CMD_RUNS;
 }
 
+/* Where an option without a value is kept. */
+static bool *flag_of(struct cmd_args *args, unsigned option)
+{
+    switch (option) {
+    case CMD_OPT_JSON:
+        return &args->json;
+    case CMD_OPT_PLACED:
+        return &args->placed;
+    case CMD_OPT_UNIT:
+        return &args->unit;
+    case CMD_OPT_PROCESS:
+        return &args->process;
+    case CMD_OPT_CALLERS:
+        return &args->callers;
+    case CMD_OPT_DRY:
+        return &args->dry;
+    case CMD_OPT_SALVAGE:
+    default:
+        return &args->salvage;
+    }
+}
+
+/* The i-th option of a command. */
+static const char *option_at(const void *command, unsigned index)
+{
+    const unsigned taken = ((const struct cmd_command *)command)->options;
+    unsigned i;
+
+    for (i = 0; i < OPTIONS; i++)
+        if ((options[i].option & taken) && index-- == 0)
+            return options[i].name;
+    return NULL;
+}
+
+static bool refuse_option(struct cmd *cmd, const struct cmd_command *command, const char *word)
+{
+    const char *nearest = cmd_nearest(word, option_at, command);
+
+    if (nearest != NULL)
+        cmd_error(cmd, "%s has no option '%s', but %s", command->name, word, nearest);
+    else
+        cmd_error(cmd, "%s has no option '%s'", command->name, word);
+    return false;
+}
+
 static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsigned count, const char *const *words,
                         struct cmd_args *args)
 {
@@ -260,37 +301,24 @@ static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsi
     unsigned i;
 
     for (i = 1; i < count; i++) {
-        unsigned option = only_operands ? 0 : option_of(words[i]);
+        const struct cmd_option *option = only_operands ? NULL : option_of(words[i]);
 
         if (!only_operands && cmd_equal(words[i], "--")) {
             only_operands = true;
-        } else if (option == 0 && (words[i][0] != '-' || only_operands)) {
+        } else if (option == NULL && (words[i][0] != '-' || only_operands)) {
             if (args->count == CMD_OPERANDS) {
                 cmd_error(cmd, "too many words");
                 return false;
             }
             args->operand[args->count++] = words[i];
-        } else if ((option & command->options) == 0) {
-            cmd_error(cmd, "%s has no option '%s'", command->name, words[i]);
-            return false;
-        } else if (option == CMD_OPT_JSON) {
-            args->json = true;
-        } else if (option == CMD_OPT_PLACED) {
-            args->placed = true;
-        } else if (option == CMD_OPT_UNIT) {
-            args->unit = true;
-        } else if (option == CMD_OPT_PROCESS) {
-            args->process = true;
-        } else if (option == CMD_OPT_CALLERS) {
-            args->callers = true;
-        } else if (option == CMD_OPT_DRY) {
-            args->dry = true;
-        } else if (option == CMD_OPT_SALVAGE) {
-            args->salvage = true;
+        } else if (option == NULL || (option->option & command->options) == 0) {
+            return refuse_option(cmd, command, words[i]);
+        } else if (option->value == CMD_VALUE_NONE) {
+            *flag_of(args, option->option) = true;
         } else if (++i == count || words[i][0] == '\0') {
             cmd_error(cmd, "'%s' needs a value", words[i - 1]);
             return false;
-        } else if (!option_value(cmd, args, option, words[i - 1], words[i])) {
+        } else if (!option_value(cmd, args, option->option, words[i - 1], words[i])) {
             return false;
         }
     }
@@ -305,6 +333,12 @@ static bool wants_help(unsigned count, const char *const *words)
         if (cmd_equal(words[i], "--help") || cmd_equal(words[i], "-h"))
             return true;
     return false;
+}
+
+static const char *command_at(const void *context, unsigned index)
+{
+    (void)context;
+    return index == COMMANDS ? "help" : cmd_name(index);
 }
 
 int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
@@ -328,7 +362,7 @@ int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
         if (cmd_equal(words[0], commands[i].name))
             command = &commands[i];
     if (command == NULL) {
-        cmd_error(cmd, "no command '%s'; try '%s help'", words[0], cmd->program);
+        cmd_unknown(cmd, "command", words[0], cmd_nearest(words[0], command_at, NULL), "help");
         return CMD_USAGE;
     }
     if (wants_help(word_count, words)) {

@@ -43,6 +43,20 @@ int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why 
     return CMD_REFUSED;
 }
 
+/* Names of single CPUs, then of machines. */
+static const char *model_at(const void *context, unsigned index)
+{
+    const struct upmu_sim_machine *machine;
+    unsigned profiles = 0;
+
+    (void)context;
+    for (const struct upmu_sim_profile *profile; (profile = upmu_sim_profile_at(profiles)) != NULL; profiles++)
+        if (profiles == index)
+            return profile->name;
+    machine = upmu_sim_machine_at(index - profiles);
+    return machine != NULL ? machine->name : NULL;
+}
+
 /* The model: a single CPU, or a machine with units.  False: there is none of this name. */
 static bool make_model(struct cmd *cmd, const char *name)
 {
@@ -77,7 +91,7 @@ static int open_simulated(struct cmd *cmd, const char *name)
     enum upmu_status status;
 
     if (!make_model(cmd, name)) {
-        cmd_error(cmd, "no simulated CPU '%s'; '%s pmus' lists them", name, cmd->program);
+        cmd_unknown(cmd, "simulated CPU", name, cmd_nearest(name, model_at, NULL), "pmus");
         return CMD_REFUSED;
     }
     cmd->sim.test = cmd;
@@ -219,20 +233,10 @@ static int import(struct cmd *cmd, struct upmu_pmu *pmu, const char *name)
     return CMD_REFUSED;
 }
 
-/* A PMU whose name begins so ("adl": adl_glc), or NULL. */
-static const char *begins_with(const char *begin)
+static const char *pmu_at(const void *context, unsigned index)
 {
-    const char *name;
-
-    for (unsigned i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
-        unsigned same = 0;
-
-        while (begin[same] != '\0' && name[same] == begin[same])
-            same++;
-        if (begin[same] == '\0')
-            break;
-    }
-    return name;
+    (void)context;
+    return upmu_pmu_known(index);
 }
 
 #if UPMU_UNCORE
@@ -272,12 +276,7 @@ static int open_on_paper(struct cmd *cmd, const char *name)
     }
 #endif
     if (status != UPMU_OK) {
-        const char *like = begins_with(name);
-
-        if (like != NULL)
-            cmd_error(cmd, "no PMU '%s', but %s; '%s pmus' lists all", name, like, cmd->program);
-        else
-            cmd_error(cmd, "no PMU '%s'; '%s pmus' lists them", name, cmd->program);
+        cmd_unknown(cmd, "PMU", name, cmd_nearest(name, pmu_at, NULL), "pmus");
         return CMD_REFUSED;
     }
     cmd->own_machine.pmu_count = 1;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a person sees of the commands: colours, a bar for a figure, the screens of top.  What is counted: test_cmd.c.
+ * What a person sees of the commands: colours, a bar for a figure, the screens of top, what is said of
+ * mistyped words.  What is counted: test_cmd.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -222,6 +223,85 @@ static void a_bar_is_as_long_as_its_part(void **state)
     }
 }
 
+/* ---- Words that were mistyped ---- */
+
+/* A command, an option, a workload, a PMU, a simulated CPU: a letter more, less, another one, two exchanged, a part. */
+static void a_wrong_word_names_the_nearest_right_one(void **state)
+{
+    static const struct {
+        const char *line, *said;
+    } wrong[] = {
+        {"stst", "no command 'stst', but stat; 'upmu help' lists all"},
+        {"recrod", "no command 'recrod', but record;"},
+        {"convrt x", "no command 'convrt', but convert;"},
+        {"seltfest", "no command 'seltfest', but selftest;"},
+        {"sel", "no command 'sel', but selftest;"},
+        {"hlep", "no command 'hlep', but help;"},
+        {"nonsense", "no command 'nonsense'; 'upmu help' lists them"},
+        {"st", "no command 'st'; "},
+        {"aVeryLongWordThatNoNameOfACommandIsNear", "IsNear'; 'upmu help' lists them"},
+        {"stat --jsno", "stat has no option '--jsno', but --json\n"},
+        {"stat --evnet cycles", "stat has no option '--evnet', but --event\n"},
+        {"record --pprofs f", "record has no option '--pprofs', but --pprof\n"},
+        {"stat --placed", "stat has no option '--placed'\n"}, /* an option of others */
+        {"encode -x", "encode has no option '-x'\n"},
+        {"stat --sim skl memcopy", "no workload 'memcopy', but memcpy;"},
+        {"stat --sim skl nowork", "no workload 'nowork'; "},
+        {"stat --sim skylaek", "no simulated CPU 'skylaek', but skylake; 'upmu pmus' lists all"},
+        {"encode --pmu netbrust cycles", "no PMU 'netbrust', but netburst;"},
+        {"encode --pmu adl cycles", "no PMU 'adl', but adl_glc;"},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_not_equal(line(&plain_sink, wrong[i].line), CMD_OK);
+        if (strstr(errors, wrong[i].said) == NULL)
+            fail_msg("%s: no '%s' in: %s", wrong[i].line, wrong[i].said, errors);
+    }
+}
+
+/* The distance is the one of its definition: by recursion, for all words of two letters up to five of them. */
+static unsigned defined(const char *a, unsigned i, const char *b, unsigned j)
+{
+    unsigned best, other;
+
+    if (i == 0 || j == 0)
+        return i + j;
+    best = defined(a, i - 1, b, j) + 1;
+    other = defined(a, i, b, j - 1) + 1;
+    best = other < best ? other : best;
+    other = defined(a, i - 1, b, j - 1) + (a[i - 1] != b[j - 1]);
+    best = other < best ? other : best;
+    if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        other = defined(a, i - 2, b, j - 2) + 1;
+        best = other < best ? other : best;
+    }
+    return best;
+}
+
+static void a_word_of_bits(unsigned number, char word[6])
+{
+    const unsigned length = number >> 5;
+
+    for (unsigned i = 0; i < length; i++)
+        word[i] = "ab"[number >> i & 1u];
+    word[length] = '\0';
+}
+
+static void distances_are_those_of_their_definition(void **state)
+{
+    char one[6], other[6];
+
+    (void)state;
+    for (unsigned i = 0; i < 6u << 5; i += 3)
+        for (unsigned j = 0; j < 6u << 5; j += 5) {
+            a_word_of_bits(i, one);
+            a_word_of_bits(j, other);
+            assert_int_equal(distance(one, other), defined(one, i >> 5, other, j >> 5));
+        }
+    assert_int_equal(distance("abcdefghijklmnopqrstuvwxyz012345", "bcdefghijklmnopqrstuvwxyz0123456"), 2);
+}
+
 /* ---- top ---- */
 
 /* spin is 2 instructions and a branch: in each round, whatever the rounds before it counted. */
@@ -287,6 +367,8 @@ int main(void)
         cmocka_unit_test(what_programs_read_has_no_colour),
         cmocka_unit_test(an_error_has_a_colour_where_it_has_no_stream),
         cmocka_unit_test(a_bar_is_as_long_as_its_part),
+        cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
+        cmocka_unit_test(distances_are_those_of_their_definition),
         cmocka_unit_test(top_has_a_bar_for_each_event_of_a_round),
         cmocka_unit_test(top_counts_as_many_events_as_have_counters),
         cmocka_unit_test(top_says_once_what_is_simulated),
