@@ -26,6 +26,27 @@ static void host_write_error(void *context, const char *text, size_t length)
     (void)!fwrite(text, 1, length, stderr);
 }
 
+/* Colours of a terminal (ECMA-48, SGR). */
+static void host_colour(void *context, enum cmd_colour colour)
+{
+    static const char *const sequences[CMD_COLOURS] = {
+        [CMD_PLAIN] = "0", [CMD_TITLE] = "1", [CMD_PROMPT] = "32",    [CMD_NAME] = "36",   [CMD_ASIDE] = "2",
+        [CMD_GOOD] = "32", [CMD_BAD] = "31",  [CMD_SIMULATED] = "33", [CMD_BAR] = "32;42",
+    };
+
+    (void)context;
+    (void)printf("\033[%sm", sequences[colour]);
+}
+
+/* A terminal that knows them, and NO_COLOR does not forbid them (no-color.org). */
+static bool has_colours(void)
+{
+    const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+
+    return isatty(STDOUT_FILENO) && (none == NULL || none[0] == '\0') && terminal != NULL &&
+           !cmd_equal(terminal, "dumb");
+}
+
 /*
  * Open a file for writing; every file that the tool writes is opened here.  The user may be root and the folder
  * open to all users: a file of bytes is always a new one (`fresh`), which no symbolic or hard link of another user has
@@ -113,7 +134,7 @@ static const void *host_read_file(void *context, const char *name, size_t *out_l
 
 int main(int argc, char **argv)
 {
-    static const struct cmd_sink sink = {
+    static struct cmd_sink sink = {
         .write = host_write,
         .write_error = host_write_error,
         .write_file = host_write_file,
@@ -129,6 +150,7 @@ int main(int argc, char **argv)
     unsigned count = (unsigned)(argc - 1);
     int result;
 
+    sink.colour = has_colours() ? host_colour : NULL;
     if (class != NULL) { /* pmcstat, pmcstat_p4, ... */
         unsigned first = class[0] != '\0' ? 3 : 1;
 

@@ -33,6 +33,7 @@
 #define CMD_OPT_CALLERS (1u << 18) /* -g */
 #define CMD_OPT_METRICS (1u << 19) /* -M LIST */
 #define CMD_OPT_SALVAGE (1u << 20) /* --salvage */
+#define CMD_OPT_SEPARATOR (1u << 21) /* -x SEP */
 
 /* What is made of a log (cmd_results.c). */
 enum cmd_form { CMD_FOLDED, CMD_PPROF, CMD_PERF, CMD_KALLSYMS, CMD_FORMS };
@@ -47,6 +48,7 @@ struct cmd_args {
     const char *blob;
     const char *log;
     const char *symbols;
+    const char *separator; /* between cells; NULL: a table for people */
     const char *form[CMD_FORMS];
     uint64_t period;     /* 0: not given */
     uint64_t iterations; /* 0: not given */
@@ -68,6 +70,7 @@ struct cmd_args {
 enum cmd_value {
     CMD_VALUE_NONE,
     CMD_VALUE_NUMBER,
+    CMD_VALUE_TEXT,
     CMD_VALUE_FILE,
     CMD_VALUE_PMU,
     CMD_VALUE_SIM,
@@ -170,7 +173,7 @@ int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args);
 /* The kind of unit that the chosen PMU is of; NULL: it is a CPU's. */
 const struct upmu_unit_type *cmd_target_unit(const struct cmd *cmd);
 
-/* The line that every screen of a simulated CPU carries. */
+/* The line that every screen of a simulated CPU carries; among cells it is a comment. */
 void cmd_target_label(struct cmd *cmd);
 
 /* Say why a session call refused; returns CMD_REFUSED. */

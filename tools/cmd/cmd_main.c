@@ -46,12 +46,15 @@ static const struct cmd_command commands[] = {
      cmd_setpce},
     {"rdpmc", "[--sim CPU] INDEX", "read a counter: 0, 1, ...; fixed counters from 0x40000000 on", "", CMD_OPT_SIM,
      1, 1, cmd_rdpmc},
-    {"stat", "[-e LIST | -M LIST] [-r RUNS] [-n ITERATIONS] [-I MS] [--json] [--sim CPU] [WORKLOAD]",
+    {"stat", "[-e LIST | -M LIST] [-r RUNS] [-n ITERATIONS] [-I MS] [-x SEP | --json] [--sim CPU] [WORKLOAD]",
      "count events of a workload",
      "-I prints each event's counts at intervals, and the sums in the end.  -M shows what follows from counts: ipc,\n"
-     "tma, misses, bandwidth, or single metrics of these; another word shows which there are (docs/METRICS.md).\n",
-     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_METRICS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON | CMD_OPT_INTERVAL, 0,
-     1, cmd_stat},
+     "tma, misses, bandwidth, or single metrics of these; another word shows which there are (docs/METRICS.md).\n"
+     "-x prints the cells of perf stat -x: count, unit (none), event, with -r the spread, ns with a counter, their\n"
+     "share, what follows, its unit.  With -I: seconds, count, unit, event, and no sums.\n",
+     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_METRICS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON | CMD_OPT_INTERVAL |
+         CMD_OPT_SEPARATOR,
+     0, 1, cmd_stat},
     {"pmcstat", "[--class CLASS] [-w MS] [-p] [-o FILE] [-n ITERATIONS] [--sim CPU] [INDEX] SPEC [WORKLOAD]",
      "count one event, on the counter with this index, with a line every MS ms",
      "CLASS is p4, k7, k8, iaf or iap; the program's name may say it (pmcstat_p4).  A line has microseconds,\n"
@@ -145,6 +148,7 @@ static const struct cmd_option options[] = {
     {"--kallsyms", CMD_OPT_FORMS, CMD_VALUE_FILE, NULL, NULL},
     {"-o", CMD_OPT_OUT, CMD_VALUE_FILE, "-o, --output FILE", "write to this file"},
     {"--output", CMD_OPT_OUT, CMD_VALUE_FILE, NULL, NULL},
+    {"-x", CMD_OPT_SEPARATOR, CMD_VALUE_TEXT, "-x SEP", "as cells with SEP between them, for example , or \\t"},
     {"--json", CMD_OPT_JSON, CMD_VALUE_NONE, "--json", "as JSON"},
     {"--dry-run", CMD_OPT_DRY, CMD_VALUE_NONE, "--dry-run", "show the writes, make none"},
 };
@@ -225,6 +229,9 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
         return true;
     case CMD_OPT_SYMBOLS:
         args->symbols = value;
+        return true;
+    case CMD_OPT_SEPARATOR:
+        args->separator = cmd_equal(value, "\\t") ? "\t" : value;
         return true;
     case CMD_OPT_FORMS:
         args->form[form_of(word)] = value;

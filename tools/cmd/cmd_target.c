@@ -29,7 +29,8 @@ void cmd_target_label(struct cmd *cmd)
 {
     if (!cmd->simulated)
         return;
-    cmd_coloured(cmd, CMD_SIMULATED, "*** SIMULATED CPU: %s (%s) ***", cmd->sim.profile->name, cmd->sim.profile->about);
+    cmd_coloured(cmd, CMD_SIMULATED, "%s*** SIMULATED CPU: %s (%s) ***", cmd->args->separator != NULL ? "# " : "",
+                 cmd->sim.profile->name, cmd->sim.profile->about);
     cmd_print(cmd, "\n");
 }
 

@@ -79,6 +79,15 @@ static void msr_write_error(void *context, const char *text, size_t length)
     (msr->outer->write_error ? msr->outer->write_error : msr->outer->write)(msr->outer->context, text, length);
 }
 
+/* Reports have none: they are of the text. */
+static void msr_colour(void *context, enum cmd_colour colour)
+{
+    const struct msr *msr = context;
+
+    if (!msr->dry_run && msr->outer->colour != NULL)
+        msr->outer->colour(msr->outer->context, colour);
+}
+
 static void msr_dry_write(void *context, const char *name, uint32_t address, uint64_t value)
 {
     struct msr *msr = context;
@@ -568,7 +577,8 @@ int msr_run(struct cmd *cmd, const struct upmu_linux_system *system, unsigned co
     }
     here = msr->chosen ? (int)msr->cpu : system->this_cpu(system->context);
     msr->cpu = here < 0 ? 0 : (unsigned)here;
-    msr->sink = (struct cmd_sink){.context = msr, .write = msr_write, .write_error = msr_write_error};
+    msr->sink = (struct cmd_sink){
+        .context = msr, .write = msr_write, .write_error = msr_write_error, .colour = msr_colour};
     cmd->sink = &msr->sink;
     result = msr_alone(msr);
     if (msr->report != NULL && !msr_report(msr, result) && result == CMD_OK)

@@ -223,6 +223,84 @@ static void a_bar_is_as_long_as_its_part(void **state)
     }
 }
 
+/* ---- Cells for programs ---- */
+
+/* Of 1,000 rounds of spin, 2 instructions and a branch each, in the order of perf-stat(1), "CSV FORMAT". */
+static void stat_prints_the_cells_of_perf(void **state)
+{
+    unsigned long long ns;
+    char tail[40];
+
+    (void)state;
+    assert_int_equal(line(&coloured_sink, "stat --sim skl -n 1000 -x , -e instructions,branches spin"), CMD_OK);
+    assert_int_equal(unmark(), 0);
+    assert_memory_equal(printed, "# *** SIMULATED CPU: ", 21);
+    assert_int_equal(sscanf(strchr(printed, '\n'), " 2000,,instructions,%llu,100.00,%39[^\n]", &ns, tail), 2);
+    assert_in_range(ns, 1, 1000000);
+    assert_non_null(strstr(tail, ",M/sec"));
+    has("\n1000,,branches,");
+    assert_int_equal(times("\n"), 3);
+    /* The spread of several runs; a TAB by its name. */
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 -x \\t -r 3 -e instructions,cycles spin"), CMD_OK);
+    has("\n2000\t\tinstructions\t0.00%\t");
+    has("\tinsn per cycle\n");
+    /* A name that has the separator in it is one cell. */
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 -x , -e instructions,counter=2 spin"), CMD_OK);
+    has("\n2000,,\"instructions,counter=2\",");
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 -x ;; -e instructions,counter=2 spin"), CMD_OK);
+    has("\n2000;;;;instructions,counter=2;;");
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 1000 -x r -e instructions,counter=2 spin"), CMD_OK);
+    has("\n2000rr\"instructions,counter=2\"r");
+}
+
+/* With -I seconds stand before them; the lines are all of it: their counts make the sum. */
+static void stat_prints_cells_at_intervals(void **state)
+{
+    unsigned long long sum = 0, count;
+    double seconds, last = 0;
+    unsigned lines = 0;
+
+    (void)state;
+    assert_int_equal(line(&plain_sink, "stat --sim skl -n 10000000 -I 1 -x ; -e instructions spin"), CMD_OK);
+    for (const char *at = strchr(printed, '\n') + 1; *at != '\0'; at = strchr(at, '\n') + 1) {
+        assert_int_equal(sscanf(at, "%lf;%llu;;instructions\n", &seconds, &count), 2);
+        assert_true(seconds > last);
+        last = seconds;
+        sum += count;
+        lines++;
+    }
+    assert_true(lines >= 3);
+    assert_int_equal(sum, 20000000);
+}
+
+/* Never ran: it is not 0.  Two forms at once are none. */
+static void cells_say_what_was_not_counted(void **state)
+{
+    struct cmd_args args = {.separator = ","};
+    struct stat_table table = {.runs = 1, .events = 1};
+
+    (void)state;
+    memset(&cmd, 0, sizeof cmd);
+    cmd.sink = &plain_sink;
+    cmd.args = &args;
+    strcpy(table.row[0].name, "a \"b\"");
+    cmd.counts[0].quality = UPMU_QUALITY_NEVER_RAN;
+    cmd.counts[0].enabled_ns = 5000;
+    table.row[1].mean = 5000;
+    printed_bytes = 0;
+    print_cells(&cmd, &table);
+    assert_string_equal(printed, "<not counted>,,\"a \"\"b\"\"\",0,0.00,,\n");
+    cmd.counts[0] = (struct upmu_count){.value = 8, .quality = UPMU_QUALITY_EXACT};
+    table.row[0].mean = 8;
+    table.row[1].mean = 0;
+    printed_bytes = 0;
+    print_cells(&cmd, &table);
+    assert_string_equal(printed, "8,,\"a \"\"b\"\"\",,,,\n"); /* no clock */
+    assert_int_equal(line(&plain_sink, "stat --sim skl -x , --json"), CMD_USAGE);
+    assert_int_equal(line(&plain_sink, "stat --sim skl -x , -M ipc"), CMD_USAGE);
+    assert_int_equal(line(&plain_sink, "stat --sim skl -x"), CMD_USAGE);
+}
+
 /* ---- Words that were mistyped ---- */
 
 /* A command, an option, a workload, a PMU, a simulated CPU: a letter more, less, another one, two exchanged, a part. */
@@ -367,6 +445,9 @@ int main(void)
         cmocka_unit_test(what_programs_read_has_no_colour),
         cmocka_unit_test(an_error_has_a_colour_where_it_has_no_stream),
         cmocka_unit_test(a_bar_is_as_long_as_its_part),
+        cmocka_unit_test(stat_prints_the_cells_of_perf),
+        cmocka_unit_test(stat_prints_cells_at_intervals),
+        cmocka_unit_test(cells_say_what_was_not_counted),
         cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
         cmocka_unit_test(distances_are_those_of_their_definition),
         cmocka_unit_test(top_has_a_bar_for_each_event_of_a_round),
