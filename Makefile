@@ -437,7 +437,7 @@ help:
 	@echo "test-foreign-demos  the demos on them, a part of test-foreign; test-foreign-hosts: the simulated host made for AArch64"
 	@echo "soak-foreign-hosts  HOSTS_SEEDS of the simulated host on AArch64 and RISC-V (1,000); mutants-foreign-hosts: what x86 does not notice"
 	@echo "test-zephyr    the module for Zephyr (docs/ZEPHYR.md) on a kernel that stands for it; after deps-zephyr"
-	@echo "install        the tool, its manual pages, library, silicon model, headers, files for pkg-config and CMake: PREFIX=/usr/local DESTDIR="
+	@echo "install        the tool, its manual pages and completion, library, silicon model, headers, files for pkg-config and CMake: PREFIX=/usr/local DESTDIR="
 	@echo "uninstall      remove them"
 	@echo "version        the version, if all files that state one agree; otherwise which of them differ"
 	@echo "demo           boot the UEFI demo under QEMU and show what it measured"

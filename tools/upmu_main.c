@@ -142,8 +142,13 @@ int main(int argc, char **argv)
     };
     static struct cmd_room room;
     static uint64_t memory[MEMORY_BYTES / 8];
-    static struct cmd cmd = {
-        .sink = &sink, .program = "upmu", .room = &room, .memory = memory, .memory_bytes = sizeof memory};
+    static struct cmd cmd = {.sink = &sink,
+                             .program = "upmu",
+                             .room = &room,
+                             .memory = memory,
+                             .memory_bytes = sizeof memory,
+                             .own_commands = msr_commands,
+                             .own_options = msr_options};
     const char *class = cmd_pmc_class(argv[0]);
     const char *called[CMD_OPERANDS + 3] = {"pmcstat", "--class", class};
     const char *const *words = (const char *const *)(argv + 1);

@@ -6,6 +6,7 @@
 #define TESTS_COMMON_COMMANDS_H
 
 #include <tools/cmd/cmd_catalog.c>
+#include <tools/cmd/cmd_completion.c>
 #include <tools/cmd/cmd_encode.c>
 #include <tools/cmd/cmd_info.c>
 #include <tools/cmd/cmd_loops.c>

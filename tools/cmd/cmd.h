@@ -88,6 +88,14 @@ struct cmd_live {
     bool (*undisturbed)(void *program, struct cmd *cmd);
 };
 
+struct cmd_option;
+
+/* A command that a program has beside those of the table, or one of these to which it adds options. */
+struct cmd_own_command {
+    const char *name;
+    const char *about; /* NULL: it is in the table */
+};
+
 #define CMD_RUNS 100
 #define CMD_HOT 512
 #define CMD_FILE_BYTES (192u * 1024u)
@@ -114,12 +122,15 @@ struct cmd_room {
     struct upmu_cpu cpu[UPMU_SIM_CPUS];
 };
 
-/* Everything a command works with.  Zero it, fill in the first seven. */
+/* Everything a command works with.  Zero it, fill in what stands above "private". */
 struct cmd {
     const struct cmd_sink *sink;
     const struct cmd_live *live; /* NULL: pure commands and simulated CPUs only */
     const char *default_sim;     /* CPU to simulate if the machine has no PMU; NULL: refuse */
     const char *program;         /* for usage texts: "upmu" */
+    /* For completion: what only this program has (each ends with an empty name), or NULL. */
+    const struct cmd_own_command *own_commands;
+    const struct cmd_option *own_options; /* of each of these commands */
     struct cmd_room *room;       /* for machines with units (--sim skx2); NULL: only single CPUs are simulated */
     void *memory;                /* for logs and what is made of them, aligned as uint64_t; NULL: none are made */
     size_t memory_bytes;

@@ -116,6 +116,11 @@ int cmd_permits(struct cmd *cmd, const struct cmd_args *args);
 int cmd_setpce(struct cmd *cmd, const struct cmd_args *args);
 int cmd_keepawake(struct cmd *cmd, const struct cmd_args *args);
 int cmd_uncore(struct cmd *cmd, const struct cmd_args *args);
+int cmd_completion(struct cmd *cmd, const struct cmd_args *args);
+
+/* The i-th command, the i-th name of an option; NULL after the last (cmd_main.c). */
+const struct cmd_command *cmd_command_at(unsigned index);
+const struct cmd_option *cmd_option_at(unsigned index);
 
 /* ---- Names that were mistyped (cmd_nearest.c) ---- */
 
@@ -134,6 +139,9 @@ void cmd_unknown(struct cmd *cmd, const char *what, const char *word, const char
  * (cmd_pmc.c).
  */
 const char *cmd_pmc_class(const char *program);
+
+/* The name of the i-th class; NULL after the last (cmd_pmc.c). */
+const char *cmd_pmc_class_at(unsigned index);
 
 /* The CPU by CPUID; of a simulated one, also the machine's own (cmd_info.c). */
 void cmd_identity(struct cmd *cmd);
@@ -160,6 +168,9 @@ int cmd_results_store(struct cmd *cmd, const char *name, const void *bytes, size
  * simulated.  CMD_OK or, explained, CMD_REFUSED.
  */
 int cmd_target_open(struct cmd *cmd, const struct cmd_args *args);
+
+/* The i-th name of what can be simulated; NULL after the last.  For cmd_nearest(), too, without a context. */
+const char *cmd_model_at(const void *context, unsigned index);
 
 /* Find the units outside the cores: cmd->units.  A simulated machine is looked at from each of its CPUs. */
 enum upmu_status cmd_target_units(struct cmd *cmd);

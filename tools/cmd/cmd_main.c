@@ -83,9 +83,16 @@ static const struct cmd_command commands[] = {
      CMD_OPT_SIM, 0, 0, cmd_uncore},
     {"selftest", "[--sim CPU]", "check the PMU against loops of known length",
      "The page to send in from a new machine.\n", CMD_OPT_SIM, 0, 0, cmd_selftest},
+    {"completion", "bash|zsh|fish", "a script with which this shell completes upmu's words",
+     "For this session: source <(upmu completion bash).  make install installs all three.\n", 0, 1, 1, cmd_completion},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
+
+const struct cmd_command *cmd_command_at(unsigned index)
+{
+    return index < COMMANDS ? &commands[index] : NULL;
+}
 
 const char *cmd_name(unsigned index)
 {
@@ -154,6 +161,11 @@ static const struct cmd_option options[] = {
 };
 
 #define OPTIONS (sizeof options / sizeof options[0])
+
+const struct cmd_option *cmd_option_at(unsigned index)
+{
+    return index < OPTIONS ? &options[index] : NULL;
+}
 
 static void help_options(struct cmd *cmd, unsigned taken)
 {

@@ -44,17 +44,20 @@ int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why 
     return CMD_REFUSED;
 }
 
-/* Names of single CPUs, then of machines. */
-static const char *model_at(const void *context, unsigned index)
+/* Names of single CPUs, both of each, then of machines. */
+const char *cmd_model_at(const void *context, unsigned index)
 {
+    const struct upmu_sim_profile *profile;
     const struct upmu_sim_machine *machine;
-    unsigned profiles = 0;
 
     (void)context;
-    for (const struct upmu_sim_profile *profile; (profile = upmu_sim_profile_at(profiles)) != NULL; profiles++)
-        if (profiles == index)
+    for (unsigned i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++) {
+        if (index-- == 0)
             return profile->name;
-    machine = upmu_sim_machine_at(index - profiles);
+        if (profile->alias != NULL && index-- == 0)
+            return profile->alias;
+    }
+    machine = upmu_sim_machine_at(index);
     return machine != NULL ? machine->name : NULL;
 }
 
@@ -92,7 +95,7 @@ static int open_simulated(struct cmd *cmd, const char *name)
     enum upmu_status status;
 
     if (!make_model(cmd, name)) {
-        cmd_unknown(cmd, "simulated CPU", name, cmd_nearest(name, model_at, NULL), "pmus");
+        cmd_unknown(cmd, "simulated CPU", name, cmd_nearest(name, cmd_model_at, NULL), "pmus");
         return CMD_REFUSED;
     }
     cmd->sim.test = cmd;

@@ -239,6 +239,24 @@ static bool msr_is(const struct msr *msr, const char *name)
     return msr->words != 0 && cmd_equal(msr->word[0], name);
 }
 
+const struct cmd_own_command msr_commands[] = {
+    {"pmus", NULL},
+    {"stat", NULL},
+    {"selftest", NULL},
+    {"restore", "registers that a killed upmu left changed"},
+    {NULL, NULL},
+};
+
+const struct cmd_option msr_options[] = {
+    {"--msr", 0, CMD_VALUE_NONE, "--msr", "on this machine's own PMU, as root"},
+    {"-C", 0, CMD_VALUE_NUMBER, "-C CPU", "on this CPU"},
+    {"--dry-run", 0, CMD_VALUE_NONE, "--dry-run", "list the writes, make none"},
+    {"--force", 0, CMD_VALUE_NONE, "--force", "beside the NMI watchdog"},
+    {"--yes", 0, CMD_VALUE_NONE, "--yes", "accept that the kernel logs the writes and is tainted"},
+    {"--report", 0, CMD_VALUE_FILE, "--report FILE", "write the page with what we need to know"},
+    {"", 0, CMD_VALUE_NONE, NULL, NULL},
+};
+
 bool msr_asked(unsigned count, const char *const *words)
 {
     if (count > 0 && cmd_equal(words[0], "restore"))
@@ -253,14 +271,12 @@ void msr_help(struct cmd *cmd)
 {
     cmd_print(cmd, "On this machine's own PMU, as root (docs/LINUX.md):\n"
                    "  pmus --msr       what it is; registers are only read\n"
-                   "  selftest --msr   the page to send in; --report FILE writes it with what we need to know\n"
+                   "  selftest --msr   the page to send in\n"
                    "  stat --msr ...   counts\n"
-                   "  restore --msr    registers that a killed upmu left changed\n"
-                   "  -C CPU           on this CPU\n"
-                   "  --dry-run        list the writes, make none\n"
-                   "  --force          beside the NMI watchdog\n"
-                   "  --yes            accept that the kernel logs the writes and is tainted\n"
-                   "Exit status with --msr:\n"
+                   "  restore --msr    registers that a killed upmu left changed\n");
+    for (const struct cmd_option *option = &msr_options[1]; option->name[0] != '\0'; option++)
+        cmd_print(cmd, "  %-15s  %s\n", option->shown, option->about);
+    cmd_print(cmd, "Exit status with --msr:\n"
                    "  3                refused, nothing was written\n"
                    "  4                no PMU that counts\n");
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a person sees of the commands: colours, a bar for a figure, the screens of top, what is said of
- * mistyped words.  What is counted: test_cmd.c.
+ * mistyped words, cells, completion.  What is counted: test_cmd.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -225,7 +225,7 @@ static void a_bar_is_as_long_as_its_part(void **state)
 
 /* ---- Cells for programs ---- */
 
-/* Of 1,000 rounds of spin, 2 instructions and a branch each, in the order of perf-stat(1), "CSV FORMAT". */
+/* Of 1,000 rounds of spin, 2 instructions and a branch each; the order is that of perf's stat-display.c, printout(). */
 static void stat_prints_the_cells_of_perf(void **state)
 {
     unsigned long long ns;
@@ -380,6 +380,51 @@ static void distances_are_those_of_their_definition(void **state)
     assert_int_equal(distance("abcdefghijklmnopqrstuvwxyz012345", "bcdefghijklmnopqrstuvwxyz0123456"), 2);
 }
 
+/* ---- Completion: what shells make of it, tests/build/check_tool.py looks at ---- */
+
+/* The line of a command among those of _upmu_takes(); fails if there is none. */
+static const char *line_of_command(const char *name)
+{
+    static char found[1024];
+    char begin[40];
+    const char *at, *end;
+
+    snprintf(begin, sizeof begin, "\n    %s) kind=", name);
+    at = strstr(strstr(printed, "_upmu_takes()"), begin);
+    assert_non_null(at);
+    end = strchr(at + 1, '\n');
+    snprintf(found, sizeof found, "%.*s", (int)(end - at), at);
+    return found;
+}
+
+/* Each command of the table with its options, and no other: here a program that has none of its own. */
+static void completion_is_the_table(void **state)
+{
+    const struct cmd_command *command;
+    const struct cmd_option *option;
+    char word[20];
+
+    (void)state;
+    assert_int_equal(line(&coloured_sink, "completion bash"), CMD_OK);
+    assert_null(strchr(printed, MARK));
+    for (unsigned i = 0; (command = cmd_command_at(i)) != NULL; i++) {
+        const char *takes = strstr(line_of_command(command->name), "takes='");
+
+        assert_non_null(takes);
+        for (unsigned j = 0; (option = cmd_option_at(j)) != NULL; j++) {
+            snprintf(word, sizeof word, "%s ", option->name);
+            assert_int_equal(strstr(takes, word) != NULL, (option->option & command->options) != 0);
+        }
+    }
+    assert_null(strstr(printed, "--msr"));
+    assert_non_null(strstr(line_of_command("stat"), "list=' memset memcpy branches chase spin mix'"));
+    assert_non_null(strstr(line_of_command("setpce"), "kind=words list=' on off'"));
+    assert_non_null(strstr(line_of_command("wrmsr"), "kind=events list=' list'"));
+    assert_non_null(strstr(line_of_command("convert"), "kind=files list=''"));
+    assert_int_equal(line(&plain_sink, "completion tcsh"), CMD_USAGE);
+    assert_non_null(strstr(errors, "bash, zsh or fish"));
+}
+
 /* ---- top ---- */
 
 /* spin is 2 instructions and a branch: in each round, whatever the rounds before it counted. */
@@ -450,6 +495,7 @@ int main(void)
         cmocka_unit_test(cells_say_what_was_not_counted),
         cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
         cmocka_unit_test(distances_are_those_of_their_definition),
+        cmocka_unit_test(completion_is_the_table),
         cmocka_unit_test(top_has_a_bar_for_each_event_of_a_round),
         cmocka_unit_test(top_counts_as_many_events_as_have_counters),
         cmocka_unit_test(top_says_once_what_is_simulated),
