@@ -10,7 +10,7 @@
 #include <efi.h>
 #include <efilib.h>
 #include <examples/common/common.h>
-#include <tools/cmd/cmd_print.h>
+#include <tools/cmd/cmd_args.h>
 
 /* ---- demo_console.c ---- */
 
@@ -23,6 +23,9 @@ struct demo_log {
 /* Text to the screen and the logs; "\n" becomes CR LF on the screen. */
 void demo_write(void *context, const char *text, size_t length);
 void demo_text(const char *text);
+
+/* A sink's function. */
+void demo_progress(void *context, const char *text);
 
 /* What is written from now on is kept in this one, too; NULL: in none. */
 void demo_log_all(struct demo_log *log);

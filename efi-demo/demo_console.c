@@ -44,6 +44,26 @@ void demo_write(void *context, const char *text, size_t length)
     }
 }
 
+/* No part of the logs: a line that other text replaces. */
+void demo_progress(void *context, const char *text)
+{
+    static size_t shown;
+    struct demo_log *const all = log_all, *const of_page = log_page;
+    const size_t length = cmd_length(text);
+
+    (void)context;
+    log_all = log_page = NULL;
+    demo_text("\r");
+    demo_text(text);
+    for (size_t i = length; i < shown; i++)
+        demo_text(" ");
+    if (length == 0)
+        demo_text("\r");
+    shown = length;
+    log_all = all;
+    log_page = of_page;
+}
+
 void demo_text(const char *text)
 {
     demo_write(NULL, text, cmd_length(text));

@@ -29,6 +29,14 @@ struct demo {
     struct demo_log log;
 };
 
+static const struct upmu_port *clock_port;
+
+static uint64_t now_ms(void *context)
+{
+    (void)context;
+    return cmd_divide(cmd_port_time(clock_port), 1000000);
+}
+
 static int clear(struct shell *shell, const char *rest)
 {
     (void)shell, (void)rest;
@@ -88,6 +96,7 @@ static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink)
         return shell_converse(&demo->shell);
     sink->read_key = NULL; /* there is no console input */
     sink->clear = NULL;
+    sink->progress = NULL;
     (void)shell_script(&demo->shell, script);
     FreePool(script);
     if (demo->log.text != NULL && !demo_volume_write(NULL, "upmu.log", demo->log.text, demo->log.used))
@@ -102,7 +111,8 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
                             .write_file = demo_volume_write,
                             .read_key = demo_key,
                             .clear = demo_clear,
-                            .colour = demo_colour};
+                            .colour = demo_colour,
+                            .progress = demo_progress};
     struct demo *demo;
     bool off;
 
@@ -122,6 +132,8 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
     demo->cmd.sink = &sink;
     demo_screen_open("upmu demo, " DEMO_MACHINE);
     bring_up(demo);
+    clock_port = demo->live.port;
+    sink.now_ms = now_ms;
     demo_page_open(&demo->log);
     find_buffer(demo);
     demo->cmd.program = "upmu";

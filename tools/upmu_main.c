@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <tools/cmd/cmd_args.h>
 #include <tools/msr/msr.h>
@@ -38,13 +39,37 @@ static void host_colour(void *context, enum cmd_colour colour)
     (void)printf("\033[%sm", sequences[colour]);
 }
 
+/* One that takes sequences. */
+static bool is_terminal(int file)
+{
+    const char *terminal = getenv("TERM");
+
+    return isatty(file) && terminal != NULL && !cmd_equal(terminal, "dumb");
+}
+
 /* A terminal that knows them, and NO_COLOR does not forbid them (no-color.org). */
 static bool has_colours(void)
 {
-    const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+    const char *none = getenv("NO_COLOR");
 
-    return isatty(STDOUT_FILENO) && (none == NULL || none[0] == '\0') && terminal != NULL &&
-           !cmd_equal(terminal, "dumb");
+    return is_terminal(STDOUT_FILENO) && (none == NULL || none[0] == '\0');
+}
+
+static uint64_t host_now_ms(void *context)
+{
+    struct timespec now;
+
+    (void)context;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* On the stream of errors, whether or not the output is a terminal (ECMA-48: EL). */
+static void host_progress(void *context, const char *text)
+{
+    (void)context;
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "\r%s\033[K", text);
 }
 
 /*
@@ -139,6 +164,7 @@ int main(int argc, char **argv)
         .write_error = host_write_error,
         .write_file = host_write_file,
         .read_file = host_read_file,
+        .now_ms = host_now_ms,
     };
     static struct cmd_room room;
     static uint64_t memory[MEMORY_BYTES / 8];
@@ -147,8 +173,9 @@ int main(int argc, char **argv)
                              .room = &room,
                              .memory = memory,
                              .memory_bytes = sizeof memory,
-                             .own_commands = msr_commands,
-                             .own_options = msr_options};
+                             .own = cmd_completion,
+                             .others = msr_commands,
+                             .other_options = msr_options};
     const char *class = cmd_pmc_class(argv[0]);
     const char *called[CMD_OPERANDS + 3] = {"pmcstat", "--class", class};
     const char *const *words = (const char *const *)(argv + 1);
@@ -156,6 +183,7 @@ int main(int argc, char **argv)
     int result;
 
     sink.colour = has_colours() ? host_colour : NULL;
+    sink.progress = is_terminal(STDERR_FILENO) ? host_progress : NULL;
     if (class != NULL) { /* pmcstat, pmcstat_p4, ... */
         unsigned first = class[0] != '\0' ? 3 : 1;
 

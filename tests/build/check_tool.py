@@ -6,6 +6,7 @@ import pty
 import re
 import select
 import shutil
+import signal
 import time
 
 from checklib import check, main, needs, run
@@ -14,13 +15,18 @@ TOOL = os.path.abspath("build/upmu")
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def on_terminal(command, **more):
-    """What the command shows on a terminal, and its errors, which go there, too."""
+def on_terminal(command, pause_s=0, **more):
+    """What the command shows on a terminal, and its errors, which go there, too.  It is stopped for a while on its way."""
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     environment.update({"TERM": "xterm", **more})
     child, terminal = pty.fork()
     if child == 0:
         os.execve(command[0], command, environment)
+    if pause_s:
+        time.sleep(0.1)
+        os.kill(child, signal.SIGSTOP)
+        time.sleep(pause_s)
+        os.kill(child, signal.SIGCONT)
     shown = b""
     while True:
         try:
@@ -33,6 +39,12 @@ def on_terminal(command, **more):
     os.waitpid(child, 0)
     os.close(terminal)
     return shown.decode().replace("\r\n", "\n")
+
+
+def as_parts(shown):
+    """Lines that were replaced on a terminal, and what remained."""
+    parts = re.split(r"\r(.*?)\x1b\[K", shown)
+    return parts[1::2], "".join(parts[0::2])
 
 
 def into_pipe(command):
@@ -55,6 +67,21 @@ def colours_are_on_terminals_of_people_who_want_them():
     for option in (["--json"], ["-M", "ipc", "--json"]):
         complaints += [f"{option} has colours"] if "\x1b" in on_terminal([TOOL, "stat", "--sim", "skl", *option]) else []
     return complaints + ([] if shown.endswith("\n") and SEQUENCE.findall(shown)[-1] == "\x1b[0m" else ["a colour stays"])
+
+
+@check
+def progress_is_for_terminals_and_leaves_no_trace():
+    """(Half a million samples, which last 0.6 s on an idle machine.)"""
+    record = [TOOL, "record", "--sim", "skl", "-e", "instructions", "-c", "50", "-n", "30000000", "spin"]
+    lines, rest = as_parts(on_terminal(record, pause_s=2.2))
+    text, complaints = into_pipe(record + ["2>&1"]), []
+    if "\x1b" in text or "\r" in text:
+        complaints.append("progress in a pipe")
+    if SEQUENCE.sub("", rest) != text:
+        complaints.append("a terminal and a pipe get other text")
+    if not lines or lines[-1] != "" or not all(re.fullmatch(r"\[#*\.*\] [ 1][ \d]\d%", line) for line in lines[:-1] if line):
+        complaints.append(f"lines of progress: {lines}")
+    return complaints
 
 
 # ---- Completion ----

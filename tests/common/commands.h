@@ -18,6 +18,7 @@
 #include <tools/cmd/cmd_pack_search.c>
 #include <tools/cmd/cmd_pmc.c>
 #include <tools/cmd/cmd_print.c>
+#include <tools/cmd/cmd_progress.c>
 #include <tools/cmd/cmd_record.c>
 #include <tools/cmd/cmd_results.c>
 #include <tools/cmd/cmd_selftest.c>

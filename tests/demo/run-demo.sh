@@ -159,14 +159,36 @@ run | watch)
     ;;
 esac
 
+# On a terminal: what is going on, after two seconds.
+show_progress() {
+    all=$(grep -c '^[^#]' upmu.cmd)
+    sleep 2
+    while kill -0 $$ 2> /dev/null; do
+        begun=$(grep -a -c 'upmu> ' serial.raw 2> /dev/null || :)
+        state="command $begun of $all"
+        [ "$begun" -gt 0 ] || state="the machine boots"
+        printf '\r%s\033[K' "$state" >&2
+        sleep 0.5
+    done
+}
+
 status=0
+: > serial.raw
+shower=
+if [ "$mode" = show ] && [ -t 2 ]; then
+    show_progress &
+    shower=$!
+fi
 case $mode in
 stick)
-    : > serial.raw
     { type_lines; sleep 1; } | boot_machine timeout "$limit" > serial.raw 2> qemu.txt || status=$?
     ;;
 *) boot_machine timeout "$limit" < /dev/null > serial.raw 2> qemu.txt || status=$? ;;
 esac
+if [ -n "$shower" ]; then
+    kill "$shower" 2> /dev/null
+    printf '\r\033[K' >&2
+fi
 # The firmware's terminal control is no text.
 sed 's/\x1b\[[0-9;=?]*[A-Za-z]//g; s/\r//g' serial.raw > serial.txt
 mcopy -n -i "$fat" '::/*.txt' '::/*.log' out/ 2> /dev/null || true

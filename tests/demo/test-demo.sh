@@ -111,6 +111,17 @@ check_script() {
     check "demo_${arch}_log_is_whole_on_the_disk" log_is_whole "$out"
 }
 
+# On a terminal `make demo` has the demo's colours and, while it waits, what is going on; nothing of that remains.
+check_terminal() {
+    out=build/demo/x64
+    "${PYTHON:-python3}" -c 'import os, pty, sys; os.environ.pop("NO_COLOR", None); sys.exit(pty.spawn(sys.argv[1:]) != 0)' \
+        "$run" show x64 "$out/upmu.efi" > "$out/terminal.txt" 2>&1 < /dev/null
+    result demo_x64_runs_on_a_terminal $?
+    check demo_x64_has_colours_on_a_terminal grep -a -q "$(printf '\033\\[33m.*SIMULATED')" "$out/terminal.txt"
+    check demo_x64_says_what_is_going_on_on_a_terminal \
+        grep -a -q "$(printf '\r\\(the machine boots\\|command [0-9]* of 9\\)\033\\[K')" "$out/terminal.txt"
+}
+
 check_starts() {
     out=build/demo/x64
     check demo_x64_switches_user_rdpmc_on_and_off has "$out/serial.txt" '^Port: .*, user RDPMC switches'
@@ -134,7 +145,7 @@ for arch in x64 ia32; do
         continue
     fi
     check_script "$arch"
-    [ "$arch" = x64 ] && check_starts
+    [ "$arch" = x64 ] && check_starts && check_terminal
 done
 . tests/demo/test-stick.sh
 

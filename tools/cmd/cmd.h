@@ -51,6 +51,10 @@ struct cmd_sink {
     void (*clear)(void *context);
     /* Text that follows is of this kind.  NULL: there are no colours. */
     void (*colour)(void *context, enum cmd_colour colour);
+    /* Milliseconds of a clock; NULL: no progress is shown. */
+    uint64_t (*now_ms)(void *context);
+    /* Show this on the last line in place of what was shown so; "" removes it.  NULL: no progress is shown. */
+    void (*progress)(void *context, const char *text);
 };
 
 struct cmd;
@@ -88,12 +92,13 @@ struct cmd_live {
     bool (*undisturbed)(void *program, struct cmd *cmd);
 };
 
+struct cmd_command;
 struct cmd_option;
 
-/* A command that a program has beside those of the table, or one of these to which it adds options. */
-struct cmd_own_command {
+/* A command that a program runs without cmd_run(), or one to which it adds options. */
+struct cmd_other {
     const char *name;
-    const char *about; /* NULL: it is in the table */
+    const char *about; /* NULL: cmd_run() has the command */
 };
 
 #define CMD_RUNS 100
@@ -128,15 +133,18 @@ struct cmd {
     const struct cmd_live *live; /* NULL: pure commands and simulated CPUs only */
     const char *default_sim;     /* CPU to simulate if the machine has no PMU; NULL: refuse */
     const char *program;         /* for usage texts: "upmu" */
-    /* For completion: what only this program has (each ends with an empty name), or NULL. */
-    const struct cmd_own_command *own_commands;
-    const struct cmd_option *own_options; /* of each of these commands */
+    const struct cmd_command *own; /* commands of this program alone; the last one has no name; or NULL */
+    /* For completion: commands and options that cmd_run() does not see; the last ones have no name; or NULL. */
+    const struct cmd_other *others;
+    const struct cmd_option *other_options; /* of each of these commands */
     struct cmd_room *room;       /* for machines with units (--sim skx2); NULL: only single CPUs are simulated */
     void *memory;                /* for logs and what is made of them, aligned as uint64_t; NULL: none are made */
     size_t memory_bytes;
     /* private */
     const struct cmd_args *args;
-    bool to_errors;
+    bool to_errors, progress_shown;
+    unsigned progress_part, progress_parts; /* parts 0: nothing lasts */
+    uint64_t progress_due_ms;
     unsigned column;
     /* The target of the running command, see cmd_target.c. */
     struct upmu_machine *machine;

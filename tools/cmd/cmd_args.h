@@ -116,11 +116,33 @@ int cmd_permits(struct cmd *cmd, const struct cmd_args *args);
 int cmd_setpce(struct cmd *cmd, const struct cmd_args *args);
 int cmd_keepawake(struct cmd *cmd, const struct cmd_args *args);
 int cmd_uncore(struct cmd *cmd, const struct cmd_args *args);
-int cmd_completion(struct cmd *cmd, const struct cmd_args *args);
 
-/* The i-th command, the i-th name of an option; NULL after the last (cmd_main.c). */
-const struct cmd_command *cmd_command_at(unsigned index);
+/* The command "completion", for programs that a shell starts: cmd.own (cmd_completion.c). */
+extern const struct cmd_command cmd_completion[];
+
+/* The i-th command, the program's own behind the table's; NULL after the last (cmd_main.c). */
+const struct cmd_command *cmd_command_at(const struct cmd *cmd, unsigned index);
+
+/* The i-th name of an option; NULL after the last (cmd_main.c). */
 const struct cmd_option *cmd_option_at(unsigned index);
+
+/* ---- Progress (cmd_progress.c) ---- */
+
+/* Something begins that may last, in so many parts of the same length.  Its end, also after an error. */
+void cmd_progress_begin(struct cmd *cmd, unsigned parts);
+void cmd_progress_end(struct cmd *cmd);
+
+/* Is a line to be shown?  For a caller that stops counters first. */
+bool cmd_progress_due(const struct cmd *cmd);
+
+/* So much of the present part is done: shown after two seconds, then twice a second. */
+void cmd_progress(struct cmd *cmd, uint64_t done, uint64_t total);
+
+/* This part begins, from 0 on. */
+void cmd_progress_part(struct cmd *cmd, unsigned part);
+
+/* Text comes. */
+void cmd_progress_hide(struct cmd *cmd);
 
 /* ---- Names that were mistyped (cmd_nearest.c) ---- */
 
@@ -190,8 +212,9 @@ void cmd_target_label(struct cmd *cmd);
 /* Say why a session call refused; returns CMD_REFUSED. */
 int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why);
 
-/* Its clock in ns; 0: it has none. */
+/* Its clock in ns, and that of any port; 0: it has none. */
 uint64_t cmd_target_time(const struct cmd *cmd);
+uint64_t cmd_port_time(const struct upmu_port *port);
 
 /* What reached the handler so far. */
 struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd);

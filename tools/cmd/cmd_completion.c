@@ -11,61 +11,61 @@
 /* Groups of metrics; the name of a single metric depends on the PMU. */
 static const char metric_words[] = " ipc tma misses bandwidth";
 
-/* ---- Commands and options: those of the tables, then those of the program alone ---- */
+/* ---- Commands and options: those of cmd_run(), then those that it does not see ---- */
 
 /* A command as it is completed. */
 struct completed {
     const char *name, *about, *usage;
     unsigned options;
-    bool own; /* takes the program's own options, too */
+    bool others; /* takes the other options, too */
 };
 
-static bool has_own_options(const struct cmd *cmd, const char *name)
+static bool has_others(const struct cmd *cmd, const char *name)
 {
-    for (const struct cmd_own_command *own = cmd->own_commands; own != NULL && own->name != NULL; own++)
-        if (cmd_equal(own->name, name))
+    for (const struct cmd_other *other = cmd->others; other != NULL && other->name != NULL; other++)
+        if (cmd_equal(other->name, name))
             return true;
     return false;
 }
 
 static bool completed_at(const struct cmd *cmd, unsigned index, struct completed *out)
 {
-    const struct cmd_command *command = NULL;
+    const struct cmd_command *command;
     unsigned known = 0;
 
-    while ((command = cmd_command_at(known)) != NULL && known < index)
+    while ((command = cmd_command_at(cmd, known)) != NULL && known < index)
         known++;
     if (command != NULL) {
         *out = (struct completed){command->name, command->about, command->usage, command->options,
-                                  has_own_options(cmd, command->name)};
+                                  has_others(cmd, command->name)};
         return true;
     }
-    for (const struct cmd_own_command *own = cmd->own_commands; own != NULL && own->name != NULL; own++)
-        if (own->about != NULL && known++ == index) {
-            *out = (struct completed){own->name, own->about, "", 0, true};
+    for (const struct cmd_other *other = cmd->others; other != NULL && other->name != NULL; other++)
+        if (other->about != NULL && known++ == index) {
+            *out = (struct completed){other->name, other->about, "", 0, true};
             return true;
         }
     return false;
 }
 
-/* NULL after the last; the program's own ones have no bit. */
+/* NULL after the last; the other options have no bit. */
 static const struct cmd_option *completed_option(const struct cmd *cmd, unsigned index)
 {
-    const struct cmd_option *own = cmd->own_options;
+    const struct cmd_option *other = cmd->other_options;
     unsigned known = 0;
 
     while (cmd_option_at(known) != NULL && known < index)
         known++;
-    if (cmd_option_at(known) != NULL || own == NULL)
+    if (cmd_option_at(known) != NULL || other == NULL)
         return cmd_option_at(known);
-    while (own->name[0] != '\0' && known < index)
-        own++, known++;
-    return own->name[0] != '\0' ? own : NULL;
+    while (other->name[0] != '\0' && known < index)
+        other++, known++;
+    return other->name[0] != '\0' ? other : NULL;
 }
 
 static bool is_taken(const struct completed *command, const struct cmd_option *option)
 {
-    return option->option != 0 ? (option->option & command->options) != 0 : command->own;
+    return option->option != 0 ? (option->option & command->options) != 0 : command->others;
 }
 
 /* ---- Words ---- */
@@ -361,7 +361,7 @@ static void complete_fish(struct cmd *cmd)
     cmd_print(cmd, "complete -c upmu -n __fish_use_subcommand -a 'help --version'\n");
 }
 
-int cmd_completion(struct cmd *cmd, const struct cmd_args *args)
+static int complete(struct cmd *cmd, const struct cmd_args *args)
 {
     static const struct {
         const char *name;
@@ -376,3 +376,9 @@ int cmd_completion(struct cmd *cmd, const struct cmd_args *args)
     cmd_error(cmd, "no completion for '%s': bash, zsh or fish", args->operand[0]);
     return CMD_USAGE;
 }
+
+const struct cmd_command cmd_completion[] = {
+    {"completion", "bash|zsh|fish", "a script with which this shell completes upmu's words",
+     "For this session: source <(upmu completion bash).  make install installs all three.\n", 0, 1, 1, complete},
+    {NULL, NULL, NULL, NULL, 0, 0, 0, NULL},
+};

@@ -83,15 +83,19 @@ static const struct cmd_command commands[] = {
      CMD_OPT_SIM, 0, 0, cmd_uncore},
     {"selftest", "[--sim CPU]", "check the PMU against loops of known length",
      "The page to send in from a new machine.\n", CMD_OPT_SIM, 0, 0, cmd_selftest},
-    {"completion", "bash|zsh|fish", "a script with which this shell completes upmu's words",
-     "For this session: source <(upmu completion bash).  make install installs all three.\n", 0, 1, 1, cmd_completion},
 };
 
-#define COMMANDS (sizeof commands / sizeof commands[0])
+#define COMMANDS ((unsigned)(sizeof commands / sizeof commands[0]))
 
-const struct cmd_command *cmd_command_at(unsigned index)
+const struct cmd_command *cmd_command_at(const struct cmd *cmd, unsigned index)
 {
-    return index < COMMANDS ? &commands[index] : NULL;
+    const struct cmd_command *own = cmd->own;
+
+    if (index < COMMANDS)
+        return &commands[index];
+    for (index -= COMMANDS; own != NULL && own->name != NULL && index > 0; index--)
+        own++;
+    return own != NULL && own->name != NULL ? own : NULL;
 }
 
 const char *cmd_name(unsigned index)
@@ -113,15 +117,16 @@ static void help_workloads(struct cmd *cmd)
 
 static void help_all(struct cmd *cmd)
 {
+    const struct cmd_command *command;
     unsigned i;
 
     cmd_print(cmd, "usage: %s COMMAND [OPTION...] [WORD...]\n"
                    "       %s help | --version\n",
               cmd->program, cmd->program);
     cmd_coloured(cmd, CMD_TITLE, "Commands (each explains itself with --help):\n");
-    for (i = 0; i < COMMANDS; i++) {
-        cmd_coloured(cmd, CMD_NAME, "  %-9s", commands[i].name);
-        cmd_print(cmd, " %s\n", commands[i].about);
+    for (i = 0; (command = cmd_command_at(cmd, i)) != NULL; i++) {
+        cmd_coloured(cmd, CMD_NAME, "  %-10s", command->name);
+        cmd_print(cmd, "  %s\n", command->about);
     }
     help_workloads(cmd);
 }
@@ -354,18 +359,20 @@ static bool wants_help(unsigned count, const char *const *words)
     return false;
 }
 
+/* "help", then all commands. */
 static const char *command_at(const void *context, unsigned index)
 {
-    (void)context;
-    return index == COMMANDS ? "help" : cmd_name(index);
+    const struct cmd_command *command = index > 0 ? cmd_command_at(context, index - 1) : NULL;
+
+    return index == 0 ? "help" : command != NULL ? command->name : NULL;
 }
 
 int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
 {
     const struct cmd_args none = {0};
     struct cmd_args args = none;
-    const struct cmd_command *command = NULL;
-    unsigned i;
+    const struct cmd_command *command;
+    unsigned i = 0;
     int result;
 
     if (word_count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") ||
@@ -377,11 +384,10 @@ int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
         cmd_print(cmd, "upmu %u.%u.%u\n", UPMU_VERSION_MAJOR, UPMU_VERSION_MINOR, UPMU_VERSION_PATCH);
         return CMD_OK;
     }
-    for (i = 0; i < COMMANDS; i++)
-        if (cmd_equal(words[0], commands[i].name))
-            command = &commands[i];
+    while ((command = cmd_command_at(cmd, i)) != NULL && !cmd_equal(words[0], command->name))
+        i++;
     if (command == NULL) {
-        cmd_unknown(cmd, "command", words[0], cmd_nearest(words[0], command_at, NULL), "help");
+        cmd_unknown(cmd, "command", words[0], cmd_nearest(words[0], command_at, cmd), "help");
         return CMD_USAGE;
     }
     if (wants_help(word_count, words)) {

@@ -3,7 +3,7 @@
  * Text output and plain arithmetic for the commands.
  */
 #include <stdarg.h>
-#include <tools/cmd/cmd_print.h>
+#include <tools/cmd/cmd_args.h>
 
 /* Where formatted text goes: the console's sink or the file buffer. */
 struct cmd_out {
@@ -27,6 +27,7 @@ static void out_bytes(struct cmd_out *out, const char *text, size_t length)
         }
         return;
     }
+    cmd_progress_hide(cmd);
     if (cmd->to_errors && cmd->sink->write_error != NULL)
         cmd->sink->write_error(cmd->sink->context, text, length);
     else

@@ -144,6 +144,15 @@ static enum upmu_status count_due(struct cmd *cmd, struct record *record)
     return status;
 }
 
+/* Shown while nothing is sampled. */
+static enum upmu_status show_progress(struct cmd *cmd, uint64_t done, uint64_t total)
+{
+    enum upmu_status status = upmu_session_stop(&cmd->session);
+
+    cmd_progress(cmd, done, total);
+    return status == UPMU_OK ? upmu_session_start(&cmd->session) : status;
+}
+
 /*
  * One pass over the workload, in slices so that the ring does not fill up; the poll
  * stands for a kernel's clock tick, which lets throttled counters go on.
@@ -154,6 +163,7 @@ static int record_pass(struct cmd *cmd, struct record *record)
     uint64_t left = record->iterations, begin_ns = cmd_target_time(cmd);
     enum upmu_status status = upmu_session_start(&cmd->session);
 
+    cmd_progress_begin(cmd, 1);
     while (left != 0 && status == UPMU_OK) {
         uint64_t now = left < slice ? left : slice;
 
@@ -162,7 +172,10 @@ static int record_pass(struct cmd *cmd, struct record *record)
         status = drain(cmd, record);
         if (status == UPMU_OK)
             status = upmu_cpu_poll(cmd->cpu);
+        if (status == UPMU_OK && cmd_progress_due(cmd))
+            status = show_progress(cmd, record->iterations - left, record->iterations);
     }
+    cmd_progress_end(cmd);
     if (status == UPMU_OK)
         status = upmu_session_stop(&cmd->session);
     record->elapsed_ns = cmd_target_time(cmd) - begin_ns;

@@ -423,8 +423,12 @@ static enum upmu_status stat_measure(struct cmd *cmd, const char *list, struct s
     name_rows(&cmd->session, list, table);
     cmd_workload_prepare(cmd);
     status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
-    for (run = 0; run < table->runs && status == UPMU_OK; run++)
+    cmd_progress_begin(cmd, table->runs);
+    for (run = 0; run < table->runs && status == UPMU_OK; run++) {
+        cmd_progress_part(cmd, run);
         status = stat_run(cmd, table, run);
+    }
+    cmd_progress_end(cmd);
     detached = upmu_session_detach(&cmd->session);
     if (status == UPMU_OK)
         status = detached;
@@ -447,7 +451,9 @@ static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct sta
     table->events = region->events;
     name_rows(&region->session, list, table);
     cmd_workload_prepare(cmd);
+    cmd_progress_begin(cmd, table->runs);
     for (unsigned run = 0; run < table->runs && status == UPMU_OK; run++) {
+        cmd_progress_part(cmd, run);
         status = upmu_uncore_region_begin(cmd->dies, CMD_DIES);
         if (status == UPMU_OK) {
             cmd_workload_run(cmd, table->workload, table->iterations);
@@ -457,6 +463,7 @@ static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct sta
             cmd->runs[i][run] = cmd->counts[i].value;
         cmd->runs[STAT_TIME][run] = cmd->counts[0].enabled_ns;
     }
+    cmd_progress_end(cmd);
     closed = upmu_uncore_region_close(cmd->dies, CMD_DIES);
     if (status == UPMU_OK)
         status = closed;

@@ -168,9 +168,8 @@ void cmd_target_close(struct cmd *cmd)
 }
 
 /* (The hook is a local call: interrupts are off.) */
-uint64_t cmd_target_time(const struct cmd *cmd)
+uint64_t cmd_port_time(const struct upmu_port *port)
 {
-    const struct upmu_port *port = cmd->port;
     uintptr_t saved = 0;
     uint64_t now_ns;
 
@@ -182,6 +181,11 @@ uint64_t cmd_target_time(const struct cmd *cmd)
     if (port->irq_restore != NULL)
         port->irq_restore(port->context, saved);
     return now_ns;
+}
+
+uint64_t cmd_target_time(const struct cmd *cmd)
+{
+    return cmd_port_time(cmd->port);
 }
 
 struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd)

@@ -25,7 +25,7 @@ int msr_run(struct cmd *cmd, const struct upmu_linux_system *system, unsigned co
             void (*loops)(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations));
 
 /* What is completed beside the commands' own words. */
-extern const struct cmd_own_command msr_commands[];
+extern const struct cmd_other msr_commands[];
 extern const struct cmd_option msr_options[];
 
 /* How the options are used; printed below the help of the other commands. */

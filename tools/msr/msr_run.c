@@ -157,6 +157,8 @@ static void msr_workload(void *program, struct cmd *cmd, const struct cmd_worklo
 {
     struct msr *msr = program;
 
+    const uint64_t all = iterations;
+
     while (iterations > 0) {
         uint64_t piece = iterations < MSR_PIECE * 2 ? iterations : MSR_PIECE;
         uint64_t now;
@@ -167,6 +169,7 @@ static void msr_workload(void *program, struct cmd *cmd, const struct cmd_worklo
         if (now - msr->polled_ns >= MSR_POLL_NS) {
             (void)!upmu_cpu_poll(&msr->upmu);
             msr->polled_ns = now;
+            cmd_progress(cmd, all - iterations, all);
         }
     }
 }
@@ -239,7 +242,7 @@ static bool msr_is(const struct msr *msr, const char *name)
     return msr->words != 0 && cmd_equal(msr->word[0], name);
 }
 
-const struct cmd_own_command msr_commands[] = {
+const struct cmd_other msr_commands[] = {
     {"pmus", NULL},
     {"stat", NULL},
     {"selftest", NULL},
@@ -593,8 +596,12 @@ int msr_run(struct cmd *cmd, const struct upmu_linux_system *system, unsigned co
     }
     here = msr->chosen ? (int)msr->cpu : system->this_cpu(system->context);
     msr->cpu = here < 0 ? 0 : (unsigned)here;
-    msr->sink = (struct cmd_sink){
-        .context = msr, .write = msr_write, .write_error = msr_write_error, .colour = msr_colour};
+    msr->sink = (struct cmd_sink){.context = msr,
+                                  .write = msr_write,
+                                  .write_error = msr_write_error,
+                                  .colour = msr_colour,
+                                  .now_ms = cmd->sink->now_ms,
+                                  .progress = cmd->sink->progress};
     cmd->sink = &msr->sink;
     result = msr_alone(msr);
     if (msr->report != NULL && !msr_report(msr, result) && result == CMD_OK)

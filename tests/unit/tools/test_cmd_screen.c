@@ -73,6 +73,7 @@ static int line(const struct cmd_sink *sink, const char *text)
     memset(&cmd, 0, sizeof cmd);
     cmd.sink = sink;
     cmd.program = "upmu";
+    cmd.own = cmd_completion;
     printed_bytes = error_bytes = 0;
     printed[0] = errors[0] = '\0';
     screens = 0;
@@ -129,7 +130,7 @@ static void each_kind_of_text_has_its_colour(void **state)
     assert_int_equal(line(&coloured_sink, "info --sim skl"), CMD_OK);
     has("\x01tProbe        \x01pinterrupts");
     assert_int_equal(line(&coloured_sink, "help"), CMD_OK);
-    has("\x01n  stat     \x01p count events of a workload");
+    has("\x01n  stat      \x01p  count events of a workload");
 }
 
 /* Catches text that is printed for one kind of console alone, and a colour that stays. */
@@ -380,6 +381,108 @@ static void distances_are_those_of_their_definition(void **state)
     assert_int_equal(distance("abcdefghijklmnopqrstuvwxyz012345", "bcdefghijklmnopqrstuvwxyz0123456"), 2);
 }
 
+/* ---- Progress ---- */
+
+/* A clock that goes on by so much at each look; what was shown so far, and what is shown now. */
+static uint64_t progress_ms, progress_pace;
+static char progress_all[4096], progress_now[64];
+
+static uint64_t screen_now_ms(void *context)
+{
+    (void)context;
+    return progress_ms += progress_pace;
+}
+
+static void screen_progress(void *context, const char *text)
+{
+    (void)context;
+    assert_true(strlen(progress_all) + strlen(text) + 2 < sizeof progress_all);
+    strcat(strcat(progress_all, text), "\n");
+    snprintf(progress_now, sizeof progress_now, "%s", text);
+}
+
+/* Text never comes behind a line that is shown. */
+static void screen_take_alone(void *context, const char *text, size_t length)
+{
+    assert_string_equal(progress_now, "");
+    screen_take(context, text, length);
+}
+
+static const struct cmd_sink progress_sink = {
+    .write = screen_take_alone, .write_error = screen_take_error, .now_ms = screen_now_ms, .progress = screen_progress};
+
+static int slow_line(uint64_t pace, const char *text)
+{
+    progress_ms = 5;
+    progress_pace = pace;
+    progress_all[0] = progress_now[0] = '\0';
+    return line(&progress_sink, text);
+}
+
+/* A second between two looks: the line comes behind the second of five runs, then with each, and goes. */
+static void progress_is_shown_after_two_seconds_and_goes(void **state)
+{
+    (void)state;
+    assert_int_equal(slow_line(1000, "stat --sim skl -n 1000 -r 5 --json -e instructions spin"), CMD_OK);
+    assert_string_equal(progress_all, "[######........................]  20%\n"
+                                      "[############..................]  40%\n"
+                                      "[##################............]  60%\n"
+                                      "[########################......]  80%\n\n");
+    has("\"counts\":[2000,2000,2000,2000,2000]");
+    assert_int_equal(slow_line(1, "stat --sim skl -n 1000 -r 100 -e instructions spin"), CMD_OK);
+    assert_string_equal(progress_all, "");
+    /* A quick pace: twice a second, not with each of 100 runs. */
+    assert_int_equal(slow_line(100, "stat --sim skl -n 1000 -r 100 -e instructions spin"), CMD_OK);
+    assert_string_equal(progress_now, "");
+    assert_in_range(strlen(progress_all), 8 * 38, 26 * 38);
+}
+
+/* What is sampled is not what the line costs: there are as many samples with it as without. */
+static void progress_stops_what_is_sampled(void **state)
+{
+    static char kept[sizeof printed];
+
+    (void)state;
+    assert_int_equal(slow_line(1, "record --sim skl -e instructions -c 1000 -n 100000 spin"), CMD_OK);
+    has(" 200 samples of instructions");
+    memcpy(kept, printed, printed_bytes + 1);
+    assert_int_equal(slow_line(700, "record --sim skl -e instructions -c 1000 -n 100000 spin"), CMD_OK);
+    assert_string_equal(printed, kept);
+    assert_in_range(strlen(progress_all), 10 * 38, 64 * 38);
+    assert_non_null(strstr(progress_all, "]  9")); /* up to nearly all */
+    assert_string_equal(progress_now, "");
+    /* top has nothing of it while its rounds are short. */
+    assert_int_equal(slow_line(10, "top --sim skl -r 50 spin"), CMD_OK);
+    assert_string_equal(progress_all, "");
+}
+
+/* An error ends it, too; no console, no clock: none. */
+static void progress_ends_with_what_it_is_of(void **state)
+{
+    (void)state;
+    assert_int_equal(slow_line(3000, "stat --sim counts_nothing -n 1000 -r 3 -e instructions spin"), CMD_OK);
+    assert_string_equal(progress_now, "");
+    assert_int_equal(cmd.progress_parts, 0);
+    assert_int_equal(line(&plain_sink, "stat --sim skl -r 3"), CMD_OK);
+    assert_int_equal(cmd.progress_parts, 0);
+    /* The last of all runs, and more than all: 100 at most. */
+    memset(&cmd, 0, sizeof cmd);
+    cmd.sink = &progress_sink;
+    progress_all[0] = '\0';
+    cmd_progress_begin(&cmd, 2);
+    cmd_progress_part(&cmd, 1);
+    cmd_progress(&cmd, 0, 7);
+    cmd_progress(&cmd, 7, 7);
+    cmd_progress(&cmd, 9, 7);
+    assert_non_null(strstr(progress_all, "[###############...............]  50%\n"));
+    assert_non_null(
+        strstr(progress_all, "[##############################] 100%\n[##############################] 100%\n"));
+    assert_string_not_equal(progress_now, "");
+    cmd_print(&cmd, "text in the middle\n"); /* takes its place */
+    assert_string_equal(progress_now, "");
+    cmd_progress_end(&cmd);
+}
+
 /* ---- Completion: what shells make of it, tests/build/check_tool.py looks at ---- */
 
 /* The line of a command among those of _upmu_takes(); fails if there is none. */
@@ -397,7 +500,7 @@ static const char *line_of_command(const char *name)
     return found;
 }
 
-/* Each command of the table with its options, and no other: here a program that has none of its own. */
+/* Each command of the table with its options, and no other option: this program adds none. */
 static void completion_is_the_table(void **state)
 {
     const struct cmd_command *command;
@@ -407,7 +510,7 @@ static void completion_is_the_table(void **state)
     (void)state;
     assert_int_equal(line(&coloured_sink, "completion bash"), CMD_OK);
     assert_null(strchr(printed, MARK));
-    for (unsigned i = 0; (command = cmd_command_at(i)) != NULL; i++) {
+    for (unsigned i = 0; (command = cmd_command_at(&cmd, i)) != NULL; i++) {
         const char *takes = strstr(line_of_command(command->name), "takes='");
 
         assert_non_null(takes);
@@ -495,6 +598,9 @@ int main(void)
         cmocka_unit_test(cells_say_what_was_not_counted),
         cmocka_unit_test(a_wrong_word_names_the_nearest_right_one),
         cmocka_unit_test(distances_are_those_of_their_definition),
+        cmocka_unit_test(progress_is_shown_after_two_seconds_and_goes),
+        cmocka_unit_test(progress_stops_what_is_sampled),
+        cmocka_unit_test(progress_ends_with_what_it_is_of),
         cmocka_unit_test(completion_is_the_table),
         cmocka_unit_test(top_has_a_bar_for_each_event_of_a_round),
         cmocka_unit_test(top_counts_as_many_events_as_have_counters),
