@@ -16,18 +16,20 @@ SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_terminal(command, pause_s=0, **more):
-    """What the command shows on a terminal, and its errors, which go there, too.  It is stopped for a while on its way."""
+    """What the command shows on a terminal, and its errors, which go there, too.  With a pause it is stopped for so long, a
+    moment after it has begun."""
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
     environment.update({"TERM": "xterm", **more})
     child, terminal = pty.fork()
     if child == 0:
         os.execve(command[0], command, environment)
+    shown = b""
     if pause_s:
+        shown = os.read(terminal, 65536)
         time.sleep(0.1)
         os.kill(child, signal.SIGSTOP)
         time.sleep(pause_s)
         os.kill(child, signal.SIGCONT)
-    shown = b""
     while True:
         try:
             more_bytes = os.read(terminal, 65536)
@@ -71,8 +73,9 @@ def colours_are_on_terminals_of_people_who_want_them():
 
 @check
 def progress_is_for_terminals_and_leaves_no_trace():
-    """(Half a million samples, which last 0.6 s on an idle machine.)"""
-    record = [TOOL, "record", "--sim", "skl", "-e", "instructions", "-c", "50", "-n", "30000000", "spin"]
+    """(So many samples last 0.8 s on an idle machine.)"""
+    events = "instructions,cycles,branches,branch-misses,cache-references"
+    record = [TOOL, "record", "--sim", "skl", "-e", events, "-c", "50", "-n", "400000000", "mix"]
     lines, rest = as_parts(on_terminal(record, pause_s=2.2))
     text, complaints = into_pipe(record + ["2>&1"]), []
     if "\x1b" in text or "\r" in text:
