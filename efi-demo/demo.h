@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The UEFI demo's console, files and program flow.
+ * The UEFI demo's console, screen, files and program flow.
  */
 #ifndef UPMU_DEMO_H
 #define UPMU_DEMO_H
@@ -10,6 +10,7 @@
 #include <efi.h>
 #include <efilib.h>
 #include <examples/common/common.h>
+#include <tools/cmd/cmd_args.h>
 
 /* ---- demo_console.c ---- */
 
@@ -22,7 +23,9 @@ struct demo_log {
 /* Text to the screen and the logs; "\n" becomes CR LF on the screen. */
 void demo_write(void *context, const char *text, size_t length);
 void demo_text(const char *text);
-void demo_clear(void *context);
+
+/* A sink's function. */
+void demo_progress(void *context, const char *text);
 
 /* What is written from now on is kept in this one, too; NULL: in none. */
 void demo_log_all(struct demo_log *log);
@@ -33,6 +36,18 @@ int demo_key(void *context, unsigned wait_ms);
 
 /* A line with echo; false when the console is gone.  The space bar alone stands for the line "page". */
 bool demo_line(char *line, size_t size);
+
+/* ---- demo_screen.c ---- */
+
+/* Choose a text mode, clear the screen, show the title. */
+void demo_screen_open(const char *title);
+
+/* Leave the colours as they were found. */
+void demo_screen_close(void);
+
+/* A sink's functions. */
+void demo_colour(void *context, enum cmd_colour colour);
+void demo_clear(void *context);
 
 /* ---- demo_volume.c ---- */
 

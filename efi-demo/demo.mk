@@ -62,7 +62,7 @@ endef
 $(foreach arch,x64 ia32 arm64,$(eval $(call DEMO_RULES,$(arch))))
 
 .PHONY: demo-efi-arm demo-efi-arm-run usb-arm deps-demo-arm test-foreign-demos
-.PHONY: demo demo-run test-demo demo-apps usb
+.PHONY: demo demo-run test-demo demo-apps usb screenshots
 demo-apps: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi
 
 build/upmu-usb.img: build/demo/x64/upmu.efi build/demo/ia32/upmu.efi efi-demo/usb-readme.txt efi-demo/make-usb.sh
@@ -71,7 +71,7 @@ build/upmu-usb-arm.img: build/demo/arm64/upmu.efi efi-demo/usb-readme.txt efi-de
 	$(QUIET)efi-demo/make-usb.sh $@ efi-demo/usb-readme.txt AA64 $<
 
 ifeq ($(wildcard $(DEMO_EFI_INCLUDE)/efi.h),)
-demo demo-run usb:
+demo demo-run usb screenshots:
 	@echo "$@: gnu-efi is not installed; 'make deps-demo' installs it" && false
 else
 PROGRAMS += $(if $(shell command -v qemu-system-x86_64),demo-apps)
@@ -80,6 +80,10 @@ demo: build/demo/x64/upmu.efi
 
 demo-run: build/demo/x64/upmu.efi
 	@tests/demo/run-demo.sh run x64 $<
+
+# What documents show of it; a blank screen is an error.
+screenshots: build/demo/x64/upmu.efi
+	@$(PYTHON) tools/screenshots.py $< docs/screenshots
 
 usb: build/upmu-usb.img
 	@echo "$< is ready to be written to a USB stick; docs/DEMO.md says how"

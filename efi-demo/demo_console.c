@@ -44,19 +44,29 @@ void demo_write(void *context, const char *text, size_t length)
     }
 }
 
-void demo_text(const char *text)
+/* No part of the logs: a line that other text replaces. */
+void demo_progress(void *context, const char *text)
 {
-    size_t length = 0;
+    static size_t shown;
+    struct demo_log *const all = log_all, *const of_page = log_page;
+    const size_t length = cmd_length(text);
 
-    while (text[length] != '\0')
-        length++;
-    demo_write(NULL, text, length);
+    (void)context;
+    log_all = log_page = NULL;
+    demo_text("\r");
+    demo_text(text);
+    for (size_t i = length; i < shown; i++)
+        demo_text(" ");
+    if (length == 0)
+        demo_text("\r");
+    shown = length;
+    log_all = all;
+    log_page = of_page;
 }
 
-void demo_clear(void *context)
+void demo_text(const char *text)
 {
-    (void)context;
-    uefi_call_wrapper(ST->ConOut->ClearScreen, 1, ST->ConOut);
+    demo_write(NULL, text, cmd_length(text));
 }
 
 int demo_key(void *context, unsigned wait_ms)

@@ -29,7 +29,22 @@ struct demo {
     struct demo_log log;
 };
 
-static const struct shell_command own_commands[] = {{"page", demo_page}, {NULL, NULL}};
+static const struct upmu_port *clock_port;
+
+static uint64_t now_ms(void *context)
+{
+    (void)context;
+    return cmd_divide(cmd_port_time(clock_port), 1000000);
+}
+
+static int clear(struct shell *shell, const char *rest)
+{
+    (void)shell, (void)rest;
+    demo_clear(NULL);
+    return CMD_OK;
+}
+
+static const struct shell_command own_commands[] = {{"page", demo_page}, {"clear", clear}, {NULL, NULL}};
 
 void demo_hook_log(void *context, const char *line)
 {
@@ -81,6 +96,7 @@ static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink)
         return shell_converse(&demo->shell);
     sink->read_key = NULL; /* there is no console input */
     sink->clear = NULL;
+    sink->progress = NULL;
     (void)shell_script(&demo->shell, script);
     FreePool(script);
     if (demo->log.text != NULL && !demo_volume_write(NULL, "upmu.log", demo->log.text, demo->log.used))
@@ -91,8 +107,12 @@ static bool run_demo(EFI_HANDLE image, struct demo *demo, struct cmd_sink *sink)
 EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table);
 EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
 {
-    struct cmd_sink sink = {
-        .write = demo_write, .write_file = demo_volume_write, .read_key = demo_key, .clear = demo_clear};
+    struct cmd_sink sink = {.write = demo_write,
+                            .write_file = demo_volume_write,
+                            .read_key = demo_key,
+                            .clear = demo_clear,
+                            .colour = demo_colour,
+                            .progress = demo_progress};
     struct demo *demo;
     bool off;
 
@@ -110,14 +130,17 @@ EFI_STATUS efi_main(EFI_HANDLE image, EFI_SYSTEM_TABLE *system_table)
     demo->shell.own = own_commands;
     demo->shell.hint = "Space bar: the page to send in (info, uncore, selftest), stored as upmu-01.txt.\n";
     demo->cmd.sink = &sink;
-    demo_text("\nupmu demo, " DEMO_MACHINE "\n");
+    demo_screen_open("upmu demo, " DEMO_MACHINE);
     bring_up(demo);
+    clock_port = demo->live.port;
+    sink.now_ms = now_ms;
     demo_page_open(&demo->log);
     find_buffer(demo);
     demo->cmd.program = "upmu";
     demo->cmd.live = &demo->live;
     off = run_demo(image, demo, &sink);
     take_down(demo);
+    demo_screen_close();
     if (off)
         uefi_call_wrapper(RT->ResetSystem, 4, EfiResetShutdown, EFI_SUCCESS, (UINTN)0, NULL);
     return EFI_SUCCESS;

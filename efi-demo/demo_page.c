@@ -70,7 +70,7 @@ int demo_page(struct shell *shell, const char *rest)
     demo_log_page(&page);
     say_firmware(shell);
     for (i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        shell_text(shell, "\nupmu> ");
+        shell_coloured(shell, CMD_PROMPT, "\nupmu> ");
         shell_text(shell, commands[i]);
         shell_text(shell, "\n");
         (void)store(name);

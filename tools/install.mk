@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# make install, make uninstall: the host tool with its manual pages, the library and the silicon model for programs of this
-# machine, with headers and files for pkg-config and CMake.  A kernel takes the tree instead (upmu.mk).  make version: the
-# version, if all files that state one agree.
+# make install, make uninstall: the host tool with its manual pages and completion, the library and the silicon model for
+# programs of this machine, with headers and files for pkg-config and CMake.  A kernel takes the tree instead (upmu.mk).
+# make version: the version, if all files that state one agree.
 #
 #     make install PREFIX=/usr DESTDIR=/tmp/package     (both may have blanks)
 
@@ -20,12 +20,18 @@ build/installed/upmu: $(TOOL_SOURCES:%.c=build/installed/%.o) build/installed/li
 INSTALL_TOOL := $(if $(filter gcc-64,$(INSTALL_BUILD))$(UPMU_OPTIONS),build/upmu,build/$(INSTALL_BUILD)/upmu)
 
 # Pages: of the tool, and of each row of its table of commands.
-MAN_PAGES = upmu.1 $(shell sed -n 's/^    {"\([a-z]*\)", .*/upmu-\1.1/p' tools/cmd/cmd_main.c)
+MAN_PAGES = upmu.1 $(shell sed -n 's/^    {"\([a-z]*\)", .*/upmu-\1.1/p' tools/cmd/cmd_main.c tools/cmd/cmd_completion.c)
 build/man/upmu.1: $(INSTALL_TOOL) tools/man.py tools/sources.py CHANGELOG.md
 	$(QUIET)rm -rf $(@D)
 	$(QUIET)$(PYTHON) tools/man.py $(INSTALL_TOOL) $(@D)
 .PHONY: man
 man: build/man/upmu.1
+
+# What the tool says itself of its words, for each shell, where that looks for it.
+COMPLETIONS := bash:share/bash-completion/completions/upmu zsh:share/zsh/site-functions/_upmu fish:share/fish/vendor_completions.d/upmu.fish
+build/completion/%: $(INSTALL_TOOL)
+	@mkdir -p $(@D)
+	$(QUIET)$(INSTALL_TOOL) completion $* > $@
 
 # What programs include of the silicon model.
 SIM_HEADERS := $(addprefix port/sim/,sim.h sim_amd_rules.h sim_uncore.h sim_uncore_rules.h)
@@ -35,10 +41,12 @@ INSTALL_FILES = bin/upmu:755:$(INSTALL_TOOL) \
 	$(foreach file,$(sort $(wildcard include/upmu/*.h)),$(file):644:$(file)) \
 	$(foreach file,$(SIM_HEADERS),include/upmu-sim/$(file):644:$(file)) \
 	$(foreach page,$(MAN_PAGES),share/man/man1/$(page):644:build/man/$(page)) \
-	$(foreach file,LICENSE CHANGELOG.md $(sort $(wildcard docs/*.md)),share/doc/upmu/$(notdir $(file)):644:$(file))
+	$(foreach shell,$(COMPLETIONS),$(lastword $(subst :, ,$(shell))):644:build/completion/$(firstword $(subst :, ,$(shell)))) \
+	$(foreach file,LICENSE CHANGELOG.md $(sort $(wildcard docs/*.md)),share/doc/upmu/$(notdir $(file)):644:$(file)) \
+	$(foreach file,$(sort $(wildcard docs/screenshots/*.png)),share/doc/upmu/screenshots/$(notdir $(file)):644:$(file))
 INSTALL_MADE := lib/pkgconfig/upmu.pc lib/pkgconfig/upmu-sim.pc lib/cmake/upmu/upmu-config.cmake lib/cmake/upmu/upmu-config-version.cmake
 # Folders that are ours: they go if nothing else is in them.
-INSTALL_FOLDERS := include/upmu-sim/port/sim include/upmu-sim/port include/upmu-sim include/upmu share/doc/upmu lib/cmake/upmu
+INSTALL_FOLDERS := include/upmu-sim/port/sim include/upmu-sim/port include/upmu-sim include/upmu share/doc/upmu/screenshots share/doc/upmu lib/cmake/upmu
 
 # $(call PC,NAME,ABOUT,REQUIRES,CFLAGS,LIBRARY): the lines of NAME.pc.
 PC = 'prefix=$(subst $(BLANK),\ ,$(PREFIX))' 'Name: $(1)' 'Description: $(2)' 'Version: $(UPMU_VERSION)' $(if $(3),'Requires: $(3)') 'Cflags: $(4)' \
@@ -50,7 +58,8 @@ CMAKE_WORDS = VERSION:$(UPMU_VERSION) SERIES:$(basename $(UPMU_VERSION)) OPTIONS
 
 .PHONY: install uninstall
 install uninstall: root = "$(DESTDIR)$(PREFIX)"
-install: $(INSTALL_TOOL) build/$(INSTALL_BUILD)/libupmu.a build/$(INSTALL_BUILD)/libsim.a build/man/upmu.1
+install: $(INSTALL_TOOL) build/$(INSTALL_BUILD)/libupmu.a build/$(INSTALL_BUILD)/libsim.a build/man/upmu.1 \
+	$(foreach shell,$(COMPLETIONS),build/completion/$(firstword $(subst :, ,$(shell))))
 	@for file in $(INSTALL_FILES); do \
 		IFS=: read -r to mode from <<< "$$file" && mkdir -p "$$(dirname $(root)/"$$to")" && \
 		install -m "$$mode" "$$from" $(root)/"$$to" || exit 1; \

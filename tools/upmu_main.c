@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <tools/cmd/cmd_args.h>
 #include <tools/msr/msr.h>
@@ -24,6 +25,51 @@ static void host_write_error(void *context, const char *text, size_t length)
 {
     (void)context;
     (void)!fwrite(text, 1, length, stderr);
+}
+
+/* Colours of a terminal (ECMA-48, SGR). */
+static void host_colour(void *context, enum cmd_colour colour)
+{
+    static const char *const sequences[CMD_COLOURS] = {
+        [CMD_PLAIN] = "0", [CMD_TITLE] = "1", [CMD_PROMPT] = "32",    [CMD_NAME] = "36",   [CMD_ASIDE] = "2",
+        [CMD_GOOD] = "32", [CMD_BAD] = "31",  [CMD_SIMULATED] = "33", [CMD_BAR] = "32;42",
+    };
+
+    (void)context;
+    (void)printf("\033[%sm", sequences[colour]);
+}
+
+/* One that takes sequences. */
+static bool is_terminal(int file)
+{
+    const char *terminal = getenv("TERM");
+
+    return isatty(file) && terminal != NULL && !cmd_equal(terminal, "dumb");
+}
+
+/* A terminal that knows them, and NO_COLOR does not forbid them (no-color.org). */
+static bool has_colours(void)
+{
+    const char *none = getenv("NO_COLOR");
+
+    return is_terminal(STDOUT_FILENO) && (none == NULL || none[0] == '\0');
+}
+
+static uint64_t host_now_ms(void *context)
+{
+    struct timespec now;
+
+    (void)context;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* On the stream of errors, whether or not the output is a terminal (ECMA-48: EL). */
+static void host_progress(void *context, const char *text)
+{
+    (void)context;
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "\r%s\033[K", text);
 }
 
 /*
@@ -113,22 +159,31 @@ static const void *host_read_file(void *context, const char *name, size_t *out_l
 
 int main(int argc, char **argv)
 {
-    static const struct cmd_sink sink = {
+    static struct cmd_sink sink = {
         .write = host_write,
         .write_error = host_write_error,
         .write_file = host_write_file,
         .read_file = host_read_file,
+        .now_ms = host_now_ms,
     };
     static struct cmd_room room;
     static uint64_t memory[MEMORY_BYTES / 8];
-    static struct cmd cmd = {
-        .sink = &sink, .program = "upmu", .room = &room, .memory = memory, .memory_bytes = sizeof memory};
+    static struct cmd cmd = {.sink = &sink,
+                             .program = "upmu",
+                             .room = &room,
+                             .memory = memory,
+                             .memory_bytes = sizeof memory,
+                             .own = cmd_completion,
+                             .others = msr_commands,
+                             .other_options = msr_options};
     const char *class = cmd_pmc_class(argv[0]);
     const char *called[CMD_OPERANDS + 3] = {"pmcstat", "--class", class};
     const char *const *words = (const char *const *)(argv + 1);
     unsigned count = (unsigned)(argc - 1);
     int result;
 
+    sink.colour = has_colours() ? host_colour : NULL;
+    sink.progress = is_terminal(STDERR_FILENO) ? host_progress : NULL;
     if (class != NULL) { /* pmcstat, pmcstat_p4, ... */
         unsigned first = class[0] != '\0' ? 3 : 1;
 

@@ -35,6 +35,9 @@ void shell_text(const struct shell *shell, const char *text);
 void shell_number(const struct shell *shell, uint64_t value);
 void shell_hex(const struct shell *shell, uint64_t value);
 
+/* Text in a colour, where the console has colours. */
+void shell_coloured(const struct shell *shell, enum cmd_colour colour, const char *text);
+
 /*
  * Run a script's lines; a line that begins with '!' is expected to be refused.
  * Returns how many did not do as expected.

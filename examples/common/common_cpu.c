@@ -43,9 +43,10 @@ void common_bring_up(const struct shell *shell, struct cmd_live *live, struct up
         cpu->meter.pmu = NULL;
         shell_text(shell, "This machine has no PMU that can be used (");
         shell_text(shell, live->why_not);
-        shell_text(shell, ").\nGoing on with a SIMULATED CPU, ");
-        shell_text(shell, stand_ins[instead][1]);
-        shell_text(shell, ": no figure below is this machine's.\n");
+        shell_text(shell, ").\n");
+        shell_coloured(shell, CMD_SIMULATED, "Going on with a SIMULATED CPU, ");
+        shell_coloured(shell, CMD_SIMULATED, stand_ins[instead][1]);
+        shell_coloured(shell, CMD_SIMULATED, ": no figure below is this machine's.\n");
     } else {
         shell_text(shell, "PMU: ");
         shell_text(shell, cpu->meter.pmu->title);

@@ -14,6 +14,17 @@ void shell_text(const struct shell *shell, const char *text)
     sink->write(sink->context, text, length);
 }
 
+void shell_coloured(const struct shell *shell, enum cmd_colour colour, const char *text)
+{
+    const struct cmd_sink *sink = shell->cmd->sink;
+
+    if (sink->colour != NULL)
+        sink->colour(sink->context, colour);
+    shell_text(shell, text);
+    if (sink->colour != NULL)
+        sink->colour(sink->context, CMD_PLAIN);
+}
+
 /* Powers of ten by subtraction: no 64-bit division on i386. */
 void shell_number(const struct shell *shell, uint64_t value)
 {
@@ -100,7 +111,7 @@ unsigned shell_script(struct shell *shell, char *text)
             *text++ = '\0';
         if (line[0] == '\0' || line[0] == '#')
             continue;
-        shell_text(shell, "\nupmu> ");
+        shell_coloured(shell, CMD_PROMPT, "\nupmu> ");
         shell_text(shell, line);
         shell_text(shell, "\n");
         if (line[0] == '!') {
@@ -109,7 +120,7 @@ unsigned shell_script(struct shell *shell, char *text)
         }
         as_expected = (run_one(shell, line) == CMD_OK) != refused;
         if (!as_expected)
-            shell_text(shell, "^ not as expected\n");
+            shell_coloured(shell, CMD_BAD, "^ not as expected\n");
         wrong += as_expected ? 0 : 1;
         lines++;
     }
@@ -134,7 +145,7 @@ static void show_menu(const struct shell *shell)
         shell_text(shell, "  ");
         shell_number(shell, i + 1);
         shell_text(shell, "  ");
-        shell_text(shell, menu[i]);
+        shell_coloured(shell, CMD_NAME, menu[i]);
         shell_text(shell, "\n");
     }
     shell_text(shell, "A number, or a command ('help' lists them); 'quit' leaves, 'off' switches off.\n");
@@ -148,7 +159,7 @@ bool shell_converse(struct shell *shell)
 
     show_menu(shell);
     for (;;) {
-        shell_text(shell, "\nupmu> ");
+        shell_coloured(shell, CMD_PROMPT, "\nupmu> ");
         if (!shell->read_line(line, sizeof line) || same(line, "quit") || same(line, "exit"))
             return false;
         if (same(line, "off"))

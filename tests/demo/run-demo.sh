@@ -10,6 +10,8 @@
 #                                                 "(space bar)" stands for this key alone
 #        run-demo.sh append ARCH APP.EFI TEXT     start it with TEXT as its load options
 #        run-demo.sh run ARCH APP.EFI             interactive, on this terminal (Ctrl-A X ends QEMU)
+#        run-demo.sh watch ARCH APP.EFI           with a screen that no window shows; the serial line is stdin and stdout,
+#                                                 QEMU's monitor the socket monitor.sock
 #        run-demo.sh check ARCH                   is all there that a run needs?
 #
 # ARCH is x64, ia32 or arm64.  Works in the application's folder: esp.img (a raw FAT image;
@@ -84,7 +86,7 @@ show)
     [ "$arch" != arm64 ] || script=$here/demo-arm64.cmd
     ;;
 script) script=$4 ;;
-run) script= ;;
+run | watch) script= ;;
 append) script= && text=$4 ;;
 stick) script= && lines=$(cat -- "$4") ;;
 *) echo "run-demo.sh: no mode '$mode'" >&2; exit 2 ;;
@@ -93,7 +95,7 @@ esac
 cp -- "$vars" "$work/vars.fd"
 ln -sf -- "$code" "$work/code.fd"
 cd -- "$work"
-rm -rf out serial.txt esp.img
+rm -rf out serial.txt esp.img monitor.sock
 mkdir out
 if [ "$mode" = stick ]; then
     fat=esp.img@@1M
@@ -125,6 +127,7 @@ boot_machine() {
     fi
     case $mode in
     run) set -- "$@" -serial mon:stdio ;;
+    watch) set -- "$@" -device VGA,xres=800,yres=600 -serial stdio -monitor unix:monitor.sock,server=on,wait=off ;;
     append) set -- "$@" -serial stdio -monitor none -kernel "$name" -append "$text" ;;
     *) set -- "$@" -serial stdio -monitor none ;;
     esac
@@ -149,25 +152,58 @@ type_lines() {
     done
 }
 
-if [ "$mode" = run ]; then
+case $mode in
+run | watch)
     boot_machine env
     exit
-fi
+    ;;
+esac
+
+# On a terminal: what is going on, after two seconds.
+show_progress() {
+    all=$(grep -c '^[^#]' upmu.cmd)
+    sleep 2
+    while kill -0 $$ 2> /dev/null; do
+        begun=$(grep -a -c 'upmu> ' serial.raw 2> /dev/null || :)
+        state="command $begun of $all"
+        [ "$begun" -gt 0 ] || state="the machine boots"
+        printf '\r%s\033[K' "$state" >&2
+        sleep 0.5
+    done
+}
 
 status=0
+: > serial.raw
+shower=
+if [ "$mode" = show ] && [ -t 2 ]; then
+    show_progress &
+    shower=$!
+fi
 case $mode in
 stick)
-    : > serial.raw
     { type_lines; sleep 1; } | boot_machine timeout "$limit" > serial.raw 2> qemu.txt || status=$?
     ;;
 *) boot_machine timeout "$limit" < /dev/null > serial.raw 2> qemu.txt || status=$? ;;
 esac
+if [ -n "$shower" ]; then
+    kill "$shower" 2> /dev/null
+    printf '\r\033[K' >&2
+fi
 # The firmware's terminal control is no text.
 sed 's/\x1b\[[0-9;=?]*[A-Za-z]//g; s/\r//g' serial.raw > serial.txt
 mcopy -n -i "$fat" '::/*.txt' '::/*.log' out/ 2> /dev/null || true
 
+# On a terminal with its colours, which are all that is kept of terminal control.
+show_serial() {
+    if [ -t 1 ] && [ -z "${NO_COLOR-}" ]; then
+        sed 's/\x1b\[[0-9;=?]*[A-Za-ln-z]//g; s/\r//g; s/ *$//' serial.raw | sed -n '/^[^ ]*upmu demo, /,$p'
+    else
+        sed -n 's/ *$//; /^upmu demo/,$p' serial.txt
+    fi
+}
+
 if [ "$mode" = show ]; then
-    sed -n '/^upmu demo/,$p' serial.txt
+    show_serial
     for file in out/*; do
         [ -f "$file" ] || continue
         echo

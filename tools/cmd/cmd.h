@@ -21,6 +21,20 @@
 #define CMD_REFUSED 1 /* the command is correct and cannot be done; the text says why */
 #define CMD_USAGE 2
 
+/* What a piece of text is, for consoles with colours.  A bar is '#' in text, and one colour on a screen. */
+enum cmd_colour {
+    CMD_PLAIN,
+    CMD_TITLE,     /* heads of tables */
+    CMD_PROMPT,
+    CMD_NAME,      /* events and functions */
+    CMD_ASIDE,     /* what follows from a count */
+    CMD_GOOD,
+    CMD_BAD,
+    CMD_SIMULATED, /* the label of figures that no CPU counted */
+    CMD_BAR,
+    CMD_COLOURS
+};
+
 /* Output and keys. */
 struct cmd_sink {
     void *context;
@@ -35,6 +49,12 @@ struct cmd_sink {
     int (*read_key)(void *context, unsigned wait_ms);
     /* Clear the screen.  NULL: output continues without that. */
     void (*clear)(void *context);
+    /* Text that follows is of this kind.  NULL: there are no colours. */
+    void (*colour)(void *context, enum cmd_colour colour);
+    /* Milliseconds of a clock; NULL: no progress is shown. */
+    uint64_t (*now_ms)(void *context);
+    /* Show this on the last line in place of what was shown so; "" removes it.  NULL: no progress is shown. */
+    void (*progress)(void *context, const char *text);
 };
 
 struct cmd;
@@ -72,6 +92,15 @@ struct cmd_live {
     bool (*undisturbed)(void *program, struct cmd *cmd);
 };
 
+struct cmd_command;
+struct cmd_option;
+
+/* A command that a program runs without cmd_run(), or one to which it adds options. */
+struct cmd_other {
+    const char *name;
+    const char *about; /* NULL: cmd_run() has the command */
+};
+
 #define CMD_RUNS 100
 #define CMD_HOT 512
 #define CMD_FILE_BYTES (192u * 1024u)
@@ -98,18 +127,24 @@ struct cmd_room {
     struct upmu_cpu cpu[UPMU_SIM_CPUS];
 };
 
-/* Everything a command works with.  Zero it, fill in the first seven. */
+/* Everything a command works with.  Zero it, fill in what stands above "private". */
 struct cmd {
     const struct cmd_sink *sink;
     const struct cmd_live *live; /* NULL: pure commands and simulated CPUs only */
     const char *default_sim;     /* CPU to simulate if the machine has no PMU; NULL: refuse */
     const char *program;         /* for usage texts: "upmu" */
+    const struct cmd_command *own; /* commands of this program alone; the last one has no name; or NULL */
+    /* For completion: commands and options that cmd_run() does not see; the last ones have no name; or NULL. */
+    const struct cmd_other *others;
+    const struct cmd_option *other_options; /* of each of these commands */
     struct cmd_room *room;       /* for machines with units (--sim skx2); NULL: only single CPUs are simulated */
     void *memory;                /* for logs and what is made of them, aligned as uint64_t; NULL: none are made */
     size_t memory_bytes;
     /* private */
     const struct cmd_args *args;
-    bool to_errors;
+    bool to_errors, progress_shown;
+    unsigned progress_part, progress_parts; /* parts 0: nothing lasts */
+    uint64_t progress_due_ms;
     unsigned column;
     /* The target of the running command, see cmd_target.c. */
     struct upmu_machine *machine;

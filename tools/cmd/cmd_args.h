@@ -33,6 +33,7 @@
 #define CMD_OPT_CALLERS (1u << 18) /* -g */
 #define CMD_OPT_METRICS (1u << 19) /* -M LIST */
 #define CMD_OPT_SALVAGE (1u << 20) /* --salvage */
+#define CMD_OPT_SEPARATOR (1u << 21) /* -x SEP */
 
 /* What is made of a log (cmd_results.c). */
 enum cmd_form { CMD_FOLDED, CMD_PPROF, CMD_PERF, CMD_KALLSYMS, CMD_FORMS };
@@ -47,6 +48,7 @@ struct cmd_args {
     const char *blob;
     const char *log;
     const char *symbols;
+    const char *separator; /* between cells; NULL: a table for people */
     const char *form[CMD_FORMS];
     uint64_t period;     /* 0: not given */
     uint64_t iterations; /* 0: not given */
@@ -62,6 +64,27 @@ struct cmd_args {
     uint64_t interval; /* ms; 0: not given */
     unsigned count;
     const char *operand[CMD_OPERANDS];
+};
+
+/* What stands behind an option. */
+enum cmd_value {
+    CMD_VALUE_NONE,
+    CMD_VALUE_NUMBER,
+    CMD_VALUE_TEXT,
+    CMD_VALUE_FILE,
+    CMD_VALUE_PMU,
+    CMD_VALUE_SIM,
+    CMD_VALUE_EVENTS,
+    CMD_VALUE_METRICS,
+    CMD_VALUE_CLASS
+};
+
+/* An option by one of its names. */
+struct cmd_option {
+    char name[12];
+    unsigned option; /* its bit */
+    enum cmd_value value;
+    const char *shown, *about; /* a line of help, at the first of its names; else NULL */
 };
 
 struct cmd_command {
@@ -94,11 +117,53 @@ int cmd_setpce(struct cmd *cmd, const struct cmd_args *args);
 int cmd_keepawake(struct cmd *cmd, const struct cmd_args *args);
 int cmd_uncore(struct cmd *cmd, const struct cmd_args *args);
 
+/* The command "completion", for programs that a shell starts: cmd.own (cmd_completion.c). */
+extern const struct cmd_command cmd_completion[];
+
+/* The i-th command, the program's own behind the table's; NULL after the last (cmd_main.c). */
+const struct cmd_command *cmd_command_at(const struct cmd *cmd, unsigned index);
+
+/* The i-th name of an option; NULL after the last (cmd_main.c). */
+const struct cmd_option *cmd_option_at(unsigned index);
+
+/* ---- Progress (cmd_progress.c) ---- */
+
+/* Something begins that may last, in so many parts of the same length.  Its end, also after an error. */
+void cmd_progress_begin(struct cmd *cmd, unsigned parts);
+void cmd_progress_end(struct cmd *cmd);
+
+/* Is a line to be shown?  For a caller that stops counters first. */
+bool cmd_progress_due(const struct cmd *cmd);
+
+/* So much of the present part is done: shown after two seconds, then twice a second. */
+void cmd_progress(struct cmd *cmd, uint64_t done, uint64_t total);
+
+/* This part begins, from 0 on. */
+void cmd_progress_part(struct cmd *cmd, unsigned part);
+
+/* Text comes. */
+void cmd_progress_hide(struct cmd *cmd);
+
+/* ---- Names that were mistyped (cmd_nearest.c) ---- */
+
+/*
+ * Of the names that name_at() gives, up to NULL, the one that `word` may have been meant for: it begins so, or differs
+ * in a third of the letters at most; the first one of several.  NULL: there is none.
+ */
+const char *cmd_nearest(const char *word, const char *(*name_at)(const void *context, unsigned index),
+                        const void *context);
+
+/* Say that there is no command (or what `what` says) of this name; `nearest` is NULL or the one that may be meant. */
+void cmd_unknown(struct cmd *cmd, const char *what, const char *word, const char *nearest, const char *lister);
+
 /*
  * The class that a program's name stands for ("bin/pmcstat_p4": "p4"), "" for pmcstat itself, NULL for other names
  * (cmd_pmc.c).
  */
 const char *cmd_pmc_class(const char *program);
+
+/* The name of the i-th class; NULL after the last (cmd_pmc.c). */
+const char *cmd_pmc_class_at(unsigned index);
 
 /* The CPU by CPUID; of a simulated one, also the machine's own (cmd_info.c). */
 void cmd_identity(struct cmd *cmd);
@@ -126,6 +191,9 @@ int cmd_results_store(struct cmd *cmd, const char *name, const void *bytes, size
  */
 int cmd_target_open(struct cmd *cmd, const struct cmd_args *args);
 
+/* The i-th name of what can be simulated; NULL after the last.  For cmd_nearest(), too, without a context. */
+const char *cmd_model_at(const void *context, unsigned index);
+
 /* Find the units outside the cores: cmd->units.  A simulated machine is looked at from each of its CPUs. */
 enum upmu_status cmd_target_units(struct cmd *cmd);
 
@@ -138,14 +206,15 @@ int cmd_target_pmu(struct cmd *cmd, const struct cmd_args *args);
 /* The kind of unit that the chosen PMU is of; NULL: it is a CPU's. */
 const struct upmu_unit_type *cmd_target_unit(const struct cmd *cmd);
 
-/* The line that every screen of a simulated CPU carries. */
+/* The line that every screen of a simulated CPU carries; among cells it is a comment. */
 void cmd_target_label(struct cmd *cmd);
 
 /* Say why a session call refused; returns CMD_REFUSED. */
 int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why);
 
-/* Its clock in ns; 0: it has none. */
+/* Its clock in ns, and that of any port; 0: it has none. */
 uint64_t cmd_target_time(const struct cmd *cmd);
+uint64_t cmd_port_time(const struct upmu_port *port);
 
 /* What reached the handler so far. */
 struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd);
@@ -202,6 +271,13 @@ struct cmd_stat_work {
     uint64_t iterations;
     unsigned runs;
 };
+
+/*
+ * Name an event of a session for a table: as it stands in the list, or as the PMU names it.  *cursor is where the
+ * list's text is read, 0 for the first event.
+ */
+void cmd_event_name(const struct upmu_session *session, unsigned index, const char *list, size_t *cursor, char *name,
+                    size_t size);
 
 /* Can these events of the core be counted together? */
 bool cmd_stat_fits(struct cmd *cmd, const char *list);

@@ -28,6 +28,12 @@ static void ask_cpuid(const struct upmu_port *port, uint32_t leaf, uint32_t out[
         port->irq_restore(port->context, flags);
 }
 
+/* What begins a line of facts. */
+static void print_label(struct cmd *cmd, const char *label)
+{
+    cmd_coloured(cmd, CMD_TITLE, "%-12s ", label);
+}
+
 /* Family and model as CPUID.1:EAX spells them (Intel SDM vol 2 CPUID). */
 static void print_identity(struct cmd *cmd, const struct upmu_port *port, const char *title)
 {
@@ -40,7 +46,8 @@ static void print_identity(struct cmd *cmd, const struct upmu_port *port, const 
     ask_cpuid(port, 0, leaf);
     vendor[0] = leaf[1], vendor[1] = leaf[3], vendor[2] = leaf[2];
     copy_words(text, vendor, 3);
-    cmd_print(cmd, "%-12s %s", title, text);
+    print_label(cmd, title);
+    cmd_print(cmd, "%s", text);
     ask_cpuid(port, 0x80000000u, leaf);
     if (leaf[0] >= 0x80000004u) {
         for (i = 0; i < 3; i++)
@@ -92,15 +99,16 @@ static void print_pmu(struct cmd *cmd)
     bool first = true;
     unsigned i;
 
-    cmd_print(cmd, "PMU          %s (%s), architectural version %u\n             ", pmu->name, pmu->title,
-              (unsigned)pmu->version);
+    print_label(cmd, "PMU");
+    cmd_print(cmd, "%s (%s), architectural version %u\n             ", pmu->name, pmu->title, (unsigned)pmu->version);
     for (i = 0; i < sizeof facts / sizeof facts[0]; i++) {
         if (pmu->capabilities & facts[i].bit) {
             cmd_print(cmd, "%s%s", first ? "" : ", ", facts[i].text);
             first = false;
         }
     }
-    cmd_print(cmd, "\nEvents       ");
+    cmd_print(cmd, "\n");
+    print_label(cmd, "Events");
     if (pmu->catalog != NULL)
         cmd_print(cmd, "catalogue '%s', %u rows\n", upmu_catalog_name(pmu->catalog), upmu_catalog_rows(pmu->catalog));
     else
@@ -113,12 +121,14 @@ static void print_counters(struct cmd *cmd)
     char name[24];
     unsigned i;
 
-    cmd_print(cmd, "Counters     name            bits  RDPMC       used by\n");
+    print_label(cmd, "Counters");
+    cmd_print(cmd, "name            bits  RDPMC       used by\n");
     for (i = 0; i < UPMU_COUNTERS; i++) {
         if ((pmu->counters >> i & 1u) == 0)
             continue;
         (void)upmu_counter_text(pmu, i, name, sizeof name);
-        cmd_print(cmd, "             %-14s  %4u  ", name, (unsigned)pmu->counter[i].width);
+        cmd_coloured(cmd, CMD_NAME, "             %-14s", name);
+        cmd_print(cmd, "  %4u  ", (unsigned)pmu->counter[i].width);
         if (pmu->counter[i].rdpmc != UPMU_NO_RDPMC)
             cmd_print(cmd, "0x%08x  ", (unsigned)pmu->counter[i].rdpmc);
         else
@@ -131,7 +141,8 @@ static void print_hooks(struct cmd *cmd)
 {
     const struct upmu_port *port = cmd->port;
 
-    cmd_print(cmd, "Port         %s%s%s%s%s%s\n", port->rdpmc != NULL ? "rdpmc " : "",
+    print_label(cmd, "Port");
+    cmd_print(cmd, "%s%s%s%s%s%s\n", port->rdpmc != NULL ? "rdpmc " : "",
               port->irq_save != NULL ? "irq_save " : "", port->pmi_rearm != NULL ? "pmi_rearm " : "",
               port->clock_ns != NULL ? "clock_ns " : "", port->this_cpu != NULL ? "this_cpu " : "",
               port->msr_faults_are_safe ? "(survives faults)" : "(dies of faults)");
@@ -144,17 +155,18 @@ static void print_probe(struct cmd *cmd)
     char name[24];
     enum upmu_status status;
 
+    print_label(cmd, "Probe");
     if (!cmd->simulated && cmd->live->read_only) {
-        cmd_print(cmd, "Probe        not done: registers are only read\n");
+        cmd_print(cmd, "not done: registers are only read\n");
         return;
     }
     cmd_target_probe(cmd, &probe);
     status = upmu_cpu_probe(cmd->cpu, &probe);
     if (status != UPMU_OK) {
-        cmd_print(cmd, "Probe        not done: %s\n", upmu_status_text(status));
+        cmd_print(cmd, "not done: %s\n", upmu_status_text(status));
         return;
     }
-    cmd_print(cmd, "Probe        %s", upmu_verdict_text(probe.verdict));
+    cmd_print(cmd, "%s", upmu_verdict_text(probe.verdict));
     if (probe.verdict >= UPMU_VERDICT_COUNTS) {
         (void)upmu_counter_text(cmd->pmu, probe.counter, name, sizeof name);
         cmd_print(cmd, " (%s counted a loop as %G instructions)", name, probe.counted);
@@ -170,7 +182,8 @@ int cmd_info(struct cmd *cmd, const struct cmd_args *args)
         return result;
     cmd_identity(cmd);
     if (cmd->pmu == NULL) {
-        cmd_print(cmd, "PMU          none that can be used\n");
+        print_label(cmd, "PMU");
+        cmd_print(cmd, "none that can be used\n");
         print_probe(cmd);
         cmd_target_close(cmd);
         return CMD_OK;
@@ -179,10 +192,12 @@ int cmd_info(struct cmd *cmd, const struct cmd_args *args)
     print_counters(cmd);
     print_hooks(cmd);
     print_probe(cmd);
-    if (cmd->simulated || !cmd->live->read_only)
-        cmd_print(cmd, "Accesses     %u writes, %u reads, %u RDPMC, %u re-arms so far\n",
+    if (cmd->simulated || !cmd->live->read_only) {
+        print_label(cmd, "Accesses");
+        cmd_print(cmd, "%u writes, %u reads, %u RDPMC, %u re-arms so far\n",
                   (unsigned)cmd->cpu->meter.bank.accesses.writes, (unsigned)cmd->cpu->meter.bank.accesses.reads,
                   (unsigned)cmd->cpu->meter.bank.accesses.rdpmcs, (unsigned)cmd->cpu->meter.bank.accesses.rearms);
+    }
     cmd_target_close(cmd);
     return CMD_OK;
 }

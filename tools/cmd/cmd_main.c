@@ -46,12 +46,15 @@ static const struct cmd_command commands[] = {
      cmd_setpce},
     {"rdpmc", "[--sim CPU] INDEX", "read a counter: 0, 1, ...; fixed counters from 0x40000000 on", "", CMD_OPT_SIM,
      1, 1, cmd_rdpmc},
-    {"stat", "[-e LIST | -M LIST] [-r RUNS] [-n ITERATIONS] [-I MS] [--json] [--sim CPU] [WORKLOAD]",
+    {"stat", "[-e LIST | -M LIST] [-r RUNS] [-n ITERATIONS] [-I MS] [-x SEP | --json] [--sim CPU] [WORKLOAD]",
      "count events of a workload",
      "-I prints each event's counts at intervals, and the sums in the end.  -M shows what follows from counts: ipc,\n"
-     "tma, misses, bandwidth, or single metrics of these; another word shows which there are (docs/METRICS.md).\n",
-     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_METRICS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON | CMD_OPT_INTERVAL, 0,
-     1, cmd_stat},
+     "tma, misses, bandwidth, or single metrics of these; another word shows which there are (docs/METRICS.md).\n"
+     "-x prints the cells of perf stat -x: count, unit (none), event, with -r the spread, ns with a counter, their\n"
+     "share, what follows, its unit.  With -I: seconds, count, unit, event, and no sums.\n",
+     CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_METRICS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON | CMD_OPT_INTERVAL |
+         CMD_OPT_SEPARATOR,
+     0, 1, cmd_stat},
     {"pmcstat", "[--class CLASS] [-w MS] [-p] [-o FILE] [-n ITERATIONS] [--sim CPU] [INDEX] SPEC [WORKLOAD]",
      "count one event, on the counter with this index, with a line every MS ms",
      "CLASS is p4, k7, k8, iaf or iap; the program's name may say it (pmcstat_p4).  A line has microseconds,\n"
@@ -73,7 +76,8 @@ static const struct cmd_command commands[] = {
      "--salvage takes a log that was cut or damaged: the records that are as they were written.\n" CMD_HELP_FORMS,
      CMD_OPT_SALVAGE | CMD_OPT_SYMBOLS | CMD_OPT_FORMS, 1, 1, cmd_convert},
     {"top", "[-e EVENT] [-c PERIOD] [-r ROUNDS] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",
-     "record repeatedly until a key is pressed", "",
+     "record repeatedly until a key is pressed",
+     "Without -e cycles are sampled, and as many of the usual events counted as have a counter.\n",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_RUNS | CMD_OPT_WORK, 0, 1, cmd_top},
     {"uncore", "[--sim CPU]", "units outside the cores: which there are, what memory controllers count of a copy", "",
      CMD_OPT_SIM, 0, 0, cmd_uncore},
@@ -81,7 +85,18 @@ static const struct cmd_command commands[] = {
      "The page to send in from a new machine.\n", CMD_OPT_SIM, 0, 0, cmd_selftest},
 };
 
-#define COMMANDS (sizeof commands / sizeof commands[0])
+#define COMMANDS ((unsigned)(sizeof commands / sizeof commands[0]))
+
+const struct cmd_command *cmd_command_at(const struct cmd *cmd, unsigned index)
+{
+    const struct cmd_command *own = cmd->own;
+
+    if (index < COMMANDS)
+        return &commands[index];
+    for (index -= COMMANDS; own != NULL && own->name != NULL && index > 0; index--)
+        own++;
+    return own != NULL && own->name != NULL ? own : NULL;
+}
 
 const char *cmd_name(unsigned index)
 {
@@ -93,72 +108,81 @@ static void help_workloads(struct cmd *cmd)
     const struct cmd_workload *workload;
     unsigned i;
 
-    cmd_print(cmd, "Workloads:\n");
-    for (i = 0; (workload = cmd_workload(i)) != NULL; i++)
-        cmd_print(cmd, "  %-9s %s\n", workload->name, workload->about);
+    cmd_coloured(cmd, CMD_TITLE, "Workloads:\n");
+    for (i = 0; (workload = cmd_workload(i)) != NULL; i++) {
+        cmd_coloured(cmd, CMD_NAME, "  %-9s", workload->name);
+        cmd_print(cmd, " %s\n", workload->about);
+    }
 }
 
 static void help_all(struct cmd *cmd)
 {
+    const struct cmd_command *command;
     unsigned i;
 
     cmd_print(cmd, "usage: %s COMMAND [OPTION...] [WORD...]\n"
-                   "       %s help | --version\n"
-                   "Commands (each explains itself with --help):\n",
+                   "       %s help | --version\n",
               cmd->program, cmd->program);
-    for (i = 0; i < COMMANDS; i++)
-        cmd_print(cmd, "  %-9s %s\n", commands[i].name, commands[i].about);
+    cmd_coloured(cmd, CMD_TITLE, "Commands (each explains itself with --help):\n");
+    for (i = 0; (command = cmd_command_at(cmd, i)) != NULL; i++) {
+        cmd_coloured(cmd, CMD_NAME, "  %-10s", command->name);
+        cmd_print(cmd, "  %s\n", command->about);
+    }
     help_workloads(cmd);
 }
 
 /* The rows of one option stand together; the first says what help shows. */
-static const struct {
-    char name[12];
-    unsigned option;
-    const char *shown, *about;
-} options[] = {
-    {"--pmu", CMD_OPT_PMU, "--pmu PMU", "the PMU with this name ('pmus' lists them)"},
-    {"--sim", CMD_OPT_SIM, "--sim CPU", "a simulated CPU ('pmus' lists them)"},
-    {"--blob", CMD_OPT_BLOB, "--blob FILE", "a file of catalogues, searched first"},
-    {"--unit", CMD_OPT_UNIT, "--unit", "PMUs outside the cores"},
-    {"-e", CMD_OPT_EVENTS, "-e, --event LIST", "events, separated by commas"},
-    {"--event", CMD_OPT_EVENTS, NULL, NULL},
-    {"-M", CMD_OPT_METRICS, "-M LIST", "metrics, or groups of them, separated by commas"},
-    {"-c", CMD_OPT_PERIOD, "-c, --count PERIOD", "events from one sample to the next"},
-    {"--count", CMD_OPT_PERIOD, NULL, NULL},
-    {"-r", CMD_OPT_RUNS, "-r, --repeat NUMBER", "how many times"},
-    {"--repeat", CMD_OPT_RUNS, NULL, NULL},
-    {"-n", CMD_OPT_WORK, "-n ITERATIONS", "of the workload's loop"},
-    {"-I", CMD_OPT_INTERVAL, "-I, -w MS", "milliseconds from one line to the next"},
-    {"-w", CMD_OPT_INTERVAL, NULL, NULL},
-    {"-g", CMD_OPT_CALLERS, "-g", "with callers: stacks"},
-    {"-p", CMD_OPT_PROCESS, "-p", "count the workload's thread alone"},
-    {"--class", CMD_OPT_CLASS, "--class CLASS", "p4, k7, k8, iaf or iap"},
-    {"--placed", CMD_OPT_PLACED, "--placed", "on the counters of the whole list"},
-    {"--log", CMD_OPT_LOG, "--log FILE", "everything that was recorded, for 'convert'"},
-    {"--symbols", CMD_OPT_SYMBOLS, "--symbols MAP", "the code's names, by address"},
-    {"--salvage", CMD_OPT_SALVAGE, "--salvage", "what is sound of a log that was cut or damaged"},
-    {"--folded", CMD_OPT_FORMS, "--FORM FILE", "in this form: --folded, --pprof, --perf or --kallsyms"},
-    {"--pprof", CMD_OPT_FORMS, NULL, NULL},
-    {"--perf", CMD_OPT_FORMS, NULL, NULL},
-    {"--kallsyms", CMD_OPT_FORMS, NULL, NULL},
-    {"-o", CMD_OPT_OUT, "-o, --output FILE", "write to this file"},
-    {"--output", CMD_OPT_OUT, NULL, NULL},
-    {"--json", CMD_OPT_JSON, "--json", "as JSON"},
-    {"--dry-run", CMD_OPT_DRY, "--dry-run", "show the writes, make none"},
+static const struct cmd_option options[] = {
+    {"--pmu", CMD_OPT_PMU, CMD_VALUE_PMU, "--pmu PMU", "the PMU with this name ('pmus' lists them)"},
+    {"--sim", CMD_OPT_SIM, CMD_VALUE_SIM, "--sim CPU", "a simulated CPU ('pmus' lists them)"},
+    {"--blob", CMD_OPT_BLOB, CMD_VALUE_FILE, "--blob FILE", "a file of catalogues, searched first"},
+    {"--unit", CMD_OPT_UNIT, CMD_VALUE_NONE, "--unit", "PMUs outside the cores"},
+    {"-e", CMD_OPT_EVENTS, CMD_VALUE_EVENTS, "-e, --event LIST", "events, separated by commas"},
+    {"--event", CMD_OPT_EVENTS, CMD_VALUE_EVENTS, NULL, NULL},
+    {"-M", CMD_OPT_METRICS, CMD_VALUE_METRICS, "-M LIST", "metrics, or groups of them, separated by commas"},
+    {"-c", CMD_OPT_PERIOD, CMD_VALUE_NUMBER, "-c, --count PERIOD", "events from one sample to the next"},
+    {"--count", CMD_OPT_PERIOD, CMD_VALUE_NUMBER, NULL, NULL},
+    {"-r", CMD_OPT_RUNS, CMD_VALUE_NUMBER, "-r, --repeat NUMBER", "how many times"},
+    {"--repeat", CMD_OPT_RUNS, CMD_VALUE_NUMBER, NULL, NULL},
+    {"-n", CMD_OPT_WORK, CMD_VALUE_NUMBER, "-n ITERATIONS", "of the workload's loop"},
+    {"-I", CMD_OPT_INTERVAL, CMD_VALUE_NUMBER, "-I, -w MS", "milliseconds from one line to the next"},
+    {"-w", CMD_OPT_INTERVAL, CMD_VALUE_NUMBER, NULL, NULL},
+    {"-g", CMD_OPT_CALLERS, CMD_VALUE_NONE, "-g", "with callers: stacks"},
+    {"-p", CMD_OPT_PROCESS, CMD_VALUE_NONE, "-p", "count the workload's thread alone"},
+    {"--class", CMD_OPT_CLASS, CMD_VALUE_CLASS, "--class CLASS", "p4, k7, k8, iaf or iap"},
+    {"--placed", CMD_OPT_PLACED, CMD_VALUE_NONE, "--placed", "on the counters of the whole list"},
+    {"--log", CMD_OPT_LOG, CMD_VALUE_FILE, "--log FILE", "everything that was recorded, for 'convert'"},
+    {"--symbols", CMD_OPT_SYMBOLS, CMD_VALUE_FILE, "--symbols MAP", "the code's names, by address"},
+    {"--salvage", CMD_OPT_SALVAGE, CMD_VALUE_NONE, "--salvage", "what is sound of a log that was cut or damaged"},
+    {"--folded", CMD_OPT_FORMS, CMD_VALUE_FILE, "--FORM FILE", "in this form: --folded, --pprof, --perf or --kallsyms"},
+    {"--pprof", CMD_OPT_FORMS, CMD_VALUE_FILE, NULL, NULL},
+    {"--perf", CMD_OPT_FORMS, CMD_VALUE_FILE, NULL, NULL},
+    {"--kallsyms", CMD_OPT_FORMS, CMD_VALUE_FILE, NULL, NULL},
+    {"-o", CMD_OPT_OUT, CMD_VALUE_FILE, "-o, --output FILE", "write to this file"},
+    {"--output", CMD_OPT_OUT, CMD_VALUE_FILE, NULL, NULL},
+    {"-x", CMD_OPT_SEPARATOR, CMD_VALUE_TEXT, "-x SEP", "as cells with SEP between them, for example , or \\t"},
+    {"--json", CMD_OPT_JSON, CMD_VALUE_NONE, "--json", "as JSON"},
+    {"--dry-run", CMD_OPT_DRY, CMD_VALUE_NONE, "--dry-run", "show the writes, make none"},
 };
 
 #define OPTIONS (sizeof options / sizeof options[0])
+
+const struct cmd_option *cmd_option_at(unsigned index)
+{
+    return index < OPTIONS ? &options[index] : NULL;
+}
 
 static void help_options(struct cmd *cmd, unsigned taken)
 {
     unsigned i;
 
     if (taken != 0)
-        cmd_print(cmd, "Options:\n");
+        cmd_coloured(cmd, CMD_TITLE, "Options:\n");
     for (i = 0; i < OPTIONS; i++)
-        if ((options[i].option & taken) && options[i].shown != NULL)
-            cmd_print(cmd, "  %-20s  %s\n", options[i].shown, options[i].about);
+        if ((options[i].option & taken) && options[i].shown != NULL) {
+            cmd_coloured(cmd, CMD_NAME, "  %-20s", options[i].shown);
+            cmd_print(cmd, "  %s\n", options[i].about);
+        }
 }
 
 static void help_one(struct cmd *cmd, const struct cmd_command *command)
@@ -170,15 +194,15 @@ static void help_one(struct cmd *cmd, const struct cmd_command *command)
         help_workloads(cmd);
 }
 
-/* The option named `word`; 0: none. */
-static unsigned option_of(const char *word)
+/* The option named `word`; NULL: there is none. */
+static const struct cmd_option *option_of(const char *word)
 {
     unsigned i;
 
     for (i = 0; i < OPTIONS; i++)
         if (cmd_equal(word, options[i].name))
-            return options[i].option;
-    return 0;
+            return &options[i];
+    return NULL;
 }
 
 static enum cmd_form form_of(const char *word)
@@ -223,6 +247,9 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
     case CMD_OPT_SYMBOLS:
         args->symbols = value;
         return true;
+    case CMD_OPT_SEPARATOR:
+        args->separator = cmd_equal(value, "\\t") ? "\t" : value;
+        return true;
     case CMD_OPT_FORMS:
         args->form[form_of(word)] = value;
         return true;
@@ -246,6 +273,51 @@ static bool option_value(struct cmd *cmd, struct cmd_args *args, unsigned option
     return option != CMD_OPT_RUNS || number <= CMD_RUNS;
 }
 
+/* Where an option without a value is kept. */
+static bool *flag_of(struct cmd_args *args, unsigned option)
+{
+    switch (option) {
+    case CMD_OPT_JSON:
+        return &args->json;
+    case CMD_OPT_PLACED:
+        return &args->placed;
+    case CMD_OPT_UNIT:
+        return &args->unit;
+    case CMD_OPT_PROCESS:
+        return &args->process;
+    case CMD_OPT_CALLERS:
+        return &args->callers;
+    case CMD_OPT_DRY:
+        return &args->dry;
+    case CMD_OPT_SALVAGE:
+    default:
+        return &args->salvage;
+    }
+}
+
+/* The i-th option of a command. */
+static const char *option_at(const void *command, unsigned index)
+{
+    const unsigned taken = ((const struct cmd_command *)command)->options;
+    unsigned i;
+
+    for (i = 0; i < OPTIONS; i++)
+        if ((options[i].option & taken) && index-- == 0)
+            return options[i].name;
+    return NULL;
+}
+
+static bool refuse_option(struct cmd *cmd, const struct cmd_command *command, const char *word)
+{
+    const char *nearest = cmd_nearest(word, option_at, command);
+
+    if (nearest != NULL)
+        cmd_error(cmd, "%s has no option '%s', but %s", command->name, word, nearest);
+    else
+        cmd_error(cmd, "%s has no option '%s'", command->name, word);
+    return false;
+}
+
 static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsigned count, const char *const *words,
                         struct cmd_args *args)
 {
@@ -253,37 +325,24 @@ static bool parse_words(struct cmd *cmd, const struct cmd_command *command, unsi
     unsigned i;
 
     for (i = 1; i < count; i++) {
-        unsigned option = only_operands ? 0 : option_of(words[i]);
+        const struct cmd_option *option = only_operands ? NULL : option_of(words[i]);
 
         if (!only_operands && cmd_equal(words[i], "--")) {
             only_operands = true;
-        } else if (option == 0 && (words[i][0] != '-' || only_operands)) {
+        } else if (option == NULL && (words[i][0] != '-' || only_operands)) {
             if (args->count == CMD_OPERANDS) {
                 cmd_error(cmd, "too many words");
                 return false;
             }
             args->operand[args->count++] = words[i];
-        } else if ((option & command->options) == 0) {
-            cmd_error(cmd, "%s has no option '%s'", command->name, words[i]);
-            return false;
-        } else if (option == CMD_OPT_JSON) {
-            args->json = true;
-        } else if (option == CMD_OPT_PLACED) {
-            args->placed = true;
-        } else if (option == CMD_OPT_UNIT) {
-            args->unit = true;
-        } else if (option == CMD_OPT_PROCESS) {
-            args->process = true;
-        } else if (option == CMD_OPT_CALLERS) {
-            args->callers = true;
-        } else if (option == CMD_OPT_DRY) {
-            args->dry = true;
-        } else if (option == CMD_OPT_SALVAGE) {
-            args->salvage = true;
+        } else if (option == NULL || (option->option & command->options) == 0) {
+            return refuse_option(cmd, command, words[i]);
+        } else if (option->value == CMD_VALUE_NONE) {
+            *flag_of(args, option->option) = true;
         } else if (++i == count || words[i][0] == '\0') {
             cmd_error(cmd, "'%s' needs a value", words[i - 1]);
             return false;
-        } else if (!option_value(cmd, args, option, words[i - 1], words[i])) {
+        } else if (!option_value(cmd, args, option->option, words[i - 1], words[i])) {
             return false;
         }
     }
@@ -300,12 +359,20 @@ static bool wants_help(unsigned count, const char *const *words)
     return false;
 }
 
+/* "help", then all commands. */
+static const char *command_at(const void *context, unsigned index)
+{
+    const struct cmd_command *command = index > 0 ? cmd_command_at(context, index - 1) : NULL;
+
+    return index == 0 ? "help" : command != NULL ? command->name : NULL;
+}
+
 int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
 {
     const struct cmd_args none = {0};
     struct cmd_args args = none;
-    const struct cmd_command *command = NULL;
-    unsigned i;
+    const struct cmd_command *command;
+    unsigned i = 0;
     int result;
 
     if (word_count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") ||
@@ -317,11 +384,10 @@ int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words)
         cmd_print(cmd, "upmu %u.%u.%u\n", UPMU_VERSION_MAJOR, UPMU_VERSION_MINOR, UPMU_VERSION_PATCH);
         return CMD_OK;
     }
-    for (i = 0; i < COMMANDS; i++)
-        if (cmd_equal(words[0], commands[i].name))
-            command = &commands[i];
+    while ((command = cmd_command_at(cmd, i)) != NULL && !cmd_equal(words[0], command->name))
+        i++;
     if (command == NULL) {
-        cmd_error(cmd, "no command '%s'; try '%s help'", words[0], cmd->program);
+        cmd_unknown(cmd, "command", words[0], cmd_nearest(words[0], command_at, cmd), "help");
         return CMD_USAGE;
     }
     if (wants_help(word_count, words)) {

@@ -43,6 +43,11 @@ static bool pmc_class_has(const struct pmc_class *class, const struct upmu_pmu *
                                   : pmu->version != 0 && !pmc_begins(pmu->name, "amd64_");
 }
 
+const char *cmd_pmc_class_at(unsigned index)
+{
+    return index < sizeof pmc_classes / sizeof pmc_classes[0] ? pmc_classes[index].name : NULL;
+}
+
 const char *cmd_pmc_class(const char *program)
 {
     const char *name = program;

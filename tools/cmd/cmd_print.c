@@ -3,7 +3,7 @@
  * Text output and plain arithmetic for the commands.
  */
 #include <stdarg.h>
-#include <tools/cmd/cmd_print.h>
+#include <tools/cmd/cmd_args.h>
 
 /* Where formatted text goes: the console's sink or the file buffer. */
 struct cmd_out {
@@ -27,6 +27,7 @@ static void out_bytes(struct cmd_out *out, const char *text, size_t length)
         }
         return;
     }
+    cmd_progress_hide(cmd);
     if (cmd->to_errors && cmd->sink->write_error != NULL)
         cmd->sink->write_error(cmd->sink->context, text, length);
     else
@@ -152,16 +153,55 @@ void cmd_print(struct cmd *cmd, const char *format, ...)
     va_end(list);
 }
 
-void cmd_error(struct cmd *cmd, const char *format, ...)
+void cmd_colour(const struct cmd *cmd, enum cmd_colour colour)
+{
+    if (cmd->sink->colour != NULL)
+        cmd->sink->colour(cmd->sink->context, colour);
+}
+
+void cmd_coloured(struct cmd *cmd, enum cmd_colour colour, const char *format, ...)
 {
     struct cmd_out out = {cmd, false, false};
     va_list list;
 
+    cmd_colour(cmd, colour);
+    va_start(list, format);
+    out_format(&out, format, &list);
+    va_end(list);
+    cmd_colour(cmd, CMD_PLAIN);
+}
+
+void cmd_bar(struct cmd *cmd, uint64_t part, uint64_t whole, unsigned width)
+{
+    static const char marks[] = "##################################################";
+    const unsigned most = sizeof marks - 1;
+    uint64_t length = cmd_scale(part, width, whole);
+
+    if (length == 0 && part != 0)
+        length = 1;
+    if (length > width)
+        length = width;
+    if (length > most)
+        length = most;
+    cmd_coloured(cmd, CMD_BAR, "%s", &marks[most - length]);
+}
+
+/* On a console without a second stream, errors are seen by their colour. */
+void cmd_error(struct cmd *cmd, const char *format, ...)
+{
+    const bool marked = cmd->sink->write_error == NULL;
+    struct cmd_out out = {cmd, false, false};
+    va_list list;
+
     cmd->to_errors = true;
+    if (marked)
+        cmd_colour(cmd, CMD_BAD);
     cmd_print(cmd, "%s: ", cmd->program);
     va_start(list, format);
     out_format(&out, format, &list);
     va_end(list);
+    if (marked)
+        cmd_colour(cmd, CMD_PLAIN);
     cmd_print(cmd, "\n");
     cmd->to_errors = false;
 }

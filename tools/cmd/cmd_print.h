@@ -14,10 +14,19 @@
  */
 void cmd_print(struct cmd *cmd, const char *format, ...);
 
-/* The same to the error sink, behind "PROGRAM: "; ends the line. */
+/* Text that follows is of this kind; without effect on consoles without colours. */
+void cmd_colour(const struct cmd *cmd, enum cmd_colour colour);
+
+/* cmd_print() in a colour; plain text follows. */
+void cmd_coloured(struct cmd *cmd, enum cmd_colour colour, const char *format, ...);
+
+/* A bar of '#' for `part` of `whole`, which has `width`; at least one if `part` is not 0. */
+void cmd_bar(struct cmd *cmd, uint64_t part, uint64_t whole, unsigned width);
+
+/* cmd_print() to the error sink, behind "PROGRAM: "; ends the line. */
 void cmd_error(struct cmd *cmd, const char *format, ...);
 
-/* The same into the file buffer; false when it is full. */
+/* cmd_print() into the file buffer; false when it is full. */
 bool cmd_file_print(struct cmd *cmd, const char *format, ...);
 
 /* Blanks up to this column (from 0). */

@@ -11,6 +11,7 @@
 #define RECORD_BAR 30u
 #define TOP_ROUNDS 5u
 #define TOP_LINES 20u
+#define TOP_BAR 22u
 
 struct record {
     const struct cmd_workload *workload;
@@ -24,6 +25,9 @@ struct record {
     uint64_t cut;                      /* lines that found no room in the file */
     uint64_t due;                      /* samples that the counts imply */
     uint64_t late;                     /* periods without a sample */
+    uint64_t before[UPMU_SET_EVENTS];  /* counts when this round of top began */
+    const char *counted;               /* events that are counted beside those of `list`; NULL: none */
+    unsigned sampled;                  /* events of `list` */
     bool to_file, to_log, callers;
 };
 
@@ -91,24 +95,39 @@ static enum upmu_status drain(struct cmd *cmd, struct record *record)
     return status;
 }
 
-static int record_open(struct cmd *cmd, const struct record *record)
+/* A session of what is sampled, and of what is counted beside it, on the target. */
+static enum upmu_status record_attach(struct cmd *cmd, struct record *record)
 {
     const struct upmu_sampling sampling = {.period = record->period};
-    enum upmu_status status;
+    enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
 
-    if (record->period < cmd->pmu->min_period) {
-        cmd_error(cmd, "the least period of %s is %U", cmd->pmu->name, cmd->pmu->min_period);
-        return CMD_REFUSED;
-    }
-    status = upmu_session_init(&cmd->session, cmd->machine);
     if (status == UPMU_OK)
         status = upmu_session_add(&cmd->session, record->list, &sampling);
+    record->sampled = cmd->session.set.count;
+    if (status == UPMU_OK && record->counted != NULL)
+        status = upmu_session_add(&cmd->session, record->counted, NULL);
     if (status == UPMU_OK)
         status = upmu_session_ring(&cmd->session, cmd->ring, sizeof cmd->ring);
     if (status == UPMU_OK && record->callers)
         status = upmu_session_callers(&cmd->session, &cmd_work_sim_callers);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
+    return status;
+}
+
+/* `beside`: lists of what may be counted beside the samples, the first one that fits is taken; ends with NULL. */
+static int record_open(struct cmd *cmd, struct record *record, const char *const *beside)
+{
+    enum upmu_status status;
+
+    if (record->period < cmd->pmu->min_period) {
+        cmd_error(cmd, "the least period of %s is %U", cmd->pmu->name, cmd->pmu->min_period);
+        return CMD_REFUSED;
+    }
+    do {
+        record->counted = *beside++;
+        status = record_attach(cmd, record);
+    } while (status != UPMU_OK && record->counted != NULL);
     return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
 }
 
@@ -118,11 +137,20 @@ static enum upmu_status count_due(struct cmd *cmd, struct record *record)
     enum upmu_status status = upmu_session_read(&cmd->session, 0, events, cmd->counts);
 
     record->due = record->late = 0;
-    for (i = 0; status == UPMU_OK && i < events; i++) {
+    for (i = 0; status == UPMU_OK && i < record->sampled; i++) {
         record->due += cmd_divide(cmd->counts[i].value, record->period);
         record->late += cmd->counts[i].lost;
     }
     return status;
+}
+
+/* Shown while nothing is sampled. */
+static enum upmu_status show_progress(struct cmd *cmd, uint64_t done, uint64_t total)
+{
+    enum upmu_status status = upmu_session_stop(&cmd->session);
+
+    cmd_progress(cmd, done, total);
+    return status == UPMU_OK ? upmu_session_start(&cmd->session) : status;
 }
 
 /*
@@ -135,6 +163,7 @@ static int record_pass(struct cmd *cmd, struct record *record)
     uint64_t left = record->iterations, begin_ns = cmd_target_time(cmd);
     enum upmu_status status = upmu_session_start(&cmd->session);
 
+    cmd_progress_begin(cmd, 1);
     while (left != 0 && status == UPMU_OK) {
         uint64_t now = left < slice ? left : slice;
 
@@ -143,7 +172,10 @@ static int record_pass(struct cmd *cmd, struct record *record)
         status = drain(cmd, record);
         if (status == UPMU_OK)
             status = upmu_cpu_poll(cmd->cpu);
+        if (status == UPMU_OK && cmd_progress_due(cmd))
+            status = show_progress(cmd, record->iterations - left, record->iterations);
     }
+    cmd_progress_end(cmd);
     if (status == UPMU_OK)
         status = upmu_session_stop(&cmd->session);
     record->elapsed_ns = cmd_target_time(cmd) - begin_ns;
@@ -163,15 +195,6 @@ static void print_share(struct cmd *cmd, uint64_t part, uint64_t whole)
     cmd_print(cmd, "%%");
 }
 
-static void print_bar(struct cmd *cmd, uint64_t part, uint64_t whole)
-{
-    uint64_t length = cmd_scale(part, RECORD_BAR, whole);
-    uint64_t i;
-
-    for (i = 0; i < length; i++)
-        cmd_print(cmd, "#");
-}
-
 static uint64_t hits_in(const struct cmd *cmd, const struct cmd_symbol *symbol)
 {
     uint64_t hits = 0;
@@ -189,7 +212,7 @@ static void print_functions(struct cmd *cmd, const struct record *record)
     uint64_t known = 0;
     unsigned i;
 
-    cmd_print(cmd, "\n  share    samples  function\n");
+    cmd_coloured(cmd, CMD_TITLE, "\n  share    samples  function\n");
     for (i = 0; cmd_symbol(cmd, i, &symbol); i++) {
         uint64_t hits = hits_in(cmd, &symbol);
 
@@ -197,8 +220,9 @@ static void print_functions(struct cmd *cmd, const struct record *record)
         if (hits == 0)
             continue;
         print_share(cmd, hits, record->samples);
-        cmd_print(cmd, " %10G  %-14s ", hits, symbol.name);
-        print_bar(cmd, hits, record->samples);
+        cmd_print(cmd, " %10G  ", hits);
+        cmd_coloured(cmd, CMD_NAME, "%-14s ", symbol.name);
+        cmd_bar(cmd, hits, record->samples, RECORD_BAR);
         cmd_print(cmd, "\n");
     }
     if (known < record->samples) {
@@ -229,22 +253,22 @@ static void print_addresses(struct cmd *cmd, const struct record *record)
     unsigned i;
 
     sort_hot(cmd);
-    cmd_print(cmd, "\n  share    samples  address\n");
+    cmd_coloured(cmd, CMD_TITLE, "\n  share    samples  address\n");
     for (i = 0; i < RECORD_TOP && i < cmd->hot_count; i++) {
         struct cmd_symbol symbol = cmd_symbol_of(cmd, cmd->hot[i].ip);
 
         print_share(cmd, cmd->hot[i].hits, record->samples);
         cmd_print(cmd, " %10u  0x%X", (unsigned)cmd->hot[i].hits, cmd->hot[i].ip);
         if (symbol.name != NULL)
-            cmd_print(cmd, "  %s+0x%X", symbol.name, cmd->hot[i].ip - symbol.start);
+            cmd_coloured(cmd, CMD_NAME, "  %s+0x%X", symbol.name, cmd->hot[i].ip - symbol.start);
         cmd_print(cmd, "\n");
     }
 }
 
 static void print_record(struct cmd *cmd, const struct record *record)
 {
-    cmd_print(cmd, "\n %G samples of %s every %G, workload '%s' (%G iterations)\n", record->samples, record->list,
-              record->period, record->workload->name, record->iterations);
+    cmd_coloured(cmd, CMD_TITLE, "\n %G samples of %s every %G, workload '%s' (%G iterations)\n", record->samples,
+                 record->list, record->period, record->workload->name, record->iterations);
     if (record->due > record->samples + (record->samples >> 6) + 1)
         cmd_print(cmd, " %G were due: interrupts came too fast and were throttled\n", record->due);
     if (record->late != 0)
@@ -297,6 +321,7 @@ static void file_head(struct cmd *cmd, const struct record *record)
 
 int cmd_record(struct cmd *cmd, const struct cmd_args *args)
 {
+    static const char *const nothing = NULL;
     struct record record;
     int result = record_prepare(cmd, args, &record);
 
@@ -314,7 +339,7 @@ int cmd_record(struct cmd *cmd, const struct cmd_args *args)
     if (result == CMD_OK) {
         file_head(cmd, &record);
         cmd_workload_prepare(cmd);
-        result = record_open(cmd, &record);
+        result = record_open(cmd, &record, &nothing);
     }
     if (result == CMD_OK && record.to_log)
         result = cmd_results_begin(cmd, record.workload);
@@ -421,21 +446,86 @@ static void print_top(struct cmd *cmd, const struct record *record)
     struct top_row row = {0};
 
     print_top_head(cmd, record);
-    cmd_print(cmd, "    samples    pcnt  function        DSO\n");
+    cmd_coloured(cmd, CMD_TITLE, "    samples    pcnt  function        DSO\n");
     while (lines++ < TOP_LINES && top_row_next(cmd, &hits, &number, &row)) {
         cmd_print(cmd, " %10G  ", row.hits);
         print_tenths(cmd, row.hits, record->samples);
-        cmd_print(cmd, "  %-14s  %s\n", row.name != NULL ? row.name : "(elsewhere)",
-                  row.user ? program : "[kernel]");
+        cmd_coloured(cmd, CMD_NAME, "  %-14s", row.name != NULL ? row.name : "(elsewhere)");
+        cmd_print(cmd, "  %s\n", row.user ? program : "[kernel]");
     }
     if (record->lost + record->no_frame + record->elsewhere != 0)
         cmd_print(cmd, "\n lost %G, without address %G, not listed %G\n", record->lost, record->no_frame,
                   record->elsewhere);
 }
 
+/* What is counted beside the samples of RECORD_EVENT: as many of the usual events as have a counter. */
+static const char *const top_beside[] = {
+    "instructions,branches,branch-misses,cache-references,cache-misses",
+    "instructions,branches,branch-misses",
+    "instructions",
+    NULL,
+};
+
+/* A row of an event: its count in this round, in millions a second, and a bar beside those of the other events. */
+static void print_top_event(struct cmd *cmd, const struct record *record, const char *name, uint64_t count,
+                            uint64_t most)
+{
+    cmd_coloured(cmd, CMD_NAME, " %-26s", name);
+    cmd_print(cmd, " %14G  ", count);
+    if (record->elapsed_ns != 0)
+        cmd_print(cmd, "%9G  ", cmd_scale(count, 1000, record->elapsed_ns));
+    cmd_bar(cmd, count, most, TOP_BAR);
+    cmd_print(cmd, "\n");
+}
+
+static void print_top_events(struct cmd *cmd, const struct record *record)
+{
+    const unsigned events = cmd->session.set.count;
+    const char *list = record->list;
+    size_t cursor = 0;
+    uint64_t most = 0;
+    char name[80];
+
+    for (unsigned i = 0; i < events; i++)
+        if (cmd->counts[i].value - record->before[i] > most)
+            most = cmd->counts[i].value - record->before[i];
+    cmd_coloured(cmd, CMD_TITLE, " event                               count  %s\n",
+                 record->elapsed_ns != 0 ? "    M/sec" : "");
+    for (unsigned i = 0; i < events; i++) {
+        if (i == record->sampled) {
+            list = record->counted;
+            cursor = 0;
+        }
+        cmd_event_name(&cmd->session, i, list, &cursor, name, sizeof name);
+        print_top_event(cmd, record, name, cmd->counts[i].value - record->before[i], most);
+    }
+    cmd_print(cmd, "\n");
+}
+
 static bool top_key(struct cmd *cmd)
 {
     return cmd->sink->read_key != NULL && cmd->sink->read_key(cmd->sink->context, 500) >= 0;
+}
+
+/* One screen.  Where none is cleared, the label of a simulated CPU stands above the first one alone. */
+static int top_round(struct cmd *cmd, struct record *record, unsigned round)
+{
+    int result;
+
+    cmd->hot_count = 0;
+    record->samples = record->lost = record->no_frame = record->elsewhere = record->kernel = 0;
+    for (unsigned i = 0; i < cmd->session.set.count; i++)
+        record->before[i] = round == 0 ? 0 : cmd->counts[i].value;
+    result = record_pass(cmd, record);
+    if (cmd->sink->clear != NULL) {
+        cmd->sink->clear(cmd->sink->context);
+        cmd_target_label(cmd);
+    }
+    cmd_coloured(cmd, CMD_TITLE, " round %u%s\n", round + 1, cmd->sink->read_key != NULL ? "; any key ends" : "");
+    if (result == CMD_OK)
+        print_top_events(cmd, record);
+    print_top(cmd, record);
+    return result;
 }
 
 int cmd_top(struct cmd *cmd, const struct cmd_args *args)
@@ -450,19 +540,11 @@ int cmd_top(struct cmd *cmd, const struct cmd_args *args)
     result = cmd_target_open(cmd, args);
     if (result == CMD_OK) {
         cmd_workload_prepare(cmd);
-        result = record_open(cmd, &record);
+        result = record_open(cmd, &record, args->events == NULL ? top_beside : &top_beside[3]);
     }
     if (result == CMD_OK) {
         for (round = 0; round < rounds && result == CMD_OK; round++) {
-            cmd->hot_count = 0;
-            record.samples = record.lost = record.no_frame = record.elsewhere = record.kernel = 0;
-            result = record_pass(cmd, &record);
-            if (cmd->sink->clear != NULL)
-                cmd->sink->clear(cmd->sink->context);
-            if (round > 0 || cmd->sink->clear != NULL)
-                cmd_target_label(cmd);
-            cmd_print(cmd, " round %u%s\n", round + 1, cmd->sink->read_key != NULL ? "; any key ends" : "");
-            print_top(cmd, &record);
+            result = top_round(cmd, &record, round);
             if (top_key(cmd))
                 break;
         }

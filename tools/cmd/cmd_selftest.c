@@ -35,7 +35,8 @@ static void self_verdict(struct cmd *cmd, struct self *self, bool good, const ch
         self->passed++;
     else
         self->failed++;
-    cmd_print(cmd, "%s  %s", good ? "ok  " : "FAIL", what);
+    cmd_coloured(cmd, good ? CMD_GOOD : CMD_BAD, "%s", good ? "ok  " : "FAIL");
+    cmd_print(cmd, "  %s", what);
 }
 
 static void self_skip(struct cmd *cmd, struct self *self, const char *what, const char *why)
@@ -346,7 +347,7 @@ int cmd_selftest(struct cmd *cmd, const struct cmd_args *args)
         test_verify(cmd, &self);
     }
     cmd_target_close(cmd);
-    cmd_print(cmd, "%u passed, %u failed", self.passed, self.failed);
+    cmd_coloured(cmd, self.failed == 0 ? CMD_GOOD : CMD_BAD, "%u passed, %u failed", self.passed, self.failed);
     if (self.skipped != 0)
         cmd_print(cmd, ", %u skipped", self.skipped);
     cmd_print(cmd, "\n");

@@ -56,19 +56,22 @@ static enum stat_role role_of(const struct cmd *cmd, const struct upmu_event *ev
     return ROLE_NONE;
 }
 
-/* The texts of the list as typed, for the table. */
-static void name_rows(const struct upmu_session *session, const char *list, struct stat_table *table)
+void cmd_event_name(const struct upmu_session *session, unsigned index, const char *list, size_t *cursor, char *name,
+                    size_t size)
 {
     struct upmu_spec spec;
+
+    if (upmu_spec_next(list, cursor, &spec, NULL) != UPMU_OK || upmu_spec_format(&spec, name, size) == 0)
+        (void)upmu_event_format(session->meter->pmu, &session->set.event[index], name, size);
+}
+
+static void name_rows(const struct upmu_session *session, const char *list, struct stat_table *table)
+{
     size_t cursor = 0;
     unsigned i;
 
-    for (i = 0; i < table->events; i++) {
-        if (upmu_spec_next(list, &cursor, &spec, NULL) != UPMU_OK ||
-            upmu_spec_format(&spec, table->row[i].name, sizeof table->row[i].name) == 0)
-            (void)upmu_event_format(session->meter->pmu, &session->set.event[i], table->row[i].name,
-                                    sizeof table->row[i].name);
-    }
+    for (i = 0; i < table->events; i++)
+        cmd_event_name(session, i, list, &cursor, table->row[i].name, sizeof table->row[i].name);
 }
 
 static uint64_t mean_of(const uint64_t *values, unsigned count)
@@ -100,13 +103,64 @@ static uint64_t noise_of(const uint64_t *values, unsigned count, uint64_t mean)
     return cmd_root(cmd_divide(squares, count - 1));
 }
 
+/* ---- Cells, in the order of perf stat -x ---- */
+
+static bool has_text(const char *text, const char *part)
+{
+    for (; *text != '\0'; text++) {
+        size_t same = 0;
+
+        while (part[same] != '\0' && text[same] == part[same])
+            same++;
+        if (part[same] == '\0')
+            return true;
+    }
+    return false;
+}
+
+/* The name of an event, in quotes if it could be taken for several cells (RFC 4180). */
+static void cell_name(struct cmd *cmd, const char *name)
+{
+    const char *separator = cmd->args->separator;
+
+    if (!has_text(name, separator) && !has_text(name, "\"")) {
+        cmd_print(cmd, "%s", name);
+        return;
+    }
+    cmd_print(cmd, "\"");
+    for (; *name != '\0'; name++)
+        cmd_print(cmd, *name == '"' ? "\"\"" : "%c", *name);
+    cmd_print(cmd, "\"");
+}
+
+/* Count, unit (there is none), event. */
+static void cells_count(struct cmd *cmd, const char *name, enum upmu_quality quality, uint64_t value)
+{
+    const char *separator = cmd->args->separator;
+
+    if (quality == UPMU_QUALITY_NEVER_RAN)
+        cmd_print(cmd, "<not counted>%s%s", separator, separator);
+    else
+        cmd_print(cmd, "%U%s%s", value, separator, separator);
+    cell_name(cmd, name);
+}
+
 static void stat_line(struct cmd *cmd, struct cmd_watch *watch, uint64_t microseconds)
 {
     const struct stat_table *table = watch->context;
 
-    for (unsigned i = 0; i < table->events; i++)
-        cmd_print(cmd, "%12U us %18G  %s\n", microseconds, cmd->counts[i].value - watch->last[i],
-                  table->row[i].name);
+    for (unsigned i = 0; i < table->events && cmd->args->separator != NULL; i++) {
+        uint64_t seconds = cmd_divide(microseconds, 1000000);
+
+        cmd_print(cmd, "%U.%06u%s", seconds, (unsigned)(microseconds - seconds * 1000000), cmd->args->separator);
+        cells_count(cmd, table->row[i].name, cmd->counts[i].quality, cmd->counts[i].value - watch->last[i]);
+        cmd_print(cmd, "\n");
+    }
+    for (unsigned i = 0; i < table->events && cmd->args->separator == NULL; i++) {
+        cmd_print(cmd, "%12U us %18G  ", microseconds, cmd->counts[i].value - watch->last[i]);
+        cmd_coloured(cmd, CMD_NAME, "%s", table->row[i].name);
+        cmd_print(cmd, "\n");
+    }
 }
 
 /* The workload with a line of each event at intervals.  (Interrupts stay on: the console may be slow.) */
@@ -181,29 +235,45 @@ static bool role_mean(const struct stat_table *table, enum stat_role role, uint6
     return *out_mean != 0;
 }
 
-static void ratio(struct cmd *cmd, const char *before, uint64_t thousandths, const char *after)
-{
-    cmd_print(cmd, "  # %s", before);
-    cmd_milli(cmd, thousandths, 2);
-    cmd_print(cmd, "%s", after);
-}
-
-/* Behind the count: what it means beside another one, else its rate. */
-static void print_derived(struct cmd *cmd, const struct stat_table *table, const struct stat_row *row)
+/* What a count means beside another one, otherwise its rate; false: nothing follows from it. */
+static bool derived(const struct stat_table *table, const struct stat_row *row, uint64_t *out_thousandths,
+                    const char **out_unit)
 {
     uint64_t time = table->row[table->events].mean;
     uint64_t other;
 
-    if (row->role == ROLE_INSTRUCTIONS && role_mean(table, ROLE_CYCLES, &other))
-        ratio(cmd, "", cmd_scale(row->mean, 1000, other), " insn per cycle");
-    else if (row->role == ROLE_MISSES && role_mean(table, ROLE_BRANCHES, &other))
-        ratio(cmd, "", cmd_scale(row->mean, 100000, other), "% of all branches");
-    else if (row->role == ROLE_LLC_MISSES && role_mean(table, ROLE_REFERENCES, &other))
-        ratio(cmd, "", cmd_scale(row->mean, 100000, other), "% of all cache refs");
-    else if (row->role == ROLE_CYCLES && time != 0)
-        ratio(cmd, "", cmd_scale(row->mean, 1000, time), " GHz");
-    else if (time != 0 && row->mean != 0)
-        ratio(cmd, "", cmd_scale(row->mean, 1000000, time), " M/sec");
+    if (row->role == ROLE_INSTRUCTIONS && role_mean(table, ROLE_CYCLES, &other)) {
+        *out_thousandths = cmd_scale(row->mean, 1000, other);
+        *out_unit = "insn per cycle";
+    } else if (row->role == ROLE_MISSES && role_mean(table, ROLE_BRANCHES, &other)) {
+        *out_thousandths = cmd_scale(row->mean, 100000, other);
+        *out_unit = "% of all branches";
+    } else if (row->role == ROLE_LLC_MISSES && role_mean(table, ROLE_REFERENCES, &other)) {
+        *out_thousandths = cmd_scale(row->mean, 100000, other);
+        *out_unit = "% of all cache refs";
+    } else if (row->role == ROLE_CYCLES && time != 0) {
+        *out_thousandths = cmd_scale(row->mean, 1000, time);
+        *out_unit = "GHz";
+    } else if (time != 0 && row->mean != 0) {
+        *out_thousandths = cmd_scale(row->mean, 1000000, time);
+        *out_unit = "M/sec";
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void print_derived(struct cmd *cmd, const struct stat_table *table, const struct stat_row *row)
+{
+    uint64_t thousandths;
+    const char *unit;
+
+    if (!derived(table, row, &thousandths, &unit))
+        return;
+    cmd_colour(cmd, CMD_ASIDE);
+    cmd_print(cmd, "  # ");
+    cmd_milli(cmd, thousandths, 2);
+    cmd_coloured(cmd, CMD_ASIDE, "%s%s", unit[0] == '%' ? "" : " ", unit);
 }
 
 static void print_noise(struct cmd *cmd, const struct stat_table *table, const struct stat_row *row)
@@ -238,19 +308,20 @@ static void print_table(struct cmd *cmd, const struct stat_table *table)
     const struct stat_row *time = &table->row[table->events];
     unsigned i;
 
-    cmd_print(cmd, "\n Counts of '%s' on %s, %G iterations", table->workload->name, table->pmu,
-              table->iterations);
+    cmd_coloured(cmd, CMD_TITLE, "\n Counts of '%s' on %s, %G iterations", table->workload->name, table->pmu,
+                 table->iterations);
     if (table->runs > 1)
-        cmd_print(cmd, ", mean of %u runs", table->runs);
-    cmd_print(cmd, ":\n\n");
+        cmd_coloured(cmd, CMD_TITLE, ", mean of %u runs", table->runs);
+    cmd_coloured(cmd, CMD_TITLE, ":\n\n");
     for (i = 0; i < table->events; i++) {
         const struct stat_row *row = &table->row[i];
         enum upmu_quality quality = cmd->counts[i].quality;
 
         if (quality == UPMU_QUALITY_NEVER_RAN)
-            cmd_print(cmd, "%18s  %-26s", "<never ran>", row->name);
+            cmd_print(cmd, "%18s  ", "<never ran>");
         else
-            cmd_print(cmd, "%18G  %-26s", row->mean, row->name);
+            cmd_print(cmd, "%18G  ", row->mean);
+        cmd_coloured(cmd, CMD_NAME, "%-26s", row->name);
         if (quality == UPMU_QUALITY_EXACT) {
             print_derived(cmd, table, row);
             print_noise(cmd, table, row);
@@ -265,6 +336,46 @@ static void print_table(struct cmd *cmd, const struct stat_table *table)
         cmd_print(cmd, "\n");
     }
     cmd_print(cmd, "\n");
+}
+
+/* The time with a counter, and its share of the time that was counted; empty without a clock. */
+static void cells_time(struct cmd *cmd, const struct stat_table *table, const struct upmu_count *count)
+{
+    const char *separator = cmd->args->separator;
+
+    cmd_print(cmd, "%s", separator);
+    if (count->enabled_ns != 0)
+        cmd_print(cmd, "%U", cmd_scale(table->row[table->events].mean, count->running_ns, count->enabled_ns));
+    cmd_print(cmd, "%s", separator);
+    if (count->enabled_ns != 0)
+        cmd_milli(cmd, cmd_scale(count->running_ns, 100000, count->enabled_ns), 2);
+    cmd_print(cmd, "%s", separator);
+}
+
+static void print_cells(struct cmd *cmd, const struct stat_table *table)
+{
+    const char *separator = cmd->args->separator;
+    uint64_t thousandths;
+    const char *unit;
+
+    for (unsigned i = 0; i < table->events; i++) {
+        const struct stat_row *row = &table->row[i];
+        const struct upmu_count *count = &cmd->counts[i];
+
+        cells_count(cmd, row->name, count->quality, row->mean);
+        if (table->runs > 1) {
+            cmd_print(cmd, "%s", separator);
+            cmd_milli(cmd, cmd_divide(row->noise_ppm + 5, 10), 2);
+            cmd_print(cmd, "%%");
+        }
+        cells_time(cmd, table, count);
+        if (count->quality == UPMU_QUALITY_EXACT && derived(table, row, &thousandths, &unit)) {
+            cmd_milli(cmd, thousandths, 2);
+            cmd_print(cmd, "%s%s\n", separator, unit);
+        } else {
+            cmd_print(cmd, "%s\n", separator);
+        }
+    }
 }
 
 static void print_json(struct cmd *cmd, const struct stat_table *table)
@@ -312,8 +423,12 @@ static enum upmu_status stat_measure(struct cmd *cmd, const char *list, struct s
     name_rows(&cmd->session, list, table);
     cmd_workload_prepare(cmd);
     status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
-    for (run = 0; run < table->runs && status == UPMU_OK; run++)
+    cmd_progress_begin(cmd, table->runs);
+    for (run = 0; run < table->runs && status == UPMU_OK; run++) {
+        cmd_progress_part(cmd, run);
         status = stat_run(cmd, table, run);
+    }
+    cmd_progress_end(cmd);
     detached = upmu_session_detach(&cmd->session);
     if (status == UPMU_OK)
         status = detached;
@@ -336,7 +451,9 @@ static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct sta
     table->events = region->events;
     name_rows(&region->session, list, table);
     cmd_workload_prepare(cmd);
+    cmd_progress_begin(cmd, table->runs);
     for (unsigned run = 0; run < table->runs && status == UPMU_OK; run++) {
+        cmd_progress_part(cmd, run);
         status = upmu_uncore_region_begin(cmd->dies, CMD_DIES);
         if (status == UPMU_OK) {
             cmd_workload_run(cmd, table->workload, table->iterations);
@@ -346,6 +463,7 @@ static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct sta
             cmd->runs[i][run] = cmd->counts[i].value;
         cmd->runs[STAT_TIME][run] = cmd->counts[0].enabled_ns;
     }
+    cmd_progress_end(cmd);
     closed = upmu_uncore_region_close(cmd->dies, CMD_DIES);
     if (status == UPMU_OK)
         status = closed;
@@ -406,8 +524,10 @@ static int stat_events(struct cmd *cmd, const struct cmd_stat_work *work)
     summarise(cmd, &table);
     if (args->json)
         print_json(cmd, &table);
-    else
+    else if (args->separator == NULL)
         print_table(cmd, &table);
+    else if (args->interval == 0) /* otherwise the lines have been all of it */
+        print_cells(cmd, &table);
     return CMD_OK;
 }
 
@@ -420,6 +540,10 @@ int cmd_stat(struct cmd *cmd, const struct cmd_args *args)
         return CMD_USAGE;
     if (args->metrics != NULL && (args->events != NULL || args->interval != 0)) {
         cmd_error(cmd, "-M counts the events of its metrics, in one piece: without -e and -I");
+        return CMD_USAGE;
+    }
+    if (args->separator != NULL && (args->metrics != NULL || args->json)) {
+        cmd_error(cmd, "-x is for the cells of a table: without -M and --json");
         return CMD_USAGE;
     }
     work.iterations = args->iterations != 0 ? args->iterations : work.workload->iterations;

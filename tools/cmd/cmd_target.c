@@ -27,8 +27,11 @@ static void sim_deliver(struct upmu_sim *sim, unsigned number, const struct upmu
 
 void cmd_target_label(struct cmd *cmd)
 {
-    if (cmd->simulated)
-        cmd_print(cmd, "*** SIMULATED CPU: %s (%s) ***\n", cmd->sim.profile->name, cmd->sim.profile->about);
+    if (!cmd->simulated)
+        return;
+    cmd_coloured(cmd, CMD_SIMULATED, "%s*** SIMULATED CPU: %s (%s) ***", cmd->args->separator != NULL ? "# " : "",
+                 cmd->sim.profile->name, cmd->sim.profile->about);
+    cmd_print(cmd, "\n");
 }
 
 int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why)
@@ -39,6 +42,23 @@ int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why 
         (void)upmu_why_text(why, text, sizeof text);
     cmd_error(cmd, "%s", why != NULL && why->status == status ? text : upmu_status_text(status));
     return CMD_REFUSED;
+}
+
+/* Names of single CPUs, both of each, then of machines. */
+const char *cmd_model_at(const void *context, unsigned index)
+{
+    const struct upmu_sim_profile *profile;
+    const struct upmu_sim_machine *machine;
+
+    (void)context;
+    for (unsigned i = 0; (profile = upmu_sim_profile_at(i)) != NULL; i++) {
+        if (index-- == 0)
+            return profile->name;
+        if (profile->alias != NULL && index-- == 0)
+            return profile->alias;
+    }
+    machine = upmu_sim_machine_at(index);
+    return machine != NULL ? machine->name : NULL;
 }
 
 /* The model: a single CPU, or a machine with units.  False: there is none of this name. */
@@ -75,7 +95,7 @@ static int open_simulated(struct cmd *cmd, const char *name)
     enum upmu_status status;
 
     if (!make_model(cmd, name)) {
-        cmd_error(cmd, "no simulated CPU '%s'; '%s pmus' lists them", name, cmd->program);
+        cmd_unknown(cmd, "simulated CPU", name, cmd_nearest(name, cmd_model_at, NULL), "pmus");
         return CMD_REFUSED;
     }
     cmd->sim.test = cmd;
@@ -148,9 +168,8 @@ void cmd_target_close(struct cmd *cmd)
 }
 
 /* (The hook is a local call: interrupts are off.) */
-uint64_t cmd_target_time(const struct cmd *cmd)
+uint64_t cmd_port_time(const struct upmu_port *port)
 {
-    const struct upmu_port *port = cmd->port;
     uintptr_t saved = 0;
     uint64_t now_ns;
 
@@ -162,6 +181,11 @@ uint64_t cmd_target_time(const struct cmd *cmd)
     if (port->irq_restore != NULL)
         port->irq_restore(port->context, saved);
     return now_ns;
+}
+
+uint64_t cmd_target_time(const struct cmd *cmd)
+{
+    return cmd_port_time(cmd->port);
 }
 
 struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd)
@@ -217,20 +241,10 @@ static int import(struct cmd *cmd, struct upmu_pmu *pmu, const char *name)
     return CMD_REFUSED;
 }
 
-/* A PMU whose name begins so ("adl": adl_glc), or NULL. */
-static const char *begins_with(const char *begin)
+static const char *pmu_at(const void *context, unsigned index)
 {
-    const char *name;
-
-    for (unsigned i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
-        unsigned same = 0;
-
-        while (begin[same] != '\0' && name[same] == begin[same])
-            same++;
-        if (begin[same] == '\0')
-            break;
-    }
-    return name;
+    (void)context;
+    return upmu_pmu_known(index);
 }
 
 #if UPMU_UNCORE
@@ -270,12 +284,7 @@ static int open_on_paper(struct cmd *cmd, const char *name)
     }
 #endif
     if (status != UPMU_OK) {
-        const char *like = begins_with(name);
-
-        if (like != NULL)
-            cmd_error(cmd, "no PMU '%s', but %s; '%s pmus' lists all", name, like, cmd->program);
-        else
-            cmd_error(cmd, "no PMU '%s'; '%s pmus' lists them", name, cmd->program);
+        cmd_unknown(cmd, "PMU", name, cmd_nearest(name, pmu_at, NULL), "pmus");
         return CMD_REFUSED;
     }
     cmd->own_machine.pmu_count = 1;

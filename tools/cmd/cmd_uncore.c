@@ -22,7 +22,7 @@ static void print_units(struct cmd *cmd)
     const struct upmu_unit_list *list = &cmd->units;
     char path[80];
 
-    cmd_print(cmd, "unit                            PMU                     counters  bits\n");
+    cmd_coloured(cmd, CMD_TITLE, "unit                            PMU                     counters  bits\n");
     for (unsigned i = 0; i < list->unit_count; i++) {
         const struct upmu_unit_type *type = list->pmu[list->unit[i].type].type;
 

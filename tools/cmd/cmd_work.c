@@ -39,13 +39,19 @@ const struct cmd_workload *cmd_workload_find(const char *name)
     return NULL;
 }
 
+static const char *workload_at(const void *context, unsigned index)
+{
+    (void)context;
+    return index < WORKLOADS ? workloads[index].name : NULL;
+}
+
 const struct cmd_workload *cmd_workload_operand(struct cmd *cmd, const struct cmd_args *args, const char *otherwise)
 {
     const char *name = args->count > 0 ? args->operand[0] : otherwise;
     const struct cmd_workload *workload = cmd_workload_find(name);
 
     if (workload == NULL)
-        cmd_error(cmd, "no workload '%s'; '%s %s --help' lists them", name, cmd->program, args->name);
+        cmd_unknown(cmd, "workload", name, cmd_nearest(name, workload_at, NULL), "help");
     return workload;
 }
 

@@ -7,7 +7,7 @@
 #define UPMU_MSR_H
 
 #include <port/linux/linux_msr.h>
-#include <tools/cmd/cmd.h>
+#include <tools/cmd/cmd_args.h>
 
 /* Exit status, beside those of cmd.h. */
 #define MSR_REFUSED 3 /* no register was written */
@@ -23,6 +23,10 @@ bool msr_asked(unsigned count, const char *const *words);
  */
 int msr_run(struct cmd *cmd, const struct upmu_linux_system *system, unsigned count, const char *const *words,
             void (*loops)(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations));
+
+/* What is completed beside the commands' own words. */
+extern const struct cmd_other msr_commands[];
+extern const struct cmd_option msr_options[];
 
 /* How the options are used; printed below the help of the other commands. */
 void msr_help(struct cmd *cmd);

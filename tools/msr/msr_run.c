@@ -79,6 +79,15 @@ static void msr_write_error(void *context, const char *text, size_t length)
     (msr->outer->write_error ? msr->outer->write_error : msr->outer->write)(msr->outer->context, text, length);
 }
 
+/* Reports have none: they are of the text. */
+static void msr_colour(void *context, enum cmd_colour colour)
+{
+    const struct msr *msr = context;
+
+    if (!msr->dry_run && msr->outer->colour != NULL)
+        msr->outer->colour(msr->outer->context, colour);
+}
+
 static void msr_dry_write(void *context, const char *name, uint32_t address, uint64_t value)
 {
     struct msr *msr = context;
@@ -148,6 +157,8 @@ static void msr_workload(void *program, struct cmd *cmd, const struct cmd_worklo
 {
     struct msr *msr = program;
 
+    const uint64_t all = iterations;
+
     while (iterations > 0) {
         uint64_t piece = iterations < MSR_PIECE * 2 ? iterations : MSR_PIECE;
         uint64_t now;
@@ -158,6 +169,7 @@ static void msr_workload(void *program, struct cmd *cmd, const struct cmd_worklo
         if (now - msr->polled_ns >= MSR_POLL_NS) {
             (void)!upmu_cpu_poll(&msr->upmu);
             msr->polled_ns = now;
+            cmd_progress(cmd, all - iterations, all);
         }
     }
 }
@@ -230,6 +242,24 @@ static bool msr_is(const struct msr *msr, const char *name)
     return msr->words != 0 && cmd_equal(msr->word[0], name);
 }
 
+const struct cmd_other msr_commands[] = {
+    {"pmus", NULL},
+    {"stat", NULL},
+    {"selftest", NULL},
+    {"restore", "registers that a killed upmu left changed"},
+    {NULL, NULL},
+};
+
+const struct cmd_option msr_options[] = {
+    {"--msr", 0, CMD_VALUE_NONE, "--msr", "on this machine's own PMU, as root"},
+    {"-C", 0, CMD_VALUE_NUMBER, "-C CPU", "on this CPU"},
+    {"--dry-run", 0, CMD_VALUE_NONE, "--dry-run", "list the writes, make none"},
+    {"--force", 0, CMD_VALUE_NONE, "--force", "beside the NMI watchdog"},
+    {"--yes", 0, CMD_VALUE_NONE, "--yes", "accept that the kernel logs the writes and is tainted"},
+    {"--report", 0, CMD_VALUE_FILE, "--report FILE", "write the page with what we need to know"},
+    {"", 0, CMD_VALUE_NONE, NULL, NULL},
+};
+
 bool msr_asked(unsigned count, const char *const *words)
 {
     if (count > 0 && cmd_equal(words[0], "restore"))
@@ -244,14 +274,12 @@ void msr_help(struct cmd *cmd)
 {
     cmd_print(cmd, "On this machine's own PMU, as root (docs/LINUX.md):\n"
                    "  pmus --msr       what it is; registers are only read\n"
-                   "  selftest --msr   the page to send in; --report FILE writes it with what we need to know\n"
+                   "  selftest --msr   the page to send in\n"
                    "  stat --msr ...   counts\n"
-                   "  restore --msr    registers that a killed upmu left changed\n"
-                   "  -C CPU           on this CPU\n"
-                   "  --dry-run        list the writes, make none\n"
-                   "  --force          beside the NMI watchdog\n"
-                   "  --yes            accept that the kernel logs the writes and is tainted\n"
-                   "Exit status with --msr:\n"
+                   "  restore --msr    registers that a killed upmu left changed\n");
+    for (const struct cmd_option *option = &msr_options[1]; option->name[0] != '\0'; option++)
+        cmd_print(cmd, "  %-15s  %s\n", option->shown, option->about);
+    cmd_print(cmd, "Exit status with --msr:\n"
                    "  3                refused, nothing was written\n"
                    "  4                no PMU that counts\n");
 }
@@ -568,7 +596,12 @@ int msr_run(struct cmd *cmd, const struct upmu_linux_system *system, unsigned co
     }
     here = msr->chosen ? (int)msr->cpu : system->this_cpu(system->context);
     msr->cpu = here < 0 ? 0 : (unsigned)here;
-    msr->sink = (struct cmd_sink){.context = msr, .write = msr_write, .write_error = msr_write_error};
+    msr->sink = (struct cmd_sink){.context = msr,
+                                  .write = msr_write,
+                                  .write_error = msr_write_error,
+                                  .colour = msr_colour,
+                                  .now_ms = cmd->sink->now_ms,
+                                  .progress = cmd->sink->progress};
     cmd->sink = &msr->sink;
     result = msr_alone(msr);
     if (msr->report != NULL && !msr_report(msr, result) && result == CMD_OK)

@@ -16,26 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "tests/common/blobs.h"
-#include <tools/cmd/cmd_catalog.c>
-#include <tools/cmd/cmd_encode.c>
-#include <tools/cmd/cmd_info.c>
-#include <tools/cmd/cmd_loops.c>
-#include <tools/cmd/cmd_main.c>
-#include <tools/cmd/cmd_metric.c>
-#include <tools/cmd/cmd_pack.c>
-#include <tools/cmd/cmd_pack_exact.c>
-#include <tools/cmd/cmd_pack_search.c>
-#include <tools/cmd/cmd_pmc.c>
-#include <tools/cmd/cmd_print.c>
-#include <tools/cmd/cmd_record.c>
-#include <tools/cmd/cmd_results.c>
-#include <tools/cmd/cmd_selftest.c>
-#include <tools/cmd/cmd_stat.c>
-#include <tools/cmd/cmd_target.c>
-#include <tools/cmd/cmd_uncore.c>
-#include <tools/cmd/cmd_watch.c>
-#include <tools/cmd/cmd_work.c>
-#include <tools/cmd/cmd_work_sim.c>
+#include "tests/common/commands.h"
 
 static char printed[1 << 20], errors[1 << 16], stored[1 << 20], stored_name[64];
 static size_t printed_bytes, error_bytes, stored_bytes;

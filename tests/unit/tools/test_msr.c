@@ -20,26 +20,7 @@
 #include <port/linux/linux_look.c>
 #include <port/linux/linux_msr.c>
 #include <port/linux/linux_system.c>
-#include <tools/cmd/cmd_catalog.c>
-#include <tools/cmd/cmd_encode.c>
-#include <tools/cmd/cmd_info.c>
-#include <tools/cmd/cmd_loops.c>
-#include <tools/cmd/cmd_main.c>
-#include <tools/cmd/cmd_metric.c>
-#include <tools/cmd/cmd_pack.c>
-#include <tools/cmd/cmd_pack_exact.c>
-#include <tools/cmd/cmd_pack_search.c>
-#include <tools/cmd/cmd_pmc.c>
-#include <tools/cmd/cmd_print.c>
-#include <tools/cmd/cmd_record.c>
-#include <tools/cmd/cmd_results.c>
-#include <tools/cmd/cmd_selftest.c>
-#include <tools/cmd/cmd_stat.c>
-#include <tools/cmd/cmd_target.c>
-#include <tools/cmd/cmd_uncore.c>
-#include <tools/cmd/cmd_watch.c>
-#include <tools/cmd/cmd_work.c>
-#include <tools/cmd/cmd_work_sim.c>
+#include "tests/common/commands.h"
 #include <tools/msr/msr_left.c>
 #include <tools/msr/msr_run.c>
 
@@ -314,6 +295,14 @@ static void write_out(void *context, const char *text, size_t length)
     out[text_bytes_out += length] = '\0';
 }
 
+static unsigned colours;
+
+static void write_colour(void *context, enum cmd_colour colour)
+{
+    (void)context, (void)colour;
+    colours++;
+}
+
 static void write_err(void *context, const char *text, size_t length)
 {
     (void)context;
@@ -403,7 +392,8 @@ static void fresh_machine(const char *profile, bool used)
 static int run_line(const char *line)
 {
     static struct cmd cmd;
-    static const struct cmd_sink sink = {.write = write_out, .write_error = write_err, .write_file = write_stored};
+    static const struct cmd_sink sink = {
+        .write = write_out, .write_error = write_err, .write_file = write_stored, .colour = write_colour};
     static char copy[200];
     const char *words[20];
     unsigned count = 0;
@@ -412,7 +402,7 @@ static int run_line(const char *line)
     cmd.sink = &sink;
     cmd.program = "upmu";
     cmd.chain_at = copy; /* the fake's loops need no chain */
-    text_bytes_out = text_bytes_err = 0;
+    text_bytes_out = text_bytes_err = colours = 0;
     out[0] = err[0] = stored[0] = '\0';
     snprintf(copy, sizeof copy, "%s", line);
     for (char *word = strtok(copy, " "); word != NULL; word = strtok(NULL, " "))
@@ -678,6 +668,7 @@ static void pmus_and_a_dry_run_write_nothing(void **state)
     run_to("stat --msr --dry-run -e branches", 0);
     says("wrmsr 0x186 0x4300c4 # IA32_PERFEVTSEL0\n");
     assert_null(strstr(out, "Counts of"));
+    assert_int_equal(colours, 0); /* of text that is not shown */
     run_to("selftest --msr --dry-run", 0);
     run_to("stat --msr --dry-run -e nonsense", 1);
 }
@@ -1009,6 +1000,17 @@ static void the_systems_functions_do_what_their_names_say(void **state)
 
 /* ---- Words ---- */
 
+/* Both with their colours: the table of counts, and the list of facts. */
+static void text_has_its_colours(void **state)
+{
+    (void)state;
+    fresh_machine("skl", false);
+    run_to("stat --msr -e instructions", 0);
+    assert_true(colours > 4);
+    run_to("pmus --msr", 0);
+    assert_true(colours > 4);
+}
+
 static void the_report_has_what_a_reader_needs(void **state)
 {
     static const char *const parts[] = {
@@ -1074,6 +1076,7 @@ int main(void)
         cmocka_unit_test(a_journal_with_a_register_of_another_cpu_is_refused),
         cmocka_unit_test(a_torn_last_line_is_ignored_and_damage_is_found),
         cmocka_unit_test(the_systems_functions_do_what_their_names_say),
+        cmocka_unit_test(text_has_its_colours),
         cmocka_unit_test(the_report_has_what_a_reader_needs),
         cmocka_unit_test(words_that_do_not_fit_are_refused),
     };
