@@ -32,6 +32,7 @@ IMPORT = [sys.executable, "tools/catalog_import.py"]
 # The made-up model's rows: name, code, umask, cmask, flags, counters, payload register, payload.
 ROWS = """
 INST_RETIRED.ANY 0xc0 0x00 0 precise 0x0 0x0 0x0
+INST_RETIRED.PREC_DIST 0x00 0x01 0 fixed-only,precise 0x0 0x0 0x0
 CPU_CLK_UNHALTED.THREAD 0x3c 0x00 0 - 0x0 0x0 0x0
 CPU_CLK_UNHALTED.REF_TSC 0x00 0x03 0 fixed-only 0x0 0x0 0x0
 TOPDOWN.SLOTS 0x00 0x04 0 fixed-only 0x0 0x0 0x0
@@ -149,7 +150,7 @@ MALFORMED = {  # what is changed in the sample: text, instead, what the refusal 
     "a name with a blank": ('"EventName": "UOPS.STARTS"', '"EventName": "UOPS STARTS"', "record 12: EventName"),
     "a key twice": ('"UMask": "0x02",\n   "EventName": "CPU', '"UMask": "0x02", "UMask": "0x02",\n   "EventName": "CPU',
                     "record 2: not JSON: a key stands twice"),
-    "no end": (']\n}', '', "record 26"),
+    "no end": (']\n}', '', "record 27"),
     "a comma too many": ('  },\n  {\n   "EventCode": "0x11"', '  },,\n  {\n   "EventCode": "0x11"', "record 23"),
     "an array as value": ('"CounterMask": "16"', '"CounterMask": ["16"]', "record 12: CounterMask"),
     "a counter that is none": ('"Counter": "2"', '"Counter": "two"', "record 11: Counter"),

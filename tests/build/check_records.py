@@ -12,8 +12,13 @@ tests/records/made is a made-up model whose records hold every combination of fi
 records are read from UPMU_PERFMON_DATA, else from the folder shared beside the checkout: every record of
 all models through the first two ways; files of catalogues of a few models, of all with RECORDS_RUNS=soak.
 Where a record is wrong, tests/records/corrections.tsv says what is right, and why; that is compared then.
+
+Records that can be sampled precisely are asked for once more with `:precise`: their registers, and their counters where
+the record lists those.  They must also be the rows of tests/golden/precise.tsv, which tests/unit/event/test_precise.c reads.
 """
+import atexit
 import fnmatch
+import functools
 import glob
 import os
 import re
@@ -31,6 +36,7 @@ WORK = "build/tests/records"
 PROGRAM = WORK + "/records"
 MADE = "tests/records/made"
 CORRECTIONS = "tests/records/corrections.tsv"
+PRECISE, PRECISE_EXCEPTIONS = "tests/golden/precise.tsv", "tests/golden/precise_exceptions.tsv"
 DATA = os.environ.get("UPMU_PERFMON_DATA", os.path.join("..", "shared", "data"))
 PACKED = ("KNL", "LNL", "NVL", "NHM-EX")  # models whose file is made in a quick run
 SOAK = os.environ.get("RECORDS_RUNS") == "soak"
@@ -62,19 +68,26 @@ def pack(folder):
     return out + "/blob"
 
 
+def rows_of(path):
+    """The fields of each row of a table."""
+    return [line.rstrip("\n").split("\t") for line in open(path) if line.strip() and not line.startswith("#")]
+
+
 def corrections():
     """[file pattern, name pattern, what is right, reason, records that need it]"""
-    rows = [line.rstrip("\n").split("\t") for line in open(CORRECTIONS) if line.strip() and not line.startswith("#")]
-    return [row[:4] + [0] for row in rows]
+    return [row[:4] + [0] for row in rows_of(CORRECTIONS)]
 
 
-def compare(cpu, rules, blob, ways):
-    """(complaints, records compared) of one CPU of a mapfile."""
+def file_of(paths):
+    return os.path.basename(paths[0] if "/events/" in paths[0] else os.path.dirname(paths[0]))
+
+
+def read(cpu, rules):
+    """(words of CPUID, corrected records) of one CPU of a mapfile."""
     signature, leaf, paths = cpu
-    name = os.path.basename(paths[0] if "/events/" in paths[0] else os.path.dirname(paths[0]))
     published = [reader.wanted(record) for record in reader.records(paths)]
     words = [signature, leaf] + reader.promised(published)
-    rules = [rule for rule in rules if fnmatch.fnmatch(name, rule[0])]
+    rules = [rule for rule in rules if fnmatch.fnmatch(file_of(paths), rule[0])]
     rows = []
     for row in published:
         matching = [rule for rule in rules if re.fullmatch(rule[1], row["name"])]
@@ -83,22 +96,67 @@ def compare(cpu, rules, blob, ways):
             right = reader.corrected(right, rule[2])
             rule[4] += right != row
         rows.append(right)
+    return words, rows
+
+
+def ask(words, blob, names):
+    """(fields of the CPU's line, answers: way, status, words of each name and way); no answers: the line and the exit code."""
     text = "cpu\t" + " ".join(f"{word:x}" for word in words) + f" {blob or '-'}\n"
-    text += "".join(f"event\t{row['name']}\n" for row in rows)
+    text += "".join(f"event\t{name}\n" for name in names)
     done = subprocess.run([PROGRAM], input=text, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = done.stdout.split("\n")
     if done.returncode or not lines[0].startswith("cpu\t") or lines[0].startswith("cpu\t-"):
-        return [f"{name} {signature:x}: {lines[0]}, exit code {done.returncode}"], 0
-    answers, complaints = iter(lines[1:]), []
+        return [lines[0], f"exit code {done.returncode}"], None
+    return lines[0].split("\t"), (line.split("\t") for line in lines[1:])
+
+
+def compare(cpu, rules, blob, ways):
+    """(complaints, records compared) of one CPU of a mapfile."""
+    words, rows = read(cpu, rules)
+    line, answers = ask(words, blob, [row["name"] for row in rows])
+    if not answers:
+        return [f"{file_of(cpu[2])} {cpu[0]:x}: {line}"], 0
+    complaints = []
     for row in rows:
         for _ in WAYS:
-            way, status, *words = next(answers).split("\t")
+            way, status, *words = next(answers)
             found = reader.difference(row, status, words) if way in ways else ""
             if found:
-                images = " or ".join(f"{s:x}" + (f" {m:x}={v:x}" if m else "") for s, m, v in row["images"])
-                complaints.append(f"{name} {row['name']}, {way}: {found}; right: {images}, counters {row['general']:x}, "
-                                  f"fixed {row['fixed']}; library: {status} {' '.join(words)}")
+                complaints.append(complaint(cpu, row, way, found, status, words))
     return complaints, len(rows) * len(ways)
+
+
+def complaint(cpu, row, way, found, status, words):
+    images = " or ".join(f"{s:x}" + (f" {m:x}={v:x}" if m else "") for s, m, v in row["images"])
+    return (f"{file_of(cpu[2])} {row['name']}, {way}: {found}; right: {images}, counters {row['general']:x}, "
+            f"fixed {row['fixed']}; library: {status} {' '.join(words)}")
+
+
+def compare_precise(cpu, rules, exceptions):
+    """(complaints, catalogue, {name: fields of a golden row}, images compared) of the precise records of one CPU of a mapfile."""
+    words, rows = read(cpu, rules)
+    rows = [row for row in rows if reader.precise(row["record"])[0]]
+    line, answers = ask(words, None, [row["name"] + ":precise" for row in rows])
+    if not answers:
+        return [f"{file_of(cpu[2])} {cpu[0]:x}: {line}"], "", {}, 0
+    catalogue, complaints, found_rows, count = line[2], [], {}, 0
+    for row in rows:
+        level, general, fixed = reader.precise(row["record"])
+        mask = general | sum(1 << 32 + n for n in fixed)
+        found_rows[row["name"]] = [str(level), f"{mask:#x}" if mask else "-"]
+        for _ in WAYS:
+            way, status, *words = next(answers)
+            if way not in WAYS[:2] or exceptions & {(catalogue, row["name"]), ("*", row["name"])}:
+                continue
+            if mask:
+                row = dict(row, general=general, fixed=fixed)
+            elif status == "ok":  # the record does not list them
+                row = dict(row, general=int(words[0], 16) & int(words[1], 16))
+            found = reader.difference(row, status, words)
+            count += 1
+            if found:
+                complaints.append(complaint(cpu, row, way + " precise", found, status, words))
+    return complaints, catalogue, found_rows, count
 
 
 @check
@@ -115,23 +173,27 @@ def every_combination_of_fields_of_a_made_up_model_reaches_the_registers():
     return complaints
 
 
+@functools.cache
 def published():
-    """(mapfile's folder, CPU) of all published records; from packed files if there are only those."""
+    """[(mapfile's folder, CPU)] of all published records; from packed files if there are only those."""
     if not os.path.isdir(DATA):
         raise Skip(f"no published records in {DATA} (UPMU_PERFMON_DATA names another folder)")
     folder = DATA
     archives = sorted(glob.glob(os.path.join(DATA, "intel-perfmon*.tar.xz")))
     if archives:
         folder = WORK + "/data"
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
         for archive in archives:
             with tarfile.open(archive) as file:
                 file.extractall(os.path.join(folder, os.path.basename(archive).split(".")[0]))
+    found = []
     for path in reader.data_files(folder):
         root, seen = os.path.dirname(path), set()
         for cpu in reader.native(root) if glob.glob(root + "/*/events") else reader.linux(root):
             if cpu[2] and all(os.path.exists(path) for path in cpu[2]) and (SOAK or tuple(cpu[2]) not in seen):
                 seen.add(tuple(cpu[2]))
-                yield root, cpu
+                found.append((root, cpu))
+    return found
 
 
 @check
@@ -139,7 +201,7 @@ def every_field_of_every_published_record_reaches_the_registers():
     complaints = program()
     if complaints:
         return complaints
-    cpus, rules, total = list(published()), corrections(), 0
+    cpus, rules, total = published(), corrections(), 0
     models = sorted({os.path.dirname(os.path.dirname(cpu[2][0])) for _, cpu in cpus if "/events/" in cpu[2][0]})
     models = [model for model in models if SOAK or os.path.basename(model) in PACKED]
     blobs = {}
@@ -151,10 +213,33 @@ def every_field_of_every_published_record_reaches_the_registers():
         total += count
     print(f"    {len(cpus)} CPUs and forms, {len(blobs)} files of catalogues: {total:,} register images compared, "
           f"{sum(rule[4] for rule in rules)} records as {CORRECTIONS} says")
-    shutil.rmtree(WORK + "/data", ignore_errors=True)
     if not SOAK and len(blobs) < 20:
         print("    the other models' files of catalogues are left to `make soak`")
     return complaints + [f"{CORRECTIONS}: no record needs the row {rule[:3]}" for rule in rules if rule[4] == 0]
+
+
+@check
+def every_precise_record_is_a_golden_row_and_reaches_the_registers_of_its_own_pmu():
+    complaints = program()
+    if complaints:
+        return complaints
+    golden, seen, total = {}, set(), 0
+    for catalogue, *row in rows_of(PRECISE):
+        golden.setdefault(catalogue, {})[row[0]] = row[1:]
+    exceptions = {tuple(row[:2]) for row in rows_of(PRECISE_EXCEPTIONS)}
+    for _, cpu in published():
+        if "/events/" not in cpu[2][0]:  # Linux's form lacks the counters
+            continue
+        found, catalogue, rows, count = compare_precise(cpu, corrections(), exceptions)
+        complaints += found
+        total += count
+        seen.add(catalogue)
+        listed = golden.get(catalogue, {})
+        complaints += [f"{file_of(cpu[2])} {name}: {rows.get(name)}; {PRECISE}, {catalogue}: {listed.get(name)}"
+                       for name in sorted(rows.keys() | listed.keys()) if rows.get(name) != listed.get(name)]
+    print(f"    {sum(len(golden[name]) for name in seen & golden.keys()):,} rows of {PRECISE}, {len(seen & golden.keys())} "
+          f"catalogues: {total:,} register images compared")
+    return complaints + [f"{PRECISE}: no records of {name}" for name in sorted(golden.keys() - seen)]
 
 
 if __name__ == "__main__":

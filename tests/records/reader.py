@@ -54,6 +54,12 @@ def wanted(record):
     return {"name": record["EventName"], "images": images, "general": general, "fixed": fixed, "record": record}
 
 
+def precise(record):
+    """(1: can be sampled precisely, 2: counts right in such records alone, 0: neither; general counters; fixed ones)."""
+    level = max((numbers(record.get(key)) or [0])[0] for key in ("PEBS", "Precise"))
+    return (level, *counters(record.get("PEBScounters", "")))
+
+
 def corrected(row, text):
     """A record's wishes as a correction has them: counters=, fixed=, payload=, payload&=, register=, name=PREFIX."""
     row = dict(row, images=list(row["images"]))
@@ -125,6 +131,7 @@ def data_files(folder):
 TWINS = {0: (0x00C0,), 1: (0x003C,), 2: (0x013C,), 3: (0x01A4,), 4: (0x0073,), 5: (0x019C,), 6: (0x02C2,)}
 REGISTERS = {0x1A6, 0x1A7, 0x3F6, 0x3F7, 0x3E0, 0x3E1, 0x3E2, 0x3E3}
 ANY_PRIVILEGE = 0x430000  # EN, OS, USR
+FIXED_CONTROL, FIXED_ANY_PRIVILEGE, FIXED_ANY_THREAD = 0x38D, 3, 4  # four bits a counter
 
 
 def promised(rows):
@@ -162,7 +169,10 @@ def difference(row, status, words):
             return "counters: not on its fixed counter"
         flags = row["images"][0][0] & 0x200000
         twins = [twin | flags for n in row["fixed"] for twin in TWINS[n]]
-        return "" if not select or select[0] ^ ANY_PRIVILEGE in twins and not extra else "select"
+        if not select:
+            nibbles = [(FIXED_ANY_PRIVILEGE | (FIXED_ANY_THREAD if flags else 0)) << 4 * n for n in row["fixed"]]
+            return "" if image.get(FIXED_CONTROL, 0) in nibbles else "control of the fixed counter"
+        return "" if select[0] ^ ANY_PRIVILEGE in twins and not extra else "select"
     if not select or select[0] ^ ANY_PRIVILEGE not in [image[0] for image in row["images"]]:
         return "select"
     if (select[0] ^ ANY_PRIVILEGE, payload) not in [(s, {m: v} if m else {}) for s, m, v in row["images"]]:
