@@ -70,19 +70,6 @@ static bool is_taken(const struct completed *command, const struct cmd_option *o
 
 /* ---- Words ---- */
 
-static bool usage_has(const char *usage, const char *word)
-{
-    for (; *usage != '\0'; usage++) {
-        unsigned same = 0;
-
-        while (word[same] != '\0' && usage[same] == word[same])
-            same++;
-        if (word[same] == '\0')
-            return true;
-    }
-    return false;
-}
-
 /* Words of the usage that stand for themselves: small letters outside of brackets ("on|off"). */
 static void print_choices(struct cmd *cmd, const char *usage)
 {
@@ -106,16 +93,16 @@ static void print_operands(struct cmd *cmd, const struct completed *command)
 {
     const struct cmd_workload *workload;
 
-    for (unsigned i = 0; usage_has(command->usage, "WORKLOAD") && (workload = cmd_workload(i)) != NULL; i++)
+    for (unsigned i = 0; cmd_contains(command->usage, "WORKLOAD") && (workload = cmd_workload(i)) != NULL; i++)
         cmd_print(cmd, " %s", workload->name);
     print_choices(cmd, command->usage);
 }
 
 static const char *operand_kind(const struct completed *command)
 {
-    return usage_has(command->usage, "SPEC") || usage_has(command->usage, "GLOB") ? "events"
-           : usage_has(command->usage, " LOG")                                    ? "files"
-                                                                                  : "words";
+    return cmd_contains(command->usage, "SPEC") || cmd_contains(command->usage, "GLOB") ? "events"
+           : cmd_contains(command->usage, " LOG")                                       ? "files"
+                                                                                        : "words";
 }
 
 static const char *value_kind(enum cmd_value value)

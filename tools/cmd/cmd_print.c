@@ -323,6 +323,19 @@ bool cmd_equal(const char *a, const char *b)
     return *a == *b;
 }
 
+bool cmd_contains(const char *text, const char *part)
+{
+    for (; *text != '\0'; text++) {
+        size_t same = 0;
+
+        while (part[same] != '\0' && text[same] == part[same])
+            same++;
+        if (part[same] == '\0')
+            return true;
+    }
+    return false;
+}
+
 static unsigned digit_of(char c)
 {
     if (c >= '0' && c <= '9')

@@ -50,6 +50,9 @@ uint64_t cmd_root(uint64_t value);
 size_t cmd_length(const char *text);
 bool cmd_equal(const char *a, const char *b);
 
+/* Is the other text a part of it? */
+bool cmd_contains(const char *text, const char *part);
+
 /* A number in decimal or 0x hex with k, m, g behind it for thousands; false if not. */
 bool cmd_number(const char *text, uint64_t *out_value);
 

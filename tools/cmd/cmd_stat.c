@@ -105,25 +105,12 @@ static uint64_t noise_of(const uint64_t *values, unsigned count, uint64_t mean)
 
 /* ---- Cells, in the order of perf stat -x ---- */
 
-static bool has_text(const char *text, const char *part)
-{
-    for (; *text != '\0'; text++) {
-        size_t same = 0;
-
-        while (part[same] != '\0' && text[same] == part[same])
-            same++;
-        if (part[same] == '\0')
-            return true;
-    }
-    return false;
-}
-
 /* The name of an event, in quotes if it could be taken for several cells (RFC 4180). */
 static void cell_name(struct cmd *cmd, const char *name)
 {
     const char *separator = cmd->args->separator;
 
-    if (!has_text(name, separator) && !has_text(name, "\"")) {
+    if (!cmd_contains(name, separator) && !cmd_contains(name, "\"")) {
         cmd_print(cmd, "%s", name);
         return;
     }
