@@ -60,10 +60,12 @@ def measure_source(compiler, source, options):
     key = hashlib.sha256("\0".join([version(compiler), *FLAGS, made]).encode()).hexdigest()
     kept = f"{size.WORK}/kept/{key}"
     if not os.path.exists(kept):
-        target = f"{size.WORK}/price.o"
+        target = f"{size.WORK}/price-{os.getpid()}.o"  # (another run may measure at the same time, and what is kept stays)
         subprocess.run([compiler, *FLAGS, "-x", "cpp-output", "-c", "-o", target, "-"], input=made.encode(), check=True)
+        found = f"{size.sections(target, '.text')} {size.sections(target, '.rodata')}"
+        os.unlink(target)
         with open(kept, "w", encoding="ascii") as file:
-            file.write(f"{size.sections(target, '.text')} {size.sections(target, '.rodata')}")
+            file.write(found)
     with open(kept, encoding="ascii") as file:
         return tuple(int(word) for word in file.read().split())
 
