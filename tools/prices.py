@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What each option of include/upmu/config.h costs: `make prices` writes it into docs/SIZE.md, between the markers.
+"""What each option of tools/options.tsv costs: `make prices` writes the table into docs/SIZE.md, between the markers.
 
-For each option the library is measured with another value of it, and with all else as it is by default on x86-64.  Text and
-read-only data are those of all objects of core/, backends/ and events/, as tools/size.py measures them.  A source that an
-option does not change, after the preprocessor, is as it is in build/os; results of the others are kept in build/size.
+For each option the library is measured with its other value, and with all else as it is by default on x86-64, but for the
+options beside it.  Text and read-only data are those of all objects of core/, backends/ and events/, as tools/size.py
+measures them.  A source that an option does not change, after the preprocessor, is as it is in build/os; results of the others
+are kept in build/size.
 """
 import functools
 import hashlib
@@ -13,6 +14,7 @@ import re
 import subprocess
 import sys
 
+import options as table
 import readme
 import size
 
@@ -23,23 +25,10 @@ STRUCTS = ["machine", "cpu", "session", "thread", "unit"]
 COLUMNS = ["text", "rodata", *STRUCTS]
 PLAIN = {}
 
-# No option for embedders; one that needs a header with the host's hooks; a limit that no code and no structure follows; one
-# that changes many others, whose values are rows of their own.
-UNMEASURED = ["UPMU_FOR_X86", "UPMU_PORT_STATIC", "UPMU_UNIT_TYPES", "UPMU_PROFILE"]
-# Numbers, and an option that needs others: the value to measure, and options of both builds that are compared.
-OTHERS = {"UPMU_SLOTS": ("1", ["-DUPMU_BACKEND_X86_P4=0", "-DUPMU_BACKEND_AMD=0", "-DUPMU_METRICS=0"]),
-          "UPMU_SET_EVENTS": ("4", []), "UPMU_CORE_TYPES": ("1", []), "UPMU_UNIT_REGISTERS": ("20", [])}
-
-
-def option_names():
-    """Those of config.h that are measured, in its order."""
-    found = re.findall(r"^#ifndef (UPMU_\w+)\n(?!#define \1\n)", open("include/upmu/config.h", encoding="ascii").read(), re.M)
-    return [name for name in dict.fromkeys(found) if name not in UNMEASURED]
-
 
 def option_values(compiler, options):
     """{option: value} of a build with these options on its command line."""
-    text = "#include <upmu/config.h>\n" + "".join(f'"{name}" {name}\n' for name in option_names())
+    text = "#include <upmu/config.h>\n" + "".join(f'"{option.name}" {option.name}\n' for option in table.rows())
     made = size.output([compiler, *FLAGS, *options, "-E", "-P", "-x", "c", "-"], input=text.encode())
     return {name: int(eval(value.replace("&&", " and ").replace("||", " or ")))
             for name, value in re.findall(r'^"(\w+)" (.*)$', made, re.M)}
@@ -71,10 +60,12 @@ def measure_source(compiler, source, options):
     key = hashlib.sha256("\0".join([version(compiler), *FLAGS, made]).encode()).hexdigest()
     kept = f"{size.WORK}/kept/{key}"
     if not os.path.exists(kept):
-        target = f"{size.WORK}/price.o"
+        target = f"{size.WORK}/price-{os.getpid()}.o"  # (another run may measure at the same time, and what is kept stays)
         subprocess.run([compiler, *FLAGS, "-x", "cpp-output", "-c", "-o", target, "-"], input=made.encode(), check=True)
+        found = f"{size.sections(target, '.text')} {size.sections(target, '.rodata')}"
+        os.unlink(target)
         with open(kept, "w", encoding="ascii") as file:
-            file.write(f"{size.sections(target, '.text')} {size.sections(target, '.rodata')}")
+            file.write(found)
     with open(kept, encoding="ascii") as file:
         return tuple(int(word) for word in file.read().split())
 
@@ -93,18 +84,27 @@ def measure_structs(compiler, options):
     return {name: found["upmu_" + name] for name in STRUCTS}
 
 
-def option_row(compiler, name):
-    """What is saved by another value of an option, and which options change with it."""
-    value = option_values(compiler, [])[name]
-    other, beside = OTHERS.get(name, (str(1 - value), []))
-    options = [*beside, f"-D{name}={other}"]
-    before, after = option_values(compiler, beside), option_values(compiler, options)
-    also = [f"`{option}`" for option in after if option != name and after[option] != before[option]]
-    label = f"`{name}`" + (f" {value} → {other}" if (value, other) != (1, "0") else "")
-    label += f", with {', '.join(also)}" if also else ""
-    full, less = measure(compiler, beside), measure(compiler, options)
-    saved = [full[column] - less[column] for column in COLUMNS]
-    return f"| {label} | " + " | ".join(f"{number:,}" if number else "" for number in saved) + " |"
+def option_words(compiler, option):
+    """The cells before the figures: the option and those that follow it, its defaults, its values, what it is."""
+    name, beside = option.name, [f"-D{word}" for word in option.beside.split()]
+    defaults = [str(option_values(compiler, size.PROFILES[profile])[name]) for profile in ("full", "count", "tiny")]
+    before, after = option_values(compiler, beside), option_values(compiler, [*beside, f"-D{name}={option.other}"])
+    also = [f"`{other}`" for other in after if other != name and after[other] != before[other]]
+    label = f"`{name}`"
+    if option.price == "measured":
+        label += (f" {before[name]} → {option.other}" if (before[name], option.other) != (1, "0") else "")
+        label += f", with {', '.join(also)}" if also else ""
+    return [label, ", ".join(defaults if len(set(defaults)) > 1 else defaults[:1]), *table.cells(option)]
+
+
+def option_row(compiler, option):
+    """Words and figures of an option: what is saved by its other value."""
+    saved = [0] * len(COLUMNS)
+    if option.price == "measured":
+        beside = [f"-D{word}" for word in option.beside.split()]
+        full, less = measure(compiler, beside), measure(compiler, [*beside, f"-D{option.name}={option.other}"])
+        saved = [full[column] - less[column] for column in COLUMNS]
+    return f"| {' | '.join(option_words(compiler, option))} | " + " | ".join(f"{number:,}" if number else "" for number in saved) + " |"
 
 
 def whole_rows(compiler, sizes):
@@ -122,11 +122,12 @@ def whole_rows(compiler, sizes):
 
 
 def page(compiler, sizes):
-    def table(heading, rows):
-        titles = [heading, "text", "read-only data", *(f"`upmu_{name}`" for name in STRUCTS)]
-        return ["| " + " | ".join(titles) + " |", "|---|" + "---:|" * len(COLUMNS), *rows]
-    return "\n".join([*table("whole", whole_rows(compiler, sizes)), "",
-                      *table("option", [option_row(compiler, name) for name in option_names()])]) + "\n"
+    def lines(headings, rows):
+        titles = [*headings, "text", "read-only data", *(f"`upmu_{name}`" for name in STRUCTS)]
+        return ["| " + " | ".join(titles) + " |", "|---" * len(headings) + "|" + "---:|" * len(COLUMNS), *rows]
+    return "\n".join([*lines(["whole"], whole_rows(compiler, sizes)), "",
+                      *lines(["option", "full, count, tiny", "values", "what is left out without it, or what its number is"],
+                             [option_row(compiler, option) for option in table.rows()])]) + "\n"
 
 
 def main():

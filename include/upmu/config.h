@@ -2,6 +2,7 @@
 /*
  * Build options.  Each is 0 or 1 (or a number) and can be set on the compiler's command line.
  * Every file of one build must be compiled with the same values.
+ * docs/SIZE.md has the table of all options with their bytes, made of tools/options.tsv.
  */
 #ifndef UPMU_CONFIG_H
 #define UPMU_CONFIG_H
@@ -284,15 +285,24 @@
 #ifndef UPMU_CORE_TYPES
 #define UPMU_CORE_TYPES 4
 #endif
+#if UPMU_CORE_TYPES < 1 || UPMU_CORE_TYPES > 4
+#error "UPMU_CORE_TYPES is 1 to 4"
+#endif
 
-/* Registers of one unit outside the cores. */
+/* Registers of one unit outside the cores.  A type of the library can have 40. */
 #ifndef UPMU_UNIT_REGISTERS
 #define UPMU_UNIT_REGISTERS 40
+#endif
+#if UPMU_UNIT_REGISTERS < 40 || UPMU_UNIT_REGISTERS > 96
+#error "UPMU_UNIT_REGISTERS is 40 to 96"
 #endif
 
 /* Types of such units in one machine. */
 #ifndef UPMU_UNIT_TYPES
 #define UPMU_UNIT_TYPES 60
+#endif
+#if UPMU_UNIT_TYPES < 1 || UPMU_UNIT_TYPES > 251
+#error "UPMU_UNIT_TYPES is 1 to 251"
 #endif
 
 #endif

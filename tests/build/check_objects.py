@@ -8,17 +8,20 @@ import itertools
 import os
 import random
 import re
+import sys
 
 from checklib import COMPILERS, CORE_FOLDERS, FREESTANDING, IN_ONE, SOAK, WARNINGS, check, code_of, files, library_sources, main, parallel, read, run
+
+sys.path.insert(0, "tools")
+import options  # noqa: E402
 
 MEMORY_FUNCTIONS = {"memcpy", "memmove", "memset", "memcmp"}
 # What a backend may call: the core's pure helpers.
 BACKEND_MAY_CALL = re.compile(r"^(mem(cpy|move|set|cmp)|upmu_(image|register|text|catalog|bits|pmu|event_raw|detection|x86)_?\w*)$")
-OPTIONS = ["UPMU_BACKEND_X86_CORE", "UPMU_BACKEND_X86_P4", "UPMU_BACKEND_AMD", "UPMU_SAMPLING", "UPMU_NAMES", "UPMU_PROBE",
-           "UPMU_MOVES", "UPMU_DOMAINS", "UPMU_WHY_TEXT", "UPMU_PRELUDES", "UPMU_METRICS",
-           "UPMU_THREADS", "UPMU_PACK", "UPMU_USER_PAGES", "UPMU_FORMATS", "UPMU_MESSAGES", "UPMU_IMPORT", "UPMU_SETS",
-           "UPMU_IBS", "UPMU_PERMIT", "UPMU_RESULTS", "UPMU_CALLERS", "UPMU_FORMULAS", "UPMU_UNCORE", "UPMU_LOANS",
-           "UPMU_WORLDS", "UPMU_BACKEND_PARAVIRT", "UPMU_BRANCHES"]
+PAIRS = [option for option in options.rows() if option.built == "pairs"]
+ALONE = [option for option in options.rows() if option.built == "alone"]
+OPTIONS = [option.name for option in PAIRS]
+NEEDS = {option.name: option.needs for option in PAIRS if option.needs}  # what is refused without another
 
 
 def objects(build, folder=""):
@@ -270,8 +273,21 @@ def library_compiles_as_one_file():
     return parallel(compile_whole, [build for build in COMPILERS if SOAK or build == "clang-32"])
 
 
-# What is refused without another.
-NEEDS = {"UPMU_SETS": "UPMU_THREADS", "UPMU_CALLERS": "UPMU_FORMATS", "UPMU_LOANS": "UPMU_WORLDS"}
+def read_by_gcc(flags, source):
+    """What gcc says of a source, which it only reads, for its warnings."""
+    code, output = run(["gcc", *FREESTANDING, *WARNINGS, *flags, "-fsyntax-only", source])
+    return output.strip()[:600] if code else ""
+
+
+def made_by_clang(flags, source, name, others=frozenset()):
+    """What clang says of a source, or what its object needs beside memory functions and others; clang takes half of gcc's time."""
+    built = f"build/tests/{name}.o"
+    code, output = run(["clang", *FREESTANDING, *WARNINGS, *flags, "-O0", "-c", "-o", built, source])
+    if code:
+        return output.strip()[:600]
+    undefined = set(symbols([built], "-u")) - MEMORY_FUNCTIONS - others
+    os.unlink(built)
+    return f"undefined: {' '.join(sorted(undefined))}" if undefined else ""
 
 
 def possible(values):
@@ -286,15 +302,20 @@ def chosen(values):
 
 def in_every_way(together):
     """
-    Choices in which any so many options have all values that they can have.  Begins with eight, in which two options have
-    all of them: each is on in a set of the first seven choices, and no set is a part of another.  An option that others
-    need is on in five choices, theirs are four of these.  What is missing then is added by lot, the best of sixty each time.
+    Choices in which any so many options have all values that they can have.  Begins with nine, in which two options have
+    all of them: each is on in a set of the first eight choices, no set is a part of another, and any two have a choice in
+    common.  An option that others need is on in five choices, theirs are four of these.  What is missing then is added by
+    lot, the best of sixty each time.
     """
     sets = {name: {0, 1, 2, 3, 4 + i % 3} for i, name in enumerate(NEEDS.values())}
     sets.update({name: {0, 1, 2, 4 + i % 3} for i, name in enumerate(NEEDS)})
-    fours = itertools.cycle(four for four in itertools.combinations(range(7), 4) if four[2] > 3)
-    columns = [sets.get(name) or next(fours) for name in OPTIONS]
-    choices = [possible([int(row in column) for column in columns]) for row in range(8)]
+    fours = []
+    for four in itertools.combinations(range(8), 4):
+        if four[2] > 3 and all(set(four) & set(other) for other in [*fours, *sets.values()]):
+            fours.append(four)
+    further = itertools.cycle(fours)
+    columns = [sets.get(name) or next(further) for name in OPTIONS]
+    choices = [possible([int(row in column) for column in columns]) for row in range(9)]
     off = {(OPTIONS.index(name), OPTIONS.index(needed)) for name, needed in NEEDS.items()}
     missing = {(group, values) for group in itertools.combinations(range(len(OPTIONS)), together)
                for values in itertools.product((0, 1), repeat=together)
@@ -317,22 +338,14 @@ def options_combine_in_every_way_and_need_nothing_more():
     """Each two options in every way; each three in a soak."""
     together = 3 if SOAK else 2
     source = amalgamation(tables=False)
-    tables = set(symbols(objects("gcc-64", "events/"), "-g"))
+    tables = set(symbols(objects("tool", "events/"), "-g"))  # (which has those of Arm and RISC-V, too)
 
     def link_with(values):
-        """The object is clang's, which takes half of gcc's time; gcc reads every second choice for its warnings."""
-        built = "build/tests/options-" + "".join(map(str, values)) + ".o"
-        code, output = 0, ""
-        if choices.index(values) % 2:
-            code, output = run(["gcc"] + FREESTANDING + WARNINGS + chosen(values) + ["-fsyntax-only", source])
-        if code == 0:
-            code, output = run(["clang"] + FREESTANDING + WARNINGS + chosen(values) + ["-O0", "-c", "-o", built, source])
-        if code == 0:
-            undefined = set(symbols([built], "-u")) - MEMORY_FUNCTIONS
-            undefined -= tables if values[OPTIONS.index("UPMU_NAMES")] else set()
-            os.unlink(built)
-            output, code = f"undefined: {' '.join(sorted(undefined))}", bool(undefined)
-        return [f"{' '.join(chosen(values))}: {output.strip()[:400]}"] if code else []
+        """gcc reads every second choice."""
+        flags, index = chosen(values), choices.index(values)
+        output = (read_by_gcc(flags, source) if index % 2 else "") or \
+            made_by_clang(flags, source, f"options-{index}", tables if values[OPTIONS.index("UPMU_NAMES")] else set())
+        return [f"{' '.join(flags)}: {output}"] if output else []
     choices = in_every_way(together)
     print(f"{len(choices)} choices: every {together} of {len(OPTIONS)} options in every way" +
           ("" if SOAK else " (every 3 in make soak, FUZZ_RUNS=soak)"))
@@ -344,22 +357,39 @@ def static_port_compiles_and_needs_nothing_more():
     header = "port/x86_native/x86_native_static.h"
     if not os.path.exists(header):
         return [f"{header} is missing"]
-    built = "build/tests/static-port.o"
-    code, output = run(["clang"] + FREESTANDING + WARNINGS + ["-DUPMU_PORT_STATIC=1", f'-DUPMU_PORT_HEADER="{header}"',
-                        "-O0", "-c", "-o", built, amalgamation()])
-    if code:
-        return [output[:2000]]
-    return [f"undefined: {name}" for name in set(symbols([built], "-u")) - MEMORY_FUNCTIONS]
+    output = made_by_clang(["-DUPMU_PORT_STATIC=1", f'-DUPMU_PORT_HEADER="{header}"'], amalgamation(), "static-port")
+    return [output] if output else []
 
 
 @check
-def sets_of_other_sizes_compile():
-    source = amalgamation(tables=False)
+def options_that_do_not_combine_compile_away_from_their_defaults():
+    """Each alone; numbers together, at their lowest values, others than the default, and highest."""
+    numbers = [option for option in ALONE if " to " in option.values]
+    builds = [[*option.beside.split(), f"{option.name}={option.other}"] for option in ALONE if option not in numbers]
+    builds += [[f"{option.name}={value}" for option, value in zip(numbers, values)]
+               for values in zip(*((options.values_of(option)[0], option.other, options.values_of(option)[-1]) for option in numbers))]
+    source = amalgamation()
+    print(f"{len(ALONE)} options in {len(builds)} builds" + ("" if SOAK else ", which gcc reads; objects in make soak (FUZZ_RUNS=soak)"))
+
+    def compile_with(words):
+        flags = [f"-D{word}" for word in words]
+        output = read_by_gcc(flags, source)
+        if SOAK and not output:
+            output = made_by_clang(flags, source, f"alone-{words[-1]}", {"upmu_trace_write"} if "UPMU_TRACE=1" in words else set())
+        return [f"{' '.join(words)}: {output}"] if output else []
+    return parallel(compile_with, builds)
+
+
+@check
+def numbers_that_the_library_cannot_hold_are_refused():
+    """Finds 20 registers of a unit: those of some units were written behind their array."""
     complaints = []
-    for size in (1, 18, 32):
-        code, output = run(["gcc"] + FREESTANDING + WARNINGS + [f"-DUPMU_SET_EVENTS={size}", "-fsyntax-only", source])
-        if code:
-            complaints.append(f"UPMU_SET_EVENTS={size}: {output[:600]}")
+    for option in options.rows():
+        low, _, high = option.values.partition(" to ")
+        for value, refused in ((low, False), (int(low) - 1, True), (int(high) + 1, True), (high, False)) if high else ():
+            code, output = run(["gcc", "-fsyntax-only", f"-D{option.name}={value}", "-Iinclude", "-x", "c", "include/upmu/config.h"])
+            if bool(code) != refused or refused and f"{option.name} is " not in output:
+                complaints.append(f"{option.name}={value}: code {code}: {output[:200]}")
     return complaints
 
 

@@ -445,6 +445,62 @@ def files_that_state_the_version_agree():
     return complaints
 
 
+# Changes of single files of a copy of the tree, and what tools/options.py says of each beside the file's name.
+OPTION_CHANGES = [
+    ("include/upmu/config.h", "#ifndef UPMU_PERMIT\n", "/* New. */\n#ifndef UPMU_NEW\n#define UPMU_NEW 1\n#endif\n\n/* Old. */\n#ifndef UPMU_PERMIT\n",
+     "tools/options.tsv: no row of UPMU_NEW"),
+    ("include/upmu/config.h", "#define UPMU_PERMIT UPMU_IS_FULL", "#define UPMU_PERMIT 0", "UPMU_PERMIT: include/upmu/config.h has the default \"0\""),
+    ("include/upmu/config.h", "#if UPMU_PROFILE == UPMU_PROFILE_TINY\n#define UPMU_SET_EVENTS 4", "#if UPMU_PROFILE == UPMU_PROFILE_TINY\n#define UPMU_SET_EVENTS 6",
+     "UPMU_SET_EVENTS: include/upmu/config.h has the default \"6 if"),
+    ("include/upmu/config.h", "\n/* Explanations as text, upmu_why_text().  0: it writes the name of the status only. */", "\n", "UPMU_WHY_TEXT has no comment"),
+    ("include/upmu/config.h", '#error "UPMU_SETS needs UPMU_THREADS"', '#error "no threads"', "UPMU_SETS needs \"UPMU_THREADS\""),
+    ("include/upmu/config.h", '"UPMU_SET_EVENTS is 1 to 32"', '"UPMU_SET_EVENTS is 1 to 64"', "UPMU_SET_EVENTS: no #error says"),
+    ("tools/options.tsv", "UPMU_PERMIT\t", "UPMU_OLD\t", "include/upmu/config.h has no option UPMU_OLD"),
+    ("tools/options.tsv", "UPMU_PERMIT\tUPMU_IS_FULL\t0 1\t0", "UPMU_PERMIT\tUPMU_IS_FULL\t0 1\t2", "UPMU_PERMIT: the other value 2"),
+    ("tools/options.tsv", "1 to 32\t4\t-\t-\t4\talone", "1 to 32\t4\t-\t-\t4\tnowhere", "UPMU_SET_EVENTS: no check nowhere"),
+    ("tools/options.tsv", "1 to 32\t4\t-\t-\t4\talone", "1 to 32\t4\t-\t-\t4\tpairs", "UPMU_SET_EVENTS: an option with other values"),
+    ("tools/options.tsv", "UPMU_EVENTS_ARM\tUPMU_BACKEND_ARM_PMUV3\t0 1\t0\tUPMU_BACKEND_ARM_PMUV3=1", "UPMU_EVENTS_ARM\tUPMU_BACKEND_ARM_PMUV3\t0 1\t0\tUPMU_OLD=1",
+     "UPMU_EVENTS_ARM: UPMU_OLD beside it"),
+    ("docs/SIZE.md", "| `UPMU_TRACE`", "| `UPMU_OLD`", "UPMU_TRACE is not there"),
+    ("docs/SIZE.md", "| events in one set |", "| events |", "UPMU_SET_EVENTS is not there"),
+    ("zephyr/Kconfig", " UPMU_PACK=0", "", "the default of UPMU_OPTIONS has UPMU_PACK="),
+    ("zephyr/Kconfig", " UPMU_PACK=0", " UPMU_PACK=0 UPMU_PROBES=0", "no option of include/upmu/config.h has this name"),
+    ("zephyr/Kconfig", "config UPMU_SIM\n", "config UPMU_MODEL\n", "CONFIG_UPMU_SIM does not set UPMU_FOR_X86"),
+    ("meson.build", "get_option('options')", "[]", "by which it passes on any option"),
+    ("docs/PMC.md", "UPMU_EVENTS_ALL=0", "UPMU_EVENTS_ALL=2", "UPMU_EVENTS_ALL=2 is none of its values"),
+    ("docs/PMC.md", "UPMU_EVENTS_ALL=0", "UPMU_EVENTS_skylate=1", "no option of include/upmu/config.h has this name")]
+
+
+@check
+def options_stand_in_one_table_and_every_place_that_lists_them_agrees():
+    """Finds an option without a row, a row without an option, a builder or a page that differs: a copy in which one does is refused."""
+    code, output = run([sys.executable, "tools/options.py"])
+    if code:
+        return output.splitlines()
+    sys.path.insert(0, "tools")
+    import options
+    tree, complaints = "build/tests/options", []
+    texts = {path: read(path) for path in (options.CONFIG, options.TABLE, options.PAGE, options.KCONFIG, options.MODELS, *options.BUILDERS,
+                                           *files("tests/build/check_*.py"), *(path for path, _, _, _ in OPTION_CHANGES))}
+
+    def write(path, text):
+        os.makedirs(os.path.dirname(os.path.join(tree, path)), exist_ok=True)
+        with open(os.path.join(tree, path), "w", encoding="utf-8") as file:
+            file.write(text)
+    shutil.rmtree(tree, ignore_errors=True)
+    for path, text in texts.items():
+        write(path, text)
+    complaints += options.complaints(tree)
+    for path, old, new, said in OPTION_CHANGES:
+        write(path, texts[path].replace(old, new))
+        found = options.complaints(tree)
+        write(path, texts[path])
+        if texts[path].count(old) != 1 or not any(said in text for text in found):
+            complaints.append(f"{path}, {old[:60]!r} changed: {found}")
+    shutil.rmtree(tree)
+    return complaints
+
+
 @check
 def generated_tables_are_what_their_generator_makes():
     complaints = []
