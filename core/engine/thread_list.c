@@ -108,7 +108,8 @@ struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread)
 
     for (struct upmu_session *session = thread->sessions; session; session = next) {
         next = session->next_of_thread;
-        if (!upmu_session_dropped(session) || session->meter)
+        /* Acquire: the call that gave the session back has looked at it for the last time. */
+        if (!(__atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_DROPPED) || session->meter)
             continue;
         upmu_thread_forget(session);
         session->next_of_thread = dropped;
