@@ -15,7 +15,7 @@
 
 MUTANT_STEP ?= 12
 MUTANT_ONLY ?=
-ROW_STEP ?= 40
+ROW_STEP ?= 41
 
 mutants_CC := $(CC) -m64
 mutants_FLAGS := -O1 -fPIC
