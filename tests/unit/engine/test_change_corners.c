@@ -3,9 +3,8 @@
  * Corners of a change of what runs: counts that are not exact, or counted twice; gates that stay open, or closed; lost
  * periods.
  */
-#include "tests/unit/engine/unit_double.h"
+#include "tests/common/host.h"
 
-static struct unit_double d;
 static struct host host;
 
 /*
@@ -29,89 +28,6 @@ static void a_counter_that_may_have_gone_round_is_marked_when_its_session_leaves
     assert_int_equal(host_count(&host.session, 0).quality, UPMU_QUALITY_PARTIAL);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     assert_int_equal(host_count(&host.session, 0).quality, UPMU_QUALITY_PARTIAL);
-}
-
-static const unsigned styles[] = {UPMU_UNIT_GLOBAL, UPMU_UNIT_SELECT, UPMU_UNIT_BOX};
-
-static struct upmu_session *session_of(unsigned i)
-{
-    return &d.host.sessions[i];
-}
-
-static void begin_unit(unsigned style, unsigned filters)
-{
-    double_prepare(&d, style, UPMU_SPACE_PCI, 1, 1);
-    d.type.filters = (uint8_t)filters;
-    d.type.filter[0] = DOUBLE_FILTER;
-    d.type.filter_mask[0] = 0xffff;
-    double_begin(&d, 1);
-    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
-}
-
-static enum upmu_status run(unsigned i, unsigned code, uint64_t filter, uint32_t counters)
-{
-    struct upmu_event event;
-    enum upmu_status status;
-
-    assert_int_equal(upmu_session_init(session_of(i), &d.host.machine), UPMU_OK);
-    assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, code, filter, 0, &event), UPMU_OK);
-    if (counters)
-        event.counters = counters;
-    assert_int_equal(upmu_session_add_event(session_of(i), &event, NULL), UPMU_OK);
-    status = upmu_session_attach_unit(session_of(i), &d.unit);
-    return status == UPMU_OK ? upmu_session_start(session_of(i)) : status;
-}
-
-/* Mistake: where enable bits are dense an event of a unit is placed alone, and overwrites the filter of another. */
-static void events_with_different_filters_do_not_run_side_by_side(void **state)
-{
-    (void)state;
-    for (unsigned i = 0; i < 3; i++) {
-        begin_unit(styles[i], 1);
-        assert_int_equal(run(0, 3, 5, 0), UPMU_OK);
-        assert_int_equal(d.box[0].filter, 5);
-        print_message("style %u: %d\n", styles[i], (int)run(1, 4, 6, 0));
-        assert_int_equal(d.box[0].filter, 5);
-        (void)!upmu_session_close(session_of(0));
-        (void)!upmu_session_close(session_of(1));
-        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
-    }
-}
-
-/* Mistake: an event that comes to a counter takes the base of the event that leaves, which has moved already. */
-static void an_event_takes_the_place_of_one_that_moves(void **state)
-{
-    static const unsigned code[] = {3, 5, 7};
-
-    (void)state;
-    for (unsigned i = 0; i < 3; i++) {
-        uint64_t seen[3] = {0, 0, 0};
-
-        begin_unit(styles[i], 0);
-        assert_int_equal(run(0, code[0], 0, 0), UPMU_OK);
-        print_message("first on %u\n", session_of(0)->set.tally[0].counter);
-        double_steps(100);
-        seen[0] += 100;
-        assert_int_equal(run(1, code[1], 0, 0x3), UPMU_OK);
-        print_message("second on %u\n", session_of(1)->set.tally[0].counter);
-        double_steps(10);
-        seen[0] += 10;
-        seen[1] += 10;
-        assert_int_equal(run(2, code[2], 0, 1u << session_of(1)->set.tally[0].counter), UPMU_OK);
-        print_message("now %u %u %u\n", session_of(0)->set.tally[0].counter, session_of(1)->set.tally[0].counter,
-                      session_of(2)->set.tally[0].counter);
-        double_steps(1);
-        for (unsigned n = 0; n < 3; n++) {
-            seen[n]++;
-            print_message("%u: %llu of %llu\n", n, (unsigned long long)host_count(session_of(n), 0).value,
-                          (unsigned long long)(seen[n] * code[n]));
-        }
-        for (unsigned n = 0; n < 3; n++)
-            assert_int_equal(host_count(session_of(n), 0).value, seen[n] * code[n]);
-        for (unsigned n = 0; n < 3; n++)
-            assert_int_equal(upmu_session_close(session_of(n)), UPMU_OK);
-        assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
-    }
 }
 
 static struct {
@@ -377,8 +293,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_counter_that_may_have_gone_round_is_marked_when_its_session_leaves),
-        cmocka_unit_test(events_with_different_filters_do_not_run_side_by_side),
-        cmocka_unit_test(an_event_takes_the_place_of_one_that_moves),
         cmocka_unit_test(what_a_handler_stopped_stays_closed_where_its_session_has_failed),
         cmocka_unit_test(a_late_flag_of_a_counter_that_ran_for_no_session_is_no_round),
         cmocka_unit_test(a_period_that_a_fault_ends_is_lost),
