@@ -90,7 +90,7 @@ static bool is_missed(const struct cmd_live *live)
     if (status == UPMU_OK)
         status = upmu_session_ring(&session, memory, sizeof memory);
     if (status == UPMU_OK)
-        status = upmu_session_add(&session, "instructions", &sampling);
+        status = upmu_set_add(&session.set, "instructions", &sampling);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&session, live->cpu);
     if (status == UPMU_OK) {

@@ -7,6 +7,7 @@
  * machine off; otherwise it shows a prompt, where the space bar makes a page to send in (demo_page.c).
  */
 #include <efi-demo/demo.h>
+#include <upmu/cpu.h>
 
 #define DEMO_LOG_BYTES (1024u * 1024u)
 #define DEMO_BUFFER_BYTES (32u * 1024u * 1024u)

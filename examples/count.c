@@ -38,13 +38,13 @@ static enum upmu_status measure(struct upmu_count counts[EVENTS])
         (status = upmu_session_init(&session, &machine)) != UPMU_OK)
         return status;
     for (unsigned i = 0; i < EVENTS && status == UPMU_OK; i++)
-        status = upmu_session_add(&session, names[i], NULL);
+        status = upmu_set_add(&session.set, names[i], NULL);
     if (status != UPMU_OK || (status = upmu_session_attach_cpu(&session, &cpu)) != UPMU_OK ||
         (status = upmu_session_start(&session)) != UPMU_OK)
         return status;
     work();
     if ((status = upmu_session_stop(&session)) == UPMU_OK)
-        status = upmu_session_read(&session, 0, EVENTS, counts);
+        status = upmu_set_read(&session.set, 0, EVENTS, counts);
     return status != UPMU_OK ? status : upmu_session_close(&session);
 }
 

@@ -23,7 +23,7 @@ static void entry(struct upmu_sim *model, unsigned number, const struct upmu_sim
     const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
 
     (void)model, (void)number;
-    (void)upmu_handle_pmi(&cpu, &frame);
+    (void)upmu_pmi_handle(&cpu, &frame);
 }
 
 static enum upmu_status measure(void)
@@ -37,7 +37,7 @@ static enum upmu_status measure(void)
     if ((status = upmu_machine_init(&machine, upmu_sim_port(&sim))) != UPMU_OK ||
         (status = upmu_cpu_init(&cpu, &machine, NULL)) != UPMU_OK ||
         (status = upmu_session_init(&session, &machine)) != UPMU_OK ||
-        (status = upmu_session_add(&session, "instructions", &every)) != UPMU_OK ||
+        (status = upmu_set_add(&session.set, "instructions", &every)) != UPMU_OK ||
         (status = upmu_session_ring(&session, ring, sizeof ring)) != UPMU_OK ||
         (status = upmu_session_attach_cpu(&session, &cpu)) != UPMU_OK ||
         (status = upmu_session_start(&session)) != UPMU_OK)

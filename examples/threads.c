@@ -38,7 +38,7 @@ static enum upmu_status measure(struct upmu_count *count)
     if ((status = upmu_machine_init(&machine, upmu_sim_port(&sim))) != UPMU_OK ||
         (status = upmu_cpu_init(&cpu, &machine, NULL)) != UPMU_OK ||
         (status = upmu_session_init(&session, &machine)) != UPMU_OK ||
-        (status = upmu_session_add(&session, "instructions:u", NULL)) != UPMU_OK ||
+        (status = upmu_set_add(&session.set, "instructions:u", NULL)) != UPMU_OK ||
         (status = upmu_session_attach_thread(&session, &worker, NULL)) != UPMU_OK ||
         (status = upmu_session_start(&session)) != UPMU_OK)
         return status;
@@ -46,7 +46,7 @@ static enum upmu_status measure(struct upmu_count *count)
     run(&worker, &other, 500000);
     run(&other, &worker, 200);
     run(&worker, &idle, 30);
-    status = upmu_session_read(&session, 0, 1, count); /* its thread does not run: from any CPU */
+    status = upmu_set_read(&session.set, 0, 1, count); /* its thread does not run: from any CPU */
     return status != UPMU_OK ? status : upmu_session_close(&session);
 }
 

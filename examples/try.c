@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <port/sim/sim.h>
+#include <upmu/cpu.h>
 #include <upmu/upmu.h>
 
 #define EVENTS 3
@@ -25,7 +26,7 @@ static void entry(struct upmu_sim *model, unsigned number, const struct upmu_sim
     const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
 
     (void)model, (void)number;
-    (void)upmu_handle_pmi(&cpu, &frame);
+    (void)upmu_pmi_handle(&cpu, &frame);
 }
 
 static enum upmu_status take_over(void)
@@ -45,7 +46,7 @@ static enum upmu_status count_by_name(void)
     enum upmu_status status;
 
     if ((status = upmu_session_init(&session, &machine)) != UPMU_OK ||
-        (status = upmu_session_add(&session, "instructions,cycles,BR_MISP_RETIRED.ALL_BRANCHES", NULL)) != UPMU_OK ||
+        (status = upmu_set_add(&session.set, "instructions,cycles,BR_MISP_RETIRED.ALL_BRANCHES", NULL)) != UPMU_OK ||
         (status = upmu_session_attach_cpu(&session, &cpu)) != UPMU_OK ||
         (status = upmu_session_start(&session)) != UPMU_OK)
         return status;
@@ -53,7 +54,7 @@ static enum upmu_status count_by_name(void)
         upmu_sim_events(&sim, &(struct upmu_sim_burst){
                                   .instructions = INSTRUCTIONS, .cycles = INSTRUCTIONS / 2, .mispredicts = 31});
     if ((status = upmu_session_stop(&session)) != UPMU_OK ||
-        (status = upmu_session_read(&session, 0, EVENTS, counts)) != UPMU_OK)
+        (status = upmu_set_read(&session.set, 0, EVENTS, counts)) != UPMU_OK)
         return status;
     printf("events by name, counts of 64 bits (2^48, where a counter begins again, is %llu):\n", 1ull << 48);
     printf("%18llu instructions\n", (unsigned long long)counts[0].value);
@@ -77,7 +78,7 @@ static enum upmu_status follow_a_thread(void)
     upmu_thread_init(&worker, 1, 1, NULL);
     upmu_thread_init(&other, 1, 2, NULL);
     if ((status = upmu_session_init(&session, &machine)) != UPMU_OK ||
-        (status = upmu_session_add(&session, "instructions", NULL)) != UPMU_OK ||
+        (status = upmu_set_add(&session.set, "instructions", NULL)) != UPMU_OK ||
         (status = upmu_session_attach_thread(&session, &worker, NULL)) != UPMU_OK ||
         (status = upmu_session_start(&session)) != UPMU_OK)
         return status;
@@ -85,7 +86,7 @@ static enum upmu_status follow_a_thread(void)
     run(&worker, &other, 500000);
     run(&other, &worker, 200);
     run(&worker, &other, 30);
-    if ((status = upmu_session_read(&session, 0, 1, &count)) != UPMU_OK)
+    if ((status = upmu_set_read(&session.set, 0, 1, &count)) != UPMU_OK)
         return status;
     printf("thread switches, a session of one thread:\n");
     printf("%18llu instructions (another thread's 500030 are not in it)\n", (unsigned long long)count.value);
@@ -99,7 +100,7 @@ static enum upmu_status sample(void)
     enum upmu_status status;
 
     if ((status = upmu_session_init(&session, &machine)) != UPMU_OK ||
-        (status = upmu_session_add(&session, "instructions", &every)) != UPMU_OK ||
+        (status = upmu_set_add(&session.set, "instructions", &every)) != UPMU_OK ||
         (status = upmu_session_ring(&session, ring, sizeof ring)) != UPMU_OK ||
         (status = upmu_session_attach_cpu(&session, &cpu)) != UPMU_OK ||
         (status = upmu_session_start(&session)) != UPMU_OK)

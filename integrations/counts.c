@@ -7,6 +7,8 @@
 #include <integrations/counts_text.h>
 #include <port/sim/sim.h>
 #include <port/x86_native/x86_native.h>
+#include <upmu/cpu.h>
+#include <upmu/place.h>
 
 #define EVENTS "instructions,cycles"
 
@@ -84,7 +86,7 @@ static struct process *begin_process(unsigned number, const char *name)
         return NULL;
     upmu_thread_init(&new->thread, number, number, NULL);
     if ((status = upmu_session_init(&new->session, &machine)) != UPMU_OK ||
-        (status = upmu_session_add(&new->session, EVENTS, NULL)) != UPMU_OK ||
+        (status = upmu_set_add(&new->session.set, EVENTS, NULL)) != UPMU_OK ||
         (status = upmu_session_attach_thread(&new->session, &new->thread, NULL)) != UPMU_OK ||
         (status = upmu_session_start(&new->session)) != UPMU_OK) {
         (void)counts_complain(name, status, &new->session.why);
@@ -114,7 +116,7 @@ void counts_switch(unsigned number, const char *name)
 static void write_process(struct process *of)
 {
     struct upmu_count count[2];
-    enum upmu_status status = upmu_session_read(&of->session, 0, 2, count);
+    enum upmu_status status = upmu_set_read(&of->session.set, 0, 2, count);
 
     if (status != UPMU_OK) {
         (void)counts_complain(of->name, status, &of->session.why);

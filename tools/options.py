@@ -12,7 +12,8 @@ import sys
 
 import sources
 
-CONFIG, TABLE, PAGE, KCONFIG = "include/upmu/config.h", "tools/options.tsv", "docs/SIZE.md", "zephyr/Kconfig"
+CONFIG, TARGET, LIMITS, TABLE, PAGE, KCONFIG = "include/upmu/config.h", "include/upmu/private/target.h", \
+    "include/upmu/private/options.h", "tools/options.tsv", "docs/SIZE.md", "zephyr/Kconfig"
 Option = collections.namedtuple("Option", "name default values other beside needs zephyr built price part")
 
 # Builders that pass on any option, and the place where each does.  Zephyr's has a default besides, which the table states.
@@ -77,7 +78,7 @@ def of_config(text):
 
 
 def against_config(tree, options):
-    text = sources.read(tree, CONFIG)
+    text = sources.read(tree, TARGET) + sources.read(tree, CONFIG)
     found, names = of_config(text), [option.name for option in options]
     for name in found:
         if name not in names:
@@ -90,8 +91,9 @@ def against_config(tree, options):
             yield f"{TABLE}: {CONFIG} has no option {name}: remove the row, or define the option there behind #ifndef {name}"
     if sorted(names) == sorted(found) and names != list(found):
         yield f"{TABLE}: rows stand in the order of {CONFIG}: move {next(a for a, b in zip(names, found) if a != b)}"
-    needs = dict(re.findall(r'^#error "(UPMU_\w+) needs (UPMU_\w+)"', text, re.M))
-    ranges = dict(re.findall(r'^#error "(UPMU_\w+) is (\d+ to \d+)"', text, re.M))
+    limits = sources.read(tree, LIMITS)
+    needs = dict(re.findall(r'^#error "(UPMU_\w+) needs (UPMU_\w+)"', limits, re.M))
+    ranges = dict(re.findall(r'^#error "(UPMU_\w+) is (\d+ to \d+)"', limits, re.M))
     for option in options:
         default, above = found.get(option.name, (option.default, "/*"))
         if default != option.default:
@@ -99,9 +101,9 @@ def against_config(tree, options):
         if "/*" not in above:
             yield f"{CONFIG}: {option.name} has no comment above it: say there what 0, or the number, does"
         if needs.get(option.name, "") != option.needs:
-            yield f"{TABLE}: {option.name} needs \"{option.needs}\", and {CONFIG} has no or another #error that says so: let them agree"
+            yield f"{TABLE}: {option.name} needs \"{option.needs}\", and {LIMITS} has no or another #error that says so: let them agree"
         if " to " in option.values and option.name != "UPMU_PROFILE" and ranges.get(option.name) != option.values:
-            yield f"{CONFIG}: {option.name}: no #error says that it \"is {option.values}\", as the values in {TABLE}: let them agree"
+            yield f"{LIMITS}: {option.name}: no #error says that it \"is {option.values}\", as the values in {TABLE}: let them agree"
 
 
 def against_itself(tree, options):

@@ -47,6 +47,8 @@ static struct upmu_port *native_port(void)
 }
 #elif defined CONFIG_RISCV
 #include <port/riscv_native/riscv_native.h>
+#include <upmu/cpu.h>
+#include <upmu/place.h>
 
 static void cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {

@@ -10,6 +10,9 @@
 #include <errno.h>
 #include <string.h>
 #include <zephyr/kernel.h>
+#include <upmu/catalogs.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "provider.h"
 #include "upmu_zephyr.h"
 
@@ -147,7 +150,7 @@ static enum upmu_status open_session(struct upmu_session *session, const struct 
     enum upmu_status status = upmu_session_init(session, upmu_zephyr_machine());
 
     if (status == UPMU_OK)
-        status = upmu_session_add_event(session, &event->event, NULL);
+        status = upmu_set_add_event(&session->set, &event->event, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, upmu_zephyr_cpu(event->cpu));
     return status;
@@ -179,7 +182,7 @@ static int prepare(void *context, uint64_t id)
 static int read_total(struct slot *slot, uint64_t *out_value, enum upmu_quality *out_quality)
 {
     struct upmu_count count;
-    enum upmu_status status = upmu_session_read(&slot->session, 0, 1, &count);
+    enum upmu_status status = upmu_set_read(&slot->session.set, 0, 1, &count);
 
     *out_value = status == UPMU_OK ? count.value : 0;
     *out_quality = status == UPMU_OK ? count.quality : UPMU_QUALITY_NEVER_RAN;

@@ -423,7 +423,7 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
  * of 64 bits; they hold nothing of the host: no counter's number, no address, no time.
  *
  * *out_used is the number of bytes needed, with NO_SPACE, too.
- * Returns UPMU_OK, UPMU_ERR_NO_SPACE (nothing was stored), or as upmu_session_read().
+ * Returns UPMU_OK, UPMU_ERR_NO_SPACE (nothing was stored), or as upmu_set_read().
  * Context: any, after upmu_guest_put() or while the thread of the vCPU does not run; else local.
  */
 UPMU_MUST_CHECK

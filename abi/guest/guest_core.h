@@ -33,7 +33,7 @@ static inline const struct upmu_pmu *upmu_guest_pmu(const struct upmu_guest *gue
 
 /* Read these counters of the host: values, status and pending interrupts are up to date then. */
 void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters);
-/* As upmu_guest_fold(), for a counter that is started.  UPMU_OK, or as upmu_session_read(): the counter is as it
+/* As upmu_guest_fold(), for a counter that is started.  UPMU_OK, or as upmu_set_read(): the counter is as it
  * was. */
 enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter);
 

@@ -7,6 +7,9 @@
  * session of a counter may be read at any moment of that time, or not at all.
  */
 #include <abi/guest/guest_core.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include <upmu/world.h>
 #include "core/hw/port_call.h"
 #include "core/util/mem.h"
 
@@ -47,7 +50,7 @@ enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
     struct upmu_count count;
-    enum upmu_status status = upmu_session_read(&guest->memory.sessions[virtual->session - 1u], 0, 1, &count);
+    enum upmu_status status = upmu_set_read(&guest->memory.sessions[virtual->session - 1u].set, 0, 1, &count);
     uint64_t value, more;
     bool round;
 
@@ -193,7 +196,7 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
     enum upmu_status status = upmu_session_init(session, guest->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add_event(session, event, sampling);
+        status = upmu_set_add_event(&session->set, event, sampling);
     if (status == UPMU_OK)
         status = upmu_session_format(session, &guest_notes, &state, sizeof state);
     if (status == UPMU_OK)
@@ -238,7 +241,7 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
         virtual->flags |= GUEST_COUNTER_OWN;
     }
     if (guest->attached & bit) {
-        status = upmu_set_replace_event(session, &session->set, 0, &event, &sampling);
+        status = upmu_set_replace_event(&session->set, 0, &event, &sampling);
     } else {
         status = attach_session(guest, session, &event, &sampling, cpu);
         if (status == UPMU_OK)
@@ -275,7 +278,7 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
     samples = session->set.sampling[0].period;
     left = guest->mask - virtual->value + 1u;
     if (virtual->flags & GUEST_COUNTER_OWN && !(samples && session->set.tally[0].lent))
-        (void)!upmu_set_lend(session, &session->set, 0, samples || left < guest->min_period ? 0 : virtual->value);
+        (void)!upmu_set_lend(&session->set, 0, samples || left < guest->min_period ? 0 : virtual->value);
     virtual->flags &= (uint8_t) ~(GUEST_COUNTER_LOAD | GUEST_COUNTER_LATE);
     if (!samples)
         return;
@@ -283,7 +286,7 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
         left = guest->min_period;
         virtual->flags |= GUEST_COUNTER_LATE;
     }
-    (void)!upmu_set_wait(session, &session->set, 0, left, guest->mask + 1u);
+    (void)!upmu_set_wait(&session->set, 0, left, guest->mask + 1u);
 }
 
 /* Is its session the one for what the guest selected? */
@@ -410,7 +413,7 @@ static uint32_t find_passes(const struct upmu_guest *guest)
         uint64_t ahead;
 
         if ((virtual->flags & (GUEST_COUNTER_OWN | GUEST_COUNTER_WRITTEN)) == GUEST_COUNTER_OWN &&
-            upmu_set_where(session, &session->set, 0, &where, &ahead) && where == counter &&
+            upmu_set_where(&session->set, 0, &where, &ahead) && where == counter &&
             !((ahead - (virtual->value - virtual->origin)) & guest->mask))
             passes |= rest & (0u - rest);
     }

@@ -18,6 +18,8 @@
 
 #include <abi/perfmon2/pfm.h>
 #include <abi/rights/rights.h>
+#include <upmu/format.h>
+#include <upmu/message.h>
 #include <upmu/upmu.h>
 
 #ifdef __cplusplus
@@ -144,7 +146,7 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
  * UPMU_ERR_NO_SPACE (longer than memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit that no
  * program may set; of a loaded context an event that its owner may not use); UPMU_ERR_PORT
  * (copying); as upmu_session_attach_cpu() where a loaded session has to be loaded anew, otherwise
- * as upmu_session_read().
+ * as upmu_set_read().
  * Context: local; any while it is not loaded.
  */
 UPMU_MUST_CHECK

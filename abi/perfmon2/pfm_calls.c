@@ -3,6 +3,8 @@
  * The calls of section 10 that concern a context as a whole.
  */
 #include <abi/perfmon2/pfm_core.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/sample/message_core.h"

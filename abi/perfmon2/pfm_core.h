@@ -51,7 +51,7 @@ void upmu_pfm_discharge(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, cons
 /* Make events of the registers of all sets, in a detached session. */
 enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context);
 
-/* The value of a PMD now; UPMU_OK or as upmu_session_read(). */
+/* The value of a PMD now; UPMU_OK or as upmu_set_read(). */
 enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter,
                                 uint64_t *out_value);
 

@@ -7,6 +7,8 @@
  * is the written value plus the count.
  */
 #include <abi/perfmon2/pfm_core.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -199,7 +201,7 @@ static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_
         enum upmu_status status;
 
         fill_sampling(pmu, set, counter, &sampling);
-        status = upmu_set_add_event(&context->session, core, &event[i], &sampling);
+        status = upmu_set_add_event(core, &event[i], &sampling);
         if (status != UPMU_OK)
             return status;
         go_on(set, counter, core, i);
@@ -232,7 +234,7 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
     *out_value = set->pmd[counter].reg_value;
     if (event == PFM_NO_EVENT || !context->loaded)
         return UPMU_OK;
-    status = upmu_set_read(&context->session, core, event, 1, &count);
+    status = upmu_set_read(core, event, 1, &count);
     if (status != UPMU_OK)
         return status;
     tally = &core->tally[event];

@@ -4,6 +4,7 @@
  * takes effect.
  */
 #include <abi/perfmon2/pfm_core.h>
+#include <upmu/session.h>
 #include "core/hw/backend.h"
 #include "core/util/bits.h"
 #include "core/util/mem.h"

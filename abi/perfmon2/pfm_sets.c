@@ -3,6 +3,8 @@
  * Event sets: creating, deleting, asking.
  */
 #include <abi/perfmon2/pfm_core.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "core/util/bits.h"
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"
@@ -117,7 +119,7 @@ static void fill_info(struct upmu_pfm_context *context, struct upmu_pfm_set *set
     const struct upmu_pmu *pmu = upmu_pfm_pmu(context);
     struct upmu_set_info info;
 
-    upmu_set_ask(&context->session, upmu_pfm_core_set(context, set), &info);
+    upmu_set_ask(upmu_pfm_core_set(context, set), &info);
     memset(out, 0, sizeof *out);
     out->set_id = set->number;
     out->set_flags = (info.flags & UPMU_SET_TIME_SWITCH ? PFM_SETFL_TIME_SWITCH : 0u) |

@@ -4,6 +4,9 @@
  */
 #include <stddef.h>
 #include <string.h>
+#include <upmu/cpu.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "abi/pmc/upmu_pmc.h"
 
 #if UPMU_NAMES
@@ -107,13 +110,13 @@ static enum upmu_status make_session(struct upmu_pmcs *pmcs, struct upmu_pmc *pm
     enum upmu_status status = upmu_session_init(&pmc->session, pmcs->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add_event(&pmc->session, &pmc->event, is_sampling(pmc) ? &sampling : NULL);
+        status = upmu_set_add_event(&pmc->session.set, &pmc->event, is_sampling(pmc) ? &sampling : NULL);
     if (status == UPMU_OK && is_sampling(pmc))
         status = upmu_session_ring(&pmc->session, pmc->ring, sizeof pmc->ring);
     if (status == UPMU_OK) {
         upmu_session_hide_kernel(&pmc->session, hide);
         if (!is_sampling(pmc) && pmc->count)
-            status = upmu_session_write(&pmc->session, 0, pmc->count);
+            status = upmu_set_write(&pmc->session.set, 0, pmc->count);
     }
     if (status == UPMU_OK && cpu)
         status = upmu_session_attach_cpu(&pmc->session, cpu);
@@ -311,15 +314,15 @@ enum upmu_status upmu_pmc_rw(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_
 
     if (!pmc || !request->pm_flags || request->pm_flags > 3)
         return UPMU_ERR_INVALID;
-    status = upmu_session_read(&pmc->session, 0, 1, &count);
+    status = upmu_set_read(&pmc->session.set, 0, 1, &count);
     if (status != UPMU_OK)
         return status;
     if (request->pm_flags & 1u)
         request->pm_value = is_sampling(pmc) ? count.left : count.value;
     if (!(request->pm_flags & 2u))
         return UPMU_OK;
-    return is_sampling(pmc) ? upmu_set_wait(&pmc->session, &pmc->session.set, 0, value, pmc->count)
-                            : upmu_session_write(&pmc->session, 0, value);
+    return is_sampling(pmc) ? upmu_set_wait(&pmc->session.set, 0, value, pmc->count)
+                            : upmu_set_write(&pmc->session.set, 0, value);
 }
 
 enum upmu_status upmu_pmc_set(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id, pmc_value_t period)
@@ -331,7 +334,7 @@ enum upmu_status upmu_pmc_set(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t i
         return UPMU_ERR_INVALID;
     if (pmc->state == PMC_STATE_RUNNING)
         return UPMU_ERR_STATE;
-    status = upmu_set_wait(&pmc->session, &pmc->session.set, 0, period, period);
+    status = upmu_set_wait(&pmc->session.set, 0, period, period);
     if (status == UPMU_OK)
         pmc->count = period;
     return status;

@@ -37,6 +37,8 @@ static int call_simple(unsigned operation, uint32_t id, int32_t value)
 
 #if PMC_LOCAL_NAMES
 
+#include <upmu/catalogs.h>
+#include <upmu/pmu.h>
 #include <upmu/upmu.h>
 
 /* The numbers of errno, which pmc.h has not. */

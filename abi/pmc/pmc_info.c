@@ -3,6 +3,9 @@
  * Facts for libpmc: classes, rows, capabilities, names.  Pure, but for the owners of counters.
  */
 #include <stddef.h>
+#include <upmu/catalogs.h>
+#include <upmu/cpu.h>
+#include <upmu/session.h>
 #include "abi/pmc/upmu_pmc.h"
 
 #if UPMU_NAMES

@@ -5,6 +5,7 @@
  */
 #include <stddef.h>
 #include <string.h>
+#include <upmu/session.h>
 #include "abi/pmc/upmu_pmc.h"
 
 #if UPMU_NAMES
@@ -122,7 +123,7 @@ void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid)
 
         /* A detached PMC has the number of a thread that ended: another process may have it now. */
         if (log && pmc->pid == pid && pmc->flags & PMC_F_LOG_PROCCSW && pmc->session.state != UPMU_SESSION_DETACHED &&
-            upmu_session_read(&pmc->session, 0, 1, &count) == UPMU_OK)
+            upmu_set_read(&pmc->session.set, 0, 1, &count) == UPMU_OK)
             add_value(pmcs, log, PMCLOG_TYPE_PROCCSW, pmc, (uint32_t)pid, count.value);
     }
 }

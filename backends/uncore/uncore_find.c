@@ -19,7 +19,7 @@
 #define UNCORE_CLIENT_SAFBAR 0x68u
 #define UNCORE_MSR_CBO_CONFIG 0x396u
 #define UNCORE_AMD_MSRS UINT64_C(0xc0010000)
-#define UNCORE_DIES (sizeof(((struct upmu_unit_list *)0)->counts_at) / sizeof(uint16_t))
+#define UNCORE_DIES (sizeof(((struct upmu_unit_list *)0)->search.counts_at) / sizeof(uint16_t))
 
 /* ---- Accesses ---- */
 
@@ -235,10 +235,10 @@ static uint32_t counting_function(const struct upmu_uncore_finder *finder)
 {
     const struct upmu_uncore_seen *seen = finder->seen;
     unsigned die = seen->place.package * (seen->dies ? seen->dies : 1u) + seen->place.die;
-    uint32_t where = die < UNCORE_DIES ? finder->list->counts_at[die] : 0;
+    uint32_t where = die < UNCORE_DIES ? finder->list->search.counts_at[die] : 0;
 
     for (unsigned i = 0; !where && i < UNCORE_DIES; i++)
-        where = finder->list->counts_at[i];
+        where = finder->list->search.counts_at[i];
     return where ? where - 1 : 0;
 }
 
@@ -563,7 +563,7 @@ static UPMU_APART void use_function(struct upmu_uncore_finder *finder, unsigned 
     case UPMU_UNCORE_RULE_CAPID:
     case UPMU_UNCORE_RULE_SBOX:
         if (second[0] == device)
-            finder->list->counts_at[die % UNCORE_DIES] = (uint16_t)(where + 1);
+            finder->list->search.counts_at[die % UNCORE_DIES] = (uint16_t)(where + 1);
         break;
     case UPMU_UNCORE_RULE_SERVER_IMC:
     case UPMU_UNCORE_RULE_SERVER_MEM:
@@ -677,8 +677,8 @@ static UPMU_APART void find_generation(struct upmu_uncore_finder *finder)
 
     memset(finder->die_of, UPMU_UNCORE_NO_DIE, sizeof finder->die_of);
     memset(finder->empty, 0, sizeof finder->empty);
-    if (needs_scan(generation) && !finder->list->scanned) {
-        finder->list->scanned = 1;
+    if (needs_scan(generation) && !finder->list->search.scanned) {
+        finder->list->search.scanned = 1;
         visit_functions(finder, note_ubox);
         complete_dies(finder, seen->family == 6 && seen->model == 0x55);
         visit_functions(finder, visit_for_units);
@@ -699,7 +699,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
     finder.list = list;
     finder.first = list->unit_count;
     if (!list->unit_count)
-        list->scanned = 0;
+        list->search.scanned = 0;
     seen->accesses = 0;
     seen->failure = NULL;
     seen->failed_at = 0;
@@ -712,7 +712,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
     }
     /* Let another call scan again: it finds the rest, or fails in the same way. */
     if (finder.full || finder.damaged)
-        list->scanned = 0;
+        list->search.scanned = 0;
     if (finder.full)
         return UPMU_ERR_NO_SPACE;
     if (finder.damaged)

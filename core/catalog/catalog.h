@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <upmu/catalogs.h>
 #include <upmu/config.h>
 #include <upmu/event.h>
 #include <upmu/pmu.h>

@@ -5,6 +5,7 @@
 #ifndef UPMU_CORE_CLAIMS_H
 #define UPMU_CORE_CLAIMS_H
 
+#include <upmu/cpu.h>
 #include "core/engine/joint.h"
 
 /* Where this CPU's shared parts are claimed, or NULL. */

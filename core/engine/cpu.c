@@ -25,7 +25,6 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/unit_core.h"
 #include "core/engine/waiting.h"
-#include <upmu/thread.h>
 
 /* Find the domain where this PMU's shared parts are claimed. */
 static enum upmu_status join(struct upmu_meter *meter, struct upmu_domain *const *domains)

@@ -552,7 +552,7 @@ void upmu_interrupt_raise(struct upmu_meter *meter)
         meter->cpu->mail.pending = 1;
 }
 
-enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
     struct pass pass;
     enum upmu_pmi result;
@@ -607,7 +607,7 @@ void upmu_interrupt_raise(struct upmu_meter *meter)
     (void)meter;
 }
 
-enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
     (void)cpu;
     (void)frame;

@@ -146,7 +146,7 @@ enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_jo
         input.stay = (const uint8_t(*)[UPMU_SLOTS])joint->stay;
         input.stay_alternative = joint->stay_alternative;
     }
-    status = upmu_place(&input, work, joint->result, why);
+    status = upmu_requests_place(&input, work, joint->result, why);
     if (status != UPMU_OK && why)
         name_culprits(joint, why);
     return status;

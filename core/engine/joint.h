@@ -5,6 +5,7 @@
 #ifndef UPMU_CORE_JOINT_H
 #define UPMU_CORE_JOINT_H
 
+#include <upmu/place.h>
 #include "core/engine/session_core.h"
 
 /* Resource values held by others, at most: NetBurst's 18 counters have an ESCR and a helper's each, and tag alike. */
@@ -38,7 +39,7 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
 
 /*
  * Place them: beside what other CPUs occupy, or `alone`; cpu NULL: on an idle PMU.
- * As upmu_place(), with the culprits named.
+ * As upmu_requests_place(), with the culprits named.
  */
 enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_joint *joint, bool alone,
                                   struct upmu_place_work *work, struct upmu_why *why);

@@ -135,7 +135,7 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
     if (upmu_meter_is_unit(meter)) { /* its counters are never written */
         if (!upmu_bank_settle(&meter->bank, meter->firmware) || !quieten(meter, writable, true))
             return UPMU_ERR_PORT;
-        return meter->machine->units->guest && writable && !meter->firmware
+        return meter->machine->units->search.guest && writable && !meter->firmware
                    ? try_select(meter, upmu_bits_lowest(writable))
                    : UPMU_OK;
     }

@@ -113,6 +113,12 @@ static void read_identity(struct upmu_detection *detection)
     detection->hypervisor = detection->leaf1[2] >> 31;
 }
 
+/* A kernel may compile with headers of its own. */
+_Static_assert(sizeof(uint8_t) == 1 && sizeof(uint16_t) == 2 && sizeof(uint32_t) == 4 && sizeof(uint64_t) == 8 &&
+                   sizeof(int32_t) == 4 && sizeof(int64_t) == 8 && sizeof(uintptr_t) == sizeof(void *) &&
+                   sizeof(size_t) == sizeof(void *) && (uint64_t)-1 > 0 && (int64_t)-1 < 0 && (bool)2 == 1,
+               "stdint.h, stddef.h or stdbool.h has types of wrong sizes (docs/PORTING.md)");
+
 /* PMUs are compared byte by byte, and what is copied as a whole may bring what stood in its padding. */
 _Static_assert(sizeof(struct upmu_counter) == 8 * sizeof(uint8_t) + sizeof(uint32_t), "a counter has padding");
 

@@ -42,7 +42,7 @@ static UPMU_APART enum upmu_status add_loop_event(struct upmu_meter *meter, stru
         return status;
     if (event.counters & meter->pmu->general & ~(meter->firmware | meter->watchdog | meter->foreign | meter->running))
         event.counters &= meter->pmu->general;
-    return upmu_session_add_event(session, &event, &sampling);
+    return upmu_set_add_event(&session->set, &event, &sampling);
 }
 
 static enum upmu_status open_session(struct upmu_meter *meter, struct upmu_session *session, uint64_t period)
@@ -61,7 +61,7 @@ static enum upmu_status open_session(struct upmu_meter *meter, struct upmu_sessi
 static enum upmu_status run_loop(struct upmu_meter *meter, struct upmu_probe *probe, uint64_t period,
                                  uint64_t *out_counted)
 {
-    struct upmu_session *session = &probe->session;
+    struct upmu_session *session = &probe->work.session;
     enum upmu_status status = open_session(meter, session, period);
 
     if (status != UPMU_OK)
@@ -72,9 +72,9 @@ static enum upmu_status run_loop(struct upmu_meter *meter, struct upmu_probe *pr
         built_in_loop(NULL);
     status = upmu_session_stop(session);
     if (status == UPMU_OK)
-        status = upmu_session_read(session, 0, 1, &probe->count);
+        status = upmu_set_read(&session->set, 0, 1, &probe->work.count);
     if (status == UPMU_OK)
-        *out_counted = probe->count.raw;
+        *out_counted = probe->work.count.raw;
     probe->counter = session->set.tally[0].counter;
     if (upmu_session_detach(session) != UPMU_OK)
         return UPMU_ERR_PORT;

@@ -269,15 +269,18 @@ static bool read_there(const struct upmu_port *port, const struct upmu_meter *me
 /* The thread of a session may come or go while the session is looked for: it is followed so often. */
 #define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
 
-enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *set, unsigned first, unsigned count,
+enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned count,
                                struct upmu_count *out_counts)
 {
+    struct upmu_session *session = set->session;
     struct remote_read remote = {session, set, first, count, out_counts, UPMU_ERR_WRONG_CPU};
     const struct upmu_port *port;
     struct upmu_meter *meter;
     uintptr_t state;
     bool here;
 
+    if (!session)
+        return UPMU_ERR_STATE;
     if (first >= UPMU_LOAD(set->count) || count > UPMU_LOAD(set->count) - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     port = session->machine->port;
@@ -299,10 +302,4 @@ enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *se
             break;
     }
     return remote.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, remote.status);
-}
-
-enum upmu_status upmu_session_read(struct upmu_session *session, unsigned first, unsigned count,
-                                   struct upmu_count *out_counts)
-{
-    return upmu_set_read(session, &session->set, first, count, out_counts);
 }

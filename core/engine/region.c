@@ -16,7 +16,7 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)!upmu_session_init(session, cpu->meter.machine); /* it cannot fail */
     session->pmu = cpu->meter.pmu->index;
-    status = upmu_session_add(session, list, NULL);
+    status = upmu_set_add(&session->set, list, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, cpu);
     if (status == UPMU_OK)
@@ -29,7 +29,7 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
 
 static UPMU_APART enum upmu_status read_all(struct upmu_region *region)
 {
-    enum upmu_status status = upmu_session_read(&region->session, 0, region->events, region->count);
+    enum upmu_status status = upmu_set_read(&region->session.set, 0, region->events, region->count);
 
     /* The state is looked at last: a unit's session, on another CPU, may have been in the middle of a call. */
     return UPMU_LOAD(region->session.state) == UPMU_SESSION_RUNNING ? status : UPMU_ERR_STATE;
@@ -40,8 +40,8 @@ enum upmu_status upmu_region_begin(struct upmu_region *region)
     enum upmu_status status = read_all(region);
 
     for (unsigned i = 0; status == UPMU_OK && i < region->events; i++)
-        region->begun[i] = region->count[i].raw;
-    region->begun_ns = region->count[0].enabled_ns;
+        region->begun.count[i] = region->count[i].raw;
+    region->begun.ns = region->count[0].enabled_ns;
     return status;
 }
 
@@ -53,9 +53,9 @@ enum upmu_status upmu_region_end(struct upmu_region *region)
         struct upmu_count *count = &region->count[i];
         bool missed = count->running_ns != count->enabled_ns;
 
-        count->raw -= region->begun[i];
+        count->raw -= region->begun.count[i];
         count->value = count->raw;
-        count->enabled_ns -= region->begun_ns;
+        count->enabled_ns -= region->begun.ns;
         count->running_ns = count->enabled_ns;
         /* A gap may be outside of the region; the error of a metric is at most the error since its start. */
         if (missed) {

@@ -36,6 +36,7 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
     memset(session, 0, sizeof *session);
     session->machine = machine;
     session->sets = &session->set;
+    session->set.session = session;
     UPMU_STORE(session->active, &session->set);
     do
         session->id = __atomic_fetch_add(&machine->last_session, 1, __ATOMIC_RELAXED) + 1u;
@@ -230,17 +231,15 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
     return status;
 }
 
-enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set, const struct upmu_event *event,
+enum upmu_status upmu_set_add_event(struct upmu_set *set, const struct upmu_event *event,
                                     const struct upmu_sampling *sampling)
 {
+    struct upmu_session *session = set->session;
+
+    if (!session)
+        return UPMU_ERR_STATE;
     (void)upmu_session_refuse(session, UPMU_OK);
     return add_one_event(session, set, event, sampling);
-}
-
-enum upmu_status upmu_session_add_event(struct upmu_session *session, const struct upmu_event *event,
-                                        const struct upmu_sampling *sampling)
-{
-    return upmu_set_add_event(session, &session->set, event, sampling);
 }
 
 #if UPMU_NAMES
@@ -272,16 +271,20 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
     return status;
 }
 
-enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
+enum upmu_status upmu_set_add(struct upmu_set *set, const char *list,
                               const struct upmu_sampling *sampling)
 {
-    uint8_t before = set->count, world = world_of(session);
+    struct upmu_session *session = set->session;
+    uint8_t before = set->count, world;
     size_t cursor = 0;
     struct upmu_event event;
     enum upmu_status status;
 
+    if (!session)
+        return UPMU_ERR_STATE;
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
+    world = world_of(session);
     do {
         status = encode_next(session, list, &cursor, &event);
         if (status == UPMU_OK)
@@ -305,21 +308,15 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
 }
 
-enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
+enum upmu_status upmu_set_add(struct upmu_set *set, const char *list,
                               const struct upmu_sampling *sampling)
 {
-    (void)set;
     (void)list;
     (void)sampling;
-    return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
+    return set->session ? upmu_session_refuse(set->session, UPMU_ERR_COMPILED_OUT) : UPMU_ERR_STATE;
 }
 
 #endif
-
-enum upmu_status upmu_session_add(struct upmu_session *session, const char *list, const struct upmu_sampling *sampling)
-{
-    return upmu_set_add(session, &session->set, list, sampling);
-}
 
 enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes)
 {
@@ -699,7 +696,7 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
     return status;
 }
 
-enum upmu_status upmu_change_these(struct upmu_cpu *cpu, struct upmu_session *const *start, unsigned starts,
+enum upmu_status upmu_sessions_change(struct upmu_cpu *cpu, struct upmu_session *const *start, unsigned starts,
                                    struct upmu_session *const *stop, unsigned stops)
 {
     struct these these = {start, stop, starts, stops};
@@ -849,19 +846,23 @@ static enum upmu_status write_work(const struct upmu_call *call)
     return status;
 }
 
-enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value)
+enum upmu_status upmu_set_write(struct upmu_set *set, unsigned index, uint64_t value)
 {
+    struct upmu_session *session = set->session;
     struct upmu_call call = {
         .work = write_work, .session = session, .set = set, .index = index, .value = value, .follow = true};
 
+    if (!session)
+        return UPMU_ERR_STATE;
     if (index >= set->count || value > UPMU_LONGEST_PERIOD)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     return upmu_session_call(&call);
 }
 
-enum upmu_status upmu_set_wait(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t left,
+enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t left,
                                uint64_t period)
 {
+    struct upmu_session *session = set->session;
     struct upmu_call call = {.work = write_work,
                              .session = session,
                              .set = set,
@@ -871,6 +872,8 @@ enum upmu_status upmu_set_wait(struct upmu_session *session, struct upmu_set *se
                              .follow = true};
     const struct upmu_pmu *pmu;
 
+    if (!session)
+        return UPMU_ERR_STATE;
     if (!UPMU_SAMPLING)
         return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
     if (index >= set->count || !set->tally[index].period)
@@ -893,8 +896,9 @@ static bool takes_values(const struct upmu_pmu *pmu, const struct upmu_event *ev
     return where->write_bits >= where->width && !upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST);
 }
 
-enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value)
+enum upmu_status upmu_set_lend(struct upmu_set *set, unsigned index, uint64_t value)
 {
+    struct upmu_session *session = set->session;
     struct upmu_call call = {.work = write_work,
                              .session = session,
                              .set = set,
@@ -903,6 +907,8 @@ enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *se
                              .follow = true,
                              .lends = true};
 
+    if (!session)
+        return UPMU_ERR_STATE;
     /* Only where a session has a world every plan is odd (meter->worlds). */
     if (index >= set->count || !session->world)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
@@ -912,14 +918,15 @@ enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *se
     return upmu_session_call(&call);
 }
 
-bool upmu_set_where(const struct upmu_session *session, const struct upmu_set *set, unsigned index,
+bool upmu_set_where(const struct upmu_set *set, unsigned index,
                     unsigned *out_counter, uint64_t *out_ahead)
 {
+    const struct upmu_session *session = set->session;
     const volatile struct upmu_tally *tally = &set->tally[index];
     uint64_t base;
 
-    if (session->state != UPMU_SESSION_RUNNING || set != upmu_active(session) || tally->counter >= UPMU_COUNTERS ||
-        tally->counters != UPMU_BIT32(tally->counter))
+    if (!session || session->state != UPMU_SESSION_RUNNING || set != upmu_active(session) ||
+        tally->counter >= UPMU_COUNTERS || tally->counters != UPMU_BIT32(tally->counter))
         return false;
     do { /* a handler may load the counter between the two */
         base = tally->base;
@@ -930,11 +937,6 @@ bool upmu_set_where(const struct upmu_session *session, const struct upmu_set *s
 }
 
 #endif
-
-enum upmu_status upmu_session_write(struct upmu_session *session, unsigned index, uint64_t value)
-{
-    return upmu_set_write(session, &session->set, index, value);
-}
 
 /* The old event may stay on its counter, closed: no event has that counter's tag. */
 static enum upmu_status replace_work(const struct upmu_call *call)
@@ -976,28 +978,29 @@ static enum upmu_status replace(struct upmu_session *session, struct upmu_set *s
     return status == UPMU_OK ? upmu_session_call(&call) : status;
 }
 
-enum upmu_status upmu_set_replace_event(struct upmu_session *session, struct upmu_set *set, unsigned index,
+enum upmu_status upmu_set_replace_event(struct upmu_set *set, unsigned index,
                                         const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
+    struct upmu_session *session = set->session;
+
+    if (!session)
+        return UPMU_ERR_STATE;
     (void)upmu_session_refuse(session, UPMU_OK);
     return replace(session, set, index, event, sampling, false);
 }
 
-enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
+enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
                                   const char *specification, const struct upmu_sampling *sampling)
 {
+    struct upmu_session *session = set->session;
     struct upmu_event event;
     size_t cursor = 0;
-    enum upmu_status status = index < set->count ? encode_next(session, specification, &cursor, &event)
-                                                 : UPMU_ERR_INVALID;
+    enum upmu_status status;
 
+    if (!session)
+        return UPMU_ERR_STATE;
+    status = index < set->count ? encode_next(session, specification, &cursor, &event) : UPMU_ERR_INVALID;
     if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
         return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
     return status == UPMU_OK ? replace(session, set, index, &event, sampling, true) : status;
-}
-
-enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned index, const char *specification,
-                                      const struct upmu_sampling *sampling)
-{
-    return upmu_set_replace(session, &session->set, index, specification, sampling);
 }

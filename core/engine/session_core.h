@@ -9,6 +9,7 @@
 #include "core/util/byte.h"
 #include "core/util/shared.h"
 #include "core/hw/port_call.h"
+#include <upmu/event.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
 

@@ -134,6 +134,9 @@ void upmu_session_end(struct upmu_session *session)
     if (upmu_session_dropped(session))
         (void)__atomic_fetch_sub(&session->machine->dropped, 1, __ATOMIC_RELAXED);
     session->id = 0;
+    for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
+        if (set != &session->set) /* its memory may outlive the session's */
+            set->session = NULL;
     UPMU_STORE(session->set.count, 0);
     upmu_features_close(session);
     __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);

@@ -68,6 +68,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
         return upmu_why_hook(&session->why, "clock_ns");
     if (!*link || (*link)->number != number) {
         memset(set, 0, sizeof *set);
+        set->session = session;
         set->number = number;
         set->next = *link;
         *link = set;
@@ -98,6 +99,7 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (session->active == *link)
         session->begun = 0;
+    (*link)->session = NULL;
     *link = (*link)->next;
     note_chain(session);
     upmu_session_rewind(session);
@@ -153,16 +155,20 @@ enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_s
     return upmu_session_call(&call);
 }
 
-void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info)
+void upmu_set_ask(const struct upmu_set *set, struct upmu_set_info *out_info)
 {
-    const struct upmu_meter *meter = session->meter;
-    const struct upmu_pmu *pmu = meter ? meter->pmu
-                                       : upmu_machine_pmu_of(session->machine, set->count ? set->event[0].pmu : 0);
+    const struct upmu_session *session = set->session;
+    const struct upmu_meter *meter;
+    const struct upmu_pmu *pmu;
 
+    memset(out_info, 0, sizeof *out_info);
+    if (!session)
+        return;
+    meter = session->meter;
+    pmu = meter ? meter->pmu : upmu_machine_pmu_of(session->machine, set->count ? set->event[0].pmu : 0);
     out_info->number = set->number;
     out_info->flags = set->flags;
     out_info->active = set == session->active;
-    out_info->overflowed = 0;
     for (unsigned i = 0; i < set->count; i++)
         if (set->tally[i].overflows)
             out_info->overflowed |= UINT32_C(1) << i;
@@ -209,9 +215,8 @@ enum upmu_status upmu_session_switch(struct upmu_session *session, struct upmu_s
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
 }
 
-void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info)
+void upmu_set_ask(const struct upmu_set *set, struct upmu_set_info *out_info)
 {
-    (void)session;
     (void)set;
     memset(out_info, 0, sizeof *out_info);
 }

@@ -19,7 +19,6 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 #include "core/sample/user_page.h"
-#include <upmu/thread.h>
 
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
 

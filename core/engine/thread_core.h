@@ -6,7 +6,6 @@
 #define UPMU_CORE_THREAD_CORE_H
 
 #include "core/engine/session_core.h"
-#include <upmu/thread.h>
 
 /*
  * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:

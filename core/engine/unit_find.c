@@ -221,7 +221,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         return refuse_search(machine, UPMU_ERR_WRONG_CPU, NULL);
     list->machine = machine;
     look(&seen, cpu, flags);
-    list->guest = seen.hypervisor;
+    list->search.guest = seen.hypervisor;
     status = upmu_uncore_find(&seen, list);
     if (is_first)
         own = find_own(port, list);

@@ -57,7 +57,7 @@ static UPMU_APART enum upmu_status open_die(struct upmu_uncore_region *die, stru
     if (status != UPMU_OK)
         return upmu_session_refuse(session, status);
     die->open = true;
-    status = upmu_session_add(session, list, NULL);
+    status = upmu_set_add(&session->set, list, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_unit(session, &die->unit);
     if (status == UPMU_OK)
@@ -139,7 +139,7 @@ enum visit { BEGIN, END, READ };
 static enum upmu_status visit_die(struct upmu_region *die, enum visit visit)
 {
     if (visit == READ)
-        return upmu_session_read(&die->session, 0, die->events, die->count);
+        return upmu_set_read(&die->session.set, 0, die->events, die->count);
     return visit == BEGIN ? upmu_region_begin(die) : upmu_region_end(die);
 }
 

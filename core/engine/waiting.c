@@ -24,7 +24,6 @@
 #include "core/engine/sets.h"
 #include "core/engine/special.h"
 #include "core/engine/thread_core.h"
-#include <upmu/thread.h>
 
 /* Sessions without a controller. */
 static void bury_zombies(struct upmu_meter *meter)

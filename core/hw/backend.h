@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include "core/hw/image.h"
 #include <upmu/branches.h>
+#include <upmu/catalogs.h>
 #include <upmu/event.h>
 #include <upmu/ibs.h>
 #include <upmu/place.h>

@@ -12,6 +12,7 @@
 
 #include "core/hw/backend.h"
 #include "core/hw/register.h"
+#include <upmu/session.h>
 #include <upmu/unit.h>
 
 /* Bits of upmu_bank.state. */

@@ -126,7 +126,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 /* The values of a box's counters at the last look: the one part of the list that changes. */
 static inline uint64_t *seen_of(const struct upmu_unit_info *box)
 {
-    return ((struct upmu_unit_info *)(uintptr_t)box)->last;
+    return ((struct upmu_unit_info *)(uintptr_t)box)->history.last;
 }
 
 /* RDPMC where a box that stands alone has it. */

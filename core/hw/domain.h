@@ -6,6 +6,7 @@
 #ifndef UPMU_CORE_DOMAIN_H
 #define UPMU_CORE_DOMAIN_H
 
+#include <upmu/cpu.h>
 #include <upmu/place.h>
 #include <upmu/pmu.h>
 

@@ -12,12 +12,14 @@
 #include <upmu/format.h>
 #include <upmu/message.h>
 #include <upmu/port.h>
+#include <upmu/unit.h>
 
 /* Keep the compiler from moving memory accesses across: handlers look at them. */
 #define UPMU_BARRIER() __asm__ volatile("" ::: "memory")
 
 #if UPMU_PORT_STATIC
 #include UPMU_PORT_HEADER
+#include "core/hw/port_static.h"
 #define PORT_CALL(port, hook) ((void)(port), upmu_static_##hook)
 #define PORT_HAS(port, hook) ((void)(port), UPMU_STATIC_##hook)
 #else

@@ -84,7 +84,7 @@ static enum upmu_status fits_in_set(struct list *list, unsigned request, unsigne
     list->work->member[count++] = (uint16_t)request;
     list->set.request_count = count;
     list->out->steps++;
-    return upmu_place(&list->set, &list->work->place, list->work->result, NULL);
+    return upmu_requests_place(&list->set, &list->work->place, list->work->result, NULL);
 }
 
 static enum upmu_status first_fit(struct list *list)
@@ -135,7 +135,7 @@ static unsigned bound_by_counters(const struct list *list)
     return bound;
 }
 
-enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack_work *work, size_t bytes,
+enum upmu_status upmu_requests_pack(const struct upmu_pack_input *input, struct upmu_pack_work *work, size_t bytes,
                            uint16_t *set_of, struct upmu_pack_result *out)
 {
     unsigned count = input->request_count;
@@ -177,7 +177,7 @@ void upmu_pack_describe(const struct upmu_pack_list *list, struct upmu_place_inp
     place->preference_count = list->pmu->preference_count;
 }
 
-enum upmu_status upmu_pack_events(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
+enum upmu_status upmu_events_pack(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
                                   unsigned limit, struct upmu_pack_work *work, size_t bytes, uint16_t *set_of,
                                   struct upmu_pack_result *out)
 {
@@ -186,12 +186,12 @@ enum upmu_status upmu_pack_events(const struct upmu_pmu *pmu, const struct upmu_
     struct upmu_pack_input input = {&place, count, limit};
 
     upmu_pack_describe(&list, &place);
-    return upmu_pack(&input, work, bytes, set_of, out);
+    return upmu_requests_pack(&input, work, bytes, set_of, out);
 }
 
 #else
 
-enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack_work *work, size_t bytes,
+enum upmu_status upmu_requests_pack(const struct upmu_pack_input *input, struct upmu_pack_work *work, size_t bytes,
                            uint16_t *set_of, struct upmu_pack_result *out)
 {
     (void)input;
@@ -202,7 +202,7 @@ enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack
     return UPMU_ERR_COMPILED_OUT;
 }
 
-enum upmu_status upmu_pack_events(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
+enum upmu_status upmu_events_pack(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
                                   unsigned limit, struct upmu_pack_work *work, size_t bytes, uint16_t *set_of,
                                   struct upmu_pack_result *out)
 {

@@ -229,7 +229,7 @@ void upmu_placement_begin(struct placement *p, const struct upmu_place_input *in
     upmu_placement_lift(p, 0);
 }
 
-enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_place_work *work,
+enum upmu_status upmu_requests_place(const struct upmu_place_input *input, struct upmu_place_work *work,
                             struct upmu_place_result *out, struct upmu_why *why)
 {
     struct placement *p = (struct placement *)(void *)work;

@@ -9,6 +9,7 @@
 
 #include "core/util/bits.h"
 #include <upmu/place.h>
+#include <upmu/upmu.h>
 
 #define PLACE_OPTIONS 115
 #define PLACE_OPTIONS_EACH 32 /* of one request: bits of `viable` */

@@ -4,6 +4,7 @@
  */
 #include "core/results/metric_core.h"
 
+#include <upmu/catalogs.h>
 #include <upmu/event.h>
 
 #include "core/util/text.h"

@@ -4,6 +4,7 @@
  * include/uapi/linux/perf_event.h): a header that says where the parts are; identifiers of events;
  * their attributes; records; two features, the names of events and the times.
  */
+#include <upmu/event.h>
 #include "core/results/results_core.h"
 #include "core/results/emit.h"
 #include "core/results/log_core.h"

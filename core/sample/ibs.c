@@ -23,20 +23,20 @@ uint32_t upmu_ibs_capabilities(const struct upmu_pmu *pmu)
 /* The address of a unit's sample. */
 static bool look_at_place(struct upmu_meter *meter, const struct upmu_ibs *ibs, uint64_t *out_value)
 {
-    return upmu_bank_look(&meter->bank, ibs->plan.row[UPMU_IBS_OP_RIP], out_value);
+    return upmu_bank_look(&meter->bank, ibs->state.plan.row[UPMU_IBS_OP_RIP], out_value);
 }
 _Static_assert((unsigned)UPMU_IBS_OP_RIP == (unsigned)UPMU_IBS_FETCH_LINEAR, "at the same place");
 
 /* A faulting step is tried again, because a running unit would have no owner.  `done`: steps taken already. */
 static bool end_unit(struct upmu_meter *meter, struct upmu_ibs *ibs, unsigned done)
 {
-    struct upmu_ibs_plan *plan = &ibs->plan;
+    struct upmu_ibs_plan *plan = &ibs->state.plan;
     bool fine = false;
 
     for (unsigned attempt = 0; attempt < 2 && !fine; attempt++) {
         fine = upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains + done, plan->stops - done);
         if (plan->second_row != UPMU_NO_ROW)
-            fine &= upmu_bank_command(&meter->bank, plan->second_row, ibs->second);
+            fine &= upmu_bank_command(&meter->bank, plan->second_row, ibs->state.second);
         done = 0;
     }
     UPMU_BARRIER();
@@ -47,7 +47,7 @@ static bool end_unit(struct upmu_meter *meter, struct upmu_ibs *ibs, unsigned do
 static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
 {
     struct upmu_ibs *ibs = argument;
-    struct upmu_ibs_plan *plan = &ibs->plan;
+    struct upmu_ibs_plan *plan = &ibs->state.plan;
     uint64_t control;
 
     if (meter->cpu->ibs[ibs->kind])
@@ -56,15 +56,15 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
     if (!meter->pmu->backend->ibs(meter->pmu, ibs, plan))
         return UPMU_ERR_INVALID;
     if (!upmu_bank_look(&meter->bank, plan->row[0], &control) ||
-        (plan->second_row != UPMU_NO_ROW && !upmu_bank_look(&meter->bank, plan->second_row, &ibs->second)))
+        (plan->second_row != UPMU_NO_ROW && !upmu_bank_look(&meter->bank, plan->second_row, &ibs->state.second)))
         return UPMU_ERR_PORT;
     if (control & plan->enabled)
         return UPMU_ERR_STATE;
     /* A sample that was left there is not one of these: a handler that comes before the start must not take it. */
     if ((control & plan->valid) && !upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains, plan->stops))
         return UPMU_ERR_PORT;
-    ibs->head = ibs->tail = ibs->lost = ibs->lost_told = 0;
-    ibs->closing = 0;
+    ibs->state.head = ibs->state.tail = ibs->state.lost = ibs->state.lost_told = 0;
+    ibs->state.closing = 0;
     UPMU_BARRIER();
     meter->cpu->ibs[ibs->kind] = ibs;
     UPMU_BARRIER();
@@ -81,13 +81,13 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
  */
 static bool stop_unit(struct upmu_meter *meter, struct upmu_ibs *ibs)
 {
-    const struct upmu_ibs_plan *plan = &ibs->plan;
+    const struct upmu_ibs_plan *plan = &ibs->state.plan;
     unsigned done = plan->second_row != UPMU_NO_ROW;
     bool exact = done, fine;
     uint64_t before = 0, after;
 
     upmu_meter_expect(meter, 1, upmu_meter_now(meter));
-    ibs->closing = 1;
+    ibs->state.closing = 1;
     UPMU_BARRIER();
     if (done)
         done = upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains, 1);
@@ -96,7 +96,7 @@ static bool stop_unit(struct upmu_meter *meter, struct upmu_ibs *ibs)
     exact |= upmu_ibs_take(meter, ibs, NULL);
     fine = end_unit(meter, ibs, done);
     if (!exact && look_at_place(meter, ibs, &after) && after != before)
-        ibs->lost++;
+        ibs->state.lost++;
     return fine;
 }
 
@@ -159,11 +159,11 @@ enum upmu_status upmu_ibs_stop(struct upmu_cpu *cpu, struct upmu_ibs *ibs)
 
 bool upmu_ibs_next(struct upmu_ibs *ibs, struct upmu_ibs_sample *out_sample)
 {
-    uint32_t tail = ibs->tail;
+    uint32_t tail = ibs->state.tail;
 
-    if (tail == __atomic_load_n(&ibs->head, __ATOMIC_ACQUIRE))
+    if (tail == __atomic_load_n(&ibs->state.head, __ATOMIC_ACQUIRE))
         return false;
     *out_sample = ibs->samples[tail & (ibs->capacity - 1u)];
-    __atomic_store_n(&ibs->tail, tail + 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&ibs->state.tail, tail + 1u, __ATOMIC_RELEASE);
     return true;
 }

@@ -27,20 +27,20 @@ bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, un
 static void queue_sample(struct upmu_meter *meter, struct upmu_ibs *ibs, uint64_t control,
                          const struct upmu_frame *frame)
 {
-    uint32_t head = ibs->head;
+    uint32_t head = ibs->state.head;
     struct upmu_ibs_sample *sample = &ibs->samples[head & (ibs->capacity - 1u)];
 
-    if (head - __atomic_load_n(&ibs->tail, __ATOMIC_ACQUIRE) == ibs->capacity) {
-        ibs->lost++;
+    if (head - __atomic_load_n(&ibs->state.tail, __ATOMIC_ACQUIRE) == ibs->capacity) {
+        ibs->state.lost++;
         return;
     }
     memset(sample, 0, sizeof *sample);
     sample->registers[0] = control;
-    for (unsigned i = 1; i < ibs->plan.row_count; i++)
-        if (ibs->plan.row[i] != UPMU_NO_ROW &&
-            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i]) &&
-            !upmu_bank_look(&meter->bank, ibs->plan.row[i], &sample->registers[i])) {
-            ibs->lost++;
+    for (unsigned i = 1; i < ibs->state.plan.row_count; i++)
+        if (ibs->state.plan.row[i] != UPMU_NO_ROW &&
+            !upmu_bank_look(&meter->bank, ibs->state.plan.row[i], &sample->registers[i]) &&
+            !upmu_bank_look(&meter->bank, ibs->state.plan.row[i], &sample->registers[i])) {
+            ibs->state.lost++;
             return;
         }
     sample->cpu = meter->number;
@@ -51,23 +51,23 @@ static void queue_sample(struct upmu_meter *meter, struct upmu_ibs *ibs, uint64_
         sample->flags = UPMU_IBS_NO_FRAME;
     if (!meter->pmu->backend->ibs_sample(meter->pmu, sample))
         return;
-    sample->lost = ibs->lost - ibs->lost_told;
-    ibs->lost_told = ibs->lost;
+    sample->lost = ibs->state.lost - ibs->state.lost_told;
+    ibs->state.lost_told = ibs->state.lost;
     sample->time_ns = upmu_machine_clock_ns(meter->machine);
-    __atomic_store_n(&ibs->head, head + 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&ibs->state.head, head + 1u, __ATOMIC_RELEASE);
 }
 
 bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct upmu_frame *frame)
 {
     uint64_t control;
 
-    if (!upmu_bank_look(&meter->bank, ibs->plan.row[0], &control) &&
-        !upmu_bank_look(&meter->bank, ibs->plan.row[0], &control)) {
+    if (!upmu_bank_look(&meter->bank, ibs->state.plan.row[0], &control) &&
+        !upmu_bank_look(&meter->bank, ibs->state.plan.row[0], &control)) {
         /* The sample stays in the unit, and the interrupt was perhaps for that. */
         upmu_meter_expect(meter, 1, upmu_meter_now(meter));
         return false;
     }
-    if (!(control & ibs->plan.valid))
+    if (!(control & ibs->state.plan.valid))
         return false;
     queue_sample(meter, ibs, control, frame);
     return true;
@@ -80,12 +80,12 @@ unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *fram
     for (unsigned kind = 0; kind < UPMU_IBS_KINDS; kind++) {
         struct upmu_ibs *ibs = meter->cpu->ibs[kind];
 
-        if (!ibs || ibs->closing || !upmu_ibs_take(meter, ibs, frame))
+        if (!ibs || ibs->state.closing || !upmu_ibs_take(meter, ibs, frame))
             continue;
         taken++;
         /* A unit that is not armed again would stay silent. */
-        if (!upmu_ibs_steps(&meter->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains))
-            (void)upmu_ibs_steps(&meter->bank, ibs->plan.step + ibs->plan.starts, ibs->plan.agains);
+        if (!upmu_ibs_steps(&meter->bank, ibs->state.plan.step + ibs->state.plan.starts, ibs->state.plan.agains))
+            (void)upmu_ibs_steps(&meter->bank, ibs->state.plan.step + ibs->state.plan.starts, ibs->state.plan.agains);
     }
     return taken;
 }

@@ -7,6 +7,7 @@
  * body; it never wraps: kind PAD fills the rest of the buffer.  Positions are byte
  * offsets; head == tail means empty, so a full ring keeps 8 bytes free.
  */
+#include <upmu/session.h>
 #include "core/sample/ring.h"
 #include "core/util/apart.h"
 #include "core/util/bits.h"

@@ -18,7 +18,6 @@
 #include "core/engine/joint.h"
 #include "core/engine/meter.h"
 #include "core/engine/session_core.h"
-#include <upmu/thread.h>
 
 #if UPMU_USER_PAGES
 

@@ -56,7 +56,7 @@ struct kernel_traps {
     uint32_t faults; /* #GP and #UD that a register access survived */
     uint32_t nmis;
     uint32_t vectors;
-    uint32_t handled; /* answers of upmu_handle_pmi() */
+    uint32_t handled; /* answers of upmu_pmi_handle() */
     uint32_t stale;
     uint32_t not_ours;
     uint32_t from_user; /* overflow interrupts that came out of ring 3 */

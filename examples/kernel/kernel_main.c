@@ -7,6 +7,8 @@
  * x2apic, branches, debug-exit (README.md has them).
  */
 #include <examples/kernel/kernel.h>
+#include <upmu/branches.h>
+#include <upmu/cpu.h>
 
 #define MULTIBOOT_LOADED 0x2badb002u
 #define PVH_LOADED 0x336ec578u

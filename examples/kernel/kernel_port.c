@@ -79,7 +79,7 @@ static void overflow(const struct kernel_trap *trap)
     frame.sp = frame.user ? trap->sp : (uintptr_t)&trap->sp;
 #endif
     kernel_traps.from_user += frame.user ? 1 : 0;
-    switch (upmu_handle_pmi(pmi_cpu, &frame)) {
+    switch (upmu_pmi_handle(pmi_cpu, &frame)) {
     case UPMU_PMI_HANDLED:
         kernel_traps.handled++;
         break;

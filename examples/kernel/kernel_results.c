@@ -76,7 +76,7 @@ static enum upmu_status run_program(const struct cmd_live *live)
     enum upmu_status status = upmu_session_init(&session, live->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add(&session, "instructions:u", &sampling);
+        status = upmu_set_add(&session.set, "instructions:u", &sampling);
     if (status == UPMU_OK)
         status = upmu_session_ring(&session, ring, sizeof ring);
     if (status == UPMU_OK)

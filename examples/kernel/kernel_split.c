@@ -13,6 +13,7 @@
 #include <examples/kernel/kernel.h>
 #include <examples/split/split_driver.h>
 #include <examples/split/split_server.h>
+#include <upmu/cpu.h>
 
 #define DRIVER 0u        /* the client's number */
 #define KERNELS 1u       /* counter 0 */
@@ -153,7 +154,7 @@ static enum upmu_status open_driver(void)
     if (status == UPMU_OK)
         status = upmu_session_init(&session, &user_machine);
     if (status == UPMU_OK)
-        status = upmu_session_add(&session, "instructions:u", NULL);
+        status = upmu_set_add(&session.set, "instructions:u", NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&session, &user_cpu);
     return status;
@@ -163,7 +164,7 @@ static enum upmu_status open_driver(void)
 static __attribute__((noinline)) enum upmu_status count(uint32_t passes, uint64_t *out_value)
 {
     struct upmu_count before, after;
-    enum upmu_status status = upmu_session_read(&session, 0, 1, &before);
+    enum upmu_status status = upmu_set_read(&session.set, 0, 1, &before);
 
     if (status == UPMU_OK)
         status = upmu_session_start(&session);
@@ -172,7 +173,7 @@ static __attribute__((noinline)) enum upmu_status count(uint32_t passes, uint64_
         status = upmu_session_stop(&session);
     }
     if (status == UPMU_OK)
-        status = upmu_session_read(&session, 0, 1, &after);
+        status = upmu_set_read(&session.set, 0, 1, &after);
     *out_value = status == UPMU_OK ? after.value - before.value : 0;
     return status;
 }
@@ -286,7 +287,7 @@ static enum upmu_status open_kernels(const struct cmd_live *live)
     enum upmu_status status = upmu_session_init(&kernels, live->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add(&kernels, "instructions:u", NULL);
+        status = upmu_set_add(&kernels.set, "instructions:u", NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&kernels, live->cpu);
     return status == UPMU_OK ? upmu_session_start(&kernels) : status;
@@ -298,7 +299,7 @@ static void close_kernels(void)
     enum upmu_status status = upmu_session_stop(&kernels);
 
     if (status == UPMU_OK)
-        status = upmu_session_read(&kernels, 0, 1, &count);
+        status = upmu_set_read(&kernels.set, 0, 1, &count);
     (void)!upmu_session_close(&kernels);
     kernel_line_text(console, "split.", "kernel", upmu_status_text(status));
     kernel_line_number(console, "split.", "kernel.count", count.value);

@@ -13,6 +13,8 @@
  * The second is 0.  Lines: switches.events N, switches.status TEXT.
  */
 #include <examples/kernel/kernel.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #define ROUNDS 1u /* there and back */
 #define POST_PORT 0x80
@@ -52,7 +54,7 @@ static enum upmu_status add_events(struct upmu_session *session, struct upmu_set
         event[length + (tail[0] != '\0')] = tail[0] != '\0' ? tail[1] : '\0';
         event[length + 2] = '\0';
         at += *at != '\0';
-        status = upmu_set_add(session, set, event, NULL);
+        status = upmu_set_add(set, event, NULL);
         bench.count++;
     }
     return status;
@@ -160,7 +162,7 @@ static enum upmu_status one_interrupt(void)
     enum upmu_status status = upmu_session_init(session, bench.shell->cmd->live->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add(session, "instructions:u", &sampling);
+        status = upmu_set_add(&session->set, "instructions:u", &sampling);
     if (status == UPMU_OK)
         status = upmu_session_ring(session, bench.ring, sizeof bench.ring);
     if (status == UPMU_OK)

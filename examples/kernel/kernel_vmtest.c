@@ -12,6 +12,10 @@
  * bits one push before them.
  */
 #include <examples/kernel/kernel.h>
+#include <upmu/event.h>
+#include <upmu/probe.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #define RING_WORDS 16384u
 #define USER_PERIOD 100u
@@ -136,7 +140,7 @@ static void print_count(const struct shell *shell, struct upmu_cpu *cpu)
     if (status == UPMU_OK)
         status = upmu_event_raw(cpu->meter.pmu, cpu->meter.pmu->loop_config, 0, 0, &event);
     if (status == UPMU_OK)
-        status = upmu_session_add_event(session, &event, NULL);
+        status = upmu_set_add_event(&session->set, &event, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, cpu);
     if (status == UPMU_OK)
@@ -146,7 +150,7 @@ static void print_count(const struct shell *shell, struct upmu_cpu *cpu)
         status = upmu_session_stop(session);
     }
     if (status == UPMU_OK)
-        status = upmu_session_read(session, 0, 1, &count);
+        status = upmu_set_read(&session->set, 0, 1, &count);
     (void)!upmu_session_close(session);
     kernel_line_text(shell, "probe.", "count.status", upmu_status_text(status));
     if (status != UPMU_OK)
@@ -203,7 +207,7 @@ static enum upmu_status open_event(struct upmu_session *session, const char *eve
     enum upmu_status status = upmu_session_init(session, live->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add(session, event, sampling);
+        status = upmu_set_add(&session->set, event, sampling);
     if (status == UPMU_OK && sampling != NULL)
         status = upmu_session_ring(session, vmtest.ring, sizeof vmtest.ring);
     if (status == UPMU_OK)
@@ -214,7 +218,7 @@ static enum upmu_status open_event(struct upmu_session *session, const char *eve
 static enum upmu_status run_counted(struct upmu_session *session, bool user, uint32_t passes, uint64_t *out_value)
 {
     struct upmu_count before, after;
-    enum upmu_status status = upmu_session_read(session, 0, 1, &before);
+    enum upmu_status status = upmu_set_read(&session->set, 0, 1, &before);
 
     if (status == UPMU_OK)
         status = upmu_session_start(session);
@@ -223,7 +227,7 @@ static enum upmu_status run_counted(struct upmu_session *session, bool user, uin
         status = upmu_session_stop(session);
     }
     if (status == UPMU_OK)
-        status = upmu_session_read(session, 0, 1, &after);
+        status = upmu_set_read(&session->set, 0, 1, &after);
     *out_value = status == UPMU_OK ? after.value - before.value : 0;
     return status;
 }
@@ -262,7 +266,7 @@ static void print_samples(const char *name, struct upmu_session *session, bool a
     struct upmu_count count;
     uint64_t samples = 0, lost = 0, outside = 0;
 
-    if (upmu_session_read(session, 0, 1, &count) == UPMU_OK)
+    if (upmu_set_read(&session->set, 0, 1, &count) == UPMU_OK)
         kernel_line_number(shell, name, ".count", count.value);
     while (upmu_ring_next(&session->ring, &sample)) {
         if (addresses) {

@@ -17,6 +17,7 @@
 #include <examples/split/split_driver.h>
 #include <examples/split/split_server.h>
 #include <port/sim/sim.h>
+#include <upmu/cpu.h>
 
 /* A system call as it goes from program to driver. */
 struct call {

@@ -55,7 +55,7 @@ void virt_interrupt(struct saved *saved)
     const struct upmu_frame frame = {.ip = saved->ip, .sp = (uintptr_t)(saved + 1), .user = (saved->mode & 15u) == 0};
 
     if ((which & 0x3ffu) == PMU_INTERRUPT)
-        (void)upmu_handle_pmi(the_cpu, &frame);
+        (void)upmu_pmi_handle(the_cpu, &frame);
     GICC[4] = which; /* ended */
 }
 

@@ -3,6 +3,9 @@
  * The program: bring up upmu, count two loops of known length, sample them, give everything back.
  */
 #include <examples/virt/virt.h>
+#include <upmu/cpu.h>
+#include <upmu/probe.h>
+#include <upmu/session.h>
 
 #define PERIOD 20000u
 #define SHORT_TURNS 1000u
@@ -139,7 +142,7 @@ static void sample(void)
 
     if (!fine("session", upmu_session_init(&session, &machine)) ||
         !fine("ring", upmu_session_ring(&session, ring, sizeof ring)) ||
-        !fine("add", upmu_session_add(&session, "cycles", &every)) ||
+        !fine("add", upmu_set_add(&session.set, "cycles", &every)) ||
         !fine("attach", upmu_session_attach_cpu(&session, &cpu)))
         return;
     if (fine("start", upmu_session_start(&session))) {

@@ -43,7 +43,7 @@ __attribute__((interrupt("machine"), aligned(4))) static void trap(void)
     if (cause == (1ul << 63 | OVERFLOW_INTERRUPT)) {
         const struct upmu_frame frame = {.ip = at, .user = (status >> 11 & 3u) == 0};
 
-        (void)upmu_handle_pmi(the_cpu, &frame);
+        (void)upmu_pmi_handle(the_cpu, &frame);
         return;
     }
     faults++;

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <upmu/pmu.h>
+#include <upmu/upmu.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,16 +7,13 @@
 #ifndef UPMU_CONFIG_H
 #define UPMU_CONFIG_H
 
-/* Microsoft's compiler has neither the __atomic and __builtin functions nor the attributes of the sources. */
-#if defined _MSC_VER && !defined __clang__
-#error "upmu needs gcc or clang: Microsoft's compiler cannot build it"
-#endif
+#include <upmu/private/target.h>
 
 /* The version of the tree; all else that names it reads these lines.  The major number is also the version of every
    layout. */
 #define UPMU_VERSION_MAJOR 0
-#define UPMU_VERSION_MINOR 2
-#define UPMU_VERSION_PATCH 1
+#define UPMU_VERSION_MINOR 3
+#define UPMU_VERSION_PATCH 0
 
 /* The version as one number, with 8 bits for each of the last two: 0x000200 is 0.2.0. */
 #define UPMU_VERSION (UPMU_VERSION_MAJOR * 0x10000u + UPMU_VERSION_MINOR * 0x100u + UPMU_VERSION_PATCH)
@@ -29,20 +26,7 @@
 #ifndef UPMU_PROFILE
 #define UPMU_PROFILE UPMU_PROFILE_FULL
 #endif
-#if UPMU_PROFILE < 1 || UPMU_PROFILE > 3
-#error "UPMU_PROFILE is UPMU_PROFILE_TINY, UPMU_PROFILE_COUNT or UPMU_PROFILE_FULL"
-#endif
 #define UPMU_IS_FULL (UPMU_PROFILE >= UPMU_PROFILE_FULL) /* not an option */
-
-/* The CPUs that a build is for: backends, and parts that only they need, are on for the CPUs that the compiler
- * compiles for.  No option for embedders: tests set it that drive simulated x86 CPUs on other machines. */
-#ifndef UPMU_FOR_X86
-#if defined __aarch64__ || defined __arm__ || defined __riscv
-#define UPMU_FOR_X86 0
-#else
-#define UPMU_FOR_X86 1
-#endif
-#endif
 
 /* The Intel core backend: P6, Core, architectural performance monitoring. */
 #ifndef UPMU_BACKEND_X86_CORE
@@ -59,8 +43,8 @@
 #define UPMU_BACKEND_AMD UPMU_FOR_X86
 #endif
 
-/* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory
-   and calls (docs/PARAVIRT.md).  It is used if two hooks are there. */
+/* The paravirtual backend: the PMU that a hypervisor gives to its guests by a page of memory and calls
+   (docs/PARAVIRT.md).  It is used if two hooks are there. */
 #ifndef UPMU_BACKEND_PARAVIRT
 #define UPMU_BACKEND_PARAVIRT (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
@@ -83,17 +67,14 @@
 #endif
 #endif
 
-/* Is there a PMU of another kind than x86's: registers that set and clear, or gates that close?  Not an option. */
-#define UPMU_FOREIGN (UPMU_BACKEND_ARM_PMUV3 || UPMU_BACKEND_RISCV_HPM)
-
-/* Overflow sampling: upmu_handle_pmi, rings.  0: those calls return
-   UPMU_ERR_COMPILED_OUT (the handler: UPMU_PMI_NOT_OURS). */
+/* Overflow sampling: upmu_pmi_handle, rings.  0: those calls return UPMU_ERR_COMPILED_OUT (the handler:
+   UPMU_PMI_NOT_OURS). */
 #ifndef UPMU_SAMPLING
 #define UPMU_SAMPLING UPMU_IS_FULL
 #endif
 
-/* Sampling formats other than the default, and in its records the values of other
-   events, ids and last reset values (upmu/format.h). */
+/* Sampling formats other than the default, and in its records the values of other events, ids and last reset values
+   (upmu/format.h). */
 #ifndef UPMU_FORMATS
 #define UPMU_FORMATS UPMU_SAMPLING
 #endif
@@ -102,18 +83,13 @@
 #ifndef UPMU_CALLERS
 #define UPMU_CALLERS UPMU_FORMATS
 #endif
-#if UPMU_CALLERS && !UPMU_FORMATS
-#error "UPMU_CALLERS needs UPMU_FORMATS"
-#endif
 
-/* Messages about overflows (upmu/message.h).  0: upmu_session_messages() returns
-   UPMU_ERR_COMPILED_OUT. */
+/* Messages about overflows (upmu/message.h).  0: upmu_session_messages() returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_MESSAGES
 #define UPMU_MESSAGES UPMU_SAMPLING
 #endif
 
-/* Logs and what other programs open: folded stacks, pprof, perf.data (upmu/results.h).  0:
-   UPMU_ERR_COMPILED_OUT. */
+/* Logs and what other programs open: folded stacks, pprof, perf.data (upmu/results.h).  0: UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_RESULTS
 #define UPMU_RESULTS UPMU_SAMPLING
 #endif
@@ -128,14 +104,13 @@
 #define UPMU_USER_PAGES UPMU_IS_FULL
 #endif
 
-/* Packing lists of events into few sets (upmu/pack.h).  0: it returns
-   UPMU_ERR_COMPILED_OUT. */
+/* Packing lists of events into few sets (upmu/pack.h).  0: it returns UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_PACK
 #define UPMU_PACK UPMU_IS_FULL
 #endif
 
-/* Names: the parser, the catalogues, formatting, PMUs by name.  0: events are given as
-   raw words through upmu_event_raw(); text calls return UPMU_ERR_COMPILED_OUT. */
+/* Names: the parser, the catalogues, formatting, PMUs by name.  0: events are given as raw words through
+   upmu_event_raw(); text calls return UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_NAMES
 #define UPMU_NAMES (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
@@ -145,8 +120,8 @@
 #define UPMU_IMPORT (UPMU_NAMES && UPMU_IS_FULL)
 #endif
 
-/* Events of all models.  0: architectural events, and the models for which UPMU_EVENTS_name is 1,
-   by the names of docs/CATALOGUES.md (UPMU_EVENTS_skl). */
+/* Events of all models.  0: architectural events, and the models for which UPMU_EVENTS_name is 1, by the names of
+   docs/CATALOGUES.md (UPMU_EVENTS_skl). */
 #ifndef UPMU_EVENTS_ALL
 #define UPMU_EVENTS_ALL (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
@@ -156,42 +131,37 @@
 #define UPMU_EVENTS_ARM UPMU_BACKEND_ARM_PMUV3
 #endif
 
-/* A running event moves to another counter where a session does not fit otherwise.
-   0: such a session is refused, without naming a conflict. */
+/* A running event moves to another counter where a session does not fit otherwise.  0: such a session is refused,
+   without naming a conflict. */
 #ifndef UPMU_MOVES
 #define UPMU_MOVES UPMU_IS_FULL
 #endif
 
-/* Errata that need a sequence before each new event (Nehalem, Westmere).  0: on these
-   CPUs upmu_cpu_init() returns UPMU_ERR_NO_PMU. */
+/* Errata that need a sequence before each new event (Nehalem, Westmere).  0: on these CPUs upmu_cpu_init() returns
+   UPMU_ERR_NO_PMU. */
 #ifndef UPMU_PRELUDES
 #define UPMU_PRELUDES (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
-/* Top-down metrics (PERF_METRICS of Ice Lake and later).  0: such events are
-   refused with UPMU_ERR_COMPILED_OUT. */
+/* Top-down metrics (PERF_METRICS of Ice Lake and later).  0: such events are refused with UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_METRICS
 #define UPMU_METRICS (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
 
-/* Counters that one event can need together: 3, or 1 in a build without NetBurst, AMD and
-   metrics.  1: load latency of Golden Cove, which needs a second counter, is refused with
-   UPMU_ERR_COMPILED_OUT. */
+/* Counters that one event can need together: 3, or 1 in a build without NetBurst, AMD and metrics.  1: load latency of
+   Golden Cove, which needs a second counter, is refused with UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_SLOTS
 #define UPMU_SLOTS 3
 #endif
-#if UPMU_SLOTS != 3 && (UPMU_SLOTS != 1 || UPMU_BACKEND_X86_P4 || UPMU_BACKEND_AMD || UPMU_METRICS)
-#error "UPMU_SLOTS is 3, or 1 without UPMU_BACKEND_X86_P4, UPMU_BACKEND_AMD and UPMU_METRICS"
-#endif
 
-/* Parts of a PMU that several CPUs share are claimed in domains.  0: every CPU acts as if it
-   were alone, which is correct on Intel cores since Sandy Bridge. */
+/* Parts of a PMU that several CPUs share are claimed in domains.  0: every CPU acts as if it were alone, which is
+   correct on Intel cores since Sandy Bridge. */
 #ifndef UPMU_DOMAINS
 #define UPMU_DOMAINS UPMU_IS_FULL
 #endif
 
-/* Sessions of threads, and multiplexing of sessions.  0: upmu_thread_switch() does nothing,
-   and a session that does not fit is refused. */
+/* Sessions of threads, and multiplexing of sessions.  0: upmu_thread_switch() does nothing, and a session that does not
+   fit is refused. */
 #ifndef UPMU_THREADS
 #define UPMU_THREADS 1
 #endif
@@ -200,23 +170,17 @@
 #ifndef UPMU_SETS
 #define UPMU_SETS (UPMU_THREADS && UPMU_IS_FULL)
 #endif
-#if UPMU_SETS && !UPMU_THREADS
-#error "UPMU_SETS needs UPMU_THREADS"
-#endif
 
-/* Host and guests counted apart (upmu/world.h).  0: everything is counted everywhere; the calls
-   return UPMU_ERR_COMPILED_OUT. */
+/* Host and guests counted apart (upmu/world.h).  0: everything is counted everywhere; the calls return
+   UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_WORLDS
 #define UPMU_WORLDS UPMU_IS_FULL
 #endif
 
-/* Counters whose registers hold a guest's own values, so that it may read them itself (upmu_set_lend()).
-   0: UPMU_ERR_COMPILED_OUT. */
+/* Counters whose registers hold a guest's own values, so that it may read them itself (upmu_set_lend()).  0:
+   UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_LOANS
 #define UPMU_LOANS UPMU_WORLDS
-#endif
-#if UPMU_LOANS && !UPMU_WORLDS
-#error "UPMU_LOANS needs UPMU_WORLDS"
 #endif
 
 /* Instruction-based sampling (upmu/ibs.h), on AMD only.  0: UPMU_ERR_COMPILED_OUT. */
@@ -230,8 +194,8 @@
 #define UPMU_BRANCHES (UPMU_IS_FULL && (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_AMD))
 #endif
 
-/* Units outside the cores: memory controllers, cache slices, links, a host's own devices
-   (upmu/unit.h).  0: nothing of them is compiled in. */
+/* Units outside the cores: memory controllers, cache slices, links, a host's own devices (upmu/unit.h).  0: nothing of
+   them is compiled in. */
 #ifndef UPMU_UNCORE
 #define UPMU_UNCORE (UPMU_FOR_X86 && UPMU_IS_FULL)
 #endif
@@ -257,14 +221,14 @@
 #define UPMU_WHY_TEXT (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
 #endif
 
-/* 1: the library calls upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each write of
-   a register, in handlers, too.  0: not a byte of it is compiled in. */
+/* 1: the library calls upmu_trace_write(uint32_t msr, uint64_t value), which you define, before each write of a
+   register, in handlers, too.  0: not a byte of it is compiled in. */
 #ifndef UPMU_TRACE
 #define UPMU_TRACE 0
 #endif
 
-/* 1: hooks are the static inline functions of the header UPMU_PORT_HEADER
-   (docs/PORTING.md), so that there are no indirect calls. */
+/* 1: hooks are the static inline functions of the header UPMU_PORT_HEADER (docs/PORTING.md), so that there are no
+   indirect calls. */
 #ifndef UPMU_PORT_STATIC
 #define UPMU_PORT_STATIC 0
 #endif
@@ -277,32 +241,22 @@
 #define UPMU_SET_EVENTS 12
 #endif
 #endif
-#if UPMU_SET_EVENTS < 1 || UPMU_SET_EVENTS > 32
-#error "UPMU_SET_EVENTS is 1 to 32"
-#endif
 
 /* Core types of one machine: hybrid processors have two or three. */
 #ifndef UPMU_CORE_TYPES
 #define UPMU_CORE_TYPES 4
-#endif
-#if UPMU_CORE_TYPES < 1 || UPMU_CORE_TYPES > 4
-#error "UPMU_CORE_TYPES is 1 to 4"
 #endif
 
 /* Registers of one unit outside the cores.  A type of the library can have 40. */
 #ifndef UPMU_UNIT_REGISTERS
 #define UPMU_UNIT_REGISTERS 40
 #endif
-#if UPMU_UNIT_REGISTERS < 40 || UPMU_UNIT_REGISTERS > 96
-#error "UPMU_UNIT_REGISTERS is 40 to 96"
-#endif
 
 /* Types of such units in one machine. */
 #ifndef UPMU_UNIT_TYPES
 #define UPMU_UNIT_TYPES 60
 #endif
-#if UPMU_UNIT_TYPES < 1 || UPMU_UNIT_TYPES > 251
-#error "UPMU_UNIT_TYPES is 1 to 251"
-#endif
+
+#include <upmu/private/options.h>
 
 #endif

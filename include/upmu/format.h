@@ -12,8 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <upmu/session.h>
-#include <upmu/status.h>
+#include <upmu/upmu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,7 +47,7 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
 /*
  * A format.  Constant; must stay while a session uses it.
  *
- * Contract: `overflow` runs inside upmu_handle_pmi(), perhaps in an NMI.  It must not wait, lock,
+ * Contract: `overflow` runs inside upmu_pmi_handle(), perhaps in an NMI.  It must not wait, lock,
  * allocate, log or call upmu except for upmu_overflow_value() and upmu_overflow_callers().  It must use
  * at most 128 bytes of stack, without these two, and a bounded time.  It is called once for each event
  * that overflowed, while the counters of the session are closed.  Calls on its session never run at the

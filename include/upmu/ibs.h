@@ -2,7 +2,7 @@
 /*
  * Instruction-based sampling (AMD, family 10h and later): a unit that tags one fetch or op each
  * period and reports all about it.  It is independent of sessions.  Its interrupt is handled by
- * upmu_handle_pmi() and counts as an overflow there.
+ * upmu_pmi_handle() and counts as an overflow there.
  *
  * The interrupt goes through an entry of the local APIC's extended LVT (500h + 10h * n, n in
  * bits 3:0 of MSR C001103Ah), which the host sets to an NMI or a vector; family 10h's firmware
@@ -13,7 +13,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <upmu/pmu.h>
+#include <upmu/private/ibs.h>
+#include <upmu/upmu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,9 +26,6 @@ enum upmu_ibs_kind {
     UPMU_IBS_OP = 1     /* samples ops, from dispatch to retirement */
 };
 #define UPMU_IBS_KINDS 2u /* units of a CPU */
-
-/* Registers of one sample, at most. */
-#define UPMU_IBS_REGISTERS 9u
 
 /* Indices of upmu_ibs_sample.registers, by AMD's names. */
 enum {
@@ -62,45 +60,18 @@ struct upmu_ibs_sample {
     uint8_t flags;    /* UPMU_IBS_NO_... */
 };
 
-/* Private: a register write of a unit. */
-struct upmu_ibs_step {
-    uint8_t row;
-    uint64_t value;
-};
-
 /*
- * Private: how a unit is driven.  `step` has the steps to start it, then to continue it after a
- * sample, then to stop it.  The first register of a sample is its control.
- */
-struct upmu_ibs_plan {
-    uint8_t row[UPMU_IBS_REGISTERS]; /* of a sample, UPMU_NO_ROW: reads 0 */
-    uint8_t row_count;
-    uint8_t second_row; /* register that the stop restores, or UPMU_NO_ROW */
-    uint64_t valid;     /* bit of the control: there is a sample */
-    uint64_t enabled;   /* ... it runs */
-    uint8_t starts, agains, stops;
-    struct upmu_ibs_step step[8];
-};
-
-/*
- * A unit of one CPU at work.  Zero it, fill in the members below "Asked"; the structure and its samples must stay until
- * the unit is stopped.
+ * A unit of one CPU at work.  Zero it, fill in the members before `state`; the structure and its samples must stay
+ * until the unit is stopped.
  */
 struct upmu_ibs {
-    /* Asked: */
     enum upmu_ibs_kind kind;
     uint32_t period;                 /* fetches, cycles or ops: a multiple of 16 (see upmu_ibs_start()) */
     bool ops;                        /* op unit: count dispatched ops, not cycles */
     bool random;                     /* fetch unit: hardware adds up to 15 to the period's start */
     struct upmu_ibs_sample *samples; /* memory for samples */
     uint32_t capacity;               /* number of samples, a power of two */
-    /* Private: */
-    volatile uint32_t head, tail;
-    volatile uint32_t lost; /* samples that found no room, completed in the stop or faulted; may be read */
-    uint32_t lost_told;
-    uint64_t second; /* former value of the second control */
-    struct upmu_ibs_plan plan;
-    volatile uint8_t closing;
+    struct upmu_ibs_state state;     /* the library's; state.lost may be read: samples that were not stored */
 };
 
 /* CPUID 8000_001Bh EAX of a PMU (bits 2:0 where there is no such leaf); 0: it has no units.  Context: any. */

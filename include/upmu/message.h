@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <upmu/config.h>
-#include <upmu/status.h>
+#include <upmu/private/message.h>
+#include <upmu/upmu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,20 +63,6 @@ struct upmu_notify {
 /* Bits of upmu_queue.flags. */
 #define UPMU_QUEUE_NO_MESSAGES (1u << 0) /* call the hooks, store no message */
 #define UPMU_QUEUE_BLOCK (1u << 1)       /* block the thread; not for a CPU's session */
-
-/* Messages of one session: one writer (the handler), one reader.  Caller's memory. */
-struct upmu_queue {
-    uint32_t dropped; /* messages that found no room, in all */
-    /* private */
-    struct upmu_message *messages;
-    const struct upmu_notify *notify;
-    uint32_t capacity;
-    uint32_t flags;
-    volatile uint32_t head; /* messages put; written by the handler */
-    volatile uint32_t tail; /* messages taken; written by the reader */
-    uint32_t dropped_told;
-    volatile bool blocked;
-};
 
 /*
  * Give a detached session a queue and memory for `capacity` messages, a power of two.  `queue`

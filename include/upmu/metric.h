@@ -20,9 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <upmu/pmu.h>
-#include <upmu/session.h>
-#include <upmu/status.h>
+#include <upmu/upmu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -45,7 +43,7 @@ struct upmu_formula_word {
 struct upmu_formula_value {
     uint64_t value;
     uint32_t divisor;          /* 0: none.  `seconds` is a time in ns with 1,000,000,000 */
-    enum upmu_quality quality; /* of a count, as upmu_session_read() has it; 0: exact */
+    enum upmu_quality quality; /* of a count, as upmu_set_read() has it; 0: exact */
     bool unknown;              /* there is no value yet: the formula is only looked through for its words */
 };
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <upmu/event.h>
 #include <upmu/place.h>
-#include <upmu/status.h>
+#include <upmu/private/pack.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -22,23 +22,9 @@ extern "C" {
 /* Memory that packing `count` requests takes. */
 #define UPMU_PACK_BYTES(count) (sizeof(struct upmu_pack_work) + (count) * sizeof(struct upmu_pack_request))
 
-/* Working memory; contents private. */
-struct upmu_pack_request {
-    uint32_t counters;
-    uint16_t order;
-    uint8_t ease;
-};
-/* Working memory of one packing; contents private. */
-struct upmu_pack_work {
-    struct upmu_place_work place;
-    struct upmu_place_result result[UPMU_REQUESTS];
-    uint16_t member[UPMU_REQUESTS];
-    struct upmu_pack_request request[1]; /* one for each of the list: UPMU_PACK_BYTES */
-};
-
 /* Events to pack, and limits. */
 struct upmu_pack_input {
-    /* The requests and what may be used: as in upmu_place(), but for `request_count`; `stay` and
+    /* The requests and what may be used: as in upmu_requests_place(), but for `request_count`; `stay` and
        `set_of` are ignored. */
     const struct upmu_place_input *place;
     unsigned request_count; /* 1 to UPMU_PACK_REQUESTS */
@@ -63,22 +49,22 @@ struct upmu_pack_result {
  * set_of[i], for each request, is its set, from 0 on; all sets can be placed.
  * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (out->culprit); UPMU_ERR_NO_SPACE (`bytes` are
  * fewer than UPMU_PACK_BYTES, or a request has too many alternatives); UPMU_ERR_INVALID
- * (no or too many requests, or as upmu_place()); UPMU_ERR_TOO_HARD (a request alone);
+ * (no or too many requests, or as upmu_requests_place()); UPMU_ERR_TOO_HARD (a request alone);
  * UPMU_ERR_COMPILED_OUT.
  * Context: any.
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack_work *work, size_t bytes,
+enum upmu_status upmu_requests_pack(const struct upmu_pack_input *input, struct upmu_pack_work *work, size_t bytes,
                            uint16_t *set_of, struct upmu_pack_result *out);
 
 /*
- * As upmu_pack(), for encoded events of one PMU on which nothing else runs.  `limit` as in struct upmu_pack_input.
+ * As upmu_requests_pack(), for encoded events of one PMU on which nothing else runs; `limit` as in upmu_pack_input.
  *
- * Returns as upmu_pack().
+ * Returns as upmu_requests_pack().
  * Context: any.
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_pack_events(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
+enum upmu_status upmu_events_pack(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
                                   unsigned limit, struct upmu_pack_work *work, size_t bytes, uint16_t *set_of,
                                   struct upmu_pack_result *out);
 

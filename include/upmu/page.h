@@ -5,7 +5,7 @@
 #ifndef UPMU_PAGE_H
 #define UPMU_PAGE_H
 
-#include <upmu/session.h>
+#include <upmu/upmu.h>
 #include <upmu/user.h>
 
 #ifdef __cplusplus

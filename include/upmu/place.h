@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <upmu/pmu.h>
 #include <upmu/status.h>
+#include <upmu/private/pmu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,7 +114,7 @@ struct upmu_place_work {
  * Context: any.
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_place(const struct upmu_place_input *input, struct upmu_place_work *work,
+enum upmu_status upmu_requests_place(const struct upmu_place_input *input, struct upmu_place_work *work,
                             struct upmu_place_result *out, struct upmu_why *why);
 
 #ifdef __cplusplus

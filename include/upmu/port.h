@@ -6,7 +6,7 @@
  *   any    pure, or on a detached session, or a single-reader queue; may be
  *          preempted, may run on any CPU
  *   local  on the CPU concerned with interrupts off; only an NMI can interrupt
- *   nmi    inside upmu_handle_pmi()
+ *   nmi    inside upmu_pmi_handle()
  */
 #ifndef UPMU_PORT_H
 #define UPMU_PORT_H
@@ -26,6 +26,23 @@ struct upmu_cpu_place {
     uint16_t die; /* within its package */
     uint16_t node; /* memory node */
     uint16_t llc; /* which last-level cache it uses */
+};
+
+/* The interrupted code: fill in what is known, set the rest to 0. */
+struct upmu_frame {
+    uint64_t ip;      /* instruction pointer */
+    uint64_t sp;      /* stack pointer */
+    bool user;        /* it was in user mode */
+    uint32_t process; /* for messages: the host's numbers of the interrupted program */
+    uint32_t thread;  /* the same */
+    uint64_t fp;      /* frame pointer, or 0: for callers (upmu_session_callers()) */
+    /*
+     * Registers of the interrupted code, for formats (upmu_overflow.frame), or NULL: registers[n] is register n if
+     * bit n of `register_mask` is set.  You number the registers; the library reads none of them.  The array must
+     * stay until upmu_pmi_handle() returns.
+     */
+    const uint64_t *registers;
+    uint64_t register_mask;
 };
 
 /*

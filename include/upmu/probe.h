@@ -5,7 +5,8 @@
 #ifndef UPMU_PROBE_H
 #define UPMU_PROBE_H
 
-#include <upmu/session.h>
+#include <upmu/private/probe.h>
+#include <upmu/upmu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -18,7 +19,7 @@ enum upmu_verdict {
     UPMU_VERDICT_IGNORES_WRITES = 2, /* values written are not read back */
     UPMU_VERDICT_COUNTS_NOTHING = 3, /* registers are memory: a known loop counts 0 */
     UPMU_VERDICT_COUNTS = 4,
-    UPMU_VERDICT_INTERRUPTS = 5      /* and an overflow reached upmu_handle_pmi() */
+    UPMU_VERDICT_INTERRUPTS = 5      /* and an overflow reached upmu_pmi_handle() */
 };
 
 /*
@@ -34,15 +35,13 @@ struct upmu_probe {
     enum upmu_verdict verdict;
     unsigned counter;                   /* the free counter used, or UPMU_NO_COUNTER */
     uint64_t counted;                   /* instructions counted for the loop */
-    /* private */
-    struct upmu_count count;
-    struct upmu_session session;        /* counts during the probe; no pointer to it remains */
+    struct upmu_probe_work work;        /* the library's */
 };
 
 /*
  * Grade the PMU with one free counter: write it and read it, count a known loop, wait for one
  * overflow.  No counter in use is accessed, and the probed counter is left idle.  The interrupt
- * step needs pmi_rearm and a host that calls upmu_handle_pmi(), with interrupts on if they come on
+ * step needs pmi_rearm and a host that calls upmu_pmi_handle(), with interrupts on if they come on
  * a vector.
  *
  * Returns UPMU_OK with the verdict; UPMU_ERR_DOES_NOT_FIT (no counter is free);

@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <upmu/format.h>
-#include <upmu/session.h>
-#include <upmu/status.h>
+#include <upmu/private/results.h>
+#include <upmu/upmu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,35 +36,11 @@ struct upmu_output {
     size_t length; /* bytes written; with UPMU_ERR_NO_SPACE of upmu_results_...(): bytes needed */
 };
 
-/* State of an output that is being written.  Private. */
-struct upmu_emit {
-    struct upmu_output *output; /* NULL: bytes are only counted */
-    size_t length;
-    uint32_t crc;
-    bool sums; /* crc is kept: of a record of a log, up to its check */
-    bool failed;
-    uint8_t staged;
-    uint8_t stage[64];
-};
-
 /* ---- The log: writing ---- */
 
 /* Of a log's layout. */
 #define UPMU_LOG_VERSION 2u
 #define UPMU_LOG_FRAMES 256u /* callers of one sample, at most */
-
-/* A log in the making. */
-struct upmu_log {
-    uint64_t samples; /* written */
-    uint64_t lost;    /* that found no room in a ring, as its samples say */
-    uint64_t cut;     /* that found no room in the log's buffer */
-    /* private */
-    struct upmu_emit emit;
-    uint64_t records;
-    uint32_t events;
-    uint32_t first_check; /* of the first record */
-    enum upmu_status status; /* of the first failure; UPMU_ERR_STATE after the end */
-};
 
 /*
  * Begin a log: `output` must stay until upmu_log_end().  `machine` is a description for people,
@@ -94,7 +70,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_log_session(struct upmu_log *log, const struct upmu_session *session, unsigned source);
 
 /*
- * Add counts of a set's events from 0 on, as upmu_session_read() or upmu_set_read() gave them.
+ * Add counts of a set's events from 0 on, as upmu_set_read() or upmu_set_read() gave them.
  *
  * Returns and context: as upmu_log_session().
  */
@@ -268,18 +244,6 @@ struct upmu_log_item {
         struct upmu_log_count count;     /* UPMU_LOG_COUNT */
         struct upmu_log_total total;     /* UPMU_LOG_END */
     } of; /* by kind */
-};
-
-/* A place in a log. */
-struct upmu_log_reader {
-    /* private */
-    const uint8_t *bytes;
-    size_t length;
-    size_t at;
-    size_t item; /* where the last record was that upmu_log_next() gave */
-    uint64_t number; /* of the record at `at` */
-    uint32_t first_check[2]; /* of the first record, as stored and as computed */
-    bool salvages; /* records that are not sound are passed over */
 };
 
 /*

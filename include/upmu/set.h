@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Event sets: more events than counters.  A session is a chain of sets, one of them
- * active; set 0 is in it from the beginning (upmu_session.set).
+ * active; set 0 is in it from the beginning (upmu_session.set).  A set belongs to its session from upmu_session_init()
+ * or upmu_session_add_set() on until it is removed.
  */
 #ifndef UPMU_SET_H
 #define UPMU_SET_H
 
-#include <upmu/session.h>
+#include <upmu/upmu.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -61,48 +62,53 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_shuffle(struct upmu_session *session, bool shuffle, uint64_t seed);
 
 /*
- * The session calls of the same names for one set of the session's chain.  The caller must not pass
- * a set of another session; this is not checked.  Returns and contexts are those of the session
- * calls.  A set that is not active is read and written without register accesses.
+ * Add an event that is encoded for a PMU of the machine (cpu->meter.pmu); the event is copied.
  *
- * Add the events of a list, all or none: upmu_session_add().
+ * Returns and context: as upmu_set_add().
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_set_add(struct upmu_session *session, struct upmu_set *set, const char *list,
-                              const struct upmu_sampling *sampling);
-
-/* Add an encoded event: upmu_session_add_event(). */
-UPMU_MUST_CHECK
-enum upmu_status upmu_set_add_event(struct upmu_session *session, struct upmu_set *set,
-                                    const struct upmu_event *event, const struct upmu_sampling *sampling);
-
-/* Read counts: upmu_session_read().  Counts of multiplexed sets are estimates with an error. */
-UPMU_MUST_CHECK
-enum upmu_status upmu_set_read(struct upmu_session *session, struct upmu_set *set, unsigned first, unsigned count,
-                               struct upmu_count *out_counts);
-
-/* Give a count a new value: upmu_session_write(). */
-UPMU_MUST_CHECK
-enum upmu_status upmu_set_write(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value);
-
-/* Replace an event, keeping its index: upmu_session_replace(). */
-UPMU_MUST_CHECK
-enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
-                                  const char *specification, const struct upmu_sampling *sampling);
+enum upmu_status upmu_set_add_event(struct upmu_set *set, const struct upmu_event *event,
+                                    const struct upmu_sampling *sampling);
 
 /*
- * Replace an event by an encoded one, keeping its index: upmu_session_replace().  No register is
+ * Set an event's 64-bit count to `value`, at most 2^63 - 1; a sampling event also begins a full period.  The times of
+ * the count begin at 0, so an estimate covers the time since.  (Without UPMU_THREADS they continue: there are no
+ * estimates.)  An estimate scales the whole value: write 0 where sets or sessions are multiplexed.  No select register
+ * is written; of a set that is not active no register is accessed.  A running session continues on its counters,
+ * whatever other CPUs started meanwhile; a sample that is due at this moment may mask it.
+ *
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or the value), UPMU_ERR_STATE (closed, or a set of no session),
+ * UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a register faulted: the session is stopped
+ * with its `error` set; the count is the former one if the stop faulted, otherwise the new one).
+ * Context: local; any while detached or while its thread does not run.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_write(struct upmu_set *set, unsigned index, uint64_t value);
+
+/*
+ * Replace an event and keep its index; its count begins at 0, with its times.
+ *
+ * Returns as upmu_set_add(), but UPMU_ERR_STATE means that the session is started (or that the set is of none), and
+ * UPMU_ERR_INVALID also that there is no such event; UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
+ * Context: local; any while detached or while its thread does not run.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index, const char *specification,
+                                  const struct upmu_sampling *sampling);
+
+/*
+ * Replace an event by an encoded one and keep its index, as upmu_set_replace() does.  No register is
  * accessed: what the old event needed stays loaded, closed, until something else is loaded there.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (the session is started, or closed); UPMU_ERR_INVALID (no such
- * event, or its sampling, as upmu_session_add()); UPMU_ERR_HOOK_MISSING, UPMU_ERR_UNSUPPORTED,
- * UPMU_ERR_COMPILED_OUT (as upmu_session_add()); UPMU_ERR_CONTRADICTION (it names another world than
+ * event, or its sampling, as upmu_set_add()); UPMU_ERR_HOOK_MISSING, UPMU_ERR_UNSUPPORTED,
+ * UPMU_ERR_COMPILED_OUT (as upmu_set_add()); UPMU_ERR_CONTRADICTION (it names another world than
  * the old event); UPMU_ERR_WRONG_CPU; UPMU_ERR_BUSY.
  * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_set_replace_event(struct upmu_session *session, struct upmu_set *set, unsigned index,
-                                        const struct upmu_event *event, const struct upmu_sampling *sampling);
+enum upmu_status upmu_set_replace_event(struct upmu_set *set, unsigned index, const struct upmu_event *event,
+                                        const struct upmu_sampling *sampling);
 
 /*
  * The next sample of a sampling event comes after `left` events, later ones every `period`.  The
@@ -111,14 +117,13 @@ enum upmu_status upmu_set_replace_event(struct upmu_session *session, struct upm
  * sample that is due at this moment may mask it.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such event, or it does not sample; `left` is 0 or above
- * 2^63 - 1; `period`, or `left` of a count that falls, is not as upmu_session_add() demands); UPMU_ERR_STATE (closed);
+ * 2^63 - 1; `period`, or `left` of a count that falls, is not as upmu_set_add() demands); UPMU_ERR_STATE (closed);
  * UPMU_ERR_COMPILED_OUT; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (nothing was changed); UPMU_ERR_PORT (a
  * register faulted: the session is stopped with its `error` set).
  * Context: local; any while detached or while its thread does not run.
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_set_wait(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t left,
-                               uint64_t period);
+enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t left, uint64_t period);
 
 /*
  * Make a set the active one.  NULL: the next in the order.  Its timeout begins anew.  A running
@@ -146,8 +151,8 @@ struct upmu_set_info {
     uint64_t duration_ns;        /* on the hardware, in all */
 };
 
-/* Get the facts about a set.  Context: any; exact while the session does not run. */
-void upmu_set_ask(const struct upmu_session *session, const struct upmu_set *set, struct upmu_set_info *out_info);
+/* Get the facts about a set; all 0: it is in no session.  Context: any; exact while the session does not run. */
+void upmu_set_ask(const struct upmu_set *set, struct upmu_set_info *out_info);
 
 #ifdef __cplusplus
 }

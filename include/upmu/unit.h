@@ -11,10 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <upmu/config.h>
 #include <upmu/pmu.h>
-#include <upmu/session.h>
-#include <upmu/status.h>
+#include <upmu/private/unit.h>
 #include <upmu/unit_addr.h>
 
 #ifdef __cplusplus
@@ -88,8 +86,6 @@ struct upmu_unit_type {
     const struct upmu_unit_constraint *constraints; /* ends with mask 0; or NULL */
 };
 
-#define UPMU_UNIT_COUNTERS 17u /* of a box at most: 16 and the fixed one */
-
 /* A box. */
 struct upmu_unit_info {
     uint64_t base;    /* number of an MSR; `where` of a PCI function (upmu/port.h); physical address */
@@ -103,8 +99,7 @@ struct upmu_unit_info {
     uint8_t package;  /* number of the package */
     uint8_t die;      /* within its package */
     uint8_t flags;    /* the backend's */
-    /* private */
-    uint64_t last[UPMU_UNIT_COUNTERS]; /* what its counters held at the last look */
+    struct upmu_box_history history; /* the library's */
 };
 
 struct upmu_unit_list;
@@ -134,10 +129,7 @@ struct upmu_unit_list {
     uint8_t pmu_capacity;         /* entries of `pmu` */
     uint8_t pmu_count;            /* of these in use */
     struct upmu_machine *machine; /* whose CPUs drive them */
-    /* private: zero it first */
-    uint8_t scanned;        /* configuration space was searched */
-    uint8_t guest;          /* a hypervisor shows them */
-    uint16_t counts_at[8];  /* by die: 1 + the function that says how many boxes there are */
+    struct upmu_unit_search search; /* the library's: zero it first */
 };
 
 /*
@@ -168,32 +160,6 @@ bool upmu_uncore_pmu_at(unsigned index, struct upmu_uncore_pmu *out_pmu);
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *list, unsigned flags);
-
-/*
- * A unit at work.  A box that vanishes meanwhile (all ones, or faults) or was reset makes counts UPMU_QUALITY_PARTIAL:
- * they have what the others counted and what was read of it, and never go back (docs/uncore.md has what cannot be
- * detected).  For open it need not be zeroed; for any other call on one that was never opened, zero it.  Its first
- * two fields and those of the meter that may be read (its `cpu`: the one that drives the unit, or NULL) are yours to
- * read; all else is private.
- */
-struct upmu_unit {
-    struct upmu_meter meter;
-    const struct upmu_unit_info *box; /* the first */
-    /* private */
-    uint16_t boxes;
-    uint8_t maps;               /* its boxes are mapped memory */
-    uint8_t is_timed;           /* cost_ns is a measured one */
-    uint32_t base, every;       /* turns: in each so many ticks; as asked for, and now */
-    uint32_t ticks;             /* since a turn */
-    uint32_t rotations;
-    uint32_t cost_ns;           /* of a turn, smoothed */
-    uint32_t tick_ns;           /* distance of ticks, smoothed, and the last one, where the port does not say */
-    uint64_t last_ns;
-    uint64_t folded_ns;         /* last poll */
-    struct upmu_unit *next;     /* that the same CPU drives */
-    struct upmu_unit *next_open;
-    uint64_t registers[UPMU_BANK_WORDS(UPMU_UNIT_REGISTERS)];
-};
 
 /*
  * Take over `boxes` boxes, which stand side by side in the list from `info` on and are of one type and die, as one
@@ -228,7 +194,6 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
  * UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (still open).
  * Context: as upmu_unit_open().
  */
-UPMU_MUST_CHECK
 enum upmu_status upmu_unit_close(struct upmu_unit *unit);
 
 /*
@@ -359,8 +324,7 @@ void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count);
 struct upmu_uncore_region {
     struct upmu_unit unit;     /* the die's */
     struct upmu_region region; /* of the first die region.session.why explains a refusal of open */
-    /* private */
-    bool open;
+    bool open;                 /* between upmu_uncore_region_open() and _close() */
 };
 
 /*
@@ -369,7 +333,7 @@ struct upmu_uncore_region {
  * the other calls only read counters.  All events belong to that unit.
  *
  * Returns UPMU_ERR_NO_SUCH_PMU (no die has such a unit); UPMU_ERR_NO_SPACE (more dies than `count`, or that is 0);
- * UPMU_ERR_STATE (`dies` are open already, and stay so); any code of upmu_unit_open(), upmu_session_add(),
+ * UPMU_ERR_STATE (`dies` are open already, and stay so); any code of upmu_unit_open(), upmu_set_add(),
  * _attach_unit() and _start(); UPMU_ERR_COMPILED_OUT.  After UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU (a CPU in the middle
  * of a call, or out of reach) some of `dies` may still be open: upmu_uncore_region_close() until it answers UPMU_OK,
  * before the memory is given back.  On any other error all is closed.
@@ -401,7 +365,6 @@ enum upmu_status upmu_uncore_region_read(struct upmu_uncore_region *dies, unsign
                                          unsigned events);
 
 /* Stop, and close the units.  Returns as upmu_session_close() and upmu_unit_close().  Context: local. */
-UPMU_MUST_CHECK
 enum upmu_status upmu_uncore_region_close(struct upmu_uncore_region *dies, unsigned count);
 
 #ifdef __cplusplus

@@ -1,38 +1,247 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * upmu: performance counters for systems without Linux.
+ * upmu: performance counters for systems without Linux.  A kernel samples one of its threads:
+ *
+ *     static struct upmu_machine machine; // one for the system
+ *     static struct upmu_cpu cpu;         // one for each CPU, in zeroed memory
+ *     static struct upmu_session session;
+ *     static uint64_t buffer[512];
+ *
+ *     enum upmu_status profile(const struct upmu_port *port, struct upmu_thread *thread)
+ *     {
+ *         const struct upmu_sampling each = {.period = 100000};
+ *         enum upmu_status status;
+ *         if ((status = upmu_machine_init(&machine, port)) != UPMU_OK || // the host's functions: upmu/port.h
+ *             (status = upmu_cpu_init(&cpu, &machine, NULL)) != UPMU_OK ||
+ *             (status = upmu_session_init(&session, &machine)) != UPMU_OK ||
+ *             (status = upmu_set_add(&session.set, "instructions", &each)) != UPMU_OK ||
+ *             (status = upmu_session_ring(&session, buffer, sizeof buffer)) != UPMU_OK ||
+ *             (status = upmu_session_attach_thread(&session, thread, &cpu)) != UPMU_OK)
+ *             return status; // upmu_why_text(&session.why, ...) says why
+ *         return upmu_session_start(&session);
+ *     } // the host calls upmu_thread_switch(), upmu_pmi_handle(), upmu_cpu_tick(); a reader upmu_ring_next()
  *
  * What holds everywhere:
  * - The caller owns all memory.  If a call keeps a pointer, its comment says for how long.
- * - Calls that can refuse return enum upmu_status.  A refused call has changed nothing, unless its
- * comment says so.
- * - Pointers are not NULL unless the comment allows it.
+ * - Calls that can refuse return enum upmu_status.  A refused call has changed nothing, unless its comment says so.
+ * - Pointers are not NULL unless the comment allows it.  0 is the default of every field.
  * - Counts are 64-bit and never negative; periods count events, times end in _ns.
- * - The last line of a comment is the context in which a call may be made (upmu/port.h).
- * - 0 is the default of every field.
+ * - A comment ends with the context in which a call may be made (upmu/port.h).  A `local` call may also return
+ *   UPMU_ERR_BUSY (inside another local call) and UPMU_ERR_WRONG_CPU (its CPU cannot be reached): nothing was done.
  */
 #ifndef UPMU_UPMU_H
 #define UPMU_UPMU_H
 
 #include <upmu/config.h>
-#include <upmu/status.h>
 #include <upmu/port.h>
-#include <upmu/pmu.h>
-#include <upmu/event.h>
-#include <upmu/place.h>
-#include <upmu/pack.h>
-#include <upmu/session.h>
-#include <upmu/probe.h>
-#include <upmu/message.h>
-#include <upmu/format.h>
-#include <upmu/page.h>
-#include <upmu/results.h>
-#include <upmu/metric.h>
-#include <upmu/ibs.h>
-#include <upmu/branches.h>
-#include <upmu/thread.h>
-#include <upmu/set.h>
-#include <upmu/unit.h>
-#include <upmu/world.h>
+#include <upmu/status.h>
+#include <upmu/private/session.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Machine and CPUs.  Fields to read: machine.pmu[], .pmu_count, .why; cpu.meter.pmu.  More in upmu/cpu.h ---- */
+
+/*
+ * Start using a machine; no register is read.  `machine` and `port` must stay as long as a CPU is initialised.
+ *
+ * Returns UPMU_OK, UPMU_ERR_HOOK_MISSING (rdmsr, wrmsr or cpuid is NULL, or one of irq_save and irq_restore),
+ * UPMU_ERR_VERSION (the library was built from other headers or options), UPMU_ERR_NOT_LINKED (its tables of functions
+ * are all zero: a position-independent kernel without .data.rel.ro).
+ * Context: any.
+ */
+#define upmu_machine_init(machine, port) \
+    upmu_machine_init_checked((machine), (port), UPMU_VERSION, sizeof(struct upmu_machine), sizeof(struct upmu_cpu))
+
+/*
+ * Take over the PMU of the executing CPU: detect it, store the values of its registers, leave counters in use alone,
+ * verify that a counter can be written.  One CPU at a time; `cpu` must stay until upmu_cpu_fini().  `domains`: what it
+ * shares with other CPUs (upmu/cpu.h), an array that ends with NULL; or NULL.
+ *
+ * Returns UPMU_OK; UPMU_ERR_NO_PMU (none, or it ignores writes: only upmu_cpu_probe() can be used); UPMU_ERR_PORT (a
+ * promised register faulted); UPMU_ERR_HOOK_MISSING (second CPU without this_cpu); UPMU_ERR_NO_SPACE (too many core
+ * types, or 16 CPUs of a domain); UPMU_ERR_STATE (it is initialised and drives a unit).  machine->why has the reason.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains);
+
+/* Call it from the clock tick, 10 to 1000 times a second: it rotates sharing sessions and sets, starts sessions that a
+   switch left waiting, and every 16th time folds counters into 64-bit counts.  A session that faulted has its `error`.
+   Returns UPMU_OK (also if the CPU is not initialised) or UPMU_ERR_PORT.  Context: local. */
+UPMU_MUST_CHECK enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu);
+
+/* The answer of upmu_pmi_handle() about an interrupt. */
+enum upmu_pmi {
+    UPMU_PMI_NOT_OURS = 0, /* check your other sources */
+    UPMU_PMI_HANDLED = 1,  /* counters had overflowed */
+    UPMU_PMI_STALE = 2     /* no counter had, but one was expected: check the others, drop it if none raised it */
+};
+
+/* Handle a performance-monitoring interrupt, an NMI or on a vector (then the host acknowledges the APIC).  `frame` may
+   be NULL.  Call it at any moment, also before upmu_cpu_init() (cpu NULL or zeroed) and after upmu_cpu_fini().
+   Context: nmi. */
+enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame);
+
+/* ---- Sessions: events that run together.  Fields to read: error (why the library stopped it), id, state, why (of the
+        last call that refused), ring, and set, its first set of events.  Calls on a session of a thread are `local` on
+        the CPU where the thread runs, and `any` while it does not run.  More in upmu/session.h, upmu/set.h ---- */
+
+/* Sampling attributes of one event.  All zero: count only.  Of a cascade `period` is how often its initiator must
+   happen after each start before the event is counted. */
+struct upmu_sampling {
+    uint64_t period;       /* events between two samples, 1 to 2^63 - 1; 0: count only */
+    uint64_t event_id;     /* stored unchanged in the samples of this event (upmu/format.h) */
+    uint32_t values;       /* bit i: samples contain the count of event i */
+    uint32_t switch_after; /* overflows until the next set (UPMU_SET_OVERFLOW_SWITCH); 0: none */
+    uint64_t long_period;  /* the period after a restart, if this event stopped the session; 0: `period` */
+    uint64_t random_mask;  /* each further period is longer by (a random number & this) */
+    uint64_t random_seed;  /* where its random numbers begin */
+    uint32_t resets;       /* bit i: an overflow sets event i to 0, or to the begin of a period */
+    uint32_t frequency;    /* samples per second; the period adapts, `period` (0: 10000) is the first */
+    uint32_t flags;        /* UPMU_SAMPLING_… (upmu/session.h) */
+};
+
+/* Make an empty session; former contents do not matter.  It and `machine` must stay until upmu_session_close().
+   Returns UPMU_OK.  Context: any. */
+UPMU_MUST_CHECK enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine);
+
+/*
+ * Add the events of a list ("instructions,cycles:u"; docs/EVENTS.md) to a set of a detached session, all or none: to
+ * the first one, session.set, or one of upmu_session_add_set() (upmu/set.h); for any other UPMU_ERR_STATE.  `sampling`
+ * (NULL: count only) is for each of them, and copied.  On hybrids they belong to the PMU of the first CPU, or to that
+ * which a prefix names ("adl_grt::cycles").
+ *
+ * Returns UPMU_OK; those of upmu_spec_next() and upmu_event_encode(); UPMU_ERR_NO_PMU (no CPU is initialised);
+ * UPMU_ERR_NO_SPACE (more than UPMU_SET_EVENTS); UPMU_ERR_STATE (not detached); UPMU_ERR_INVALID (an unknown flag; a
+ * period above 2^63 - 1, random part included, or below the PMU's shortest, 2^31 - 1 with in_txcp; of a cascade 0, or
+ * above the PMU's longest); UPMU_ERR_HOOK_MISSING (sampling without pmi_rearm, a frequency without clock_ns);
+ * UPMU_ERR_NOT_PRECISE (precise and sampled: PEBS is not driven yet); UPMU_ERR_UNSUPPORTED (a sampled metric, a cascade
+ * in one world); UPMU_ERR_CONTRADICTION (also of two worlds: upmu/world.h); UPMU_ERR_COMPILED_OUT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_add(struct upmu_set *set, const char *list, const struct upmu_sampling *sampling);
+
+/* Give a detached session memory for samples, until it has another ring or is closed: at least 256 bytes, below 2 GiB,
+   aligned as uint64_t, more than two of the largest record (48 bytes; 80 with values, ids, callers, and 8 for each).
+   Returns UPMU_OK, UPMU_ERR_INVALID, UPMU_ERR_STATE (not detached).  Context: any. */
+UPMU_MUST_CHECK enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes);
+
+/*
+ * Bind a detached session to a CPU, or to a thread, wherever that runs; the session is stopped afterwards.  `cpu` of a
+ * thread is where it runs now; NULL: it does not run, nor begin to during the call.
+ * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (not even alone); UPMU_ERR_TOO_HARD; UPMU_ERR_NO_SPACE (placement needs more
+ * than its work area); UPMU_ERR_STATE (attached, or no events); UPMU_ERR_WRONG_PMU; UPMU_ERR_NO_PMU (the CPU is not
+ * initialised, or suspended); UPMU_ERR_PORT (detached again); UPMU_ERR_COMPILED_OUT.
+ * Context: local; with `cpu` NULL any, but local where the executing CPU has a work area (upmu_cpu_use_work()).
+ */
+UPMU_MUST_CHECK enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
+                                            struct upmu_cpu *cpu);
+
+/*
+ * Start counting, together with all sessions that run on the CPU, or not at all; stop; stop, detach and forget the
+ * events (then the memory may be freed).  A session that is there already is left as it is.  A sharing session, and one
+ * of a thread, waits if it does not fit or the thread does not run.
+ * Return UPMU_OK; UPMU_ERR_STATE (not attached; its CPU is suspended); UPMU_ERR_PORT (stopped, or closed, all the same;
+ * after a start with `error` set).  A start also those of an attach; UPMU_ERR_UNSUPPORTED (slots sampled beside their
+ * top-down metrics); UPMU_ERR_LOST_CLAIM.
+ * Context: local.
+ */
+UPMU_MUST_CHECK enum upmu_status upmu_session_start(struct upmu_session *session);
+UPMU_MUST_CHECK enum upmu_status upmu_session_stop(struct upmu_session *session);
+enum upmu_status upmu_session_close(struct upmu_session *session);
+
+/* How a count was obtained. */
+enum upmu_quality {
+    UPMU_QUALITY_EXACT = 0,     /* the event was counted all the time it was enabled */
+    UPMU_QUALITY_SCALED = 1,    /* estimated from part of the time; see `error` */
+    UPMU_QUALITY_PARTIAL = 2,   /* raw: some of the time is missing, how much is unknown */
+    UPMU_QUALITY_NEVER_RAN = 3, /* no value: never started, never had its counter, or its initiator never overflowed */
+    UPMU_QUALITY_UNPROVEN = 4   /* 0, on a CPU where no counter was ever seen to move */
+};
+
+/* A result.  `error` of an estimate is three standard errors (docs/ENGINE.md): too small where few runs were seen,
+   events come in rare bursts, or the load changes in step with the runs. */
+struct upmu_count {
+    uint64_t value;      /* events, scaled where quality says so; saturates */
+    uint64_t raw;        /* events really counted */
+    uint64_t error;      /* the part of `value` that is uncertain; 0 of an exact count */
+    uint64_t enabled_ns; /* time between start and stop; 0 without clock_ns */
+    uint64_t running_ns; /* of it, the time with a counter */
+    uint64_t left;       /* of a sampling event: events until the next sample ... */
+    uint64_t reset;      /* ... and the present period, with its random part */
+    enum upmu_quality quality; /* how it was obtained */
+    uint32_t lost;       /* of a sampling event: periods that ended without a sample: throttled, or too short */
+};
+
+/* Read `count` events of a set from event `first` on.  Running: one counter read each and no write (with top-down
+   metrics 4 writes and 2 reads more); else no access.  Returns UPMU_OK, UPMU_ERR_INVALID (no such event),
+   UPMU_ERR_STATE (of no session), UPMU_ERR_PORT, UPMU_ERR_BUSY (also: the counts changed again and again).
+   Context: local; any while detached or stopped. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned count, struct upmu_count *out_counts);
+
+/* A sample: a copy, which does not depend on the ring. */
+struct upmu_sample {
+    uint64_t ip;      /* interrupted instruction */
+    uint64_t sp;      /* its stack pointer */
+    uint64_t time_ns; /* clock_ns, or 0 */
+    uint32_t events;  /* bit i: event i of the session overflowed */
+    uint32_t lost;    /* samples before this one that found no room */
+    uint16_t cpu;     /* order of initialisation */
+    uint16_t flags;   /* UPMU_SAMPLE_… */
+};
+#define UPMU_SAMPLE_USER (1u << 0)     /* the interrupted code was user code */
+#define UPMU_SAMPLE_LOST (1u << 1)     /* `lost` samples before this one found no room */
+#define UPMU_SAMPLE_NO_FRAME (1u << 2) /* overflow found without its interrupt: ip is 0 */
+#define UPMU_SAMPLE_HIDDEN (1u << 3)   /* ip and sp were the kernel's and are 0: upmu_session_hide_kernel() */
+
+/* Take the oldest sample out of the ring; false: there is none.  Context: any; one reader at a time. */
+bool upmu_ring_next(struct upmu_ring *ring, struct upmu_sample *out_sample);
+
+/* ---- Threads: the host embeds a struct upmu_thread in its own; pid, tid, host may be changed at any time ---- */
+
+/* Initialise a thread before its first switch; it must stay until upmu_thread_exit().  Context: any. */
+void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, void *host);
+
+/* The CPU switches from thread `prev` to `next`, which must differ; an idle thread is a thread, too.  Two threads
+   without sessions cost four loads and one branch; else each register that differs is written once.  Returns UPMU_OK;
+   UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (mistakes of the host).  A session's error is in its `error`.  Context: local. */
+static inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev,
+                                                  struct upmu_thread *next);
+
+/* The thread ends: its sessions are detached and stay readable, and its memory may be freed.  The host attaches no
+   session to it once this call has begun.  Returns UPMU_OK; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (some are still attached:
+   call again); UPMU_ERR_PORT (all are detached).  Context: local, on the CPU where it runs; any if it does not run. */
+UPMU_MUST_CHECK enum upmu_status upmu_thread_exit(struct upmu_thread *thread);
+
+/* ---- Regions: three lines around the code to measure ---- */
+
+/* Counts of a piece of code.  session.why explains a refusal. */
+struct upmu_region {
+    struct upmu_count count[UPMU_SET_EVENTS]; /* of the last begin…end; count[i] belongs to event i of the list */
+    unsigned events;                          /* in `count` */
+    struct upmu_session session;
+    struct upmu_region_begun begun;           /* the library's */
+};
+
+/* Open: run the events of a list on the executing CPU until the close.  Begin and end only read counters, one read
+   each, and may be repeated; the cost of the reads is in the counts.  After upmu_cpu_changed() all counts are
+   UPMU_QUALITY_PARTIAL.  Return those of upmu_set_add(), _attach_cpu(), _start(), _read() and _close(); a region
+   that open refused is closed.  Context: local. */
+UPMU_MUST_CHECK enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list);
+UPMU_MUST_CHECK enum upmu_status upmu_region_begin(struct upmu_region *region);
+UPMU_MUST_CHECK enum upmu_status upmu_region_end(struct upmu_region *region);
+enum upmu_status upmu_region_close(struct upmu_region *region);
+
+#ifdef __cplusplus
+}
+#endif
+
+#include <upmu/private/inline.h>
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef UPMU_WORLD_H
 #define UPMU_WORLD_H
 
-#include <upmu/session.h>
+#include <upmu/event.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -141,32 +141,28 @@ static inline enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, 
  * Context: as upmu_set_wait().
  */
 UPMU_MUST_CHECK
-enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *set, unsigned index, uint64_t value);
+enum upmu_status upmu_set_lend(struct upmu_set *set, unsigned index, uint64_t value);
 
 /*
  * Where an event runs, and how far its register is ahead of its raw count, modulo the counter's width.  False: it does
  * not run here now.  Both hold until the next local call or interrupt.
  * Context: local.
  */
-bool upmu_set_where(const struct upmu_session *session, const struct upmu_set *set, unsigned index,
-                    unsigned *out_counter, uint64_t *out_ahead);
+bool upmu_set_where(const struct upmu_set *set, unsigned index, unsigned *out_counter, uint64_t *out_ahead);
 
 #else
 
-static inline enum upmu_status upmu_set_lend(struct upmu_session *session, struct upmu_set *set, unsigned index,
-                                             uint64_t value)
+static inline enum upmu_status upmu_set_lend(struct upmu_set *set, unsigned index, uint64_t value)
 {
-    (void)session;
     (void)set;
     (void)index;
     (void)value;
     return UPMU_ERR_COMPILED_OUT;
 }
 
-static inline bool upmu_set_where(const struct upmu_session *session, const struct upmu_set *set, unsigned index,
-                                  unsigned *out_counter, uint64_t *out_ahead)
+static inline bool upmu_set_where(const struct upmu_set *set, unsigned index, unsigned *out_counter,
+                                  uint64_t *out_ahead)
 {
-    (void)session;
     (void)set;
     (void)index;
     (void)out_counter;

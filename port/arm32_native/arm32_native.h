@@ -11,7 +11,7 @@
 /*
  * Fill in rdmsr, wrmsr, irq_save, irq_restore, pmi_rearm and in_kernel_mode, and clock_ns if the CPU has the generic
  * timer and its frequency is set (CNTFRQ); other members stay.  The interrupt of the PMU must call
- * upmu_handle_pmi(); a host without it sets pmi_rearm to NULL afterwards.
+ * upmu_pmi_handle(); a host without it sets pmi_rearm to NULL afterwards.
  */
 void upmu_arm32_port(struct upmu_port *port);
 

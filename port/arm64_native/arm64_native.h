@@ -10,7 +10,7 @@
 
 /*
  * Fill in rdmsr, wrmsr, irq_save, irq_restore, pmi_rearm, clock_ns and in_kernel_mode; other members stay.  The
- * interrupt of the PMU must call upmu_handle_pmi(); a host without it sets pmi_rearm to NULL afterwards.
+ * interrupt of the PMU must call upmu_pmi_handle(); a host without it sets pmi_rearm to NULL afterwards.
  */
 void upmu_arm64_port(struct upmu_port *port);
 

@@ -108,7 +108,7 @@ static enum upmu_pmi efi_overflow(struct upmu_efi *efi, const struct upmu_efi_fr
 #else
     frame.sp = (uintptr_t)(interrupted + 1);
 #endif
-    answer = upmu_handle_pmi(efi->cpu, &frame);
+    answer = upmu_pmi_handle(efi->cpu, &frame);
     if (answer == UPMU_PMI_HANDLED)
         efi->traps.handled++;
     else if (answer == UPMU_PMI_STALE)

@@ -4,7 +4,7 @@
  * headers and works with those of any tool chain.
  *
  * It loads its own interrupt table (a copy of the firmware's) on the executing CPU, so that
- * register accesses survive #GP and #UD, and overflows reach upmu_handle_pmi().  Build all of the
+ * register accesses survive #GP and #UD, and overflows reach upmu_pmi_handle().  Build all of the
  * application without a red zone (-mno-red-zone) and with -mgeneral-regs-only for upmu and this
  * port.
  */
@@ -24,7 +24,7 @@ struct upmu_efi_traps {
     uint32_t faults;   /* #GP and #UD that a register access survived */
     uint32_t nmis;
     uint32_t vectors;
-    uint32_t handled;  /* answers of upmu_handle_pmi() */
+    uint32_t handled;  /* answers of upmu_pmi_handle() */
     uint32_t stale;
     uint32_t not_ours; /* passed on to the firmware, if it was an NMI */
 };

@@ -38,7 +38,7 @@ static void on_interrupt(uintptr_t source, const uint64_t *context)
                                      .user = (context[CONTEXT_SPSR] & SPSR_LEVEL) == 0};
 
     efi->seen.interrupts++;
-    switch (upmu_handle_pmi(efi->cpu, &frame)) {
+    switch (upmu_pmi_handle(efi->cpu, &frame)) {
     case UPMU_PMI_HANDLED:
         efi->seen.handled++;
         break;

@@ -23,7 +23,7 @@
 /* Numbers of events in the handler, for a report. */
 struct upmu_efi_arm64_seen {
     uint32_t interrupts;
-    uint32_t handled; /* answers of upmu_handle_pmi() */
+    uint32_t handled; /* answers of upmu_pmi_handle() */
     uint32_t stale;
     uint32_t not_ours;
 };

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <upmu/cpu.h>
 
 void upmu_linux_register_path(char path[UPMU_LINUX_PATH], unsigned cpu)
 {

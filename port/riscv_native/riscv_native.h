@@ -21,7 +21,7 @@ void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf,
 
 /*
  * Fill in rdmsr, wrmsr, irq_save, irq_restore, pmi_rearm and in_kernel_mode; other members stay.  The local interrupt
- * 13 must call upmu_handle_pmi(); a host without it sets pmi_rearm to NULL afterwards.
+ * 13 must call upmu_pmi_handle(); a host without it sets pmi_rearm to NULL afterwards.
  */
 void upmu_riscv_port(struct upmu_port *port);
 

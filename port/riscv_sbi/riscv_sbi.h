@@ -32,7 +32,7 @@ struct upmu_riscv_sbi {
 
 /*
  * Fill in context, rdmsr, wrmsr, cpuid, irq_save, irq_restore, pmi_rearm, msr_faults_are_safe and in_kernel_mode; other
- * members stay.  The local interrupt 13 must call upmu_handle_pmi().  pmi_rearm is NULL without Sscofpmf; a host
+ * members stay.  The local interrupt 13 must call upmu_pmi_handle().  pmi_rearm is NULL without Sscofpmf; a host
  * without that interrupt sets it to NULL afterwards.  Returns false if the firmware has no PMU extension, or no counter
  * of the hardware.
  */

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <upmu/port.h>
+#include <upmu/upmu.h>
 
 #include "port/sim/sim_amd_rules.h"
 #include "port/sim/sim_uncore_rules.h"
@@ -452,7 +453,7 @@ struct upmu_sim_interrupt {
 
 /*
  * The host's interrupt entry: the test fills in sim->deliver with a function that
- * calls upmu_handle_pmi().  The CPU is the current one (sim->current).  NULL: the
+ * calls upmu_pmi_handle().  The CPU is the current one (sim->current).  NULL: the
  * interrupt is lost (and counted).
  */
 typedef void upmu_sim_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt);

@@ -16,6 +16,7 @@
 #ifndef UPMU_SIM_UNCORE_H
 #define UPMU_SIM_UNCORE_H
 
+#include <upmu/unit.h>
 #include "port/sim/sim.h"
 
 #ifdef __cplusplus

@@ -9,6 +9,7 @@
  */
 #include <stddef.h>
 #include <port/template/template_port.h>
+#include <upmu/unit.h>
 
 /* Read MSR `msr` of this CPU.  Return false if it faulted and the fault was survived.  If
    your kernel cannot survive it, let it fault and leave msr_faults_are_safe false. */
@@ -230,5 +231,5 @@ enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user)
 {
     const struct upmu_frame frame = {.ip = ip, .sp = sp, .user = user};
 
-    return upmu_handle_pmi(template_this_cpu(NULL), &frame); /* fill that in, too, or put your only CPU here */
+    return upmu_pmi_handle(template_this_cpu(NULL), &frame); /* fill that in, too, or put your only CPU here */
 }

@@ -20,7 +20,6 @@
 #ifndef UPMU_X86_NATIVE_STATIC_H
 #define UPMU_X86_NATIVE_STATIC_H
 
-#include <stddef.h>
 #include <port/x86_native/x86_guard.h>
 #include <port/x86_native/x86_native.h>
 
@@ -28,46 +27,6 @@
 #define UPMU_STATIC_irq_restore 1
 #define UPMU_STATIC_rdpmc 1
 #define UPMU_STATIC_allow_rdpmc 1
-#define UPMU_STATIC_request_tick 0
-#define UPMU_STATIC_run_on_cpu 0
-#define UPMU_STATIC_log 0
-#define UPMU_STATIC_hypercall 0
-#define UPMU_STATIC_shared_page 0
-#define UPMU_STATIC_mmio_map 0
-#define UPMU_STATIC_mmio_unmap 0
-#define UPMU_STATIC_mmio_read 0
-#define UPMU_STATIC_mmio_write 0
-#define UPMU_STATIC_cpu_place 0
-#define UPMU_STATIC_nearest_cpu 0
-#define UPMU_STATIC_show_unit 0
-#define UPMU_STATIC_own_unit 0
-
-#ifdef UPMU_X86_PCI
-#define UPMU_STATIC_pci_read 1
-#define UPMU_STATIC_pci_write 1
-#else
-#define UPMU_STATIC_pci_read 0
-#define UPMU_STATIC_pci_write 0
-#endif
-
-#ifdef UPMU_X86_THIS_CPU
-#define UPMU_STATIC_this_cpu 1
-#else
-#define UPMU_STATIC_this_cpu 0
-#define UPMU_X86_THIS_CPU NULL
-#endif
-
-#ifdef UPMU_X86_NO_PMI
-#define UPMU_STATIC_pmi_rearm 0
-#else
-#define UPMU_STATIC_pmi_rearm 1
-#endif
-
-#ifdef UPMU_X86_NO_CLOCK
-#define UPMU_STATIC_clock_ns 0
-#else
-#define UPMU_STATIC_clock_ns 1
-#endif
 
 static inline bool upmu_static_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
@@ -95,11 +54,15 @@ static inline bool upmu_static_rdpmc(void *context, uint32_t index, uint64_t *ou
     return upmu_x86_guarded_rdpmc(index, out_value);
 }
 
+#ifdef UPMU_X86_THIS_CPU
+#define UPMU_STATIC_this_cpu 1
+
 static inline struct upmu_cpu *upmu_static_this_cpu(void *context)
 {
     (void)context;
     return UPMU_X86_THIS_CPU;
 }
+#endif
 
 static inline uintptr_t upmu_static_irq_save(void *context)
 {
@@ -113,12 +76,19 @@ static inline void upmu_static_irq_restore(void *context, uintptr_t state)
     upmu_x86_irq_restore(state);
 }
 
+#ifndef UPMU_X86_NO_PMI
+#define UPMU_STATIC_pmi_rearm 1
+
 static inline void upmu_static_pmi_rearm(void *context)
 {
     const struct upmu_x86_native *native = (const struct upmu_x86_native *)context;
 
     upmu_apic_write(&native->apic, UPMU_APIC_LVTPC, native->lvtpc);
 }
+#endif
+
+#ifndef UPMU_X86_NO_CLOCK
+#define UPMU_STATIC_clock_ns 1
 
 static inline uint64_t upmu_static_clock_ns(void *context)
 {
@@ -126,11 +96,7 @@ static inline uint64_t upmu_static_clock_ns(void *context)
 
     return upmu_x86_clock_ns(native->clock, upmu_x86_rdtsc());
 }
-
-static inline void upmu_static_request_tick(void *context)
-{
-    (void)context;
-}
+#endif
 
 static inline void upmu_static_allow_rdpmc(void *context, bool allow)
 {
@@ -138,17 +104,9 @@ static inline void upmu_static_allow_rdpmc(void *context, bool allow)
     upmu_x86_user_rdpmc(allow);
 }
 
-static inline bool upmu_static_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument),
-                                          void *argument)
-{
-    (void)context, (void)cpu, (void)function, (void)argument;
-    return false;
-}
-
-static inline void upmu_static_log(void *context, const char *line)
-{
-    (void)context, (void)line;
-}
+#ifdef UPMU_X86_PCI
+#define UPMU_STATIC_pci_read 1
+#define UPMU_STATIC_pci_write 1
 
 static inline bool upmu_static_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
 {
@@ -163,68 +121,6 @@ static inline bool upmu_static_pci_write(void *context, uint32_t where, uint32_t
 
     return upmu_x86_pci_access(&native->pci, where, offset, true, &value);
 }
-
-static inline void *upmu_static_mmio_map(void *context, uint64_t physical, size_t bytes)
-{
-    (void)context, (void)physical, (void)bytes;
-    return NULL;
-}
-
-static inline void upmu_static_mmio_unmap(void *context, void *pointer, size_t bytes)
-{
-    (void)context, (void)pointer, (void)bytes;
-}
-
-static inline bool upmu_static_mmio_read(void *context, const volatile void *pointer, unsigned bits,
-                                         uint64_t *out_value)
-{
-    (void)context, (void)pointer, (void)bits, (void)out_value;
-    return false;
-}
-
-static inline bool upmu_static_mmio_write(void *context, volatile void *pointer, unsigned bits, uint64_t value)
-{
-    (void)context, (void)pointer, (void)bits, (void)value;
-    return false;
-}
-
-static inline bool upmu_static_cpu_place(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place)
-{
-    (void)context, (void)cpu, (void)out_place;
-    return false;
-}
-
-static inline bool upmu_static_hypercall(void *context, uint32_t number, const uint32_t argument[3],
-                                         uint32_t *out_answer)
-{
-    (void)context, (void)number, (void)argument, (void)out_answer;
-    return false;
-}
-
-static inline void *upmu_static_shared_page(void *context, uint64_t *out_guest_physical)
-{
-    (void)context, (void)out_guest_physical;
-    return NULL;
-}
-
-static inline struct upmu_cpu *upmu_static_nearest_cpu(void *context, const struct upmu_unit_info *unit,
-                                                       struct upmu_cpu *const *allowed, unsigned count)
-{
-    (void)context, (void)unit, (void)allowed, (void)count;
-    return NULL;
-}
-
-static inline bool upmu_static_show_unit(void *context, struct upmu_unit_info *info)
-{
-    (void)context, (void)info;
-    return true;
-}
-
-static inline bool upmu_static_own_unit(void *context, unsigned i, struct upmu_unit_info *out_info,
-                                        const struct upmu_unit_type **out_type)
-{
-    (void)context, (void)i, (void)out_info, (void)out_type;
-    return false;
-}
+#endif
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 #include "port/sim/sim.h"
 
@@ -92,7 +93,7 @@ static void deliver(struct upmu_sim *model, unsigned number, const struct upmu_s
     struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
     struct cost before = seen();
     (void)model;
-    if (upmu_handle_pmi(&cpu[number], &frame) == UPMU_PMI_HANDLED)
+    if (upmu_pmi_handle(&cpu[number], &frame) == UPMU_PMI_HANDLED)
         interrupts++;
     of_interrupt = since(before);
 }
@@ -111,10 +112,10 @@ static void open_session(struct upmu_session *session, const char *list, const c
     must(upmu_session_init(session, &machine), NULL, "init");
     if (sampled) {
         struct upmu_sampling sampling = {.period = 600};
-        must(upmu_session_add(session, sampled, &sampling), &session->why, sampled);
+        must(upmu_set_add(&session->set, sampled, &sampling), &session->why, sampled);
         must(upmu_session_ring(session, ring, sizeof ring), NULL, "ring");
     }
-    must(upmu_session_add(session, list, NULL), &session->why, list);
+    must(upmu_set_add(&session->set, list, NULL), &session->why, list);
     before = seen();
     must(upmu_session_attach_cpu(session, &cpu[number]), &session->why, "attach");
     of_attach = since(before);
@@ -146,13 +147,13 @@ static void measure_counting(const struct scenario *scenario, unsigned number)
     report(profile, "start", since(before), (struct cost){.writes = gates});
     work();
     before = seen();
-    must(upmu_session_read(&first, 0, n, counts), NULL, "read");
+    must(upmu_set_read(&first.set, 0, n, counts), NULL, "read");
     report(profile, "read", since(before), (struct cost){.rdpmcs = n});
     before = seen();
     must(upmu_session_stop(&first), NULL, "stop");
     report(profile, "stop", since(before), (struct cost){.writes = gates, .rdpmcs = n});
     before = seen();
-    must(upmu_session_read(&first, 0, n, counts), NULL, "read");
+    must(upmu_set_read(&first.set, 0, n, counts), NULL, "read");
     report(profile, "read-stopped", since(before), (struct cost){0});
 
     open_session(&second, scenario->changed, NULL, number);
@@ -208,7 +209,7 @@ static void follow(struct upmu_session *session, struct upmu_thread *thread, con
 {
     upmu_thread_init(thread, 1, 1, NULL);
     must(upmu_session_init(session, &machine), NULL, "init");
-    must(upmu_session_add(session, list, NULL), &session->why, list);
+    must(upmu_set_add(&session->set, list, NULL), &session->why, list);
     must(upmu_session_attach_thread(session, thread, NULL), &session->why, "attach");
     must(upmu_session_start(session), &session->why, "start");
 }
@@ -285,7 +286,7 @@ static void measure_metrics(const char *profile)
     must(upmu_session_start(&first), &first.why, "start");
     work();
     before = seen();
-    must(upmu_session_read(&first, 0, 4, counts), NULL, "read");
+    must(upmu_set_read(&first.set, 0, 4, counts), NULL, "read");
     report(profile, "read-metrics", since(before), (struct cost){.writes = 4, .rdpmcs = 2});
     must(upmu_session_detach(&first), NULL, "detach");
 }

@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <upmu/cpu.h>
+#include <upmu/place.h>
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 #include "port/sim/sim.h"
 #include "tests/bench/callgrind_count.h"
@@ -138,12 +141,16 @@ static void do_end(void *argument)
 
 static void do_read_one(void *argument)
 {
-    last_status = upmu_session_read(argument, 0, 1, counts);
+    struct upmu_session *session = argument;
+
+    last_status = upmu_set_read(&session->set, 0, 1, counts);
 }
 
 static void do_read_all(void *argument)
 {
-    last_status = upmu_session_read(argument, 0, 5, counts);
+    struct upmu_session *session = argument;
+
+    last_status = upmu_set_read(&session->set, 0, 5, counts);
 }
 
 static void do_enter_region(void *argument)
@@ -164,7 +171,7 @@ static void do_tick(void *argument)
 static void do_pmi(void *argument)
 {
     struct upmu_frame frame = {.ip = 0x1000, .sp = 0x2000};
-    last_answer = upmu_handle_pmi(argument, &frame);
+    last_answer = upmu_pmi_handle(argument, &frame);
 }
 
 /* Calls of two hooks that may be slow, and how many may be made. */
@@ -212,7 +219,8 @@ static void begin(const char *profile)
 
 static void open_session(struct upmu_session *session, const char *list, const struct upmu_sampling *sampling)
 {
-    must(upmu_session_init(session, &machine) == UPMU_OK && upmu_session_add(session, list, sampling) == UPMU_OK, list);
+    must(upmu_session_init(session, &machine) == UPMU_OK &&
+         upmu_set_add(&session->set, list, sampling) == UPMU_OK, list);
     must(!sampling || upmu_session_ring(session, ring, sizeof ring) == UPMU_OK, "ring");
 }
 
@@ -303,7 +311,7 @@ static void measure_interrupts(void)
 
     begin("skl");
     open_session(&first, "branches", &sampling);
-    must(upmu_session_add(&first, "instructions,cycles,branch-misses,cache-misses", NULL) == UPMU_OK &&
+    must(upmu_set_add(&first.set, "instructions,cycles,branch-misses,cache-misses", NULL) == UPMU_OK &&
              upmu_session_attach_cpu(&first, &cpu) == UPMU_OK && upmu_session_start(&first) == UPMU_OK,
          "one samples");
     empty_hooks();

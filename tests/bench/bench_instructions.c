@@ -112,7 +112,9 @@ static void do_stop(void *argument)
 
 static void do_read(void *argument)
 {
-    last_status = upmu_session_read(argument, 0, 5, counts);
+    struct upmu_session *session = argument;
+
+    last_status = upmu_set_read(&session->set, 0, 5, counts);
 }
 
 static void do_region_begin(void *argument)
@@ -128,7 +130,7 @@ static void do_region_end(void *argument)
 static void do_interrupt(void *argument)
 {
     struct upmu_frame frame = {.ip = 0x1000, .sp = 0x2000};
-    last_answer = upmu_handle_pmi(argument, &frame);
+    last_answer = upmu_pmi_handle(argument, &frame);
 }
 
 static void measure(const char *name, void (*function)(void *argument), void *argument)
@@ -151,7 +153,7 @@ static void measure_counting(void)
 {
     begin("skl");
     must(upmu_session_init(&session, &machine) == UPMU_OK &&
-             upmu_session_add(&session, "instructions,branches,branch-misses,cache-references,cache-misses", NULL) ==
+             upmu_set_add(&session.set, "instructions,branches,branch-misses,cache-references,cache-misses", NULL) ==
                  UPMU_OK &&
              upmu_session_attach_cpu(&session, &cpu) == UPMU_OK,
          "session");
@@ -173,8 +175,8 @@ static void measure_interrupt(void)
     begin("skl");
     must(upmu_session_init(&session, &machine) == UPMU_OK &&
              upmu_session_ring(&session, ring, sizeof ring) == UPMU_OK &&
-             upmu_session_add(&session, "branches", &sampling) == UPMU_OK &&
-             upmu_session_add(&session, "instructions,cycles,branch-misses,cache-misses", NULL) == UPMU_OK &&
+             upmu_set_add(&session.set, "branches", &sampling) == UPMU_OK &&
+             upmu_set_add(&session.set, "instructions,cycles,branch-misses,cache-misses", NULL) == UPMU_OK &&
              upmu_session_attach_cpu(&session, &cpu) == UPMU_OK && upmu_session_start(&session) == UPMU_OK,
          "sampling");
     empty_the_hooks();

@@ -80,7 +80,7 @@ static void pack_once(void *argument)
 {
     const struct upmu_pack_input *input = argument;
 
-    status = upmu_pack(input, &memory.work, sizeof memory, set_of, &result);
+    status = upmu_requests_pack(input, &memory.work, sizeof memory, set_of, &result);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions of upmu_place() over seeded sets that fit and seeded sets that are
+ * Instructions of upmu_requests_place() over seeded sets that fit and seeded sets that are
  * refused with an explanation: run under callgrind by tools/bench.py.
  */
 #include <stdio.h>
@@ -121,7 +121,7 @@ static const struct corpus {
 static void place_once(void *argument)
 {
     (void)argument;
-    status = upmu_place(&shape.input, &work, result, &why);
+    status = upmu_requests_place(&shape.input, &work, result, &why);
 }
 
 /* The caches and the branch predictor do not count, so a set can be tried before it is counted. */

@@ -24,6 +24,8 @@ PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <upmu/catalogs.h>
+#include <upmu/pmu.h>
 #include <upmu/upmu.h>
 #include "core/catalog/catalog.h"
 #include "core/hw/backend.h"

@@ -13,6 +13,8 @@ UNITS_LIMIT = 41_500
 LIMITS = {"skl": 13 * 1024}
 PROGRAM = r"""
 #include <stdio.h>
+#include <upmu/catalogs.h>
+#include <upmu/pmu.h>
 #include <upmu/upmu.h>
 #include "core/catalog/catalog.h"
 int main(void)

@@ -28,6 +28,7 @@ E	LS_BUFFER2_FULL	0x23	0x0	0	-	0x0	0x0	0x0
 PROGRAM = r"""
 #include <stdio.h>
 #include <string.h>
+#include <upmu/catalogs.h>
 #include <upmu/upmu.h>
 #include "core/catalog/catalog.h"
 static void show(const struct upmu_catalog *catalog, const char *name)

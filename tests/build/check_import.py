@@ -297,7 +297,8 @@ def the_hash_of_a_large_catalogue_needs_few_trials_for_each_name():
 
 PROGRAM = r"""
 #include <stdio.h>
-#include <upmu/upmu.h>
+#include <upmu/catalogs.h>
+#include <upmu/pmu.h>
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
 int main(void)
@@ -493,7 +494,8 @@ def one_changed_byte_of_a_published_file_changes_one_record_or_is_refused():
 ROWS_PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
-#include <upmu/upmu.h>
+#include <upmu/catalogs.h>
+#include <upmu/unit.h>
 #include "backends/uncore/uncore.h"
 #include "backends/uncore/uncore_tables.h"
 #include "core/catalog/catalog.h"

@@ -5,7 +5,7 @@ from checklib import COMPILERS, check, main, run
 
 PROGRAM = """
 #include <port/efi/efi_port.h>
-enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *frame)
+enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
     (void)frame;
     return cpu ? UPMU_PMI_HANDLED : UPMU_PMI_NOT_OURS;

@@ -33,6 +33,7 @@ EDITS = [
 ]
 PROGRAM = r"""
 #include <stdio.h>
+#include <upmu/event.h>
 #include <upmu/upmu.h>
 #include "core/hw/backend.h"
 #include "backends/x86_core/x86_core.h"

@@ -149,7 +149,7 @@ def backends_call_only_pure_helpers():
 
 @check
 def every_header_compiles_alone():
-    public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/perfmon2.h",
+    public = files("include/upmu/**/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/perfmon2.h",
                    "abi/guest/guest.h", "port/sim/sim.h")
     private = files("core/*/*.h", "backends/*/*.h", "port/sim/*.h")
     languages = [["gcc", "-m32", "-x", "c", "-std=c11"], ["clang", "-x", "c++", "-std=c++17"]]
@@ -203,7 +203,7 @@ def functions_of_every_public_header_have_c_names_in_cpp():
             return [f"{header}: {output.strip()[:400]}"]
         return [f"{header}: {name} has a C++ name" for name in symbols([built], "-u") if name.startswith("_Z")]
     os.makedirs("build/tests", exist_ok=True)
-    return parallel(names_of, files("include/upmu/*.h", "port/x86_native/x86_native.h", "port/template/*.h",
+    return parallel(names_of, files("include/upmu/**/*.h", "port/x86_native/x86_native.h", "port/template/*.h",
                                     "port/sim/sim.h", "abi/perfmon2/perfmon2.h", "abi/guest/guest.h"))
 
 
@@ -237,7 +237,7 @@ def level_complaints(path, text, standard, variadic):
 @check
 def public_headers_are_strict_c99_and_sources_strict_c11():
     """The level that docs/PORTING.md states; and that the check sees what is beyond it."""
-    public = files("include/upmu/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/*/*.h")
+    public = files("include/upmu/**/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/*/*.h")
     sources = [path for path in library_sources() if not path.startswith("events/")]
     jobs = [(path, read(path), "c99", False) for path in public]
     jobs += [(path, read(path), "c11", True) for path in files("core/*/*.h", "backends/*/*.h") + sources]
@@ -352,13 +352,57 @@ def options_combine_in_every_way_and_need_nothing_more():
     return parallel(link_with, choices)
 
 
+def static_port_of(hooks):
+    """The header of a static port that says of these hooks that they are absent, each with a function, and has the
+    mandatory ones: as ports of 0.2.0 did."""
+    text = "#include <upmu/unit.h>\n"
+    for result, hook, arguments in re.findall(r"^    ([\w ]+[ *]\**)\(\*(\w+)\)\(([^;]*)\);", read("include/upmu/port.h"), re.M):
+        if hook in hooks or hook in ("rdmsr", "wrmsr", "cpuid"):
+            unused = "".join(f"    (void){name};\n" for name in re.findall(r"(\w+)(?:\[\d+\])?(?:,|$)", re.sub(r"void \(\*(\w+)\)\(void \*argument\)", r"int \1", arguments)))
+            text += f"static inline {result}upmu_static_{hook}({arguments})\n{{\n{unused}" + \
+                ("" if result.strip() == "void" else "    return 0;\n") + "}\n"
+            text += f"#define UPMU_STATIC_{hook} 0\n" if hook in hooks else ""
+    return text
+
+
 @check
-def static_port_compiles_and_needs_nothing_more():
-    header = "port/x86_native/x86_native_static.h"
-    if not os.path.exists(header):
-        return [f"{header} is missing"]
-    output = made_by_clang(["-DUPMU_PORT_STATIC=1", f'-DUPMU_PORT_HEADER="{header}"'], amalgamation(), "static-port")
-    return [output] if output else []
+def static_ports_compile_and_need_nothing_more():
+    """The ready-made one; the least, whose hooks are the three mandatory ones; one that knows each hook but the last."""
+    optional = re.findall(r"\(\*(\w+)\)\(void \*context", read("include/upmu/port.h"))[3:]
+    complaints = [] if len(optional) > 20 else [f"port.h: {optional}"]
+    headers = {"ready-made": "port/x86_native/x86_native_static.h"}
+    os.makedirs("build/tests", exist_ok=True)
+    for name, hooks in ("least", []), ("former", optional[:-1]):
+        headers[name] = f"build/tests/static_port_{name}.h"
+        with open(headers[name], "w", encoding="ascii") as file:
+            file.write(static_port_of(hooks))
+    for name, header in headers.items():
+        output = made_by_clang(["-DUPMU_PORT_STATIC=1", f'-DUPMU_PORT_HEADER="{header}"'], amalgamation(), f"static-port-{name}")
+        complaints += [f"{name}: {output}"] if output else []
+    return complaints
+
+
+@check
+def headers_with_types_of_wrong_sizes_are_refused():
+    """A kernel's own stdint.h, whose uint64_t has 32 bits; a bool that is a char; and headers that are right."""
+    right = {"stdint.h": "".join(f"typedef __{name.upper()}_TYPE__ {name}_t;\n" for name in
+                                 ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "intptr", "uintptr")) +
+             "#define UINT64_C(n) n##ULL\n#define UINT32_MAX 0xffffffffu\n#define UINT64_MAX UINT64_C(0xffffffffffffffff)\n",
+             "stddef.h": "typedef __SIZE_TYPE__ size_t;\n#define NULL ((void *)0)\n#define offsetof __builtin_offsetof\n",
+             "stdbool.h": "#define bool _Bool\n#define true 1\n#define false 0\n"}
+    wrong = {"stdint.h": right["stdint.h"].replace("__UINT64_TYPE__", "unsigned int"),
+             "stdbool.h": "typedef unsigned char bool;\n#define true 1\n#define false 0\n"}
+    complaints = []
+    for header in (None, *wrong):
+        folder = f"build/tests/headers_{header or 'right'}"
+        os.makedirs(folder, exist_ok=True)
+        for name, text in right.items():
+            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                file.write(wrong[name] if name == header else text)
+        code, output = run(["gcc"] + FREESTANDING + ["-nostdinc", "-w", "-fsyntax-only", f"-I{folder}", "core/engine/machine.c"])
+        if header and "types of wrong sizes (docs/PORTING.md)" not in output or not header and code:
+            complaints.append(f"{header}: {output[-600:]}")
+    return complaints
 
 
 @check

@@ -18,6 +18,8 @@ void other_nmi(struct trap_frame *trap);
 """
 
 PROTOTYPES = """#pragma once
+#include <upmu/cpu.h>
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 void count_something(void);
 void nmi_entry(struct trap_frame *trap);

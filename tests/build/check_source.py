@@ -29,7 +29,7 @@ def library():
 
 def freestanding():
     return library() + files("port/**/*.[ch]", "tools/cmd/*.[ch]", "efi-demo/*.[ch]", "examples/**/*.[ch]",
-                             "include/upmu/*.h")
+                             "include/upmu/**/*.h")
 
 
 @check
@@ -48,10 +48,11 @@ def every_file_begins_with_its_licence_and_its_purpose():
 
 @check
 def file_names_are_lower_case_and_unique():
-    """A host may put all objects into one folder.  (The programs of examples are no part of one.)"""
+    """A host may put all objects into one folder.  (The programs of examples are no part of one, and a header in
+    include/upmu/private has the name of the public one that it completes.)"""
     complaints, seen = [], {}
     for path in tracked(".c", ".h", ".S"):
-        if os.path.dirname(path) == "examples":
+        if os.path.dirname(path) in ("examples", "include/upmu/private", "tests/build/upgrade"):
             continue
         name = os.path.basename(path)
         stem = os.path.splitext(name)[0]  # .S is preprocessed, .s is not
@@ -93,7 +94,8 @@ def options_are_tested_by_value():
     allowed = re.compile(r"#\s*ifndef\s+UPMU_\w+_H\b")
     return [line for line in grep(r"#\s*(ifdef|ifndef|if.*\bdefined)\b.*\bUPMU_", sources)
             if not allowed.search(line) and not line.startswith(("include/upmu/config.h:", "events/catalog_models.c:",
-                                                                   "events/metric_data.c:", "include/upmu/user.h:"))]
+                                                                   "events/metric_data.c:", "include/upmu/user.h:",
+                                                                   "include/upmu/private/target.h:", "core/hw/port_static.h:"))]
 
 
 @check
@@ -182,7 +184,7 @@ NOUNS = {"catalog": "catalog masks", "catalog_table": "catalog same section code
 @check
 def functions_stand_in_the_file_and_header_of_their_noun():
     complaints, declared = [], {}
-    for path in files("core/*/*.h", "include/upmu/*.h"):
+    for path in files("core/*/*.h", "include/upmu/**/*.h"):
         for name in re.findall(r"^[a-zA-Z][\w \*]*?\b(upmu_\w+)\([^;{]*\);", code_of(path), re.M):
             declared.setdefault(name, path)
     for path in files("core/*/*.c"):
@@ -453,8 +455,8 @@ OPTION_CHANGES = [
     ("include/upmu/config.h", "#if UPMU_PROFILE == UPMU_PROFILE_TINY\n#define UPMU_SET_EVENTS 4", "#if UPMU_PROFILE == UPMU_PROFILE_TINY\n#define UPMU_SET_EVENTS 6",
      "UPMU_SET_EVENTS: include/upmu/config.h has the default \"6 if"),
     ("include/upmu/config.h", "\n/* Explanations as text, upmu_why_text().  0: it writes the name of the status only. */", "\n", "UPMU_WHY_TEXT has no comment"),
-    ("include/upmu/config.h", '#error "UPMU_SETS needs UPMU_THREADS"', '#error "no threads"', "UPMU_SETS needs \"UPMU_THREADS\""),
-    ("include/upmu/config.h", '"UPMU_SET_EVENTS is 1 to 32"', '"UPMU_SET_EVENTS is 1 to 64"', "UPMU_SET_EVENTS: no #error says"),
+    ("include/upmu/private/options.h", '#error "UPMU_SETS needs UPMU_THREADS"', '#error "no threads"', "UPMU_SETS needs \"UPMU_THREADS\""),
+    ("include/upmu/private/options.h", '"UPMU_SET_EVENTS is 1 to 32"', '"UPMU_SET_EVENTS is 1 to 64"', "UPMU_SET_EVENTS: no #error says"),
     ("tools/options.tsv", "UPMU_PERMIT\t", "UPMU_OLD\t", "include/upmu/config.h has no option UPMU_OLD"),
     ("tools/options.tsv", "UPMU_PERMIT\tUPMU_IS_FULL\t0 1\t0", "UPMU_PERMIT\tUPMU_IS_FULL\t0 1\t2", "UPMU_PERMIT: the other value 2"),
     ("tools/options.tsv", "1 to 32\t4\t-\t-\t4\talone", "1 to 32\t4\t-\t-\t4\tnowhere", "UPMU_SET_EVENTS: no check nowhere"),
@@ -480,7 +482,7 @@ def options_stand_in_one_table_and_every_place_that_lists_them_agrees():
     sys.path.insert(0, "tools")
     import options
     tree, complaints = "build/tests/options", []
-    texts = {path: read(path) for path in (options.CONFIG, options.TABLE, options.PAGE, options.KCONFIG, options.MODELS, *options.BUILDERS,
+    texts = {path: read(path) for path in (options.CONFIG, options.TARGET, options.TABLE, options.PAGE, options.KCONFIG, options.MODELS, *options.BUILDERS,
                                            *files("tests/build/check_*.py"), *(path for path, _, _, _ in OPTION_CHANGES))}
 
     def write(path, text):

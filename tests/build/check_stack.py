@@ -36,15 +36,15 @@ GUEST_LIMIT_BYTES = 1024
 STEP_BYTES = 256
 SLACK_BYTES = 1024
 ROWS = [
-    ("`upmu_handle_pmi`", r"upmu_handle_pmi$"),
+    ("`upmu_pmi_handle`", r"upmu_pmi_handle$"),
     ("`upmu_cpu_init`, `upmu_machine_init`", r"upmu_(cpu|machine)_init"),
     ("`upmu_cpu_probe`", r"upmu_cpu_probe$"),
     ("`upmu_cpu_suspend`, `upmu_cpu_resume`, `upmu_cpu_changed`, `upmu_cpu_fini`", r"upmu_cpu_(suspend|resume|changed|fini)$"),
     ("`upmu_cpu_tick`, `upmu_cpu_poll`, `upmu_thread_switch`", r"upmu_(cpu_tick|cpu_poll|thread_switch_monitored)$"),
     ("`upmu_session_attach_thread`, `upmu_session_dry_run`", r"upmu_session_(attach_thread|dry_run)$"),
-    ("`upmu_session_add`, `upmu_event_parse` and all that reads or writes names, logs, results or formulas",
+    ("`upmu_set_add`, `upmu_event_parse` and all that reads or writes names, logs, results or formulas",
      r"upmu_(session_add|set_add|event_|catalog_|why_text|spec_|log_|results_|formula|metric_)"),
-    ("`upmu_place`, `upmu_pack` (their work areas are yours)", r"upmu_(place|pack)"),
+    ("`upmu_requests_place`, `upmu_requests_pack` (their work areas are yours)", r"upmu_(place|pack)"),
     ("`upmu_units_find`", r"upmu_units_find$"),
     ("any other call on a CPU, session, region, unit or IBS unit: start, stop, read, attach, ...", "upmu_bracket_leave"),
     ("everything else", r"upmu_"),
@@ -54,14 +54,14 @@ ROWS = [
 def public_functions():
     """Those that public headers declare."""
     names = set()
-    for path in files("include/upmu/*.h"):
+    for path in files("include/upmu/**/*.h"):
         names |= set(re.findall(r"\b(upmu_\w+)\(", read(path)))
     return names
 
 
 def measure(found, function):
     """(bytes without a work area, bytes with one)"""
-    units = OF_UNITS + OF_CALLS + OF_GUESTS if function == "upmu_handle_pmi" else ()
+    units = OF_UNITS + OF_CALLS + OF_GUESTS if function == "upmu_pmi_handle" else ()
     return found.deepest(function, units)[0], found.deepest(function, WITHOUT_AREA + units)[0]
 
 
@@ -143,12 +143,12 @@ def no_function_recurses():
 
 @check
 def handler_needs_less_than_1_kib_of_stack():
-    return deeper_than(HANDLER_LIMIT_BYTES - 1, ["upmu_handle_pmi"], OF_UNITS + OF_CALLS + OF_GUESTS)
+    return deeper_than(HANDLER_LIMIT_BYTES - 1, ["upmu_pmi_handle"], OF_UNITS + OF_CALLS + OF_GUESTS)
 
 
 @check
 def handler_of_a_paravirtual_pmu_needs_at_most_1_kib_of_stack():
-    return deeper_than(GUEST_LIMIT_BYTES, ["upmu_handle_pmi"], OF_UNITS + OF_CALLS)
+    return deeper_than(GUEST_LIMIT_BYTES, ["upmu_pmi_handle"], OF_UNITS + OF_CALLS)
 
 
 @check
@@ -194,9 +194,9 @@ def handler_calls_nothing_that_allocates_logs_or_asserts():
     complaints = []
     for setting in SETTINGS:
         found, _ = graph(setting)
-        if "upmu_handle_pmi" not in found.bytes:
-            complaints.append(f"{setting}: there is no upmu_handle_pmi")
-        complaints += [f"{setting}: {name}" for name in sorted(found.reachable("upmu_handle_pmi"))
+        if "upmu_pmi_handle" not in found.bytes:
+            complaints.append(f"{setting}: there is no upmu_pmi_handle")
+        complaints += [f"{setting}: {name}" for name in sorted(found.reachable("upmu_pmi_handle"))
                        if re.search(r"(^|_)(log|assert|format|text|why|encode|place)(_|$)", name) and
                        name != "upmu_format_report"]  # (it gives an overflow to the session's format of samples)
     return complaints

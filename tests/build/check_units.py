@@ -78,7 +78,7 @@ def the_page_of_units_lists_every_type_and_its_evidence():
 @check
 def the_ten_lines_compile_and_the_readme_has_five_of_them():
     code = re.search(r"```c\n(.*?)```", read(PAGE), re.S).group(1)
-    program = ("#include <upmu/upmu.h>\nextern struct upmu_machine machine;\nextern struct upmu_cpu cpu;\nvoid work(void);\n"
+    program = ("#include <upmu/unit.h>\nextern struct upmu_machine machine;\nextern struct upmu_cpu cpu;\nvoid work(void);\n"
                f"void measure(void);\nvoid measure(void)\n{{\n{code}(void)lines;\n}}\n")
     failed, output = run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-unused-result", "-fsyntax-only", "-Iinclude",
                           "-x", "c", "-"], input=program.encode())

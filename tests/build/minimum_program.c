@@ -4,6 +4,10 @@
  * the rest as what that build is.  With UPMU_THREADS it counts cycles and instructions of a thread instead, by name
  * where there are names; with UPMU_SAMPLING it has the handler of an interrupt, too.
  */
+#include <upmu/cpu.h>
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 void *memcpy(void *to, const void *from, size_t bytes);
@@ -45,9 +49,9 @@ static struct upmu_count count[2];
 static bool add(const char *name, uint64_t word)
 {
     if (UPMU_NAMES)
-        return upmu_session_add(&session, name, NULL) == UPMU_OK;
+        return upmu_set_add(&session.set, name, NULL) == UPMU_OK;
     return upmu_event_raw(cpu.meter.pmu, word, 0, 0, &event) == UPMU_OK &&
-           upmu_session_add_event(&session, &event, NULL) == UPMU_OK;
+           upmu_set_add_event(&session.set, &event, NULL) == UPMU_OK;
 }
 
 #if UPMU_THREADS
@@ -60,14 +64,14 @@ static bool measure(void)
     return add("cycles", 0x30076u) && add("instructions", 0x300c0u) &&
            upmu_session_attach_thread(&session, &thread, NULL) == UPMU_OK && upmu_session_start(&session) == UPMU_OK &&
            upmu_thread_switch(&cpu, &idle, &thread) == UPMU_OK && upmu_thread_switch(&cpu, &thread, &idle) == UPMU_OK &&
-           upmu_session_read(&session, 0, 2, count) == UPMU_OK && upmu_thread_exit(&thread) == UPMU_OK &&
+           upmu_set_read(&session.set, 0, 2, count) == UPMU_OK && upmu_thread_exit(&thread) == UPMU_OK &&
            upmu_session_close(&session) == UPMU_OK;
 }
 #else
 static bool measure(void)
 {
     return add("instructions", 0x300c0u) && upmu_session_attach_cpu(&session, &cpu) == UPMU_OK &&
-           upmu_session_start(&session) == UPMU_OK && upmu_session_read(&session, 0, 1, count) == UPMU_OK &&
+           upmu_session_start(&session) == UPMU_OK && upmu_set_read(&session.set, 0, 1, count) == UPMU_OK &&
            upmu_session_stop(&session) == UPMU_OK && upmu_session_detach(&session) == UPMU_OK;
 }
 #endif
@@ -77,7 +81,7 @@ int minimum_program(const struct upmu_port *port)
     if (upmu_machine_init(&machine, port) != UPMU_OK || upmu_cpu_init(&cpu, &machine, NULL) != UPMU_OK ||
         upmu_session_init(&session, &machine) != UPMU_OK)
         return 1;
-    return measure() && (!UPMU_SAMPLING || upmu_handle_pmi(&cpu, NULL) == UPMU_PMI_NOT_OURS) &&
+    return measure() && (!UPMU_SAMPLING || upmu_pmi_handle(&cpu, NULL) == UPMU_PMI_NOT_OURS) &&
                    upmu_cpu_poll(&cpu) == UPMU_OK && upmu_cpu_fini(&cpu) == UPMU_OK
                ? 0
                : 2;

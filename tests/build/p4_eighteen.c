@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "port/sim/sim.h"
+#include <upmu/cpu.h>
 #include <upmu/upmu.h>
 
 #define EVENTS 18u
@@ -50,7 +51,7 @@ int main(void)
     wrong += expect("machine", upmu_machine_init(&machine, upmu_sim_port(&sim)), UPMU_OK);
     wrong += expect("CPU", upmu_cpu_init(&cpu, &machine, NULL), UPMU_OK);
     wrong += expect("session", upmu_session_init(&session, &machine), UPMU_OK);
-    wrong += expect("add", upmu_session_add(&session, list, NULL), UPMU_OK);
+    wrong += expect("add", upmu_set_add(&session.set, list, NULL), UPMU_OK);
     wrong += expect("attach", upmu_session_attach_cpu(&session, &cpu), UPMU_OK);
     for (unsigned round = 0; round < 2; round++) {
         (void)accesses();
@@ -59,7 +60,7 @@ int main(void)
             wrong += expect("writes of a start", accesses(), EVENTS * 10000u);
         (void)accesses();
         upmu_sim_work(&sim);
-        wrong += expect("read", upmu_session_read(&session, 0, EVENTS, count), UPMU_OK);
+        wrong += expect("read", upmu_set_read(&session.set, 0, EVENTS, count), UPMU_OK);
         wrong += expect("accesses of a read", accesses(), EVENTS);
         wrong += expect("instructions", (uint32_t)count[12].value, (round + 1) * UPMU_SIM_WORK_INSTRUCTIONS);
         wrong += expect("cycles", (uint32_t)count[3].value, (round + 1) * UPMU_SIM_WORK_CYCLES);

@@ -5,6 +5,10 @@
  */
 #include <stdio.h>
 #include <port/sim/sim.h>
+#include <upmu/cpu.h>
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 static struct upmu_sim sim;
@@ -18,7 +22,7 @@ static bool add(uint64_t word)
     struct upmu_event event;
 
     return upmu_event_raw(cpu.meter.pmu, word, 0, 0, &event) == UPMU_OK &&
-           upmu_session_add_event(&session, &event, NULL) == UPMU_OK;
+           upmu_set_add_event(&session.set, &event, NULL) == UPMU_OK;
 }
 
 static bool run(struct upmu_thread *from, struct upmu_thread *to, uint64_t instructions)
@@ -35,13 +39,13 @@ static bool count(const char *model, const char *names, uint64_t instructions, u
 
     if (upmu_session_init(&session, &machine) != UPMU_OK)
         return false;
-    if (names ? upmu_session_add(&session, names, NULL) != UPMU_OK : !(add(instructions) && add(cycles)))
+    if (names ? upmu_set_add(&session.set, names, NULL) != UPMU_OK : !(add(instructions) && add(cycles)))
         return false;
     upmu_thread_init(&worker, 1, 1, NULL);
     upmu_thread_init(&other, 1, 2, NULL);
     if (upmu_session_attach_thread(&session, &worker, NULL) != UPMU_OK || upmu_session_start(&session) != UPMU_OK ||
         !run(&other, &worker, 7000) || !run(&worker, &other, 90000) || !run(&other, &worker, 5000) ||
-        !run(&worker, &other, 1) || upmu_session_read(&session, 0, 2, counts) != UPMU_OK ||
+        !run(&worker, &other, 1) || upmu_set_read(&session.set, 0, 2, counts) != UPMU_OK ||
         upmu_thread_exit(&worker) != UPMU_OK || upmu_session_close(&session) != UPMU_OK)
         return false;
     printf("%s %s %llu %llu\n", model, names ? names : "raw", (unsigned long long)counts[0].value,

@@ -47,7 +47,7 @@ static void entry(struct upmu_sim *model, unsigned number, const struct upmu_sim
 
     (void)model, (void)number;
     trip = "interrupt";
-    answer = upmu_handle_pmi(&cpu, &frame);
+    answer = upmu_pmi_handle(&cpu, &frame);
     trip = NULL;
     if (answer != UPMU_PMI_HANDLED)
         exit(1);
@@ -56,7 +56,7 @@ static void entry(struct upmu_sim *model, unsigned number, const struct upmu_sim
 static void begin(struct upmu_session *which, const char *events, const struct upmu_sampling *sampling)
 {
     must(upmu_session_init(which, &machine));
-    must(upmu_session_add(which, events, sampling));
+    must(upmu_set_add(&which->set, events, sampling));
 }
 
 static void interrupt_once(void)

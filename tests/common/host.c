@@ -22,7 +22,7 @@ void host_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_inte
                                .registers = host->registers,
                                .register_mask = host->register_mask};
     struct upmu_accesses before = host->cpu[cpu].meter.bank.handler_accesses;
-    enum upmu_pmi answer = upmu_handle_pmi(&host->cpu[cpu], host->no_frame ? NULL : &frame);
+    enum upmu_pmi answer = upmu_pmi_handle(&host->cpu[cpu], host->no_frame ? NULL : &frame);
 
     host->handler = cost_of(&before, &host->cpu[cpu].meter.bank.handler_accesses);
     if (host->answers < HOST_ANSWERS) {
@@ -156,7 +156,7 @@ struct upmu_count host_count(struct upmu_session *session, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(session, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK);
     return count;
 }
 
@@ -169,7 +169,7 @@ void host_add(struct host *host, unsigned i, const char *list, uint64_t period)
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_session_add(&host->sessions[i], list, period ? &sampling : NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host->sessions[i].set, list, period ? &sampling : NULL), UPMU_OK);
     if (period)
         assert_int_equal(upmu_session_ring(&host->sessions[i], host->rings[i], sizeof host->rings[i]), UPMU_OK);
 }
@@ -190,7 +190,7 @@ void host_sample(struct host *host, const char *list, uint64_t period)
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_session_add(&host->session, list, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host->session.set, list, &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host->session, host->ring, sizeof host->ring), UPMU_OK);
     host_begin(host, &host->session);
 }

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "port/sim/sim.h"
+#include <upmu/cpu.h>
 #include <upmu/upmu.h>
 
 #define HOST_ANSWERS 32

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <upmu/place.h>
+#include <upmu/upmu.h>
 
 #define SHAPE_ALTERNATIVES 4
 #define SHAPE_HELD 4

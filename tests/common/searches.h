@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often the engine searches places for events: calls of upmu_place(), in each of which the solver asks the backend
- * first for the first alternative of the first event.
+ * How often the engine searches places for events: calls of upmu_requests_place(), in each of which the solver asks the
+ * backend first for the first alternative of the first event.
  */
 #ifndef TESTS_SEARCHES_H
 #define TESTS_SEARCHES_H

@@ -6,6 +6,7 @@
  */
 #ifndef MACHINE_ARM_H
 #define MACHINE_ARM_H
+#include <upmu/upmu.h>
 
 #define GICD ((volatile uint32_t *)0x08000000)
 #define GICC ((volatile uint32_t *)0x08010000)
@@ -30,7 +31,7 @@ void machine_interrupt(struct saved *saved)
         enum upmu_pmi answer;
 
         machine_seen.interrupts++;
-        answer = upmu_handle_pmi(the_cpu, &frame);
+        answer = upmu_pmi_handle(the_cpu, &frame);
         machine_seen.handled += answer == UPMU_PMI_HANDLED;
         machine_seen.stale += answer == UPMU_PMI_STALE;
     } else {

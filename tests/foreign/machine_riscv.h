@@ -48,7 +48,7 @@ __attribute__((interrupt(MODE_NAME), aligned(4))) static void trap(void)
         enum upmu_pmi answer;
 
         machine_seen.interrupts++;
-        answer = upmu_handle_pmi(the_cpu, &frame);
+        answer = upmu_pmi_handle(the_cpu, &frame);
         machine_seen.handled += answer == UPMU_PMI_HANDLED;
         machine_seen.stale += answer == UPMU_PMI_STALE;
     } else if ((long)cause >= 0) {

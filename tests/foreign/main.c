@@ -5,6 +5,11 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <upmu/catalogs.h>
+#include <upmu/cpu.h>
+#include <upmu/probe.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/foreign/foreign_machine.h"
 
 static struct upmu_port port;
@@ -50,7 +55,7 @@ static uint64_t count_of(struct upmu_session *of, unsigned index)
     struct upmu_count count;
 
     memset(&count, 0, sizeof count);
-    FINE(upmu_session_read(of, index, 1, &count));
+    FINE(upmu_set_read(&of->set, index, 1, &count));
     return count.value;
 }
 
@@ -145,7 +150,7 @@ static void one_event_too_many_is_refused_by_name(void)
         return;
     FINE(upmu_session_init(&session, &machine));
     for (unsigned i = 0; i <= room; i++)
-        FINE(upmu_session_add(&session, "instructions", NULL));
+        FINE(upmu_set_add(&session.set, "instructions", NULL));
     status = upmu_session_attach_cpu(&session, &cpu);
     if (status == UPMU_OK)
         status = upmu_session_start(&session);
@@ -231,7 +236,7 @@ static void a_start_and_a_stop_are_one_write_each(void)
     unsigned before;
 
     FINE(upmu_session_init(&session, &machine));
-    FINE(upmu_session_add(&session, "instructions,cycles", NULL));
+    FINE(upmu_set_add(&session.set, "instructions,cycles", NULL));
     FINE(upmu_session_attach_cpu(&session, &cpu));
     FINE(upmu_session_start(&session));
     FINE(upmu_session_stop(&session));
@@ -259,11 +264,11 @@ static void sample(const char *event, uint64_t period, unsigned overflows, bool 
 
     FINE(upmu_session_init(&session, &machine));
     FINE(upmu_session_ring(&session, memory, sizeof memory));
-    FINE(upmu_session_add(&session, event, &sampling));
+    FINE(upmu_set_add(&session.set, event, &sampling));
     /* (With -icount there is a cycle for each instruction.) */
     if (!machine_does.count_twice)
         beside = *event == 'c' ? "instructions" : "cycles";
-    FINE(upmu_session_add(&session, beside, NULL));
+    FINE(upmu_set_add(&session.set, beside, NULL));
     FINE(upmu_session_attach_cpu(&session, &cpu));
     FINE(upmu_session_start(&session));
     for (uint64_t limit = overflows * period; tally->overflows < overflows && limit >= 500; limit -= 500)
@@ -315,7 +320,7 @@ static void without_interrupts_nothing_is_sampled(void)
     if (machine_does.interrupt)
         return;
     FINE(upmu_session_init(&session, &machine));
-    CHECK(upmu_session_add(&session, "cycles", &sampling) == UPMU_ERR_UNSUPPORTED);
+    CHECK(upmu_set_add(&session.set, "cycles", &sampling) == UPMU_ERR_UNSUPPORTED);
     FINE(upmu_session_close(&session));
 }
 
@@ -341,7 +346,7 @@ static void a_full_ring_masks_its_session(void)
     FINE(upmu_session_init(&session, &machine));
     FINE(upmu_session_ring(&session, memory, sizeof memory));
     upmu_session_mask_on_full(&session, true);
-    FINE(upmu_session_add(&session, "cycles", &sampling));
+    FINE(upmu_set_add(&session.set, "cycles", &sampling));
     FINE(upmu_session_attach_cpu(&session, &cpu));
     FINE(upmu_session_start(&session));
     machine_work(500000);
@@ -362,8 +367,8 @@ static void two_sessions_count_the_same_loop(void)
 
     FINE(upmu_session_init(&session, &machine));
     FINE(upmu_session_init(&other, &machine));
-    FINE(upmu_session_add(&session, "instructions", NULL));
-    FINE(upmu_session_add(&other, machine_does.count_twice ? "instructions,cycles" : "cycles", NULL));
+    FINE(upmu_set_add(&session.set, "instructions", NULL));
+    FINE(upmu_set_add(&other.set, machine_does.count_twice ? "instructions,cycles" : "cycles", NULL));
     FINE(upmu_session_attach_cpu(&session, &cpu));
     FINE(upmu_session_attach_cpu(&other, &cpu));
     FINE(upmu_session_start(&session));
@@ -391,9 +396,9 @@ static void sets_take_turns(void)
     uint64_t all = 0, sum = 0;
 
     FINE(upmu_session_init(&session, &machine));
-    FINE(upmu_session_add(&session, "instructions", NULL));
+    FINE(upmu_set_add(&session.set, "instructions", NULL));
     FINE(upmu_session_add_set(&session, &second, 1, 0, 0));
-    FINE(upmu_set_add(&session, &second, "instructions", NULL));
+    FINE(upmu_set_add(&second, "instructions", NULL));
     FINE(upmu_session_attach_cpu(&session, &cpu));
     FINE(upmu_session_start(&session));
     for (unsigned i = 0; i < 8; i++) {
@@ -405,7 +410,7 @@ static void sets_take_turns(void)
     for (unsigned i = 0; i < 2; i++) {
         struct upmu_count count;
 
-        FINE(upmu_set_read(&session, sets[i], 0, 1, &count));
+        FINE(upmu_set_read(sets[i], 0, 1, &count));
         CHECK(count.raw >= all / 2 && count.raw < all * 3 / 4);
         sum += count.raw;
     }

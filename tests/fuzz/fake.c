@@ -232,7 +232,7 @@ static void fake_interrupt(struct fake *fake)
         return;
     fake->in_interrupt = true;
     fake->interrupts++;
-    FUZZ_CHECK(upmu_handle_pmi(&fake->cpu, &frame) <= UPMU_PMI_STALE, "an answer that there is not");
+    FUZZ_CHECK(upmu_pmi_handle(&fake->cpu, &frame) <= UPMU_PMI_STALE, "an answer that there is not");
     fake->in_interrupt = false;
 }
 

@@ -10,7 +10,9 @@
 
 #include "port/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
+#include <upmu/cpu.h>
 #include <upmu/upmu.h>
+#include <upmu/world.h>
 
 static struct upmu_sim sim;
 static struct upmu_machine machine;
@@ -33,7 +35,7 @@ static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_si
     (void)from;
     (void)number;
     (void)interrupt;
-    (void)upmu_handle_pmi(&cpu, NULL);
+    (void)upmu_pmi_handle(&cpu, NULL);
 }
 
 static void host_begin(const char *profile)
@@ -57,7 +59,7 @@ static void host_begin(const char *profile)
 static void host_start(void)
 {
     FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK &&
-                   upmu_session_add(&session, "instructions", NULL) == UPMU_OK &&
+                   upmu_set_add(&session.set, "instructions", NULL) == UPMU_OK &&
                    upmu_session_world(&session, UPMU_WORLD_HOST) == UPMU_OK &&
                    upmu_session_attach_cpu(&session, &cpu) == UPMU_OK && upmu_session_start(&session) == UPMU_OK,
                "session");
@@ -78,7 +80,7 @@ static void host_check_count(void)
 {
     struct upmu_count count;
 
-    FUZZ_CHECK(upmu_session_read(&session, 0, 1, &count) == UPMU_OK && count.value == executed,
+    FUZZ_CHECK(upmu_set_read(&session.set, 0, 1, &count) == UPMU_OK && count.value == executed,
                "%s: the host executed %llu, its session says %llu", sim.profile->name, (unsigned long long)executed,
                (unsigned long long)count.value);
 }

@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <upmu/cpu.h>
 
 #include "port/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
@@ -124,7 +125,7 @@ static void fuzz_deliver(struct upmu_sim *from, unsigned number, const struct up
 
     (void)from;
     (void)number;
-    FUZZ_CHECK(upmu_handle_pmi(&cpu, &frame) <= UPMU_PMI_STALE, "an answer that there is not");
+    FUZZ_CHECK(upmu_pmi_handle(&cpu, &frame) <= UPMU_PMI_STALE, "an answer that there is not");
 }
 
 static void take_image(struct image *to)

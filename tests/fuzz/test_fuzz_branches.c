@@ -5,6 +5,7 @@
  * the count; what records afterwards is what should, and the end leaves the registers as they were found.
  */
 #include <string.h>
+#include <upmu/cpu.h>
 
 #include "core/sample/branches_core.h"
 #include "port/sim/sim.h"

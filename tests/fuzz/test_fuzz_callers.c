@@ -9,6 +9,8 @@
 #include "port/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <upmu/cpu.h>
+#include <upmu/format.h>
 #include <upmu/upmu.h>
 
 #define FRAMES 80u
@@ -85,7 +87,7 @@ static void deliver(struct upmu_sim *model, unsigned index, const struct upmu_si
     (void)model, (void)index, (void)interrupt;
     asked = 0;
     frame.user = user;
-    FUZZ_CHECK(upmu_handle_pmi(&cpu, &frame) == UPMU_PMI_HANDLED, "an overflow");
+    FUZZ_CHECK(upmu_pmi_handle(&cpu, &frame) == UPMU_PMI_HANDLED, "an overflow");
 }
 
 /* One overflow of a session that was just made; with a ring or with the format. */
@@ -95,7 +97,7 @@ static void overflow_once(bool by_format)
     struct upmu_sim_burst burst = {.instructions = 100, .user = user};
 
     FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK &&
-                   upmu_session_add(&session, "instructions", &sampling) == UPMU_OK &&
+                   upmu_set_add(&session.set, "instructions", &sampling) == UPMU_OK &&
                    upmu_session_ring(&session, ring, sizeof ring) == UPMU_OK &&
                    upmu_session_callers(&session, &callers) == UPMU_OK &&
                    upmu_session_format(&session, by_format ? &walk_format : NULL, NULL, 0) == UPMU_OK &&

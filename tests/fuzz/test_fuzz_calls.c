@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <upmu/cpu.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 #include "port/sim/sim.h"
@@ -88,7 +91,7 @@ static uint64_t left_alone(unsigned number, uint32_t address)
 static void deliver(struct upmu_sim *model, unsigned number, const struct upmu_sim_interrupt *interrupt)
 {
     const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
-    enum upmu_pmi answer = upmu_handle_pmi(&cpu[number], &frame);
+    enum upmu_pmi answer = upmu_pmi_handle(&cpu[number], &frame);
 
     (void)model;
     FUZZ_CHECK(answer <= UPMU_PMI_STALE, "an answer that there is not");
@@ -146,7 +149,7 @@ static void work_for(uint64_t work, bool user)
 static void check_counts(struct duty *duty)
 {
     struct upmu_count counts[EVENTS];
-    enum upmu_status status = upmu_session_read(&duty->session, 0, duty->events, counts);
+    enum upmu_status status = upmu_set_read(&duty->session.set, 0, duty->events, counts);
     /* One that a handler has masked is settled by the next call on its CPU. */
     bool holds = runs(duty) || duty->session.state == UPMU_SESSION_MASKED;
     bool elsewhere = holds && duty->cpu != sim.current;
@@ -222,7 +225,7 @@ static void new_session(struct duty *duty, struct fuzz_bytes *input)
         unsigned which = fuzz_u8(input);
 
         snprintf(text, sizeof text, "%s%s", (is_p4() ? p4_names : names)[which % KINDS], rings[which >> 4 & 3]);
-        if (upmu_session_add(&duty->session, text, &sampling) != UPMU_OK)
+        if (upmu_set_add(&duty->session.set, text, &sampling) != UPMU_OK)
             continue;
         duty->kind[duty->events] = which % KINDS;
         duty->rings[duty->events++] = which >> 4 & 3 ? which >> 4 & 3 : 3;
@@ -267,7 +270,7 @@ static void call_session(unsigned call, struct duty *duty, uint64_t value)
     case 5:
         if (!duty->events || duty->period || before == UPMU_SESSION_CLOSED)
             return;
-        status = upmu_session_write(session, 0, value);
+        status = upmu_set_write(&session->set, 0, value);
         if (status == UPMU_OK)
             duty->expected[0] = value;
         break;

@@ -6,6 +6,10 @@
  * itself is true.
  */
 #include <string.h>
+#include <upmu/cpu.h>
+#include <upmu/probe.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #include "tests/common/state.h"
 #include "tests/fuzz/fake.h"
@@ -63,7 +67,7 @@ static void check_counts(struct upmu_session *at)
     struct upmu_count counts[UPMU_SET_EVENTS];
 
     memset(counts, 0, sizeof counts);
-    if (upmu_session_read(at, 0, at->set.count, counts) != UPMU_OK)
+    if (upmu_set_read(&at->set, 0, at->set.count, counts) != UPMU_OK)
         return;
     for (unsigned i = 0; i < at->set.count; i++) {
         FUZZ_CHECK(!(counts[i].raw >> 63) && !(counts[i].value >> 63), "event %u counts %llx", i,
@@ -98,7 +102,7 @@ static void begin_session(unsigned i, unsigned choice)
     const struct upmu_sampling sampling = {.period = periods[(choice >> 3) % 7]};
 
     FUZZ_CHECK(upmu_session_init(&session[i], &fake.machine) == UPMU_OK, "session_init");
-    if (upmu_session_add(&session[i], lists[choice & 7], &sampling) != UPMU_OK)
+    if (upmu_set_add(&session[i].set, lists[choice & 7], &sampling) != UPMU_OK)
         FUZZ_CHECK(!session[i].set.count, "refused, but added");
     else if (sampling.period && upmu_session_ring(&session[i], ring[i], sizeof ring[i]) != UPMU_OK)
         fuzz_fail("session_ring");
@@ -142,13 +146,13 @@ static enum upmu_status call_session(unsigned call, struct upmu_session *at, uns
     case 4:
         return upmu_session_detach(at);
     case 5:
-        return at->set.count ? upmu_session_write(at, choice % at->set.count, (uint64_t)choice << 20) : UPMU_OK;
+        return at->set.count ? upmu_set_write(&at->set, choice % at->set.count, (uint64_t)choice << 20) : UPMU_OK;
     case 10:
         return upmu_session_restart(at);
     case 11:
         return upmu_session_close(at);
     default:
-        return at->set.count ? upmu_session_replace(at, choice % at->set.count, "instructions", NULL) : UPMU_OK;
+        return at->set.count ? upmu_set_replace(&at->set, choice % at->set.count, "instructions", NULL) : UPMU_OK;
     }
 }
 
@@ -249,7 +253,7 @@ static void run(const uint8_t *bytes, size_t length)
     for (unsigned i = 0; i < SESSIONS; i++)
         FUZZ_CHECK(session[i].state == UPMU_SESSION_DETACHED || session[i].state == UPMU_SESSION_CLOSED,
                    "session %u has state %u after all", i, session[i].state);
-    FUZZ_CHECK(upmu_handle_pmi(&fake.cpu, NULL) <= UPMU_PMI_STALE, "an answer that there is not");
+    FUZZ_CHECK(upmu_pmi_handle(&fake.cpu, NULL) <= UPMU_PMI_STALE, "an answer that there is not");
 }
 
 static void make(uint64_t *random, struct fuzz_draft *draft)

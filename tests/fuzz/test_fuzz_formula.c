@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
+#include <upmu/metric.h>
 #include <upmu/upmu.h>
 
 /* ---- What words stand for: decided by their text ---- */

@@ -5,6 +5,9 @@
  * tests/fuzz/fake.c): the PMU, how the CPU comes up, the probe's verdict, counts.
  */
 #include <string.h>
+#include <upmu/cpu.h>
+#include <upmu/probe.h>
+#include <upmu/session.h>
 
 #include "core/hw/backend.h"
 #include "tests/common/share.h"
@@ -188,7 +191,7 @@ static void check_session(const char *list, uint64_t period)
     uint64_t happened = 0;
 
     FUZZ_CHECK(upmu_session_init(&session, &fake.machine) == UPMU_OK, "session_init");
-    if (upmu_session_add(&session, list, &sampling) != UPMU_OK ||
+    if (upmu_set_add(&session.set, list, &sampling) != UPMU_OK ||
         upmu_session_ring(&session, ring, sizeof ring) != UPMU_OK ||
         upmu_session_attach_cpu(&session, &fake.cpu) != UPMU_OK)
         return;
@@ -197,7 +200,7 @@ static void check_session(const char *list, uint64_t period)
         for (unsigned i = 0; i < 5; i++) {
             fake_run(&fake, 1000);
             happened += fake.manner == FAKE_COUNTS ? 1000 : 0;
-            FUZZ_CHECK(upmu_session_read(&session, 0, session.set.count, counts) == UPMU_OK, "session_read");
+            FUZZ_CHECK(upmu_set_read(&session.set, 0, session.set.count, counts) == UPMU_OK, "session_read");
             for (unsigned k = 0; k < session.set.count; k++)
                 FUZZ_CHECK(counts[k].raw == happened || fake.manner == FAKE_MEMORY, "\"%s\": event %u counts %llu",
                            list, k, (unsigned long long)counts[k].raw);

@@ -11,6 +11,7 @@
 
 #include "tests/common/logs.h"
 #include "tests/fuzz/fuzz.h"
+#include <upmu/results.h>
 #include <upmu/upmu.h>
 
 /* Samples, one for each event of each; 0 if some name no event. */

@@ -6,6 +6,10 @@
  */
 #include <string.h>
 
+#include <upmu/event.h>
+#include <upmu/pmu.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -212,7 +216,7 @@ static void run_dry(const struct upmu_pmu *pmu, const struct upmu_event *events,
     machine.pmu_count = 1;
     FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK, "session_init");
     for (unsigned i = 0; i < count; i++)
-        if (upmu_session_add_event(&session, &events[i], &sampling) == UPMU_OK)
+        if (upmu_set_add_event(&session.set, &events[i], &sampling) == UPMU_OK)
             added++;
     status = upmu_session_dry_run(&session, &machine.pmu[0], &dry);
     FUZZ_CHECK(added || status == UPMU_ERR_STATE, "a dry run of nothing gives %d", status);

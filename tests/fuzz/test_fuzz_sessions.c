@@ -11,6 +11,11 @@
 
 static uint64_t read_as_user(uint32_t index);
 #define UPMU_USER_RDPMC(index, fence) ((void)(fence), read_as_user(index))
+#include <upmu/cpu.h>
+#include <upmu/message.h>
+#include <upmu/page.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 #include "port/sim/sim.h"
@@ -68,7 +73,7 @@ static void deliver_interrupt(struct upmu_sim *from, unsigned number, const stru
                                      .thread = model.thread_on[number]};
 
     (void)from;
-    FUZZ_CHECK(upmu_handle_pmi(&cpu[number], &frame) <= UPMU_PMI_STALE, "an answer that there is not");
+    FUZZ_CHECK(upmu_pmi_handle(&cpu[number], &frame) <= UPMU_PMI_STALE, "an answer that there is not");
 }
 
 /* ---- The library's side, by the model's numbers ---- */
@@ -143,7 +148,7 @@ static void check_set(unsigned i, unsigned k)
     struct model_set *m = &model.session[i].set[k];
     struct subject *s = &subject[i];
     struct upmu_count counts[MODEL_EVENTS];
-    enum upmu_status status = CALL(upmu_set_read(&s->session, set_of(s, k), 0, m->events, counts));
+    enum upmu_status status = CALL(upmu_set_read(set_of(s, k), 0, m->events, counts));
 
     FUZZ_CHECK(status == UPMU_OK || (faulty && status == UPMU_ERR_PORT), "call %u: set_read answers %d", call_number,
                status);
@@ -243,7 +248,7 @@ static void add_event(unsigned i, unsigned k, unsigned choice)
     if (subject[i].period && choice >> 6 == 3)
         sampling.values = 7;
     snprintf(text, sizeof text, "%s%s", kind_name[kind], rings[ring]);
-    if (CALL(upmu_set_add(&subject[i].session, set_of(&subject[i], k), text, &sampling)) != UPMU_OK)
+    if (CALL(upmu_set_add(set_of(&subject[i], k), text, &sampling)) != UPMU_OK)
         return;
     m->kind[m->events] = (enum model_kind)kind;
     m->rings[m->events] = ring ? ring : 3;

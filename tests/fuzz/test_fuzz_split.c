@@ -10,6 +10,8 @@
  */
 #include <string.h>
 
+#include <upmu/cpu.h>
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 
 #include "port/sim/sim.h"
@@ -166,14 +168,14 @@ static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_si
     (void)from;
     (void)number;
     (void)interrupt;
-    FUZZ_CHECK(upmu_handle_pmi(&cpu, NULL) == UPMU_PMI_HANDLED, "%s: an interrupt that is not the kernel's",
+    FUZZ_CHECK(upmu_pmi_handle(&cpu, NULL) == UPMU_PMI_HANDLED, "%s: an interrupt that is not the kernel's",
                cases[which].profile);
 }
 
 static bool open_session(struct upmu_session *session, const struct upmu_sampling *how)
 {
     return upmu_session_init(session, &machine) == UPMU_OK &&
-           upmu_session_add(session, "instructions", how) == UPMU_OK &&
+           upmu_set_add(&session->set, "instructions", how) == UPMU_OK &&
            (!how || upmu_session_ring(session, ring, sizeof ring) == UPMU_OK) &&
            upmu_session_attach_cpu(session, &cpu) == UPMU_OK && upmu_session_start(session) == UPMU_OK;
 }
@@ -238,7 +240,7 @@ static void check_counts(void)
     struct upmu_session *const sessions[] = {&counting, &sampling};
 
     for (unsigned i = 0; i < COUNT(sessions); i++)
-        FUZZ_CHECK(upmu_session_read(sessions[i], 0, 1, &count) == UPMU_OK && count.value == executed,
+        FUZZ_CHECK(upmu_set_read(&sessions[i]->set, 0, 1, &count) == UPMU_OK && count.value == executed,
                    "%s: %llu executed, session %u says %llu", cases[which].profile, (unsigned long long)executed, i,
                    (unsigned long long)count.value);
     while (upmu_ring_next(&sampling.ring, &sample))

@@ -156,7 +156,7 @@ static void run_session(const struct upmu_pmu *pmu, const char *list, unsigned a
     machine.pmu[0] = *pmu;
     machine.pmu_count = 1;
     FUZZ_CHECK(upmu_session_init(&session, &machine) == UPMU_OK, "session_init");
-    status = upmu_session_add(&session, list, NULL);
+    status = upmu_set_add(&session.set, list, NULL);
     FUZZ_CHECK(session.set.count == (status == UPMU_OK ? accepted : 0), "%s: \"%s\" gave %u of %u events (%d)",
                pmu->name, list, session.set.count, accepted, status);
     FUZZ_CHECK(status != UPMU_OK || !refused, "%s: \"%s\" is accepted as a whole", pmu->name, list);

@@ -125,7 +125,7 @@ static void between_interrupt(struct upmu_sim *sim, unsigned cpu, const struct u
     struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
     bool inside = of->inside;
 
-    (void)upmu_handle_pmi(&of->cpu, &frame);
+    (void)upmu_pmi_handle(&of->cpu, &frame);
     of->interrupt = *interrupt;
     if (inside)
         between_enter(between_exit());

@@ -25,7 +25,7 @@ static void inject_nmi(struct nest *nest)
 
 static void library_handler(struct nest *nest, const struct upmu_frame *frame)
 {
-    enum upmu_pmi answer = upmu_handle_pmi(&nest->cpu, frame);
+    enum upmu_pmi answer = upmu_pmi_handle(&nest->cpu, frame);
 
     nest->handled += answer == UPMU_PMI_HANDLED;
     nest->stale += answer == UPMU_PMI_STALE;

@@ -3,6 +3,8 @@
  * Steps that work on a CPU or a thread.
  */
 #include <string.h>
+#include <upmu/probe.h>
+#include <upmu/world.h>
 
 #include "tests/host/simulated.h"
 #include "tests/host/real.h"

@@ -4,6 +4,10 @@
  */
 #include <stdio.h>
 #include <string.h>
+#include <upmu/page.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include <upmu/world.h>
 
 #include "tests/host/real.h"
 #include "tests/host/simulated.h"
@@ -118,7 +122,7 @@ static void add_event(struct host_session *session, struct host_set *set, struct
     draw_specification(session, event, lots, text, sizeof text);
     draw_sampling(session, event, lots);
     status =
-        HOST_CALL(upmu_set_add(session->session, set->set, text, event->sampling.period ? &event->sampling : NULL));
+        HOST_CALL(upmu_set_add(set->set, text, event->sampling.period ? &event->sampling : NULL));
     if (status == UPMU_OK) {
         /* (What the library made of the period is what it samples at.) */
         event->sampling.period = set->set->tally[set->events].period;

@@ -3,6 +3,7 @@
  * Steps of guests: virtual CPUs that come, run, move, are saved and restored, and write anything to their registers.
  */
 #include <string.h>
+#include <upmu/world.h>
 
 #include "tests/host/real.h"
 #include "tests/host/simulated.h"

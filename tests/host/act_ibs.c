@@ -29,9 +29,9 @@ static void end(unsigned number, unsigned kind)
 
     drain(at);
     host.verdict->figures.unit_samples += at->taken;
-    if (rules_on(RULE_SAMPLES) && !host.verdict->figures.faults && at->taken + at->unit->lost != wanted)
+    if (rules_on(RULE_SAMPLES) && !host.verdict->figures.faults && at->taken + at->unit->state.lost != wanted)
         rules_fail(RULE_SAMPLES, "CPU %u, unit %u: %llu samples are given and %u lost of %llu", number, kind,
-                   (unsigned long long)at->taken, (unsigned)at->unit->lost, (unsigned long long)wanted);
+                   (unsigned long long)at->taken, (unsigned)at->unit->state.lost, (unsigned long long)wanted);
     arena_give(at->unit);
     arena_give(at->samples);
     memset(at, 0, sizeof *at);

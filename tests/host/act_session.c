@@ -10,6 +10,8 @@ uint64_t host_user_rdpmc(uint32_t index);
 #include "tests/host/simulated.h"
 
 #include <string.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #define START_ANSWERS "DOES_NOT_FIT TOO_HARD STATE WRONG_CPU UNSUPPORTED BUSY LOST_CLAIM PORT"
 
@@ -93,7 +95,7 @@ static void write_count(struct host_session *session, struct lots *lots)
     high = session->set[k].event[i].high;
     session->writes++;
     session->writing = true;
-    status = HOST_CALL(upmu_set_write(session->session, session->set[k].set, i, value));
+    status = HOST_CALL(upmu_set_write(session->set[k].set, i, value));
     rules_status("upmu_set_write", status, "WRONG_CPU BUSY PORT");
     if (status == UPMU_OK)
         rules_after_write(value, session, k, i, high, before_ns);
@@ -118,8 +120,8 @@ static void replace(struct host_session *session, struct lots *lots)
     if (i >= session->set[0].events || !text)
         return;
     session->writes++;
-    status = HOST_CALL(upmu_session_replace(session->session, i, text, NULL));
-    rules_status("upmu_session_replace", status, "STATE WRONG_CPU BUSY NO_PMU");
+    status = HOST_CALL(upmu_set_replace(&session->session->set, i, text, NULL));
+    rules_status("upmu_set_replace", status, "STATE WRONG_CPU BUSY NO_PMU");
     if (status != UPMU_OK)
         return;
     memset(event, 0, sizeof *event);

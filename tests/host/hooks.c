@@ -4,6 +4,7 @@
  * CPUs, interrupts, remote calls, a thread switch.
  */
 #include <string.h>
+#include <upmu/world.h>
 
 #include "tests/common/garbage.h"
 #include "tests/host/simulated.h"
@@ -166,7 +167,7 @@ static void enter_interrupt(struct host_cpu *cpu, bool own)
     begin_apart(cpu);
     host.verdict->figures.interrupts++;
     TRACE("NMI: %s ...", own ? "own" : "another's");
-    answer = HOST_CALL(upmu_handle_pmi(cpu->cpu, (frame.ip & 14u) ? &frame : NULL));
+    answer = HOST_CALL(upmu_pmi_handle(cpu->cpu, (frame.ip & 14u) ? &frame : NULL));
     host.verdict->figures.answers[answer]++;
     TRACE("NMI: %s, answered %u", own ? "own" : "another's", (unsigned)answer);
     claimed = watchdog_claims(cpu);

@@ -7,6 +7,9 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <upmu/format.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #include "tests/host/simulated.h"
 
@@ -233,7 +236,7 @@ void rules_read_set(struct host_session *session, unsigned set)
     if (!at->events)
         return;
     units_look_late();
-    status = HOST_CALL(upmu_set_read(session->session, at->set, 0, at->events, counts));
+    status = HOST_CALL(upmu_set_read(at->set, 0, at->events, counts));
     units_look_late(); /* (Time may pass meanwhile.) */
     host.verdict->figures.reads++;
     rules_status("upmu_set_read", status, "WRONG_CPU PORT BUSY");

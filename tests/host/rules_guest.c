@@ -2,6 +2,8 @@
 /*
  * What must hold of guests: what they count, and what is injected.  (Registers: rules_virtual.c.)
  */
+#include <upmu/event.h>
+#include <upmu/session.h>
 #include "tests/host/virtual.h"
 
 

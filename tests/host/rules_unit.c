@@ -3,6 +3,7 @@
  * What must hold of units outside the cores: which CPU accesses them, what is written, what is as it was found; and
  * the events that happen on them.
  */
+#include <upmu/session.h>
 #include <string.h>
 
 #include "tests/host/real.h"

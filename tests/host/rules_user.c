@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which programs may execute RDPMC: written from upmu/page.h and upmu/thread.h.
+ * Which programs may execute RDPMC: written from upmu/page.h and upmu/upmu.h.
  *
  * When the right may be there is wider than when it must.  It may be there from the call that attaches a published
  * session on, which another CPU may be in the middle of, until the thread or the CPU has ended, or until there was no
@@ -100,7 +100,7 @@ void rules_user_end(const char *call, struct rules_user before, bool is_switch)
 
     if (host.setting.no_allow || cpu->coming != HOST_NONE)
         return;
-    /* (A switch of two threads that never had a page executes nothing: upmu/thread.h.) */
+    /* (A switch of two threads that never had a page executes nothing: upmu/upmu.h.) */
     if (!is_switch && cpu->power == CPU_LIVE && cpu->user_rdpmc && !before.pages && !now.pages)
         rules_fail(RULE_USER, "CPU %u: any program may execute RDPMC, and there is no page", self->cpu);
     cpu->came &= !is_switch;

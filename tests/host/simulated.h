@@ -16,7 +16,12 @@
 #include "abi/guest/guest.h"
 #include "abi/paravirt/pv_host.h"
 #include "tests/host/hardware.h"
+#include <upmu/cpu.h>
+#include <upmu/ibs.h>
+#include <upmu/message.h>
+#include <upmu/unit.h>
 #include <upmu/upmu.h>
+#include <upmu/user.h>
 
 #define HOST_CPUS HARDWARE_CPUS
 #define HOST_PROGRAMS 6                          /* threads that come and go */

@@ -5,6 +5,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <upmu/branches.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include <upmu/world.h>
 
 #include "port/sim/sim_p4.h"
 #include "tests/common/state.h"
@@ -235,9 +239,9 @@ enum upmu_status rig_counts(struct rig_duty *duty, struct upmu_count *out_counts
     enum upmu_status status;
 
     if (!duty->second)
-        return upmu_session_read(&duty->session, 0, duty->events, out_counts);
-    status = upmu_set_read(&duty->session, &duty->session.set, 0, 1, out_counts);
-    return status == UPMU_OK ? upmu_set_read(&duty->session, duty->second, 1, 1, out_counts + 1) : status;
+        return upmu_set_read(&duty->session.set, 0, duty->events, out_counts);
+    status = upmu_set_read(&duty->session.set, 0, 1, out_counts);
+    return status == UPMU_OK ? upmu_set_read(duty->second, 1, 1, out_counts + 1) : status;
 }
 
 /* ---- Execution, interrupts, injection ---- */
@@ -376,7 +380,7 @@ static void rig_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_si
     sim->in_callback = false;
     rig_account(rig);
     rig->in_handler++;
-    answer = upmu_handle_pmi(&rig->cpu[cpu], &frame);
+    answer = upmu_pmi_handle(&rig->cpu[cpu], &frame);
     sim->in_callback = rig->nested;
     rig->nested = false;
     if (rig->nests)
@@ -784,7 +788,7 @@ void rig_session(struct rig *rig, unsigned index, const char *list, unsigned sam
         if (sampled >> k & 1u)
             sampling.period = rig_amount(duty->kind[k], RIG_UNIT);
         duty->period[k] = sampling.period;
-        if (upmu_session_add(&duty->session, text, &sampling) != UPMU_OK)
+        if (upmu_set_add(&duty->session.set, text, &sampling) != UPMU_OK)
             rig_fail(rig, "session_add(%s): %s", text, upmu_status_text(duty->session.why.status));
         duty->events++;
     }
@@ -804,7 +808,7 @@ void rig_p4_event(struct rig *rig, unsigned index, const char *text, enum rig_ki
     duty->late |= cascade != 0;
     if (sampled)
         sampling.period = duty->period[k] = rig_amount(kind, RIG_UNIT);
-    if (upmu_session_add(&duty->session, text, &sampling) != UPMU_OK)
+    if (upmu_set_add(&duty->session.set, text, &sampling) != UPMU_OK)
         rig_fail(rig, "session_add(%s): %s", text, upmu_status_text(duty->session.why.status));
     if (sampled && upmu_session_ring(&duty->session, duty->buffer, sizeof duty->buffer) != UPMU_OK)
         rig_fail(rig, "session_ring");
@@ -1187,8 +1191,8 @@ void rig_second_set(struct rig *rig, unsigned index)
     if (upmu_session_shuffle(&duty->session, false, 0) != UPMU_OK ||
         upmu_session_add_set(&duty->session, NULL, 0, flags, 0) != UPMU_OK ||
         upmu_session_add_set(&duty->session, &rig->set, 1, flags, 0) != UPMU_OK ||
-        upmu_set_add(&duty->session, &rig->set, "instructions", NULL) != UPMU_OK ||
-        upmu_set_add(&duty->session, &rig->set, "cache-references", &sampling) != UPMU_OK)
+        upmu_set_add(&rig->set, "instructions", NULL) != UPMU_OK ||
+        upmu_set_add(&rig->set, "cache-references", &sampling) != UPMU_OK)
         rig_fail(rig, "a second set: %s", upmu_status_text(duty->session.why.status));
 }
 

@@ -13,6 +13,7 @@
 #define UPMU_TESTS_INJECT_RIG_H
 
 #include "port/sim/sim.h"
+#include <upmu/cpu.h>
 #include <upmu/upmu.h>
 
 /* The last two are the Pentium 4's: uops tagged in execution and by replay. */

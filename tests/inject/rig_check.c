@@ -2,6 +2,7 @@
 /*
  * The rig: what must hold when a scenario is over.
  */
+#include <upmu/session.h>
 #include "tests/inject/rig.h"
 
 /* Counts at rest against the truth. */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <upmu/session.h>
 
 #include "tests/inject/rig.h"
 

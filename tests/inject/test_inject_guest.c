@@ -131,7 +131,7 @@ static void interrupt_host(struct upmu_sim *sim, unsigned cpu, const struct upmu
         again = false;
         if (inside && way->by_hardware)
             exit_now();
-        (void)upmu_handle_pmi(&nest.host.cpu[cpu], NULL);
+        (void)upmu_pmi_handle(&nest.host.cpu[cpu], NULL);
     } while (again);
     in_handler = false;
     (void)sim;
@@ -304,7 +304,7 @@ static bool run_one(void)
     for (unsigned i = 0; i < 2; i++)
         CHECK(counted(i) == guest[i]);
     more = injection == FAULT ? 0 : hit ? INJECTED : 0;
-    assert_int_equal(upmu_session_read(&nest.host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&nest.host.session.set, 0, 1, &count), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
         CHECK(guest[i] <= of_guest + more);
         CHECK(injection == FAULT || guest[i] >= of_guest);

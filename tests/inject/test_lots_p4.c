@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <upmu/session.h>
 
 #include "tests/inject/rig.h"
 

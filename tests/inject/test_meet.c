@@ -27,8 +27,10 @@
 #include "tests/common/share.h"
 #include "tests/common/state.h"
 #include "tests/inject/fork_step.h"
+#include <upmu/cpu.h>
 #include <upmu/format.h>
 #include <upmu/page.h>
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 
 /* Forks copy shadow memory where it is instrumented. */
@@ -262,7 +264,7 @@ static void set_up_busy(void)
 {
     upmu_thread_init(&busy, 2, 2, NULL);
     assert_int_equal(upmu_session_init(&of_busy, &machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&of_busy, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&of_busy.set, "branches", NULL), UPMU_OK);
     upmu_sim_switch_cpu(&sim, 2);
     assert_int_equal(upmu_session_attach_thread(&of_busy, &busy, &cpus[2]), UPMU_OK);
     assert_int_equal(upmu_session_start(&of_busy), UPMU_OK);
@@ -291,7 +293,7 @@ static void set_up(void)
     for (unsigned i = SESSIONS; i-- > 0;) {
         sessions[i] = fresh_pages(sizeof *sessions[i]);
         assert_int_equal(upmu_session_init(sessions[i], &machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(sessions[i], lists[i], NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&sessions[i]->set, lists[i], NULL), UPMU_OK);
         if (i == B && !meeting->quick && !meeting->alone)
             assert_int_equal(upmu_session_publish(sessions[i], page), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(sessions[i], &thread, NULL), UPMU_OK);

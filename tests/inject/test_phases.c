@@ -31,10 +31,16 @@
 #include "tests/common/share.h"
 #include "tests/inject/phase_step.h"
 #include "tests/inject/rig.h"
+#include <upmu/branches.h>
 #include <upmu/format.h>
+#include <upmu/ibs.h>
 #include <upmu/page.h>
+#include <upmu/place.h>
 #include <upmu/probe.h>
 #include <upmu/results.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include <upmu/world.h>
 
 #define SESSIONS RIG_DUTIES
 #define INTERRUPTS 64u
@@ -306,7 +312,7 @@ static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
         memcpy(entry->truth, scene.rig.truth[cpu], sizeof entry->truth);
     }
     sim->in_callback = false;
-    scene.not_ours += upmu_handle_pmi(&scene.rig.cpu[cpu], &frame) == UPMU_PMI_NOT_OURS;
+    scene.not_ours += upmu_pmi_handle(&scene.rig.cpu[cpu], &frame) == UPMU_PMI_NOT_OURS;
 }
 
 static void remember(unsigned i, uint64_t ip, uint32_t flags)
@@ -412,7 +418,7 @@ static void add_second_set(void)
     CHECK_OK(upmu_session_shuffle(session(0), false, 0));
     CHECK_OK(upmu_session_add_set(session(0), NULL, 0, flags, timeout));
     CHECK_OK(upmu_session_add_set(session(0), &scene.set, 1, flags, timeout));
-    CHECK_OK(upmu_set_add(session(0), &scene.set, "cache-references", &sampling));
+    CHECK_OK(upmu_set_add(&scene.set, "cache-references", &sampling));
     watch(session(0), &scene.set, 0, RIG_REFERENCES, period);
 }
 
@@ -536,13 +542,13 @@ CALL(restart, upmu_session_restart(session(0)))
 CALL(detach, upmu_session_detach(session(0)))
 CALL(close, upmu_session_close(session(0)))
 CALL(drop, upmu_session_drop(session(0)))
-CALL(write, upmu_session_write(session(0), 0, 5000))
-CALL(write_stopped, upmu_session_write(session(3), 0, 0))
-CALL(wait, upmu_set_wait(session(0), &session(0)->set, 0, 1000, 1000))
-CALL(replace, upmu_session_replace(session(3), 0, "cache-references", NULL))
+CALL(write, upmu_set_write(&session(0)->set, 0, 5000))
+CALL(write_stopped, upmu_set_write(&session(3)->set, 0, 0))
+CALL(wait, upmu_set_wait(&session(0)->set, 0, 1000, 1000))
+CALL(replace, upmu_set_replace(&session(3)->set, 0, "cache-references", NULL))
 CALL(attach, upmu_session_attach_cpu(session(3), CPU))
 CALL(attach_thread, upmu_session_attach_thread(session(3), &scene.thread[scene.thread_on], CPU))
-CALL(add, upmu_session_add(&scene.fresh, "cycles,instructions", NULL))
+CALL(add, upmu_set_add(&scene.fresh.set, "cycles,instructions", NULL))
 CALL(poll, upmu_cpu_poll(CPU))
 CALL(tick, upmu_cpu_tick(CPU))
 CALL(suspend, upmu_cpu_suspend(CPU))
@@ -553,7 +559,7 @@ CALL(fini, upmu_cpu_fini(CPU))
 CALL(probe, upmu_cpu_probe(CPU, &scene.probe))
 CALL(exit, upmu_thread_exit(&scene.thread[1]))
 CALL(switch_set, upmu_session_switch(session(0), NULL))
-CALL(write_idle_set, upmu_set_write(session(0), &scene.set, 0, 0))
+CALL(write_idle_set, upmu_set_write(&scene.set, 0, 0))
 CALL(region_open, upmu_region_open(&scene.region, CPU, "cache-references"))
 CALL(region_begin, upmu_region_begin(&scene.region))
 CALL(region_close, upmu_region_close(&scene.region))
@@ -579,49 +585,49 @@ static void call_change_these(void)
 {
     struct upmu_session *start[] = {session(3)}, *stop[] = {session(0)};
 
-    scene.status = upmu_change_these(CPU, start, 1, stop, 1);
+    scene.status = upmu_sessions_change(CPU, start, 1, stop, 1);
 }
 
 static void call_change_beside(void)
 {
     struct upmu_session *start[] = {session(3)}, *stop[] = {session(2)};
 
-    scene.status = upmu_change_these(CPU, start, 1, stop, 1);
+    scene.status = upmu_sessions_change(CPU, start, 1, stop, 1);
 }
 
 static void call_read(void)
 {
     scene.gots = 1;
     scene.got_kind = RIG_INSTRUCTIONS;
-    scene.status = upmu_session_read(session(0), 0, 1, scene.got);
+    scene.status = upmu_set_read(&session(0)->set, 0, 1, scene.got);
 }
 
 static void call_read_second(void)
 {
     scene.gots = 1;
     scene.got_kind = RIG_BRANCHES;
-    scene.status = upmu_session_read(session(1), 0, 1, scene.got);
+    scene.status = upmu_set_read(&session(1)->set, 0, 1, scene.got);
 }
 
 static void call_read_counting(void)
 {
     scene.gots = 1;
     scene.got_kind = RIG_CYCLES;
-    scene.status = upmu_session_read(session(2), 0, 1, scene.got);
+    scene.status = upmu_set_read(&session(2)->set, 0, 1, scene.got);
 }
 
 static void call_read_set(void)
 {
     scene.gots = 1;
     scene.got_kind = RIG_REFERENCES;
-    scene.status = upmu_set_read(session(0), &scene.set, 0, 1, scene.got);
+    scene.status = upmu_set_read(&scene.set, 0, 1, scene.got);
 }
 
 static void call_read_active_set(void)
 {
     scene.gots = 1;
     scene.got_kind = RIG_INSTRUCTIONS;
-    scene.status = upmu_set_read(session(0), &session(0)->set, 0, 1, scene.got);
+    scene.status = upmu_set_read(&session(0)->set, 0, 1, scene.got);
 }
 
 static void call_dry_run(void)
@@ -675,8 +681,8 @@ static void call_settings(void)
     upmu_session_mask_on_full(session(1), false);
     upmu_session_hide_kernel(session(1), false);
     upmu_session_hold(session(1));
-    upmu_set_ask(session(0), &session(0)->set, &info);
-    (void)upmu_set_where(session(0), &session(0)->set, 0, &counter, &ahead);
+    upmu_set_ask(&session(0)->set, &info);
+    (void)upmu_set_where(&session(0)->set, 0, &counter, &ahead);
     (void)upmu_ring_lost(&session(0)->ring);
     (void)upmu_cpu_owner(CPU, 0);
     scene.status = upmu_session_share(session(3), true);
@@ -855,7 +861,7 @@ static bool is_active(const struct watched *w)
 {
     struct upmu_set_info info;
 
-    upmu_set_ask(w->session, w->set, &info);
+    upmu_set_ask(w->set, &info);
     return info.active;
 }
 
@@ -934,7 +940,7 @@ static uint64_t raw_of(const struct watched *w)
 {
     struct upmu_count count = {.raw = 0};
 
-    look(upmu_set_read(w->session, w->set, w->index, 1, &count) == UPMU_OK, "the last read");
+    look(upmu_set_read(w->set, w->index, 1, &count) == UPMU_OK, "the last read");
     return count.raw;
 }
 

@@ -21,6 +21,7 @@
 
 #include "port/sim/sim.h"
 #include "tests/inject/fork_step.h"
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 
 /* Forks copy shadow memory where it is instrumented. */
@@ -46,7 +47,7 @@ static void deliver(struct upmu_sim *model, unsigned cpu, const struct upmu_sim_
     struct upmu_frame frame = {.ip = interrupt->ip};
 
     (void)model;
-    (void)upmu_handle_pmi(&cpus[cpu], &frame);
+    (void)upmu_pmi_handle(&cpus[cpu], &frame);
 }
 
 static void burst(uint64_t branches)
@@ -105,7 +106,7 @@ static void set_up(bool started)
     upmu_thread_init(&idle, 0, 0, NULL);
     assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
     assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session.set, "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&session, &thread, NULL), UPMU_OK);
     if (started)
         assert_int_equal(upmu_session_start(&session), UPMU_OK);
@@ -176,7 +177,7 @@ static void each_instruction(bool started, enum upmu_status (*call)(struct upmu_
 static enum upmu_status read_it(struct upmu_session *which)
 {
     struct upmu_count count;
-    enum upmu_status status = upmu_session_read(which, 0, 1, &count);
+    enum upmu_status status = upmu_set_read(&which->set, 0, 1, &count);
 
     if (status == UPMU_OK)
         look(count.raw == 1234 || count.raw <= truth(), "what was read");

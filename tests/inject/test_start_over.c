@@ -15,6 +15,7 @@
 #include "tests/common/share.h"
 #include "tests/inject/fork_step.h"
 #include <upmu/format.h>
+#include <upmu/session.h>
 
 static struct host host;
 static struct upmu_port hooks; /* the model's own */
@@ -78,8 +79,8 @@ static void set_up(const char *profile, uint32_t first_counter)
     for (unsigned i = 0; i < 2; i++) {
         struct upmu_session *session = &host.sessions[i];
 
-        assert_int_equal(upmu_session_add(session, "cycles", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_add(session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session->set, "cycles", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session->set, "branches", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_format(session, &masks, NULL, 0), UPMU_OK);
         assert_int_equal(upmu_session_ring(session, host.rings[i], 256), UPMU_OK);
         host_begin(&host, session);

@@ -21,6 +21,8 @@
 #include <cmocka.h>
 
 #include "port/sim/sim.h"
+#include <upmu/cpu.h>
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 
 #define STACK 0x40000
@@ -151,7 +153,7 @@ static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
 
     (void)sim;
     t.in_handler++;
-    if (upmu_handle_pmi(&t.cpu[cpu], &frame) == UPMU_PMI_NOT_OURS)
+    if (upmu_pmi_handle(&t.cpu[cpu], &frame) == UPMU_PMI_NOT_OURS)
         fails("an interrupt answered NOT_OURS on CPU", cpu, 2);
     t.in_handler--;
 }
@@ -256,11 +258,11 @@ static void set_up(const char *profile)
         assert_int_equal(upmu_cpu_init(&t.cpu[cpu], &t.machine, t.domains), UPMU_OK);
         assert_int_equal(upmu_session_init(&t.session[cpu], &t.machine), UPMU_OK);
         assert_int_equal(upmu_session_init(&t.beside[cpu], &t.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&t.session[cpu], parts[cpu].list, &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&t.session[cpu].set, parts[cpu].list, &sampling), UPMU_OK);
         if (parts[cpu].period)
             assert_int_equal(upmu_session_ring(&t.session[cpu], t.ring[cpu], sizeof t.ring[cpu]), UPMU_OK);
         if (parts[cpu].second)
-            assert_int_equal(upmu_session_add(&t.beside[cpu], parts[cpu].second, NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&t.beside[cpu].set, parts[cpu].second, NULL), UPMU_OK);
     }
     t.sim.port.rdmsr = thread_rdmsr;
     t.sim.port.wrmsr = thread_wrmsr;

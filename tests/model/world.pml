@@ -154,7 +154,7 @@ inline interrupt_end()
     stopped = 0
 }
 
-/* upmu_handle_pmi() */
+/* upmu_pmi_handle() */
 active proctype Handler()
 {
     byte foreign, word, back, lacks;

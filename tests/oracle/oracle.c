@@ -18,6 +18,8 @@
 
 #include <cmocka.h>
 #include <perfmon/pfmlib.h>
+#include <upmu/catalogs.h>
+#include <upmu/pmu.h>
 #include <upmu/upmu.h>
 
 #include "tests/oracle/exceptions.h"

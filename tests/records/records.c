@@ -16,6 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <upmu/catalogs.h>
+#include <upmu/pmu.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 #define WRITES 64
@@ -106,7 +110,7 @@ static void show(const char *way, struct upmu_machine *of, const struct upmu_pmu
         event.counters = candidates & (0u - candidates);
         status = upmu_session_init(&session, of);
         if (status == UPMU_OK)
-            status = upmu_session_add_event(&session, &event, NULL);
+            status = upmu_set_add_event(&session.set, &event, NULL);
         if (status == UPMU_OK)
             status = upmu_session_dry_run(&session, pmu, &dry);
         if (status != UPMU_OK)

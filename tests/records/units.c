@@ -21,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 #include "backends/uncore/uncore_tables.h"
@@ -88,7 +90,7 @@ static void show(const char *way, const struct upmu_pmu *pmu, const char *name)
         printf("\t%x", event.counters);
         status = upmu_session_init(&session, &machine);
         if (status == UPMU_OK)
-            status = upmu_session_add_event(&session, &event, NULL);
+            status = upmu_set_add_event(&session.set, &event, NULL);
         if (status == UPMU_OK)
             status = upmu_session_dry_run(&session, pmu, &dry);
         if (status != UPMU_OK)

@@ -239,7 +239,7 @@ def said_by_the_compiler(room, target=None):
 
 def said_by_bindgen(flags):
     with open(f"{ROOM}/bindgen.h", "w", encoding="ascii") as file:
-        file.write("#include <upmu/upmu.h>\n")
+        file.write("".join(f"#include <upmu/{os.path.basename(path)}>\n" for path in sorted(glob.glob("include/upmu/*.h"))))
     code, text = run(["bindgen", f"{ROOM}/bindgen.h", "--allowlist-type", "upmu_.*", "--", "-Iinclude", "-I.", "-ffreestanding", *flags])
     assert code == 0, text
     sizes = dict(re.findall(r"size_of::<(\w+)>\(\),\s*(\d+)usize", text))

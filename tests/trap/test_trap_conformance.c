@@ -11,6 +11,9 @@
 #include <stdio.h>
 
 #include <cmocka.h>
+#include <upmu/cpu.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #include "tests/common/workload.h"
 #include "tests/trap/trap.h"
@@ -284,7 +287,7 @@ static void a_running_count_is_given_a_new_value(void **state)
     trap_step_on(&trap);
     assert_int_equal(upmu_session_start(&trap.session), UPMU_OK);
     workload(100);
-    assert_int_equal(upmu_session_write(&trap.session, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_write(&trap.session.set, 0, 0), UPMU_OK);
     workload(10);
     assert_int_equal(upmu_session_stop(&trap.session), UPMU_OK);
     trap_step_off(&trap);
@@ -336,7 +339,7 @@ static void checkpointed_counting_is_placed_on_counter_2(void **state)
     down();
     up("core2");
     assert_int_equal(upmu_session_init(&other, &trap.machine), UPMU_OK);
-    assert_int_not_equal(upmu_session_add(&other, "INST_RETIRED.ANY_P:intxcp", NULL), UPMU_OK);
+    assert_int_not_equal(upmu_set_add(&other.set, "INST_RETIRED.ANY_P:intxcp", NULL), UPMU_OK);
     assert_false(wrmsr(0x186, UINT64_C(0x10000003c)));
     down();
 }
@@ -380,7 +383,7 @@ static void anythread_is_refused_where_it_is_deprecated(void **state)
     (void)state;
     up("icelake");
     assert_int_equal(upmu_session_init(&session, &trap.machine), UPMU_OK);
-    assert_int_not_equal(upmu_session_add(&session, "INST_RETIRED.ANY_P:t", NULL), UPMU_OK);
+    assert_int_not_equal(upmu_set_add(&session.set, "INST_RETIRED.ANY_P:t", NULL), UPMU_OK);
     assert_int_equal(trap.faults, 0);
     assert_false(wrmsr(0x38d, 4));
     down();
@@ -448,7 +451,7 @@ static void a_freeze_that_firmware_left_on_stops_no_count(void **state)
         trap_up(&trap);
         trap_session(&trap, "instructions", PERIOD);
         assert_int_equal(upmu_session_init(&counting, &trap.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&counting, "instructions:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&counting.set, "instructions:counter=0", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&counting, &trap.cpu), UPMU_OK);
         trap_step_on(&trap);
         assert_int_equal(upmu_session_start(&counting), UPMU_OK);
@@ -458,7 +461,7 @@ static void a_freeze_that_firmware_left_on_stops_no_count(void **state)
         assert_int_equal(upmu_session_stop(&counting), UPMU_OK);
         trap_step_off(&trap);
         wanted = trap_between(&trap) + 1;
-        assert_int_equal(upmu_session_read(&counting, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&counting.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, wanted);
         assert_int_equal(samples(), trap_value(&trap, 0) / PERIOD);
         assert_true(trap.interrupts >= 100 * WORKLOAD_INSTRUCTIONS / PERIOD);

@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <upmu/format.h>
+#include <upmu/session.h>
 
 #include "tests/common/share.h"
 #include "tests/common/workload.h"
@@ -269,7 +271,7 @@ static unsigned mask_at_once(void *unused, const struct upmu_overflow *overflow,
 static void follow(struct upmu_session *session, const char *event, struct upmu_thread *thread)
 {
     assert_int_equal(upmu_session_init(session, &trap.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(session, event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, event, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(session, thread, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(session), UPMU_OK);
 }
@@ -426,7 +428,7 @@ static void a_stepped_handler_counts_itself_and_loses_nothing(void **state)
         trap.step_handler = true;
         trap_up(&trap);
         assert_int_equal(upmu_session_init(&trap.session, &trap.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&trap.session, "instructions", &every), UPMU_OK);
+        assert_int_equal(upmu_set_add(&trap.session.set, "instructions", &every), UPMU_OK);
         assert_int_equal(upmu_session_ring(&trap.session, trap.ring, sizeof trap.ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&trap.session, &trap.cpu), UPMU_OK);
         trap_step_on(&trap);

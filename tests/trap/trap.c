@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <upmu/cpu.h>
 
 #include "port/sim/sim_intern.h"
 #include "tests/common/garbage.h"
@@ -130,7 +131,7 @@ static void answer(struct trap *trap, uint64_t ip, uint64_t sp, bool nmi)
     struct upmu_frame frame = {.ip = ip, .sp = sp, .user = is_user(trap, ip)};
 
     trap->interrupts++;
-    trap->last_answer = upmu_handle_pmi(&trap->cpu, &frame);
+    trap->last_answer = upmu_pmi_handle(&trap->cpu, &frame);
     trap->answers[trap->last_answer]++;
     if (!nmi)
         upmu_x86_native_eoi(&trap->native);
@@ -588,7 +589,7 @@ void trap_session(struct trap *trap, const char *list, uint64_t period)
     struct upmu_sampling sampling = {.period = period};
 
     assert_int_equal(upmu_session_init(&trap->session, &trap->machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&trap->session, list, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&trap->session.set, list, &sampling), UPMU_OK);
     if (period)
         assert_int_equal(upmu_session_ring(&trap->session, trap->ring, sizeof trap->ring), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&trap->session, &trap->cpu), UPMU_OK);
@@ -598,7 +599,7 @@ uint64_t trap_value(struct trap *trap, unsigned event)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(&trap->session, event, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&trap->session.set, event, 1, &count), UPMU_OK);
     assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     return count.value;
 }

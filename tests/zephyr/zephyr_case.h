@@ -74,7 +74,7 @@ static inline uint64_t id_of(const struct perf_event_provider *of, const char *e
 static inline void follow(struct upmu_session *session, struct k_thread *thread)
 {
     EQUAL(upmu_session_init(session, upmu_zephyr_machine()), UPMU_OK);
-    EQUAL(upmu_session_add(session, "instructions", NULL), UPMU_OK);
+    EQUAL(upmu_set_add(&session->set, "instructions", NULL), UPMU_OK);
     EQUAL(upmu_zephyr_attach(session, thread), UPMU_OK);
     EQUAL(upmu_session_start(session), UPMU_OK);
 }
@@ -83,7 +83,7 @@ static inline uint64_t exact(struct upmu_session *session)
 {
     struct upmu_count count;
 
-    EQUAL(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    EQUAL(upmu_set_read(&session->set, 0, 1, &count), UPMU_OK);
     EQUAL(count.quality, UPMU_QUALITY_EXACT);
     return count.value;
 }

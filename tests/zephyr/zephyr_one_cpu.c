@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* upmu's module for Zephyr on one CPU, with the silicon model that it has itself (CONFIG_UPMU_SIM). */
 #include <errno.h>
+#include <upmu/cpu.h>
+#include <upmu/session.h>
 #include "zephyr_case.h"
 
 #define NAMES_MOST 1024
@@ -292,7 +294,7 @@ static void as_many_threads_are_followed_as_were_asked_for(void)
     for (unsigned i = 0; i < CONFIG_UPMU_THREADS_MAX; i++)
         follow(&sessions[i], &threads[i]);
     EQUAL(upmu_session_init(more, upmu_zephyr_machine()), UPMU_OK);
-    EQUAL(upmu_session_add(more, "cycles", NULL), UPMU_OK);
+    EQUAL(upmu_set_add(&more->set, "cycles", NULL), UPMU_OK);
     EQUAL(upmu_zephyr_attach(more, &threads[CONFIG_UPMU_THREADS_MAX]), UPMU_ERR_NO_SPACE);
     EQUAL(upmu_zephyr_attach(more, &threads[0]), UPMU_OK);
     EQUAL(upmu_session_detach(more), UPMU_OK);

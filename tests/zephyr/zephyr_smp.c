@@ -166,7 +166,7 @@ static void read_in_interrupt(void *out_status)
     struct upmu_count count;
 
     *(enum upmu_status *)out_status = upmu_session_stop(&sessions[0]);
-    CHECK(upmu_session_read(&sessions[0], 0, 1, &count) != UPMU_OK);
+    CHECK(upmu_set_read(&sessions[0].set, 0, 1, &count) != UPMU_OK);
 }
 
 static void an_interrupt_calls_nothing_elsewhere(void)
@@ -175,7 +175,7 @@ static void an_interrupt_calls_nothing_elsewhere(void)
 
     begin();
     EQUAL(upmu_session_init(&sessions[0], upmu_zephyr_machine()), UPMU_OK);
-    EQUAL(upmu_session_add(&sessions[0], "instructions", NULL), UPMU_OK);
+    EQUAL(upmu_set_add(&sessions[0].set, "instructions", NULL), UPMU_OK);
     EQUAL(upmu_session_attach_cpu(&sessions[0], upmu_zephyr_cpu(1)), UPMU_OK);
     EQUAL(upmu_session_start(&sessions[0]), UPMU_OK);
     stand_in_interrupt(read_in_interrupt, &status);
@@ -257,7 +257,7 @@ static void a_running_thread_is_attached_to_on_its_cpu(void)
     stand_in_move(0);
     EQUAL(exact(&sessions[0]), 5);
     EQUAL(upmu_session_init(&sessions[1], upmu_zephyr_machine()), UPMU_OK);
-    EQUAL(upmu_session_add(&sessions[1], "cycles", NULL), UPMU_OK);
+    EQUAL(upmu_set_add(&sessions[1].set, "cycles", NULL), UPMU_OK);
     EQUAL(upmu_zephyr_attach(&sessions[1], &threads[0]), UPMU_ERR_WRONG_CPU);
     stand_in_move(1);
     EQUAL(upmu_zephyr_attach(&sessions[1], &threads[0]), UPMU_OK);
@@ -275,7 +275,7 @@ static void an_end_that_was_refused_comes_later(void)
     EQUAL(upmu_zephyr_leave(&threads[0]), UPMU_OK); /* it is not followed any more */
     follow(&sessions[1], &threads[1]);
     EQUAL(upmu_session_init(&sessions[2], upmu_zephyr_machine()), UPMU_OK);
-    EQUAL(upmu_session_add(&sessions[2], "instructions", NULL), UPMU_OK);
+    EQUAL(upmu_set_add(&sessions[2].set, "instructions", NULL), UPMU_OK);
     EQUAL(upmu_zephyr_attach(&sessions[2], &threads[2]), UPMU_ERR_NO_SPACE);
     run(1, NULL, 1000);
     stand_in_move(0);
@@ -290,7 +290,7 @@ static void a_tick_reaches_every_cpu(void)
 
     begin();
     EQUAL(upmu_session_init(&sessions[0], upmu_zephyr_machine()), UPMU_OK);
-    EQUAL(upmu_session_add(&sessions[0], "instructions", NULL), UPMU_OK);
+    EQUAL(upmu_set_add(&sessions[0].set, "instructions", NULL), UPMU_OK);
     EQUAL(upmu_session_attach_cpu(&sessions[0], upmu_zephyr_cpu(1)), UPMU_OK);
     EQUAL(upmu_session_start(&sessions[0]), UPMU_OK);
     for (unsigned i = 0; i < 6; i++) {

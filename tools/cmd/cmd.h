@@ -13,6 +13,7 @@
 #include <port/sim/sim.h>
 #include <port/sim/sim_uncore.h>
 #include <upmu/permit.h>
+#include <upmu/results.h>
 #include <upmu/unit.h>
 #include <upmu/upmu.h>
 

@@ -7,6 +7,7 @@
 
 #include <tools/cmd/cmd.h>
 #include <tools/cmd/cmd_print.h>
+#include <upmu/probe.h>
 #include <upmu/results.h>
 
 #define CMD_OPERANDS 32

@@ -3,6 +3,7 @@
  * pmus and list: what there is by name.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/catalogs.h>
 
 static unsigned ones(uint32_t mask)
 {

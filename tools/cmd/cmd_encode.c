@@ -3,6 +3,9 @@
  * encode, place, wrmsr list: what the library would write, without writing it.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #define CMD_WRITES 64
 
@@ -146,7 +149,7 @@ static int encode_alone(struct cmd *cmd, const struct upmu_event *event, const c
     pinned.pin = counter & 31u;
     status = upmu_session_init(&cmd->session, cmd->machine);
     if (status == UPMU_OK)
-        status = upmu_session_add_event(&cmd->session, &pinned, NULL);
+        status = upmu_set_add_event(&cmd->session.set, &pinned, NULL);
     if (status == UPMU_OK)
         status = dry_writes(cmd, &cmd->session, writes, &count);
     if (status != UPMU_OK)
@@ -200,7 +203,7 @@ static int dry_list(struct cmd *cmd, struct upmu_write *writes, size_t *out_coun
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add(&cmd->session, cmd->list, NULL);
+        status = upmu_set_add(&cmd->session.set, cmd->list, NULL);
     if (status == UPMU_OK)
         status = dry_writes(cmd, &cmd->session, writes, out_count);
     return status == UPMU_OK ? CMD_OK : cmd_refusal(cmd, status, &cmd->session.why);
@@ -316,7 +319,7 @@ int cmd_place(struct cmd *cmd, const struct cmd_args *args)
         return result;
     status = upmu_session_init(&cmd->session, cmd->machine);
     if (status == UPMU_OK)
-        status = upmu_session_add(&cmd->session, cmd->list, NULL);
+        status = upmu_set_add(&cmd->session.set, cmd->list, NULL);
     if (status == UPMU_OK)
         status = upmu_session_dry_run(&cmd->session, cmd->pmu, &dry);
     if (status != UPMU_OK) {

@@ -3,6 +3,8 @@
  * info and rdpmc: what this CPU is and what its counters hold.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/catalogs.h>
+#include <upmu/cpu.h>
 
 static void copy_words(char *to, const uint32_t *words, unsigned count)
 {

@@ -141,7 +141,7 @@ static enum upmu_status pack_long(struct exact *exact, unsigned members, struct 
 {
     struct upmu_pack_input input = {&exact->place, members, exact->limit};
     struct upmu_pack_work *work = (struct upmu_pack_work *)(void *)exact->work->library;
-    enum upmu_status status = upmu_pack(&input, work, sizeof exact->work->library, exact->work->set_of, out);
+    enum upmu_status status = upmu_requests_pack(&input, work, sizeof exact->work->library, exact->work->set_of, out);
 
     exact->out->culprit = exact->work->member[out->culprit];
     return status;

@@ -33,7 +33,7 @@ struct cmd_pack_work {
     struct cmd_pack_request request[CMD_PACK_REQUESTS];
     uint16_t member[CMD_PACK_REQUESTS]; /* of the present component, hardest first */
     uint16_t set_of[CMD_PACK_REQUESTS]; /* of these */
-    uint64_t library[UPMU_PACK_BYTES(CMD_PACK_REQUESTS) / 8u + 1u]; /* for upmu_pack() */
+    uint64_t library[UPMU_PACK_BYTES(CMD_PACK_REQUESTS) / 8u + 1u]; /* for upmu_requests_pack() */
 };
 
 /*
@@ -73,9 +73,9 @@ void cmd_packing_better(struct packing *packing);
  * Pack requests into as few sets as `steps` placements find.
  *
  * Requests that share no counters and no resources are packed separately.  The first packing is
- * first-fit-decreasing, as upmu_pack() has it; if it misses the lower bound, requests are exchanged
+ * first-fit-decreasing, as upmu_requests_pack() has it; if it misses the lower bound, requests are exchanged
  * between sets, and groups of up to UPMU_REQUESTS searched through, until `steps` are used up:
- * never more sets than first-fit-decreasing.  Returns as upmu_pack(); UPMU_ERR_INVALID for more
+ * never more sets than first-fit-decreasing.  Returns as upmu_requests_pack(); UPMU_ERR_INVALID for more
  * than CMD_PACK_REQUESTS requests, too.
  */
 enum upmu_status cmd_pack_exact(const struct upmu_pack_input *input, uint32_t steps, struct cmd_pack_work *work,

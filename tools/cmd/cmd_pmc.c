@@ -4,7 +4,11 @@
  * pmcstat_p4 it is for a Pentium 4 alone.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/cpu.h>
+#include <upmu/event.h>
 #include <upmu/permit.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #define PMC_WRITES 64
 
@@ -177,7 +181,7 @@ static enum upmu_status pmcstat_count(struct cmd *cmd, const struct cmd_args *ar
     if (status == UPMU_OK)
         status = ended;
     if (status == UPMU_OK)
-        status = upmu_session_read(&cmd->session, 0, 1, cmd->counts);
+        status = upmu_set_read(&cmd->session.set, 0, 1, cmd->counts);
     ended = upmu_session_detach(&cmd->session);
     return status == UPMU_OK ? ended : status;
 }
@@ -225,7 +229,7 @@ static int pmcstat_on_target(struct cmd *cmd, const struct cmd_args *args, const
         watch.full = !cmd_file_print(cmd, "# %s: microseconds, events of the interval, of all\n", cmd->list);
     status = upmu_session_init(&cmd->session, cmd->machine);
     if (status == UPMU_OK)
-        status = upmu_session_add_event(&cmd->session, &event, NULL);
+        status = upmu_set_add_event(&cmd->session.set, &event, NULL);
     if (status == UPMU_OK)
         status = pmcstat_count(cmd, args, &watch, workload);
     if (status != UPMU_OK)
@@ -290,7 +294,7 @@ static int setevent_event(struct cmd *cmd, const struct upmu_event *event, bool 
     unsigned counter;
 
     if (status == UPMU_OK)
-        status = upmu_session_add_event(&cmd->session, event, NULL);
+        status = upmu_set_add_event(&cmd->session.set, event, NULL);
     if (status == UPMU_OK)
         status = upmu_session_dry_run(&cmd->session, cmd->pmu, &run);
     if (status != UPMU_OK)
@@ -429,7 +433,7 @@ static enum upmu_status awake_count(struct cmd *cmd, const struct upmu_event *ev
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine), ended;
 
     if (status == UPMU_OK)
-        status = upmu_session_add_event(&cmd->session, event, NULL);
+        status = upmu_set_add_event(&cmd->session.set, event, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
     if (status != UPMU_OK)
@@ -440,7 +444,7 @@ static enum upmu_status awake_count(struct cmd *cmd, const struct upmu_event *ev
         status = upmu_session_stop(&cmd->session);
     }
     if (status == UPMU_OK)
-        status = upmu_session_read(&cmd->session, 0, 1, cmd->counts);
+        status = upmu_set_read(&cmd->session.set, 0, 1, cmd->counts);
     *out_value = cmd->counts[0].value;
     ended = upmu_session_detach(&cmd->session);
     return status == UPMU_OK ? ended : status;

@@ -3,6 +3,8 @@
  * record and top: samples of a workload, by function and by address.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/cpu.h>
+#include <upmu/session.h>
 
 #define RECORD_EVENT "cycles"
 #define RECORD_PERIOD 10000u
@@ -102,10 +104,10 @@ static enum upmu_status record_attach(struct cmd *cmd, struct record *record)
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add(&cmd->session, record->list, &sampling);
+        status = upmu_set_add(&cmd->session.set, record->list, &sampling);
     record->sampled = cmd->session.set.count;
     if (status == UPMU_OK && record->counted != NULL)
-        status = upmu_session_add(&cmd->session, record->counted, NULL);
+        status = upmu_set_add(&cmd->session.set, record->counted, NULL);
     if (status == UPMU_OK)
         status = upmu_session_ring(&cmd->session, cmd->ring, sizeof cmd->ring);
     if (status == UPMU_OK && record->callers)
@@ -134,7 +136,7 @@ static int record_open(struct cmd *cmd, struct record *record, const char *const
 static enum upmu_status count_due(struct cmd *cmd, struct record *record)
 {
     unsigned events = cmd->session.set.count, i;
-    enum upmu_status status = upmu_session_read(&cmd->session, 0, events, cmd->counts);
+    enum upmu_status status = upmu_set_read(&cmd->session.set, 0, events, cmd->counts);
 
     record->due = record->late = 0;
     for (i = 0; status == UPMU_OK && i < record->sampled; i++) {

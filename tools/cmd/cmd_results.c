@@ -3,6 +3,7 @@
  * Logs of record, and convert: files that other programs open.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/catalogs.h>
 
 static const struct {
     const char *name;

@@ -8,6 +8,10 @@
  * the registers: it counts often, and the least count is taken.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/cpu.h>
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #define SELF_ITERATIONS 500000u
 /* Instructions beside the loop: the way from the gate to it and back, an SMI. */
@@ -85,7 +89,7 @@ static enum upmu_status count_once(struct cmd *cmd, const struct self *self, boo
     }
     let_others(cmd, sampled, state);
     if (status == UPMU_OK)
-        status = upmu_session_read(&cmd->session, 0, 1, cmd->counts);
+        status = upmu_set_read(&cmd->session.set, 0, 1, cmd->counts);
     if (status == UPMU_OK && !cmd_target_undisturbed(cmd))
         status = UPMU_ERR_CHANGED;
     *out_count = cmd->counts[0].value - before;
@@ -99,7 +103,7 @@ static enum upmu_status count_event(struct cmd *cmd, const struct self *self, co
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine), detached;
 
     if (status == UPMU_OK)
-        status = upmu_session_add_event(&cmd->session, event, sampling);
+        status = upmu_set_add_event(&cmd->session.set, event, sampling);
     if (status == UPMU_OK && sampling != NULL)
         status = upmu_session_ring(&cmd->session, cmd->ring, sizeof cmd->ring);
     if (status == UPMU_OK)
@@ -172,7 +176,7 @@ static void test_stop(struct cmd *cmd, struct self *self)
     enum upmu_status status = upmu_session_init(&cmd->session, cmd->machine);
 
     if (status == UPMU_OK)
-        status = upmu_session_add(&cmd->session, "instructions", NULL);
+        status = upmu_set_add(&cmd->session.set, "instructions", NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
     state = be_alone(cmd, false);
@@ -181,7 +185,7 @@ static void test_stop(struct cmd *cmd, struct self *self)
     if (status == UPMU_OK)
         status = upmu_session_stop(&cmd->session);
     if (status == UPMU_OK)
-        status = upmu_session_read(&cmd->session, 0, 1, &before);
+        status = upmu_set_read(&cmd->session.set, 0, 1, &before);
     cmd_workload_run(cmd, self->spin, self->iterations);
     if (status == UPMU_OK)
         status = upmu_session_start(&cmd->session);
@@ -189,7 +193,7 @@ static void test_stop(struct cmd *cmd, struct self *self)
         status = upmu_session_stop(&cmd->session);
     let_others(cmd, false, state);
     if (status == UPMU_OK)
-        status = upmu_session_read(&cmd->session, 0, 1, &after);
+        status = upmu_set_read(&cmd->session.set, 0, 1, &after);
     (void)!upmu_session_detach(&cmd->session);
     if (status != UPMU_OK) {
         self_skip(cmd, self, "a stopped counter stands", upmu_status_text(status));
@@ -225,7 +229,7 @@ static void test_width(struct cmd *cmd, struct self *self)
         return;
     }
     if (status == UPMU_OK)
-        status = upmu_session_add(&cmd->session, "cycles", &sampling);
+        status = upmu_set_add(&cmd->session.set, "cycles", &sampling);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
     if (status == UPMU_OK)

@@ -4,6 +4,8 @@
  * those of all dies together.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/event.h>
+#include <upmu/session.h>
 
 #define STAT_DEFAULT "instructions,cycles,branches,branch-misses,cache-references,cache-misses"
 #define STAT_DEFAULT_SMALL "instructions,cycles"
@@ -185,7 +187,7 @@ static enum upmu_status stat_run(struct cmd *cmd, const struct stat_table *table
     if (cmd->args->interval == 0 && cmd->port->irq_restore != NULL)
         cmd->port->irq_restore(cmd->port->context, flags);
     if (status == UPMU_OK)
-        status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
+        status = upmu_set_read(&cmd->session.set, 0, table->events, cmd->counts);
     if (status == UPMU_OK && !cmd_target_undisturbed(cmd))
         status = UPMU_ERR_CHANGED;
     if (status != UPMU_OK)
@@ -390,7 +392,7 @@ bool cmd_stat_fits(struct cmd *cmd, const char *list)
     struct upmu_dry_run dry = {NULL, 0, 0};
 
     return upmu_session_init(&cmd->second, cmd->machine) == UPMU_OK &&
-           upmu_session_add(&cmd->second, list, NULL) == UPMU_OK &&
+           upmu_set_add(&cmd->second.set, list, NULL) == UPMU_OK &&
            upmu_session_dry_run(&cmd->second, cmd->pmu, &dry) == UPMU_OK;
 }
 
@@ -400,7 +402,7 @@ static enum upmu_status stat_measure(struct cmd *cmd, const char *list, struct s
     unsigned run;
 
     if (status == UPMU_OK)
-        status = upmu_session_add(&cmd->session, list, NULL);
+        status = upmu_set_add(&cmd->session.set, list, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&cmd->session, cmd->cpu);
     if (status != UPMU_OK)
@@ -409,7 +411,7 @@ static enum upmu_status stat_measure(struct cmd *cmd, const char *list, struct s
     table->pmu = cmd->pmu->name;
     name_rows(&cmd->session, list, table);
     cmd_workload_prepare(cmd);
-    status = upmu_session_read(&cmd->session, 0, table->events, cmd->counts);
+    status = upmu_set_read(&cmd->session.set, 0, table->events, cmd->counts);
     cmd_progress_begin(cmd, table->runs);
     for (run = 0; run < table->runs && status == UPMU_OK; run++) {
         cmd_progress_part(cmd, run);

@@ -3,6 +3,8 @@
  * The CPU or PMU that a command works on: the executing one or a simulated one.
  */
 #include <tools/cmd/cmd_args.h>
+#include <upmu/catalogs.h>
+#include <upmu/cpu.h>
 
 static void sim_deliver(struct upmu_sim *sim, unsigned number, const struct upmu_sim_interrupt *interrupt)
 {
@@ -11,7 +13,7 @@ static void sim_deliver(struct upmu_sim *sim, unsigned number, const struct upmu
     const struct upmu_frame frame = {
         .ip = interrupt->ip, .sp = interrupt->sp, .fp = interrupt->sp, .user = interrupt->user};
 
-    switch (upmu_handle_pmi(sim->cpu[number].bound, &frame)) {
+    switch (upmu_pmi_handle(sim->cpu[number].bound, &frame)) {
     case UPMU_PMI_HANDLED:
         cmd->sim_interrupts.handled++;
         break;

@@ -18,7 +18,7 @@ static uint64_t watch_clock(const struct cmd *cmd)
 static enum upmu_status watch_line(struct cmd *cmd, struct cmd_watch *watch, uint64_t now)
 {
     unsigned events = cmd->session.set.count;
-    enum upmu_status status = upmu_session_read(&cmd->session, 0, events, cmd->counts);
+    enum upmu_status status = upmu_set_read(&cmd->session.set, 0, events, cmd->counts);
 
     if (status != UPMU_OK)
         return status;
@@ -34,7 +34,7 @@ enum upmu_status cmd_watch_run(struct cmd *cmd, struct cmd_watch *watch, const s
                                uint64_t iterations)
 {
     uint64_t piece = cmd_divide(iterations, WATCH_PIECES) + 1, left = iterations;
-    enum upmu_status status = upmu_session_read(&cmd->session, 0, cmd->session.set.count, cmd->counts);
+    enum upmu_status status = upmu_set_read(&cmd->session.set, 0, cmd->session.set.count, cmd->counts);
 
     for (unsigned i = 0; status == UPMU_OK && i < cmd->session.set.count; i++)
         watch->last[i] = cmd->counts[i].value;

@@ -14,6 +14,7 @@
 #include <port/linux/linux_look.h>
 #include <tools/cmd/cmd_args.h>
 #include <tools/msr/msr_left.h>
+#include <upmu/cpu.h>
 
 #define MSR_WORDS 48u
 #define MSR_BUFFER (32u << 20)

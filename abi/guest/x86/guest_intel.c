@@ -4,6 +4,7 @@
  * deprecated, no PEBS, no branch records, no metrics.
  */
 #include <abi/guest/x86/guest_x86.h>
+#include <upmu/pmu.h>
 
 #define INTEL_COUNTER 0xc1u
 #define INTEL_FULL_COUNTER 0x4c1u

@@ -3,6 +3,7 @@
  * Shapes of x86 guests: what a machine can show under a policy, and the answer of CPUID.
  */
 #include <abi/guest/x86/guest_x86.h>
+#include <upmu/pmu.h>
 #include "core/util/mem.h"
 
 #define EVERY 0xffu

@@ -4,6 +4,7 @@
  * interrupts, what freezes; the accesses that trap, which go on to the registers of one vendor.
  */
 #include <abi/guest/x86/guest_x86.h>
+#include <upmu/pmu.h>
 #include "core/util/mem.h"
 
 #define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)

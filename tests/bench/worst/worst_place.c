@@ -35,7 +35,7 @@ static __attribute__((noinline)) void place(void)
     uint64_t before, after;
 
     __asm__ volatile("movq %%xmm15, %0" : "=r"(before) : : "memory");
-    status = upmu_place(&shape.input, &work, result, &why);
+    status = upmu_requests_place(&shape.input, &work, result, &why);
     __asm__ volatile("movq %%xmm15, %0" : "=r"(after) : : "memory");
     instructions = after - before;
 }

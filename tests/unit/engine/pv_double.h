@@ -238,7 +238,7 @@ static void pv_inject(struct pv_vcpu *vcpu)
 
     (void)vcpu;
     pv.injected++;
-    pv.answered[upmu_handle_pmi(&pv.cpu[pv.running], &frame)]++;
+    pv.answered[upmu_pmi_handle(&pv.cpu[pv.running], &frame)]++;
 }
 
 /* The guest executes; a wrap is injected at once. */

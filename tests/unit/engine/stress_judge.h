@@ -25,6 +25,12 @@
 #include "port/sim/sim_p4.h"
 #include "tests/common/searches.h"
 #include "tests/common/state.h"
+#include <upmu/cpu.h>
+#include <upmu/event.h>
+#include <upmu/format.h>
+#include <upmu/place.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 #define STRESS_CPUS 2u
@@ -683,7 +689,7 @@ static inline void judge_counts(void)
 
             s.depth++;
             if (set->events)
-                status = upmu_set_read(&session->session, set->set, 0, set->events, counts);
+                status = upmu_set_read(set->set, 0, set->events, counts);
             s.depth--;
             if (status != UPMU_OK)
                 stress_fail("session %u cannot be read: %s", i, upmu_status_text(status));

@@ -5,6 +5,7 @@
 #ifndef TESTS_UNIT_ENGINE_STRESS_STEPS_H
 #define TESTS_UNIT_ENGINE_STRESS_STEPS_H
 
+#include <upmu/world.h>
 #include "tests/unit/engine/stress_judge.h"
 
 #define TWO_CORES (1u << 0) /* two CPUs */
@@ -160,7 +161,7 @@ static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
     upmu_test_state(&s.cpu[cpu], &state);
     if (state.busy)
         judge_note_state(cpu, &found);
-    answer = upmu_handle_pmi(&s.cpu[cpu], one_in(8) ? NULL : &frame);
+    answer = upmu_pmi_handle(&s.cpu[cpu], one_in(8) ? NULL : &frame);
     if (state.busy)
         judge_mail(cpu, &found, state.mail, answer);
     judge_answer(cpu, answer, overflows);
@@ -265,7 +266,7 @@ static void add_event(struct stress_session *session, struct stress_set *set, bo
         sampling.random_mask = 63;
     if (samples && session->sets > 1)
         sampling.switch_after = (uint32_t)draw(3);
-    status = upmu_set_add(&session->session, set->set, s.kind[kind].text, &sampling);
+    status = upmu_set_add(set->set, s.kind[kind].text, &sampling);
     if (status != UPMU_OK)
         stress_fail("%s is refused: %s", s.kind[kind].text, upmu_status_text(status));
     *event = (struct stress_event){.kind = kind, .period = sampling.period, .random_mask = sampling.random_mask};
@@ -422,7 +423,7 @@ static void read_session(struct stress_session *session)
     unsigned searches = upmu_test_searches();
 
     tell("read session %u on CPU %u", (unsigned)(session - s.session), s.sim.current);
-    if (CALL(upmu_set_read(&session->session, set->set, 0, set->events, counts), IN_PROGRESS) != UPMU_OK)
+    if (CALL(upmu_set_read(set->set, 0, set->events, counts), IN_PROGRESS) != UPMU_OK)
         return;
     if (upmu_test_searches() != searches)
         stress_fail("a read searches a place");
@@ -451,7 +452,7 @@ static void write_count(struct stress_session *session)
          (unsigned)(session - s.session), moved);
     kind->loose = true;
     begun_ns = s.sim.now_ns;
-    (void)CALL(upmu_set_write(&session->session, set->set, e, value), NEVER);
+    (void)CALL(upmu_set_write(set->set, e, value), NEVER);
     kind->low += value - event->low;
     kind->high += value - event->low;
     event->low = event->begin = value;
@@ -459,7 +460,7 @@ static void write_count(struct stress_session *session)
     event->enabled[1] = event->running[1] = s.sim.now_ns - begun_ns;
     s.quiet = true;
     stress_go_to(session);
-    (void)CALL(upmu_set_read(&session->session, set->set, e, 1, &count), NEVER);
+    (void)CALL(upmu_set_read(set->set, e, 1, &count), NEVER);
     s.quiet = false;
     judge_drain(session);
     event->settled = judge_settled(session, event, &count);
@@ -490,7 +491,7 @@ static void change_these(unsigned cpu)
     }
     upmu_sim_switch_cpu(&s.sim, cpu);
     tell("change %u and %u sessions of CPU %u", start_count, stop_count, cpu);
-    (void)CALL(upmu_change_these(&s.cpu[cpu], starts, start_count, stops, stop_count), NO_PLACE);
+    (void)CALL(upmu_sessions_change(&s.cpu[cpu], starts, start_count, stops, stop_count), NO_PLACE);
     for (unsigned i = 0; i < STRESS_SESSIONS; i++) {
         struct stress_session *session = &s.session[i];
 

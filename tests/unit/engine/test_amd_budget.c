@@ -64,7 +64,7 @@ static void costs(struct host *host, unsigned writes, unsigned rdpmcs)
 
 static void attach(struct host *host, struct upmu_session *session, const char *list)
 {
-    assert_int_equal(upmu_session_add(session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, list, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(session, &host->cpu[0]), UPMU_OK);
 }
 
@@ -83,12 +83,12 @@ static void start_and_stop_cost_a_write_for_each_gate(void **state)
             assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
             costs(&host, gates, 0);
             host_run(&host, 1000);
-            assert_int_equal(upmu_session_read(&host.session, 0, n, counts), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 0, n, counts), UPMU_OK);
             assert_int_equal(counts[0].value, round * 500);
             costs(&host, 0, n);
             assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
             costs(&host, gates, n);
-            assert_int_equal(upmu_session_read(&host.session, 0, n, counts), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 0, n, counts), UPMU_OK);
             costs(&host, 0, 0);
         }
         host_end(&host);
@@ -181,10 +181,10 @@ static void an_overflow_costs_four_writes_or_three_without_global_control(void *
             struct host host;
 
             host_set_up(&host, profiles[p].name);
-            assert_int_equal(upmu_session_add(&host.session, "branches", &often), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "branches", &often), UPMU_OK);
             if (s == 2)
-                assert_int_equal(upmu_session_add(&host.session, "branch-misses", &rarely), UPMU_OK);
-            assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+                assert_int_equal(upmu_set_add(&host.session.set, "branch-misses", &rarely), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
             assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
             host_begin(&host, &host.session);
             forget_cost(&host);

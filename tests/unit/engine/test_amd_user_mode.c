@@ -5,6 +5,7 @@
  */
 #include "tests/common/host.h"
 #include <upmu/format.h>
+#include <upmu/session.h>
 
 static const char *const profiles[] = {"k7", "k8_revf", "barcelona", "bulldozer", "jaguar", "zen2", "zen3"};
 #define PROFILES (sizeof profiles / sizeof profiles[0])
@@ -43,9 +44,9 @@ static void monitor(struct programs *p, unsigned i, const char *first, uint64_t 
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_session_add(session(p, i), first, period ? &sampling : NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&(session(p, i))->set, first, period ? &sampling : NULL), UPMU_OK);
     if (rest)
-        assert_int_equal(upmu_session_add(session(p, i), rest, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&(session(p, i))->set, rest, NULL), UPMU_OK);
     if (period)
         assert_int_equal(upmu_session_ring(session(p, i), p->ring[i], sizeof p->ring[i]), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(session(p, i), &p->thread[i], NULL), UPMU_OK);
@@ -217,7 +218,7 @@ static uint64_t clock_with_interrupt(void *context)
 
     interrupted = NULL;
     if (p) {
-        assert_int_equal(upmu_handle_pmi(&p->host.cpu[0], NULL), UPMU_PMI_HANDLED);
+        assert_int_equal(upmu_pmi_handle(&p->host.cpu[0], NULL), UPMU_PMI_HANDLED);
         assert_int_equal(p->host.session.state, UPMU_SESSION_RUNNING); /* (no state is changed in a call) */
     }
     return model_clock(context);
@@ -243,13 +244,13 @@ static void a_program_masked_within_a_switch_leaves_its_counters_to_the_next(voi
         assert_int_equal(upmu_session_format(&p.host.session, &masks, NULL, 0), UPMU_OK);
         /* The switch looks at the clock for one that waits, and its plan is odd because of a static one. */
         assert_int_equal(upmu_session_init(&waits, &p.host.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&waits, "branches:u:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&waits.set, "branches:u:counter=0", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&waits, &p.thread[0], NULL), UPMU_OK);
         monitor(&p, 0, "instructions:u:counter=0", 100, NULL);
         monitor(&p, 1, "instructions:u:counter=0", 1000, NULL);
         assert_int_equal(upmu_session_init(&remains, &p.host.machine), UPMU_OK);
         assert_int_equal(upmu_session_static(&remains, true), UPMU_OK);
-        assert_int_equal(upmu_session_add(&remains, "cycles:u:counter=1", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&remains.set, "cycles:u:counter=1", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&remains, &p.thread[0], NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(&remains), UPMU_OK);
         assert_int_equal(upmu_session_start(&waits), UPMU_OK); /* the last of its thread */

@@ -3,6 +3,9 @@
  * What operations cost, in register accesses, exactly, on each CPU of two: what the
  * silicon model saw and what the library says of itself.
  */
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 /* A profile, as many events as it has general counters, the same for user code only, fixed events. */
@@ -89,7 +92,7 @@ static void add(struct upmu_session *session, const char *list, uint64_t period)
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_session_add(session, list, period ? &sampling : NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, list, period ? &sampling : NULL), UPMU_OK);
 }
 
 static void attach(struct host *f, unsigned i, unsigned cpu)
@@ -155,14 +158,14 @@ static void start_stop_read(struct host *f, const struct profile *profile, unsig
         start(f, 0);
         costs(f, gates, 0);
         work(f);
-        assert_int_equal(upmu_session_read(&f->sessions[0], 0, n, counts), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK);
         assert_true(counts[0].value == (round + 1) * 1000);
         costs(f, 0, n);
-        assert_int_equal(upmu_session_read(&f->sessions[0], 1, 1, counts), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f->sessions[0].set, 1, 1, counts), UPMU_OK);
         costs(f, 0, 1);
         stop(f, 0);
         costs(f, gates, n);
-        assert_int_equal(upmu_session_read(&f->sessions[0], 0, n, counts), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK);
         costs(f, 0, 0);
         /* Doing it again does nothing. */
         stop(f, 0);
@@ -170,7 +173,7 @@ static void start_stop_read(struct host *f, const struct profile *profile, unsig
     }
     assert_int_equal(upmu_session_detach(&f->sessions[0]), UPMU_OK);
     forget_cost(f);
-    assert_int_equal(upmu_session_read(&f->sessions[0], 0, n, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK);
     assert_true(counts[0].value == 3000);
     costs(f, 0, 0);
 }
@@ -341,7 +344,7 @@ static void add_offcore(struct host *f, unsigned i, unsigned cpu, uint64_t paylo
     struct upmu_event event;
 
     assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&f->sessions[i], &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK);
     attach(f, i, cpu);
 }
 

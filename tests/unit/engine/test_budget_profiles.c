@@ -15,6 +15,9 @@
 #include <cmocka.h>
 
 #include "port/sim/sim.h"
+#include <upmu/cpu.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 #define THREADS 2
@@ -90,7 +93,7 @@ static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
 
     (void)cpu;
     memcpy(before, sim->access_count, sizeof before);
-    if (upmu_handle_pmi(&f->cpu, &frame) == UPMU_PMI_HANDLED)
+    if (upmu_pmi_handle(&f->cpu, &frame) == UPMU_PMI_HANDLED)
         f->interrupts++;
     for (unsigned i = 0; i < UPMU_SIM_KINDS; i++)
         f->handler[i] = sim->access_count[i] - before[i];
@@ -108,7 +111,7 @@ static bool fits(struct fixture *f, const char *list, unsigned *out_fixed)
     bool good;
 
     new_sessions(f);
-    good = upmu_session_add(&f->session[0], list, NULL) == UPMU_OK &&
+    good = upmu_set_add(&f->session[0].set, list, NULL) == UPMU_OK &&
            upmu_session_attach_cpu(&f->session[0], &f->cpu) == UPMU_OK && upmu_session_start(&f->session[0]) == UPMU_OK;
     *out_fixed = 0;
     for (unsigned i = 0; good && f->protocol != NETBURST && i < f->session[0].set.count; i++)
@@ -270,7 +273,7 @@ static void add(struct fixture *f, unsigned i, const char *list, uint64_t period
 {
     struct upmu_sampling sampling = {.period = period};
 
-    must(f, upmu_session_add(&f->session[i], list, period ? &sampling : NULL), list);
+    must(f, upmu_set_add(&f->session[i].set, list, period ? &sampling : NULL), list);
     if (period)
         must(f, upmu_session_ring(&f->session[i], f->ring[i], sizeof f->ring[i]), "ring");
 }
@@ -313,18 +316,18 @@ static void start_read_stop(struct fixture *f)
         must(f, upmu_session_start(&f->session[0]), "start");
         costs(f, "start", gates(f, f->n), 0);
         work(f);
-        must(f, upmu_session_read(&f->session[0], 0, f->n, counts), "read");
+        must(f, upmu_set_read(&f->session[0].set, 0, f->n, counts), "read");
         costs(f, "read while running", 0, f->n);
         must(f, upmu_session_stop(&f->session[0]), "stop");
         costs(f, "stop", gates(f, f->n), leaving_reads(f, f->n));
-        must(f, upmu_session_read(&f->session[0], 0, f->n, counts), "read");
+        must(f, upmu_set_read(&f->session[0].set, 0, f->n, counts), "read");
         costs(f, "read while stopped", 0, 0);
     }
     must(f, upmu_session_start(&f->session[1]), "start");
     costs(f, "start after another session", gates(f, f->n), f->n);
     must(f, upmu_session_detach(&f->session[1]), "detach");
     forget_cost(f);
-    must(f, upmu_session_read(&f->session[1], 0, f->n, counts), "read");
+    must(f, upmu_set_read(&f->session[1].set, 0, f->n, counts), "read");
     costs(f, "read while detached", 0, 0);
 }
 
@@ -497,7 +500,7 @@ static void two_sets(struct fixture *f, const char *first, const char *second, u
     must(f, upmu_session_add_set(session, NULL, 0, flags, timeout_ns), "add_set");
     add(f, 0, first, 0);
     must(f, upmu_session_add_set(session, &f->set, 1, flags, timeout_ns), "add_set");
-    must(f, upmu_set_add(session, &f->set, second, NULL), second);
+    must(f, upmu_set_add(&f->set, second, NULL), second);
     if (of_thread) {
         follow(f, 0);
         to_thread(f, 0);
@@ -628,9 +631,9 @@ static void sets_by_overflow(struct fixture *f)
         struct upmu_set *set = i ? &f->set : &session->set;
 
         rest = split(i ? f->user : f->list, first, sizeof first);
-        must(f, upmu_set_add(session, set, first, &sampling), first);
+        must(f, upmu_set_add(set, first, &sampling), first);
         if (rest)
-            must(f, upmu_set_add(session, set, rest, NULL), rest);
+            must(f, upmu_set_add(set, rest, NULL), rest);
     }
     must(f, upmu_session_attach_cpu(session, &f->cpu), "attach_cpu");
     must(f, upmu_session_start(session), "start");

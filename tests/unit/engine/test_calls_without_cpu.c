@@ -17,10 +17,15 @@
 
 #include <upmu/branches.h>
 #include <upmu/ibs.h>
+#include <upmu/message.h>
 #include <upmu/page.h>
+#include <upmu/place.h>
 #include <upmu/probe.h>
 #include <upmu/results.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/unit.h>
+#include <upmu/world.h>
 
 enum { NEVER, ABSENT, IGNORING, FINISHED, SUSPENDED, STATES };
 
@@ -70,7 +75,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_branches_resume, upmu_branches_resume(cpu), SAME(STATE)) \
     X(upmu_branches_start, upmu_branches_start(cpu, &filter, NULL), SAME(NO_PMU)) \
     X(upmu_branches_stop, upmu_branches_stop(cpu), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
-    X(upmu_change_these, upmu_change_these(cpu, both, 1, both + 1, 1), NO_PMU, NO_PMU, UPMU_ERR_WRONG_CPU, \
+    X(upmu_sessions_change, upmu_sessions_change(cpu, both, 1, both + 1, 1), NO_PMU, NO_PMU, UPMU_ERR_WRONG_CPU, \
       NO_PMU, STATE) \
     X(upmu_cpu_changed, upmu_cpu_changed(cpu), SAME(NO_PMU)) \
     X(upmu_cpu_enter_guest, upmu_cpu_enter_guest(cpu), SAME(OK)) \
@@ -89,7 +94,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_cpu_use_work, upmu_cpu_use_work(cpu, &work), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_cpu_verify, upmu_cpu_verify(cpu, NULL), SAME(OK)) \
     X(upmu_cpu_world_by_hardware, upmu_cpu_world_by_hardware(cpu, true), NO_PMU, NO_PMU, OK, NO_PMU, STATE) \
-    X(upmu_handle_pmi, upmu_handle_pmi(cpu, NULL), SAME(UPMU_PMI_NOT_OURS)) \
+    X(upmu_pmi_handle, upmu_pmi_handle(cpu, NULL), SAME(UPMU_PMI_NOT_OURS)) \
     X(upmu_ibs_start, upmu_ibs_start(cpu, &ibs), SAME(NO_PMU)) \
     X(upmu_ibs_stop, upmu_ibs_stop(cpu, &ibs), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_log_end, upmu_log_end(&journal, both, 1, 0), SAME(OK)) \
@@ -100,8 +105,6 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_region_close, upmu_region_close(&region), SAME(OK)) \
     X(upmu_region_end, upmu_region_end(&region), SAME(STATE)) \
     X(upmu_region_open, upmu_region_open(&region, cpu, "cycles"), SAME(NO_PMU)) \
-    X(upmu_session_add, upmu_session_add(fresh, "cycles", NULL), NO_PMU, NO_PMU, OK, OK, OK) \
-    X(upmu_session_add_event, upmu_session_add_event(fresh, &event, NULL), NO_PMU, NO_PMU, OK, OK, OK) \
     X(upmu_session_add_set, upmu_session_add_set(fresh, &set, 1, 0, 0), SAME(OK)) \
     X(upmu_session_attach_cpu, upmu_session_attach_cpu(fresh, cpu), SAME(STATE)) \
     X(upmu_session_attach_thread, upmu_session_attach_thread(fresh, &host.threads[1], cpu), SAME(STATE)) \
@@ -120,9 +123,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_session_mask_on_full, DONE(upmu_session_mask_on_full(session, true)), SAME(OK)) \
     X(upmu_session_messages, upmu_session_messages(fresh, &queue, messages, 4, 0, NULL), SAME(OK)) \
     X(upmu_session_publish, upmu_session_publish(fresh, &page), SAME(OK)) \
-    X(upmu_session_read, upmu_session_read(session, 0, 1, counts), INVALID, INVALID, INVALID, OK, OK) \
     X(upmu_session_remove_set, upmu_session_remove_set(fresh, 7), SAME(INVALID)) \
-    X(upmu_session_replace, upmu_session_replace(session, 0, "cycles", NULL), INVALID, INVALID, INVALID, OK, OK) \
     X(upmu_session_restart, upmu_session_restart(session), SAME(OK)) \
     X(upmu_session_ring, upmu_session_ring(fresh, ring, sizeof ring), SAME(OK)) \
     X(upmu_session_share, upmu_session_share(fresh, true), SAME(OK)) \
@@ -132,19 +133,18 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_session_stop, upmu_session_stop(session), STATE, STATE, STATE, STATE, OK) \
     X(upmu_session_switch, upmu_session_switch(session, NULL), STATE, STATE, STATE, STATE, OK) \
     X(upmu_session_world, upmu_session_world(fresh, UPMU_WORLD_HOST), SAME(OK)) \
-    X(upmu_session_write, upmu_session_write(session, 0, 1), INVALID, INVALID, INVALID, OK, OK) \
-    X(upmu_set_add, upmu_set_add(fresh, &fresh->set, "cycles", NULL), NO_PMU, NO_PMU, OK, OK, OK) \
-    X(upmu_set_add_event, upmu_set_add_event(fresh, &fresh->set, &event, NULL), NO_PMU, NO_PMU, OK, OK, OK) \
-    X(upmu_set_ask, DONE(upmu_set_ask(session, &session->set, &info)), SAME(OK)) \
-    X(upmu_set_lend, upmu_set_lend(session, &session->set, 0, 1), SAME(INVALID)) \
-    X(upmu_set_read, upmu_set_read(session, &session->set, 0, 1, counts), INVALID, INVALID, INVALID, OK, OK) \
-    X(upmu_set_replace, upmu_set_replace(session, &session->set, 0, "cycles", NULL), INVALID, INVALID, \
+    X(upmu_set_add, upmu_set_add(&fresh->set, "cycles", NULL), NO_PMU, NO_PMU, OK, OK, OK) \
+    X(upmu_set_add_event, upmu_set_add_event(&fresh->set, &event, NULL), NO_PMU, NO_PMU, OK, OK, OK) \
+    X(upmu_set_ask, DONE(upmu_set_ask(&session->set, &info)), SAME(OK)) \
+    X(upmu_set_lend, upmu_set_lend(&session->set, 0, 1), SAME(INVALID)) \
+    X(upmu_set_read, upmu_set_read(&session->set, 0, 1, counts), INVALID, INVALID, INVALID, OK, OK) \
+    X(upmu_set_replace, upmu_set_replace(&session->set, 0, "cycles", NULL), INVALID, INVALID, \
       INVALID, OK, OK) \
-    X(upmu_set_replace_event, upmu_set_replace_event(session, &session->set, 0, &event, NULL), INVALID, INVALID, \
+    X(upmu_set_replace_event, upmu_set_replace_event(&session->set, 0, &event, NULL), INVALID, INVALID, \
       INVALID, OK, OK) \
-    X(upmu_set_wait, upmu_set_wait(session, &session->set, 0, 1000, 1000), SAME(INVALID)) \
-    X(upmu_set_where, upmu_set_where(session, &session->set, 0, &counter, &ahead), SAME(false)) \
-    X(upmu_set_write, upmu_set_write(session, &session->set, 0, 1), INVALID, INVALID, INVALID, OK, OK) \
+    X(upmu_set_wait, upmu_set_wait(&session->set, 0, 1000, 1000), SAME(INVALID)) \
+    X(upmu_set_where, upmu_set_where(&session->set, 0, &counter, &ahead), SAME(false)) \
+    X(upmu_set_write, upmu_set_write(&session->set, 0, 1), INVALID, INVALID, INVALID, OK, OK) \
     X(upmu_thread_exit, upmu_thread_exit(&host.threads[0]), SAME(OK)) \
     X(upmu_thread_init, DONE(upmu_thread_init(&host.threads[2], 1, 1, NULL)), SAME(OK)) \
     X(upmu_thread_switch, upmu_thread_switch(cpu, &host.threads[0], &host.threads[1]), SAME(OK)) \
@@ -189,9 +189,9 @@ static void count_something(void)
 {
     upmu_thread_init(&host.threads[0], 1, 1, NULL);
     upmu_thread_init(&host.threads[1], 2, 2, NULL);
-    assert_int_equal(upmu_session_add(session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, "instructions", NULL), UPMU_OK);
     host_begin(&host, session);
-    assert_int_equal(upmu_session_add(of_thread, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&of_thread->set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(of_thread, &host.threads[0], cpu), UPMU_OK);
     assert_int_equal(upmu_session_start(of_thread), UPMU_OK);
     assert_int_equal(upmu_region_open(&region, cpu, "cycles"), UPMU_OK);
@@ -269,8 +269,8 @@ static void a_cpu_that_has_finished_does_not_touch_its_machine(void **unused)
 {
     (void)unused;
     for (unsigned i = 0; i < CALLED; i++) {
-        if (strncmp(calls[i].name, "upmu_cpu_", 9) != 0 && calls[i].call != call_upmu_change_these &&
-            calls[i].call != call_upmu_handle_pmi)
+        if (strncmp(calls[i].name, "upmu_cpu_", 9) != 0 && calls[i].call != call_upmu_sessions_change &&
+            calls[i].call != call_upmu_pmi_handle)
             continue;
         reach(FINISHED);
         memset(&host.machine, 0xa5, sizeof host.machine);
@@ -299,8 +299,8 @@ static bool is_of_name(char c)
 /* Does one of the parameters up to `end` point to an object of the engine? */
 static bool takes_object(const char *at, const char *end)
 {
-    static const char *const objects[] = {"struct upmu_cpu *", "struct upmu_session *", "struct upmu_thread *",
-                                          "struct upmu_region *", "struct upmu_unit *"};
+    static const char *const objects[] = {"struct upmu_cpu *",    "struct upmu_session *", "struct upmu_set *",
+                                          "struct upmu_thread *", "struct upmu_region *",  "struct upmu_unit *"};
 
     for (unsigned i = 0; i < sizeof objects / sizeof objects[0]; i++) {
         const char *found = strstr(at, objects[i]);

@@ -3,6 +3,7 @@
  * Corners of a change of what runs: counts that are not exact, or counted twice; gates that stay open, or closed; lost
  * periods.
  */
+#include <upmu/session.h>
 #include "tests/common/host.h"
 
 static struct host host;
@@ -21,7 +22,7 @@ static void a_counter_that_may_have_gone_round_is_marked_when_its_session_leaves
     host.machine.pmu[host.cpu[0].meter.pmu->index].capabilities |= UPMU_PMU_NO_PMI;
     assert_true(host.cpu[0].meter.pmu->capabilities & UPMU_PMU_NO_PMI);
     assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = (UINT64_C(1) << 47) + 5, .cycles = 5});
@@ -274,8 +275,8 @@ static void a_wrap_that_a_sample_of_another_event_finds_is_no_round(void **state
     host_prepare(&host, "skylake");
     host.sim.cpu[0].counter[UPMU_SIM_FIXED].value = (UINT64_C(1) << 48) - 50;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     host.sim.cpu[0].counter[UPMU_SIM_FIXED].value = (UINT64_C(1) << 48) - 50;
     host_begin(&host, &host.session);

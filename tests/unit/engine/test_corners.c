@@ -5,7 +5,11 @@
  */
 #include "tests/common/host.h"
 #include "tests/common/pointers.h"
+#include <upmu/event.h>
 #include <upmu/format.h>
+#include <upmu/ibs.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #define MANY 14
 
@@ -130,7 +134,7 @@ static void prepare_many(unsigned first_fixed, bool shares)
         const char *name = i - first_fixed < 3 ? fixed[i - first_fixed] : "branches";
 
         assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&many[i], name, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&many[i].set, name, NULL), UPMU_OK);
         if (shares)
             assert_int_equal(upmu_session_share(&many[i], true), UPMU_OK);
     }
@@ -246,9 +250,9 @@ static void two_events_that_end_a_set_in_one_interrupt_end_it_once(void **state)
     for (unsigned i = 0; i < 2; i++) {
         struct upmu_set *set = i ? &host.sets[1] : &host.session.set;
 
-        assert_int_equal(upmu_set_add(&host.session, set, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(set, "instructions", &sampling), UPMU_OK);
         sampling.period = 500;
-        assert_int_equal(upmu_set_add(&host.session, set, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(set, "branches", &sampling), UPMU_OK);
         sampling.period = 1000;
     }
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
@@ -277,9 +281,9 @@ static void a_sample_of_other_events_survives_a_fault(void **state)
             struct upmu_count count;
 
             host_set_up(&host, "skylake");
-            assert_int_equal(upmu_session_add(&host.session, "branches,instructions", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "branches,instructions", NULL), UPMU_OK);
             sampling.resets = resets ? 1 : 0;
-            assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "cycles", &sampling), UPMU_OK);
             assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
             host_begin(&host, &host.session);
             host.sim.fault_at = host.sim.accesses + at;
@@ -290,7 +294,7 @@ static void a_sample_of_other_events_survives_a_fault(void **state)
                 assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
             host_run(&host, 60);
             /* What was told is not more than there was, and what is exact is all. */
-            assert_int_equal(upmu_session_read(&host.session, 1, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 1, 1, &count), UPMU_OK);
             assert_true(count.raw <= 180);
             if (count.quality == UPMU_QUALITY_EXACT)
                 assert_int_equal(count.raw, 180);
@@ -323,14 +327,14 @@ static void a_session_that_a_start_over_masks_is_forgotten(void **state)
     host_set_up_two(&host, "sapphirerapids");
     for (unsigned i = 0; i < 9; i++) {
         assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&many[i], events[i], &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&many[i].set, events[i], &sampling), UPMU_OK);
         assert_int_equal(upmu_session_format(&many[i], &masking, NULL, 0), UPMU_OK);
         host_begin(&host, &many[i]);
     }
     host.sim.deliver = NULL; /* their interrupt is late */
     host_work(&host, 0, 1000);
     upmu_sim_irqs(&host.sim, false);
-    assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_HANDLED);
+    assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_HANDLED);
     upmu_sim_irqs(&host.sim, true);
     for (unsigned i = 0; i < 9; i++)
         running += many[i].state == UPMU_SESSION_RUNNING;
@@ -371,7 +375,7 @@ static void a_gate_whose_close_faults_once_is_closed(void **state)
         real = host.sim.port;
         host.sim.port.wrmsr = refuse_writes;
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 100);
         refusals = 1;
@@ -473,8 +477,8 @@ static void a_count_that_falls_is_none(void **state)
         host_threads(&host, 3);
         assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, UINT64_C(0x3004300c4), 0, 0, &event), UPMU_OK);
         assert_int_equal(event.counters, 4);
-        assert_int_equal(upmu_session_add_event(&host.session, &event, &often), UPMU_ERR_INVALID);
-        assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&host.session.set, &event, &often), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
         if (follows)
             assert_int_equal(upmu_session_attach_thread(&host.session, &host.threads[2], NULL), UPMU_OK);
         else

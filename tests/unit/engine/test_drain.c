@@ -6,6 +6,7 @@
  * No feature of the library drains.  So this program has a drain of its own in place of core/sample/drain.h, and the
  * two files of the engine that call it.
  */
+#include <upmu/world.h>
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 
@@ -197,7 +198,7 @@ static void an_interrupt_that_makes_a_plan_drains_for_both(void **state)
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
         set_up(profiles[p]);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         assert_int_equal(upmu_session_messages(&host.session, &queue, messages, 4, 0, NULL), UPMU_OK);
         host_begin(&host, &host.session);

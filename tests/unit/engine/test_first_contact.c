@@ -12,6 +12,9 @@
 #include <cmocka.h>
 
 #include "port/sim/sim.h"
+#include <upmu/cpu.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 /* ---- The machine ---- */
@@ -164,7 +167,7 @@ static void nmi_handler(struct trap_frame *f) /* the kernel's own */
 {
     struct upmu_frame frame = {.ip = f->rip, .sp = f->rsp, .user = f->cs & 3};
 
-    if (upmu_handle_pmi(this_cpu_pmu(), &frame) == UPMU_PMI_NOT_OURS)
+    if (upmu_pmi_handle(this_cpu_pmu(), &frame) == UPMU_PMI_NOT_OURS)
         unknown_nmi(f);
 }
 
@@ -185,7 +188,7 @@ static enum upmu_status an_hour_later(void)
     enum upmu_status status;
 
     if ((status = upmu_session_init(&profile, &machine)) != UPMU_OK ||
-        (status = upmu_session_add(&profile, "cycles:k", &(struct upmu_sampling){.period = 1000000})) != UPMU_OK ||
+        (status = upmu_set_add(&profile.set, "cycles:k", &(struct upmu_sampling){.period = 1000000})) != UPMU_OK ||
         (status = upmu_session_ring(&profile, ring, sizeof ring)) != UPMU_OK ||
         (status = upmu_session_attach_cpu(&profile, &cpu)) != UPMU_OK)
         return status;
@@ -300,14 +303,14 @@ static void a_scheduler_counts_its_threads_with_one_line(void **state)
         upmu_thread_init(&threads[i].pmu, 1, i, &threads[i]);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(upmu_session_init(&session[i], &machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&session[i], "instructions,cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session[i].set, "instructions,cycles", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&session[i], &threads[i].pmu, NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(&session[i]), UPMU_OK);
     }
     for (unsigned i = 0; i < 30; i++)
         assert_int_equal(switch_to(&threads[(i + 2) % 3], &threads[i % 3]), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_session_read(&session[i], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&session[i].set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, 10 * threads[i].work);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
         assert_int_equal(upmu_thread_exit(&threads[i].pmu), UPMU_OK);
@@ -331,9 +334,9 @@ static void threads_and_sets_work_without_interrupts_and_without_a_clock(void **
     for (unsigned i = 0; i < 2; i++)
         upmu_thread_init(&threads[i].pmu, 1, i, NULL);
     assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&session, &second, 1, 0, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&session, &second, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&second, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&session, &threads[0].pmu, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&session), UPMU_OK);
     for (unsigned i = 0; i < 100; i++) {
@@ -342,14 +345,14 @@ static void threads_and_sets_work_without_interrupts_and_without_a_clock(void **
             assert_int_equal(upmu_cpu_tick(&cpu), UPMU_OK);
         assert_int_equal(switch_to(&threads[0], &threads[1]), UPMU_OK);
     }
-    assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
     assert_true(count.value == UINT64_C(100) * 0x7fffffff);
     assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     assert_int_equal(upmu_session_switch(&session, &second), UPMU_OK);
     assert_int_equal(switch_to(&threads[1], &threads[0]), UPMU_OK);
     assert_int_equal(upmu_thread_exit(&threads[0].pmu), UPMU_OK);
     /* What each missed is unknown. */
-    assert_int_equal(upmu_set_read(&session, &second, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&second, 0, 1, &count), UPMU_OK);
     assert_true(count.raw == UINT64_C(2) * 0x7fffffff);
     assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
     assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);

@@ -10,11 +10,15 @@
 #include <stdio.h>
 
 #include "port/sim/sim_uncore.h"
+#include <upmu/event.h>
 #include <upmu/format.h>
 #include <upmu/ibs.h>
 #include <upmu/message.h>
 #include <upmu/page.h>
-#include <upmu/thread.h>
+#include <upmu/place.h>
+#include <upmu/probe.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/unit.h>
 
 enum {
@@ -64,7 +68,7 @@ static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
     struct fixture *f = sim->test;
     struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
 
-    (void)upmu_handle_pmi(f->cpu[cpu], &frame);
+    (void)upmu_pmi_handle(f->cpu[cpu], &frame);
 }
 
 static void *piece(struct fixture *f, unsigned which, const char *what, size_t bytes)
@@ -145,8 +149,8 @@ static void furnish(struct fixture *f, uint64_t period)
     assert_int_equal(upmu_session_ring(f->session, ring, 2048), UPMU_OK);
     assert_int_equal(upmu_session_messages(f->session, queue, messages, 16, 0, NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(f->session, piece(f, PAGE, "page", sizeof(struct upmu_user_page))), UPMU_OK);
-    assert_int_equal(upmu_session_add(f->session, "branches", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_add(f->session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->session->set, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->session->set, "instructions", NULL), UPMU_OK);
 }
 
 static void add_set(struct fixture *f)
@@ -156,7 +160,7 @@ static void add_set(struct fixture *f)
     f->set = piece(f, SET, "set", sizeof *f->set);
     assert_int_equal(upmu_session_shuffle(f->session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(f->session, f->set, 1, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(f->session, f->set, "branches:k", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(f->set, "branches:k", &sampling), UPMU_OK);
 }
 
 static void tick(struct fixture *f)
@@ -217,12 +221,12 @@ static void running(struct fixture *f)
 /* A write stops it and starts it again: one event goes on from its value, the next is loaded. */
 static void written(struct fixture *f)
 {
-    assert_int_equal(upmu_session_add(f->session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->session->set, "instructions", NULL), UPMU_OK);
     furnish(f, 100);
     on_cpu(f, f->session);
     for (unsigned i = 0; i < 3; i++) {
         work(f, 50);
-        (void)!upmu_session_write(f->session, 1, 0);
+        (void)!upmu_set_write(&f->session->set, 1, 0);
     }
     close_it(f);
 }
@@ -233,7 +237,7 @@ static void beside_one_with_a_page(struct fixture *f)
     struct upmu_user_page *page = piece(f, OTHER_PAGE, "page", sizeof *page);
 
     assert_int_equal(upmu_session_publish(f->other, page), UPMU_OK);
-    assert_int_equal(upmu_session_add(f->other, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->other->set, "cycles", NULL), UPMU_OK);
     furnish(f, 100);
     on_cpu(f, f->session);
     on_cpu(f, f->other);
@@ -274,9 +278,9 @@ static void with_sets_that_a_handler_changes(struct fixture *f)
     struct upmu_sampling sampling = {.period = 100, .switch_after = 1};
 
     add_set(f);
-    assert_int_equal(upmu_set_add(f->session, f->set, "branch-misses,cache-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(f->set, "branch-misses,cache-misses", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(f->session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-    assert_int_equal(upmu_session_add(f->session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->session->set, "branches", &sampling), UPMU_OK);
     on_cpu(f, f->session);
     for (unsigned i = 0; i < 2; i++)
         (void)!upmu_session_switch(f->session, NULL);
@@ -306,7 +310,7 @@ static void moved(struct fixture *f)
     furnish(f, 100);
     on_cpu(f, f->session);
     work(f, 100);
-    assert_int_equal(upmu_session_add(f->other, "cache-misses,branch-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->other->set, "cache-misses,branch-misses", NULL), UPMU_OK);
     on_cpu(f, f->other);
     work(f, 100);
     close_it(f);
@@ -355,7 +359,8 @@ static void while_it_waits_for_its_turn(struct fixture *f)
     furnish(f, 100);
     assert_int_equal(upmu_session_share(f->session, true), UPMU_OK);
     on_cpu(f, f->session);
-    assert_int_equal(upmu_session_add(f->other, "branches,cache-misses,branch-misses,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->other->set, "branches,cache-misses,branch-misses,cache-references", NULL),
+                     UPMU_OK);
     on_cpu(f, f->other);
     work(f, 1000);
     for (unsigned i = 0; i < 3; i++)
@@ -430,7 +435,7 @@ static void masked_by_a_full_ring(struct fixture *f)
 
     upmu_session_mask_on_full(f->session, true);
     assert_int_equal(upmu_session_ring(f->session, piece(f, RING, "ring", 2048), 2048), UPMU_OK);
-    assert_int_equal(upmu_session_add(f->session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->session->set, "branches", &sampling), UPMU_OK);
     on_cpu(f, f->session);
     for (unsigned i = 0; i < 2; i++) {
         work(f, 10000);
@@ -484,7 +489,7 @@ static void with_top_down_metrics(struct fixture *f)
     if (!(f->cpu[0]->meter.pmu->counters & UPMU_METRIC_COUNTERS(f->cpu[0]->meter.pmu)))
         return;
     assert_int_equal(upmu_event_raw(f->cpu[0]->meter.pmu, 0x38000, 0, 0, &retiring), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(f->session, &retiring, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&f->session->set, &retiring, NULL), UPMU_OK);
     on_cpu(f, f->session);
     work(f, 1000);
     (void)!upmu_cpu_poll(f->cpu[0]);
@@ -632,7 +637,7 @@ static void on_unit(struct fixture *f, const struct outside *where, struct upmu_
     assert_int_equal(upmu_session_share(session, true), UPMU_OK);
     for (unsigned i = 0; i < count; i++) {
         (void)snprintf(text, sizeof text, "%s/raw:config=0x%x", where->prefix, 0x60 + i);
-        assert_int_equal(upmu_session_add(session, text, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session->set, text, NULL), UPMU_OK);
     }
     (void)!upmu_session_attach_unit(session, f->unit);
     if (upmu_session_start(session) != UPMU_OK)
@@ -889,7 +894,7 @@ static void afterwards(struct fixture *f)
 {
     if (f->cpu[0] && f->other->state == UPMU_SESSION_DETACHED) {
         if (!f->other->set.count)
-            assert_int_equal(upmu_session_add(f->other, "branches,instructions", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&f->other->set, "branches,instructions", NULL), UPMU_OK);
         on_cpu(f, f->other);
     }
     if (f->thread && f->cpu[f->sim.current]) {

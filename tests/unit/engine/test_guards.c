@@ -45,7 +45,7 @@ static void a_fixed_counter_counts_the_sibling_if_asked(void **state)
 {
     (void)state;
     host_set_up(&host, "nehalem");
-    assert_int_equal(upmu_session_add(&host.session, "cycles:t=1", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles:t=1", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(host.session.set.tally[0].counter, UPMU_FIXED_COUNTER(1));
     upmu_sim_switch_cpu(&host.sim, 1);
@@ -91,7 +91,7 @@ static void a_wrap_is_folded_when_it_happens(void **state)
     host_prepare(&host, "skylake");
     upmu_sim_poke(&host.sim, 0, 0xc1, round / 2);
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 2 * (round + round / 4));
     assert_true(host_value(&host.session, 0) == round + round / 4);
@@ -111,7 +111,7 @@ static void every_round_of_a_counter_is_counted(void **state)
 
         host_prepare(&host, profiles[p]);
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         for (unsigned i = 1; i <= 4; i++) {
             host_run(&host, 2 * (round + i));
@@ -145,7 +145,7 @@ static void a_flag_that_is_seen_late_is_no_round(void **state)
         host_prepare(&host, cases[i].profile);
         upmu_sim_poke(&host.sim, 0, 0xc1, (UINT64_C(1) << cases[i].width) - 100);
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
         host_begin(&host, &host.other);
         assert_int_equal(host.other.set.tally[0].counter, 0);
         host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
@@ -185,7 +185,7 @@ static void periods_that_are_lost_in_a_row_throttle(void **state)
 /* Core 2: FP_COMP_OPS_EXE counts on counter 0 only, so that a branch counter has to move. */
 static void add_mover(void)
 {
-    assert_int_equal(upmu_session_add(&host.other, "raw:config=0x430010", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "raw:config=0x430010", NULL), UPMU_OK);
     host_begin(&host, &host.other);
 }
 
@@ -193,7 +193,7 @@ static void a_counter_that_was_left_is_loaded_anew(void **state)
 {
     (void)state;
     host_set_up(&host, "core2");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(host.session.set.tally[0].counter, 0);
     host_run(&host, 1000);
@@ -219,19 +219,19 @@ static void a_counter_that_was_left_with_a_gap_is_loaded_anew(void **state)
 {
     (void)state;
     host_set_up(&host, "willamette");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(host.session.set.tally[0].counter, 12);
     host_run(&host, 1000);
-    assert_int_equal(upmu_session_add(&host.other, "uops_retired:NBOGUS:counter=13", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "uops_retired:NBOGUS:counter=13", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     assert_int_equal(host.session.set.tally[0].counter, 14);
     host_run(&host, 600);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.sessions[2], "instructions:counter=13", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.sessions[2].set, "instructions:counter=13", NULL), UPMU_OK);
     host_begin(&host, &host.sessions[2]);
-    assert_int_equal(upmu_session_add(&host.sessions[3], "uops_retired:NBOGUS:counter=14", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.sessions[3].set, "uops_retired:NBOGUS:counter=14", NULL), UPMU_OK);
     host_begin(&host, &host.sessions[3]);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     assert_int_equal(host.session.set.tally[0].counter, 12);
@@ -268,15 +268,15 @@ static void a_gap_is_taken_off_what_ran(void **state)
     host_prepare(&host, "yonah");
     host.sim.ns_per_access = 100;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(host.session.set.tally[0].counter, 0);
     host_run(&host, 1000);
-    assert_int_equal(upmu_session_add(&host.other, "raw:config=0x4300c1", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "raw:config=0x4300c1", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     assert_int_equal(host.session.set.tally[0].counter, 1);
     host_run(&host, 1000);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
     assert_int_equal(count.raw, 1000);
     assert_true(host.session.set.tally[0].gap_ns > 0);
@@ -298,13 +298,13 @@ static void a_move_beside_a_sequence_has_one_gap(void **state)
     host_prepare(&host, "nehalem");
     host.sim.ns_per_access = 10;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     before = host_count(&host.session, 0);
     begun_ns = host.sim.now_ns;
     text[sizeof text - 2] = (char)('0' + host.session.set.tally[0].counter);
-    assert_int_equal(upmu_session_add(&host.other, text, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, text, NULL), UPMU_OK);
     host_begin(&host, &host.other);
     after = host_count(&host.session, 0);
     assert_true(after.enabled_ns - before.enabled_ns <= host.sim.now_ns - begun_ns);
@@ -353,7 +353,7 @@ static void a_select_that_is_its_own_gate_goes_idle(void **state)
 {
     (void)state;
     host_set_up(&host, "version1");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_true(upmu_sim_peek(&host.sim, 0, 0x186) & UPMU_X86_SELECT_EN);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
@@ -369,7 +369,7 @@ static void a_counter_that_could_not_be_closed_is_loaded_before_it_runs_again(vo
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 200);
     host.sim.fault_address = 0x38f;
@@ -378,7 +378,7 @@ static void a_counter_that_could_not_be_closed_is_loaded_before_it_runs_again(vo
     host.sim.fault_address = 0;
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     host_run(&host, 20);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_true(count.raw == 110 || count.quality == UPMU_QUALITY_PARTIAL);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     host_end(&host);

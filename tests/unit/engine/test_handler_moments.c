@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Interrupts that come at one moment of a call, and what they leave behind: judged by counts, samples, answers of
- * upmu_handle_pmi() and the model's registers.
+ * upmu_pmi_handle() and the model's registers.
  */
 #include <string.h>
 
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 #include <upmu/format.h>
+#include <upmu/session.h>
 
 static struct host host;
 
@@ -28,9 +29,9 @@ static void a_status_that_faults_is_not_believed(void **state)
     (void)state;
     host_set_up(&host, "skylake");
     host.sim.expect_faults = true;
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
-    assert_int_equal(upmu_session_add(&host.other, "cycles", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "cycles", &sampling), UPMU_OK);
     host_begin(&host, &host.other);
     run_user(900);
     upmu_sim_advance_ns(&host.sim, UINT64_C(700000000000)); /* a counter of 48 bits may go round in that time */
@@ -108,10 +109,10 @@ static void a_handler_within_a_call_changes_its_mail_alone(void **state)
     (void)state;
     for (unsigned p = 0; p < sizeof profiles / sizeof profiles[0]; p++) {
         host_set_up(&host, profiles[p]);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
-        assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
         host_begin(&host, &host.other);
         run_user(900);
         upmu_test_begin_call(&host.cpu[0]);
@@ -145,14 +146,14 @@ static void a_read_within_a_change_gives_up(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
     upmu_test_hold_session(&host.session);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_ERR_BUSY);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_ERR_BUSY);
     assert_int_equal(count.raw, 7);
     upmu_test_release_session(&host.session);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 100);
     host_end(&host);
 }
@@ -184,7 +185,7 @@ static void a_wrap_inside_a_poll_is_folded_by_it(void **state)
             host_start(&host);
             upmu_sim_poke(&host.sim, 0, i < 2 ? 0xc2 : 0xc0010203,
                           UINT64_C(0) - 500 + (UINT64_C(1) << (i ? 48 : 40)));
-            assert_int_equal(upmu_session_add(&host.session, "instructions:counter=1", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "instructions:counter=1", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             host.sim.after_access = wrap_after_the_read;
             for (unsigned k = 0; k < 16 && ticks; k++)
@@ -194,7 +195,7 @@ static void a_wrap_inside_a_poll_is_folded_by_it(void **state)
             assert_null(host.sim.after_access);
             upmu_sim_advance_ns(&host.sim, UINT64_C(1000000000));
             upmu_sim_irqs(&host.sim, false);
-            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+            assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
             upmu_sim_irqs(&host.sim, true);
             assert_int_equal(host_value(&host.session, 0), 1000);
             host_end(&host);
@@ -302,8 +303,8 @@ static void a_session_that_is_masked_reports_no_more(void **state)
 
     (void)state;
     host_set_up(&host, "k8_revf");
-    assert_int_equal(upmu_session_add(&host.session, "instructions:counter=0", &first), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branches:counter=1", &second), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions:counter=0", &first), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=1", &second), UPMU_OK);
     assert_int_equal(upmu_session_format(&host.session, &masks, NULL, 0), UPMU_OK);
     host_begin(&host, &host.session);
     reports = 0;
@@ -349,12 +350,12 @@ static void a_session_that_is_masked_in_a_read_is_read_without_a_register(void *
     host_prepare(&host, "skylake");
     host.sim.port.rdpmc = NULL; /* the count is read in the way that serves all sessions */
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_format(&host.session, &masks, NULL, 0), UPMU_OK);
     host_begin(&host, &host.session);
     clock_of_model = host.sim.port.clock_ns;
     host.sim.port.clock_ns = clock_in_which_a_sample_masks;
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     host.sim.before_access = NULL;
     assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
     assert_int_equal(count.raw, 100);
@@ -378,7 +379,7 @@ static void sessions_that_do_not_go_into_a_plan_are_masked_by_the_next_call(void
     assert_int_equal(upmu_session_init(&ninth, &host.machine), UPMU_OK);
     for (unsigned i = 0; i < count; i++) {
         sessions[i] = i < HOST_SESSIONS ? &host.sessions[i] : &ninth;
-        assert_int_equal(upmu_session_add(sessions[i], i ? "branches" : "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&sessions[i]->set, i ? "branches" : "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_format(sessions[i], &masks, NULL, 0), UPMU_OK);
         host_begin(&host, sessions[i]);
     }

@@ -6,7 +6,8 @@
  */
 #include "tests/common/garbage.h"
 #include "tests/common/host.h"
-#include <upmu/thread.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #define BRANCHES(branches) (2 * (branches)) /* instructions that make them */
 
@@ -28,15 +29,15 @@ static void two_sets(struct upmu_session *session, struct upmu_set *second, uint
     assert_int_equal(upmu_session_shuffle(session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(session, second, 1, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(session, &session->set, "branches", &sampling), UPMU_OK);
-    assert_int_equal(upmu_set_add(session, second, "branches:k", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(second, "branches:k", &sampling), UPMU_OK);
 }
 
-static uint64_t raw(struct upmu_session *session, struct upmu_set *set)
+static uint64_t raw(struct upmu_set *set)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(session, set, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(set, 0, 1, &count), UPMU_OK);
     return count.raw;
 }
 
@@ -71,16 +72,16 @@ static void a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counte
     /* Both sets get their places. */
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(upmu_session_switch(&host.other, NULL), UPMU_OK);
-    before = raw(&host.other, &host.other.set) + raw(&host.other, &theirs);
+    before = raw(&host.other.set) + raw(&theirs);
     host_run(&host, BRANCHES(10000));
     assert_int_equal(host.other.state, UPMU_SESSION_RUNNING);
-    assert_int_equal(raw(&host.other, &host.other.set) + raw(&host.other, &theirs) - before, 10000);
+    assert_int_equal(raw(&host.other.set) + raw(&theirs) - before, 10000);
     assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
     /* The stopped session goes on with its next set, and its first set runs no more before that. */
-    upmu_set_ask(&host.session, &host.session.set, &left);
+    upmu_set_ask(&host.session.set, &left);
     starts(&host.session);
     assert_ptr_equal(host.session.active, &mine);
-    upmu_set_ask(&host.session, &host.session.set, &info);
+    upmu_set_ask(&host.session.set, &info);
     assert_true(info.duration_ns == left.duration_ns);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     host_end(&host);
@@ -93,7 +94,7 @@ static void a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counte
 static void written(struct host *host)
 {
     /* (The event that is written is the one that does not sample.) */
-    assert_int_equal(upmu_session_write(&host->session, 1, 0), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host->session.set, 1, 0), UPMU_OK);
 }
 
 static void slept(struct host *host)
@@ -105,7 +106,7 @@ static void slept(struct host *host)
 /* A CPU's own session takes all counters and gives them back. */
 static void made_room(struct host *host)
 {
-    assert_int_equal(upmu_session_add(&host->other, "branches,branch-misses,cache-misses,cache-references", NULL),
+    assert_int_equal(upmu_set_add(&host->other.set, "branches,branch-misses,cache-misses,cache-references", NULL),
                      UPMU_OK);
     host_begin(host, &host->other);
     assert_int_equal(host->session.state, UPMU_SESSION_WAITING);
@@ -128,7 +129,7 @@ static void an_overflow_found_between_stop_and_start_changes_the_set(void **stat
         upmu_sim_irqs(&host.sim, true);
         host.sim.ns_per_access = 10;
         two_sets(&host.session, &second, 1000);
-        assert_int_equal(upmu_set_add(&host.session, &host.session.set, "branch-misses", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branch-misses", NULL), UPMU_OK);
         assert_int_equal(upmu_session_share(&host.session, true), UPMU_OK);
         host_begin(&host, &host.session);
         upmu_sim_irqs(&host.sim, false);
@@ -141,11 +142,11 @@ static void an_overflow_found_between_stop_and_start_changes_the_set(void **stat
         upmu_sim_irqs(&host.sim, true);
         upmu_sim_advance_ns(&host.sim, 1000);
         host_run(&host, BRANCHES(1));
-        assert_int_equal(raw(&host.session, &host.session.set), 1000);
-        assert_int_equal(raw(&host.session, &second), 1);
+        assert_int_equal(raw(&host.session.set), 1000);
+        assert_int_equal(raw(&second), 1);
         stops(&host.session);
         for (struct upmu_set *set = host.session.sets; set; set = set->next) {
-            upmu_set_ask(&host.session, set, &info);
+            upmu_set_ask(set, &info);
             if (info.duration_ns > 20000)
                 fail_msg("case %u: set %u ran %llx ns", i, info.number, (unsigned long long)info.duration_ns);
         }
@@ -171,7 +172,7 @@ static void a_static_session_that_is_placed_anew_begins_where_its_counter_is(voi
         host_set_up(&host, "skylake");
         upmu_thread_init(&thread, 1, 1, NULL);
         upmu_thread_init(&idle, 2, 2, NULL);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         assert_int_equal(upmu_session_static(&host.session, true), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
         starts(&host.session);
@@ -181,11 +182,11 @@ static void a_static_session_that_is_placed_anew_begins_where_its_counter_is(voi
         host_run(&host, BRANCHES(777));
         /* Another session is there now: the placement that it had is not known to be good. */
         assert_int_equal(
-            upmu_session_add(&host.other, "instructions", &(struct upmu_sampling){.period = samples * 1000}), UPMU_OK);
+            upmu_set_add(&host.other.set, "instructions", &(struct upmu_sampling){.period = samples * 1000}), UPMU_OK);
         host_begin(&host, &host.other);
         switches(&host, &idle, &thread);
         host_run(&host, BRANCHES(10));
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.raw, 1010);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
@@ -235,7 +236,7 @@ static void taken_from_the_firmware(struct host *host)
 /* The interrupt of its overflow was dropped: LVTPC was masked by something else. */
 static void left_by_a_session(struct host *host)
 {
-    assert_int_equal(upmu_session_add(&host->other, "branches:counter=0", &(struct upmu_sampling){.period = 1000}),
+    assert_int_equal(upmu_set_add(&host->other.set, "branches:counter=0", &(struct upmu_sampling){.period = 1000}),
                      UPMU_OK);
     host_begin(host, &host->other);
     host->sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
@@ -247,7 +248,7 @@ static void left_by_a_session(struct host *host)
 /* The same of one that only counted: a stop has found its wrap. */
 static void wrapped_under_a_session(struct host *host)
 {
-    assert_int_equal(upmu_session_add(&host->other, "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host->other.set, "branches:counter=0", NULL), UPMU_OK);
     host_begin(host, &host->other);
     host->sim.cpu[0].counter[0].value = (UINT64_C(1) << 48) - 10;
     assert_int_equal(upmu_cpu_poll(&host->cpu[0]), UPMU_OK);
@@ -270,13 +271,13 @@ static void a_flag_of_the_one_before_adds_no_round(void **state)
 
         host_set_up(&host, "skylake");
         ways[i](&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, BRANCHES(1000));
         upmu_sim_advance_ns(&host.sim, TEN_MINUTES_NS);
         upmu_sim_foreign_nmi(&host.sim);
         host_run(&host, BRANCHES(10));
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         if (count.raw != 1010)
             fail_msg("way %u: %llx", i, (unsigned long long)count.raw);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
@@ -293,7 +294,7 @@ static void what_comes_under_a_flag_that_cannot_be_cleared_is_refused(void **sta
     (void)state;
     host_set_up(&host, "skylake");
     host.sim.expect_faults = true;
-    assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     left_by_a_session(&host);
     host.sim.fault_address = 0x390;
@@ -331,7 +332,7 @@ static void what_the_host_closed_stays_closed_when_it_is_given_back(void **state
         assert_int_equal(host.sim.cpu[0].counter[0].counted, counted);
         assert_false(upmu_sim_runs(&host.sim, 0, 0));
         /* Nor is a session loaded under it. */
-        assert_int_equal(upmu_session_add(&host.other, "instructions:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "instructions:counter=0", NULL), UPMU_OK);
         host.sim.events_per_access = 1;
         host.sim.before_access = meets ? nmi_before : NULL;
         assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
@@ -353,10 +354,10 @@ static void the_gate_of_a_counter_found_in_use_is_left_alone(void **state)
         struct upmu_why why;
 
         host_set_up(&host, "core2");
-        assert_int_equal(upmu_session_add(&host.session, "branches:counter=1", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=1", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         assert_int_equal(upmu_cpu_verify(&host.cpu[0], &why), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "branches:counter=0", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
         upmu_sim_poke(&host.sim, 0, SELECT_0, 0x4300c0);
@@ -388,19 +389,19 @@ static void a_session_that_waits_is_enabled_while_its_cpu_starts_over(void **sta
         struct upmu_count count;
 
         host_set_up(&host, "skylake");
-        assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "branches:counter=0", NULL), UPMU_OK);
         host_begin(&host, &host.other);
-        assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
         assert_int_equal(upmu_session_share(&host.session, true), UPMU_OK);
         host_begin(&host, &host.session);
         assert_int_equal(host.session.state, UPMU_SESSION_WAITING);
         upmu_sim_advance_ns(&host.sim, 1000000);
         if (writes)
-            assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+            assert_int_equal(upmu_set_write(&host.session.set, 0, 0), UPMU_OK);
         upmu_sim_advance_ns(&host.sim, 500000);
         assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
         upmu_sim_advance_ns(&host.sim, 500000);
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.enabled_ns, writes ? 1000000 : 2000000);
         assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
@@ -431,7 +432,7 @@ static void what_a_handler_stops_runs_on_after_an_unreserve(void **state)
         two_sets(&host.session, &second, 1000);
         host_begin(&host, &host.session);
         assert_int_equal(
-            upmu_session_add(&host.other, "instructions:k", &(struct upmu_sampling){.period = UINT64_C(1) << 24}),
+            upmu_set_add(&host.other.set, "instructions:k", &(struct upmu_sampling){.period = UINT64_C(1) << 24}),
             UPMU_OK);
         host_begin(&host, &host.other);
         for (unsigned k = 0; k < 2; k++) { /* both sets have their places then */
@@ -445,7 +446,7 @@ static void what_a_handler_stops_runs_on_after_an_unreserve(void **state)
         assert_ptr_equal(host.session.active, &second);
         host_run(&host, BRANCHES(400));
         assert_int_equal(host_value(&host.other, 0) - begun, BRANCHES(1400));
-        assert_int_equal(raw(&host.session, &second), 1400);
+        assert_int_equal(raw(&second), 1400);
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
         assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
         host_end(&host);
@@ -462,11 +463,11 @@ static void a_session_that_is_written_stays_enabled(void **state)
     host_prepare(&host, "skylake");
     host.sim.ns_per_access = 10;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     before = host_count(&host.session, 1);
     begun_ns = host.sim.now_ns;
-    assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, 0), UPMU_OK);
     after = host_count(&host.session, 1);
     assert_int_equal(after.enabled_ns - before.enabled_ns, host.sim.now_ns - begun_ns);
     host_end(&host);
@@ -497,7 +498,7 @@ static void verify_finds_no_difference_where_a_handler_has_closed_a_session(void
             host_set_up(&host, profiles[p]);
             upmu_session_mask_on_full(&host.session, true);
             assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
-            assert_int_equal(upmu_session_add(&host.session, "branches", &(struct upmu_sampling){.period = 1000}),
+            assert_int_equal(upmu_set_add(&host.session.set, "branches", &(struct upmu_sampling){.period = 1000}),
                              UPMU_OK);
             host_begin(&host, &host.session);
             /* One more does not find room. */

@@ -4,6 +4,8 @@
  * ends threads whose sessions are zombies, takes a CPU down and up again, takes all sets
  * out of a session, reserves what was in use, lets its clock jump.
  */
+#include <upmu/ibs.h>
+#include <upmu/page.h>
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 
@@ -46,10 +48,10 @@ static void a_chain_goes_on_with_the_set_that_was_active_wherever_it_is_attached
 
         host_set_up(&host, "skylake");
         upmu_thread_init(&thread, 1, 1, NULL);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
         for (unsigned i = 0; i < 2; i++) {
             assert_int_equal(upmu_session_add_set(&host.session, &set[i], (uint16_t)(i + 1), 0, 0), UPMU_OK);
-            assert_int_equal(upmu_set_add(&host.session, &set[i], "cycles", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&set[i], "cycles", NULL), UPMU_OK);
         }
         host_begin(&host, &host.session);
         assert_int_equal(upmu_session_switch(&host.session, &set[0]), UPMU_OK);
@@ -101,16 +103,16 @@ static void the_sets_of_a_closed_session_are_not_changed(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&host.session, &set, 1, 0, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session, &set, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_set_write(&host.session, &set, 0, 5), UPMU_OK);
+    assert_int_equal(upmu_set_add(&set, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_write(&set, 0, 5), UPMU_OK);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
-    assert_int_equal(upmu_set_write(&host.session, &set, 0, 6), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_write(&set, 0, 6), UPMU_ERR_STATE);
     assert_int_equal(host.session.why.status, UPMU_ERR_STATE);
-    assert_int_equal(upmu_set_replace(&host.session, &set, 0, "cycles", NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_replace(&set, 0, "cycles", NULL), UPMU_ERR_STATE);
     assert_int_equal(set.tally[0].total, 5);
-    assert_int_equal(upmu_session_write(&host.session, 0, 6), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, 6), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     host_end(&host);
 }
@@ -122,7 +124,7 @@ static void a_fault_in_an_attach_names_the_register(void **state)
     (void)state;
     host_set_up(&host, "skylake");
     host.sim.expect_faults = true;
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host.sim.fault_address = 0x186;
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_PORT);
     assert_int_equal(host.session.why.status, UPMU_ERR_PORT);
@@ -163,17 +165,17 @@ static void a_refused_session_says_which_event_or_hook_is_to_blame(void **state)
         if (!cases[i].clock)
             host.sim.port.clock_ns = NULL;
         host_start(&host);
-        assert_int_not_equal(upmu_session_add(&host.session, cases[i].list, &cases[i].sampling), UPMU_OK);
+        assert_int_not_equal(upmu_set_add(&host.session.set, cases[i].list, &cases[i].sampling), UPMU_OK);
         assert_int_equal(host.session.set.count, 0);
         upmu_why_text(&host.session.why, text, sizeof text);
         assert_string_equal(text, cases[i].text);
         /* A refusal without a text names none. */
         assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "r20c4:p", &event, NULL), UPMU_OK);
-        assert_int_equal(upmu_session_add_event(&host.session, &event, &(struct upmu_sampling){.period = 1000}),
+        assert_int_equal(upmu_set_add_event(&host.session.set, &event, &(struct upmu_sampling){.period = 1000}),
                          UPMU_ERR_NOT_PRECISE);
         upmu_why_text(&host.session.why, text, sizeof text);
         assert_string_equal(text, NO_RECORDS);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         assert_int_equal(host.session.why.status, UPMU_OK);
         assert_int_equal(host.session.why.length, 0);
         host_end(&host);
@@ -218,7 +220,7 @@ static void a_zombie_is_closed_by_the_end_of_its_thread_or_cpu(void **state)
         host.sim.port.run_on_cpu = NULL;
         upmu_thread_init(&idle, 0, 0, NULL);
         upmu_thread_init(&thread, 1, 1, NULL);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
         if (way == 2) {
             assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
         } else {
@@ -253,7 +255,7 @@ static void a_cpu_that_was_taken_down_and_up_again_knows_nobody(void **state)
     host_set_up(&host, "skylake");
     upmu_thread_init(&idle, 0, 0, NULL);
     upmu_thread_init(&thread, 1, 1, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &idle, &thread), UPMU_OK);
@@ -262,7 +264,7 @@ static void a_cpu_that_was_taken_down_and_up_again_knows_nobody(void **state)
     assert_int_equal(host_value(&host.session, 0), 100);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     host_run(&host, 2000);
     assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
@@ -289,10 +291,10 @@ static void a_thread_that_leaves_a_sleeping_cpu_is_counted_where_it_runs(void **
         upmu_thread_init(&idle[i], 0, i, NULL);
     upmu_thread_init(&thread, 1, 1, NULL);
     upmu_thread_init(&late, 2, 2, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.other, &late, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
     assert_int_equal(upmu_thread_switch(&host.cpu[1], &idle[1], &thread), UPMU_OK);
@@ -342,7 +344,7 @@ static void a_reserved_counter_is_idle_and_is_the_hosts_until_it_is_given_back(v
             if (select != 0x186)
                 watchdog = 0x430076;
             host_start(&host);
-            assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             host_run(&host, 100);
             assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_ERR_STATE);
@@ -388,9 +390,9 @@ static void a_watchdog_that_begins_at_any_time_runs_on_beside_sessions(void **st
 
         host_set_up(&host, profiles[p]);
         assert_int_equal(upmu_cpu_reserve(&host.cpu[0], amd ? 1u : 1u | 2u << 16), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 50);
         upmu_sim_poke(&host.sim, 0, amd ? 0xc0010200 : 0x186, amd ? 0x430076 : 0x43003c);
@@ -433,7 +435,7 @@ static void what_a_static_session_left_running_ends_when_its_counter_is_reserved
     host_set_up(&host, "skylake");
     upmu_thread_init(&idle, 0, 0, NULL);
     upmu_thread_init(&thread, 1, 1, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_static(&host.session, true), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -484,7 +486,7 @@ static void what_an_interrupt_has_masked_is_not_started_over(void **state)
         host.sim.port.clock_ns = clock_that_is_interrupted;
         host_start(&host);
         assert_int_equal(upmu_session_messages(&host.session, &queue, messages, 2, 0, NULL), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 900);
         overflows_at = at;
@@ -506,7 +508,7 @@ static void rearm_that_is_interrupted(void *context)
     struct upmu_sim *sim = context;
     struct host *host = sim->test;
 
-    answered = upmu_handle_pmi(&host->cpu[0], NULL);
+    answered = upmu_pmi_handle(&host->cpu[0], NULL);
 }
 
 /* A poll finds an overflow without its interrupt, which comes before the poll has handled it: both are one. */
@@ -547,9 +549,9 @@ static void a_clock_that_jumps_spoils_no_count(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&host.session, &set, 1, 0, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session, &set, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     for (unsigned i = 0; i < 50; i++) {
         struct upmu_count count[2];
@@ -557,8 +559,8 @@ static void a_clock_that_jumps_spoils_no_count(void **state)
         host_run(&host, 1000);
         host.sim.now_ns += jumps[i % 5];
         assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count[0]), UPMU_OK);
-        assert_int_equal(upmu_set_read(&host.session, &set, 0, 1, &count[1]), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count[0]), UPMU_OK);
+        assert_int_equal(upmu_set_read(&set, 0, 1, &count[1]), UPMU_OK);
         counts += 1000;
         assert_true(count[0].raw + count[1].raw == counts);
         /* Sums of squares stay below what a word can hold. */
@@ -578,22 +580,22 @@ static void an_estimate_is_of_the_time_since_the_count_was_written(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&host.session, &set, 1, 0, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session, &set, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000000);
-    assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, 0), UPMU_OK);
     for (unsigned i = 0; i < 10; i++) {
         host_run(&host, 1000);
         assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
     }
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 5000);
     assert_int_equal(count.value, 10000);
     assert_int_equal(count.enabled_ns, 2 * count.running_ns);
     assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
-    assert_int_equal(upmu_set_read(&host.session, &set, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 5000);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     host_end(&host);
@@ -608,18 +610,18 @@ static void the_times_of_an_event_that_comes_later_begin_at_0(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000000);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_replace(&host.session, 0, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_replace(&host.session.set, 0, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&host.session, &set, 1, 0, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session, &set, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
-    assert_int_equal(upmu_session_read(&host.session, 0, 2, count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 2, count), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(count[i].quality, UPMU_QUALITY_EXACT);
         assert_int_equal(count[i].enabled_ns, count[i].running_ns);
@@ -630,7 +632,7 @@ static void the_times_of_an_event_that_comes_later_begin_at_0(void **state)
         assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
         host_run(&host, 1000);
     }
-    assert_int_equal(upmu_set_read(&host.session, &set, 0, 1, count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&set, 0, 1, count), UPMU_OK);
     assert_int_equal(count[0].raw, 5000);
     assert_int_equal(count[0].value, 10000);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);

@@ -3,6 +3,10 @@
  * The life of a CPU: taken over, put to sleep, changed by others, checked, given
  * back.
  */
+#include <upmu/place.h>
+#include <upmu/probe.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 static const char *const every_profile[] = {
@@ -122,7 +126,7 @@ static void a_fault_of_a_promised_register_leaves_everything_as_it_was(void **st
         host.sim.expect_faults = true;
         assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_ERR_PORT);
         assert_int_equal(host.machine.pmu_count, 0);
-        assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_ERR_NO_PMU);
+        assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_ERR_NO_PMU);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_STATE);
         host.sim.fault_address = 0;
         compare_picture(&host, picture);
@@ -176,7 +180,7 @@ static void cpus_are_numbered_in_the_order_of_their_init(void **state)
     host_set_up(&host, "skylake");
     upmu_sim_switch_cpu(&host.sim, 1);
     assert_int_equal(upmu_cpu_init(&host.cpu[1], &host.machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -210,8 +214,8 @@ static void fini_gives_back_what_init_found(void **state)
         }
         take_picture(&host, picture);
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 1000);
         host_end(&host);
@@ -247,7 +251,7 @@ static void a_cpu_can_be_taken_over_again_after_fini(void **state)
     host_end(&host);
     assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
     assert_int_equal(host.machine.pmu_count, 1);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
     assert_int_equal(host_value(&host.session, 0), 100);
@@ -262,7 +266,7 @@ static void a_fault_in_fini_does_not_keep_the_rest_from_being_restored(void **st
     host_prepare(&host, "skylake");
     upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1800);
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host.sim.fault_address = 0x38d;
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_ERR_PORT);
@@ -282,9 +286,9 @@ static void sessions_sleep_with_their_cpu_and_run_on(void **state)
         struct host host;
 
         host_set_up(&host, *profile);
-        assert_int_equal(upmu_session_add(&host.other, "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cycles", NULL), UPMU_OK);
         host_begin(&host, &host.other);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 150);
@@ -300,7 +304,7 @@ static void sessions_sleep_with_their_cpu_and_run_on(void **state)
         assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
         host_run(&host, 150);
         assert_int_equal(host_drain(&host, NULL), 3);
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, 300);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
         assert_int_equal(host_value(&host.other, 0), 600);
@@ -314,8 +318,8 @@ static void what_was_stopped_before_or_during_sleep_stays_stopped(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_begin(&host, &host.other);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
@@ -338,7 +342,7 @@ static void a_session_can_leave_while_its_cpu_sleeps(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 50);
     assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
@@ -354,8 +358,8 @@ static void what_cannot_run_on_after_sleep_is_stopped_and_says_why(void **state)
 
     (void)state;
     host_set_up(&host, "version1");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_begin(&host, &host.other);
     assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
@@ -374,7 +378,7 @@ static void resume_without_suspend_changes_nothing(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
     host_run(&host, 100);
@@ -432,14 +436,14 @@ static void after_a_change_counts_go_on_and_are_called_partial(void **state)
         struct host host;
 
         host_set_up(&host, *profile);
-        assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 100);
         upmu_sim_reset_cpu(&host.sim, 0);
         assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
         host_run(&host, 100);
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_session_read(&host.session, i, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, i, 1, &count), UPMU_OK);
             assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
             assert_true(count.raw >= (i ? 50 : 100) && count.raw <= (i ? 100 : 200));
         }
@@ -454,7 +458,7 @@ static void verify_names_the_register_that_was_changed(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(upmu_cpu_verify(&host.cpu[0], &why), UPMU_OK);
     assert_int_equal(why.status, UPMU_OK);
@@ -502,7 +506,7 @@ static void a_fault_in_a_verification_changes_nothing(void **state)
 
             host_set_up(&host, profiles[p]);
             host_sample(&host, "instructions", 100);
-            assert_int_equal(upmu_session_add(&host.other, "branches", &sampling), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.other.set, "branches", &sampling), UPMU_OK);
             host_begin(&host, &host.other);
             host_run(&host, 50);
             accesses = host.sim.accesses;
@@ -528,7 +532,7 @@ static void poll_reports_a_fault(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host.sim.fault_at = host.sim.accesses + 1;
     host.sim.fault_until = host.sim.accesses + 2;
@@ -563,9 +567,9 @@ static void call_everything(struct upmu_sim *sim, unsigned cpu, uint32_t number,
     assert_int_equal(upmu_session_start(&host->session), UPMU_ERR_BUSY);
     assert_int_equal(upmu_session_stop(&host->session), UPMU_ERR_BUSY);
     assert_int_equal(upmu_session_detach(&host->session), UPMU_ERR_BUSY);
-    assert_int_equal(upmu_session_write(&host->session, 0, 5), UPMU_ERR_BUSY);
+    assert_int_equal(upmu_set_write(&host->session.set, 0, 5), UPMU_ERR_BUSY);
     assert_int_equal(host->session.why.status, UPMU_ERR_BUSY);
-    assert_int_equal(upmu_session_read(&host->session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host->session.set, 0, 1, &count), UPMU_OK);
 }
 
 static void every_local_call_inside_a_local_call_is_refused_without_damage(void **state)
@@ -574,8 +578,8 @@ static void every_local_call_inside_a_local_call_is_refused_without_damage(void 
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     host.sim.before_access = call_everything;
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -602,7 +606,7 @@ static void calls_on_another_cpu_are_refused_and_touch_no_register(void **state)
         if (!reachable)
             host.sim.port.run_on_cpu = NULL;
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 100);
         upmu_sim_switch_cpu(&host.sim, 1);

@@ -5,6 +5,8 @@
  */
 #include "tests/common/host.h"
 #include "tests/common/state.h"
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/world.h>
 
 #include <stdio.h>
@@ -159,7 +161,7 @@ static void the_address_of_an_interrupt_is_in_one_sample(void **state)
     host_run(&host, 100);
     upmu_test_end_call(&host.cpu[0]);
     host.sim.after_access = overflow_when_it_runs;
-    assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, 0), UPMU_OK);
     assert_null(host.sim.after_access);
     for (unsigned i = 0; i < 2; i++) {
         assert_true(upmu_ring_next(&host.session.ring, &sample));

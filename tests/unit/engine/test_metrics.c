@@ -3,6 +3,9 @@
  * Top-down metrics: bytes of PERF_METRICS as 64-bit counts of slots, on the model of
  * an Ice Lake, which spoils them if they are zeroed in the wrong order.
  */
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "core/util/bits.h"
 #include "tests/common/host.h"
 #include "tests/common/state.h"
@@ -29,7 +32,7 @@ static void add(struct upmu_session *session, struct upmu_event event, uint64_t 
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_session_add_event(session, &event, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&session->set, &event, &sampling), UPMU_OK);
 }
 
 /* Slots, of which so many 255ths are of each kind. */
@@ -56,7 +59,7 @@ static void check(struct host *host, unsigned count, uint64_t all, unsigned wind
 {
     struct upmu_count counts[4];
 
-    assert_int_equal(upmu_session_read(&host->session, 0, count, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host->session.set, 0, count, counts), UPMU_OK);
     for (unsigned i = 0; i < count; i++) {
         uint64_t truth = host->sim.cpu[0].metric_truth[i] / 255u;
         uint64_t off = counts[i].value > truth ? counts[i].value - truth : truth - counts[i].value;
@@ -94,13 +97,13 @@ static void reading_metrics_takes_four_writes_and_two_reads(void **state)
     host_begin(&host, &host.session);
     happen(&host, 1000000, 0x20405f40);
     host.cpu[0].meter.bank.accesses = (struct upmu_accesses){.writes = 0};
-    assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 4, counts), UPMU_OK);
     assert_int_equal(host.cpu[0].meter.bank.accesses.writes, 4);
     assert_int_equal(host.cpu[0].meter.bank.accesses.rdpmcs, 2);
     assert_int_equal(host.cpu[0].meter.bank.accesses.reads, 0);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     host.cpu[0].meter.bank.accesses = (struct upmu_accesses){.writes = 0};
-    assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 4, counts), UPMU_OK);
     assert_int_equal(host.cpu[0].meter.bank.accesses.writes + host.cpu[0].meter.bank.accesses.rdpmcs, 0);
     host_end(&host);
 }
@@ -140,7 +143,7 @@ static void slots_beside_their_metrics_are_exact(void **state)
     for (unsigned i = 1; i <= 4; i++) {
         happen(&host, 12345, 0x8040);
         check(&host, 2, 12345 * i, 2 * i);
-        assert_int_equal(upmu_session_read(&host.session, 2, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 2, 1, &count), UPMU_OK);
         assert_int_equal(count.value, 12345 * i);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     }
@@ -156,7 +159,7 @@ static void metrics_are_not_sampled_nor_are_slots_beside_them(void **state)
     (void)state;
     set_up_metrics(&host, 1);
     event = metric(&host, 1);
-    assert_int_equal(upmu_session_add_event(&host.session, &event, &sampling), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_set_add_event(&host.session.set, &event, &sampling), UPMU_ERR_UNSUPPORTED);
     add(&host.session, slots(&host), 1000);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_ERR_UNSUPPORTED);
@@ -182,10 +185,10 @@ static void counters_from_24_on_are_metrics_only_where_the_pmu_says_so(void **st
     event = metric(&host, 1);
     assert_int_equal(host.machine.pmu[0].metrics, 0xf);
     host.machine.pmu[0].metrics = 0;
-    assert_int_equal(upmu_session_add_event(&host.session, &event, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&host.session.set, &event, &sampling), UPMU_OK);
     assert_false(host.session.set.tally[0].metric);
     host.machine.pmu[0].metrics = 0xf;
-    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
     assert_true(host.session.set.tally[1].metric);
     host_end(&host);
     for (unsigned i = 0; (name = upmu_pmu_known(i)) != NULL; i++) {
@@ -253,7 +256,7 @@ static uint32_t overflow_at(uint32_t at)
     struct upmu_count counts[4];
 
     set_up_metrics(&host, 4);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     host_begin(&host, &host.session);
     happen(&host, 3000, 0x20405f40);
@@ -261,11 +264,11 @@ static uint32_t overflow_at(uint32_t at)
     inject_at = at;
     seen = 0;
     host.sim.before_access = inject;
-    assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 4, counts), UPMU_OK);
     injected = NULL;
     happen(&host, 30000, 0x20405f40);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 4, counts), UPMU_OK);
     for (unsigned i = 0; i < 4; i++) {
         uint64_t truth = 33000u * (0x20405f40u >> 8 * i & 0xffu) / 255u;
 
@@ -296,14 +299,14 @@ static void a_fault_at_any_access_of_a_read_stops_the_session_and_says_so(void *
         struct upmu_count count;
 
         set_up_metrics(&host, 2);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         happen(&host, 3000, 0x20405f40);
         host.sim.fault_at = host.sim.accesses + at;
-        if (upmu_session_read(&host.session, 0, 1, &count) != UPMU_OK) {
+        if (upmu_set_read(&host.session.set, 0, 1, &count) != UPMU_OK) {
             assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
             assert_int_equal(host.session.error, UPMU_ERR_PORT);
-            assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
             assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
             assert_int_equal(host_value(&host.session, 2), 750);
         }
@@ -325,7 +328,7 @@ static void metrics_that_cannot_be_read_at_a_stop_are_said_to_be_partial(void **
         host.sim.fault_at = host.sim.accesses + at;
         host.sim.fault_until = host.sim.fault_at + 1;
         assert_int_equal(upmu_session_stop(&host.session), UPMU_ERR_PORT);
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     }
@@ -369,7 +372,7 @@ static void a_handler_stops_metrics_with_what_samples_beside_them(void **state)
     (void)state;
     host_set_up(&host, "icelake");
     add(&host.session, metric(&host, 0), 0);
-    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     host_begin(&host, &host.session);
     assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) >> 48 & 1u);

@@ -3,6 +3,8 @@
  * Which runs when, where thousands of sessions share the counters of a CPU: how long each waits, in which order, and
  * that none is forgotten when sessions, threads and sets come and go.
  */
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 #define MANY 10000
@@ -14,7 +16,7 @@ static unsigned waited[MANY], ran[MANY]; /* ticks: in a row, in all */
 static void share(unsigned i, const char *list)
 {
     assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&many[i], list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&many[i].set, list, NULL), UPMU_OK);
     assert_int_equal(upmu_session_share(&many[i], true), UPMU_OK);
     waited[i] = ran[i] = 0;
 }
@@ -250,7 +252,7 @@ static void chains_of_sets_have_their_turns(void **state)
         share(i, FOUR);
         assert_int_equal(upmu_session_add_set(&many[i], NULL, 0, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK);
         assert_int_equal(upmu_session_add_set(&many[i], &second[i], 1, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK);
-        assert_int_equal(upmu_set_add(&many[i], &second[i], i & 1u ? FOUR : THREE, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&second[i], i & 1u ? FOUR : THREE, NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
     }

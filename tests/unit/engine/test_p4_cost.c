@@ -46,11 +46,11 @@ static void start_stop_and_read_cost_one_access_per_counter(void **state)
             for (unsigned round = 0; round < 3; round++) {
                 start(0);
                 costs(4, 0, 0);
-                assert_int_equal(upmu_session_read(&f.sessions[0], 0, 4, counts), UPMU_OK);
+                assert_int_equal(upmu_set_read(&f.sessions[0].set, 0, 4, counts), UPMU_OK);
                 costs(0, 0, 4);
                 stop(0);
                 costs(4, 0, 4 * twice());
-                assert_int_equal(upmu_session_read(&f.sessions[0], 0, 4, counts), UPMU_OK);
+                assert_int_equal(upmu_set_read(&f.sessions[0].set, 0, 4, counts), UPMU_OK);
                 costs(0, 0, 0);
             }
             tear_down();
@@ -76,7 +76,7 @@ static void on_two_threads_a_start_costs_the_same_unless_the_other_one_took_the_
             for (unsigned round = 0; round < 3; round++) {
                 start(0);
                 costs(4, 0, 0);
-                assert_int_equal(upmu_session_read(&f.sessions[0], 0, 4, counts), UPMU_OK);
+                assert_int_equal(upmu_set_read(&f.sessions[0].set, 0, 4, counts), UPMU_OK);
                 costs(0, 0, 4);
                 stop(0);
                 costs(4, 0, 4);

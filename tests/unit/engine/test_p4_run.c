@@ -3,6 +3,8 @@
  * The library on the silicon model of the Pentium 4: counting, sampling, stopping, two
  * hyper-threads, cascades, tags, errata.  What it costs: test_p4_cost.c.
  */
+#include <upmu/probe.h>
+#include <upmu/session.h>
 #include "tests/unit/engine/p4_host.h"
 
 static void every_model_is_found(void **state)
@@ -246,8 +248,8 @@ static void a_lost_carry_of_an_event_that_was_set_back_costs_no_sample(void **st
     (void)state;
     set_up("willamette");
     f.sim.rule[UPMU_SIM_RULE_HAZARD_P4_CARRY] = 1;
-    assert_int_equal(upmu_session_add(&f.sessions[0], "instructions", &first), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.sessions[0], "branches", &second), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[0].set, "instructions", &first), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[0].set, "branches", &second), UPMU_OK);
     assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], sizeof f.rings[0]), UPMU_OK);
     attach(0, 0);
     start(0);

@@ -3,6 +3,8 @@
  * The library as a guest of a hypervisor with a paravirtual PMU: counts, samples, threads, and how many calls each
  * takes.
  */
+#include <upmu/cpu.h>
+#include <upmu/event.h>
 #include "tests/unit/engine/pv_double.h"
 
 static struct upmu_session session, other;
@@ -14,14 +16,14 @@ static void begin(struct upmu_session *of, const char *list, uint64_t period)
     const struct upmu_sampling sampling = {.period = period};
 
     assert_int_equal(upmu_session_init(of, &pv.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(of, list, period ? &sampling : NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&of->set, list, period ? &sampling : NULL), UPMU_OK);
 }
 
 static uint64_t count_of(struct upmu_session *of, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(of, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&of->set, i, 1, &count), UPMU_OK);
     assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     return count.value;
 }
@@ -199,7 +201,7 @@ static void calls_of_each_operation_are_these(void **state)
     assert_int_equal(upmu_session_start(&session), UPMU_OK);
     assert_int_equal(pv_calls(), 1);
     pv_run(1000);
-    assert_int_equal(upmu_session_read(&session, 0, 5, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session.set, 0, 5, counts), UPMU_OK);
     assert_int_equal(pv_calls(), 1);
     assert_int_equal(counts[0].value, 1000);
     assert_int_equal(counts[3].value, 6000);
@@ -212,7 +214,7 @@ static void calls_of_each_operation_are_these(void **state)
     assert_int_equal(upmu_session_stop(&session), UPMU_OK);
     assert_int_equal(pv_calls(), 1);
     pv_run(1000);
-    assert_int_equal(upmu_session_read(&session, 0, 5, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session.set, 0, 5, counts), UPMU_OK);
     assert_int_equal(pv_calls(), 0);
     assert_int_equal(counts[1].value, 2004);
     assert_int_equal(upmu_session_close(&session), UPMU_OK);
@@ -380,13 +382,13 @@ static void a_call_that_fails_loses_no_count(void **state)
                 if (status == UPMU_OK) {
                     pv_run(10);
                     steps += 10;
-                    (void)!upmu_session_read(&session, 0, 1, &count);
+                    (void)!upmu_set_read(&session.set, 0, 1, &count);
                 }
                 status = upmu_session_stop(&session);
                 if (status != UPMU_OK)
                     status = upmu_session_stop(&session);
             }
-            assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
             assert_true(count.value <= steps);
             if (count.quality == UPMU_QUALITY_EXACT)
                 assert_int_equal(count.value, steps);

@@ -12,6 +12,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #include "tests/common/host.h"
 
@@ -22,7 +24,7 @@
 
 static void add(struct upmu_session *session, const char *list)
 {
-    assert_int_equal(upmu_session_add(session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, list, NULL), UPMU_OK);
 }
 
 /* Some CPUs and hypervisors come up with 0, others with all general counters: neither counts on it. */
@@ -127,7 +129,7 @@ static void no_counter_is_written_while_it_runs(void **state)
         upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
         host_sample(&host, "branches", 100);
         host_run(&host, 1000);
-        assert_int_equal(upmu_session_write(&host.session, 0, 50), UPMU_OK);
+        assert_int_equal(upmu_set_write(&host.session.set, 0, 50), UPMU_OK);
         host_run(&host, 1000);
         assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
         host_run(&host, 1000);

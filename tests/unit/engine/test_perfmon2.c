@@ -4,6 +4,7 @@
  * actions that are calls of their own, in any sensible order, each cheap or
  * expensive as it must be.  On each kind of Intel PMU.
  */
+#include <upmu/set.h>
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 
@@ -112,7 +113,7 @@ static void add(struct upmu_session *session, const char *list, uint64_t period)
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_session_add(session, list, period ? &sampling : NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, list, period ? &sampling : NULL), UPMU_OK);
 }
 
 static void attach(struct host *host, struct upmu_session *session)
@@ -177,8 +178,8 @@ static void programming_before_or_after_attaching_gives_the_same_registers(void 
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_STATE);
         add(&host.session, "cycles,instructions", 0);
         attach(&host, &host.session);
-        assert_int_equal(upmu_session_replace(&host.session, 0, "branches:u", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_replace(&host.session, 1, "cycles:k", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_replace(&host.session.set, 0, "branches:u", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_replace(&host.session.set, 1, "cycles:k", NULL), UPMU_OK);
         start(&host.session);
         early.host = &host;
         registers_are_as_at(&early);
@@ -246,7 +247,7 @@ static void counts_are_0_before_the_first_start_whatever_registers_hold(void **s
         host_start(&host);
         add(&host.session, "instructions,branches", 0);
         for (unsigned attached = 0; attached < 2; attached++) {
-            assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
             for (unsigned i = 0; i < 2; i++) {
                 assert_true(counts[i].value == 0 && counts[i].raw == 0);
                 assert_int_equal(counts[i].quality, UPMU_QUALITY_NEVER_RAN);
@@ -286,7 +287,7 @@ static void sessions_have_ids_of_their_own_and_a_closed_one_is_refused(void **st
     add(&many[7], "instructions", 0);
     assert_int_equal(upmu_session_close(&many[7]), UPMU_OK);
     assert_int_equal(many[7].id, 0);
-    assert_int_equal(upmu_session_add(&many[7], "instructions", NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_add(&many[7].set, "instructions", NULL), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_attach_cpu(&many[7], &host.cpu[0]), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_start(&many[7]), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_init(&many[7], &host.machine), UPMU_OK);
@@ -374,19 +375,19 @@ static enum upmu_status make(struct host *host, enum call call)
     struct upmu_event event;
 
     switch (call) {
-    case ADD: return upmu_session_add(session, "cycles", NULL);
+    case ADD: return upmu_set_add(&session->set, "cycles", NULL);
     case ADD_EVENT:
         assert_int_equal(upmu_event_parse(pmu_of(host), "cycles", &event, NULL), UPMU_OK);
-        return upmu_session_add_event(session, &event, NULL);
+        return upmu_set_add_event(&session->set, &event, NULL);
     case RING: return upmu_session_ring(session, host->ring + 512, 512);
     case ATTACH: return upmu_session_attach_cpu(session, &host->cpu[0]);
     case START: return upmu_session_start(session);
     case STOP: return upmu_session_stop(session);
     case RESTART: return upmu_session_restart(session);
     case DETACH: return upmu_session_detach(session);
-    case READ: return upmu_session_read(session, 0, 2, counts);
-    case WRITE: return upmu_session_write(session, 1, 5);
-    case REPLACE: return upmu_session_replace(session, 1, "cycles", NULL);
+    case READ: return upmu_set_read(&session->set, 0, 2, counts);
+    case WRITE: return upmu_set_write(&session->set, 1, 5);
+    case REPLACE: return upmu_set_replace(&session->set, 1, "cycles", NULL);
     case DRY_RUN: return upmu_session_dry_run(session, pmu_of(host), &dry);
     case CLOSE: return upmu_session_close(session);
     default: return UPMU_ERR_INVALID;
@@ -439,7 +440,7 @@ static void an_event_is_replaced_without_making_the_session_again(void **state)
         host_begin(&host, &host.session);
         host_run(&host, 1000);
         stop(&host.session);
-        assert_int_equal(upmu_session_replace(&host.session, 1, "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_replace(&host.session.set, 1, "cycles", NULL), UPMU_OK);
         assert_int_equal(host_value(&host.session, 1), 0);
         assert_int_equal(host_value(&host.session, 0), 1000);
         start(&host.session);
@@ -466,14 +467,14 @@ static void a_new_value_touches_no_event(void **state)
         add(&host.session, "instructions,branches", 0);
         attach(&host, &host.session);
         watch(&w, &host, 0);
-        assert_int_equal(upmu_session_write(&host.session, 1, value), UPMU_OK);
+        assert_int_equal(upmu_set_write(&host.session.set, 1, value), UPMU_OK);
         assert_true(host_value(&host.session, 1) == value);
         assert_int_equal(written(&w).all, 0);
         start(&host.session);
         assert_int_equal(written(&w).configuration, 0);
         host_run(&host, 1000);
         assert_true(host_value(&host.session, 1) == value + 500);
-        assert_int_equal(upmu_session_write(&host.session, 1, 7), UPMU_OK);
+        assert_int_equal(upmu_set_write(&host.session.set, 1, 7), UPMU_OK);
         writes = written(&w);
         assert_int_equal(writes.configuration, 0);
         assert_int_equal(writes.counters, 0);
@@ -504,7 +505,7 @@ static void rearming_by_hand_is_one_counter_write(void **state)
         for (unsigned round = 0; round < 5; round++) {
             watch(&w, &host, 0);
             assert_int_equal(host_value(&host.session, 0), 900);
-            assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+            assert_int_equal(upmu_set_write(&host.session.set, 0, 0), UPMU_OK);
             assert_int_equal(written(&w).all, 0);
             start(&host.session);
             writes = written(&w);
@@ -593,7 +594,7 @@ static void a_session_goes_on_elsewhere_with_its_counts_and_its_period(void **st
         assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
         /* Detached is not destroyed: counts are read, without hardware. */
         accesses = host.sim.accesses;
-        assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
         assert_int_equal(counts[0].value, 1600);
         assert_int_equal(counts[1].value, 800);
         assert_int_equal(host.sim.accesses, accesses);
@@ -606,7 +607,7 @@ static void a_session_goes_on_elsewhere_with_its_counts_and_its_period(void **st
         host_run(&host, 2);
         assert_int_equal(host_drain(&host, &sample), 1);
         assert_int_equal(sample.cpu, 1);
-        assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
         assert_int_equal(counts[0].value, 2000);
         assert_int_equal(counts[1].value, 1000);
         end_both(&host);
@@ -779,7 +780,7 @@ static void a_read_takes_any_range_and_touches_no_more(void **state)
 
             memset(counts, 0xff, sizeof counts);
             watch(&w, &host, 0);
-            assert_int_equal(upmu_session_read(&host.session, first, count, counts), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, first, count, counts), UPMU_OK);
             assert_int_equal(host.sim.trace_count, count);
             for (unsigned i = 0; i < count; i++) {
                 unsigned counter = host.session.set.tally[first + i].counter;
@@ -791,9 +792,9 @@ static void a_read_takes_any_range_and_touches_no_more(void **state)
             assert_true(counts[count].value == UINT64_MAX);
             unwatch(&w);
         }
-    assert_int_equal(upmu_session_read(&host.session, 6, 2, counts), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_read(&host.session, 7, 1, counts), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_read(&host.session, 1, UINT32_MAX, counts), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_read(&host.session.set, 6, 2, counts), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_read(&host.session.set, 7, 1, counts), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_read(&host.session.set, 1, UINT32_MAX, counts), UPMU_ERR_INVALID);
     host_end(&host);
 }
 

@@ -3,6 +3,9 @@
  * Every answer that the calls on sessions and regions document, provoked; and that
  * a refusal changes nothing.
  */
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 #define REFUSED(status, call) assert_int_equal((call), (status))
@@ -18,23 +21,23 @@ static void add_refuses_what_it_cannot_understand_place_or_sample(void **state)
     (void)state;
     host_prepare(&host, "skylake");
     host_machine(&host);
-    REFUSED(UPMU_ERR_NO_PMU, upmu_session_add(&host.session, "cycles", NULL));
+    REFUSED(UPMU_ERR_NO_PMU, upmu_set_add(&host.session.set, "cycles", NULL));
     assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_SYNTAX, upmu_session_add(&host.session, "", NULL));
-    REFUSED(UPMU_ERR_SYNTAX, upmu_session_add(&host.session, "cycles,,cycles", NULL));
-    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_session_add(&host.session, "cycles,no-such-event", NULL));
+    REFUSED(UPMU_ERR_SYNTAX, upmu_set_add(&host.session.set, "", NULL));
+    REFUSED(UPMU_ERR_SYNTAX, upmu_set_add(&host.session.set, "cycles,,cycles", NULL));
+    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_set_add(&host.session.set, "cycles,no-such-event", NULL));
     assert_int_equal(host.session.set.count, 0);
     assert_int_equal(host.session.why.status, UPMU_ERR_NO_SUCH_EVENT);
     assert_int_equal(host.session.why.position, 7);
     sampling.period = UINT64_C(1) << 63;
-    REFUSED(UPMU_ERR_INVALID, upmu_session_add(&host.session, "cycles", &sampling));
+    REFUSED(UPMU_ERR_INVALID, upmu_set_add(&host.session.set, "cycles", &sampling));
     for (unsigned i = 0; i < UPMU_SET_EVENTS; i++)
-        assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_NO_SPACE, upmu_session_add(&host.session, "cycles", NULL));
+        assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NO_SPACE, upmu_set_add(&host.session.set, "cycles", NULL));
     assert_int_equal(upmu_spec_next("cycles", &cursor, &spec, NULL), UPMU_OK);
     assert_int_equal(upmu_event_encode(host.cpu[0].meter.pmu, &spec, &event, NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_NO_SPACE, upmu_session_add_event(&host.session, &event, NULL));
-    REFUSED(UPMU_ERR_INVALID, upmu_session_add_event(&host.other, &event, &sampling));
+    REFUSED(UPMU_ERR_NO_SPACE, upmu_set_add_event(&host.session.set, &event, NULL));
+    REFUSED(UPMU_ERR_INVALID, upmu_set_add_event(&host.other.set, &event, &sampling));
     assert_int_equal(host.other.set.count, 0);
     host_end(&host);
 }
@@ -45,8 +48,8 @@ static void add_adds_all_of_a_list_or_nothing(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles,branches", NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_session_add(&host.session, "instructions,nothing", NULL));
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles,branches", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_set_add(&host.session.set, "instructions,nothing", NULL));
     assert_int_equal(host.session.set.count, 2);
     host_end(&host);
 }
@@ -59,10 +62,10 @@ static void an_attached_session_takes_no_events_and_no_ring(void **state)
     (void)state;
     host_set_up(&host, "skylake");
     assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "cycles", &event, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
-    REFUSED(UPMU_ERR_STATE, upmu_session_add(&host.session, "cycles", NULL));
-    REFUSED(UPMU_ERR_STATE, upmu_session_add_event(&host.session, &event, NULL));
+    REFUSED(UPMU_ERR_STATE, upmu_set_add(&host.session.set, "cycles", NULL));
+    REFUSED(UPMU_ERR_STATE, upmu_set_add_event(&host.session.set, &event, NULL));
     REFUSED(UPMU_ERR_STATE, upmu_session_ring(&host.session, host.ring, sizeof host.ring));
     REFUSED(UPMU_ERR_STATE, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
     assert_int_equal(host.session.set.count, 1);
@@ -91,14 +94,14 @@ static void a_detached_session_cannot_be_run(void **state)
     (void)state;
     host_set_up(&host, "skylake");
     REFUSED(UPMU_ERR_STATE, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     REFUSED(UPMU_ERR_STATE, upmu_session_start(&host.session));
     REFUSED(UPMU_ERR_STATE, upmu_session_stop(&host.session));
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     assert_int_equal(upmu_session_restart(&host.session), UPMU_OK);
-    REFUSED(UPMU_ERR_INVALID, upmu_session_read(&host.session, 1, 1, &count));
-    REFUSED(UPMU_ERR_INVALID, upmu_session_read(&host.session, 0, 2, &count));
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    REFUSED(UPMU_ERR_INVALID, upmu_set_read(&host.session.set, 1, 1, &count));
+    REFUSED(UPMU_ERR_INVALID, upmu_set_read(&host.session.set, 0, 2, &count));
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.quality, UPMU_QUALITY_NEVER_RAN);
     host_end(&host);
 }
@@ -111,7 +114,7 @@ static void attach_needs_a_living_cpu_of_the_events_pmu(void **state)
     (void)state;
     memset(&never, 0, sizeof never);
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     REFUSED(UPMU_ERR_NO_PMU, upmu_session_attach_cpu(&host.session, &never));
     /* Another core type. */
     upmu_sim_switch_cpu(&host.sim, 1);
@@ -131,7 +134,7 @@ static void attach_refuses_what_does_not_fit_even_alone(void **state)
 
     (void)state;
     host_set_up(&host, "core2");
-    assert_int_equal(upmu_session_add(&host.session, "branches,cache-references,bus-cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches,cache-references,bus-cycles", NULL), UPMU_OK);
     REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
     assert_int_equal(host.session.why.collision, UPMU_COLLISION_COUNTERS);
     assert_int_equal(host.session.why.culprits, 7);
@@ -147,9 +150,9 @@ static void start_refuses_what_does_not_fit_beside_what_runs(void **state)
 
     (void)state;
     host_set_up(&host, "core2");
-    assert_int_equal(upmu_session_add(&host.session, "branches,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches,cache-references", NULL), UPMU_OK);
     host_begin(&host, &host.session);
-    assert_int_equal(upmu_session_add(&host.other, "bus-cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "bus-cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
     REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_start(&host.other));
     assert_int_equal(host.other.why.collision, UPMU_COLLISION_COUNTERS);
@@ -172,9 +175,9 @@ static void precise_events_count_and_are_not_sampled_yet(void **state)
     host_set_up(&host, "skylake");
     assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "cycles", &event, NULL), UPMU_OK);
     event.attributes |= 2u << UPMU_ATTR_PRECISE_SHIFT;
-    REFUSED(UPMU_ERR_NOT_PRECISE, upmu_session_add_event(&host.session, &event, &sampling));
-    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_NOT_PRECISE, upmu_set_replace_event(&host.session, &host.session.set, 0, &event, &sampling));
+    REFUSED(UPMU_ERR_NOT_PRECISE, upmu_set_add_event(&host.session.set, &event, &sampling));
+    assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_NOT_PRECISE, upmu_set_replace_event(&host.session.set, 0, &event, &sampling));
     host_end(&host);
 }
 
@@ -187,7 +190,7 @@ static void from_another_cpu_without_a_way_there_calls_are_refused(void **state)
     host_prepare(&host, "skylake");
     host.sim.port.run_on_cpu = NULL;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     upmu_sim_switch_cpu(&host.sim, 1);
     REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
     upmu_sim_switch_cpu(&host.sim, 0);
@@ -197,8 +200,8 @@ static void from_another_cpu_without_a_way_there_calls_are_refused(void **state)
     REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_start(&host.session));
     REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_stop(&host.session));
     REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_detach(&host.session));
-    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_read(&host.session, 0, 1, &count));
-    REFUSED(UPMU_ERR_WRONG_CPU, upmu_session_write(&host.session, 0, 1));
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_set_read(&host.session.set, 0, 1, &count));
+    REFUSED(UPMU_ERR_WRONG_CPU, upmu_set_write(&host.session.set, 0, 1));
     assert_int_equal(host.session.why.status, UPMU_ERR_WRONG_CPU);
     assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
     upmu_sim_switch_cpu(&host.sim, 0);
@@ -217,7 +220,7 @@ static void an_unreachable_cpu_refuses_as_well(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     upmu_sim_switch_cpu(&host.sim, 1);
     host.sim.cpu[0].offline = true;
@@ -235,12 +238,12 @@ static void a_read_that_faults_says_so_and_the_session_runs_on(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
     host.sim.fault_at = host.sim.accesses + 1;
     host.sim.fault_until = host.sim.accesses + 2;
-    REFUSED(UPMU_ERR_PORT, upmu_session_read(&host.session, 0, 1, &count));
+    REFUSED(UPMU_ERR_PORT, upmu_set_read(&host.session.set, 0, 1, &count));
     assert_int_equal(host_value(&host.session, 0), 200);
     host_end(&host);
 }
@@ -251,18 +254,18 @@ static void write_gives_a_count_a_value_at_any_time(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles,instructions", NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_INVALID, upmu_session_write(&host.session, 2, 0));
-    assert_int_equal(upmu_session_write(&host.session, 0, 7), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles,instructions", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_INVALID, upmu_set_write(&host.session.set, 2, 0));
+    assert_int_equal(upmu_set_write(&host.session.set, 0, 7), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
     assert_int_equal(host_value(&host.session, 0), 207);
-    assert_int_equal(upmu_session_write(&host.session, 0, 1000), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, 1000), UPMU_OK);
     host_run(&host, 100);
     assert_int_equal(host_value(&host.session, 0), 1200);
     assert_int_equal(host_value(&host.session, 1), 200);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_write(&host.session, 0, 3), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, 3), UPMU_OK);
     assert_int_equal(host_value(&host.session, 0), 3);
     host_end(&host);
 }
@@ -274,16 +277,16 @@ static void replace_changes_one_event_of_a_session_that_does_not_run(void **stat
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles,instructions", NULL), UPMU_OK);
-    REFUSED(UPMU_ERR_INVALID, upmu_session_replace(&host.session, 2, "branches", NULL));
-    REFUSED(UPMU_ERR_SYNTAX, upmu_session_replace(&host.session, 0, "", NULL));
-    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_session_replace(&host.session, 0, "nothing", NULL));
-    REFUSED(UPMU_ERR_INVALID, upmu_session_replace(&host.session, 0, "branches", &sampling));
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles,instructions", NULL), UPMU_OK);
+    REFUSED(UPMU_ERR_INVALID, upmu_set_replace(&host.session.set, 2, "branches", NULL));
+    REFUSED(UPMU_ERR_SYNTAX, upmu_set_replace(&host.session.set, 0, "", NULL));
+    REFUSED(UPMU_ERR_NO_SUCH_EVENT, upmu_set_replace(&host.session.set, 0, "nothing", NULL));
+    REFUSED(UPMU_ERR_INVALID, upmu_set_replace(&host.session.set, 0, "branches", &sampling));
     host_begin(&host, &host.session);
     host_run(&host, 100);
-    REFUSED(UPMU_ERR_STATE, upmu_session_replace(&host.session, 0, "branches", NULL));
+    REFUSED(UPMU_ERR_STATE, upmu_set_replace(&host.session.set, 0, "branches", NULL));
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_replace(&host.session, 0, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_replace(&host.session.set, 0, "branches", NULL), UPMU_OK);
     assert_int_equal(host_value(&host.session, 0), 0);
     assert_int_equal(host_value(&host.session, 1), 100);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -305,7 +308,7 @@ static void dry_run_lists_writes_and_touches_nothing(void **state)
     host_set_up(&host, "core2");
     accesses = host.sim.accesses;
     REFUSED(UPMU_ERR_STATE, upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry));
-    assert_int_equal(upmu_session_add(&host.session, "branches,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches,cache-references", NULL), UPMU_OK);
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry), UPMU_OK);
     all = dry.count;
     assert_true(all >= 3 && all <= 8);
@@ -313,7 +316,7 @@ static void dry_run_lists_writes_and_touches_nothing(void **state)
     dry.capacity = 1;
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry), UPMU_OK);
     assert_int_equal(dry.count, all);
-    assert_int_equal(upmu_session_add(&host.session, "bus-cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "bus-cycles", NULL), UPMU_OK);
     REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry));
     assert_int_equal(host.sim.accesses, accesses);
     host_end(&host);
@@ -333,12 +336,12 @@ static void a_closed_session_refuses_everything(void **state)
     assert_int_equal(host.session.state, UPMU_SESSION_CLOSED);
     assert_int_equal(host.session.id, 0);
     assert_null(host.cpu[0].meter.sessions);
-    REFUSED(UPMU_ERR_STATE, upmu_session_add(&host.session, "cycles", NULL));
+    REFUSED(UPMU_ERR_STATE, upmu_set_add(&host.session.set, "cycles", NULL));
     REFUSED(UPMU_ERR_STATE, upmu_session_ring(&host.session, host.ring, sizeof host.ring));
     REFUSED(UPMU_ERR_STATE, upmu_session_attach_cpu(&host.session, &host.cpu[0]));
     assert_int_not_equal(upmu_session_start(&host.session), UPMU_OK);
     assert_int_not_equal(upmu_session_stop(&host.session), UPMU_OK);
-    (void)!upmu_session_read(&host.session, 0, 1, &count);
+    (void)!upmu_set_read(&host.session.set, 0, 1, &count);
     assert_int_equal(host_drain(&host, NULL), 2);
     host_end(&host);
 }
@@ -358,7 +361,7 @@ static void regions_pass_on_what_refused_and_leave_nothing_behind(void **state)
     assert_null(host.cpu[0].meter.sessions);
     REFUSED(UPMU_ERR_STATE, upmu_region_begin(&region));
     REFUSED(UPMU_ERR_STATE, upmu_region_end(&region));
-    assert_int_equal(upmu_session_add(&host.session, "branches,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches,cache-references", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     REFUSED(UPMU_ERR_DOES_NOT_FIT, upmu_region_open(&region, &host.cpu[0], "bus-cycles"));
     assert_int_equal(region.session.why.collision, UPMU_COLLISION_COUNTERS);
@@ -386,7 +389,7 @@ static void starting_and_stopping_twice_does_nothing(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     accesses = host.sim.accesses;
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);

@@ -4,6 +4,8 @@
  * a stop or a switch away; each test has what holds today, and names it.  Class of mistake: a search that is made again
  * though nothing has changed, and one that is made where only a look is allowed.
  */
+#include <upmu/place.h>
+#include <upmu/session.h>
 #include "tests/common/host.h"
 #include "tests/common/searches.h"
 
@@ -40,7 +42,7 @@ static void attach(unsigned i, const char *list, bool shares)
 {
     struct upmu_session *session = &host.sessions[i];
 
-    assert_int_equal(upmu_session_add(session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, list, NULL), UPMU_OK);
     assert_int_equal(upmu_session_share(session, shares), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(session, &host.cpu[0]), UPMU_OK);
     (void)made(UPMU_OK);
@@ -74,7 +76,7 @@ static void an_attachment_makes_two_searches_and_what_has_a_place_none(void **st
 {
     (void)state;
     set_up();
-    assert_int_equal(upmu_session_add(&host.sessions[0], FOUR_A, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.sessions[0].set, FOUR_A, NULL), UPMU_OK);
     assert_int_equal(made(upmu_session_attach_cpu(&host.sessions[0], &host.cpu[0])), 2);
     for (unsigned i = 0; i < 3; i++) {
         assert_int_equal(start(0), 0);
@@ -148,7 +150,7 @@ static void a_switch_searches_until_four_sessions_have_found_no_place(void **sta
     (void)state;
     set_up();
     for (unsigned i = 0; i < HOST_SESSIONS; i++) {
-        assert_int_equal(upmu_session_add(&host.sessions[i], i & 1u ? FOUR_B : FOUR_A, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.sessions[i].set, i & 1u ? FOUR_B : FOUR_A, NULL), UPMU_OK);
         assert_int_equal(made(upmu_session_attach_thread(&host.sessions[i], &host.threads[i < 2 ? i : 2], NULL)), 1);
         assert_int_equal(start(i), 0);
     }
@@ -177,7 +179,7 @@ static void a_handler_makes_no_search(void **state)
     (void)state;
     set_up();
     host.sim.port.request_tick = host_ask_tick;
-    assert_int_equal(upmu_session_add(&host.sessions[0], FOUR_A, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.sessions[0].set, FOUR_A, &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.sessions[0], host.rings[0], 256), UPMU_OK);
     upmu_session_mask_on_full(&host.sessions[0], true);
     attach(0, "instructions", false);

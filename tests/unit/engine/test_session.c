@@ -2,6 +2,7 @@
 /*
  * Sessions, regions and the life of a CPU on the silicon model.
  */
+#include <upmu/session.h>
 #include "tests/common/host.h"
 
 static void a_session_counts_between_start_and_stop(void **state)
@@ -13,7 +14,7 @@ static void a_session_counts_between_start_and_stop(void **state)
         struct host host;
 
         host_set_up(&host, profiles[p]);
-        assert_int_equal(upmu_session_add(&host.session, "instructions,cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions,cycles", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
         host_run(&host, 100);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -44,7 +45,7 @@ static void sampling_gives_one_sample_a_period(void **state)
         unsigned samples = 0;
 
         host_set_up(&host, profiles[p]);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         for (unsigned round = 0; round < 20; round++) {

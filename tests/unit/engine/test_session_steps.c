@@ -4,6 +4,8 @@
  * which steps are refused where.  The rules are perfmon2's (S. Eranian, "Perfmon2: a
  * flexible performance monitoring interface for Linux", 2006).
  */
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 static struct host host;
@@ -17,7 +19,7 @@ static void run(uint64_t instructions)
 
 static void ready(const char *list)
 {
-    assert_int_equal(upmu_session_add(&host.session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, list, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
 }
 
@@ -70,11 +72,11 @@ static void a_new_session_is_quiescent_whatever_its_memory_held(void **state)
     unsigned touched = accesses();
     assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
     assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
-    assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches", NULL), UPMU_OK);
     assert_int_equal(accesses(), touched);
     image_of(0, after);
     assert_memory_equal(before, after, sizeof before);
-    assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
         assert_true(counts[i].value == 0 && counts[i].raw == 0);
         assert_int_equal(counts[i].quality, UPMU_QUALITY_NEVER_RAN);
@@ -90,11 +92,11 @@ static void programming_before_or_after_attaching_gives_the_same_registers(void 
         host_set_up_two(&host, "skl");
         /* (Two roads: what one of them loses would be lost on both sides of a comparison with itself.) */
         assert_int_equal(
-            upmu_session_add(&host.session, late ? "instructions:u,branches" : "instructions:u,cache-misses:k", NULL),
+            upmu_set_add(&host.session.set, late ? "instructions:u,branches" : "instructions:u,cache-misses:k", NULL),
             UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
         if (late)
-            assert_int_equal(upmu_session_replace(&host.session, 1, "cache-misses:k", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_replace(&host.session.set, 1, "cache-misses:k", NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         image_of(0, late ? after : before);
         host_end(&host);
@@ -114,19 +116,19 @@ static void each_state_allows_what_its_table_says(void **state)
         for (unsigned what = 0; what < 7; what++) {
             enum upmu_status got = UPMU_OK, expected = UPMU_OK;
             host_set_up_two(&host, "skl");
-            assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches", NULL), UPMU_OK);
             if (in >= UPMU_SESSION_STOPPED)
                 assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
             if (in >= UPMU_SESSION_RUNNING)
                 assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
             assert_int_equal(host.session.state, in);
             switch (what) {
-            case 0: got = upmu_session_add(&host.session, "cycles", NULL), expected = add[in]; break;
-            case 1: got = upmu_session_replace(&host.session, 1, "cycles", NULL), expected = replace[in]; break;
+            case 0: got = upmu_set_add(&host.session.set, "cycles", NULL), expected = add[in]; break;
+            case 1: got = upmu_set_replace(&host.session.set, 1, "cycles", NULL), expected = replace[in]; break;
             case 2: got = upmu_session_attach_cpu(&host.session, &host.cpu[0]), expected = attach[in]; break;
             case 3: got = upmu_session_start(&host.session), expected = start[in]; break;
             case 4: got = upmu_session_stop(&host.session), expected = stop[in]; break;
-            case 5: got = upmu_session_write(&host.session, 0, 5); break;
+            case 5: got = upmu_set_write(&host.session.set, 0, 5); break;
             case 6: got = upmu_session_detach(&host.session); break;
             }
             if (got != expected)
@@ -143,7 +145,7 @@ static void an_event_is_replaced_without_making_the_session_again(void **state)
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_replace(&host.session, 1, "branch-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_replace(&host.session.set, 1, "branch-misses", NULL), UPMU_OK);
     assert_int_equal(host_count(&host.session, 1).value, 0);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
@@ -157,7 +159,7 @@ static void two_sessions_count_apart_and_one_that_is_not_attached_is_refused(voi
     (void)state;
     host_set_up_two(&host, "skl");
     ready("instructions");
-    assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.other), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -181,13 +183,13 @@ static void a_count_is_given_a_value_without_touching_its_event(void **state)
     host_set_up_two(&host, "skl");
     ready("instructions,branches");
     trace(entries, 64);
-    assert_int_equal(upmu_session_write(&host.session, 1, UINT64_C(0x123456789abcdef0)), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 1, UINT64_C(0x123456789abcdef0)), UPMU_OK);
     assert_true(host_count(&host.session, 1).value == UINT64_C(0x123456789abcdef0));
     assert_int_equal(configuration_writes(), 0);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
     assert_true(host_count(&host.session, 1).value == UINT64_C(0x123456789abcdef0) + 200);
-    assert_int_equal(upmu_session_write(&host.session, 1, 0), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 1, 0), UPMU_OK);
     run(1000);
     assert_int_equal(host_count(&host.session, 1).value, 200);
     assert_int_equal(configuration_writes(), 0);
@@ -201,7 +203,7 @@ static void rearming_a_sampling_event_by_hand_is_one_write(void **state)
     struct upmu_sampling sampling = {.period = 1000};
     (void)state;
     host_set_up_two(&host, "skl");
-    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     for (unsigned turn = 0; turn < 5; turn++) {
@@ -210,7 +212,7 @@ static void rearming_a_sampling_event_by_hand_is_one_write(void **state)
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         assert_int_equal(host_count(&host.session, 0).value, 900);
         trace(entries, 64);
-        assert_int_equal(upmu_session_write(&host.session, 0, 0), UPMU_OK);
+        assert_int_equal(upmu_set_write(&host.session.set, 0, 0), UPMU_OK);
         unsigned writes = 0;
         for (unsigned i = 0; i < host.sim.trace_count; i++)
             writes += entries[i].kind == UPMU_SIM_WRMSR;
@@ -232,7 +234,7 @@ static void reads_repeat_and_a_running_count_only_grows(void **state)
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     for (unsigned turn = 0; turn < 20; turn++) {
         run(500);
-        assert_int_equal(upmu_session_read(&host.session, 0, 4, counts), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 4, counts), UPMU_OK);
         assert_true(counts[0].value > last);
         last = counts[0].value;
         assert_true(host_count(&host.session, 0).value == last);
@@ -251,9 +253,9 @@ static void one_call_adds_attaches_and_reads_many(void **state)
     ready("instructions cycles branches branch-misses cache-references cache-misses bus-cycles");
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_int_equal(upmu_session_read(&host.session, 0, 7, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 7, counts), UPMU_OK);
     assert_true(counts[0].value == 1000 && counts[1].value == 2000 && counts[2].value == 200 && counts[3].value == 20);
-    assert_int_equal(upmu_session_read(&host.session, 0, 8, counts), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 8, counts), UPMU_ERR_INVALID);
     host_end(&host);
 }
 
@@ -390,7 +392,7 @@ static void counters_that_overflow_together_make_one_sample(void **state)
     (void)state;
     host_set_up_two(&host, "skl");
     /* Both count the same thing, so that they overflow at the same moment. */
-    assert_int_equal(upmu_session_add(&host.session, "branches,branches:k", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches,branches:k", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -425,7 +427,7 @@ static void three_hooks_are_enough_to_count_and_refuse_to_sample(void **state)
     memset(&host.cpu[0], 0, sizeof host.cpu[0]);
     assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
     assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_ERR_HOOK_MISSING);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_ERR_HOOK_MISSING);
     ready("instructions,branches");
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
@@ -581,7 +583,7 @@ static void the_time_of_a_move_is_missed_once(void **state)
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         run(100);
         name[sizeof name - 2] = (char)('0' + host.session.set.tally[0].counter);
-        assert_int_equal(upmu_session_add(&host.other, name, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, name, NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
         host.sim.before_access = be_late;
         accesses_until_late = at;
@@ -615,10 +617,10 @@ static void an_event_that_moves_away_and_back_counts_and_samples_on(void **state
         host.sim.expect_faults = true;
         assert_int_equal(upmu_session_init(&full, &host.machine), UPMU_OK);
         assert_int_equal(upmu_session_init(&third, &host.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&full, "branch-misses:counter=2,branch-misses:counter=3", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&full.set, "branch-misses:counter=2,branch-misses:counter=3", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&full, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&full), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "branches", &every_100), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &every_100), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -627,14 +629,14 @@ static void an_event_that_moves_away_and_back_counts_and_samples_on(void **state
         strcpy(name[0], "branch-misses:counter=0");
         strcpy(name[1], "branch-misses:counter=1");
         run(300);
-        assert_int_equal(upmu_session_add(&host.other, name[home], NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, name[home], NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
         host.sim.fault_at = host.sim.accesses + k;
         failed = upmu_session_start(&host.other) != UPMU_OK;
         host.sim.fault_at = 0;
         if (failed && host.session.set.tally[0].counter != home) {
             assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
-            assert_int_equal(upmu_session_add(&third, name[!home], NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&third.set, name[!home], NULL), UPMU_OK);
             assert_int_equal(upmu_session_attach_cpu(&third, &host.cpu[0]), UPMU_OK);
             assert_int_equal(upmu_session_start(&third), UPMU_OK);
             assert_int_equal(host.session.set.tally[0].counter, home);

@@ -8,6 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include <upmu/event.h>
+#include <upmu/pmu.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 static struct upmu_session session;
@@ -22,9 +26,8 @@ static void a_session_without_a_machine_takes_no_events(void **state)
     (void)state;
     assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
     assert_int_equal(upmu_event_parse(&pmu, "cycles", &event, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "cycles", NULL), UPMU_ERR_NO_PMU);
-    assert_int_equal(session.why.status, UPMU_ERR_NO_PMU);
-    assert_int_equal(upmu_session_add_event(&session, &event, NULL), UPMU_ERR_NO_PMU);
+    assert_int_equal(upmu_set_add(&session.set, "cycles", NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_add_event(&session.set, &event, NULL), UPMU_ERR_STATE);
     assert_int_equal(session.set.count, 0);
 }
 
@@ -36,9 +39,9 @@ static void it_cannot_be_used_before_it_is_initialised(void **state)
     assert_int_equal(upmu_session_attach_cpu(&session, &cpu), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_start(&session), UPMU_ERR_STATE);
     assert_int_equal(upmu_session_stop(&session), UPMU_ERR_STATE);
-    assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_write(&session, 0, 1), UPMU_ERR_INVALID);
-    assert_int_not_equal(upmu_session_replace(&session, 0, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_write(&session.set, 0, 1), UPMU_ERR_STATE);
+    assert_int_not_equal(upmu_set_replace(&session.set, 0, "cycles", NULL), UPMU_OK);
 }
 
 static void what_it_may_be_asked_without_events_is_harmless(void **state)

@@ -4,6 +4,9 @@
  * estimates with their error.
  */
 #include <stdio.h>
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #include "tests/common/host.h"
 #include "tests/common/share.h"
@@ -36,7 +39,7 @@ static void tick(struct host *f)
 static void chain(struct host *f, unsigned i, uint16_t number, const char *list, unsigned flags, uint64_t timeout_ns)
 {
     assert_int_equal(upmu_session_add_set(&f->session, &f->sets[i], number, flags, timeout_ns), UPMU_OK);
-    assert_int_equal(upmu_set_add(&f->session, &f->sets[i], list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->sets[i], list, NULL), UPMU_OK);
 }
 
 /*
@@ -54,7 +57,7 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
     for (i = 0; i < 4; i++)
         chain(&f, i + 1, numbers[i], "branches", UPMU_SET_TIME_SWITCH, 1000);
@@ -105,7 +108,7 @@ static void the_first_start_begins_with_the_lowest_set(void **state)
     (void)state;
     for (unsigned way = 0; way < 3; way++) {
         set_up(&f, "skylake");
-        assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "instructions", NULL), UPMU_OK);
         chain(&f, 1, 9, "branches", 0, 0);
         chain(&f, 2, 3, "cycles", 0, 0);
         if (way)
@@ -134,7 +137,7 @@ static void what_a_set_cannot_be_is_refused(void **state)
     assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, 0, 5), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 1, 0, 0), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_ERR_STATE);
-    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_switch(&f.session, &f.sets[3]), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_ERR_STATE);
@@ -153,13 +156,13 @@ static void the_counts_of_a_set_that_is_made_again_stay_exact(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&f, &f.session);
     for (uint64_t total = 1000; total <= 3000; total += 1000) {
         host_work(&f, 0, 1000);
         assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
         assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, 0, 0), UPMU_OK);
-        assert_int_equal(upmu_session_read(&f.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, total);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
         assert_int_equal(count.enabled_ns, 2 * total);
@@ -178,12 +181,12 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     (void)state;
     set_up(&f, "skylake");
     f.sim.port.tick_ns = 1000;
-    assert_int_equal(upmu_session_add(&f.session, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions,branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 2500), UPMU_OK);
     host_begin(&f, &f.session);
     host_work(&f, 0, 100);
     assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
-    upmu_set_ask(&f.session, &f.session.set, &info);
+    upmu_set_ask(&f.session.set, &info);
     assert_int_equal(info.runs, 1);
     assert_int_equal(info.duration_ns, 200);
     assert_int_equal(info.timeout_ns, 3000);
@@ -191,7 +194,7 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     assert_int_equal(info.flags, UPMU_SET_TIME_SWITCH);
     assert_true(info.active);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, 0, 0), UPMU_OK);
-    upmu_set_ask(&f.session, &f.session.set, &info);
+    upmu_set_ask(&f.session.set, &info);
     assert_int_equal(info.runs, 0);
     assert_int_equal(info.duration_ns, 0);
     assert_int_equal(info.flags, 0);
@@ -199,7 +202,7 @@ static void a_set_that_is_made_again_keeps_its_events(void **state)
     assert_int_equal(info.available_counters, f.cpu[0].meter.pmu->counters);
     assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_reserve(&f.cpu[0], 8), UPMU_OK);
-    upmu_set_ask(&f.session, &f.session.set, &info);
+    upmu_set_ask(&f.session.set, &info);
     assert_int_equal(info.available_counters, f.cpu[0].meter.pmu->counters & ~8u);
     upmu_cpu_unreserve(&f.cpu[0], 8);
     tear_down(&f);
@@ -213,7 +216,7 @@ static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
     (void)state;
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
     chain(&f, 1, 1, "branches", UPMU_SET_TIME_SWITCH, 10000);
     assert_int_equal(upmu_session_attach_thread(&f.session, &f.threads[0], NULL), UPMU_OK);
@@ -226,7 +229,7 @@ static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
         host_thread_switch(&f, 0, 1);
         upmu_sim_advance_ns(&f.sim, 1000000);
         tick(&f);
-        upmu_set_ask(&f.session, &f.session.set, &info);
+        upmu_set_ask(&f.session.set, &info);
         assert_int_equal(info.left_ns, 10000 - 1000 * (round + 1));
     }
     host_thread_switch(&f, 0, 0);
@@ -235,9 +238,9 @@ static void time_of_a_threads_sets_is_its_own_and_the_rest_is_kept(void **state)
     assert_int_equal(f.session.active->number, 1);
     host_work(&f, 0, 100);
     host_thread_switch(&f, 0, 1);
-    upmu_set_ask(&f.session, &f.session.set, &info);
+    upmu_set_ask(&f.session.set, &info);
     assert_int_equal(info.duration_ns, 10000);
-    upmu_set_ask(&f.session, &f.sets[1], &info);
+    upmu_set_ask(&f.sets[1], &info);
     assert_int_equal(info.duration_ns, 200);
     assert_int_equal(info.runs, 1);
     tear_down(&f);
@@ -275,7 +278,7 @@ static void a_set_that_gets_no_place_in_a_read_is_read_without_a_counter(void **
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "branches:counter=1", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "branches:counter=1", NULL), UPMU_OK);
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
     chain(&f, 1, 1, "branch-misses:counter=0", 0, 0);
     host_begin(&f, &f.session);
@@ -284,7 +287,7 @@ static void a_set_that_gets_no_place_in_a_read_is_read_without_a_counter(void **
     clock_of_model = f.sim.port.clock_ns;
     f.sim.port.clock_ns = clock_in_which_a_set_ends;
     switched = &f;
-    assert_int_equal(upmu_set_read(&f.session, &f.sets[1], 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&f.sets[1], 0, 1, &count), UPMU_OK);
     assert_null(switched);
     f.sim.port.clock_ns = clock_of_model;
     f.sim.before_access = NULL;
@@ -299,7 +302,7 @@ static void wall_time_is_what_counts_for_a_cpu(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
     chain(&f, 1, 1, "branches", UPMU_SET_TIME_SWITCH, 10000);
@@ -329,7 +332,7 @@ static void a_set_without_events_ends_with_its_time(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, UPMU_SET_TIME_SWITCH, 10000), UPMU_OK);
@@ -361,8 +364,8 @@ static void each_event_of_a_set_has_its_own_threshold(void **state)
         set_up(&f, "skylake");
         assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
         assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.session, "instructions", &sampling[0]), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.session, "branches", &sampling[1]), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "instructions", &sampling[0]), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "branches", &sampling[1]), UPMU_OK);
         assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
         chain(&f, 1, 7, "cycles", 0, 0);
         host_begin(&f, &f.session);
@@ -392,8 +395,8 @@ static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
             f.sim.port.request_tick = NULL;
         assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
         assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.session, "cache-references", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "cache-references", NULL), UPMU_OK);
         assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
         chain(&f, 1, 7, "instructions", 0, 0);
         host_begin(&f, &f.session);
@@ -412,10 +415,10 @@ static void a_set_gives_way_at_the_nth_overflow_exactly(void **state)
         while (upmu_ring_next(&f.session.ring, &sample))
             samples++;
         assert_int_equal(samples, 3);
-        assert_int_equal(upmu_session_read(&f.session, 1, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.session.set, 1, 1, &count), UPMU_OK);
         assert_int_equal(count.raw, 1500);
         assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
-        assert_int_equal(upmu_set_read(&f.session, &f.sets[1], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.sets[1], 0, 1, &count), UPMU_OK);
         assert_int_equal(count.raw, 100);
         tear_down(&f);
     }
@@ -431,8 +434,8 @@ static void both_sets_have(const char *profile)
     set_up(&f, profile);
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, "cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "cache-references", NULL), UPMU_OK);
     chain(&f, 1, 1, "branch-misses,cache-references", 0, 0);
     host_begin(&f, &f.session);
     /* Once round, so that both have their places. */
@@ -443,7 +446,7 @@ static void both_sets_have(const char *profile)
     tick(&f);
     assert_int_equal(f.session.active->number, 1);
     host_work(&f, 0, 3000);
-    assert_int_equal(upmu_set_read(&f.session, &f.sets[1], 1, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&f.sets[1], 1, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 300);
     tear_down(&f);
 }
@@ -464,12 +467,12 @@ static void stands_still(struct host *f, uint64_t expected)
 
     for (unsigned n = 0; n < 18; n++)
         assert_false(upmu_sim_runs(&f->sim, 0, n));
-    assert_int_equal(upmu_set_read(&f->session, set, 1, 1, &before), UPMU_OK);
+    assert_int_equal(upmu_set_read(set, 1, 1, &before), UPMU_OK);
     host_work(f, 0, 10000);
     assert_int_equal(upmu_session_start(&f->session), UPMU_OK);
     assert_ptr_equal(f->session.active, set);
     host_work(f, 0, 3000);
-    assert_int_equal(upmu_set_read(&f->session, set, 1, 1, &after), UPMU_OK);
+    assert_int_equal(upmu_set_read(set, 1, 1, &after), UPMU_OK);
     assert_int_equal(after.raw - before.raw, expected);
 }
 
@@ -501,7 +504,7 @@ static void a_counter_that_stays_open_stops_with_a_fault(void **state)
             set_up(&f, cases[i].profile);
             f.sim.expect_faults = true;
             assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
-            assert_int_equal(upmu_session_add(&f.session, cases[i].first, NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&f.session.set, cases[i].first, NULL), UPMU_OK);
             chain(&f, 1, 1, cases[i].second, 0, 0);
             host_begin(&f, &f.session);
             for (unsigned round = 0; round < 4; round++)
@@ -543,8 +546,8 @@ static void a_counter_that_stays_open_stops_where_a_switch_masks(void **state)
         set_up(&f, "skylake");
         f.sim.deliver = NULL;
         assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.session, "branches", &every_100), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.session, "cache-references", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "branches", &every_100), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "cache-references", NULL), UPMU_OK);
         chain(&f, 1, 1, "branch-misses,cache-references", 0, 0);
         assert_int_equal(upmu_session_ring(&f.session, f.ring, 256), UPMU_OK);
         upmu_session_mask_on_full(&f.session, true);
@@ -572,7 +575,7 @@ static void sampling_goes_on_where_a_set_left_it(void **state)
     (void)state;
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
     chain(&f, 1, 7, "branches:u", 0, 0);
     host_begin(&f, &f.session);
@@ -610,7 +613,7 @@ static void a_set_switch_costs_what_a_thread_switch_does(void **state)
 
         set_up(&f, profiles[p].name);
         assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.session, profiles[p].a, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, profiles[p].a, NULL), UPMU_OK);
         chain(&f, 1, 1, profiles[p].b, 0, 0);
         host_begin(&f, &f.session);
         assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
@@ -633,10 +636,10 @@ static void a_set_without_room_waits_and_the_next_does_not(void **state)
     (void)state;
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.other, "branches,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.other.set, "branches,cache-references", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, "branches:u", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "branches:u", NULL), UPMU_OK);
     chain(&f, 1, 1, FOUR_B, 0, 0);
     host_begin(&f, &f.session);
     host_work(&f, 0, 100);
@@ -666,7 +669,7 @@ static void forty_events(uint64_t seed, unsigned slots, unsigned period, unsigne
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_shuffle(&f.session, true, seed), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_TIME_SWITCH, 100000), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, FOUR_A, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, FOUR_A, NULL), UPMU_OK);
     for (unsigned i = 1; i < HOST_SETS; i++)
         chain(&f, i, (uint16_t)i, lists[i & 1u], UPMU_SET_TIME_SWITCH, 100000);
     host_begin(&f, &f.session);
@@ -693,7 +696,7 @@ static void forty_events(uint64_t seed, unsigned slots, unsigned period, unsigne
             struct upmu_count count;
             uint64_t error;
 
-            assert_int_equal(upmu_set_read(&f.session, set, k, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(set, k, 1, &count), UPMU_OK);
             assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
             error = count.value > truth[k] ? count.value - truth[k] : truth[k] - count.value;
             *asked += 1;
@@ -758,10 +761,50 @@ static void memory_of_a_set_is_not_added_twice(void **state)
     host_end(&host);
 }
 
+static void refused_by_each_call(struct upmu_set *set, const struct upmu_event *event)
+{
+    struct upmu_set_info info;
+    struct upmu_count count;
+
+    assert_int_equal(upmu_set_add(set, "branches", NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_add_event(set, event, NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_read(set, 0, 1, &count), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_write(set, 0, 1), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_replace(set, 0, "branches", NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_replace_event(set, 0, event, NULL), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_wait(set, 0, 1000, 1000), UPMU_ERR_STATE);
+    memset(&info, 0xa5, sizeof info);
+    upmu_set_ask(set, &info);
+    assert_true(info.number == 0 && !info.active && info.available_counters == 0 && info.duration_ns == 0);
+}
+
+/* One that was never added, one that was removed, and one whose session was closed. */
+static void a_set_of_no_session_is_refused_by_each_call(void **state)
+{
+    static struct upmu_set fresh;
+    struct host f;
+    struct upmu_event event;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_event_parse(f.cpu[0].meter.pmu, "cycles", &event, NULL), UPMU_OK);
+    refused_by_each_call(&fresh, &event);
+    chain(&f, 0, 3, "cycles", 0, 0);
+    chain(&f, 1, 4, "cycles", 0, 0);
+    assert_int_equal(upmu_session_remove_set(&f.session, 3), UPMU_OK);
+    refused_by_each_call(&f.sets[0], &event);
+    assert_int_equal(upmu_set_write(&f.sets[1], 0, 7), UPMU_OK);
+    upmu_session_close(&f.session);
+    refused_by_each_call(&f.sets[1], &event);
+    assert_int_equal(f.sets[1].count, 1);
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_of_a_set_is_not_added_twice),
+        cmocka_unit_test(a_set_of_no_session_is_refused_by_each_call),
         cmocka_unit_test(sets_stand_in_rising_order_and_the_first_is_the_lowest),
         cmocka_unit_test(the_first_start_begins_with_the_lowest_set),
         cmocka_unit_test(what_a_set_cannot_be_is_refused),

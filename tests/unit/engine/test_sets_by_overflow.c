@@ -3,6 +3,9 @@
  * Sets switched by overflow: the handler switches them.  A set that has no valid placement waits for the next local
  * call, which searches one.
  */
+#include <upmu/message.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 
@@ -45,9 +48,9 @@ static void fill(struct host *f, unsigned i, const char *branches, unsigned n, c
     struct upmu_set *set = i ? &f->sets[i] : &f->session.set;
 
     assert_int_equal(upmu_session_add_set(&f->session, i ? set : NULL, (uint16_t)i, flags, timeout_ns), UPMU_OK);
-    assert_int_equal(upmu_set_add(&f->session, set, branches, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(set, branches, &sampling), UPMU_OK);
     if (others)
-        assert_int_equal(upmu_set_add(&f->session, set, others, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(set, others, NULL), UPMU_OK);
 }
 
 static void two_sets(struct host *f)
@@ -70,11 +73,11 @@ static void begin(struct host *f)
     go_round(f);
 }
 
-static uint64_t raw(struct host *f, struct upmu_set *set, unsigned index)
+static uint64_t raw(struct upmu_set *set, unsigned index)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(&f->session, set, index, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(set, index, 1, &count), UPMU_OK);
     return count.raw;
 }
 
@@ -109,7 +112,7 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
         set_up(&f, protocols[p]);
         two_sets(&f);
         begin(&f);
-        upmu_set_ask(&f.session, &f.session.set, &info);
+        upmu_set_ask(&f.session.set, &info);
         assert_int_equal(info.runs, 2);
         for (unsigned k = 0; k < 10; k++) {
             struct upmu_set *old = k & 1u ? &f.sets[1] : &f.session.set, *next = k & 1u ? &f.session.set : &f.sets[1];
@@ -117,7 +120,7 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
             uint64_t spent, runs;
 
             assert_ptr_equal(f.session.active, old);
-            upmu_set_ask(&f.session, next, &info);
+            upmu_set_ask(next, &info);
             runs = info.runs;
             branches = work_until_change(&f);
             if (branches > PERIOD + 100 || (!total && branches < PERIOD))
@@ -125,19 +128,19 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
             total += branches;
             assert_ptr_equal(f.session.active, next);
             /* A set that was left has had its time, and gets no more of it. */
-            upmu_set_ask(&f.session, old, &info);
+            upmu_set_ask(old, &info);
             spent = info.duration_ns;
             upmu_sim_advance_ns(&f.sim, 3000);
-            upmu_set_ask(&f.session, old, &info);
+            upmu_set_ask(old, &info);
             assert_true(info.duration_ns == spent && !info.active && info.overflowed == 1);
-            upmu_set_ask(&f.session, next, &info);
+            upmu_set_ask(next, &info);
             assert_true(info.runs == runs + 1 && info.active);
         }
         assert_int_equal(f.ticks_asked, 0);
         assert_int_equal(host_drain(&f, NULL), 10);
         /* Every branch is in one of both. */
-        assert_true(raw(&f, &f.session.set, 0) + raw(&f, &f.sets[1], 0) == total);
-        assert_true(raw(&f, &f.session.set, 1) >= UINT64_C(5) * 5 * PERIOD - 500);
+        assert_true(raw(&f.session.set, 0) + raw(&f.sets[1], 0) == total);
+        assert_true(raw(&f.session.set, 1) >= UINT64_C(5) * 5 * PERIOD - 500);
         tear_down(&f);
     }
 }
@@ -182,8 +185,8 @@ static void a_set_without_a_placement_waits_for_the_next_call(void **state)
     tick(&f);
     assert_int_equal(active(&f), 1);
     assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
-    assert_true(raw(&f, &f.session.set, 0) == PERIOD);
-    assert_true(raw(&f, &f.sets[1], 0) == 0);
+    assert_true(raw(&f.session.set, 0) == PERIOD);
+    assert_true(raw(&f.sets[1], 0) == 0);
     /* From then on it has one. */
     host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 0);
@@ -206,7 +209,7 @@ static void company_that_takes_a_counter_makes_placements_void(void **state)
         two_sets(&f);
         begin(&f);
         list[19] = (char)('0' + (f.sets[1].tally[0].counter + !taken) % 4);
-        assert_int_equal(upmu_session_add(&f.other, list, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.other.set, list, NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
         host_work(&f, 0, 5000);
@@ -226,7 +229,7 @@ static void company_that_takes_a_counter_makes_placements_void(void **state)
         }
         assert_int_equal(f.ticks_asked, 0);
         /* Sessions that none of that concerned. */
-        assert_int_equal(upmu_session_read(&f.other, 1, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.other.set, 1, 1, &count), UPMU_OK);
         assert_true(count.raw == 8 * PERIOD);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
         tear_down(&f);
@@ -250,7 +253,7 @@ static void company_that_has_left_makes_no_placement_void(void **state)
     begin(&f);
     assert_int_equal(upmu_session_stop(&f.session), UPMU_OK);
     for (unsigned i = 1; i < 3; i++) {
-        assert_int_equal(upmu_session_add(&f.sessions[i], "branches,cache-references,cache-misses,bus-cycles", NULL),
+        assert_int_equal(upmu_set_add(&f.sessions[i].set, "branches,cache-references,cache-misses,bus-cycles", NULL),
                          UPMU_OK);
         assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
         host_begin(&f, &f.sessions[i]);
@@ -278,7 +281,7 @@ static void while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick(voi
     begin(&f);
     /* Two counters, and set 0 has one: there is no room for two more. */
     assert_int_equal(upmu_session_share(&f.other, true), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.other, "branch-misses,cache-references", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.other.set, "branch-misses,cache-references", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
     assert_int_equal(f.other.state, UPMU_SESSION_WAITING);
@@ -304,7 +307,7 @@ static void what_a_handler_has_closed_does_not_run_on(void **state)
     begin(&f);
     /* Two of four counters are free. */
     assert_int_equal(upmu_session_share(&f.other, true), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.other, "branch-misses,cache-references,cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.other.set, "branch-misses,cache-references,cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
     assert_int_equal(f.other.state, UPMU_SESSION_WAITING);
@@ -314,7 +317,7 @@ static void what_a_handler_has_closed_does_not_run_on(void **state)
     tick(&f);
     assert_int_equal(active(&f), 1);
     host_work(&f, 0, 500);
-    assert_int_equal(raw(&f, &f.sets[1], 1), 500);
+    assert_int_equal(raw(&f.sets[1], 1), 500);
     tear_down(&f);
 }
 
@@ -350,8 +353,8 @@ static void what_runs_again_since_the_handler_is_closed_before_it_is_changed(voi
     assert_int_equal(upmu_session_share(&f.other, true), UPMU_OK);
     host_add(&f, 1, "branches:counter=1", 100 * PERIOD);
     host_begin(&f, &f.other);
-    assert_int_equal(upmu_session_add(&f.sessions[2], "branch-misses:counter=0", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.sessions[2], "branch-misses:counter=1", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[2].set, "branch-misses:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[2].set, "branch-misses:counter=1", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&f.sessions[2], &f.threads[0], &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f.sessions[2]), UPMU_OK);
     assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
@@ -382,17 +385,17 @@ static void a_chain_of_one_gives_way_to_itself(void **state)
         set_up(&f, protocols[p]);
         fill(&f, 0, "branches", 2, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
         begin(&f);
-        upmu_set_ask(&f.session, &f.session.set, &info);
+        upmu_set_ask(&f.session.set, &info);
         assert_int_equal(info.runs, 2);
         for (unsigned k = 0; k < 6; k++)
             host_work(&f, 0, 5000);
         host_work(&f, 0, 500);
-        upmu_set_ask(&f.session, &f.session.set, &info);
+        upmu_set_ask(&f.session.set, &info);
         if (info.runs != 5)
             fail_msg("%s: %u runs", protocols[p], (unsigned)info.runs);
         assert_int_equal(f.ticks_asked, 0);
-        assert_true(raw(&f, &f.session.set, 0) == 6 * PERIOD + 100);
-        assert_true(raw(&f, &f.session.set, 1) == 6 * 5 * PERIOD + 500);
+        assert_true(raw(&f.session.set, 0) == 6 * PERIOD + 100);
+        assert_true(raw(&f.session.set, 1) == 6 * 5 * PERIOD + 500);
         tear_down(&f);
     }
 }
@@ -426,7 +429,7 @@ static void timed_sets_take_turns_with_those_by_overflow(void **state)
         tick(&f);
     }
     assert_int_equal(f.ticks_asked, 0);
-    upmu_set_ask(&f.session, &f.sets[1], &info);
+    upmu_set_ask(&f.sets[1], &info);
     assert_true(info.duration_ns >= 40000 && info.duration_ns < 45000);
     tear_down(&f);
 }
@@ -454,7 +457,7 @@ static void a_threads_sets_are_changed_and_stay_with_it(void **state)
     host_work(&f, 0, 100);
     assert_int_equal(active(&f), 0);
     assert_int_equal(f.ticks_asked, 0);
-    assert_true(raw(&f, &f.sets[1], 0) == PERIOD);
+    assert_true(raw(&f.sets[1], 0) == PERIOD);
     assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
     assert_int_equal(upmu_thread_exit(&f.threads[0]), UPMU_OK);
     tear_down(&f);
@@ -487,7 +490,7 @@ static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_en
         else
             assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
         upmu_sim_irqs(&f.sim, true);
-        assert_int_equal(upmu_set_read(&f.session, &f.session.set, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, PERIOD);
         if (count.quality != UPMU_QUALITY_EXACT || count.running_ns != count.enabled_ns)
             fail_msg("%s: quality %u, %u ns of %u", protocols[p / 2], count.quality, (unsigned)count.running_ns,
@@ -524,7 +527,7 @@ static void a_session_that_left_before_the_interrupt_comes_with_its_next_set(voi
                          UPMU_OK);
         upmu_sim_irqs(&f.sim, true);
         assert_int_equal(active(&f), 0);
-        assert_int_equal(upmu_session_add(&f.other, "cycles:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.other.set, "cycles:counter=0", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&f.other, &f.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&f.other), UPMU_OK);
         assert_int_equal(stops ? upmu_session_start(&f.session)
@@ -533,8 +536,8 @@ static void a_session_that_left_before_the_interrupt_comes_with_its_next_set(voi
         assert_int_equal(active(&f), 1);
         assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
         host_work(&f, 0, 500);
-        assert_int_equal(raw(&f, &f.sets[1], 0), 100);
-        assert_int_equal(raw(&f, &f.session.set, 0), PERIOD);
+        assert_int_equal(raw(&f.sets[1], 0), 100);
+        assert_int_equal(raw(&f.session.set, 0), PERIOD);
         if (!stops)
             assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
         tear_down(&f);
@@ -555,7 +558,7 @@ static void shuffled_sets_run_once_in_each_round(void **state)
     assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
     for (unsigned round = 1; round <= 8; round++) {
         for (unsigned i = 0; i < SETS; i++) {
-            upmu_set_ask(&f.session, i ? &f.sets[i] : &f.session.set, &info);
+            upmu_set_ask(i ? &f.sets[i] : &f.session.set, &info);
             assert_int_equal(info.runs, round - !info.active);
         }
         f.ticks_asked = 0;
@@ -615,7 +618,7 @@ static void a_record_and_a_message_are_of_the_set_that_overflowed(void **state)
     set_up(&f, "skylake");
     fill(&f, 0, "branches", 1, "instructions", UPMU_SET_OVERFLOW_SWITCH, 0);
     assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 9, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&f.session, &f.sets[1], "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sets[1], "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_messages(&f.session, &queue, kept, 4, 0, NULL), UPMU_OK);
     begin(&f);
     host_work(&f, 0, 5000);
@@ -633,7 +636,7 @@ static void a_record_and_a_message_are_of_the_set_that_overflowed(void **state)
     assert_int_equal(upmu_session_restart(&f.session), UPMU_OK);
     assert_int_equal(active(&f), 0);
     host_work(&f, 0, 2500);
-    assert_true(raw(&f, &f.session.set, 0) == PERIOD + PERIOD / 2);
+    assert_true(raw(&f.session.set, 0) == PERIOD + PERIOD / 2);
     tear_down(&f);
 }
 
@@ -671,12 +674,12 @@ static void a_fault_stops_the_session_or_the_set_is_changed(void **state)
                 assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
             assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
             /* It goes on, and what was counted is not lost. */
-            counted = raw(&f, &f.session.set, 0) + raw(&f, &f.sets[1], 0);
+            counted = raw(&f.session.set, 0) + raw(&f.sets[1], 0);
             assert_true(counted <= PERIOD + 40);
             host_work(&f, 0, 20000);
             tick(&f);
             host_work(&f, 0, 5000);
-            assert_true(raw(&f, &f.session.set, 0) + raw(&f, &f.sets[1], 0) >= counted + 2 * PERIOD);
+            assert_true(raw(&f.session.set, 0) + raw(&f.sets[1], 0) >= counted + 2 * PERIOD);
             tear_down(&f);
         }
         if (!stopped || left || !done)

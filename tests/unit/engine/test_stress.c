@@ -107,7 +107,7 @@ static bool learn(unsigned cpu, const char *text)
     upmu_sim_switch_cpu(&s.sim, cpu);
     s.depth++;
     assert_int_equal(upmu_session_init(session, &s.machine), UPMU_OK);
-    fits = upmu_session_add(session, text, NULL) == UPMU_OK &&
+    fits = upmu_set_add(&session->set, text, NULL) == UPMU_OK &&
            upmu_session_attach_cpu(session, &s.cpu[cpu]) == UPMU_OK && upmu_session_start(session) == UPMU_OK;
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS && fits; i++)
         if (silicon_runs(silicon_home(cpu), i)) {

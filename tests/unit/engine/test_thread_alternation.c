@@ -5,6 +5,8 @@
  * exactly; what ran inside a switch is in one of the counts or in none, never in both, and a
  * session of the CPU has it all.
  */
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "port/sim/sim_intern.h"
 #include "port/sim/sim_p4.h"
 #include "tests/common/host.h"
@@ -97,7 +99,7 @@ static uint64_t counted(struct fixture *f, unsigned i)
     for (struct upmu_set *set = f->host.sessions[i].sets; set; set = set->next) {
         struct upmu_count count;
 
-        assert_int_equal(upmu_set_read(&f->host.sessions[i], set, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(set, 0, 1, &count), UPMU_OK);
         sum += count.raw;
     }
     return sum;
@@ -124,8 +126,8 @@ static void prepare(struct fixture *f, unsigned i)
 
         assert_int_equal(upmu_session_add_set(session, set, k, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK);
         /* Not every set samples: some switches leave a counter running. */
-        assert_int_equal(upmu_set_add(session, set, "branches", k & 1u ? &sampling : NULL), UPMU_OK);
-        assert_int_equal(upmu_set_add(session, set, strchr(list, ',') + 1, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(set, "branches", k & 1u ? &sampling : NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(set, strchr(list, ',') + 1, NULL), UPMU_OK);
     }
     assert_int_equal(upmu_session_attach_thread(session, &f->host.threads[i], NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(session), UPMU_OK);
@@ -143,7 +145,7 @@ static void set_up(struct fixture *f, const char *profile, bool spare)
         prepare(f, i);
     if (!f->spare)
         return;
-    assert_int_equal(upmu_session_add(&f->host.sessions[2], "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->host.sessions[2].set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f->host.sessions[2], &f->host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f->host.sessions[2]), UPMU_OK);
 }
@@ -208,7 +210,7 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
         assert_true(runs > switches / 10);
     }
     if (spare) {
-        assert_int_equal(upmu_session_read(&f.host.sessions[2], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.host.sessions[2].set, 0, 1, &count), UPMU_OK);
         assert_true(count.value == 5 * all);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     }

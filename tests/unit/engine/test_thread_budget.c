@@ -4,6 +4,7 @@
  * the events are.
  */
 #include <stdio.h>
+#include <upmu/session.h>
 
 #include "tests/common/host.h"
 
@@ -85,7 +86,7 @@ static uint64_t value(struct host *f, unsigned i, unsigned event)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(&f->sessions[i], event, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&f->sessions[i].set, event, 1, &count), UPMU_OK);
     if (count.quality != UPMU_QUALITY_EXACT)
         fail_msg("%s: thread %u, event %u: quality %d, %llu of %llu ns", f->sim.profile->name, i, event,
                  (int)count.quality, (unsigned long long)count.running_ns, (unsigned long long)count.enabled_ns);
@@ -249,7 +250,7 @@ static void samplers(struct host *f, const struct profile *profile)
     unsigned samples = 0;
 
     monitor(f, 0, profile->generals, 0);
-    assert_int_equal(upmu_session_add(&f->sessions[1], "branches", &(struct upmu_sampling){.period = 700}), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->sessions[1].set, "branches", &(struct upmu_sampling){.period = 700}), UPMU_OK);
     monitor(f, 1, strchr(profile->generals, ',') + 1, 0);
     assert_int_equal(upmu_session_detach(&f->sessions[1]), UPMU_OK);
     assert_int_equal(upmu_session_ring(&f->sessions[1], f->rings[1], sizeof f->rings[1]), UPMU_OK);
@@ -291,7 +292,7 @@ static void beside_a_cpu_session(struct host *f, const struct profile *profile)
 
     if (!profile->fixed)
         return;
-    assert_int_equal(upmu_session_add(&f->sessions[THREADS], "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->sessions[THREADS].set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f->sessions[THREADS], &f->cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&f->sessions[THREADS]), UPMU_OK);
     monitor(f, 0, profile->generals, 0);
@@ -304,7 +305,7 @@ static void beside_a_cpu_session(struct host *f, const struct profile *profile)
         host_thread_switch(f, 0, round & 1u);
         host_costs(f, "beside a session of the CPU", 2 + profile->general, 2 * profile->general);
     }
-    assert_int_equal(upmu_session_read(&f->sessions[THREADS], 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&f->sessions[THREADS].set, 0, 1, &count), UPMU_OK);
     assert_true(count.value == 20000);
     assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     assert_int_equal(upmu_session_detach(&f->sessions[THREADS]), UPMU_OK);
@@ -362,7 +363,7 @@ static void detached_ones(struct host *f, const struct profile *profile)
 
     for (unsigned i = 0; i < 100; i++) {
         assert_int_equal(upmu_session_init(&many[i], &f->machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&many[i], profile->generals, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&many[i].set, profile->generals, NULL), UPMU_OK);
     }
     two_unlike(f, profile);
 }

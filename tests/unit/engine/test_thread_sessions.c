@@ -5,6 +5,10 @@
  */
 #define _GNU_SOURCE /* sigaction */
 #include <signal.h>
+#include <upmu/event.h>
+#include <upmu/format.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #include "tests/common/host.h"
 #include "tests/common/state.h"
@@ -191,7 +195,7 @@ static void a_thread_attaches_and_starts_for_itself(void **state)
     counted(&f, 0, 0, 100);
     start(&f, 0);
     host_work(&f, 0, 7);
-    assert_int_equal(upmu_session_write(&f.sessions[0], 0, 1000), UPMU_OK);
+    assert_int_equal(upmu_set_write(&f.sessions[0].set, 0, 1000), UPMU_OK);
     host_work(&f, 0, 3);
     counted(&f, 0, 0, 1003);
     assert_int_equal(upmu_session_close(&f.sessions[0]), UPMU_OK);
@@ -215,8 +219,8 @@ static void calls_from_elsewhere_find_the_thread_or_say_that_they_cannot(void **
         host_thread_switch(&f, 1, 0);
         host_work(&f, 1, 100);
         upmu_sim_switch_cpu(&f.sim, 0);
-        assert_int_equal(upmu_session_read(&f.sessions[0], 0, 1, &count), expected);
-        assert_int_equal(upmu_session_write(&f.sessions[0], 0, 7), expected);
+        assert_int_equal(upmu_set_read(&f.sessions[0].set, 0, 1, &count), expected);
+        assert_int_equal(upmu_set_write(&f.sessions[0].set, 0, 7), expected);
         assert_int_equal(upmu_session_stop(&f.sessions[0]), expected);
         assert_int_equal(upmu_session_start(&f.sessions[0]), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
         assert_int_equal(upmu_session_detach(&f.sessions[0]), expected);
@@ -227,7 +231,7 @@ static void calls_from_elsewhere_find_the_thread_or_say_that_they_cannot(void **
         /* Off its CPU, any CPU may. */
         if (!reachable) {
             assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
-            assert_int_equal(upmu_session_write(&f.sessions[0], 0, 7), UPMU_OK);
+            assert_int_equal(upmu_set_write(&f.sessions[0].set, 0, 7), UPMU_OK);
             counted(&f, 0, 0, 7);
             start(&f, 0);
             assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
@@ -402,13 +406,13 @@ static void what_waits_for_a_counter_is_read_on_its_cpu(void **state)
         host_work(&f, 0, 1000);
         assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
         upmu_sim_switch_cpu(&f.sim, 1);
-        assert_int_equal(upmu_session_read(&f.sessions[1], 0, 1, &count), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_set_read(&f.sessions[1].set, 0, 1, &count), reachable ? UPMU_OK : UPMU_ERR_WRONG_CPU);
         upmu_sim_switch_cpu(&f.sim, 0);
-        assert_int_equal(upmu_session_read(&f.sessions[1], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.sessions[1].set, 0, 1, &count), UPMU_OK);
         for (unsigned i = 0; i < 2; i++)
             assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
         upmu_sim_switch_cpu(&f.sim, 1);
-        assert_int_equal(upmu_session_read(&f.sessions[1], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f.sessions[1].set, 0, 1, &count), UPMU_OK);
         tear_down(&f);
     }
 }
@@ -706,9 +710,9 @@ static void a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew(v
     host_machine(&f);
     host_take_over(&f, 2, false);
     host_threads(&f, IDLE + 2);
-    assert_int_equal(upmu_session_add(&f.sessions[1], "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[1].set, "branches:counter=0", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&f.sessions[1], &f.sets[1], 1, 0, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&f.sessions[1], &f.sets[1], "cache-references:counter=1", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sets[1], "cache-references:counter=1", NULL), UPMU_OK);
     on_cpu(&f, 1, 0);
     for (unsigned i = 0; i < 2; i++) /* now both sets have places */
         assert_int_equal(upmu_session_switch(&f.sessions[1], NULL), UPMU_OK);
@@ -996,7 +1000,7 @@ static void an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it(v
         set_up(&f, "skylake", true);
         f.sim.skid = skid;
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_session_add(&f.sessions[i], "branches", &(struct upmu_sampling){.period = 1000}),
+            assert_int_equal(upmu_set_add(&f.sessions[i].set, "branches", &(struct upmu_sampling){.period = 1000}),
                              UPMU_OK);
             assert_int_equal(upmu_session_ring(&f.sessions[i], f.rings[i], sizeof f.rings[i]), UPMU_OK);
             follow(&f, i, i);
@@ -1126,7 +1130,7 @@ static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **
 
     (void)state;
     set_up(&f, "skylake", true);
-    assert_int_equal(upmu_session_add(&f.sessions[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[0].set, "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
     assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], sizeof f.rings[0]), UPMU_OK);
     on_cpu(&f, 0, 0);
     host_work(&f, 0, 5000);
@@ -1234,7 +1238,7 @@ static void a_ring_that_a_switch_finds_full_masks_the_session(void **state)
 
     (void)state;
     set_up(&f, "skylake", true);
-    assert_int_equal(upmu_session_add(&f.sessions[0], "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[0].set, "branches", &(struct upmu_sampling){.period = 1000}), UPMU_OK);
     assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], 256), UPMU_OK);
     upmu_session_mask_on_full(&f.sessions[0], true);
     follow(&f, 0, 0);
@@ -1284,7 +1288,7 @@ static void time_asleep_is_no_enabled_time_of_a_session_that_waits(void **state)
         if (way)
             assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
         else
-            assert_int_equal(upmu_session_write(&f.sessions[i], 0, 5), UPMU_OK);
+            assert_int_equal(upmu_set_write(&f.sessions[i].set, 0, 5), UPMU_OK);
         assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
         count = host_count(&f.sessions[i], 0);
         assert_true(count.enabled_ns < 1000000000);
@@ -1424,8 +1428,8 @@ static void what_a_handler_has_closed_before_a_switch_counts_for_the_next(void *
         enum upmu_status status;
 
         set_up(&f, "barcelona", true);
-        assert_int_equal(upmu_session_add(&f.sessions[0], "branches", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.sessions[0], "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.sessions[0].set, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.sessions[0].set, "cycles", NULL), UPMU_OK);
         assert_int_equal(upmu_session_ring(&f.sessions[0], f.rings[0], 256), UPMU_OK);
         upmu_session_mask_on_full(&f.sessions[0], true);
         host_add(&f, 1, "branches,cycles", 0);
@@ -1536,12 +1540,12 @@ static void a_read_outlives_a_thread_that_passes_by_elsewhere(void **state)
 
         set_up(&f, "icelake", true);
         assert_int_equal(upmu_event_raw(&f.machine.pmu[0], 0x38000, 0, 0, &event), UPMU_OK);
-        assert_int_equal(upmu_session_add_event(&f.sessions[0], &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&f.sessions[0].set, &event, NULL), UPMU_OK);
         follow(&f, 0, 0);
         f.running[1] = 0;
         upmu_sim_switch_cpu(&f.sim, 0);
         step_begin(&f, pass_by_the_other_cpu, at, &before);
-        status = upmu_session_read(&f.sessions[0], 0, 1, &count);
+        status = upmu_set_read(&f.sessions[0].set, 0, 1, &count);
         step_end(&before);
         assert_true(status == UPMU_OK || status == UPMU_ERR_WRONG_CPU);
         passed = elsewhere.enough;
@@ -1600,7 +1604,7 @@ static enum upmu_status read_and_act(struct host *f, void (*act)(struct host *),
     f->sim.port.irq_save = save_and_step;
     f->sim.port.irq_restore = end_steps_and_restore;
     step_prepare(f, act, at, &before);
-    status = upmu_session_read(&f->sessions[0], 0, 1, count);
+    status = upmu_set_read(&f->sessions[0].set, 0, 1, count);
     step_end(&before);
     f->sim.port.irq_save = save_of_model;
     f->sim.port.irq_restore = restore_of_model;
@@ -1687,13 +1691,13 @@ static void a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks(void **
         host_threads(&f, IDLE + 2);
         assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
         assert_int_equal(upmu_session_add_set(&f.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-        assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "branches", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_add_set(&f.session, &f.sets[1], 1, 0, 0), UPMU_OK);
-        assert_int_equal(upmu_set_add(&f.session, &f.sets[1], "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.sets[1], "cycles", NULL), UPMU_OK);
         on_cpu(&f, 0, 0);
         host_work(&f, 0, 2500);
         step_begin(&f, overflow_and_switch_the_set, at, &before);
-        status = upmu_session_read(&f.session, 0, 1, &count);
+        status = upmu_set_read(&f.session.set, 0, 1, &count);
         step_end(&before);
         assert_int_equal(status, UPMU_OK);
         assert_true(count.raw == 500 || (count.raw == 1000 && elsewhere.enough));
@@ -1857,7 +1861,7 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
         set_up(&f, "skylake", true);
         for (unsigned i = 0; i < counts[k]; i++) {
             assert_int_equal(upmu_session_init(&many[i], &f.machine), UPMU_OK);
-            assert_int_equal(upmu_session_add(&many[i], FOUR_A, NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&many[i].set, FOUR_A, NULL), UPMU_OK);
             /* Half of them wait for threads that do not run. */
             upmu_thread_init(&threads[i], i, i, NULL);
             if (i & 1u) {
@@ -2121,7 +2125,7 @@ static void nothing_is_stored_in_a_dropped_session_after_its_end(void **state)
     set_up(&f, "skylake", true);
     f.sim.port.run_on_cpu = detach_there;
     detaching = &f;
-    assert_int_equal(upmu_session_add(&f.sessions[0], FOUR_A, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[0].set, FOUR_A, NULL), UPMU_OK);
     assert_int_equal(upmu_session_format(&f.sessions[0], &format, NULL, 0), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f.sessions[0], &f.cpu[0]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 1);
@@ -2141,7 +2145,7 @@ static void sixty_four_prepared_sessions_are_attached_where_threads_are_born(voi
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 64; i++) {
         assert_int_equal(upmu_session_init(&pool[i], &f.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&pool[i], FOUR_A, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&pool[i].set, FOUR_A, NULL), UPMU_OK);
         upmu_thread_init(&threads[i], i, i, NULL);
     }
     upmu_sim_forget(&f.sim);
@@ -2161,7 +2165,7 @@ static void add_offcore(struct host *f, unsigned i, uint64_t payload)
     struct upmu_event event;
 
     assert_int_equal(upmu_event_raw(f->cpu[0].meter.pmu, 0x01b7 | 3u << 16, payload, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&f->sessions[i], &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK);
 }
 
 /* The 257th CPU makes its first placements as the first one did: they are not taken for the same. */
@@ -2177,7 +2181,7 @@ static void beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made(voi
         assert_int_equal(upmu_cpu_init(&f.cpu[1], &f.machine, NULL), UPMU_OK);
     }
     /* What runs on each has the counter that the other has, too, but only one has the register. */
-    assert_int_equal(upmu_session_add(&f.sessions[0], "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[0].set, "branches:counter=0", NULL), UPMU_OK);
     add_offcore(&f, 1, 0x10001);
     add_offcore(&f, 2, 0x10004);
     on_cpu(&f, 0, 0);
@@ -2241,8 +2245,8 @@ static void a_start_brings_a_session_that_no_switch_has_brought(void **state)
     host_work(&f, 0, 5);
     assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
     leave_and_come(&f, 0);
-    assert_int_equal(upmu_change_these(&f.cpu[0], NULL, 0, these, 1), UPMU_OK);
-    assert_int_equal(upmu_change_these(&f.cpu[0], these, 1, NULL, 0), UPMU_OK);
+    assert_int_equal(upmu_sessions_change(&f.cpu[0], NULL, 0, these, 1), UPMU_OK);
+    assert_int_equal(upmu_sessions_change(&f.cpu[0], these, 1, NULL, 0), UPMU_OK);
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
     host_work(&f, 0, 1);
     counted(&f, 0, 0, 116);
@@ -2366,7 +2370,7 @@ static void a_session_with_a_limit_counts_on_that_cpu_alone(void **state)
     host_work(&f, 1, 30);
     /* Where the thread runs, and not the session, a start leaves it waiting. */
     assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
-    assert_int_equal(upmu_change_these(&f.cpu[1], these, 1, NULL, 0), UPMU_ERR_WRONG_CPU);
+    assert_int_equal(upmu_sessions_change(&f.cpu[1], these, 1, NULL, 0), UPMU_ERR_WRONG_CPU);
     assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_WAITING);
     host_thread_switch(&f, 1, IDLE + 1);

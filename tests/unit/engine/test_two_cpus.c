@@ -4,6 +4,9 @@
  * that it cannot, a session moves from one to the other; two hyper-threads that
  * share payload registers.
  */
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
@@ -45,7 +48,7 @@ static void run(struct host *f, unsigned cpu, uint64_t instructions)
 
 static void prepare(struct host *f, unsigned i, const char *list, unsigned cpu)
 {
-    assert_int_equal(upmu_session_add(&f->sessions[i], list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->sessions[i].set, list, NULL), UPMU_OK);
     host_attach(f, i, cpu);
 }
 
@@ -112,7 +115,7 @@ static void a_call_on_the_wrong_cpu_is_refused_and_changes_nothing(void **state)
     set_up(&f, false);
     prepare(&f, 0, "instructions", 0);
     prepare(&f, 2, "branches", 0);
-    assert_int_equal(upmu_session_add(&f.sessions[1], "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.sessions[1].set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(session), UPMU_OK);
     before = f.cpu[0];
     upmu_sim_switch_cpu(&f.sim, 1);
@@ -120,10 +123,10 @@ static void a_call_on_the_wrong_cpu_is_refused_and_changes_nothing(void **state)
     wrong_cpu(&f.sessions[1], upmu_session_attach_cpu(&f.sessions[1], &f.cpu[0]));
     wrong_cpu(session, upmu_session_stop(session));
     wrong_cpu(session, upmu_session_detach(session));
-    wrong_cpu(session, upmu_session_write(session, 0, 5));
-    wrong_cpu(session, upmu_session_read(session, 0, 1, &count));
+    wrong_cpu(session, upmu_set_write(&session->set, 0, 5));
+    wrong_cpu(session, upmu_set_read(&session->set, 0, 1, &count));
     wrong_cpu(&f.sessions[2], upmu_session_start(&f.sessions[2]));
-    wrong_cpu(&f.sessions[2], upmu_session_replace(&f.sessions[2], 0, "cycles", NULL));
+    wrong_cpu(&f.sessions[2], upmu_set_replace(&f.sessions[2].set, 0, "cycles", NULL));
     wrong_cpu(NULL, upmu_cpu_suspend(&f.cpu[0]));
     wrong_cpu(NULL, upmu_cpu_changed(&f.cpu[0]));
     wrong_cpu(NULL, upmu_cpu_verify(&f.cpu[0], NULL));
@@ -148,7 +151,7 @@ static void a_call_from_the_wrong_cpu_is_sent_to_the_right_one(void **state)
 
     (void)state;
     set_up(&f, true);
-    assert_int_equal(upmu_session_add(session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, "instructions", NULL), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(session), UPMU_OK);
@@ -157,9 +160,9 @@ static void a_call_from_the_wrong_cpu_is_sent_to_the_right_one(void **state)
     assert_false(upmu_sim_runs(&f.sim, 1, UPMU_SIM_FIXED));
     run(&f, 0, 100);
     run(&f, 1, 7);
-    assert_int_equal(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.value, 100);
-    assert_int_equal(upmu_session_write(session, 0, 1000), UPMU_OK);
+    assert_int_equal(upmu_set_write(&session->set, 0, 1000), UPMU_OK);
     run(&f, 0, 10);
     assert_int_equal(upmu_session_stop(session), UPMU_OK);
     assert_int_equal(host_count(&f.sessions[0], 0).value, 1010);
@@ -187,7 +190,7 @@ static void a_cpu_that_cannot_be_reached_is_the_wrong_cpu(void **state)
     f.sim.cpu[0].offline = true;
     upmu_sim_switch_cpu(&f.sim, 1);
     wrong_cpu(&f.sessions[0], upmu_session_stop(&f.sessions[0]));
-    wrong_cpu(&f.sessions[0], upmu_session_read(&f.sessions[0], 0, 1, &count));
+    wrong_cpu(&f.sessions[0], upmu_set_read(&f.sessions[0].set, 0, 1, &count));
     f.sim.cpu[0].offline = false;
     assert_int_equal(host_count(&f.sessions[0], 0).value, 5);
     host_end_idle(&f);
@@ -200,7 +203,7 @@ static void a_session_attached_elsewhere_keeps_its_counts_and_goes_on(void **sta
 
     (void)state;
     set_up(&f, false);
-    assert_int_equal(upmu_session_add(session, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, "instructions,branches", NULL), UPMU_OK);
     for (unsigned turn = 0; turn < 6; turn++) {
         unsigned cpu = turn & 1u;
 
@@ -228,7 +231,7 @@ static void samples_name_the_cpu_that_took_them(void **state)
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         upmu_sim_switch_cpu(&f.sim, i);
-        assert_int_equal(upmu_session_add(&f.sessions[i], "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.sessions[i].set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&f.sessions[i], f.rings[i], sizeof f.rings[i]), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&f.sessions[i], &f.cpu[i]), UPMU_OK);
         assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
@@ -312,7 +315,7 @@ static void prepare_offcore(struct host *f, unsigned i, unsigned cpu, uint64_t p
 
     upmu_sim_switch_cpu(&f->sim, cpu);
     assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&f->sessions[i], &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&f->sessions[i], &f->cpu[cpu]), UPMU_OK);
 }
 

@@ -24,7 +24,7 @@ static void note(enum upmu_status status)
 static bool read_is(struct upmu_session *session, unsigned index, uint64_t expected)
 {
     struct upmu_count count;
-    enum upmu_status status = upmu_session_read(session, index, 1, &count);
+    enum upmu_status status = upmu_set_read(&session->set, index, 1, &count);
 
     note(status);
     return !good || count.value == expected;
@@ -240,7 +240,7 @@ static bool vanish_while_it_counts(struct upmu_sim_unit *unit)
     uncore_happen(&host, unit, 0, 100);
     assert_int_equal(uncore_value(session, 0), 100);
     unit->absent = true;
-    status = upmu_session_read(session, 0, 1, &count);
+    status = upmu_set_read(&session->set, 0, 1, &count);
     /* (Where another function is left, it reads 0: as one that was reset.) */
     if (status != UPMU_OK || count.value != 100 || count.quality != UPMU_QUALITY_PARTIAL) {
         print_error("%s: %s: gone, and read as %llx with status %d\n", host.uncore.machine->name, unit->type->name,
@@ -248,7 +248,7 @@ static bool vanish_while_it_counts(struct upmu_sim_unit *unit)
         fail();
     }
     (void)!upmu_session_stop(session);
-    assert_int_equal(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.value, 100);
     assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
     (void)!upmu_session_close(session);

@@ -4,6 +4,7 @@
  * one scenario on each type; random sequences in which the library reports what the model let happen, no more
  * and no less.  Events are raw and chosen by the model's own description of a type.
  */
+#include <upmu/session.h>
 #include "tests/unit/engine/uncore_host.h"
 
 static struct uncore_host host;
@@ -67,7 +68,7 @@ static void expect_count(unsigned event, uint64_t expected, int line)
 {
     struct upmu_count count;
 
-    if (!is_ok(upmu_session_read(&host.session[0], event, 1, &count), line) || count.value == expected)
+    if (!is_ok(upmu_set_read(&host.session[0].set, event, 1, &count), line) || count.value == expected)
         return;
     print_error("line %d: %s: die %u: %s %u, event %u: %llu, not %llu\n", line, machine, unit->die, unit->type->name,
                 unit->number, event, (unsigned long long)count.value, (unsigned long long)expected);
@@ -219,8 +220,8 @@ static void open_some(unsigned which)
 
         assert_int_equal(upmu_session_init(session_of(which, s), &host.machine), UPMU_OK);
         for (unsigned i = 0; i < one->events[s]; i++)
-            assert_int_equal(
-                upmu_session_add(session_of(which, s), uncore_spec(box->type, one->first[s] + i, text), NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&session_of(which, s)->set, uncore_spec(box->type, one->first[s] + i, text),
+                                          NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_unit(session_of(which, s), &host.unit[which]), UPMU_OK);
     }
 }
@@ -399,7 +400,7 @@ static void share_boxes(unsigned boxes)
     for (unsigned i = 0; i < SHARERS * events; i++) {
         struct upmu_count count;
 
-        (void)OK(upmu_session_read(&host.session[i / events], i % events, 1, &count));
+        (void)OK(upmu_set_read(&host.session[i / events].set, i % events, 1, &count));
         raw += count.raw;
         /* (an estimate of events that come evenly: within a slot of the truth) */
         if (count.value < (1000u + i) * 50 || count.value > (1000u + i) * 70) {

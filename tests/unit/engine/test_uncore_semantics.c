@@ -3,6 +3,7 @@
  * What units do that cores do not, on the silicon model and through the library's calls: wraps, freezing, events
  * tied to counters, filters, fixed counters, bits that may not be set, hidden functions, other dies' CPUs, 36 bits.
  */
+#include <upmu/cpu.h>
 #include "tests/common/garbage.h"
 #include "tests/unit/engine/uncore_host.h"
 
@@ -21,7 +22,7 @@ static enum upmu_status begin_with(struct upmu_sim_unit *unit, const char *list)
     assert_non_null(info);
     assert_int_equal(upmu_unit_open(&host.unit[0], &host.machine, info, 1), UPMU_OK);
     assert_int_equal(upmu_session_init(&host.session[0], &host.machine), UPMU_OK);
-    status = upmu_session_add(&host.session[0], list, NULL);
+    status = upmu_set_add(&host.session[0].set, list, NULL);
     return status != UPMU_OK ? status : upmu_session_attach_unit(&host.session[0], &host.unit[0]);
 }
 
@@ -70,7 +71,7 @@ static void expect_moved(const char *path, const char *list, uint64_t first, uin
 
     assert_int_equal(upmu_unit_open_text(&host.unit[0], &host.machine, path), UPMU_OK);
     assert_int_equal(upmu_session_init(&host.session[0], &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session[0], list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session[0].set, list, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_unit(&host.session[0], &host.unit[0]), UPMU_OK);
     start();
     upmu_sim_traffic(&host.uncore, uncore_die(&host, host.unit[0].box), &load);
@@ -217,7 +218,7 @@ static void a_counter_that_stops_at_its_end_goes_on(void **state)
             upmu_sim_unit_set(box("umc", 0, i), c, UINT64_C(0xffffffffffff));
     assert_int_equal(upmu_unit_open_text(&host.unit[0], &host.machine, "package0/die0/umc"), UPMU_OK);
     assert_int_equal(upmu_session_init(&host.session[0], &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session[0], "umc/raw:config=0x10a", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session[0].set, "umc/raw:config=0x10a", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_unit(&host.session[0], &host.unit[0]), UPMU_OK);
     start();
     for (unsigned minute = 0; minute < 200; minute++) {
@@ -334,7 +335,7 @@ static void ticks_poll_without_a_clock(void **state)
                 upmu_sim_irqs(&host.sim, true);
             }
         }
-        assert_int_equal(upmu_session_read(&host.session[0], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session[0].set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.quality, hosts[k].quality);
         assert_int_equal(count.value, 100 * each);
         end();
@@ -491,13 +492,13 @@ static void events_that_share_counter_0_do_not_run_together(void **state)
     /* In two sessions that share they are multiplexed, and neither is silently zero. */
     begin(cha, "cha/raw:config=0x1436");
     assert_int_equal(upmu_session_init(&host.session[1], &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session[1], "cha/raw:config=0x0111", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session[1].set, "cha/raw:config=0x0111", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_unit(&host.session[1], &host.unit[0]), UPMU_OK);
     start();
     if (upmu_session_start(&host.session[1]) == UPMU_OK) {
         uncore_happen(&host, cha, 0, 1);
         upmu_sim_happen(&host.uncore, cha, &tor);
-        assert_int_equal(upmu_session_read(&host.session[1], 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session[1].set, 0, 1, &count), UPMU_OK);
         assert_int_not_equal(count.quality, UPMU_QUALITY_EXACT);
     }
     assert_int_equal(upmu_session_close(&host.session[1]), UPMU_OK);
@@ -565,7 +566,7 @@ static void a_filter_of_a_counter_in_use_stays(void **state)
     box("cha", 0, 0)->filter[0] = 0x20000;
     assert_int_equal(upmu_unit_open(&host.unit[0], &host.machine, uncore_info(&host, box("cha", 0, 0)), 2), UPMU_OK);
     assert_int_equal(upmu_session_init(&host.session[0], &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session[0], cases[0].same, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session[0].set, cases[0].same, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_unit(&host.session[0], &host.unit[0]), UPMU_ERR_DOES_NOT_FIT);
     end();
 }
@@ -861,7 +862,7 @@ static void counts_survive_their_cpu(void **state)
             go_offline(other);
             upmu_sim_hand_over(&host.uncore);
             uncore_happen(&host, unit, 0, 7);
-            (void)!upmu_session_read(&host.session[0], 0, 1, &count);
+            (void)!upmu_set_read(&host.session[0].set, 0, 1, &count);
             assert_int_equal(count.value, 120);
             come_online(manager);
             upmu_sim_hand_over(&host.uncore);

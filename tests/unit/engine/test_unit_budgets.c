@@ -85,13 +85,13 @@ static void measure(struct rig *rig, unsigned boxes)
     assert_int_equal(upmu_session_start(session), UPMU_OK);
     expect(rig, "start", free ? 0 : own ? 0 : 1, own ? EVENTS : 0, free ? EVENTS : 0, 0);
     double_steps(1000);
-    assert_int_equal(upmu_session_read(session, 0, EVENTS, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, 0, EVENTS, counts), UPMU_OK);
     expect(rig, "read", 0, 0, 0, EVENTS);
     assert_int_equal(upmu_unit_poll(&d->unit), UPMU_OK);
     expect(rig, "poll", 0, 0, 0, EVENTS);
     assert_int_equal(upmu_session_stop(session), UPMU_OK);
     expect(rig, "stop", free ? 0 : own ? 0 : 1, own ? EVENTS : 0, 0, EVENTS);
-    assert_int_equal(upmu_session_read(session, 0, EVENTS, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, 0, EVENTS, counts), UPMU_OK);
     expect(rig, "read of a stopped one", 0, 0, 0, 0);
     for (unsigned k = 0; k < EVENTS; k++)
         assert_int_equal(counts[k].value, (uint64_t)boxes * 1100u * (1 + k));

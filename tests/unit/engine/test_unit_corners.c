@@ -3,6 +3,7 @@
  * What seldom happens to units: refusals, faults as a unit changes its CPU or ends, CPUs that cannot be reached,
  * numbers that go round.
  */
+#include <upmu/place.h>
 #include "tests/unit/engine/unit_double.h"
 
 static struct unit_double d;
@@ -11,7 +12,7 @@ static struct upmu_count count_of(struct upmu_session *session)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, 0, 1, &count), UPMU_OK);
     return count;
 }
 
@@ -277,7 +278,7 @@ static void a_filter_that_two_events_need_is_named(void **state)
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
     for (unsigned i = 1; i < 3; i++) {
         assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, i, 0, &event), UPMU_OK);
-        assert_int_equal(upmu_session_add_event(&d.host.session, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&d.host.session.set, &event, NULL), UPMU_OK);
     }
     assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_ERR_DOES_NOT_FIT);
     (void)upmu_why_text(&d.host.session.why, text, sizeof text);
@@ -490,7 +491,7 @@ static void a_stop_keeps_what_was_read_of_a_box_that_faults(void **state)
         assert_int_equal(count_of(&d.host.session).value, CROWD * 100u * code);
         d.gone = 1u << 2;
         double_steps(10);
-        assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_ERR_PORT);
+        assert_int_equal(upmu_set_read(&d.host.session.set, 0, 1, &count), UPMU_ERR_PORT);
         assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_PORT);
         count = count_of(&d.host.session);
         assert_int_equal(count.raw, CROWD * 100u * code + (CROWD - 1) * 10u * code);
@@ -546,7 +547,7 @@ static void a_box_that_was_reset_is_no_exact_count(void **state)
                 assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
                 assert_true(count_of(&d.host.session).raw >= count.raw);
                 /* It counts again. */
-                assert_int_equal(upmu_session_write(&d.host.session, 0, 0), UPMU_OK);
+                assert_int_equal(upmu_set_write(&d.host.session.set, 0, 0), UPMU_OK);
                 assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
                 double_steps(10);
                 count = count_of(&d.host.session);
@@ -579,7 +580,7 @@ static void what_a_box_dropped_is_written_again(void **state)
                         struct upmu_event event;
 
                         assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3 + n, 5, 0, &event), UPMU_OK);
-                        assert_int_equal(upmu_session_add_event(&d.host.session, &event, NULL), UPMU_OK);
+                        assert_int_equal(upmu_set_add_event(&d.host.session.set, &event, NULL), UPMU_OK);
                     }
                     d.gone = 1u << box;
                     assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_ERR_PORT);
@@ -593,7 +594,7 @@ static void what_a_box_dropped_is_written_again(void **state)
                     for (unsigned n = 0; n < 3; n++) {
                         struct upmu_count count;
 
-                        assert_int_equal(upmu_session_read(&d.host.session, n, 1, &count), UPMU_OK);
+                        assert_int_equal(upmu_set_read(&d.host.session.set, n, 1, &count), UPMU_OK);
                         assert_int_equal(count.value, boxes * 10u * (3 + n));
                         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
                     }
@@ -632,9 +633,9 @@ static void what_some_boxes_have_taken_is_written_again(void **state)
             assert_true(status == UPMU_OK || (status == UPMU_ERR_PORT && faulted));
             (void)!upmu_session_stop(second);
             assert_int_equal(upmu_session_start(first), UPMU_OK);
-            assert_int_equal(upmu_session_read(first, 0, 2, before), UPMU_OK);
+            assert_int_equal(upmu_set_read(&first->set, 0, 2, before), UPMU_OK);
             double_steps(10);
-            assert_int_equal(upmu_session_read(first, 0, 2, count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&first->set, 0, 2, count), UPMU_OK);
             if (count[0].raw - before[0].raw != 60 || count[1].raw - before[1].raw != 80)
                 fail_msg("style %u, access %u of a start faulted: %u and %u counted", (unsigned)gates[i], at,
                          (unsigned)(count[0].raw - before[0].raw), (unsigned)(count[1].raw - before[1].raw));
@@ -830,7 +831,7 @@ static void the_high_half_is_read_again_only_if_it_has_moved(void **state)
         room = (0u - (uint32_t)d.box[0].counter[0]) - at;
         double_steps(room);
         d.steps = 1;
-        assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&d.host.session.set, 0, 1, &count), UPMU_OK);
         d.steps = 0;
         assert_in_range(count.value, before + room * CROWD, before + (room + 4 * CROWD + 2) * CROWD);
     }

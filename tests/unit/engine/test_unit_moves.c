@@ -32,7 +32,7 @@ static enum upmu_status run(unsigned i, unsigned code, uint64_t filter, uint32_t
     assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, code, filter, 0, &event), UPMU_OK);
     if (counters)
         event.counters = counters;
-    assert_int_equal(upmu_session_add_event(session_of(i), &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&session_of(i)->set, &event, NULL), UPMU_OK);
     status = upmu_session_attach_unit(session_of(i), &d.unit);
     return status == UPMU_OK ? upmu_session_start(session_of(i)) : status;
 }

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 #include "port/sim/sim_uncore.h"
@@ -203,7 +205,7 @@ static enum upmu_status attached(struct upmu_session *session, struct upmu_unit 
 {
     assert_int_equal(upmu_session_init(session, &machine), UPMU_OK);
     session->pmu = unit->meter.pmu->index;
-    assert_int_equal(upmu_session_add(session, event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, event, NULL), UPMU_OK);
     return upmu_session_attach_unit(session, unit);
 }
 
@@ -244,14 +246,14 @@ static void an_event_with_a_path_counts_on_that_unit_alone(void **state)
     }
     /* No such unit: the text is refused. */
     assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "package2/die0/imc0/CAS_COUNT.RD", NULL), UPMU_ERR_NO_SUCH_PMU);
+    assert_int_equal(upmu_set_add(&session.set, "package2/die0/imc0/CAS_COUNT.RD", NULL), UPMU_ERR_NO_SUCH_PMU);
     assert_string_equal(session.why.word, "package2/die0/imc0");
 
     /* The second set of a session, too. */
     assert_int_equal(upmu_unit_open_text(&unit, &machine, "package0/die0/imc0"), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "package0/die0/imc0/CAS_COUNT.RD", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session.set, "package0/die0/imc0/CAS_COUNT.RD", NULL), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&session, &set, 1, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
-    assert_int_equal(upmu_set_add(&session, &set, "package1/die0/imc0/CAS_COUNT.WR", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&set, "package1/die0/imc0/CAS_COUNT.WR", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_unit(&session, &unit), UPMU_ERR_WRONG_PMU);
     assert_int_equal(upmu_session_close(&session), UPMU_OK);
 
@@ -259,18 +261,18 @@ static void an_event_with_a_path_counts_on_that_unit_alone(void **state)
     assert_int_equal(attached(&session, &unit, "package0/die0/imc0/CAS_COUNT.RD"), UPMU_OK);
     event = session.set.event[0];
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_session_replace(&session, 0, i ? "imc1/CAS_COUNT.RD" : "package1/die0/imc0/CAS_COUNT.RD",
+        assert_int_equal(upmu_set_replace(&session.set, 0, i ? "imc1/CAS_COUNT.RD" : "package1/die0/imc0/CAS_COUNT.RD",
                                               NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(&session), UPMU_ERR_WRONG_PMU);
         move_memory(5);
-        assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, 0);
     }
-    assert_int_equal(upmu_set_replace_event(&session, &session.set, 0, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_replace_event(&session.set, 0, &event, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&session), UPMU_OK);
     move_memory(5);
     assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-    assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.value, 5);
     assert_int_equal(upmu_session_close(&session), UPMU_OK);
     assert_int_equal(upmu_unit_close(&unit), UPMU_OK);

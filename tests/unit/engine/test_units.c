@@ -3,6 +3,7 @@
  * Units outside the cores: devices in three spaces, the CPU that drives one, its going and coming, turns and their
  * price.
  */
+#include <upmu/page.h>
 #include "core/hw/space.h"
 #include "core/util/bits.h"
 #include "tests/unit/engine/unit_double.h"
@@ -13,7 +14,7 @@ static uint64_t value_of(struct upmu_session *session, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(session, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK);
     return count.value;
 }
 
@@ -21,7 +22,7 @@ static unsigned quality_of(struct upmu_session *session, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(session, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK);
     return count.quality;
 }
 
@@ -98,7 +99,7 @@ static void a_call_on_a_unit_leaves_pages_of_its_cpu_alone(void **state)
     (void)state;
     double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MMIO, 1, 1);
     double_begin(&d, 1);
-    assert_int_equal(upmu_session_add(&d.host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&d.host.other.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&d.host.other, &page), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&d.host.other, &d.host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&d.host.other), UPMU_OK);
@@ -436,7 +437,7 @@ static void filters_in_a_companion_are_written_there_or_refused(void **state)
         double_begin(&d, 1);
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
         assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, 0x123, 0, &event), UPMU_OK);
-        assert_int_equal(upmu_session_add_event(&d.host.session, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&d.host.session.set, &event, NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), has ? UPMU_OK : UPMU_ERR_UNSUPPORTED);
         assert_int_equal(d.box[5].filter, has ? 0x123 : 0);
         double_event(&d, &d.host.other, 7);
@@ -492,7 +493,7 @@ static void sets_and_dry_runs_work_on_units(void **state)
     assert_true(writes[1].value == 0 && writes[1].address == DOUBLE_CONTROL);
     assert_int_equal(upmu_session_add_set(&d.host.session, &second, 1, UPMU_SET_TIME_SWITCH, 2000000), UPMU_OK);
     assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 5, 0, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_set_add_event(&d.host.session, &second, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&second, &event, NULL), UPMU_OK);
     d.host.session.set.flags |= UPMU_SET_TIME_SWITCH;
     d.host.session.set.timeout_ns = 2000000;
     assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
@@ -503,8 +504,8 @@ static void sets_and_dry_runs_work_on_units(void **state)
         assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
     }
     assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
-    assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count[0]), UPMU_OK);
-    assert_int_equal(upmu_set_read(&d.host.session, &second, 0, 1, &count[1]), UPMU_OK);
+    assert_int_equal(upmu_set_read(&d.host.session.set, 0, 1, &count[0]), UPMU_OK);
+    assert_int_equal(upmu_set_read(&second, 0, 1, &count[1]), UPMU_OK);
     assert_int_equal(count[0].raw, 2 * 20 * 100 * 3);
     assert_int_equal(count[1].raw, 2 * 20 * 100 * 5);
     assert_int_equal(count[0].value, 2 * 40 * 100 * 3);
@@ -530,7 +531,7 @@ static void sets_change_where_counters_never_stop(void **state)
         double_event(&d, session, 0);
         assert_int_equal(upmu_session_add_set(session, &second[i], 1, UPMU_SET_TIME_SWITCH, ns), UPMU_OK);
         assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 1, 0, 0, &event), UPMU_OK);
-        assert_int_equal(upmu_set_add_event(session, &second[i], &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&second[i], &event, NULL), UPMU_OK);
         session->set.flags |= UPMU_SET_TIME_SWITCH;
         session->set.timeout_ns = ns;
         assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
@@ -549,8 +550,8 @@ static void sets_change_where_counters_never_stop(void **state)
         assert_ptr_equal(session->active, &second[i]);
         double_steps(100);
         assert_int_equal(upmu_session_stop(session), UPMU_OK);
-        assert_int_equal(upmu_session_read(session, 0, 1, &count[0]), UPMU_OK);
-        assert_int_equal(upmu_set_read(session, &second[i], 0, 1, &count[1]), UPMU_OK);
+        assert_int_equal(upmu_set_read(&session->set, 0, 1, &count[0]), UPMU_OK);
+        assert_int_equal(upmu_set_read(&second[i], 0, 1, &count[1]), UPMU_OK);
         /* (The second one waited for the switch of the first in its first set.) */
         assert_int_equal(count[0].raw, 20 * 100 + i * 100);
         assert_int_equal(count[1].raw, 2 * (20 * 100 + 100));
@@ -579,7 +580,7 @@ static void a_set_that_shares_counters_which_never_stop_runs_in_its_time(void **
     assert_int_equal(upmu_session_add_set(session, NULL, 0, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
     assert_int_equal(upmu_session_add_set(session, &second, 1, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
     assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 1, 0, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_set_add_event(session, &second, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&second, &event, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
     assert_int_equal(upmu_session_start(session), UPMU_OK);
     for (unsigned tick = 0; tick < 4; tick++) {
@@ -634,7 +635,7 @@ static void an_event_of_a_unit_has_no_period(void **state)
     double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_MSR, 1, 1);
     double_begin(&d, 1);
     assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, 0, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&d.host.session, &event, &every), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_set_add_event(&d.host.session.set, &event, &every), UPMU_ERR_UNSUPPORTED);
 }
 
 /* Four CPUs on two dies, with numbers that alternate; two boxes each. */
@@ -770,7 +771,7 @@ static void look_for_it(void)
         assert_int_equal(upmu_session_detach(&d.host.session), UPMU_ERR_BUSY);
         d.host.session.why.status = UPMU_OK; /* (For a call that has had no refusal there is a short way.) */
         assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_BUSY);
-        assert_int_equal(upmu_session_read(&d.host.session, 0, 1, &count), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_set_read(&d.host.session.set, 0, 1, &count), UPMU_ERR_WRONG_CPU);
     }
     d.host.sim.port.this_cpu = this_cpu;
     upmu_sim_switch_cpu(&d.host.sim, 0);
@@ -1031,7 +1032,7 @@ static void each_unit_has_its_own_turns(void **state)
             struct upmu_count count;
             uint64_t slots;
 
-            assert_int_equal(upmu_session_read(&sharing[u][i], 0, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&sharing[u][i].set, 0, 1, &count), UPMU_OK);
             slots = count.raw / (100 * (0x41 + i));
             assert_in_range(slots, 60 / sessions[u] - 1, 60 / sessions[u] + 1);
             assert_in_range(count.value, 60u * 100 * (0x41 + i) * 9 / 10, 60u * 100 * (0x41 + i) * 11 / 10);
@@ -1078,9 +1079,9 @@ static void an_event_that_both_have_counts_on_after_a_fault(void **state)
 
                     if (session->state != UPMU_SESSION_RUNNING)
                         continue;
-                    assert_int_equal(upmu_session_read(session, 0, 2, before), UPMU_OK);
+                    assert_int_equal(upmu_set_read(&session->set, 0, 2, before), UPMU_OK);
                     double_steps(100);
-                    assert_int_equal(upmu_session_read(session, 0, 2, count), UPMU_OK);
+                    assert_int_equal(upmu_set_read(&session->set, 0, 2, count), UPMU_OK);
                     if (count[0].raw - before[0].raw != (i ? 500 : 300) || count[1].raw - before[1].raw != 500)
                         fail_msg("style %u, access %u of a turn faulted, turn %u: session %u counts %u and %u", style,
                                  at, tick, i, (unsigned)(count[0].raw - before[0].raw),
@@ -1366,7 +1367,7 @@ static void what_waits_for_counters_that_never_stop_writes_nothing(void **state)
             assert_int_equal(upmu_session_add_set(session, &second, 1, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
             assert_int_equal(upmu_session_add_set(session, NULL, 0, UPMU_SET_TIME_SWITCH, 1000000), UPMU_OK);
             assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, 0, 0, &event), UPMU_OK);
-            assert_int_equal(upmu_set_add_event(session, &second, &event, NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add_event(&second, &event, NULL), UPMU_OK);
         }
         assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
         assert_int_equal(upmu_session_start(session), UPMU_OK);
@@ -1465,7 +1466,7 @@ static void a_fault_at_each_access_is_told(void **state)
                 if (d.host.session.state == UPMU_SESSION_RUNNING) {
                     struct upmu_count counts[2];
 
-                    status = upmu_session_read(&d.host.session, 0, 2, counts);
+                    status = upmu_set_read(&d.host.session.set, 0, 2, counts);
                     told |= status != UPMU_OK;
                     if (status == UPMU_OK && counts[1].quality == UPMU_QUALITY_EXACT)
                         assert_int_equal(counts[1].value, style == UPMU_UNIT_FREE ? 2 * 10 * 4 : 2 * 10 * 3);

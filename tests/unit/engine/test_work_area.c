@@ -4,6 +4,10 @@
  * used where it is not lent, is still needed when a call has returned, or is trusted by a
  * handler.  (That it saves stack is tests/build/check_stack.py.)
  */
+#include <upmu/place.h>
+#include <upmu/probe.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 #define LIST "instructions,cycles,branches,branch-misses"
@@ -51,11 +55,11 @@ static void work_through(bool lent, uint64_t *counts)
     set_up(lent);
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(upmu_session_init(&session[i], &host.machine), UPMU_OK);
-        call(upmu_session_add(&session[i], i == 3 ? "branches" : LIST, NULL));
+        call(upmu_set_add(&session[i].set, i == 3 ? "branches" : LIST, NULL));
         call(upmu_session_share(&session[i], i < 2));
     }
     call(upmu_session_add_set(&session[2], &second, 1, 0, 0));
-    call(upmu_set_add(&session[2], &second, "branch-misses,cycles", NULL));
+    call(upmu_set_add(&second, "branch-misses,cycles", NULL));
     upmu_thread_init(&threads[0], 1, 1, NULL);
     upmu_thread_init(&threads[1], 2, 2, NULL);
     call(upmu_session_attach_cpu(&session[0], &host.cpu[0]));
@@ -102,8 +106,8 @@ static void what_it_held_before_does_not_matter(void **state)
     (void)state;
     for (unsigned byte = 0; byte < 12; byte++) {
         set_up(byte > 0);
-        assert_int_equal(upmu_session_add(&host.session, "branches,branch-misses", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.other, "cache-misses,cache-references", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches,branch-misses", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cache-misses,cache-references", NULL), UPMU_OK);
         for (unsigned i = 0; i < 4; i++) {
             struct upmu_session *session = &host.sessions[i / 2];
 
@@ -126,17 +130,17 @@ static void what_changes_at_once_needs_no_area(void **state)
     (void)state;
     set_up(true);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_session_add(&host.sessions[i], i ? "branches" : "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.sessions[i].set, i ? "branches" : "instructions", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.sessions[i], &host.cpu[0]), UPMU_OK);
     }
     fill(0xa5);
-    call(upmu_change_these(&host.cpu[0], first, 1, NULL, 0));
+    call(upmu_sessions_change(&host.cpu[0], first, 1, NULL, 0));
     host_run(&host, 1000);
     fill(0xa5);
-    call(upmu_change_these(&host.cpu[0], second, 1, first, 1));
+    call(upmu_sessions_change(&host.cpu[0], second, 1, first, 1));
     host_run(&host, 100);
     fill(0xa5);
-    assert_int_equal(upmu_change_these(&host.cpu[0], first, 1, second, 1), UPMU_OK);
+    assert_int_equal(upmu_sessions_change(&host.cpu[0], first, 1, second, 1), UPMU_OK);
     assert_true(is_untouched(0, 0xa5));
     host_run(&host, 10);
     assert_int_equal(host_value(&host.session, 0), 1010);
@@ -148,7 +152,7 @@ static void area_is_used_by_the_cpu_that_it_was_lent_to(void **state)
 {
     (void)state;
     set_up(true);
-    assert_int_equal(upmu_session_add(&host.session, LIST, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, LIST, NULL), UPMU_OK);
     host_begin(&host, &host.session);
     /* By the placement, too: in 64 bits its state ends the area, where no register image reaches. */
     assert_false(is_untouched(0, 0xa5));
@@ -200,7 +204,7 @@ static void area_is_lent_between_calls_and_until_fini(void **state)
     assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     fill(0xa5);
-    assert_int_equal(upmu_session_add(&host.session, LIST, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, LIST, NULL), UPMU_OK);
     assert_int_equal(upmu_session_dry_run(&host.session, &host.machine.pmu[0], &dry), UPMU_OK);
     assert_true(is_untouched(0, 0xa5));
 }
@@ -214,8 +218,8 @@ static void calls_without_a_cpu_use_the_area_of_the_executing_one(void **state)
     (void)state;
     set_up(false);
     upmu_thread_init(&threads[0], 1, 1, NULL);
-    assert_int_equal(upmu_session_add(&host.session, LIST, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, LIST, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, LIST, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, LIST, NULL), UPMU_OK);
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_use_work(&host.cpu[0], &work[0]), UPMU_OK);
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry[1]), UPMU_OK);
@@ -251,7 +255,7 @@ static void probe_runs_in_memory_of_the_host(void **state)
     probe.loop_context = &host.sim;
     assert_int_equal(upmu_cpu_probe(&host.cpu[0], &probe), UPMU_OK);
     assert_int_equal(probe.verdict, UPMU_VERDICT_INTERRUPTS);
-    assert_int_equal(probe.session.state, UPMU_SESSION_DETACHED);
+    assert_int_equal(probe.work.session.state, UPMU_SESSION_DETACHED);
     assert_null(host.cpu[0].meter.sessions);
     host_end(&host);
 }

@@ -3,6 +3,10 @@
  * Worlds: host and guests counted apart, on many PMUs.
  */
 #include <stdio.h>
+#include <upmu/format.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include <upmu/world.h>
 
 #include "tests/common/host.h"
 
@@ -330,7 +334,7 @@ static void sets_switch_by_overflows_of_guests(void **state)
 
                 assert_int_equal(
                     upmu_session_add_set(session, i ? set : NULL, (uint16_t)i, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-                assert_int_equal(upmu_set_add(session, set, i ? "branches" : "branches,cycles", &sampling), UPMU_OK);
+                assert_int_equal(upmu_set_add(set, i ? "branches" : "branches,cycles", &sampling), UPMU_OK);
             }
             attach(1, UPMU_WORLD_HOST, "instructions", 0);
             host_attach(&f, 0, 0);
@@ -355,7 +359,7 @@ static void sets_switch_by_overflows_of_guests(void **state)
             for (unsigned i = 0; i < 2; i++) {
                 struct upmu_count count;
 
-                assert_int_equal(upmu_set_read(session, i ? &f.sets[0] : &session->set, 0, 1, &count), UPMU_OK);
+                assert_int_equal(upmu_set_read(i ? &f.sets[0] : &session->set, 0, 1, &count), UPMU_OK);
                 counted += count.raw;
             }
             assert_true(counted <= 40 * 30 && counted >= 40 * 30 / 2);
@@ -559,7 +563,7 @@ static void absent_sessions_are_written_and_masked(void **state)
         enter();
         host_run(&f, 50);
         leave();
-        assert_int_equal(upmu_session_write(&f.sessions[0], 0, 1000), UPMU_OK);
+        assert_int_equal(upmu_set_write(&f.sessions[0].set, 0, 1000), UPMU_OK);
         host_run(&f, 500);
         enter();
         host_run(&f, 70);
@@ -697,7 +701,7 @@ static bool read_and_interrupt(void *context, uint32_t index, uint64_t *out_valu
 
     if (interrupts) {
         interrupts = false;
-        assert_int_equal(upmu_handle_pmi(&f.cpu[0], NULL), UPMU_PMI_HANDLED);
+        assert_int_equal(upmu_pmi_handle(&f.cpu[0], NULL), UPMU_PMI_HANDLED);
     }
     return fine;
 }
@@ -791,7 +795,7 @@ static bool interrupt_and_fault(void *context, uint32_t msr, uint64_t value)
     if (!late_and_faulting)
         return write_register(context, msr, value);
     late_and_faulting = false;
-    assert_int_equal(upmu_handle_pmi(&f.cpu[0], NULL), UPMU_PMI_HANDLED);
+    assert_int_equal(upmu_pmi_handle(&f.cpu[0], NULL), UPMU_PMI_HANDLED);
     return false;
 }
 
@@ -995,7 +999,7 @@ static void the_hardware_opens_no_counter_that_is_still_to_be_masked(void **stat
         struct upmu_sampling sampling = {.period = i ? 50 : 100};
 
         assert_int_equal(upmu_session_init(&sessions[i], &f.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&sessions[i], i ? "branches" : "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&sessions[i].set, i ? "branches" : "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_format(&sessions[i], &masking, NULL, 0), UPMU_OK);
         host_begin(&f, &sessions[i]);
     }
@@ -1018,7 +1022,7 @@ static void the_hardware_opens_no_counter_that_is_still_to_be_masked(void **stat
 
 static enum upmu_status add(unsigned i, const char *list)
 {
-    return upmu_session_add(&f.sessions[i], list, NULL);
+    return upmu_set_add(&f.sessions[i].set, list, NULL);
 }
 
 static void attributes_choose_the_world(void **state)
@@ -1115,8 +1119,8 @@ static void events_of_a_session_agree_on_the_world(void **state)
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_ERR_CONTRADICTION);
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_BOTH), UPMU_ERR_CONTRADICTION);
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_GUEST), UPMU_OK);
-    assert_int_equal(upmu_session_replace(session, 0, "branches", NULL), UPMU_ERR_CONTRADICTION);
-    assert_int_equal(upmu_session_replace(session, 0, "branches:g", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_replace(&session->set, 0, "branches", NULL), UPMU_ERR_CONTRADICTION);
+    assert_int_equal(upmu_set_replace(&session->set, 0, "branches:g", NULL), UPMU_OK);
     assert_true(upmu_event_format(f.cpu[0].meter.pmu, &session->set.event[0], text, sizeof text) < sizeof text);
     assert_string_equal(text, "BR_INST_RETIRED.ALL_BRANCHES:g=1");
     assert_int_equal(upmu_event_parse(f.cpu[0].meter.pmu, text, &event, NULL), UPMU_OK);
@@ -1124,7 +1128,7 @@ static void events_of_a_session_agree_on_the_world(void **state)
     host_end(&f);
     host_set_up(&f, "northwood");
     assert_int_equal(add(0, "branch_retired:g,cascade=uops_retired.nbogus"), UPMU_ERR_UNSUPPORTED);
-    assert_int_equal(upmu_session_add(session, "branch_retired,cascade=uops_retired.nbogus",
+    assert_int_equal(upmu_set_add(&session->set, "branch_retired,cascade=uops_retired.nbogus",
                                       &(struct upmu_sampling){.period = 1500}),
                      UPMU_OK);
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_ERR_UNSUPPORTED);
@@ -1175,15 +1179,15 @@ static void an_encoded_event_replaces_another(void **state)
         start(0);
         host_run(&f, 1000);
         event = encoded("branches");
-        assert_int_equal(upmu_set_replace_event(session, &session->set, 0, &event, NULL), UPMU_ERR_STATE);
+        assert_int_equal(upmu_set_replace_event(&session->set, 0, &event, NULL), UPMU_ERR_STATE);
         assert_int_equal(upmu_session_stop(session), UPMU_OK);
         counter = session->set.tally[0].counter;
         assert_int_equal(upmu_cpu_owner(&f.cpu[0], counter), UPMU_OWNER_OURS);
         host_forget_cost(&f);
-        assert_int_equal(upmu_set_replace_event(session, &session->set, 0, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_replace_event(&session->set, 0, &event, NULL), UPMU_OK);
         assert_int_equal(upmu_cpu_owner(&f.cpu[0], counter), UPMU_OWNER_FREE);
-        assert_int_equal(upmu_set_replace_event(session, &session->set, 2, &event, NULL), UPMU_ERR_INVALID);
-        assert_int_equal(upmu_set_replace_event(session, &session->set, 0, &event, &sampling), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_replace_event(&session->set, 2, &event, NULL), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_replace_event(&session->set, 0, &event, &sampling), UPMU_ERR_INVALID);
         host_costs(&f, "replaced", 0, 0);
         host_run(&f, 1000);
         start(0);
@@ -1217,7 +1221,7 @@ static void the_next_sample_can_be_given(void **state)
         samples(2);
         assert_int_equal(upmu_session_stop(session), UPMU_OK);
         host_forget_cost(&f);
-        assert_int_equal(upmu_set_wait(session, &session->set, 0, 30, 100), UPMU_OK);
+        assert_int_equal(upmu_set_wait(&session->set, 0, 30, 100), UPMU_OK);
         host_costs(&f, "stopped", 0, 0);
         start(0);
         host_run(&f, 29);
@@ -1227,15 +1231,15 @@ static void the_next_sample_can_be_given(void **state)
         host_run(&f, 299);
         samples(2);
         /* One that runs goes on. */
-        assert_int_equal(upmu_set_wait(session, &session->set, 0, 5, 7), UPMU_OK);
+        assert_int_equal(upmu_set_wait(&session->set, 0, 5, 7), UPMU_OK);
         host_run(&f, 5 + 7 * 3);
         samples(4);
         counts(0, 2500 + 30 + 299 + 26);
-        assert_int_equal(upmu_set_wait(session, &session->set, 1, 5, 7), UPMU_ERR_INVALID);
-        assert_int_equal(upmu_set_wait(session, &session->set, 0, 0, 7), UPMU_ERR_INVALID);
-        assert_int_equal(upmu_set_wait(session, &session->set, 0, 5, 0), UPMU_ERR_INVALID);
-        assert_int_equal(upmu_set_wait(session, &session->set, 0, 5, UINT64_C(1) << 63), UPMU_ERR_INVALID);
-        assert_int_equal(upmu_set_wait(session, &session->set, 0, UINT64_C(1) << 63, 7), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_wait(&session->set, 1, 5, 7), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_wait(&session->set, 0, 0, 7), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_wait(&session->set, 0, 5, 0), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_wait(&session->set, 0, 5, UINT64_C(1) << 63), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_wait(&session->set, 0, UINT64_C(1) << 63, 7), UPMU_ERR_INVALID);
         host_end(&f);
     }
 }
@@ -1248,9 +1252,9 @@ static void a_count_that_can_fall_is_given_no_near_sample(void **state)
     (void)state;
     host_set_up(&f, "skylake");
     host_sample(&f, "instructions:intxcp=1", 0x7fffffff);
-    assert_int_equal(upmu_set_wait(session, &session->set, 0, 0x7ffffffe, 0x7fffffff), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_set_wait(session, &session->set, 0, 0x7fffffff, 0x7ffffffe), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_set_wait(session, &session->set, 0, 0x7fffffff, 0x7fffffff), UPMU_OK);
+    assert_int_equal(upmu_set_wait(&session->set, 0, 0x7ffffffe, 0x7fffffff), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_wait(&session->set, 0, 0x7fffffff, 0x7ffffffe), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_wait(&session->set, 0, 0x7fffffff, 0x7fffffff), UPMU_OK);
     host_end(&f);
 }
 
@@ -1269,7 +1273,7 @@ static void a_thread_away_is_given_its_next_sample(void **state)
     host_run(&f, 100);
     host_thread_switch(&f, 0, 1);
     host_forget_cost(&f);
-    assert_int_equal(upmu_set_wait(session, &session->set, 0, 30, 100), UPMU_OK);
+    assert_int_equal(upmu_set_wait(&session->set, 0, 30, 100), UPMU_OK);
     host_costs(&f, "away", 0, 0);
     host_thread_switch(&f, 0, 0);
     host_run(&f, 30);
@@ -1297,33 +1301,33 @@ static void several_change_at_once(void **state)
         attach(2, UPMU_WORLD_BOTH, "cycles", 0);
         attach(3, UPMU_WORLD_BOTH, "branch-misses,branches:u", 0);
         attach(4, UPMU_WORLD_BOTH, "instructions:k", 0);
-        assert_int_equal(upmu_change_these(&f.cpu[0], first, 3, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_sessions_change(&f.cpu[0], first, 3, NULL, 0), UPMU_OK);
         host_run(&f, 100);
-        assert_int_equal(upmu_change_these(&f.cpu[0], second, 2, first, 3), UPMU_OK);
+        assert_int_equal(upmu_sessions_change(&f.cpu[0], second, 2, first, 3), UPMU_OK);
         host_run(&f, 100);
-        assert_int_equal(upmu_change_these(&f.cpu[0], first, 3, second, 2), UPMU_OK);
+        assert_int_equal(upmu_sessions_change(&f.cpu[0], first, 3, second, 2), UPMU_OK);
         host_run(&f, 100);
         host_forget_cost(&f);
-        assert_int_equal(upmu_change_these(&f.cpu[0], NULL, 0, first, 3), UPMU_OK);
+        assert_int_equal(upmu_sessions_change(&f.cpu[0], NULL, 0, first, 3), UPMU_OK);
         host_costs(&f, "three stop", i == 2 ? 3 : 1, 3);
-        assert_int_equal(upmu_change_these(&f.cpu[0], NULL, 0, first, 3), UPMU_OK);
+        assert_int_equal(upmu_sessions_change(&f.cpu[0], NULL, 0, first, 3), UPMU_OK);
         host_costs(&f, "stopped already", 0, 0);
         host_run(&f, 100);
-        assert_int_equal(upmu_change_these(&f.cpu[0], first, 3, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_sessions_change(&f.cpu[0], first, 3, NULL, 0), UPMU_OK);
         host_costs(&f, "three start", i == 2 ? 3 : 1, 0);
         host_run(&f, 100);
         counts(0, 300);
         counts(1, 150);
         counts(2, 600);
         counts(4, 100);
-        assert_int_equal(upmu_change_these(&f.cpu[0], absent, 1, first, 3), UPMU_ERR_WRONG_CPU);
+        assert_int_equal(upmu_sessions_change(&f.cpu[0], absent, 1, first, 3), UPMU_ERR_WRONG_CPU);
         counts(0, 300);
         assert_int_equal(f.sessions[5].why.status, UPMU_ERR_WRONG_CPU);
         assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
         host_end(&f);
     }
     memset(&f, 0, sizeof f);
-    assert_int_equal(upmu_change_these(&f.cpu[0], NULL, 0, NULL, 0), UPMU_ERR_NO_PMU);
+    assert_int_equal(upmu_sessions_change(&f.cpu[0], NULL, 0, NULL, 0), UPMU_ERR_NO_PMU);
 }
 
 /* Each has run alone, on the same counter. */
@@ -1341,26 +1345,26 @@ static void a_lent_counter_holds_what_was_said(void **state)
 
         host_set_up(&f, names[n]);
         host_add(&f, 0, n == 1 ? "retired-branch-instructions" : "branches", 0);
-        assert_int_equal(upmu_set_lend(session, &session->set, 0, 100), UPMU_ERR_INVALID); /* of no world */
+        assert_int_equal(upmu_set_lend(&session->set, 0, 100), UPMU_ERR_INVALID); /* of no world */
         assert_int_equal(upmu_session_world(session, UPMU_WORLD_GUEST), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_set_lend(session, &session->set, 1, 100), UPMU_ERR_INVALID);
-        assert_int_equal(upmu_set_lend(session, &session->set, 0, 1000), narrow ? UPMU_ERR_UNSUPPORTED : UPMU_OK);
-        assert_false(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+        assert_int_equal(upmu_set_lend(&session->set, 1, 100), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_lend(&session->set, 0, 1000), narrow ? UPMU_ERR_UNSUPPORTED : UPMU_OK);
+        assert_false(upmu_set_where(&session->set, 0, &counter, &ahead));
         start(0);
-        assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+        assert_true(upmu_set_where(&session->set, 0, &counter, &ahead));
         if (!narrow) {
             assert_int_equal(ahead, 1000);
             enter();
             upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
             leave();
             counts(0, 10);
-            assert_int_equal(upmu_set_lend(session, &session->set, 0, 5), UPMU_OK);
-            assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+            assert_int_equal(upmu_set_lend(&session->set, 0, 5), UPMU_OK);
+            assert_true(upmu_set_where(&session->set, 0, &counter, &ahead));
             assert_int_equal(ahead, (uint64_t)-5);
             counts(0, 10);
             /* A count that is written ends it. */
-            assert_int_equal(upmu_session_write(session, 0, 7), UPMU_OK);
+            assert_int_equal(upmu_set_write(&session->set, 0, 7), UPMU_OK);
             assert_false(session->set.tally[0].lent);
             counts(0, 7);
         }
@@ -1399,9 +1403,9 @@ static void a_lent_counter_that_moves_holds_what_was_said(void **state)
         host_add(&f, 0, "branches", 0);
         assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_set_lend(session, &session->set, 0, 1000), UPMU_OK);
+        assert_int_equal(upmu_set_lend(&session->set, 0, 1000), UPMU_OK);
         start(0);
-        assert_true(upmu_set_where(session, &session->set, 0, &first, &ahead));
+        assert_true(upmu_set_where(&session->set, 0, &first, &ahead));
         upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
         snprintf(text, sizeof text, "branches:counter=%u", first);
         host_add(&f, 1, text, 0);
@@ -1409,7 +1413,7 @@ static void a_lent_counter_that_moves_holds_what_was_said(void **state)
         f.sim.before_access = busy ? count_a_branch : NULL;
         start(1);
         f.sim.before_access = NULL;
-        assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+        assert_true(upmu_set_where(&session->set, 0, &counter, &ahead));
         assert_int_not_equal(counter, first);
         assert_int_equal(ahead, 1000);
         upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
@@ -1417,7 +1421,7 @@ static void a_lent_counter_that_moves_holds_what_was_said(void **state)
             counts(0, 20);
             counts(1, 10);
         }
-        assert_true(upmu_set_where(session, &session->set, 0, &counter, &ahead));
+        assert_true(upmu_set_where(&session->set, 0, &counter, &ahead));
         assert_int_equal(ahead, 1000);
         assert_int_equal(upmu_session_close(&f.sessions[1]), UPMU_OK);
         assert_int_equal(upmu_session_close(session), UPMU_OK);
@@ -1440,7 +1444,7 @@ static void two_that_start_have_two_counters(void **state)
             assert_int_equal(upmu_session_stop(&f.sessions[j % 2]), UPMU_OK);
         }
         assert_int_equal(f.sessions[0].counters, f.sessions[1].counters);
-        assert_int_equal(upmu_change_these(&f.cpu[0], both, 2, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_sessions_change(&f.cpu[0], both, 2, NULL, 0), UPMU_OK);
         assert_int_equal(f.sessions[0].counters & f.sessions[1].counters, 0);
         host_run(&f, 100);
         counts(0, 50);

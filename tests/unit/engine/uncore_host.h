@@ -190,7 +190,7 @@ static inline uint64_t uncore_value(struct upmu_session *session, unsigned index
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(session, index, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, index, 1, &count), UPMU_OK);
     return count.value;
 }
 
@@ -202,7 +202,7 @@ static inline enum upmu_status uncore_add(struct uncore_host *host, unsigned ses
     char text[96];
 
     for (unsigned i = 0; i < events && status == UPMU_OK; i++)
-        status = upmu_session_add(&host->session[session], uncore_spec(type, first + i, text), NULL);
+        status = upmu_set_add(&host->session[session].set, uncore_spec(type, first + i, text), NULL);
     if (status != UPMU_OK)
         print_error("%s: %s: %s\n", host->uncore.machine->name, text, upmu_status_text(status));
     return status;

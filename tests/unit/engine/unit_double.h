@@ -9,6 +9,10 @@
 #ifndef UPMU_TESTS_UNIT_DOUBLE_H
 #define UPMU_TESTS_UNIT_DOUBLE_H
 
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include <upmu/unit.h>
 #include "tests/common/garbage.h"
 #include "tests/common/host.h"
 
@@ -350,7 +354,7 @@ static void double_event(struct unit_double *d, struct upmu_session *session, un
     struct upmu_event event;
 
     assert_int_equal(upmu_event_raw(&d->pmu[0].pmu, code, 0, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(session, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&session->set, &event, NULL), UPMU_OK);
 }
 
 /* The host's session counts an event on the unit. */

@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include <upmu/unit.h>
 
 #include "core/catalog/catalog_table.h"
 #include "tests/common/blobs.h"
@@ -484,10 +487,10 @@ static void an_event_from_outside_counts_and_says_so_as_long_as_its_session_live
     assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
     assert_int_equal(upmu_event_parse(&pmu, "br_misp_retired.all_branches:u", &event, NULL), UPMU_OK);
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     assert_memory_equal(&host.session.set.event[0].id, &event.id, sizeof event.id);
     assert_int_equal(event.id.catalogue, upmu_catalog_number(pmu.imported));
@@ -522,7 +525,7 @@ static void one_call_takes_events_of_every_origin(void **state)
     assert_int_equal(upmu_event_raw(&plain, event[0].config, 0, 0, &event[2]), UPMU_OK);
     host_set_up(&host, "skylake");
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_add_event(&host.session, &event[i], NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&host.session.set, &event[i], NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     for (unsigned i = 0; i < 3; i++) {

@@ -3,6 +3,9 @@
  * A machine with two core types: names are encoded for the PMU of the CPU that they
  * are counted on, for that which a prefix names, or for the first CPU's.
  */
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 static struct host host;
@@ -45,7 +48,7 @@ static void a_region_counts_by_name_on_each_core_type(void **state)
 static void a_prefix_chooses_the_core_type(void **state)
 {
     (void)state;
-    assert_int_equal(upmu_session_add(&host.session, "adl_grt::cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "adl_grt::cycles", NULL), UPMU_OK);
     upmu_sim_switch_cpu(&host.sim, 0);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_WRONG_PMU);
     upmu_sim_switch_cpu(&host.sim, 2);
@@ -54,8 +57,8 @@ static void a_prefix_chooses_the_core_type(void **state)
     upmu_sim_switch_cpu(&host.sim, 1);
     assert_int_equal(upmu_region_open(&region, &host.cpu[1], "adl_glc::cycles"), UPMU_ERR_WRONG_PMU);
     assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "skl::cycles", NULL), UPMU_ERR_NO_SUCH_PMU);
-    assert_int_equal(upmu_session_add(&host.session, "adl_grt::cycels", NULL), UPMU_ERR_NO_SUCH_EVENT);
+    assert_int_equal(upmu_set_add(&host.session.set, "skl::cycles", NULL), UPMU_ERR_NO_SUCH_PMU);
+    assert_int_equal(upmu_set_add(&host.session.set, "adl_grt::cycels", NULL), UPMU_ERR_NO_SUCH_EVENT);
     assert_ptr_equal(host.session.why.pmu, host.cpu[1].meter.pmu);
 }
 
@@ -65,8 +68,8 @@ static void one_session_counts_on_one_core_type(void **state)
 
     (void)state;
     upmu_thread_init(&thread, 1, 1, NULL);
-    assert_int_equal(upmu_session_add(&host.session, "adl_glc::cycles", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "adl_grt::cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "adl_glc::cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "adl_grt::cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &thread, NULL), UPMU_ERR_WRONG_PMU);
     assert_null(thread.sessions);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_WRONG_PMU);
@@ -79,9 +82,9 @@ static void an_event_that_is_encoded_knows_its_core_type(void **state)
 
     (void)state;
     assert_int_equal(upmu_event_parse(host.cpu[1].meter.pmu, "branches", &event, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
     assert_int_equal(upmu_event_raw(host.cpu[1].meter.pmu, 0xc0, 0, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
     upmu_sim_switch_cpu(&host.sim, 1);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[1]), UPMU_OK);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);

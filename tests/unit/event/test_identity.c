@@ -3,6 +3,9 @@
  * What an event is called and what it is: an id that says which catalogue and which
  * row, beside the words for the registers, from the name to the end of its session.
  */
+#include <upmu/catalogs.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 #include "core/util/bits.h"
@@ -87,15 +90,15 @@ static void the_half_that_drives_hardware_needs_no_names(void **state)
             if (way)
                 kernel.catalog = NULL;
             if (way == 0) {
-                assert_int_equal(upmu_session_add(&host.session, texts[i], NULL), UPMU_OK);
+                assert_int_equal(upmu_set_add(&host.session.set, texts[i], NULL), UPMU_OK);
             } else if (way == 1) {
-                assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+                assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
                 assert_true(same_id(host.session.set.event[0].id, event.id));
             } else {
                 assert_int_equal(upmu_event_raw(&kernel, event.config, event.config1, event.config2, &raw), UPMU_OK);
                 assert_int_equal(raw.id.catalogue, 0);
                 raw.counters = event.counters;
-                assert_int_equal(upmu_session_add_event(&host.session, &raw, NULL), UPMU_OK);
+                assert_int_equal(upmu_set_add_event(&host.session.set, &raw, NULL), UPMU_OK);
             }
             assert_int_equal(upmu_session_dry_run(&host.session, &kernel, &dry), UPMU_OK);
             assert_true(dry.count >= 2 && dry.count <= 8);
@@ -134,7 +137,7 @@ static void the_pmu_translates_a_name_for_its_own_counters(void **state)
         unsigned at = 0;
 
         host_set_up(&host, "skylake");
-        assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
         assert_int_equal(upmu_session_dry_run(&host.session, &pmu, &dry), UPMU_OK);
         while (at < dry.count && (writes[at].address != expected[i].address || writes[at].value != expected[i].value))
             at++;
@@ -206,7 +209,7 @@ static void an_events_origin_lives_as_long_as_its_session(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches,br_misp_retired.all_branches:u", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches,br_misp_retired.all_branches:u", NULL), UPMU_OK);
     id = host.session.set.event[1].id;
     for (unsigned step = 0; step < 5; step++) {
         if (step == 1)
@@ -222,7 +225,7 @@ static void an_events_origin_lives_as_long_as_its_session(void **state)
         assert_int_equal(upmu_catalog_source(catalogue_of(id)), UPMU_SOURCE_BUILT_IN);
         (void)upmu_event_name(host.cpu[0].meter.pmu, host.session.set.event[1].id, name, sizeof name);
         assert_string_equal(name, "BR_MISP_RETIRED.ALL_BRANCHES");
-        assert_int_equal(upmu_session_read(&host.session, 1, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 1, 1, &count), UPMU_OK);
     }
     host_end(&host);
 }

@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#include <upmu/catalogs.h>
+#include <upmu/metric.h>
+#include <upmu/pmu.h>
 #include <upmu/upmu.h>
 
 /* Whose units a model's formulas may name: catalogues of units, by the catalogue of the cores. */

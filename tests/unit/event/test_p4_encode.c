@@ -18,6 +18,7 @@
 #include "core/catalog/catalog.h"
 #include "tests/common/garbage.h"
 #include "tests/common/table.h"
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 
 enum { WILLAMETTE, NORTHWOOD, PRESCOTT, CEDARMILL, MODELS };
@@ -528,7 +529,7 @@ static void the_manuals_recipes_hold(void **state)
         machine.pmu_count = 1;
         machine.port = &(const struct upmu_port){.context = NULL};
         assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-        status = upmu_session_add(&session, text, NULL);
+        status = upmu_set_add(&session.set, text, NULL);
         if (status == UPMU_OK)
             status = upmu_session_dry_run(&session, &machine.pmu[0], &dry);
         (void)upmu_why_text(&session.why, words, sizeof words);

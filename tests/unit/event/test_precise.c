@@ -10,6 +10,9 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <upmu/catalogs.h>
+#include <upmu/ibs.h>
+#include <upmu/pmu.h>
 #include <upmu/upmu.h>
 
 #include "tests/common/table.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <upmu/event.h>
 #include <upmu/upmu.h>
 
 #include "core/util/text.h"

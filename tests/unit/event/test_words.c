@@ -4,6 +4,7 @@
  * names the wrong thing, or knows the cause and keeps it.
  */
 #include <stdio.h>
+#include <upmu/event.h>
 
 #include "tests/common/host.h"
 

@@ -3,6 +3,8 @@
  * The library on the silicon model of AMD's PMUs: wide events, one owner for a node's
  * northbridge, host and guest, erratum 1292, hypervisors, unknown families.
  */
+#include <upmu/probe.h>
+#include <upmu/session.h>
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 
@@ -36,11 +38,11 @@ static void a_wide_event_counts_every_operation(void **state)
         struct host host;
 
         host_set_up(&host, zens[i]);
-        assert_int_equal(upmu_session_add(&host.session, WIDE "," WIDE ",cycles," WIDE, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, WIDE "," WIDE ",cycles," WIDE, NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
         host_end(&host);
         host_set_up(&host, zens[i]);
-        assert_int_equal(upmu_session_add(&host.session, WIDE "," WIDE ",cycles,instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, WIDE "," WIDE ",cycles,instructions", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         for (unsigned round = 1; round < 4; round++) {
             run_wide(&host, 640000);
@@ -66,7 +68,7 @@ static void the_upper_counter_of_a_pair_opens_first_and_closes_last(void **state
 
     (void)state;
     host_set_up(&host, "zen2");
-    assert_int_equal(upmu_session_add(&host.session, WIDE, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, WIDE, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     host.sim.trace = trace;
     host.sim.trace_size = 64;
@@ -130,8 +132,8 @@ static void a_pair_is_loaded_again_after_another_session(void **state)
         struct host host;
 
         host_set_up(&host, profiles[i]);
-        assert_int_equal(upmu_session_add(&host.session, WIDE, NULL), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.other, "cycles,instructions,branches,branch-misses:u", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, WIDE, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cycles,instructions,branches,branch-misses:u", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         run_wide(&host, 1000);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
@@ -156,7 +158,7 @@ static void a_counting_pair_wraps_and_counts_on(void **state)
     host_prepare(&host, "zen4");
     host.sim.cpu[0].counter[0].value = (UINT64_C(1) << 48) - 1000;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, WIDE, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, WIDE, NULL), UPMU_OK);
     host_begin(&host, &host.session);
     run_wide(&host, 5000);
     assert_int_equal(host.answers, 1);
@@ -196,8 +198,8 @@ static void one_core_of_a_node_counts_the_northbridge(void **state)
         char words[200];
 
         two_cores(&host, profiles[i]);
-        assert_int_equal(upmu_session_add(&host.session, NB "," NB ",instructions", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.other, NB, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, NB "," NB ",instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, NB, NULL), UPMU_OK);
         host_begin(&host, &host.session);
         run_other(&host, 0xe0, 1, 70, 1);
         upmu_sim_switch_cpu(&host.sim, 1);
@@ -230,8 +232,8 @@ static void core_events_share_nothing_with_the_other_core(void **state)
 
     (void)state;
     two_cores(&host, "k8_revf");
-    assert_int_equal(upmu_session_add(&host.session, NB ",instructions,cycles,branches", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "instructions,cycles,branches,branch-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, NB ",instructions,cycles,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions,cycles,branches,branch-misses", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     upmu_sim_switch_cpu(&host.sim, 1);
     assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[1]), UPMU_OK);
@@ -249,8 +251,8 @@ static void revision_e_with_two_cores_refuses_the_northbridge(void **state)
 
     (void)state;
     two_cores(&host, "k8_reve");
-    assert_int_equal(upmu_session_add(&host.session, NB, NULL), UPMU_ERR_UNSUPPORTED);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, NB, NULL), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
 }
 
 /* ---- SVM ---- */
@@ -265,7 +267,7 @@ static void host_only_counts_with_svm_and_without(void **state)
         host.sim.cpu[0].amd.efer = svme ? 1u << 12 : 0;
         host_start(&host);
         assert_int_equal(
-            upmu_session_add(&host.session, "instructions:h,instructions:g,instructions:h:g,instructions", NULL),
+            upmu_set_add(&host.session.set, "instructions:h,instructions:g,instructions:h:g,instructions", NULL),
             UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 1000);
@@ -290,7 +292,7 @@ static void instructions_of_early_zen_3_count_right_on_counter_2(void **state)
     host_prepare(&host, "zen3");
     host.sim.rule[UPMU_SIM_RULE_HAZARD_AMD_1292] = 1;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "cycles,cycles:u,instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles,cycles:u,instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_int_equal(host.session.set.tally[2].counter, 2);
@@ -318,7 +320,7 @@ static void overflows_leave_a_credit_for_each_counter_at_most(void **state)
         host_run(&host, 50500);
         assert_int_equal(host_drain(&host, NULL), 50);
         /* As an NMI of another source; the model is not asked (it would find interrupts on). */
-        while (upmu_handle_pmi(&host.cpu[0], NULL) == UPMU_PMI_STALE)
+        while (upmu_pmi_handle(&host.cpu[0], NULL) == UPMU_PMI_STALE)
             assert_true(++stale < 50);
         assert_in_range(stale, 1, i ? 6 : 4);
     }
@@ -342,7 +344,7 @@ static void counters_in_use_at_take_over_are_left_alone(void **state)
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 2), UPMU_OWNER_FIRMWARE);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 3), UPMU_OWNER_FREE);
-        assert_int_equal(upmu_session_add(&host.session, "instructions,cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions,cycles", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 100);
         assert_true(host_value(&host.session, 0) == 100);
@@ -408,7 +410,7 @@ static void a_family_that_nobody_knows_counts_what_all_have(void **state)
     (void)state;
     host_set_up(&host, "amd_future");
     assert_string_equal(host.cpu[0].meter.pmu->name, "amd64_zen");
-    assert_int_equal(upmu_session_add(&host.session, "instructions,cycles,branches,branch-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions,cycles,branches,branch-misses", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_true(host_value(&host.session, 0) == 1000);

@@ -4,6 +4,9 @@
  * silicon model.
  */
 #include <stdio.h>
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #include "tests/common/host.h"
 
@@ -65,7 +68,7 @@ static void every_model_counts_and_is_given_back(void **state)
         for (unsigned i = 0; i < host.sim.profile->general; i++)
             found[i] = host.sim.cpu[0].counter[i].value = UINT64_C(0x123456789a00) + i;
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "instructions,branches,cycles:k", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches,cycles:k", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 10000);
         if (host_value(&host.session, 0) != 10000 || host_value(&host.session, 1) != 5000 ||
@@ -172,8 +175,8 @@ static void one_nmi_may_stand_for_two_overflows(void **state)
         struct host host;
 
         set_up_for_nmi(&host, protocols[p]);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &thousand), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "branches", &half), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &thousand), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &half), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 4000);
@@ -202,7 +205,7 @@ static void a_counting_counter_is_never_taken_for_overflowed(void **state)
             for (unsigned i = 0; i < host.sim.profile->general; i++)
                 host.sim.cpu[0].counter[i].value = values[v];
             host_start(&host);
-            assert_int_equal(upmu_session_add(&host.other, "cycles,instructions", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.other.set, "cycles,instructions", NULL), UPMU_OK);
             host_begin(&host, &host.other);
             host_sample(&host, "branches", 1000);
             host_run(&host, 10000);
@@ -223,7 +226,7 @@ static void one_set_of_registers_is_used_and_the_right_one(void **state)
         host_prepare(&host, all_profiles[p]);
         follow(&host);
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "instructions,branches,cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches,cycles", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 1000);
         host_end(&host);
@@ -306,7 +309,7 @@ static void freezing_is_off_while_we_are_there(void **state)
         upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1800);
         upmu_sim_poke(&host.sim, 0, 0xc0000300, UINT64_C(0x80000000000003f));
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.other, "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cycles", NULL), UPMU_OK);
         host_begin(&host, &host.other);
         host_sample(&host, "branches", 100);
         host_run(&host, 10000);
@@ -355,7 +358,7 @@ static void counters_count_whether_svm_is_on_or_off(void **state)
             host_prepare(&host, profiles[p]);
             upmu_sim_poke(&host.sim, 0, 0xc0000080, svme ? 0x1000 : 0);
             host_start(&host);
-            assert_int_equal(upmu_session_add(&host.session, "instructions,branches:h=1", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches:h=1", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             host_run(&host, 1000);
             assert_int_equal(host_value(&host.session, 0), 1000);
@@ -407,8 +410,8 @@ static void one_core_of_a_node_counts_northbridge_events(void **state)
 
         memset(&domain, 0, sizeof domain);
         two_cpus(&host, profiles[p], &domain);
-        assert_int_equal(upmu_session_add(&host.session, "raw:config=0x301e0", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.other, "raw:config=0x301e0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "raw:config=0x301e0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "raw:config=0x301e0", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         run_nb(&host, 70);
         upmu_sim_switch_cpu(&host.sim, 1);
@@ -456,7 +459,7 @@ static void counters_that_others_use_are_left_to_them(void **state)
             host_start(&host);
             assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FIRMWARE);
             assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FREE);
-            assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             host_run(&host, 1000);
             assert_int_equal(host_value(&host.session, 0), 1000);
@@ -514,7 +517,7 @@ static void family_15h_counts_events_where_they_can_be_counted(void **state)
             host_set_up(&host, profiles[p]);
             assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, cases[i].config, 0, 0, &event), UPMU_OK);
             assert_int_equal(event.counters, cases[i].counters);
-            assert_int_equal(upmu_session_add_event(&host.session, &event, NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
             host_begin(&host, &host.session);
             upmu_sim_events(&host.sim, &burst);
             assert_int_equal(host_value(&host.session, 0), 9);
@@ -558,7 +561,7 @@ static void large_increments_have_a_pair_of_counters(void **state)
         unsigned counter;
 
         host_set_up(&host, merging[p]);
-        assert_int_equal(upmu_session_add(&host.session, "raw:config=0x3ff03", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "raw:config=0x3ff03", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         counter = host.session.set.tally[0].counter;
         assert_int_equal(counter & 1u, 0);
@@ -606,7 +609,7 @@ static void large_increments_go_round_again_and_again(void **state)
         uint64_t before;
 
         set_up_for_nmi(&host, merging[p]);
-        assert_int_equal(upmu_session_add(&host.session, "raw:config=0x3ff03", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "raw:config=0x3ff03", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         counter = host.session.set.tally[0].counter;
         for (unsigned i = 1; i <= 3 && (host.cpu[0].meter.pmu->capabilities & UPMU_PMU_STATUS); i++) {
@@ -630,8 +633,8 @@ static void pairs_leave_others_alone(void **state)
         struct host host;
 
         host_set_up(&host, merging[p]);
-        assert_int_equal(upmu_session_add(&host.other, "instructions,cycles:counter=1", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "raw:config=0x3ff03", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "instructions,cycles:counter=1", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "raw:config=0x3ff03", NULL), UPMU_OK);
         host_begin(&host, &host.other);
         host_begin(&host, &host.session);
         run_wide(&host, 6000);

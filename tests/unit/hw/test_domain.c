@@ -805,7 +805,7 @@ static void add_event(struct core *core, unsigned cpu, unsigned session, uint32_
     event.config = UINT64_C(0x30000) | (uint64_t)(escr & 7u) << 13;
     event.config1 = value;
     event.config2 = escr;
-    assert_int_equal(upmu_session_add_event(&core->session[cpu][session], &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&core->session[cpu][session].set, &event, NULL), UPMU_OK);
 }
 
 static void begin_session(struct core *core, unsigned cpu, unsigned session)
@@ -855,7 +855,7 @@ static void check_core(struct core *core)
                 unsigned counter = session->set.tally[k].counter;
                 struct upmu_count count;
 
-                assert_int_equal(upmu_session_read(session, k, 1, &count), UPMU_OK);
+                assert_int_equal(upmu_set_read(&session->set, k, 1, &count), UPMU_OK);
                 assert_true(count.value == core->expected[c][i]);
                 if (session->state != UPMU_SESSION_RUNNING)
                     continue;
@@ -1242,7 +1242,7 @@ static unsigned write_race(unsigned at)
     other_at = at;
     core.points = 0;
     core.between = sibling_acts;
-    assert_int_equal(upmu_session_write(&core.session[0][0], 0, 1000), UPMU_OK);
+    assert_int_equal(upmu_set_write(&core.session[0][0].set, 0, 1000), UPMU_OK);
     core.between = NULL;
     points = core.points;
     assert_int_equal(core.session[0][0].state, UPMU_SESSION_RUNNING);

@@ -47,10 +47,10 @@ static void every_model_counts_and_is_given_back(void **state)
         struct host host;
 
         host_set_up(&host, all_profiles[p]);
-        assert_int_equal(upmu_session_add(&host.session, "instructions,branches,cycles:k", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches,cycles:k", NULL), UPMU_OK);
         if (upmu_bits_count(host.cpu[0].meter.pmu->counters) < 3) {
             assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
-            assert_int_equal(upmu_session_add(&host.session, "instructions,branches", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches", NULL), UPMU_OK);
         }
         host_begin(&host, &host.session);
         host_run(&host, 10000);
@@ -106,7 +106,7 @@ static void fixed_counters_are_a_bitmap_with_holes_and_a_floor_on_bare_metal(voi
     assert_int_equal(pmu.counters, 0x3);
     /* And nothing is written to the hole. */
     host_set_up(&host, "lnl_e");
-    assert_int_equal(upmu_session_add(&host.session, "r500,r600,r700,r300,r200,r100", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "r500,r600,r700,r300,r200,r100", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d) >> 12 & 0xf, 0);
     assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) == (UINT64_C(0x77) << 32));
@@ -186,7 +186,7 @@ static void a_counter_is_idle_by_its_select_though_global_control_resets_to_ones
     host_start(&host);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FREE);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_int_equal(host_value(&host.session, 0), 500);
@@ -287,7 +287,7 @@ static void a_wrap_without_interrupt_sets_status_that_disturbs_nobody(void **sta
     upmu_sim_poke(&host.sim, 0, 0x30a, UINT64_C(0xffffffffff00)); /* about to wrap */
     upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.other, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "cycles", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     host_sample(&host, "branches", 1000);
     host_run(&host, 10000);
@@ -310,7 +310,7 @@ static void freezing_is_off_and_the_acknowledgement_opens_nothing(void **state)
         upmu_sim_poke(&host.sim, 0, 0x1d9, 0x1800);
         host_start(&host);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9) & 0x1800, 0);
-        assert_int_equal(upmu_session_add(&host.other, "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cycles", NULL), UPMU_OK);
         host_begin(&host, &host.other);
         host_sample(&host, "branches", 100);
         host_run(&host, 10000);
@@ -500,7 +500,7 @@ static void metrics_are_zeroed_after_slots_and_have_bit_48(void **state)
         if (cases[i].metrics) {
             host.sim.trace = trace;
             host.sim.trace_size = 64;
-            assert_int_equal(upmu_session_add(&host.session, "r8000,r8300", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "r8000,r8300", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             host.sim.trace_size = 0;
             for (unsigned k = 0; k < host.sim.trace_count; k++) {

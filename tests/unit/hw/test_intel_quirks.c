@@ -18,7 +18,7 @@
 
 static void add(struct upmu_session *session, const char *list)
 {
-    assert_int_equal(upmu_session_add(session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, list, NULL), UPMU_OK);
 }
 
 /* ---- AAK100, AAP53, BD53 ---- */
@@ -156,7 +156,7 @@ static void periods_are_never_programmed_shorter_than_the_model_can_do(void **st
             events += 37;
         }
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.raw, events); /* exact, whatever was programmed */
         /* On average as asked: each period that was complete is a sample or said to be lost. */
         assert_true(host.session.set.tally[0].overflows >= (events - 256) / cases[i].period);
@@ -178,9 +178,9 @@ static void a_period_below_the_shortest_of_all_events_is_refused(void **state)
         struct host host;
 
         host_set_up(&host, cases[i].profile);
-        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_ERR_INVALID);
         sampling.period++;
-        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
         host_end(&host);
     }
 }
@@ -194,11 +194,11 @@ static void a_checkpointed_counter_samples_at_long_periods_only(void **state)
 
     (void)state;
     host_set_up(&host, "haswell_smt");
-    assert_int_equal(upmu_session_add(&host.session, "branches:intxcp", &sampling), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:intxcp", &sampling), UPMU_ERR_INVALID);
     sampling.period = 0x7fffffff;
-    assert_int_equal(upmu_session_add(&host.session, "branches:intxcp", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:intxcp", &sampling), UPMU_OK);
     add(&host.session, "branches:intxcp");
-    assert_int_not_equal(upmu_session_add(&host.session, "branches:intxcp:any", NULL), UPMU_OK);
+    assert_int_not_equal(upmu_set_add(&host.session.set, "branches:intxcp:any", NULL), UPMU_OK);
     host_end(&host);
 }
 
@@ -296,7 +296,7 @@ static void precise_events_are_described_and_not_sampled(void **state)
         host_set_up(&host, cases[i].profile);
         assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, cases[i].text, &event, NULL), UPMU_OK);
         assert_int_equal(event.counters, cases[i].counters);
-        assert_int_equal(upmu_session_add(&host.session, cases[i].text, &sampling), UPMU_ERR_NOT_PRECISE);
+        assert_int_equal(upmu_set_add(&host.session.set, cases[i].text, &sampling), UPMU_ERR_NOT_PRECISE);
         host_end(&host);
     }
 }

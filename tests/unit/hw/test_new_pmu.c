@@ -18,6 +18,8 @@
 #include "core/hw/bank.h"
 #include "core/util/bits.h"
 #include "core/hw/register.h"
+#include <upmu/cpu.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 
 /* ---- Registers that are memory ---- */
@@ -240,14 +242,14 @@ static void add_raw(struct fabric *fabric, struct upmu_session *session, uint64_
     struct upmu_event raw;
 
     assert_int_equal(upmu_event_raw(fabric->cpu.meter.pmu, event, part, 0, &raw), UPMU_OK);
-    assert_int_equal(upmu_session_add_event(session, &raw, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&session->set, &raw, NULL), UPMU_OK);
 }
 
 static uint64_t value(struct upmu_session *session, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(session, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK);
     return count.value;
 }
 

@@ -4,6 +4,7 @@
  * that came later.
  */
 #include <stdio.h>
+#include <upmu/session.h>
 
 #include "tests/common/garbage.h"
 #include "tests/common/host.h"
@@ -53,7 +54,7 @@ static void a_session_owns_its_counters_from_attach_to_detach(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     counter = host.session.set.tally[0].counter;
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], counter), UPMU_OWNER_OURS);
@@ -79,7 +80,7 @@ static void counters_of_the_firmware_run_on_untouched(void **state)
         assert_true(host.sim.log_lines > 0);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
-        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         assert_int_not_equal(host.session.set.tally[0].counter, 0);
@@ -106,7 +107,7 @@ static void what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so(voi
     upmu_sim_poke(&host.sim, 0, 0x187, 0x4300c0);
     upmu_sim_poke(&host.sim, 0, 0x38f, 3);
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
     assert_int_equal(host.session.why.status, UPMU_ERR_DOES_NOT_FIT);
     assert_int_not_equal(host.session.why.collision, UPMU_COLLISION_NONE);
@@ -149,7 +150,7 @@ static void a_counter_that_would_write_records_is_the_firmwares(void **state)
         while (!(rows[i].counters >> counter & 1u))
             counter++;
         snprintf(list, sizeof list, "branches:counter=%u", counter);
-        assert_int_equal(upmu_session_add(&host.session, list, &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, list, &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
         assert_true(upmu_sim_peek(&host.sim, 0, 0x3f1) == rows[i].left);
@@ -190,7 +191,7 @@ static void a_branch_trace_of_a_former_kernel_ends_with_take_firmware(void **sta
             upmu_cpu_take_firmware(&host.cpu[0]);
             assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == (left & 1));
             assert_true(upmu_sim_peek(&host.sim, 0, 0x600) == 0xdead000);
-            assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             host_run(&host, 1000);
             assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == (left & 1));
@@ -210,7 +211,7 @@ static void a_branch_trace_that_began_later_is_left_alone(void **state)
     host_start(&host);
     upmu_sim_poke(&host.sim, 0, 0x1d9, 0xc0);
     upmu_cpu_take_firmware(&host.cpu[0]);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), 0xc0);
@@ -249,7 +250,7 @@ static void a_counter_that_would_reload_is_the_firmwares(void **state)
         upmu_cpu_take_firmware(&host.cpu[0]);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i].counter), UPMU_OWNER_FREE);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, rows[i].msr), 0);
-        assert_int_equal(upmu_session_add(&host.session, rows[i].list, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, rows[i].list, NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 2000);
         host_end(&host);
@@ -339,7 +340,7 @@ static void a_reserved_counter_keeps_the_common_enable(void **state)
         uint64_t counted;
 
         host_set_up(&host, profiles[i % 3]);
-        assert_int_equal(upmu_session_add(&host.session, "instructions:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions:counter=0", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 2), UPMU_OK);
         upmu_sim_poke(&host.sim, 0, 0x187, 0x300c0);
@@ -367,7 +368,7 @@ static void a_reserved_counter_0_leaves_select_1_to_upmu(void **state)
         host_set_up(&host, profiles[i]);
         assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1), UPMU_OK);
         upmu_sim_poke(&host.sim, 0, 0x186, 0x4300c4);
-        assert_int_equal(upmu_session_add(&host.session, "instructions:counter=1", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions:counter=1", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 100);
         assert_int_equal(host_value(&host.session, 0), 100);
@@ -393,7 +394,7 @@ static void one_fixed_counter_that_is_reserved_leaves_the_others_found(void **st
         upmu_sim_poke(&host.sim, 0, 0x38d, 0x101);
         host_start(&host);
         assert_int_equal(host.cpu[0].meter.firmware, 0x50000);
-        assert_int_equal(upmu_session_add(&host.session, "cycles:counter=17", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "cycles:counter=17", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 0x10000), UPMU_OK);
         if (ended)
@@ -451,7 +452,7 @@ static void counters_of_the_firmware_can_be_taken_and_are_given_back(void **stat
     upmu_cpu_take_firmware(&host.cpu[0]);
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FREE);
     assert_false(upmu_sim_runs(&host.sim, 0, 0));
-    assert_int_equal(upmu_session_add(&host.session, "cycles:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles:counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
     assert_int_equal(host_value(&host.session, 0), 200);
@@ -526,7 +527,7 @@ static void a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end(void
     upmu_sim_poke(&host.sim, 0, 0x186, 0);
     upmu_cpu_unreserve(&host.cpu[0], 1);
     upmu_cpu_take_firmware(&host.cpu[0]);
-    assert_int_equal(upmu_session_add(&host.session, "cycles:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles:counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
     assert_int_equal(host_value(&host.session, 0), 200);
@@ -579,7 +580,7 @@ static void what_was_taken_before_a_sleep_is_the_firmwares_after_it(void **state
     upmu_sim_poke(&host.sim, 0, 0x188, 0x4300c0);
     host_start(&host);
     upmu_cpu_take_firmware(&host.cpu[0]);
-    assert_int_equal(upmu_session_add(&host.session, "ref-cycles:counter=18 branches:counter=2", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "ref-cycles:counter=18 branches:counter=2", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
@@ -609,7 +610,7 @@ static void a_reserved_counter_is_left_to_the_host(void **state)
         upmu_sim_poke(&host.sim, 0, 0x186, 0x43003c);
         if (host.sim.profile->version >= 2)
             upmu_sim_poke(&host.sim, 0, 0x38f, upmu_sim_peek(&host.sim, 0, 0x38f) | 1);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
         assert_int_not_equal(host.session.set.tally[0].counter, 0);
         assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
@@ -635,7 +636,7 @@ static void a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told(void 
     upmu_sim_poke(&host.sim, 0, 0x38d, 0x30);
     upmu_sim_poke(&host.sim, 0, 0x38f, UINT64_C(2) << 32 | 1);
     assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     host_begin(&host, &host.session);
     for (unsigned i = 0; i < 5; i++) {
@@ -664,7 +665,7 @@ static void a_reserved_fixed_counter_leaves_the_others_to_upmu(void **state)
     assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 2u << 16), UPMU_OK);
     upmu_sim_poke(&host.sim, 0, 0x38d, 0x30);
     upmu_sim_poke(&host.sim, 0, 0x38f, UINT64_C(2) << 32);
-    assert_int_equal(upmu_session_add(&host.session, "instructions:counter=16", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions:counter=16", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
@@ -688,7 +689,7 @@ static void a_counter_in_use_cannot_be_reserved(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     counter = host.session.set.tally[0].counter;
     assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1u << counter), UPMU_ERR_STATE);
@@ -709,7 +710,7 @@ static void everything_reserved_leaves_room_for_nothing(void **state)
     (void)state;
     host_set_up(&host, "skylake");
     assert_int_equal(upmu_cpu_reserve(&host.cpu[0], host.cpu[0].meter.pmu->counters), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
     upmu_cpu_unreserve(&host.cpu[0], ~UINT32_C(0));
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
@@ -724,7 +725,7 @@ static void somebody_who_came_later_is_noticed_by_the_next_attach(void **state)
     (void)state;
     host_set_up(&host, "skylake");
     upmu_sim_poke(&host.sim, 0, 0x187, 0x4300c5);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FOREIGN);
     assert_int_not_equal(host.session.set.tally[0].counter, 1);

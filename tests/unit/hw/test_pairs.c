@@ -3,6 +3,8 @@
  * Events that disturb the counter of the same number on the other hyper-thread
  * (BJ122, BV98, HSD29), on the model of two threads of a Sandy Bridge, which does so.
  */
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "core/hw/domain.h"
 #include "tests/common/host.h"
 
@@ -21,7 +23,7 @@ static void set_up(unsigned cpus)
 static void attach(unsigned i, const char *list, unsigned cpu)
 {
     upmu_sim_switch_cpu(&p.sim, cpu);
-    assert_int_equal(upmu_session_add(&p.sessions[i], list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&p.sessions[i].set, list, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&p.sessions[i], &p.cpu[cpu]), UPMU_OK);
 }
 
@@ -51,7 +53,7 @@ static uint64_t value(unsigned i, unsigned event)
     struct upmu_count count;
 
     upmu_sim_switch_cpu(&p.sim, (unsigned)(p.sessions[i].meter->cpu - p.cpu));
-    assert_int_equal(upmu_session_read(&p.sessions[i], event, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&p.sessions[i].set, event, 1, &count), UPMU_OK);
     return count.value;
 }
 
@@ -109,7 +111,7 @@ static void what_runs_is_written_and_reloaded_though_it_would_fit_no_more(void *
     assert_int_equal(start(0), UPMU_OK);
     run(1, 400);
     assert_int_equal(value(2, 0), 100);
-    assert_int_equal(upmu_session_write(&p.sessions[2], 0, 7000), UPMU_OK);
+    assert_int_equal(upmu_set_write(&p.sessions[2].set, 0, 7000), UPMU_OK);
     assert_int_equal(p.sessions[2].state, UPMU_SESSION_RUNNING);
     run(1, 400);
     assert_int_equal(value(2, 0), 7100);

@@ -5,6 +5,8 @@
  * sequence is written here, so that the core's part is tested whatever the backend
  * does (Linux arch/x86/events/intel/core.c, intel_pmu_nhm_workaround).
  */
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/hw/backend.h"
 #include "tests/common/host.h"
@@ -47,7 +49,7 @@ static void the_first_period_of_a_new_event_is_right(void **state)
 
     (void)state;
     set_up(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_int_equal(host_value(&host.session, 0), 500);
@@ -61,10 +63,10 @@ static void counts_of_others_survive_it(void **state)
 
     (void)state;
     set_up(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches,instructions,cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches,instructions,cycles", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
-    assert_int_equal(upmu_session_add(&host.other, "r04c4:u:k", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "r04c4:u:k", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     assert_true(host.cpu[0].meter.bank.accesses.prelude > 0);
     host_run(&host, 600);
@@ -72,7 +74,7 @@ static void counts_of_others_survive_it(void **state)
     assert_int_equal(host_value(&host.session, 1), 1600);
     assert_int_equal(host_value(&host.session, 2), 3200);
     /* Time passed while it was closed, and the count says so. */
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_true(count.quality == UPMU_QUALITY_EXACT || count.quality == UPMU_QUALITY_SCALED);
     host_end(&host);
 }
@@ -87,7 +89,7 @@ static void samples_of_others_stay_where_they_were_due(void **state)
     host_sample(&host, "branches", 400);
     host_run(&host, 1000); /* 500: one, and 100 into the next */
     assert_int_equal(host_drain(&host, NULL), 1);
-    assert_int_equal(upmu_session_add(&host.other, "r04c4", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "r04c4", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     host_run(&host, 598);
     assert_int_equal(host_drain(&host, NULL), 0);
@@ -104,11 +106,11 @@ static void the_count_of_a_stopped_session_survives_it(void **state)
 
     (void)state;
     set_up(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "r04c4", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "r04c4", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     host_run(&host, 1000);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -124,7 +126,7 @@ static void a_restart_of_the_same_event_needs_none(void **state)
 
     (void)state;
     set_up(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     before = host.cpu[0].meter.bank.accesses.prelude;
@@ -154,7 +156,7 @@ static void what_the_firmware_uses_is_left_out_of_it(void **state)
     host.machine.pmu[0].backend = &wrapped;
     host.machine.pmu[0].capabilities |= UPMU_PMU_PRELUDE;
     host_run(&host, 100);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
     assert_int_equal(host_value(&host.session, 0), 50);
@@ -187,7 +189,7 @@ static uint32_t overflow_at(uint32_t at, bool after)
     set_up(&host);
     host_sample(&host, "branches", 300);
     host_run(&host, 500);
-    assert_int_equal(upmu_session_add(&host.other, "branches,r04c4", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "branches,r04c4", &sampling), UPMU_OK);
     injected = &host;
     inject_at = at;
     seen = 0;
@@ -238,15 +240,15 @@ static void a_fault_at_any_access_of_it_stops_whom_it_must(void **state)
         enum upmu_status status;
 
         set_up(&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 500);
-        assert_int_equal(upmu_session_add(&host.other, "r04c4", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "r04c4", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
         host.sim.fault_at = host.sim.accesses + at;
         status = upmu_session_start(&host.other);
         host_run(&host, 500);
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         if (host.session.state != UPMU_SESSION_RUNNING)
             assert_int_equal(host.session.error, UPMU_ERR_PORT);
         else if (status == UPMU_OK || count.quality != UPMU_QUALITY_PARTIAL)
@@ -268,12 +270,12 @@ static void a_sequence_that_faults_twice_starts_nothing(void **state)
     (void)state;
     set_up(&host);
     host.sim.expect_faults = true;
-    assert_int_equal(upmu_session_add(&host.session, "branches:counter=3", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=3", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 500);
-    assert_int_equal(upmu_session_add(&host.other, "r04c4:counter=2", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "r04c4:counter=2", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_replace(&host.other, 0, "r02c4:counter=2", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_replace(&host.other.set, 0, "r02c4:counter=2", NULL), UPMU_OK);
     host.sim.fault_address = 0x186; /* of the sequence alone */
     assert_int_equal(upmu_session_start(&host.other), UPMU_ERR_PORT);
     host.sim.fault_address = 0;
@@ -312,18 +314,18 @@ static void a_handler_after_a_fault_of_it_counts_no_round(void **state)
 
             set_up(&host);
             host.sim.ns_per_access = 1000000;
-            assert_int_equal(upmu_session_add(&host.session, "branches", samples ? &sampling : NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "branches", samples ? &sampling : NULL), UPMU_OK);
             assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
             host_begin(&host, &host.session);
             host_run(&host, 500);
-            assert_int_equal(upmu_session_add(&host.other, "r04c4", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.other.set, "r04c4", NULL), UPMU_OK);
             assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
             host.sim.fault_at = interrupt_from = host.sim.accesses + at;
             host.sim.before_access = interrupt;
             if (upmu_session_start(&host.other) != UPMU_OK)
                 assert_int_equal(host.other.error, UPMU_ERR_PORT);
             host.sim.before_access = NULL;
-            assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
             if (count.raw != 250)
                 fail_msg("access %u, %u: %llu", (unsigned)at, samples, (unsigned long long)count.raw);
             assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
@@ -345,8 +347,8 @@ static void a_handler_runs_no_sequence(void **state)
     assert_int_equal(upmu_session_shuffle(&host.session, false, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&host.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
     assert_int_equal(upmu_session_add_set(&host.session, &second, 1, 0, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session, &host.session.set, "branches:counter=0", &sampling), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session, &second, "r04c4:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&second, "r04c4:counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     for (unsigned i = 0; i < 2; i++) /* both sets get their places */
         assert_int_equal(upmu_session_switch(&host.session, NULL), UPMU_OK);

@@ -2,6 +2,7 @@
 /*
  * The graded probe: each verdict by a PMU that deserves it, and nothing stolen.
  */
+#include <upmu/probe.h>
 #include "tests/common/host.h"
 
 static const char *const every_profile[] = {
@@ -130,9 +131,9 @@ static void sessions_do_not_notice_the_probe(void **state)
         host_set_up(&host, *profile);
         if (host.sim.profile->general + host.sim.profile->fixed < 3)
             continue;
-        assert_int_equal(upmu_session_add(&host.other, "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cycles", NULL), UPMU_OK);
         host_begin(&host, &host.other);
-        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 1000);

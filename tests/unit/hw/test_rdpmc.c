@@ -30,13 +30,13 @@ static void an_rdpmc_that_tells_something_else_is_not_used(void **state)
         assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
         assert_int_equal(host.cpu[0].meter.bank.accesses.rdpmcs, 1);
         assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 2500, .cycles = 2500});
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, 2500);
         assert_int_equal(host.answers, 2);
         assert_int_equal(host.cpu[0].meter.bank.accesses.rdpmcs, 1);
@@ -54,10 +54,10 @@ static void an_rdpmc_that_tells_the_truth_is_used(void **state)
 
         host_set_up(&host, *profile);
         assert_int_equal(host.cpu[0].meter.bank.accesses.rdpmcs, 1);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-        assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_true(host.cpu[0].meter.bank.accesses.rdpmcs > 1);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         host_end(&host);

@@ -17,6 +17,8 @@
 #include "core/hw/bank.h"
 #include "core/util/bits.h"
 #include "core/hw/register.h"
+#include <upmu/cpu.h>
+#include <upmu/set.h>
 #include <upmu/upmu.h>
 #include "tests/common/garbage.h"
 #include "tests/common/state.h"
@@ -246,7 +248,7 @@ static void add(unsigned session, struct upmu_event event, uint64_t period)
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_session_add_event(&rig.session[session], &event, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&rig.session[session].set, &event, &sampling), UPMU_OK);
 }
 
 static void attach(unsigned session)
@@ -268,7 +270,7 @@ static struct upmu_count count_of(unsigned session)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(&rig.session[session], 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&rig.session[session].set, 0, 1, &count), UPMU_OK);
     return count;
 }
 
@@ -330,10 +332,10 @@ static void a_wrap_of_a_counter_beside_is_nobodys(void **state)
     start(0);
     rig.value[9] = upmu_bits_ones(40);
     happen(~0u, 60);
-    assert_int_equal(upmu_handle_pmi(&rig.cpu, NULL), UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_pmi_handle(&rig.cpu, NULL), UPMU_PMI_NOT_OURS);
     assert_int_equal(upmu_cpu_poll(&rig.cpu), UPMU_OK);
     happen(~0u, 40);
-    assert_int_equal(upmu_handle_pmi(&rig.cpu, NULL), UPMU_PMI_HANDLED);
+    assert_int_equal(upmu_pmi_handle(&rig.cpu, NULL), UPMU_PMI_HANDLED);
     assert_true(runs(4) && runs(9));
     assert_int_equal(count_of(0).value, 100);
 }
@@ -369,7 +371,7 @@ static void a_cascade_counts_when_its_initiator_has_come_often_enough(void **sta
     /* The event that overflows counts as the first one in this model. */
     assert_int_equal(count_of(0).value, 31);
     assert_int_equal(count_of(0).quality, UPMU_QUALITY_EXACT);
-    assert_int_equal(upmu_handle_pmi(&rig.cpu, NULL), UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_pmi_handle(&rig.cpu, NULL), UPMU_PMI_NOT_OURS);
     assert_int_equal(upmu_cpu_poll(&rig.cpu), UPMU_OK);
     assert_int_equal(rig.cccr_writes[14], written);
     happen(1u << 12, 5);
@@ -431,7 +433,7 @@ static void an_initiator_that_faults_is_told(void **state)
     start(0);
     happen(~0u, 13);
     rig.dead = 1u << 14;
-    assert_int_equal(upmu_session_read(&rig.session[0], 0, 1, &count), UPMU_ERR_PORT);
+    assert_int_equal(upmu_set_read(&rig.session[0].set, 0, 1, &count), UPMU_ERR_PORT);
     assert_int_equal(upmu_session_stop(&rig.session[0]), UPMU_ERR_PORT);
     assert_false(runs(12) || runs(14));
     rig.dead = 0;
@@ -439,7 +441,7 @@ static void an_initiator_that_faults_is_told(void **state)
     happen(~0u, 10);
     assert_int_equal(count_of(0).quality, UPMU_QUALITY_PARTIAL);
     rig.dead = 1u << 12;
-    assert_int_equal(upmu_session_read(&rig.session[0], 0, 1, &count), UPMU_ERR_PORT);
+    assert_int_equal(upmu_set_read(&rig.session[0].set, 0, 1, &count), UPMU_ERR_PORT);
 }
 
 static void a_cascade_needs_a_period_that_the_initiator_can_wait(void **state)
@@ -449,12 +451,12 @@ static void a_cascade_needs_a_period_that_the_initiator_can_wait(void **state)
 
     (void)state;
     begin(0);
-    assert_int_equal(upmu_session_add_event(&rig.session[0], &event, NULL), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_add_event(&rig.session[0], &event, &sampling), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add_event(&rig.session[0].set, &event, NULL), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add_event(&rig.session[0].set, &event, &sampling), UPMU_ERR_INVALID);
     sampling.period = UINT64_C(1) << 39;
-    assert_int_equal(upmu_session_add_event(&rig.session[0], &event, &sampling), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add_event(&rig.session[0].set, &event, &sampling), UPMU_ERR_INVALID);
     sampling.period--;
-    assert_int_equal(upmu_session_add_event(&rig.session[0], &event, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&rig.session[0].set, &event, &sampling), UPMU_OK);
 }
 
 static void a_dry_run_shows_an_initiator_with_its_period_and_the_target_closed(void **state)
@@ -497,8 +499,8 @@ static void a_stop_replays_an_overflow_that_it_finds_by_the_sign(void **state)
     start(0);
     assert_true(rig.value[4] == upmu_bits_ones(40) - 95);
     /* Its interrupt comes late. */
-    assert_int_equal(upmu_handle_pmi(&rig.cpu, NULL), UPMU_PMI_STALE);
-    assert_int_equal(upmu_handle_pmi(&rig.cpu, NULL), UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_pmi_handle(&rig.cpu, NULL), UPMU_PMI_STALE);
+    assert_int_equal(upmu_pmi_handle(&rig.cpu, NULL), UPMU_PMI_NOT_OURS);
 }
 
 static void a_stop_that_loses_a_carry_loses_no_count(void **state)
@@ -553,7 +555,7 @@ static unsigned handler_rearms_at(uint32_t capabilities, unsigned *out_steps)
     start(0);
     happen(~0u, 103);
     rig.steps = 0;
-    assert_int_equal(upmu_handle_pmi(&rig.cpu, NULL), UPMU_PMI_HANDLED);
+    assert_int_equal(upmu_pmi_handle(&rig.cpu, NULL), UPMU_PMI_HANDLED);
     assert_int_equal((*cccr(4) | *cccr(9)) & UPMU_P4_CCCR_OVF, 0);
     for (unsigned i = 0; i < rig.steps; i++)
         if (rig.log[i].step == STEP_REARM)

@@ -296,7 +296,7 @@ static enum upmu_status place(const struct upmu_event *events, unsigned count, s
                                      .preference = pmu.pmu.preference,
                                      .preference_count = pmu.pmu.preference_count};
 
-    return upmu_place(&input, &work, result, NULL);
+    return upmu_requests_place(&input, &work, result, NULL);
 }
 
 static void filters_are_shared_by_equal_values_only(void **state)

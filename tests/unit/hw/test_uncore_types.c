@@ -369,7 +369,7 @@ static unsigned place_pairs(const struct upmu_uncore_pmu *pmu, const char *gener
             /* One of all pairs with the same counters is enough, but for codes that are limited. */
             if ((first == all && second == all && (a || b > 1)) || !is_event[a] || !is_event[b])
                 continue;
-            if ((upmu_place(&input, &work, result, NULL) == UPMU_OK) != (fit && first && second))
+            if ((upmu_requests_place(&input, &work, result, NULL) == UPMU_OK) != (fit && first && second))
                 differ(generation, box, a << 8 | b, "pair", !fit, fit);
             pairs++;
         }

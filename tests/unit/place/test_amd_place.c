@@ -117,7 +117,7 @@ static bool place(void)
                                      .preference_count = pmu.preference_count};
     bool fits = search(0, 0x3fu & ~taken);
 
-    assert_int_equal(upmu_place(&input, &work, result, &why), fits ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_requests_place(&input, &work, result, &why), fits ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
     if (fits)
         assert_true(is_right(result));
     return fits;

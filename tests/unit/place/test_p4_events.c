@@ -463,7 +463,7 @@ static void two_threads_tag_in_escrs_of_their_own(void **state)
 
         upmu_sim_switch_cpu(&core.sim, i);
         upmu_sim_work(&core.sim);
-        assert_int_equal(upmu_session_read(&core.sessions[i], 0, 2, counts), UPMU_OK);
+        assert_int_equal(upmu_set_read(&core.sessions[i].set, 0, 2, counts), UPMU_OK);
         assert_true(counts[1].value >= 1000);
     }
     host_end(&core);
@@ -505,7 +505,7 @@ static void every_event_runs_on_every_model_as_the_silicon_allows(void **state)
             enum upmu_status status;
 
             assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
-            status = upmu_session_add(&host.session, name, NULL);
+            status = upmu_set_add(&host.session.set, name, NULL);
             if (status != UPMU_OK) {
                 assert_int_equal(status, UPMU_ERR_UNSUPPORTED);
                 missing++;
@@ -528,7 +528,7 @@ static uint64_t counted_of(struct host *host, const char *text, const struct upm
     uint64_t value;
 
     assert_int_equal(upmu_session_init(&host->session, &host->machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host->session, text, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host->session.set, text, NULL), UPMU_OK);
     host_begin(host, &host->session);
     upmu_sim_events(&host->sim, burst);
     value = host_value(&host->session, 0);
@@ -590,7 +590,7 @@ static void two_execution_recipes_do_not_mix(void **state)
 
     (void)state;
     host_set_up(&host, "prescott");
-    assert_int_equal(upmu_session_add(&host.session, "scalar_DP_retired packed_SP_retired instructions", NULL),
+    assert_int_equal(upmu_set_add(&host.session.set, "scalar_DP_retired packed_SP_retired instructions", NULL),
                      UPMU_OK);
     host_begin(&host, &host.session);
     upmu_sim_events(&host.sim, &burst);
@@ -611,11 +611,11 @@ static void a_cascade_counts_from_the_overflow_of_its_initiator_on(void **state)
     (void)state;
     host_set_up(&host, "northwood_smtoff");
     assert_int_equal(
-        upmu_session_add(&host.session, "instr_retired:NBOGUSNTAG,cascade=uops_retired.nbogus,after=1000", NULL),
+        upmu_set_add(&host.session.set, "instr_retired:NBOGUSNTAG,cascade=uops_retired.nbogus,after=1000", NULL),
         UPMU_OK);
     host_begin(&host, &host.session);
     upmu_sim_events(&host.sim, &burst);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.quality, UPMU_QUALITY_NEVER_RAN);
     upmu_sim_events(&host.sim, &burst);
     assert_in_range(host_value(&host.session, 0), 199, 201);
@@ -636,7 +636,7 @@ static void a_leftover_overflow_is_cleared_and_a_released_cccr_is_zero(void **st
     host.sim.cpu[0].irqs_on = false;
     host.sim.cpu[0].p4.cccr[12] = 0x80000000;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "instructions:counter=12", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions:counter=12", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host.sim.cpu[0].irqs_on = false;
     assert_true(host.sim.port.rdmsr(host.sim.port.context, 0x36c, &value) && value == 0x39000);
@@ -663,12 +663,12 @@ static void what_a_watchdogs_counter_looks_at_is_left_alone(void **state)
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], 12), UPMU_OWNER_FIRMWARE);
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], 4), UPMU_OWNER_FIRMWARE);
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], 5), UPMU_OWNER_FREE);
-    assert_int_equal(upmu_session_add(&host.session, "branch-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branch-misses", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(host.session.set.tally[0].counter, 14); /* CRU_ESCR1 */
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branch-misses uops_retired", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branch-misses uops_retired", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
     (void)upmu_why_text(why, words, sizeof words);
     assert_non_null(strstr(words, "MSR_CRU_ESCR0, in use by others"));

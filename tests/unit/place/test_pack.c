@@ -39,7 +39,7 @@ static enum upmu_status pack(const struct upmu_place_input *place, unsigned coun
     struct upmu_pack_input input = {place, count, limit};
 
     memset(&memory, 0xa5, sizeof memory);
-    return upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(count), set_of, &result);
+    return upmu_requests_pack(&input, &memory.work, UPMU_PACK_BYTES(count), set_of, &result);
 }
 
 static enum upmu_status pack_exact(const struct upmu_place_input *place, unsigned count, unsigned limit, uint32_t steps)
@@ -50,7 +50,7 @@ static enum upmu_status pack_exact(const struct upmu_place_input *place, unsigne
     return cmd_pack_exact(&input, steps, &exact_memory, set_of, &result);
 }
 
-/* ---- Independent answers, by upmu_place() alone ---- */
+/* ---- Independent answers, by upmu_requests_place() alone ---- */
 
 struct some {
     const struct shape *shape;
@@ -76,7 +76,7 @@ static bool fits(const struct shape *whole, uint32_t requests)
     for (unsigned i = 0; i < UPMU_REQUESTS; i++)
         if (requests >> i & 1u)
             some.member[input.request_count++] = i;
-    return !input.request_count || upmu_place(&input, &work, results, NULL) == UPMU_OK;
+    return !input.request_count || upmu_requests_place(&input, &work, results, NULL) == UPMU_OK;
 }
 
 /* Fewest sets, by looking at all subsets.  Helpers: more may fit where fewer do not. */
@@ -453,8 +453,9 @@ static void refusals_say_why(void **state)
     assert_int_equal(pack(&place, 0, 0), UPMU_ERR_INVALID);
     assert_int_equal(pack_exact(&place, 0, 0, 0), UPMU_ERR_INVALID);
     assert_int_equal(pack_exact(&place, CMD_PACK_REQUESTS + 1, 0, 0), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(20) - 1, set_of, &result), UPMU_ERR_NO_SPACE);
-    assert_int_equal(upmu_pack(&input, &memory.work, UPMU_PACK_BYTES(20), set_of, &result), UPMU_OK);
+    assert_int_equal(upmu_requests_pack(&input, &memory.work, UPMU_PACK_BYTES(20) - 1, set_of, &result),
+                     UPMU_ERR_NO_SPACE);
+    assert_int_equal(upmu_requests_pack(&input, &memory.work, UPMU_PACK_BYTES(20), set_of, &result), UPMU_OK);
 }
 
 /* Six requests: four may have any counter, two the lowest one only. */
@@ -585,7 +586,7 @@ static void events_of_a_pmu_are_packed(void **state)
     for (unsigned i = 0; count < 40; i++)
         if (upmu_event_parse(&pmu, names[i % 10], &events[count], NULL) == UPMU_OK)
             count++;
-    assert_int_equal(upmu_pack_events(&pmu, events, 40, 12, &memory.work, sizeof memory, set_of, &result), UPMU_OK);
+    assert_int_equal(upmu_events_pack(&pmu, events, 40, 12, &memory.work, sizeof memory, set_of, &result), UPMU_OK);
     assert_true(result.optimal);
     assert_in_range(result.sets, 4, 9);
     for (unsigned i = 0; i < 40; i++)

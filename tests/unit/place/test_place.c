@@ -42,7 +42,7 @@ static enum upmu_status place(const struct shape *shape)
     if (shape->input.set_of)
         copy.input.set_of = copy.set_of;
     memset(&work, 0xa5, sizeof work);
-    status = upmu_place(&copy.input, &work, result, &why);
+    status = upmu_requests_place(&copy.input, &work, result, &why);
     if (status == UPMU_OK && PLACE_ROUNDS - p->rounds > most_rounds && p->rounds <= PLACE_ROUNDS)
         most_rounds = PLACE_ROUNDS - p->rounds;
     assert_int_equal(why.status, status);
@@ -609,7 +609,7 @@ static void place_leaves_the_results_alone_when_it_refuses(void **state)
     assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
     for (unsigned i = 0; i < sizeof result; i++)
         assert_int_equal(((const uint8_t *)result)[i], 0x5a);
-    assert_int_equal(upmu_place(&shape.input, &work, result, NULL), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, NULL), UPMU_ERR_DOES_NOT_FIT);
 }
 
 /* ---- Refusals of another kind ---- */
@@ -651,7 +651,7 @@ static void place_stops_reading_alternatives_without_end(void **state)
 {
     struct upmu_place_input input = {.alternative = endless_alternatives, .request_count = 1, .counters = 1};
     (void)state;
-    assert_int_equal(upmu_place(&input, &work, result, &why), UPMU_ERR_NO_SPACE);
+    assert_int_equal(upmu_requests_place(&input, &work, result, &why), UPMU_ERR_NO_SPACE);
 }
 
 static void begin_valid(struct shape *shape)
@@ -711,15 +711,15 @@ static void place_gives_up_instead_of_guessing_when_a_set_is_too_hard(void **sta
     struct upmu_place_input input = {.alternative = pigeonhole, .context = &resources, .counters = UINT32_MAX};
     (void)state;
     input.request_count = 5;
-    assert_int_equal(upmu_place(&input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_requests_place(&input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
     assert_int_equal(why.culprits, 0x1f);
     assert_int_equal(why.collision, UPMU_COLLISION_RESOURCE);
     input.request_count = 9;
     resources = 8;
-    assert_int_equal(upmu_place(&input, &work, result, &why), UPMU_ERR_TOO_HARD);
+    assert_int_equal(upmu_requests_place(&input, &work, result, &why), UPMU_ERR_TOO_HARD);
     assert_int_equal(why.status, UPMU_ERR_TOO_HARD);
     input.request_count = 8;
-    assert_int_equal(upmu_place(&input, &work, result, &why), UPMU_OK);
+    assert_int_equal(upmu_requests_place(&input, &work, result, &why), UPMU_OK);
 }
 
 int main(void)

@@ -151,7 +151,7 @@ static enum upmu_status place(const struct p4_set *set)
     shape.input.taken = set->taken;
     shape.input.preference = pmu.preference;
     shape.input.preference_count = pmu.preference_count;
-    return upmu_place(&shape.input, &work, result, &why);
+    return upmu_requests_place(&shape.input, &work, result, &why);
 }
 
 static void print_set(const struct p4_set *set)

@@ -22,7 +22,7 @@ static struct shape shape;
 static enum upmu_status place(const struct p4_set *set, bool explain)
 {
     p4_fill_shape(&shape, set);
-    return upmu_place(&shape.input, &work, result, explain ? &why : NULL);
+    return upmu_requests_place(&shape.input, &work, result, explain ? &why : NULL);
 }
 
 /* ---- Cases ---- */

@@ -24,7 +24,7 @@ static struct shape shape;
 static enum upmu_status place(const struct p4_set *set)
 {
     p4_fill_shape(&shape, set);
-    return upmu_place(&shape.input, &work, result, &why);
+    return upmu_requests_place(&shape.input, &work, result, &why);
 }
 
 static unsigned event_called(const char *name)
@@ -141,13 +141,13 @@ static void a_served_tag_that_runs_stays_served(void **state)
     memcpy(shape.stay, (const uint8_t[2][UPMU_SLOTS]){{14, NONE, NONE}, {11, NONE, NONE}}, 6);
     shape.stay_alternative[0] = 1; /* execution_event odd, packed_sp even */
     shape.stay_alternative[1] = 1;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_OK);
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_OK);
     assert_int_equal(result[0].counter[0], 14);
     assert_int_equal(result[0].counter[1], NONE);
     assert_int_equal(result[1].counter[0], 11);
     /* Its own counter, once it has one, stays too. */
     shape.stay[0][1] = 8;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_OK);
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_OK);
     assert_int_equal(result[0].counter[1], 8);
 }
 
@@ -167,10 +167,10 @@ static void a_server_may_share_nothing_but_the_pair(void **state)
         shape.alternative[served][0].slot[1].counters = 2;
         shape_claim(&shape.alternative[served][0].slot[1], 6, 1);
         shape.input.taken = 2;
-        assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_OK);
+        assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_OK);
         assert_int_equal(result[served].counter[1], NONE);
         shape.alternative[server][0].slot[0].resource[0] = 8;
-        assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
+        assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
         assert_int_equal(why.culprits, 1u << served);
         assert_int_equal(why.collision, UPMU_COLLISION_CLAIMED);
     }
@@ -190,7 +190,7 @@ static void culprits_are_minimal_where_leaving_out_a_server_spoils_what_fitted(v
     shape.alternative[3][0].helper = true;
     shape.alternative[3][0].slot[1].counters = 2;
     shape_claim(&shape.alternative[3][0].slot[1], 7, 1);
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
     assert_true(why.culprits == 3 || why.culprits == 0xc || why.culprits == 8);
 }
 
@@ -204,20 +204,20 @@ static void a_malformed_helper_is_refused(void **state)
     way->slot_count = 2;
     way->slot[1].counters = 2;
     way->helper = true;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID); /* no resource */
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID); /* no resource */
     shape_claim(&way->slot[1], 5, 0);
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_OK);
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_OK);
     shape_claim(&way->slot[1], 6, 0);
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID); /* two */
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID); /* two */
     way->slot[1].resource_count = 1;
     way->pairs = p4_cascades;
     way->pair_count = 1;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID); /* tied */
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID); /* tied */
     way->pair_count = 0;
     way->slot[1].resource[0] = UPMU_RESOURCES;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID);
     way->slot_count = 1;
-    assert_int_equal(upmu_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID); /* slot 0 */
+    assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_ERR_INVALID); /* slot 0 */
 }
 
 /* ---- Seeded sets ---- */

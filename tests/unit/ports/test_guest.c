@@ -49,21 +49,21 @@ static void a_guest_counts_exactly_what_it_executes(void **state)
             nest_set_up(&nest, pairs[pair].host, pairs[pair].door);
             nest_library(&nest);
             assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
-            assert_int_equal(upmu_session_add(&session, lists[i], NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&session.set, lists[i], NULL), UPMU_OK);
             assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
             nest_run(&nest, BURST(77));
             assert_int_equal(upmu_session_start(&session), UPMU_OK);
             nest_run(&nest, BURST(600));
             nest_run_host(&nest, BURST(5000));
             nest_run(&nest, BURST(400));
-            assert_int_equal(upmu_session_read(&session, 0, events, count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&session.set, 0, events, count), UPMU_OK);
             for (unsigned k = 0; k < events; k++)
                 if (count[k].value != expected[i][k])
                     fail_msg("%s, %s, event %u: %llu", pairs[pair].host, lists[i], k,
                              (unsigned long long)count[k].value);
             assert_int_equal(upmu_session_stop(&session), UPMU_OK);
             nest_run(&nest, BURST(300));
-            assert_int_equal(upmu_session_read(&session, 0, events, count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&session.set, 0, events, count), UPMU_OK);
             assert_int_equal(count[0].value, expected[i][0]);
             assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
             nest_end(&nest);
@@ -84,7 +84,7 @@ static void a_guest_samples_each_period(void **state)
         nest_set_up(&nest, pairs[pair].host, pairs[pair].door);
         nest_library(&nest);
         assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&session, "instructions", &(struct upmu_sampling){.period = 100}), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session.set, "instructions", &(struct upmu_sampling){.period = 100}), UPMU_OK);
         assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
         assert_int_equal(upmu_session_start(&session), UPMU_OK);
@@ -92,7 +92,7 @@ static void a_guest_samples_each_period(void **state)
         for (unsigned i = 0; i < 100; i++)
             nest_run(&nest, BURST(100));
         assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-        assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
         while (upmu_ring_next(&session.ring, &sample))
             samples++;
         if (count.value != 10000 || samples != 100 || nest.injected != 100 || nest.handled != 100 || nest.stale)
@@ -239,7 +239,7 @@ static void costs_of_a_guests_library_are_these(void **state)
             upmu_thread_init(&threads[n], n, 0, NULL);
             assert_int_equal(upmu_session_init(&sessions[n], &nest.machine), UPMU_OK);
             assert_int_equal(
-                upmu_session_add(&sessions[n], rows[i].door == UPMU_GUEST_AMD_K7 ? four[n] : lists[n], NULL), UPMU_OK);
+                upmu_set_add(&sessions[n].set, rows[i].door == UPMU_GUEST_AMD_K7 ? four[n] : lists[n], NULL), UPMU_OK);
             assert_int_equal(upmu_session_attach_thread(&sessions[n], &threads[n], NULL), UPMU_OK);
             assert_int_equal(upmu_session_start(&sessions[n]), UPMU_OK);
         }
@@ -254,7 +254,7 @@ static void costs_of_a_guests_library_are_these(void **state)
         for (unsigned n = 0; n < 2; n++)
             assert_int_equal(upmu_session_close(&sessions[n]), UPMU_OK);
         assert_int_equal(upmu_session_init(&sessions[0], &nest.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&sessions[0], "instructions", &(struct upmu_sampling){.period = 100}),
+        assert_int_equal(upmu_set_add(&sessions[0].set, "instructions", &(struct upmu_sampling){.period = 100}),
                          UPMU_OK);
         assert_int_equal(upmu_session_ring(&sessions[0], ring, sizeof ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&sessions[0], &nest.cpu), UPMU_OK);
@@ -1615,7 +1615,7 @@ static void a_guest_is_a_host(void **state)
                                          &(struct upmu_guest_memory){sessions, 4, &threads[1]}),
                          UPMU_OK);
         assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session.set, "branches", NULL), UPMU_OK);
         assert_int_equal(upmu_session_world(&session, UPMU_WORLD_HOST), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
         assert_int_equal(upmu_session_start(&session), UPMU_OK);
@@ -1636,7 +1636,7 @@ static void a_guest_is_a_host(void **state)
         assert_int_equal(upmu_guest_rdmsr(&inner, counter, &value), UPMU_GUEST_DONE);
         assert_int_equal(value, 750);
         assert_int_equal(interrupts, 1);
-        assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, 100);
         assert_int_equal(upmu_session_close(&session), UPMU_OK);
         assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[1], &threads[0]), UPMU_OK);

@@ -128,7 +128,7 @@ static void handle_in_l2(void)
     inner.in_nmi = true;
     do {
         inner.pending = false;
-        if (upmu_handle_pmi(&inner.cpu, &inner.frame) == UPMU_PMI_HANDLED)
+        if (upmu_pmi_handle(&inner.cpu, &inner.frame) == UPMU_PMI_HANDLED)
             inner.handled++;
         else
             inner.other++;
@@ -453,7 +453,7 @@ static uint64_t value(struct upmu_session *session)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_session_read(session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, 0, 1, &count), UPMU_OK);
     return count.value;
 }
 
@@ -463,7 +463,7 @@ static void add(struct upmu_session *session, struct upmu_machine *machine, cons
                 const struct upmu_sampling *sampling)
 {
     assert_int_equal(upmu_session_init(session, machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(session, list, sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, list, sampling), UPMU_OK);
 }
 
 static void begin(struct upmu_session *session, struct upmu_cpu *cpu)

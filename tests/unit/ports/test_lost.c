@@ -94,7 +94,7 @@ static void counters_are_read_by_rdmsr_where_rdpmc_faults(void **state)
     host.sim.port.rdpmc = no_rdpmc;
     host_start(&host);
     faults = 0;
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_int_equal(host_value(&host.session, 0), 1000);

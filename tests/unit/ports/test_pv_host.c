@@ -3,6 +3,7 @@
  * Both halves of the paravirtual PMU: an instance of the library in a guest, with its backend, and the hypervisor's
  * half over the guest engine, on the silicon model.  And guests that call what they like.
  */
+#include <upmu/probe.h>
 #include "tests/guest/nest.c"
 #include "tests/guest/no_registers.h"
 
@@ -206,7 +207,7 @@ static void both_halves_count_exactly(void **state)
         nest_library(&nest);
         assert_string_equal(nest.cpu.meter.pmu->name, "pv");
         assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&session, "instructions,branches:k", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session.set, "instructions,branches:k", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
         nest_run(&nest, BURST(77));
         calls = 0;
@@ -214,7 +215,7 @@ static void both_halves_count_exactly(void **state)
         nest_run(&nest, BURST(600));
         nest_run_host(&nest, BURST(5000));
         nest_run(&nest, BURST(400));
-        assert_int_equal(upmu_session_read(&session, 0, 2, count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&session.set, 0, 2, count), UPMU_OK);
         assert_int_equal(count[0].value, 1000);
         assert_int_equal(count[1].value, 250);
         assert_int_equal(upmu_session_stop(&session), UPMU_OK);
@@ -223,7 +224,7 @@ static void both_halves_count_exactly(void **state)
         assert_int_equal(upmu_session_start(&session), UPMU_OK);
         nest_run(&nest, BURST(40));
         assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-        assert_int_equal(upmu_session_read(&session, 0, 2, count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&session.set, 0, 2, count), UPMU_OK);
         assert_int_equal(count[0].value, 1040);
         assert_int_equal(count[1].value, 260);
         assert_int_equal(upmu_session_close(&session), UPMU_OK);
@@ -267,7 +268,7 @@ static void both_halves_sample_each_period(void **state)
         begin(hosts[i], 1);
         nest_library(&nest);
         assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&session, "instructions", &(struct upmu_sampling){.period = 100}), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session.set, "instructions", &(struct upmu_sampling){.period = 100}), UPMU_OK);
         assert_int_equal(upmu_session_ring(&session, ring, sizeof ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
         assert_int_equal(upmu_session_start(&session), UPMU_OK);
@@ -276,7 +277,7 @@ static void both_halves_sample_each_period(void **state)
             nest_run(&nest, BURST(100));
         assert_int_equal(calls, 200);
         assert_int_equal(upmu_session_stop(&session), UPMU_OK);
-        assert_int_equal(upmu_session_read(&session, 0, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
         while (upmu_ring_next(&session.ring, &sample))
             samples++;
         if (count.value != 10000 || samples != 100 || nest.injected != 100 || nest.handled != 100 || nest.stale)
@@ -334,13 +335,13 @@ static void calls_and_accesses_of_each_operation_are_these(void **state)
         nest_library(&nest);
         (void)spent();
         assert_int_equal(upmu_session_init(&sessions[0], &nest.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&sessions[0], lists[0], NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&sessions[0].set, lists[0], NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&sessions[0], &nest.cpu), UPMU_OK);
         assert_spent("attach", (const unsigned[4]){0, 0, 0, 0});
         assert_int_equal(upmu_session_start(&sessions[0]), UPMU_OK);
         assert_spent("start", rows[i].start);
         nest_run(&nest, BURST(100));
-        assert_int_equal(upmu_session_read(&sessions[0], 0, 4, count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&sessions[0].set, 0, 4, count), UPMU_OK);
         assert_spent("read", rows[i].read);
         assert_int_equal(upmu_session_stop(&sessions[0]), UPMU_OK);
         assert_spent("stop", rows[i].stop);
@@ -348,7 +349,7 @@ static void calls_and_accesses_of_each_operation_are_these(void **state)
         for (unsigned n = 0; n < 2; n++) {
             upmu_thread_init(&threads[n], n, 0, NULL);
             assert_int_equal(upmu_session_init(&sessions[n], &nest.machine), UPMU_OK);
-            assert_int_equal(upmu_session_add(&sessions[n], lists[n], NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&sessions[n].set, lists[n], NULL), UPMU_OK);
             assert_int_equal(upmu_session_attach_thread(&sessions[n], &threads[n], NULL), UPMU_OK);
             assert_int_equal(upmu_session_start(&sessions[n]), UPMU_OK);
         }
@@ -362,7 +363,7 @@ static void calls_and_accesses_of_each_operation_are_these(void **state)
         for (unsigned n = 0; n < 2; n++)
             assert_int_equal(upmu_session_close(&sessions[n]), UPMU_OK);
         assert_int_equal(upmu_session_init(&sessions[2], &nest.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&sessions[2], "instructions", &(struct upmu_sampling){.period = 100}),
+        assert_int_equal(upmu_set_add(&sessions[2].set, "instructions", &(struct upmu_sampling){.period = 100}),
                          UPMU_OK);
         assert_int_equal(upmu_session_ring(&sessions[2], ring, sizeof ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&sessions[2], &nest.cpu), UPMU_OK);
@@ -1246,7 +1247,7 @@ static void s29_the_page_tells_nothing_of_the_host(void **state)
         nest.handler = count_calls;
         if (other) {
             nest.host.sim.now_ns += 123456789;
-            assert_int_equal(upmu_session_add(&nest.host.session, "instructions,branches", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&nest.host.session.set, "instructions,branches", NULL), UPMU_OK);
             assert_int_equal(upmu_session_world(&nest.host.session, UPMU_WORLD_HOST), UPMU_OK);
             assert_int_equal(upmu_session_attach_cpu(&nest.host.session, &nest.host.cpu[0]), UPMU_OK);
             assert_int_equal(upmu_session_start(&nest.host.session), UPMU_OK);
@@ -1315,7 +1316,7 @@ static void a_guest_that_calls_anything_harms_nobody(void **state)
     (void)state;
     begin("skylake", 1000);
     nest.handler = count_calls;
-    assert_int_equal(upmu_session_add(session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(session, &nest.host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(session), UPMU_OK);

@@ -4,6 +4,9 @@
  * registers as other software left them.  (The first ports of PMCTools to Minix had no
  * more than that.)
  */
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 #include "core/util/bits.h"
@@ -30,7 +33,7 @@ static void three_hooks(struct host *host, const char *profile)
 
 static void add(struct upmu_session *session, const char *list)
 {
-    assert_int_equal(upmu_session_add(session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, list, NULL), UPMU_OK);
 }
 
 /* ---- Three hooks ---- */
@@ -46,7 +49,7 @@ static void three_hooks_count_whatever_the_cpu_runs(void **state)
 
         three_hooks(&host, profiles[p]);
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_ERR_HOOK_MISSING);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_ERR_HOOK_MISSING);
         add(&host.session, "instructions,branches");
         host_begin(&host, &host.session);
         upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .cycles = 150, .branches = 10});
@@ -55,7 +58,7 @@ static void three_hooks_count_whatever_the_cpu_runs(void **state)
         assert_int_equal(host_value(&host.session, 0), 107);
         assert_int_equal(host_value(&host.session, 1), 13);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-        assert_int_equal(upmu_session_read(&host.session, 1, 1, &count), UPMU_OK);
+        assert_int_equal(upmu_set_read(&host.session.set, 1, 1, &count), UPMU_OK);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
         assert_int_equal(count.value, 13);
         assert_true(count.enabled_ns == 0 && count.running_ns == 0);
@@ -144,7 +147,7 @@ static void counts_begin_at_0_and_loads_come_before_gates(void **state)
             host_end(&host); /* an erratum's sequence opens counters that count nothing */
             continue;
         }
-        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host.sim.trace = trace;
         host.sim.trace_size = 64;
@@ -313,7 +316,7 @@ static void halted_time_is_in_no_count(void **state)
             host_begin(&host, &host.session);
             host_run(&host, 1000);
             upmu_sim_advance_ns(&host.sim, 1000000);
-            assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
             assert_int_equal(counts[0].value, 2000);
             assert_int_equal(counts[1].value, 1000);
             assert_true(counts[0].enabled_ns >= 1000000);
@@ -351,12 +354,12 @@ static void use_memory_of(unsigned char fill, const char *profile, uint64_t out[
     host_start(&host);
     assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, "branches", &event, &why), UPMU_OK);
     assert_int_equal(why.status, UPMU_OK);
-    assert_int_equal(upmu_session_add_event(&host.session, &event, &(struct upmu_sampling){.period = 100}), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&host.session.set, &event, &(struct upmu_sampling){.period = 100}), UPMU_OK);
     add(&host.session, "cycles");
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
-    assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
     out[0] = counts[0].value;
     out[1] = counts[1].value;
     out[2] = counts[0].error + counts[1].error + (uint64_t)counts[0].quality + (uint64_t)counts[1].quality;

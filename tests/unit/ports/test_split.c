@@ -472,13 +472,13 @@ static void the_split_costs_what_its_page_says(void **state)
     start_server("skylake", "skl", ~UINT32_C(0));
     assert_int_equal(start_driver(true), UPMU_OK);
     assert_int_equal(upmu_session_init(&session, &machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&session, "instructions,cycles,branches,branch-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session.set, "instructions,cycles,branches,branch-misses", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&session, &cpu), UPMU_OK);
     driver.messages = 0;
     assert_int_equal(upmu_session_start(&session), UPMU_OK);
     cost[0] = driver.messages;
     driver.messages = 0;
-    assert_int_equal(upmu_session_read(&session, 0, 4, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session.set, 0, 4, counts), UPMU_OK);
     cost[1] = driver.messages;
     driver.messages = 0;
     assert_int_equal(upmu_session_stop(&session), UPMU_OK);

@@ -206,13 +206,13 @@ static void a_sample_that_completes_during_a_stop_is_given_or_lost(void **state)
                 taken = drain(&ibs, &last);
                 assert_int_equal(before, 1);
                 given += taken;
-                lost += ibs.lost;
+                lost += ibs.state.lost;
                 if (upmu_ibs_capabilities(host.cpu[0].meter.pmu) >> 13 & 1u)
-                    assert_int_equal(ibs.lost, 0); /* disabled first, then looked at */
+                    assert_int_equal(ibs.state.lost, 0); /* disabled first, then looked at */
                 if (complete_at > accesses)
                     break;
                 if (host.sim.cpu[0].counter[kind ? UPMU_SIM_AMD_OP : UPMU_SIM_AMD_FETCH].wraps !=
-                    before + taken + ibs.lost)
+                    before + taken + ibs.state.lost)
                     fail_msg("%s, unit %u, access %u: a sample is missing", profiles[i], kind, complete_at);
                 host_end(&host);
             }
@@ -344,7 +344,7 @@ static void a_sample_that_cannot_be_read_is_counted_as_lost(void **state)
             faults = so_many;
             host_run(&host, kind ? 825 : 1650);
             assert_int_equal(faults, 0);
-            assert_int_equal(ibs.lost, so_many == 2);
+            assert_int_equal(ibs.state.lost, so_many == 2);
             assert_int_equal(upmu_ibs_next(&ibs, &sample), so_many == 1);
             host_run(&host, kind ? 825 : 1650);
             assert_true(upmu_ibs_next(&ibs, &sample));

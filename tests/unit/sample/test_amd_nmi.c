@@ -13,6 +13,9 @@
 #include <cmocka.h>
 
 #include "port/sim/sim.h"
+#include <upmu/cpu.h>
+#include <upmu/ibs.h>
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 
 static const char *const profiles[] = {"k7",    "k8_revc",    "k8_reve",        "barcelona",   "griffin",
@@ -47,7 +50,7 @@ static uint32_t next_random(struct nmi_host *host)
 static void take_nmi(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
 {
     struct nmi_host *host = sim->test;
-    enum upmu_pmi answer = upmu_handle_pmi(&host->cpu, NULL);
+    enum upmu_pmi answer = upmu_pmi_handle(&host->cpu, NULL);
 
     (void)cpu;
     host->answers[answer]++;
@@ -90,7 +93,7 @@ static void nmi_host_up(struct nmi_host *host, const char *profile, unsigned ski
     assert_int_equal(upmu_machine_init(&host->machine, upmu_sim_port(&host->sim)), UPMU_OK);
     assert_int_equal(upmu_cpu_init(&host->cpu, &host->machine, NULL), UPMU_OK);
     assert_int_equal(upmu_session_init(&host->session, &host->machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host->session, "instructions,branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host->session.set, "instructions,branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host->session, host->ring, sizeof host->ring), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host->session, &host->cpu), UPMU_OK);
 }

@@ -2,6 +2,8 @@
 /*
  * Callers in records (upmu_session_callers()): walks over a stack that is not to be trusted.
  */
+#include <upmu/results.h>
+#include <upmu/session.h>
 #include "tests/common/garbage.h"
 #include "tests/common/host.h"
 #include "tests/common/state.h"
@@ -46,7 +48,7 @@ static void sample_list(unsigned depth, const char *list, size_t ring)
     callers = (struct upmu_callers){.read = stack_read, .context = &stack, .depth = depth};
     host_set_up(&host, "skylake");
     host.fp = 0x7000;
-    assert_int_equal(upmu_session_add(&host.session, list, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, list, &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, ring), UPMU_OK);
     assert_int_equal(upmu_session_callers(&host.session, &callers), UPMU_OK);
     host_begin(&host, &host.session);

@@ -3,6 +3,10 @@
  * Sampling formats: the default record with values, ids and reset values; formats of
  * the host by name, and what they decide.
  */
+#include <upmu/format.h>
+#include <upmu/message.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 static void samples_carry_the_values_that_the_event_asks_for_lowest_first(void **state)
@@ -18,9 +22,9 @@ static void samples_carry_the_values_that_the_event_asks_for_lowest_first(void *
         host_set_up(&host, profiles[i]);
         host.process = 5;
         host.thread = 6;
-        assert_int_equal(upmu_session_add(&host.session, "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "cycles", NULL), UPMU_OK);
         sampling.values = 0xffffff01u; /* cycles; bits of events that do not exist are ignored */
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         assert_false(upmu_ring_view(&host.session.ring, &record));
@@ -54,11 +58,11 @@ static void values_come_in_increasing_order_and_may_name_the_event_itself(void *
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches,instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches,instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     host_begin(&host, &host.session);
-    assert_int_equal(upmu_session_write(&host.session, 0, UINT64_C(0x123400000000)), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, UINT64_C(0x123400000000)), UPMU_OK);
     host_run(&host, 50);
     assert_true(upmu_ring_view(&host.session.ring, &record));
     assert_int_equal(record.values, 7);
@@ -77,8 +81,8 @@ static void plain_samples_and_extended_ones_share_a_ring(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "cycles", &plain), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &extended), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", &plain), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &extended), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 100);
@@ -108,10 +112,10 @@ static void records_of_all_lengths_wrap_in_a_small_ring(void **state)
         host_set_up(&host, "skylake");
         sampling.values = 3;
         sampling.event_id = 77;
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         sampling.values = 0;
         sampling.event_id = 0;
-        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, bytes), UPMU_OK);
         host_begin(&host, &host.session);
         seen = told = 0;
@@ -225,9 +229,9 @@ static void a_registered_format_takes_overflows_instead_of_the_ring(void **state
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     sampling.flags = 0;
-    assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     assert_int_equal(upmu_session_format(&host.session, &histogram_format, &never, 1), UPMU_ERR_NO_SPACE);
     assert_int_equal(upmu_session_format(&host.session, &histogram_format, &never, sizeof never), UPMU_OK);
@@ -258,7 +262,7 @@ static void the_format_decides_about_masking_messages_and_restart(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_messages(&host.session, &queue, messages, 4, 0, NULL), UPMU_OK);
     assert_int_equal(upmu_session_format(&host.session, &histogram_format, &third, sizeof third), UPMU_OK);
     host_begin(&host, &host.session);
@@ -297,7 +301,7 @@ static void addresses_of_the_kernel_are_hidden_where_asked_for(void **state)
     (void)state;
     for (unsigned format = 0; format < 2; format++) {
         host_set_up(&host, "skylake");
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         assert_int_equal(upmu_session_messages(&host.session, &queue, messages, 4, 0, NULL), UPMU_OK);
         if (format)

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <upmu/metric.h>
 #include <upmu/upmu.h>
 
 /* {a} to {e}, seconds; what was asked for. */

@@ -3,6 +3,9 @@
  * What a format gets of the interrupted code (upmu_overflow.frame, upmu_overflow_callers()): registers and callers in a
  * handler, less of them at the end of a call that the interrupt came in, and nothing of a hidden kernel.
  */
+#include <upmu/format.h>
+#include <upmu/session.h>
+#include <upmu/world.h>
 #include "tests/common/garbage.h"
 #include "tests/common/host.h"
 #include "tests/common/state.h"
@@ -89,7 +92,7 @@ static void sample_with(const char *profile, unsigned depth)
     host.fp = 0x7000;
     host.registers = registers;
     host.register_mask = mask;
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_format(&host.session, &recorder_format, NULL, 0), UPMU_OK);
     if (depth)
         assert_int_equal(upmu_session_callers(&host.session, &callers), UPMU_OK);

@@ -4,6 +4,8 @@
  * which it looks at the clock, and several after one call.  None is NOT_OURS, or a host that panics on those dies.
  */
 #include <stdio.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 #include "tests/common/host.h"
 
@@ -20,7 +22,7 @@ static struct upmu_port model;
 static void arrive(void)
 {
     for (unsigned i = 0; i < together; i++, late++)
-        late_answer = upmu_handle_pmi(&host.cpu[0], NULL);
+        late_answer = upmu_pmi_handle(&host.cpu[0], NULL);
 }
 
 /* Our own interrupt arrives at one look at the clock, or behind one access to a register. */
@@ -100,7 +102,7 @@ static enum upmu_status detach_it(void)
 
 static enum upmu_status write_it(void)
 {
-    return upmu_session_write(&host.session, 0, 0);
+    return upmu_set_write(&host.session.set, 0, 0);
 }
 
 static enum upmu_status change_it(void)
@@ -176,7 +178,7 @@ static void an_interrupt_that_was_answered_is_not_awaited_for_long(void **state)
         assert_int_equal(late, 1);
         assert_int_not_equal(late_answer, UPMU_PMI_NOT_OURS);
         upmu_sim_advance_ns(&host.sim, 101000000); /* (before that it could be its own, after another source's) */
-        assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+        assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     }
 }
@@ -190,7 +192,7 @@ static bool rdpmc_before_interrupt(void *context, uint32_t counter, uint64_t *ou
 
     if (is_due) {
         is_due = false;
-        late_answer = upmu_handle_pmi(&host.cpu[0], NULL);
+        late_answer = upmu_pmi_handle(&host.cpu[0], NULL);
     }
     return fine;
 }
@@ -208,7 +210,7 @@ static void an_interrupt_behind_the_look_of_a_poll_leaves_it_its_own_work(void *
 
         overflow_unheard(profiles[p], "instructions");
         writes = host.cpu[0].meter.bank.handler_accesses.writes;
-        assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_HANDLED);
+        assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_HANDLED);
         writes = host.cpu[0].meter.bank.handler_accesses.writes - writes;
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
         overflow_unheard(profiles[p], "instructions");
@@ -245,7 +247,7 @@ static void an_interrupt_inside_of_a_stop_is_not_awaited_long_after_it(void **st
             }
             assert_int_equal(late_answer, UPMU_PMI_HANDLED);
             upmu_sim_advance_ns(&host.sim, 101000000);
-            if (upmu_handle_pmi(&host.cpu[0], NULL) != UPMU_PMI_NOT_OURS)
+            if (upmu_pmi_handle(&host.cpu[0], NULL) != UPMU_PMI_NOT_OURS)
                 fail_msg("%s, clock %u: another interrupt is awaited", profiles[p], at);
             assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
         }
@@ -259,10 +261,10 @@ static void each_counter_s_interrupt_is_answered_after_a_change(void **state)
         overflow_unheard(profiles[p], "branches,instructions");
         assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
         for (unsigned i = 0; i < 2; i++)
-            if (upmu_handle_pmi(&host.cpu[0], NULL) == UPMU_PMI_NOT_OURS)
+            if (upmu_pmi_handle(&host.cpu[0], NULL) == UPMU_PMI_NOT_OURS)
                 fail_msg("%s: interrupt %u is NOT_OURS", profiles[p], i);
         upmu_sim_advance_ns(&host.sim, 101000000);
-        assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+        assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     }
 }

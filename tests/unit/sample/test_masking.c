@@ -5,7 +5,9 @@
  */
 #include "tests/common/host.h"
 #include <upmu/format.h>
-#include <upmu/thread.h>
+#include <upmu/message.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 
 static uint32_t inject_at;
 static bool injecting;
@@ -51,8 +53,8 @@ static void set_up(struct host *host, const char *profile)
         bool other = (i == 0) == other_first;
         struct upmu_session *session = other ? &host->other : &host->session;
 
-        assert_int_equal(upmu_session_add(session, other ? list_of_other : "instructions", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_add(session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session->set, other ? list_of_other : "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&session->set, "branches", NULL), UPMU_OK);
         assert_int_equal(upmu_session_ring(session, host->ring + 256 * i, 256), UPMU_OK);
         upmu_session_mask_on_full(session, true);
         host_begin(host, session);
@@ -83,14 +85,14 @@ static enum upmu_status detach_both(struct host *host)
 static enum upmu_status write_and_stop(struct host *host)
 {
     const struct upmu_tally *tally = &host->session.set.tally[1];
-    enum upmu_status status = upmu_session_write(&host->session, 1, 0);
+    enum upmu_status status = upmu_set_write(&host->session.set, 1, 0);
 
     if (status != UPMU_OK)
         return status;
     status = stop_both(host);
     if (host_value(&host->session, 1) > 50)
         fail_msg("%u are there after a write of 0", (unsigned)host_value(&host->session, 1));
-    return status == UPMU_OK ? upmu_session_write(&host->session, 1, host->sim.cpu[0].counter[tally->counter].counted)
+    return status == UPMU_OK ? upmu_set_write(&host->session.set, 1, host->sim.cpu[0].counter[tally->counter].counted)
                              : status;
 }
 
@@ -196,7 +198,7 @@ static void what_a_stop_masks_is_stopped(void **state)
     (void)state;
     host_set_up(&host, "skylake");
     assert_int_equal(upmu_session_messages(&host.session, &queue, messages, 4, 0, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
     host_begin(&host, &host.session);
     for (unsigned i = 0; i < 3; i++) {
         host.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED; /* by other software */
@@ -229,24 +231,24 @@ static void what_a_handler_has_masked_reads_like_what_runs(void **state)
 
     (void)state;
     host_set_up(&host, "nehalem");
-    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
     upmu_session_mask_on_full(&host.session, true);
     host_begin(&host, &host.session);
     host.sim.before_access = take_time;
-    assert_int_equal(upmu_session_add(&host.other, "branch-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "branch-misses", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     host_run(&host, 400);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &before), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &before), UPMU_OK);
     assert_true(before.quality == UPMU_QUALITY_SCALED && before.enabled_ns > before.running_ns);
     for (unsigned i = 0; i < 20; i++)
         host_run(&host, 200);
     assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &masked), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &masked), UPMU_OK);
     assert_true(masked.enabled_ns >= before.enabled_ns && masked.running_ns >= before.running_ns);
     assert_true(masked.value >= masked.raw && masked.value < 2 * masked.raw);
     assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &after), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &after), UPMU_OK);
     assert_int_equal(after.raw, masked.raw);
     assert_true(after.enabled_ns >= masked.enabled_ns && after.running_ns >= masked.running_ns);
     host_end(&host);
@@ -258,7 +260,7 @@ static void almost_full(struct host *host, const char *profile)
     struct upmu_sampling sampling = {.period = 100};
 
     host_set_up(host, profile);
-    assert_int_equal(upmu_session_add(&host->session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host->session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host->session, host->ring, 256), UPMU_OK);
     upmu_session_mask_on_full(&host->session, true);
     host_begin(host, &host->session);
@@ -340,7 +342,7 @@ static unsigned interrupt_the_switch(void *state, const struct upmu_overflow *ov
     (void)nmi;
     interrupted = NULL;
     if (host)
-        (void)upmu_handle_pmi(&host->cpu[0], NULL);
+        (void)upmu_pmi_handle(&host->cpu[0], NULL);
     return overflow_masks ? UPMU_OVERFLOW_MASK : 0;
 }
 
@@ -363,16 +365,16 @@ static void switch_with_an_nmi(const char *profile, bool masks, bool later)
     upmu_thread_init(&theirs, 2, 2, NULL);
     if (!masks)
         assert_int_equal(upmu_session_add_set(&host.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     if (!masks) {
         assert_int_equal(upmu_session_add_set(&host.session, &second, 1, 0, 0), UPMU_OK);
-        assert_int_equal(upmu_set_add(&host.session, &second, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&second, "branches", NULL), UPMU_OK);
     }
     assert_int_equal(upmu_session_format(&host.session, &masking, NULL, 0), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, 1024), UPMU_OK);
     assert_int_equal(upmu_session_static(&host.session, later), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &mine, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
@@ -429,11 +431,11 @@ static void what_is_masked_as_it_leaves_does_not_come(void **state)
         struct host host;
 
         host_set_up(&host, moves ? "k8_revf" : "skylake");
-        assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_format(&host.session, &masking, NULL, 0), UPMU_OK);
         if (!moves) {
             assert_int_equal(upmu_session_add_set(&host.session, &second, 1, 0, 0), UPMU_OK);
-            assert_int_equal(upmu_set_add(&host.session, &second, "branch-misses", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&second, "branch-misses", NULL), UPMU_OK);
         }
         host_begin(&host, &host.session);
         for (unsigned i = 0; i < 2 && !moves; i++) /* each set gets its place */
@@ -443,7 +445,7 @@ static void what_is_masked_as_it_leaves_does_not_come(void **state)
         assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
         name[sizeof name - 2] = (char)('0' + host.session.set.tally[0].counter);
         if (moves) {
-            assert_int_equal(upmu_session_add(&host.other, name, NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.other.set, name, NULL), UPMU_OK);
             host_begin(&host, &host.other);
         } else {
             assert_int_equal(upmu_session_switch(&host.session, &second), UPMU_OK);

@@ -3,6 +3,9 @@
  * Messages: queued one by one, told by hooks, never in parts, and what happens to the
  * session until it is restarted.
  */
+#include <upmu/format.h>
+#include <upmu/message.h>
+#include <upmu/session.h>
 #include "tests/common/host.h"
 
 #define CAPACITY 4
@@ -65,7 +68,7 @@ static void listen_to(struct listener *listener, const char *profile, const char
                                             .block = hear_block,
                                             .unblock = hear_unblock,
                                             .signal_number = 29};
-    assert_int_equal(upmu_session_add(&host->session, list, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host->session.set, list, &sampling), UPMU_OK);
     assert_int_equal(upmu_session_messages(&host->session, &listener->queue, listener->messages, CAPACITY, flags,
                                            &listener->notify),
                      UPMU_OK);
@@ -115,7 +118,7 @@ static void a_message_names_the_cpu_that_was_interrupted(void **state)
     host_set_up(&l.host, "skylake");
     upmu_sim_switch_cpu(&l.host.sim, 1);
     assert_int_equal(upmu_cpu_init(&l.host.cpu[1], &l.host.machine, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&l.host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&l.host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_messages(&l.host.session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&l.host.session, &l.host.cpu[1]), UPMU_OK);
     assert_int_equal(upmu_session_start(&l.host.session), UPMU_OK);
@@ -163,9 +166,9 @@ static void two_counters_that_overflow_together_make_one_message_with_two_bits(v
     (void)state;
     memset(&l, 0, sizeof l);
     host_set_up(&l.host, "skylake");
-    assert_int_equal(upmu_session_add(&l.host.session, "cycles", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&l.host.session.set, "cycles", &sampling), UPMU_OK);
     sampling.period = 100;
-    assert_int_equal(upmu_session_add(&l.host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&l.host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_messages(&l.host.session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_OK);
     host_begin(&l.host, &l.host.session);
     host_run(&l.host, 100);
@@ -250,9 +253,9 @@ static void an_event_that_does_not_notify_makes_no_message(void **state)
     for (unsigned beside = 0; beside < 2; beside++) {
         memset(&l, 0, sizeof l);
         host_set_up(&l.host, "skylake");
-        assert_int_equal(upmu_session_add(&l.host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&l.host.session.set, "instructions", &sampling), UPMU_OK);
         if (beside) /* an event that does, and is not due */
-            assert_int_equal(upmu_session_add(&l.host.session, "branches", &notifying), UPMU_OK);
+            assert_int_equal(upmu_set_add(&l.host.session.set, "branches", &notifying), UPMU_OK);
         assert_int_equal(upmu_session_messages(&l.host.session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_OK);
         host_begin(&l.host, &l.host.session);
         host_run(&l.host, 1000);
@@ -307,7 +310,7 @@ static void a_full_queue_masks_what_the_format_does_not(void **state)
     (void)state;
     memset(&l, 0, sizeof l);
     host_set_up(&l.host, "skylake");
-    assert_int_equal(upmu_session_add(&l.host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&l.host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_messages(&l.host.session, &l.queue, l.messages, CAPACITY, 0, NULL), UPMU_OK);
     assert_int_equal(upmu_session_format(&l.host.session, &format, NULL, 0), UPMU_OK);
     host_begin(&l.host, &l.host.session);
@@ -370,8 +373,8 @@ static void queues_of_odd_sizes_and_unknown_flags_are_refused(void **state)
     (void)state;
     memset(&l, 0, sizeof l);
     host_set_up(&l.host, "skylake");
-    assert_int_equal(upmu_session_add(session, "instructions", &sampling), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_add(session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&session->set, "instructions", &sampling), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add(&session->set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_messages(session, &l.queue, l.messages, 3, 0, NULL), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_messages(session, &l.queue, l.messages, 0, 0, NULL), UPMU_ERR_INVALID);
     assert_int_equal(upmu_session_messages(session, &l.queue, l.messages, CAPACITY, 4, NULL), UPMU_ERR_INVALID);

@@ -3,6 +3,8 @@
  * The overflow interrupt: what is a sample, whose interrupt it was, what happens
  * to too many of them.
  */
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 #include "tests/common/state.h"
 
@@ -63,9 +65,9 @@ static void two_counters_that_overflow_together_give_one_sample_with_two_bits(vo
         struct host host;
 
         host_set_up(&host, *profile);
-        assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "cycles", &sampling), UPMU_OK);
         sampling.period = 100;
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 100);
@@ -87,7 +89,7 @@ static void sessions_that_overflow_together_get_a_sample_each(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.other, "cycles", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "cycles", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.other, ring, sizeof ring), UPMU_OK);
     host_begin(&host, &host.other);
     host_sample(&host, "instructions", 100);
@@ -133,7 +135,7 @@ static void a_wrap_of_a_counter_that_only_counts_is_no_sample_and_no_loss(void *
     for (unsigned i = 0; i < 4; i++)
         upmu_sim_poke(&host.sim, 0, 0xc1 + i, (UINT64_C(1) << 48) - 500);
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 2000);
@@ -211,7 +213,7 @@ static void samples_that_found_no_room_are_counted_and_told_in_the_stream(void *
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 2000);
@@ -287,7 +289,7 @@ static void rings_of_every_size_keep_the_order(void **state)
             uint64_t time_ns = 0;
 
             host_set_up(&host, "skylake");
-            assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
             assert_int_equal(upmu_session_ring(&host.session, host.ring, bytes), UPMU_OK);
             host.ring[bytes / 8] = UINT64_C(0x1122334455667788);
             host_begin(&host, &host.session);
@@ -320,10 +322,10 @@ static void a_full_ring_masks_its_session_until_the_restart_and_no_other(void **
         unsigned samples;
 
         host_set_up(&host, *profile);
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, 256), UPMU_OK);
         upmu_session_mask_on_full(&host.session, true);
-        assert_int_equal(upmu_session_add(&host.other, "cycles", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cycles", NULL), UPMU_OK);
         host_begin(&host, &host.other);
         host_begin(&host, &host.session);
         host_run(&host, 2000);
@@ -351,7 +353,7 @@ static void without_a_ring_periods_are_counted_all_the_same(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_int_equal(host.answers, 10);
@@ -515,13 +517,13 @@ static void before_init_and_after_fini_no_interrupt_is_ours(void **state)
     struct host host;
 
     (void)state;
-    assert_int_equal(upmu_handle_pmi(NULL, &frame), UPMU_PMI_NOT_OURS);
-    assert_int_equal(upmu_handle_pmi(&zeroed, &frame), UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_pmi_handle(NULL, &frame), UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_pmi_handle(&zeroed, &frame), UPMU_PMI_NOT_OURS);
     host_set_up(&host, "skylake");
     host_sample(&host, "instructions", 100);
     host_end(&host);
     host.sim.cpu[0].status = 1;
-    assert_int_equal(upmu_handle_pmi(&host.cpu[0], &frame), UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_pmi_handle(&host.cpu[0], &frame), UPMU_PMI_NOT_OURS);
     assert_int_equal(host.sim.cpu[0].status, 1);
 }
 
@@ -536,7 +538,7 @@ static void enter_handler_again(struct upmu_sim *sim, unsigned cpu, uint32_t num
     (void)address;
     upmu_test_state(&host->cpu[cpu], &now);
     if (now.in_handler && host->answers < HOST_ANSWERS)
-        host->answer[host->answers++] = upmu_handle_pmi(&host->cpu[cpu], NULL);
+        host->answer[host->answers++] = upmu_pmi_handle(&host->cpu[cpu], NULL);
 }
 
 static void a_handler_inside_the_handler_does_nothing(void **state)
@@ -605,7 +607,7 @@ static void a_fault_when_throttling_ends_loses_no_count(void **state)
             uint32_t first;
 
             host_set_up(&host, profiles[p]);
-            assert_int_equal(upmu_session_add(&host.session, "branches", &seldom), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "branches", &seldom), UPMU_OK);
             host_sample(&host, "instructions", 100);
             host_run(&host, 500000);
             first = host.sim.fault_at = host.sim.accesses + at;
@@ -646,7 +648,7 @@ static void two_events_at_a_reasonable_rate_are_never_throttled(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions,branches", &every), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions,branches", &every), UPMU_OK);
     host_begin(&host, &host.session);
     for (unsigned i = 0; i < 1200; i++) {
         struct upmu_sim_burst first = {.instructions = 1000}, second = {.branches = 1000};
@@ -716,8 +718,8 @@ static void overflows_that_come_faster_than_mail_is_read_keep_no_call(void **sta
     host.sim.port.request_tick = ask_tick;
     host_start(&host);
     overflowed = ticks_asked = 0;
-    assert_int_equal(upmu_session_add(&host.session, "instructions:counter=1", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions:counter=1", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     for (; !host.session.set.tally[0].throttled; truth += 1000) /* what a poll ends */
         host_run(&host, 1000);
@@ -774,15 +776,15 @@ static void the_time_of_a_move_is_enabled_time_once(void **state)
     passing_ns = 1000000;
     host.sim.port.clock_ns = passing_clock;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "branches:counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(host.session.set.tally[0].counter, 0);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &before), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &before), UPMU_OK);
     read_ns = passing_ns;
     host_begin(&host, &host.other);
     assert_int_equal(host.session.set.tally[0].counter, 1);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.enabled_ns - before.enabled_ns, passing_ns - read_ns);
     assert_true(count.running_ns < count.enabled_ns);
     assert_int_equal(count.quality, count.raw ? UPMU_QUALITY_SCALED : count.quality);
@@ -800,7 +802,7 @@ static void a_move_that_faults_stops_who_moves(void **state)
     host_set_up(&host, "core2");
     host_sample(&host, "branches", 100);
     counter = host.session.set.tally[0].counter;
-    assert_int_equal(upmu_session_add(&host.other, counter ? "cycles:counter=1" : "cycles:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, counter ? "cycles:counter=1" : "cycles:counter=0", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
     host_run(&host, 20);
     host.sim.before_access = overflow_before_the_gate;
@@ -809,7 +811,7 @@ static void a_move_that_faults_stops_who_moves(void **state)
     assert_int_equal(host.other.state, UPMU_SESSION_RUNNING);
     assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
     assert_int_equal(host.session.error, UPMU_ERR_PORT);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 100); /* the handler has stopped it there */
     samples = host_drain(&host, NULL);
     assert_int_equal(samples + host.session.set.tally[0].lost, 1);
@@ -818,7 +820,7 @@ static void a_move_that_faults_stops_who_moves(void **state)
     assert_int_equal(host.session.set.tally[0].counter, !counter);
     host_run(&host, 2000);
     assert_int_equal(host_drain(&host, NULL), 10);
-    assert_int_equal(upmu_session_read(&host.session, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 1100);
     assert_int_equal(host_value(&host.other, 0), 2 * 2070);
     host_end(&host);
@@ -855,13 +857,13 @@ static void a_period_below_the_shortest_is_refused(void **state)
     (void)state;
     host_set_up(&host, "nehalem");
     assert_int_equal(host.cpu[0].meter.pmu->min_period, 32);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_ERR_INVALID);
     sampling.period = 32;
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     sampling.period = (UINT64_C(1) << 63) - 1;
-    assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", &sampling), UPMU_OK);
     sampling.period = UINT64_C(1) << 63;
-    assert_int_equal(upmu_session_add(&host.session, "cycles", &sampling), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", &sampling), UPMU_ERR_INVALID);
     assert_int_equal(host.session.set.count, 2);
     host_end(&host);
 }
@@ -896,7 +898,7 @@ static void a_value_given_to_a_sampling_event_begins_a_full_period(void **state)
     host_set_up(&host, "skylake");
     host_sample(&host, "instructions", 100);
     host_run(&host, 90);
-    assert_int_equal(upmu_session_write(&host.session, 0, 1000), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, 1000), UPMU_OK);
     host_run(&host, 99);
     assert_int_equal(host_drain(&host, NULL), 0);
     host_run(&host, 1);
@@ -914,7 +916,7 @@ static void without_a_way_to_rearm_sampling_is_refused(void **state)
     host_prepare(&host, "skylake");
     host.sim.port.pmi_rearm = NULL;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_ERR_HOOK_MISSING);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_ERR_HOOK_MISSING);
     assert_int_equal(host.session.why.status, UPMU_ERR_HOOK_MISSING);
     host_end(&host);
 }

@@ -7,6 +7,8 @@
  */
 #include "tests/common/host.h"
 #include "tests/common/state.h"
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/world.h>
 
 #define GLOBAL_STATUS 0x38e
@@ -116,18 +118,18 @@ static void each_overflow_that_a_foreign_nmi_took_has_its_answer(void **state)
             if (sampled) {
                 host_sample(&host, cases[i].events, 1000);
             } else {
-                assert_int_equal(upmu_session_add(&host.session, cases[i].events, NULL), UPMU_OK);
+                assert_int_equal(upmu_set_add(&host.session.set, cases[i].events, NULL), UPMU_OK);
                 host_begin(&host, &host.session);
                 for (unsigned e = 0; e < cases[i].count; e++)
                     wrap_soon(&host, host.session.set.tally[e].counter);
             }
             host_run(&host, 2000);
             host.sim.cpu[0].in_nmi = true; /* these are the test's own */
-            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_HANDLED); /* another's */
+            assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_HANDLED); /* another's */
             for (unsigned own = 0; own < cases[i].count; own++)
-                assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_STALE);
+                assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_STALE);
             upmu_sim_advance_ns(&host.sim, 101000000);
-            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+            assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
             host.sim.cpu[0].in_nmi = false;
             host_end(&host);
         }
@@ -195,7 +197,7 @@ static void a_wrap_that_the_status_hides_is_ours(void **state)
         real = host.sim.port;
         host.sim.port.rdmsr = status_reads_0;
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches,branches:k", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches,branches:k", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         if (p & 1u) { /* with a count that has a gap, too */
             assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
@@ -236,11 +238,11 @@ static void a_write_to_a_stopped_session_touches_no_other(void **state)
         if (hidden)
             host.sim.port.rdmsr = status_reads_0;
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.other, "instructions:counter=0", &every), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "instructions:counter=0", &every), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
         host_begin(&host, &host.session);
-        assert_int_equal(upmu_session_write(&host.other, 0, 5), UPMU_OK);
+        assert_int_equal(upmu_set_write(&host.other.set, 0, 5), UPMU_OK);
         host.sim.cpu[0].counter[0].value = (UINT64_C(1) << host.cpu[0].meter.pmu->counter[0].width) - 10;
         host.session.set.tally[0].base = host.sim.cpu[0].counter[0].value;
         host_run(&host, 100);
@@ -280,10 +282,10 @@ static void a_write_to_a_stopped_session_makes_no_hole_in_another(void **state)
     real = host.sim.port;
     host.sim.port.wrmsr = refuse_gates;
     host_start(&host);
-    assert_int_equal(upmu_session_add(&host.other, "instructions:counter=0", &every), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions:counter=0", &every), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
     host_sample(&host, "branches:counter=0", 1000);
-    assert_int_equal(upmu_session_write(&host.other, 0, 5), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.other.set, 0, 5), UPMU_OK);
     refusals = 2;
     host_run(&host, 2000);
     assert_int_equal(refusals, 0);
@@ -305,8 +307,8 @@ static void what_counts_where_another_session_sampled_has_not_overflowed(void **
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.other, "instructions:counter=0", &every), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions:counter=0", &every), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
     host.sim.cpu[0].counter[0].value = 5;
@@ -333,7 +335,7 @@ static uint64_t clock_with_interrupt(void *context)
         struct host *host = looked_at;
 
         looked_at = NULL;
-        answered = upmu_handle_pmi(&host->cpu[0], NULL);
+        answered = upmu_pmi_handle(&host->cpu[0], NULL);
     }
     return now_ns;
 }
@@ -372,9 +374,9 @@ static void expected_for_100_ms(struct host *host)
 {
     host->sim.cpu[0].in_nmi = true; /* these are the test's own */
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_handle_pmi(&host->cpu[0], NULL), UPMU_PMI_STALE);
+        assert_int_equal(upmu_pmi_handle(&host->cpu[0], NULL), UPMU_PMI_STALE);
     upmu_sim_advance_ns(&host->sim, 101000000);
-    assert_int_equal(upmu_handle_pmi(&host->cpu[0], NULL), UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_pmi_handle(&host->cpu[0], NULL), UPMU_PMI_NOT_OURS);
     host->sim.cpu[0].in_nmi = false;
     host_end(host);
 }
@@ -396,10 +398,10 @@ static void a_wrap_that_a_local_call_folded_leaves_an_interrupt(void **state)
         host.sim.port.rdmsr = status_reads_0;
         host_start(&host);
         host.sim.deliver = NULL;
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         if (call & 1u)
             assert_int_equal(
-                upmu_session_add(&host.session, "instructions", &(struct upmu_sampling){.period = 1000000}), UPMU_OK);
+                upmu_set_add(&host.session.set, "instructions", &(struct upmu_sampling){.period = 1000000}), UPMU_OK);
         if (calls[call / 2] == leave)
             follow(&host);
         else
@@ -439,7 +441,7 @@ static void an_overflow_that_a_fault_hid_leaves_an_interrupt(void **state)
     host_run(&host, 2500);
     host.sim.cpu[0].in_nmi = true; /* these are the test's own */
     host.sim.fault_address = 0xc0010004 + host.session.set.tally[0].counter;
-    assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_STALE);
+    assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_STALE);
     host.sim.fault_address = 0;
     assert_int_equal(host.session.state, UPMU_SESSION_STOPPED);
     assert_int_equal(host.session.error, UPMU_ERR_PORT);
@@ -461,7 +463,7 @@ static void an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt(v
             host.sim.port.rdpmc = NULL;
             host_start(&host);
             host.sim.deliver = NULL;
-            assert_int_equal(upmu_session_add(&host.session, "branches", &every), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "branches", &every), UPMU_OK);
             if (calls[call] == leave)
                 follow(&host);
             else
@@ -469,7 +471,7 @@ static void an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt(v
             host.sim.cpu[0].in_nmi = true; /* these are the test's own */
             host_run(&host, 100);
             upmu_sim_advance_ns(&host.sim, 101000000);
-            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+            assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
             host_run(&host, 2500);
             host.sim.fault_address = faults ? 0xc0010004 + host.session.set.tally[0].counter : 0;
             host.sim.cpu[0].in_nmi = false;
@@ -477,9 +479,9 @@ static void an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt(v
             host.sim.cpu[0].in_nmi = true;
             assert_int_equal(host.session.error, faults ? UPMU_ERR_PORT : UPMU_OK);
             host.sim.fault_address = 0;
-            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_STALE);
+            assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_STALE);
             upmu_sim_advance_ns(&host.sim, 101000000);
-            assert_int_equal(upmu_handle_pmi(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
+            assert_int_equal(upmu_pmi_handle(&host.cpu[0], NULL), UPMU_PMI_NOT_OURS);
             host.sim.cpu[0].in_nmi = false;
             host_end(&host);
         }
@@ -520,7 +522,7 @@ static void a_counter_without_its_start_value_has_not_wrapped(void **state)
         host_prepare(&host, "skylake");
         host.sim.port.rdpmc = NULL;
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 2000);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
@@ -576,7 +578,7 @@ static void a_counter_that_only_counts_and_cannot_be_read_may_be_ours(void **sta
         host_prepare(&host, profiles[p]);
         host.sim.port.rdpmc = NULL;
         host_start(&host);
-        assert_int_equal(upmu_session_add(&host.session, "branches:u", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches:u", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         upmu_sim_foreign_nmi(&host.sim);
         assert_int_equal(last_answer(&host), UPMU_PMI_NOT_OURS);
@@ -603,7 +605,7 @@ static void a_wrap_that_a_poll_counted_is_counted_once(void **state)
 
     (void)state;
     host_set_up(&host, "skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     wrap_soon(&host, 0);
     host.session.set.tally[0].base = host.sim.cpu[0].counter[0].value;
@@ -646,7 +648,7 @@ static void a_flag_whose_acknowledgement_faulted_adds_no_round(void **state)
             host_start(&host);
             if (samples) {
                 assert_int_equal(
-                    upmu_session_add(&host.other, "branches:counter=0", &(struct upmu_sampling){.period = 1000}),
+                    upmu_set_add(&host.other.set, "branches:counter=0", &(struct upmu_sampling){.period = 1000}),
                     UPMU_OK);
                 host_begin(&host, &host.other);
                 acks_to_fail = faults;
@@ -654,7 +656,7 @@ static void a_flag_whose_acknowledgement_faulted_adds_no_round(void **state)
                 assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
                 acks_to_fail = 0;
             }
-            assert_int_equal(upmu_session_add(&host.session, "branches:counter=0", NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.session.set, "branches:counter=0", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             if (!samples) {
                 wrap_soon(&host, 0);
@@ -807,7 +809,7 @@ static void what_a_static_session_left_running_may_have_overflowed_at_the_end(vo
         upmu_sim_set_delivery(&host.sim, 0, 0x40);
         host_start(&host);
         upmu_sim_irqs(&host.sim, true);
-        assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
         assert_int_equal(upmu_session_static(&host.session, !alone), UPMU_OK);
         follow(&host);
         host_run(&host, 1000);
@@ -848,7 +850,7 @@ static void a_counter_of_64_bits_goes_no_round(void **state)
     upmu_sim_bind_cpu(&host.sim, 0, &host.cpu[0]);
     host_start(&host);
     assert_int_equal(host.cpu[0].meter.pmu->counter[0].width, 64);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 2000);
     /* A status bit that nothing explains, long after. */

@@ -4,6 +4,9 @@
  * that is in the log and in no form of it; a length that two parts of the code say differently.
  */
 #include <stdlib.h>
+#include <upmu/catalogs.h>
+#include <upmu/results.h>
+#include <upmu/session.h>
 
 #include "tests/common/host.h"
 #include "tests/common/logs.h"
@@ -86,8 +89,8 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
     host_set_up(&host, "skylake");
     host.process = 5;
     host.thread = 6;
-    assert_int_equal(upmu_session_add(&host.session, "cycles", &plain), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &extended), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "cycles", &plain), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &extended), UPMU_OK);
     assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
     assert_int_equal(upmu_log_begin(&log, &output, "the model", 12345), UPMU_OK);
     assert_int_equal(upmu_log_session(&log, &host.session, 3), UPMU_OK);
@@ -99,7 +102,7 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
     assert_int_equal(upmu_log_samples(&log, &host.session, 3), UPMU_OK);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     host.session.set.tally[0].lost = 17; /* as if 17 periods had been too short */
-    assert_int_equal(upmu_session_read(&host.session, 0, 2, counts), UPMU_OK);
+    assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
     assert_int_equal(upmu_log_counts(&log, 3, 0, counts, 2), UPMU_OK);
     sessions[0] = &host.session;
     assert_int_equal(upmu_log_end(&log, sessions, 1, 99999), UPMU_OK);
@@ -201,7 +204,7 @@ static void a_short_buffer_and_a_short_ring_are_told_in_a_whole_log(void **state
         uint64_t samples = 0;
 
         host_set_up(&host, "skylake");
-        assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, 512), UPMU_OK);
         assert_int_equal(upmu_log_begin(&log, &output, "", 0), UPMU_OK);
         if (upmu_log_session(&log, &host.session, 0) != UPMU_OK)

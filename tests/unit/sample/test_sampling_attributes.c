@@ -3,6 +3,10 @@
  * Sampling attributes: long and short periods, random parts, events that an overflow
  * sets back, counters that wrap, periods that follow a frequency.
  */
+#include <upmu/format.h>
+#include <upmu/message.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 
 static struct upmu_queue queue;
@@ -43,7 +47,7 @@ static void the_short_period_follows_a_sample_and_the_long_one_a_restart(void **
     (void)state;
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_messages(&f.session, &queue, messages, 64, 0, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &sampling), UPMU_OK);
     host_begin(&f, &f.session);
     work(&f, 50, 1);
     assert_int_equal(host_count(&f.session, 0).left, 50);
@@ -61,7 +65,7 @@ static void the_short_period_follows_a_sample_and_the_long_one_a_restart(void **
     tear_down(&f);
 
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &plain), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &plain), UPMU_OK);
     host_begin(&f, &f.session);
     work(&f, 130, 1);
     assert_int_equal(host_count(&f.session, 0).left, 70);
@@ -80,7 +84,7 @@ static void a_full_ring_is_followed_by_the_long_period(void **state)
     set_up(&f, "skylake");
     assert_int_equal(upmu_session_ring(&f.session, ring, 256), UPMU_OK);
     upmu_session_mask_on_full(&f.session, true);
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &sampling), UPMU_OK);
     host_begin(&f, &f.session);
     work(&f, 2000, 1);
     assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
@@ -102,7 +106,7 @@ static void random_parts_stay_under_their_mask_and_reach_all_of_it(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &sampling), UPMU_OK);
     host_begin(&f, &f.session);
     for (unsigned i = 0; i < 1000; i++) {
         struct upmu_count count = host_count(&f.session, 0);
@@ -130,7 +134,7 @@ static void equal_seeds_give_equal_periods(void **state)
         struct host f;
 
         set_up(&f, "skylake");
-        assert_int_equal(upmu_session_add(&f.session, "instructions", &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, "instructions", &sampling), UPMU_OK);
         host_begin(&f, &f.session);
         for (unsigned i = 0; i < 50; i++) {
             resets[run][i] = host_count(&f.session, 0).reset;
@@ -150,9 +154,9 @@ static void an_overflow_sets_other_events_back(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &sampling), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, "cycles", NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&f.session, "branches", &slow), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "branches", &slow), UPMU_OK);
     host_begin(&f, &f.session);
     for (unsigned i = 0; i < 5; i++) {
         work(&f, 1000, 2);
@@ -179,12 +183,12 @@ static void a_counter_that_may_wrap_does_and_asks_for_no_interrupt(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "branches", &sampling), UPMU_OK);
     host_begin(&f, &f.session);
     counter = f.session.set.tally[0].counter;
     assert_true(counter < 16);
     assert_int_equal(f.sim.cpu[0].select[counter] >> 20 & 1u, 0);
-    assert_int_equal(upmu_session_write(&f.session, 0, (UINT64_C(1) << 48) - 10), UPMU_OK);
+    assert_int_equal(upmu_set_write(&f.session.set, 0, (UINT64_C(1) << 48) - 10), UPMU_OK);
     work(&f, 100, 1);
     assert_int_equal(host_count(&f.session, 0).value, 10);
     assert_int_equal(f.cpu[0].interrupts, 0);
@@ -201,7 +205,7 @@ static void a_period_follows_its_frequency(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &sampling), UPMU_OK);
     host_begin(&f, &f.session);
     assert_int_equal(host_count(&f.session, 0).reset, 10000);
     for (unsigned i = 0; i < 4; i++) {
@@ -229,13 +233,13 @@ static void what_cannot_be_sampled_is_refused(void **state)
 
     (void)state;
     set_up(&f, "skylake");
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &wide), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &later), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &wide), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &later), UPMU_OK);
     later.random_mask++;
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &later), UPMU_ERR_INVALID);
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &flags), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &later), UPMU_ERR_INVALID);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &flags), UPMU_ERR_INVALID);
     f.sim.port.clock_ns = NULL;
-    assert_int_equal(upmu_session_add(&f.session, "instructions", &often), UPMU_ERR_HOOK_MISSING);
+    assert_int_equal(upmu_set_add(&f.session.set, "instructions", &often), UPMU_ERR_HOOK_MISSING);
     tear_down(&f);
 }
 

@@ -7,6 +7,9 @@
 
 static uint64_t model_rdpmc(uint32_t index);
 #define UPMU_USER_RDPMC(index, fence) ((void)(fence), model_rdpmc(index))
+#include <upmu/page.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
 #include <upmu/user.h>
 
 #include "tests/common/host.h"
@@ -65,7 +68,7 @@ static void begin(const char *profile)
 /* The host's session has a page. */
 static void publish(const char *list)
 {
-    assert_int_equal(upmu_session_add(&host.session, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, list, NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
 }
 
@@ -95,7 +98,7 @@ static void user_reads_equal_the_kernels_and_cost_one_rdpmc(void **state)
     for (unsigned i = 0; i < sizeof profiles / sizeof *profiles; i++) {
         begin(profiles[i]);
         /* (A counter that is not 0 when it begins: base and total differ from it, and from 0 after a stop.) */
-        assert_int_equal(upmu_session_add(&host.other, "instructions,branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "instructions,branches", NULL), UPMU_OK);
         host_begin(&host, &host.other);
         host_run(&host, 500);
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
@@ -165,7 +168,7 @@ static void an_event_that_the_active_set_does_not_have_is_refused(void **state)
     begin("skylake");
     publish("instructions,cycles,branches");
     assert_int_equal(upmu_session_add_set(&host.session, small, 1, 0, 0), UPMU_OK);
-    assert_int_equal(upmu_set_add(&host.session, small, "cycles", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(small, "cycles", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_true(upmu_user_read(&page, 2, true, &count));
@@ -194,10 +197,10 @@ static void a_count_that_wraps_is_the_kernels_to_read(void **state)
 
     (void)state;
     begin("skylake");
-    assert_int_equal(upmu_session_add(&host.session, "branches", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
     publish("instructions");
     host_begin(&host, &host.session);
-    assert_int_equal(upmu_session_write(&host.session, 0, UINT64_C(1) << 48 | 5), UPMU_OK);
+    assert_int_equal(upmu_set_write(&host.session.set, 0, UINT64_C(1) << 48 | 5), UPMU_OK);
     assert_false(upmu_user_read(&page, 0, true, &count));
     assert_int_equal(count, 5);
     assert_true(upmu_user_read(&page, 1, true, &count));
@@ -239,7 +242,7 @@ static void interrupts_that_load_a_counter_publish_it_again(void **state)
 
     (void)state;
     begin("skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     publish("cycles");
     host_begin(&host, &host.session);
     for (unsigned i = 1; i <= 50; i++) {
@@ -294,7 +297,7 @@ static void a_read_that_meets_an_interrupt_is_repeated(void **state)
 
     (void)state;
     begin("skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", &sampling), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.session, &page), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 10);
@@ -330,7 +333,7 @@ static void an_event_that_moves_has_a_new_generation_and_the_right_count(void **
     host_begin(&host, &host.session);
     host_run(&host, 200);
     generation = page.generation;
-    assert_int_equal(upmu_session_add(&host.other, "cache-misses,counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "cache-misses,counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     assert_int_equal(page.event[0].index, 2);
     assert_true(page.generation != generation);
@@ -489,7 +492,7 @@ static void the_end_of_a_program_without_sessions_closes_what_it_might_read(void
     upmu_thread_init(&theirs, 2, 2, NULL);
     upmu_thread_init(&idle, 3, 3, NULL);
     publish_on("instructions", &mine, &host.cpu[0]);
-    assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.other, &another), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
@@ -520,8 +523,8 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
         upmu_thread_init(&mine, 1, 1, NULL);
         upmu_thread_init(&theirs, 2, 2, NULL);
         publish_on("instructions", &mine, NULL);
-        assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.other, "cycles", i % 2 ? NULL : &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cycles", i % 2 ? NULL : &sampling), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
         for (unsigned round = 1; round <= 4; round++) {
@@ -573,7 +576,7 @@ static void a_counter_that_changes_hands_keeps_nothing_of_the_other_thread(void 
             upmu_thread_init(&mine, 1, 1, NULL);
             upmu_thread_init(&theirs, 2, 2, NULL);
             publish_on(lists[list][1], &mine, NULL);
-            assert_int_equal(upmu_session_add(&host.other, lists[list][0], NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.other.set, lists[list][0], NULL), UPMU_OK);
             assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, &host.cpu[0]), UPMU_OK);
             assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
             for (unsigned round = 1; round <= 3; round++) {
@@ -613,12 +616,12 @@ static void a_counter_that_one_call_gives_to_another_session_keeps_nothing(void 
         begin("skylake");
         publish(lists[i][1]);
         assert_int_equal(upmu_session_attach_cpu(mine, &host.cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_session_add(theirs, lists[i][0], NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&theirs->set, lists[i][0], NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(theirs, &host.cpu[0]), UPMU_OK);
         for (unsigned round = 1; round <= 3; round++) {
-            assert_int_equal(upmu_change_these(&host.cpu[0], &theirs, 1, &mine, round > 1), UPMU_OK);
+            assert_int_equal(upmu_sessions_change(&host.cpu[0], &theirs, 1, &mine, round > 1), UPMU_OK);
             host_run(&host, 4000);
-            assert_int_equal(upmu_change_these(&host.cpu[0], &mine, 1, &theirs, 1), UPMU_OK);
+            assert_int_equal(upmu_sessions_change(&host.cpu[0], &mine, 1, &theirs, 1), UPMU_OK);
             of = &host.machine.pmu[0].counter[mine->set.tally[0].counter];
             assert_int_equal(upmu_sim_peek(&host.sim, 0, host.machine.pmu[0].table->rows[of->value_row].address), 0);
             assert_int_equal(page.event[0].base, 0);
@@ -638,11 +641,11 @@ static void a_session_that_ran_before_shows_nothing_of_others(void **state)
     (void)state;
     begin("skylake");
     upmu_thread_init(&mine, 1, 1, NULL);
-    assert_int_equal(upmu_session_add(&host.other, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     host_run(&host, 4000);
     assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.session, "branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &mine, &host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     host_run(&host, 400);
@@ -711,14 +714,14 @@ static void what_a_thread_keeps_is_cleared_for_the_next_reader(void **state)
         upmu_thread_init(&theirs, 2, 2, NULL);
         upmu_thread_init(&next, 3, 3, NULL);
         assert_int_equal(upmu_session_init(&third, &host.machine), UPMU_OK);
-        assert_int_equal(upmu_session_add(&third, "cycles:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&third.set, "cycles:counter=0", NULL), UPMU_OK);
         assert_int_equal(upmu_session_publish(&third, &another), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&third, &next, NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(&third), UPMU_OK);
         publish_on("branches:counter=1", &mine, &host.cpu[0]);
         host_run(&host, 1000);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
-        assert_int_equal(upmu_session_add(&host.other, "branches:counter=0", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "branches:counter=0", NULL), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
         switch_to(&mine, &theirs);
@@ -754,7 +757,7 @@ static void the_page_of_another_program_opens_nothing_for_a_former_reader(void *
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.session, NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.session, &reader, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.other, &neighbour, NULL), UPMU_OK);
     switch_to(&reader, &neighbour);
     switch_to(&neighbour, &reader);
@@ -789,7 +792,7 @@ static void a_time_without_pages_ends_the_right_of_every_thread(void **state)
         assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
         assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
         assert_false(allowed[0]);
-        assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
         assert_int_equal(upmu_session_publish(&host.other, &page), UPMU_OK);
         assert_int_equal(upmu_session_attach_thread(&host.other, &neighbour, NULL), UPMU_OK);
         switch_to(away ? &idle : &reader, &neighbour);
@@ -818,7 +821,7 @@ static void what_a_static_session_left_running_is_closed_and_cleared(void **stat
     upmu_thread_init(&mine, 1, 1, NULL);
     upmu_thread_init(&theirs, 2, 2, NULL);
     publish_on("cycles", &mine, NULL);
-    assert_int_equal(upmu_session_add(&host.other, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions,branches", NULL), UPMU_OK);
     assert_int_equal(upmu_session_static(&host.other, true), UPMU_OK);
     assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
@@ -924,7 +927,7 @@ static void the_end_of_a_thread_without_sessions_takes_its_right(void **state)
     (void)state;
     begin("skylake");
     upmu_thread_init(&mine, 1, 1, NULL);
-    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.other, &other), UPMU_OK);
     publish_on("instructions", &mine, &host.cpu[0]);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
@@ -980,7 +983,7 @@ static void a_reader_whose_page_went_while_it_came_is_none_later(void **state)
     assert_int_equal(mine.reads, 1);
     host.cpu[0].readers = 2; /* the thread's: what the switch to it found */
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
-    assert_int_equal(upmu_session_add(&host.other, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "instructions", NULL), UPMU_OK);
     assert_int_equal(upmu_session_publish(&host.other, &other), UPMU_OK);
     assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
     assert_false(allowed[0]);
@@ -991,7 +994,7 @@ static void without_a_page_nothing_is_opened(void **state)
 {
     (void)state;
     begin("skylake");
-    assert_int_equal(upmu_session_add(&host.session, "instructions", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 50);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);

@@ -207,7 +207,7 @@ static void an_interval_costs_one_rdpmc_for_each_event(void **state)
     lines_seen = 0;
     assert_int_equal(cmd_target_open(&cmd, &args), CMD_OK);
     assert_int_equal(upmu_session_init(&cmd.session, cmd.machine), UPMU_OK);
-    assert_int_equal(upmu_session_add(&cmd.session, "instructions,cycles,llc-misses", NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&cmd.session.set, "instructions,cycles,llc-misses", NULL), UPMU_OK);
     assert_int_equal(upmu_session_attach_cpu(&cmd.session, cmd.cpu), UPMU_OK);
     assert_int_equal(upmu_session_start(&cmd.session), UPMU_OK);
     assert_int_equal(cmd_watch_run(&cmd, &watch, cmd_workload_find("spin"), 10000000), UPMU_OK);

@@ -48,7 +48,7 @@ macro_rules! record {
 }
 
 record! {
-    /// One result (`upmu/session.h`).
+    /// One result (`upmu/upmu.h`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     upmu_count, of_upmu_count {
         value: u64 = upmu_count_value_AT, upmu_count_value_BYTES;
@@ -63,7 +63,7 @@ record! {
     }
 }
 record! {
-    /// What an interrupt interrupted (`upmu/pmu.h`).
+    /// What an interrupt interrupted (`upmu/port.h`).
     #[derive(Clone, Copy, Debug, Default)]
     upmu_frame, of_upmu_frame {
         ip: u64 = upmu_frame_ip_AT, upmu_frame_ip_BYTES;
@@ -77,7 +77,7 @@ record! {
     }
 }
 record! {
-    /// Sampling attributes of one event (`upmu/session.h`).
+    /// Sampling attributes of one event (`upmu/upmu.h`).
     #[derive(Clone, Copy, Debug, Default)]
     upmu_sampling, of_upmu_sampling {
         period: u64 = upmu_sampling_period_AT, upmu_sampling_period_BYTES;
@@ -93,7 +93,7 @@ record! {
     }
 }
 record! {
-    /// One sample (`upmu/session.h`).
+    /// One sample (`upmu/upmu.h`).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     upmu_sample, of_upmu_sample {
         ip: u64 = upmu_sample_ip_AT, upmu_sample_ip_BYTES;
@@ -170,11 +170,11 @@ extern "C" {
     pub fn upmu_cpu_changed(cpu: *mut upmu_cpu) -> upmu_status;
     pub fn upmu_cpu_poll(cpu: *mut upmu_cpu) -> upmu_status;
     pub fn upmu_cpu_tick(cpu: *mut upmu_cpu) -> upmu_status;
-    pub fn upmu_handle_pmi(cpu: *mut upmu_cpu, frame: *const upmu_frame) -> u32;
+    pub fn upmu_pmi_handle(cpu: *mut upmu_cpu, frame: *const upmu_frame) -> u32;
 
     pub fn upmu_session_init(session: *mut upmu_session, machine: *mut upmu_machine) -> upmu_status;
-    pub fn upmu_session_add(session: *mut upmu_session, list: *const u8, sampling: *const upmu_sampling)
-        -> upmu_status;
+    /// `set` is a session's member: `layout::upmu_session_set_AT`.
+    pub fn upmu_set_add(set: *mut c_void, list: *const u8, sampling: *const upmu_sampling) -> upmu_status;
     pub fn upmu_session_ring(session: *mut upmu_session, buffer: *mut c_void, bytes: usize) -> upmu_status;
     pub fn upmu_session_mask_on_full(session: *mut upmu_session, mask_on_full: bool);
     pub fn upmu_session_share(session: *mut upmu_session, share: bool) -> upmu_status;
@@ -189,12 +189,8 @@ extern "C" {
     pub fn upmu_session_restart(session: *mut upmu_session) -> upmu_status;
     pub fn upmu_session_detach(session: *mut upmu_session) -> upmu_status;
     pub fn upmu_session_close(session: *mut upmu_session) -> upmu_status;
-    pub fn upmu_session_read(
-        session: *mut upmu_session,
-        first: u32,
-        count: u32,
-        out_counts: *mut upmu_count,
-    ) -> upmu_status;
+    /// See `upmu_set_add`.
+    pub fn upmu_set_read(set: *mut c_void, first: u32, count: u32, out_counts: *mut upmu_count) -> upmu_status;
     /// `ring` is the session's member: `layout::upmu_session_ring_AT`.
     pub fn upmu_ring_next(ring: *mut c_void, out_sample: *mut upmu_sample) -> bool;
     /// See `upmu_ring_next`.

@@ -5,6 +5,7 @@
  * the library.
  */
 #include <upmu/upmu.h>
+#include <upmu/world.h>
 
 enum upmu_status upmu_rust_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 enum upmu_status upmu_rust_session_world(struct upmu_session *session, enum upmu_world world);

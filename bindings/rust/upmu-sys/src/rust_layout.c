@@ -3,6 +3,9 @@
  * Sizes, offsets and numbers of what Rust sees.  build.rs compiles this to assembly text, reads the lines that have an
  * arrow, and never runs it: so they are right for each target and each set of options.
  */
+#include <upmu/event.h>
+#include <upmu/place.h>
+#include <upmu/session.h>
 #include <upmu/upmu.h>
 #ifdef UPMU_RUST_SIM
 #include <port/sim/sim.h>

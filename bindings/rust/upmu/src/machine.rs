@@ -201,7 +201,7 @@ impl Cpu {
     pub unsafe fn interrupt(&'static self, frame: Option<&Frame>) -> Pmi {
         let frame = frame.map_or(ptr::null(), |frame| frame as *const Frame);
         // SAFETY: `frame` is NULL or good until the call returns; the rest is the caller's promise.
-        match unsafe { upmu_sys::upmu_handle_pmi(self.as_ptr(), frame) } {
+        match unsafe { upmu_sys::upmu_pmi_handle(self.as_ptr(), frame) } {
             layout::UPMU_PMI_HANDLED => Pmi::Handled,
             layout::UPMU_PMI_STALE => Pmi::Stale,
             _ => Pmi::NotOurs,

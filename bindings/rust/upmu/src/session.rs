@@ -196,7 +196,7 @@ impl Session {
         let (_, _using) = self.machine()?.in_use()?;
         // SAFETY: an open session, behind its gate; the text ends with a NUL; `sampling` is NULL or good, and both are
         // copied. No CPU is initialised meanwhile (in_use).
-        Error::check(unsafe { upmu_sys::upmu_session_add(self.raw.get(), text.as_ptr(), sampling) })
+        Error::check(unsafe { upmu_sys::upmu_set_add(self.set(), text.as_ptr(), sampling) })
     }
 
     /// Give it memory for samples.
@@ -315,7 +315,7 @@ impl Session {
         let count = counts.len().min(events.into()).min(EVENTS);
         // SAFETY: an open session, behind its gate; `counts` has room for `count` of C's counts (repr(transparent)).
         Error::check(unsafe {
-            upmu_sys::upmu_session_read(self.raw.get(), 0, count as u32, counts.as_mut_ptr().cast())
+            upmu_sys::upmu_set_read(self.set(), 0, count as u32, counts.as_mut_ptr().cast())
         })?;
         Ok(count)
     }
@@ -376,6 +376,11 @@ impl Session {
     fn at(&self, offset: usize) -> *mut u8 {
         // SAFETY: offsets are C's, of members of this structure.
         unsafe { self.raw.get().cast::<u8>().add(offset) }
+    }
+
+    /// The C session's first set of events.
+    fn set(&self) -> *mut core::ffi::c_void {
+        self.at(layout::upmu_session_set_AT).cast()
     }
 
     /// Its machine; behind the gate.

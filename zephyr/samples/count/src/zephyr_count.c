@@ -99,7 +99,7 @@ static void count_thread(void)
     (void)k_thread_create(&worker, stack, K_THREAD_STACK_SIZEOF(stack), worker_main, NULL, NULL, NULL,
                           k_thread_priority_get(k_current_get()), 0, K_FOREVER);
     if (status == UPMU_OK)
-        status = upmu_session_add(&session, EVENTS, NULL);
+        status = upmu_set_add(&session.set, EVENTS, NULL);
     if (status == UPMU_OK)
         status = upmu_zephyr_attach(&session, &worker);
     if (status == UPMU_OK)
@@ -111,7 +111,7 @@ static void count_thread(void)
     }
     (void)k_thread_join(&worker, K_FOREVER);
     if (status == UPMU_OK)
-        status = upmu_session_read(&session, 0, 3, count);
+        status = upmu_set_read(&session.set, 0, 3, count);
     if (status == UPMU_OK) {
         show("thread", count);
         status = upmu_session_close(&session);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Values of options that contradict each other, and what follows from options (the end of upmu/config.h).
+ */
+#ifndef UPMU_PRIVATE_OPTIONS_H
+#define UPMU_PRIVATE_OPTIONS_H
+
+#include <upmu/config.h>
+
+/* Is there a PMU of another kind than x86's: registers that set and clear, or gates that close?  Not an option. */
+#define UPMU_FOREIGN (UPMU_BACKEND_ARM_PMUV3 || UPMU_BACKEND_RISCV_HPM)
+
+#if UPMU_PROFILE < 1 || UPMU_PROFILE > 3
+#error "UPMU_PROFILE is UPMU_PROFILE_TINY, UPMU_PROFILE_COUNT or UPMU_PROFILE_FULL"
+#endif
+#if UPMU_CALLERS && !UPMU_FORMATS
+#error "UPMU_CALLERS needs UPMU_FORMATS"
+#endif
+#if UPMU_SLOTS != 3 && (UPMU_SLOTS != 1 || UPMU_BACKEND_X86_P4 || UPMU_BACKEND_AMD || UPMU_METRICS)
+#error "UPMU_SLOTS is 3, or 1 without UPMU_BACKEND_X86_P4, UPMU_BACKEND_AMD and UPMU_METRICS"
+#endif
+#if UPMU_SETS && !UPMU_THREADS
+#error "UPMU_SETS needs UPMU_THREADS"
+#endif
+#if UPMU_LOANS && !UPMU_WORLDS
+#error "UPMU_LOANS needs UPMU_WORLDS"
+#endif
+#if UPMU_SET_EVENTS < 1 || UPMU_SET_EVENTS > 32
+#error "UPMU_SET_EVENTS is 1 to 32"
+#endif
+#if UPMU_CORE_TYPES < 1 || UPMU_CORE_TYPES > 4
+#error "UPMU_CORE_TYPES is 1 to 4"
+#endif
+#if UPMU_UNIT_REGISTERS < 40 || UPMU_UNIT_REGISTERS > 96
+#error "UPMU_UNIT_REGISTERS is 40 to 96"
+#endif
+#if UPMU_UNIT_TYPES < 1 || UPMU_UNIT_TYPES > 251
+#error "UPMU_UNIT_TYPES is 1 to 251"
+#endif
+
+#endif
