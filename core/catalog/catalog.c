@@ -148,7 +148,7 @@ static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
 }
 
 /* The high half of a product: a remainder of evenly spread numbers without a division. */
-static uint32_t scaled(uint32_t hash, uint32_t count)
+static uint32_t scaled_hash(uint32_t hash, uint32_t count)
 {
     return (uint32_t)(((uint64_t)hash * count) >> 32);
 }
@@ -157,10 +157,10 @@ static uint32_t scaled(uint32_t hash, uint32_t count)
 static inline unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide, uint32_t hash)
 {
     unsigned members = upmu_own_rows(catalog) + upmu_own_aliases(catalog), buckets = members / 4 + 1;
-    const uint8_t *place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, scaled(hash, buckets));
+    const uint8_t *place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, scaled_hash(hash, buckets));
 
     hash = (hash ^ *place * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
-    hash = scaled(hash, members + members / 16 + 1) << wide;
+    hash = scaled_hash(hash, members + members / 16 + 1) << wide;
     place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, buckets + hash);
     return wide ? upmu_half(place) : *place;
 }

@@ -43,7 +43,7 @@ static bool glob_matches(const char *glob, const char *text)
  * changes fastest; in a group the listed masks are last.  A LAST mask is followed by none: it
  * stands for *out_step combinations.
  */
-static UPMU_APART uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
+static UPMU_APART uint32_t combination_masks(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
 {
     uint32_t size = 1, masks = 0;
     unsigned i = row->row.mask_count, chosen;
@@ -89,7 +89,7 @@ static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor
     if (member && upmu_member_name(catalog, member - 1) + 1 == number && upmu_row_unpack(catalog, member - 1, &row) &&
         row.row.flags & UPMU_ROW_COMPOSED) {
         upmu_member_id(catalog, member - 1, out_id);
-        out_id->masks = combination(&row, *cursor & 0xffffu, &step);
+        out_id->masks = combination_masks(&row, *cursor & 0xffffu, &step);
         if (out_id->masks) {
             *cursor += step;
             return (unsigned)upmu_catalog_id_name(catalog, *out_id, text, UPMU_CATALOG_NAME);
@@ -213,7 +213,7 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 /* ---- The most similar name ---- */
 
 /* Number of letters to insert, remove or replace to change one text into the other, folded; or more than `limit`. */
-static unsigned distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
+static unsigned letter_distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
 {
     uint8_t row[UPMU_CATALOG_NAME + 1];
     unsigned i, j;
@@ -284,7 +284,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
         }
         if (size >= length + limit || size + limit <= length)
             continue;
-        steps = distance(name, (unsigned)length, text, size, limit - 1);
+        steps = letter_distance(name, (unsigned)length, text, size, limit - 1);
         if (steps >= limit)
             continue;
         *out_id = id;

@@ -27,7 +27,7 @@ static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
     return at <= size && count <= FILE_MOST / 16 && count * (section >> 8 & 255u) <= size - at;
 }
 
-static uint32_t checksum(const uint8_t *bytes, size_t size)
+static uint32_t file_checksum(const uint8_t *bytes, size_t size)
 {
     uint32_t sum = UINT32_C(2166136261);
 
@@ -216,8 +216,8 @@ enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
     if (file[3] != UPMU_FILE_VERSION)
         return UPMU_ERR_VERSION;
     count = upmu_half(file + 8);
-    if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != checksum(file, size - CHECKSUM) || !count ||
-        UPMU_FILE_DIRECTORY + 3 * count > size ||
+    if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != file_checksum(file, size - CHECKSUM) ||
+        !count || UPMU_FILE_DIRECTORY + 3 * count > size ||
         !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 15) >> 4 << 1) ||
         !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 14)) ||
         !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 16)))

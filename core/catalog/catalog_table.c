@@ -80,7 +80,7 @@ unsigned upmu_codes_begin(const uint8_t *file, const uint8_t *codes, unsigned co
 }
 
 /* Eight letters of a fragment as spelt: with a style, and dots. */
-static inline uint64_t styled(uint64_t eight, unsigned style)
+static inline uint64_t styled_letters(uint64_t eight, unsigned style)
 {
     uint64_t special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
     uint64_t dots = special & eight >> 5;
@@ -100,7 +100,7 @@ static UPMU_INSIDE void apply_style(char *out, unsigned from, unsigned at, unsig
 
     for (; from < at; from += 8) {
         __builtin_memcpy(&eight, out + from, 8);
-        eight = styled(eight, style);
+        eight = styled_letters(eight, style);
         __builtin_memcpy(out + from, &eight, 8);
     }
 }
