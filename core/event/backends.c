@@ -149,7 +149,7 @@ bool upmu_detection_identify(const struct upmu_detection *detection, struct upmu
 
 #if UPMU_NAMES
 
-static bool describe(struct upmu_pmu *pmu, const char *name)
+static bool describe_pmu(struct upmu_pmu *pmu, const char *name)
 {
     const struct upmu_backend *backend;
 
@@ -164,13 +164,13 @@ enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
 {
     const struct upmu_catalog *catalog = upmu_catalog_find(name);
 
-    if (describe(pmu, name)) {
+    if (describe_pmu(pmu, name)) {
         pmu->catalog = upmu_catalog_find(pmu->name);
         if (!pmu->catalog)
             upmu_pmu_find_catalog(pmu);
         return UPMU_OK;
     }
-    if (!catalog || !describe(pmu, upmu_catalog_pmu(catalog)))
+    if (!catalog || !describe_pmu(pmu, upmu_catalog_pmu(catalog)))
         return UPMU_ERR_NO_SUCH_PMU;
     upmu_catalog_first_cpu(catalog, pmu);
     pmu->catalog = catalog;

@@ -55,7 +55,7 @@ static const uint8_t uses[256] = {
 /* clang-format on */
 
 /* The end of the characters of one class from `at` on. */
-static const char *skip(const char *at, unsigned use)
+static const char *skip_class(const char *at, unsigned use)
 {
     while (uses[(unsigned char)*at] & use)
         at++;
@@ -65,7 +65,7 @@ static const char *skip(const char *at, unsigned use)
 /* The end of a word from somewhere in it on, without the '/' that perf closes with. */
 static const char *word_end(const char *begin, const char *at)
 {
-    const char *end = skip(at, IN_WORD);
+    const char *end = skip_class(at, IN_WORD);
 
     return end > begin && end[-1] == '/' ? end - 1 : end;
 }
@@ -77,7 +77,7 @@ static void set_part(struct parser *parser, struct upmu_spec_part *part, const c
 }
 
 /* The part belongs to the specification. */
-static void pass(struct parser *parser, const char *end)
+static void pass_part(struct parser *parser, const char *end)
 {
     parser->at = end;
     parser->spec.end = (uint16_t)(end - parser->spec.text);
@@ -94,8 +94,8 @@ static UPMU_APART bool is_reserved(const char *word, const char *end)
 /* A leading counter index: a number, a blank, and an event. */
 static UPMU_APART void parse_row(struct parser *parser)
 {
-    const char *end = skip(parser->at, IN_INDEX);
-    const char *next = skip(end, IN_BLANK);
+    const char *end = skip_class(parser->at, IN_INDEX);
+    const char *next = skip_class(end, IN_BLANK);
 
     if (end == parser->at || next == end || !(uses[(unsigned char)*next] & IN_WORD))
         return;
@@ -114,7 +114,7 @@ static bool parse_name(struct parser *parser)
 
     for (;;) {
         name = parser->at;
-        end = skip(name, IN_PLAIN);
+        end = skip_class(name, IN_PLAIN);
         /* Else there is a unit, or perf's '=' or '/'. */
         plain = !(uses[(unsigned char)*end] & IN_WORD);
         if (!plain)
@@ -135,14 +135,14 @@ static bool parse_name(struct parser *parser)
         set_part(parser, &spec->pmu, name, end);
         parser->at = end + 2;
     }
-    if (!plain && *skip(name, IN_NAME) == '=') {
+    if (!plain && *skip_class(name, IN_NAME) == '=') {
         spec->name.position = (uint16_t)(name - spec->text);
         return spec->unit.length && !spec->pmu.length;
     }
     set_part(parser, &spec->name, name, end);
     if (is_reserved(name, end))
         return false;
-    pass(parser, end);
+    pass_part(parser, end);
     return true;
 }
 
@@ -150,7 +150,7 @@ static bool parse_name(struct parser *parser)
 static bool add_attribute(struct parser *parser, char separator)
 {
     const char *begin = parser->at;
-    const char *equals = skip(begin, IN_NAME);
+    const char *equals = skip_class(begin, IN_NAME);
     const char *end = word_end(begin, equals);
     struct upmu_spec_part *part = parser->attribute++;
 
@@ -171,14 +171,14 @@ static bool add_attribute(struct parser *parser, char separator)
     set_part(parser, part, begin, equals);
     if (equals == begin || end[-1] == '/')
         return false;
-    pass(parser, end);
+    pass_part(parser, end);
     return true;
 }
 
 /* After a comma: does the word at `at` belong to the specification before? */
-static bool continues(const char *at)
+static bool continues_spec(const char *at)
 {
-    const char *end = skip(at, IN_PLAIN);
+    const char *end = skip_class(at, IN_PLAIN);
 
     return *end == '=' || is_reserved(at, end);
 }
@@ -193,18 +193,18 @@ static bool parse_attributes(struct parser *parser)
         if (*parser->at == '/')
             parser->at++;
         separator = *parser->at;
-        next = skip(parser->at, IN_BLANK);
+        next = skip_class(parser->at, IN_BLANK);
         if (!parser->spec.name.length && !parser->spec.attribute_count) {
             separator = '/';
         } else if (separator == ':') {
             parser->at++;
         } else if (*next == ',') {
             parser->at = next;
-            next = skip(next + 1, IN_BLANK);
+            next = skip_class(next + 1, IN_BLANK);
             if (!*next || *next == ',')
                 return false;
             parser->at = next;
-            if (!continues(next))
+            if (!continues_spec(next))
                 return true;
             separator = ',';
         } else {
@@ -227,12 +227,12 @@ enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_sp
     memset(&parser, 0, sizeof parser);
     parser.spec.text = list;
     parser.attribute = parser.spec.attribute;
-    parser.at = skip(list + *cursor, IN_BLANK);
+    parser.at = skip_class(list + *cursor, IN_BLANK);
     parser.refusal = *parser.at ? UPMU_ERR_SYNTAX : UPMU_ERR_END;
     parse_row(&parser);
     good = parse_name(&parser) && parse_attributes(&parser);
     position = (size_t)(parser.at - list);
-    length = (size_t)(skip(parser.at, IN_WORD) - parser.at);
+    length = (size_t)(skip_class(parser.at, IN_WORD) - parser.at);
     if (position >= TEXT_LIMIT) {
         parser.refusal = UPMU_ERR_NO_SPACE;
         position = TEXT_LIMIT;

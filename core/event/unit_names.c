@@ -143,7 +143,7 @@ static struct path path_of(const struct upmu_unit_list *list, const struct upmu_
 }
 
 /* Take the last component, which begins at `begin`, and the '/' before it. */
-static void cut(struct path *path, size_t begin)
+static void cut_component(struct path *path, size_t begin)
 {
     path->length = begin ? begin - 1u : 0;
 }
@@ -177,8 +177,8 @@ static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit
         if (is_last)
             *out_all = all;
         is_last = false;
-        cut(&path, begin);
-        cut(&text, at);
+        cut_component(&path, begin);
+        cut_component(&text, at);
     } while (text.length && path.length);
     return !text.length && !(anchored && path.length);
 }
