@@ -728,7 +728,7 @@ static bool is_idle(const struct upmu_bank *bank, unsigned row)
  * The register of a select, whose shadow stays: it is written when its counter opens.  A fault in one box makes it
  * unknown, as the others are idle.
  */
-static bool silence(struct upmu_bank *bank, unsigned row)
+static bool silence_select(struct upmu_bank *bank, unsigned row)
 {
     uint64_t idle = idle_value(bank, row, bank->shadow[row]);
 
@@ -757,7 +757,7 @@ static bool select_open(struct upmu_bank *bank, uint32_t open)
         else if (!upmu_bank_knows(bank, row))
             fine &= write_row(bank, row, idle_value(bank, row, bank->shadow[row]));
         else if (!is_idle(bank, row))
-            fine &= silence(bank, row);
+            fine &= silence_select(bank, row);
     }
     return fine;
 }
@@ -886,7 +886,7 @@ bool upmu_bank_same(const struct upmu_bank *bank, const struct upmu_step *step)
 /* In boxes that run a closed counter's select is idle, whatever its shadow says. */
 static bool put_off_select(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    if (!upmu_bank_knows(bank, row) && !silence(bank, row))
+    if (!upmu_bank_knows(bank, row) && !silence_select(bank, row))
         return false;
     keep_value(bank, row, value);
     row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
@@ -909,8 +909,8 @@ static UPMU_APART bool merge_with(struct upmu_bank *bank, unsigned row, uint64_t
  * and is its own gate is left to upmu_bank_gate().  Handlers may write it earlier:
  * the gate is closed in it.
  */
-static UPMU_INSIDE_IF_LARGE bool merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value,
-                                       uint32_t opening, bool odd)
+static UPMU_INSIDE_IF_LARGE bool merge_bits(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value,
+                                            uint32_t opening, bool odd)
 {
     bool plain = upmu_bank_is_plain(bank, row);
     uint64_t before = bank->shadow[row], hardware = 0;
@@ -937,7 +937,7 @@ static UPMU_INSIDE_IF_LARGE bool merge(struct upmu_bank *bank, unsigned row, uin
 
 bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening)
 {
-    return merge(bank, row, mask, value, opening, true);
+    return merge_bits(bank, row, mask, value, opening, true);
 }
 
 /* A prelude overwrites registers: nothing of them is known afterwards. */
@@ -990,7 +990,7 @@ bool upmu_bank_put(struct upmu_bank *bank, const struct upmu_step *steps, unsign
                 guard |= step->guard;
             }
         } while (++step < end && step->row == row);
-        if (mask && !merge(bank, row, mask, value, opening, odd)) {
+        if (mask && !merge_bits(bank, row, mask, value, opening, odd)) {
             *out_failed = guard;
             return false;
         }
@@ -1168,7 +1168,7 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
 }
 
 /* Bits in which a value that was read is not what the shadow stands for. */
-static UPMU_APART uint64_t differs(const struct upmu_bank *bank, unsigned row, uint64_t value)
+static UPMU_APART uint64_t differing_bits(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* its gates are in no register */
         return value ^ to_register(bank, row, bank->shadow[row]);
@@ -1183,7 +1183,7 @@ bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
     uint64_t value;
 
     return !upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value) ||
-           !(differs(bank, row, value) & (class->by_counter ? counters_bits(bank, row, counter) : class->owned));
+           !(differing_bits(bank, row, value) & (class->by_counter ? counters_bits(bank, row, counter) : class->owned));
 }
 
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
@@ -1201,7 +1201,7 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
             return row;
         }
         /* Bits that a register lacks read 0, whatever was written. */
-        if (differs(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row) &
+        if (differing_bits(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row) &
             ~others_bits(bank, row)) {
             bank->faulted = upmu_register_address(bank->pmu, row);
             return row;

@@ -45,8 +45,8 @@ static struct upmu_place_in_space place_of(const struct upmu_bank *bank, const s
 }
 
 /* Aim a place at the copy of a register that a box has. */
-static inline void aim(struct upmu_place_in_space *place, const struct upmu_register_class *class, uint32_t address,
-                       const struct upmu_unit_info *box)
+static inline void aim_place(struct upmu_place_in_space *place, const struct upmu_register_class *class,
+                             uint32_t address, const struct upmu_unit_info *box)
 {
     uint32_t base = class->second ? box->second : (uint32_t)box->base;
 
@@ -107,7 +107,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
         uint64_t value;
 
-        aim(&place, class, bank->rows[row].address, bank->of.box + i);
+        aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) || (gone && value == gone)) {
             bank->faulted = bank->rows[row].address;
@@ -142,7 +142,7 @@ static UPMU_APART bool read_whole(struct upmu_bank *bank, unsigned row, struct u
         UPMU_STORE(bank->box_rdpmc, false);
     }
     place.high = seen;
-    aim(&place, upmu_register_class_of(bank->pmu, row), bank->rows[row].address, box);
+    aim_place(&place, upmu_register_class_of(bank->pmu, row), bank->rows[row].address, box);
     return upmu_space_read(bank->port, &place, &bank->accesses.reads, out_value);
 }
 
@@ -246,7 +246,7 @@ bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64
 
     *out_fault = false;
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
-        aim(&place, class, bank->rows[row].address, bank->of.box + i);
+        aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (!upmu_space_read(bank->port, &place, &bank->accesses.reads, &now)) {
             bank->faulted = bank->rows[row].address;
             *out_fault = true;
@@ -274,7 +274,7 @@ bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value)
     bool fine = true;
 
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
-        aim(&place, class, bank->rows[row].address, bank->of.box + i);
+        aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_write(bank->port, &place, &bank->accesses.writes, value)) {
             bank->faulted = bank->rows[row].address;

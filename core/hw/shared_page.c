@@ -17,23 +17,24 @@
 #define PAGE_LOOKS 16u
 
 /* Each field is read once; the other side may store at any time. */
-static uint32_t load32(const uint32_t *field)
+static uint32_t load_field32(const uint32_t *field)
 {
     return *(const volatile uint32_t *)field;
 }
 
-static uint64_t load64(const uint64_t *field)
+static uint64_t load_field64(const uint64_t *field)
 {
     return *(const volatile uint64_t *)field;
 }
 
-static void store64(uint64_t *field, uint64_t value)
+static void store_field64(uint64_t *field, uint64_t value)
 {
     *(volatile uint64_t *)field = value;
 }
 
-/* Inside its callers, as demand() is: the handler's stack is short. */
-static UPMU_INSIDE bool call(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second, uint32_t *out_answer)
+/* Inside its callers, as demand_of_host() is: the handler's stack is short. */
+static UPMU_INSIDE bool call_host(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second,
+                                  uint32_t *out_answer)
 {
     const uint32_t argument[3] = {op, first, second};
 
@@ -42,11 +43,11 @@ static UPMU_INSIDE bool call(struct upmu_bank *bank, uint32_t op, uint32_t first
 }
 
 /* A call that must be answered so. */
-static UPMU_INSIDE bool demand(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
+static UPMU_INSIDE bool demand_of_host(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
 {
     uint32_t answer;
 
-    return call(bank, op, first, second, &answer) && answer == UPMU_PV_OK;
+    return call_host(bank, op, first, second, &answer) && answer == UPMU_PV_OK;
 }
 
 /* A page that an earlier kernel gave is taken back. */
@@ -63,16 +64,16 @@ bool upmu_shared_page_map(struct upmu_bank *bank)
     UPMU_STORE(bank->fresh, 0);
     if (page)
         memset(page, 0, sizeof *page);
-    if (!page || !call(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer))
+    if (!page || !call_host(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer))
         return false;
     if (answer == UPMU_PV_BAD_STATE &&
-        (!demand(bank, UPMU_PV_UNMAP, 0, 0) ||
-         !call(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer)))
+        (!demand_of_host(bank, UPMU_PV_UNMAP, 0, 0) ||
+         !call_host(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer)))
         return false;
     if (answer != UPMU_PV_OK)
         return false;
     bank->of.page = page;
-    if (load32(&page->magic) == UPMU_PV_MAGIC && page->version == UPMU_PV_VERSION)
+    if (load_field32(&page->magic) == UPMU_PV_MAGIC && page->version == UPMU_PV_VERSION)
         return true;
     (void)upmu_shared_page_unmap(bank);
     return false;
@@ -84,7 +85,7 @@ bool upmu_shared_page_unmap(struct upmu_bank *bank)
 
     if (!upmu_shared_page_is(bank) || !bank->of.page)
         return true;
-    fine = demand(bank, UPMU_PV_UNMAP, 0, 0);
+    fine = demand_of_host(bank, UPMU_PV_UNMAP, 0, 0);
     bank->of.page = NULL;
     return fine;
 }
@@ -93,12 +94,12 @@ bool upmu_shared_page_unmap(struct upmu_bank *bank)
 static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 {
     for (unsigned looks = 0; looks < PAGE_LOOKS; looks++) {
-        uint32_t sequence = load32(&slot->sequence);
+        uint32_t sequence = load_field32(&slot->sequence);
 
         UPMU_BARRIER();
-        *out_value = load64(&slot->value);
+        *out_value = load_field64(&slot->value);
         UPMU_BARRIER();
-        if (!(sequence & 1u) && load32(&slot->sequence) == sequence)
+        if (!(sequence & 1u) && load_field32(&slot->sequence) == sequence)
             return true;
     }
     return false;
@@ -111,17 +112,17 @@ static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 {
     const struct upmu_pv_slot *slot = &bank->of.page->slot[index];
-    uint64_t load = load64(&bank->of.page->wish[index].load);
-    uint32_t bit = UPMU_BIT32(index), gate = load32(&bank->of.page->gate);
+    uint64_t load = load_field64(&bank->of.page->wish[index].load);
+    uint32_t bit = UPMU_BIT32(index), gate = load_field32(&bank->of.page->gate);
 
     if (gate & bit) {
         if (!(bank->fresh & bit)) {
-            if (!demand(bank, UPMU_PV_READ_ALL, gate, 0))
+            if (!demand_of_host(bank, UPMU_PV_READ_ALL, gate, 0))
                 return false;
             UPMU_STORE(bank->fresh, gate);
         }
         UPMU_STORE(bank->fresh, bank->fresh & ~bit);
-    } else if ((load32(&slot->status) & UPMU_PV_SLOT_TAKEN) != load >> UPMU_PV_WIDTH) {
+    } else if ((load_field32(&slot->status) & UPMU_PV_SLOT_TAKEN) != load >> UPMU_PV_WIDTH) {
         *out_value = load & PAGE_VALUE_MASK;
         return true;
     }
@@ -133,13 +134,13 @@ static bool read_field(struct upmu_bank *bank, const struct upmu_register *is, u
     if (!bank->of.page)
         return false;
     if (is->address == UPMU_PAGE_GATE)
-        *out_value = load32(&bank->of.page->gate);
+        *out_value = load_field32(&bank->of.page->gate);
     else if (is->address == UPMU_PAGE_STATUS)
-        *out_value = load32(&bank->of.page->overflowed);
+        *out_value = load_field32(&bank->of.page->overflowed);
     else if (is->address == UPMU_PAGE_VALUE(is->counter))
         return read_value(bank, is->counter, out_value);
     else
-        *out_value = load64(&bank->of.page->wish[is->counter].config);
+        *out_value = load_field64(&bank->of.page->wish[is->counter].config);
     return true;
 }
 
@@ -151,7 +152,7 @@ static bool write_field_of(struct upmu_bank *bank, const struct upmu_register *i
         return false;
     if (is->address == UPMU_PAGE_GATE) {
         UPMU_STORE(bank->fresh, 0);
-        return demand(bank, UPMU_PV_GATE, (uint32_t)value, 0);
+        return demand_of_host(bank, UPMU_PV_GATE, (uint32_t)value, 0);
     }
     if (is->address == UPMU_PAGE_ACK) {
         __atomic_fetch_and(&bank->of.page->overflowed, ~(uint32_t)value, __ATOMIC_RELAXED);
@@ -159,10 +160,10 @@ static bool write_field_of(struct upmu_bank *bank, const struct upmu_register *i
     }
     wish = &bank->of.page->wish[is->counter];
     if (is->address == UPMU_PAGE_VALUE(is->counter))
-        store64(&wish->load,
-                (load64(&wish->load) & ~PAGE_VALUE_MASK) + PAGE_VALUE_MASK + 1u + (value & PAGE_VALUE_MASK));
+        store_field64(&wish->load, (load_field64(&wish->load) & ~PAGE_VALUE_MASK) + PAGE_VALUE_MASK + 1u +
+                                       (value & PAGE_VALUE_MASK));
     else
-        store64(&wish->config, value);
+        store_field64(&wish->config, value);
     return true;
 }
 
