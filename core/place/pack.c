@@ -40,7 +40,7 @@ unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_pl
 }
 
 /* The counters that a request can have, and how easily it finds one. */
-static void summarize(struct list *list, unsigned request)
+static void summarize_request(struct list *list, unsigned request)
 {
     const struct upmu_place_input *place = list->input->place;
     struct upmu_alternative alternative;
@@ -149,7 +149,7 @@ enum upmu_status upmu_pack(const struct upmu_pack_input *input, struct upmu_pack
         return UPMU_ERR_NO_SPACE;
     list.limit = upmu_pack_begin(&list.members, &list.set, input->limit);
     for (unsigned i = 0; i < count; i++) {
-        summarize(&list, i);
+        summarize_request(&list, i);
         set_of[i] = NO_SET;
     }
     sort_requests(&list);

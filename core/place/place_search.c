@@ -471,7 +471,7 @@ static uint32_t options_decided(const struct placement *p, const struct place_de
  * Try the options of a request that make one claim of the given option: the first claim in its list
  * that not all options make.  If there is no such claim, try that option alone.
  */
-static void decide(struct placement *p, unsigned index, const uint8_t *list)
+static void make_decision(struct placement *p, unsigned index, const uint8_t *list)
 {
     unsigned request = p->option[index].request;
     uint32_t viable = p->u.search.viable[request], tried = UPMU_BIT32(index - p->first[request]);
@@ -585,12 +585,12 @@ static bool suggestions_agree(struct placement *p)
         left ^= UPMU_BIT32(request);
         if (index == NO_OPTION) {
             index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
-            decide(p, index, &p->list[p->option[index].claims]);
+            make_decision(p, index, &p->list[p->option[index].claims]);
             return false;
         }
         p->u.search.choice[request] = (uint8_t)index;
         if (!make_claims(p, index, made)) {
-            decide(p, index, &p->list[p->option[index].claims]);
+            make_decision(p, index, &p->list[p->option[index].claims]);
             return false;
         }
     }
@@ -718,7 +718,7 @@ static bool helpers_are_served(struct placement *p)
         pair = helper_pair(p, chosen);
         if ((p->served >> pair & 1u) || find_server(p, request, pair, true) != NO_OPTION)
             continue;
-        decide(p, find_server(p, request, pair, false), (const uint8_t[]){1, (uint8_t)SERVES(pair)});
+        make_decision(p, find_server(p, request, pair, false), (const uint8_t[]){1, (uint8_t)SERVES(pair)});
         return false;
     }
     return true;
