@@ -46,24 +46,24 @@ static uint64_t take_bytes(struct log_cursor *cursor, unsigned bytes)
     return at ? number_at(at, bytes) : 0;
 }
 
-static uint16_t take16(struct log_cursor *cursor)
+static uint16_t take_number16(struct log_cursor *cursor)
 {
     return (uint16_t)take_bytes(cursor, 2);
 }
 
-static uint32_t take32(struct log_cursor *cursor)
+static uint32_t take_number32(struct log_cursor *cursor)
 {
     return (uint32_t)take_bytes(cursor, 4);
 }
 
-static uint64_t take64(struct log_cursor *cursor)
+static uint64_t take_number64(struct log_cursor *cursor)
 {
     return take_bytes(cursor, 8);
 }
 
 static void take_text(struct log_cursor *cursor, struct upmu_log_text *text)
 {
-    text->length = take16(cursor);
+    text->length = take_number16(cursor);
     text->at = (const char *)cursor_skip(cursor, text->length);
 }
 
@@ -80,22 +80,22 @@ uint64_t upmu_log_word(struct upmu_log_words words, unsigned index)
 
 static void take_event(struct log_cursor *cursor, struct upmu_log_event *event)
 {
-    event->source = take16(cursor);
-    event->set = take16(cursor);
+    event->source = take_number16(cursor);
+    event->set = take_number16(cursor);
     event->event = (uint8_t)take_bytes(cursor, 1);
     event->origin = (uint8_t)take_bytes(cursor, 1);
-    event->attributes = take32(cursor);
-    event->id.catalogue = take16(cursor);
-    event->id.row = take16(cursor);
-    event->id.masks = take32(cursor);
-    event->frequency = take32(cursor);
-    event->values = take32(cursor);
-    event->config = take64(cursor);
-    event->config1 = take64(cursor);
-    event->config2 = take64(cursor);
-    event->period = take64(cursor);
-    event->random_mask = take64(cursor);
-    event->event_id = take64(cursor);
+    event->attributes = take_number32(cursor);
+    event->id.catalogue = take_number16(cursor);
+    event->id.row = take_number16(cursor);
+    event->id.masks = take_number32(cursor);
+    event->frequency = take_number32(cursor);
+    event->values = take_number32(cursor);
+    event->config = take_number64(cursor);
+    event->config1 = take_number64(cursor);
+    event->config2 = take_number64(cursor);
+    event->period = take_number64(cursor);
+    event->random_mask = take_number64(cursor);
+    event->event_id = take_number64(cursor);
     take_text(cursor, &event->name);
     take_text(cursor, &event->pmu);
     take_text(cursor, &event->catalogue);
@@ -104,10 +104,10 @@ static void take_event(struct log_cursor *cursor, struct upmu_log_event *event)
 
 static void take_range(struct log_cursor *cursor, struct upmu_log_range *range)
 {
-    range->start = take64(cursor);
-    range->end = take64(cursor);
-    range->offset = take64(cursor);
-    range->process = take32(cursor);
+    range->start = take_number64(cursor);
+    range->end = take_number64(cursor);
+    range->offset = take_number64(cursor);
+    range->process = take_number32(cursor);
     take_text(cursor, &range->name);
     cursor->lacks |= range->start >= range->end;
 }
@@ -116,21 +116,21 @@ static void take_log_sample(struct log_cursor *cursor, struct upmu_log_sample *s
 {
     unsigned frames;
 
-    sample->source = take16(cursor);
-    sample->set = take16(cursor);
-    sample->flags = take16(cursor);
-    frames = take16(cursor);
-    sample->cpu = take32(cursor);
-    sample->events = take32(cursor);
-    sample->process = take32(cursor);
-    sample->thread = take32(cursor);
-    sample->lost = take32(cursor);
-    sample->values = take32(cursor);
-    sample->ip = take64(cursor);
-    sample->sp = take64(cursor);
-    sample->time_ns = take64(cursor);
-    sample->event_id = take64(cursor);
-    sample->period = take64(cursor);
+    sample->source = take_number16(cursor);
+    sample->set = take_number16(cursor);
+    sample->flags = take_number16(cursor);
+    frames = take_number16(cursor);
+    sample->cpu = take_number32(cursor);
+    sample->events = take_number32(cursor);
+    sample->process = take_number32(cursor);
+    sample->thread = take_number32(cursor);
+    sample->lost = take_number32(cursor);
+    sample->values = take_number32(cursor);
+    sample->ip = take_number64(cursor);
+    sample->sp = take_number64(cursor);
+    sample->time_ns = take_number64(cursor);
+    sample->event_id = take_number64(cursor);
+    sample->period = take_number64(cursor);
     take_words(cursor, &sample->value, upmu_bits_count(sample->values));
     take_words(cursor, &sample->frame, frames);
     cursor->lacks |= frames > UPMU_LOG_FRAMES || sample->events == 0;
@@ -138,17 +138,17 @@ static void take_log_sample(struct log_cursor *cursor, struct upmu_log_sample *s
 
 static void take_count(struct log_cursor *cursor, struct upmu_log_count *count)
 {
-    count->source = take16(cursor);
-    count->set = take16(cursor);
+    count->source = take_number16(cursor);
+    count->set = take_number16(cursor);
     count->event = (uint8_t)take_bytes(cursor, 1);
     count->quality = (uint8_t)take_bytes(cursor, 1);
-    cursor->lacks |= take16(cursor) != 0;
-    count->value = take64(cursor);
-    count->raw = take64(cursor);
-    count->error = take64(cursor);
-    count->enabled_ns = take64(cursor);
-    count->running_ns = take64(cursor);
-    count->lost = take32(cursor);
+    cursor->lacks |= take_number16(cursor) != 0;
+    count->value = take_number64(cursor);
+    count->raw = take_number64(cursor);
+    count->error = take_number64(cursor);
+    count->enabled_ns = take_number64(cursor);
+    count->running_ns = take_number64(cursor);
+    count->lost = take_number32(cursor);
 }
 
 /* By kind; false: an unknown one. */
@@ -156,8 +156,8 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
 {
     switch (item->kind) {
     case UPMU_LOG_MACHINE:
-        item->of.machine.time_ns = take64(cursor);
-        item->of.machine.version = take32(cursor);
+        item->of.machine.time_ns = take_number64(cursor);
+        item->of.machine.version = take_number32(cursor);
         take_text(cursor, &item->of.machine.name);
         return true;
     case UPMU_LOG_EVENT:
@@ -168,8 +168,8 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
         take_range(cursor, &item->of.range);
         return true;
     case UPMU_LOG_TASK:
-        item->of.task.process = take32(cursor);
-        item->of.task.thread = take32(cursor);
+        item->of.task.process = take_number32(cursor);
+        item->of.task.thread = take_number32(cursor);
         take_text(cursor, &item->of.task.name);
         return true;
     case UPMU_LOG_SAMPLE:
@@ -179,11 +179,11 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
         take_count(cursor, &item->of.count);
         return true;
     case UPMU_LOG_END:
-        item->of.total.records = take64(cursor);
-        item->of.total.samples = take64(cursor);
-        item->of.total.lost = take64(cursor);
-        item->of.total.cut = take64(cursor);
-        item->of.total.time_ns = take64(cursor);
+        item->of.total.records = take_number64(cursor);
+        item->of.total.samples = take_number64(cursor);
+        item->of.total.lost = take_number64(cursor);
+        item->of.total.cut = take_number64(cursor);
+        item->of.total.time_ns = take_number64(cursor);
         return true;
     default:
         return false;

@@ -42,7 +42,7 @@ enum profile_field {
 /* The table of strings: "", these, two for each kind of event (in front "samples of"), functions. */
 enum profile_string { STRING_NONE, STRING_COUNT, STRING_EVENTS, STRING_MACHINE, STRING_KINDS };
 
-static void varint(struct upmu_emit *emit, uint64_t value)
+static void write_varint(struct upmu_emit *emit, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
         upmu_emit_byte(emit, (unsigned)(value & 0x7fu) | 0x80u);
@@ -51,14 +51,14 @@ static void varint(struct upmu_emit *emit, uint64_t value)
 
 static void field_number(struct upmu_emit *emit, enum profile_field field, uint64_t value)
 {
-    varint(emit, (unsigned)field << 3);
-    varint(emit, value);
+    write_varint(emit, (unsigned)field << 3);
+    write_varint(emit, value);
 }
 
 static void field_bytes(struct upmu_emit *emit, enum profile_field field, size_t length)
 {
-    varint(emit, (unsigned)field << 3 | 2u);
-    varint(emit, length);
+    write_varint(emit, (unsigned)field << 3 | 2u);
+    write_varint(emit, length);
 }
 
 /* A message of a call's `index`; `write` is called to count, then to write. */
@@ -110,9 +110,9 @@ static void write_locations(struct upmu_emit *emit, const struct upmu_results_ca
     unsigned i;
 
     upmu_results_item(call, call->stack[index].at, &item);
-    varint(emit, without_address(sample) ? call->addresses + UINT64_C(1) : location_of(call, sample->ip));
+    write_varint(emit, without_address(sample) ? call->addresses + UINT64_C(1) : location_of(call, sample->ip));
     for (i = 0; i < sample->frame.count; i++)
-        varint(emit, location_of(call, upmu_log_word(sample->frame, i)));
+        write_varint(emit, location_of(call, upmu_log_word(sample->frame, i)));
 }
 
 static void write_values(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)
@@ -120,8 +120,8 @@ static void write_values(struct upmu_emit *emit, const struct upmu_results_call 
     const struct upmu_results_stack *stack = &call->stack[index];
 
     upmu_emit_zeros(emit, 2 * (size_t)stack->kind); /* two for each other kind */
-    varint(emit, stack->samples);
-    varint(emit, stack->events);
+    write_varint(emit, stack->samples);
+    write_varint(emit, stack->events);
     upmu_emit_zeros(emit, 2 * ((size_t)call->kinds - 1 - stack->kind));
 }
 
