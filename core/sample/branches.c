@@ -108,7 +108,7 @@ static uint32_t entry_at(uint32_t first, const struct upmu_branch_stack *stack, 
 }
 
 /* An entry without its source is none; AMD's needs a target. */
-static uint32_t decides(const struct upmu_branch_stack *stack)
+static uint32_t deciding_register(const struct upmu_branch_stack *stack)
 {
     return stack->step > 1 ? stack->to : stack->from;
 }
@@ -120,7 +120,7 @@ static bool clear_stack(struct upmu_bank *bank, const struct upmu_branch_stack *
     if (stack->size)
         return upmu_bank_write_address(bank, stack->size, depth);
     for (unsigned i = 0; i < depth; i++)
-        if (!upmu_bank_write_address(bank, entry_at(decides(stack), stack, i), 0))
+        if (!upmu_bank_write_address(bank, entry_at(deciding_register(stack), stack, i), 0))
             return false;
     return true;
 }
@@ -152,8 +152,8 @@ static bool is_filtered(const struct upmu_branch_stack *stack)
  * Record everything for a moment, and look for it: what CPUID promises may be missing.  *out_reason: why the stack
  * cannot be used.  False: a register faulted.
  */
-static bool prove(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint64_t select,
-                  const char **out_reason)
+static bool prove_stack(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint64_t select,
+                        const char **out_reason)
 {
     unsigned newest;
     uint64_t control, entry;
@@ -164,7 +164,7 @@ static bool prove(struct upmu_bank *bank, const struct upmu_branch_stack *stack,
         return false;
     take_branches();
     if (!record_off(bank, stack) || !find_newest(bank, stack, &newest) ||
-        !upmu_bank_read_address(bank, entry_at(decides(stack), stack, newest), &entry))
+        !upmu_bank_read_address(bank, entry_at(deciding_register(stack), stack, newest), &entry))
         return false;
     if (!(control & stack->enable))
         *out_reason = "the bit that lets it record cannot be set";
@@ -216,8 +216,8 @@ static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_u
 }
 
 /* Prepare what was found for this filter. */
-static enum upmu_status prepare(struct upmu_bank *bank, struct upmu_branch_unit *unit,
-                                const struct upmu_branch_stack *stack, const struct branches_start *start)
+static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch_unit *unit,
+                                      const struct upmu_branch_stack *stack, const struct branches_start *start)
 {
     const char *reason = NULL;
 
@@ -226,7 +226,7 @@ static enum upmu_status prepare(struct upmu_bank *bank, struct upmu_branch_unit 
     /* A filter that both hyper-threads see stays off. */
     if (unit->select && (stack->traits & UPMU_BRANCH_SHARED_SELECT) && !upmu_bank_write_address(bank, stack->select, 0))
         return refuse_faulted(start, bank);
-    if (!unit->proven && !(clear_stack(bank, stack) && prove(bank, stack, unit->select, &reason)))
+    if (!unit->proven && !(clear_stack(bank, stack) && prove_stack(bank, stack, unit->select, &reason)))
         return refuse_faulted(start, bank);
     if (reason)
         return refuse_branches(start, bank->pmu, UPMU_ERR_UNSUPPORTED, reason);
@@ -253,7 +253,7 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
     unit->record = (uint16_t)start->record;
     unit->kernel_from = start->kernel_from;
     unit->frozen = unit->readers = 0;
-    status = prepare(bank, unit, stack, start);
+    status = prepare_stack(bank, unit, stack, start);
     if (status == UPMU_OK) {
         UPMU_BARRIER();
         unit->stack = stack;
@@ -290,7 +290,7 @@ bool upmu_branches_end(struct upmu_meter *meter)
 }
 
 /* Modes and kinds that are not named are all of them. */
-static uint32_t whole(uint32_t record)
+static uint32_t whole_record(uint32_t record)
 {
     return record | (record & BRANCH_MODES ? 0 : BRANCH_MODES) | (record & BRANCH_KINDS ? 0 : UPMU_BRANCH_ANY);
 }
@@ -299,7 +299,8 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
                                      struct upmu_why *why)
 {
     const struct upmu_pmu *pmu = cpu->meter.pmu;
-    struct branches_start start = {whole(filter->record), filter->kernel_from ? filter->kernel_from : KERNEL_FROM, why};
+    struct branches_start start = {whole_record(filter->record),
+                                   filter->kernel_from ? filter->kernel_from : KERNEL_FROM, why};
     enum upmu_status status;
 
     upmu_why_clear(why);

@@ -164,7 +164,7 @@ void upmu_ring_end(struct upmu_ring *ring, unsigned callers)
 #endif
 
 /* The position of the oldest record; false: there is none. */
-static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
+static UPMU_INSIDE bool oldest_record(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
 {
     uint32_t tail = ring->tail;
 
@@ -179,7 +179,7 @@ static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, s
     return true;
 }
 
-static void drop(struct upmu_ring *ring, uint32_t at, const struct record_header *header)
+static void drop_record(struct upmu_ring *ring, uint32_t at, const struct record_header *header)
 {
     at += header->bytes;
     __atomic_store_n(&ring->tail, at == ring->bytes ? 0 : at, __ATOMIC_RELEASE);
@@ -203,7 +203,7 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
     uint32_t at;
 
     memset(out_record, 0, sizeof *out_record);
-    if (!oldest(ring, &at, &header))
+    if (!oldest_record(ring, &at, &header))
         return false;
     out_record->sample = (const void *)(ring->buffer + at + HEADER_BYTES);
     if (header.kind != RECORD_EXTENDED)
@@ -228,8 +228,8 @@ void upmu_ring_drop(struct upmu_ring *ring)
     struct record_header header;
     uint32_t at;
 
-    if (oldest(ring, &at, &header))
-        drop(ring, at, &header);
+    if (oldest_record(ring, &at, &header))
+        drop_record(ring, at, &header);
 }
 
 uint32_t upmu_ring_lost(const struct upmu_ring *ring)

@@ -235,7 +235,7 @@ void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
 }
 
 /* Count one page less; the last one ends the right of every thread, wherever that is. */
-static void withdraw(struct upmu_machine *machine)
+static void withdraw_page(struct upmu_machine *machine)
 {
     uint32_t before = __atomic_load_n(&machine->pages, __ATOMIC_RELAXED), after;
 
@@ -250,7 +250,7 @@ void upmu_user_page_end(struct upmu_session *session)
 {
     if (!session->page)
         return;
-    withdraw(session->machine);
+    withdraw_page(session->machine);
     write_page(NULL, session, 0);
     session->page->flags = UPMU_USER_CLOSED;
     session->page = NULL;
