@@ -49,7 +49,7 @@ void upmu_bracket_settle(struct upmu_meter *meter)
         upmu_reconcile_repair(meter);
 }
 
-static UPMU_APART void settle(struct upmu_meter *meter)
+static UPMU_APART void settle_work(struct upmu_meter *meter)
 {
     if (upmu_interrupt_mail(meter) && upmu_interrupt_read_mail(meter))
         upmu_waiting_admit(meter);
@@ -76,7 +76,7 @@ void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
      */
     for (unsigned rounds = 0;; rounds++) {
         for (unsigned looks = 0; __builtin_expect(has_work(meter), 0) && looks < ROUNDS; looks++)
-            settle(meter);
+            settle_work(meter);
         /* In the bracket of a unit handlers work on the CPU's own counters, sessions and pages. */
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);

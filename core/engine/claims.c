@@ -194,7 +194,7 @@ static void spare_watchdog(struct upmu_meter *meter)
 }
 
 /* A fault is answered by a second attempt with what is left. */
-static bool restore(struct upmu_meter *meter, uint32_t counters)
+static bool restore_counters(struct upmu_meter *meter, uint32_t counters)
 {
     return upmu_bank_restore(&meter->bank, counters) || upmu_bank_restore(&meter->bank, counters);
 }
@@ -207,7 +207,7 @@ bool upmu_claims_restore(struct upmu_meter *meter)
 
     if (!domain) {
         spare_watchdog(meter);
-        return restore(meter, counters);
+        return restore_counters(meter, counters);
     }
     __atomic_fetch_or(&domain->used, counters & meter->pmu->shared_counters, __ATOMIC_RELAXED);
     last = upmu_domain_end(domain, meter->domain_number);
@@ -219,7 +219,7 @@ bool upmu_claims_restore(struct upmu_meter *meter)
     /* Counters that were used may be the host's now. */
     counters = last ? (counters | used) & ~meter->watchdog : counters & ~meter->pmu->shared_counters;
     spare_watchdog(meter);
-    fine = restore(meter, counters);
+    fine = restore_counters(meter, counters);
     if (last)
         upmu_bank_leave(&meter->bank);
     return fine;

@@ -28,7 +28,7 @@
 #include <upmu/thread.h>
 
 /* Find the domain where this PMU's shared parts are claimed. */
-static enum upmu_status join(struct upmu_meter *meter, struct upmu_domain *const *domains)
+static enum upmu_status join_domain(struct upmu_meter *meter, struct upmu_domain *const *domains)
 {
     if (!UPMU_DOMAINS || !domains || !(meter->pmu->shared || meter->pmu->shared_counters))
         return UPMU_OK;
@@ -78,7 +78,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status == UPMU_OK) {
         upmu_bank_init(&cpu->meter.bank, cpu->meter.pmu, port, port->msr_faults_are_safe,
                        cpu->registers);
-        status = join(&cpu->meter, domains);
+        status = join_domain(&cpu->meter, domains);
         if (status == UPMU_OK)
             status = upmu_life_take_over(&cpu->meter);
         if (status == UPMU_OK || status == UPMU_ERR_NO_PMU)
@@ -155,7 +155,7 @@ enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
     return cpu->meter.live ? on_all(cpu, upmu_life_start_over, upmu_life_start_over) : UPMU_ERR_NO_PMU;
 }
 
-static enum upmu_status leave(struct upmu_meter *meter, void *unused)
+static enum upmu_status leave_cpu(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = UPMU_OK;
     struct upmu_thread *thread;
@@ -193,7 +193,7 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
     if (!cpu->meter.pmu)
         return UPMU_OK;
     left = upmu_units_go(cpu);
-    status = left == UPMU_ERR_BUSY ? left : upmu_bracket_run(&cpu->meter, leave, NULL);
+    status = left == UPMU_ERR_BUSY ? left : upmu_bracket_run(&cpu->meter, leave_cpu, NULL);
     return status == UPMU_OK ? left : status;
 }
 
@@ -209,7 +209,7 @@ enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work 
     return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, use_work, work) : UPMU_ERR_NO_PMU;
 }
 
-static enum upmu_status tick(struct upmu_meter *meter, void *unused)
+static enum upmu_status tick_meter(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = UPMU_OK;
 
@@ -222,10 +222,10 @@ static enum upmu_status tick(struct upmu_meter *meter, void *unused)
 
 enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu)
 {
-    return cpu->meter.live ? on_all(cpu, tick, upmu_unit_tick) : UPMU_OK;
+    return cpu->meter.live ? on_all(cpu, tick_meter, upmu_unit_tick) : UPMU_OK;
 }
 
-static enum upmu_status poll(struct upmu_meter *meter, void *unused)
+static enum upmu_status poll_meter(struct upmu_meter *meter, void *unused)
 {
     (void)unused;
     return upmu_interrupt_poll(meter);
@@ -233,7 +233,7 @@ static enum upmu_status poll(struct upmu_meter *meter, void *unused)
 
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
 {
-    return cpu->meter.live ? on_all(cpu, poll, upmu_unit_fold) : UPMU_OK;
+    return cpu->meter.live ? on_all(cpu, poll_meter, upmu_unit_fold) : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)

@@ -33,7 +33,7 @@ static bool same_die(const struct upmu_unit_info *box, const struct upmu_cpu *cp
 }
 
 /* How near: 0 is the nearest.  What is an MSR is seen by its own CPUs alone. */
-static bool reaches(const struct upmu_unit *unit, const struct upmu_cpu *cpu, unsigned *out_distance)
+static bool reaches_unit(const struct upmu_unit *unit, const struct upmu_cpu *cpu, unsigned *out_distance)
 {
     const struct upmu_unit_type *type = upmu_bank_type(&unit->meter.bank);
     const struct upmu_unit_info *box = unit->box;
@@ -49,10 +49,10 @@ bool upmu_driver_may(const struct upmu_unit *unit, const struct upmu_cpu *cpu)
 {
     unsigned distance;
 
-    return cpu->meter.live && reaches(unit, cpu, &distance);
+    return cpu->meter.live && reaches_unit(unit, cpu, &distance);
 }
 
-static unsigned drives(const struct upmu_cpu *cpu)
+static unsigned driven_units(const struct upmu_cpu *cpu)
 {
     unsigned count = 0;
 
@@ -66,12 +66,12 @@ static bool is_better(const struct upmu_unit *unit, const struct upmu_cpu *cpu, 
 {
     unsigned distance, other;
 
-    (void)reaches(unit, cpu, &distance);
-    (void)reaches(unit, than, &other);
+    (void)reaches_unit(unit, cpu, &distance);
+    (void)reaches_unit(unit, than, &other);
     if (distance != other)
         return distance < other;
-    distance = drives(cpu);
-    other = drives(than);
+    distance = driven_units(cpu);
+    other = driven_units(than);
     return distance != other ? distance < other : cpu->meter.number < than->meter.number;
 }
 

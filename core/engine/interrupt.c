@@ -52,7 +52,7 @@ struct pass {
 };
 
 /* Too many overflows, or whole periods lost again and again: sample no more until a poll. */
-static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
+static UPMU_APART void throttle_tally(struct pass *pass, struct upmu_tally *tally, bool lost)
 {
     if (pass->now_ns - pass->cpu->window_start_ns >= THROTTLE_WINDOW_NS) {
         pass->cpu->window_start_ns = pass->now_ns;
@@ -88,7 +88,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
         pass->due |= UPMU_BIT32(counter);
         if (upmu_tally_sampling(tally)->frequency)
             upmu_count_adapt(tally, upmu_session_clock(session, pass->now_ns));
-        throttle(pass, tally, tally->lost != lost);
+        throttle_tally(pass, tally, tally->lost != lost);
     }
     if (!upmu_count_write_at(meter, tally) && !upmu_count_write_at(meter, tally))
         upmu_meter_loses(meter, tally);
@@ -97,7 +97,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
 }
 
 /* Stop counters, without a word to the shadow; a fault is answered by a second attempt. */
-static bool stop(struct upmu_meter *meter, uint32_t counters)
+static bool halt_counters(struct upmu_meter *meter, uint32_t counters)
 {
     return upmu_bank_handler_close(&meter->bank, counters) || upmu_bank_handler_close(&meter->bank, counters);
 }
@@ -136,7 +136,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         upmu_meter_expect(meter, 1, pass->now_ns); /* before its value says nothing any more */
     pass->passed |= UPMU_BIT32(counter);
     /* The events until the counter is stopped are read, too. */
-    if (alone && (!stop(meter, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value)))
+    if (alone && (!halt_counters(meter, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value)))
         upmu_meter_fails(meter, tally->counters);
     else
         take_overflow(pass, counter, tally, value);
@@ -149,7 +149,7 @@ static UPMU_APART void reload_upper(struct upmu_meter *meter, const struct upmu_
 {
     uint32_t pair = tally->counters & ~(stops_alone(meter) ? 0 : meter->halted);
 
-    if ((pair && !stop(meter, pair | (stops_alone(meter) ? 0 : meter->halted))) ||
+    if ((pair && !halt_counters(meter, pair | (stops_alone(meter) ? 0 : meter->halted))) ||
         !upmu_bank_write(&meter->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD))
         upmu_meter_fails(meter, tally->counters);
     if (pair && !upmu_bank_handler_open(&meter->bank, pair, stops_alone(meter) ? 0 : meter->halted))
@@ -235,7 +235,7 @@ static UPMU_APART uint32_t find_hidden(struct pass *pass)
     return wrapped;
 }
 
-static void rearm(struct upmu_cpu *cpu)
+static void rearm_pmi(struct upmu_cpu *cpu)
 {
     if (!port_has_pmi(cpu->meter.machine->port))
         return;
@@ -308,7 +308,7 @@ static UPMU_APART void close_strays(struct pass *pass)
  * Acknowledge every overflow, whether the status shows or hides it: a counter whose overflow is not acknowledged may
  * never interrupt again.  An interrupt without an overflow is of a counter that was stopped meanwhile.
  */
-static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
+static UPMU_APART void acknowledge_overflows(const struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
 
@@ -345,7 +345,7 @@ static void expect_found(struct pass *pass, uint32_t found)
         upmu_meter_expect(&pass->cpu->meter, upmu_bits_count(found) + pass->samples, pass->now_ns);
 }
 
-static enum upmu_pmi answer(const struct pass *pass, uint32_t flagged)
+static enum upmu_pmi answer_pmi(const struct pass *pass, uint32_t flagged)
 {
     if (!(pass->passed | flagged | pass->samples))
         return pass->expected ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
@@ -369,12 +369,12 @@ static UPMU_APART uint32_t count_overflows(struct pass *pass)
     struct upmu_meter *meter = &cpu->meter;
     uint32_t halted = stops_alone(meter) ? 0 : meter->halted, flagged, look = meter->sampling;
 
-    if (halted && !stop(meter, halted)) {
+    if (halted && !halt_counters(meter, halted)) {
         upmu_meter_fails(meter, meter->sampling);
         look = 0;
     }
     if (!pass->is_mail && !upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST))
-        rearm(cpu);
+        rearm_pmi(cpu);
     flagged = read_status(pass);
     for (uint32_t rest = look; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));
@@ -389,7 +389,7 @@ static UPMU_APART uint32_t count_overflows(struct pass *pass)
 }
 
 /* Of a handler that interrupted no bracket, or of the end of one that finds mail. */
-static enum upmu_pmi handle(struct pass *pass)
+static enum upmu_pmi handle_overflows(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_meter *meter = &cpu->meter;
@@ -398,7 +398,7 @@ static enum upmu_pmi handle(struct pass *pass)
     if (pass->due)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
-    acknowledge(pass, flagged);
+    acknowledge_overflows(pass, flagged);
     if (pass->is_mail) /* not before: until then an interrupt of another's finds what this one had */
         (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
@@ -414,9 +414,9 @@ static enum upmu_pmi handle(struct pass *pass)
         if (!pass->passed)
             close_strays(pass);
         if (!pass->is_mail)
-            rearm(cpu);
+            rearm_pmi(cpu);
     }
-    return answer(pass, flagged);
+    return answer_pmi(pass, flagged);
 }
 
 /* Of sampling counters, those that have passed zero. */
@@ -460,13 +460,13 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     uint32_t flagged, stopped;
 
     if (!last)
-        rearm(cpu);
+        rearm_pmi(cpu);
     flagged = read_status(pass);
     pass->passed = has_status ? flagged & meter->sampling : find_passed(meter, false);
     pass->expected = pass->expected || (!(pass->passed | flagged) && has_doubt(pass));
     stopped = stops_alone(meter) ? pass->passed : (pass->passed | flagged) || pass->expected ? meter->halted : 0;
     if (stopped)
-        (void)stop(meter, stopped);
+        (void)halt_counters(meter, stopped);
     if ((pass->passed | flagged | pass->samples) || pass->expected) {
         mail->stopped |= stopped;
         UPMU_BARRIER();
@@ -491,10 +491,10 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     if (last) {
         if (!pass->passed)
             close_strays(pass);
-        rearm(cpu);
+        rearm_pmi(cpu);
     }
     expect_found(pass, pass->passed | flagged);
-    return answer(pass, flagged);
+    return answer_pmi(pass, flagged);
 }
 
 static void begin_pass(struct pass *pass, struct upmu_cpu *cpu)
@@ -524,7 +524,7 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
         cpu->mail.has_frame = 0;
     }
     if (meter->live)
-        (void)handle(&pass);
+        (void)handle_overflows(&pass);
     else
         cpu->mail.answered = 0;
     return pass.waits;
@@ -543,7 +543,7 @@ void upmu_interrupt_finish(struct upmu_meter *meter)
     UPMU_BARRIER();
     meter->in_handler = 0;
     UPMU_BARRIER();
-    rearm(cpu); /* not before: an interrupt that is answered as stale leaves its entry masked */
+    rearm_pmi(cpu); /* not before: an interrupt that is answered as stale leaves its entry masked */
 }
 
 void upmu_interrupt_raise(struct upmu_meter *meter)
@@ -575,7 +575,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
     pass.frame = frame;
     pass.framed = ~0u;
     pass.samples = samples;
-    result = cpu->meter.busy ? leave_mail(&pass) : handle(&pass);
+    result = cpu->meter.busy ? leave_mail(&pass) : handle_overflows(&pass);
     if (result == UPMU_PMI_HANDLED)
         cpu->interrupts++;
     UPMU_BARRIER();

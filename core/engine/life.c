@@ -22,7 +22,7 @@
 #include "core/engine/waiting.h"
 
 /* Counters that are neither in use by the firmware nor by the host. */
-static UPMU_APART uint32_t ours(const struct upmu_meter *meter)
+static UPMU_APART uint32_t own_counters(const struct upmu_meter *meter)
 {
     return upmu_meter_is_free(meter) ? 0 : meter->pmu->counters & ~upmu_meter_blocked(meter);
 }
@@ -79,7 +79,7 @@ static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, u
 }
 
 /* Gates of what is ours closed, freezing off, stale status acknowledged, interrupt re-armed. */
-static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
+static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
 {
     const struct upmu_pmu *pmu = meter->pmu;
     struct upmu_step step[UPMU_IMAGE_STEPS];
@@ -108,7 +108,7 @@ static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
 }
 
 /* The registers are unknown, and the counters hold values of no session. */
-static void forget(struct upmu_meter *meter)
+static void forget_registers(struct upmu_meter *meter)
 {
     meter->failed = 0;
     meter->unowned = 0;
@@ -122,25 +122,25 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
     enum upmu_status status;
     uint32_t writable;
 
-    forget(meter);
+    forget_registers(meter);
     if (!upmu_shared_page_map(&meter->bank) || !upmu_bank_find(&meter->bank))
         return UPMU_ERR_PORT;
     upmu_owners_find(meter);
-    writable = ours(meter);
+    writable = own_counters(meter);
     if (!alone) {
         upmu_bank_inherit(&meter->bank, true);
         writable &= ~meter->pmu->shared_counters;
     }
 #if UPMU_UNCORE
     if (upmu_meter_is_unit(meter)) { /* its counters are never written */
-        if (!upmu_bank_settle(&meter->bank, meter->firmware) || !quieten(meter, writable, true))
+        if (!upmu_bank_settle(&meter->bank, meter->firmware) || !quieten_pmu(meter, writable, true))
             return UPMU_ERR_PORT;
         return meter->machine->units->guest && writable && !meter->firmware
                    ? try_select(meter, upmu_bits_lowest(writable))
                    : UPMU_OK;
     }
 #endif
-    if (!quieten(meter, writable, alone))
+    if (!quieten_pmu(meter, writable, alone))
         return UPMU_ERR_PORT;
     status = writable ? try_write(meter, upmu_bits_lowest(writable)) : UPMU_OK;
     upmu_bank_inherit(&meter->bank, true);
@@ -168,7 +168,7 @@ static bool return_registers(struct upmu_meter *meter)
     if (fine)
         meter->used = meter->lent = 0;
     fine = upmu_shared_page_unmap(&meter->bank) && fine;
-    forget(meter);
+    forget_registers(meter);
     return fine;
 }
 
@@ -219,7 +219,7 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
 {
     bool alone = !upmu_meter_domain(meter);
-    uint32_t mine = ours(meter);
+    uint32_t mine = own_counters(meter);
     bool fine;
 
     (void)unused;
@@ -237,8 +237,9 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     /* Overflows until now are thrown away. */
     upmu_count_expect(meter, meter->running | meter->used);
     upmu_reconcile_lose(meter);
-    forget(meter);
-    fine = quieten(meter, mine, alone) || quieten(meter, mine, alone); /* a fault is answered by a second attempt */
+    forget_registers(meter);
+    /* A fault is answered by a second attempt. */
+    fine = quieten_pmu(meter, mine, alone) || quieten_pmu(meter, mine, alone);
     fine &= upmu_waiting_reload(meter, true) == UPMU_OK;
     meter->claims_due = 1;
     return fine ? UPMU_OK : UPMU_ERR_PORT;

@@ -54,7 +54,7 @@ bool upmu_placed_was_tried(const struct upmu_meter *meter, const struct upmu_set
 }
 
 /* Remember the PMU and the co-runners with which the active set was placed. */
-static void remember(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
+static void remember_place(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
 {
     struct upmu_set *set = upmu_active(session);
 
@@ -71,5 +71,5 @@ static void remember(struct upmu_meter *meter, struct upmu_session *session, uin
 void upmu_placed_note(struct upmu_meter *meter, struct upmu_session *session)
 {
     upmu_session_sum(session);
-    remember(meter, session, session->counters);
+    remember_place(meter, session, session->counters);
 }

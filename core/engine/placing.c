@@ -209,7 +209,7 @@ static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_ses
     return note_place(meter, session, mode, corunners, &joint->result[first]);
 }
 
-static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
+static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
 {
     struct upmu_joint joint;
     enum upmu_status status = UPMU_OK;
@@ -240,12 +240,12 @@ static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *ses
 
 enum upmu_status upmu_placing_fits(struct upmu_meter *meter, struct upmu_session *session)
 {
-    return place(meter, session, PLACE_ALONE);
+    return place_session(meter, session, PLACE_ALONE);
 }
 
 enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_session *session)
 {
-    return place(meter, session, PLACE_PINNED);
+    return place_session(meter, session, PLACE_PINNED);
 }
 
 enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
@@ -254,10 +254,10 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
     enum upmu_status status;
 
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-    status = place(meter, session, mode);
+    status = place_session(meter, session, mode);
     if (status == UPMU_ERR_LOST_CLAIM) { /* another CPU was faster: once more beside what it has now */
         upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-        status = place(meter, session, mode);
+        status = place_session(meter, session, mode);
     }
     if (status != UPMU_OK)
         return status;
@@ -271,7 +271,7 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     enum upmu_status status;
 
     upmu_plan_begin(meter, UPMU_SESSION_STOPPED);
-    status = place(meter, session, PLACE_STILL);
+    status = place_session(meter, session, PLACE_STILL);
     if (status != UPMU_OK)
         return status;
     /* While counters run that a static session left, nothing is loaded: the start takes them over, or closes them. */

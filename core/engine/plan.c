@@ -39,7 +39,7 @@ void upmu_plan_forget(struct upmu_meter *meter)
 }
 
 /* Which counters of a program have registers that hold something else?  Those that are not plain need the long way. */
-static UPMU_APART void compare(struct upmu_meter *meter, struct upmu_program *program)
+static UPMU_APART void compare_program(struct upmu_meter *meter, struct upmu_program *program)
 {
     const struct upmu_bank *bank = &meter->bank;
     const struct upmu_step *step = program->step, *end = step + program->steps;
@@ -72,7 +72,7 @@ bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct
         (upmu_meter_domain(meter) && upmu_claims_share_set(meter, set) && !upmu_claims_take_set(meter, set)))
         return false;
     if (program->seen != meter->bank.version)
-        compare(meter, program);
+        compare_program(meter, program);
     plan->set[plan->ins] = set;
     plan->in[plan->ins++] = session;
     plan->come |= set->counters;

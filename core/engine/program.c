@@ -83,7 +83,7 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     UPMU_STORE(program->flags, (uint8_t)flags);
 }
 
-static void compile(struct upmu_meter *meter, struct upmu_set *set)
+static void compile_program(struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_program *program = &set->program;
     struct upmu_image image = upmu_image_on(meter->pmu, program->step, UPMU_STEPS);
@@ -106,7 +106,7 @@ static void compile(struct upmu_meter *meter, struct upmu_set *set)
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set)
 {
     if (!set->program.kind)
-        compile(meter, set);
+        compile_program(meter, set);
     return set->program.kind != 0;
 }
 

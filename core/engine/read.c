@@ -22,8 +22,8 @@
 /* Handlers do not come faster than this many in one read. */
 #define READ_ATTEMPTS 64u
 
-static void grade(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
-                  uint64_t gap_ns, struct upmu_count *count)
+static void grade_count(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
+                        uint64_t gap_ns, struct upmu_count *count)
 {
     count->value = count->raw;
     count->running_ns = count->enabled_ns > gap_ns ? count->enabled_ns - gap_ns : 0;
@@ -120,7 +120,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->left = upmu_tally_samples(tally) && due > count->raw ? due - count->raw : 0;
     if (upmu_count_wraps(set, i))
         count->raw = upmu_count_wrapped(session, set, i, count->raw);
-    grade(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), count);
+    grade_count(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), count);
 #if UPMU_METRICS
     grade_metric(tally, count);
 #endif
@@ -244,7 +244,7 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
                                  UPMU_LOAD(tally->hole) || (!total && !UPMU_LOAD(meter->seen_counting)), 0)) {
             if (seen)
                 UPMU_STORE(meter->seen_counting, 1);
-            grade(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), out);
+            grade_count(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), out);
         }
     }
     /* A handler may have changed the set meanwhile: then all is read again. */

@@ -23,7 +23,7 @@
 /* ---- Step 1: close ---- */
 
 /* Stop counters; a fault is answered by a second attempt, with the register read. */
-static void close(struct upmu_meter *meter, uint32_t counters)
+static void close_counters(struct upmu_meter *meter, uint32_t counters)
 {
     if (counters && !upmu_bank_gate(&meter->bank, 0, counters) && !upmu_bank_gate(&meter->bank, 0, counters))
         upmu_meter_fails(meter, counters);
@@ -167,7 +167,7 @@ static bool is_out(const struct upmu_plan *plan, const struct upmu_session *sess
 /* Counters that are open for a part that does not come: what they have counted since the take is in no count. */
 static UPMU_APART void let_go(struct upmu_meter *meter, uint32_t counters)
 {
-    close(meter, counters);
+    close_counters(meter, counters);
     upmu_meter_tag(meter, counters, 0);
 }
 
@@ -261,7 +261,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
 
 /* ---- Steps 6 and 7: publish and open ---- */
 
-static inline void publish(struct upmu_meter *meter)
+static inline void publish_plan(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
     uint32_t gone = plan->leave & ~plan->come;
@@ -323,10 +323,10 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     if (__builtin_expect(plan->odd, 0)) {
         uint32_t first = upmu_special_before_close(meter) & stop;
 
-        close(meter, first);
+        close_counters(meter, first);
         stop &= ~first;
     }
-    close(meter, stop);
+    close_counters(meter, stop);
     plan->now_ns = port_clock_ns(meter->bank.port);
     upmu_features_closed(meter, NULL);
     for (unsigned part = 0; part < plan->outs; part++)
@@ -344,7 +344,7 @@ static UPMU_APART void load_parts(struct upmu_meter *meter)
         upmu_meter_fails(meter, plan->come);
     for (unsigned part = 0; part < plan->ins; part++)
         load_part(meter, part, plan->now_ns);
-    publish(meter);
+    publish_plan(meter);
     if (__builtin_expect(plan->odd, 0))
         upmu_special_worlds(meter);
     open_parts(meter);
@@ -464,7 +464,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     meter->sampling &= ~closing;
     meter->halted &= ~closing;
     if (!upmu_meter_is_free(meter)) /* a counter that never stops has no gate */
-        close(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
+        close_counters(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
     for (rest = closing; rest;) {
         session = meter->slot[upmu_bits_lowest(rest)].session;
         rest &= ~session->counters & (rest - 1u);

@@ -70,7 +70,8 @@ static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint
     }
 }
 
-static void record(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, uint64_t now_ns)
+static void record_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
+                            uint64_t now_ns)
 {
     struct upmu_cpu *cpu = session->meter->cpu;
     struct upmu_overflow *overflow = &session->overflow;
@@ -123,7 +124,7 @@ void upmu_report(struct upmu_session *session, uint32_t events, const struct upm
 
     if (UPMU_FORMATS && others)
         touch_others(session, events, false, *now_ns);
-    record(session, events, frame, *now_ns);
+    record_overflow(session, events, frame, *now_ns);
     if (others)
         touch_others(session, events, true, *now_ns);
 }

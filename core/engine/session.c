@@ -355,7 +355,7 @@ static enum upmu_status work_here(struct upmu_meter *meter, void *argument)
     return status == UPMU_OK ? call->work(call) : status;
 }
 
-static void bracketed(void *argument)
+static void call_in_bracket(void *argument)
 {
     struct upmu_call *call = argument;
 
@@ -366,7 +366,7 @@ static void bracketed(void *argument)
  * A session that is on no CPU: a switch passes it over while a call works on it.  A call that starts it is made where
  * its thread runs, if that is known (call->meter).
  */
-static UPMU_APART void anywhere(struct upmu_call *call)
+static UPMU_APART void call_without_cpu(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_thread *thread;
@@ -401,12 +401,12 @@ static UPMU_APART void anywhere(struct upmu_call *call)
 }
 
 /* To the CPU that drives the meter, if there is one. */
-static void send(struct upmu_call *call)
+static void send_call(struct upmu_call *call)
 {
     struct upmu_cpu *cpu = __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED);
 
     if (!UPMU_UNCORE || cpu)
-        (void)port_run_on_cpu(call->session->machine->port, cpu, bracketed, call);
+        (void)port_run_on_cpu(call->session->machine->port, cpu, call_in_bracket, call);
 }
 
 /* From a unit without a CPU: no register is concerned, but one call at a time changes its lists. */
@@ -440,12 +440,12 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
         if (call->follow)
             call->meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
         if (!call->meter)
-            anywhere(call);
+            call_without_cpu(call);
         if (call->meter) {
             cpu = __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED);
-            bracketed(call);
+            call_in_bracket(call);
             if (call->status == UPMU_ERR_WRONG_CPU)
-                send(call);
+                send_call(call);
             if (UPMU_UNCORE && call->status == UPMU_ERR_NO_CPU && call->detaches)
                 detach_asleep(call);
         }
@@ -725,7 +725,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
     return UPMU_OK;
 }
 
-static enum upmu_status detach(struct upmu_session *session, bool listed)
+static enum upmu_status detach_session(struct upmu_session *session, bool listed)
 {
     struct upmu_call call = {
         .work = detach_work, .session = session, .follow = true, .detaches = true, .listed = listed
@@ -736,12 +736,12 @@ static enum upmu_status detach(struct upmu_session *session, bool listed)
 
 enum upmu_status upmu_session_detach(struct upmu_session *session)
 {
-    return detach(session, false);
+    return detach_session(session, false);
 }
 
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session)
 {
-    return detach(session, true);
+    return detach_session(session, true);
 }
 
 enum upmu_status upmu_session_close(struct upmu_session *session)
@@ -783,7 +783,7 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
 
 /* ---- Values ---- */
 
-static bool lends(const struct upmu_call *call)
+static bool call_lends(const struct upmu_call *call)
 {
 #if UPMU_LOANS
     return call->lends;
@@ -803,7 +803,7 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         UPMU_STORE(tally->period, call->period);
         if (!meter) /* a value left on a counter may be too near or too far */
             call->session->tagged_by = 0;
-    } else if (lends(call)) {
+    } else if (call_lends(call)) {
         tally->lent = true;
         if (!tally->period)
             UPMU_STORE(tally->reset, call->value - tally->total);
@@ -842,7 +842,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
             (void)upmu_plan_in(meter, session, upmu_active(session));
             upmu_reconcile(meter);
             status = session->error;
-            if (!call->period && !lends(call)) /* the times of this count begin where it does */
+            if (!call->period && !call_lends(call)) /* the times of this count begin where it does */
                 begin_times(session, call->set, tally, meter);
         }
     }
@@ -955,8 +955,8 @@ static enum upmu_status replace_work(const struct upmu_call *call)
 }
 
 /* `idle`: it leaves its registers idle. */
-static enum upmu_status replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
-                                const struct upmu_event *event, const struct upmu_sampling *sampling, bool idle)
+static enum upmu_status replace_event(struct upmu_session *session, struct upmu_set *set, unsigned index,
+                                      const struct upmu_event *event, const struct upmu_sampling *sampling, bool idle)
 {
     struct upmu_sampling checked;
     struct upmu_call call = {.work = replace_work,
@@ -980,7 +980,7 @@ enum upmu_status upmu_set_replace_event(struct upmu_session *session, struct upm
                                         const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
     (void)upmu_session_refuse(session, UPMU_OK);
-    return replace(session, set, index, event, sampling, false);
+    return replace_event(session, set, index, event, sampling, false);
 }
 
 enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
@@ -993,7 +993,7 @@ enum upmu_status upmu_set_replace(struct upmu_session *session, struct upmu_set 
 
     if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
         return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
-    return status == UPMU_OK ? replace(session, set, index, &event, sampling, true) : status;
+    return status == UPMU_OK ? replace_event(session, set, index, &event, sampling, true) : status;
 }
 
 enum upmu_status upmu_session_replace(struct upmu_session *session, unsigned index, const char *specification,

@@ -26,7 +26,7 @@ struct upmu_set *upmu_session_find_set(struct upmu_session *session, uint16_t nu
 }
 
 /* Rounded up to what the host's tick can tell. */
-static uint64_t effective(const struct upmu_session *session, uint64_t timeout_ns)
+static uint64_t effective_timeout(const struct upmu_session *session, uint64_t timeout_ns)
 {
     uint64_t tick_ns = session->machine->port->tick_ns, rest;
 
@@ -76,7 +76,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
     for UPMU_TALLIES(tally, *link)
         UPMU_STORE(tally->gap_ns, tally->gap_ns - (*link)->duration_ns);
     (*link)->flags = (uint8_t)flags;
-    (*link)->timeout_ns = effective(session, timeout_ns);
+    (*link)->timeout_ns = effective_timeout(session, timeout_ns);
     (*link)->left_ns = (*link)->timeout_ns;
     (*link)->runs = 0;
     UPMU_STORE((*link)->duration_ns, 0);

@@ -19,7 +19,7 @@ static void begin_run(struct upmu_set *set)
 }
 
 /* Pick a random set that has not run in this round.  If all have, begin a new round. */
-static struct upmu_set *draw(struct upmu_session *session)
+static struct upmu_set *draw_set(struct upmu_session *session)
 {
     unsigned left = 0;
     uint32_t skip;
@@ -40,12 +40,12 @@ static struct upmu_set *draw(struct upmu_session *session)
     return set;
 }
 
-static struct upmu_set *following(struct upmu_session *session)
+static struct upmu_set *following_set(struct upmu_session *session)
 {
     struct upmu_set *next = session->active->next;
 
     if (!session->ordered)
-        return draw(session);
+        return draw_set(session);
     return next ? next : session->sets;
 }
 
@@ -68,7 +68,7 @@ void upmu_sets_begin(struct upmu_session *session)
 
 void upmu_sets_choose(struct upmu_session *session, struct upmu_set *set)
 {
-    session->following = set ? set : following(session);
+    session->following = set ? set : following_set(session);
     if (session->following != session->active) {
         mar_set(session, session->active);
         mar_set(session, session->following);

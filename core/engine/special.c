@@ -237,7 +237,7 @@ unsigned upmu_special_take(struct upmu_meter *meter, struct upmu_tally *tally)
  * cleared, would look like an overflow of what comes.  An event that left this counter itself, and runs on there, knows
  * at which value.
  */
-static void adopt(struct upmu_meter *meter, struct upmu_tally *tally)
+static void adopt_counter(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     uint64_t before = tally->base;
 
@@ -277,7 +277,7 @@ bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set)
         if (upmu_meter_tagged(meter, tally) != tally->counters)
             plan->begun |= tally->counters;
         if (tally->counters & meter->unowned)
-            adopt(meter, tally);
+            adopt_counter(meter, tally);
     }
     return !free;
 }

@@ -80,7 +80,7 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
  * The thread runs here, and its switch away is seen even if its last session leaves meanwhile: `thread->cpu` is changed
  * by the CPU where it runs, and by no other.
  */
-static inline void come(struct upmu_meter *meter, struct upmu_thread *thread)
+static inline void set_current(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     bool seen = __atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || (UPMU_USER_PAGES && thread->reads);
 
@@ -177,7 +177,7 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
 }
 
 /* Where something holds the list of the thread that comes, its sessions join with the first tick. */
-static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
+static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
     bool held = upmu_thread_hold(next), waits = false;
     struct upmu_session *dropped = NULL;
@@ -189,7 +189,7 @@ static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct 
     plan_thread_out(meter, prev);
     if (held)
         waits = plan_thread_in(meter, next);
-    come(meter, next);
+    set_current(meter, next);
     if (meter->waiting[1])
         upmu_waiting_fill(meter, prev);
     if (meter->plan.outs | meter->plan.ins)
@@ -223,10 +223,10 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
     }
     if (cpu->meter.live) {
-        exchange(&cpu->meter, prev, next);
+        exchange_threads(&cpu->meter, prev, next);
     } else {
         if (cpu->meter.pmu) {
-            come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
+            set_current(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
             UPMU_STORE(next->unjoined, 1);
         }
         unlink_all(&cpu->meter, prev);
@@ -313,7 +313,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     if (UPMU_USER_PAGES && session->page)
         thread->reads = upmu_user_pages_right(session->machine);
     if (cpu) {
-        come(&cpu->meter, thread);
+        set_current(&cpu->meter, thread);
         if (UPMU_USER_PAGES && session->page)
             cpu->readers |= UPMU_READS_THREAD;
     }

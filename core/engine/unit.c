@@ -158,7 +158,7 @@ static void pass_on_register(struct upmu_unit *unit)
 
 /* ---- Its life ---- */
 
-static enum upmu_status begin(struct upmu_meter *meter, void *unused)
+static enum upmu_status begin_life(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = upmu_life_take_over(meter);
 
@@ -173,7 +173,7 @@ static enum upmu_status begin(struct upmu_meter *meter, void *unused)
     return UPMU_OK;
 }
 
-static enum upmu_status end(struct upmu_meter *meter, void *unused)
+static enum upmu_status end_life(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = UPMU_OK;
 
@@ -284,7 +284,7 @@ static void take_here(void *argument)
  * A CPU begins to drive what no CPU drives, by its own hand: one that is not reached (UPMU_ERR_WRONG_CPU) has not
  * begun, and another one can.
  */
-static enum upmu_status take(struct upmu_unit *unit, struct upmu_cpu *cpu)
+static enum upmu_status take_unit(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct taking taking = {unit, cpu, UPMU_ERR_WRONG_CPU};
 
@@ -303,15 +303,15 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
         return UPMU_ERR_STATE;
     before = unit->meter.cpu;
     if (before == cpu)
-        return take(unit, cpu);
+        return take_unit(unit, cpu);
     if (cpu->meter.machine != unit->meter.machine || !upmu_driver_may(unit, cpu))
         return UPMU_ERR_INVALID;
     if (!before)
-        return take(unit, cpu);
+        return take_unit(unit, cpu);
     status = call_unit(unit, put_down, true);
-    if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take(unit, cpu) == UPMU_OK)
+    if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take_unit(unit, cpu) == UPMU_OK)
         return status;
-    if (take(unit, before) != UPMU_OK)
+    if (take_unit(unit, before) != UPMU_OK)
         set_driver(&unit->meter, before); /* a unit in no list, which runs on */
     return UPMU_ERR_WRONG_CPU;
 }
@@ -324,10 +324,10 @@ static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 
     if (heir) {
         status = call_unit(unit, put_down, true);
-        if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || take(unit, heir) == UPMU_OK)
+        if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || take_unit(unit, heir) == UPMU_OK)
             return status;
         upmu_meter_log(&unit->meter, "upmu: a unit sleeps, as no CPU could be reached to drive it (run_on_cpu)");
-        (void)take(unit, cpu);
+        (void)take_unit(unit, cpu);
     }
     status = call_unit(unit, lie_down, false);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* it still drives it */
@@ -362,7 +362,7 @@ enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
     for (struct upmu_unit *unit = cpu->meter.machine->open_units; unit; unit = unit->next_open) {
         if (unit->meter.cpu || !upmu_driver_may(unit, cpu))
             continue;
-        woken = take(unit, cpu);
+        woken = take_unit(unit, cpu);
         if (woken != UPMU_OK)
             status = woken;
     }
@@ -399,7 +399,7 @@ void upmu_units_use_work(struct upmu_cpu *cpu)
 
 /* ---- Open and close ---- */
 
-static UPMU_APART enum upmu_status refuse(struct upmu_machine *machine, enum upmu_status status)
+static UPMU_APART enum upmu_status refuse_opening(struct upmu_machine *machine, enum upmu_status status)
 {
     return upmu_why_refuse(&machine->why, status, NULL, NULL, 0, 0);
 }
@@ -407,7 +407,7 @@ static UPMU_APART enum upmu_status refuse(struct upmu_machine *machine, enum upm
 /* A box that has its use already: its path says which. */
 static UPMU_APART enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
-    (void)refuse(machine, UPMU_ERR_STATE);
+    (void)refuse_opening(machine, UPMU_ERR_STATE);
     (void)upmu_unit_path(machine->units, box, machine->why.word, sizeof machine->why.word);
     return UPMU_ERR_STATE;
 }
@@ -420,7 +420,7 @@ enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upm
 }
 
 /* Bytes of a box's memory that are needed. */
-static size_t extent(const struct upmu_pmu *pmu)
+static size_t box_extent(const struct upmu_pmu *pmu)
 {
     size_t bytes = 0;
 
@@ -440,21 +440,21 @@ static struct upmu_unit_info *listed_boxes(const struct upmu_unit *unit)
     return (struct upmu_unit_info *)(uintptr_t)unit->box;
 }
 
-static void unmap(struct upmu_unit *unit)
+static void unmap_boxes(struct upmu_unit *unit)
 {
     struct upmu_unit_info *info = listed_boxes(unit);
 
     for (unsigned i = 0; unit->maps && i < unit->boxes; i++) {
         if (info[i].mapped)
-            port_mmio_unmap(unit->meter.machine->port, info[i].mapped, extent(unit->meter.pmu));
+            port_mmio_unmap(unit->meter.machine->port, info[i].mapped, box_extent(unit->meter.pmu));
         info[i].mapped = NULL;
     }
 }
 
-static enum upmu_status map(struct upmu_unit *unit)
+static enum upmu_status map_boxes(struct upmu_unit *unit)
 {
     struct upmu_unit_info *info = listed_boxes(unit);
-    size_t bytes = extent(unit->meter.pmu);
+    size_t bytes = box_extent(unit->meter.pmu);
 
     unit->maps = upmu_bank_type(&unit->meter.bank)->space == UPMU_SPACE_MMIO;
     for (unsigned i = 0; unit->maps && i < unit->boxes; i++) {
@@ -490,14 +490,14 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
     unsigned left;
 
     if (!list || info < list->unit || info >= list->unit + list->unit_count)
-        return refuse(machine, UPMU_ERR_INVALID);
+        return refuse_opening(machine, UPMU_ERR_INVALID);
     left = (unsigned)(list->unit + list->unit_count - info);
     if (!boxes || boxes > left)
-        return refuse(machine, UPMU_ERR_INVALID);
+        return refuse_opening(machine, UPMU_ERR_INVALID);
     for (unsigned i = 0; i < boxes; i++) {
         if (info[i].type != info->type || info[i].package != info->package || info[i].die != info->die ||
             info[i].llc != info->llc)
-            return refuse(machine, UPMU_ERR_INVALID);
+            return refuse_opening(machine, UPMU_ERR_INVALID);
         if (is_open(machine, info + i))
             return refuse_box(machine, info + i);
     }
@@ -511,14 +511,14 @@ static UPMU_APART enum upmu_status refuse_unit(struct upmu_unit *unit, enum upmu
 {
     struct upmu_why *why = &unit->meter.machine->why;
 
-    unmap(unit);
+    unmap_boxes(unit);
     (void)upmu_why_refuse(why, status, unit->meter.pmu, status == UPMU_ERR_NO_PMU ? DEAF : NULL, 0, sizeof DEAF - 1u);
     why->length = 0; /* no text was given */
     why->address = unit->meter.bank.faulted;
     return status;
 }
 
-static enum upmu_status open(struct upmu_unit *unit)
+static enum upmu_status open_unit(struct upmu_unit *unit)
 {
     struct upmu_machine *machine = unit->meter.machine;
     const struct upmu_unit_type *type = machine->units->pmu[unit->box->type].type;
@@ -533,10 +533,10 @@ static enum upmu_status open(struct upmu_unit *unit)
     upmu_bank_reach(&unit->meter.bank, unit->box, unit->boxes);
     unit->meter.cpu = upmu_driver_choose(unit, NULL);
     if (!unit->meter.cpu)
-        return refuse(machine, UPMU_ERR_NO_CPU);
-    status = map(unit);
+        return refuse_opening(machine, UPMU_ERR_NO_CPU);
+    status = map_boxes(unit);
     if (status == UPMU_OK)
-        status = call_unit(unit, begin, false);
+        status = call_unit(unit, begin_life, false);
     return status == UPMU_OK ? status : refuse_unit(unit, status);
 }
 
@@ -546,7 +546,7 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
     enum upmu_status status;
 
     if (upmu_unit_is_open(machine, unit))
-        return refuse(machine, UPMU_ERR_STATE);
+        return refuse_opening(machine, UPMU_ERR_STATE);
     memset(unit, 0, sizeof *unit);
     upmu_why_clear(&machine->why);
     status = check_boxes(machine, info, boxes);
@@ -562,7 +562,7 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
     unit->box = info;
     unit->boxes = (uint16_t)boxes;
     unit->base = unit->every = 1;
-    status = open(unit);
+    status = open_unit(unit);
     if (status != UPMU_OK) {
         UPMU_STORE(unit->meter.machine, NULL);
         return status;
@@ -578,7 +578,7 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
     enum upmu_status status;
 
     if (upmu_unit_is_open(machine, unit))
-        return refuse(machine, UPMU_ERR_STATE);
+        return refuse_opening(machine, UPMU_ERR_STATE);
     UPMU_STORE(unit->meter.machine, NULL);
     status = machine->units ? upmu_unit_find(machine->units, UPMU_UNIT_PATH, 0, path, &found) : UPMU_ERR_NO_SUCH_PMU;
     if (status != UPMU_OK)
@@ -615,7 +615,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
     if (!machine)
         return UPMU_OK;
-    status = call_unit(unit, end, false);
+    status = call_unit(unit, end_life, false);
     if (status == UPMU_ERR_NO_CPU)
         status = end_asleep(unit);
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
@@ -625,7 +625,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
             *link = unit->next_open;
             break;
         }
-    unmap(unit);
+    unmap_boxes(unit);
     UPMU_STORE(unit->meter.machine, NULL);
     return status;
 }
@@ -670,7 +670,7 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 #define SLOWEST 64u
 
 /* Smooth: an eighth of what has changed. */
-static UPMU_APART void follow(uint32_t *average, uint32_t value)
+static UPMU_APART void follow_average(uint32_t *average, uint32_t value)
 {
     if (value > *average)
         *average += (value - *average) / 8u;
@@ -679,7 +679,7 @@ static UPMU_APART void follow(uint32_t *average, uint32_t value)
 }
 
 /* Of a span of more than four seconds, no more than that is of interest. */
-static uint32_t limited(uint64_t span_ns)
+static uint32_t limited_span(uint64_t span_ns)
 {
     return span_ns < UINT32_MAX ? (uint32_t)span_ns : UINT32_MAX;
 }
@@ -692,7 +692,7 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
 
     if (!unit->is_timed)
         unit->cost_ns = spent_ns;
-    follow(&unit->cost_ns, spent_ns);
+    follow_average(&unit->cost_ns, spent_ns);
     unit->is_timed = 1;
     if (!budget_ns)
         return;
@@ -705,12 +705,12 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
 /* How far apart ticks are, where the host does not say. */
 static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
 {
-    uint32_t distance_ns = unit->last_ns ? limited(now_ns - unit->last_ns) : 0;
+    uint32_t distance_ns = unit->last_ns ? limited_span(now_ns - unit->last_ns) : 0;
 
     unit->last_ns = now_ns;
     if (!unit->tick_ns)
         unit->tick_ns = distance_ns;
-    follow(&unit->tick_ns, distance_ns);
+    follow_average(&unit->tick_ns, distance_ns);
 }
 
 static uint32_t accesses_of(const struct upmu_bank *bank)
@@ -745,7 +745,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
         return status;
     unit->rotations++;
     if (timed)
-        settle_pace(unit, limited(upmu_meter_now(meter) - now_ns));
+        settle_pace(unit, limited_span(upmu_meter_now(meter) - now_ns));
     return status;
 }
 

@@ -72,7 +72,7 @@ static bool see_mmio(void *context, const volatile void *pointer, unsigned bits,
 }
 
 /* Family, model and stepping are those of the CPU's own PMU. */
-static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsigned flags)
+static void fill_seen(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsigned flags)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
     uint32_t out[4];
@@ -170,7 +170,7 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
 }
 
 /* New units get addresses as they are numbered, and the host changes or hides them. */
-static void show(const struct upmu_port *port, struct upmu_unit_list *list, unsigned first)
+static void show_units(const struct upmu_port *port, struct upmu_unit_list *list, unsigned first)
 {
     unsigned count = first;
 
@@ -220,7 +220,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (!is_executing(port, cpu))
         return refuse_search(machine, UPMU_ERR_WRONG_CPU, NULL);
     list->machine = machine;
-    look(&seen, cpu, flags);
+    fill_seen(&seen, cpu, flags);
     list->guest = seen.hypervisor;
     status = upmu_uncore_find(&seen, list);
     if (is_first)
@@ -229,7 +229,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         seen.failure = "a type of own_unit";
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
         seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
-    show(port, list, first);
+    show_units(port, list, first);
     for (unsigned i = types; i < list->pmu_count; i++) { /* units of earlier types may be at work */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
         list->pmu[i].list = list;

@@ -22,7 +22,7 @@ static uint64_t add_saturating(uint64_t value, uint64_t more)
  * Is the doubt about a 0 where nothing was ever seen to move (UNPROVEN) settled by another count?  Only an exact 0
  * leaves it: where another die counted, counters count, and this die was idle.
  */
-static bool settled(const struct upmu_count *count, const struct upmu_count *other)
+static bool doubt_settled(const struct upmu_count *count, const struct upmu_count *other)
 {
     return count->quality == UPMU_QUALITY_UNPROVEN && (other->value || other->quality != UPMU_QUALITY_EXACT);
 }
@@ -31,7 +31,7 @@ void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count)
 {
     uint64_t gap = sum->enabled_ns - sum->running_ns, other_gap = count->enabled_ns - count->running_ns;
 
-    if (!settled(count, sum) && (settled(sum, count) || sum->quality < count->quality))
+    if (!doubt_settled(count, sum) && (doubt_settled(sum, count) || sum->quality < count->quality))
         sum->quality = count->quality;
     sum->value = add_saturating(sum->value, count->value);
     sum->raw += count->raw;

@@ -42,7 +42,7 @@ static void bury_zombies(struct upmu_meter *meter)
 /* ---- One session ---- */
 
 /* With its place, if that is good; else one is searched.  UPMU_OK, or why it does not run. */
-static enum upmu_status bring(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     struct upmu_set *set = upmu_active(session);
     enum upmu_status status = UPMU_OK;
@@ -67,7 +67,7 @@ static enum upmu_status bring(struct upmu_meter *meter, struct upmu_session *ses
 #define TICK_SEARCHES 3u
 
 /* A session goes to the end of its list. */
-static void renew(struct upmu_meter *meter, struct upmu_session *session)
+static void renew_session(struct upmu_meter *meter, struct upmu_session *session)
 {
     upmu_waiting_take(meter, session);
     session->ticket = ++meter->tickets;
@@ -152,7 +152,8 @@ static void end_turns(struct upmu_meter *meter)
 }
 
 /* Sessions that run and for which this holds leave their counters. */
-static bool clear(struct upmu_meter *meter, uint32_t counters, bool (*leaves)(const struct upmu_session *session))
+static bool clear_counters(struct upmu_meter *meter, uint32_t counters,
+                           bool (*leaves)(const struct upmu_session *session))
 {
     struct upmu_session *other;
     uint32_t rest = meter->running & counters;
@@ -168,7 +169,7 @@ static bool clear(struct upmu_meter *meter, uint32_t counters, bool (*leaves)(co
     return any;
 }
 
-static bool shares(const struct upmu_session *session)
+static bool session_shares(const struct upmu_session *session)
 {
     return session->shares;
 }
@@ -181,38 +182,38 @@ static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session 
 
     (void)find_private(meter, &corunners, &others);
     if (session->shares || !others)
-        return bring(meter, session, may_move);
+        return bring_session(meter, session, may_move);
     if (could_fit(meter, upmu_active(session), meter->running, may_move))
-        status = bring(meter, session, may_move);
+        status = bring_session(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT || upmu_placing_pinned(meter, session) != UPMU_OK ||
         upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
         return status;
-    (void)clear(meter, upmu_active(session)->counters, shares);
-    status = bring(meter, session, may_move);
+    (void)clear_counters(meter, upmu_active(session)->counters, session_shares);
+    status = bring_session(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT)
         return status;
-    (void)clear(meter, ~0u, shares);
-    return bring(meter, session, may_move);
+    (void)clear_counters(meter, ~0u, session_shares);
+    return bring_session(meter, session, may_move);
 }
 
 #if UPMU_WORLDS
 
 /* A thread's session of guests, and one whose counters a guest reads. */
-static bool yields(const struct upmu_session *session)
+static bool session_yields(const struct upmu_session *session)
 {
     return (session->thread && session->world == UPMU_WORLD_GUEST) ||
            upmu_tally_is_lent(upmu_active(session)->tally);
 }
 
 /* Sessions that yield leave their counters to a session of this CPU; one that still has room starts again at once. */
-static UPMU_APART bool recall(struct upmu_meter *meter)
+static UPMU_APART bool recall_counters(struct upmu_meter *meter)
 {
-    return clear(meter, ~0u, yields);
+    return clear_counters(meter, ~0u, session_yields);
 }
 
 #else
 
-static bool recall(struct upmu_meter *meter)
+static bool recall_counters(struct upmu_meter *meter)
 {
     (void)meter;
     return false;
@@ -224,7 +225,7 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
 {
     enum upmu_status status = try_start(meter, session, may_move);
 
-    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || session->shares) && recall(meter))
+    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || session->shares) && recall_counters(meter))
         status = try_start(meter, session, may_move);
     if (!has_no_room(status) || !(session->thread || session->shares))
         return status;
@@ -276,7 +277,7 @@ static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick
             failed = status != UPMU_OK && searched && is_tick;
         }
         if (is_tick && upmu_session_waits(session))
-            renew(meter, session);
+            renew_session(meter, session);
     }
     return searched;
 }
@@ -316,7 +317,7 @@ void upmu_waiting_search(struct upmu_meter *meter)
 
     for (unsigned looks = SWITCH_LOOKS; session && looks; session = session->next_waiting, looks--)
         if (is_worth_it(meter, session, meter->running, meter->corunners, false)) {
-            (void)bring(meter, session, false);
+            (void)bring_session(meter, session, false);
             return;
         }
 }
@@ -395,7 +396,7 @@ static void find_waiters(struct selection *selection)
             is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES))
             selection->waiter[selection->waiters++] = session;
         else
-            renew(meter, session);
+            renew_session(meter, session);
     }
 }
 
@@ -524,7 +525,7 @@ static void rotate_chosen(struct selection *selection)
     }
     /* Other sessions have to move for the one that comes. */
     for (uint32_t rest = selection->moves ? selection->coming : 0; rest; rest &= rest - 1u)
-        (void)bring(meter, selection->waiter[upmu_bits_lowest(rest)], true);
+        (void)bring_session(meter, selection->waiter[upmu_bits_lowest(rest)], true);
 }
 
 /* The first runners get new tickets and become the last.  (Apart: nothing of it is on the stack of a placement.) */
@@ -544,7 +545,7 @@ static UPMU_APART void renew_runners(struct selection *selection, unsigned leave
 }
 
 /* As many as may come leave, those that have run longest.  (Apart: what else a tick places goes without its stack.) */
-static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
+static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned searches)
 {
     struct selection selection;
     unsigned leavers;
@@ -556,7 +557,7 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
     find_waiters(&selection);
     if (upmu_meter_is_free(meter)) { /* none has to leave, and no counter belongs to one */
         for (unsigned i = 0; i < selection.waiters; i++)
-            (void)bring(meter, selection.waiter[i], false);
+            (void)bring_session(meter, selection.waiter[i], false);
         return;
     }
     leavers = selection.runners < selection.waiters ? selection.runners : selection.waiters;
@@ -643,14 +644,14 @@ void upmu_waiting_tick(struct upmu_meter *meter)
 #endif
     searched = meter->waiting[0] && admit_private(meter, SWITCH_LOOKS, true);
     if (meter->waiting[1])
-        rotate(meter, searched ? 0 : TICK_SEARCHES);
+        rotate_sessions(meter, searched ? 0 : TICK_SEARCHES);
 }
 
 #else
 
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
-    return bring(meter, session, may_move);
+    return bring_session(meter, session, may_move);
 }
 
 void upmu_waiting_admit(struct upmu_meter *meter)

@@ -37,7 +37,7 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
  * counter was closed before: the end of the bracket looks for it.  Where a carry may be lost, what is counted is added
  * before, and what little came since is added afterwards.
  */
-static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
+static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool closed)
 {
     bool loses = upmu_count_adds_first(meter);
 
@@ -69,7 +69,7 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
 }
 
 /* The value of the register that enables counters once `open` have opened, and `close` have closed. */
-static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
+static UPMU_APART uint64_t moved_gates(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
 {
     unsigned row = meter->pmu->counter[0].gate_row;
 
@@ -90,7 +90,7 @@ static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, u
     return fine && upmu_bank_gate(&meter->bank, open, close);
 }
 
-static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
+static enum upmu_status cross_worlds(struct upmu_meter *meter, void *in_guest)
 {
     bool guest = in_guest;
     uint32_t open = meter->of_world[guest], close = meter->of_world[!guest];
@@ -101,24 +101,24 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
     meter->bank.absent = close;
     if (!(open | close))
         return UPMU_OK;
-    tend(meter, close, false);
+    tend_counters(meter, close, false);
     if (!upmu_bank_gate(&meter->bank, open, close) && !move_once_more(meter, open, close)) {
         upmu_meter_fails(meter, open | close);
         upmu_reconcile_repair(meter);
         return UPMU_ERR_PORT;
     }
-    tend(meter, close, true);
+    tend_counters(meter, close, true);
     return UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
 {
-    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross, cpu) : UPMU_OK;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross_worlds, cpu) : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu)
 {
-    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross, NULL) : UPMU_OK;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross_worlds, NULL) : UPMU_OK;
 }
 
 static bool has_gate(const struct upmu_meter *meter)
@@ -159,9 +159,9 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
     if (world == UPMU_WORLD_HOST && meter->by_hardware)
         meter->exit_opens = before | meter->running; /* an interrupt may have come */
     if (world != UPMU_WORLD_BOTH)
-        value = moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
-                      meter->of_world[world != UPMU_WORLD_GUEST]);
-    return meter->work_due & UPMU_DUE_SESSIONS ? moved(meter, value, 0, find_masked(meter)) : value;
+        value = moved_gates(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
+                            meter->of_world[world != UPMU_WORLD_GUEST]);
+    return meter->work_due & UPMU_DUE_SESSIONS ? moved_gates(meter, value, 0, find_masked(meter)) : value;
 }
 
 enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware)
