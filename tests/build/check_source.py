@@ -74,6 +74,19 @@ def static_function_names_are_unique():
     return complaints
 
 
+ONE_WORD = re.compile(r"^static\b[^;={}]*?\b([a-z0-9]+)\(", re.M)
+
+
+@check
+def static_functions_name_what_they_act_on():
+    """Finds a name of one word: take() does not say of what."""
+    complaints = [f"{path}: {name}(): name what it acts on, too" for path in library() + files("abi/**/*.[ch]")
+                  for name in ONE_WORD.findall(code_of(path))]
+    seen = ONE_WORD.findall("static void take(void)\n{\n    end();\n}\n\nstatic APART const char *\nskip2(int at);\nstatic int x = y(1);\n"
+                            "static bool take_unit(bool (*shares)(int at))\n{\n}\n")
+    return complaints if seen == ["take", "skip2"] else complaints + [f"found in an example: {seen}"]
+
+
 @check
 def static_objects_of_the_library_have_names_of_their_own():
     """An embedder may compile the library as one file; some of its files stand side by side for other processors alone."""
