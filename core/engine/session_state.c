@@ -6,7 +6,7 @@
 #include "core/util/mem.h"
 #include "core/engine/session_core.h"
 
-/* While a CPU sleeps, the sessions that wait on it have no enabled time. */
+/* Does the CPU of a session sleep?  While it does, sessions that wait there have no enabled time. */
 static bool is_asleep(const struct upmu_session *session)
 {
     /* Load the meter once: another CPU may take the session meanwhile. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which set of a chain is next, and when (docs/ENGINE.md, "Threads, multiplexing and sets").
+ * Choosing the next set of a session's chain, and when it is due (docs/ENGINE.md, "Threads, multiplexing and sets").
  */
 #include "core/engine/sets.h"
 #include "core/util/random.h"
@@ -9,7 +9,7 @@
 
 #if UPMU_SETS
 
-/* A run that begins. */
+/* Note that a run of a set begins: its time and its overflows until the next set. */
 static void begin_run(struct upmu_set *set)
 {
     set->runs++;
@@ -49,7 +49,7 @@ static struct upmu_set *following(struct upmu_session *session)
     return next ? next : session->sets;
 }
 
-/* Without a clock it is unknown how much a set misses while other sets run. */
+/* Without a clock the time that a set misses while other sets run is unknown: mark its counts. */
 static void mar_set(const struct upmu_session *session, struct upmu_set *set)
 {
     for (unsigned i = 0; !port_has_clock(session->machine->port) && i < set->count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of threads' sessions.
+ * The lists of a thread's sessions: all of them, and the started ones.
  */
 #include "core/hw/port_call.h"
 #include "core/engine/meter.h"
@@ -12,7 +12,7 @@
 
 #if UPMU_THREADS
 
-/* Tries to hold a list: its holder does little. */
+/* Number of tries to hold a list; its holder does little meanwhile. */
 #define PATIENCE 1000u
 
 bool upmu_thread_hold_at_last(struct upmu_thread *thread)
@@ -32,7 +32,7 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
 }
 
-/* The pointer to the first session of the list for a limit. */
+/* The pointer to the first session of the list for a limit: each limit (a CPU, or NULL) has a list of its own. */
 static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_cpu *limit)
 {
     struct upmu_session **first = &thread->started;
@@ -42,7 +42,7 @@ static struct upmu_session **find_list(struct upmu_thread *thread, const struct 
     return first;
 }
 
-/* At the end of its list: the session before the first one is the last. */
+/* Put a session at the end of the list for its limit.  `before_started` of the first session is the last one. */
 static void list_started(struct upmu_thread *thread, struct upmu_session *session)
 {
     struct upmu_session **first;
@@ -108,7 +108,7 @@ struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread)
 
     for (struct upmu_session *session = thread->sessions; session; session = next) {
         next = session->next_of_thread;
-        /* Acquire: the call that gave the session back has looked at it for the last time. */
+        /* Acquire: the call that dropped the session does not look at it any more. */
         if (!(__atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_DROPPED) || session->meter)
             continue;
         upmu_thread_forget(session);
@@ -129,7 +129,7 @@ void upmu_thread_bury(struct upmu_session *dropped)
     }
 }
 
-/* A session that slept with its CPU waits now. */
+/* A suspended session, whose CPU sleeps, waits from now on. */
 void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)
