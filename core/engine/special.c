@@ -135,8 +135,7 @@ static uint32_t absent_of(const struct upmu_meter *meter)
 
 /*
  * Find the counters that run on.  plan->carried has the first choice: on both sides an event that only counts, with
- * equal registers.  `apart`: counters that are absent on one side
- * of the plan only.
+ * equal registers.  `apart`: counters that are absent on one side of the plan only.
  */
 static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units at work: take-over, the CPU that drives one, its ticks.
+ * Units at work: opening and closing, the CPU that drives a unit, polls and ticks.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -24,7 +24,7 @@
 
 #if UPMU_UNCORE
 
-/* The unit of a meter, which is its first member. */
+/* The unit of a meter, which is the unit's first member. */
 static struct upmu_unit *unit_of(struct upmu_meter *meter)
 {
     return (struct upmu_unit *)(void *)meter;
@@ -32,17 +32,17 @@ static struct upmu_unit *unit_of(struct upmu_meter *meter)
 
 /* ---- Calls ---- */
 
-/* A unit that changes its CPU while a call looks for it is followed so often. */
+/* How often a call follows a unit that changes its CPU. */
 #define FOLLOW 4u
 
 struct unit_call {
     struct upmu_meter *meter;
     upmu_bracket_work *work;
-    bool puts_down; /* no CPU drives it afterwards */
+    bool puts_down; /* no CPU drives the unit then */
     enum upmu_status status;
 };
 
-/* Release: the next driver sees all that the last one did. */
+/* Release: the next CPU that drives the unit sees all that the last one did. */
 static void set_driver(struct upmu_meter *meter, struct upmu_cpu *cpu)
 {
     __atomic_store_n(&meter->cpu, cpu, __ATOMIC_RELEASE);
@@ -55,13 +55,16 @@ static void call_here(void *argument)
     uintptr_t irq = port_irq_save(port);
 
     call->status = upmu_bracket_run(call->meter, call->work, NULL);
-    /* The driver goes before another call can begin on this CPU: at no time two of them are inside. */
+    /* The driver goes before another call can begin on this CPU: at no time are two calls inside of the bracket. */
     if (call->puts_down && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
         set_driver(call->meter, NULL);
     port_irq_restore(port, irq);
 }
 
-/* On the CPU that drives it. */
+/*
+ * Do work on a unit, in a bracket of the CPU that drives it.  `puts_down`: no CPU drives the unit afterwards.  Returns
+ * the status of the work, UPMU_ERR_STATE if the unit is not open, or why the CPU was not reached.
+ */
 static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracket_work *work, bool puts_down)
 {
     struct unit_call call = {&unit->meter, work, puts_down, UPMU_ERR_STATE};
@@ -82,7 +85,10 @@ static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracke
 
 /* ---- Lists ---- */
 
-/* An open unit that a CPU drives, or NULL: one in no list, too, because no CPU could be reached to take it. */
+/*
+ * The first open unit that this CPU drives, or NULL.  The CPU's own list is not enough: a unit that another CPU could
+ * not be reached to take is in none.
+ */
 static struct upmu_unit *driven_by(const struct upmu_machine *machine, const struct upmu_cpu *cpu)
 {
     struct upmu_unit *unit = machine->open_units;
@@ -128,7 +134,7 @@ static void unlink_unit(struct upmu_unit *unit)
 
 /* ---- Registers that several units need ---- */
 
-/* The row of a unit for a register of its package, always the last one, or UPMU_NO_ROW. */
+/* Returns the row of the register that several units of a package need, always the last one, or UPMU_NO_ROW. */
 static unsigned shared_row(const struct upmu_unit *unit)
 {
     unsigned last = unit->meter.pmu->table->row_count - 1u;
@@ -136,7 +142,7 @@ static unsigned shared_row(const struct upmu_unit *unit)
     return upmu_register_class_of(unit->meter.pmu, last)->kind == UPMU_KIND_AUX ? last : UPMU_NO_ROW;
 }
 
-/* The value that was found in a register that another unit needs is for that unit to restore. */
+/* If another unit needs that register, too, the other unit gets the value that was found in it, and will restore it. */
 static void pass_on_register(struct upmu_unit *unit)
 {
     struct upmu_bank *bank = &unit->meter.bank;
@@ -156,7 +162,7 @@ static void pass_on_register(struct upmu_unit *unit)
     }
 }
 
-/* ---- Its life ---- */
+/* ---- The life of a unit ---- */
 
 static enum upmu_status begin(struct upmu_meter *meter, void *unused)
 {
@@ -197,7 +203,7 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
     bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* without a clock */
 
     (void)unused;
-    /* A counter that went round twice cannot be told from one that did not. */
+    /* Whether a counter went round twice cannot be seen: the counts may have a hole. */
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (upmu_session_occupies(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
             upmu_count_mar(session);
@@ -230,7 +236,7 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
     return status;
 }
 
-/* Wake up a unit that has no CPU yet; its registers may have been lost. */
+/* Wake a unit that no CPU has driven; its registers may have been lost. */
 static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = upmu_life_resume(meter, unused);
@@ -281,8 +287,8 @@ static void take_here(void *argument)
 }
 
 /*
- * A CPU begins to drive what no CPU drives, by its own hand: one that is not reached (UPMU_ERR_WRONG_CPU) has not
- * begun, and another one can.
+ * Let a CPU drive a unit that no CPU drives.  That CPU does it itself: if it is not reached (UPMU_ERR_WRONG_CPU), it
+ * has not begun, and another CPU can.
  */
 static enum upmu_status take(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
@@ -312,11 +318,11 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
     if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take(unit, cpu) == UPMU_OK)
         return status;
     if (take(unit, before) != UPMU_OK)
-        set_driver(&unit->meter, before); /* a unit in no list, which runs on */
+        set_driver(&unit->meter, before); /* the unit runs on, though in no CPU's list */
     return UPMU_ERR_WRONG_CPU;
 }
 
-/* Hand on a unit of a CPU that goes. */
+/* Hand a unit of a CPU that goes to another CPU.  If there is none, the unit falls asleep. */
 static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
@@ -330,7 +336,7 @@ static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
         (void)take(unit, cpu);
     }
     status = call_unit(unit, lie_down, false);
-    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* it still drives it */
+    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* the CPU still drives the unit */
         return status;
     set_driver(&unit->meter, NULL);
     return status;
@@ -343,7 +349,7 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
     struct upmu_unit *unit = driven_by(cpu->meter.machine, cpu);
 
     if (!unit || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
-        return UPMU_OK; /* on a wrong CPU the caller is refused */
+        return UPMU_OK; /* on another CPU the caller refuses */
     for (; unit; unit = driven_by(cpu->meter.machine, cpu)) {
         enum upmu_status left = hand_on(unit, cpu);
 
@@ -377,7 +383,7 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, 
 
     if (!cpu->units)
         return UPMU_OK;
-    /* Interrupts are off: no call from elsewhere changes the list meanwhile. */
+    /* Interrupts are off: no call from another CPU changes the list meanwhile. */
     port = cpu->meter.machine->port;
     irq = port_irq_save(port);
     for (struct upmu_unit *unit = cpu->units; unit; unit = unit->next) {
@@ -404,7 +410,7 @@ static UPMU_APART enum upmu_status refuse(struct upmu_machine *machine, enum upm
     return upmu_why_refuse(&machine->why, status, NULL, NULL, 0, 0);
 }
 
-/* A box that has its use already: its path says which. */
+/* Refuse a box that is in use, or a CPU that drives it: machine->why gets the box's path.  Returns UPMU_ERR_STATE. */
 static UPMU_APART enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
     (void)refuse(machine, UPMU_ERR_STATE);
@@ -419,7 +425,7 @@ enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upm
     return unit ? refuse_box(machine, unit->box) : UPMU_OK;
 }
 
-/* Bytes of a box's memory that are needed. */
+/* Returns how many bytes of a box's memory its registers need. */
 static size_t extent(const struct upmu_pmu *pmu)
 {
     size_t bytes = 0;
@@ -434,7 +440,7 @@ static size_t extent(const struct upmu_pmu *pmu)
     return bytes;
 }
 
-/* The boxes of a unit, in the machine's list. */
+/* The boxes of a unit, in the machine's list, for writing. */
 static struct upmu_unit_info *listed_boxes(const struct upmu_unit *unit)
 {
     return (struct upmu_unit_info *)(uintptr_t)unit->box;
@@ -483,7 +489,7 @@ static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_i
     return false;
 }
 
-/* Do so many boxes of a kind stand there, none of them open? */
+/* Are these so many boxes of one type and die in the machine's list, and is none of them open? */
 static enum upmu_status check_boxes(struct upmu_machine *machine, const struct upmu_unit_info *info, unsigned boxes)
 {
     const struct upmu_unit_list *list = machine->units;
@@ -506,7 +512,7 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
 
 #define DEAF "it ignores writes"
 
-/* A function apart: nothing of it is on the stack while the unit is opened. */
+/* Undo the mapping of a unit and refuse it.  Not inlined: its stack is not needed while the unit is opened. */
 static UPMU_APART enum upmu_status refuse_unit(struct upmu_unit *unit, enum upmu_status status)
 {
     struct upmu_why *why = &unit->meter.machine->why;
@@ -593,7 +599,10 @@ static enum upmu_status restore_late(struct upmu_meter *meter, void *unused)
     return upmu_claims_restore(meter) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
-/* No CPU drives it.  What could not be restored as it fell asleep is restored by one that can be reached. */
+/*
+ * End a unit that no CPU drives.  A CPU that can be reached restores registers that were not restored when the unit
+ * fell asleep.
+ */
 static enum upmu_status end_asleep(struct upmu_unit *unit)
 {
     enum upmu_status status;
@@ -632,7 +641,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
 /* ---- Polls and turns ---- */
 
-/* The most that may lie between two looks; less where half the range is passed sooner at the highest rate. */
+/* The longest time between two polls.  A counter that passes half its range sooner, at its highest rate, needs less. */
 #define LONGEST_NS UINT64_C(60000000000)
 
 uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
@@ -662,14 +671,14 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 {
     unit->base = every ? every : 1;
     unit->every = unit->base;
-    /* Units that are alike do not turn in one tick. */
+    /* Units of one type rotate in different ticks. */
     unit->ticks = unit->meter.number % unit->base;
 }
 
-/* Ticks from turn to turn are at most so many times what was asked for. */
+/* The ticks between two rotations are at most this multiple of what the host asked for. */
 #define SLOWEST 64u
 
-/* Smooth: an eighth of what has changed. */
+/* Smooth a value: the average moves by an eighth of the difference. */
 static UPMU_APART void follow(uint32_t *average, uint32_t value)
 {
     if (value > *average)
@@ -678,13 +687,13 @@ static UPMU_APART void follow(uint32_t *average, uint32_t value)
         *average -= (*average - value) / 8u;
 }
 
-/* Of a span of more than four seconds, no more than that is of interest. */
+/* Limit a time to 32 bits: more than four seconds do not matter. */
 static uint32_t limited(uint64_t span_ns)
 {
     return span_ns < UINT32_MAX ? (uint32_t)span_ns : UINT32_MAX;
 }
 
-/* 0.8 %: one in 128. */
+/* Double or halve the ticks between rotations, so that rotations take less than 0.8 % (1/128) of the time. */
 static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
 {
     const struct upmu_port *port = unit->meter.machine->port;
@@ -702,7 +711,7 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
         unit->every /= 2;
 }
 
-/* How far apart ticks are, where the host does not say. */
+/* Measure the distance of ticks, where the host does not state it. */
 static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
 {
     uint32_t distance_ns = unit->last_ns ? limited(now_ns - unit->last_ns) : 0;
@@ -731,7 +740,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
         time_ticks(unit, now_ns);
     else
         passed_ns = ++meter->ticks * meter->machine->port->tick_ns;
-    /* The unit is read before it is late: in the next tick it would be. */
+    /* Poll the unit before it is late: at the next tick it would be. */
     if (passed_ns + (timed ? unit->tick_ns : meter->machine->port->tick_ns) >= upmu_unit_poll_interval(unit) ||
         (!timed && meter->ticks >= 16))
         status = upmu_unit_fold(meter, unused);

@@ -53,8 +53,8 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
 
 /*
  * Add parts to a plan.  upmu_waiting_displace(): the shared sessions on the counters `wanted` leave; returns false
- * where one of these does not share, or the plan is full.  upmu_waiting_fill(): the first shared sessions that wait come, where
- * they have a valid place; not those of `thread`, which leaves (NULL: no thread leaves).
+ * where one of these does not share, or the plan is full.  upmu_waiting_fill(): the first shared sessions that wait
+ * come, where they have a valid place; not those of `thread`, which leaves (NULL: no thread leaves).
  */
 bool upmu_waiting_displace(struct upmu_meter *meter, uint32_t wanted);
 void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread);
