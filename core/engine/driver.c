@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPU drives a unit.
+ * Choosing the CPU that drives a unit.
  */
 #include "core/engine/driver.h"
 #include "core/hw/bank.h"
@@ -32,7 +32,10 @@ static bool same_die(const struct upmu_unit_info *box, const struct upmu_cpu *cp
     return cpu->place.package == box->package && cpu->place.die == box->die;
 }
 
-/* How near: 0 is the nearest.  What is an MSR is seen by its own CPUs alone. */
+/*
+ * Can a CPU access the unit, and how near is it (0: nearest)?  MSRs of a unit are seen by the CPUs of its die or L3
+ * alone.
+ */
 static bool reaches(const struct upmu_unit *unit, const struct upmu_cpu *cpu, unsigned *out_distance)
 {
     const struct upmu_unit_type *type = upmu_bank_type(&unit->meter.bank);
@@ -61,7 +64,7 @@ static unsigned drives(const struct upmu_cpu *cpu)
     return count;
 }
 
-/* Before: nearer, with fewer units, initialised earlier. */
+/* Is `cpu` the better choice: nearer, else with fewer units, else initialised earlier? */
 static bool is_better(const struct upmu_unit *unit, const struct upmu_cpu *cpu, const struct upmu_cpu *than)
 {
     unsigned distance, other;

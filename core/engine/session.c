@@ -491,10 +491,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
     upmu_session_tie(session);
     upmu_session_link(meter, session);
     UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
-    /*
-     * Load registers now, which makes the start cheap.  A session that does not fit beside what runs is placed at its
-     * start.
-     */
+    /* Load registers now, which makes the start cheap; a session that does not fit yet is placed at its start. */
     if (!upmu_session_targets(session) &&
         !(UPMU_PRELUDES && meter->running && (meter->pmu->capabilities & UPMU_PMU_PRELUDE)))
         status = upmu_placing_preload(meter, session);

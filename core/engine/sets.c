@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains of event sets (docs/ENGINE.md, "Threads, multiplexing and sets").
+ * Calls for chains of event sets (docs/ENGINE.md, "Threads, multiplexing and sets").
  */
 #include "core/util/mem.h"
 #include "core/util/muldiv.h"
@@ -25,7 +25,7 @@ struct upmu_set *upmu_session_find_set(struct upmu_session *session, uint16_t nu
     return set;
 }
 
-/* Rounded up to what the host's tick can tell. */
+/* Round a timeout up to a multiple of the host's tick. */
 static uint64_t effective(const struct upmu_session *session, uint64_t timeout_ns)
 {
     uint64_t tick_ns = session->machine->port->tick_ns, rest;
@@ -72,7 +72,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
         set->next = *link;
         *link = set;
     }
-    /* The duration is forgotten; the events of the set have had that time all the same. */
+    /* The set's duration becomes 0: correct the gaps, so that its events keep the time that they ran. */
     for UPMU_TALLIES(tally, *link)
         UPMU_STORE(tally->gap_ns, tally->gap_ns - (*link)->duration_ns);
     (*link)->flags = (uint8_t)flags;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worlds: host and guests counted apart (docs/ENGINE.md, "Worlds").
+ * Worlds: counting host and guests separately (docs/ENGINE.md, "Worlds").
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -33,9 +33,9 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
 }
 
 /*
- * NetBurst, before and after counters are closed.  An overflow interrupts with the next event, or not at all if its
- * counter was closed before: the end of the bracket looks for it.  Where a carry may be lost, what is counted is added
- * before, and what little came since is added afterwards.
+ * NetBurst: look at counters before (`closed` is false) and after they are closed.  An overflow interrupts with the
+ * next event, or not at all if its counter was closed before: then the end of the bracket handles it.  Where a close
+ * loses a carry, counts are added before it, and the little that came since is added after it.
  */
 static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
 {
@@ -56,7 +56,7 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
         if (closed && upmu_tally_samples(tally)) {
             if (upmu_count_overflowed(meter->pmu, counter, value))
                 upmu_interrupt_raise(meter);
-            else if (loses) /* a lost carry looks as if it had not overflowed */
+            else if (loses) /* a lost carry hides the overflow */
                 UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
         } else if (loses) {
             if (closed)
@@ -68,7 +68,7 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
     }
 }
 
-/* The value of the register that enables counters once `open` have opened, and `close` have closed. */
+/* Returns the value of the enable register once `open` have opened and `close` have closed. */
 static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
 {
     unsigned row = meter->pmu->counter[0].gate_row;
@@ -77,7 +77,7 @@ static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value,
     return value | upmu_bank_take_gates(&meter->bank, &open, row);
 }
 
-/* A register faulted.  A select that is a gate, too, may have lost what it was to hold: once more from the program. */
+/* Once more after a fault: a select that is a gate, too, may have lost its value, which the program still has. */
 static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, uint32_t close)
 {
     bool fine = true;
@@ -126,7 +126,7 @@ static bool has_gate(const struct upmu_meter *meter)
     return meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
 }
 
-/* Counters of sessions that are still to be masked, or to get their next set.  (The shadow has them open.) */
+/* Find the counters, open in the shadow, of sessions that are still to be masked, or to get their next set. */
 static UPMU_APART uint32_t find_masked(const struct upmu_meter *meter)
 {
     uint32_t masked = 0;
@@ -157,7 +157,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         port_irq_restore(bank->port, irq);
     }
     if (world == UPMU_WORLD_HOST && meter->by_hardware)
-        meter->exit_opens = before | meter->running; /* an interrupt may have come */
+        meter->exit_opens = before | meter->running; /* an interrupt may have changed `running` */
     if (world != UPMU_WORLD_BOTH)
         value = moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
                       meter->of_world[world != UPMU_WORLD_GUEST]);
