@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of a paravirtual PMU, by loads, stores and calls.
+ * Registers of a paravirtual PMU: loads and stores of the page, and calls of the hypervisor.
  */
 #include "core/hw/shared_page.h"
 #include "core/util/apart.h"
@@ -13,10 +13,10 @@
 
 #define PAGE_VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
 
-/* How often a value is read that the host stores at the same time. */
+/* How often a value is read again because the hypervisor stores it at the same time. */
 #define PAGE_LOOKS 16u
 
-/* Each field is read once; the other side may store at any time. */
+/* Load a field once: the hypervisor may store at any time. */
 static uint32_t load32(const uint32_t *field)
 {
     return *(const volatile uint32_t *)field;
@@ -32,7 +32,7 @@ static void store64(uint64_t *field, uint64_t value)
     *(volatile uint64_t *)field = value;
 }
 
-/* Inside its callers, as demand() is: the handler's stack is short. */
+/* Call the hypervisor.  Inlined, as demand() is: the handler's stack is short. */
 static UPMU_INSIDE bool call(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second, uint32_t *out_answer)
 {
     const uint32_t argument[3] = {op, first, second};
@@ -41,7 +41,7 @@ static UPMU_INSIDE bool call(struct upmu_bank *bank, uint32_t op, uint32_t first
     return port_hypercall(bank->port, bank->pmu->call, argument, out_answer);
 }
 
-/* A call that must be answered so. */
+/* Call the hypervisor, and check that it answers UPMU_PV_OK. */
 static UPMU_INSIDE bool demand(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
 {
     uint32_t answer;
@@ -49,7 +49,7 @@ static UPMU_INSIDE bool demand(struct upmu_bank *bank, uint32_t op, uint32_t fir
     return call(bank, op, first, second, &answer) && answer == UPMU_PV_OK;
 }
 
-/* A page that an earlier kernel gave is taken back. */
+/* If an earlier kernel gave the hypervisor another page, this takes that page back first. */
 bool upmu_shared_page_map(struct upmu_bank *bank)
 {
     uint64_t physical = 0;
@@ -89,7 +89,7 @@ bool upmu_shared_page_unmap(struct upmu_bank *bank)
     return fine;
 }
 
-/* The value that the host stored last, whole. */
+/* Read the value that the hypervisor stored last, as a whole. */
 static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 {
     for (unsigned looks = 0; looks < PAGE_LOOKS; looks++) {
@@ -105,8 +105,9 @@ static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 }
 
 /*
- * A slot that counts has its value stored by a call, which does so for all that count: their next reads take these.  A
- * stopped one has what was loaded, until the host has taken it.
+ * Read the value of a slot.  While it counts, a call lets the hypervisor store the values of all slots that count; the
+ * next read of each of these takes the stored value.  A stopped slot has the loaded value, until the hypervisor has
+ * taken that.
  */
 static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 {
