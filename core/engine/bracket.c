@@ -54,7 +54,7 @@ static UPMU_APART void settle(struct upmu_meter *meter)
     if (upmu_interrupt_mail(meter) && upmu_interrupt_read_mail(meter))
         upmu_waiting_admit(meter);
     upmu_bracket_settle(meter);
-    if (meter->work_due & UPMU_DUE_LOG) /* after a repair, by a handler or by this call */
+    if (meter->work_due & UPMU_DUE_LOG) /* a repair, in a handler or in this call, has stopped sessions */
         upmu_reconcile_log(meter);
     /* A counter that only counts has wrapped, and is counted: clear its flag, which would look like a later round. */
     if (meter->flagged & meter->running & ~meter->sampling)

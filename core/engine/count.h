@@ -19,7 +19,7 @@ static inline bool upmu_tally_samples(const struct upmu_tally *tally)
     return UPMU_SAMPLING && UPMU_LOAD(tally->period);
 }
 
-/* Does the count of an event wrap as its counter does? */
+/* Does the count of an event wrap as its counter does (UPMU_SAMPLING_WRAP)? */
 static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
 {
     return UPMU_SAMPLING && set->tally[i].wraps;
@@ -32,7 +32,7 @@ static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
 uint64_t upmu_count_wrapped(const struct upmu_session *session, const struct upmu_set *set, unsigned i,
                             uint64_t count);
 
-/* Add what a counter counted since the tally's base. */
+/* Add what a counter has counted since the base of its tally; `value` becomes the base. */
 void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value);
 
 /* Convert a time to the unit of upmu_tally.turned, 2^20 ns. */
@@ -73,7 +73,7 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 /* The longest period that a caller may ask for. */
 #define UPMU_LONGEST_PERIOD (~UINT64_C(0) >> 1)
 
-/* The value to load so that the counter overflows when the next sample is due. */
+/* Returns the value to load so that the counter overflows when the next sample is due. */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 
 /*
@@ -157,8 +157,8 @@ void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, ui
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters);
 
 /*
- * Clear what meter->flagged has of these counters: a status bit that was set before would look like an overflow of what
- * is counted from now on.  False: a register faulted.
+ * Clear the status bits of these counters that meter->flagged has: an old bit would look like an overflow of the event
+ * that counts there from now on.  Returns false where a register faulted.
  */
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters);
 

@@ -40,7 +40,7 @@ struct pass {
     struct upmu_cpu *cpu;
     const struct upmu_frame *frame;
     uint64_t now_ns;
-    uint32_t framed;  /* counters that the frame belongs to */
+    uint32_t framed;  /* counters whose overflows `frame` belongs to */
     uint32_t stopped; /* counters stopped by a handler inside the bracket, which may have started them again */
     uint32_t passed;  /* counters that were past zero */
     uint32_t due;     /* counters of these for which a sample is due */
@@ -481,7 +481,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
         UPMU_BARRIER();
         mail->pending = 1;
     }
-    /* An overflow for which an interrupt in this bracket was answered is not answered for again. */
+    /* If an interrupt in this bracket was answered for an overflow already, this one is STALE, not HANDLED. */
     pass->expected = pass->expected || ((pass->passed | flagged) & mail->answered);
     pass->passed &= ~mail->answered;
     flagged &= ~mail->answered;

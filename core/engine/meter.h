@@ -14,7 +14,7 @@
  * interrupt that finds nothing is UPMU_PMI_STALE. */
 #define UPMU_LATEST_STAMPS 95u
 
-/* Counters that sessions may not have. */
+/* Returns the counters that sessions may not have: the firmware's, those that the host reserved, and foreign ones. */
 static inline uint32_t upmu_meter_blocked(const struct upmu_meter *meter)
 {
     return meter->firmware | meter->watchdog | meter->foreign;
@@ -50,7 +50,7 @@ void upmu_meter_log(const struct upmu_meter *meter, const char *line);
  */
 void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns);
 
-/* Unmask the interrupt, where the port has one. */
+/* Re-arm the interrupt (unmask LVTPC), where the port has one. */
 void upmu_meter_rearm(struct upmu_meter *meter);
 
 /* Returns the counters of a tally that still have its tag: no other event has used them since. */
@@ -65,7 +65,7 @@ void upmu_meter_tag(struct upmu_meter *meter, uint32_t counters, uint32_t tag);
 /* Remove the tag of each counter that still has this tally's tag.  Counters with another tally's tag keep it. */
 void upmu_meter_untag(struct upmu_meter *meter, const struct upmu_tally *tally);
 
-/* Make a tally the user of its counters. */
+/* Make a tally the user of its counters, in meter->slot. */
 void upmu_meter_give(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally);
 
 /*

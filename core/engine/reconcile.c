@@ -398,7 +398,7 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
         if (!session->full && !switches)
             continue;
         if (!upmu_plan_out(meter, session)) {
-            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest with the next look */
+            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest in a later plan */
             break;
         }
         if (switches && !session->full)

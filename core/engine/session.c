@@ -750,7 +750,7 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
 {
     enum upmu_status status = upmu_session_detach(session);
 
-    /* The status decides: a CPU that leaves may have taken the session from its target since. */
+    /* The status decides, not the target: a CPU that leaves may have taken the session from its target since. */
     if (status == UPMU_OK || status == UPMU_ERR_PORT)
         upmu_session_end(session);
     return status;

@@ -112,7 +112,7 @@ static inline void upmu_session_tie(struct upmu_session *session)
     (void)upmu_byte_or(&session->ties, UPMU_TIED);
 }
 
-/* Bits of meter->work_due: a session is full or its next set is due; a fault is to be told to the host's log. */
+/* Bits of meter->work_due: a session is full, or its next set is due; the host's log is to be told of a fault. */
 #define UPMU_DUE_SESSIONS 1u
 #define UPMU_DUE_LOG 2u
 

@@ -38,7 +38,7 @@ uint64_t upmu_session_missed(const struct upmu_session *session, const struct up
                              uint64_t *out_enabled_ns)
 {
     uint64_t enabled_ns = UPMU_LOAD(session->enabled_ns), ran_ns = UPMU_LOAD(set->duration_ns);
-    bool occupies = upmu_session_occupies(session); /* the time of one to be masked goes on until they are taken */
+    bool occupies = upmu_session_occupies(session); /* a session to be masked runs until its plan */
 
     if (occupies || (upmu_session_waits(session) && __atomic_load_n(&session->meter, __ATOMIC_RELAXED) &&
                   !is_asleep(session)))

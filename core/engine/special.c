@@ -185,7 +185,7 @@ static void find_values(struct upmu_meter *meter)
     plan->based &= plan->leave; /* on an unowned counter no event leaves: there is no base to take */
     for (unsigned part = 0; UPMU_MOVES && part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
-            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter) /* its base is another counter's */
+            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter) /* the base is of another counter */
                 plan->based &= ~UPMU_BIT32(tally->from);
     plan->begun |= meter->unowned;
     if (!meter->bank.value_bits || upmu_bank_type(&meter->bank))

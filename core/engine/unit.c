@@ -275,7 +275,7 @@ static void take_here(void *argument)
         set_driver(meter, taking->cpu);
         taking->status = UPMU_OK;
         if (meter->live) {
-            unlink_unit(taking->unit); /* the unit may be in that list already */
+            unlink_unit(taking->unit); /* the unit may be in that CPU's list */
             link_unit(taking->unit);
         } else {
             taking->status = upmu_bracket_run(meter, wake_up, NULL);

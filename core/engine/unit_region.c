@@ -188,7 +188,7 @@ enum upmu_status upmu_uncore_region_close(struct upmu_uncore_region *dies, unsig
         if (!dies[die].open)
             continue;
         status = upmu_session_close(&dies[die].region.session);
-        /* After a fault the session is closed all the same. */
+        /* UPMU_ERR_PORT: a register faulted, but the session is closed all the same. */
         closed = status == UPMU_OK || status == UPMU_ERR_PORT ? upmu_unit_close(&dies[die].unit) : status;
         if (closed == UPMU_OK || closed == UPMU_ERR_PORT)
             dies[die].open = false;

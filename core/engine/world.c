@@ -149,7 +149,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         return 0;
     row = meter->pmu->counter[0].gate_row;
     value = bank->shadow[row];
-    /* Bits that the host may have changed, or a fault has left, are read. */
+    /* Read the register if the host may have changed bits, or a fault has left it unknown. */
     if (!upmu_bank_is_plain(bank, row)) {
         uintptr_t irq = port_irq_save(bank->port);
 

@@ -38,7 +38,7 @@ static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
     return bank->state[row] & state;
 }
 
-/* Are all these bits set? */
+/* Are all these bits of bank->state set for a row? */
 static bool row_has(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
     return (bank->state[row] & state) == state;
@@ -321,7 +321,7 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value,
     list_write(bank, row, bank->rows[row].address, value);
 }
 
-/* Send the value of a shadow to its register, or into the list of a dry run. */
+/* As send_value(), where the register is no plain MSR, or in a dry run. */
 static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     if (bank->dry) {
@@ -1182,7 +1182,7 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
 /* Returns the bits in which a value that was read differs from what the shadow stands for. */
 static UPMU_APART uint64_t differs(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* its gates are in no register */
+    if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* gates of boxes are in no register */
         return value ^ to_register(bank, row, bank->shadow[row]);
     return to_register(bank, row, value) ^ to_register(bank, row, bank->shadow[row]);
 }
@@ -1319,7 +1319,7 @@ bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
         if (!row_is(bank, row, UPMU_ROW_FOUND) || (kind != UPMU_KIND_SELECT && kind != UPMU_KIND_PAYLOAD))
             continue;
         if (counter < UPMU_COUNTERS ? kept >> counter & 1u : kept) {
-            if (bank->boxes > 1) /* the found value is that of no box */
+            if (bank->boxes > 1) /* the found value is mixed from boxes */
                 row_becomes(bank, row, 0, UPMU_ROW_KNOWN | UPMU_ROW_FOUND);
             continue;
         }

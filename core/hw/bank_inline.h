@@ -64,7 +64,7 @@ static inline uint64_t upmu_enable_bits(uint32_t counters)
     return (counters & 0xffffu) | (uint64_t)(counters & 0xffff0000u) << 16;
 }
 
-/* Are the enable bits of these counters dense? */
+/* Are the enable bits of these counters dense (UPMU_GATES_DENSE)? */
 static inline bool upmu_bank_is_dense(const struct upmu_bank *bank, uint32_t counters)
 {
     return bank->gates == UPMU_GATES_DENSE && !(UPMU_METRICS && counters >> 24);

@@ -37,7 +37,7 @@ static struct upmu_place_in_space place_of(const struct upmu_bank *bank, const s
 {
     struct upmu_place_in_space place = {.space = bank->type->space, .bits = class->bits == 32 ? 32 : 64};
 
-    if (class->kind == UPMU_KIND_AUX) /* an MSR of several units */
+    if (class->kind == UPMU_KIND_AUX) /* one MSR for several units */
         place.space = UPMU_SPACE_MSR;
     place.moves = class->kind == UPMU_KIND_COUNTER &&
                   (bank->rows[row].counter >= UPMU_COUNTERS || counter_moves(bank, bank->rows[row].counter));
@@ -205,8 +205,7 @@ bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool 
     uint64_t gone = value_of_gone(bank, row, &place), mask = upmu_bits_ones(width), sum = bank->shadow[row], value;
     uint64_t doubtful = 0, step;
     bool second = class->second, fine = true, zero = false;
-    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* free-running counters count for other sessions,
-                                                                  * too */
+    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* free-running: others read it, too */
     bool quick = place.space == UPMU_SPACE_PCI && place.bits != 32 && !begins;
 
     place.has_high = !begins;

@@ -36,7 +36,7 @@ void upmu_domain_disown(struct upmu_domain *domain, unsigned row);
 /* The last CPU has restored all registers: forget their found values, so that the next CPU reads them anew. */
 void upmu_domain_forget(struct upmu_domain *domain);
 
-/* The outcome of a claim. */
+/* The outcome of upmu_domain_claim(). */
 enum upmu_claim {
     UPMU_CLAIM_LOST = 0, /* another CPU holds it, or was faster */
     UPMU_CLAIM_NEW,      /* others may have changed the register since this CPU had it, if it ever had */

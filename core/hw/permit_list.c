@@ -125,7 +125,7 @@ bool upmu_msr_permitted_on(const struct upmu_pmu *pmu, uint32_t mine, enum upmu_
 
 bool upmu_msr_permitted(const struct upmu_machine *machine, enum upmu_level level, uint32_t msr, const uint64_t *value)
 {
-    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE); /* a CPU that comes may find one more */
+    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE); /* a CPU that comes may add a PMU */
 
     for (unsigned i = 0; i < count; i++)
         if (!upmu_msr_permitted_on(&machine->pmu[i], ~UINT32_C(0), level, msr, value))

@@ -45,7 +45,7 @@ struct upmu_uncore_seen {
     struct upmu_cpu_place place;
     /* out */
     uint32_t accesses;
-    const char *failure; /* why something was not found */
+    const char *failure; /* text: why something was not found */
     uint64_t failed_at;
 };
 
