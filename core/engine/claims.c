@@ -219,7 +219,7 @@ bool upmu_claims_restore(struct upmu_meter *meter)
     /* Counters that no CPU has written are still the firmware's, and may be running: leave them alone. */
     for (uint32_t rest = meter->firmware & ~used & meter->pmu->shared_counters; rest; rest &= rest - 1u)
         meter->bank.state[meter->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
-    /* Some of the counters that were used may be the host's now. */
+    /* Used counters that the host has reserved since are left alone. */
     counters = last ? (counters | used) & ~meter->watchdog : counters & ~meter->pmu->shared_counters;
     spare_watchdog(meter);
     fine = restore(meter, counters);

@@ -32,7 +32,7 @@ void upmu_claims_share(struct upmu_meter *meter);
 bool upmu_claims_others(const struct upmu_meter *meter);
 
 /*
- * Claim the shared ones of these counters.  Returns the counters that are not shared or are claimed now;
+ * Claim those of these counters that CPUs share.  Returns the counters that are not shared or are claimed now;
  * upmu_claims_trim() parks the claims.
  */
 uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters);

@@ -164,7 +164,7 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters)
 {
-    if (!port_has_pmi(meter->machine->port)) /* where there are interrupts, that of a wrap clears its bit */
+    if (!port_has_pmi(meter->machine->port)) /* else the interrupt of a wrap clears the bit */
         meter->flagged |= counters;
 }
 

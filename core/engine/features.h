@@ -99,7 +99,7 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 /* A CPU has left. */
 static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
-    cpu->readers &= UPMU_READS_THREAD; /* the thread's program may have read an index */
+    cpu->readers &= UPMU_READS_THREAD; /* a program that has read an index from its page may use it next */
 }
 
 /* A session leaves its CPU: close its page.  In a local bracket. */

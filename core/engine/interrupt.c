@@ -41,7 +41,7 @@ struct pass {
     const struct upmu_frame *frame;
     uint64_t now_ns;
     uint32_t framed;  /* counters whose overflows `frame` belongs to */
-    uint32_t stopped; /* counters stopped by a handler inside the bracket, which may have started them again */
+    uint32_t stopped; /* counters that a handler stopped inside the bracket; the bracket may have started them again */
     uint32_t passed;  /* counters that were past zero */
     uint32_t due;     /* counters of these for which a sample is due */
     unsigned samples; /* samples that IBS units have stored */
@@ -490,7 +490,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     mail->answered |= pass->passed | flagged;
     if (pass->frame && pass->passed && !mail->has_frame) {
         mail->frame = *pass->frame;
-        mail->frame.fp = 0; /* by the end of the bracket both have changed */
+        mail->frame.fp = 0; /* the stack and the registers change until then */
         mail->frame.registers = NULL;
         mail->frame.register_mask = 0;
         mail->framed = pass->passed;

@@ -8,8 +8,8 @@
 #include "core/engine/session_core.h"
 
 /*
- * Resources held by others, at most: each of NetBurst's 18 counters has an ESCR and a helper's ESCR, and some are for
- * tags.
+ * Resources held by others, at most: each of NetBurst's 18 counters has an ESCR and a helper's ESCR, and events that
+ * tag share two registers.
  */
 #define UPMU_JOINT_HELD 40
 

@@ -28,7 +28,7 @@ static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *im
 void upmu_owners_find(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
-    struct upmu_step step[1]; /* room enough to tell that there are steps */
+    struct upmu_step step[1]; /* one: enough to see that there are any */
     struct upmu_image image = upmu_image_on(pmu, step, 1);
     uint32_t records = records_of(meter, &image);
 

@@ -19,7 +19,7 @@
 
 enum place_mode {
     PLACE_ALONE,  /* could the session run on an idle PMU? */
-    PLACE_PINNED, /* could it run if all shared sessions left?  It has the place then, unless a session moves */
+    PLACE_PINNED, /* could the session run if sharing sessions left?  It gets the place, unless others would move */
     PLACE_STILL,  /* only a place for which no running event moves */
     PLACE_MOVE    /* wherever it fits */
 };
@@ -39,7 +39,10 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
 /* Store a new place in a tally that does not run, or whose session moves. */
 static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
-    /* The event leaves its counters: if it is placed there again, their value lacks its counts of the meantime. */
+    /*
+     * The event leaves its counters.  If it is placed there again, their value lacks what it counts elsewhere
+     * meanwhile.
+     */
     if (tally->counter != result->counter[0] && tally->counter < UPMU_COUNTERS)
         upmu_meter_untag(meter, tally);
     upmu_joint_note(tally, result);
@@ -162,7 +165,7 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
         upmu_placed_note(meter, plan->out[part]);
         if (!upmu_program_ready(meter, upmu_active(plan->out[part])) ||
             !upmu_plan_in(meter, plan->out[part], upmu_active(plan->out[part])))
-            meter->failed |= plan->leave; /* its session has no place any more: the repair stops it */
+            meter->failed |= plan->leave; /* the session has no place any more: the repair stops it */
         UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
     }
     upmu_reconcile(meter);
@@ -260,7 +263,7 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
 
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     status = place(meter, session, mode);
-    if (status == UPMU_ERR_LOST_CLAIM) { /* another CPU claimed it first: search once more beside that claim */
+    if (status == UPMU_ERR_LOST_CLAIM) { /* another CPU had the claim first: search once more beside it */
         upmu_plan_begin(meter, UPMU_SESSION_WAITING);
         status = place(meter, session, mode);
     }

@@ -19,7 +19,7 @@
 #include "core/engine/session_core.h"
 #include "core/engine/special.h"
 
-/* How often a read is made again; more handlers or switches do not come in one read. */
+/* How often a read is made again, at most: so many handlers or switches do not come in one read. */
 #define READ_ATTEMPTS 64u
 
 static void grade(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,

@@ -150,7 +150,7 @@ static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
         return 0;
     for (unsigned part = 0; UPMU_LOANS && part < plan->ins; part++)
         for UPMU_TALLIES(tally, plan->set[part])
-            if (upmu_tally_is_lent(tally)) /* its value is for other readers, not its count */
+            if (upmu_tally_is_lent(tally)) /* the value of a lent counter is not the count */
                 carried &= ~tally->counters;
     carried = (carried | find_unowned(meter)) & ~(apart & plan->come);
     /* A session that is full is masked: the counters that it left open are closed. */

@@ -118,7 +118,7 @@ static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *
 }
 
 /*
- * Plan a session in, if it has a place beside those that run with it.  Shared sessions on its counters leave for a
+ * Plan a session in, if it has a place beside those that run with it.  Sharing sessions on its counters leave for a
  * session that is not shared.  Returns false where the session has no place.
  */
 static bool plan_session_in(struct upmu_meter *meter, struct upmu_session *session)
@@ -133,8 +133,8 @@ static bool plan_session_in(struct upmu_meter *meter, struct upmu_session *sessi
 }
 
 /*
- * Link the started sessions of a thread, whose list is held, to this CPU, and plan them in.  Returns whether one has no
- * place in the plan.
+ * Link the started sessions of a thread, whose list is held, to this CPU, and plan them in.  Returns whether a session
+ * has no place in the plan.
  */
 static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
 {
@@ -172,7 +172,7 @@ static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_t
     }
 }
 
-/* Shared sessions that left for others begin to wait here.  Sessions of the thread that leaves are unlinked instead. */
+/* Sharing sessions that left for others begin to wait here.  Sessions of the thread that leaves are unlinked. */
 static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     for (unsigned i = 0; i < meter->plan.outs; i++) {
@@ -238,7 +238,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         exchange(&cpu->meter, prev, next);
     } else {
         if (cpu->meter.pmu) {
-            come(&cpu->meter, next); /* at the first tick after the CPU has woken its sessions are linked */
+            come(&cpu->meter, next); /* the thread's sessions are linked at a tick after the CPU has woken */
             UPMU_STORE(next->unjoined, 1);
         }
         unlink_all(&cpu->meter, prev);

@@ -238,7 +238,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         list->pmu[i].list = list;
     }
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
-    /* On an unknown processor the host's own units are a result, if there are any. */
+    /* On an unknown processor the host's own units are all that is found, if there are any. */
     if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))
         status = UPMU_OK;
     if (status == UPMU_OK)

@@ -74,7 +74,7 @@ static void renew(struct upmu_meter *meter, struct upmu_session *session)
     upmu_waiting_put(meter, session);
 }
 
-/* ---- Looks, which cost little ---- */
+/* ---- Checks that cost little ---- */
 
 /* Returns the counters that sessions may have, without those in `taken`. */
 static uint32_t free_beside(const struct upmu_meter *meter, uint32_t taken)
@@ -123,7 +123,7 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
 
 /*
  * Returns the counters of the running sessions that do not share.  *corunners: the sum of their placements; *others:
- * does a shared session run?
+ * does a sharing session run?
  */
 static uint32_t find_private(const struct upmu_meter *meter, uint64_t *corunners, bool *others)
 {
@@ -348,22 +348,22 @@ void upmu_waiting_admit(struct upmu_meter *meter)
 
 /* ---- Ticks ---- */
 
-/* The choice of a tick: which shared sessions run together from now on.  All other sessions stay as they are. */
+/* The choice of a tick: which sharing sessions run together from now on.  All other sessions stay as they are. */
 struct selection {
     struct upmu_meter *meter;
     uint32_t kept;      /* counters of sessions that stay as they are */
-    uint32_t taken;     /* and of sessions that were chosen */
-    uint32_t later;     /* of runners not yet asked that keep their ticket */
+    uint32_t taken;     /* `kept`, and counters of sessions that were chosen */
+    uint32_t later;     /* counters of runners not yet asked that keep their ticket */
     uint64_t corunners; /* sum of all these */
     uint32_t staying;   /* numbers of runners that were chosen */
     uint32_t coming;    /* and of waiters */
     uint8_t runners, waiters, searches;
-    bool moves;         /* for the session that comes another one has to move */
+    bool moves;         /* another session has to move for the waiter that comes */
     struct upmu_session *runner[UPMU_PARTS]; /* by ticket */
     struct upmu_session *waiter[TICK_LOOKS];
 };
 
-/* Find the runners, the running shared sessions: the UPMU_PARTS with the lowest tickets. */
+/* Find the runners, the running sharing sessions: the UPMU_PARTS with the lowest tickets. */
 static void find_runners(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -390,7 +390,7 @@ static void find_runners(struct selection *selection)
         selection->corunners += upmu_placed_stamp(upmu_active(session));
 }
 
-/* Find the waiters, the first shared sessions that wait.  A session without a place beside `kept` goes to the end. */
+/* Find the waiters, the first sharing sessions that wait.  A session without a place beside `kept` goes to the end. */
 static void find_waiters(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -561,7 +561,7 @@ static UPMU_APART void renew_runners(struct selection *selection, unsigned leave
 }
 
 /*
- * Choose anew which shared sessions run: as many runners as there are waiters, those with the lowest tickets, get new
+ * Choose anew which sharing sessions run: as many runners as there are waiters, those with the lowest tickets, get new
  * ones.  Not inlined: other searches of a tick need its stack.
  */
 static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)

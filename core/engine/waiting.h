@@ -30,8 +30,8 @@ static inline bool upmu_waiting_any(const struct upmu_meter *meter)
 }
 
 /*
- * Start a session.  Shared sessions are displaced for a session that does not share.  A session of a thread, or a
- * shared one, waits if it does not fit.
+ * Start a session.  Sharing sessions are displaced for a session that does not share.  A session of a thread, or a
+ * sharing session, waits if it does not fit.
  */
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
@@ -40,7 +40,7 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
  */
 void upmu_waiting_admit(struct upmu_meter *meter);
 
-/* Do the work of the host's clock tick: next sets, sessions that wait, rotation of shared sessions. */
+/* Do the work of the host's clock tick: next sets, sessions that wait, rotation of sharing sessions. */
 void upmu_waiting_tick(struct upmu_meter *meter);
 
 #if UPMU_THREADS
@@ -52,14 +52,14 @@ void upmu_waiting_tick(struct upmu_meter *meter);
 bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search);
 
 /*
- * Add parts to a plan.  upmu_waiting_displace(): the shared sessions on the counters `wanted` leave; returns false
- * where one of these does not share, or the plan is full.  upmu_waiting_fill(): the first shared sessions that wait
+ * Add parts to a plan.  upmu_waiting_displace(): the sharing sessions on the counters `wanted` leave; returns false
+ * where one of these does not share, or the plan is full.  upmu_waiting_fill(): the first sharing sessions that wait
  * come, where they have a valid place; not those of `thread`, which leaves (NULL: no thread leaves).
  */
 bool upmu_waiting_displace(struct upmu_meter *meter, uint32_t wanted);
 void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread);
 
-/* Search a place for one of the first few shared sessions that wait. */
+/* Search a place for one of the first few sharing sessions that wait. */
 void upmu_waiting_search(struct upmu_meter *meter);
 
 #endif

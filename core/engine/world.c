@@ -77,7 +77,10 @@ static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value,
     return value | upmu_bank_take_gates(&meter->bank, &open, row);
 }
 
-/* Once more after a fault: a select that is a gate, too, may have lost its value, which the program still has. */
+/*
+ * Move the gates once more after a fault.  A select that is a gate, too, may have lost its value, which the program
+ * still has.
+ */
 static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, uint32_t close)
 {
     bool fine = true;

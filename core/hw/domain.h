@@ -57,7 +57,10 @@ enum upmu_claim {
  */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
-/* Set the new value of a resource that this CPU has claimed with another one; otherwise do nothing. */
+/*
+ * Store the new value of a resource, if this CPU has claimed it in place of the value that it holds.  Otherwise do
+ * nothing.
+ */
 void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
 /* Does this CPU hold this claim, and is it not parked? */

@@ -49,7 +49,7 @@ static UPMU_INSIDE bool demand(struct upmu_bank *bank, uint32_t op, uint32_t fir
     return call(bank, op, first, second, &answer) && answer == UPMU_PV_OK;
 }
 
-/* If an earlier kernel gave the hypervisor another page, this takes that page back first. */
+/* Give the page to the hypervisor.  A page that an earlier kernel gave is taken back first. */
 bool upmu_shared_page_map(struct upmu_bank *bank)
 {
     uint64_t physical = 0;
