@@ -80,9 +80,7 @@ void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
     for (unsigned rounds = 0;; rounds++) {
         for (unsigned looks = 0; __builtin_expect(has_work(meter), 0) && looks < ROUNDS; looks++)
             settle(meter);
-        /*
-         * In the bracket of a unit, handlers work on the CPU's own counters, sessions and pages: these are left alone.
-         */
+        /* Not for a unit: in the bracket of a unit, handlers work on the CPU's own counters, sessions and pages. */
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
         /*

@@ -174,7 +174,7 @@ static void add_wrapped(struct pass *pass, unsigned counter)
     UPMU_BARRIER();
     if (upmu_tally_is_wide(tally))
         reload_upper(meter, tally);
-    /* A flag that is set already belongs to an earlier wrap. */
+    /* A flag that meter->flagged has belongs to an earlier wrap. */
     if (!(meter->flagged >> counter & 1u) && upmu_count_turned(meter->pmu, tally, counter, value, pass->now_ns))
         UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
     tally->turned = upmu_count_stamp(pass->now_ns);
@@ -270,7 +270,7 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
         upmu_domain_claim(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return false;
     /*
-     * Write the shadow's value, or the idle value if that is unknown.  Local calls learn nothing of it: their next
+     * Write the shadow's value, or the idle value if the register is unknown.  Local calls need not be told: their next
      * claim makes the register unknown.
      */
     (void)upmu_bank_handler_open(&cpu->meter.bank, UPMU_BIT32(counter), 0);
@@ -569,7 +569,7 @@ enum upmu_pmi upmu_handle_pmi(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
     if (!cpu)
         return UPMU_PMI_NOT_OURS;
-    /* Only the CPU and its port are looked at: the machine and the PMU that it had may be gone. */
+    /* Use the CPU and its port alone: the machine and the PMU that it had may be gone. */
     if (!cpu->meter.live)
         return cpu->expected && is_expected(cpu, port_clock_ns(cpu->meter.bank.port)) ? UPMU_PMI_STALE
                                                                                       : UPMU_PMI_NOT_OURS;

@@ -21,7 +21,7 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 
-/* Returns the counters that sessions may have; none where they never stop. */
+/* Returns the counters that sessions may have: none on a PMU whose counters never stop. */
 static UPMU_APART uint32_t ours(const struct upmu_meter *meter)
 {
     return upmu_meter_is_free(meter) ? 0 : meter->pmu->counters & ~upmu_meter_blocked(meter);

@@ -8,7 +8,7 @@
 
 #include "core/engine/session_core.h"
 
-/* The kind of CPU that a placement is for, PMU and hyper-thread, as a number that is never 0. */
+/* Returns the kind of CPU that a placement is for (PMU and hyper-thread), as a number that is never 0. */
 static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
 {
     return (uint8_t)(0x80u | (unsigned)meter->pmu->index << 1 | meter->thread);

@@ -157,7 +157,7 @@ static UPMU_APART void read_counts(struct remote_read *remote)
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         uint32_t before = UPMU_LOAD(session->sequence);
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
-        bool occupies = upmu_session_occupies(session); /* once: the session's CPU may be starting it */
+        bool occupies = upmu_session_occupies(session); /* asked once: the session's CPU may be starting it */
 
         UPMU_BARRIER();
         if (UPMU_THREADS && !is_here(session, meter, occupies))

@@ -248,8 +248,8 @@ enum upmu_status upmu_session_add_event(struct upmu_session *session, const stru
 #if UPMU_NAMES
 
 /*
- * Encode the next specification of a list, for the PMU that its prefix names, or else the session's.  Its text is left
- * in session->why, for a later refusal of the event.
+ * Encode the next specification of a list, for the PMU that its prefix names, or else the session's.  session->why gets
+ * the text of the specification, for a later refusal of the event.
  */
 static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
                                     struct upmu_event *out_event)
@@ -849,7 +849,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
             (void)upmu_plan_in(meter, session, upmu_active(session));
             upmu_reconcile(meter);
             status = session->error;
-            if (!call->period && !lends(call)) /* the times of this count begin with its value */
+            if (!call->period && !lends(call)) /* the times of a written count begin now */
                 begin_times(session, call->set, tally, meter);
         }
     }

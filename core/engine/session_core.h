@@ -82,7 +82,10 @@ static inline uint64_t upmu_session_clock(const struct upmu_session *session, ui
 /* Add the enabled and the running time of a session that leaves its counters. */
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 
-/* Returns how long a set was not running while its session was enabled, up to `now_ns`. */
+/*
+ * Returns how long a set was not running while its session was enabled, up to `now_ns`.  *out_enabled_ns is the enabled
+ * time.
+ */
 uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
                              uint64_t *out_enabled_ns);
 
@@ -128,7 +131,7 @@ static inline struct upmu_session *upmu_meter_next_running(const struct upmu_met
     return session;
 }
 
-/* The sampling attributes of a tally's event, which its set has. */
+/* Returns the sampling attributes of a tally's event, which stand in the set of the tally. */
 static inline const struct upmu_kept *upmu_tally_sampling(const struct upmu_tally *tally)
 {
     const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);

@@ -186,8 +186,8 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
 }
 
 /*
- * Change from one thread's sessions to another's in one plan.  If something holds the list of the thread that comes,
- * its sessions are linked at the first tick.
+ * Change from one thread's sessions to another's in one plan.  If something holds the list of `next`, the sessions of
+ * `next` are linked at the first tick.
  */
 static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {

@@ -1223,7 +1223,7 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
 }
 
 /*
- * Restore our bits of a register to their found values, and flags of the hardware to 0.  If they have these values
+ * Restore our bits of a register to their found values, and flags of the hardware to 0.  If our bits have these values
  * already, nothing is written, which leaves others' bits alone.
  */
 static bool restore_row(struct upmu_bank *bank, unsigned row)

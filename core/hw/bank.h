@@ -244,7 +244,7 @@ bool upmu_bank_owes(const struct upmu_bank *bank);
 /* List the write of a counter (upmu_bank_pretend()). */
 void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value);
 
-/* Write a register that has no shadow and no gate of the shadow alone. */
+/* Write a register that has no shadow, and no gate that is a bit of the shadow alone (P6). */
 bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value);
 
 #if UPMU_FOREIGN

@@ -12,7 +12,7 @@
 
 #if UPMU_BRANCHES
 
-/* upmu_bank_read_address() for a series of reads, of which none or only the last faults.  *reads counts them. */
+/* As upmu_bank_read_address(), for a series of reads that ends with the first fault.  *reads counts them. */
 static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu_port *port, uint32_t address,
                                        uint32_t *reads, uint64_t *out_value)
 {
