@@ -45,8 +45,8 @@ uint64_t upmu_meter_now(const struct upmu_meter *meter);
 void upmu_meter_log(const struct upmu_meter *meter, const char *line);
 
 /*
- * So many overflows were found at `now_ns`, or counters that may have had them are taken away: an interrupt for each
- * may come from now on.  To be called before a handler could see that an overflow is settled.
+ * Note that so many overflows were found at `now_ns`, or that counters which may have had them are taken away: an
+ * interrupt for each may come from now on.  To be called before a handler could see that an overflow is settled.
  */
 void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns);
 

@@ -130,7 +130,10 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
 
     if (meter->running & counters)
         return UPMU_ERR_STATE;
-    /* Values of stopped sessions, and counters that static sessions left running, would disturb the host. */
+    /*
+     * Make the counters idle: values of stopped sessions, and counters that static sessions left running, would disturb
+     * the host.
+     */
     if (meter->live) {
         upmu_count_expect(meter, counters & meter->used);
         if (!upmu_placing_idle(meter, counters & meter->used) ||

@@ -70,7 +70,10 @@ static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session
     return UPMU_OK;
 }
 
-/* Place a session on counters that never stop: they belong to no session, and a tally only says which one it reads. */
+/*
+ * Place a session on counters that never stop.  Such counters belong to no session: a tally only says which counter it
+ * reads.
+ */
 static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 {
     const struct upmu_set *set = upmu_active(session);

@@ -669,7 +669,7 @@ static void change_at_once(struct upmu_meter *meter, const struct these *these)
         return;
     upmu_reconcile(meter);
     for (unsigned i = 0; i < plan->outs; i++)
-        if (plan->out[i]->state == UPMU_SESSION_MASKED) /* its last sample has filled the ring: stopped all the same */
+        if (plan->out[i]->state == UPMU_SESSION_MASKED) /* the last sample filled the ring: stopped all the same */
             upmu_waiting_end(plan->out[i], UPMU_SESSION_STOPPED);
 }
 

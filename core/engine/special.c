@@ -459,7 +459,7 @@ void upmu_special_worlds(struct upmu_meter *meter)
  * icl_set_topdown_event_period).
  */
 
-/* A metric is a byte, WHOLE for all slots: it is exact to half of a 255th. */
+/* A metric is a byte, and WHOLE stands for all slots.  So a metric is exact to half of a 255th. */
 #define WHOLE 255u
 
 static UPMU_APART struct upmu_tally *slots_of(struct upmu_session *session)

@@ -322,7 +322,7 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
     return UPMU_ERR_WRONG_CPU;
 }
 
-/* Hand a unit of a CPU that goes to another CPU.  If there is none, the unit falls asleep. */
+/* Hand a unit to another CPU, as `cpu`, which drives it, goes.  If no CPU can take the unit, it falls asleep. */
 static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);

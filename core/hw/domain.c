@@ -126,7 +126,10 @@ static uint32_t without_holders(uint32_t word)
     return word & ~(HOLDERS | UPMU_CLAIM_PARKED);
 }
 
-/* Give up a claim.  `parked` is UPMU_CLAIM_PARKED, which keeps the last holder's bit, or 0. */
+/*
+ * Give up a claim.  `parked` is UPMU_CLAIM_PARKED, and the last holder keeps its bit in the word; or 0: no holder
+ * stays.
+ */
 static void give_up_word(struct upmu_domain *domain, uint8_t number, unsigned what, uint32_t parked)
 {
     uint32_t *word = &domain->claim[what], before, after;

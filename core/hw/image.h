@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
-/* Returns the bits of its register that a step sets, and the value that they get. */
+/* Returns the bits of a register that a step sets, and the value that these bits get. */
 static inline uint64_t upmu_step_mask(const struct upmu_step *step)
 {
     return (uint64_t)(int64_t)step->mask << step->shift;
