@@ -27,10 +27,13 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 extern const struct upmu_backend upmu_riscv_hpm_backend;
 #endif
 
-/* A table of addresses would be data that something has to relocate in a position-independent kernel. */
+/*
+ * Return the i-th backend, NULL after the last. A table of their addresses would need relocation in a
+ * position-independent kernel.
+ */
 const struct upmu_backend *upmu_backend(unsigned i)
 {
-#if UPMU_BACKEND_PARAVIRT /* before that of the CPU, whose registers the hypervisor keeps */
+#if UPMU_BACKEND_PARAVIRT /* first: the hypervisor uses the registers that the CPU's own backend would find */
     if (!i--)
         return &upmu_paravirt_backend;
 #endif
@@ -58,7 +61,7 @@ const struct upmu_backend *upmu_backend(unsigned i)
     return NULL;
 }
 
-/* ---- What several backends have ---- */
+/* ---- Functions that several backends share ---- */
 
 #if UPMU_FOREIGN || UPMU_BACKEND_PARAVIRT
 
@@ -159,7 +162,7 @@ static bool describe(struct upmu_pmu *pmu, const char *name)
     return false;
 }
 
-/* By the name of a model, or of a catalogue of events for some CPUs of one. */
+/* Describe the PMU of a model, or of a catalogue that serves only some CPUs of a model, by its name. */
 enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
 {
     const struct upmu_catalog *catalog = upmu_catalog_find(name);
@@ -192,7 +195,9 @@ const char *upmu_pmu_known(unsigned index)
     return NULL;
 }
 
-/* Of this very CPU, else of its model, else what all of x86 have. */
+/*
+ * Find the catalogue of this very CPU; else by the model's name; else the backend's; else "ix86arch", for all of x86.
+ */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 {
     pmu->catalog = upmu_catalog_for(pmu);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Specifications: from text to name and attributes.  The one parser; it knows no
- * hardware, and docs/EVENTS.md is its description.  Pure.
+ * Specifications: from text to name and attributes. All texts are parsed here. The parser knows no hardware;
+ * docs/EVENTS.md describes what it accepts. Pure.
  */
 #include "core/event/spec.h"
 
@@ -12,10 +12,10 @@
 
 #if UPMU_NAMES
 
-/* Positions are 16 bits. */
+/* Texts end before this byte, because struct upmu_spec_part has positions of 16 bits. */
 #define TEXT_LIMIT 65535u
 
-/* After a comma, these belong to the specification before. */
+/* Attributes that have no '=': one of these words after a comma does not begin a new specification. */
 static const char reserved_words[][11] = {"os",        "usr",     "edge",       "inv",    "any",
                                           "anythread", "precise", "complement", "cascade"};
 
@@ -23,11 +23,11 @@ static const char reserved_words[][11] = {"os",        "usr",     "edge",       
 struct parser {
     const char *at; /* the next part; after a refusal, the refused part */
     enum upmu_status refusal;
-    struct upmu_spec_part *attribute; /* the next */
+    struct upmu_spec_part *attribute; /* the next free element of spec.attribute */
     struct upmu_spec spec;
 };
 
-/* Classes of characters: blanks; any word; the NAME of NAME=VALUE; a name without a unit; an index. */
+/* Classes of characters, as bits: blanks; any word; NAME in NAME=VALUE; a name without a unit; a counter index. */
 #define IN_BLANK 1u
 #define IN_WORD 2u
 #define IN_NAME 4u
@@ -43,7 +43,7 @@ struct parser {
 #define SIXTEEN(use) FOUR(use), FOUR(use), FOUR(use), FOUR(use)
 
 /* clang-format off */
-/* By ASCII, 16 per line; ',' and ':' end every word. */
+/* The classes of each ASCII character, 16 a line; ',' and ':' belong to no word. */
 static const uint8_t uses[256] = {
     FOUR(0), FOUR(0), 0, BLANK, BLANK, 0, 0, BLANK, 0, 0,
     SIXTEEN(0),
@@ -54,7 +54,7 @@ static const uint8_t uses[256] = {
 };
 /* clang-format on */
 
-/* The end of the characters of one class from `at` on. */
+/* Return the first place from `at` on whose character is not of the class `use`. */
 static const char *skip(const char *at, unsigned use)
 {
     while (uses[(unsigned char)*at] & use)
@@ -62,7 +62,7 @@ static const char *skip(const char *at, unsigned use)
     return at;
 }
 
-/* The end of a word from somewhere in it on, without the '/' that perf closes with. */
+/* Return the end of the word that `at` is in or behind, without the '/' by which perf closes a unit's terms. */
 static const char *word_end(const char *begin, const char *at)
 {
     const char *end = skip(at, IN_WORD);
@@ -76,7 +76,7 @@ static void set_part(struct parser *parser, struct upmu_spec_part *part, const c
     part->length = (uint16_t)(end - begin);
 }
 
-/* The part belongs to the specification. */
+/* Move on to `end`: all text before it belongs to the specification. */
 static void pass(struct parser *parser, const char *end)
 {
     parser->at = end;
@@ -91,7 +91,7 @@ static UPMU_APART bool is_reserved(const char *word, const char *end)
     return false;
 }
 
-/* A leading counter index: a number, a blank, and an event. */
+/* Parse a counter index at the beginning, if there is one: a number, a blank, and an event. */
 static UPMU_APART void parse_row(struct parser *parser)
 {
     const char *end = skip(parser->at, IN_INDEX);
@@ -105,7 +105,7 @@ static UPMU_APART void parse_row(struct parser *parser)
     parser->at = next;
 }
 
-/* [unit/][pmu::]NAME.  Of perf's unit/term=value… the first term is left to parse_attributes(). */
+/* Parse [unit/][pmu::]NAME. In perf's unit/term=value… the first term is left to parse_attributes(). */
 static bool parse_name(struct parser *parser)
 {
     struct upmu_spec *spec = &parser->spec;
@@ -115,7 +115,7 @@ static bool parse_name(struct parser *parser)
     for (;;) {
         name = parser->at;
         end = skip(name, IN_PLAIN);
-        /* Else there is a unit, or perf's '=' or '/'. */
+        /* If `plain` is false, the word has a unit, or perf's '=' or '/'. */
         plain = !(uses[(unsigned char)*end] & IN_WORD);
         if (!plain)
             for (end = name = word_end(name, end); name > parser->at && name[-1] != '/';)
@@ -146,7 +146,7 @@ static bool parse_name(struct parser *parser)
     return true;
 }
 
-/* NAME or NAME=VALUE. */
+/* Add the attribute at parser->at: NAME or NAME=VALUE. */
 static bool add_attribute(struct parser *parser, char separator)
 {
     const char *begin = parser->at;
@@ -175,7 +175,7 @@ static bool add_attribute(struct parser *parser, char separator)
     return true;
 }
 
-/* After a comma: does the word at `at` belong to the specification before? */
+/* Does the word at `at`, after a comma, belong to the specification before the comma? */
 static bool continues(const char *at)
 {
     const char *end = skip(at, IN_PLAIN);
@@ -183,7 +183,7 @@ static bool continues(const char *at)
     return *end == '=' || is_reserved(at, end);
 }
 
-/* Attributes, and the separator of specifications: blanks, or a comma and another word. */
+/* Parse attributes up to the next specification, which follows blanks, or a comma that is not before an attribute. */
 static bool parse_attributes(struct parser *parser)
 {
     for (;;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read the requests of a placement into its work area: alternatives become options
- * and values small numbers.
+ * Read the requests of a placement into its work area: alternatives become options, and values of resources become
+ * small numbers.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -19,7 +19,7 @@ static bool held_by_others(const struct upmu_place_input *input, unsigned resour
     return false;
 }
 
-/* The claim of a value on a resource. */
+/* Return the number of the claim of a value on a resource. A claim not made before gets the next number. */
 static unsigned number_claim(struct placement *p, unsigned resource, uint64_t value)
 {
     struct place_reading *reading = &p->u.reading;
@@ -46,7 +46,7 @@ static unsigned number_claim(struct placement *p, unsigned resource, uint64_t va
     return claim;
 }
 
-/* Is the last claim of a list on a resource that another claim of it needs with another value? */
+/* Does a list contain a claim on the same resource as its last claim, but with another value? */
 static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_t *last)
 {
     while (++list != last)
@@ -56,9 +56,10 @@ static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_
 }
 
 /*
- * Keep the option under construction, or one for each pair that the slots allow; NULL: one is
- * malformed.  If the last slot is a helper, it makes two options: without a counter (it serves no
- * other helper), and with a counter of its own.
+ * Keep the option under construction or, if the alternative has pairs, one option for each pair that the slots allow. A
+ * last slot that is a helper makes two options: in the first the helper has no counter (other requests serve it, and
+ * this option serves none), in the second it has one of its own. Returns the place of the next option; NULL: a pair is
+ * malformed.
  */
 static UPMU_APART_IF_SMALL struct place_option *keep_options(struct placement *p, struct place_option *option,
                                                              const struct upmu_alternative *from)
@@ -104,7 +105,10 @@ static bool alternative_is_valid(const struct upmu_alternative *from)
     return !from->helper || (PLACE_HELPERS && slots > tied && from->slot[slots - 1].resource_count == 1);
 }
 
-/* Add the options that an alternative makes, and what they claim; NULL: it is malformed. */
+/*
+ * Add the options that an alternative makes, and what they claim. Returns the place of the next option; NULL: the
+ * alternative is malformed.
+ */
 static UPMU_APART_IF_SMALL struct place_option *read_alternative(struct placement *p, struct place_option *option,
                                                                  const struct upmu_alternative *from, uint8_t **list)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a log.  The bytes may be anything: every length is checked against the record, every
- * record against the log and its check before anything of it is used.
+ * Read a log, whose bytes may be anything: each length is checked against the record, and each record against the log
+ * and its check, before any of it is used.
  */
 #include "core/results/log_core.h"
 #include "core/results/emit.h"
@@ -10,11 +10,11 @@
 
 #if UPMU_RESULTS
 
-/* The rest of a record's body. */
+/* The part of a record's body that is not read yet. */
 struct log_cursor {
     const uint8_t *at;
     size_t left;
-    bool lacks; /* asked for more than there was */
+    bool lacks; /* more was asked for than was left */
 };
 
 static uint64_t number_at(const uint8_t *at, unsigned bytes)
@@ -151,7 +151,7 @@ static void take_count(struct log_cursor *cursor, struct upmu_log_count *count)
     count->lost = take32(cursor);
 }
 
-/* By kind; false: an unknown one. */
+/* Read the body of a record by its kind; false: the kind is unknown. */
 static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
 {
     switch (item->kind) {
@@ -190,7 +190,10 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
     }
 }
 
-/* Bytes of the record at an offset; 0: there is no room for one, or it says something impossible. */
+/*
+ * Return the bytes of the record at an offset; 0: too few bytes are left for a record, or the stated length is
+ * impossible.
+ */
 static size_t record_at(const struct upmu_log_reader *reader, size_t at)
 {
     size_t left = reader->length - at, bytes;
@@ -201,7 +204,9 @@ static size_t record_at(const struct upmu_log_reader *reader, size_t at)
     return bytes >= UPMU_LOG_RECORD_BYTES + UPMU_LOG_CHECK_BYTES && bytes <= left && (bytes & 7u) == 0 ? bytes : 0;
 }
 
-/* A known kind's record in its shape, padded to the next multiple of 8; an unknown kind's in any. */
+/*
+ * Read a record. True: its kind is unknown, or its body has the length of its kind, padded to the next multiple of 8.
+ */
 static bool record_read(const struct upmu_log_reader *reader, size_t at, size_t bytes, struct upmu_log_item *out_item,
                         bool *out_known)
 {
@@ -222,7 +227,7 @@ bool upmu_log_item_at(const struct upmu_log_reader *reader, size_t at, struct up
     return bytes && record_read(reader, at, bytes, out_item, &known) && known;
 }
 
-/* The check of a record from what its bytes are; the check that stands in it. */
+/* Compute the check of a record from its bytes. check_stored() reads the check that the record has. */
 static uint32_t check_made(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint32_t start)
 {
     return upmu_emit_crc(start, reader->bytes + at, bytes - UPMU_LOG_CHECK_BYTES);
@@ -233,7 +238,10 @@ static uint32_t check_stored(const struct upmu_log_reader *reader, size_t at, si
     return (uint32_t)number_at(reader->bytes + at + bytes - UPMU_LOG_CHECK_BYTES, UPMU_LOG_CHECK_BYTES);
 }
 
-/* The record with this number is as it was written: shape and check are right, and the first alone is the machine's. */
+/*
+ * Is the record with this number as it was written? Its form and check are right, and the first one, and no other, is
+ * the machine's.
+ */
 static bool record_sound(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint64_t number,
                          struct upmu_log_item *out_item, bool *out_known)
 {
@@ -264,7 +272,10 @@ bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_ite
     return false;
 }
 
-/* All records are sound, and the last and no other is the end. */
+/*
+ * Are all records as they were written? The record of the end must be the last one, and state how many records and
+ * samples there are.
+ */
 static bool records_sound(const struct upmu_log_reader *reader)
 {
     struct upmu_log_item item;
@@ -283,7 +294,10 @@ static bool records_sound(const struct upmu_log_reader *reader)
     return false;
 }
 
-/* The head, and the check of the first record: as it stands there, and as it should be. */
+/*
+ * Check the head of a log, and note two checks of the first record: the one it has, and the one computed from its
+ * bytes.
+ */
 static enum upmu_status head_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
 {
     size_t first;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's side of the message queue.
+ * Declarations for the writer of a message queue.
  */
 #ifndef UPMU_CORE_MESSAGE_CORE_H
 #define UPMU_CORE_MESSAGE_CORE_H
@@ -9,12 +9,12 @@
 #include <upmu/message.h>
 
 /*
- * Queue a message about an overflow that notifies and call the hooks; nothing happens for a session
- * without a queue.  False: there was no room.  Context: nmi.
+ * Queue a message about an overflow that notifies, and call the hooks; for a session without a queue do nothing.
+ * Returns false if there was no room. Context: nmi.
  */
 bool upmu_message_put(const struct upmu_overflow *overflow);
 
-/* The session is restarted: a blocked thread continues.  Context: any. */
+/* Let the thread continue that a message has blocked: its session is restarted. Context: any. */
 void upmu_message_restarted(struct upmu_session *session);
 
 #endif

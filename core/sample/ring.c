@@ -57,10 +57,13 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
     memcpy(ring->buffer + at, &header, sizeof header);
 }
 
-/* The position for a record of `bytes`; false: no room.  May skip to the start of the buffer. */
+/*
+ * Find the position for a record of `bytes`; false: no room. *out_pad: the record is at the start of the buffer, and
+ * the rest at its end must become a PAD.
+ */
 static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
-    /* Acquire: bytes that the reader has left are written only after its reads. */
+    /* Acquire: bytes that the reader has released are written only after its reads. */
     uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 
     *out_pad = false;
@@ -74,7 +77,7 @@ static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *ou
     return tail > bytes;
 }
 
-/* Records are built in place: the caller's buffer is aligned for their parts. */
+/* Fill in the sample of a record, in place: the caller's buffer is aligned for it. */
 static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
 {
     struct upmu_ring *ring = &overflow->session->ring;
@@ -106,7 +109,7 @@ static void fill_extension(struct record_extension *extension, const struct upmu
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
 
-/* A record is complete: the reader may have it. */
+/* Publish all records before `end`: the reader sees them from now on. */
 static void ring_publish(struct upmu_ring *ring, uint32_t end)
 {
     UPMU_BARRIER();
@@ -163,7 +166,7 @@ void upmu_ring_end(struct upmu_ring *ring, unsigned callers)
 
 #endif
 
-/* The position of the oldest record; false: there is none. */
+/* Find the oldest record; false: the ring is empty. */
 static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
 {
     uint32_t tail = ring->tail;

@@ -11,7 +11,10 @@
 #define UPMU_BIT32(n) (UINT32_C(1) << (n))
 #define UPMU_BIT64(n) (UINT64_C(1) << (n))
 
-/* Ones in a mask, of which there are few: a loop is the shortest.  (gcc's __builtin_popcount calls libgcc.) */
+/*
+ * Return the number of ones in a mask. There are few of them, so a loop is shortest; gcc's __builtin_popcount calls
+ * libgcc.
+ */
 static inline unsigned upmu_bits_count(uint32_t mask)
 {
     unsigned count = 0;
@@ -21,7 +24,7 @@ static inline unsigned upmu_bits_count(uint32_t mask)
     return count;
 }
 
-/* RISC-V counts zeros by an instruction only with Zbb: the compiler would call its library. */
+/* RISC-V counts zeros by an instruction only with Zbb. Without it the compiler would call its library. */
 #if defined __riscv && !defined __riscv_zbb
 #define UPMU_BITS_BY_HAND 1
 #else
@@ -30,7 +33,7 @@ static inline unsigned upmu_bits_count(uint32_t mask)
 
 #if UPMU_BITS_BY_HAND
 
-/* Index of the one of a mask that has no other. */
+/* Return the index of the only one in a mask. */
 static inline unsigned upmu_bits_index(uint32_t one)
 {
     return (unsigned)((one & 0xffff0000u) != 0) << 4 | (unsigned)((one & 0xff00ff00u) != 0) << 3 |
@@ -40,7 +43,7 @@ static inline unsigned upmu_bits_index(uint32_t one)
 
 #endif
 
-/* Index of the lowest one of a mask that is not 0. */
+/* Return the index of the lowest one in a mask that is not 0. */
 static inline unsigned upmu_bits_lowest(uint32_t mask)
 {
 #if UPMU_BITS_BY_HAND
@@ -50,13 +53,13 @@ static inline unsigned upmu_bits_lowest(uint32_t mask)
 #endif
 }
 
-/* As upmu_bits_lowest(), for 64 bits. */
+/* Return the index of the lowest one in a mask of 64 bits that is not 0. */
 static inline unsigned upmu_bits_lowest64(uint64_t mask)
 {
     return (uint32_t)mask ? upmu_bits_lowest((uint32_t)mask) : 32u + upmu_bits_lowest((uint32_t)(mask >> 32));
 }
 
-/* Index of the highest one of a mask that is not 0. */
+/* Return the index of the highest one in a mask that is not 0. */
 static inline unsigned upmu_bits_highest(uint32_t mask)
 {
 #if UPMU_BITS_BY_HAND
@@ -68,13 +71,13 @@ static inline unsigned upmu_bits_highest(uint32_t mask)
 #endif
 }
 
-/* Low `width` bits set, width 1 to 64. */
+/* Return a value with the low `width` bits set, width 1 to 64. */
 static inline uint64_t upmu_bits_ones(unsigned width)
 {
     return ~UINT64_C(0) >> ((64u - width) & 63u);
 }
 
-/* The low `width` bits of a value, width 1 to 64. */
+/* Return the low `width` bits of a value, width 1 to 64. */
 static inline uint64_t upmu_bits_low(uint64_t value, unsigned width)
 {
     unsigned above = (64u - width) & 63u;
@@ -82,7 +85,7 @@ static inline uint64_t upmu_bits_low(uint64_t value, unsigned width)
     return value << above >> above;
 }
 
-/* A mask of rows (struct upmu_pmu.present and friends). */
+/* Read, set and clear the bit of a row in a mask of rows, such as struct upmu_pmu.present. */
 static inline bool upmu_rows_has(const uint32_t *rows, unsigned row)
 {
     return (rows[row >> 5] >> (row & 31u)) & 1u;
