@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding units: by model, PCI scan, registers that say how many there are, CPUID.  Reads only.
+ * Find units: by model, PCI scan, registers that say how many there are, CPUID. Nothing is written.
  *
- * Bus to die: each U-box says its node, and which die that is; buses without one are their next one's (Linux 6.12
- * uncore_snbep.c).  Memory controllers of clients: register 48h of the host bridge (Linux uncore_snb.c); of servers:
- * D0h and D8h of a function (Linux, Intel PCM).  AMD: CPUID 80000001h, 80000022h (Linux amd/uncore.c).
+ * Dies of buses: each U-box says its node, and which die that is; a bus without a U-box belongs to the die of the next
+ * bus that has one (Linux 6.12 uncore_snbep.c). Memory controllers of clients: register 48h of the host bridge (Linux
+ * uncore_snb.c); of servers: D0h and D8h of a function (Linux, Intel PCM). AMD: CPUID 80000001h, 80000022h (Linux
+ * amd/uncore.c).
  */
 #include "backends/uncore/uncore_find.h"
 #include "core/util/apart.h"
@@ -57,7 +58,7 @@ bool upmu_uncore_memory(struct upmu_uncore_finder *finder, const void *pointer, 
 {
     uint64_t high;
 
-    /* Memory is asked by 32 bits: a 64-bit access may be two anyway. */
+    /* Memory is read by 32 bits: a 64-bit access may be two accesses anyway. */
     if (!may_access(finder) || !finder->seen->mmio_read(finder->seen->context, pointer, 32, out_value))
         return false;
     if (bits == 32)
@@ -93,7 +94,7 @@ bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, u
 
 /* ---- The list ---- */
 
-/* The PMU of a row, made if it is new; or NULL: the list is full.  One whose registers clash is behind the last one. */
+/* The PMU of a row, made if new; NULL: the list is full. If registers clash, it is pmu[pmu_count]: not in the list. */
 static struct upmu_uncore_pmu *pmu_of(struct upmu_uncore_finder *finder, unsigned row,
                                       const struct upmu_uncore_found *found)
 {
@@ -126,7 +127,10 @@ static UPMU_APART bool stands_before(const struct upmu_unit_info *a, const struc
     return a->number < b->number;
 }
 
-/* Would two boxes of a table have bytes in common?  (Their registers are within 383 bytes, and functions are apart.) */
+/*
+ * Would two boxes of a table have bytes in common? A box's registers are within 383 bytes. Boxes that are PCI functions
+ * never have.
+ */
 static bool are_too_near(const struct upmu_uncore_pmu *pmu, uint64_t base, uint64_t other)
 {
     return pmu->type->space != UPMU_SPACE_PCI && base - other + 0x200 < 0x400 &&
@@ -156,7 +160,7 @@ struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsig
             return pmu;
         if (found && are_too_near(pmu, info.base, other->base))
             return pmu;
-        /* A die may have several caches: number them in the order in which they are found. */
+        /* A die may have several last-level caches: number their boxes in the order in which they are found. */
         if (pmu->type->scope == UPMU_SCOPE_LLC)
             info.number++;
     }
@@ -165,7 +169,7 @@ struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsig
         return pmu;
     }
     info.address = UPMU_UNIT_NO_ADDRESS;
-    /* Boxes of a type and die stand side by side; what earlier calls added stays where it is. */
+    /* Boxes of one type and die stand side by side. Boxes that earlier calls added keep their place. */
     for (; at > finder->first && stands_before(&info, &list->unit[at - 1]); at--)
         list->unit[at] = list->unit[at - 1];
     list->unit[at] = info;
@@ -173,7 +177,7 @@ struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsig
     return pmu;
 }
 
-/* A type has no more counters than these, and none of the registers of others. */
+/* Leave a type only these counters: remove all others and their registers. */
 static void keep_counters(struct upmu_uncore_pmu *uncore, uint32_t counters)
 {
     uncore->pmu.counters &= counters;
@@ -195,7 +199,7 @@ static const struct upmu_uncore_layout *layout_of(unsigned row)
     return &upmu_uncore_layouts[row_at(row)->layout];
 }
 
-/* Has a row a list of its boxes' offsets?  Otherwise they have steps. */
+/* Has a row a list of its boxes' offsets? If not, its boxes are at equal steps. */
 static bool has_list(const struct upmu_uncore_row *row)
 {
     return row->most > 1 && !row->step && row->rule <= UPMU_UNCORE_RULE_CAPID;
@@ -230,7 +234,9 @@ uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
     return words[0] + (has_list(row) ? words[1 + n] : words[1] * n);
 }
 
-/* The function with the number of boxes of this die, or if it is not known of any die; 0: there is none. */
+/*
+ * Return the PCI function that says how many boxes this die has. If it is unknown, return any die's; 0: none is known.
+ */
 static uint32_t counting_function(const struct upmu_uncore_finder *finder)
 {
     const struct upmu_uncore_seen *seen = finder->seen;
@@ -242,14 +248,14 @@ static uint32_t counting_function(const struct upmu_uncore_finder *finder)
     return where ? where - 1 : 0;
 }
 
-/* Bits that are set in registers of a PCI function. */
+/* Count the bits that are set in registers of a PCI function. */
 static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *words)
 {
     uint32_t where = counting_function(finder), value = 0;
     unsigned count = 0;
 
     for (words++; where && *words; words += 2)
-        /* A register of all ones is a value here, and upmu_uncore_pci() has stored it. */
+        /* Here all ones are a count, not an absent register: upmu_uncore_pci() has stored the value. */
         if (upmu_uncore_pci(finder, where, words[0], &value) || value == 0xffffffffu)
             for (value &= words[1] == 32 ? 0xffffffffu : (1u << words[1]) - 1u; value; value &= value - 1u)
                 count++;
@@ -301,7 +307,7 @@ static UPMU_APART struct upmu_unit_info box_here(const struct upmu_uncore_finder
                                    .die = (uint8_t)place->die};
 }
 
-/* A register of a box that can be read. */
+/* Return a register by which a box is probed: its offset from the base. */
 static uint32_t probe_of(const struct upmu_uncore_layout *layout)
 {
     if (layout->select != UPMU_UNCORE_NONE)
@@ -318,7 +324,7 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
         struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), n), n);
         uint64_t value;
 
-        /* The numbers of free-running counters differ from processor to processor. */
+        /* Processors have different numbers of free-running counters: the read of one may fault. */
         if (!upmu_uncore_msr(finder, (uint32_t)box.base + probe_of(layout), layout->style != UPMU_UNIT_FREE, &value))
             continue;
         box.second = upmu_uncore_second_base(row_at(row), n);
@@ -326,7 +332,7 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
     }
 }
 
-/* Energy: counters that cannot be read do not exist. */
+/* Find the unit of energy counters. A counter that cannot be read does not exist. */
 static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 {
     struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), 0), 0);
@@ -335,7 +341,7 @@ static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 
     if (!upmu_uncore_msr(finder, (uint32_t)box.base, false, &value))
         return;
-    /* AMD's nodes of a package have one register (Linux hwmon/amd_energy, by AMD, and perf's rapl.c). */
+    /* The nodes of an AMD package share one register (Linux hwmon/amd_energy, by AMD, and perf's rapl.c). */
     if (row_at(row)->rule == UPMU_UNCORE_RULE_RAPL_AMD)
         box.die = 0;
     pmu = upmu_uncore_add(finder, row, NULL, &box);
@@ -366,7 +372,7 @@ static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
     case UPMU_UNCORE_RULE_AMD_NB:
         if (!(features[2] >> 24 & 1u))
             return;
-        /* With PerfMonV2 CPUID says how many. */
+        /* With PerfMonV2, CPUID says how many counters there are. */
         counters = extended[0] & 1u ? extended[1] >> 10 & 0x3fu : 4;
         break;
     case UPMU_UNCORE_RULE_AMD_UMC:
@@ -388,7 +394,7 @@ static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
         return;
     if (is->rule != UPMU_UNCORE_RULE_AMD_UMC)
         pmu = upmu_uncore_add(finder, row, NULL, &box);
-    /* Fewer counters than the row has. */
+    /* The CPU has fewer counters than the row. */
     if (pmu && counters < layout_of(row)->counters)
         keep_counters(pmu, UPMU_BIT32(counters) - 1u);
 }
@@ -406,7 +412,7 @@ static uint64_t read_bar(struct upmu_uncore_finder *finder, uint32_t where, uint
     return (uint64_t)high << 32 | low;
 }
 
-/* Of a client: by the host bridge. */
+/* Find the memory controllers of a client, whose address is in the host bridge. */
 static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
 {
     const struct upmu_uncore_row *is = row_at(row);
@@ -419,7 +425,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         return;
     bar = read_bar(finder, UNCORE_HOST_BRIDGE,
                    is->rule == UPMU_UNCORE_RULE_SAFBAR ? UNCORE_CLIENT_SAFBAR : UNCORE_CLIENT_BAR);
-    /* Bit 0 says that it is enabled, on old ones it is always. */
+    /* Bit 0 says that the range is enabled. On old clients the range is always enabled. */
     if (!(bar >> 12) || (!old && !(bar & 1u)))
         return;
     bar &= ~UINT64_C(0xfff);
@@ -429,20 +435,22 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         unsigned probe = layout->counter_list ? list[0] : (unsigned)layout->counter;
         struct upmu_unit_info box = box_here(finder, base, n);
 
-        /* Old counters have 32 bits, and a count of all ones looks like an absent box: read two counters. */
+        /*
+         * An old counter has 32 bits, and if these are all ones it looks like an absent box: so two counters are read.
+         */
         if (upmu_uncore_answers(finder, base + probe, 64))
             (void)upmu_uncore_add(finder, row, NULL, &box);
     }
 }
 
-/* Of a server: three channels for each controller; free-running counters are the controller's. */
+/* Find the memory controllers of a server. Each has three channels; free-running counters belong to the controller. */
 static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, uint32_t where)
 {
     const struct upmu_uncore_row *is = row_at(row);
     unsigned channels = is->rule == UPMU_UNCORE_RULE_SERVER_IMC ? is->most > 3 ? 3 : is->most : 1;
     uint32_t high, low;
 
-    /* The memory below 8 MiB is RAM. */
+    /* An address below 8 MiB is RAM, not a controller. */
     if (!upmu_uncore_pci(finder, where, 0xd0, &high) || !(high & 0x1fffffffu))
         return;
     for (unsigned n = 0; n < is->most; n++) {
@@ -472,7 +480,9 @@ static const struct {
               UNCORE_UBOX(6f1e, 40, 54), UNCORE_UBOX(2014, c0, d4), UNCORE_UBOX(3460, c0, d4),
               UNCORE_UBOX(3450, c0, d4), UNCORE_UBOX(3250, c0, d4)};
 
-/* A U-box: of the eight fields of its map the one with its node has the number of its die. */
+/*
+ * Note which die the bus of a U-box belongs to. The map has a field for each of eight dies, with the node of the die.
+ */
 static void note_ubox(struct upmu_uncore_finder *finder, uint32_t where, unsigned device)
 {
     uint32_t node, map = 0;
@@ -487,7 +497,10 @@ static void note_ubox(struct upmu_uncore_finder *finder, uint32_t where, unsigne
     }
 }
 
-/* Buses without a U-box have the die of the next one that has one: from above, on Skylake-X from below. */
+/*
+ * A bus without a U-box gets the die of the next higher bus that has one; on Skylake-X (`upward`) of the next lower
+ * bus.
+ */
 static void complete_dies(struct upmu_uncore_finder *finder, bool upward)
 {
     uint8_t last = UPMU_UNCORE_NO_DIE;
@@ -516,7 +529,7 @@ void upmu_uncore_place(const struct upmu_uncore_finder *finder, unsigned die, st
     box->die = (uint8_t)die;
 }
 
-/* Where a list of devices (device, place) has a function; -1: nowhere. */
+/* Return the index of a function in a list of devices (device, place); -1: the list does not have it. */
 static int index_in(const uint16_t *devices, unsigned count, uint32_t where, unsigned device)
 {
     for (unsigned i = 0; i < count; i++)
@@ -526,7 +539,7 @@ static int index_in(const uint16_t *devices, unsigned count, uint32_t where, uns
     return -1;
 }
 
-/* The companion function of a link, on the same bus. */
+/* Return the companion function of a link, which is on the same bus; 0: there is none. */
 static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
 {
     uint32_t id;
@@ -534,7 +547,7 @@ static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t
     if (n >= words[0])
         return 0;
     for (uint32_t where = bus; where < bus + 0x100; where++) {
-        /* The companion is function 6 of its device; firmware may hide it, then there is none. */
+        /* The companion is function 6 of its device. Firmware may hide the companion: then there is none. */
         if ((where & 7u) == 6 && upmu_uncore_pci(finder, where, 0, &id) && id >> 16 == words[1 + 2 * n])
             return where;
     }
@@ -575,7 +588,9 @@ static UPMU_APART void use_function(struct upmu_uncore_finder *finder, unsigned 
     }
 }
 
-/* A visit of each function of Intel's.  Buses that were empty at the first visit are left out of the second. */
+/*
+ * Call `visit` for each PCI function of Intel's. Buses that the first scan found empty are left out by the second one.
+ */
 static void visit_functions(struct upmu_uncore_finder *finder,
                             void (*visit)(struct upmu_uncore_finder *finder, uint32_t where, unsigned device))
 {
@@ -591,7 +606,7 @@ static void visit_functions(struct upmu_uncore_finder *finder,
             *empty |= (uint8_t)bus;
         }
         if (!upmu_uncore_pci(finder, where, 0, &id)) {
-            /* Nothing else of a device without function 0. */
+            /* A device without function 0 has no other function. */
             where |= where & 7u ? 0u : 7u;
             continue;
         }
@@ -659,7 +674,10 @@ static UPMU_APART void find_by_rule(struct upmu_uncore_finder *finder, unsigned 
     }
 }
 
-/* MSRs that have the address of a table: Panther Lake, Nova Lake, Diamond Rapids (Linux patches 2025/2026). */
+/*
+ * Return the MSR with the address of a table of discovery, which Panther Lake, Nova Lake and Diamond Rapids have; 0:
+ * the CPU has no such MSR (Linux patches 2025/2026).
+ */
 static uint32_t table_msr(const struct upmu_uncore_seen *seen)
 {
     if (seen->family == 0x12)
@@ -710,7 +728,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
         finder.generation = (unsigned)generation;
         find_generation(&finder);
     }
-    /* Let another call scan again: it finds the rest, or fails in the same way. */
+    /* Let another call scan again: that scan finds the rest, or fails in the same way. */
     if (finder.full || finder.damaged)
         list->scanned = 0;
     if (finder.full)

@@ -28,7 +28,9 @@
 
 _Static_assert(UPMU_X86_RESOURCE_OFFCORE0 == 0 && UPMU_X86_RESOURCE_OMR0 == 6, "how many registers do for one another");
 
-/* The first of the interchangeable registers, and their number. */
+/*
+ * Return the first payload register that can take the place of an event's own, and how many such registers there are.
+ */
 static unsigned sibling_registers(const struct upmu_event *event, unsigned *out_count)
 {
     unsigned own = event->flags & UPMU_X86_EVENT_RESOURCE;
@@ -37,7 +39,10 @@ static unsigned sibling_registers(const struct upmu_event *event, unsigned *out_
     return own >= UPMU_X86_RESOURCE_OMR0 ? UPMU_X86_RESOURCE_OMR0 : UPMU_X86_RESOURCE_OFFCORE0;
 }
 
-/* Offcore: first the register of the event's own code, then the others. */
+/*
+ * Return the payload register of an alternative. Offcore responses: first the register of the event's own code, then
+ * others.
+ */
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative)
 {
     unsigned count, first = sibling_registers(event, &count);
@@ -68,7 +73,7 @@ static void add_resource(struct upmu_slot *slot, unsigned resource, uint64_t val
     slot->value[0] = value;
 }
 
-/* Metrics are fractions of the slots counted by fixed counter 3, at the same privileges. */
+/* Add the counter of slots. Metrics are fractions of the slots that fixed counter 3 counts, at the same privileges. */
 static void add_slots(const struct upmu_event *event, struct upmu_alternative *out)
 {
     unsigned slot = UPMU_SLOTS > 1 && event->counters != UPMU_BIT32(UPMU_X86_SLOTS);
@@ -81,7 +86,7 @@ static void add_slots(const struct upmu_event *event, struct upmu_alternative *o
     }
 }
 
-/* On Golden Cove load latency is wrong without the auxiliary event (Linux: mem-loads-aux). */
+/* Add the auxiliary event, without which load latency is wrong on Golden Cove (Linux: mem-loads-aux). */
 static void add_auxiliary(const struct upmu_pmu *pmu, struct upmu_alternative *out)
 {
     struct upmu_event auxiliary;

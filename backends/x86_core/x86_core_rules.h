@@ -23,7 +23,7 @@ enum {
     RULE_PLAIN, /* general and fixed counters */
     RULE_PEBS,  /* counters of precise events */
     RULE_FILE,  /* further limit by Intel's event file */
-    RULE_EXTRA, /* the payload register that goes with it: `counters` is one of the payloads below */
+    RULE_EXTRA, /* which payload register an event has: `counters` is one of the payloads below */
     RULES
 };
 
@@ -38,7 +38,7 @@ enum {
 #define WITH_INV10 0x0cu
 #define WITH_BITS 0x0cu
 
-/* The condition on the unit mask: none (the row's is 0), equal, or these bits set. */
+/* The condition on the unit mask: none (the row's is 0), equal to the row's, or all of the row's bits set. */
 #define UMASK_ANY 0x00u
 #define UMASK_IS 0x10u
 #define UMASK_HAS 0x00u
@@ -51,7 +51,7 @@ static const uint16_t general_masks[] = {
     0x0, 0xffff, 0x1, 0x2, 0x3, 0x4, 0x8, 0xf, 0xfe, 0xfc, 0x3fc
 };
 
-/* And in the upper half a fixed counter. */
+/* The counters of a row: general ones and, in the upper half, a fixed one. */
 #define GP_FIXED(general, fixed) ((general) | ((fixed) + 1) << 4)
 
 /* Payload registers: name, resource, bits that sessions may set. */
@@ -424,7 +424,7 @@ static const struct constraint pebs_rules[] = {
     RULE(DKT_AWF, PEBS, NOTHING, 0xD0, 0xD0, IS, 0x05, GP_ALL),
 };
 
-/* Of kind PEBS, too: counters that sample without a shadow, which level 3 needs. */
+/* Counters that sample without a shadow, which level 3 needs. The rows are of kind PEBS, too. */
 static const struct constraint shadowless_rules[] = {
     RULE(SNB_TO_SKL_2, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x01, GP_C1), /* INST_RETIRED.PREC_DIST */
     RULE(IVB_TO_SKL, PEBS, INV16, 0xC0, 0xC0, IS, 0x01, GP_C1), /* cycles */
