@@ -28,7 +28,7 @@ static bool may_pass(const struct upmu_guest *guest)
 
 /* ---- Values ---- */
 
-/* The counter went round. */
+/* Note that a counter went round, and whether that interrupts. */
 static void went_round(struct upmu_guest *guest, unsigned counter, bool interrupts)
 {
     guest->raised |= UPMU_BIT32(counter);
@@ -36,7 +36,7 @@ static void went_round(struct upmu_guest *guest, unsigned counter, bool interrup
         guest->pending |= UPMU_BIT32(counter);
 }
 
-/* The value `more` events later; *out_round: it went round on the way. */
+/* Return the value `more` events later; *out_round: the counter went round on the way. */
 static uint64_t advance_value(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
 {
     *out_round = more > guest->mask - value;
@@ -124,7 +124,7 @@ void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t 
 
 /* ---- Sessions ---- */
 
-/* In the handler: a note.  The guest is told at its next entry. */
+/* Note an overflow, in the handler. The guest is told at its next entry. */
 static unsigned note_overflow(void *state, const struct upmu_overflow *overflow, bool notify)
 {
     struct upmu_guest *guest = state;
@@ -145,7 +145,9 @@ static enum upmu_status begin_notes(struct upmu_session *session, const void *ar
 
 static const struct upmu_format guest_notes = {.name = "guest", .begin = begin_notes, .overflow = note_overflow};
 
-/* Sampling for the interrupt of a counter; the first one comes when upmu_set_wait() says so. */
+/*
+ * Return the sampling of a counter's session: only a counter that interrupts samples. upmu_set_wait() says when first.
+ */
 static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned counter)
 {
     struct upmu_sampling sampling;
@@ -158,7 +160,10 @@ static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned
     return sampling;
 }
 
-/* A session for a counter: its own, one that no counter has, or one whose counter stands still. */
+/*
+ * Give a counter a session: its own, one that no counter has, or that of a counter that stands still; false: none is
+ * left.
+ */
 static bool take_session(struct upmu_guest *guest, unsigned counter)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -166,7 +171,7 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
 
     if (virtual->session)
         return true;
-    /* Look at all counters: one that a reset took from the shape may still have a session. */
+    /* Look at all counters: one that a reset took out of the shape may still have a session. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         if (guest->counter[i].session)
             held |= UPMU_BIT32(guest->counter[i].session - 1u);
@@ -183,7 +188,7 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
     return virtual->session;
 }
 
-/* A new session, or one whose former event did not fit. */
+/* Make and attach a session: a new one, or one again whose former event did not fit. */
 static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_session *session,
                                        const struct upmu_event *event, const struct upmu_sampling *sampling,
                                        struct upmu_cpu *cpu)
@@ -204,8 +209,8 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
 }
 
 /*
- * May the host's counter of this number hold the guest's value?  It is as wide, takes any value, and the guest names it
- * by the same number, and its register by a name that the host has.
+ * May the host's counter with this number hold the guest's value? The counter must be as wide and take any value. The
+ * guest must use the same number for it, and a name of its register that the host has.
  */
 static bool may_lend(const struct upmu_guest *guest, unsigned counter, const struct upmu_event *event)
 {
@@ -216,7 +221,10 @@ static bool may_lend(const struct upmu_guest *guest, unsigned counter, const str
            pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
 }
 
-/* The session of a counter that stands still gets the event that the guest selected. */
+/*
+ * Give the session of a counter that stands still the event that the guest selected; false: the session does not count
+ * it.
+ */
 static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -260,8 +268,9 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
 }
 
 /*
- * When the session of a counter is to interrupt: at the overflow, but no sooner than the policy says.  The register of
- * one that only counts has the guest's value, if it may and an overflow, which interrupts the host, is not near.
+ * Tell a counter's session when to interrupt: at the overflow, but no sooner than the policy's min_period. If a session
+ * only counts, and its counter may hold the guest's value, load that value, unless an overflow is near: it would
+ * interrupt the host.
  */
 static void load_counter(struct upmu_guest *guest, unsigned counter)
 {
@@ -286,7 +295,7 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
     (void)!upmu_set_wait(session, &session->set, 0, left, guest->mask + 1u);
 }
 
-/* Is its session the one for what the guest selected? */
+/* Does the session of a counter still count what the guest selected, in the way that it is to count it? */
 static bool session_fits(const struct upmu_guest *guest, unsigned counter)
 {
     const struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -344,7 +353,7 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
     try_to_start(guest, counter, cpu);
 }
 
-/* Bring the sessions of the dirty counters to what the registers say. */
+/* Bring the sessions of dirty counters to what the registers say. */
 static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     uint32_t open = guest->door->open(guest), misfit = 0;
@@ -369,7 +378,10 @@ static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
     guest->dirty = 0;
 }
 
-/* Whose session has a counter of the host may change between two entries: the host's own come first. */
+/*
+ * Find counters whose session has no counter of the host. These may change between two entries: the host's own sessions
+ * come first.
+ */
 static void find_waiting(struct upmu_guest *guest)
 {
     for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
@@ -384,7 +396,7 @@ static void find_waiting(struct upmu_guest *guest)
 
 /* ---- Counters that the guest may read itself ---- */
 
-/* Counters whose host's counter was taken, or never had room for it: another one is looked for. */
+/* Find counters that were to use the host's counter with the same number, but do not run: let them use any counter. */
 static void leave_taken(struct upmu_guest *guest)
 {
     for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
@@ -398,7 +410,9 @@ static void leave_taken(struct upmu_guest *guest)
     }
 }
 
-/* Guest counters that run on the host's counter of the same number, whose register holds the guest's value. */
+/*
+ * Return the guest counters that run on the host's counter with the same number, whose register has the guest's value.
+ */
 static uint32_t find_passes(const struct upmu_guest *guest)
 {
     uint32_t passes = 0;
@@ -419,7 +433,7 @@ static uint32_t find_passes(const struct upmu_guest *guest)
 
 /* ---- Entry and exit ---- */
 
-/* Where this is executed, if the vCPU is there. */
+/* Return the CPU that executes this call, if the vCPU is on it; else NULL. */
 static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
 {
     const struct upmu_port *port = guest->machine->port;
@@ -438,7 +452,7 @@ static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
 
 #if UPMU_WORLDS
 
-/* The value that the hardware is to put into the register of all gates; 0: the hardware does not move gates. */
+/* Return the value that hardware is to put into the register of all gates; 0: the hardware does not move gates. */
 static uint64_t hardware_gate(struct upmu_cpu *cpu)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
@@ -488,7 +502,9 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
     if (may_pass(guest))
         leave_taken(guest);
     guest->dirty |= guest->waiting & ~guest->started;
-    /* A counter that settles may turn out to have overflowed, and its overflow may freeze all counters. */
+    /*
+     * A counter that settles may turn out to have overflowed, and its overflow may freeze all counters: settle again.
+     */
     do {
         /* All counters that overflowed share one interrupt. */
         if (guest->pending) {
@@ -536,7 +552,7 @@ enum upmu_status upmu_guest_exit(struct upmu_guest *guest)
 
 /*
  * The access of the instruction has taken effect: a counter that it opened, or gave another event, counts the
- * instruction, and has no session for that yet.  So the registers are asked, and the policy.
+ * instruction, but has no session for that yet. So the registers decide which counters count, and the policy.
  */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user)
 {
@@ -594,7 +610,9 @@ bool upmu_guest_policy_is_valid(const struct upmu_guest_policy *policy)
 
 const struct upmu_guest_policy upmu_guest_default_policy = {.level = UPMU_GUEST_IPC};
 
-/* May a guest of this shape have this policy?  UNSUPPORTED: it may, and the shape shows more than is counted. */
+/*
+ * May a guest of this shape have this policy? UPMU_ERR_UNSUPPORTED: it may, but the shape shows more than is counted.
+ */
 static enum upmu_status judge_policy(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                      const struct upmu_guest_policy *policy)
 {
@@ -686,7 +704,10 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest)
     return worst;
 }
 
-/* The thread that a CPU runs while the vCPU is not there is none that the library knows. */
+/*
+ * Switch a vCPU to a CPU, or from its CPU (`cpu` NULL). The library does not know which thread runs there without the
+ * vCPU: an empty thread stands for it.
+ */
 static enum upmu_status move_to(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     struct upmu_thread none;

@@ -18,7 +18,7 @@ struct guest_state {
     uint32_t checksum;
     uint64_t reserved1[2];
     struct upmu_guest_shape shape;
-    uint64_t word[5];   /* of struct upmu_guest_registers */
+    uint64_t word[5];   /* `word` of struct upmu_guest_registers */
     uint32_t interrupt; /* of it */
     uint32_t pending; /* counters whose overflow is still to be injected */
     uint64_t reserved2[2];
@@ -43,13 +43,13 @@ static size_t state_bytes(const struct upmu_guest_shape *shape)
     return offsetof(struct guest_state, counter) + 16u * state_counters(shape);
 }
 
-/* The counter of the i-th entry. */
+/* Return the counter of the i-th entry of a saved state. */
 static unsigned state_counter(const struct upmu_guest_shape *shape, unsigned i)
 {
     return i < shape->general ? i : UPMU_FIXED_COUNTER(i - shape->general);
 }
 
-/* FNV-1a, with the field itself as 0. */
+/* Return the FNV-1a checksum of a state, for which the field `checksum` is 0. */
 static uint32_t state_checksum(const struct guest_state *state, size_t bytes)
 {
     const uint8_t *at = (const uint8_t *)state;
@@ -93,9 +93,9 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
     return UPMU_OK;
 }
 
-/* ---- Reading what may be anything ---- */
+/* ---- Reading bytes that may be anything ---- */
 
-/* Copy it, and check the frame and the shape. */
+/* Copy a saved state, and check its header and its shape. */
 static enum upmu_status read_state(const void *state, size_t size, struct guest_state *out_state)
 {
     const struct upmu_guest_shape *shape = &out_state->shape;
@@ -118,7 +118,7 @@ static enum upmu_status read_state(const void *state, size_t size, struct guest_
     return UPMU_OK;
 }
 
-/* Does a counter have an event that only CPUs of the shape's model have? */
+/* Does a counter of the state have an event that only CPUs of the shape's model have? */
 static bool needs_model(const struct guest_state *state)
 {
     const struct upmu_guest_door_table *door = upmu_guest_door_of(&state->shape);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shapes of x86 guests: what a machine can show under a policy, and the answer of CPUID.
+ * Shapes of x86 guests: which shape a machine can show under a policy, and the answer of CPUID.
  */
 #include <abi/guest/x86/guest_x86.h>
 #include "core/util/mem.h"
@@ -18,7 +18,7 @@ bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape)
     return shape->door > UPMU_GUEST_INTEL && shape->door <= UPMU_GUEST_AMD_V2 && upmu_guest_amd_shape(shape);
 }
 
-/* Does this host count what the shape shows? */
+/* Does this host count all that the shape shows? */
 static bool shape_is_honest(const struct upmu_machine *machine, const struct upmu_guest_shape *shape)
 {
     uint32_t available = upmu_guest_event_available(&machine->pmu[0], shape->door);
@@ -27,7 +27,7 @@ static bool shape_is_honest(const struct upmu_machine *machine, const struct upm
            (shape->fixed <= GUEST_ARCH_REFERENCE || available >> GUEST_ARCH_TSC & 1u);
 }
 
-/* A filter is of one vendor's codes. */
+/* Is the filter of a policy well formed, with codes of this door's vendor? */
 static bool filter_is_valid(const struct upmu_guest_policy *policy, unsigned door)
 {
     return policy->level != UPMU_GUEST_LIST || (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK &&
@@ -49,7 +49,10 @@ uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const str
     return shown & ~upmu_guest_event_permitted(upmu_guest_policy(policy));
 }
 
-/* CPUID has the number of fixed counters alone: those above one that is denied are not shown either. */
+/*
+ * Remove from a shape what the policy denies. CPUID has only the number of fixed counters: so those above a denied one
+ * are not shown either.
+ */
 static void limit_shape(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
     uint32_t permitted = upmu_guest_event_permitted(policy);
@@ -103,7 +106,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     return UPMU_OK;
 }
 
-/* The shape that a reset makes. */
+/* Return the shape that a reset makes. */
 static struct upmu_guest_shape renewed_shape(const struct upmu_guest *guest)
 {
     struct upmu_guest_shape shape = guest->shown;
@@ -127,11 +130,13 @@ bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
 
 /* ---- CPUID ---- */
 
-/* Bits by which the host's CPUID shows its own PMU, by leaf and subleaf.  A guest sees them as 0, but for bits of
- * its shape. */
+/*
+ * Bits by which the host's CPUID shows its own PMU, by leaf and subleaf. A guest sees them as 0, except those that its
+ * shape has.
+ */
 static const struct {
     uint32_t leaf, bits;
-    uint8_t subleaf, word; /* EVERY: all of them */
+    uint8_t subleaf, word; /* EVERY: all subleaves, all words */
 } hidden[] = {
     {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store; PERF_CAPABILITIES */
     {1, 1u << 21, EVERY, 3},                     /* debug store */

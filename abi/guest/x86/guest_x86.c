@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door of x86: what Intel's registers and AMD's have in common.  Which counters are open, how an overflow
- * interrupts, what freezes; the accesses that trap, which go on to the registers of one vendor.
+ * The door of x86: functions for what Intel's registers and AMD's have in common: which counters are open, how an
+ * overflow interrupts, what freezes; the accesses that trap, which are passed on to the registers of one vendor.
  */
 #include <abi/guest/x86/guest_x86.h>
 #include "core/util/mem.h"
@@ -9,12 +9,15 @@
 #define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
 #define LVTPC_MODE_FIXED 0u
 #define LVTPC_MODE_NMI 4u
-#define LVTPC_FIRST_VECTOR 16u /* of an interrupt; an APIC delivers no other one */
+#define LVTPC_FIRST_VECTOR 16u /* the lowest vector that an APIC delivers */
 #define X2APIC_LVTPC 0x834u
 
-/* ---- What the registers say ---- */
+/* ---- Questions to the registers ---- */
 
-/* An overflow of this counter is to interrupt.  (Transactions that abort would bring the same one again and again.) */
+/*
+ * Does an overflow of a counter interrupt? With IN_TXCP it must not: aborted transactions would repeat the overflow
+ * without end.
+ */
 static bool x86_interrupts(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
@@ -33,7 +36,7 @@ static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
     return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS;
 }
 
-/* Counters that count, as far as the guest is concerned. */
+/* Return the counters that count, as far as the guest is concerned. */
 static uint32_t x86_open(const struct upmu_guest *guest)
 {
     uint32_t open = 0;
@@ -46,7 +49,10 @@ static uint32_t x86_open(const struct upmu_guest *guest)
     return upmu_guest_has_global(guest) ? open & upmu_guest_of_bits(guest->x86.global_ctrl) : open;
 }
 
-/* The select that a session counts: bits 22:19, which only the guest sees, are replaced by bits 35:32. */
+/*
+ * Return a word for what a session counts: the select, with bits 22:19, which only the guest sees, replaced by bits
+ * 35:32.
+ */
 static uint32_t x86_word(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
@@ -71,7 +77,10 @@ static uint64_t x86_retires(const struct upmu_guest *guest, unsigned counter, ui
     return more;
 }
 
-/* P6 and NetBurst name their counters otherwise, and a CPU before PerfCtrExtCore lacks the guest's names. */
+/*
+ * Does the host have the register by which the guest names a counter? P6 and NetBurst have other names for their
+ * counters, and a CPU before PerfCtrExtCore lacks those of later doors.
+ */
 static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
 {
     const struct upmu_pmu *pmu = upmu_guest_pmu(guest);
@@ -82,7 +91,7 @@ static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
             upmu_register_address(pmu, pmu->counter[counter].value_row) >= GUEST_AMD_CORE);
 }
 
-/* RDPMC reads every counter of the host's, on AMD those of units outside the core as well. */
+/* May RDPMC pass? It reads every counter of the host, on AMD also those of units outside the core. */
 static bool x86_all_pass(const struct upmu_guest *guest)
 {
     return guest->passes == guest->counters && guest->counters == upmu_guest_pmu(guest)->counters &&
@@ -105,7 +114,7 @@ void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value)
     guest->x86.global_ctrl = value;
 }
 
-/* All bits: of counters, and what freezes them. */
+/* Return the whole status: bits of counters, and bits that freeze them. */
 static uint64_t status_bits(const struct upmu_guest *guest)
 {
     return guest->x86.status | upmu_guest_bits(guest->raised);
@@ -133,7 +142,7 @@ uint64_t upmu_guest_x86_status(struct upmu_guest *guest)
     return status_bits(guest);
 }
 
-/* The value may be a part of the event of any counter. */
+/* Set a register OFFCORE_RSP. Its value may be a part of any general counter's event. */
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
 {
     if (guest->x86.offcore[which] == value)
@@ -155,7 +164,7 @@ enum upmu_guest_access upmu_guest_x86_debugctl(struct upmu_guest *guest, uint64_
 
 /* ---- Interrupts ---- */
 
-/* Overflows that interrupt stop the guest's counters, if it asked for that. */
+/* Freeze the guest's counters, if the guest wants that after overflows that interrupt. */
 static void freeze_counters(struct upmu_guest *guest)
 {
     bool streamlined = guest->shape.door != UPMU_GUEST_INTEL || guest->shape.version >= 4;
@@ -218,7 +227,9 @@ enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, 
                                                  : upmu_guest_amd_wrmsr(guest, msr, value);
 }
 
-/* Intel's fixed counters have bit 30; no other type exists, nor does AMD have one. */
+/*
+ * Read a counter by RDPMC. Intel's fixed counters have bit 30. Other types do not exist, and AMD has no fixed counters.
+ */
 enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
 {
     unsigned counter = UPMU_NO_COUNTER;
@@ -301,7 +312,7 @@ static void x86_restore(struct upmu_guest *guest, const struct upmu_guest_regist
     guest->x86.lvtpc = registers->interrupt;
 }
 
-/* An enabled event that is no architectural one. */
+/* Does a select enable an event that is not architectural? */
 static bool x86_needs_model(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select)
 {
     return counter < UPMU_FIXED_COUNTER(0) && shape->family && select & GUEST_SELECT_EN &&
