@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A guest's calls: to which of the two ways to count they belong; leaves; entries.
+ * A guest's calls: which of the two ways to count each belongs to; the leaves of CPUID; entries.
  */
 #include <abi/paravirt/pv_core.h>
 #include "core/util/mem.h"
 
 #define PV_LVTPC_NMI 0x400u
 
-/* Generic events as architectural ones; the others there are not. */
+/* Generic events as architectural ones. Events that are not listed have no architectural form. */
 #define PV_ARCH_EVENTS 7u
 static const uint8_t pv_arch[8] = {
     [UPMU_PV_CYCLES] = GUEST_ARCH_CYCLES,
@@ -22,7 +22,7 @@ static const uint8_t pv_arch[8] = {
 /* Bits that a raw word may have: event, unit mask, edge, inv, counter mask. */
 #define PV_RAW_BITS UINT64_C(0xff84ffff)
 
-/* Which generic events the shape has. */
+/* Return the generic events that the shape has, as bits. */
 static uint32_t generic_events(const struct upmu_guest *guest)
 {
     uint32_t events = 0;
@@ -48,7 +48,10 @@ bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
     return upmu_guest_event(vcpu->guest, counter, &event) == UPMU_OK;
 }
 
-/* An addition always succeeds.  A loop of compare-and-exchange would end when the guest lets it. */
+/*
+ * Add to a word of the guest by one atomic addition, which always succeeds. A loop of compare-and-exchange would end
+ * only when the guest lets it.
+ */
 void upmu_pv_add(uint32_t *field, uint32_t overflows)
 {
     uint32_t room = UINT32_MAX - pv_load32(field);
@@ -110,7 +113,7 @@ bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t cal
         out[2] = UPMU_PV_VERSION;
         out[3] = guest->shape.general;
     } else {
-        /* As CPUID leaf 1 has family and model; AMD's from 15 on are in the extended fields, too. */
+        /* Family and model as CPUID leaf 1 has them; AMD's families from 15 on use the extended fields, too. */
         out[0] = !raw ? 0
                       : (family < 15u ? family << 8 : 0xf00u | (family - 15u) << 20) | (model & 0xfu) << 4 |
                             (model >> 4 & 0xfu) << 16 | guest->shape.stepping;
@@ -139,8 +142,8 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
     if (!cpu)
         return UPMU_ERR_STATE;
     /*
-     * The guest has no status register: its words in memory have all overflows that it is told of now.  (One that a
-     * look would find has its own interrupt.)
+     * The guest has no status register: its words in memory have all overflows that it is told of now. An overflow that
+     * only a look would find has its own interrupt.
      */
     if (guest->raised) {
         uint32_t overflowed = guest->raised;

@@ -25,7 +25,10 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
             status |= UPMU_PV_SLOT_REFUSED;
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
-        /* The vCPU is outside: none of its own reads is under way.  Its other CPUs see an odd sequence meanwhile. */
+        /*
+         * The vCPU is outside the guest: none of its reads is under way. Other CPUs of the guest see an odd sequence
+         * meanwhile.
+         */
         pv_store32(&slot->sequence, sequence);
         pv_store64(&slot->value, value);
         pv_store64(&slot->count, vcpu->guest->counter[n].total - vcpu->begun[n]);
@@ -65,7 +68,7 @@ static uint32_t pin_page(struct upmu_pv_vcpu *vcpu, uint64_t address)
     return UPMU_PV_OK;
 }
 
-/* A slot that begins to count gets what its wish says now.  False: that is refused. */
+/* Let a slot begin to count what its wish says now; false: the wish is refused. */
 static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
 {
     const struct upmu_pv_wish *wish = &vcpu->page->wish[n];
@@ -94,7 +97,7 @@ static uint32_t gate_slots(struct upmu_pv_vcpu *vcpu, uint32_t slots)
 
     if (slots & ~slots_of(vcpu))
         return UPMU_PV_BAD_STATE;
-    /* Overflows that were not noticed before are of the time before this call. */
+    /* Overflows that were not noticed before belong to the time before this call. */
     overflowed = upmu_guest_lower(vcpu->guest, UINT32_MAX) & slots_of(vcpu);
     upmu_pv_page_publish(vcpu, overflowed | (changed & ~begun), overflowed);
     for (uint32_t rest = begun; rest; rest &= rest - 1u) {
@@ -119,7 +122,7 @@ void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu)
 
     if (!vcpu->page)
         return;
-    /* Overflows until now are not told: another page begins with nothing. */
+    /* The guest is not told overflows until now: another page begins without any. */
     (void)upmu_guest_lower(vcpu->guest, UINT32_MAX);
     vcpu->guest->pending = 0;
     upmu_guest_x86_set_global(vcpu->guest, 0);

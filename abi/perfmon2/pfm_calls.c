@@ -48,8 +48,7 @@ enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *us
 /*
  * ---- Life ----
  *
- * A thread that a message blocked continues when the mask ends, by restart, start, stop, unload or
- * close.
+ * A message can block a thread. The thread continues when the mask ends: by restart, start, stop, unload or close.
  */
 
 static enum upmu_status open_session(struct upmu_pfm_context *context, const char *name, const void *argument,
@@ -188,7 +187,7 @@ enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_
         return UPMU_ERR_INVALID;
     if (context->session.state != UPMU_SESSION_DETACHED)
         return UPMU_ERR_STATE;
-    /* The kernel may have detached it, because its target has ended. */
+    /* The kernel may have detached the session, because its target has ended. */
     if (context->loaded)
         upmu_pfm_keep(context);
     context->loaded = false;
@@ -239,7 +238,7 @@ enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags
             return upmu_session_restart(session);
         if (session->state != UPMU_SESSION_RUNNING && session->state != UPMU_SESSION_WAITING)
             return UPMU_ERR_STATE;
-        /* The session may have been masked until a write of its registers: its message still waits for the restart. */
+        /* The session may have been masked until its registers were written: a message still waits for the restart. */
         upmu_message_restarted(session);
         return UPMU_OK;
     }
@@ -288,7 +287,7 @@ enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, siz
     *out_bytes = 0;
     if (!bytes || bytes % sizeof(union pfarg_msg))
         return UPMU_ERR_INVALID;
-    /* No more than the queue holds: otherwise new messages could keep the reader here. */
+    /* Copy no more messages than the queue holds: otherwise new ones could keep the reader here. */
     for (uint32_t left = context->queue.capacity; left && *out_bytes < bytes; left--) {
         struct upmu_message message;
         union pfarg_msg out;

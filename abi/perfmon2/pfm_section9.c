@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of section 9: their elements become those of section 10, in place.
+ * The calls of section 9: their elements are converted to those of section 10, in place.
  */
 #include <abi/perfmon2/pfm_core.h>
 #include "core/util/mem.h"
@@ -29,7 +29,7 @@ enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_
                                    argument, argument_bytes);
 }
 
-/* The first fields of both kinds of element, and all of them as long as they are alike. */
+/* An element of section 9, of either kind: the types are alike, as is asserted below. */
 struct element9 {
     uint16_t reg_num;
     uint16_t padding[3];
@@ -43,7 +43,7 @@ struct element9 {
      offsetof(type, reserved) == offsetof(struct element9, reserved))
 _Static_assert(ALIKE(struct pfarg_pmc9) && ALIKE(struct pfarg_pmd9), "one reader serves both");
 
-/* Fetch elements of section 9 and check what section 10 does not have. */
+/* Fetch elements of section 9, and check that fields without a counterpart in section 10 are 0. */
 static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const void *user, unsigned count,
                                        size_t widened)
 {
@@ -60,7 +60,7 @@ static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const v
     return status;
 }
 
-/* The elements grow: from the last on. */
+/* Convert elements to the longer ones of section 10: from the last one on, because they are in the same memory. */
 static void widen_elements(struct upmu_pfm_context *context, unsigned count, size_t widened)
 {
     while (count--) {

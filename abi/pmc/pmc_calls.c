@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpmc's operations on sessions.  What a program passes is copied once, and every call looks the owner up anew.
+ * libpmc's operations on sessions. A program's argument is copied once, and every call looks the owner up anew.
  */
 #include <stddef.h>
 #include <string.h>
@@ -59,7 +59,10 @@ struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t 
 
 /* ---- Allocation ---- */
 
-/* A place for a PMC; without the right of the whole machine, not beyond the user's share, nor in the last quarter. */
+/*
+ * Return a free place for a PMC; NULL: there is none for this user. Without the right of the whole machine (`may`), a
+ * user has a share of the places, and cannot use the last quarter of them.
+ */
 static struct upmu_pmc *free_one(struct upmu_pmcs *pmcs, uint32_t user, bool may)
 {
     unsigned places = pmcs->capacity < UPMU_PMC_MOST ? pmcs->capacity : UPMU_PMC_MOST;
@@ -82,7 +85,7 @@ static bool may_use(const struct upmu_pmcs *pmcs, uint32_t owner, const struct u
     return !rights || upmu_pmc_may_system(pmcs, owner);
 }
 
-/* The event, on the row that is asked for. */
+/* Encode an event and, unless `row` is PMC_ROW_ANY, limit it to the counter of this row. */
 static enum upmu_status encode_spec(const struct upmu_pmu *pmu, const char *spec, int32_t row, struct upmu_event *event,
                                     struct upmu_why *why)
 {
@@ -100,7 +103,7 @@ static enum upmu_status encode_spec(const struct upmu_pmu *pmu, const char *spec
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
-/* A session for the event; of a CPU, attached to it. */
+/* Make a session for the event of a PMC. If the PMC is a CPU's, attach the session to that. */
 static enum upmu_status make_session(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, struct upmu_cpu *cpu, bool hide)
 {
     struct upmu_sampling sampling = {.period = is_sampling(pmc) ? pmc->count : 0};
@@ -228,7 +231,7 @@ enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner)
             result = status;
     }
     status = upmu_pmc_log_configure(pmcs, owner, -1);
-    return result == UPMU_OK && status != UPMU_ERR_STATE ? status : result; /* UPMU_ERR_STATE: it had no log */
+    return result == UPMU_OK && status != UPMU_ERR_STATE ? status : result; /* UPMU_ERR_STATE: the owner had no log */
 }
 
 /* ---- One PMC ---- */
@@ -277,7 +280,7 @@ enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_
     return UPMU_OK;
 }
 
-/* A thread's that is attached to none counts the program itself. */
+/* Start a PMC. A thread's PMC that is attached to no thread counts the program itself. */
 enum upmu_status upmu_pmc_start(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
 {
     struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
@@ -372,12 +375,12 @@ static const uint16_t argument_bytes[PMC_OPS] = {sizeof(struct pmc_op_info),
                                                  SIMPLE,
                                                  sizeof(struct pmc_op_name)};
 
-/* Operations with an answer, as bits. */
+/* Operations that return a structure, as bits. */
 #define ANSWERS                                                                                                        \
     (1u << PMC_OP_INIT | 1u << PMC_OP_CPUINFO | 1u << PMC_OP_PMCINFO | 1u << PMC_OP_STATS | 1u << PMC_OP_FACTS |       \
      1u << PMC_OP_ALLOCATE | 1u << PMC_OP_RW | 1u << PMC_OP_EVENTNAME)
 
-/* Take a counter out of use, or give it back: of a CPU, by its row. */
+/* Take a counter of a CPU, given by its row, out of use, or put it into use again. */
 static enum upmu_status switch_counter(struct upmu_pmcs *pmcs, uint32_t owner, const struct pmc_op_simple *asked,
                                        bool enable)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Facts for libpmc: classes, rows, capabilities, names.  Pure, but for the owners of counters.
+ * Facts for libpmc: classes, rows, capabilities, names. Pure, except for the owners of counters.
  */
 #include <stddef.h>
 #include "abi/pmc/upmu_pmc.h"
@@ -68,7 +68,7 @@ enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter)
     return pmu->general >> counter & 1u ? PMC_CLASS_IAP : PMC_CLASS_IAF;
 }
 
-/* The row-th counter of a mask. */
+/* Return the row-th counter of a mask, or UPMU_NO_COUNTER. */
 static unsigned nth_counter(uint32_t mask, uint32_t row)
 {
     for (unsigned counter = 0; counter < UPMU_COUNTERS; counter++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rights of events, derived from the classes of the registers that they write.  Pure.
+ * Derive the rights that an event needs from the classes of the registers that it writes. Pure.
  */
 #include <abi/rights/rights.h>
 #include <upmu/session.h>
@@ -10,7 +10,7 @@
 
 #define OF_AN_EVENT (UPMU_RIGHT_KERNEL | UPMU_RIGHT_BEYOND | UPMU_RIGHT_PRIVILEGED)
 
-/* Does the value of a register have an event of other cores or agents? */
+/* Does a value of a register select an event of other cores or agents? */
 static bool is_of_others(const struct upmu_pmu *pmu, unsigned row, uint64_t value)
 {
     const struct upmu_beyond *event = pmu->backend->beyond ? pmu->backend->beyond(pmu) : NULL;
@@ -22,8 +22,8 @@ static bool is_of_others(const struct upmu_pmu *pmu, unsigned row, uint64_t valu
 }
 
 /*
- * The rights that the bits of a register need.  A payload register needs them whatever it holds: an event that writes 0
- * to it keeps others from it.
+ * Return the rights that a value of a register needs. A payload register needs them for any value: also an event that
+ * writes 0 to it keeps others from using it.
  */
 static uint32_t rights_of_value(const struct upmu_pmu *pmu, unsigned row, uint64_t value)
 {
@@ -39,7 +39,7 @@ static uint32_t rights_of_value(const struct upmu_pmu *pmu, unsigned row, uint64
     return rights;
 }
 
-/* The rights of an event that runs in this way with this first counter. */
+/* Return the rights that an event needs if it runs in this way with this first counter. */
 static uint32_t rights_on(const struct upmu_pmu *pmu, const struct upmu_event *event,
                           const struct upmu_alternative *way, unsigned number, unsigned counter)
 {

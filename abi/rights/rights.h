@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rights that an event needs beyond counting the user mode of its own thread.  Every interface for programs asks its
+ * Rights that an event needs beyond counting the user mode of its own thread. Every interface for programs asks its
  * host for them by one hook, `may_use`.
  */
 #ifndef UPMU_ABI_RIGHTS_H
@@ -13,14 +13,14 @@
 extern "C" {
 #endif
 
-#define UPMU_RIGHT_KERNEL (1u << 0)     /* the kernel's mode */
-#define UPMU_RIGHT_BEYOND (1u << 1)     /* events of other threads, CPUs or guests: AnyThread, a northbridge, a bus */
-#define UPMU_RIGHT_PRIVILEGED (1u << 2) /* needs bits of UPMU_LEVEL_PRIVILEGED: payload registers */
+#define UPMU_RIGHT_KERNEL (1u << 0)     /* counting in kernel mode */
+#define UPMU_RIGHT_BEYOND (1u << 1)     /* counting other threads, CPUs or guests: AnyThread, a northbridge, a bus */
+#define UPMU_RIGHT_PRIVILEGED (1u << 2) /* bits of UPMU_LEVEL_PRIVILEGED: payload registers */
 #define UPMU_RIGHT_ADDRESSES (1u << 3)  /* addresses of the kernel in samples and messages; asked without an event */
 
 /*
- * The rights that an event needs, by the registers of each counter that it may run on.  An event that no counter of the
- * PMU can count needs all rights.
+ * Return the rights that an event needs on any of its counters. An event that no counter of the PMU can count needs all
+ * rights.
  *
  * Context: any.
  */
