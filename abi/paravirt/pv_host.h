@@ -7,14 +7,12 @@
  * worlds and injection are the same.
  *
  *     if (upmu_pv_init(&vm->pv, &hooks, vm->events, 64) != UPMU_OK ||
- *         upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &policy, &shape) != UPMU_OK ||           for
- *         each vCPU
+ *         upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &policy, &shape) != UPMU_OK ||           for each vCPU
  *         upmu_guest_init(&vcpu->pmu, &machine, &shape, &policy, &memory) != UPMU_OK ||
  *         upmu_pv_vcpu_init(&vcpu->pv, &vm->pv, &vcpu->pmu) != UPMU_OK)
  *         return false;
  *     for (;;) {
- *         if (upmu_pv_enter(&vcpu->pv, &entry) != UPMU_OK)                                     for
- *         upmu_guest_enter()
+ *         if (upmu_pv_enter(&vcpu->pv, &entry) != UPMU_OK)                                     for upmu_guest_enter()
  *             note(vcpu);
  *         inject(vcpu, &entry);
  *         reason = run(vcpu);
