@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The EFI port: hooks, the interrupt table, LVTPC.  The handlers have no argument
- * to find their port by, so one pointer to it is kept here.
+ * The EFI port: hooks, the interrupt table, LVTPC. Interrupt handlers have no argument by which to find their port, so
+ * one pointer to the port is kept here.
  */
 #include <stddef.h>
 #include <port/efi/efi_port.h>
@@ -86,7 +86,7 @@ static void *efi_hook_mmio_map(void *context, uint64_t physical, size_t bytes)
     return (void *)(uintptr_t)physical;
 }
 
-/* Resume after an access of upmu that faulted. */
+/* Resume after a register access of upmu that faulted; false: the fault was another one. */
 static bool efi_survive(struct upmu_efi *efi, struct upmu_efi_frame *frame)
 {
     uintptr_t landing = upmu_x86_guard_landing(frame->ip);
@@ -119,8 +119,9 @@ static enum upmu_pmi efi_overflow(struct upmu_efi *efi, const struct upmu_efi_fr
 }
 
 /*
- * A stale NMI is dropped: there is no other source here, and the firmware treats every NMI as
- * fatal. (`used`: its callers are assembly, which link-time optimisation does not see.)
+ * Handle an interrupt. Returns the address of the firmware's handler that goes on, or 0. A stale NMI is dropped: there
+ * is no other source here, and the firmware treats every NMI as fatal. `used`: the callers are assembly, which
+ * link-time optimisation does not see.
  */
 __attribute__((used)) uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry)
 {
@@ -205,7 +206,7 @@ static void efi_table_install(struct upmu_efi *efi, unsigned vector)
     efi_table_load((uint16_t)(sizeof efi_table - 1), (uintptr_t)efi_table);
 }
 
-/* An APIC that software has not enabled keeps every local vector masked. */
+/* Write LVTPC. An APIC that software has not enabled keeps every local vector masked: enable it first. */
 static void efi_apic_open(struct upmu_efi *efi, unsigned vector)
 {
     efi->lvtpc = upmu_apic_lvtpc(vector);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port for a UEFI application or driver under boot services, x64 and ia32.  It needs no EFI
- * headers and works with those of any tool chain.
+ * The port for a UEFI application or driver under boot services, x64 and ia32. It needs no EFI headers and works with
+ * those of any tool chain.
  *
- * It loads its own interrupt table (a copy of the firmware's) on the executing CPU, so that
- * register accesses survive #GP and #UD, and overflows reach upmu_handle_pmi().  Build all of the
- * application without a red zone (-mno-red-zone) and with -mgeneral-regs-only for upmu and this
- * port.
+ * The port loads its own interrupt table (a copy of the firmware's) on the executing CPU, so that register accesses
+ * survive #GP and #UD, and overflows reach upmu_handle_pmi(). Build all of the application without a red zone
+ * (-mno-red-zone), and upmu and this port with -mgeneral-regs-only.
  */
 #ifndef UPMU_EFI_PORT_H
 #define UPMU_EFI_PORT_H
@@ -19,12 +18,12 @@
 extern "C" {
 #endif
 
-/* Numbers of events in the handlers, for a report. */
+/* How often the handlers saw each event, for a report. */
 struct upmu_efi_traps {
     uint32_t faults;   /* #GP and #UD that a register access survived */
     uint32_t nmis;
     uint32_t vectors;
-    uint32_t handled;  /* answers of upmu_handle_pmi() */
+    uint32_t handled;  /* the answers of upmu_handle_pmi() */
     uint32_t stale;
     uint32_t not_ours; /* passed on to the firmware, if it was an NMI */
 };
@@ -76,18 +75,18 @@ void upmu_efi_units(struct upmu_efi *efi,
                     void *pci_context);
 
 /*
- * Restore LVTPC and the firmware's interrupt table; call it after upmu_cpu_fini().
+ * Restore LVTPC and the firmware's interrupt table; call this function after upmu_cpu_fini().
  *
  * Context: as upmu_efi_open().
  */
 void upmu_efi_close(struct upmu_efi *efi);
 
-/* Thousand TSC ticks a second as measured; 0: not measured. */
+/* Return the measured TSC rate in thousand ticks a second; 0: it was not measured. */
 uint32_t upmu_efi_tsc_khz(const struct upmu_efi *efi);
 
 /*
- * Raise an NMI on the executing CPU through its APIC: shows that NMIs arrive
- * (traps.nmis).  False: no APIC.
+ * Raise an NMI on the executing CPU through its APIC, to show that NMIs arrive (traps.nmis). False: the CPU has no
+ * APIC.
  */
 bool upmu_efi_self_nmi(const struct upmu_efi *efi);
 

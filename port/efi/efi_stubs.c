@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt entries: save what C may change, call upmu_efi_trap(), then return or
- * go on to the firmware's handler with the stack as it was on entry.
+ * Interrupt entries: save the registers that C may change, call upmu_efi_trap(), then return, or continue with the
+ * firmware's handler and the stack as it was on entry.
  *
- * Each entry pushes a slot and its number.  If C answers with an address it goes
- * into the slot, and a plain return jumps there without using a register or, on
- * ia32, a relocation.
+ * Each entry pushes a slot and its number. If C returns an address, it is stored in the slot, and a plain return
+ * instruction jumps there without using a register or, on ia32, a relocation.
  */
 #include <port/efi/efi_stubs.h>
 
@@ -18,7 +17,7 @@
     "pushq $" number "\n" \
     "jmp upmu_efi_common\n"
 
-/* After the pushes: 10 registers (80 bytes), number, slot, [error code], frame. */
+/* The stack after the pushes: 10 registers (80 bytes), number, slot, [error code], frame. */
 __asm__(".text\n"
         ".hidden upmu_efi_trap\n" UPMU_EFI_ENTRY("upmu_efi_entry_0", "0") UPMU_EFI_ENTRY("upmu_efi_entry_1", "1")
             UPMU_EFI_ENTRY("upmu_efi_entry_2", "2") UPMU_EFI_ENTRY("upmu_efi_entry_3", "3")
@@ -107,7 +106,7 @@ extern const char upmu_efi_entry_2[] UPMU_EFI_HIDDEN;
 extern const char upmu_efi_entry_3[] UPMU_EFI_HIDDEN;
 extern const char upmu_efi_entry_4[] UPMU_EFI_HIDDEN;
 
-/* Not a table: its addresses would need relocations. */
+/* Return the address of an entry. A table of the addresses would need relocations. */
 uintptr_t upmu_efi_entry_address(enum upmu_efi_entry entry)
 {
     switch (entry) {

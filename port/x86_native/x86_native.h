@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port for your kernel in ring 0 on x86: fill in one structure and pass its `port` to
- * upmu_machine_init().
+ * The port for your kernel in ring 0 on x86: fill in one structure and pass its `port` to upmu_machine_init().
  *
- * Add to `port` afterwards what only your kernel can provide: this_cpu (mandatory with the second
- * CPU), run_on_cpu, log; and rdmsr, wrmsr, rdpmc of your own with msr_faults_are_safe if your
- * kernel recovers from #GP (x86_guard.h has them).
+ * Afterwards add to `port` what only your kernel can provide: this_cpu (mandatory with a second CPU), run_on_cpu, log.
+ * If your kernel recovers from #GP, also add rdmsr, wrmsr and rdpmc of your own (x86_guard.h has them), and set
+ * msr_faults_are_safe.
  */
 #ifndef UPMU_X86_NATIVE_H
 #define UPMU_X86_NATIVE_H
@@ -20,7 +19,7 @@
 extern "C" {
 #endif
 
-/* The native port: one for all CPUs; must stay as long as the machine. */
+/* The native port: one for all CPUs. It must stay in memory as long as the machine. */
 struct upmu_x86_native {
     struct upmu_port port; /* to pass to upmu_machine_init() */
     /* private */
@@ -55,7 +54,7 @@ void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_pa
 void upmu_x86_native_pci(struct upmu_x86_native *native, volatile void *ecam, unsigned segment, unsigned first_bus,
                          unsigned last_bus);
 
-/* End of interrupt, for delivery on a vector.  Context: nmi. */
+/* Signal the end of interrupt to the APIC, for delivery on a vector. Context: nmi. */
 void upmu_x86_native_eoi(const struct upmu_x86_native *native);
 
 /* Mask LVTPC of the executing CPU, after its upmu_cpu_fini().  Context: local. */
