@@ -5,7 +5,7 @@
  */
 #include "port/sim/sim_intern.h"
 
-/* tests/mutants: one rule is switched round everywhere. */
+/* For tests/mutants: this rule is reversed everywhere. */
 #ifdef UPMU_SIM_MUTANT
 extern unsigned UPMU_SIM_MUTANT;
 #else
@@ -33,7 +33,7 @@ static void sim_check_context(struct upmu_sim *sim, const char *text, uint32_t a
         upmu_sim_violate(sim, text, address, 0);
 }
 
-/* Under a hypervisor a port without safe faults leaves payload registers alone. */
+/* Check that a port without safe faults leaves payload registers alone under a hypervisor. */
 static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, sim->current);
@@ -44,8 +44,8 @@ static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
 }
 
 /*
- * An access of the caller's met #GP.  Reading is allowed where faults are safe;
- * a register that CPUID promises and the profile withholds is not its fault.
+ * Check whether an access that met #GP is a mistake of the caller. Reads are allowed if faults are safe. A register
+ * that CPUID promises and the profile withholds is not the caller's mistake.
  */
 static void sim_check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, uint64_t value)
 {
@@ -81,7 +81,7 @@ static void sim_call_back(struct upmu_sim *sim, upmu_sim_on_access *function, ui
     sim->in_callback = false;
 }
 
-/* Time passes up to the access; events that are due by then happen before it. */
+/* Begin a numbered access. Time passes up to the access, and events that are due by then happen before it. */
 uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected)
 {
     unsigned cpu = sim->current;
@@ -130,7 +130,7 @@ void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_ki
 
 /* ---- Hooks ---- */
 
-/* The value that a read which fails stores: the caller must ignore it. */
+/* The value that a failing read stores: the caller must ignore it. */
 #define SIM_GARBAGE (~UINT64_C(0))
 
 static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
@@ -395,7 +395,9 @@ void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode)
     upmu_sim_write_lvtpc(sim, cpu, (sim->cpu[cpu].lvtpc & UPMU_SIM_LVTPC_MASKED) | mode);
 }
 
-/* Left by a BIOS: cycles on counter 0 with INT, three fixed counters in user mode; others: cycles. */
+/*
+ * Leave a CPU as a BIOS may: cycles on counter 0 with INT, three fixed counters in user mode; other families: cycles.
+ */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu)
 {
     sim->cpu[cpu].lvtpc = UPMU_SIM_LVTPC_MASKED | 0x20u;

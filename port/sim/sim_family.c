@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intel core, Pentium 4 or AMD: the registers of the profile's family.
+ * Choose the registers of the profile's family: Intel core, Pentium 4 or AMD.
  */
 #include "port/sim/sim_intern.h"
 
@@ -41,7 +41,10 @@ bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t m
     return profile->amd != NULL ? upmu_sim_amd_withheld(profile, msr) : upmu_sim_intel_feature_faults(profile, msr);
 }
 
-/* Hyper-threads of one core; on AMD all cores share the northbridge. */
+/*
+ * Can a counter of one CPU count what another CPU executes? Hyper-threads of one core can; on AMD all cores share the
+ * northbridge.
+ */
 bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from)
 {
     if (cpu == from || sim_is_amd(sim))

@@ -10,7 +10,7 @@
 #define LVTPC_SMI 0x200u
 #define LVTPC_VECTOR 0xffu
 
-/* NMIs in a row, without anything between them, that are a livelock. */
+/* The number of NMIs in a row, without anything between them, that counts as a livelock. */
 #define STORM_LIMIT 10000u
 
 static void sim_raise_pmi(struct upmu_sim *sim, unsigned index)
@@ -47,7 +47,7 @@ void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu)
         sim->cpu[cpu].skid_left = sim->skid;
 }
 
-/* Hand one interrupt to the host's entry, which runs on that CPU in ring 0. */
+/* Deliver one interrupt to the host's entry, which runs on that CPU in ring 0. */
 static void sim_deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -123,7 +123,7 @@ void upmu_sim_foreign_nmi(struct upmu_sim *sim)
     upmu_sim_poll(sim, sim->current);
 }
 
-/* Takes steps off one countdown; true when it ends now. */
+/* Take steps off a countdown; true: it ends now. */
 static bool sim_count_down(uint32_t *left, uint64_t steps)
 {
     if (*left == 0)
@@ -176,7 +176,7 @@ void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned index, uint32_t value)
     cpu->lvtpc = value;
     if ((cpu->latched || upmu_sim_p4_asserted(sim, index)) && !(value & UPMU_SIM_LVTPC_MASKED)) {
         cpu->latched = false;
-        /* NetBurst's overflows share one line: an interrupt that is under way has arrived, too. */
+        /* NetBurst's overflows share one line: another interrupt that is under way has arrived with this one. */
         if (sim_is_p4(sim))
             cpu->skid_left = 0;
         sim_raise_pmi(sim, index);

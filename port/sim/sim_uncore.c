@@ -12,7 +12,7 @@
 
 /* ---- Setting up ---- */
 
-/* Counters hold something after firmware, on each die something else. */
+/* Return the value of a counter after firmware: not 0, and another one on each die. */
 static uint64_t su_found(const struct upmu_sim_unit *unit, unsigned counter)
 {
     uint64_t word = ((uint64_t)unit->die + 1u) * UINT64_C(0x9e3779b97f4a7c15) ^
@@ -99,7 +99,7 @@ void upmu_sim_uncore_init(struct upmu_sim_uncore *u, struct upmu_sim *sim, const
     u->core.about = machine->about;
     if (machine->signature != 0)
         u->core.signature = machine->signature;
-    u->core.flags &= ~UPMU_SIM_SMT; /* no CPU is a hyper-thread of the one beside it */
+    u->core.flags &= ~UPMU_SIM_SMT; /* no two CPUs are hyper-threads of one core */
     upmu_sim_init(sim, &u->core, machine->cpus);
     u->sim = sim;
     sim->uncore = u;
@@ -197,7 +197,7 @@ void upmu_sim_uncore_remote_end(struct upmu_sim *sim)
 
 /* ---- MSRs ---- */
 
-/* The CPU sees the boxes of its die, of AMD's L3 those of its core complex. */
+/* Does the executing CPU see a box by MSRs? It sees the boxes of its die, and of AMD's L3 those of its core complex. */
 static bool su_seen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
 {
     const struct upmu_sim_place *place = &u->place[u->sim->current];
@@ -267,7 +267,9 @@ static uint64_t su_read_global(const struct upmu_sim_uncore *u, unsigned package
     return u->machine->global == UPMU_SIM_GLOBAL_LEVEL ? u->global[package].frozen : u->global[package].control;
 }
 
-/* Global registers: NHM and clients clear their status by the register after it, others by writing 1. */
+/*
+ * Access a global register. On NHM and clients the register after the status clears it; others clear it by writing 1.
+ */
 static enum su_answer su_global(struct upmu_sim_uncore *u, bool writes, uint32_t msr, uint64_t *value)
 {
     const struct upmu_sim_machine *machine = u->machine;
@@ -350,7 +352,10 @@ bool upmu_sim_uncore_msr(struct upmu_sim *sim, bool writes, uint32_t msr, uint64
     return answer != SU_NOT_MINE;
 }
 
-/* AMD: 6 to 9 northbridge or data fabric, 10 to 15 L3, from 16 on the fabric's fifth and later ones. */
+/*
+ * Read a unit's counter by RDPMC. AMD's indices: 6 to 9 northbridge or data fabric, 10 to 15 L3, from 16 on the
+ * fabric's fifth and later counters.
+ */
 bool upmu_sim_uncore_rdpmc(struct upmu_sim *sim, uint32_t index, uint64_t *out_value)
 {
     struct upmu_sim_uncore *u = sim->uncore;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules of counting for counters of uncore units, and of their overflows.
+ * When counters of uncore units count, and what their overflows do.
  */
 #include "port/sim/sim_uncore_intern.h"
 
@@ -24,7 +24,7 @@ bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct 
     }
 }
 
-/* The enable bit of this counter's select; 0: none, what is not 0 is live. */
+/* Return the enable bit of this counter's select; 0: it has none, and a select that is not 0 is enabled. */
 static uint64_t su_enable_bit(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
     const struct upmu_sim_unit_type *type = unit->type;
@@ -89,7 +89,7 @@ bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struc
     return false;
 }
 
-/* ---- What a select names ---- */
+/* ---- The event of a select ---- */
 
 struct su_event {
     uint32_t event;
@@ -127,7 +127,7 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
     return named;
 }
 
-/* AMD's L3: some slice and some thread must be asked for. */
+/* Does a select of AMD's L3 ask for some slice and some thread? Otherwise it counts nothing. */
 static bool su_sliced(const struct upmu_sim_unit_type *type, uint64_t select)
 {
     if (type->layout == UPMU_SIM_LAYOUT_AMD_L3)
@@ -172,7 +172,7 @@ static bool su_filtered_out(const struct upmu_sim_uncore *u, const struct upmu_s
     return false;
 }
 
-/* Threshold, invert and edge: how much a counter makes of it. */
+/* Apply threshold, invert and edge. Returns how much the counter counts. */
 static uint64_t su_compared(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
                             const struct upmu_sim_happening *happening)
 {
@@ -218,7 +218,7 @@ static void su_add(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsign
 {
     struct upmu_sim_unit_counter *counter = &unit->counter[index];
     uint64_t mask = upmu_sim_unit_range(u, unit, index);
-    bool full = counter->value > mask; /* bit 48 */
+    bool full = counter->value > mask; /* bit 48 is set */
     bool wraps = full || count > mask - counter->value;
 
     counter->counted += count;
