@@ -48,8 +48,9 @@ enum upmu_guest_door {
 };
 
 /*
- * The PMU that the guest's CPUID shows.  A shape is constant from one reset of the guest to the next, and part of the
- * guest's saved state: a host that is to take the guest over must be able to show the same.  32 bytes.
+ * The PMU that the guest's CPUID shows. A shape is constant from one reset of the guest to the next, and part of the
+ * guest's saved state: a host to which the guest is moved must be able to show the same shape. The structure has 32
+ * bytes.
  */
 struct upmu_guest_shape {
     uint8_t door;         /* enum upmu_guest_door */
@@ -157,8 +158,8 @@ struct upmu_guest_x86 {
     uint64_t status;   /* the status, without bits of counters */
     uint64_t debugctl; /* bits 11 and 12 alone */
     uint64_t offcore[2];
-    uint32_t lvtpc; /* the performance-counter entry of its local APIC */
-    bool lapic_off; /* its local APIC is disabled by software: lvtpc stays masked */
+    uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC */
+    bool lapic_off; /* the vCPU's local APIC is disabled by software: lvtpc stays masked */
 };
 
 struct upmu_guest_door_table;
@@ -213,8 +214,8 @@ enum upmu_guest_inject {
 
 /* The host's work at the entry that upmu_guest_enter() prepares. */
 struct upmu_guest_entry {
-    uint8_t inject; /* enum upmu_guest_inject; never reported again: keep it until the guest can take it */
-    uint8_t vector; /* of UPMU_GUEST_INJECT_VECTOR: 16 at least; below it are exceptions, and nothing is injected */
+    uint8_t inject; /* enum upmu_guest_inject; reported once: keep it until the guest can take the interrupt */
+    uint8_t vector; /* the vector to inject, 16 or higher: lower ones are exceptions, and never injected */
     /*
      * With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS (in the host, for the exit:
      * upmu_cpu_gate_value()); else 0.

@@ -15,7 +15,9 @@
     (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES | \
      UPMU_GUEST_NO_HYPERVISOR_BIT)
 
-/* Flags that a policy keeps while its guest lives: they decide which registers there are, and what they hold. */
+/*
+ * Flags that a policy keeps while its guest lives, because they decide which registers exist, and what these contain.
+ */
 #define KEPT_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_PASSES)
 
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
@@ -340,7 +342,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
         guest->waiting |= UPMU_BIT32(counter);
 }
 
-/* Start a counter; if the host's counter of the same number is taken, use any other one. */
+/* Start a counter. If the host's counter with the same number is taken, let it use any other one. */
 static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -369,7 +371,7 @@ static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
             start_counter(guest, counter, cpu);
             continue;
         }
-        /* Add the counts until now to the old value: counts after this belong to the written one. */
+        /* Add the counts until now to the old value: later counts belong to the value that was written. */
         if (guest->counter[counter].flags & GUEST_COUNTER_WRITTEN)
             (void)upmu_guest_fold_one(guest, counter);
         load_counter(guest, counter);

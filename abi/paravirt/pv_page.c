@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a vCPU: slot n is its general counter n.
+ * The page of a vCPU: slot n of the page is general counter n of the vCPU.
  */
 #include <abi/paravirt/pv_core.h>
 #include "core/util/mem.h"

@@ -22,11 +22,14 @@
 extern "C" {
 #endif
 
-/* A user of the host, with limits for its contexts.  It must stay until the last context has ended. */
+/*
+ * A user of the host, with limits for its contexts. The structure must stay in memory until the user's last context has
+ * ended.
+ */
 struct upmu_pfm_owner {
     void *host;             /* for the host's use */
     uint32_t most_contexts; /* at a time; 0: any number */
-    size_t most_bytes;      /* of memory that its contexts hold, as upmu_pfm_memory says; 0: any number */
+    size_t most_bytes;      /* most bytes of its contexts' memory, as in upmu_pfm_memory; 0: any number */
     /* private */
     uint32_t contexts;
     size_t bytes;
@@ -40,7 +43,7 @@ struct upmu_pfm_owner {
 
 /* Functions of the host, given once. A member that is 0 has a default. */
 struct upmu_pfm {
-    struct upmu_machine *machine; /* whose CPUs are counted on */
+    struct upmu_machine *machine; /* the machine whose CPUs count */
     void *context;                /* first argument of each function */
     /* Copy from and to the memory of the calling program; false: the program has no such memory. */
     bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
@@ -64,12 +67,12 @@ struct upmu_pfm {
     struct upmu_cpu *(*find_cpu)(void *context, struct upmu_pfm_owner *owner, uint32_t number);
     const struct upmu_format *const *formats; /* the host's formats; the last pointer is NULL */
     const struct upmu_notify *notify;
-    uint32_t most_contexts; /* of all owners; 0: any number */
+    uint32_t most_contexts; /* most contexts of all owners together; 0: any number */
     /* private */
     uint32_t contexts;
 };
 
-/* A set of registers as the program wrote them.  Private. */
+/* A set of registers as the program wrote them. All fields are private. */
 struct upmu_pfm_set {
     bool used;
     uint16_t number;

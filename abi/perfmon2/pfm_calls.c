@@ -114,13 +114,16 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
     return status;
 }
 
-/* Programs duplicate and close their descriptors of one context on several CPUs at once. */
+/*
+ * Add a reference by an atomic addition: programs duplicate and close descriptors of one context on several CPUs at
+ * once.
+ */
 void upmu_pfm_share(struct upmu_pfm_context *context)
 {
     __atomic_fetch_add(&context->references, 1u, __ATOMIC_RELAXED);
 }
 
-/* Give up a reference that is not the last one. */
+/* Give up a reference that is not the last one; false: it is the last one. */
 static bool give_up(struct upmu_pfm_context *context)
 {
     uint32_t now = __atomic_load_n(&context->references, __ATOMIC_ACQUIRE);

@@ -195,7 +195,7 @@ static enum upmu_status take_up(struct upmu_pfm_context *context, const struct r
     context->loaded = status == UPMU_OK;
     set_due(context, reload);
     if (status == UPMU_OK && reload->state == UPMU_SESSION_MASKED)
-        session->state = UPMU_SESSION_MASKED; /* its restart is still to come */
+        session->state = UPMU_SESSION_MASKED; /* the session's restart is still to come */
     if (status == UPMU_OK && (reload->state == UPMU_SESSION_RUNNING || reload->state == UPMU_SESSION_WAITING))
         status = upmu_session_start(session);
     if (status != UPMU_OK && context->loaded) {

@@ -52,7 +52,7 @@ struct upmu_pmcs {
     struct upmu_machine *machine;
     struct upmu_pmc *pmcs;
     unsigned capacity;
-    struct upmu_pmc_log *logs; /* one for each owner that logs at a time; or NULL */
+    struct upmu_pmc_log *logs; /* a log for each owner that logs at the same time; or NULL */
     unsigned log_count;        /* entries of `logs` */
     /*
      * The most PMCs that the owners of one user, without may_system(), may hold together; 0: a quarter of `capacity`.

@@ -237,7 +237,7 @@ bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
         const struct amd_model *model = &amd_models[i];
         unsigned has = model->traits & AMD_WITH_GLOBAL;
 
-        /* A catalogue of several models stands for the last of them. */
+        /* The name of a catalogue that several models have stands for the last of these models. */
         if (i == AMD_ZEN3_0 || (!upmu_text_is(name, length, model->name) &&
                                 (!upmu_text_is(name, length, model->catalog) || i == AMD_HYGON ||
                                  (i + 1u < AMD_MODELS && upmu_text_is(name, length, model[1].catalog)))))

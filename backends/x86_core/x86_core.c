@@ -27,10 +27,9 @@ uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters
 }
 
 /*
- * AAK100, AAP53, BD53: on Nehalem and Westmere a counter that gets a new event counts wrong.  The
- * workaround is Intel's sequence of three special events, and a fourth that Linux found to be
- * needed (arch/x86/events/intel/core.c, intel_pmu_nhm_workaround).  After it all selects are idle,
- * and the bank writes the selects in use again.
+ * AAK100, AAP53, BD53: on Nehalem and Westmere a counter that gets a new event counts wrong. The workaround is Intel's
+ * sequence of three special events, and a fourth that Linux found to be needed (arch/x86/events/intel/core.c,
+ * intel_pmu_nhm_workaround). After the sequence all selects are idle, and the bank writes the selects in use again.
  */
 static const struct upmu_prelude_step nehalem_steps[] = {
     {UPMU_X86_ROW_SELECT + 0, 0x4300B5}, {UPMU_X86_ROW_SELECT + 1, 0x4300D2}, {UPMU_X86_ROW_SELECT + 2, 0x4300B1},
@@ -91,7 +90,7 @@ static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *ev
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
     add_event(image, counter, select);
-    if (has_one_enable(pmu) && counter) /* the former user of counter 0 may have cleared it */
+    if (has_one_enable(pmu) && counter) /* the former user of counter 0 may have cleared the bit */
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),

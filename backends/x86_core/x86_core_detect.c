@@ -248,7 +248,7 @@ static void read_shape(const struct upmu_detection *detection, const uint32_t wo
     read_extension(words, shape);
 }
 
-#define CLX_STEPPING 5u /* and later: Skylake-SP has the same model */
+#define CLX_STEPPING 5u /* this stepping and later; Skylake-SP has the same model number */
 
 /*
  * Return a CPU's model: by family and model, and by the core type of leaf 1Ah, with the type in EAX[31:24] and the

@@ -46,7 +46,7 @@ struct model {
 #define WITH_METRICS 0x0200u   /* PERF_METRICS, of 4 bytes */
 #define WITH_8 0x0400u         /* PERF_METRICS, of 8 bytes */
 #define WITH_CORE_RSP 0x0800u  /* both hyper-threads of a core see the offcore registers */
-#define WITH_MODULE_RSP 0x1000u /* both cores of a module see them */
+#define WITH_MODULE_RSP 0x1000u /* both cores of a module see the offcore registers */
 #define WITH_8_OF_4 0x2000u    /* leaf 0Ah says what both core types have; this one has 8 general, 4 fixed counters */
 #define WITH_UMASK2 0x4000u    /* select bits of leaf 23h: further unit mask, equality */
 _Static_assert(!(WITH_CAPABILITIES & ~0xffu), "traits and capabilities share bits");

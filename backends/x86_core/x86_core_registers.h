@@ -62,7 +62,7 @@ enum {
     UPMU_X86_ROW_OMR = UPMU_X86_ROW_SNOOP + 2,
     UPMU_X86_ROW_PEBS = UPMU_X86_ROW_OMR + 4,
     UPMU_X86_ROW_CFG_B, /* by counter, general ones first: which counters reload it */
-    UPMU_X86_ROW_CFG_C = UPMU_X86_ROW_CFG_B + UPMU_X86_GENERAL + UPMU_X86_FIXED, /* bit 63: it writes records */
+    UPMU_X86_ROW_CFG_C = UPMU_X86_ROW_CFG_B + UPMU_X86_GENERAL + UPMU_X86_FIXED, /* bit 63: counter writes records */
     UPMU_X86_ROWS = UPMU_X86_ROW_CFG_C + UPMU_X86_GENERAL + UPMU_X86_FIXED
 };
 
@@ -97,9 +97,9 @@ enum {
 #define UPMU_X86_STATUS_FROZEN (UINT64_C(3) << 58)
 
 /*
- * P6, Core Duo: the enable bit of select 0 is for both counters.  It stays set once a counter
- * counts.  The gate of a counter is a bit of the shadow that the register does not have; a closed
- * counter has an idle select that counts nothing.
+ * P6, Core Duo: the enable bit of select 0 is for both counters. The bit stays set once a counter counts. The gate of a
+ * counter is a bit of the shadow that the register does not have; a closed counter has an idle select, which counts
+ * nothing.
  */
 #define UPMU_X86_P6_GATE 32u
 #define UPMU_X86_P6_IDLE (UPMU_X86_SELECT_EN | 0x2E)

@@ -14,8 +14,8 @@
 #include "backends/x86_core/x86_core.h"
 
 /*
- * Kinds of rows.  Each is an array of its own, and but for pebs_rules in the order of its codes, so that it is
- * searched: rows of more than RULE_SPAN further codes are plain and stand in wide_rules.
+ * Kinds of rows. Each kind has an array of its own. All arrays but pebs_rules are in the order of event codes, so that
+ * they can be searched: so rows for more than RULE_SPAN further codes, which are all plain, are in wide_rules.
  */
 #define RULE_SPAN 3u
 

@@ -387,7 +387,7 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
         event->attributes |= UPMU_ATTR_CASCADE;
     if (!event->config1)
         return event->attributes & UPMU_ATTR_CASCADE ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
-    /* A cascade stays within its group. */
+    /* The second word of a raw cascade has the same group as the first one. */
     if (event->attributes & UPMU_ATTR_RAW)
         event->payload |= (uint8_t)(event->attributes & UPMU_ATTR_CASCADE
                                         ? (event->payload & 7u) << 3

@@ -130,7 +130,7 @@ static unsigned fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative
     return out->slot[1].counters ? 4 : 0;
 }
 
-/* Fill the slots that the second word needs in addition to slot 0; `second`: the side of its ESCR. */
+/* Fill in what the second word of an event needs besides slot 0. `second`: the side of the second word's ESCR. */
 static unsigned fill_second(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
                             unsigned second, struct upmu_alternative *out)
 {

@@ -157,9 +157,9 @@ static const uint32_t p4_row_bits[UPMU_P4_ROWS] = {
 #define CCCR_PRIVILEGED (UPMU_P4_CCCR_FORCE_OVF | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
 /*
- * load_rank: ESCR 2, matrix 3, replay tags 4, counter 5, CCCR 6, which also opens.
- * Released in the order CCCR, ESCR, tags, matrix.  A CCCR becomes idle when ENABLE and the cascade
- * bits are cleared; every write of it clears OVF, which keeps the interrupt asserted.
+ * load_rank: ESCR 2, matrix 3, replay tags 4, counter 5, CCCR 6, which also opens the counter. Registers are released
+ * in the order CCCR, ESCR, tags, matrix. A CCCR is idle when ENABLE and the cascade bits are clear; every write of a
+ * CCCR clears its OVF, which keeps the interrupt asserted.
  */
 static const struct upmu_register_class p4_classes[UPMU_P4_CLASSES] = {
     [UPMU_P4_CLASS_COUNTER] = { .kind = UPMU_KIND_COUNTER, .scope = UPMU_SCOPE_CORE, .load_rank = 5,
@@ -225,7 +225,7 @@ void upmu_p4_describe_table(struct upmu_pmu *pmu, unsigned model)
     pmu->shared_counters = pmu->counters;
     pmu->shared_scope = UPMU_SCOPE_CORE;
     for (unsigned n = 0; n < UPMU_P4_RESOURCES; n++) {
-        /* Writing the IQ ESCRs of a model 3 was seen to crash it (linux-kernel; perfctr 2.6.42). */
+        /* Writes of the IQ ESCRs were seen to crash a CPU of model 3 (linux-kernel; perfctr 2.6.42). */
         if ((n == UPMU_P4_IQ_ESCR0 || n == UPMU_P4_IQ_ESCR1) && model >= 3)
             continue;
         upmu_rows_set(pmu->present, UPMU_P4_ROW_ESCR + n);

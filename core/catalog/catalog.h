@@ -27,7 +27,7 @@
 #define UPMU_WORD_FRONTEND 0x0180010eu
 #define UPMU_WORD_BACKEND 0x018001b1u
 
-/* Bytes of the longest name, with all its masks, and its NUL. */
+/* Bytes of the longest name, with the names of its masks and the NUL. */
 #define UPMU_CATALOG_NAME 121
 
 /*

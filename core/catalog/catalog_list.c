@@ -217,7 +217,10 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 
 /* ---- The most similar name ---- */
 
-/* Number of letters to insert, remove or replace to change one text into the other, folded; or more than `limit`. */
+/*
+ * Return how many letters must be inserted, removed or replaced to change one text into the other, folded. If these are
+ * more than `limit`, return any number above it.
+ */
 static unsigned distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
 {
     uint8_t row[UPMU_CATALOG_NAME + 1];
@@ -267,7 +270,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
 {
     char text[UPMU_NAME_ROOM];
-    unsigned limit = 2 + (unsigned)length / 4; /* one mistake in four letters is still similar */
+    unsigned limit = 2 + (unsigned)length / 4; /* a name with one mistake in four letters is still similar */
     struct upmu_event_id id;
     uint32_t cursor = 0;
     bool found = false, alias;

@@ -254,7 +254,7 @@ const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
     return (const struct upmu_catalog *)(const void *)(bytes + upmu_offset(bytes + UPMU_FILE_DIRECTORY + 3 * i));
 }
 
-/* A catalogue belongs to a PMU if it has the name of the PMU or of its built-in catalogue. */
+/* Does a catalogue belong to a PMU: does it name the PMU, or the PMU's built-in catalogue? */
 static UPMU_APART bool is_named_for(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
 {
     const char *names[] = {pmu->name, pmu->catalog ? upmu_catalog_name(pmu->catalog) : pmu->name};

@@ -24,7 +24,7 @@ enum upmu_catalog_shared {
     UPMU_SHARED_BLOCKS = UPMU_SECTION(27, 1, 4),        /* offset in NAMES of every 16th name (2 bytes); wide: 4th */
     UPMU_SHARED_SHAPES = UPMU_SECTION(30, 12, 12),      /* what rows have in common */
     UPMU_SHARED_VALUES = UPMU_SECTION(33, 8, 8),        /* payloads */
-    UPMU_SHARED_CLASSES = UPMU_SECTION(36, 3, 3)        /* of masks: flags, cmask, group and UPMU_CLASS_... */
+    UPMU_SHARED_CLASSES = UPMU_SECTION(36, 3, 3)        /* classes of masks: flags, cmask, group and UPMU_CLASS_... */
 };
 
 /* Sections of one catalogue. */

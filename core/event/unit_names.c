@@ -183,7 +183,7 @@ static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit
     return !text.length && !(anchored && path.length);
 }
 
-/* The part of a unit's path before its last component. */
+/* Return a unit's path without its last component. */
 static struct path parent_of(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char buffer[PATH])
 {
     struct path path = path_of(list, unit, buffer);

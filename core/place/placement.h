@@ -97,7 +97,7 @@ struct placement {
 
     /* The state of the search. */
     uint8_t trail_count, decision_count;
-    uint8_t tries;      /* PLACE_TRIES; one to explain a refusal, where most subsets do not need the second */
+    uint8_t tries;      /* PLACE_TRIES; 1 to explain a refusal: most subsets need no second one */
     uint32_t used;      /* counters that a unit has */
     uint32_t failed;    /* requests that found no place in the last try */
     uint32_t unmatched; /* requests that may have a unit without a counter */

@@ -13,7 +13,7 @@
 #if UPMU_RESULTS
 
 #define PERF_HEADER_BYTES 104u
-#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7; perf refuses an attribute that is longer than its own */
+#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7; perf refuses an attribute longer than the one it knows */
 #define PERF_SECTION_BYTES 16u
 #define PERF_TYPE_RAW 4u
 #define PERF_FLAG_EXCLUDE_USER (UINT64_C(1) << 4)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sample ring: variable records in the caller's bytes, one writer (an
- * interrupt handler), one reader.
+ * The sample ring: records of variable length in the caller's bytes, one writer (an interrupt handler), one reader.
  *
- * A record is a 16-bit length in bytes, a multiple of 8, a 16-bit kind, and its
- * body; it never wraps: kind PAD fills the rest of the buffer.  Positions are byte
- * offsets; head == tail means empty, so a full ring keeps 8 bytes free.
+ * A record is a 16-bit length in bytes, a multiple of 8, a 16-bit kind, and its body. No record wraps: a record of kind
+ * PAD fills the rest of the buffer. Positions are byte offsets; head == tail means empty, so a full ring keeps 8 bytes
+ * free.
  */
 #include "core/sample/ring.h"
 #include "core/util/apart.h"

@@ -2,9 +2,9 @@
 /*
  * Pages that user mode reads (include/upmu/page.h, include/upmu/user.h).
  *
- * A page is written by its CPU: by local calls before they restore interrupts, and by handlers.  A
- * handler that finds it being written leaves it to the call, which sees that interrupts were handled meanwhile and
- * writes again.
+ * A page is written by its CPU: by local calls before they restore interrupts, and by handlers. If a handler finds that
+ * a local call is writing the page, it leaves the page to the call. The call sees that interrupts were handled
+ * meanwhile, and writes the page again.
  */
 #include "core/sample/user_page.h"
 #include "core/util/apart.h"

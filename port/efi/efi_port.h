@@ -25,7 +25,7 @@ struct upmu_efi_traps {
     uint32_t vectors;
     uint32_t handled;  /* the answers of upmu_handle_pmi() */
     uint32_t stale;
-    uint32_t not_ours; /* passed on to the firmware, if it was an NMI */
+    uint32_t not_ours; /* an NMI was passed on to the firmware */
 };
 
 struct upmu_efi {
@@ -49,12 +49,11 @@ struct upmu_efi {
 };
 
 /*
- * Install the port on the executing CPU; one at a time in a program.
+ * Install the port on the executing CPU. A program can have one such port at a time.
  *
- * `stall(context, microseconds)` is a wrapper around the boot service Stall(), used
- * once for 20 ms to time the TSC; NULL: no clock_ns.  `vector`: 0 for NMI, or 32 to
- * 254.  Call upmu_efi_close() before the application returns.
- * Returns UPMU_OK, UPMU_ERR_STATE (installed already) or UPMU_ERR_INVALID.
+ * `stall(context, microseconds)` is a wrapper around the boot service Stall(), used once for 20 ms to time the TSC; if
+ * it is NULL, there is no clock_ns. `vector`: 0 for NMI, or 32 to 254. Call upmu_efi_close() before the application
+ * returns. Returns UPMU_OK, UPMU_ERR_STATE (installed already) or UPMU_ERR_INVALID.
  * Context: local, or with interrupts on.
  */
 UPMU_MUST_CHECK
@@ -62,12 +61,12 @@ enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context
                                void *stall_context, unsigned vector);
 
 /*
- * Add the hooks for units outside the cores: pci_read, pci_write, mmio_map.  Call it after upmu_efi_open().
+ * Add the hooks for units outside the cores: pci_read, pci_write, mmio_map. Call this function after upmu_efi_open().
  *
  * `pci` is a wrapper around the protocol EFI_PCI_ROOT_BRIDGE_IO_PROTOCOL: it reads or writes aligned 32 bits of
  * configuration space, `where` and `offset` as in upmu_port.pci_read, and returns false if no root bridge has that bus.
- * Device memory is used at its physical address: firmware maps it there (the UEFI Specification, 2.3.4, promises that
- * for what its memory map lists; the rest is common practice).  On ia32 addresses above 4 GB are refused.
+ * Device memory is used at its physical address: firmware maps it there (the UEFI Specification, 2.3.4, promises this
+ * for everything in its memory map; for other memory it is common practice). On ia32 addresses above 4 GB are refused.
  * Context: as upmu_efi_open().
  */
 void upmu_efi_units(struct upmu_efi *efi,

@@ -38,12 +38,11 @@ struct upmu_efi_arm64 {
 };
 
 /*
- * Install the port on the executing CPU; one at a time in a program.
+ * Install the port on the executing CPU. A program can have one such port at a time.
  *
- * `interrupts` is the firmware's instance of the protocol above, or NULL; `source` the number of the PMU's interrupt.
- * port.pmi_rearm is NULL if there is no such protocol, or if another program has that interrupt.  Call
- * upmu_efi_arm64_close() before the application returns.
- * Returns UPMU_OK or UPMU_ERR_STATE (installed already).
+ * `interrupts` is the firmware's instance of the protocol above, or NULL; `source` is the number of the PMU's
+ * interrupt. port.pmi_rearm is NULL if there is no such protocol, or if another program has that interrupt. Call
+ * upmu_efi_arm64_close() before the application returns. Returns UPMU_OK or UPMU_ERR_STATE (installed already).
  * Context: local, or with interrupts on.
  */
 UPMU_MUST_CHECK

@@ -119,7 +119,7 @@ struct upmu_sim_profile {
     uint32_t flags;        /* UPMU_SIM_… above */
     uint32_t capabilities; /* PERF_CAPABILITIES */
     struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
-    uint8_t general_reported;      /* leaf 0AH, if it differs from `general` */
+    uint8_t general_reported;      /* general counters by leaf 0AH; 0: `general` */
     uint8_t fixed_holes;           /* bit n: fixed counter n below `fixed` does not exist */
     uint16_t fixed_odd;            /* more bits of leaf 0AH EDX */
     uint8_t metrics;               /* bytes of PERF_METRICS that count */
@@ -496,10 +496,10 @@ struct upmu_sim_counter {
     uint64_t value;       /* what a read returns */
     uint64_t counted;     /* all events that it ever counted: the truth, which writes do not change */
     uint64_t wraps;       /* number of overflows so far */
-    uint64_t abort_value; /* at the start of the transaction (IN_TXCP) */
+    uint64_t abort_value; /* value at the start of the transaction (IN_TXCP) */
     uint64_t pebs_reset;  /* PEBS: the value that the counter gets after a record */
-    uint32_t late;        /* steps until its status bit shows */
-    bool selected_new;    /* AAK100: select changed since it last ran */
+    uint32_t late;        /* steps until the counter's status bit shows */
+    bool selected_new;    /* AAK100: the select has changed since the counter last ran */
 };
 
 /* Registers of a NetBurst core. Only the structure of the core's first CPU is used. */
@@ -526,7 +526,7 @@ struct upmu_sim_lbr {
 struct upmu_sim_cpu {
     const struct upmu_sim_profile *profile; /* NULL: the profile of the whole model */
     struct upmu_cpu *bound;
-    bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD); AMD: its counters stand still */
+    bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD); AMD: the CPU's counters stand still */
     bool offline; /* run_on_cpu cannot reach it */
     bool irqs_on; /* maskable interrupts */
     bool in_nmi;
