@@ -38,7 +38,7 @@ uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool ra
         return config & ~PV_RAW_BITS ? 0 : config;
     if (config >= PV_ARCH_EVENTS || !(generic_events(guest) >> config & 1u))
         return 0;
-    return upmu_guest_codes[pv_arch[config & 7u]]; /* & 7u: a speculative index, too */
+    return upmu_guest_codes[pv_arch[config & 7u]]; /* `& 7u` also limits a speculative index. */
 }
 
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)

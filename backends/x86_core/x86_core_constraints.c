@@ -40,7 +40,7 @@ static const struct {
     (ON(GLP) | ON(TNT) | ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) |     \
      ON(SKT) | ON(DKT) | ON(AWF))
 
-/* On these models the record has the address of the instruction itself: level 2. */
+/* On these models a PEBS record has the address of the sampled instruction itself, hence precise level 2. */
 #define ITSELF (ON(HSW) | ON(BDW) | ON(SKL) | ON(GLM) | PRECISE_BY_DEFAULT)
 
 /*

@@ -62,7 +62,7 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
  */
 static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
-    /* Acquire: bytes that the reader has released are written only after its reads. */
+    /* Acquire: the writer overwrites released bytes only after the reader has read them. */
     uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 
     *out_pad = false;
