@@ -60,7 +60,7 @@ struct upmu_guest_shape {
     uint8_t width;        /* bits of each counter: Intel 32 to 48, AMD 48 */
     uint8_t full_write;   /* Intel: 1: PERF_CAPABILITIES[13], and PERF_CAPABILITIES exists; else 0 */
     uint16_t arch_events; /* Intel: bit n, 0 to 6: architectural event n is available; AMD: 0 */
-    uint16_t family;      /* family of the CPU whose model's events the guest may name (struct upmu_pmu); 0: none */
+    uint16_t family;      /* family of the CPU whose model's events the guest may name (struct upmu_pmu); 0: no CPU's */
     uint16_t model;       /* of this CPU */
     uint8_t stepping;     /* of this CPU */
     uint8_t reserved[19]; /* 0 */
@@ -155,7 +155,7 @@ struct upmu_guest_counter {
 /* Registers of a vCPU of x86. All fields are private, except `lvtpc`. */
 struct upmu_guest_x86 {
     uint64_t global_ctrl;
-    uint64_t status;   /* the status, without bits of counters */
+    uint64_t status;   /* global status, without the bits of counters */
     uint64_t debugctl; /* bits 11 and 12 alone */
     uint64_t offcore[2];
     uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC */
@@ -278,10 +278,9 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
                                  const struct upmu_guest_memory *memory);
 
 /*
- * Close all sessions of a vCPU. Afterwards the memory may be freed.
- *
- * Returns UPMU_OK, or as upmu_session_close(): then not all sessions are closed; call it again.
- * Context: any, after upmu_guest_put(), or while the thread of the vCPU does not run; else local.
+ * Close all sessions of a vCPU. Afterwards the memory may be freed. Returns UPMU_OK, or the failure of
+ * upmu_session_close(): then not all sessions are closed, and the call has to be repeated. Context: any, after
+ * upmu_guest_put(), or while the thread of the vCPU does not run; else local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_fini(struct upmu_guest *guest);

@@ -93,7 +93,7 @@ enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *
 /* Return the counters that can count an event; 0: no counter can. */
 uint32_t upmu_amd_counters(const struct upmu_pmu *pmu, uint64_t config);
 
-/* Does erratum 1292 concern an event: the PMU has the erratum, and the event is one that it lists? */
+/* Does erratum 1292 concern an event: the PMU has the erratum, and the erratum lists the event? */
 bool upmu_amd_overcounts(const struct upmu_pmu *pmu, uint64_t config);
 
 bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,

@@ -13,7 +13,7 @@
 #include "backends/amd_k8/amd_k8.h"
 
 struct amd_model {
-    char name[24];   /* of the PMU, as in libpfm4 if it has one */
+    char name[24];   /* name of the PMU: libpfm4's, if libpfm4 has one */
     char title[27];  /* for display */
     char catalog[7]; /* of its events */
     uint8_t generic; /* UPMU_AMD_GENERIC_… */

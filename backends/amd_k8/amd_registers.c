@@ -96,7 +96,10 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
     AMD_OTHER_ROW(DEBUGCTL, 0x1D9u, debugctl)
 };
 
-/* load_rank: auxiliary 0, select 3, counter 5, acknowledgement 6, global control 7. */
+/*
+ * Order of writes when counters are loaded (load_rank): auxiliary 0, select 3, counter 5, acknowledgement 6, global
+ * control 7.
+ */
 #define AMD_COUNTER_CLASS                                                                                             \
     {                                                                                                                 \
         .kind = UPMU_KIND_COUNTER, .load_rank = 5, .release_rank = 5, .found = 1, .promised = 1, .owned = AMD_ALL,    \

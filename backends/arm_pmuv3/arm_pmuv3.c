@@ -159,7 +159,7 @@ static const char *arm_known(unsigned i)
     return !i ? "armv8_pmuv3" : i == 1 ? "armv7_pmuv2" : NULL;
 }
 
-/* Return the catalogue for both: PMUv2's common events are the first of PMUv3's. */
+/* Return one catalogue for PMUv2 and PMUv3: PMUv2's common events are the first of PMUv3's. */
 static const char *arm_catalog(const struct upmu_pmu *pmu)
 {
     (void)pmu;

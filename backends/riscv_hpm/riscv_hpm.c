@@ -74,7 +74,7 @@ static const struct upmu_register rv_rows[RV_ROWS] = {
     [RV_ROW_STATUS] = { RV_SCOUNTOVF, RV_CLASS_STATUS, UPMU_NO_COUNTER, RV_AT(status) },
 };
 
-/* load_rank: select 3, counter 5, gates 7. */
+/* Order of writes when counters are loaded (load_rank): select 3, counter 5, gates 7. */
 static const struct upmu_register_class rv_classes[RV_CLASSES] = {
     [RV_CLASS_COUNTER] = { .kind = UPMU_KIND_COUNTER, .load_rank = 5, .release_rank = 5, .found = 1, .promised = 1,
                            .owned = RV_ALL, .hardware = RV_ALL, .session = RV_ALL, .privileged = RV_ALL },

@@ -12,7 +12,7 @@
 #define UNCORE_BANDS 4u
 
 /*
- * Is the only filter of an event its own band of the power control unit? Events 0Bh to 0Eh count by byte 0 to 3 of the
+ * Does an event of the power control unit use no filter but its own band? Events 0Bh to 0Eh count by byte 0 to 3 of the
  * filter, and each of them can count by any of the four bytes.
  */
 static bool has_band(const struct upmu_pmu *pmu, const struct upmu_event *event)

@@ -29,8 +29,8 @@ enum {
     UNCORE_CLASS_SELECT_OWN_31,
     UNCORE_CLASS_SELECT, /* a select in a box with a freeze bit or an enable register */
     UNCORE_CLASS_SELECT_32,
-    UNCORE_CLASS_SELECT_0,    /* such a select, enabled by bit 0 */
-    UNCORE_CLASS_SELECT_LIVE, /* such a select without an enable bit */
+    UNCORE_CLASS_SELECT_0,    /* a select as above, enabled by bit 0 */
+    UNCORE_CLASS_SELECT_LIVE, /* a select as above, without an enable bit */
     UNCORE_CLASS_SELECT_LIVE_32,
     UNCORE_CLASS_FILTER,
     UNCORE_CLASS_FILTER_SECOND,
@@ -435,8 +435,8 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
 }
 
 /*
- * Return how many counters a box has of which only the table in a machine says it, where there is no machine: 4, or as
- * many as the rules of its events name.
+ * Return the number of counters of a box that is described without a machine, although only the machine's table of
+ * discovery has the number: 4, or as many as the rules of the box's events name.
  */
 static uint8_t counters_on_paper(const struct upmu_uncore_row *row)
 {

@@ -26,7 +26,10 @@ static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, u
     return true;
 }
 
-/* Does a row describe the boxes of its type at this PCI function? `function` of any other box is UNCORE_NO_FUNCTION. */
+/*
+ * Does a row describe the boxes of its type at this PCI function? For a box that is no PCI function, `function` is
+ * UNCORE_NO_FUNCTION.
+ */
 static bool has_boxes_at(const struct upmu_uncore_row *row, uint32_t function)
 {
     const uint16_t *places = &upmu_uncore_words[row->words];
@@ -58,7 +61,7 @@ static int row_of(const struct upmu_uncore_finder *finder, unsigned type, uint32
 
 /*
  * Is a box of Sapphire Rapids a cache slice that does not exist? The table may list such slices. An MSR has the number
- * of slices, if it is not 0 (Linux uncore_snbep.c); it can be read for the present die alone.
+ * of slices, or 0 (unknown; Linux uncore_snbep.c). The MSR can be read for the present die alone.
  */
 static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const struct upmu_unit_info *box)
 {

@@ -94,7 +94,10 @@ bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, u
 
 /* ---- The list ---- */
 
-/* The PMU of a row, made if new; NULL: the list is full. If registers clash, it is pmu[pmu_count]: not in the list. */
+/*
+ * Return the PMU of a row, which is made if the list lacks it; NULL: the list is full. A new PMU whose registers clash
+ * is returned, but stays outside the list, at pmu[pmu_count].
+ */
 static struct upmu_uncore_pmu *pmu_of(struct upmu_uncore_finder *finder, unsigned row,
                                       const struct upmu_uncore_found *found)
 {
@@ -235,7 +238,8 @@ uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
 }
 
 /*
- * Return the PCI function that says how many boxes this die has. If it is unknown, return any die's; 0: none is known.
+ * Return the PCI function that says how many boxes this die has. If this die's function is unknown, return that of any
+ * die; 0: no die's function is known.
  */
 static uint32_t counting_function(const struct upmu_uncore_finder *finder)
 {
@@ -539,7 +543,7 @@ static int index_in(const uint16_t *devices, unsigned count, uint32_t where, uns
     return -1;
 }
 
-/* Return the companion function of a link, which is on the same bus; 0: there is none. */
+/* Return the companion function of a link, which is on the same bus; 0: the link has no companion. */
 static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
 {
     uint32_t id;

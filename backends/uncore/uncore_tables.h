@@ -24,7 +24,7 @@ enum {
     UPMU_UNCORE_RULE_SERVER_IMC, /* memory channels, by registers of a PCI function */
     UPMU_UNCORE_RULE_SERVER_MEM, /* memory controllers, by registers of a PCI function */
     UPMU_UNCORE_RULE_TABLE,      /* boxes are in a table of discovery */
-    UPMU_UNCORE_RULE_BROKEN,     /* such boxes are ignored: the table is wrong about them */
+    UPMU_UNCORE_RULE_BROKEN,     /* boxes in a table of discovery that is wrong about them: ignored */
     UPMU_UNCORE_RULE_OTHER,      /* a type that only a table of discovery knows */
     UPMU_UNCORE_RULE_CLIENT_IMC, /* memory controllers, by a register of the host bridge */
     UPMU_UNCORE_RULE_CLIENT_MCS, /* the same, but each controller can be off */
@@ -45,14 +45,14 @@ struct upmu_uncore_layout {
     uint8_t enable_bit, filters, scope;
     uint16_t quirks, rdpmc;
     int16_t control, select, counter, fixed_select, fixed_counter;
-    uint16_t counter_list; /* in words: offsets of counters; 0: they are at equal steps */
-    uint16_t filter_list;  /* in words: offset and mask of each filter */
+    uint16_t counter_list; /* index into the words: offsets of counters; 0: equal steps */
+    uint16_t filter_list;  /* index into the words: offset and mask of each filter */
 };
 
 struct upmu_uncore_row {
     uint8_t box, layout, rule, most;
     uint8_t mask;   /* index of the mask of selects */
-    uint8_t fields; /* first field of filters; 0: none */
+    uint8_t fields; /* first field of filters; 0: the type has no fields */
     uint16_t rules; /* first rule of counters and filters; style FREE: in words: each counter's code */
     uint16_t words; /* in words: offsets or devices of boxes, then second bases */
     int16_t step;
@@ -72,7 +72,7 @@ struct upmu_uncore_field {
 
 struct upmu_uncore_box {
     uint8_t number;
-    uint8_t cut; /* letters at the end of `name` that its PMU's name lacks */
+    uint8_t cut; /* how many letters at the end of `name` the PMU's name lacks */
     uint16_t name, prefix;
 };
 

@@ -83,7 +83,8 @@ unsigned upmu_x86_field_of(const char *name, size_t length);
 
 /*
  * Set a field to a value, of which the bits `settable` can be set. A field that is set, but was not given by the text,
- * is fixed by the event: only the same value is accepted. UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
+ * is fixed by the event: only the same value is accepted. Returns UPMU_OK, UPMU_ERR_NO_SUCH_ATTRIBUTE,
+ * UPMU_ERR_BAD_VALUE or UPMU_ERR_CONTRADICTION.
  */
 enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned field, uint64_t settable, const uint64_t *given);
 
@@ -96,7 +97,8 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
 #endif
 
 /*
- * Switch enable and interrupt off, and both privileges on unless one is given. UPMU_ERR_NOT_PERMITTED, _CONTRADICTION.
+ * Switch enable and interrupt off, and both privileges on unless one is given. Returns UPMU_OK, UPMU_ERR_NOT_PERMITTED
+ * or UPMU_ERR_CONTRADICTION.
  */
 enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable);
 

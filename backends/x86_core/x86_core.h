@@ -84,7 +84,7 @@ static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 #define UPMU_X86_QUIRK_PRELUDE 0x0100u   /* AAK100, AAP53, BD53: new events count wrong without a sequence */
 #define UPMU_X86_QUIRK_EXCLUSIVE 0x0200u /* BJ122, BV98, HSD29: events D0h to D3h disturb the other hyper-thread */
 #define UPMU_X86_QUIRK_HSW11 0x0400u     /* HSW11: INST_RETIRED miscounts at periods below 128 */
-#define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11, BDM55: as HSW11, and bits 5:0 of a period are ignored */
+#define UPMU_X86_QUIRK_BDM55 0x0800u     /* BDM11: the same as HSW11; BDM55: bits 5:0 of a period are ignored */
 #define UPMU_X86_QUIRK_LDLAT_AUX 0x1000u /* load latency needs event 03h/82h on a second counter */
 #define UPMU_X86_QUIRK_NO_CAP_15 0x2000u /* RPL018: PERF_CAPABILITIES hides PERF_METRICS */
 #define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: branch-misses by 89h/7Fh */
@@ -154,8 +154,8 @@ const char *upmu_x86_core_resource_name(const struct upmu_pmu *pmu, unsigned res
 unsigned upmu_x86_core_resource_row(const struct upmu_pmu *pmu, unsigned resource);
 
 /*
- * The select word of an event in one of its alternatives (the offcore code depends on it), and the resource of its
- * payload.
+ * Return the select word of an event in one of its alternatives (the offcore code depends on the alternative), and the
+ * resource of the alternative's payload.
  */
 uint64_t upmu_x86_core_select(const struct upmu_event *event, unsigned alternative);
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative);

@@ -108,7 +108,10 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
         .kernel = UPMU_X86_SELECT_OS, .beyond = UPMU_X86_SELECT_ANY, .idle_keep = (keep), .idle_value = (idle)         \
     }
 
-/* load_rank: auxiliary 0, payload 2, select 3, fixed control 4, counter 5, acknowledgement 6, global 7. */
+/*
+ * Order of writes when counters are loaded (load_rank): auxiliary 0, payload 2, select 3, fixed control 4, counter 5,
+ * acknowledgement 6, global 7.
+ */
 static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
     [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(0, SELECT_USED, 0, ~UPMU_X86_SELECT_EN, 0),

@@ -15,14 +15,14 @@
 
 /*
  * Kinds of rows. Each kind has an array of its own. All arrays but pebs_rules are in the order of event codes, so that
- * they can be searched: so rows for more than RULE_SPAN further codes, which are all plain, are in wide_rules.
+ * they can be searched. Plain rows for a range of more than RULE_SPAN further codes are in wide_rules.
  */
 #define RULE_SPAN 3u
 
 enum {
     RULE_PLAIN, /* general and fixed counters */
     RULE_PEBS,  /* counters of precise events */
-    RULE_FILE,  /* further limit by Intel's event file */
+    RULE_FILE,  /* counters to which Intel's event file limits an event further */
     RULE_EXTRA, /* which payload register an event has: `counters` is one of the payloads below */
     RULES
 };

@@ -28,7 +28,7 @@
 static const struct p4_field {
     uint16_t attribute; /* UPMU_ATTR_… */
     uint8_t shift;
-    uint8_t room; /* the field's ones, shifted down */
+    uint8_t room; /* the field's greatest value: all its bits, shifted down */
     char name[6]; /* in canonical text */
 } p4_fields[] = {
     {UPMU_ATTR_USR, 2, 1, ":u"},    {UPMU_ATTR_OS, 3, 1, ":k"},     {UPMU_ATTR_EDGE, 56, 1, ":e="},
@@ -97,7 +97,10 @@ static const struct upmu_catalog *p4_catalog(const struct upmu_pmu *pmu, unsigne
     return i == 0 ? pmu->imported : pmu->refuses & 1u << UPMU_SOURCE_BUILT_IN ? NULL : pmu->catalog;
 }
 
-/* Set the event that starts this one: by its name, or this event itself if there is no name. */
+/*
+ * Set the event that starts this one in a cascade: the event that the text names, or this event itself if `text` is
+ * NULL.
+ */
 static enum upmu_status set_initiator(const struct upmu_pmu *pmu, struct upmu_event *event, const char *text,
                                       size_t length)
 {

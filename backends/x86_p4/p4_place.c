@@ -47,7 +47,7 @@ static void add_value(struct upmu_slot *slot, unsigned resource, uint64_t value)
 
 /*
  * Fill in the resources that are needed to count on one side, an ESCR first. `row`: the row of the documented event;
- * below 0: there is none.
+ * below 0: the event is not documented.
  */
 static void fill_slot(struct upmu_slot *slot, unsigned group, uint64_t word, int row, unsigned thread, unsigned odd)
 {

@@ -157,9 +157,9 @@ static const uint32_t p4_row_bits[UPMU_P4_ROWS] = {
 #define CCCR_PRIVILEGED (UPMU_P4_CCCR_FORCE_OVF | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
 /*
- * load_rank: ESCR 2, matrix 3, replay tags 4, counter 5, CCCR 6, which also opens the counter. Registers are released
- * in the order CCCR, ESCR, tags, matrix. A CCCR is idle when ENABLE and the cascade bits are clear; every write of a
- * CCCR clears its OVF, which keeps the interrupt asserted.
+ * Order of writes when counters are loaded (load_rank): ESCR 2, matrix 3, replay tags 4, counter 5, CCCR 6, which also
+ * opens the counter. Registers are released in the order CCCR, ESCR, tags, matrix. A CCCR is idle when ENABLE and the
+ * cascade bits are clear; every write of a CCCR clears its OVF, which keeps the interrupt asserted.
  */
 static const struct upmu_register_class p4_classes[UPMU_P4_CLASSES] = {
     [UPMU_P4_CLASS_COUNTER] = { .kind = UPMU_KIND_COUNTER, .scope = UPMU_SCOPE_CORE, .load_rank = 5,

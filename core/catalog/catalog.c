@@ -28,7 +28,7 @@ struct wanted {
     bool found;
     struct upmu_event_id id; /* if it is */
     unsigned cuts;
-    uint32_t cut_hash[CUTS + 1]; /* of the name up to each place where a masked row's name may end; last: of all */
+    uint32_t cut_hash[CUTS + 1]; /* hashes of the name up to each cut; the last is of the whole name */
     uint8_t cut_at[CUTS + 1];
     char before[UPMU_FOLDED_BEFORE];                   /* noughts */
     char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, a separator, then noughts */
@@ -112,7 +112,7 @@ static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, co
     return false;
 }
 
-/* Does the work of letters_take() for a small file, which spells masks by codes of fragments. */
+/* Do the work of letters_take() for a small file, which spells masks by codes of fragments. */
 static UPMU_APART bool codes_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
     const char *folded = wanted->folded + at;
@@ -199,8 +199,8 @@ static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned 
 
 /*
  * Look up the whole text, then the text before each cut, the longest first. In a wide file a slot has bits of its hash,
- * which exclude most other names. If several names fold to the same text, the one that is spelt like this has priority,
- * then the first.
+ * which exclude most other names. If several names fold to the same text, the name that is spelt exactly like the text
+ * has priority, then the first name.
  */
 static inline void cuts_lookup(struct wanted *wanted)
 {

@@ -31,8 +31,8 @@
 #define UPMU_CATALOG_NAME 121
 
 /*
- * A catalogue is its packed bytes: it has no pointers and needs no initialisation. Bytes 8 to 11 say how far before it
- * its file begins, which has the names.
+ * A catalogue is its packed bytes: it has no pointers and needs no initialisation. Bytes 8 to 11 say how many bytes
+ * before the catalogue its file begins; the file has the names.
  */
 struct upmu_catalog {
     uint8_t byte[72];
@@ -112,7 +112,7 @@ const struct upmu_catalog *upmu_catalog_of(const struct upmu_pmu *pmu, struct up
 /* Are the rows of a catalogue architectural events, which a backend translates for its models? Context: any. */
 bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog);
 
-/* Return the built-in catalogue for the CPU of a PMU; NULL: none is for it. Context: any. */
+/* Return the built-in catalogue for the CPU of a PMU; NULL: no catalogue is for that CPU. Context: any. */
 const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu);
 
 /* Set family, model, ... of a PMU to the first CPU that a catalogue names, if it names any. Context: any. */

@@ -34,7 +34,7 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 
 /* ---- Text ---- */
 
-#define SWITCHES 3u /* lower codes are no fragments: code + 1 flips style bits: 0: small letters, 1: '-' for '_' */
+#define SWITCHES 3u /* codes below 3 flip the style bits of code + 1; bit 0: small letters, bit 1: '-' for '_' */
 #define DOT 0x7f
 #define FRAGMENT 8u /* letters of the longest fragment */
 
@@ -136,7 +136,7 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 
 /* ---- Names ---- */
 
-#define OWN_MOST 15u   /* more codes: the next byte has their number */
+#define OWN_MOST 15u   /* 15 in a name's first byte: the next byte has the number of codes */
 #define OTHER_STYLE 16u
 #define CODES_MOST 63u /* of a name */
 
@@ -167,7 +167,7 @@ static UPMU_APART const uint8_t *name_at(const uint8_t *file, uint32_t number, c
     return at;
 }
 
-/* The first 8 codes of a block's `left`-th name; the next name may share them. */
+/* Return the first 8 codes of a block's `left`-th name; the next name may share them. */
 static UPMU_APART uint64_t first_codes(const uint8_t *at, unsigned left)
 {
     unsigned count, shared;
@@ -546,8 +546,8 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
     words = out->set + masks.words;
     wide = out->set[0] & UPMU_SET_WIDE;
     /*
-     * mask_count is what is unpacked here, not what masks_count() found: other software may change the bytes in
-     * between.
+     * row.mask_count becomes the number of masks unpacked here, not what masks_count() found: other software may change
+     * the bytes in between.
      */
     for (; masks.run < masks.heads; masks.run += 2) {
         class = upmu_section_at(file, UPMU_SHARED_CLASSES, out->set[masks.run] & ~UPMU_LAST_RUN);

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /*
- * A section: where the header has its offset (3 bytes); the bytes of an entry; how many bytes may be read from the
- * beginning of an entry on.
+ * A section is one number: where the header has the section's offset (3 bytes); the bytes of an entry; how many bytes
+ * may be read from the beginning of an entry on.
  */
 #define UPMU_SECTION(offset, unit, reach) ((offset) | (unit) << 8 | (reach) << 16)
 
@@ -48,7 +48,7 @@ enum upmu_catalog_own {
 #define UPMU_FILE_LEAST 1290      /* bytes of the smallest file: the longest reach */
 #define UPMU_FILE_ROOM 1024u      /* most bytes of a dictionary, a block of names, a set of masks */
 #define UPMU_SLOT_TWIN 0x8000u /* flag: another name folds to this text; look up the next twin */
-#define UPMU_TWIN_STEP UINT32_C(0x9e3779b1) /* how much higher its hash is */
+#define UPMU_TWIN_STEP UINT32_C(0x9e3779b1) /* how much higher the twin's hash is */
 #define UPMU_TWINS 8u          /* names that may fold to one text */
 #define UPMU_NO_NAME 0xffffu
 #define UPMU_ROW_FILTER_HIGH 3u /* in files only: UPMU_ROW_FILTER, of which the file has bits 63:32 alone */
@@ -68,7 +68,7 @@ enum upmu_catalog_own {
 #define UPMU_RUN_CLOSES 0x80u  /* flag: after one of its masks no other mask of the group is used */
 #define UPMU_CLASS_GROUP 0x7fu
 #define UPMU_CLASS_LISTED 0x80u /* the mask is part of listed names */
-#define UPMU_MASK_MOST 15u /* small file: a mask's head counts fewer codes; else a byte follows that counts them */
+#define UPMU_MASK_MOST 15u /* small file: a mask's head counts up to 14 codes; 15: the next byte has the count */
 #define UPMU_MASKS 32u
 #define UPMU_MASK_NAME 57u     /* bytes of the longest name of a mask, and its NUL */
 
@@ -94,7 +94,7 @@ struct upmu_mask_entry {
 /* A row, unpacked, and its row.mask_count masks. */
 struct upmu_unpacked {
     struct upmu_row row;
-    const uint8_t *set; /* the row's set of masks; NULL: none */
+    const uint8_t *set; /* the row's set of masks; NULL: the row has no masks */
     struct upmu_mask_entry mask[UPMU_MASKS];
 };
 

@@ -28,7 +28,7 @@ extern const struct upmu_backend upmu_riscv_hpm_backend;
 #endif
 
 /*
- * Return the i-th backend, NULL after the last. A table of their addresses would need relocation in a
+ * Return the i-th backend, NULL after the last. A table of the backends' addresses would need relocation in a
  * position-independent kernel.
  */
 const struct upmu_backend *upmu_backend(unsigned i)
@@ -196,7 +196,8 @@ const char *upmu_pmu_known(unsigned index)
 }
 
 /*
- * Find the catalogue of this very CPU; else by the model's name; else the backend's; else "ix86arch", for all of x86.
+ * Find the catalogue of a PMU: the one for this very CPU; else the one of the model's name; else the backend's; else
+ * "ix86arch", which is for all of x86.
  */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 {

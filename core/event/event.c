@@ -67,8 +67,8 @@ struct encoder {
     bool is_number;
     bool replaced;  /* the unit mask or the payload is given as a whole */
     uint8_t prefix; /* bytes of the text before the event's name */
-    const char *before; /* the beginning of the name that the text leaves out: "UNC_M_"; NULL: none */
-    uint16_t field; /* field of the unit mask given by `field_bits`, which no named mask has */
+    const char *before; /* beginning of the name that the text leaves out ("UNC_M_"); NULL: the name is whole */
+    uint16_t field; /* field of the unit mask that is set to `field_bits`, a number that no named mask has */
     uint16_t field_bits;
     uint8_t levels; /* after UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible */
     struct upmu_event event;
@@ -98,7 +98,7 @@ static bool names_catalog(const struct encoder *encoder, const struct upmu_catal
            (part_is(encoder, upmu_catalog_name(catalog)) || part_is(encoder, upmu_catalog_other_name(catalog)));
 }
 
-/* The type of units that a PMU stands for; NULL: the PMU is a CPU's. */
+/* Return the type of units that a PMU stands for; NULL: the PMU is a CPU's. */
 static const struct upmu_unit_type *type_of_pmu(const struct upmu_pmu *pmu)
 {
     if (!UPMU_UNCORE || pmu->index < UPMU_UNIT_PMU)
@@ -119,13 +119,13 @@ static bool names_pmu(struct encoder *encoder, const struct upmu_spec_part *part
 
 /* ---- Which event ---- */
 
-/* The number of bytes from NAME to the end of part `last`. */
+/* Return the number of bytes from the event's name to the end of part `last`. */
 static size_t name_length(const struct encoder *encoder, const struct upmu_spec_part *last)
 {
     return upmu_spec_part_end(last) - encoder->spec->name.position;
 }
 
-/* The length of the backend's prefix that the name begins with; 0: the name has no such prefix. */
+/* Return the length of the backend's prefix that the name begins with; 0: the name has no such prefix. */
 static size_t prefix_length(const struct encoder *encoder)
 {
     const char *prefix = encoder->pmu->backend->prefixes;
@@ -411,8 +411,8 @@ static enum upmu_status set_pin(struct encoder *encoder)
 }
 
 /*
- * Is the part a second unit mask, in a catalogue of flat names? After EVENT:MASK it is if EVENT:PART is a name, too,
- * though an attribute may have the same name (EDGE, ANY).
+ * Is the part a second unit mask, in a catalogue of flat names? After EVENT:MASK the part is a mask if EVENT:PART is a
+ * name, too, though an attribute may have the same name (EDGE, ANY).
  */
 static bool is_second_mask(const struct encoder *encoder)
 {
@@ -563,7 +563,7 @@ static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
     return status;
 }
 
-/* Which levels of precise= could an event have that finish() has not seen? Bit n: level n. */
+/* Return the levels of precise= that an event could have which the backend's finish() has not seen. Bit n: level n. */
 static UPMU_APART uint8_t possible_levels(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     unsigned levels = 0;
@@ -609,7 +609,7 @@ static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
-/* The name most like the text up to the end of part `near`; the text may lack the unit type's prefix. */
+/* Find the name most like the text up to the end of part `near`; the text may lack the unit type's prefix. */
 static UPMU_APART void find_nearest(struct encoder *encoder, struct upmu_event_id *out_id)
 {
     const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);

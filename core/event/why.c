@@ -258,8 +258,8 @@ static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
 }
 
 /*
- * Append the levels that are possible: `; possible: precise=1, precise=3`. If precise=0 is one, upmu has no driver for
- * the PMU's precise records.
+ * Append the levels that are possible: `; possible: precise=1, precise=3`. If level 0 is possible, upmu has no driver
+ * for the PMU's precise records.
  */
 static void write_levels(struct upmu_text *out, const struct upmu_why *why)
 {
@@ -278,7 +278,10 @@ static void write_levels(struct upmu_text *out, const struct upmu_why *why)
                          why->pmu->ibs ? ", nor at another: upmu_ibs_start() samples precisely" : ", nor at another");
 }
 
-/* The name of a PMU; if some CPUs of the model have a catalogue of their own, its name: `cwf`, a `dkt`. */
+/*
+ * Return the name of a PMU; if some CPUs of the model have a catalogue of their own, return that catalogue's name:
+ * `cwf`, a `dkt`.
+ */
 static const char *pmu_name(const struct upmu_pmu *pmu)
 {
 #if UPMU_NAMES

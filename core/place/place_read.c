@@ -58,8 +58,8 @@ static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_
 /*
  * Keep the option under construction or, if the alternative has pairs, one option for each pair that the slots allow. A
  * last slot that is a helper makes two options: in the first the helper has no counter (other requests serve it, and
- * this option serves none), in the second it has one of its own. Returns the place of the next option; NULL: a pair is
- * malformed.
+ * this option serves none), in the second the helper has a counter of its own. Returns the place of the next option;
+ * NULL: a pair is malformed.
  */
 static UPMU_APART_IF_SMALL struct place_option *keep_options(struct placement *p, struct place_option *option,
                                                              const struct upmu_alternative *from)
@@ -200,7 +200,7 @@ void upmu_placement_read(struct placement *p)
                 break;
             }
             if (option > &p->option[PLACE_OPTIONS - 1 - PLACE_HELPERS] ||
-                list >= &p->list[PLACE_LIST - UPMU_SLOTS * UPMU_SLOT_RESOURCES]) /* there must be room for one more */
+                list >= &p->list[PLACE_LIST - UPMU_SLOTS * UPMU_SLOT_RESOURCES]) /* no room for one more option */
                 p->fault = UPMU_ERR_NO_SPACE;
         }
         if (option - first > PLACE_OPTIONS_EACH)

@@ -407,7 +407,10 @@ static void give_up_serving(struct placement *p)
     }
 }
 
-/* Draw all conclusions from options that changed: from values first, then from counters. False: a contradiction. */
+/*
+ * Draw all conclusions from options that changed: from values first, then from counters. False: a request has no viable
+ * option left, or not all slots can have a counter.
+ */
 static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
 {
     do {

@@ -50,7 +50,7 @@ struct place_option {
 #define OPTION_SLOTS 3u
 #define OPTION_BLOCKED 4u /* the option contradicts a value in use elsewhere */
 #define OPTION_SERVED 8u  /* the option has a helper without a counter, which others must serve */
-#define OPTION_DORMANT 4  /* shift: number of dormant slots' claims */
+#define OPTION_DORMANT 4  /* shift in `shape`: number of dormant slots' claims */
 #define OPTION_TORN 64u   /* the option needs one resource with two values */
 
 /* Needed only while requests are read, to number their claims. */
@@ -63,7 +63,7 @@ struct place_reading {
 /* A decision of the search: for one option of a request, or for all that make a claim or serve a pair. */
 struct place_decision {
     uint8_t option;
-    uint8_t claim; /* or SERVES(pair), or NO_CLAIM */
+    uint8_t claim; /* a claim's number, or SERVES(pair), or NO_CLAIM */
     uint8_t trail; /* length of the trail before the decision */
 };
 

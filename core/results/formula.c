@@ -53,8 +53,8 @@ static const uint8_t formula_binds[] = {2, 2, 3, 3, 4, 1, 1, 1, 1, 0, 0, 0, 0};
 static const uint8_t formula_commas[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2};
 
 /*
- * A token that waits for its values. `arguments`: how many are complete; `skips`: the present one does not matter. Of
- * an if: `condition` is the condition's value, unless it is unknown (`undecided`).
+ * A token that waits for its values. `arguments`: how many of its values are complete. `skips`: the value that is read
+ * now does not matter. `condition`, for an `if`: the condition's value, unless it is unknown (`undecided`).
  */
 struct formula_pending {
     uint8_t kind, arguments;
@@ -69,8 +69,8 @@ struct formula {
     size_t at;
     enum upmu_status status;
     bool estimated;
-    unsigned skipping;  /* conditions whose present part does not matter */
-    unsigned undecided; /* conditions that are not known */
+    unsigned skipping;  /* number of pending ifs whose present part does not matter */
+    unsigned undecided; /* number of pending ifs whose condition is not known */
     unsigned numbers, pendings;
     struct formula_number number[UPMU_FORMULA_DEPTH];
     struct formula_pending pending[UPMU_FORMULA_DEPTH];

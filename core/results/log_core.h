@@ -11,7 +11,7 @@
 #define UPMU_LOG_MAGIC "upmu-log"
 #define UPMU_LOG_HEAD_BYTES 16u   /* magic, version in 8 bytes */
 #define UPMU_LOG_RECORD_BYTES 8u  /* before a body: bytes of the record, a multiple of 8; kind */
-#define UPMU_LOG_SAMPLE_BYTES 72u /* of a sample's body, before its values and frames */
+#define UPMU_LOG_SAMPLE_BYTES 72u /* bytes of a sample's body before its values and frames */
 #define UPMU_LOG_COUNT_BYTES 52u  /* of the body of a count */
 #define UPMU_LOG_TOTAL_BYTES 56u  /* the record of the end */
 #define UPMU_LOG_CHECK_BYTES 4u   /* at the end of each record: its check */

@@ -23,8 +23,8 @@ static uint32_t metric_bit(const struct upmu_pmu *pmu)
 }
 
 /*
- * Is a row for the PMU whose catalogue has this bit? A row of generic events is, unless a row before it has the same
- * name and is for the catalogue.
+ * Is a row for the PMU whose catalogue has this bit? A row of generic events is for every PMU, unless an earlier row
+ * has the same name and is for the catalogue.
  */
 static bool metric_serves(const struct upmu_metric_row *row, uint32_t bit)
 {

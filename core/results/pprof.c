@@ -126,7 +126,7 @@ static void write_values(struct upmu_emit *emit, const struct upmu_results_call 
 {
     const struct upmu_results_stack *stack = &call->stack[index];
 
-    upmu_emit_zeros(emit, 2 * (size_t)stack->kind); /* two zeros for each other kind */
+    upmu_emit_zeros(emit, 2 * (size_t)stack->kind); /* two zeros for each kind before the stack's */
     varint(emit, stack->samples);
     varint(emit, stack->events);
     upmu_emit_zeros(emit, 2 * ((size_t)call->kinds - 1 - stack->kind));
@@ -180,7 +180,10 @@ struct function_walk {
     bool known;     /* the last address was in `symbol` */
 };
 
-/* Return the number of the function that has the next address; 0: unknown. *out_new: no address before was in it. */
+/*
+ * Return the number of the function that has the next address; 0: unknown. *out_new: no earlier address was in that
+ * function.
+ */
 static uint64_t function_next(struct function_walk *walk, const struct upmu_results_call *call, uint64_t ip,
                               bool *out_new)
 {

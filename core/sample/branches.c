@@ -142,7 +142,7 @@ static bool find_newest(struct upmu_bank *bank, const struct upmu_branch_stack *
     return true;
 }
 
-/* Make a call and a return for the stack to record: hooks may be inline, and make none. */
+/* Make a call and a return, for the stack to record. The port's hooks may be inline and make no branches. */
 static __attribute__((noinline)) void take_branches(void)
 {
     __asm__ volatile("" ::: "memory");
@@ -229,7 +229,7 @@ static enum upmu_status prepare(struct upmu_bank *bank, struct upmu_branch_unit 
 
     if ((unit->control & stack->enable) && !record_off(bank, stack))
         return refuse_faulted(start, bank);
-    /* A filter register that both hyper-threads see is cleared: it stays without a filter. */
+    /* Clear a filter register that both hyper-threads see: the stack records without a filter. */
     if (unit->select && (stack->traits & UPMU_BRANCH_SHARED_SELECT) && !upmu_bank_write_address(bank, stack->select, 0))
         return refuse_faulted(start, bank);
     if (!unit->proven && !(clear_stack(bank, stack) && prove(bank, stack, unit->select, &reason)))

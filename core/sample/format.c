@@ -31,8 +31,8 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
 }
 
 /*
- * Store the callers of the interrupted code, by its frame pointers. They rise, because stacks grow downward: so each
- * walk ends.
+ * Store the callers of the interrupted code, by its frame pointers. Frame pointers rise, because stacks grow downward:
+ * so each walk ends.
  */
 unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *out_callers, unsigned capacity)
 {
@@ -103,7 +103,7 @@ static UPMU_APART unsigned report_plain(struct upmu_overflow *overflow, uint32_t
 
 /*
  * Report the events one by one. Returns the answers in the lower half of a word; in the upper half the plain events,
- * which share a record. Not inlined, and one word: the handler's stack is short.
+ * which share a record. The function is not inlined and returns one word, because the handler's stack is short.
  */
 static UPMU_APART uint64_t report_each(struct upmu_overflow *overflow)
 {

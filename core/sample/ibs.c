@@ -28,8 +28,8 @@ static bool look_at_place(struct upmu_meter *meter, const struct upmu_ibs *ibs, 
 _Static_assert((unsigned)UPMU_IBS_OP_RIP == (unsigned)UPMU_IBS_FETCH_LINEAR, "at the same place");
 
 /*
- * Stop a unit, except for the first `done` steps, and take it off its CPU. After a fault the steps are tried again,
- * because a unit that still runs would have no owner.
+ * Stop a unit, of whose stop steps the first `done` are written already, and take the unit off its CPU. After a fault
+ * all steps are tried again, because a unit that still runs would have no owner.
  */
 static bool end_unit(struct upmu_meter *meter, struct upmu_ibs *ibs, unsigned done)
 {
@@ -64,8 +64,8 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
     if (control & plan->enabled)
         return UPMU_ERR_STATE;
     /*
-     * A sample found in the registers is not one of this start: remove it, or a handler that comes before the start
-     * takes it.
+     * A sample found in the registers is not one of this start: remove it, so that a handler that comes before the
+     * start does not take it.
      */
     if ((control & plan->valid) && !upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains, plan->stops))
         return UPMU_ERR_PORT;

@@ -16,7 +16,7 @@ unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *fram
 /* Write some steps of a unit's plan, by the local side or the handler; false: a register faulted. */
 bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, unsigned count);
 
-/* Move the sample of a unit, if there is one, into the queue; false: there is none. */
+/* Move the sample of a unit, if there is one, into the queue; false: the unit has no sample. */
 bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct upmu_frame *frame);
 
 /* Stop all units of a CPU that leaves or sleeps; false: a register faulted. Context: a local bracket. */

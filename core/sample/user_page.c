@@ -58,7 +58,7 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     event->index = index;
     event->width = index ? cpu->meter.pmu->counter[tally->counter].width : 0;
     event->total = wraps ? upmu_count_wrapped(session, set, i, tally->total) : tally->total;
-    event->base = index ? tally->base : 0; /* else hidden: another thread may have counted */
+    event->base = index ? tally->base : 0; /* no index: hidden, another thread may have counted */
 }
 
 /* Write the page of a session. `cpu` NULL: the session does not run on any CPU. */
@@ -69,7 +69,7 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     uint64_t missed_ns, enabled_ns;
     unsigned i;
 
-    /* The session has no set if all were removed. */
+    /* The session has no set if all sets were removed. */
     if (!set)
         return;
     missed_ns = upmu_session_missed(session, set, now_ns, &enabled_ns);

@@ -30,7 +30,7 @@ void upmu_text_decimal(struct upmu_text *text, uint64_t value);
 /* Write the NUL. Returns the whole length. */
 size_t upmu_text_end(struct upmu_text *text);
 
-/* The number of bytes in a string, without its NUL. */
+/* Return the number of bytes in a string, without its NUL. */
 size_t upmu_text_length(const char *string);
 
 /* Return an ASCII letter in lower case, any other byte as it is. */
