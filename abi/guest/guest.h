@@ -36,7 +36,7 @@ extern "C" {
 
 /* Virtual counters are numbered as upmu numbers them: general n is n, fixed i is 16 + i. */
 #define UPMU_GUEST_COUNTERS 32
-#define UPMU_GUEST_GENERAL 8 /* the most general counters of a guest; the most fixed ones: */
+#define UPMU_GUEST_GENERAL 8 /* the most general counters that a guest has; the next line: the most fixed ones */
 #define UPMU_GUEST_FIXED 3
 
 /* Which registers the guest sees. */
@@ -469,7 +469,10 @@ enum upmu_status upmu_guest_state_needs(const void *state, size_t size, unsigned
 bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 
-/* Is an interrupt to be injected by the next entry? The second function sets that. Context: as upmu_guest_save(). */
+/*
+ * Is an interrupt to be injected by the next entry? upmu_guest_set_pending() sets whether it is. Context: as
+ * upmu_guest_save().
+ */
 bool upmu_guest_pending(const struct upmu_guest *guest);
 void upmu_guest_set_pending(struct upmu_guest *guest, bool pending);
 

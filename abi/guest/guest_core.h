@@ -34,8 +34,8 @@ static inline const struct upmu_pmu *upmu_guest_pmu(const struct upmu_guest *gue
 /* Read the sessions of these counters: values, status and pending interrupts are up to date then. */
 void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters);
 /*
- * Do the same for one counter that is started. Returns UPMU_OK, or as upmu_session_read(): then the counter is
- * unchanged.
+ * Do as upmu_guest_fold() for one counter that is started. Returns UPMU_OK, or the failure of upmu_session_read(): then
+ * the counter is unchanged.
  */
 enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter);
 

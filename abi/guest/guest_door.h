@@ -18,14 +18,18 @@ struct upmu_guest_registers {
 
 struct upmu_guest_door_table {
     /*
-     * Can this machine show the shape, honestly under this policy? UPMU_OK; UPMU_ERR_INVALID (the shape is beyond the
-     * limits, or has what the machine lacks); UPMU_ERR_UNSUPPORTED (it shows what the policy never counts).
+     * Can this machine show the shape, honestly under this policy? Returns UPMU_OK; UPMU_ERR_INVALID (the shape is
+     * beyond the limits, or has what the machine lacks); UPMU_ERR_UNSUPPORTED (the shape shows what the policy never
+     * counts).
      */
     enum upmu_status (*can_show)(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                  const struct upmu_guest_policy *policy);
     /* Return the counters that all registers together enable. */
     uint32_t (*open)(const struct upmu_guest *guest);
-    /* Does an overflow of the counter interrupt? Return a word for what its session counts, which changes with that. */
+    /*
+     * interrupts(): does an overflow of the counter interrupt? word(): return a word that changes whenever the
+     * counter's session has to count something else.
+     */
     bool (*interrupts)(const struct upmu_guest *guest, unsigned counter);
     uint32_t (*word)(const struct upmu_guest *guest, unsigned counter);
     /* Find the host's event for what the counter counts, if the policy permits it. */
@@ -37,24 +41,27 @@ struct upmu_guest_door_table {
     uint64_t (*retires)(const struct upmu_guest *guest, unsigned counter, uint64_t instructions, uint64_t branches,
                         bool user);
     /*
-     * Is the guest's name for the counter the host's name for its counter with the same number? May RDPMC pass, because
-     * the guest has all counters of the host?
+     * has_register(): is the guest's name for the counter the host's name for its counter with the same number?
+     * all_pass(): may RDPMC pass, because the guest has all counters of the host?
      */
     bool (*has_register)(const struct upmu_guest *guest, unsigned counter);
     bool (*all_pass)(const struct upmu_guest *guest);
-    /* After overflows that interrupt: freeze counters if the guest asked for that, and store what to inject. */
+    /* Act on overflows that interrupt: freeze counters if the guest asked for that, and store what to inject. */
     void (*inject)(struct upmu_guest *guest, struct upmu_guest_entry *entry);
     void (*reset)(struct upmu_guest *guest);
     /* Make the shape anew: that part of guest->shown which the policy counts now. */
     void (*renew)(struct upmu_guest *guest);
     /*
-     * For a saved state: is a shape within its limits? Does a select need a CPU of the shape's model? Is the host such
-     * a CPU?
+     * For a saved state. is_shape(): is a shape within its limits? needs_model(): does a select need a CPU of the
+     * shape's model? model_is_here(): is the host such a CPU?
      */
     bool (*is_shape)(const struct upmu_guest_shape *shape);
     bool (*needs_model)(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
     bool (*model_is_here)(const struct upmu_guest *guest);
-    /* Save the registers. Could the guest have written these registers? Could it have written this select? Restore. */
+    /*
+     * save() stores the registers, restore() sets them. could_be(): could the guest have written these registers?
+     * could_select(): could the guest have written this select?
+     */
     void (*save)(const struct upmu_guest *guest, struct upmu_guest_registers *out_registers);
     bool (*could_be)(const struct upmu_guest *guest, const struct upmu_guest_registers *registers);
     bool (*could_select)(const struct upmu_guest *guest, unsigned counter, uint64_t select);

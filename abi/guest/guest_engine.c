@@ -190,7 +190,7 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
     return virtual->session;
 }
 
-/* Make and attach a session: a new one, or one again whose former event did not fit. */
+/* Make and attach a session, which is new, or is made again because its former event did not fit. */
 static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_session *session,
                                        const struct upmu_event *event, const struct upmu_sampling *sampling,
                                        struct upmu_cpu *cpu)

@@ -24,7 +24,7 @@ struct guest_state {
     uint64_t reserved2[2];
     struct {
         uint64_t value, select;
-    } counter[STATE_COUNTERS]; /* general ones, then fixed ones */
+    } counter[STATE_COUNTERS]; /* general counters, then fixed ones */
 };
 
 _Static_assert(offsetof(struct guest_state, shape) == 32 && offsetof(struct guest_state, word) == 64 &&

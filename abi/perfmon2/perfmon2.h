@@ -60,7 +60,10 @@ struct upmu_pfm {
      * is loaded. Hook NULL: the owner may only use events that need no right.
      */
     bool (*may_use)(void *context, struct upmu_pfm_owner *owner, const struct upmu_event *event, uint32_t rights);
-    /* The thread of a number, or NULL if the owner may monitor none; *out_cpu: the CPU it runs on, or NULL. */
+    /*
+     * Return the thread with a number; NULL: the owner may not monitor such a thread. *out_cpu: the CPU that runs the
+     * thread, or NULL.
+     */
     struct upmu_thread *(*find_thread)(void *context, struct upmu_pfm_owner *owner, uint32_t number,
                                        struct upmu_cpu **out_cpu);
     /* Return the CPU with a number; NULL: the owner may not monitor such a CPU. */
@@ -79,12 +82,12 @@ struct upmu_pfm_set {
     uint32_t pmds;                      /* counters whose PMD the program has written */
     uint32_t narrow;                    /* those of `pmds` without 64-bit emulation */
     uint32_t pmcs[UPMU_REGISTERS / 32]; /* rows of PMCs that the program has written */
-    uint8_t event_of[UPMU_COUNTERS];    /* index of a counter's event in the core's set; 0xff: none */
+    uint8_t event_of[UPMU_COUNTERS];    /* index of a counter's event in the core's set; 0xff: no event */
     uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD before the next set */
     uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when the count of its event was 0 */
     uint64_t pmc[UPMU_REGISTERS];
     struct pfarg_pmd pmd[UPMU_COUNTERS];
-    struct upmu_set own; /* the set in the session's chain; set 0 has no own one */
+    struct upmu_set own; /* the core's set for this one; unused in set 0 */
 };
 
 /* Memory of one context, which stays until the context's last reference is given up. */

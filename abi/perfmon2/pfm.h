@@ -88,7 +88,7 @@ struct pfarg_setinfo {
     uint32_t set_flags;
     uint64_t set_ovfl_pmds[PFM_PMD_BV];
     uint64_t set_runs;
-    uint64_t set_timeout; /* as effective; of the active set what is left */
+    uint64_t set_timeout; /* the timeout in effect; active set: the time that is left */
     uint64_t set_act_duration;
     uint64_t set_avail_pmcs[PFM_PMC_BV];
     uint64_t set_avail_pmds[PFM_PMD_BV];

@@ -45,8 +45,8 @@ bool upmu_pfm_may_use(const struct upmu_pfm_context *context, const struct upmu_
 bool upmu_pfm_may_use_all(struct upmu_pfm_context *context);
 
 /*
- * Count a context and its memory as its owner's; false: a limit would be passed. The second function takes it off
- * again.
+ * Count a context and its memory as its owner's; false: a limit would be passed. upmu_pfm_discharge() takes the same
+ * off again.
  */
 bool upmu_pfm_account(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, const struct upmu_pfm_memory *memory);
 void upmu_pfm_discharge(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, const struct upmu_pfm_memory *memory);

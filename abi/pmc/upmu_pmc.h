@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define UPMU_PMC_RING_WORDS 128u /* for the samples of each PMC */
+#define UPMU_PMC_RING_WORDS 128u /* words of the ring with a PMC's samples */
 #define UPMU_PMC_MOST 1024u      /* the most PMCs: the index in an id has 10 bits */
 
 /* A PMC.  Zeroed memory of the caller. */
@@ -63,7 +63,10 @@ struct upmu_pmcs {
     void *context; /* first argument of the hooks */
     /* Return the CPU with a number; NULL: there is none. */
     struct upmu_cpu *(*find_cpu)(void *context, unsigned cpu);
-    /* The thread that `owner` may count (pid 0: itself), NULL: it may not; *out_cpu: the CPU that runs it, or NULL. */
+    /*
+     * Return the thread that `owner` may count (pid 0: the owner's own); NULL: the owner may not. *out_cpu: the CPU
+     * that runs the thread, or NULL.
+     */
     struct upmu_thread *(*find_thread)(void *context, uint32_t owner, int32_t pid, struct upmu_cpu **out_cpu);
     /*
      * Return the number of an owner's user. All processes of a user share its limits. Hook NULL: each owner is a user.
@@ -132,9 +135,9 @@ struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t 
 /* May an owner do things that concern the whole machine? */
 bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner);
 
-/* Facts (pmc_info.c). If the machine has no PMU, cpuinfo says 0 counters. */
+/* Store the facts of the machine (pmc_info.c). If the machine has no PMU, cpuinfo says 0 counters. */
 void upmu_pmc_cpuinfo(const struct upmu_pmcs *pmcs, struct pmc_cpuinfo *out_info);
-/* The facts of one row of a CPU. The PMC of another owner is shown only if the asking owner has may_system(). */
+/* Store the facts of one row of a CPU. The PMC of another owner is shown only if the asking owner has may_system(). */
 enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, uint32_t owner, unsigned cpu, struct pmc_pmcinfo *info);
 enum upmu_status upmu_pmc_facts(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_op_facts *facts);
 enum upmu_status upmu_pmc_event_name(const struct upmu_pmcs *pmcs, struct pmc_op_name *name);
@@ -145,8 +148,8 @@ unsigned upmu_pmc_row_counter(const struct upmu_pmu *pmu, const struct upmu_even
 int upmu_pmc_errno(enum upmu_status status);
 
 /*
- * Open the log of an owner (pmc_log.c); a file below 0 closes it. If all logs are in use, an owner with may_system()
- * gets the log of an owner without; UPMU_ERR_BUSY: there is none.
+ * Open the log of an owner (pmc_log.c); a file below 0 closes the log. If all logs are in use, an owner with
+ * may_system() gets the log of an owner without that right; UPMU_ERR_BUSY: no log is free.
  */
 enum upmu_status upmu_pmc_log_configure(struct upmu_pmcs *pmcs, uint32_t owner, int32_t file);
 /* Write all waiting records of the owner's log, and samples in the rings of its PMCs, to the file of the log. */

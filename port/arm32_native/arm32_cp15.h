@@ -74,7 +74,7 @@ static inline bool upmu_a32_indirect(uint32_t number, const uint32_t *value, uin
     return true;
 }
 
-/* Read a register by its number; false: the number is none of these. */
+/* Read a register by its number; false: no register here has that number. */
 static inline bool upmu_a32_read(uint32_t number, uint64_t *out)
 {
     uint32_t value;

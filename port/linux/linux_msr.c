@@ -85,7 +85,10 @@ static bool holds(const struct upmu_register_class *class)
     return class->access == UPMU_ACCESS_RW && class->kind != UPMU_KIND_STATUS && class->kind != UPMU_KIND_ACK;
 }
 
-/* Were 8 bytes transferred? #GP (EIO) is no; any other result is trouble, too, which is noted. */
+/*
+ * Were 8 bytes transferred? A register fault (#GP, which is EIO) just gives false; any other failure is also noted in
+ * host->trouble.
+ */
 static bool transferred(struct upmu_linux *host, const char *what, uint32_t msr, int64_t bytes)
 {
     if (bytes == (int64_t)sizeof(uint64_t) || bytes == -EIO || host->trouble[0])

@@ -52,7 +52,7 @@ struct upmu_linux {
     uint64_t last[UPMU_REGISTERS];                           /* by index in `found`: value written last */
     const struct upmu_register_class *class[UPMU_REGISTERS]; /* by index in `found`: class */
     int file;
-    int journal; /* the journal's file; below 0: none */
+    int journal; /* the journal's file; below 0: no file is open */
     uint64_t journal_bytes;
     char journal_path[UPMU_LINUX_PATH];
     struct upmu_linux_found kept[UPMU_REGISTERS]; /* UPMU_LINUX_DRY_RUN: values written */

@@ -16,7 +16,7 @@ struct upmu_riscv_identity {
     bool sbi_events;   /* mhpmevent takes the event numbers of the SBI, as QEMU's does */
 };
 
-/* An answer for the hook cpuid, made of the identity of a hart. */
+/* Answer the hook cpuid from the identity of a hart. */
 void upmu_riscv_cpuid(const struct upmu_riscv_identity *identity, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
 /*

@@ -13,9 +13,9 @@
 struct upmu_riscv_sbi_hart {
     uint64_t event[32];
     uint64_t value[32]; /* value of a stopped counter; running on a shared counter: distance from that */
-    uint8_t at[32];     /* 1 + number of the CSR that the firmware gave for it; 0: none */
+    uint8_t at[32];     /* 1 + number of the CSR that the firmware gave for the counter; 0: no CSR */
     uint32_t running;
-    uint32_t anew;  /* counters whose hardware another one took: configure them at their start */
+    uint32_t anew;  /* counters whose hardware another counter took: configure them at their start */
     uint32_t clean; /* stopped counters whose flag is not an overflow */
 };
 
@@ -27,7 +27,7 @@ struct upmu_riscv_sbi {
     struct upmu_riscv_sbi_hart first;
     /* private */
     uint32_t known;    /* counters that the firmware has, by their CSRs */
-    uint8_t index[32]; /* the firmware's numbers for them */
+    uint8_t index[32]; /* the firmware's numbers for the counters in `known` */
 };
 
 /*

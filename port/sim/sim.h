@@ -325,7 +325,7 @@ const struct upmu_sim_rule *upmu_sim_rule(unsigned index);
 
 /* ---- Events ---- */
 
-/* How many events of each kind. */
+/* Numbers of events of each kind. */
 struct upmu_sim_totals {
     uint64_t instructions;   /* C0H/00H, fixed 0 */
     uint64_t cycles;         /* 3CH/00H, fixed 1 */
@@ -339,9 +339,9 @@ struct upmu_sim_totals {
     uint64_t bad_slots;      /* 73H/00H, fixed 4 (if the CPU has these) */
     uint64_t frontend_slots; /* 9CH/01H, fixed 5 */
     uint64_t retiring_slots; /* C2H/02H, fixed 6 */
-    uint64_t uops;           /* Pentium 4: retired uops ... */
-    uint64_t loads;          /* ... loads among them ... */
-    uint64_t stores;         /* ... and stores among them */
+    uint64_t uops;           /* Pentium 4: retired uops */
+    uint64_t loads;          /* Pentium 4: loads among the uops */
+    uint64_t stores;         /* Pentium 4: stores among the uops */
 };
 
 /*
@@ -385,16 +385,16 @@ struct upmu_sim_burst {
     uint64_t uops;
     uint64_t loads;
     uint64_t stores;
-    struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* up to the first with count 0 */
-    uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has one; 0 is 1 */
-    uint32_t runs;                                /* for EDGE: such cycles come in this many runs; 0 is 1 */
+    struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* the list ends before the first entry with count 0 */
+    uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has any; 0 means 1 */
+    uint32_t runs;                                /* for EDGE: number of runs of such cycles; 0 means 1 */
     bool user;                                    /* ring 3 */
-    bool smm;                                     /* in system-management mode */
-    bool in_tx;                                   /* inside one transaction … */
-    bool tx_abort;                                /* … which aborts at the end */
+    bool smm;                                     /* the burst runs in system-management mode */
+    bool in_tx;                                   /* the burst is inside one transaction */
+    bool tx_abort;                                /* the transaction aborts at the end of the burst */
     uint64_t metrics;                             /* share of slots of each metric, a byte each, in 255ths; 0: unset */
-    uint64_t ip;                                  /* address of the first instruction ... */
-    uint64_t ip_step;                             /* ... and distance from one to the next */
+    uint64_t ip;                                  /* address of the first instruction */
+    uint64_t ip_step;                             /* distance from one instruction to the next */
     uint32_t ip_loop;                             /* instructions until execution returns to `ip`; 0: never */
     uint64_t sp;
 };
@@ -439,7 +439,7 @@ struct upmu_sim_interrupt {
     uint64_t sp;
     bool user;
     bool nmi;     /* NMI; false: a vector, with interrupts off */
-    bool foreign; /* from upmu_sim_foreign_nmi() */
+    bool foreign; /* the interrupt comes from upmu_sim_foreign_nmi() */
 };
 
 /*
@@ -494,7 +494,7 @@ struct upmu_sim_violation {
 
 struct upmu_sim_counter {
     uint64_t value;       /* what a read returns */
-    uint64_t counted;     /* all events that it ever counted: the truth, which writes do not change */
+    uint64_t counted;     /* all events that the counter ever counted: the truth, which writes do not change */
     uint64_t wraps;       /* number of overflows so far */
     uint64_t abort_value; /* value at the start of the transaction (IN_TXCP) */
     uint64_t pebs_reset;  /* PEBS: the value that the counter gets after a record */
@@ -527,13 +527,13 @@ struct upmu_sim_cpu {
     const struct upmu_sim_profile *profile; /* NULL: the profile of the whole model */
     struct upmu_cpu *bound;
     bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD); AMD: the CPU's counters stand still */
-    bool offline; /* run_on_cpu cannot reach it */
+    bool offline; /* run_on_cpu cannot reach this CPU */
     bool irqs_on; /* maskable interrupts */
     bool in_nmi;
     bool in_irq;
     bool user; /* the hooks run in ring 3 (RDPMC) */
     bool guest;      /* a guest executes */
-    bool loads_gate; /* VM entry and exit load IA32_PERF_GLOBAL_CTRL, with these values: */
+    bool loads_gate; /* VM entry and exit load IA32_PERF_GLOBAL_CTRL with the values below */
     uint64_t gate_in_guest, gate_in_host;
     bool cr4_pce;
     bool nmi_pending;
@@ -581,7 +581,7 @@ struct upmu_sim_cpu {
     uint32_t merged;                         /* foreign NMIs that merged with a counter's NMI */
     uint32_t ibs_requests;                   /* interrupts that IBS asked for */
     uint32_t pebs_records;
-    uint32_t pebs_threshold; /* records that set status bit 62; 0: never */
+    uint32_t pebs_threshold; /* number of PEBS records that sets status bit 62; 0: none does */
 };
 
 struct upmu_sim {
@@ -597,8 +597,8 @@ struct upmu_sim {
     upmu_sim_deliver *deliver;
     upmu_sim_on_access *before_access;
     upmu_sim_on_access *after_access;
-    uint32_t fault_at;          /* number of an access that faults, without effect ... */
-    uint32_t fault_until;       /* ... and of the last access that faults; 0: only one */
+    uint32_t fault_at;          /* number of the first access that faults, without effect; 0: none */
+    uint32_t fault_until;       /* number of the last access that faults; 0: only `fault_at` */
     uint32_t fault_address;     /* this MSR always faults */
     bool expect_faults;         /* #GP is no violation */
     bool forced;                /* the test passed `force`: CHECK_HYPERVISOR is quiet */
@@ -608,7 +608,7 @@ struct upmu_sim {
     uint32_t events_per_access; /* kernel instructions and cycles before each access */
     uint32_t ns_per_access;
     uint32_t cpus_per_node;     /* AMD: CPUs that share a northbridge; 0: all */
-    struct upmu_sim_access *trace; /* accesses are recorded here until it is full; or NULL */
+    struct upmu_sim_access *trace; /* accesses are recorded here until it is full; NULL: nowhere */
     uint32_t trace_size;
     uint32_t trace_count;
 
@@ -618,13 +618,13 @@ struct upmu_sim {
     uint32_t access_count[UPMU_SIM_KINDS];
     uint32_t faults; /* #GPs of the model, injected ones included */
     uint32_t violation_count;
-    const char *violation; /* text of the last violation, NULL: none */
+    const char *violation; /* text of the last violation; NULL: no violation yet */
     struct upmu_sim_violation first_violation;
     struct upmu_sim_violation last_violation;
     uint32_t log_lines;
     char log_last[120];
 
-    struct upmu_sim_uncore *uncore; /* units outside the cores (sim_uncore.h); NULL: none */
+    struct upmu_sim_uncore *uncore; /* units outside the cores (sim_uncore.h); NULL: the model has no units */
 
     /* Private */
     bool in_callback;

@@ -46,7 +46,7 @@
 #define SA_COUNTER_MASK (SIM_BIT(48) - 1u)
 #define SA_MERGE_EVENT UINT64_C(0xf000000ff)
 
-/* IBS, by distance from C001_1030H. */
+/* Registers of IBS, by their distance from C001_1030H. */
 enum {
     SA_FETCH_CTL = 0,
     SA_FETCH_LINEAR = 1,
@@ -72,10 +72,10 @@ enum sa_kind { SA_NOTHING, SA_SELECT, SA_COUNTER, SA_NODE_CONTROL, SA_NODE_COUNT
 
 struct sa_where {
     enum sa_kind kind;
-    unsigned index;  /* number of the counter; of IBS: distance */
+    unsigned index;  /* number of the counter; IBS: distance from the first register */
     unsigned unit;   /* SA_NODE_…: UPMU_SIM_UNIT_… */
     bool legacy;     /* the legacy address of a core register */
-    uint64_t *place; /* where the value is kept; NULL: nowhere of its own */
+    uint64_t *place; /* where the value is kept; NULL: the register keeps no value of its own */
 };
 
 static inline const struct upmu_sim_amd_facts *sa_facts(const struct upmu_sim *sim, unsigned cpu)

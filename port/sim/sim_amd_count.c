@@ -85,7 +85,10 @@ static bool sa_f15h_exception(uint32_t event, uint32_t umask, uint32_t *out_coun
 
 static uint32_t sa_f15h_counters(uint64_t select)
 {
-    /* Counters by bits 7:4 of the event: FP; LS; DC; CU; IC, DE; none; EX, LS; DE; northbridge. */
+    /*
+     * The counters that an event may use, by the event's bits 7:4: FP; LS; DC; CU; IC, DE; none; EX, LS; DE;
+     * northbridge.
+     */
     static const uint8_t groups[16] = {0x38, 0x38, 0x3f, 0x3f, 0x3f, 0x3f, 0x07, 0x07,
                                        0x07, 0x07, 0,    0,    0x3f, 0x07, 0,    0};
     uint32_t counters;
@@ -206,7 +209,10 @@ static uint64_t sa_others(unsigned counter, uint64_t select, unsigned unit, cons
     return sum;
 }
 
-/* Return the events of the northbridge. It counts once for the node, and core counters of any core show that. */
+/*
+ * Return the events of the northbridge. The northbridge counts once for the node, and core counters of any core show
+ * that.
+ */
 static uint64_t sa_nb_happened(const struct upmu_sim *sim, unsigned cpu, unsigned counter,
                                const struct upmu_sim_burst *burst)
 {

@@ -402,7 +402,7 @@ bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, 
 
 /* ---- Access without rules ---- */
 
-/* Return where the value of a register is kept; NULL: nowhere of its own. */
+/* Return where the value of a register is kept; NULL: the register keeps no value of its own. */
 static uint64_t *sim_place_of(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];

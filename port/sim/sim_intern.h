@@ -51,7 +51,7 @@
 #define SIM_MSR_V6_GENERAL 0x1900u
 #define SIM_MSR_V6_FIXED 0x1980u
 
-/* Bits of a select; a fixed counter's are given in the same places. */
+/* Bits of a select. The settings of a fixed counter are converted to the same bits. */
 #define SIM_SELECT_USR SIM_BIT(16)
 #define SIM_SELECT_OS SIM_BIT(17)
 #define SIM_SELECT_EDGE SIM_BIT(18)
@@ -155,7 +155,10 @@ static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
 /* Record a mistake of the caller. */
 void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value);
 
-/* Begin a numbered access: returns its number; *out_injected: the test lets it fault. End it. */
+/*
+ * Begin a numbered access, and return its number; *out_injected: the test lets the access fault. The second function
+ * ends the access.
+ */
 uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected);
 void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
                          uint64_t value, bool faulted);
@@ -184,7 +187,7 @@ void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu);
 /* Let a number of steps pass on this CPU: late status bits and interrupts arrive. */
 void upmu_sim_step(struct upmu_sim *sim, unsigned cpu, uint64_t steps);
 
-/* Steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
+/* Return the steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
 uint64_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
 
 /* Write the LVTPC of a CPU. */
@@ -313,7 +316,10 @@ bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, ui
 unsigned upmu_sim_intel_counter_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr);
 
-/* Return the select at an address, of which each has two; UPMU_SIM_GENERAL: the address is none. */
+/*
+ * Return the select that an address belongs to (each select has two addresses); UPMU_SIM_GENERAL: the address is no
+ * select's.
+ */
 unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
 /* Return CFG_B or CFG_C of version 6, and the bits that can be written; NULL: the address is neither. */

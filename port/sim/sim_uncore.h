@@ -87,8 +87,8 @@ struct upmu_sim_free {
     uint16_t step;    /* from one counter to the next */
     uint8_t count;
     uint8_t width;
-    uint16_t unit_step;   /* MSR: distance from box to box ... */
-    const uint16_t *list; /* ... or a list of the distances */
+    uint16_t unit_step;   /* MSR: distance from box to box */
+    const uint16_t *list; /* MSR: a list of the distances; NULL: `unit_step` is used */
 };
 
 /* A type of box. Registers: MSR numbers of box 0; offsets in the PCI function, or from the box's physical address. */
@@ -140,8 +140,8 @@ struct upmu_sim_unit_row {
     const struct upmu_sim_pci_place *place;  /* PCI */
     const struct upmu_sim_pci_place *second; /* companion functions of the first boxes */
     uint8_t seconds;
-    uint8_t group;       /* MMIO: this many boxes are a group ... */
-    uint32_t group_step; /* ... and groups are this many bytes apart; 0: one group */
+    uint8_t group;       /* MMIO: number of boxes in a group */
+    uint32_t group_step; /* MMIO: distance from group to group in bytes; 0: there is one group */
     uint64_t physical;   /* MMIO: address of box 0 on die 0; dies are UPMU_SIM_DIE_BYTES apart */
     const uint16_t *ids; /* numbers of the boxes, instead of 0, 1, 2 … */
 };
@@ -186,8 +186,8 @@ struct upmu_sim_table_row {
 struct upmu_sim_machine {
     const char *name;
     const char *about;
-    const char *core; /* profile of the cores ... */
-    uint32_t signature; /* ... with this CPUID.1:EAX; 0: that of the profile */
+    const char *core; /* profile of the cores */
+    uint32_t signature; /* CPUID.1:EAX of the cores; 0: that of the profile */
     uint8_t packages;
     uint8_t dies; /* dies of a package */
     uint8_t llcs; /* LLCs of a die */
@@ -200,11 +200,11 @@ struct upmu_sim_machine {
     bool starts_frozen;
     bool bar_bit_0; /* client: BAR 48H is valid only with bit 0 */
     uint32_t global_control;
-    uint32_t global_status; /* 0: none; the register after it clears it (NHM, client), or writing 1 */
+    uint32_t global_status; /* 0: no such register. Cleared by the register behind it (NHM, client), or by writing 1 */
     uint8_t bus[2][6];      /* bus numbers of each package */
-    const struct upmu_sim_unit_row *units; /* up to a row with type NULL */
+    const struct upmu_sim_unit_row *units; /* the list ends with a row of type NULL */
     const struct upmu_sim_pci_register *functions;
-    const struct upmu_sim_msr_value *values;       /* up to an entry with msr 0 */
+    const struct upmu_sim_msr_value *values;       /* the list ends with an entry of msr 0 */
     const struct upmu_sim_table_row *table;        /* discovery table; NULL: the machine has none */
     uint16_t table_rows;
     uint64_t table_address; /* address of package 0's table */
@@ -219,7 +219,7 @@ const struct upmu_sim_machine *upmu_sim_machine_at(unsigned index);
 struct upmu_sim_unit_counter {
     uint64_t value;
     uint64_t select;
-    uint64_t counted; /* all events that it ever counted: the truth, which writes do not change */
+    uint64_t counted; /* all events that the counter ever counted: the truth, which writes do not change */
     uint32_t high;    /* PCI: high dword as written, which takes effect with the low one */
     uint32_t wraps;
 };
@@ -287,7 +287,7 @@ struct upmu_sim_uncore {
     uint32_t accesses_left;   /* more accesses than these are mistakes; 0: any number */
     uint32_t ns_per_access;   /* time of an access to units, in addition to sim->ns_per_access */
     uint32_t refused_map;     /* the n-th mapping from now on is refused; 0: none */
-    upmu_sim_on_table *table; /* may change the discovery table; NULL: none does */
+    upmu_sim_on_table *table; /* function that may change the discovery table; NULL: none */
 
     /* Results for tests */
     uint32_t unit_reads; /* accesses to boxes in any way; global registers excluded */
@@ -312,16 +312,16 @@ bool upmu_sim_unit_runs(const struct upmu_sim_uncore *uncore, const struct upmu_
 
 /* An event that happens at a box. */
 struct upmu_sim_happening {
-    uint64_t count;    /* cycles in which the event happens ... */
-    uint64_t each;     /* ... and how often in each; 0 means 1 */
+    uint64_t count;    /* cycles in which the event happens */
+    uint64_t each;     /* how often the event happens in each of these cycles; 0 means 1 */
     uint64_t runs;     /* for edge: number of runs in which these cycles come; 0 means 1 */
     uint16_t event;    /* as the select names it */
     uint16_t umask;    /* unit mask; with `some`, one of its bits is enough */
     uint32_t extended; /* select bits 63:32 that are not threshold or event */
     bool some;
     uint8_t filtered; /* how many filter words are compared, from 0 on */
-    uint64_t filter[UPMU_SIM_UNIT_FILTERS];      /* counts only while the box's filter has this value ... */
-    uint64_t filter_mask[UPMU_SIM_UNIT_FILTERS]; /* ... in these bits */
+    uint64_t filter[UPMU_SIM_UNIT_FILTERS];      /* the event counts only while the box's filter has this value */
+    uint64_t filter_mask[UPMU_SIM_UNIT_FILTERS]; /* bits of `filter` that are compared */
 };
 void upmu_sim_happen(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit,
                      const struct upmu_sim_happening *happening);

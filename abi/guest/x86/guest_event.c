@@ -137,8 +137,8 @@ static uint64_t event_bits(unsigned door)
 }
 
 /*
- * Can each entry of a filter match an event of this door? A filter to deny events would let pass those of an entry that
- * cannot.
+ * Can each entry of a filter match an event of this door? A filter that denies events would let the events of an entry
+ * pass that cannot match.
  */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door)
 {
