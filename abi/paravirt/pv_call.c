@@ -142,8 +142,8 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
     if (!cpu)
         return UPMU_ERR_STATE;
     /*
-     * The guest has no status register: its words in memory have all overflows that it is told of now. An overflow that
-     * only a look would find has its own interrupt.
+     * The guest has no status register: the guest's words in memory have all overflows that the guest is told of at
+     * this entry. An overflow that only a look would find has its own interrupt.
      */
     if (guest->raised) {
         uint32_t overflowed = guest->raised;

@@ -56,7 +56,9 @@ static const struct stage {
     uint8_t gate_bit; /* a gate's bit in its select; 0: gates are in GLOBAL_CTRL */
     uint8_t rows[3];  /* status_row, ack_row, inuse_row */
 } intel_stages[] = {
-    /* P6; AE49: Core Duo has no separate enable bit for counter 1, either (Linux 2.6 perfctr-watchdog.c). */
+    /*
+     * P6 and Core Duo; AE49: Core Duo has no separate enable bit for counter 1, either (Linux 2.6 perfctr-watchdog.c).
+     */
     { &upmu_x86_core_p6_table, 0, 0, UPMU_X86_P6_GATE, { UPMU_NO_ROW, UPMU_NO_ROW, UPMU_NO_ROW } },
     { &upmu_x86_core_single_table, 0, 0, 22, { UPMU_NO_ROW, UPMU_NO_ROW, UPMU_NO_ROW } },
     { &upmu_x86_core_global_table, GLOBAL_ROWS, GLOBAL_CAPABILITIES, 0,

@@ -12,9 +12,9 @@
 #define UPMU_LOG_HEAD_BYTES 16u   /* magic, version in 8 bytes */
 #define UPMU_LOG_RECORD_BYTES 8u  /* before a body: bytes of the record, a multiple of 8; kind */
 #define UPMU_LOG_SAMPLE_BYTES 72u /* bytes of a sample's body before its values and frames */
-#define UPMU_LOG_COUNT_BYTES 52u  /* of the body of a count */
-#define UPMU_LOG_TOTAL_BYTES 56u  /* the record of the end */
-#define UPMU_LOG_CHECK_BYTES 4u   /* at the end of each record: its check */
+#define UPMU_LOG_COUNT_BYTES 52u  /* bytes of the body of a count */
+#define UPMU_LOG_TOTAL_BYTES 56u  /* bytes of the record of the end */
+#define UPMU_LOG_CHECK_BYTES 4u   /* bytes of the check at the end of each record */
 
 /*
  * Return the value that a record's check starts from: the number of the record, added to the check of the log's first

@@ -59,7 +59,9 @@
 
 /* ---- Calls ---- */
 
-/* Call the firmware. Returns whether it did what was asked; *out gets its answer, which is in a1. */
+/*
+ * Call the firmware. Returns whether the firmware did what was asked; *out gets the firmware's answer, which is in a1.
+ */
 static bool call(unsigned long extension, unsigned long function, const unsigned long argument[6], unsigned long *out)
 {
     register unsigned long a0 __asm__("a0") = argument[0];
