@@ -278,9 +278,11 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
                                  const struct upmu_guest_memory *memory);
 
 /*
- * Close all sessions of a vCPU. Afterwards the memory may be freed. Returns UPMU_OK, or the failure of
- * upmu_session_close(): then not all sessions are closed, and the call has to be repeated. Context: any, after
- * upmu_guest_put(), or while the thread of the vCPU does not run; else local.
+ * Close all sessions of a vCPU. Afterwards the memory may be freed.
+ *
+ * Returns UPMU_OK, or the failure of upmu_session_close(): then not all sessions are closed, and the call has to be
+ * repeated.
+ * Context: any, after upmu_guest_put(), or while the thread of the vCPU does not run; else local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_fini(struct upmu_guest *guest);
@@ -359,7 +361,8 @@ void upmu_guest_msr_bitmap_svm(const struct upmu_guest *guest, void *pages);
  * switch, without an access to the hardware if nothing counts. If it has such a thread, the host's upmu_thread_switch()
  * does this.
  *
- * Returns as upmu_thread_switch(); UPMU_ERR_STATE (the vCPU has a thread of the host; load: the vCPU is on a CPU).
+ * Returns what upmu_thread_switch() returns; UPMU_ERR_STATE (the vCPU has a thread of the host; load: the vCPU is on a
+ * CPU).
  * Context: local, outside guest mode.
  */
 UPMU_MUST_CHECK
@@ -372,8 +375,8 @@ enum upmu_status upmu_guest_put(struct upmu_guest *guest);
  * opens its counters.
  *
  * *out_entry is always written. Whatever is returned, the guest may run. Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT
- * (STRICT: guest->waiting names the counters that stand still); UPMU_ERR_STATE (not loaded); and as
- * upmu_cpu_enter_guest().
+ * (STRICT: guest->waiting names the counters that stand still); UPMU_ERR_STATE (not loaded); or a
+ * failure of upmu_cpu_enter_guest().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -388,7 +391,7 @@ enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_en
  */
 bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr);
 
-/* Leave the guest: the first call after it ran. Returns as upmu_cpu_leave_guest(). Context: local. */
+/* Leave the guest: the first call after it ran. Returns what upmu_cpu_leave_guest() returns. Context: local. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_exit(struct upmu_guest *guest);
 
@@ -428,7 +431,7 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
  * of 64 bits; they hold nothing of the host: no counter's number, no address, no time.
  *
  * *out_used is the number of bytes needed, with NO_SPACE, too.
- * Returns UPMU_OK, UPMU_ERR_NO_SPACE (nothing was stored), or as upmu_session_read().
+ * Returns UPMU_OK, UPMU_ERR_NO_SPACE (nothing was stored), or a failure of upmu_session_read().
  * Context: any, after upmu_guest_put() or while the thread of the vCPU does not run; else local.
  */
 UPMU_MUST_CHECK

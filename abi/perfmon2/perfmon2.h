@@ -147,8 +147,8 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field); UPMU_ERR_NO_SPACE (longer than
  * memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit that no program may set; if the context is loaded, an event that
- * its owner may not use); UPMU_ERR_PORT (copying failed); as upmu_session_attach_cpu() if a loaded session has to be
- * loaded anew, otherwise as upmu_session_read().
+ * its owner may not use); UPMU_ERR_PORT (copying failed); a failure of upmu_session_attach_cpu() if a loaded session
+ * has to be loaded anew, otherwise one of upmu_session_read().
  * Context: local; any while the context is not loaded.
  */
 UPMU_MUST_CHECK
@@ -164,7 +164,8 @@ enum upmu_status upmu_pfm_read_pmds(struct upmu_pfm_context *context, void *user
  * nothing.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target); UPMU_ERR_STATE (loaded); UPMU_ERR_NOT_PERMITTED (an event
- * that its owner may not use: may_use); UPMU_ERR_WRONG_CPU; as upmu_session_attach_cpu() and _attach_thread().
+ * that its owner may not use: may_use); UPMU_ERR_WRONG_CPU; a failure of upmu_session_attach_cpu() or
+ * upmu_session_attach_thread().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -175,8 +176,8 @@ enum upmu_status upmu_pfm_unload_context(struct upmu_pfm_context *context, uint3
 /*
  * pfm_start(), pfm_stop(): start and stop a context. `set` is used with PFM_STARTFL_SET.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such set); UPMU_ERR_STATE (not loaded); as upmu_session_start() and
- * _stop().
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such set); UPMU_ERR_STATE (not loaded); a failure of
+ * upmu_session_start() or upmu_session_stop().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -188,8 +189,8 @@ enum upmu_status upmu_pfm_stop(struct upmu_pfm_context *context, uint32_t flags)
  * pfm_create_evtsets(), pfm_delete_evtsets(), pfm_getinfo_evtsets(): create and delete sets, and describe them.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (size, flag, reserved field, no such set); UPMU_ERR_NO_SPACE (vector,
- * memory.set_count); UPMU_ERR_STATE (creating or deleting while loaded); UPMU_ERR_PORT (copying failed); as
- * upmu_session_add_set().
+ * memory.set_count); UPMU_ERR_STATE (creating or deleting while loaded); UPMU_ERR_PORT (copying failed); a failure
+ * of upmu_session_add_set().
  * Context: any.
  */
 UPMU_MUST_CHECK

@@ -54,7 +54,7 @@ void upmu_pfm_discharge(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner, cons
 /* Make events from the registers of all sets, in a detached session. */
 enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context);
 
-/* Read the value of a PMD as of now. Returns UPMU_OK or as upmu_session_read(). */
+/* Read the value of a PMD as of now. Returns UPMU_OK or a failure of upmu_session_read(). */
 enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter,
                                 uint64_t *out_value);
 

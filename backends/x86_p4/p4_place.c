@@ -60,8 +60,8 @@ static void fill_slot(struct upmu_slot *slot, unsigned group, uint64_t word, int
 }
 
 /*
- * Return a word for the odd FIRM_ESCR: it tags by bit 1, not bit 0 of the tag. The caller moves the mask bit in the
- * same way.
+ * Return a word for the odd FIRM_ESCR, which tags by bit 1 of the tag instead of bit 0. The caller moves the mask bit
+ * in the same way.
  */
 static uint64_t moved_tag(uint64_t word)
 {

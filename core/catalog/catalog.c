@@ -229,14 +229,14 @@ static inline void cuts_lookup(struct wanted *wanted)
 /*
  * Fold eight bytes: letters to lower case, - . : _ to UPMU_FOLDED_SEPARATOR. *out_separators: the lowest bit of each
  * byte that is a separator. Bit 7 of a byte of *high is set if the byte is DEL or not ASCII: DEL looks like a
- * separator, and a byte that is not ASCII may make the next one look so.
+ * separator, and a byte that is not ASCII may make the next byte look like one.
  */
 static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *high)
 {
     uint64_t lower = eight | (eight >> 1 & UPMU_EACH(0x20));
     /*
-     * Each sum sets bit 7 from one letter on: '-', '/', ':', the one after ':', folded '_'. Their XOR sets it in
-     * separators only.
+     * Each sum sets bit 7 from one letter on: '-', '/', ':', the letter after ':', folded '_'. The XOR of the sums sets
+     * bit 7 in separators only.
      */
     uint64_t spread = (lower + UPMU_EACH(0x53)) ^ (lower + UPMU_EACH(0x51)) ^ (lower + UPMU_EACH(0x46)) ^
                       (lower + UPMU_EACH(0x45)) ^ (lower + UPMU_EACH(0x01));
@@ -363,7 +363,10 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
 /* Bytes of a plain name: without "request=", the shortest text that is left out. */
 #define PLAIN_ROOM (UPMU_CATALOG_NAME - 8)
 
-/* Write the plain form of a name with these keywords. Returns its length; 0: the name has no such keyword. */
+/*
+ * Write the plain form of a name with the keywords request= and response=. Returns its length; 0: the name has no such
+ * keyword.
+ */
 static size_t without_keywords(const char *name, size_t length, char plain[PLAIN_ROOM])
 {
     size_t count = FIRST_KEYWORD, at = FIRST_EQUALS + 1;
@@ -416,7 +419,7 @@ static bool fold_mask(const char *name, size_t length, char *folded)
     return !(high & UPMU_EACH(0x80));
 }
 
-/* Go to the mask that has this folded name, or has it as another name; false: there is none. */
+/* Go to the mask that has this folded name, or has this as another name; false: no mask has this name. */
 static bool masks_search(struct upmu_masks *masks, const char *folded, unsigned length)
 {
     const uint8_t *heads = masks->set + masks->heads;

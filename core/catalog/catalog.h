@@ -14,7 +14,8 @@
 
 /*
  * The words by which the architectural catalogue names its events: event, unit mask and modifiers as Intel defines them
- * (SDM vol 3, 20.2.1.2). Backends translate them to events of their CPUs; guests and hosts number events by them.
+ * (SDM vol 3, 20.2.1.2). Backends translate these words to events of their CPUs; guests and hosts number events by
+ * these words.
  */
 #define UPMU_WORD_CYCLES 0x003cu
 #define UPMU_WORD_INSTRUCTIONS 0x00c0u
@@ -115,7 +116,7 @@ bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog);
 /* Return the built-in catalogue for the CPU of a PMU; NULL: no catalogue is for that CPU. Context: any. */
 const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu);
 
-/* Set family, model, ... of a PMU to the first CPU that a catalogue names, if it names any. Context: any. */
+/* Set family, model, ... of a PMU to the first CPU that a catalogue names, if the catalogue names any. Context: any. */
 void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu *pmu);
 
 /* Do as upmu_catalog_nearest(), and store the similar name as well, which may be an alias. Context: any. */

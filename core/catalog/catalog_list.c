@@ -41,9 +41,9 @@ static bool glob_matches(const char *glob, const char *text)
 /* ---- Combinations of a composed row ---- */
 
 /*
- * Return the masks of a composed row's n-th combination, in the order of names; 0: the row has fewer. The last group
- * changes fastest; in each group the listed masks are the last ones. No mask follows one with UPMU_MASK_LAST, so that
- * such a combination takes the place of *out_step combinations.
+ * Return the masks of a composed row's n-th combination, in the order of names; 0: the row has fewer combinations. The
+ * last group changes fastest; in each group the listed masks are the last ones. No mask follows a mask with
+ * UPMU_MASK_LAST, so that such a combination takes the place of *out_step combinations.
  */
 static UPMU_APART uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
 {
@@ -74,9 +74,9 @@ static UPMU_APART uint32_t combination(const struct upmu_unpacked *row, uint32_t
 /* ---- Listing ---- */
 
 /*
- * Write the next name after a cursor, and return its length; 0: there is none. The name is one of a row, an alias, or
- * one more combination of a row's masks. The cursor has, in its upper half, the number of the last name, plus one; in
- * its lower half, how many combinations of that name were given.
+ * Write the next name after a cursor, and return its length; 0: no name is left. The name is a row's, an alias, or one
+ * more combination of a row's masks. The cursor has, in its upper half, the number of the last name, plus one; in its
+ * lower half, how many combinations of that name were given.
  */
 static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, char text[UPMU_NAME_ROOM],
                             struct upmu_event_id *out_id, bool *out_alias)
@@ -218,8 +218,8 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 /* ---- The most similar name ---- */
 
 /*
- * Return how many letters must be inserted, removed or replaced to change one text into the other, folded. If these are
- * more than `limit`, return any number above it.
+ * Return how many letters must be inserted, removed or replaced to change one text into the other, folded. If more than
+ * `limit` must be changed, return any number above `limit`.
  */
 static unsigned distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
 {
@@ -262,7 +262,7 @@ static unsigned common_start(const char *a, unsigned a_length, const char *b, un
 
 /*
  * A text can be an abbreviation ("instrs") of a name. The name must begin with all letters of the text but two, and at
- * least with this many. Of such names the most similar and shortest is taken.
+ * least with ABBREVIATED letters. Of such names the most similar and shortest is taken.
  */
 #define ABBREVIATED 4u
 

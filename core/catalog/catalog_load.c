@@ -36,8 +36,8 @@ static uint32_t checksum(const uint8_t *bytes, size_t size)
 }
 
 /*
- * Does each entry have a name that exists? Their order is checked by a listing, which leaves out names that do not
- * ascend.
+ * Does each entry have a name that exists? The order of the names is checked by a listing, which leaves out names that
+ * do not ascend.
  */
 static bool members_have_names(const struct upmu_catalog *catalog, unsigned first, unsigned count)
 {
@@ -169,8 +169,8 @@ static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
 
 /*
  * Is a catalogue consistent? A read behind the end of the file gives bytes of its header, and rows, names and aliases
- * are checked as they are read. So only the filter section must be checked for its bounds: if it is outside, names are
- * found, but no names with masks.
+ * are checked as they are read. So only the filter section must be checked for its bounds: if the section is outside
+ * the file, names are found, but no names with masks.
  */
 static bool catalog_is_sound(const struct upmu_catalog *catalog)
 {

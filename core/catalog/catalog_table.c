@@ -38,7 +38,9 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 #define DOT 0x7f
 #define FRAGMENT 8u /* letters of the longest fragment */
 
-/* Set *out to the 8 bytes of a fragment. Returns how many of them, at the end, do not belong to it: 0 to 7. */
+/*
+ * Set *out to the 8 bytes of a fragment. Returns how many of them, at the end, do not belong to the fragment: 0 to 7.
+ */
 static inline unsigned fragment_at(const uint8_t *dictionary, size_t code, const uint8_t **out)
 {
     unsigned entry = upmu_half(dictionary + 2 * code);
@@ -272,8 +274,8 @@ unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
 /* ---- Rows and aliases by name ---- */
 
 /*
- * Return the name numbers of a catalogue's rows or aliases. A small file lists those of aliases only: all its other
- * names are those of rows.
+ * Return the name numbers of a catalogue's rows or aliases. A small file lists aliases only: all other names of the
+ * file are those of rows.
  */
 static UPMU_INSIDE const uint8_t *name_list(const struct upmu_catalog *catalog, bool alias, unsigned wide,
                                             unsigned *out_count)

@@ -30,7 +30,7 @@ enum upmu_catalog_shared {
 /* Sections of one catalogue. */
 enum upmu_catalog_own {
     UPMU_OWN_FILTER = UPMU_SECTION(24, 1, 144), /* masked rows' names: a bit for each length (16 bytes), each hash */
-    UPMU_OWN_HASH = UPMU_SECTION(27, 1, 2),     /* displacements; slots: a name (small file), or member, print (2) */
+    UPMU_OWN_HASH = UPMU_SECTION(27, 1, 2),     /* displacements; slots: small file: a name; else: member, hash bits */
     UPMU_OWN_SHAPES = UPMU_SECTION(30, 2, 2),   /* numbers of the shapes that the catalogue uses; small file: none */
     UPMU_OWN_ENTRIES = UPMU_SECTION(33, 3, 3),  /* rows: code, unit mask or index in MASKED (or an index); shape */
     UPMU_OWN_MASKED = UPMU_SECTION(36, 2, 2),   /* for each masked row its position in SETS */
@@ -80,7 +80,7 @@ struct upmu_item {
     bool letters;  /* the codes are the text itself */
 };
 
-/* Bytes to put the codes of a name together, those that it shares and its own: they are copied eight at a time. */
+/* Bytes to put the codes of a name together, shared ones and the name's own: codes are copied eight at a time. */
 #define UPMU_CODES_ROOM 80
 
 /* An unpacked mask of a row, without its name. */
@@ -181,13 +181,14 @@ static inline const uint8_t *upmu_section_here(const uint8_t *base, unsigned sec
 struct upmu_item upmu_name_item(const uint8_t *file, uint32_t number, uint8_t room[UPMU_CODES_ROOM]);
 
 /*
- * Spell an item into UPMU_NAME_ROOM bytes, with a NUL. Returns its length, below UPMU_CATALOG_NAME; 0: it is too long.
+ * Spell an item into UPMU_NAME_ROOM bytes, with a NUL. Returns its length, below UPMU_CATALOG_NAME; 0: the text is too
+ * long.
  */
 unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out);
 
 /*
- * Behind a folded text stand a separator and at least UPMU_FOLDED_ROOM zeros, which no fragment contains; before it
- * stand UPMU_FOLDED_BEFORE zeros.
+ * Behind a folded text stand a separator and at least UPMU_FOLDED_ROOM zeros, which no fragment contains; before the
+ * text stand UPMU_FOLDED_BEFORE zeros.
  */
 #define UPMU_FOLDED_SEPARATOR 0x7f /* equal to '_' and to the dot in names' text, except for the case bit */
 #define UPMU_FOLDED_ROOM 72        /* the greatest length that a mask's place can state, and eight more */
@@ -206,13 +207,14 @@ bool upmu_name_written(const uint8_t *file, uint32_t number, const char *name);
 unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out);
 
 /*
- * Return the name number of a member. Members are rows, numbered from 0 on, then one that does not exist, then aliases.
+ * Return the name number of a member. Members are rows, numbered from 0 on, then a member that does not exist, then
+ * aliases.
  */
 unsigned upmu_member_name(const struct upmu_catalog *catalog, unsigned member);
 
 /*
- * Find the first row (or alias) whose name number is at least `name`; *out_name: its name number. If there is none: the
- * number behind the last, and UPMU_NO_NAME.
+ * Find the first row (or alias) whose name number is at least `name`; *out_name: its name number. If no row has such a
+ * number: the number behind the last, and UPMU_NO_NAME.
  */
 unsigned upmu_member_from(const struct upmu_catalog *catalog, bool alias, unsigned name, unsigned *out_name);
 
@@ -229,8 +231,8 @@ static inline bool upmu_catalog_of_units(const struct upmu_catalog *catalog)
 const uint8_t *upmu_row_set(const struct upmu_catalog *catalog, unsigned row);
 
 /*
- * Read a row, with the index of its payload as its payload. *out_set: its set of masks; NULL: the row has none. Returns
- * false if there is no such row.
+ * Read a row, with the index of its payload as its payload. *out_set: the row's set of masks; NULL: the row has no
+ * masks. Returns false if there is no such row.
  */
 bool upmu_row_read(const struct upmu_catalog *catalog, unsigned row, struct upmu_row *out, const uint8_t **out_set);
 

@@ -61,7 +61,7 @@ struct encoder {
     const struct upmu_spec *spec;
     const struct upmu_spec_part *part; /* the present part, which a refusal names */
     const char *text;                  /* the text of `part` */
-    uint64_t value; /* the number given with `part`; UINT64_MAX: none; no attribute accepts it */
+    uint64_t value; /* the number given with `part`; UINT64_MAX: no number; no attribute accepts this value */
     const struct upmu_spec_part *near; /* the last part that a misspelt name may include; NULL: no name is misspelt */
     uint32_t used;  /* bit i: attribute i belongs to the name or the code */
     bool is_number;
@@ -142,8 +142,8 @@ static size_t prefix_length(const struct encoder *encoder)
 #define PARTS_OF_MASKS 3u
 
 /*
- * Find an event whose name is NAME alone, where all parts after it are its unit masks, in any order. If it exists, no
- * longer text is a name: tools/catalog_pack.py ensures that.
+ * Find an event whose name is NAME alone, where all parts after it are its unit masks, in any order. If the event
+ * exists, no longer text is a name: tools/catalog_pack.py ensures that.
  */
 static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, unsigned parts)
 {
@@ -168,7 +168,7 @@ static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, uns
     return true;
 }
 
-/* Look up the name that `encoder->before` and a text make together; false: no event has it. */
+/* Look up the name that `encoder->before` and a text make together; false: no event has this name. */
 static UPMU_APART bool look_up_behind(const struct encoder *encoder, const char *text, size_t length,
                                       struct upmu_event_id *out_id)
 {
@@ -231,7 +231,7 @@ static bool find_name(struct encoder *encoder)
     return find_in_catalog(encoder);
 }
 
-/* Is the event that was found one of another type of unit than the PMU's? */
+/* Does the event that was found belong to another type of unit than the PMU's? */
 static bool is_of_another_unit(const struct encoder *encoder)
 {
     const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
@@ -344,7 +344,7 @@ static enum upmu_status add_words(struct encoder *encoder)
 }
 
 #if UPMU_BACKEND_X86_P4
-/* Add NetBurst's unit masks that FreeBSD gives as a number: its bits are the masks of one field. */
+/* Add NetBurst's unit masks that FreeBSD gives as a number: the bits of the number are the masks of one field. */
 static enum upmu_status add_numbered_masks(struct encoder *encoder)
 {
     static const struct {
@@ -440,7 +440,7 @@ static UPMU_APART bool is_letter_of_perf(char c)
 
 #if UPMU_WORLDS
 
-/* Set the world that is counted (host, guest, or both), for a PMU that has no bits for it. */
+/* Set the world that is counted (host, guest, or both), for a PMU that has no bits for the world. */
 static enum upmu_status give_world(struct encoder *encoder, const char *name, size_t length)
 {
     static const char words[][6] = {"host", "guest"};

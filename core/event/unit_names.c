@@ -111,7 +111,10 @@ size_t upmu_unit_path(const struct upmu_unit_list *list, const struct upmu_unit_
     return upmu_text_end(&out);
 }
 
-/* Is a component of the user's text equal to the path's component, except that it may leave out the number? */
+/*
+ * Is a component of the user's text equal to the path's component, except that the user's text may leave out the
+ * number?
+ */
 static bool same_component(const char *text, size_t length, const char *path, size_t path_length)
 {
     uint64_t number;

@@ -23,8 +23,8 @@ size_t upmu_unit_spelled(const struct upmu_unit_type *type, const char *text, si
 
 /*
  * Does the text before an event name boxes of this PMU's type? The answer is stored in `event`. If the text has a
- * number alone, `unit` is that number + 1. If it has a path, `unit` is 1 + the index of the first unit with that path,
- * and `flags1` is twice the bytes of the path that are compared, + 1 if the text has no number.
+ * number alone, `unit` is that number + 1. If the text has a path, `unit` is 1 + the index of the first unit with that
+ * path, and `flags1` is twice the bytes of the path that are compared, + 1 if the text has no number.
  */
 bool upmu_unit_meant(const struct upmu_pmu *pmu, const char *text, size_t length, struct upmu_event *event);
 

@@ -39,7 +39,10 @@ unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_pl
     return limit - 1u >= UPMU_REQUESTS ? UPMU_REQUESTS : limit;
 }
 
-/* Note the counters that a request can have, and its ease: two for each counter, and one if it claims no resource. */
+/*
+ * Note the counters that a request can have, and its ease: two for each counter, and one if the request claims no
+ * resource.
+ */
 static void summarize(struct list *list, unsigned request)
 {
     const struct upmu_place_input *place = list->input->place;
@@ -121,7 +124,7 @@ static unsigned sets_for(const struct list *list, uint32_t counters)
     return room ? (requests + room - 1u) / room : 1u;
 }
 
-/* Return a lower bound for the number of sets: of the counters of each request, and of all counters. */
+/* Return a lower bound for the number of sets: the greatest of what each request's counters need, and all counters. */
 static unsigned bound_by_counters(const struct list *list)
 {
     unsigned bound = sets_for(list, list->set.counters);

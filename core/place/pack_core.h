@@ -16,7 +16,7 @@ struct upmu_pack_members {
 /*
  * Make *set, a copy of members->place, the input for a set of these requests alone. No request has to stay on its
  * counters, and counters that are taken are left out. Returns the most requests of a set: `limit`, or UPMU_REQUESTS if
- * `limit` is 0 or higher than that.
+ * `limit` is 0 or above UPMU_REQUESTS.
  */
 unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_place_input *set, unsigned limit);
 

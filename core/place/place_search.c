@@ -15,7 +15,7 @@ static uint32_t unit_request(unsigned unit)
     return UPMU_BIT32(unit & (UPMU_REQUESTS - 1u));
 }
 
-/* Return the counter of a mask that is tried first: the lowest of those with the lowest rank. */
+/* Return the counter of a mask that is tried first: the lowest of the counters with the lowest rank. */
 static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p, uint32_t counters)
 {
     unsigned best = upmu_bits_lowest(counters);
@@ -26,7 +26,10 @@ static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p,
     return best;
 }
 
-/* Return the counter of a mask that a unit tries first: the preferred one of its first viable option that has any. */
+/*
+ * Return the counter of a mask that a unit tries first: the preferred counter of the first viable option that has any
+ * of the mask.
+ */
 static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t counters)
 {
     unsigned request = unit & (UPMU_REQUESTS - 1u), slot = unit >> 5;
@@ -73,8 +76,8 @@ static void shift_units(struct placement *p, const uint8_t *parent, unsigned uni
 
 /*
  * Find a counter for a unit, and move other units if necessary. With NO_UNIT, move some unit from a counter under the
- * limit to one that is not. False: there is no path, so no matching of these units is larger, or uses fewer limited
- * counters.
+ * limit to a counter that is not. False: there is no path, so no matching of these units is larger, or uses fewer
+ * limited counters.
  */
 static bool find_counter(struct placement *p, unsigned unit)
 {
@@ -274,7 +277,7 @@ static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned re
         exclude_option(p, p->first[request] + upmu_bits_lowest(options), because);
 }
 
-/* All viable options of a request make a claim: exclude the options of other requests that contradict it. */
+/* All viable options of a request make a claim: exclude the options of other requests that contradict this claim. */
 static void spread_claim(struct placement *p, unsigned request, unsigned claim)
 {
     unsigned resource = p->resource[claim];
@@ -351,8 +354,8 @@ static void spread_counters(struct placement *p, unsigned request)
 /* ---- Helpers ---- */
 
 /*
- * Return a viable option, of a request in the same set, that serves the helpers of a pair; with `suggested`, one that
- * the matching suggests. NO_OPTION: there is none.
+ * Return a viable option, of a request in the same set, that serves the helpers of a pair; with `suggested`, an option
+ * that the matching suggests. NO_OPTION: no option serves them.
  */
 static unsigned find_server(struct placement *p, unsigned request, unsigned pair, bool suggested)
 {
@@ -518,8 +521,8 @@ static void complete_witness(struct placement *p)
 }
 
 /*
- * Undo decisions up to the last one whose request is in the witness, and exclude the options that it tried. False: no
- * request of the witness has a decision, so the search is at its end.
+ * Undo decisions up to the last one whose request is in the witness, and exclude the options that this decision tried.
+ * False: no request of the witness has a decision, so the search is at its end.
  */
 static bool reverse_decision(struct placement *p)
 {
@@ -614,7 +617,7 @@ static bool suggestions_agree(struct placement *p)
 
 /* ---- A pass, request by request ---- */
 
-/* Give the slots of an option counters that are unused; false: there are not enough. */
+/* Give the slots of an option counters that are unused; false: too few counters are unused. */
 static bool take_counters(struct placement *p, const struct place_option *option)
 {
     unsigned unit = option->request, slots = option->shape & OPTION_SLOTS;

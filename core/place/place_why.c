@@ -35,7 +35,7 @@ static struct place_needs needs_of(const struct placement *p, uint32_t members)
 
 /*
  * Leave out requests while the rest still conflicts, and return the rest. A conflict over counters alone is minimal as
- * it was found: without any one of its requests the others fit. To leave out a request can also remove the one that
+ * it was found: without any one of its requests the others fit. To leave out a request can also remove the request that
  * serves a helper: then all requests are tried again.
  */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)

@@ -36,14 +36,14 @@
 
 /*
  * A way to run a request: an alternative, with one of its pairs. An alternative that ends in a helper makes two
- * options: in one the helper has a counter of its own, in the other a counter of another request serves it.
+ * options: in one the helper has a counter of its own, in the other a counter of another request serves the helper.
  */
 struct place_option {
     uint32_t counters[UPMU_SLOTS];
     uint8_t alternative;
     uint8_t request;
     uint8_t shape;  /* number of slots that need a counter; flags; number of dormant slots' claims */
-    uint8_t claims; /* offset in `list` of their number, then the claims: dormant slots', others, a helper's */
+    uint8_t claims; /* offset in `list`: their number, then the claims: dormant slots', others, a helper's */
 };
 
 /* The parts of a shape. */
@@ -67,7 +67,7 @@ struct place_decision {
     uint8_t trail; /* length of the trail before the decision */
 };
 
-/* Needed only while searching. A unit is a slot of a request: its number is slot * UPMU_REQUESTS + request. */
+/* Needed only while searching. A unit is a slot of a request: the unit's number is slot * UPMU_REQUESTS + request. */
 struct place_search {
     uint32_t allowed[PLACE_UNITS];  /* counters that a unit may have; 0: the unit is not needed */
     uint32_t viable[UPMU_REQUESTS]; /* options not excluded: bit n: the request's n-th option */

@@ -23,7 +23,8 @@ void upmu_emit_zeros(struct upmu_emit *emit, size_t count);
 bool upmu_emit_flush(struct upmu_emit *emit);
 
 /*
- * Continue a CRC-32 (polynomial 0xedb88320, as in zlib). `crc` is that of the bytes before these; 0: none are before.
+ * Continue a CRC-32 (polynomial 0xedb88320, as in zlib). `crc` is the CRC of the bytes before these; 0: these bytes are
+ * the first.
  */
 uint32_t upmu_emit_crc(uint32_t crc, const void *bytes, size_t length);
 

@@ -187,7 +187,7 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
 
     if (is_filtered(stack))
         fine &= upmu_bank_write_address(bank, stack->select, unit->select);
-    /* A depth of 0 does not exist, and its write would fault. */
+    /* A depth of 0 does not exist, and a write of 0 would fault. */
     if (unit->depth && unit->depth != bank->pmu->branch_depth)
         fine &= upmu_bank_write_address(bank, stack->size, unit->depth);
     if (stack->traits & UPMU_BRANCH_OWN_CONTROL)

@@ -18,7 +18,9 @@ enum upmu_branch_entry {
     UPMU_BRANCH_TAKEN
 };
 
-/* Decode the registers of an entry. `info` is 0 if there is no such register, or it was not read. Pure. */
+/*
+ * Decode the registers of an entry. `info` is 0 if there is no such register, or if that register was not read. Pure.
+ */
 enum upmu_branch_entry upmu_branch_decode(enum upmu_branch_format format, uint64_t from, uint64_t to, uint64_t info,
                                           struct upmu_branch *out_branch);
 
@@ -29,8 +31,8 @@ uint64_t upmu_branch_info_of(enum upmu_branch_format format);
 bool upmu_branch_is_wanted(const struct upmu_branch *branch, uint32_t record, uint64_t kernel_from);
 
 /*
- * Return the value that filters branches as `record` says: for the filter register, or for the control if it has the
- * filter.
+ * Return the value that filters branches as `record` says: for the filter register, or for the control if the control
+ * has the filter.
  */
 uint32_t upmu_branch_select(const struct upmu_branch_stack *stack, uint32_t record);
 

@@ -19,7 +19,8 @@ unsigned upmu_format_report(struct upmu_overflow *overflow);
 bool upmu_format_stays_masked(struct upmu_session *session);
 
 /*
- * Tell the host's format, if the session has one, that it is no longer used: the session ends, or gets another format.
+ * Tell the host's format, if the session has one, that the format is no longer used: the session ends, or gets another
+ * format.
  */
 void upmu_format_end(struct upmu_session *session);
 

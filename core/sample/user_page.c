@@ -127,7 +127,8 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 
 /*
  * Clear the counters that sessions have left, because user mode will be able to read all: these hold counts of other
- * threads. Counters that sessions of the present thread have left are kept, because its next start continues with them.
+ * threads. Counters that sessions of the present thread have left are kept, because the thread's next start continues
+ * with them.
  */
 static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 {

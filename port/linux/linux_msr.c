@@ -66,8 +66,8 @@ static const struct upmu_register_class *class_of(const struct upmu_linux *host,
 }
 
 /*
- * Return the register through which a register is written. A counter may have two, of which one takes its whole width:
- * that one stands for both.
+ * Return the register through which a register is written. A counter may have two registers, of which one takes the
+ * counter's whole width and stands for both.
  */
 static uint32_t write_through(const struct upmu_linux *host, uint32_t msr)
 {
@@ -157,7 +157,7 @@ static bool sync_journal(struct upmu_linux *host)
     return synced < 0 ? trouble(host, "the journal cannot be written: %s", strerror(-synced)) : true;
 }
 
-/* Return the index of a register in host->found; found_count: it is not there. */
+/* Return the index of a register in host->found; found_count: the register is not there. */
 static unsigned found_at(const struct upmu_linux *host, uint32_t msr)
 {
     unsigned i = 0;
@@ -307,7 +307,7 @@ static void linux_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t
     host->system->cpuid(host->system->context, leaf, subleaf, out);
 }
 
-/* Return the CPU, or NULL if the thread was moved to another one: then the library refuses the call. */
+/* Return the CPU, or NULL if the thread was moved to another CPU: then the library refuses the call. */
 static struct upmu_cpu *linux_this_cpu(void *context)
 {
     const struct upmu_linux *host = context;

@@ -163,9 +163,9 @@ static unsigned long number_of(const struct upmu_riscv_sbi *sbi, uint64_t event,
 }
 
 /*
- * Ask the firmware for one of these counters, which are named by their CSRs; false: there is none. A counter that
- * others read, too, is refused if other counters have interrupts: its modes, which the firmware may have changed, are
- * restored.
+ * Ask the firmware for one of these counters, which are named by their CSRs; false: no such counter is free. A counter
+ * that others read, too, is refused if other counters have interrupts: the modes of that counter, which the firmware
+ * may have changed, are restored.
  */
 static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint32_t wanted)
 {
@@ -336,7 +336,7 @@ static bool write_gates(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_
     return fine;
 }
 
-/* Write an event. If it is the same event, an overflow ends: the next start clears the counter's flag. */
+/* Write an event. If the event is the same as before, an overflow ends: the next start clears the counter's flag. */
 static bool write_event(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint64_t value)
 {
     uint64_t changed = (hart->event[n] ^ value) & ~EVENT_OF;
@@ -438,7 +438,7 @@ bool upmu_riscv_sbi_port(struct upmu_riscv_sbi *sbi, struct upmu_port *port)
     port->irq_save = irq_save;
     port->irq_restore = irq_restore;
     port->pmi_rearm = sbi->identity.sscofpmf ? pmi_rearm : NULL;
-    port->msr_faults_are_safe = true; /* no access faults: false means that the firmware refused it */
+    port->msr_faults_are_safe = true; /* no access faults: false means that the firmware refused the access */
     port->in_kernel_mode = true;
     return sbi->identity.counters != 0;
 }

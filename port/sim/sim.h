@@ -141,10 +141,10 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 /* ---- Rules: what the model does; each can be switched off ---- */
 
 /*
- * A line for each rule: identifier, default, what holds while it is 1 (and what the model does instead while it is 0),
- * source.  KVM: Linux arch/x86/kvm/pmu.c; KVMI: kvm/vmx/pmu_intel.c; KST: Linux tools/testing/selftests/kvm/x86
- * pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux arch/x86/events/intel; SDM: Intel SDM vol 3
- * (325384-059).
+ * A line for each rule: identifier, default, what holds while the rule is 1 (and what the model does instead while the
+ * rule is 0), source. KVM: Linux arch/x86/kvm/pmu.c; KVMI: kvm/vmx/pmu_intel.c; KST: Linux
+ * tools/testing/selftests/kvm/x86 pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux arch/x86/events/intel;
+ * SDM: Intel SDM vol 3 (325384-059).
  */
 /* clang-format off */
 #define UPMU_SIM_RULES(R)                                                                                         \
@@ -351,7 +351,7 @@ struct upmu_sim_totals {
  */
 struct upmu_sim_other {
     uint64_t count;
-    uint64_t payload;  /* counts only while its payload register holds this; 0: always */
+    uint64_t payload;  /* counts only while the event's payload register holds this; 0: always */
     uint32_t counters; /* counts only on these general counters; 0: on all of them */
     uint8_t event;
     uint8_t umask;
@@ -448,7 +448,7 @@ struct upmu_sim_interrupt {
  */
 typedef void upmu_sim_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt);
 
-/* Raise an NMI that no counter raised, on the current CPU. The NMI pends while another one is in progress. */
+/* Raise an NMI that no counter raised, on the current CPU. The NMI pends while another NMI is in progress. */
 void upmu_sim_foreign_nmi(struct upmu_sim *sim);
 
 /* ---- Accesses ---- */

@@ -107,7 +107,7 @@ void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t ou
     out[1] = out[2] = 7;
 }
 
-/* Return the layout of entries. Knights Landing has another one than it reports (Linux lbr.c). */
+/* Return the layout of entries. Knights Landing has another layout than PERF_CAPABILITIES reports (Linux lbr.c). */
 static unsigned format_of(const struct upmu_sim_profile *profile)
 {
     return kind_of(profile) == STACK_KNL ? FORMAT_FLAGS : profile->capabilities & 0x3fu;

@@ -189,7 +189,7 @@ static bool sim_has_misc_enable(const struct upmu_sim_profile *profile)
     return !(profile->flags & UPMU_SIM_P6) || (profile->signature & 0xf0u) >= 0x90u;
 }
 
-/* Read a register of PEBS; false: none is at this address. */
+/* Read a register of PEBS; false: no such register is at this address. */
 static bool sim_read_pebs(const struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -214,7 +214,7 @@ static bool sim_read_pebs(const struct upmu_sim *sim, unsigned index, uint32_t m
     }
 }
 
-/* Read a control register; false: none is at this address. */
+/* Read a control register; false: no such register is at this address. */
 static bool sim_read_control(const struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -343,7 +343,7 @@ static bool sim_read_metrics(struct upmu_sim *sim, unsigned index, uint64_t *out
     return true;
 }
 
-/* Execute RDPMC on a P6: it has no types of counters, and bit 31 asks for 32 bits. */
+/* Execute RDPMC on a P6, whose counters have no types, and where bit 31 asks for 32 bits. */
 static bool sim_rdpmc_p6(const struct upmu_sim *sim, unsigned index, uint32_t which, uint64_t *out_value)
 {
     bool fast = which >> 31 && sim_on(sim, UPMU_SIM_RULE_RDPMC_FAST);

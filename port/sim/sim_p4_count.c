@@ -92,7 +92,7 @@ static bool nb_ring_ignored(const struct nb_view *view, uint32_t unit, uint32_t 
            (event == 0x03 && view->sim->profile->signature < 0xf27 && sim_on(view->sim, UPMU_SIM_RULE_P4_IOQ_CPL));
 }
 
-/* Do the thread and ring bits of an ESCR let it see what is executed? */
+/* Do the thread and ring bits of an ESCR include what is executed? */
 static bool nb_sees(const struct nb_view *view, uint32_t unit, uint64_t escr)
 {
     const struct upmu_sim *sim = view->sim;

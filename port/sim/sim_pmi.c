@@ -123,7 +123,7 @@ void upmu_sim_foreign_nmi(struct upmu_sim *sim)
     upmu_sim_poll(sim, sim->current);
 }
 
-/* Take steps off a countdown; true: it ends now. */
+/* Take steps off a countdown; true: the countdown ends now. */
 static bool sim_count_down(uint32_t *left, uint64_t steps)
 {
     if (*left == 0)

@@ -12,7 +12,7 @@
 
 /* ---- Setting up ---- */
 
-/* Return the value of a counter after firmware: not 0, and another one on each die. */
+/* Return the value of a counter after firmware: not 0, and different on each die. */
 static uint64_t su_found(const struct upmu_sim_unit *unit, unsigned counter)
 {
     uint64_t word = ((uint64_t)unit->die + 1u) * UINT64_C(0x9e3779b97f4a7c15) ^
@@ -197,7 +197,10 @@ void upmu_sim_uncore_remote_end(struct upmu_sim *sim)
 
 /* ---- MSRs ---- */
 
-/* Does the executing CPU see a box by MSRs? It sees the boxes of its die, and of AMD's L3 those of its core complex. */
+/*
+ * Does the executing CPU see a box by MSRs? The CPU sees the boxes of its die, and of AMD's L3 those of its core
+ * complex.
+ */
 static bool su_seen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
 {
     const struct upmu_sim_place *place = &u->place[u->sim->current];
@@ -268,7 +271,8 @@ static uint64_t su_read_global(const struct upmu_sim_uncore *u, unsigned package
 }
 
 /*
- * Access a global register. On NHM and clients the register after the status clears it; others clear it by writing 1.
+ * Access a global register. On NHM and clients the register after the status clears the status; on others a written 1
+ * clears a bit.
  */
 static enum su_answer su_global(struct upmu_sim_uncore *u, bool writes, uint32_t msr, uint64_t *value)
 {

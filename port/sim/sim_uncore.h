@@ -229,7 +229,7 @@ struct upmu_sim_unit {
     const struct upmu_sim_unit_type *type;
     const struct upmu_sim_unit_row *row;
     uint64_t base;     /* MSR: what is added to the type's numbers; PCI: `where`; MMIO: physical address */
-    uint32_t second;   /* PCI: `where` of the companion; 0: none */
+    uint32_t second;   /* PCI: `where` of the companion; 0: no companion */
     uint8_t die;       /* number of the die in the machine */
     uint8_t llc;       /* number of the LLC in the machine */
     uint8_t index;     /* index among the boxes of its type on its die */

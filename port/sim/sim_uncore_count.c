@@ -24,7 +24,7 @@ bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct 
     }
 }
 
-/* Return the enable bit of this counter's select; 0: it has none, and a select that is not 0 is enabled. */
+/* Return the enable bit of this counter's select; 0: the select has no enable bit, and is enabled unless 0. */
 static uint64_t su_enable_bit(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
     const struct upmu_sim_unit_type *type = unit->type;

@@ -12,7 +12,7 @@
 
 /*
  * Read MSR `msr` of this CPU. Return false if the access faulted and the fault was survived. If your kernel cannot
- * survive it, let it fault and leave msr_faults_are_safe false.
+ * survive a fault, let the access fault and leave msr_faults_are_safe false.
  */
 static bool template_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
@@ -43,8 +43,8 @@ static struct upmu_cpu *template_this_cpu(void *context)
 }
 
 /*
- * Disable interrupts and return their former state; the next hook restores it. Without this pair disable interrupts
- * yourself around every call marked "local".
+ * Disable interrupts and return their former state; the next hook restores that state. Without this pair disable
+ * interrupts yourself around every call marked "local".
  */
 static uintptr_t template_irq_save(void *context)
 {
@@ -54,7 +54,7 @@ static uintptr_t template_irq_save(void *context)
 
 static void template_irq_restore(void *context, uintptr_t state)
 {
-    (void)context, (void)state; /* FILL IN: sti if it was on */
+    (void)context, (void)state; /* FILL IN: sti if interrupts were on */
 }
 
 /* Execute RDPMC with this ECX. Without this hook counters are read by rdmsr, a little slower. */
@@ -67,7 +67,7 @@ static bool template_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 
 /*
  * Write the local APIC's LVTPC (offset 340h, x2APIC: MSR 834h) unmasked: 400h for NMI, or the vector. The handler calls
- * this hook, too. Without it there is no sampling.
+ * this hook, too. Without this hook there is no sampling.
  */
 static void template_pmi_rearm(void *context)
 {
@@ -75,8 +75,8 @@ static void template_pmi_rearm(void *context)
 }
 
 /*
- * Return monotonic nanoseconds. The handler calls this hook, too: use no lock. Without it there are no enabled and
- * running times, and no time in samples.
+ * Return monotonic nanoseconds. The handler calls this hook, too: use no lock. Without this hook there are no enabled
+ * and running times, and no time in samples.
  */
 static uint64_t template_clock_ns(void *context)
 {
@@ -101,8 +101,8 @@ static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*func
 }
 
 /*
- * Have upmu_cpu_tick() called on this CPU soon (a self-IPI). The handler calls this hook, too. Without it a set that is
- * due by overflow and has no place waits for the next local call.
+ * Have upmu_cpu_tick() called on this CPU soon (a self-IPI). The handler calls this hook, too. Without this hook a set
+ * that is due by overflow and has no place waits for the next local call.
  */
 static void template_request_tick(void *context)
 {
@@ -181,7 +181,10 @@ static void *template_shared_page(void *context, uint64_t *out_guest_physical)
     return NULL; /* FILL IN: a page of 4 KiB in per-CPU memory, and its guest-physical address */
 }
 
-/* Choose the CPU that is to drive a unit. Without this hook it is one of the unit's die that drives few units. */
+/*
+ * Choose the CPU that is to drive a unit. Without this hook the library chooses a CPU of the unit's die that drives few
+ * units.
+ */
 static struct upmu_cpu *template_nearest_cpu(void *context, const struct upmu_unit_info *unit,
                                              struct upmu_cpu *const *allowed, unsigned count)
 {
@@ -201,7 +204,7 @@ static bool template_own_unit(void *context, unsigned i, struct upmu_unit_info *
                               const struct upmu_unit_type **out_type)
 {
     (void)context, (void)i, (void)out_info, (void)out_type;
-    return false; /* FILL IN: its place and its type, true */
+    return false; /* FILL IN: the device's place and type, true */
 }
 
 /* 0: not in use, which is always allowed; 1: filled in. */

@@ -92,7 +92,7 @@ static inline uint32_t upmu_apic_lvtpc(unsigned vector)
 }
 
 /*
- * Raise an NMI on the executing CPU. It is sent to the CPU's own number, because the shorthand "self" takes fixed
+ * Raise an NMI on the executing CPU. The NMI is sent to the CPU's own number, because the shorthand "self" takes fixed
  * delivery only (10.6.1). False: there is no APIC.
  */
 static inline bool upmu_apic_self_nmi(const struct upmu_apic *apic)

@@ -62,8 +62,8 @@ static inline void upmu_x86_irq_restore(uintptr_t flags)
 }
 
 /*
- * Allow or forbid RDPMC in rings 1 to 3 of the executing CPU. CR4.PCE allows it for every counter, also for those that
- * other programs use. If it is forbidden, RDPMC in user mode is #GP.
+ * Allow or forbid RDPMC in rings 1 to 3 of the executing CPU. CR4.PCE allows RDPMC for every counter, also for those
+ * that other programs use. If RDPMC is forbidden, RDPMC in user mode is #GP.
  */
 static inline void upmu_x86_user_rdpmc(bool allowed)
 {

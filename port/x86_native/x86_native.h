@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-/* The native port: one for all CPUs. It must stay in memory as long as the machine. */
+/* The native port: one for all CPUs. The structure must stay in memory as long as the machine. */
 struct upmu_x86_native {
     struct upmu_port port; /* to pass to upmu_machine_init() */
     /* private */
@@ -32,8 +32,8 @@ struct upmu_x86_native {
 /*
  * Fill in `native->port`.
  *
- * `apic_page`: the address at which the local APIC's page (upmu_apic_base()) is mapped. It is needed in xAPIC mode
- * only; if it is NULL in this mode, there is no sampling. `vector`: 0 delivers overflows as NMI, 16 to 255 on that
+ * `apic_page`: the address at which the local APIC's page (upmu_apic_base()) is mapped. The address is needed in xAPIC
+ * mode only; if it is NULL in this mode, there is no sampling. `vector`: 0 delivers overflows as NMI, 16 to 255 on that
  * vector, whose handler calls upmu_x86_native_eoi(). `tsc_khz`: the time-stamp counter's rate; 0: there is no clock_ns.
  * upmu_cpu_init() is the first to write the LVTPC entry: the handler must be installed before.
  * Context: local.
