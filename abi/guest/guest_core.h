@@ -49,7 +49,8 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
                                            struct upmu_guest_entry *out_entry);
 
 /*
- * Return which of these counters have an overflow that the guest is to see, as of now, and note that it has seen them.
+ * Return which of these counters have an overflow that the guest is to see, as of now, and note that the guest has seen
+ * them.
  */
 uint32_t upmu_guest_lower(struct upmu_guest *guest, uint32_t counters);
 

@@ -32,7 +32,7 @@ struct upmu_guest_door_table {
      */
     bool (*interrupts)(const struct upmu_guest *guest, unsigned counter);
     uint32_t (*word)(const struct upmu_guest *guest, unsigned counter);
-    /* Find the host's event for what the counter counts, if the policy permits it. */
+    /* Find the host's event for what the counter counts, if the policy permits that event. */
     enum upmu_status (*event)(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
     /*
      * Return how many of these instructions and branches, executed by the hypervisor, the counter counts; 0: also if

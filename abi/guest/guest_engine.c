@@ -163,8 +163,8 @@ static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned
 }
 
 /*
- * Give a counter a session: its own, one that no counter has, or that of a counter that stands still; false: none is
- * left.
+ * Give a counter a session: the counter's own, a session that no counter has, or that of a counter that stands still;
+ * false: none is left.
  */
 static bool take_session(struct upmu_guest *guest, unsigned counter)
 {
@@ -271,7 +271,7 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
 
 /*
  * Tell a counter's session when to interrupt: at the overflow, but no sooner than the policy's min_period. If a session
- * only counts, and its counter may hold the guest's value, load that value, unless an overflow is near: it would
+ * only counts, and its counter may hold the guest's value, load that value, unless an overflow is near, which would
  * interrupt the host.
  */
 static void load_counter(struct upmu_guest *guest, unsigned counter)
@@ -297,7 +297,7 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
     (void)!upmu_set_wait(session, &session->set, 0, left, guest->mask + 1u);
 }
 
-/* Does the session of a counter still count what the guest selected, in the way that it is to count it? */
+/* Does the session of a counter still count what the guest selected, in the way that the counter has to count? */
 static bool session_fits(const struct upmu_guest *guest, unsigned counter)
 {
     const struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -324,7 +324,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
 {
     struct upmu_session *session;
 
-    /* A session of the host keeps its counter: the guest's counter has to use another one. */
+    /* A session of the host keeps its counter: the guest's counter has to use another counter. */
     if (may_pass(guest) && cpu->meter.running >> counter & 1u)
         guest->counter[counter].flags |= GUEST_COUNTER_AWAY;
     guest->waiting &= ~UPMU_BIT32(counter);
@@ -342,7 +342,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
         guest->waiting |= UPMU_BIT32(counter);
 }
 
-/* Start a counter. If the host's counter with the same number is taken, let it use any other one. */
+/* Start a counter. If the host's counter with the same number is taken, let the guest's counter use any other one. */
 static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -613,7 +613,8 @@ bool upmu_guest_policy_is_valid(const struct upmu_guest_policy *policy)
 const struct upmu_guest_policy upmu_guest_default_policy = {.level = UPMU_GUEST_IPC};
 
 /*
- * May a guest of this shape have this policy? UPMU_ERR_UNSUPPORTED: it may, but the shape shows more than is counted.
+ * May a guest of this shape have this policy? UPMU_ERR_UNSUPPORTED: the policy is allowed, but the shape shows more
+ * than is counted.
  */
 static enum upmu_status judge_policy(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                      const struct upmu_guest_policy *policy)
@@ -708,7 +709,7 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest)
 
 /*
  * Switch a vCPU to a CPU, or from its CPU (`cpu` NULL). The library does not know which thread runs there without the
- * vCPU: an empty thread stands for it.
+ * vCPU: an empty thread stands for that thread.
  */
 static enum upmu_status move_to(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {

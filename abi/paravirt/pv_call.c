@@ -50,7 +50,7 @@ bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
 
 /*
  * Add to a word of the guest by one atomic addition, which always succeeds. A loop of compare-and-exchange would end
- * only when the guest lets it.
+ * only when the guest lets the loop end.
  */
 void upmu_pv_add(uint32_t *field, uint32_t overflows)
 {

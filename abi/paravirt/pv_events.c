@@ -17,7 +17,7 @@ static struct upmu_pv_vcpu *owner_of(const struct upmu_pv_event *event)
 
 /*
  * Find the event with an id, of whatever vCPU, that is at least in `state`. The event `except` is not looked at. NULL:
- * there is none.
+ * there is no such event.
  */
 static struct upmu_pv_event *find_event(const struct upmu_pv *pv, uint32_t id, unsigned state,
                                         const struct upmu_pv_event *except)
@@ -193,7 +193,7 @@ static uint32_t enable_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *ev
     return UPMU_PV_OK;
 }
 
-/* Take the counter from an event. The last look at it finds overflows that were not noticed before. */
+/* Take the counter from an event. The last look at the counter finds overflows that were not noticed before. */
 static void disable_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 {
     uint32_t bit, overflowed;

@@ -26,8 +26,8 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
         /*
-         * The vCPU is outside the guest: none of its reads is under way. Other CPUs of the guest see an odd sequence
-         * meanwhile.
+         * The vCPU is outside the guest: no read of the page by this vCPU is under way. Other CPUs of the guest see an
+         * odd sequence meanwhile.
          */
         pv_store32(&slot->sequence, sequence);
         pv_store64(&slot->value, value);

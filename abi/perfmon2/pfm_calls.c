@@ -123,7 +123,7 @@ void upmu_pfm_share(struct upmu_pfm_context *context)
     __atomic_fetch_add(&context->references, 1u, __ATOMIC_RELAXED);
 }
 
-/* Give up a reference that is not the last one; false: it is the last one. */
+/* Give up a reference that is not the last one; false: the reference is the last one. */
 static bool give_up(struct upmu_pfm_context *context)
 {
     uint32_t now = __atomic_load_n(&context->references, __ATOMIC_ACQUIRE);

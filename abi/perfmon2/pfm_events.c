@@ -72,7 +72,7 @@ static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *se
     return upmu_rows_has(set->pmcs, row) && pmu->table->rows[row].counter == UPMU_NO_COUNTER && set->pmc[row];
 }
 
-/* Make the event of a select word, with the payload register (NetBurst: the ESCR) that it uses. */
+/* Make the event of a select word, with the payload register (NetBurst: the ESCR) that the word uses. */
 static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
                                       uint64_t word, struct upmu_event *out)
 {

@@ -93,7 +93,7 @@ static void change_bit(uint32_t *mask, unsigned bit, bool set)
     *mask = (*mask & ~UPMU_BIT32(bit)) | (set ? UPMU_BIT32(bit) : 0u);
 }
 
-/* Give a register its new value. The element gets the old one in exchange. */
+/* Give a register its new value. The element gets the old value in exchange. */
 static void take_pmc(struct upmu_pfm_context *context, struct pfarg_pmc *pmc)
 {
     struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmc->reg_set);

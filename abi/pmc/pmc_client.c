@@ -110,7 +110,7 @@ static int write_spec(const char *spec, char *out, size_t size)
 
     for (; spec[length] && length + 1 < size; length++)
         out[length] = spec[length];
-    out[length] = spec[length]; /* a text that is too long has no NUL: the kernel refuses it */
+    out[length] = spec[length]; /* a text that is too long has no NUL: the kernel refuses the text */
     return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The log: records stay in the caller's memory until they are written to the file. A record that finds no room is
- * counted, and a record of its own says how many these were as soon as there is room.
+ * counted, and a record of its own says how many records were counted, as soon as there is room.
  */
 #include <stddef.h>
 #include <string.h>
@@ -165,7 +165,7 @@ static enum upmu_status close_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *l
 
 /*
  * Return a log for an owner: a free one within the share of its user or, if the owner has the right of the whole
- * machine, that of an owner without this right. NULL: there is none.
+ * machine, that of an owner without this right. NULL: no log can be given.
  */
 static struct upmu_pmc_log *free_log(struct upmu_pmcs *pmcs, uint32_t owner, uint32_t user)
 {

@@ -22,8 +22,8 @@ static bool is_of_others(const struct upmu_pmu *pmu, unsigned row, uint64_t valu
 }
 
 /*
- * Return the rights that a value of a register needs. A payload register needs them for any value: also an event that
- * writes 0 to it keeps others from using it.
+ * Return the rights that a value of a register needs. A payload register needs rights for any value: an event that
+ * writes 0 to the register also keeps others from using it.
  */
 static uint32_t rights_of_value(const struct upmu_pmu *pmu, unsigned row, uint64_t value)
 {
@@ -39,7 +39,7 @@ static uint32_t rights_of_value(const struct upmu_pmu *pmu, unsigned row, uint64
     return rights;
 }
 
-/* Return the rights that an event needs if it runs in this way with this first counter. */
+/* Return the rights that an event needs if the event runs by this alternative with this first counter. */
 static uint32_t rights_on(const struct upmu_pmu *pmu, const struct upmu_event *event,
                           const struct upmu_alternative *way, unsigned number, unsigned counter)
 {

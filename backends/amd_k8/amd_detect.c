@@ -23,7 +23,7 @@
 
 #define AMD_CPUID_IBS UPMU_BIT32(10)
 
-/* Leaf 8000_001Bh, EAX: the other bits are valid only with bit 0; without it both units exist. */
+/* Leaf 8000_001Bh, EAX: the other bits are valid only with bit 0; without bit 0 both units exist. */
 #define AMD_IBS_BASIC 7u
 
 /* Leaf 8000_0022h, EAX. */
@@ -92,7 +92,7 @@ static uint64_t select_limit(unsigned has)
     return has & AMD_HAS_GUESTS ? bits | UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST : bits;
 }
 
-/* Add the registers of IBS. Some exist only with one of the capabilities in `with`, which are bits 31:4. */
+/* Add the registers of IBS. Some registers exist only with one of the capabilities in `with`, which are bits 31:4. */
 static void add_ibs(struct upmu_pmu *pmu, uint32_t capabilities)
 {
     static const uint16_t with[] = {[3] = 1u << 5, [11] = 1u << 1, [12] = 1u << 6, [13] = 1u << 9, [14] = 1u << 9};

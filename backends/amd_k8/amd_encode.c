@@ -74,7 +74,7 @@ bool upmu_amd_qualifier(const char *name, size_t name_length, const char *word, 
 }
 
 /*
- * For events of the architectural catalogue, by its select words, their code on each generation (columns:
+ * The codes of architectural events on each generation, by the select word of the architectural catalogue (columns:
  * UPMU_AMD_GENERIC_…): event code, and unit mask in bits 23:16; 0: the generation has no such event.
  */
 static const struct {

@@ -15,7 +15,10 @@ extern const struct upmu_backend upmu_amd_k8_backend;
 /* FreeBSD's prefixes of the catalogues' names. */
 #define UPMU_AMD_PREFIXES "k8-\0k7-\0pmc_ev_k8_\0pmc_ev_k7_\0"
 
-/* The northbridge as a resource. One core of a node counts its events: the resource's value is the core's APIC id. */
+/*
+ * The northbridge as a resource. One core of a node counts the northbridge's events: the resource's value is the core's
+ * APIC id.
+ */
 #define UPMU_AMD_RESOURCE_NB 0u
 
 /* Value of upmu_event.payload for an event of the northbridge. */
@@ -59,10 +62,16 @@ bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu);
 const char *upmu_amd_names(unsigned i);
 unsigned upmu_amd_thread(const struct upmu_detection *detection);
 
-/* Return the name of the catalogue of a PMU's events. A PMU without one has "ix86arch", whose events are translated. */
+/*
+ * Return the name of the catalogue of a PMU's events. A PMU without its own catalogue has "ix86arch", whose events are
+ * translated.
+ */
 const char *upmu_amd_catalog(const struct upmu_pmu *pmu);
 
-/* Return the index of a CPU's revision among those that its catalogue distinguishes; 0 if it distinguishes none. */
+/*
+ * Return the index of a CPU's revision among those that its catalogue distinguishes; 0 if the catalogue distinguishes
+ * none.
+ */
 unsigned upmu_amd_revision(const struct upmu_pmu *pmu);
 
 /* Columns of the table of generic events. Return the column of a PMU. */

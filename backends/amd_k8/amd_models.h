@@ -69,7 +69,7 @@ static const struct amd_model amd_models[AMD_MODELS] = {
 #undef NODE
 #undef ZEN
 
-/* Models by signature: the first matching range counts. A family's last range has its unknown models. */
+/* Models by signature: the first matching range counts. A family's last range is for the family's unknown models. */
 static const struct {
     uint8_t family, first, last, model;
 } amd_signatures[] = {

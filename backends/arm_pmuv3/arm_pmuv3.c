@@ -26,7 +26,7 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 #define ARM_QUIRK_EL2 1u
 #define ARM_QUIRK_AARCH32 2u /* MRC and MCR: accesses have 32 bits of each counter */
 
-/* upmu_pmu.version: ID_AA64DFR0_EL1.PMUVer; for PMUv2 it is 2, a value that PMUVer does not have. */
+/* upmu_pmu.version: ID_AA64DFR0_EL1.PMUVer; for PMUv2 the version is 2, a value that PMUVer does not have. */
 #define ARM_PMU_V3 1u
 #define ARM_PMU_V2 2u
 #define ARM_PMU_V3P1 4u /* event numbers of 16 bits */
@@ -93,7 +93,7 @@ static bool arm_read(const struct upmu_detection *detection, uint32_t number, ui
     return detection->rdmsr(detection->context, number, true, out);
 }
 
-/* Return the version of the PMU; 0: there is none that is known. A port of AArch32 does not have ID_AA64DFR0. */
+/* Return the version of the PMU; 0: there is no PMU of a known version. A port of AArch32 does not have ID_AA64DFR0. */
 static unsigned arm_version(const struct upmu_detection *detection, unsigned *out_quirks)
 {
     uint64_t dfr0;
@@ -262,7 +262,7 @@ static uint64_t arm_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
 }
 
 /*
- * Return the counters in use at take-over. After a reset only PMCR.E is known: without it nothing counts, whatever
+ * Return the counters in use at take-over. After a reset only PMCR.E is known: without PMCR.E nothing counts, whatever
  * PMCNTEN has.
  */
 static uint32_t arm_claims(const struct upmu_pmu *pmu, const uint64_t *found)

@@ -2,8 +2,8 @@
 /*
  * The PMU that a hypervisor gives to its guests: detection, events, registers (upmu/paravirt.h, docs/PARAVIRT.md).
  *
- * Its registers look like those of an architectural PMU: each slot of the page is a counter with a select, one register
- * enables all counters, and one has the overflow flags.
+ * The PMU's registers look like those of an architectural PMU: each slot of the page is a counter with a select, one
+ * register enables all counters, and another register has the overflow flags.
  */
 #include "backends/x86_common/x86_select.h"
 #include "core/util/bits.h"
@@ -232,8 +232,8 @@ static void pv_format(const struct upmu_pmu *pmu, const struct upmu_event *event
 #endif
 
 /*
- * Finish an event, which any slot can count. If the hypervisor accepts no select words, it still has generic events in
- * place of some.
+ * Finish an event, which any slot can count. If the hypervisor accepts no select words, the hypervisor still has
+ * generic events in place of some select words.
  */
 static enum upmu_status pv_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {

@@ -209,7 +209,7 @@ static enum upmu_status rv_finish(const struct upmu_pmu *pmu, struct upmu_event 
 
 /* ---- Register values ---- */
 
-/* Add the register of an event. OF is in no step, and is 0 in the shadow: the write of a new event clears it. */
+/* Add the register of an event. OF is in no step, and is 0 in the shadow: the write of a new event clears OF. */
 static void rv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                       const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {

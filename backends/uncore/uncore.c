@@ -79,8 +79,8 @@ static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const ui
 }
 
 /*
- * Add filter registers to an image. A type with one filter has config1 in it; two filters have the halves of config1;
- * four have the halves of config1 and config2.
+ * Add filter registers to an image. In a type with one filter, the filter is config1; two filters have the halves of
+ * config1; four have the halves of config1 and config2.
  */
 static void add_filters(const struct upmu_pmu *pmu, const uint64_t bits[2], const uint64_t values[2], uint32_t guard,
                         struct upmu_image *image)
@@ -172,8 +172,8 @@ static const char *kind_name(unsigned number)
 #endif
 
 /*
- * The backend of units outside the cores. It detects no CPU. Counters of units do not interrupt: see upmu_unit_poll().
- * A filter is written with the events that need it: it has no value of its own, and no row.
+ * The backend of units outside the cores. The backend detects no CPU. Counters of units do not interrupt: see
+ * upmu_unit_poll(). A filter is written with the events that need it: a filter has no value of its own, and no row.
  */
 const struct upmu_backend upmu_uncore_backend = {
     .name = "uncore",

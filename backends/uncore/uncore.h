@@ -26,7 +26,7 @@
 #define UPMU_UNCORE_COUNTER_32 0x0400u     /* memory: counters have 32 bits */
 #define UPMU_UNCORE_SATURATES 0x0800u      /* counters stop at their end */
 #define UPMU_UNCORE_SLICES_17H 0x1000u     /* AMD L3: slices and threads default to all, families 17h and 18h */
-#define UPMU_UNCORE_SLICES_19H 0x2000u     /* AMD L3: the same for later families */
+#define UPMU_UNCORE_SLICES_19H 0x2000u     /* AMD L3: slices and threads default to all, later families */
 #define UPMU_UNCORE_WIDE_STEP 0x4000u      /* memory: selects have 64 bits */
 #define UPMU_UNCORE_GROWING_RESET 0x8000u  /* as UPMU_UNIT_GROWING_RESET of the engine */
 

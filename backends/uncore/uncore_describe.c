@@ -385,7 +385,7 @@ static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct
     }
 }
 
-/* The number of bytes from `style` on that are alike in a layout and in a type. */
+/* The number of bytes from `style` on that are the same in a layout and in a type. */
 #define UNCORE_LIKE (offsetof(struct upmu_unit_type, control) - offsetof(struct upmu_unit_type, style))
 _Static_assert(sizeof(struct upmu_uncore_found) == sizeof((struct upmu_uncore_pmu *)0)->found, "no holes");
 _Static_assert(UNCORE_LIKE == offsetof(struct upmu_uncore_layout, control) &&

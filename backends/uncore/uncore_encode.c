@@ -132,8 +132,8 @@ static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config
 }
 
 /*
- * Return the resources of an event: those to which it gives a value, and those that apply to it whatever their value
- * is.
+ * Return the resources of an event: those to which the event gives a value, and those that apply to the event whatever
+ * their value is.
  */
 static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
@@ -223,9 +223,9 @@ static bool is_amds(const struct upmu_unit_type *type)
 }
 
 /*
- * The fields of selects. If several have the same name, a type has the first whose bits are all in its mask. A MASKED
- * field has as many of its bits as the mask has. I/O stacks have fields of their own above bit 31, and so have AMD's
- * types.
+ * The fields of selects. If several fields have the same name, a type has the first field whose bits are all in the
+ * type's mask. Of a MASKED field a type has the bits that are in the mask. I/O stacks have fields of their own above
+ * bit 31, and so have AMD's types.
  */
 enum { UNCORE_CODE = 1, UNCORE_MASKED = 2, UNCORE_STACK = 4, UNCORE_OTHERS = 8, UNCORE_AMD = 16, UNCORE_ID = 32 };
 static const struct {
@@ -290,7 +290,7 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
     uint64_t bits = (UNCORE_BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
     unsigned how = select_fields[i].how, kind = UNCORE_OTHERS;
 
-    /* Family 17h selects slices by a mask; later families may select one by its number. */
+    /* Family 17h selects slices by a mask; later families may select one slice by its number. */
     if (is_amds(type))
         kind = type->quirks & UPMU_UNCORE_SLICES_17H ? UNCORE_AMD : UNCORE_AMD | UNCORE_ID;
     else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)
@@ -331,7 +331,9 @@ static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
     return (code & 0xffu) | code >> 8 << 32;
 }
 
-/* Return the select bits of a unit mask: as perf writes it, its upper part is above bit 31, on AMD at bit 24. */
+/*
+ * Return the select bits of a unit mask. As perf writes a unit mask, the upper part is above bit 31, on AMD at bit 24.
+ */
 static uint64_t umask_word(const struct upmu_unit_type *type, uint64_t umask)
 {
     return (umask & 0xffu) << 8 | (umask >> 8) << (is_amds(type) ? 24 : 32);
@@ -355,7 +357,7 @@ static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_
     return (event->config & bits & type->select_mask) == (word & type->select_mask) ? UPMU_OK : UPMU_ERR_CONTRADICTION;
 }
 
-/* If the filter is only the row's default, and some of its bits are given now, clear these bits. */
+/* If the filter is only the row's default, and the text gives some of the filter's bits, clear these bits. */
 static UPMU_APART void drop_default(struct upmu_event *event, uint64_t bits)
 {
     if (!(event->flags & UNCORE_DEFAULT_FILTER) || !(event->config1 & bits))
@@ -472,7 +474,7 @@ void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *eve
         return;
     (void)upmu_uncore_from_row(pmu, row, &plain);
     more = event->config ^ with_defaults(type, plain.config, 0);
-    /* From family 19h on, an event with given threads has no defaults: compare it with the row itself. */
+    /* From family 19h on, an event with given threads has no defaults: compare the event with the row itself. */
     if (more >> 56)
         more = event->config ^ plain.config;
     for (unsigned i = 0; i < UNCORE_SELECT_FIELDS && more; i++) {

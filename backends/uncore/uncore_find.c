@@ -132,7 +132,7 @@ static UPMU_APART bool stands_before(const struct upmu_unit_info *a, const struc
 
 /*
  * Would two boxes of a table have bytes in common? A box's registers are within 383 bytes. Boxes that are PCI functions
- * never have.
+ * never have bytes in common.
  */
 static bool are_too_near(const struct upmu_uncore_pmu *pmu, uint64_t base, uint64_t other)
 {
@@ -202,7 +202,7 @@ static const struct upmu_uncore_layout *layout_of(unsigned row)
     return &upmu_uncore_layouts[row_at(row)->layout];
 }
 
-/* Has a row a list of its boxes' offsets? If not, its boxes are at equal steps. */
+/* Has a row a list of its boxes' offsets? Without a list the boxes are at equal steps. */
 static bool has_list(const struct upmu_uncore_row *row)
 {
     return row->most > 1 && !row->step && row->rule <= UPMU_UNCORE_RULE_CAPID;
@@ -311,7 +311,7 @@ static UPMU_APART struct upmu_unit_info box_here(const struct upmu_uncore_finder
                                    .die = (uint8_t)place->die};
 }
 
-/* Return a register by which a box is probed: its offset from the base. */
+/* Return the offset from the base of a register by which a box is probed. */
 static uint32_t probe_of(const struct upmu_uncore_layout *layout)
 {
     if (layout->select != UPMU_UNCORE_NONE)
@@ -440,7 +440,8 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         struct upmu_unit_info box = box_here(finder, base, n);
 
         /*
-         * An old counter has 32 bits, and if these are all ones it looks like an absent box: so two counters are read.
+         * An old counter has 32 bits, and if these are all ones the counter looks like an absent box: so two counters
+         * are read.
          */
         if (upmu_uncore_answers(finder, base + probe, 64))
             (void)upmu_uncore_add(finder, row, NULL, &box);
@@ -551,7 +552,9 @@ static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t
     if (n >= words[0])
         return 0;
     for (uint32_t where = bus; where < bus + 0x100; where++) {
-        /* The companion is function 6 of its device. Firmware may hide the companion: then there is none. */
+        /*
+         * The companion is function 6 of its device. Firmware may hide the companion: then the link has no companion.
+         */
         if ((where & 7u) == 6 && upmu_uncore_pci(finder, where, 0, &id) && id >> 16 == words[1 + 2 * n])
             return where;
     }

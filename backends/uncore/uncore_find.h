@@ -9,7 +9,7 @@
 
 #if UPMU_UNCORE
 
-/* The most accesses of one upmu_uncore_find(), so that a damaged table cannot keep it busy without end. */
+/* The most accesses of one upmu_uncore_find(), so that a damaged table cannot keep the search busy without end. */
 #define UPMU_UNCORE_ACCESSES 100000u
 
 #define UPMU_UNCORE_BUSES 256u
@@ -36,7 +36,7 @@ bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, u
 void *upmu_uncore_map(struct upmu_uncore_finder *finder, uint64_t physical, size_t bytes);
 void upmu_uncore_unmap(struct upmu_uncore_finder *finder, void *pointer, size_t bytes);
 
-/* Note a failure, and where it was: the list of units is incomplete. */
+/* Note a failure, and at which address: the list of units is incomplete. */
 void upmu_uncore_fail(struct upmu_uncore_finder *finder, const char *failure, uint64_t at);
 
 /*

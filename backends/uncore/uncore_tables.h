@@ -27,8 +27,8 @@ enum {
     UPMU_UNCORE_RULE_BROKEN,     /* boxes in a table of discovery that is wrong about them: ignored */
     UPMU_UNCORE_RULE_OTHER,      /* a type that only a table of discovery knows */
     UPMU_UNCORE_RULE_CLIENT_IMC, /* memory controllers, by a register of the host bridge */
-    UPMU_UNCORE_RULE_CLIENT_MCS, /* the same, but each controller can be off */
-    UPMU_UNCORE_RULE_SAFBAR,     /* the same, but by another register */
+    UPMU_UNCORE_RULE_CLIENT_MCS, /* memory controllers as CLIENT_IMC, but each can be off */
+    UPMU_UNCORE_RULE_SAFBAR,     /* memory controllers as CLIENT_IMC, but by another register */
     UPMU_UNCORE_RULE_AMD_NB,     /* CPUID 80000001h, 80000022h */
     UPMU_UNCORE_RULE_AMD_L2,
     UPMU_UNCORE_RULE_AMD_L3,

@@ -164,7 +164,7 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
         upmu_text_string(out, upmu_x86_fields[event->config & UPMU_SELECT_USR ? 0 : 1].name);
     for (unsigned i = UPMU_X86_FIELD_EDGE; i < UPMU_X86_FIELD_UMASK; i++) {
 #if UPMU_BACKEND_X86_CORE
-        /* If the row has a payload, only its threshold can be given. */
+        /* If the row has a payload, only the payload's threshold can be given. */
         bool threshold = i == UPMU_X86_FIELD_FRONTEND && (row->flags & UPMU_ROW_PAYLOAD);
         const struct upmu_x86_field *field = &upmu_x86_fields[threshold ? (unsigned)UPMU_X86_FIELD_THRESHOLD : i];
 #else
@@ -185,7 +185,7 @@ enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable)
     event->config &= ~(UPMU_SELECT_EN | UPMU_SELECT_INT);
     if ((event->config & ~settable) || event->config2)
         return UPMU_ERR_NOT_PERMITTED;
-    /* If only one privilege is given, the other one follows: it is the opposite. */
+    /* If only one privilege is given, the other privilege is the opposite. */
     if (!(event->config & UPMU_SELECT_BOTH))
         event->config |= UPMU_SELECT_BOTH & ~((uint64_t)event->attributes * UPMU_SELECT_USR);
     return event->config & UPMU_SELECT_BOTH ? UPMU_OK : UPMU_ERR_CONTRADICTION;
@@ -197,8 +197,8 @@ enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable)
      UPMU_ATTR_EQ)
 
 /*
- * Set the attributes that the text is to have. A named event has those that were given and are not 0. A raw event has
- * privileges and payload, because its word contains the rest.
+ * Set the attributes that the text is to have. A named event has the attributes that were given and are not 0. A raw
+ * event has privileges and payload, because its word contains the rest.
  */
 void upmu_x86_settle_attributes(struct upmu_event *event)
 {

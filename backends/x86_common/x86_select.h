@@ -102,7 +102,7 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
  */
 enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable);
 
-/* Set the attribute bits of an event by its words. */
+/* Set the attribute bits of an event by the event's words. */
 void upmu_x86_settle_attributes(struct upmu_event *event);
 
 #endif

@@ -66,8 +66,8 @@ static uint64_t fixed_nibble(uint64_t select)
 }
 
 /*
- * Add the control of an event. A metric has none: it needs only its bit of GLOBAL_CTRL, which is a gate, and another
- * counter of the request that counts slots.
+ * Add the control of an event. A metric has no control: a metric needs only its bit of GLOBAL_CTRL, which is a gate,
+ * and another counter of the request that counts slots.
  */
 static UPMU_APART void add_event(struct upmu_image *image, unsigned counter, uint64_t select)
 {
@@ -114,8 +114,9 @@ static void idle_counters(const struct upmu_pmu *pmu, uint32_t counters, struct 
  * Return the counters that former software left writing records or being reloaded; with `image`, add writes that clear
  * this.
  *
- * IA32_PEBS_ENABLE: bit n is general counter n. Bit 32 + n is fixed counter n since version 5; before, it is general
- * counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1, 18.9.4).
+ * IA32_PEBS_ENABLE: bit n is general counter n. Bit 32 + n is fixed counter n since version 5; before version 5 the bit
+ * is general counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1,
+ * 18.9.4).
  * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the counter anew and set no flag; CFG_C bit 63: records (Linux
  * arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
  * IA32_DEBUGCTL: TR and BTS store each branch to memory (SDM 17.4.1); no counter is concerned.
@@ -165,8 +166,8 @@ static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned count
 }
 
 /*
- * Add what take-over writes. Freezing on an interrupt is never used: it would stop counters of other sessions. On a PMU
- * where select 0 enables both counters, its bit is set whether counter 0 is used or not (see UPMU_X86_P6_GATE).
+ * Add what take-over writes. Freezing on an interrupt is never used: freezing would stop counters of other sessions. On
+ * a PMU where select 0 enables both counters, its bit is set whether counter 0 is used or not (see UPMU_X86_P6_GATE).
  */
 static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {

@@ -100,8 +100,8 @@ static void use_stack(struct upmu_pmu *pmu, const struct branch_model *model, un
 }
 
 /*
- * Use the stack of architectural records, which leaf 1Ch describes, with its greatest depth. Returns why there is none,
- * or NULL.
+ * Use the stack of architectural records, which leaf 1Ch describes, with its greatest depth. Returns why the CPU has no
+ * such stack; NULL: the stack is used.
  */
 static const char *use_architectural(const struct upmu_detection *detection, struct upmu_pmu *pmu)
 {

@@ -19,7 +19,7 @@
 /* The bytes of PERF_METRICS, as counters. */
 #define ALL_METRICS 0xff000000u
 
-/* Bits of a select that modify an event. For precise events `any` is one of them, too. */
+/* Bits of a select that modify an event. For precise events `any` is such a bit, too. */
 #define MODIFIERS                                                                                                      \
     (UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_INV | UPMU_X86_SELECT_CMASK | UPMU_X86_SELECT_IN_TX |                      \
      UPMU_X86_SELECT_IN_TXCP | UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2)
@@ -35,7 +35,7 @@ static const struct {
 } modifiers[16] = {NO_MODIFIERS(PLAIN, MODIFIERS), NO_MODIFIERS(PEBS, MODIFIERS_PRECISE), NO_MODIFIERS(FILE, MODIFIERS),
                    NO_MODIFIERS(EXTRA, MODIFIERS)};
 
-/* On these models every event without a row can be sampled precisely, also one that retires nothing. */
+/* On these models every event without a row can be sampled precisely, also an event that retires nothing. */
 #define PRECISE_BY_DEFAULT                                                                                             \
     (ON(GLP) | ON(TNT) | ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) |     \
      ON(SKT) | ON(DKT) | ON(AWF))
@@ -61,8 +61,8 @@ static bool is_meant(uint64_t config, const struct constraint *row)
 }
 
 /*
- * Return the first of some rows that applies to an event; NULL: none does. Most rows have other codes, so codes are
- * compared first.
+ * Return the first of some rows that applies to an event; NULL: no row applies. Most rows have other codes, so codes
+ * are compared first.
  */
 static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *row,
                                           size_t count)

@@ -327,7 +327,8 @@ static bool is_readable(const struct upmu_detection *detection, uint32_t address
 
 /*
  * Does the CPU write records of samples (PEBS)? The DS flag of CPUID says so, unless MISC_ENABLE denies it (SDM
- * 18.4.4). A CPU whose register cannot be read writes none: a hypervisor may show the flag and refuse the register.
+ * 18.4.4). A CPU whose register cannot be read writes no records: a hypervisor may show the flag and refuse the
+ * register.
  */
 static bool writes_records(const struct upmu_detection *detection)
 {
@@ -357,8 +358,8 @@ static UPMU_APART void add_configurations(const struct upmu_detection *detection
 }
 
 /*
- * Is the vendor "GenuineIntel" (EBX, ECX, EDX of leaf 0), and the family one with this kind of PMU? Families 11 and 15
- * have others.
+ * Is the vendor "GenuineIntel" (EBX, ECX, EDX of leaf 0), and does the family have this kind of PMU? Families 11 and 15
+ * have other PMUs.
  */
 static bool is_intel_core(const struct upmu_detection *detection)
 {

@@ -144,7 +144,7 @@ static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
         event->step_log2 = 6;
 }
 
-/* The event determines the register and kind of the payload; the register must accept its value. */
+/* The event determines the register and kind of the payload; the register must accept the payload's value. */
 static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     static const uint8_t kinds[UPMU_X86_PAYLOADS] = {

@@ -21,8 +21,9 @@
 #define TOPDOWN_EVENTS (IS(SKT) | IS(DKT) | IS(AWF))
 
 /*
- * Translations: the models, the select word in the catalogue, the select word on these models (0: they have no such
- * event). The first matching row is used. The whole select is compared: a word with bits above 31 is another event.
+ * Translations: the models, the select word in the catalogue, the select word on these models (0: these models have no
+ * such event). The first matching row is used. The whole select is compared: a word with bits above 31 is another
+ * event.
  */
 static const struct {
     uint64_t models;

@@ -27,7 +27,7 @@
  */
 #define FIXED_SESSION UINT64_C(0x7777777)
 #define FIXED_PRIVILEGED UINT64_C(0x8888888)
-/* A fixed counter is in use if it counts at some privilege. */
+/* A fixed counter is in use if its field lets the counter count at some privilege. */
 #define FIXED_USED UINT64_C(0x3333333)
 #define FIXED_KERNEL UINT64_C(0x1111111)
 #define FIXED_BEYOND UINT64_C(0x4444444)
@@ -177,7 +177,7 @@ static const struct upmu_register_class single_classes[SINGLE_CLASSES] = {
 };
 
 /*
- * P6's idle select is L2_RQSTS without a unit mask, at no privilege: it counts nothing (Linux
+ * P6's idle select is L2_RQSTS without a unit mask, at no privilege: this event counts nothing (Linux
  * arch/x86/events/intel/p6.c).
  */
 static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {

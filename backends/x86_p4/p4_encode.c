@@ -399,11 +399,11 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
     if (!(event->config1 & (T0_BOTH | T1_BOTH)))
         event->config1 |= event->config & (T0_BOTH | T1_BOTH);
     event->flags1 = (uint8_t)(upmu_p4_find(group, event->config1) + 1);
-    /* An event that starts or tags another one cannot be the target of a cascade. */
+    /* An event that starts or tags another event cannot be the target of a cascade. */
     return !(event->config1 & CASCADES) && check_word(pmu, group, &event->config1) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;
 }
 
-/* Set the attribute bits of an event by its words. A named event has those that were given and are not 0. */
+/* Set the attribute bits of an event by its words. A named event has the attributes that were given and are not 0. */
 static void settle_p4_attributes(struct upmu_event *event)
 {
     unsigned attributes = event->attributes | UPMU_ATTR_USR | UPMU_ATTR_OS;

@@ -28,7 +28,7 @@ static const struct upmu_pair cascades[] = {
 
 #define CCCR(bits) ((bits) << 32)
 
-/* Return an ESCR as a hyper-thread needs it. A word that names thread 1 is used as it is. */
+/* Return an ESCR as a hyper-thread needs it. A word that names thread 1 is used unchanged. */
 static uint64_t escr_value(uint64_t word, unsigned thread)
 {
     uint64_t both = UPMU_P4_ESCR_T0_USR | UPMU_P4_ESCR_T0_OS;
@@ -69,10 +69,9 @@ static uint64_t moved_tag(uint64_t word)
 }
 
 /*
- * Fill in the upstream ESCR of a tagging recipe. Front-end tags are a single bit: each thread has one RAT_ESCR for it,
- * so loads and stores cannot be counted together. Tables 19-32 to 19-34 give the split metrics the side of their
- * SAAT_ESCR.
- * This function and those below return the number of alternatives; 0: this kind of recipe does not apply.
+ * Fill in the upstream ESCR of a tagging recipe. Front-end tags are a single bit: each thread has one RAT_ESCR for that
+ * bit, so loads and stores cannot be counted together. Tables 19-32 to 19-34 give the split metrics the side of their
+ * SAAT_ESCR. This function and those below return the number of alternatives; 0: this kind of recipe does not apply.
  */
 static unsigned fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
                               unsigned thread, unsigned odd)
@@ -187,7 +186,7 @@ static uint64_t cccr_value(const struct upmu_event *event, unsigned slot, const 
 
     if (slot || !(event->attributes & UPMU_ATTR_CASCADE))
         return value;
-    /* The target's CCCR says by one of two bits which initiator starts it. */
+    /* The target's CCCR says by one of two bits which initiator starts the target. */
     both = UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE;
     for (unsigned i = EXTENDED; i < CASCADE_PAIRS; i++)
         if (cascades[i].first == counters[0] && cascades[i].second == counters[1])

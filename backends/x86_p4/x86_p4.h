@@ -15,7 +15,7 @@
 
 extern const struct upmu_backend upmu_x86_p4_backend;
 
-/* The prefix that FreeBSD puts before the catalogue's names; its enumerators have the prefix PMC_EV_P4_. */
+/* The prefix that FreeBSD puts before the catalogue's names; FreeBSD's enumerators have the prefix PMC_EV_P4_. */
 #define UPMU_P4_PREFIX "p4-"
 
 /* upmu_pmu.quirks */
@@ -41,7 +41,7 @@ enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_I
 #define UPMU_P4_CODE(group, cccr_select, event_select) ((group) << 9 | (cccr_select) << 6 | (event_select))
 #define UPMU_P4_CODE_GROUP(code) ((code) >> 9 & 3u)
 
-/* Fields of upmu_event.payload: 1 + the group of config; 8 * (1 + the group of config1), if that is used. */
+/* Fields of upmu_event.payload: 1 + the group of config; 8 * (1 + the group of config1), if config1 is used. */
 #define UPMU_P4_PAYLOAD_GROUP(payload) (((payload) & 7u) - 1u)
 #define UPMU_P4_PAYLOAD_SECOND(payload) (((payload) >> 3 & 7u) - 1u)
 
@@ -51,7 +51,7 @@ enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_I
 enum upmu_p4_second {
     UPMU_P4_ALONE,    /* there is no second word */
     UPMU_P4_PARTNER,  /* the unit's other ESCR must be programmed, too */
-    UPMU_P4_UPSTREAM, /* it tags the counted uops: its unit needs an enabled counter */
+    UPMU_P4_UPSTREAM, /* tags the counted uops: the tagging unit needs an enabled counter */
     UPMU_P4_INITIATOR /* it starts a cascade */
 };
 

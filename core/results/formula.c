@@ -23,7 +23,10 @@
 
 #define FORMULA_TOP (UINT64_C(1) << 63)
 
-/* A number: digits × 2^exponent, with the top bit of `digits` set, or 0; and the place of its text in the formula. */
+/*
+ * A number: digits × 2^exponent, with the top bit of `digits` set, or 0; and the place of the number's text in the
+ * formula.
+ */
 struct formula_number {
     uint64_t digits;
     int32_t exponent;
@@ -48,7 +51,7 @@ enum formula_kind {
     FORMULA_IF
 };
 
-/* By kind of token: how strongly it binds the value behind it, and how many commas its brackets need. */
+/* By kind of token: how strongly the token binds the value behind it; how many commas its brackets need. */
 static const uint8_t formula_binds[] = {2, 2, 3, 3, 4, 1, 1, 1, 1, 0, 0, 0, 0};
 static const uint8_t formula_commas[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2};
 

@@ -38,7 +38,7 @@ static uint32_t record_bytes(size_t body)
 }
 
 /*
- * Return the bytes of a buffer that a record must leave free: for the end, and if it is a sample, for a count of each
+ * Return the bytes of a buffer that a record must leave free: for the end, and, before a sample, for a count of each
  * event.
  */
 static size_t room_kept(const struct upmu_log *log, enum upmu_log_kind kind)

@@ -239,8 +239,8 @@ static uint32_t check_stored(const struct upmu_log_reader *reader, size_t at, si
 }
 
 /*
- * Is the record with this number as it was written? Its form and check are right, and the first one, and no other, is
- * the machine's.
+ * Is the record with this number as it was written? The record's form and check are right, and the first record, and no
+ * other, is the machine's.
  */
 static bool record_sound(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint64_t number,
                          struct upmu_log_item *out_item, bool *out_known)
@@ -295,8 +295,8 @@ static bool records_sound(const struct upmu_log_reader *reader)
 }
 
 /*
- * Check the head of a log, and note two checks of the first record: the one it has, and the one computed from its
- * bytes.
+ * Check the head of a log, and note two checks of the first record: the check that the record has, and the check
+ * computed from the record's bytes.
  */
 static enum upmu_status head_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
 {

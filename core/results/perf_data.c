@@ -13,7 +13,7 @@
 #if UPMU_RESULTS
 
 #define PERF_HEADER_BYTES 104u
-#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7; perf refuses an attribute longer than the one it knows */
+#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7; perf refuses an attribute longer than its own */
 #define PERF_SECTION_BYTES 16u
 #define PERF_TYPE_RAW 4u
 #define PERF_FLAG_EXCLUDE_USER (UINT64_C(1) << 4)
@@ -74,8 +74,8 @@ static void perf_attribute(struct upmu_emit *emit, const struct upmu_results_cal
 }
 
 /*
- * Write the identifiers of a kind of event, one for each source, and return how many they are. An identifier is 1 + the
- * index in the table of events. `emit` NULL: only count them.
+ * Write the identifiers of a kind of event, one for each source, and return their number. An identifier is 1 + the
+ * index in the table of events. `emit` NULL: the identifiers are only counted.
  */
 static unsigned perf_identifiers(struct upmu_emit *emit, const struct upmu_results_call *call, unsigned kind)
 {

@@ -153,7 +153,7 @@ static void write_function(struct upmu_emit *emit, const struct upmu_results_cal
     field_number(emit, FUNCTION_SYSTEM_NAME, name);
 }
 
-/* Write a location. `function` is the number of its function; 0: unknown. */
+/* Write a location. `function` is the number of the location's function; 0: unknown. */
 static void write_location(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t number,
                            uint64_t address, uint64_t function)
 {
@@ -215,7 +215,7 @@ static void write_kind(struct upmu_emit *emit, const struct upmu_results_call *c
     upmu_results_name(emit, &event);
 }
 
-/* Write a comment on an event: how many of its periods have no sample. */
+/* Write a comment on an event: how many periods of the event have no sample. */
 static void write_lost(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)
 {
     struct upmu_log_event event;

@@ -108,7 +108,7 @@ static void kind_record(const struct upmu_results_call *call, unsigned index, st
     *out_event = item.of.event;
 }
 
-/* Return a hash that all events of one kind share; its low bits are free for the event's index. */
+/* Return a hash that all events of one kind share; the hash's low bits are free for the event's index. */
 static uint64_t kind_hash(const struct upmu_log_event *event)
 {
     const uint64_t words[] = {event->config, event->config1, event->config2, event->period, event->frequency,
@@ -179,8 +179,8 @@ static uint64_t order_key(unsigned source, unsigned event, unsigned set)
 }
 
 /*
- * Events with the same source and index stand together in the sorted table: store the one that is first in the log in
- * `any` of each.
+ * Events with the same source and index stand together in the sorted table: store the event that is first in the log in
+ * `any` of each of them.
  */
 static void order_join(struct upmu_results_call *call)
 {
@@ -354,7 +354,7 @@ static uint64_t frame_of(const struct upmu_results_call *call, const struct upmu
     return call->by_symbol && upmu_results_symbol_of(call, ip, &symbol) ? symbol.start : ip;
 }
 
-/* Flags of a sample without an address. Its stack is not the same as one at address 0. */
+/* Flags of a sample without an address. The stack of such a sample differs from a stack at address 0. */
 #define WITHOUT_ADDRESS (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_HIDDEN)
 
 static uint64_t stack_hash(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned kind)

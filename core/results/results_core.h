@@ -11,14 +11,14 @@
 /* An event of a log that is sampled. Equal events of several sources are one kind. */
 struct upmu_results_event {
     uint64_t period;
-    uint32_t at;   /* position of its record in the log, in words of 8 bytes */
+    uint32_t at;   /* position of the event's record in the log, in words of 8 bytes */
     uint16_t source, set;
-    uint16_t kind; /* number of its kind, in the order of the kinds' first events */
-    uint16_t next; /* 1 + index of the next event of its kind; 0: none */
+    uint16_t kind; /* number of the event's kind, in the order of the kinds' first events */
+    uint16_t next; /* 1 + index of the next event of the same kind; 0: none follows */
     uint16_t head; /* index of the first event of the kind that has this row's number */
     uint16_t any;  /* index of the first event with its source and index, in any set */
     uint8_t event;
-    bool first;    /* the first event of its kind */
+    bool first;    /* the event is the first of its kind */
     uint32_t lost; /* periods without a sample, by the event's last count */
 };
 
@@ -37,7 +37,7 @@ struct upmu_results_stack {
     uint64_t samples;
     uint64_t events; /* events that the samples stand for: the sum of their periods */
     uint32_t at;     /* position of the first sample in the log, in words of 8 bytes */
-    uint32_t next;   /* 1 + index of the next stack in the same list; 0: none */
+    uint32_t next;   /* 1 + index of the next stack in the same list; 0: none follows */
     uint16_t kind;
 };
 

@@ -24,7 +24,7 @@ static inline unsigned upmu_bits_count(uint32_t mask)
     return count;
 }
 
-/* RISC-V counts zeros by an instruction only with Zbb. Without it the compiler would call its library. */
+/* RISC-V counts zeros by an instruction only with Zbb. Without Zbb the compiler would call its library. */
 #if defined __riscv && !defined __riscv_zbb
 #define UPMU_BITS_BY_HAND 1
 #else

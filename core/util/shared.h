@@ -53,7 +53,7 @@ static inline void upmu_shared_copy(void *to, const void *from, size_t bytes)
 
 #else
 
-/* The branch of _Generic that is not chosen makes no code. */
+/* _Generic makes no code of the branch that is not chosen. */
 #define UPMU_LOAD(field) _Generic((field), uint64_t: (field), default: __atomic_load_n(&(field), __ATOMIC_RELAXED))
 #define UPMU_STORE(field, value)                                                                                      \
     _Generic((field), uint64_t: (void)((field) = (value)),                                                            \

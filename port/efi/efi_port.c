@@ -86,7 +86,7 @@ static void *efi_hook_mmio_map(void *context, uint64_t physical, size_t bytes)
     return (void *)(uintptr_t)physical;
 }
 
-/* Resume after a register access of upmu that faulted; false: the fault was another one. */
+/* Resume after a register access of upmu that faulted; false: the fault had another cause. */
 static bool efi_survive(struct upmu_efi *efi, struct upmu_efi_frame *frame)
 {
     uintptr_t landing = upmu_x86_guard_landing(frame->ip);

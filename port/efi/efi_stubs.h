@@ -13,7 +13,7 @@ enum upmu_efi_entry {
     UPMU_EFI_VECTOR = 1,
     UPMU_EFI_SPURIOUS = 2,
     UPMU_EFI_UD = 3,
-    UPMU_EFI_GP = 4, /* the only one of these with an error code */
+    UPMU_EFI_GP = 4, /* the only one of these exceptions with an error code */
     UPMU_EFI_ENTRIES = 5
 };
 

@@ -37,7 +37,7 @@ static void warn_line(const struct view *view, const char *text)
     (void)snprintf(view->look->warnings + used, sizeof view->look->warnings - used, "%s\n", text);
 }
 
-/* Find out why there is no file of registers: there is no such CPU, it is offline, or the module is not loaded. */
+/* Find out why there is no file of registers: there is no such CPU, the CPU is offline, or the module is not loaded. */
 static void look_for_cpu(const struct view *view, const char *path)
 {
     char name[UPMU_LINUX_PATH], line[128], uevent[8];
@@ -87,8 +87,8 @@ static void look_at_lockdown(const struct view *view)
 }
 
 /*
- * Refuse if the kernel refuses writes; unless `yes`, also if it logs them. Every write taints the kernel, and the
- * kernel logs it where the parameter is not "on".
+ * Refuse if the kernel refuses writes; unless `yes`, also if the kernel logs them. Every write taints the kernel, and
+ * the kernel logs the write where the parameter is not "on".
  */
 static void look_at_parameter(const struct view *view)
 {

@@ -176,7 +176,7 @@ static bool filter_allows(const struct upmu_guest_filter *filter, unsigned door,
     return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
 }
 
-/* Is a select without edge and threshold? With one of these it counts another event: stalls, for example. */
+/* Is a select without edge and threshold? With edge or threshold a select counts another event: stalls, for example. */
 static bool is_plain(unsigned counter, uint64_t select)
 {
     return counter >= UPMU_FIXED_COUNTER(0) || !(select & GUEST_SELECT_MODIFIERS);

@@ -7,7 +7,7 @@
 
 /*
  * Kinds of registers. NOTHING: the host's write does nothing, because the register acknowledges, or follows from
- * others. CONSTANT: its value is that of the shape.
+ * others. CONSTANT: the register's value follows from the shape.
  */
 enum { NOTHING, STATUS, CONSTANT, OTHER };
 
@@ -36,7 +36,7 @@ bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_
     return access == UPMU_GUEST_DONE || access == UPMU_GUEST_SHARED;
 }
 
-/* Set the whole status; false: it has bits that the shape lacks. */
+/* Set the whole status; false: the value has bits that the shape lacks. */
 static bool put_status(struct upmu_guest *guest, uint64_t value)
 {
     uint64_t bits = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_status_bits(guest)

@@ -131,8 +131,8 @@ bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
 /* ---- CPUID ---- */
 
 /*
- * Bits by which the host's CPUID shows its own PMU, by leaf and subleaf. A guest sees them as 0, except those that its
- * shape has.
+ * Bits by which the host's CPUID shows its own PMU, by leaf and subleaf. A guest sees these bits as 0, except those
+ * that its shape has.
  */
 static const struct {
     uint32_t leaf, bits;

@@ -15,8 +15,8 @@
 /* ---- Questions to the registers ---- */
 
 /*
- * Does an overflow of a counter interrupt? With IN_TXCP it must not: aborted transactions would repeat the overflow
- * without end.
+ * Does an overflow of a counter interrupt? With IN_TXCP an overflow must not interrupt: aborted transactions would
+ * repeat the overflow without end.
  */
 static bool x86_interrupts(const struct upmu_guest *guest, unsigned counter)
 {
@@ -91,7 +91,7 @@ static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
             upmu_register_address(pmu, pmu->counter[counter].value_row) >= GUEST_AMD_CORE);
 }
 
-/* May RDPMC pass? It reads every counter of the host, on AMD also those of units outside the core. */
+/* May RDPMC pass? RDPMC reads every counter of the host, on AMD also those of units outside the core. */
 static bool x86_all_pass(const struct upmu_guest *guest)
 {
     return guest->passes == guest->counters && guest->counters == upmu_guest_pmu(guest)->counters &&
@@ -142,7 +142,7 @@ uint64_t upmu_guest_x86_status(struct upmu_guest *guest)
     return status_bits(guest);
 }
 
-/* Set a register OFFCORE_RSP. Its value may be a part of any general counter's event. */
+/* Set a register OFFCORE_RSP. The value may be a part of any general counter's event. */
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
 {
     if (guest->x86.offcore[which] == value)
