@@ -115,7 +115,6 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     memset(pmu, 0, sizeof *pmu);
     pmu->name = model->name;
     pmu->title = model->title;
-    pmu->backend = &upmu_amd_k8_backend;
     pmu->table = has & AMD_WITH_EXTENDED ? &upmu_amd_extended_table : &upmu_amd_legacy_table;
     pmu->capabilities = UPMU_PMU_FULL_WRITE;
     pmu->variant = (uint8_t)index;

@@ -60,7 +60,6 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     memset(pmu, 0, sizeof *pmu);
     pmu->name = v2 ? "armv7_pmuv2" : "armv8_pmuv3";
     pmu->title = v2 ? "Arm PMUv2" : "Arm PMUv3";
-    pmu->backend = &upmu_arm_pmuv3_backend;
     pmu->table = &upmu_arm_table;
     pmu->version = (uint8_t)version;
     pmu->quirks = quirks;

@@ -91,7 +91,6 @@ static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, boo
     memset(pmu, 0, sizeof *pmu);
     pmu->name = "pv";
     pmu->title = "paravirtual PMU";
-    pmu->backend = &upmu_paravirt_backend;
     pmu->table = &pv_table;
     pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_FULL_WRITE | UPMU_PMU_PAGE;
     pmu->quirks = raw ? PV_RAW : 0;

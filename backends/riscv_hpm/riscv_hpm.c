@@ -111,7 +111,6 @@ static void rv_build(struct upmu_pmu *pmu, uint32_t counters, unsigned width, ui
     memset(pmu, 0, sizeof *pmu);
     pmu->name = has & RV_HAS_SBI_EVENTS ? "riscv_sbi" : "riscv_hpm";
     pmu->title = "RISC-V HPM";
-    pmu->backend = &upmu_riscv_hpm_backend;
     pmu->table = &rv_table;
     pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_FULL_WRITE;
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;

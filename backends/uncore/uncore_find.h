@@ -25,6 +25,8 @@ struct upmu_uncore_finder {
     uint8_t die_of[UPMU_UNCORE_BUSES]; /* die of a bus, or UPMU_UNCORE_NO_DIE */
 };
 
+/* ---- uncore_finder.c ---- */
+
 /* False: it is absent (all ones), or cannot be read. */
 bool upmu_uncore_pci(struct upmu_uncore_finder *finder, uint32_t where, uint32_t offset, uint32_t *out_value);
 bool upmu_uncore_msr(struct upmu_uncore_finder *finder, uint32_t msr, bool promised, uint64_t *out_value);
@@ -43,12 +45,14 @@ void upmu_uncore_fail(struct upmu_uncore_finder *finder, const char *failure, ui
 struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row,
                                         const struct upmu_uncore_found *found, const struct upmu_unit_info *box);
 
+/* The place of a die by its number in the machine. */
+void upmu_uncore_place(const struct upmu_uncore_finder *finder, unsigned die, struct upmu_unit_info *box);
+
+/* ---- uncore_discovery.c ---- */
+
 /* A PCI function with a table of discovery, or a table by its address; a die as upmu_uncore_finder.die_of has it. */
 void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where);
 void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical, uint8_t package, uint8_t die);
-
-/* The place of a die by its number in the machine. */
-void upmu_uncore_place(const struct upmu_uncore_finder *finder, unsigned die, struct upmu_unit_info *box);
 
 #endif
 

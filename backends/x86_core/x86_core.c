@@ -15,14 +15,6 @@ static uint32_t overflowed_counters(const struct upmu_pmu *pmu, uint64_t status)
     return pmu->counters & (uint32_t)((status & 0xffffu) | (status >> 32 & 0xffu) << 16);
 }
 
-/* Status and global control: general counters from bit 0, fixed ones from bit 32, all metrics bit 48. */
-uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
-{
-    (void)pmu;
-    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |
-           (uint64_t)(counters >> UPMU_X86_METRIC(0) != 0) << 48;
-}
-
 /*
  * AAK100, AAP53, BD53: on Nehalem and Westmere a counter that gets a new event counts wrong.  The
  * workaround is Intel's sequence of three special events, and a fourth that Linux found to be

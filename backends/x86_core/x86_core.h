@@ -90,9 +90,6 @@ static inline uint64_t upmu_x86_core_rules(const struct upmu_pmu *pmu)
 #define UPMU_X86_QUIRK_AAJ80 0x4000u     /* AAJ80: branch-misses by 89h/7Fh */
 #define UPMU_X86_QUIRK_TFA 0x8000u       /* microcode takes general counter 3 for TSX_FORCE_ABORT */
 
-/* x86_core.c: bits of counters in GLOBAL_CTRL, status and acknowledgement. */
-uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters);
-
 /* x86_core_detect.c */
 bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu);

@@ -31,7 +31,6 @@
     [UPMU_X86_METRIC(n)] = { UPMU_X86_ROW_METRICS, UPMU_X86_ROW_METRICS, UPMU_X86_ROW_FIXED_CTRL, \
                              UPMU_X86_ROW_GLOBAL_CTRL, 48, 0, 0, 0, UINT32_C(0x20000000) }
 static const struct upmu_pmu intel_common = {
-    .backend = &upmu_x86_core_backend,
     .shared_scope = UPMU_SCOPE_CORE,
     .counter = { GENERAL_ONE(0), GENERAL_ONE(1), GENERAL_ONE(2), GENERAL_ONE(3), GENERAL_ONE(4), GENERAL_ONE(5),
                  GENERAL_ONE(6), GENERAL_ONE(7), GENERAL_ONE(8), GENERAL_ONE(9),

@@ -110,4 +110,7 @@ extern const struct upmu_register_table upmu_x86_core_block_table;
 extern const struct upmu_register_table upmu_x86_core_single_table;
 extern const struct upmu_register_table upmu_x86_core_p6_table;
 
+/* Bits of counters in GLOBAL_CTRL, status and acknowledgement. */
+uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters);
+
 #endif

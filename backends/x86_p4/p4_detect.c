@@ -62,7 +62,6 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
     memset(pmu, 0, sizeof *pmu);
     pmu->name = known_models[model < 3 ? 0 : 1].name;
     pmu->title = titles[model];
-    pmu->backend = &upmu_x86_p4_backend;
     pmu->family = 15;
     pmu->model = (uint16_t)model;
     pmu->stepping = (uint8_t)stepping;

@@ -190,6 +190,13 @@ static uint64_t cccr_value(const struct upmu_event *event, unsigned slot, const 
     return (value & ~both) | UPMU_P4_CCCR_CASCADE;
 }
 
+unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource)
+{
+    unsigned row = UPMU_P4_ROW_ESCR + resource;
+
+    return resource < UPMU_P4_RESOURCES && upmu_rows_has(pmu->present, row) ? row : UPMU_NO_ROW;
+}
+
 void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                     const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {

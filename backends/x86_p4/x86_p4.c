@@ -39,13 +39,6 @@ static unsigned escr_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint6
     return even + (upmu_p4_side(group, 1) >> counter & 1u);
 }
 
-unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource)
-{
-    unsigned row = UPMU_P4_ROW_ESCR + resource;
-
-    return resource < UPMU_P4_RESOURCES && upmu_rows_has(pmu->present, row) ? row : UPMU_NO_ROW;
-}
-
 static const char *resource_text(const struct upmu_pmu *pmu, unsigned resource)
 {
     unsigned row = upmu_p4_resource_row(pmu, resource);

@@ -114,9 +114,6 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
                          struct upmu_alternative *out);
 void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                     const uint8_t *counters, unsigned flags, struct upmu_image *image);
-
-/* ---- x86_p4.c ---- */
-
 unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource);
 
 #endif

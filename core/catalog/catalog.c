@@ -717,11 +717,6 @@ const struct upmu_catalog *upmu_catalog_find(const char *pmu_name)
     return NULL;
 }
 
-uint16_t upmu_catalog_number(const struct upmu_catalog *catalog)
-{
-    return (uint16_t)upmu_half(catalog->byte + 12);
-}
-
 const char *upmu_catalog_name(const struct upmu_catalog *catalog)
 {
     return (const char *)(catalog->byte + UPMU_OWN_NAME);

@@ -332,6 +332,11 @@ unsigned upmu_member_name(const struct upmu_catalog *catalog, unsigned member)
     return member;
 }
 
+uint16_t upmu_catalog_number(const struct upmu_catalog *catalog)
+{
+    return (uint16_t)upmu_half(catalog->byte + 12);
+}
+
 void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct upmu_event_id *out_id)
 {
     unsigned rows = upmu_own_rows(catalog), wide = upmu_file_wide(upmu_catalog_file(catalog));

@@ -22,6 +22,7 @@
 #ifndef UPMU_CORE_FEATURES_H
 #define UPMU_CORE_FEATURES_H
 
+#include "core/engine/meter.h"
 #include "core/hw/port_call.h"
 #include "core/sample/branches_core.h"
 #include "core/sample/drain.h"
@@ -49,10 +50,10 @@ static inline void upmu_features_loaded(struct upmu_cpu *cpu)
         upmu_user_pages_loaded(cpu);
 }
 
-/* May programs read counters?  Then one that gets an event keeps nothing that another one counted. */
+/* May programs read counters?  Those of units they cannot.  A readable counter keeps no count of its former event. */
 static inline bool upmu_features_hide(const struct upmu_meter *meter)
 {
-    return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && upmu_user_page_hides(meter);
+    return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && !upmu_meter_is_unit(meter);
 }
 
 /* Has the end of a local call anything to do? */

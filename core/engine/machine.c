@@ -194,6 +194,7 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_m
         if (!backend)
             return UPMU_WHY_TEXT ? say_why_none(machine, &reader.detection) : UPMU_ERR_NO_PMU;
     } while (!backend->detect(&reader.detection, &pmu));
+    pmu.backend = backend;
     if (!UPMU_PRELUDES && (pmu.capabilities & UPMU_PMU_PRELUDE))
         return UPMU_ERR_NO_PMU;
     if (backend->thread)

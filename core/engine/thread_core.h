@@ -32,6 +32,9 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
 void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
 
+/* Put a started session at the end of the list that switches look at; the thread's list is held. */
+void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
+
 /* May a session of a thread count on a CPU? */
 static inline bool upmu_thread_may_join(const struct upmu_session *session, const struct upmu_cpu *cpu)
 {

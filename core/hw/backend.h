@@ -133,11 +133,11 @@ struct upmu_backend {
     const char *name;
     uint8_t vendor; /* of its CPUs, as catalogues have it: 0 Intel, UPMU_VENDOR_… */
 
-    /* Fill in *pmu for the executing CPU; false: it is not of this family. */
+    /* Fill in *out_pmu for the executing CPU, all but `backend`; false: the CPU is not of this family. */
     bool (*detect)(const struct upmu_detection *detection, struct upmu_pmu *out_pmu);
 
 #if UPMU_NAMES
-    /* Fill in *pmu for a model by name; names(i) lists them, NULL after the last. */
+    /* Fill in *out_pmu for a model by name, all but `backend`; names(i) lists them, NULL after the last. */
     bool (*describe)(const char *name, struct upmu_pmu *out_pmu);
     const char *(*names)(unsigned i);
 
@@ -263,7 +263,7 @@ struct upmu_backend {
     const struct upmu_beyond *(*beyond)(const struct upmu_pmu *pmu);
 };
 
-/* The backends of this build, NULL after the last. */
+/* core/event/backends.c: the backends of this build, NULL after the last. */
 const struct upmu_backend *upmu_backend(unsigned i);
 
 #if UPMU_FOREIGN || UPMU_BACKEND_PARAVIRT
@@ -284,7 +284,7 @@ enum upmu_status upmu_pmu_mode_attribute(struct upmu_event *event, const char *n
 enum upmu_status upmu_pmu_level_attribute(struct upmu_event *event, size_t length, const uint64_t *value);
 #endif
 
-/* Give a PMU its catalogue, or the architectural one. */
+/* core/event/backends.c: give a PMU its catalogue, or the architectural one. */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu);
 
 #endif

@@ -18,43 +18,7 @@
 #include "core/util/shared.h"
 #include "core/place/placement.h"
 
-/* ---- Rules and components ---- */
-
-void upmu_placement_lift(struct placement *p, unsigned rules)
-{
-    const struct upmu_place_input *input = p->input;
-    unsigned barred = (rules & PLACE_LIFT_HELD ? 0 : OPTION_BLOCKED) | (rules & PLACE_LIFT_RESOURCES ? 0 : OPTION_TORN);
-    uint32_t available = input->counters;
-
-    if ((rules & PLACE_LIFT_TAKEN) == 0)
-        available &= ~input->taken;
-    p->lifted = (uint8_t)rules;
-    p->available = available;
-    p->limited = input->limited & available;
-    if ((rules & PLACE_LIFT_LIMIT) || upmu_bits_count(p->limited) <= input->limit)
-        p->limited = 0;
-    for (unsigned request = 0, i = 0; request < input->request_count; request++) {
-        unsigned end = p->first[request + 1];
-
-        if (PLACE_TRIES != 0 && (p->counters[request] & ~available) == 0 && (p->barred & barred) == 0) {
-            p->usable[request] = (uint32_t)(UPMU_BIT64(end - i) - 1u);
-            i = end;
-            continue;
-        }
-        p->usable[request] = 0;
-        for (uint32_t bit = 1; i < end; i++, bit <<= 1) {
-            const struct place_option *option = &p->option[i];
-            unsigned k = option->shape & OPTION_SLOTS;
-
-            if ((option->shape & barred) != 0 || (option->counters[0] & available) == 0)
-                continue;
-            while (UPMU_SLOTS > 1 && k > 1u && (option->counters[k - 1u] & available) != 0)
-                k--;
-            if (k == 1u)
-                p->usable[request] |= bit;
-        }
-    }
-}
+/* ---- Components ---- */
 
 /* For each bit set, both bits of its pair. */
 static uint64_t with_twins(uint64_t resources)

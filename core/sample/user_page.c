@@ -26,11 +26,6 @@ _Static_assert(sizeof(struct upmu_user_event) == 24 && sizeof(struct upmu_user_p
                "the layout is the same everywhere");
 _Static_assert(UPMU_SET_EVENTS <= UPMU_USER_EVENTS, "a page holds a set");
 
-UPMU_APART bool upmu_user_page_hides(const struct upmu_meter *meter)
-{
-    return !upmu_meter_is_unit(meter);
-}
-
 /* RDPMC index + 1 of an event that runs; 0: it has no counter that user mode can read. */
 static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
@@ -257,12 +252,6 @@ void upmu_user_page_end(struct upmu_session *session)
 }
 
 #else
-
-bool upmu_user_page_hides(const struct upmu_meter *meter)
-{
-    (void)meter;
-    return false;
-}
 
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
 {

@@ -28,9 +28,6 @@ static inline uintptr_t upmu_user_pages_right(const struct upmu_machine *machine
     return pages & UPMU_PAGES ? pages / (UPMU_PAGES + 1u) + 1u : 0;
 }
 
-/* While a page is published: may programs read these counters?  (Not those of units.) */
-bool upmu_user_page_hides(const struct upmu_meter *meter);
-
 /* At the end of a local call: pages of sessions that run or ran here, and the right to execute RDPMC. */
 void upmu_user_pages_write(struct upmu_cpu *cpu);
 

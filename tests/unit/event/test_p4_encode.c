@@ -181,6 +181,7 @@ static void without_pebs_there_are_no_replay_tags(void **state)
 
     (void)state;
     assert_true(p4[0].backend->detect(&detection, &pmu));
+    pmu.backend = p4[0].backend;
     upmu_pmu_find_catalog(&pmu);
     assert_null(upmu_register_name(&pmu, UPMU_P4_ROW_PEBS_ENABLE));
     assert_null(upmu_register_name(&pmu, UPMU_P4_ROW_MATRIX_VERT));
@@ -317,6 +318,7 @@ static void below_signature_f27_bus_allocations_have_one_escr(void **state)
         struct upmu_pmu pmu;
 
         assert_true(p4[0].backend->detect(&detection, &pmu));
+        pmu.backend = p4[0].backend;
         upmu_pmu_find_catalog(&pmu);
         assert_int_equal(upmu_event_parse(&pmu, "IOQ_allocation", &event, NULL), UPMU_OK);
         assert_int_equal(event.counters, stepping < 7 ? 0x3 : 0xf);

@@ -51,6 +51,7 @@ static void what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start
 
     (void)state;
     assert_true(upmu_arm_pmuv3_backend.describe(upmu_arm_pmuv3_backend.names(0), &pmu));
+    pmu.backend = &upmu_arm_pmuv3_backend;
     upmu_bank_init(&bank, &pmu, &port, true, memory);
     gate_address = upmu_register_address(&pmu, pmu.counter[0].gate_row);
     assert_true(upmu_bank_find(&bank));
