@@ -38,8 +38,13 @@ static inline bool pv_is_range(uint64_t address, size_t bytes, size_t alignment)
     return address % alignment == 0 && address + bytes > address;
 }
 
+/* ---- pv_select.c ---- */
+
 /* Add overflows to a word that another CPU of the guest may set to 0 meanwhile.  It ends at its largest value. */
 void upmu_pv_add(uint32_t *field, uint32_t overflows);
+
+/* Generic events that the shape has: bit n is event n. */
+uint32_t upmu_pv_generic_events(const struct upmu_guest *guest);
 
 /*
  * The select of a generic event (`raw` false) that the shape has, or of a raw word, which must have no other bits than
@@ -50,12 +55,14 @@ uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool ra
 /* May this counter's select be counted? */
 bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter);
 
-/* The page. */
+/* ---- pv_page.c: the page ---- */
+
 uint32_t upmu_pv_page_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
 void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t overflowed);
 void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu);
 
-/* Single events. */
+/* ---- pv_events.c: single events ---- */
+
 uint32_t upmu_pv_events_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
 void upmu_pv_events_publish(struct upmu_pv_vcpu *vcpu, uint32_t overflowed);
 void upmu_pv_events_end(struct upmu_pv_vcpu *vcpu);

@@ -52,22 +52,6 @@ int upmu_pmc_errno(enum upmu_status status)
     }
 }
 
-static bool begins_with(const char *text, const char *begin)
-{
-    while (*begin && *text == *begin)
-        text++, begin++;
-    return !*begin;
-}
-
-enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter)
-{
-    if (begins_with(pmu->name, "netburst"))
-        return PMC_CLASS_P4;
-    if (begins_with(pmu->name, "amd64_"))
-        return begins_with(pmu->name + 6, "k7") ? PMC_CLASS_K7 : PMC_CLASS_K8;
-    return pmu->general >> counter & 1u ? PMC_CLASS_IAP : PMC_CLASS_IAF;
-}
-
 /* The row-th counter of a mask. */
 static unsigned nth_counter(uint32_t mask, uint32_t row)
 {

@@ -125,6 +125,9 @@ unsigned upmu_pmc_share(unsigned count);
 /* The PMC of an id and an owner, or NULL. */
 struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
 
+/* The class that the id of a PMC on this counter names. */
+enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter);
+
 /* May an owner do what concerns the whole machine? */
 bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner);
 
@@ -134,7 +137,6 @@ void upmu_pmc_cpuinfo(const struct upmu_pmcs *pmcs, struct pmc_cpuinfo *out_info
 enum upmu_status upmu_pmc_pmcinfo(struct upmu_pmcs *pmcs, uint32_t owner, unsigned cpu, struct pmc_pmcinfo *info);
 enum upmu_status upmu_pmc_facts(struct upmu_pmcs *pmcs, uint32_t owner, struct pmc_op_facts *facts);
 enum upmu_status upmu_pmc_event_name(const struct upmu_pmcs *pmcs, struct pmc_op_name *name);
-enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter);
 uint32_t upmu_pmc_caps_of(const struct upmu_pmu *pmu, const struct upmu_event *event);
 /* The counter with an index among those of the event's kind, or UPMU_NO_COUNTER. */
 unsigned upmu_pmc_row_counter(const struct upmu_pmu *pmu, const struct upmu_event *event, int32_t row);

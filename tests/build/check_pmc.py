@@ -105,7 +105,7 @@ def libpmcs_side_of_the_kernel_is_small():
     complaints = []
     for build in ("gcc-64", "gcc-32"):
         size = 0
-        for name in ("pmc_calls", "pmc_info", "pmc_log"):
+        for name in ("pmc_calls", "pmc_find", "pmc_info", "pmc_log"):
             target, source = f"{WORK}/{build}-{name}.o", f"abi/pmc/{name}.c"
             code, output = run([*COMPILERS[build], *FREESTANDING, NO_UNWINDING, "-Os", "-c", "-o", target, source])
             complaints += [output] if code else []

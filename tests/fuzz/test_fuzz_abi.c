@@ -11,6 +11,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "abi/perfmon2/pfm_calls.c"
+#include "abi/perfmon2/pfm_context.c"
 #include "abi/perfmon2/pfm_events.c"
 #include "abi/perfmon2/pfm_registers.c"
 #include "abi/perfmon2/pfm_rights.c"

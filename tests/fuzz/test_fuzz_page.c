@@ -26,6 +26,7 @@ static uint64_t load_and_flip(const uint64_t *field)
 }
 
 #define pv_load64 load_and_flip
+#include "abi/paravirt/pv_select.c"
 #include "abi/paravirt/pv_call.c"
 #include "abi/paravirt/pv_events.c"
 #include "abi/paravirt/pv_page.c"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "abi/pmc/pmc_calls.c"
+#include "abi/pmc/pmc_find.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
 #include "abi/rights/rights.c"

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "abi/perfmon2/pfm_calls.c"
+#include "abi/perfmon2/pfm_context.c"
 #include "abi/perfmon2/pfm_events.c"
 #include "abi/perfmon2/pfm_registers.c"
 #include "abi/perfmon2/pfm_rights.c"

@@ -89,6 +89,14 @@ bool upmu_guest_msr_range(const struct upmu_guest *guest, unsigned index, struct
 
 /* ---- Bitmaps of the hardware ---- */
 
+bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr)
+{
+    unsigned counter = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_counter(guest, msr)
+                                                             : upmu_guest_amd_counter(guest, msr);
+
+    return counter != UPMU_NO_COUNTER && guest->passes >> counter & 1u;
+}
+
 static void set_bit(uint8_t *map, uint32_t bit, bool set)
 {
     uint8_t mask = (uint8_t)(1u << (bit & 7u));

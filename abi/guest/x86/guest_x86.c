@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door of x86: what Intel's registers and AMD's have in common.  Which counters are open, how an overflow
- * interrupts, what freezes; the accesses that trap, which go on to the registers of one vendor.
+ * The door of x86.  Which counters are open, how an overflow interrupts, what freezes; the accesses that trap, which go
+ * on to the registers of one vendor.  Registers that both vendors have: guest_x86_registers.c.
  */
 #include <abi/guest/x86/guest_x86.h>
 #include "core/util/mem.h"
@@ -89,70 +89,6 @@ static bool x86_all_pass(const struct upmu_guest *guest)
            guest->shape.door == UPMU_GUEST_INTEL;
 }
 
-bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr)
-{
-    unsigned counter = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_counter(guest, msr)
-                                                             : upmu_guest_amd_counter(guest, msr);
-
-    return counter != UPMU_NO_COUNTER && guest->passes >> counter & 1u;
-}
-
-/* ---- Writes of the guest ---- */
-
-void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value)
-{
-    guest->dirty |= upmu_guest_of_bits(value ^ guest->x86.global_ctrl) & guest->counters;
-    guest->x86.global_ctrl = value;
-}
-
-/* All bits: of counters, and what freezes them. */
-static uint64_t status_bits(const struct upmu_guest *guest)
-{
-    return guest->x86.status | upmu_guest_bits(guest->raised);
-}
-
-void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status)
-{
-    uint64_t of_counters = upmu_guest_bits(guest->counters);
-
-    if ((status ^ guest->x86.status) & GUEST_STATUS_FROZEN)
-        guest->dirty |= guest->counters;
-    guest->x86.status = status & ~of_counters;
-    guest->raised = upmu_guest_of_bits(status & of_counters);
-}
-
-void upmu_guest_x86_change_status(struct upmu_guest *guest, uint64_t bits, bool set)
-{
-    upmu_guest_fold(guest, upmu_guest_of_bits(bits));
-    upmu_guest_x86_set_status(guest, set ? status_bits(guest) | bits : status_bits(guest) & ~bits);
-}
-
-uint64_t upmu_guest_x86_status(struct upmu_guest *guest)
-{
-    upmu_guest_fold(guest, guest->started);
-    return status_bits(guest);
-}
-
-/* The value may be a part of the event of any counter. */
-void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
-{
-    if (guest->x86.offcore[which] == value)
-        return;
-    guest->x86.offcore[which] = value;
-    for (unsigned i = 0; i < guest->shape.general; i++)
-        guest->counter[i].flags &= (uint8_t)~GUEST_COUNTER_EVENT;
-    guest->dirty |= guest->counters;
-}
-
-enum upmu_guest_access upmu_guest_x86_debugctl(struct upmu_guest *guest, uint64_t value)
-{
-    value &= GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR;
-    if (!upmu_guest_has_global(guest))
-        return value ? UPMU_GUEST_FAULT : UPMU_GUEST_SHARED;
-    guest->x86.debugctl = value;
-    return UPMU_GUEST_SHARED;
-}
-
 /* ---- Interrupts ---- */
 
 /* Overflows that interrupt stop the guest's counters, if it asked for that. */
@@ -162,7 +98,7 @@ static void freeze_counters(struct upmu_guest *guest)
 
     if (guest->x86.debugctl & GUEST_DEBUGCTL_FREEZE) {
         if (streamlined)
-            upmu_guest_x86_set_status(guest, status_bits(guest) | GUEST_STATUS_FROZEN);
+            upmu_guest_x86_set_status(guest, upmu_guest_status_bits(guest) | GUEST_STATUS_FROZEN);
         else
             upmu_guest_x86_set_global(guest, 0);
     }
@@ -264,7 +200,8 @@ static void x86_save(const struct upmu_guest *guest, struct upmu_guest_registers
     const struct upmu_guest_x86 *from = &guest->x86;
 
     *out_registers = (struct upmu_guest_registers){
-        {from->global_ctrl, status_bits(guest), from->debugctl, from->offcore[0], from->offcore[1]}, from->lvtpc};
+        {from->global_ctrl, upmu_guest_status_bits(guest), from->debugctl, from->offcore[0], from->offcore[1]},
+        from->lvtpc};
 }
 
 static bool x86_could_be(const struct upmu_guest *guest, const struct upmu_guest_registers *registers)

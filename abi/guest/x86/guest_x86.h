@@ -69,6 +69,14 @@ static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
     return guest->shape.door == UPMU_GUEST_INTEL ? guest->shape.version >= 2 : guest->shape.door == UPMU_GUEST_AMD_V2;
 }
 
+/* The status as of the last read of each counter: bits of counters, and of what freezes them. */
+static inline uint64_t upmu_guest_status_bits(const struct upmu_guest *guest)
+{
+    return guest->x86.status | upmu_guest_bits(guest->raised);
+}
+
+/* ---- guest_x86_registers.c ---- */
+
 /* The guest wrote the register of all gates; new status bits; a payload. */
 void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value);
 void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status);
@@ -81,6 +89,8 @@ enum upmu_guest_access upmu_guest_x86_debugctl(struct upmu_guest *guest, uint64_
 
 /* Status after all counters that count were read. */
 uint64_t upmu_guest_x86_status(struct upmu_guest *guest);
+
+/* ---- guest_event.c ---- */
 
 /* The events of one counter: which architectural one it is, is it allowed, the host's event for it. */
 extern const uint16_t upmu_guest_codes[8]; /* select words of Intel's, by enum guest_arch */
@@ -101,6 +111,8 @@ bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
 /* Has each entry of the filter a meaning for this door? */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door);
 
+/* ---- guest_shape.c, guest_range.c ---- */
+
 /* The shape of an x86 guest: limits, honesty under a policy. */
 bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
 /* Set the shape that a reset shows. */
@@ -111,7 +123,8 @@ enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, c
 /* Is an address one of the engine's?  Its door answers all of these, and no other one. */
 bool upmu_guest_range_has(const struct upmu_guest *guest, uint32_t msr);
 
-/* The doors. */
+/* ---- guest_intel.c, guest_amd.c ---- */
+
 /* The counter whose value an MSR is, or UPMU_NO_COUNTER. */
 unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr);
 unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr);

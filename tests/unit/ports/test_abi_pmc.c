@@ -4,6 +4,7 @@
  */
 #include "abi/pmc/pmc_calls.c"
 #include "abi/pmc/pmc_client.c"
+#include "abi/pmc/pmc_find.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
 #include "abi/rights/rights.c"

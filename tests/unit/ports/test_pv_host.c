@@ -45,6 +45,7 @@ static struct upmu_cpu *prepare_and_note(struct upmu_guest *guest, struct upmu_g
 #define pv_load64 load_and_flip
 #define upmu_guest_prepare prepare_and_note
 #define __atomic_fetch_add(field, ...) __atomic_fetch_add(raced(field), __VA_ARGS__)
+#include "abi/paravirt/pv_select.c"
 #include "abi/paravirt/pv_call.c"
 #undef __atomic_fetch_add
 #include "abi/paravirt/pv_events.c"
