@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct upmu_efi;
+
 enum upmu_efi_entry {
     UPMU_EFI_NMI = 0,
     UPMU_EFI_VECTOR = 1,
@@ -30,6 +32,11 @@ struct upmu_efi_frame {
     uintptr_t ss;
 #endif
 };
+
+#define UPMU_EFI_HIDDEN __attribute__((visibility("hidden")))
+
+/* The port that is installed, or NULL. */
+extern struct upmu_efi *upmu_efi_installed UPMU_EFI_HIDDEN;
 
 /*
  * Called by the entries.  Returns 0 to resume at frame->ip, or the address of the

@@ -21,15 +21,6 @@ static bool sa_has_branches(const struct upmu_sim *sim, unsigned cpu)
     return sa_facts(sim, cpu)->perfmon[0] & 2u || sa_facts(sim, cpu)->features_8 >> 31;
 }
 
-unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu)
-{
-    unsigned per_node = sim->cpus_per_node != 0 ? sim->cpus_per_node : sim->cpus;
-
-    if (!sim_on(sim, UPMU_SIM_RULE_AMD_SHARED_ONE))
-        return cpu;
-    return cpu - cpu % per_node;
-}
-
 /* Core registers, legacy and extended. */
 static struct sa_where sa_find_core(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {

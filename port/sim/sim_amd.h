@@ -116,9 +116,6 @@ static inline uint32_t sa_umask(uint64_t select)
 
 struct sa_where upmu_sim_amd_find(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
-/* The first CPU of the node that this one is in. */
-unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu);
-
 /* sim_amd_count.c */
 
 /* An event that northbridge counts, asked of a core counter; the counters are 16H's or earlier. */
@@ -145,6 +142,9 @@ void upmu_sim_amd_ibs_count(struct upmu_sim *sim, unsigned cpu, unsigned counter
                             const struct upmu_sim_burst *burst);
 
 /* sim_amd_shared.c */
+
+/* The first CPU of the node that this one is in. */
+unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu);
 
 /* How many of a unit there are; the bits that its control keeps. */
 unsigned upmu_sim_amd_units(const struct upmu_sim *sim, unsigned cpu, unsigned unit);

@@ -14,6 +14,15 @@
 #define L3_19H_BITS (SELECT_LOW | SIM_SELECT_EN | UINT64_C(0x1f7) << 42 | UINT64_C(3) << 56)
 #define UMC_BITS (UINT64_C(0x3ff) | SIM_BIT(31))
 
+unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu)
+{
+    unsigned per_node = sim->cpus_per_node != 0 ? sim->cpus_per_node : sim->cpus;
+
+    if (!sim_on(sim, UPMU_SIM_RULE_AMD_SHARED_ONE))
+        return cpu;
+    return cpu - cpu % per_node;
+}
+
 unsigned upmu_sim_amd_units(const struct upmu_sim *sim, unsigned cpu, unsigned unit)
 {
     const struct upmu_sim_amd_facts *facts = sa_facts(sim, cpu);

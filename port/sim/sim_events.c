@@ -18,28 +18,6 @@ struct sim_run {
     uint64_t total[UPMU_SIM_CPUS][UPMU_SIM_COUNTERS];
 };
 
-uint64_t upmu_sim_divide(uint64_t a, uint64_t b)
-{
-    uint64_t quotient = 0;
-    unsigned shift = 0;
-
-    if ((a | b) >> 32 == 0)
-        return (uint32_t)a / (uint32_t)b;
-    while (b <= a >> 1) {
-        b <<= 1;
-        shift++;
-    }
-    for (;; shift--, b >>= 1) {
-        quotient <<= 1;
-        if (a >= b) {
-            a -= b;
-            quotient |= 1;
-        }
-        if (shift == 0)
-            return quotient;
-    }
-}
-
 /* high:low / c; the result must fit, so high is less than c. */
 static uint64_t sim_divide_long(uint64_t high, uint64_t low, uint64_t c)
 {

@@ -135,3 +135,24 @@ uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
     place = sim_is_amd(sim) ? upmu_sim_amd_place(sim, cpu, msr) : upmu_sim_p4_place(sim, cpu, msr);
     return place != NULL ? *place : 0;
 }
+
+/* ---- Guest mode ---- */
+
+static void sim_cross(struct upmu_sim *sim, bool guest)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+
+    cpu->guest = guest;
+    if (cpu->loads_gate)
+        upmu_sim_poke(sim, sim->current, SIM_MSR_GLOBAL_CTRL, guest ? cpu->gate_in_guest : cpu->gate_in_host);
+}
+
+void upmu_sim_enter_guest(struct upmu_sim *sim)
+{
+    sim_cross(sim, true);
+}
+
+void upmu_sim_leave_guest(struct upmu_sim *sim)
+{
+    sim_cross(sim, false);
+}

@@ -97,15 +97,6 @@ uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t 
     return &sim->cpu[cpu].reload[counter][(msr & 3u) - 2u];
 }
 
-unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr)
-{
-    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
-        if (profile->payload[i].address == msr && msr != 0)
-            return i;
-    }
-    return UPMU_SIM_PAYLOADS;
-}
-
 /* ---- Reset ---- */
 
 void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned index)

@@ -7,6 +7,15 @@
 
 /* ---- Payload registers ---- */
 
+unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr)
+{
+    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
+        if (profile->payload[i].address == msr && msr != 0)
+            return i;
+    }
+    return UPMU_SIM_PAYLOADS;
+}
+
 unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t select)
 {
     for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {

@@ -44,7 +44,7 @@ static bool sim_write_counter(struct upmu_sim *sim, unsigned index, unsigned cou
         if (sim_on(sim, sim_is_fixed(counter) ? UPMU_SIM_RULE_FIXED_WIDTH_FAULTS : UPMU_SIM_RULE_FULL_WIDTH_FAULTS))
             return false;
     }
-    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_COUNTER) && upmu_sim_runs(sim, index, counter))
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_COUNTER) && upmu_sim_intel_runs(sim, index, counter))
         upmu_sim_violate(sim, "write of a running counter", msr, value);
     cpu->counter[counter].value = sim_take_period(sim, index, counter, value & mask);
     if (counter == UPMU_SIM_FIXED + 3)
@@ -85,7 +85,7 @@ static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
     if (!(sim_is(sim, index)->flags & UPMU_SIM_AAK100) || cpu->magic == 1)
         return;
     for (unsigned i = 0; i < sim_is(sim, index)->general; i++) {
-        if (!upmu_sim_runs(sim, index, i))
+        if (!upmu_sim_intel_runs(sim, index, i))
             continue;
         any = true;
         if (cpu->counter[i].selected_new && sim_on(sim, UPMU_SIM_RULE_HAZARD_AAK100))
@@ -116,7 +116,7 @@ static void sim_started(struct upmu_sim *sim, unsigned index)
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
     sim_start_wrong(sim, index);
-    if (sim_is(sim, index)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) && upmu_sim_runs(sim, index, 3) &&
+    if (sim_is(sim, index)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) && upmu_sim_intel_runs(sim, index, 3) &&
         sim_on(sim, UPMU_SIM_RULE_CHECK_TFA))
         upmu_sim_violate(sim, "counter 3 runs while transactions may use it", SIM_MSR_FORCE_ABORT, cpu->force_abort);
 }
@@ -132,7 +132,7 @@ static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned coun
      * With one enable bit for both there is no other way to stop one counter than an event at no privilege (Linux
      * arch/x86/events/intel/p6.c).
      */
-    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT) && upmu_sim_runs(sim, index, counter) && value != old &&
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT) && upmu_sim_intel_runs(sim, index, counter) && value != old &&
         value & SIM_SELECT_EN &&
         (value & (SIM_SELECT_OS | SIM_SELECT_USR) ||
          !(sim_is(sim, index)->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE))))
@@ -175,7 +175,7 @@ static bool sim_write_fixed_ctrl(struct upmu_sim *sim, unsigned index, uint64_t 
     for (unsigned i = 0; i < sim_is(sim, index)->fixed; i++) {
         uint64_t changed = (value ^ cpu->fixed_ctrl) >> 4u * i & 0xfu;
 
-        if (changed != 0 && value >> 4u * i & 3u && upmu_sim_runs(sim, index, UPMU_SIM_FIXED + i) &&
+        if (changed != 0 && value >> 4u * i & 3u && upmu_sim_intel_runs(sim, index, UPMU_SIM_FIXED + i) &&
             sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT))
             upmu_sim_violate(sim, "change of a running fixed counter's control", SIM_MSR_FIXED_CTRL, value);
     }
@@ -317,7 +317,7 @@ static bool sim_payload_in_use(const struct upmu_sim *sim, unsigned home, unsign
         if (upmu_sim_intel_payload_home(sim, cpu, payload) != home)
             continue;
         for (unsigned i = 0; i < sim_is(sim, cpu)->general; i++) {
-            if (upmu_sim_runs(sim, cpu, i) &&
+            if (upmu_sim_intel_runs(sim, cpu, i) &&
                 upmu_sim_intel_payload(sim_is(sim, cpu), sim->cpu[cpu].select[i]) == payload)
                 return true;
         }

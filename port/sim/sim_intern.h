@@ -2,8 +2,10 @@
 /*
  * Functions shared by the model's files.
  *
- *   sim.c              the hooks, CPUs, what is injected and recorded
- *   sim_pmi.c          LVTPC, NMI, vector: from a request to sim->deliver
+ *   sim_base.c         records of mistakes, requests of interrupts
+ *   sim_access.c       what happens before and after an access, injection
+ *   sim.c              the hooks, CPUs
+ *   sim_pmi.c          NMI, vector: from the local APIC to sim->deliver
  *   sim_events.c       bursts: when something overflows
  *   sim_intel.c        registers of Intel's core PMU: what exists, reads, RDPMC
  *   sim_intel_write.c  what writes do
@@ -150,10 +152,24 @@ static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
     return version >= 2 || (version == 1 && !sim_on(sim, UPMU_SIM_RULE_GLOBAL_NEEDS_V2));
 }
 
-/* sim.c */
+/* sim_base.c */
 
 /* Record that the caller did something forbidden. */
 void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value);
+
+/* A counter of this CPU asks for its interrupt now. */
+void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu);
+
+/* The local APIC has a request of this CPU: a pending interrupt, or what its entry says. */
+void upmu_sim_raise_pmi(struct upmu_sim *sim, unsigned cpu);
+
+/* a / b, b not 0.  (A 64-bit division would call libgcc on i386.) */
+uint64_t upmu_sim_divide(uint64_t a, uint64_t b);
+
+/* sim_access.c */
+
+/* Only with interrupts off, or in an NMI, is this hook to be called. */
+void upmu_sim_check_context(struct upmu_sim *sim, const char *text, uint32_t address);
 
 /* A numbered access begins (its number; does the test let it fault?) and ends. */
 uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected);
@@ -174,9 +190,6 @@ void upmu_sim_uncore_remote_end(struct upmu_sim *sim);
 void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
 
 /* sim_pmi.c */
-
-/* A counter of this CPU asks for its interrupt now. */
-void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu);
 
 /* Deliver what is pending and can be delivered. */
 void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu);
@@ -376,10 +389,5 @@ bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, u
 
 /* AMD's are in sim_amd.c: a register is accessed. */
 void upmu_sim_branches_amd_access(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
-
-/* sim_events.c */
-
-/* a / b, b not 0.  (A 64-bit division would call libgcc on i386.) */
-uint64_t upmu_sim_divide(uint64_t a, uint64_t b);
 
 #endif

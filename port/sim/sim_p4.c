@@ -122,6 +122,37 @@ bool upmu_sim_p4_reaches(const struct upmu_sim *sim, unsigned counter, uint32_t 
     return false;
 }
 
+/* ---- Running ---- */
+
+/* The counter whose overflow starts this one, by bit 30 and by bit 11. */
+static const uint8_t nb_initiator[UPMU_SIM_P4_COUNTERS] = {2,  3, 0, 1,  6,  7,  4,  5,  10,
+                                                           11, 8, 9, 14, 15, 12, 13, 14, 15};
+
+static bool nb_overflowed(const struct upmu_sim *sim, unsigned home, unsigned counter)
+{
+    return sim->cpu[home].p4.cccr[counter] & P4_CCCR_OVF && sim_on(sim, UPMU_SIM_RULE_P4_CASCADE);
+}
+
+static bool nb_cascaded(const struct upmu_sim *sim, unsigned home, unsigned counter)
+{
+    static const uint8_t extended[UPMU_SIM_P4_COUNTERS - 12] = {16, 0xff, 0xff, 17, 17, 16};
+    uint64_t cccr = sim->cpu[home].p4.cccr[counter];
+
+    if (cccr & P4_CCCR_CASCADE && nb_overflowed(sim, home, nb_initiator[counter]))
+        return true;
+    return cccr & P4_CCCR_EXTENDED && counter >= 12 && extended[counter - 12] != 0xff &&
+           nb_overflowed(sim, home, extended[counter - 12]);
+}
+
+bool upmu_sim_p4_enabled(const struct upmu_sim *sim, unsigned home, unsigned counter)
+{
+    uint64_t cccr = sim->cpu[home].p4.cccr[counter];
+
+    if (cccr & P4_CCCR_ENABLE || nb_cascaded(sim, home, counter))
+        return true;
+    return !sim_on(sim, UPMU_SIM_RULE_P4_ENABLE) && (cccr & P4_CCCR_THREAD) == P4_CCCR_THREAD;
+}
+
 static uint64_t nb_cccr_bits(const struct upmu_sim *sim, unsigned counter)
 {
     uint64_t bits = UINT64_C(0xfffff000);
@@ -162,8 +193,8 @@ void upmu_sim_p4_firmware(struct upmu_sim *sim, unsigned cpu)
 {
     unsigned thread = cpu - upmu_sim_p4_home(sim, cpu);
 
-    upmu_sim_poke(sim, cpu, 0x3a2, thread != 0 ? 0x26000203 : 0x2600020c);
-    upmu_sim_poke(sim, cpu, MSR_CCCR, 0x3d000 | (thread != 0 ? P4_CCCR_PMI_T1 : P4_CCCR_PMI_T0));
+    *upmu_sim_p4_place(sim, cpu, 0x3a2) = thread != 0 ? 0x26000203 : 0x2600020c;
+    *upmu_sim_p4_place(sim, cpu, MSR_CCCR) = 0x3d000 | (thread != 0 ? P4_CCCR_PMI_T1 : P4_CCCR_PMI_T0);
     sim->cpu[upmu_sim_p4_home(sim, cpu)].p4.enabler[0] = (uint8_t)cpu;
 }
 

@@ -10,35 +10,6 @@
 
 /* ---- Running ---- */
 
-/* The counter whose overflow starts this one, by bit 30 and by bit 11. */
-static const uint8_t nb_initiator[UPMU_SIM_P4_COUNTERS] = {2,  3, 0, 1,  6,  7,  4,  5,  10,
-                                                           11, 8, 9, 14, 15, 12, 13, 14, 15};
-
-static bool nb_overflowed(const struct upmu_sim *sim, unsigned home, unsigned counter)
-{
-    return sim->cpu[home].p4.cccr[counter] & P4_CCCR_OVF && sim_on(sim, UPMU_SIM_RULE_P4_CASCADE);
-}
-
-static bool nb_cascaded(const struct upmu_sim *sim, unsigned home, unsigned counter)
-{
-    static const uint8_t extended[UPMU_SIM_P4_COUNTERS - 12] = {16, 0xff, 0xff, 17, 17, 16};
-    uint64_t cccr = sim->cpu[home].p4.cccr[counter];
-
-    if (cccr & P4_CCCR_CASCADE && nb_overflowed(sim, home, nb_initiator[counter]))
-        return true;
-    return cccr & P4_CCCR_EXTENDED && counter >= 12 && extended[counter - 12] != 0xff &&
-           nb_overflowed(sim, home, extended[counter - 12]);
-}
-
-bool upmu_sim_p4_enabled(const struct upmu_sim *sim, unsigned home, unsigned counter)
-{
-    uint64_t cccr = sim->cpu[home].p4.cccr[counter];
-
-    if (cccr & P4_CCCR_ENABLE || nb_cascaded(sim, home, counter))
-        return true;
-    return !sim_on(sim, UPMU_SIM_RULE_P4_ENABLE) && (cccr & P4_CCCR_THREAD) == P4_CCCR_THREAD;
-}
-
 /* The ESCR that a counter sees; 0 if there is none. */
 static uint64_t nb_seen(const struct upmu_sim *sim, unsigned home, unsigned counter, uint32_t *out_address)
 {

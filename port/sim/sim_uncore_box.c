@@ -91,20 +91,6 @@ struct su_register upmu_sim_uncore_box_find(const struct upmu_sim_unit *unit, ui
     return su_find_counter(type, whole);
 }
 
-uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
-{
-    unsigned width = counter == unit->type->counters ? unit->type->fixed_width : unit->type->width;
-
-    if (unit->type->style == UPMU_SIM_UNIT_FREE) {
-        const struct upmu_sim_free *row = unit->type->free;
-
-        for (unsigned left = counter; row->count != 0 && left >= row->count; row++)
-            left -= row->count;
-        width = su_on(u, UPMU_SIM_RULE_U_FREE_WIDTH) && row->count != 0 ? row->width : 64;
-    }
-    return ~UINT64_C(0) >> (64u - width);
-}
-
 /* ---- Reading ---- */
 
 uint64_t upmu_sim_uncore_box_read(const struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at)

@@ -9,6 +9,20 @@
 #define SELECT_EDGE SIM_BIT(18)
 #define ENABLE_22 SIM_BIT(22)
 
+uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+{
+    unsigned width = counter == unit->type->counters ? unit->type->fixed_width : unit->type->width;
+
+    if (unit->type->style == UPMU_SIM_UNIT_FREE) {
+        const struct upmu_sim_free *row = unit->type->free;
+
+        for (unsigned left = counter; row->count != 0 && left >= row->count; row++)
+            left -= row->count;
+        width = su_on(u, UPMU_SIM_RULE_U_FREE_WIDTH) && row->count != 0 ? row->width : 64;
+    }
+    return ~UINT64_C(0) >> (64u - width);
+}
+
 bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
 {
     switch (unit->type->style) {

@@ -2,7 +2,8 @@
 /*
  * Functions shared by the model's files about uncore units.
  *
- *   sim_uncore.c           machines at work: dies, CPUs, MSRs, global registers, CPUID
+ *   sim_uncore_init.c      machines are set up: dies, CPUs, boxes
+ *   sim_uncore.c           machines at work: MSRs, global registers, CPUID
  *   sim_uncore_box.c       a box's registers: where they are, what reads and writes do
  *   sim_uncore_count.c     what makes its counters count
  *   sim_uncore_traffic.c   what a load means for them
