@@ -101,23 +101,6 @@ def calls_in_core_go_downward():
 
 
 @check
-def no_circle_of_calls_in_core_has_more_than_two_files():
-    calls = calls_in_core()
-    paths = list(calls)
-    reached = {}
-    for path in paths:  # all files that a file's calls lead to
-        seen, rest = set(), [path]
-        while rest:
-            for called in calls[rest.pop()] - seen:
-                seen.add(called)
-                rest.append(called)
-        reached[path] = seen
-    circles = {frozenset(other for other in reached[path] if path in reached[other]) for path in paths}
-    return ["files call one another in a circle: " + ", ".join(sorted(map(os.path.basename, circle)))
-            for circle in circles if len(circle) > 2]
-
-
-@check
 def library_has_no_mutable_statics():
     complaints = []
     for build in COMPILERS:
