@@ -7,7 +7,7 @@
 #define UPMU_ABI_GUEST_CORE_H
 
 #include <abi/guest/guest_door.h>
-#include "core/util/bits.h"
+#include <upmu/abi.h>
 
 /* Bits of upmu_guest_counter.flags. */
 #define GUEST_COUNTER_EVENT (1u << 0)   /* its session has the event of `applied` */

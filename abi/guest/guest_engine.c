@@ -7,8 +7,6 @@
  * session of a counter may be read at any moment of that time, or not at all.
  */
 #include <abi/guest/guest_core.h>
-#include "core/hw/port_call.h"
-#include "core/util/mem.h"
 
 #define DEFAULT_MIN_PERIOD 1000u
 /* Flags that a policy keeps while its guest lives: they decide which registers there are, and what they hold. */
@@ -39,7 +37,7 @@ static enum upmu_status begin_notes(struct upmu_session *session, const void *ar
 {
     (void)session;
     (void)bytes;
-    memcpy(out_state, argument, sizeof *out_state);
+    __builtin_memcpy(out_state, argument, sizeof *out_state);
     return UPMU_OK;
 }
 
@@ -50,7 +48,7 @@ static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned
 {
     struct upmu_sampling sampling;
 
-    memset(&sampling, 0, sizeof sampling);
+    __builtin_memset(&sampling, 0, sizeof sampling);
     if (guest->door->interrupts(guest, counter) && !(guest->policy->flags & UPMU_GUEST_POLLED)) {
         sampling.period = guest->mask + 1u;
         sampling.event_id = UPMU_BIT32(counter);
@@ -319,56 +317,18 @@ static uint32_t find_passes(const struct upmu_guest *guest)
 
 /* ---- Entry and exit ---- */
 
-/* Where this is executed, if the vCPU is there. */
+/* The CPU that executes the call, if the vCPU is there. */
 static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
 {
-    const struct upmu_port *port = guest->machine->port;
-    struct upmu_cpu *cpu;
-    uintptr_t irqs;
-
-    if (!guest->memory.thread)
-        return guest->cpu;
-    if (!port_has_this_cpu(port))
-        return guest->machine->only_cpu;
-    irqs = port_irq_save(port);
-    cpu = port_this_cpu(port);
-    port_irq_restore(port, irqs);
-    return cpu;
+    return guest->memory.thread ? upmu_machine_this_cpu(guest->machine) : guest->cpu;
 }
-
-#if UPMU_WORLDS
-
-/* The value that the hardware is to put into the register of all gates; 0: the hardware does not move gates. */
-static uint64_t hardware_gate(struct upmu_cpu *cpu)
-{
-    const struct upmu_port *port = cpu->meter.machine->port;
-    uint64_t value;
-    uintptr_t irqs;
-
-    if (!cpu->meter.by_hardware)
-        return 0;
-    irqs = port_irq_save(port);
-    value = upmu_cpu_gate_value(cpu, UPMU_WORLD_GUEST);
-    port_irq_restore(port, irqs);
-    return value;
-}
-
-#else
-
-static uint64_t hardware_gate(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-    return 0;
-}
-
-#endif
 
 struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_entry *out_entry)
 {
     struct upmu_cpu *cpu = present_cpu(guest);
     uint32_t noted = 0;
 
-    memset(out_entry, 0, sizeof *out_entry);
+    __builtin_memset(out_entry, 0, sizeof *out_entry);
     guest->passes = 0;
     if (!cpu)
         return NULL;
@@ -414,7 +374,7 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
         out_entry->rdpmc_passes = guest->passes && guest->door->all_pass(guest);
     }
     status = upmu_cpu_enter_guest(cpu);
-    out_entry->gate = hardware_gate(cpu);
+    out_entry->gate = upmu_cpu_guest_gate(cpu);
     if (status == UPMU_OK && guest->waiting && guest->policy->flags & UPMU_GUEST_STRICT)
         status = UPMU_ERR_DOES_NOT_FIT;
     return status;
@@ -457,7 +417,7 @@ static enum upmu_status judge_policy(const struct upmu_machine *machine, const s
     if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
         !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))
         return UPMU_ERR_NOT_PERMITTED;
-    if (!port_has_pmi(machine->port) && !(policy->flags & UPMU_GUEST_POLLED))
+    if (!upmu_machine_has_pmi(machine) && !(policy->flags & UPMU_GUEST_POLLED))
         return UPMU_ERR_HOOK_MISSING;
     return status;
 }
@@ -505,7 +465,7 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
     status = judge_policy(machine, shape, policy);
     if (status != UPMU_OK)
         return status;
-    memset(guest, 0, sizeof *guest);
+    __builtin_memset(guest, 0, sizeof *guest);
     guest->shape = *shape;
     guest->shown = *shape;
     guest->door = upmu_guest_door_of(shape);

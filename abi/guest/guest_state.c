@@ -4,7 +4,6 @@
  * Little-endian like every host of this engine, the same for 32 and 64 bits.
  */
 #include <abi/guest/guest_core.h>
-#include "core/util/mem.h"
 
 #define STATE_MAGIC 0x55504755u /* "UGPU" */
 #define STATE_VERSION 1u
@@ -75,13 +74,13 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
         if (status != UPMU_OK)
             return status;
     }
-    memset(&saved, 0, sizeof saved);
+    __builtin_memset(&saved, 0, sizeof saved);
     saved.magic = STATE_MAGIC;
     saved.version = STATE_VERSION;
     saved.bytes = (uint32_t)*out_used;
     saved.shape = *shape;
     guest->door->save(guest, &registers);
-    memcpy(saved.word, registers.word, sizeof saved.word);
+    __builtin_memcpy(saved.word, registers.word, sizeof saved.word);
     saved.interrupt = registers.interrupt;
     saved.pending = guest->pending;
     for (unsigned i = 0; i < state_counters(shape); i++) {
@@ -89,7 +88,7 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
         saved.counter[i].select = guest->counter[state_counter(shape, i)].select;
     }
     saved.checksum = state_checksum(&saved, *out_used);
-    memcpy(state, &saved, *out_used);
+    __builtin_memcpy(state, &saved, *out_used);
     return UPMU_OK;
 }
 
@@ -103,8 +102,8 @@ static enum upmu_status read_state(const void *state, size_t size, struct guest_
 
     if (size < offsetof(struct guest_state, counter) || size > sizeof *out_state)
         return UPMU_ERR_INVALID;
-    memset(out_state, 0, sizeof *out_state);
-    memcpy(out_state, state, size);
+    __builtin_memset(out_state, 0, sizeof *out_state);
+    __builtin_memcpy(out_state, state, size);
     if (out_state->magic != STATE_MAGIC)
         return UPMU_ERR_INVALID;
     if (out_state->version != STATE_VERSION)
@@ -145,7 +144,7 @@ static struct upmu_guest_registers registers_of(const struct guest_state *state)
 {
     struct upmu_guest_registers registers;
 
-    memcpy(registers.word, state->word, sizeof registers.word);
+    __builtin_memcpy(registers.word, state->word, sizeof registers.word);
     registers.interrupt = state->interrupt;
     return registers;
 }
@@ -170,7 +169,7 @@ enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state,
 
     if (status != UPMU_OK)
         return status;
-    if (memcmp(&saved.shape, &guest->shape, sizeof saved.shape) != 0 || !could_be(guest, &saved))
+    if (__builtin_memcmp(&saved.shape, &guest->shape, sizeof saved.shape) != 0 || !could_be(guest, &saved))
         return UPMU_ERR_INVALID;
     if (needs_model(&saved) && !guest->door->model_is_here(guest))
         return UPMU_ERR_WRONG_PMU;

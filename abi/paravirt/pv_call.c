@@ -3,7 +3,6 @@
  * A guest's calls: to which of the two ways to count they belong; leaves; entries.
  */
 #include <abi/paravirt/pv_core.h>
-#include "core/util/mem.h"
 
 #define PV_LVTPC_NMI 0x400u
 
@@ -16,7 +15,7 @@ enum upmu_status upmu_pv_init(struct upmu_pv *pv, const struct upmu_pv_hooks *ho
     pv->events = events;
     pv->event_count = event_count;
     if (event_count)
-        memset(events, 0, event_count * sizeof *events);
+        __builtin_memset(events, 0, event_count * sizeof *events);
     return UPMU_OK;
 }
 
@@ -26,7 +25,7 @@ enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv
 
     if (shape->door != UPMU_GUEST_INTEL || shape->version < 2 || shape->width != UPMU_PV_WIDTH || !shape->full_write)
         return UPMU_ERR_INVALID;
-    memset(vcpu, 0, sizeof *vcpu);
+    __builtin_memset(vcpu, 0, sizeof *vcpu);
     vcpu->pv = pv;
     vcpu->guest = guest;
     upmu_guest_x86_set_global(guest, 0);
@@ -48,7 +47,7 @@ bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t cal
 
     if (leaf - first > 2u)
         return false;
-    memset(out, 0, 4 * sizeof *out);
+    __builtin_memset(out, 0, 4 * sizeof *out);
     if (leaf == first) {
         out[0] = first + 2u;
         out[1] = UPMU_PV_SIGNATURE_EBX;

@@ -3,8 +3,6 @@
  * Events that a guest opens, enables, disables and closes one at a time.
  */
 #include <abi/paravirt/pv_core.h>
-#include "core/util/mem.h"
-#include "core/util/muldiv.h"
 
 #define PV_ATTR_FLAGS                                                                                                  \
     (UPMU_PV_ATTR_DISABLED | UPMU_PV_ATTR_EXCLUDE_USER | UPMU_PV_ATTR_EXCLUDE_KERNEL | UPMU_PV_ATTR_EXCLUDE_HV |       \

@@ -3,7 +3,6 @@
  * The page of a vCPU: slot n is its general counter n.
  */
 #include <abi/paravirt/pv_core.h>
-#include "core/util/mem.h"
 
 #define PV_WISH_FLAGS                                                                                                  \
     (UPMU_PV_WISH_RAW | UPMU_PV_WISH_USER | UPMU_PV_WISH_KERNEL | UPMU_PV_WISH_INTERRUPT | UPMU_PV_WISH_USED)
@@ -51,7 +50,7 @@ static uint32_t pin_page(struct upmu_pv_vcpu *vcpu, uint64_t address)
         return UPMU_PV_BAD_ADDRESS;
     vcpu->page = page;
     vcpu->gate = vcpu->refused = 0;
-    memset(vcpu->taken, 0, sizeof vcpu->taken);
+    __builtin_memset(vcpu->taken, 0, sizeof vcpu->taken);
     for (unsigned n = 0; n < vcpu->guest->shape.general; n++) {
         vcpu->begun[n] = upmu_guest_total(vcpu->guest, n);
         upmu_guest_set_select(vcpu->guest, n, 0);

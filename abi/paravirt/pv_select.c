@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Words of a guest as selects of its counters, and additions to words that the guest has.  Both ways to count use these.
+ * Words of a guest as selects of its counters, and additions to words that the guest has.  Both ways to count use this
+ * file.
  */
 #include <abi/paravirt/pv_core.h>
 

@@ -17,7 +17,7 @@
 #define UPMU_ABI_PERFMON2_H
 
 #include <abi/perfmon2/pfm.h>
-#include <abi/rights/rights.h>
+#include <upmu/abi.h>
 #include <upmu/upmu.h>
 
 #ifdef __cplusplus
@@ -34,7 +34,7 @@ struct upmu_pfm_owner {
     size_t bytes;
 };
 
-/* Rights, as abi/rights/rights.h has them for every interface. */
+/* Rights, as upmu/abi.h has them for every interface. */
 #define UPMU_PFM_KERNEL UPMU_RIGHT_KERNEL
 #define UPMU_PFM_BEYOND UPMU_RIGHT_BEYOND
 #define UPMU_PFM_PRIVILEGED UPMU_RIGHT_PRIVILEGED

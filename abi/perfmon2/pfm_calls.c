@@ -3,10 +3,6 @@
  * The calls of section 10 that concern a context as a whole.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/util/bits.h"
-#include "core/util/mem.h"
-#include "core/sample/message_core.h"
-#include "core/hw/port_call.h"
 
 #define CONTEXT_FLAGS (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE | PFM_FL_SMPL_FMT | PFM_FL_OVFL_NO_MSG)
 #define START_FLAGS (PFM_STARTFL_SET | PFM_STARTFL_RESTART)
@@ -72,16 +68,16 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
         return UPMU_ERR_NOT_PERMITTED;
     if (!upmu_pfm_account(pfm, owner, memory))
         return UPMU_ERR_NO_SPACE;
-    memset(context, 0, sizeof *context);
+    __builtin_memset(context, 0, sizeof *context);
     context->pfm = pfm;
     context->owner = owner;
     context->memory = *memory;
     context->flags = flags;
     context->references = 1;
     for (unsigned i = 0; i < memory->set_count; i++)
-        memset(&memory->sets[i], 0, sizeof memory->sets[i]);
+        __builtin_memset(&memory->sets[i], 0, sizeof memory->sets[i]);
     memory->sets[0].used = true;
-    memset(memory->sets[0].event_of, PFM_NO_EVENT, sizeof memory->sets[0].event_of);
+    __builtin_memset(memory->sets[0].event_of, PFM_NO_EVENT, sizeof memory->sets[0].event_of);
     status = open_session(context, name, argument, argument_bytes);
     if (status != UPMU_OK)
         upmu_pfm_discharge(pfm, owner, memory);
@@ -130,7 +126,6 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
 static enum upmu_status attach_context(struct upmu_pfm_context *context, uint32_t target)
 {
     struct upmu_pfm *pfm = context->pfm;
-    const struct upmu_port *port = pfm->machine->port;
     struct upmu_thread *thread;
     struct upmu_cpu *cpu = NULL;
 
@@ -139,14 +134,8 @@ static enum upmu_status attach_context(struct upmu_pfm_context *context, uint32_
         if (!cpu)
             return UPMU_ERR_INVALID;
         /* The caller must run on that CPU: no remote call is made. */
-        if (port_has_this_cpu(port)) {
-            uintptr_t irq = port_irq_save(port);
-            bool here = port_this_cpu(port) == cpu;
-
-            port_irq_restore(port, irq);
-            if (!here)
-                return UPMU_ERR_WRONG_CPU;
-        }
+        if (!upmu_cpu_is_here(cpu, pfm->machine))
+            return UPMU_ERR_WRONG_CPU;
         return upmu_session_attach_cpu(&context->session, cpu);
     }
     thread = pfm->find_thread ? pfm->find_thread(pfm->context, context->owner, target, &cpu) : NULL;
@@ -243,7 +232,7 @@ static void fill_message(struct upmu_pfm_context *context, const struct upmu_mes
     struct pfarg_ovfl_msg *message = &out->pfm_ovfl_msg;
     uint32_t counters = upmu_pfm_overflowed(context, from);
 
-    memset(out, 0, sizeof *out);
+    __builtin_memset(out, 0, sizeof *out);
     message->msg_type = PFM_MSG_OVFL;
     message->msg_ovfl_pid = from->process;
     message->msg_ovfl_tid = from->thread;

@@ -7,9 +7,6 @@
  * is the written value plus the count.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/hw/backend.h"
-#include "core/util/bits.h"
-#include "core/util/mem.h"
 
 /* The longest period, which is the first one of a PMD that is further from its overflow. */
 #define LONGEST (~UINT64_C(0) >> 1)
@@ -54,19 +51,6 @@ static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set
            (field & FIXED_ANY ? SELECT_ANY : 0);
 }
 
-/* Does one way to run an event on a counter use the register of this row? */
-static bool uses_row(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter, unsigned row)
-{
-    struct upmu_alternative alternative;
-
-    for (unsigned i = 0; pmu->backend->alternative(pmu, event, 0, i, &alternative); i++)
-        for (unsigned k = 0; k < alternative.slot[0].resource_count; k++)
-            if ((alternative.slot[0].counters >> counter & 1u) &&
-                pmu->backend->resource_row(pmu, alternative.slot[0].resource[k]) == row)
-                return true;
-    return false;
-}
-
 /* Rows that were written and belong to no counter. */
 static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned row)
 {
@@ -80,7 +64,7 @@ static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct u
     bool netburst = is_netburst(pmu);
     enum upmu_status status = netburst ? UPMU_ERR_INVALID : upmu_event_raw(pmu, word, 0, 0, out);
 
-    if (status == UPMU_OK && (!pmu->backend->resource_row || !out->payload))
+    if (status == UPMU_OK && !out->payload)
         return UPMU_OK;
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
         struct upmu_event event;
@@ -88,7 +72,7 @@ static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct u
         if (is_payload(pmu, set, row) &&
             upmu_event_raw(pmu, netburst ? word << 32 | set->pmc[row] : word, netburst ? 0 : set->pmc[row], 0,
                            &event) == UPMU_OK &&
-            uses_row(pmu, &event, counter, row)) {
+            upmu_event_uses_row(pmu, &event, counter, row)) {
             *out = event;
             return UPMU_OK;
         }
@@ -136,7 +120,7 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
 {
     const struct pfarg_pmd *pmd = &set->pmd[counter];
 
-    memset(out, 0, sizeof *out);
+    __builtin_memset(out, 0, sizeof *out);
     if (!pmd_samples(pmd)) {
         out->flags = set->narrow >> counter & 1u ? UPMU_SAMPLING_WRAP : 0;
         return;
@@ -182,7 +166,7 @@ static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_
     unsigned count = 0;
 
     core->count = 0;
-    memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
+    __builtin_memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         enum upmu_status status = count < UPMU_SET_EVENTS ? make_event(pmu, set, counter, &event[count])
@@ -296,6 +280,6 @@ void upmu_pfm_keep(struct upmu_pfm_context *context)
             set->pmd[counter].reg_last_reset_val = upmu_pfm_last_reset(context, set, counter);
             set->to_switch[counter] = upmu_pfm_core_set(context, set)->tally[set->event_of[counter]].to_switch;
         }
-        memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
+        __builtin_memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     }
 }

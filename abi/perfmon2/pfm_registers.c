@@ -4,9 +4,6 @@
  * takes effect.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/hw/backend.h"
-#include "core/util/bits.h"
-#include "core/util/mem.h"
 
 #define PMD_FLAGS (PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH | PFM_PMDFL_OVFL_NOTIFY | PFM_PMDFL_RANDOM)
 
@@ -158,7 +155,7 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     struct upmu_session *session = &context->session;
     enum upmu_status status;
 
-    memset(reload, 0, sizeof *reload);
+    __builtin_memset(reload, 0, sizeof *reload);
     if (!context->loaded)
         return UPMU_OK;
     /* The session's target has ended: the written values are for the next one. */
@@ -323,7 +320,7 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
         if (light)
             status = can_read(context, &pmd[i]);
     }
-    memset(&reload, 0, sizeof reload);
+    __builtin_memset(&reload, 0, sizeof reload);
     if (status == UPMU_OK && !light)
         status = let_go(context, &reload);
     if (status != UPMU_OK)

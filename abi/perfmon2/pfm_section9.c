@@ -3,7 +3,6 @@
  * The calls of section 9: their elements become those of section 10, in place.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/util/mem.h"
 
 static bool is_clear(const uint64_t *words, unsigned count)
 {
@@ -68,9 +67,9 @@ static void widen_elements(struct upmu_pfm_context *context, unsigned count, siz
         char *to = (char *)context->memory.vector + count * widened;
 
         /* Elements of section 10 begin with number, set and flags, then the value. */
-        memset(to, 0, widened);
-        memcpy(to, &from.reg_num, sizeof from.reg_num);
-        memcpy(to + offsetof(struct pfarg_pmd, reg_value), &from.reg_value, sizeof from.reg_value);
+        __builtin_memset(to, 0, widened);
+        __builtin_memcpy(to, &from.reg_num, sizeof from.reg_num);
+        __builtin_memcpy(to + offsetof(struct pfarg_pmd, reg_value), &from.reg_value, sizeof from.reg_value);
     }
 }
 
@@ -112,7 +111,7 @@ enum upmu_status upmu_pfm9_read_pmds(struct upmu_pfm_context *context, void *use
     for (unsigned i = 0; i < count; i++) {
         struct pfarg_pmd from = ((const struct pfarg_pmd *)context->memory.vector)[i];
 
-        memset(&out[i], 0, sizeof out[i]);
+        __builtin_memset(&out[i], 0, sizeof out[i]);
         out[i].reg_num = from.reg_num;
         out[i].reg_value = from.reg_value;
     }

@@ -10,7 +10,7 @@
 
 #include <upmu/upmu.h>
 #include "abi/pmc/pmc.h"
-#include "abi/rights/rights.h"
+#include <upmu/abi.h>
 
 #ifdef __cplusplus
 extern "C" {

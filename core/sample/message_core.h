@@ -5,6 +5,7 @@
 #ifndef UPMU_CORE_MESSAGE_CORE_H
 #define UPMU_CORE_MESSAGE_CORE_H
 
+#include <upmu/abi.h>
 #include <upmu/format.h>
 #include <upmu/message.h>
 
@@ -13,8 +14,5 @@
  * without a queue.  False: there was no room.  Context: nmi.
  */
 bool upmu_message_put(const struct upmu_overflow *overflow);
-
-/* The session is restarted: a blocked thread continues.  Context: any. */
-void upmu_message_restarted(struct upmu_session *session);
 
 #endif

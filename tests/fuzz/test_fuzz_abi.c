@@ -17,7 +17,6 @@
 #include "abi/perfmon2/pfm_rights.c"
 #include "abi/perfmon2/pfm_section9.c"
 #include "abi/perfmon2/pfm_sets.c"
-#include "abi/rights/rights.c"
 
 #define SETS 4u
 #define VECTOR 8u

@@ -7,8 +7,6 @@
  * filter is coded as in Linux Documentation/virt/kvm/api.rst, KVM_SET_PMU_EVENT_FILTER.
  */
 #include <abi/guest/x86/guest_x86.h>
-#include "core/hw/backend.h"
-#include "core/util/mem.h"
 
 #define AMD_EVENT_HIGH (UINT64_C(0xf) << 32)
 #define INTEL_IN_TX (UINT64_C(3) << 32)
@@ -38,14 +36,9 @@ static const uint8_t of_fixed[UPMU_GUEST_FIXED] = {GUEST_ARCH_INSTRUCTIONS, GUES
     (UPMU_BIT32(GUEST_ARCH_CYCLES) | UPMU_BIT32(GUEST_ARCH_INSTRUCTIONS) | UPMU_BIT32(GUEST_ARCH_REFERENCE) |          \
      UPMU_BIT32(GUEST_ARCH_TSC))
 
-static bool is_amd(const struct upmu_pmu *pmu)
-{
-    return pmu->backend->vendor == UPMU_VENDOR_AMD;
-}
-
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door)
 {
-    return is_amd(pmu) == (door != UPMU_GUEST_INTEL);
+    return upmu_pmu_is_amd(pmu) == (door != UPMU_GUEST_INTEL);
 }
 
 /* Are the codes of architectural events the host's own?  P6 has these events by other codes, a hypervisor's page has
@@ -54,7 +47,7 @@ static bool same_codes(const struct upmu_pmu *pmu, unsigned door)
 {
     if (pmu->capabilities & UPMU_PMU_PAGE)
         return false;
-    return door == UPMU_GUEST_INTEL ? pmu->version && pmu->arch_events : is_amd(pmu);
+    return door == UPMU_GUEST_INTEL ? pmu->version && pmu->arch_events : upmu_pmu_is_amd(pmu);
 }
 
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
@@ -68,7 +61,7 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu)
 {
     unsigned count = upmu_bits_count(pmu->general);
-    bool alike = is_amd(pmu) || pmu->version || pmu->capabilities & UPMU_PMU_PAGE;
+    bool alike = upmu_pmu_is_amd(pmu) || pmu->version || pmu->capabilities & UPMU_PMU_PAGE;
 
     return alike || count < 2 ? count : 2;
 }
@@ -214,7 +207,7 @@ bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struc
 /* Before family 17h these are events of the northbridge, which counts for all cores. */
 static bool is_of_northbridge(const struct upmu_pmu *pmu, uint64_t select)
 {
-    return is_amd(pmu) && pmu->family < 0x17 && (select & 0xe0u) == 0xe0u;
+    return upmu_pmu_is_amd(pmu) && pmu->family < 0x17 && (select & 0xe0u) == 0xe0u;
 }
 
 /* OFFCORE_RESPONSE 0 and 1 of all models: their payload is the guest's register, as far as the policy permits now. */

@@ -3,7 +3,6 @@
  * Shapes of x86 guests: what a machine can show under a policy, and the answer of CPUID.
  */
 #include <abi/guest/x86/guest_x86.h>
-#include "core/util/mem.h"
 
 #define EVERY 0xffu
 #define HYPERVISOR (1u << 31) /* CPUID leaf 1, ECX */
@@ -75,7 +74,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
         return UPMU_ERR_INVALID;
     if (!pmu)
         return UPMU_ERR_NO_PMU;
-    memset(&shape, 0, sizeof shape);
+    __builtin_memset(&shape, 0, sizeof shape);
     general = upmu_guest_event_counters(pmu);
     shape.door = (uint8_t)door;
     shape.width = 48;
@@ -122,7 +121,7 @@ bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
 {
     struct upmu_guest_shape shape = renewed_shape(guest);
 
-    return memcmp(&shape, &guest->shape, sizeof shape) != 0;
+    return __builtin_memcmp(&shape, &guest->shape, sizeof shape) != 0;
 }
 
 /* ---- CPUID ---- */
@@ -151,7 +150,7 @@ bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t su
 {
     uint32_t before[4];
 
-    memcpy(before, inout, sizeof before);
+    __builtin_memcpy(before, inout, sizeof before);
     for (unsigned i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
         for (unsigned word = 0; word < 4 && leaf == hidden[i].leaf; word++)
             if ((hidden[i].subleaf == EVERY || hidden[i].subleaf == subleaf) &&
@@ -163,5 +162,5 @@ bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t su
         upmu_guest_intel_cpuid(guest, leaf, inout);
     else
         upmu_guest_amd_cpuid(guest, leaf, inout);
-    return memcmp(before, inout, sizeof before) != 0;
+    return __builtin_memcmp(before, inout, sizeof before) != 0;
 }

@@ -4,7 +4,6 @@
  * on to the registers of one vendor.  Registers that both vendors have: guest_x86_registers.c.
  */
 #include <abi/guest/x86/guest_x86.h>
-#include "core/util/mem.h"
 
 #define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
 #define LVTPC_MODE_FIXED 0u

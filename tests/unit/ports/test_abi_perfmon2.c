@@ -15,7 +15,6 @@
 #include "abi/perfmon2/pfm_rights.c"
 #include "abi/perfmon2/pfm_section9.c"
 #include "abi/perfmon2/pfm_sets.c"
-#include "abi/rights/rights.c"
 
 #define SETS 4
 #define VECTOR 24

@@ -7,7 +7,6 @@
 #include "abi/pmc/pmc_find.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
-#include "abi/rights/rights.c"
 
 #include <stdio.h>
 

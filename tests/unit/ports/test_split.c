@@ -14,7 +14,6 @@
 #include "abi/pmc/pmc_find.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
-#include "abi/rights/rights.c"
 #include <examples/split/split_driver.c>
 #include <examples/split/split_server.c>
 

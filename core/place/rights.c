@@ -2,11 +2,10 @@
 /*
  * Rights of events, derived from the classes of the registers that they write.  Pure.
  */
-#include <abi/rights/rights.h>
-#include <upmu/session.h>
 #include "core/hw/backend.h"
 #include "core/hw/register.h"
 #include "core/util/bits.h"
+#include <upmu/session.h>
 
 #define OF_AN_EVENT (UPMU_RIGHT_KERNEL | UPMU_RIGHT_BEYOND | UPMU_RIGHT_PRIVILEGED)
 
