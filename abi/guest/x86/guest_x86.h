@@ -70,10 +70,7 @@ static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
 }
 
 /* The status as of the last read of each counter: bits of counters, and of what freezes them. */
-static inline uint64_t upmu_guest_status_bits(const struct upmu_guest *guest)
-{
-    return guest->x86.status | upmu_guest_bits(guest->raised);
-}
+uint64_t upmu_guest_status_bits(const struct upmu_guest *guest);
 
 /* ---- guest_x86_registers.c ---- */
 

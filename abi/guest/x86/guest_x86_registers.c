@@ -11,6 +11,11 @@ void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value)
     guest->x86.global_ctrl = value;
 }
 
+uint64_t upmu_guest_status_bits(const struct upmu_guest *guest)
+{
+    return guest->x86.status | upmu_guest_bits(guest->raised);
+}
+
 void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status)
 {
     uint64_t of_counters = upmu_guest_bits(guest->counters);

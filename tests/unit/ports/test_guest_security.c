@@ -954,7 +954,7 @@ static void s34_registers_of_the_host_are_right_after_each_exit(void **state)
         set_up(pair);
         pmu = &nest.host.machine.pmu[0];
         if (pmu->capabilities & UPMU_PMU_GLOBAL_CTRL)
-            gate = pmu->backend->vendor == UPMU_VENDOR_AMD ? 0xc0000301u : 0x38f;
+            gate = upmu_pmu_is_amd(pmu) ? 0xc0000301u : 0x38f;
         if (gate)
             before = upmu_sim_peek(&nest.host.sim, 0, gate);
         seed = 34 + pair;
