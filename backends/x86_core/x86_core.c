@@ -15,6 +15,12 @@ static uint32_t overflowed_counters(const struct upmu_pmu *pmu, uint64_t status)
     return pmu->counters & (uint32_t)((status & 0xffffu) | (status >> 32 & 0xffu) << 16);
 }
 
+static uint64_t acknowledge_counters(const struct upmu_pmu *pmu, uint32_t counters)
+{
+    (void)pmu;
+    return upmu_x86_core_bits(counters);
+}
+
 /*
  * AAK100, AAP53, BD53: on Nehalem and Westmere a counter that gets a new event counts wrong.  The
  * workaround is Intel's sequence of three special events, and a fourth that Linux found to be
@@ -213,7 +219,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .prelude = &nehalem_prelude,
     .release = idle_counters,
     .overflowed = overflowed_counters,
-    .acknowledge = upmu_x86_core_acknowledge,
+    .acknowledge = acknowledge_counters,
     .bits_of = bits_of,
     .records = find_records,
     .take_over = rest_at_take_over,

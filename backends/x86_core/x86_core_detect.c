@@ -153,7 +153,7 @@ static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const str
         pmu->capabilities & UPMU_PMU_FULL_WRITE ? pmu->limit[UPMU_X86_CLASS_PMC] >> 1 : 0x7fffffff;
     pmu->limit[UPMU_X86_CLASS_FULL] = pmu->limit[UPMU_X86_CLASS_PMC];
     pmu->limit[UPMU_X86_CLASS_FIXED] = upmu_bits_low(~UINT64_C(0), shape->fixed_width);
-    pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] = upmu_x86_core_acknowledge(pmu, counters);
+    pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] = upmu_x86_core_bits(counters);
     pmu->limit[UPMU_X86_CLASS_SELECT] |= shape->select;
     if (shape->capabilities & UPMU_PMU_ANYTHREAD)
         pmu->limit[UPMU_X86_CLASS_SELECT] |= UPMU_X86_SELECT_ANY;

@@ -225,14 +225,6 @@ static const struct upmu_register block_rows[UPMU_X86_ROWS] = {
 #undef SELECT_ADDRESS
 #undef FIXED_ADDRESS
 
-/* Status and global control: general counters from bit 0, fixed ones from bit 32, all metrics bit 48. */
-uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
-{
-    (void)pmu;
-    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |
-           (uint64_t)(counters >> UPMU_X86_METRIC(0) != 0) << 48;
-}
-
 const struct upmu_register_table upmu_x86_core_global_table = {
     register_rows, global_classes, register_text, UPMU_X86_ROWS, UPMU_X86_CLASSES, 0
 };
