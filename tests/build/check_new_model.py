@@ -52,6 +52,7 @@ int main(void)
 
         if (!upmu_x86_core_describe(names[i], &pmu))
             return 1;
+        pmu.backend = &upmu_x86_core_backend;
         printf("%s", pmu.name);
         show(&pmu, 0x13);
         show(&pmu, 0xe7);
