@@ -212,6 +212,7 @@ static void make_version1(struct upmu_pmu *pmu)
     detection.family = 6;
     detection.model = 15;
     assert_true(upmu_x86_core_detect(&detection, pmu));
+    pmu->backend = &upmu_x86_core_backend;
 }
 
 static void begin(struct space *space, const char *name)
