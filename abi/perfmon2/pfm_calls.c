@@ -134,7 +134,7 @@ static enum upmu_status attach_context(struct upmu_pfm_context *context, uint32_
         if (!cpu)
             return UPMU_ERR_INVALID;
         /* The caller must run on that CPU: no remote call is made. */
-        if (!upmu_cpu_is_here(cpu, pfm->machine))
+        if (!upmu_machine_executes_on(pfm->machine, cpu))
             return UPMU_ERR_WRONG_CPU;
         return upmu_session_attach_cpu(&context->session, cpu);
     }

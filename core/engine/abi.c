@@ -21,7 +21,7 @@ struct upmu_cpu *upmu_machine_this_cpu(const struct upmu_machine *machine)
     return cpu;
 }
 
-bool upmu_cpu_is_here(const struct upmu_cpu *cpu, const struct upmu_machine *machine)
+bool upmu_machine_executes_on(const struct upmu_machine *machine, const struct upmu_cpu *cpu)
 {
     return !port_has_this_cpu(machine->port) || upmu_machine_this_cpu(machine) == cpu;
 }
@@ -40,12 +40,13 @@ bool upmu_machine_has_pmi(const struct upmu_machine *machine)
 
 uint64_t upmu_cpu_guest_gate(struct upmu_cpu *cpu)
 {
-    const struct upmu_port *port = cpu->meter.machine->port;
+    const struct upmu_port *port;
     uint64_t value;
     uintptr_t irqs;
 
     if (!cpu->meter.by_hardware)
         return 0;
+    port = cpu->meter.machine->port;
     irqs = port_irq_save(port);
     value = upmu_cpu_gate_value(cpu, UPMU_WORLD_GUEST);
     port_irq_restore(port, irqs);

@@ -139,7 +139,7 @@ struct upmu_cpu *upmu_machine_this_cpu(const struct upmu_machine *machine);
  *
  * Context: as upmu_machine_this_cpu().
  */
-bool upmu_cpu_is_here(const struct upmu_cpu *cpu, const struct upmu_machine *machine);
+bool upmu_machine_executes_on(const struct upmu_machine *machine, const struct upmu_cpu *cpu);
 
 /* Has the port a clock; interrupts at overflows?  Context: any. */
 bool upmu_machine_has_clock(const struct upmu_machine *machine);
