@@ -110,7 +110,7 @@ extern const struct upmu_register_table upmu_x86_core_block_table;
 extern const struct upmu_register_table upmu_x86_core_single_table;
 extern const struct upmu_register_table upmu_x86_core_p6_table;
 
-/* Status, acknowledgement and global control: general counters from bit 0, fixed ones from bit 32, all metrics bit 48. */
+/* Status, acknowledgement and global control: general counters from bit 0, fixed from bit 32, all metrics bit 48. */
 static inline uint64_t upmu_x86_core_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |
