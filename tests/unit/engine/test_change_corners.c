@@ -4,6 +4,7 @@
  * periods.
  */
 #include "tests/common/host.h"
+#include "tests/common/state.h"
 
 static struct host host;
 
@@ -201,6 +202,27 @@ static void a_fault_leaves_no_counter_running_where_a_cpu_starts_over(void **sta
     host_end(&host);
 }
 
+/* Mistake: a static session's counter that a fault has stopped is still said to run. */
+static void what_a_fault_has_stopped_runs_for_no_static_session(void **state)
+{
+    (void)state;
+    for (unsigned faults = 0; faults < 4; faults++) { /* (With four it cannot be stopped.) */
+        struct upmu_test_state now;
+
+        leave_static("skylake", "branches:counter=0");
+        host_add(&host, 1, "branches:counter=0", 1000);
+        host_attach(&host, 1, 0);
+        fault_in_gates(faults);
+        assert_int_equal(upmu_session_start(&host.sessions[1]), faults < 2 ? UPMU_OK : UPMU_ERR_PORT);
+        gate.faults = 0;
+        upmu_test_state(&host.cpu[0], &now);
+        if ((now.running | now.unowned) != running_counters())
+            fail_msg("%u faults: running %x, of static sessions %x, but %x run", faults, now.running, now.unowned,
+                     running_counters());
+        host_end(&host);
+    }
+}
+
 /*
  * Mistake: an event moves to a counter that a static session left running with the same event.  What happens between
  * the read of the one and the close of the other is counted twice.
@@ -298,6 +320,7 @@ int main(void)
         cmocka_unit_test(a_period_that_a_fault_ends_is_lost),
         cmocka_unit_test(a_fault_leaves_no_counter_running_that_the_host_wants),
         cmocka_unit_test(a_fault_leaves_no_counter_running_where_a_cpu_starts_over),
+        cmocka_unit_test(what_a_fault_has_stopped_runs_for_no_static_session),
         cmocka_unit_test(an_event_that_moves_to_a_running_counter_counts_nothing_twice),
         cmocka_unit_test(what_the_last_look_at_mail_cannot_enable_is_stopped),
         cmocka_unit_test(a_wrap_that_a_sample_of_another_event_finds_is_no_round),

@@ -541,6 +541,43 @@ static void a_session_that_left_before_the_interrupt_comes_with_its_next_set(voi
     }
 }
 
+/*
+ * A session that shares was displaced between an overflow and its interrupt, and its next set is due.  A poll masks the
+ * session that displaced it: the same call lets it run, and then its next set.
+ * Catches: the end of a call that looks once at what it has to do.
+ */
+static void a_set_that_was_due_while_its_session_waited_comes_at_the_end_of_one_call(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_share(&f.session, true), UPMU_OK);
+    fill(&f, 0, "branches:counter=0", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    fill(&f, 1, "branches:counter=1", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+    begin(&f);
+    host_add(&f, 1, "branches:counter=0", PERIOD);
+    assert_int_equal(upmu_session_ring(&f.other, f.rings[1], 256), UPMU_OK);
+    upmu_session_mask_on_full(&f.other, true);
+    f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED; /* by other software */
+    host_work(&f, 0, 5000);
+    host_begin(&f, &f.other);
+    assert_int_equal(active(&f), 0);
+    assert_int_equal(f.session.state, UPMU_SESSION_WAITING);
+    for (unsigned i = 0; i < 20 && f.other.state == UPMU_SESSION_RUNNING; i++) {
+        f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+        f.other.set.tally[0].throttled = true;
+        host_work(&f, 0, 5000);
+        assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+    }
+    assert_int_equal(f.other.state, UPMU_SESSION_MASKED);
+    assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(active(&f), 1);
+    assert_null(upmu_test_left_over(&f.cpu[0]));
+    tear_down(&f);
+}
+
 static void shuffled_sets_run_once_in_each_round(void **state)
 {
     struct host f;
@@ -755,6 +792,7 @@ int main(void)
         cmocka_unit_test(a_threads_sets_are_changed_and_stay_with_it),
         cmocka_unit_test(a_session_that_left_before_the_interrupt_comes_with_its_next_set),
         cmocka_unit_test(a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_enabled),
+        cmocka_unit_test(a_set_that_was_due_while_its_session_waited_comes_at_the_end_of_one_call),
         cmocka_unit_test(shuffled_sets_run_once_in_each_round),
         cmocka_unit_test(a_full_ring_masks_the_set_before_it_gives_way),
         cmocka_unit_test(a_record_and_a_message_are_of_the_set_that_overflowed),
