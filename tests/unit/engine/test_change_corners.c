@@ -217,8 +217,8 @@ static void what_a_fault_has_stopped_runs_for_no_static_session(void **state)
         gate.faults = 0;
         upmu_test_state(&host.cpu[0], &now);
         if ((now.running | now.unowned) != running_counters())
-            fail_msg("%u faults: running %x, of static sessions %x, but %x run", faults, now.running, now.unowned,
-                     running_counters());
+            fail_msg("%u faults: running %x, of static sessions %x, but %x run", faults, (unsigned)now.running,
+                     (unsigned)now.unowned, (unsigned)running_counters());
         host_end(&host);
     }
 }
