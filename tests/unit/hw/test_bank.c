@@ -6,7 +6,9 @@
  * The register file fails the test if a running counter is written, or if a
  * select register changes while its counter runs.
  */
+#define _GNU_SOURCE /* sigaction, REG_EFL */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +26,7 @@
 #include <upmu/upmu.h>
 #include "tests/common/garbage.h"
 #include "tests/common/state.h"
+#include "tests/common/trap_flag.h"
 
 /* ---- A register file ---- */
 
@@ -1233,6 +1236,80 @@ static void a_handler_at_every_write_neither_undoes_nor_anticipates_a_change(voi
     }
 }
 
+#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__)
+
+/* Before one instruction of a call, as long as it has accessed nothing, a handler stops counter 1. */
+static struct {
+    struct space *space;
+    unsigned at, steps, accesses;
+    bool stopped;
+} moment;
+
+static void stop_at_the_moment(int number, siginfo_t *info, void *where)
+{
+    struct upmu_bank *bank = &moment.space->bank;
+    ucontext_t *context = where;
+
+    (void)number;
+    (void)info;
+    if (moment.space->accesses == moment.accesses && moment.steps++ != moment.at)
+        return;
+    FLAGS_OF(context) &= ~TRAP_FLAG;
+    if (moment.space->accesses != moment.accesses)
+        return;
+    bank->counted = &bank->handler_accesses;
+    moment.stopped = upmu_bank_handler_close(bank, UPMU_BIT32(1));
+    bank->counted = &bank->accesses;
+}
+
+/*
+ * The end of a call enables counter 0, which a handler has stopped, and another handler stops counter 1 before each
+ * instruction until that is written.  Catches: a note of what is stopped that is taken back with those that are enabled.
+ */
+static void what_a_handler_stops_while_another_counter_is_enabled_stays_noted(void **state)
+{
+    struct sigaction action = {.sa_sigaction = stop_at_the_moment, .sa_flags = SA_SIGINFO}, before;
+
+    (void)state;
+    sigaction(SIGTRAP, &action, &before);
+    for (unsigned t = 0; t < TABLES; t++) {
+        moment.stopped = true;
+        for (unsigned at = 0; moment.stopped; at++) {
+            struct space space;
+            bool fine;
+
+            take_over(&space, tables[t]);
+            assert_true(run_event(&space, 0, 1) && run_event(&space, 1, 2));
+            space.bank.counted = &space.bank.handler_accesses;
+            assert_true(upmu_bank_handler_close(&space.bank, UPMU_BIT32(0)));
+            space.bank.counted = &space.bank.accesses;
+            moment.space = &space;
+            moment.at = at;
+            moment.steps = 0;
+            moment.accesses = space.accesses;
+            moment.stopped = false;
+            trap_flag_set();
+            fine = upmu_bank_handler_open(&space.bank, UPMU_BIT32(0), 0);
+            trap_flag_clear();
+            assert_true(fine && gate_open(&space, 0));
+            if (moment.stopped && !gate_open(&space, 1) && !(space.bank.stopped >> 1 & 1u))
+                fail_msg("%s, instruction %u: counter 1 stands still, and nothing knows", tables[t], at);
+        }
+    }
+    sigaction(SIGTRAP, &before, NULL);
+}
+
+#else
+
+static void what_a_handler_stops_while_another_counter_is_enabled_stays_noted(void **state)
+{
+    (void)state;
+    print_message("single steps are made on x86-64 without instrumentation only\n");
+    skip();
+}
+
+#endif
+
 static void accesses_are_counted_as_they_are_made(void **state)
 {
     (void)state;
@@ -1290,6 +1367,7 @@ int main(void)
         cmocka_unit_test(restore_goes_on_after_a_fault),
         cmocka_unit_test(the_handlers_half_never_changes_the_shadow),
         cmocka_unit_test(a_handler_at_every_write_neither_undoes_nor_anticipates_a_change),
+        cmocka_unit_test(what_a_handler_stops_while_another_counter_is_enabled_stays_noted),
         cmocka_unit_test(accesses_are_counted_as_they_are_made),
     };
 
