@@ -634,8 +634,8 @@ static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
 }
 
 /*
- * A session was placed on FSB_ESCR0, and stopped.  Since then the host has reserved counter 0, which looks at that ESCR:
- * the place is good no more, though its own counter is free.
+ * A session was placed on FSB_ESCR0, and stopped.  Since then the host has reserved counter 0, which looks at that
+ * ESCR: the place is good no more, though its own counter is free.
  * Catches: a place that is good where its counters are, whatever else is the host's.
  */
 static void the_escr_of_a_counter_reserved_since_is_the_hosts(void **state)

@@ -1264,7 +1264,8 @@ static void stop_at_the_moment(int number, siginfo_t *info, void *where)
 
 /*
  * The end of a call enables counter 0, which a handler has stopped, and another handler stops counter 1 before each
- * instruction until that is written.  Catches: a note of what is stopped that is taken back with those that are enabled.
+ * instruction until that is written.  Catches: a note of what is stopped that is taken back with those that are
+ * enabled.
  */
 static void what_a_handler_stops_while_another_counter_is_enabled_stays_noted(void **state)
 {
