@@ -160,7 +160,7 @@ MALFORMED = {  # what is changed in the sample: text, instead, what the refusal 
 
 
 @check
-def malformed_files_are_refused_by_name_and_record_and_nothing_is_written():
+def malformed_files_are_refused_by_record_and_nothing_is_written():
     complaints = []
     for what, (old, new, says) in MALFORMED.items():
         folder, out = fresh("malformed"), fresh("refused")
@@ -371,7 +371,7 @@ def core_types_of_a_new_hybrid_have_names_of_their_own():
 
 
 @check
-def a_name_that_is_too_long_gives_way_to_the_short_one_of_the_folder():
+def a_name_that_is_too_long_gives_way_to_that_of_the_folder():
     """Not to a part of itself: a new hybrid of two files whose names are long."""
     root, out = fresh("hybrid"), fresh("hybrid-out")
     os.makedirs(root + "/ABL/events")
@@ -476,7 +476,7 @@ def every_published_event_is_in_its_catalogue():
 
 
 @check
-def one_changed_byte_of_a_published_file_changes_one_record_or_is_refused():
+def one_changed_byte_of_a_file_changes_one_record_or_is_refused():
     chance, complaints, count = random.Random(SEED + 1), [], 0
     paths = [path for folder in published("intel-perfmon") for path in glob.glob(folder + "/events/*_core.json")]
     paths += [path for folder in published("intel-perfmon-linux-form") for path in glob.glob(folder + "/pipeline.json")]
@@ -560,7 +560,7 @@ NO_REGISTERS = (r"\w+ UNC_CHACMS_|snbep UNC_(I_|U_(MSG_CHNL_SIZE_COUNT|PHOLD_CYC
 
 
 @check
-def the_complete_list_of_each_models_units_is_accepted_on_its_own_machine():
+def the_list_of_each_models_units_is_accepted_on_its_machine():
     """Class of mistake: an importer and a library that call one thing by two names, each right by its own tests."""
     folders, out, complaints, listed = published("intel-perfmon") + newest(), fresh("lists"), [], 0
     code, output = run([*IMPORT, "--out", out, "--uncore", out, *folders])

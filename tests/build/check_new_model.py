@@ -104,7 +104,7 @@ def compile_for(name):
 
 
 @check
-def a_model_with_constraints_and_an_erratum_of_its_own_takes_the_files_that_design_names():
+def a_new_model_with_errata_takes_the_files_that_design_names():
     found = edit()
     if found:
         return found

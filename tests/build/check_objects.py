@@ -67,7 +67,7 @@ def library_needs_only_the_four_memory_functions():
 
 
 @check
-def silicon_model_needs_only_the_library_and_the_memory_functions():
+def silicon_model_needs_only_library_and_memory_functions():
     sim = [f"build/gcc-64/{source[:-2]}.o" for source in files("port/sim/*.c")]
     defined = set(symbols(objects("gcc-64") + sim, "-g", "--defined-only"))
     missing = set(symbols(sim, "-u")) - MEMORY_FUNCTIONS

@@ -306,7 +306,7 @@ def table_rows(path):
 
 
 @check
-def fakes_of_the_simulated_host_share_nothing_with_the_model_or_the_library():
+def fakes_of_the_host_share_nothing_with_model_or_library():
     complaints, others = [], {}
     for path in library() + files("port/sim/*.[ch]"):
         others.update((row, path) for row in table_rows(path))
@@ -319,6 +319,14 @@ def fakes_of_the_simulated_host_share_nothing_with_the_model_or_the_library():
                 complaints.append(f"{path}:{number}: a name of the library: {line.strip()}")
         complaints += [f"{path}: a row of {others[row]}: {row}" for row in table_rows(path) if row in others]
     return complaints
+
+
+@check
+def names_of_tests_have_at_most_60_characters():
+    """Finds a name that a list of failures breaks in two: what it leaves out belongs into the test's comment."""
+    names = [(path, name) for path in tracked(".c", ".py") if path.startswith("tests/") for name in
+             re.findall(r"\bcmocka_unit_test\w*\((\w+)|^@check\ndef (\w+)", read(path), re.M)]
+    return [f"{path}: {''.join(name)}" for path, name in names if len("".join(name)) > 60] + ([] if len(names) > 1000 else ["few names"])
 
 
 @check
@@ -472,7 +480,7 @@ OPTION_CHANGES = [
 
 
 @check
-def options_stand_in_one_table_and_every_place_that_lists_them_agrees():
+def options_stand_in_one_table_and_every_list_of_them_agrees():
     """Finds an option without a row, a row without an option, a builder or a page that differs: a copy in which one does is refused."""
     code, output = run([sys.executable, "tools/options.py"])
     if code:

@@ -161,7 +161,7 @@ def known(setting_free):
 
 
 @check
-def every_public_call_needs_at_most_8_kib_and_with_a_work_area_3_kib():
+def every_call_needs_at_most_8_kib_or_3_with_a_work_area():
     functions = known(public_functions())
     return (deeper_than(WITHOUT_AREA_LIMIT_BYTES, functions) +
             deeper_than(WITH_AREA_LIMIT_BYTES, functions, WITHOUT_AREA))

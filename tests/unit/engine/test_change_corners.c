@@ -11,7 +11,7 @@ static struct host host;
  * No interrupt, and no RDPMC (RISC-V without Sscofpmf): a difference of half a round marks the count.  Mistake: only a
  * read looks for that, and a session that leaves adds the difference as exact.
  */
-static void a_counter_that_may_have_gone_round_is_marked_when_its_session_leaves(void **state)
+static void a_possible_round_is_marked_when_its_session_leaves(void **state)
 {
     (void)state;
     host_prepare(&host, "skylake");
@@ -58,7 +58,7 @@ static bool faulting_wrmsr(void *context, uint32_t msr, uint64_t value)
 }
 
 /* Mistake: what a handler has stopped is enabled again at the end of the call, though its session has ended there. */
-static void what_a_handler_stopped_stays_closed_where_its_session_has_failed(void **state)
+static void what_a_handler_stopped_stays_closed_if_its_session_failed(void **state)
 {
     (void)state;
     for (unsigned faults = 0; faults < 8; faults++) {
@@ -205,7 +205,7 @@ static void a_fault_leaves_no_counter_running_where_a_cpu_starts_over(void **sta
  * Mistake: an event moves to a counter that a static session left running with the same event.  What happens between
  * the read of the one and the close of the other is counted twice.
  */
-static void an_event_that_moves_to_a_running_counter_counts_nothing_twice(void **state)
+static void an_event_moved_to_a_running_counter_counts_nothing_twice(void **state)
 {
     uint64_t before, after;
 
@@ -292,13 +292,13 @@ static void a_wrap_that_a_sample_of_another_event_finds_is_no_round(void **state
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_counter_that_may_have_gone_round_is_marked_when_its_session_leaves),
-        cmocka_unit_test(what_a_handler_stopped_stays_closed_where_its_session_has_failed),
+        cmocka_unit_test(a_possible_round_is_marked_when_its_session_leaves),
+        cmocka_unit_test(what_a_handler_stopped_stays_closed_if_its_session_failed),
         cmocka_unit_test(a_late_flag_of_a_counter_that_ran_for_no_session_is_no_round),
         cmocka_unit_test(a_period_that_a_fault_ends_is_lost),
         cmocka_unit_test(a_fault_leaves_no_counter_running_that_the_host_wants),
         cmocka_unit_test(a_fault_leaves_no_counter_running_where_a_cpu_starts_over),
-        cmocka_unit_test(an_event_that_moves_to_a_running_counter_counts_nothing_twice),
+        cmocka_unit_test(an_event_moved_to_a_running_counter_counts_nothing_twice),
         cmocka_unit_test(what_the_last_look_at_mail_cannot_enable_is_stopped),
         cmocka_unit_test(a_wrap_that_a_sample_of_another_event_finds_is_no_round),
     };

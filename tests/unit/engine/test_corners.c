@@ -422,7 +422,7 @@ static void a_sleep_that_faults_is_told_and_the_cpu_sleeps(void **state)
 /* ---- Registers that threads of a core share ---- */
 
 /* A counter that the firmware had running is given to the host, and is given back stopped: it stays so at the end. */
-static void a_shared_counter_that_came_back_stopped_does_not_run_at_the_end(void **state)
+static void a_shared_counter_back_stopped_does_not_run_at_the_end(void **state)
 {
     (void)state;
     for (unsigned way = 0; way < 8; way++) {
@@ -537,7 +537,7 @@ int main(void)
         cmocka_unit_test(a_session_that_a_start_over_masks_is_forgotten),
         cmocka_unit_test(a_gate_whose_close_faults_once_is_closed),
         cmocka_unit_test(a_sleep_that_faults_is_told_and_the_cpu_sleeps),
-        cmocka_unit_test(a_shared_counter_that_came_back_stopped_does_not_run_at_the_end),
+        cmocka_unit_test(a_shared_counter_back_stopped_does_not_run_at_the_end),
         cmocka_unit_test(a_count_that_falls_is_none),
         cmocka_unit_test(a_pmu_is_found_by_its_number),
         cmocka_unit_test(tags_go_round_without_0),

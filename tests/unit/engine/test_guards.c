@@ -363,7 +363,7 @@ static void a_select_that_is_its_own_gate_goes_idle(void **state)
 }
 
 /* Closing faults, and the counter runs on: what it counts then is in no count. */
-static void a_counter_that_could_not_be_closed_is_loaded_before_it_runs_again(void **state)
+static void a_counter_left_open_is_loaded_before_it_runs_again(void **state)
 {
     struct upmu_count count;
 
@@ -404,7 +404,7 @@ int main(void)
         cmocka_unit_test(take_over_leaves_the_firmware_s_overflow),
         cmocka_unit_test(no_late_interrupt_is_expected_after_sleep),
         cmocka_unit_test(a_select_that_is_its_own_gate_goes_idle),
-        cmocka_unit_test(a_counter_that_could_not_be_closed_is_loaded_before_it_runs_again),
+        cmocka_unit_test(a_counter_left_open_is_loaded_before_it_runs_again),
     };
 
     return cmocka_run_group_tests_name("guards", tests, NULL, NULL);

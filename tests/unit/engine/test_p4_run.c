@@ -634,7 +634,7 @@ static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
 }
 
 /* pmu.h: by its ESCR as long as it is reserved, and by its CCCR before it is returned. */
-static void a_counter_that_the_host_has_stopped_stands_still_after_the_end(void **state)
+static void a_counter_that_the_host_stopped_stands_still_after_the_end(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < THREADED; p++)
@@ -810,7 +810,7 @@ static void the_firmware_s_counter_can_be_taken(void **state)
 }
 
 /* The class: a shared register is put back by one CPU's knowledge, though another wrote it. */
-static void the_last_thread_gives_back_what_the_other_took_of_the_firmware(void **state)
+static void the_last_thread_gives_back_what_the_other_took_of_firmware(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < THREADED; p++)
@@ -1122,11 +1122,11 @@ int main(void)
         cmocka_unit_test(a_thread_is_taken_over_while_the_other_one_counts),
         cmocka_unit_test(each_thread_finds_its_registers_as_they_should_be),
         cmocka_unit_test(a_thread_that_comes_leaves_the_others_watchdog_running),
-        cmocka_unit_test(a_counter_that_the_host_has_stopped_stands_still_after_the_end),
+        cmocka_unit_test(a_counter_that_the_host_stopped_stands_still_after_the_end),
         cmocka_unit_test(a_reserved_counter_that_is_not_programmed_holds_no_escr),
         cmocka_unit_test(a_reservation_that_is_taken_back_leaves_all_to_be_restored),
         cmocka_unit_test(the_firmware_s_counter_can_be_taken),
-        cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_the_firmware),
+        cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_firmware),
         cmocka_unit_test(a_reservation_that_the_other_thread_refuses_forgets_nothing),
         cmocka_unit_test(four_threads_of_two_cores_have_two_pmus),
         cmocka_unit_test(two_cores_without_threads_need_no_domain),

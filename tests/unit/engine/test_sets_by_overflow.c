@@ -268,7 +268,7 @@ static void company_that_has_left_makes_no_placement_void(void **state)
     tear_down(&f);
 }
 
-static void while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick(void **state)
+static void a_handler_that_changes_sets_asks_for_a_tick_if_one_waits(void **state)
 {
     struct host f;
 
@@ -337,7 +337,7 @@ static void look_at_the_select(struct upmu_sim *sim, unsigned cpu, uint32_t numb
  * its session, which shares, leaves it to the session that waits.
  * Catches: a counter taken for stopped because a handler stopped it before something else was opened.
  */
-static void what_runs_again_since_the_handler_is_closed_before_it_is_changed(void **state)
+static void what_runs_again_since_the_handler_is_closed_before_a_change(void **state)
 {
     struct host f;
 
@@ -464,7 +464,7 @@ static void a_threads_sets_are_changed_and_stay_with_it(void **state)
  * What is stopped between an overflow and its interrupt has run until the stop, not until the overflow was found a
  * moment later: its count is exact.  Catches an end of a run that is taken after the end of the enabled time.
  */
-static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_enabled(void **state)
+static void a_set_stopped_before_the_interrupt_ran_while_enabled_alone(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < 2 * PROTOCOLS; p++) {
@@ -501,7 +501,7 @@ static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_en
  * for the old one any more.  A session of the CPU that was stopped then starts so, too.
  * Catches a wish for another set that waits until the old one has run.
  */
-static void a_session_that_left_before_the_interrupt_comes_with_its_next_set(void **state)
+static void a_session_that_left_before_the_interrupt_has_its_next_set(void **state)
 {
     (void)state;
     for (unsigned stops = 0; stops < 2; stops++) {
@@ -747,14 +747,14 @@ int main(void)
         cmocka_unit_test(a_set_that_has_to_be_claimed_waits_for_the_next_call),
         cmocka_unit_test(company_that_takes_a_counter_makes_placements_void),
         cmocka_unit_test(company_that_has_left_makes_no_placement_void),
-        cmocka_unit_test(while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick),
+        cmocka_unit_test(a_handler_that_changes_sets_asks_for_a_tick_if_one_waits),
         cmocka_unit_test(what_a_handler_has_closed_does_not_run_on),
-        cmocka_unit_test(what_runs_again_since_the_handler_is_closed_before_it_is_changed),
+        cmocka_unit_test(what_runs_again_since_the_handler_is_closed_before_a_change),
         cmocka_unit_test(a_chain_of_one_gives_way_to_itself),
         cmocka_unit_test(timed_sets_take_turns_with_those_by_overflow),
         cmocka_unit_test(a_threads_sets_are_changed_and_stay_with_it),
-        cmocka_unit_test(a_session_that_left_before_the_interrupt_comes_with_its_next_set),
-        cmocka_unit_test(a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_enabled),
+        cmocka_unit_test(a_session_that_left_before_the_interrupt_has_its_next_set),
+        cmocka_unit_test(a_set_stopped_before_the_interrupt_ran_while_enabled_alone),
         cmocka_unit_test(shuffled_sets_run_once_in_each_round),
         cmocka_unit_test(a_full_ring_masks_the_set_before_it_gives_way),
         cmocka_unit_test(a_record_and_a_message_are_of_the_set_that_overflowed),

@@ -773,7 +773,7 @@ static void a_fault_at_a_free_counter_leaves_the_counts_of_others(void **state)
  * A session of a free-running counter stops, and one of its reads faults: the other session of this counter counts on.
  * Mistake: a counter that nothing closes is closed, and what it is known to have counted is forgotten.
  */
-static void a_stop_that_faults_leaves_a_free_counter_to_its_other_session(void **state)
+static void a_stop_that_faults_leaves_a_free_counter_to_the_other(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 2 * CROWD; i++) {
@@ -944,7 +944,7 @@ int main(void)
         cmocka_unit_test(a_unit_that_differs_is_named_before_it_can_be_closed),
         cmocka_unit_test(a_counter_that_a_stop_finds_at_0_was_reset),
         cmocka_unit_test(all_sessions_of_a_free_counter_are_told_of_a_reset),
-        cmocka_unit_test(a_stop_that_faults_leaves_a_free_counter_to_its_other_session),
+        cmocka_unit_test(a_stop_that_faults_leaves_a_free_counter_to_the_other),
         cmocka_unit_test(a_fault_at_a_free_counter_leaves_the_counts_of_others),
         cmocka_unit_test(the_high_half_is_read_again_only_if_it_has_moved),
         cmocka_unit_test(a_close_that_faults_is_told),

@@ -316,7 +316,7 @@ static void folded(char *name)
             *name = (char)(*name >= 'A' && *name <= 'Z' ? *name + 32 : *name);
 }
 
-static void names_lead_to_ids_and_back_exactly_and_folded_in_alphabetical_order(void **state)
+static void names_lead_to_ids_and_back_exactly_and_folded(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < catalogues(); i++) {
@@ -514,7 +514,7 @@ static void generic_names_mean_what_linux_and_the_manual_say(void **state)
     assert_int_equal(merged(named("core"), "LLC-misses").umask, 0x41);
 }
 
-static void fixed_events_of_intels_file_are_countable_on_general_counters(void **state)
+static void fixed_events_of_intels_file_count_on_general_counters(void **state)
 {
     const struct upmu_catalog *catalog = named("skl");
     struct upmu_row row = merged(catalog, "INST_RETIRED.ANY");
@@ -824,14 +824,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sources_are_found_row_by_row_mask_by_mask_alias_by_alias),
-        cmocka_unit_test(names_lead_to_ids_and_back_exactly_and_folded_in_alphabetical_order),
+        cmocka_unit_test(names_lead_to_ids_and_back_exactly_and_folded),
         cmocka_unit_test(every_name_followed_by_a_wrong_letter_is_refused),
         cmocka_unit_test(texts_that_no_name_can_be_are_refused),
         cmocka_unit_test(names_are_cut_to_the_buffer_and_their_whole_length_returned),
         cmocka_unit_test(globs_select_names_whatever_their_case_and_separators),
         cmocka_unit_test(nearest_finds_a_misspelt_name_and_nothing_for_noise),
         cmocka_unit_test(generic_names_mean_what_linux_and_the_manual_say),
-        cmocka_unit_test(fixed_events_of_intels_file_are_countable_on_general_counters),
+        cmocka_unit_test(fixed_events_of_intels_file_count_on_general_counters),
         cmocka_unit_test(payload_events_carry_register_and_value),
         cmocka_unit_test(masks_of_core_2_merge_with_the_defaults_of_unnamed_groups),
         cmocka_unit_test(merging_refuses_ids_that_mean_nothing),

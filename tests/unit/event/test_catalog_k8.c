@@ -68,7 +68,7 @@ static void every_event_of_k8_is_found_in_both_spellings_and_comes_back(void **s
     assert_true(freebsd > 160 && libpfm4 > 200);
 }
 
-static void words_of_a_mask_add_up_and_an_event_that_takes_one_refuses_two(void **state)
+static void words_of_a_mask_add_up_and_an_event_of_one_refuses_two(void **state)
 {
     static const char two[] = "k8-ls-locked-operation,mask=locked-instructions+cycles-to-complete";
     struct upmu_pmu pmu = revision('f');
@@ -127,7 +127,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_event_of_k8_is_found_in_both_spellings_and_comes_back),
-        cmocka_unit_test(words_of_a_mask_add_up_and_an_event_that_takes_one_refuses_two),
+        cmocka_unit_test(words_of_a_mask_add_up_and_an_event_of_one_refuses_two),
         cmocka_unit_test(what_a_revision_lacks_is_refused_or_left_out_of_all),
     };
 

@@ -55,7 +55,7 @@ static struct upmu_pmu pmu_named(const char *name)
 
 /* ---- Which files are taken ---- */
 
-static void files_of_the_packer_are_taken_and_say_what_the_built_in_tables_say(void **state)
+static void packed_files_are_taken_and_say_what_built_in_tables_say(void **state)
 {
     static struct blob blob;
     unsigned files = 0;
@@ -469,7 +469,7 @@ static void shipped_pmus_take_events_of_both_sources(void **state)
     assert_true(both > 60);
 }
 
-static void an_event_from_outside_counts_and_says_so_as_long_as_its_session_lives(void **state)
+static void an_event_from_outside_counts_as_long_as_its_session_lives(void **state)
 {
     static struct blob blob;
     struct upmu_pmu pmu = pmu_named("skl");
@@ -668,7 +668,7 @@ static void a_copy_does_not_change_with_what_it_is_of(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_of_the_packer_are_taken_and_say_what_the_built_in_tables_say),
+        cmocka_unit_test(packed_files_are_taken_and_say_what_built_in_tables_say),
         cmocka_unit_test(a_file_of_another_version_is_refused),
         cmocka_unit_test(a_file_cut_or_changed_without_its_checksum_is_refused),
         cmocka_unit_test(a_file_that_takes_the_place_of_built_in_tables_is_refused),
@@ -686,7 +686,7 @@ int main(void)
         cmocka_unit_test(masks_that_change_during_a_call_lead_nowhere),
         cmocka_unit_test(a_walk_through_masks_that_are_gone_ends),
         cmocka_unit_test(a_copy_does_not_change_with_what_it_is_of),
-        cmocka_unit_test(an_event_from_outside_counts_and_says_so_as_long_as_its_session_lives),
+        cmocka_unit_test(an_event_from_outside_counts_as_long_as_its_session_lives),
         cmocka_unit_test(one_call_takes_events_of_every_origin),
     };
 

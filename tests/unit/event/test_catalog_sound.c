@@ -549,7 +549,7 @@ static void masks_whose_names_nobody_can_write_are_refused(void **state)
 }
 
 /* A row that has a set, but no mask in it; the first letter of a name, as it is written, is a separator. */
-static void sets_without_masks_and_names_that_begin_with_a_separator_are_refused(void **state)
+static void sets_without_masks_and_names_behind_a_separator_are_refused(void **state)
 {
     unsigned empty = 0, begin = 0;
 
@@ -594,7 +594,7 @@ int main(void)
         cmocka_unit_test(groups_of_masks_that_contradict_themselves_are_refused),
         cmocka_unit_test(two_masks_of_one_name_are_refused),
         cmocka_unit_test(masks_whose_names_nobody_can_write_are_refused),
-        cmocka_unit_test(sets_without_masks_and_names_that_begin_with_a_separator_are_refused),
+        cmocka_unit_test(sets_without_masks_and_names_behind_a_separator_are_refused),
     };
 
     return cmocka_run_group_tests_name("catalog_sound", tests, NULL, NULL);

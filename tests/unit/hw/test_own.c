@@ -96,7 +96,7 @@ static void counters_of_the_firmware_run_on_untouched(void **state)
     }
 }
 
-static void what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so(void **state)
+static void what_firmware_holds_is_not_placed_and_the_refusal_says_so(void **state)
 {
     struct host host;
 
@@ -514,7 +514,7 @@ static void records_beside_those_of_the_host_stay_the_firmwares(void **state)
 }
 
 /* The class: what was found is written back though it was the host's own, and the host has stopped it since. */
-static void a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end(void **state)
+static void a_watchdog_found_and_stopped_is_not_started_at_the_end(void **state)
 {
     struct host host;
 
@@ -622,7 +622,7 @@ static void a_reserved_counter_is_left_to_the_host(void **state)
 }
 
 /* A general and a fixed counter, enabled in registers that upmu's counters are enabled in, too. */
-static void a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told(void **state)
+static void a_watchdog_begun_later_runs_beside_sessions_if_upmu_is_told(void **state)
 {
     struct upmu_sampling sampling = {.period = 100};
     uint64_t general = 0, fixed = 0;
@@ -940,7 +940,7 @@ int main(void)
         cmocka_unit_test(an_idle_cpu_has_free_counters_and_no_others),
         cmocka_unit_test(a_session_owns_its_counters_from_attach_to_detach),
         cmocka_unit_test(counters_of_the_firmware_run_on_untouched),
-        cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
+        cmocka_unit_test(what_firmware_holds_is_not_placed_and_the_refusal_says_so),
         cmocka_unit_test(a_counter_that_would_write_records_is_the_firmwares),
         cmocka_unit_test(a_branch_trace_of_a_former_kernel_ends_with_take_firmware),
         cmocka_unit_test(a_branch_trace_that_began_later_is_left_alone),
@@ -955,11 +955,11 @@ int main(void)
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
         cmocka_unit_test(records_beside_those_of_the_host_stay_the_firmwares),
-        cmocka_unit_test(a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end),
+        cmocka_unit_test(a_watchdog_found_and_stopped_is_not_started_at_the_end),
         cmocka_unit_test(what_the_host_changed_beside_a_select_is_no_difference),
         cmocka_unit_test(what_was_taken_before_a_sleep_is_the_firmwares_after_it),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
-        cmocka_unit_test(a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told),
+        cmocka_unit_test(a_watchdog_begun_later_runs_beside_sessions_if_upmu_is_told),
         cmocka_unit_test(a_reserved_fixed_counter_leaves_the_others_to_upmu),
         cmocka_unit_test(a_counter_in_use_cannot_be_reserved),
         cmocka_unit_test(everything_reserved_leaves_room_for_nothing),

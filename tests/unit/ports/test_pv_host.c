@@ -1066,7 +1066,7 @@ static void s05_an_event_is_generic_or_raw_and_nothing_else(void **state)
     end();
 }
 
-static void s10_memory_is_pinned_from_open_to_close_and_stored_to_only_then(void **state)
+static void s10_memory_is_pinned_and_stored_to_from_open_to_close_alone(void **state)
 {
     (void)state;
     begin("skylake", 1);
@@ -1385,7 +1385,7 @@ int main(void)
         cmocka_unit_test(s02_addresses_that_are_no_memory_of_the_guest_are_refused),
         cmocka_unit_test(s03_what_a_guest_has_in_memory_is_read_once),
         cmocka_unit_test(s05_an_event_is_generic_or_raw_and_nothing_else),
-        cmocka_unit_test(s10_memory_is_pinned_from_open_to_close_and_stored_to_only_then),
+        cmocka_unit_test(s10_memory_is_pinned_and_stored_to_from_open_to_close_alone),
         cmocka_unit_test(s12_a_page_that_runs_is_not_replaced),
         cmocka_unit_test(s13_an_open_that_fails_leaves_everything_as_it_was),
         cmocka_unit_test(s20_an_event_is_of_the_vcpu_that_opened_it),

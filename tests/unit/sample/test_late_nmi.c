@@ -148,7 +148,7 @@ static void an_own_interrupt_is_answered_behind_every_access(void **state)
 }
 
 /* Other sources interrupt beside it: while the overflow waits for the end of the call, each may be its own. */
-static void an_overflow_that_waits_for_the_end_of_a_call_answers_for_each_interrupt(void **state)
+static void an_overflow_that_waits_for_a_call_answers_each_interrupt(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
@@ -199,7 +199,7 @@ static bool rdpmc_before_interrupt(void *context, uint32_t counter, uint64_t *ou
  * One that was only late when the poll looked leaves it mail: the poll writes what the interrupt would have written,
  * and has no lost interrupt to unmask.
  */
-static void an_interrupt_behind_the_look_of_a_poll_leaves_it_its_own_work(void **state)
+static void an_interrupt_behind_a_polls_look_leaves_the_poll_its_work(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
@@ -272,9 +272,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_own_interrupt_is_answered_at_every_look_at_the_clock),
         cmocka_unit_test(an_own_interrupt_is_answered_behind_every_access),
-        cmocka_unit_test(an_overflow_that_waits_for_the_end_of_a_call_answers_for_each_interrupt),
+        cmocka_unit_test(an_overflow_that_waits_for_a_call_answers_each_interrupt),
         cmocka_unit_test(an_interrupt_that_was_answered_is_not_awaited_for_long),
-        cmocka_unit_test(an_interrupt_behind_the_look_of_a_poll_leaves_it_its_own_work),
+        cmocka_unit_test(an_interrupt_behind_a_polls_look_leaves_the_poll_its_work),
         cmocka_unit_test(an_interrupt_inside_of_a_stop_is_not_awaited_long_after_it),
         cmocka_unit_test(each_counter_s_interrupt_is_answered_after_a_change),
     };

@@ -337,7 +337,7 @@ static void a_log_whose_output_stops_is_refused_by_every_reader(void **state)
     }
 }
 
-static void a_buffer_that_is_too_short_is_left_untouched_and_told_what_is_needed(void **state)
+static void a_buffer_that_is_too_short_is_untouched_and_told_the_need(void **state)
 {
     (void)state;
     make_mixed();
@@ -360,7 +360,7 @@ static void a_buffer_that_is_too_short_is_left_untouched_and_told_what_is_needed
     }
 }
 
-static void a_work_area_that_is_too_short_is_refused_and_one_that_fits_changes_nothing(void **state)
+static void a_short_work_area_is_refused_one_that_fits_changes_nothing(void **state)
 {
     static uint8_t whole[1 << 14];
 
@@ -431,7 +431,7 @@ static unsigned given_as_written(const uint8_t *log, size_t length, struct upmu_
 }
 
 /* Class of mistake: a crash or one bad byte costs the whole log, or salvage gives what was never written. */
-static void salvage_gives_each_sound_record_of_a_log_that_was_cut_or_changed(void **state)
+static void salvage_gives_each_sound_record_of_a_damaged_log(void **state)
 {
     static uint8_t log[sizeof made.bytes];
     struct upmu_log_salvaged salvaged;
@@ -496,7 +496,7 @@ static void salvage_gives_each_sound_record_of_a_log_that_was_cut_or_changed(voi
 }
 
 /* Class of mistake: what the engine knows to be missing is in no result. */
-static void periods_without_a_sample_are_in_perf_data_and_in_pprofs_comments(void **state)
+static void lost_periods_are_in_perf_data_and_in_pprofs_comments(void **state)
 {
     struct upmu_output output = {.buffer = room, .size = sizeof room};
     struct upmu_results results;
@@ -541,7 +541,7 @@ static uint64_t word_at(size_t at, unsigned bytes)
  * alone, and branch_sample_type is behind the end of an attribute of 64 bytes.
  * Offsets: include/uapi/linux/perf_event.h.
  */
-static void perf_data_has_attributes_of_128_bytes_and_mappings_of_type_mmap2(void **state)
+static void perf_data_has_attributes_of_128_bytes_and_mmap2_mappings(void **state)
 {
     struct upmu_output output = {.buffer = room, .size = sizeof room};
     struct upmu_results results;
@@ -576,7 +576,7 @@ static void perf_data_has_attributes_of_128_bytes_and_mappings_of_type_mmap2(voi
 }
 
 /* Class of mistake: a form gives a salvaged sample without its event to another event, or refuses the rest. */
-static void forms_of_a_damaged_log_have_what_is_sound_if_salvage_is_asked_for(void **state)
+static void forms_of_a_damaged_log_have_what_is_sound_if_asked_to(void **state)
 {
     struct upmu_output output = {.buffer = room, .size = sizeof room};
     struct upmu_results results;
@@ -686,7 +686,7 @@ static void refusals_add_nothing_to_a_log(void **state)
 
 /* ---- What is in the forms (perf and protoc read them in tests/build/check_results.py) ---- */
 
-static void folded_stacks_join_addresses_of_a_function_and_keep_events_and_callers_apart(void **state)
+static void folded_stacks_join_addresses_and_keep_events_callers_apart(void **state)
 {
     struct upmu_results results;
 
@@ -788,16 +788,16 @@ int main(void)
         cmocka_unit_test(every_log_that_begins_can_end),
         cmocka_unit_test(an_output_that_stops_is_an_error_at_every_place),
         cmocka_unit_test(a_log_whose_output_stops_is_refused_by_every_reader),
-        cmocka_unit_test(a_buffer_that_is_too_short_is_left_untouched_and_told_what_is_needed),
-        cmocka_unit_test(a_work_area_that_is_too_short_is_refused_and_one_that_fits_changes_nothing),
+        cmocka_unit_test(a_buffer_that_is_too_short_is_untouched_and_told_the_need),
+        cmocka_unit_test(a_short_work_area_is_refused_one_that_fits_changes_nothing),
         cmocka_unit_test(every_log_that_is_cut_or_changed_is_refused),
-        cmocka_unit_test(salvage_gives_each_sound_record_of_a_log_that_was_cut_or_changed),
-        cmocka_unit_test(periods_without_a_sample_are_in_perf_data_and_in_pprofs_comments),
-        cmocka_unit_test(perf_data_has_attributes_of_128_bytes_and_mappings_of_type_mmap2),
-        cmocka_unit_test(forms_of_a_damaged_log_have_what_is_sound_if_salvage_is_asked_for),
+        cmocka_unit_test(salvage_gives_each_sound_record_of_a_damaged_log),
+        cmocka_unit_test(lost_periods_are_in_perf_data_and_in_pprofs_comments),
+        cmocka_unit_test(perf_data_has_attributes_of_128_bytes_and_mmap2_mappings),
+        cmocka_unit_test(forms_of_a_damaged_log_have_what_is_sound_if_asked_to),
         cmocka_unit_test(a_log_with_a_right_checksum_is_refused_for_what_it_says),
         cmocka_unit_test(refusals_add_nothing_to_a_log),
-        cmocka_unit_test(folded_stacks_join_addresses_of_a_function_and_keep_events_and_callers_apart),
+        cmocka_unit_test(folded_stacks_join_addresses_and_keep_events_callers_apart),
         cmocka_unit_test(symbols_of_the_caller_replace_those_of_the_log),
         cmocka_unit_test(kallsyms_come_in_rising_order),
         cmocka_unit_test(a_thousand_addresses_are_each_found_once),

@@ -478,7 +478,7 @@ static void user_mode_may_read_only_where_a_session_is_published(void **state)
  * A program whose last session has gone may still execute RDPMC; when it ends, what comes after it may not.
  * Catches: where such a thread runs is not known, and its end closes nothing.
  */
-static void the_end_of_a_program_without_sessions_closes_what_it_might_read(void **state)
+static void the_end_of_a_sessionless_program_closes_what_it_might_read(void **state)
 {
     struct upmu_thread mine, theirs, idle;
     struct upmu_user_page another;
@@ -554,7 +554,7 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
 }
 
 /* A counter that goes from one thread to another in a switch, with the same event or with another one. */
-static void a_counter_that_changes_hands_keeps_nothing_of_the_other_thread(void **state)
+static void a_counter_that_changes_hands_keeps_nothing_of_the_former(void **state)
 {
     static const char *const profiles[] = {"skylake",  "core2", "nehalem", "yonah",
                                            "prescott", "zen2",  "zen4",    "k8_revf"};
@@ -601,7 +601,7 @@ static void a_counter_that_changes_hands_keeps_nothing_of_the_other_thread(void 
 }
 
 /* The same where one call stops a session and starts another one. */
-static void a_counter_that_one_call_gives_to_another_session_keeps_nothing(void **state)
+static void a_counter_that_a_call_hands_to_a_session_keeps_nothing(void **state)
 {
     static const char *const lists[][2] = {{"branches", "branches"}, {"branches", "branch-misses"}};
 
@@ -742,7 +742,7 @@ static void what_a_thread_keeps_is_cleared_for_the_next_reader(void **state)
  * A thread that came while there was no page has lost its right to read: the next page, of another program, does not
  * bring it back.  Catches a permission that is remembered beyond what it was given for.
  */
-static void the_page_of_another_program_opens_nothing_for_a_former_reader(void **state)
+static void anothers_page_opens_nothing_for_a_former_reader(void **state)
 {
     (void)state;
     begin("skylake");
@@ -942,7 +942,7 @@ static void the_end_of_a_thread_without_sessions_takes_its_right(void **state)
  * list of the CPU.
  * Catches: a right that is left to what runs there next.
  */
-static void the_end_of_a_thread_takes_its_right_wherever_its_sessions_are(void **state)
+static void the_end_of_a_thread_takes_its_right_wherever_it_has_sessions(void **state)
 {
     (void)state;
     for (unsigned held = 0; held < 2; held++) {
@@ -1013,14 +1013,14 @@ int main(void)
         cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
         cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
         cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
-        cmocka_unit_test(a_counter_that_changes_hands_keeps_nothing_of_the_other_thread),
-        cmocka_unit_test(a_counter_that_one_call_gives_to_another_session_keeps_nothing),
+        cmocka_unit_test(a_counter_that_changes_hands_keeps_nothing_of_the_former),
+        cmocka_unit_test(a_counter_that_a_call_hands_to_a_session_keeps_nothing),
         cmocka_unit_test(a_session_that_ran_before_shows_nothing_of_others),
         cmocka_unit_test(what_a_thread_keeps_is_cleared_for_the_next_reader),
         cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
-        cmocka_unit_test(the_end_of_a_program_without_sessions_closes_what_it_might_read),
-        cmocka_unit_test(the_page_of_another_program_opens_nothing_for_a_former_reader),
+        cmocka_unit_test(the_end_of_a_sessionless_program_closes_what_it_might_read),
+        cmocka_unit_test(anothers_page_opens_nothing_for_a_former_reader),
         cmocka_unit_test(a_time_without_pages_ends_the_right_of_every_thread),
         cmocka_unit_test(a_threads_own_counters_stay_as_they_are),
         cmocka_unit_test(what_a_static_session_left_running_is_closed_and_cleared),
@@ -1028,7 +1028,7 @@ int main(void)
         cmocka_unit_test(a_cpu_that_comes_again_takes_the_right_of_before),
         cmocka_unit_test(a_cpu_that_cannot_come_again_takes_the_right_of_before),
         cmocka_unit_test(the_end_of_a_thread_without_sessions_takes_its_right),
-        cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_its_sessions_are),
+        cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_it_has_sessions),
         cmocka_unit_test(a_reader_whose_page_went_while_it_came_is_none_later),
         cmocka_unit_test(without_a_page_nothing_is_opened),
     };

@@ -322,7 +322,7 @@ static void encode_shows_payload_registers_after_the_select(void **state)
     assert_string_equal(printed, "IA32_PERFEVTSEL0 0x186 0x4301c6\nMSR_PEBS_FRONTEND 0x3f7 0x11\n");
 }
 
-static void encode_shows_the_fixed_control_where_there_is_no_general_form(void **state)
+static void encode_shows_the_fixed_control_without_a_general_form(void **state)
 {
     (void)state;
     assert_int_equal(line("encode --pmu skl CPU_CLK_UNHALTED.REF_TSC"), CMD_OK);
@@ -1160,7 +1160,7 @@ int main(void)
         cmocka_unit_test(encode_shows_the_lowest_general_counter),
         cmocka_unit_test(encode_shows_a_pinned_counter),
         cmocka_unit_test(encode_shows_payload_registers_after_the_select),
-        cmocka_unit_test(encode_shows_the_fixed_control_where_there_is_no_general_form),
+        cmocka_unit_test(encode_shows_the_fixed_control_without_a_general_form),
         cmocka_unit_test(encode_shows_the_registers_of_each_make),
         cmocka_unit_test(encode_writes_json),
         cmocka_unit_test(encode_placed_shows_what_the_list_gets),

@@ -497,7 +497,7 @@ static const struct root roots[] = {
     {"no PMU", "no_pmu", NULL, NULL, "stat --msr --yes", 0, 0, 0, 0, 4, "no PMU that can be used"},
 };
 
-static void a_machine_that_refuses_is_told_in_one_line_and_nothing_is_written(void **state)
+static void a_machine_that_refuses_is_told_in_a_line_nothing_is_written(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof roots / sizeof roots[0]; i++) {
@@ -1057,7 +1057,7 @@ static void words_that_do_not_fit_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_that_refuses_is_told_in_one_line_and_nothing_is_written),
+        cmocka_unit_test(a_machine_that_refuses_is_told_in_a_line_nothing_is_written),
         cmocka_unit_test(a_machine_that_is_accepted_is_warned_about),
         cmocka_unit_test(a_pmu_that_counts_nothing_is_found_out),
         cmocka_unit_test(stat_counts_what_the_loop_retires),
