@@ -739,6 +739,40 @@ static void handlers_that_come_again_and_again_are_no_difference(void **state)
     }
 }
 
+static void two_events_that_end_a_set_in_one_interrupt_end_it_once(void **state)
+{
+    static struct host host;
+    struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.sim.skid = 40;
+    assert_int_equal(upmu_session_shuffle(&host.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &host.sets[1], 1, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_set *set = i ? &host.sets[1] : &host.session.set;
+
+        assert_int_equal(upmu_set_add(&host.session, set, "instructions", &sampling), UPMU_OK);
+        sampling.period = 500;
+        assert_int_equal(upmu_set_add(&host.session, set, "branches", &sampling), UPMU_OK);
+        sampling.period = 1000;
+    }
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (unsigned i = 0; i < 2; i++) /* each has its place */
+        assert_int_equal(upmu_session_switch(&host.session, NULL), UPMU_OK);
+    for (unsigned i = 0; i < 6; i++) {
+        unsigned done = 0;
+
+        assert_int_equal(host.session.active->number, i % 2);
+        for (; host.session.active->number == i % 2 && done < 3000; done += 10)
+            host_run(&host, 10);
+        assert_in_range(done, 1000, 1100); /* (the interrupt is late) */
+    }
+    host_end(&host);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -760,6 +794,7 @@ int main(void)
         cmocka_unit_test(a_record_and_a_message_are_of_the_set_that_overflowed),
         cmocka_unit_test(a_fault_stops_the_session_or_the_set_is_changed),
         cmocka_unit_test(handlers_that_come_again_and_again_are_no_difference),
+        cmocka_unit_test(two_events_that_end_a_set_in_one_interrupt_end_it_once),
     };
 
     return cmocka_run_group_tests_name("sets_by_overflow", tests, NULL, NULL);

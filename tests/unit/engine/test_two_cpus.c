@@ -531,6 +531,20 @@ static void what_a_cpu_that_did_not_wake_has_found_is_not_its_siblings(void **st
     host_no_violation(&f);
 }
 
+static void a_pmu_is_found_by_its_number(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host_machine(&host);
+    assert_null(upmu_machine_pmu(&host.machine, 0)); /* before a CPU was seen */
+    host_take_over(&host, 2, false);
+    assert_ptr_equal(upmu_machine_pmu(&host.machine, 0), host.cpu[1].meter.pmu);
+    for (unsigned index = 1; index < 300; index++)
+        assert_null(upmu_machine_pmu(&host.machine, index));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -551,6 +565,7 @@ int main(void)
         cmocka_unit_test(what_a_fault_kept_at_the_last_sleep_is_restored_a_life_later),
         cmocka_unit_test(a_watchdog_that_a_sibling_found_does_not_run_on_once_closed),
         cmocka_unit_test(what_a_cpu_that_did_not_wake_has_found_is_not_its_siblings),
+        cmocka_unit_test(a_pmu_is_found_by_its_number),
     };
 
     return cmocka_run_group_tests_name("two_cpus", tests, NULL, NULL);

@@ -934,6 +934,39 @@ static void records_that_the_host_disabled_stay_disabled(void **state)
     }
 }
 
+/* A counter that the firmware had running is given to the host, and is given back stopped: it stays so at the end. */
+static void a_shared_counter_back_stopped_does_not_run_at_the_end(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    for (unsigned way = 0; way < 8; way++) {
+        uint64_t left = way & 1 ? 0x3c000 : 0; /* without its enable bit, or nothing */
+        unsigned cpu = way >> 1 & 1;
+        bool taken = way & 4;
+
+        host_prepare(&host, "prescott");
+        upmu_sim_poke(&host.sim, 0, 0x3a2, 0x2600020c);
+        upmu_sim_poke(&host.sim, 0, 0x360, 0x3d000);
+        assert_true(upmu_sim_runs(&host.sim, 0, 0));
+        host_machine(&host);
+        host_take_over(&host, 2, true);
+        upmu_sim_switch_cpu(&host.sim, cpu);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[cpu], 0), UPMU_OWNER_FIRMWARE);
+        if (taken)
+            upmu_cpu_take_firmware(&host.cpu[cpu]);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[cpu], 1), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, 0x360, left);
+        upmu_cpu_unreserve(&host.cpu[cpu], 1);
+        for (unsigned i = 0; i < 2; i++) {
+            upmu_sim_switch_cpu(&host.sim, i);
+            assert_int_equal(upmu_cpu_fini(&host.cpu[i]), UPMU_OK);
+        }
+        if (upmu_sim_runs(&host.sim, 0, 0))
+            fail_msg("CPU %u, %x%s: it runs", cpu, (unsigned)left, taken ? ", taken" : "");
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -971,6 +1004,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_came_back_running_runs_at_the_end),
         cmocka_unit_test(records_that_the_host_disabled_stay_disabled),
         cmocka_unit_test(owners_have_names),
+        cmocka_unit_test(a_shared_counter_back_stopped_does_not_run_at_the_end),
     };
 
     return cmocka_run_group_tests_name("own", tests, NULL, NULL);

@@ -267,6 +267,28 @@ static void each_counter_s_interrupt_is_answered_after_a_change(void **state)
     }
 }
 
+/* An overflow found without its interrupt; the interrupt is lost in a sleep, which is longer than it is awaited. */
+static void no_late_interrupt_is_expected_after_sleep(void **state)
+{
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.sim.skid = 5000;
+    host_sample(&host, "instructions", 100);
+    host_run(&host, 150);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_not_equal(host.cpu[0].expected, 0);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+    upmu_sim_advance_ns(&host.sim, 110000000);
+    upmu_sim_reset_cpu(&host.sim, 0);
+    upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answers, 1);
+    assert_int_equal(host.answer[0], UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +299,7 @@ int main(void)
         cmocka_unit_test(an_interrupt_behind_a_polls_look_leaves_the_poll_its_work),
         cmocka_unit_test(an_interrupt_inside_of_a_stop_is_not_awaited_long_after_it),
         cmocka_unit_test(each_counter_s_interrupt_is_answered_after_a_change),
+        cmocka_unit_test(no_late_interrupt_is_expected_after_sleep),
     };
 
     return cmocka_run_group_tests_name("late_nmi", tests, NULL, NULL);

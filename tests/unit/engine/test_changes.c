@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Corners of a change of what runs: counts that are not exact, or counted twice; gates that stay open, or closed; lost
+ * Changes of what runs on a CPU: counts that are not exact, or counted twice; gates that stay open, or closed; lost
  * periods.
  */
 #include "tests/common/host.h"
@@ -303,5 +303,5 @@ int main(void)
         cmocka_unit_test(a_wrap_that_a_sample_of_another_event_finds_is_no_round),
     };
 
-    return cmocka_run_group_tests_name("change_corners", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("changes", tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What seldom happens to units: refusals, faults as a unit changes its CPU or ends, CPUs that cannot be reached,
- * numbers that go round.
+ * The life of a unit: attachment, refusals, boxes that vanish or were reset, faults as a unit changes its CPU,
+ * sleeps or ends, CPUs that cannot be reached, numbers that go round.
  */
 #include "tests/unit/engine/unit_double.h"
 

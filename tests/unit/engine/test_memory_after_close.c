@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory after close (R46): sessions, sets, rings, queues, pages, threads, units outside the cores, regions and CPUs
+ * Memory after close: sessions, sets, rings, queues, pages, threads, units outside the cores, regions and CPUs
  * are freed as soon as the call that ends them has returned, and nothing in the library points
  * there.  The class of mistake: a list, a table or a cached pointer that outlives its object.
  */
