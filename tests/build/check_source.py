@@ -9,6 +9,7 @@ import sys
 
 from checklib import CORE_FOLDERS, check, code_of, files, grep, main, read, run, Skip
 import owners
+import programs
 import prose
 
 HOOKS = "rdmsr|wrmsr|cpuid|this_cpu|irq_save|irq_restore|rdpmc|pmi_rearm|clock_ns|allow_rdpmc|run_on_cpu|log"
@@ -327,6 +328,12 @@ def names_of_tests_have_at_most_60_characters():
     names = [(path, name) for path in tracked(".c", ".py") if path.startswith("tests/") for name in
              re.findall(r"\bcmocka_unit_test\w*\((\w+)|^@check\ndef (\w+)", read(path), re.M)]
     return [f"{path}: {''.join(name)}" for path, name in names if len("".join(name)) > 60] + ([] if len(names) > 1000 else ["few names"])
+
+
+@check
+def test_programs_stand_in_their_table():
+    """Finds a program that was added or moved, or proves something else, and whose row was forgotten."""
+    return programs.complaints()
 
 
 @check
