@@ -28,7 +28,7 @@ def proves(path):
     with open(path, encoding="utf-8") as file:
         found = re.search(COMMENTS[os.path.splitext(path)[1]], file.read(), re.S)
     text = " ".join(re.sub(r"^ ?[*#] ?", "", found[1], flags=re.M).split()) if found else ""
-    return re.split(r"(?<=[a-zA-Z0-9)-][a-zA-Z0-9)])[.?](?: |$)", text)[0]
+    return re.split(r"(?<=[a-zA-Z0-9)'-][a-zA-Z0-9)])[.?](?: |$)", text)[0]
 
 
 def programs():
