@@ -101,6 +101,27 @@ def every_key_that_changes_an_encoding_is_read():
 
 
 @check
+def descriptions_are_taken_on_request_and_listed():
+    """The library's part of a file is the same with them."""
+    texts, files, complaints = [], [], []
+    for name, options, packer in ("plain", [], ["catalog_pack.py", "--blob"]), ("about", ["--about"], ["catalog_about.py"]):
+        out = fresh(name)
+        for command in ([*IMPORT, *options, "--out", out, LINUX],
+                        [sys.executable, "tools/" + packer[0], *packer[1:], out + "/new.bin", out + "/newmodel.tsv"]):
+            code, output = run(command)
+            complaints += [output] if code else []
+        code, output = run(["build/upmu", "list", "--pmu", "ix86arch", "--blob", out + "/new.bin"])
+        complaints += [output] if code else []
+        texts.append(output)
+        with open(out + "/new.bin", "rb") as file:
+            files.append(file.read())
+    text = "\n        words that are not taken\n"
+    if text in texts[0] or text not in texts[1] or texts[1].replace(text, "\n") != texts[0]:
+        complaints.append(f"listed: {texts[1]}")
+    return complaints + ([] if files[1].startswith(files[0]) else ["another file of catalogues"])
+
+
+@check
 def both_forms_give_the_same_but_for_listed_losses():
     code, output = run([*IMPORT, "--out", WORK, "--compare", LINUX, NATIVE])
     found = {line[len("lost\tnew\t"):].replace("\t", " ") for line in lines(output)

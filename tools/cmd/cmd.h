@@ -157,6 +157,8 @@ struct cmd {
     struct upmu_sim sim;
     struct cmd_interrupts sim_interrupts;
     uint32_t jitter;
+    const char *about; /* descriptions of events, behind a file of catalogues; NULL: none */
+    size_t about_bytes;
     void *chain_at; /* where `chase` continues in the live buffer; NULL: not prepared */
     /* Work areas. */
     struct upmu_session session;

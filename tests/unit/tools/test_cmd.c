@@ -79,11 +79,23 @@ static const void *test_read_file(void *context, const char *name, size_t *out_l
 
         return *out_length = sizeof map - 1, map;
     }
-    if (strcmp(name, "blob") != 0)
+    if (strcmp(name, "blob") != 0 && strcmp(name, "described") != 0)
         return NULL;
     do
         *out_length = blob_make(i++, blob);
     while (strcmp(upmu_catalog_name(upmu_catalog_loaded(blob, 0)), "k7") != 0);
+    if (strcmp(name, "described") == 0) {
+        static const char about[] = "upmu about 1\n"
+                                    "k7\tA\tfirst\n"
+                                    "k7\tSNOOP\tof another\n"
+                                    "k7\tSNOOP_HITS\tprobes\x01of a line\n"
+                                    "k7\tSNOOP_HITS2\tof another\n"
+                                    "k8\tSNOOP_RESYNCS\tof another\n";
+
+        assert_true(*out_length + sizeof about <= sizeof blob);
+        memcpy(blob + *out_length, about, sizeof about - 1);
+        *out_length += sizeof about - 1;
+    }
     return blob;
 }
 
@@ -474,6 +486,8 @@ static void events_are_listed_and_encoded_from_a_file_of_catalogues(void **state
     (void)state;
     assert_int_equal(line("list --pmu amd64_k7 --blob blob snoop*"), CMD_OK);
     assert_string_equal(printed, "SNOOP_HITS\nSNOOP_RESYNCS\n");
+    assert_int_equal(line("list --pmu amd64_k7 --blob described snoop*"), CMD_OK);
+    assert_string_equal(printed, "SNOOP_HITS\n        probes?of a line\nSNOOP_RESYNCS\n");
     assert_int_equal(line("encode --pmu amd64_k7 --blob blob snoop_hits:l2"), CMD_OK);
     prints("0x430473");
     assert_int_equal(line("list --pmu skl --blob blob"), CMD_REFUSED);
