@@ -25,7 +25,7 @@ all:
 
 LIB_SOURCES := $(patsubst ./%,%,$(UPMU_SOURCES))
 SIM_SOURCES := $(sort $(wildcard port/sim/*.c))
-TOOL_SOURCES := $(sort $(wildcard tools/upmu_main.c tools/cmd/*.c tools/msr/*.c port/linux/*.c))
+TOOL_SOURCES := $(sort $(wildcard tools/upmu_main.c $(patsubst %,tools/%/*.c,child cmd msr) port/linux/*.c))
 CATALOG_SOURCES := $(wildcard events/*.tsv)
 
 # ---- Flags ----

@@ -105,6 +105,8 @@ static int open_simulated(struct cmd *cmd, const char *name)
     cmd->machine = &cmd->own_machine;
     cmd->cpu = &cmd->own_cpu;
     cmd->port = upmu_sim_port(&cmd->sim);
+    if (cmd_child(cmd) != NULL)
+        cmd->sim.port.clock_ns = cmd_child(cmd)->clock_ns;
     if (!cmd->args->json)
         cmd_target_label(cmd);
     status = upmu_machine_init(cmd->machine, cmd->port);

@@ -47,8 +47,7 @@ enum upmu_status cmd_watch_run(struct cmd *cmd, struct cmd_watch *watch, const s
 
         if (piece > left)
             piece = left;
-        cmd_workload_run(cmd, workload, piece);
-        left -= piece;
+        left = cmd_workload_piece(cmd, workload, piece, left);
         if (watch->between != NULL)
             status = watch->between(cmd, watch);
         now = watch_clock(cmd);

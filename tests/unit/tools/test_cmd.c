@@ -764,6 +764,7 @@ static void record_writes_a_log_that_convert_reads_and_names_by_a_map(void **sta
     assert_string_equal(stored, "spin 20\n");
     assert_int_equal(line_with_memory("convert log --symbols map --folded out", 1 << 18), CMD_OK);
     assert_string_equal(stored, "round 20\n");
+    prints("100.00%         20  0x1d1000  round+0x0\n");
     assert_int_equal(line_with_memory("convert log --symbols map --folded out", 64), CMD_REFUSED);
     complains("map: out of space");
     assert_int_equal(line_with_memory("convert log --folded out", 64), CMD_REFUSED);
