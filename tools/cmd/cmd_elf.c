@@ -86,11 +86,9 @@ bool cmd_elf_open(struct cmd_elf *elf, const void *bytes, size_t length)
 /* Text that ends in its table, without blanks; NULL: none. */
 static const char *elf_name(const struct cmd_elf *elf, uint64_t at)
 {
-    const uint8_t *name = elf->bytes + elf->strings;
-
-    for (uint64_t i = at; i < elf->string_bytes && name[i] > ' '; i++)
-        if (i + 1 < elf->string_bytes && name[i + 1] == '\0')
-            return (const char *)&name[at];
+    for (uint64_t i = at; i < elf->string_bytes && elf->bytes[elf->strings + i] > ' '; i++)
+        if (i + 1 < elf->string_bytes && elf->bytes[elf->strings + i + 1] == '\0')
+            return (const char *)&elf->bytes[elf->strings + at];
     return NULL;
 }
 

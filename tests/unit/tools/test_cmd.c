@@ -89,7 +89,8 @@ static const void *test_read_file(void *context, const char *name, size_t *out_l
                                     "k7\tA\tfirst\n"
                                     "k7\tSNOOP\tof another\n"
                                     "k7\tSNOOP_HITS\tprobes\x01of a line\n"
-                                    "k7\tSNOOP_HITS2\tof another\n"
+                                    "k7\tSNOOP_HITS2\tof another; a line that is longer than all others together, so "
+                                    "that a search by halves meets it before those around it, whichever it is for\n"
                                     "k8\tSNOOP_RESYNCS\tof another\n";
 
         assert_true(*out_length + sizeof about <= sizeof blob);
