@@ -159,6 +159,8 @@ static const char *file_of(const struct code *code, unsigned loops, unsigned num
     return name;
 }
 
+static const struct cmd_live *own_cpu; /* NULL: there is none */
+
 /* As main() of the tool: the exit status. */
 static int run_line(const char *text)
 {
@@ -172,6 +174,7 @@ static int run_line(const char *text)
     memset(&cmd, 0, sizeof cmd);
     cmd.sink = &sink;
     cmd.program = "upmu";
+    cmd.live = own_cpu;
     said_bytes = error_bytes = 0;
     out[0] = err[0] = shown[0] = '\0';
     snprintf(copy, sizeof copy, "%s", text);
@@ -375,6 +378,35 @@ static void progress_is_a_number_or_the_share_of_the_limit(void **state)
     has(shown, "%");
 }
 
+/* A CPU whose counters see nothing of the program: registers of a model. */
+static void at_its_own_speed_a_program_runs_to_its_end(void **state)
+{
+    static struct upmu_sim sim;
+    static struct upmu_machine machine;
+    static struct upmu_cpu cpu;
+    const struct cmd_live live = {.port = &sim.port, .machine = &machine, .cpu = &cpu};
+
+    (void)state;
+    upmu_sim_init(&sim, upmu_sim_profile("skl"), 1);
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    assert_int_equal(upmu_machine_init(&machine, &sim.port), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&cpu, &machine, NULL), UPMU_OK);
+    own_cpu = &live;
+    assert_int_equal(run_program("-r 2", &lasts, 0, ""), 42);
+    has(out, "' on skl, mean of 2 runs:");
+    has(out, "branch-misses");
+    assert_null(strstr(out, "single-stepped"));
+    assert_int_equal(run_program("-I 1000 -e instructions", &forks, 0, ""), 3);
+    assert_int_equal(run_program("-e cycles", &faults, 0, ""), 128 + SIGILL);
+    has(err, "Illegal instruction");
+    assert_int_equal(run_line("stat -e cycles -- /nowhere"), CMD_REFUSED);
+    own_cpu = NULL;
+    assert_int_equal(child_wait(-1, &(int){0}, WNOHANG), -1);
+    assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);
+    if (sim.violation_count != 0)
+        fail_msg("%s", sim.first_violation.text);
+}
+
 /* A key that interrupts is for the program. */
 static void signals_of_the_tool_are_its_own_again(void **state)
 {
@@ -500,6 +532,7 @@ int main(void)
         cmocka_unit_test(intervals_cells_and_json_are_those_of_a_workload),
         cmocka_unit_test(words_that_are_not_for_programs_are_refused),
         cmocka_unit_test(progress_is_a_number_or_the_share_of_the_limit),
+        cmocka_unit_test(at_its_own_speed_a_program_runs_to_its_end),
         cmocka_unit_test(signals_of_the_tool_are_its_own_again),
         cmocka_unit_test(functions_are_where_the_file_says),
         cmocka_unit_test(damage_is_read_within_the_file),

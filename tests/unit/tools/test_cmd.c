@@ -969,7 +969,8 @@ static void rdpmc_shows_the_value_of_the_counter_that_was_named(void **state)
 
 static void the_model_found_no_fault_with_any_command(void **state)
 {
-    static const char *const lines[] = {"info", "stat", "record", "top -r 1", "selftest", "rdpmc 0"};
+    static const char *const lines[] = {"info",     "stat",    "stat -I 1 -n 10m spin", "record", "top -r 1",
+                                        "selftest", "rdpmc 0", "pmcstat -w 1 -n 10m cycles"};
     char text[64];
 
     (void)state;
