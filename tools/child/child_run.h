@@ -13,7 +13,7 @@
 struct child_task {
     pid_t id;
     uint64_t ip, sp;
-    bool branch, string, system_call;
+    bool branch, string, system_call, output;
 };
 
 struct child {
@@ -27,7 +27,7 @@ struct child {
     bool halted; /* before its first instruction */
     bool freed;  /* it is not traced any more, or no more than its present stop */
     int status;  /* of waitpid(), when it has ended */
-    uint64_t run_instructions, begin_ns;
+    uint64_t run_instructions, begin_ns, end_ns; /* of the steps */
     /* All runs that have ended */
     uint64_t instructions, stepped_ns;
     uint64_t unread; /* instructions whose code cannot be read */

@@ -25,10 +25,16 @@
 #ifdef __x86_64__
 #define REGISTER_IP(registers) ((registers).rip)
 #define REGISTER_SP(registers) ((registers).rsp)
+#define REGISTER_AX(registers) ((registers).rax)
+#define REGISTER_BX(registers) ((registers).rbx)
+#define REGISTER_DI(registers) ((registers).rdi)
 #define IN_LONG_MODE(registers) ((registers).cs != CODE_OF_32)
 #else
 #define REGISTER_IP(registers) ((uint32_t)(registers).eip)
 #define REGISTER_SP(registers) ((uint32_t)(registers).esp)
+#define REGISTER_AX(registers) ((uint32_t)(registers).eax)
+#define REGISTER_BX(registers) ((uint32_t)(registers).ebx)
+#define REGISTER_DI(registers) ((uint32_t)(registers).edi)
 #define IN_LONG_MODE(registers) false
 #endif
 
@@ -79,6 +85,15 @@ static bool read_code(pid_t id, uint64_t ip, uint8_t code[CODE_BYTES])
     return true;
 }
 
+/* Is the system call write() or writev() to the standard output or that of errors? */
+static bool is_output(const struct user_regs_struct *registers, bool long_mode)
+{
+    const uint64_t number = REGISTER_AX(*registers);
+    const uint64_t file = long_mode ? REGISTER_DI(*registers) : REGISTER_BX(*registers);
+
+    return (long_mode ? number == 1 || number == 20 : number == 4 || number == 146) && (file == 1 || file == 2);
+}
+
 /* The instruction that comes next. */
 static void look(struct child *child, struct child_task *task)
 {
@@ -95,6 +110,7 @@ static void look(struct child *child, struct child_task *task)
     task->branch = x86_is_branch(code, long_mode);
     task->string = x86_is_string(code, long_mode);
     task->system_call = x86_is_system_call(code, long_mode);
+    task->output = task->system_call && is_output(&registers, long_mode);
 }
 
 /* ---- What a stop says ---- */
@@ -110,6 +126,8 @@ static void retire(struct cmd *cmd, struct child *child, const struct child_task
     upmu_sim_events(&cmd->sim, &burst);
     child->run_instructions++;
     child->freed = child->limit != 0 && child->run_instructions == child->limit;
+    if (child->freed)
+        child->end_ns = child_clock_ns(NULL);
 }
 
 /*
@@ -174,6 +192,8 @@ static bool step(struct cmd *cmd, struct child *child)
         (void)ptrace(PTRACE_DETACH, id, NULL, NULL);
     } else if (WIFSTOPPED(status)) {
         number = stopped(cmd, child, task, is_new, status);
+        if (task->output) /* it may come on the line of the progress */
+            cmd_progress_hide(cmd);
         go_on(child, id, number);
     } else {
         ended(cmd, child, task, status);
@@ -217,7 +237,7 @@ bool child_run_stepped(struct cmd *cmd)
         if (!step(cmd, child)) {
             child_is_over(child);
             child->instructions += child->run_instructions;
-            child->stepped_ns += child_clock_ns(NULL) - child->begin_ns;
+            child->stepped_ns += (child->freed ? child->end_ns : child_clock_ns(NULL)) - child->begin_ns;
             return false;
         }
     progress_of_steps(cmd, child);

@@ -138,11 +138,12 @@ int child_take(struct cmd *cmd, unsigned count, const char *const *words, const 
 
 static void say_what_was_told(struct cmd *cmd, const struct child *child)
 {
-    const uint64_t tenths = cmd_scale(child->stepped_ns, 1, child->instructions * 100);
-
-    cmd_print(cmd, " %G instructions were single-stepped, %U.%u us for each.  The model is told of instructions\n",
-              child->instructions, cmd_divide(tenths, 10), (unsigned)(tenths % 10));
-    cmd_print(cmd, " and branches (jumps, calls, returns, loops) in user mode; time is the time of the steps.\n");
+    cmd_print(cmd, " %G instructions were single-stepped in ", child->instructions);
+    cmd_milli(cmd, cmd_divide(child->stepped_ns, 1000000), 2);
+    cmd_print(cmd, " s, ");
+    cmd_milli(cmd, cmd_divide(child->stepped_ns, child->instructions), 1);
+    cmd_print(cmd, " us for each.  The model is told of\n instructions and branches (jumps, calls, returns, loops) "
+                   "in user mode; times are of the steps.\n");
     if (child->limit != 0 && child->instructions % child->limit == 0)
         cmd_print(cmd, " --limit: what came after the first %G of a run is not counted.\n", child->limit);
     if (child->unread != 0)

@@ -25,6 +25,7 @@
 static char out[1 << 16], err[1 << 14], shown[1 << 12];
 static size_t said_bytes, error_bytes;
 static uint64_t now_ms;
+static unsigned hidden;
 static struct cmd cmd;
 
 static void take_out(void *context, const char *text, size_t length)
@@ -53,6 +54,7 @@ static uint64_t test_now(void *context)
 static void test_progress(void *context, const char *text)
 {
     (void)context;
+    hidden += text[0] == '\0';
     if (text[0] != '\0')
         snprintf(shown, sizeof shown, "%s", text);
 }
@@ -117,6 +119,10 @@ CODE(executes, "mov 16(%rsp), %rdi\n lea 16(%rsp), %rsi\n xor %edx, %edx\n mov $
 /* 1 + 2 * 3,000 + 3. */
 CODE(lasts, "mov $3000, %ecx\n 1: dec %ecx\n jnz 1b\n" EXIT(42))
 
+/* The same twice, and write(1, ..., 0) between. */
+CODE(writes, "mov $3000, %ecx\n 1: dec %ecx\n jnz 1b\n xor %edx, %edx\n mov $1, %edi\n mov $1, %eax\n syscall\n"
+             "mov $3000, %ecx\n 1: dec %ecx\n jnz 1b\n" EXIT(0))
+
 #define LOAD 0x400000u
 
 /* A file beside this program, with this code and nothing else; its name. */
@@ -175,7 +181,7 @@ static int run_line(const char *text)
     cmd.sink = &sink;
     cmd.program = "upmu";
     cmd.live = own_cpu;
-    said_bytes = error_bytes = 0;
+    said_bytes = error_bytes = hidden = 0;
     out[0] = err[0] = shown[0] = '\0';
     snprintf(copy, sizeof copy, "%s", text);
     for (char *word = strtok(copy, " "); word != NULL; word = strtok(NULL, " "))
@@ -374,6 +380,9 @@ static void progress_is_a_number_or_the_share_of_the_limit(void **state)
     (void)state;
     assert_int_equal(run_program("--sim skl", &lasts, 0, ""), 42);
     has(shown, " instructions, single-stepped");
+    assert_int_equal(hidden, 1);
+    assert_int_equal(run_program("--sim skl", &writes, 0, ""), 0);
+    assert_int_equal(hidden, 2);
     assert_int_equal(run_program("--sim skl --limit 8192", &lasts, 0, ""), 42);
     has(shown, "%");
 }
