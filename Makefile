@@ -15,17 +15,34 @@ endif
 CLANG ?= clang
 PYTHON ?= python3
 JOBS ?= 2
+COMMA := ,
 
 include upmu.mk
 
 .PHONY: all
 all:
 
+# ---- Tables ----
+
+# Rows NAME, KEY, VALUE of these files are variables NAME_KEY, which are expanded where they are used.
+TABLES := tools/builds.tsv tools/packages.tsv tests/layers.tsv tests/foreign/machines.tsv efi-demo/machines.tsv
+ROWS := $(shell sed -n '/^[[:alnum:]]/{s/[[:blank:]]\{1,\}/_/;s/[[:blank:]]\{1,\}/ += /;s/ /~/g;p;}' $(wildcard $(TABLES)) </dev/null)
+$(foreach row,$(ROWS),$(eval $(subst ~, ,$(row))))
+
+# What of the needs of $(1) is not there: programs by name, files by path.  MISSING: of several, as NAME:NEED; THERE: of these names
+# those that lack nothing.
+HAS = $(if $(findstring /,$(1)),$(wildcard $(1)),$(shell command -v $(1)))
+LACKS = $(strip $(foreach need,$($(1)_NEEDS),$(if $(call HAS,$(need)),,$(need))))
+MISSING = $(strip $(foreach name,$(1),$(addprefix $(name):,$(call LACKS,$(2)$(name)))))
+THERE = $(filter-out $(foreach lack,$(2),$(firstword $(subst :, ,$(lack)))),$(1))
+# Ends a recipe that lacks something.  (1: what, 2: the target that installs it)
+NEED = $(if $(1),echo "$@: not installed: $(1); 'make $(2)' installs it"; exit 1;)
+
 # ---- Sources: found, not registered ----
 
 LIB_SOURCES := $(patsubst ./%,%,$(UPMU_SOURCES))
 SIM_SOURCES := $(sort $(wildcard port/sim/*.c))
-TOOL_SOURCES := $(sort $(wildcard tools/upmu_main.c tools/cmd/*.c tools/msr/*.c port/linux/*.c))
+TOOL_SOURCES := $(sort $(wildcard tools/upmu_main.c $(patsubst %,tools/%/*.c,child cmd msr) port/linux/*.c))
 CATALOG_SOURCES := $(wildcard events/*.tsv)
 
 # ---- Flags ----
@@ -37,45 +54,10 @@ LIB_CFLAGS := $(UPMU_CFLAGS) -fno-pie -fno-pic -fno-stack-protector $(WARNINGS) 
 HOST_CFLAGS := -std=gnu11 -g1 -fno-pie -Wall -Wextra -Wshadow -Werror -Iinclude -I. \
 	-DUPMU_SOURCE_DIR='"$(CURDIR)"'
 
-# A build is a compiler, a width and how it optimises.  Shipped objects are
-# gcc-64, gcc-32, clang-64 and clang-32; `os` is measured; `asan` and `asan-32` watch; `installed` is for programs;
-# `tool` is the command's, which knows the PMUs and the events of Arm and RISC-V, too.
-BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan asan-32 fuzz installed tool
-gcc-64_CC := $(CC) -m64
-gcc-32_CC := $(CC) -m32
-clang-64_CC := $(CLANG) -m64
-clang-32_CC := $(CLANG) -m32
-os_CC := $(CC) -m64
-asan_CC := $(CC) -m64
-asan-32_CC := $(CLANG) -m32
-fuzz_CC := $(CLANG) -m64
-installed_CC := $(CC)
-tool_CC := $(CC) -m64
-gcc-64_FLAGS := -O2
-gcc-32_FLAGS := -O2
-clang-64_FLAGS := -O2
-clang-32_FLAGS := -O2
-# (one source: -O1 is enough for gcc's warnings, and clang has none that need optimising)
-gcc-32_ONE := -O1
-clang-64_ONE := -O0
-os_FLAGS := -Os
-installed_FLAGS := -O2 -fPIC
-tool_FLAGS := -O1 -DUPMU_BACKEND_ARM_PMUV3=1 -DUPMU_BACKEND_RISCV_HPM=1
-asan_FLAGS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all
-asan_LINK := -fsanitize=address,undefined
+# What a build is: tools/builds.tsv.
+BUILDS := gcc-64 gcc-32 clang-64 clang-32 os asan asan-32 fuzz installed tool coverage mutants host host-asan host-32 tsan
 # (the quicker of binutils' linkers takes two thirds of the time, with the sanitizers' libraries half)
 QUICK_LD := $(if $(shell command -v ld.gold),-fuse-ld=gold)
-# (__SANITIZE_ADDRESS__: what gcc tells the tests, which are shorter then)
-# (what is left out doubles the code and its compilation; the build asan of `make soak` has it)
-asan-32_FLAGS := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined \
-	-fno-sanitize=null,object-size,alignment,pointer-overflow -fno-sanitize-recover=all -D__SANITIZE_ADDRESS__=1
-# (undefined behaviour is looked for in the library and the model; in the tests' own code by the build asan)
-# (the kernel's asm/errno.h is of both widths, and clang -m32 does not look where Debian has it)
-clang-32_TEST := -idirafter /usr/include/x86_64-linux-gnu
-asan-32_TEST := -fno-sanitize=undefined $(clang-32_TEST)
-asan-32_LINK := -fsanitize=address,undefined -L/usr/lib/i386-linux-gnu
-fuzz_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined \
-	-fno-sanitize=bounds -fno-sanitize-recover=all
 
 # Builds that the test programs are run in: by `make test` 64 bits as shipped; by `make test-sanitized`, which .ci/run runs
 # too, one that is sanitized, of the other compiler and width where that can be had.  `make soak` runs SOAK_BUILDS.
@@ -83,8 +65,6 @@ HAVE_CMOCKA_32 := $(wildcard /usr/lib/i386-linux-gnu/libcmocka.so)
 TEST_BUILDS ?= gcc-64
 SANITIZED_BUILD := $(if $(HAVE_CMOCKA_32),asan-32,asan)
 SOAK_BUILDS := asan $(if $(HAVE_CMOCKA_32),asan-32 clang-32)
-clang-32_LINK := -L/usr/lib/i386-linux-gnu
-gcc-32_LINK := -L/usr/lib/i386-linux-gnu
 
 # ---- Libraries and objects ----
 
@@ -103,22 +83,17 @@ build/library.c: build/sources.txt
 # DRAFT=1 leaves out sources that do not compile yet, so that the rest can be tried.
 DRAFTED = $(if $(DRAFT),|| { echo "DRAFT: left out $(1)"; $(CC) -x c -c -o $(2) /dev/null; touch -d 1990-01-01 $(2); })
 
-# Unit tests run for a moment: optimising them takes longer than they do, but for those that enumerate.  Those of other
-# layers spend their time in the library.
-ENUMERATE := test_place test_place_tags test_place_p4 test_place_netburst test_pack test_sets
-TEST_LEVEL = $(if $(filter-out $(ENUMERATE),$(basename $(notdir $(filter tests/unit/% tests/golden/%,$(1))))),-O0,$(if $(filter tests/unit/% tests/inject/% tests/fuzz/% tests/vm/%,$(1)),-O1))
-
 # Objects that are looked at by value keep their assembly text, whose call frames and lines check_stack.py reads.
 KEEP_TEXT := gcc-64 gcc-32 clang-64 clang-32 os
 TEXT_FLAGS = -fasynchronous-unwind-tables -g1 $(if $($(1)_AS),-fno-addrsig)
-# (binutils' assembler reads clang's text in a fifth of the time)
-clang-64_AS := as --64
-clang-32_AS := as --32
-define COMPILE
-@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP $(if $(filter $(1),$(KEEP_TEXT)),-MF $$(@:.o=.d) -MT $$@ \
-		$(TEXT_FLAGS) -S -o $$(@:.o=.s) $$< && $$(or $$($(1)_AS),$$($(1)_CC) -c) -o $$@ $$(@:.o=.s),-c -o $$@ $$<) $$(call DRAFTED,$$<,$$@)
-endef
+
+# The flags of an object, by the folder of its source: tests (with those of the layer and of the program), other programs (the
+# Linux port is no freestanding one), and what ships.  (1: the build, 2: the source, 3: the layer)
+TEST_CFLAGS = $(HOST_CFLAGS) $($(3)_CFLAGS) $($(3)_$(1)) $($(notdir $(2))_CFLAGS) $(UPMU_DEFINES) \
+	$(filter-out -Os,$($(1)_FLAGS)) $($(1)_TEST) $(or $($(notdir $(2))_LEVEL),$($(3)_LEVEL))
+OBJECT_CFLAGS = $(if $(filter tests/%,$(2)),$(call TEST_CFLAGS,$(1),$(2),$(word 2,$(subst /, ,$(2)))),$(if $(filter \
+	tools/% port/linux/%,$(2)),$(HOST_CFLAGS),$(LIB_CFLAGS) $(if $(filter $(INNER),$(2)),$($(1)_POINTS))) $($(1)_FLAGS))
+INNER := core/% backends/% abi/%
 
 # A file that holds the flags of objects, written when they change: the objects depend on it.  (1: the file, 2: the flags)
 define KEEP_FLAGS
@@ -127,36 +102,24 @@ $(1): FORCE
 	@printf '%s\n' '$(subst ','\'',$(2))' | cmp -s - $$@ || printf '%s\n' '$(subst ','\'',$(2))' > $$@
 endef
 
-define BUILD_RULES
-$(call KEEP_FLAGS,build/$(1)/flags,$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $($(1)_FLAGS) $($(1)_TEST) $($(1)_AS) $($(1)_POINTS) $($(1)_LINK) $($(1)_ONE))
-build/$(1)/core/%.o: core/%.c build/$(1)/flags
-	$(call COMPILE,$(1))
-build/$(1)/backends/%.o: backends/%.c build/$(1)/flags
-	$(call COMPILE,$(1))
-build/$(1)/events/%.o: events/%.c build/$(1)/flags
-	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
-build/$(1)/port/%.o: port/%.c build/$(1)/flags
-	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$< $$(call DRAFTED,$$<,$$@)
-# (a port for programs, not freestanding)
-build/$(1)/port/linux/%.o: port/linux/%.c build/$(1)/flags
-	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
-build/$(1)/tests/%.o: tests/%.c build/$(1)/flags
-	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$(UPMU_DEFINES) $$(filter-out -Os,$$($(1)_FLAGS)) $$($(1)_TEST) $$(call TEST_LEVEL,$$<) -MMD -MP -c -o $$@ $$<
-build/$(1)/tools/%.o: tools/%.c build/$(1)/flags
-	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(HOST_CFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
+TABLE_FLAGS = $(foreach name,$(sort $(filter %_CFLAGS %_LEVEL %_$(1),$(subst ~, ,$(ROWS)))),$($(name)))
 
+define BUILD_RULES
+$(call KEEP_FLAGS,build/$(1)/flags,$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $(foreach key,FLAGS TEST AS POINTS LINK ONE,$($(1)_$(key))) $(TABLE_FLAGS))
+build/$(1)/%.o: %.c build/$(1)/flags
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) $$(call OBJECT_CFLAGS,$(1),$$<) -MMD -MP $(if $(filter $(1),$(KEEP_TEXT)),$$(if $$(filter $(INNER),$$<), \
+		-MF $$(@:.o=.d) -MT $$@ $(TEXT_FLAGS) -S -o $$(@:.o=.s) $$< && $$(or $$($(1)_AS),$$($(1)_CC) -c) -o $$@ $$(@:.o=.s),-c -o $$@ $$<), \
+		-c -o $$@ $$<) $$(call DRAFTED,$$<,$$@)
+build/$(1)/%.o: %.S build/$(1)/flags
+	@mkdir -p $$(@D)
+	$$(QUIET)$$($(1)_CC) -c -o $$@ $$<
 build/$(1)/library.o: build/library.c build/$(1)/flags
 	@mkdir -p $$(@D)
-	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$(or $$($(1)_ONE),$$($(1)_FLAGS)) -MMD -MP -c -o $$@ $$<
+	$$(QUIET)$$($(1)_CC) $$(LIB_CFLAGS) $$($(1)_POINTS) $$(or $$($(1)_ONE),$$($(1)_FLAGS)) -MMD -MP -c -o $$@ $$<
 build/$(1)/libupmu.a: $$(LIB_SOURCES:%.c=build/$(1)/%.o) build/sources.txt
-	@rm -f $$@
-	$$(QUIET)ar rcs $$@ $$(filter %.o,$$^)
 build/$(1)/libsim.a: $$(SIM_SOURCES:%.c=build/$(1)/%.o) build/sources.txt
+build/$(1)/libupmu.a build/$(1)/libsim.a:
 	@rm -f $$@
 	$$(QUIET)ar rcs $$@ $$(filter %.o,$$^)
 endef
@@ -181,46 +144,46 @@ tools: build/upmu pmcstat-links
 pmcstat-links: build/upmu
 	$(QUIET)for link in $(PMCSTAT_LINKS); do ln -sf upmu $$link; done
 
-# ---- Programs that measure ----
-
-BENCH_PROGRAMS := $(patsubst %.c,build/gcc-64/%,$(wildcard tests/bench/bench_*.c))
-BENCH_HELPERS := $(patsubst %.c,build/gcc-64/%.o,$(filter-out tests/bench/bench_%.c,$(wildcard tests/bench/*.c)))
-build/gcc-64/tests/bench/%: build/gcc-64/tests/bench/%.o $(BENCH_HELPERS) build/gcc-64/libsim.a build/gcc-64/libupmu.a
-	$(QUIET)$(gcc-64_CC) -no-pie -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group
-
-# ---- Test layers ----
+# ---- Programs of tests and figures ----
 #
-# A layer is tests/LAYER/test_*.c, and ROOM/test_*.c where the layer has rooms; each is a program, linked with
-# the other files of the layer's folder and the whole library, and is run in every build of TEST_BUILDS.
+# A layer is a folder of tests; tests/layers.tsv has what it needs.
 
-LAYERS := unit golden inject fuzz
-define LAYER_RULES
-$(1)_TESTS := $$(sort $$(patsubst tests/$(1)/%.c,%,$$(wildcard tests/$(1)/test_*.c tests/$(1)/*/test_*.c)))
-$(1)_HELPERS := $$(filter-out tests/$(1)/test_%.c,$$(wildcard tests/$(1)/*.c)) $$(wildcard tests/common/*.c)
-.PHONY: test-$(1)
-PROGRAMS += $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
-test-$(1): $$(foreach b,$$(TEST_BUILDS),$$($(1)_TESTS:%=build/$$(b)/tests/$(1)/%))
-	@$$(PYTHON) tests/run_layer.py $(1) --jobs $$(JOBS) $$(if $$(filter gcc-64,$$(TEST_BUILDS)),--skipped "$$(SANITIZED_BUILD): make test-sanitized and .ci/run run it") $$^
+C_LAYERS := unit inject fuzz
+LINKED := $(C_LAYERS) oracle host trap vm bench
+ARCHIVES = $(if $(word 2,$(1)),-Wl$(COMMA)--start-group $(1) -Wl$(COMMA)--end-group,$(1))
+define LAYER_PROGRAMS
+$(foreach key,BUILDS IN PREFIX BESIDE ARCHIVES LD LIBS SKIPPED,$(eval $(1)_$(key) ?= $$(any_$(key))))
+$(1)_TESTS := $$(sort $$(patsubst tests/$(1)/%.c,%,$$(wildcard $$(addsuffix $$($(1)_PREFIX)*.c,tests/$(1)/ tests/$(1)/*/))))
+$(1)_HELPERS ?= $$(filter-out tests/$(1)/$$($(1)_PREFIX)%.c,$$(wildcard tests/$(1)/*.c)) $$($(1)_BESIDE)
 endef
 define LAYER_LINK
-build/$(1)/tests/$(2)/%: build/$(1)/tests/$(2)/%.o $$($(2)_HELPERS:%.c=build/$(1)/%.o) build/$(1)/libsim.a build/$(1)/libupmu.a
-	$$(QUIET)$$($(1)_CC) -no-pie $$(QUICK_LD) $$($(1)_LINK) -o $$@ $$(filter %.o,$$^) \
-		-Wl,--start-group $$(filter %.a,$$^) -Wl,--end-group -lcmocka
+build/$(1)/tests/$(2)/%: build/$(1)/tests/$(2)/%.o $$(patsubst %,build/$(1)/%.o,$$(basename $$($(2)_HELPERS))) \
+		$$($(2)_ARCHIVES:%=build/$(1)/%)
+	$$(QUIET)$$($(1)_CC) -no-pie $$($(2)_LD) $$($(1)_LINK) -o $$@ $$(filter %.o,$$^) $$(call ARCHIVES,$$(filter %.a,$$^)) $$($(2)_LIBS)
 endef
-$(foreach layer,$(LAYERS),$(eval $(call LAYER_RULES,$(layer))))
-$(foreach layer,$(LAYERS),$(foreach build,gcc-64 gcc-32 clang-64 clang-32 asan asan-32,$(eval $(call LAYER_LINK,$(build),$(layer)))))
+$(foreach layer,$(LINKED),$(eval $(call LAYER_PROGRAMS,$(layer))))
+$(foreach layer,$(LINKED),$(foreach build,$($(layer)_BUILDS),$(eval $(call LAYER_LINK,$(build),$(layer)))))
 .SECONDARY:
+BENCH_PROGRAMS := $(bench_TESTS:%=build/gcc-64/tests/bench/%)
+
+# Runs what is there of a layer.
+RUN = $($(1)_ENV) $(PYTHON) tests/run_layer.py $(or $($(1)_NAME),$(1)) --jobs $(JOBS) $(if $(call LACKS,$(1)),--skipped \
+	"all of it: without $(call LACKS,$(1)) (make $(or $($(1)_DEPS),deps))",$(if $($(1)_SKIPPED),--skipped "$($(1)_SKIPPED)") $($(1)_PROGRAMS))
+define LAYER_RULES
+$(1)_PROGRAMS ?= $$(foreach b,$$($(1)_IN),$$($(1)_TESTS:%=build/$$b/tests/$(1)/%)) $$(sort $$(wildcard tests/$(1)/test_*.py tests/$(1)/check_*.py))
+.PHONY: test-$(1)
+test-$(1): $$($(1)_FIRST) $$(if $$(call LACKS,$(1)),,$$($(1)_PROGRAMS))
+	@$$(call RUN,$(1))
+endef
 
 # Fuzzing: test-fuzz runs the corpus and a seeded hundredth, soak all of it, fuzz
 # searches with libFuzzer for FUZZ_SECONDS in each target.
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS := $(patsubst tests/fuzz/test_fuzz_%.c,%,$(wildcard tests/fuzz/test_fuzz_*.c))
-build/fuzz/tests/fuzz/%.o: HOST_CFLAGS += -DFUZZ_LIBFUZZER=1
 # (the host of the tests asserts by cmocka, which libFuzzer's programs do not have; no target uses it)
-FUZZ_HELPERS := $(filter-out tests/common/host.c,$(fuzz_HELPERS))
-build/fuzz/fuzz-%: build/fuzz/tests/fuzz/test_fuzz_%.o $(FUZZ_HELPERS:%.c=build/fuzz/%.o) build/fuzz/libsim.a build/fuzz/libupmu.a
-	$(QUIET)$(fuzz_CC) -no-pie -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) \
-		-Wl,--start-group $(filter %.a,$^) -Wl,--end-group
+build/fuzz/fuzz-%: build/fuzz/tests/fuzz/test_fuzz_%.o $(patsubst %.c,build/fuzz/%.o,$(filter-out tests/common/host.c,$(fuzz_HELPERS))) \
+		build/fuzz/libsim.a build/fuzz/libupmu.a
+	$(QUIET)$(fuzz_CC) -no-pie -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) $(call ARCHIVES,$(filter %.a,$^))
 .PHONY: fuzz soak
 fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
 	@for target in $(FUZZ_TARGETS); do \
@@ -230,22 +193,17 @@ fuzz: $(FUZZ_TARGETS:%=build/fuzz/fuzz-%)
 			-artifact_prefix=build/fuzz/$$target- build/fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
 SOAK_FUZZ := $(FUZZ_TARGETS:%=build/asan/tests/fuzz/test_fuzz_%)
-SOAK_INJECT := $(patsubst %,build/gcc-64/tests/inject/test_%,inject inject_amd inject_models inject_p4)
+SOAK_INJECT := $(soak_INJECT:%=build/gcc-64/tests/inject/test_%)
 soak: $(SOAK_FUZZ) $(SOAK_INJECT)
 	@FUZZ_RUNS=soak $(MAKE) --no-print-directory objects
-	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(LAYERS:%=test-%)
+	@$(MAKE) --no-print-directory TEST_BUILDS="$(SOAK_BUILDS)" $(C_LAYERS:%=test-%)
 	@FUZZ_RUNS=soak TEST_LIMIT_S=7200 $(MAKE) --no-print-directory TEST_BUILDS="gcc-64 asan" test-unit test-inject
-	@for name in abi embed examples hosts objects readme stack; do \
-		FUZZ_RUNS=soak $(PYTHON) tests/build/check_$$name.py || exit 1; \
+	@for name in $(soak_CHECKS); do \
+		FUZZ_RUNS=soak BENCH_EVERY=1 RECORDS_RUNS=soak $(PYTHON) tests/build/check_$$name.py || exit 1; \
 	done
 	@$(MAKE) --no-print-directory check-reference
-	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_install.py
-	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_integrations.py
 	@$(PYTHON) tests/bench/worst/worst_place.py 10000
 	@$(PYTHON) tools/catalog_pack.py --check --whole
-	@BENCH_EVERY=1 $(PYTHON) tests/build/check_bench.py
-	@RECORDS_RUNS=soak $(PYTHON) tests/build/check_records.py
-	@RECORDS_RUNS=soak $(PYTHON) tests/build/check_units.py
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=10
 	@$(MAKE) --no-print-directory soak-host
 	@$(MAKE) --no-print-directory soak-model
@@ -253,7 +211,7 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT)
 	@FOREIGN_RUNS=soak $(MAKE) --no-print-directory test-foreign mutants-foreign mutants-foreign-hosts
 	@for level in O0 O2 Os; do \
 		$(MAKE) --no-print-directory foreign-closure FOREIGN_AT=build/foreign/$$level FOREIGN_OPTIONS=-$$level || exit 1; done
-	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) tests/build/check_import.py
+	@FUZZ_RUNS=soak IMPORT_MUTATIONS=10000 $(PYTHON) tests/run_layer.py soak --jobs $(JOBS) $(SOAK_FUZZ) $(soak_IMPORT)
 	@echo "== every access (half an hour of CPU)"
 	@INJECT_STRIDE=1 TEST_LIMIT_S=10800 $(PYTHON) tests/run_layer.py soak-inject --jobs $(JOBS) $(SOAK_INJECT)
 	@for early in 1 2 3 4 5 6 7 8; do \
@@ -261,61 +219,49 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT)
 		INJECT_EARLY=$$early INJECT_STRIDE=7 $(PYTHON) tests/run_layer.py soak-inject --jobs $(JOBS) $(SOAK_INJECT) || exit 1; \
 	done
 
-include tools/install.mk
-include tools/try.mk
--include efi-demo/demo.mk
--include tests/oracle/oracle.mk
--include tests/trap/trap.mk
--include tests/mutants/mutants.mk
--include tests/coverage/coverage.mk
--include tests/vm/vm.mk
--include examples/kernel/kernel.mk
--include examples/virt/virt.mk
--include tests/kernel/kernel.mk
--include tests/bochs/bochs.mk
--include tests/host/host.mk
--include tests/model/model.mk
--include tests/foreign/foreign.mk
--include tests/foreign/hosts.mk
--include tests/zephyr/zephyr.mk
--include tests/rust/rust.mk
+include $(wildcard $(addsuffix .mk,tools/install tools/try efi-demo/demo examples/kernel/kernel examples/virt/virt \
+	tests/mutants/mutants tests/host/host tests/foreign/foreign tests/foreign/hosts))
 
-ALL_LAYERS := $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer))) build $(if $(wildcard tests/mutants/mutants.mk),rows) \
-	$(if $(wildcard tests/oracle/oracle.mk),oracle) $(if $(wildcard tests/host/host.mk),host) $(if $(wildcard tests/model/model.mk),model) $(if $(wildcard tests/trap/trap.mk),trap) $(if $(wildcard tests/vm/vm.mk),vm) $(if $(wildcard efi-demo/demo.mk),demo) \
-	$(if $(wildcard tests/kernel/kernel.mk),kernel) $(if $(wildcard tests/bochs/bochs.mk),bochs) \
-	$(if $(wildcard tests/foreign/foreign.mk),foreign)
+# Layers of `make test`, and those that run alone.
+ALL_LAYERS := $(C_LAYERS) build rows oracle host model trap vm demo kernel bochs foreign
+SINGLE := vm-guest zephyr rust foreign-machines foreign-units foreign-demos foreign-hosts host-threads
+$(foreach layer,$(C_LAYERS) $(filter-out $(C_LAYERS) rows demo foreign,$(ALL_LAYERS)) $(SINGLE),$(eval $(call LAYER_RULES,$(layer))))
 
 # What all layers run is made by one make; then nothing is compiled twice, and no processor waits.
 .PHONY: test programs
-programs: objects $(PROGRAMS)
+programs: objects $(PROGRAMS) $(foreach layer,$(ALL_LAYERS),$($(layer)_FIRST) $(if $(call LACKS,$(layer)),,$($(layer)_PROGRAMS)))
 test:
 	+@$(PYTHON) tests/run_all.py "$(MAKE)" $(JOBS) $(ALL_LAYERS)
 
 # The test programs once more, sanitized: half as long as `make test`, and not part of it.
 .PHONY: test-sanitized
 test-sanitized:
-	+@TEST_BUILDS=$(SANITIZED_BUILD) $(PYTHON) tests/run_all.py --again "$(MAKE)" $(JOBS) $(foreach layer,$(LAYERS),$(if $($(layer)_TESTS),$(layer)))
+	+@TEST_BUILDS=$(SANITIZED_BUILD) $(PYTHON) tests/run_all.py --again "$(MAKE)" $(JOBS) $(C_LAYERS)
 
 # The three commands of README.md on a bare Debian 12 (BARE_OPTIONS: --at, --keep, --limit; tests/bare/run.sh --help).
 .PHONY: test-bare
 test-bare:
 	@tests/bare/run.sh $(BARE_OPTIONS)
 
-BUILD_CHECKS := $(sort $(wildcard tests/build/check_*.py))
+# Lines and branches of the library that the layers unit, inject and fuzz reach: fails below the aims.  What stays out of reach
+# and why stands in tests/coverage/unreached.tsv.
+.PHONY: coverage
+coverage: $(foreach layer,unit inject fuzz,$($(layer)_TESTS:%=build/coverage/tests/$(layer)/%))
+	@find build/coverage -name '*.gcda' -delete
+	@SHARE=more INJECT_STRIDE=11 FUZZ_RUNS=3000 $(PYTHON) tests/run_layer.py coverage --jobs $(JOBS) $^ || \
+		echo "tests failed: what they reach is measured all the same"
+	@$(PYTHON) tests/coverage/coverage.py --line 95 --branch 90 build/coverage
+
 # File by file as they ship: each compiler and each width.  The other two pairs are made of one source, but for FUZZ_RUNS=soak.
 SHIPPED := gcc-64 clang-32 $(if $(filter soak,$(FUZZ_RUNS)),gcc-32 clang-64)
 IN_ONE := $(filter-out $(SHIPPED),gcc-32 clang-64)
-.PHONY: test-build check
-test-build: objects
-	@$(PYTHON) tests/run_layer.py build --jobs $(JOBS) $(BUILD_CHECKS)
 
 # The objects that test-build looks at: made here, so that they are made once.
-.PHONY: objects
+.PHONY: objects check soak-model
 objects: $(foreach b,$(SHIPPED) os,build/$(b)/libupmu.a) $(IN_ONE:%=build/%/library.o) build/gcc-64/libsim.a build/upmu $(BENCH_PROGRAMS)
 
-# Only the rules that read source text: quick, before a commit.
-check:
-	@$(PYTHON) tests/run_layer.py check --jobs $(JOBS) tests/build/check_source.py
+check soak-model:
+	@$(call RUN,$@)
 
 .PHONY: format
 format:
@@ -343,12 +289,12 @@ reference:
 	@doxygen docs/Doxyfile
 	@echo "build/reference/html/index.html is the reference"
 check-reference:
-	@$(PYTHON) tests/build/check_reference.py doxygen_has_nothing_to_complain_about
+	@$(PYTHON) $(check-reference_PROGRAMS)
 
 .PHONY: stack
 stack:
 	@FUZZ_RUNS=soak $(MAKE) --no-print-directory objects
-	@FUZZ_RUNS=soak $(PYTHON) tests/build/check_stack.py --write
+	@FUZZ_RUNS=soak $(PYTHON) $(stack_PROGRAMS)
 
 # ---- The rest ----
 
@@ -372,23 +318,14 @@ pair:
 	@$(PYTHON) tools/pair.py build
 	@echo "build/upmu_all.c and build/upmu_all.h are the whole library"
 
-# What `make demo` needs, and what the tests need beside that.
-DEPS_DEMO := gcc binutils libc6-dev make python3 gnu-efi ovmf qemu-system-x86 mtools fdisk
-DEPS := $(DEPS_DEMO) g++ libc6-dev-i386 lib32gcc-12-dev clang libclang-rt-14-dev llvm-14 git ovmf-ia32 libcmocka-dev \
-	libpfm4-dev valgrind gcovr clang-format bochs bochsbios vgabios nasm grub-common grub-pc-bin xorriso spin \
-	cmake meson ninja-build pkg-config groff-base doxygen linux-perf \
-	protobuf-compiler golang-github-google-pprof-dev
-# The same elsewhere, as far as there are packages.  What is missing is skipped by the tests, which say so.
-DEPS_FEDORA := gcc gcc-c++ binutils glibc-devel glibc-devel.i686 libgcc.i686 make python3 gnu-efi-devel edk2-ovmf \
-	edk2-ovmf-ia32 qemu-system-x86 mtools util-linux clang compiler-rt llvm git libcmocka-devel libpfm-devel valgrind gcovr \
-	clang-tools-extra bochs nasm grub2-tools-extra grub2-pc-modules xorriso cmake meson ninja-build pkgconf-pkg-config \
-	groff-base doxygen perf protobuf-compiler
-DEPS_ARCH := gcc lib32-glibc lib32-gcc-libs binutils make python gnu-efi edk2-ovmf qemu-system-x86 mtools util-linux clang \
-	compiler-rt llvm git cmocka valgrind nasm grub libisoburn cmake meson ninja pkgconf groff doxygen \
-	perf protobuf
-DEPS_MACOS := x86_64-elf-gcc x86_64-elf-binutils make python qemu mtools llvm cmocka nasm xorriso cmake meson ninja pkgconf \
-	groff doxygen
+.PHONY: crates
+crates:
+	@$(PYTHON) tools/crates.py build/crates
+
+# ---- What the targets need: tools/packages.tsv ----
+
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+APT_INSTALL = $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y $($@_OPTIONS) --no-install-recommends
 
 # A list of this architecture that cannot be had ends the target: a mirror may no longer have the packages of an old list.
 APT_UPDATE = $(SUDO) apt-get -o APT::Architectures="$$(dpkg --print-architecture)" -o APT::Get::List-Cleanup=0 \
@@ -398,23 +335,32 @@ APT_UPDATE = $(SUDO) apt-get -o APT::Architectures="$$(dpkg --print-architecture
 
 # The 32-bit cmocka is of another architecture, and a mirror may lag behind with its list or with its packages: without
 # that library the tests run in 64 bits only, and say so.
-.PHONY: deps deps-demo apt
+.PHONY: deps deps-demo deps-zephyr apt
 apt:
 	@command -v apt-get >/dev/null || { printf '%s\n' \
 		'make deps installs packages of Debian 12, and this system has no apt-get.  Install these; only Debian was tried:' \
-		'Debian: apt-get install $(DEPS)' 'Fedora: dnf install $(DEPS_FEDORA)' 'Arch: pacman -S $(DEPS_ARCH)' \
-		'macOS: brew install $(DEPS_MACOS)' '    (compiles the library, with CC=x86_64-elf-gcc; tests and demo need Linux)'; exit 1; }
-deps-demo: apt
+		'Debian: apt-get install $(deps_DEBIAN)' 'Fedora: dnf install $(deps_FEDORA)' 'Arch: pacman -S $(deps_ARCH)' \
+		'macOS: brew install $(deps_MACOS)' '    (compiles the library, with CC=x86_64-elf-gcc; tests and demo need Linux)'; exit 1; }
+deps-demo deps-zephyr: apt
 	$(APT_UPDATE)
-	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS_DEMO)
+	$(APT_INSTALL) $($@_DEBIAN)
 
 deps: apt
 	$(SUDO) dpkg --add-architecture i386
 	$(APT_UPDATE)
 	$(SUDO) apt-get update || echo "apt has no new list of i386; going on with what there is"
-	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(DEPS)
-	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libcmocka-dev:i386 || \
+	$(APT_INSTALL) $($@_DEBIAN)
+	$(APT_INSTALL) libcmocka-dev:i386 || \
 		echo "SKIPPED: libcmocka-dev:i386 cannot be installed; tests will not run as 32-bit programs"
+
+# (Debian's standard library of 32 bits cannot be installed beside that of 64 bits on every mirror: it is unpacked.)
+.PHONY: deps-rust
+deps-rust: apt
+	$(APT_UPDATE)
+	$(APT_INSTALL) $($@_DEBIAN)
+	mkdir -p build/foreign/i386
+	cd build/foreign/i386 && rm -f *.deb && apt-get download libstd-rust-dev:i386 && dpkg -x libstd-rust-dev_*.deb . || \
+		echo "SKIPPED: libstd-rust-dev:i386 cannot be had; the crates will not run as 32-bit programs"
 
 # What deps-foreign and deps-rust unpacked was installed, not made: only distclean removes it.
 UNPACKED := build/foreign/usr build/foreign/arm64 build/foreign/i386
@@ -427,52 +373,4 @@ distclean:
 
 .PHONY: help
 help:
-	@echo "try            counts, a thread switch and samples on the silicon model, in seconds; needs make and a C compiler alone"
-	@echo "all            the library, the silicon model, build/upmu"
-	@echo "tools          build/upmu, and links to it: pmcstat, pmcstat_p4 and so on (pmcstat-links)"
-	@echo "deps           install what the rest needs (Debian 12, apt); adds the architecture i386 for 32-bit tests"
-	@echo "deps-demo      install what the demo needs, and nothing else"
-	@echo "deps-foreign   install what test-foreign needs: compilers, libraries and emulators of Arm and RISC-V"
-	@echo "test-foreign   boot the library on Arm and RISC-V machines of QEMU; mutants-foreign: is each change noticed there?"
-	@echo "test-foreign-demos  the demos on them, a part of test-foreign; test-foreign-hosts: the simulated host made for AArch64"
-	@echo "soak-foreign-hosts  HOSTS_SEEDS of the simulated host on AArch64 and RISC-V (1,000); mutants-foreign-hosts: what x86 does not notice"
-	@echo "test-zephyr    the module for Zephyr (docs/ZEPHYR.md) on a kernel that stands for it; after deps-zephyr"
-	@echo "install        the tool, its manual pages and completion, library, silicon model, headers, files for pkg-config and CMake: PREFIX=/usr/local DESTDIR="
-	@echo "uninstall      remove them"
-	@echo "version        the version, if all files that state one agree; otherwise which of them differ"
-	@echo "demo           boot the UEFI demo under QEMU and show what it measured"
-	@echo "demo-run       the same, interactive"
-	@echo "screenshots    docs/screenshots: pictures of its screen, by QEMU without a window"
-	@echo "deps-demo-arm  install what the next needs: a compiler and an emulator of AArch64, EDK II, GNU-EFI below build/"
-	@echo "demo-efi-arm   boot the UEFI demo on QEMU's AArch64, whose PMU counts; demo-efi-arm-run: interactive"
-	@echo "demo-arm, demo-riscv  a kernel with upmu vendored in counts and samples on QEMU's AArch64, RISC-V; after deps-foreign"
-	@echo "usb            build/upmu-usb.img: a disk image for a USB stick, to boot the demo on a machine; usb-arm: for Arm machines"
-	@echo "demo-bios      the same commands in a kernel of their own: boot it under QEMU as a Pentium 4"
-	@echo "kernel         build it (build/kernel; examples/kernel/README.md)"
-	@echo "test           every layer of tests, then totals (SLOW=1: the slowest programs, too)"
-	@echo "test-sanitized the test programs once more, of the other compiler and width, with sanitizers (.ci/run runs it, too)"
-	@echo "programs       what they run, made and not run"
-	@echo "test-LAYER     one of: $(ALL_LAYERS)   (V=1 shows commands, TEST_BUILDS=... chooses builds)"
-	@echo "fuzz, soak     libFuzzer for FUZZ_SECONDS a target; the whole numbers of the seeded runs, other sweeps (hours)"
-	@echo "test-host      the simulated host: a fixed number of seeds (soak-host: 10^9 hook calls, or HOST_SEEDS; also test-host-threads, -mutants)"
-	@echo "test-model     the protocol between calls, handlers and CPUs as models for spin (soak-model: larger bounds)"
-	@echo "test-mutants   the model's rules and the library's lines changed, one at a time: does a test notice?"
-	@echo "test-rows-all  the same for what the requirements state, each held against the test mapped to it"
-	@echo "coverage       lines and branches that the tests reach (gcovr)"
-	@echo "test-bare      the three commands of README.md in a bare Debian 12 (debootstrap, root, 10 to 20 minutes; BARE_OPTIONS=--help)"
-	@echo "check          the rules that source text must keep"
-	@echo "size, bench    bytes; register accesses and instructions"
-	@echo "prices         put what each build option costs into docs/SIZE.md"
-	@echo "readme         put these figures into README.md and docs/FIGURES.md"
-	@echo "stack          put the stack of each call into docs/PORTING.md"
-	@echo "reference      build/reference/html: what the public headers say (Doxygen; check-reference: it has no complaint)"
-	@echo "vendor         copy what an embedder needs to build/vendor (VENDOR_SIM=0: without the silicon model)"
-	@echo "edk2           build/edk2/UpmuPkg: a package for EDK II, with an INF of the library and its ports for UEFI"
-	@echo "crates         build/crates: the crates of bindings/rust with the C sources in them (docs/RUST.md); deps-rust: what they need"
-	@echo "test-rust      build and run them on the silicon model, by Debian's cargo, offline (.ci/run runs it, too)"
-	@echo "pair           the whole library as two files, build/upmu_all.c and build/upmu_all.h"
-	@echo "UPMU_EVENTS=\"skl p4\"  with all, size ...: the events of these models only (docs/CATALOGUES.md)"
-	@echo "parts of these: objects (libraries that test-build looks at), man, demo-apps, kernel-images, kernel-iso, virt-kernels,"
-	@echo "               foreign-made, foreign-programs, foreign-closure, test-foreign-units, test-foreign-machines, test-host-mutants,"
-	@echo "               test-mutants-sample, test-vm-guest, apt; help: these lines"
-	@echo "format, clean, distclean (also what deps-foreign and deps-rust unpacked)"
+	@sed 's/@LAYERS@/$(ALL_LAYERS)/' tools/help.txt

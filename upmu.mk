@@ -3,8 +3,9 @@
 # What an embedder's makefile needs; it builds nothing by itself.
 #
 #     include third_party/upmu/upmu.mk
-#     CFLAGS  += $(UPMU_CFLAGS) $(UPMU_INCLUDES)
+#     CFLAGS  += $(UPMU_DEFINES) $(UPMU_INCLUDES)
 #     SOURCES += $(UPMU_SOURCES)
+#     third_party/upmu/%.o: CFLAGS += $(UPMU_CFLAGS)
 #
 # Include it by a path without blanks (a relative one will do).  UPMU_OPTIONS has options
 # of include/upmu/config.h, for each file: UPMU_OPTIONS := UPMU_THREADS=0 UPMU_PACK=0

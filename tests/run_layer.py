@@ -25,7 +25,7 @@ CMOCKA_LINE = re.compile(r"^\[\s*(=+|-+|RUN|OK|PASSED|FAILED|SKIPPED|ERROR|LINE)
 OWN_LINES_SHOWN = 40
 SLOW_S = 5
 # What takes longest begins first, so that no processor waits for it at the end.
-LONGEST = ["test_vm_64", "test_vm_models", "test_vm_amd", "test_vm_32", "test_vm_guest", "test_vm_p4",
+LONGEST = ["test_vm_kernels", "test_vm_guest", "test_vm_models",
            "test_trap_sample", "test_trap_count", "test_step", "test_inject_p4", "test_inject", "test_fuzz_leaves", "check_objects", "check_bench", "check_stack",
            "check_events"]
 TIME_LIMIT_S = int(os.environ.get("TEST_LIMIT_S", 900))

@@ -10,6 +10,7 @@ says which CPUs it is for.  Afterwards run tools/catalog_pack.py.
 
 --out DIR     where the sources go (events)
 --uncore DIR  events of other units go to DIR/MODEL_uncore.tsv (of Intel's own files); without it they are left out
+--about       the descriptions of events, too, which `upmu list` shows; the files are yours, those of this tree have none
 --compare     write nothing; say where the folders, some in either form, differ
 
 Given both forms of one model, Intel's own stands, and what the other has lost is
@@ -138,6 +139,7 @@ def row_of(event):
     code = event.codes[place if place < len(event.codes) else 0]
     umask = event.umasks[place if place < len(event.umasks) else 0]
     row = Row(linux_name(event.name), code, umask | (event.umask_high & 0xff) << 8, event.cmask, flags, event.counters)
+    row.about = event.about  # for people: no part of what is packed
     row.code2 = event.codes[1] if len(event.codes) > 1 and len(event.registers) != 1 and event.codes[1] != code else 0
     if event.fixed is not None and event.codes[0] in (0x00, 0x0a):
         # Fixed counters are numbered in the unit mask; in older files, from 1 on, beside them only.
@@ -384,6 +386,7 @@ def main():
     parser.add_argument("folders", nargs="+")
     parser.add_argument("--out", default=os.path.join(pack.ROOT, "events"))
     parser.add_argument("--uncore")
+    parser.add_argument("--about", action="store_true")
     parser.add_argument("--compare", action="store_true")
     options = parser.parse_args()
     try:
@@ -395,6 +398,8 @@ def main():
                 print(f"{name}: left alone (tools/catalog_merge.py)")
                 continue
             catalogue = catalogue_of(model, part)
+            for row in catalogue.rows if not options.about else ():
+                row.about = ""
             pack.check(catalogue)
             writes.append((os.path.join(options.out, name + ".tsv"), write(catalogue, provenance(part, native))))
         if options.uncore:

@@ -38,6 +38,7 @@ class Event:
         self.value = self.precise = self.deprecated = self.port_mask = self.class_mask = self.equal = 0
         self.counters, self.fixed, self.unit, self.filter = 0, None, "", ""
         self.filter_register = ""
+        self.about = ""  # for people
 
 
 def without_repeats(pairs):
@@ -206,6 +207,7 @@ def event_of(record):
     event.filter = str(record.get("FILTER_VALUE") or record.get("Filter") or "")
     event.filter_register = str(record.get("Filter", ""))
     counters(event, str(record.get("CounterHTOff") or record.get("Counter") or ""))
+    event.about = " ".join(str(record.get("BriefDescription") or "").encode("ascii", "replace").decode().split())
     return event
 
 

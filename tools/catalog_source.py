@@ -37,6 +37,8 @@ def write(catalogue, notes):
                                        ROW_FLAGS),
                                  f"0x{row.counters:x}", f"0x{row.msr:x}", f"0x{row.payload:x}",
                                  *([units[row.unit]] if units else [])]) + "\n")
+            if getattr(row, "about", ""):
+                out.write(f"# about: {row.about}\n")
             for mask in sorted(row.masks, key=lambda m: (m.group, pack.order(m.name))):
                 out.write("\t".join(["M", mask.name, f"0x{mask.bits:x}", str(mask.group),
                                      words(mask.flags, MASK_FLAGS), str(mask.cmask)]) + "\n")

@@ -7,7 +7,6 @@
 #     make install PREFIX=/usr DESTDIR=/tmp/package     (both may have blanks)
 
 PREFIX ?= /usr/local
-COMMA := ,
 BLANK := $(subst ,, )
 # The build whose objects are installed: `installed` can be linked into position-independent programs.
 INSTALL_BUILD ?= installed

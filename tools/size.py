@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 STRUCTS = {  # struct: limit in bytes
-    "upmu_set": 3816, "upmu_session": 4360, "upmu_cpu": 3352, "upmu_event": 64, "upmu_place_work": 4096,
+    "upmu_set": 3824, "upmu_session": 4368, "upmu_cpu": 3352, "upmu_event": 64, "upmu_place_work": 4096,
     "upmu_machine": None, "upmu_thread": None, "upmu_pmu": None, "upmu_domain": None, "upmu_region": None, "upmu_port": None,
     "upmu_unit": 2280, "upmu_unit_info": 176, "upmu_sample": None, "upmu_count": None, "upmu_why": None, "upmu_probe": None,
 }

@@ -10,15 +10,19 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <tools/child/child.h>
 #include <tools/cmd/cmd_args.h>
 #include <tools/msr/msr.h>
 
 #define MEMORY_BYTES (64u << 20) /* of logs and their forms */
+#define OTHER_OPTIONS 16u
+
+static FILE *host_output; /* a program that is counted has the other one for itself, as with perf stat */
 
 static void host_write(void *context, const char *text, size_t length)
 {
     (void)context;
-    (void)!fwrite(text, 1, length, stdout);
+    (void)!fwrite(text, 1, length, host_output);
 }
 
 static void host_write_error(void *context, const char *text, size_t length)
@@ -36,7 +40,7 @@ static void host_colour(void *context, enum cmd_colour colour)
     };
 
     (void)context;
-    (void)printf("\033[%sm", sequences[colour]);
+    (void)fprintf(host_output, "\033[%sm", sequences[colour]);
 }
 
 /* One that takes sequences. */
@@ -52,7 +56,7 @@ static bool has_colours(void)
 {
     const char *none = getenv("NO_COLOR");
 
-    return is_terminal(STDOUT_FILENO) && (none == NULL || none[0] == '\0');
+    return is_terminal(fileno(host_output)) && (none == NULL || none[0] == '\0');
 }
 
 static uint64_t host_now_ms(void *context)
@@ -68,7 +72,7 @@ static uint64_t host_now_ms(void *context)
 static void host_progress(void *context, const char *text)
 {
     (void)context;
-    (void)fflush(stdout);
+    (void)fflush(host_output);
     (void)fprintf(stderr, "\r%s\033[K", text);
 }
 
@@ -157,6 +161,56 @@ static const void *host_read_file(void *context, const char *name, size_t *out_l
     return bytes;
 }
 
+/* Options of the machine's own PMU and of programs, for completion. */
+static const struct cmd_option *all_options(void)
+{
+    static struct cmd_option options[OTHER_OPTIONS];
+    const struct cmd_option *const lists[] = {msr_options, child_options};
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (const struct cmd_option *option = lists[i]; option->name[0] != '\0' && count < OTHER_OPTIONS - 1; option++)
+            options[count++] = *option;
+    return options;
+}
+
+static bool asks_for_help(unsigned count, const char *const *words)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (cmd_equal(words[i], "--help") || cmd_equal(words[i], "-h"))
+            return true;
+    return false;
+}
+
+/* Help of what cmd_run() does not see. */
+static void help_others(struct cmd *cmd, unsigned count, const char *const *words)
+{
+    if (count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") || cmd_equal(words[0], "-h"))
+        msr_help(cmd);
+    else if ((cmd_equal(words[0], "stat") || cmd_equal(words[0], "record")) && asks_for_help(count, words) &&
+             !msr_asked(count, words))
+        child_help(cmd);
+}
+
+/* The command, with the program that it counts. */
+static int run(struct cmd *cmd, unsigned count, const char *const *words)
+{
+    const char *kept[CHILD_WORDS];
+    int result = CMD_OK;
+
+    if (child_asked(count, words)) {
+        result = child_take(cmd, count, words, kept, &count);
+        words = kept;
+    }
+    if (result == CMD_OK)
+        result = msr_asked(count, words) ? msr_run(cmd, &upmu_linux_system_itself, count, words, cmd_workload_loops)
+                                         : cmd_run(cmd, count, words);
+    if (cmd->child != NULL)
+        result = child_end(cmd, result);
+    help_others(cmd, count, words);
+    return result;
+}
+
 int main(int argc, char **argv)
 {
     static struct cmd_sink sink = {
@@ -174,14 +228,15 @@ int main(int argc, char **argv)
                              .memory = memory,
                              .memory_bytes = sizeof memory,
                              .own = cmd_completion,
-                             .others = msr_commands,
-                             .other_options = msr_options};
+                             .others = msr_commands};
     const char *class = cmd_pmc_class(argv[0]);
     const char *called[CMD_OPERANDS + 3] = {"pmcstat", "--class", class};
     const char *const *words = (const char *const *)(argv + 1);
     unsigned count = (unsigned)(argc - 1);
     int result;
 
+    cmd.other_options = all_options();
+    host_output = child_asked(count, words) ? stderr : stdout;
     sink.colour = has_colours() ? host_colour : NULL;
     sink.progress = is_terminal(STDERR_FILENO) ? host_progress : NULL;
     if (class != NULL) { /* pmcstat, pmcstat_p4, ... */
@@ -192,13 +247,8 @@ int main(int argc, char **argv)
         count = first + count < CMD_OPERANDS + 3 ? first + count : CMD_OPERANDS + 3;
         words = called;
     }
-    result = msr_asked(count, words) ? msr_run(&cmd, &upmu_linux_system_itself, count, words, cmd_workload_loops)
-                                     : cmd_run(&cmd, count, words);
-
-    if (count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") || cmd_equal(words[0], "-h"))
-        msr_help(&cmd);
-
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    result = run(&cmd, count, words);
+    if (fflush(host_output) != 0 || ferror(host_output)) {
         (void)fputs("upmu: cannot write the output\n", stderr);
         return EXIT_FAILURE;
     }

@@ -13,7 +13,7 @@ import sources
 
 # File, pattern of the place, and what may stand there in place of a number: an expression that reads config.h.
 PLACES = [
-    ("CHANGELOG.md", r"^## (\S+)", None),
+    ("CHANGELOG.md", r"^## (\d\S*)", None),  # the newest version that has a number
     ("CMakeLists.txt", r"^project\(upmu VERSION (\S+)", "${version}"),
     ("meson.build", r"^ +version: (\S.*)\)$",
      "run_command(find_program('python3', 'python'), files('tools/sources.py'), '--version', check: true).stdout().strip()"),

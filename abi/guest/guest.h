@@ -36,7 +36,7 @@ extern "C" {
 
 /* Virtual counters are numbered as upmu numbers them: general n is n, fixed i is 16 + i. */
 #define UPMU_GUEST_COUNTERS 32
-#define UPMU_GUEST_GENERAL 8 /* at most, and as many fixed ones: */
+#define UPMU_GUEST_GENERAL 8 /* the most general counters that a guest has; the next line: the most fixed ones */
 #define UPMU_GUEST_FIXED 3
 
 /* Which registers the guest sees. */
@@ -48,60 +48,64 @@ enum upmu_guest_door {
 };
 
 /*
- * The PMU that the guest's CPUID shows.  A shape is constant from one reset of the guest to the next, and part of the
- * guest's saved state: a host that is to take the guest over must be able to show the same.  32 bytes.
+ * The PMU that the guest's CPUID shows. A shape is constant from one reset of the guest to the next, and part of the
+ * guest's saved state: a host to which the guest is moved must be able to show the same shape. The structure has 32
+ * bytes.
  */
 struct upmu_guest_shape {
     uint8_t door;         /* enum upmu_guest_door */
     uint8_t version;      /* Intel: 1 to 4; AMD: 0 */
     uint8_t general;      /* Intel: 1 to 8; AMD K7: 4, CORE: 6, V2: 1 to 6 */
     uint8_t fixed;        /* Intel from version 2 on: 0 to 3; else 0 */
-    uint8_t width;        /* of all counters: Intel 32 to 48, AMD 48 */
+    uint8_t width;        /* bits of each counter: Intel 32 to 48, AMD 48 */
     uint8_t full_write;   /* Intel: 1: PERF_CAPABILITIES[13], and PERF_CAPABILITIES exists; else 0 */
     uint16_t arch_events; /* Intel: bit n, 0 to 6: architectural event n is available; AMD: 0 */
-    uint16_t family;      /* the CPU whose other events the guest names, as in struct upmu_pmu; 0: none */
+    uint16_t family;      /* family of the CPU whose model's events the guest may name (struct upmu_pmu); 0: no CPU's */
     uint16_t model;       /* of this CPU */
     uint8_t stepping;     /* of this CPU */
     uint8_t reserved[19]; /* 0 */
 };
 
-/* Which events a guest may count.  The numbers of a policy that is all zero are the default. */
+/* Which events a guest may count. A policy that is all zero has the default, IPC. */
 enum upmu_guest_level {
     UPMU_GUEST_IPC = 0,  /* cycles, instructions, reference cycles; no edge, invert or counter mask */
-    UPMU_GUEST_ARCH = 1, /* the events that each CPU of its vendor has */
-    UPMU_GUEST_LIST = 2, /* those that the filter allows */
+    UPMU_GUEST_ARCH = 1, /* the architectural events, which each CPU of the vendor has */
+    UPMU_GUEST_LIST = 2, /* the events that the filter allows */
     UPMU_GUEST_ALL = 3,
-    UPMU_GUEST_OFF = 4 /* none: registers are memory */
+    UPMU_GUEST_OFF = 4 /* no event: registers only keep their values */
 };
 
 /* Bits of upmu_guest_policy.flags. */
 #define UPMU_GUEST_OWN_LAPIC (1u << 0) /* an entry reports the bare interrupt; the hypervisor's APIC decides */
-#define UPMU_GUEST_STRICT (1u << 1)    /* upmu_guest_enter() says when a counter stands still for want of one */
-#define UPMU_GUEST_POLLED (1u << 2)    /* a port without interrupts will do: overflows are found at exits */
+#define UPMU_GUEST_STRICT (1u << 1)    /* upmu_guest_enter() reports counters for which the host has none */
+#define UPMU_GUEST_POLLED (1u << 2)    /* the port needs no interrupts: overflows are found at exits */
 /*
- * Levels above IPC show a guest what the hyper-thread beside it does.  The host accepts that, or no
- * other guest runs there.
+ * Levels above IPC show a guest what the hyper-thread beside it does. With this flag the host accepts that, or lets no
+ * other guest run there.
  */
 #define UPMU_GUEST_BESIDE_STRANGERS (1u << 3)
 /*
- * A virtual counter is served by the host's counter of its number, if that is free, and the register holds the guest's
- * own value: the hypervisor may let the guest read it (upmu_guest_passes()).
+ * A virtual counter uses the host's counter with the same number, if that is free, and its register holds the guest's
+ * own value: the hypervisor may let the guest read the register (upmu_guest_passes()).
  */
 #define UPMU_GUEST_PASSES (1u << 4)
-/* CPUID does not say that there is a hypervisor (leaf 1, ECX bit 31): the bit stays what the hypervisor answers. */
+/*
+ * upmu_guest_cpuid() does not set the bit that shows a hypervisor (leaf 1, ECX bit 31): the bit stays as the hypervisor
+ * answers.
+ */
 #define UPMU_GUEST_NO_HYPERVISOR_BIT (1u << 5)
 
-/* How many entries a filter has at most. */
+/* The most entries that a filter has. */
 #define UPMU_GUEST_FILTER_ENTRIES 300
 
 /*
- * The filter of level LIST.  Entries are coded as those of Linux KVM (KVM_SET_PMU_EVENT_FILTER).
- * Without UPMU_GUEST_FILTER_MASKED an entry is an event (bits 7:0; AMD: 11:8 in 35:32; Intel: 0) and its unit
- * mask (15:8).  With it, bits 15:8 are to be found in the unit mask under the mask of bits 63:56, and
- * bit 55 makes an exclusion.  An event matches if an entry matches it and no exclusion does.
+ * The filter of level LIST. Entries are coded as those of Linux KVM (KVM_SET_PMU_EVENT_FILTER). Without
+ * UPMU_GUEST_FILTER_MASKED an entry is an event (bits 7:0; AMD: 11:8 in 35:32; Intel: 0) and its unit mask (15:8). With
+ * UPMU_GUEST_FILTER_MASKED, bits 63:56 are a mask: the unit mask ANDed with it must be bits 15:8; bit 55 makes the
+ * entry an exclusion. An event matches if an entry matches it and no exclusion does.
  */
 struct upmu_guest_filter {
-    uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: what matches is counted; ..._DENY: what does not */
+    uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: matching events are counted; ..._DENY: all others */
     uint8_t flags;  /* UPMU_GUEST_FILTER_MASKED or 0 */
     uint16_t count; /* entries of `entry` */
     uint32_t fixed_bitmap; /* bit i: fixed counter i matches */
@@ -120,14 +124,14 @@ struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
     const struct upmu_guest_filter *filter; /* with level LIST */
-    uint64_t min_period; /* events between two interrupts of the host by a counter, at least; below 2^32; 0: 1000 */
+    uint64_t min_period; /* least events between two interrupts of the host by a counter; below 2^32; 0: 1000 */
     uint64_t payload[2]; /* bits of OFFCORE_RSP 0 and 1 that the guest may set; 0: the register faults */
 };
 
 /*
- * Memory of the host for one vCPU.  `sessions`: one for each virtual counter that is to count at the
- * same time as others, at most UPMU_GUEST_COUNTERS.  `thread`: that of the vCPU's own thread, if the
- * host calls upmu_thread_switch(); NULL: the host calls upmu_guest_load() and upmu_guest_put().
+ * Memory of the host for one vCPU. `sessions`: one for each virtual counter that is to count at the same time as
+ * others, at most UPMU_GUEST_COUNTERS. `thread`: the thread of the host that runs the vCPU, if the host calls
+ * upmu_thread_switch(); NULL: the host calls upmu_guest_load() and upmu_guest_put().
  */
 struct upmu_guest_memory {
     struct upmu_session *sessions;
@@ -135,54 +139,54 @@ struct upmu_guest_memory {
     struct upmu_thread *thread;
 };
 
-/* A virtual counter.  All private but `denied`. */
+/* A virtual counter. All fields are private, except `denied`. */
 struct upmu_guest_counter {
-    uint64_t value;   /* as of `origin` */
-    uint64_t before;  /* the value that a write replaced while its session ran */
-    uint64_t origin;  /* its session's count that `value` belongs to */
-    uint64_t total;   /* events so far, whatever was written and however often it went round */
-    uint64_t select;  /* as the guest wrote it; of a fixed counter: its control */
-    uint32_t applied; /* what its session counts: event, unit mask and modifiers */
-    uint16_t denied;  /* selects whose event it was refused, each counted once, saturates */
+    uint64_t value;   /* the guest's value when the session's count was `origin` */
+    uint64_t before;  /* the value that a write replaced while the session ran */
+    uint64_t origin;  /* the session's count to which `value` belongs */
+    uint64_t total;   /* all events so far, whatever was written, and over all wraps */
+    uint64_t select;  /* the select as the guest wrote it; of a fixed counter: its control */
+    uint32_t applied; /* what the session counts: event, unit mask and modifiers */
+    uint16_t denied;  /* how many selects had an event that was refused; saturates */
     uint8_t session;  /* 1 + index into the host's sessions, 0: none */
     uint8_t flags;
 };
 
-/* Registers of a vCPU of x86.  All private but `lvtpc`. */
+/* Registers of a vCPU of x86. All fields are private, except `lvtpc`. */
 struct upmu_guest_x86 {
     uint64_t global_ctrl;
-    uint64_t status;   /* without bits of counters */
+    uint64_t status;   /* global status, without the bits of counters */
     uint64_t debugctl; /* bits 11 and 12 alone */
     uint64_t offcore[2];
-    uint32_t lvtpc; /* the performance-counter entry of its local APIC */
-    bool lapic_off; /* its local APIC is disabled by software: lvtpc stays masked */
+    uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC */
+    bool lapic_off; /* the vCPU's local APIC is disabled by software: lvtpc stays masked */
 };
 
 struct upmu_guest_door_table;
 
 /*
- * A virtual CPU.  The memory must stay until upmu_guest_fini().  All private but `shape`, `waiting`, `x86.lvtpc` and of
- * a counter `denied`.
+ * A virtual CPU. The memory must stay until upmu_guest_fini(). All fields are private, except `shape`, `waiting`,
+ * `x86.lvtpc`, and a counter's `denied`.
  */
 struct upmu_guest {
     struct upmu_guest_shape shape;
-    struct upmu_guest_shape shown;            /* of upmu_guest_init() */
-    const struct upmu_guest_door_table *door; /* what its registers say */
+    struct upmu_guest_shape shown;            /* the shape given to upmu_guest_init() */
+    const struct upmu_guest_door_table *door; /* the functions that know its registers */
     const struct upmu_guest_policy *policy;
     struct upmu_guest_memory memory;
     struct upmu_machine *machine;
-    struct upmu_cpu *cpu; /* of upmu_guest_load(), or NULL */
-    uint64_t mask;        /* of a counter's value */
+    struct upmu_cpu *cpu; /* the CPU of upmu_guest_load(), or NULL */
+    uint64_t mask;        /* all bits of a counter's value */
     uint64_t min_period;
     struct upmu_guest_x86 x86;
-    volatile uint32_t overflowed; /* by the handler: counters */
+    volatile uint32_t overflowed; /* counters that overflowed, noted by the handler */
     uint32_t counters;            /* that exist */
     uint32_t dirty;               /* counters whose registers changed since the last entry */
     uint32_t started;             /* counters whose session is started */
     uint32_t raised;              /* counters whose overflow the guest sees */
     uint32_t pending;             /* counters whose overflow is to be injected */
-    uint32_t waiting;             /* counters that are to count and have no counter of the host */
-    uint32_t attached;            /* sessions */
+    uint32_t waiting;             /* counters that are to count, but have no counter of the host */
+    uint32_t attached;            /* sessions that are attached */
     uint32_t passes;              /* counters that the guest may read itself, since the last entry */
     struct upmu_thread own;
     struct upmu_guest_counter counter[UPMU_GUEST_COUNTERS];
@@ -208,10 +212,10 @@ enum upmu_guest_inject {
     UPMU_GUEST_INJECT_PMI = 3 /* with OWN_LAPIC: raise the performance-counter entry of the virtual APIC */
 };
 
-/* The host's work at the entry that follows. */
+/* The host's work at the entry that upmu_guest_enter() prepares. */
 struct upmu_guest_entry {
-    uint8_t inject; /* enum upmu_guest_inject; never reported again: keep it until the guest can take it */
-    uint8_t vector; /* of UPMU_GUEST_INJECT_VECTOR: 16 at least; below it are exceptions, and nothing is injected */
+    uint8_t inject; /* enum upmu_guest_inject; reported once: keep it until the guest can take the interrupt */
+    uint8_t vector; /* the vector to inject, 16 or higher: lower ones are exceptions, and never injected */
     /*
      * With upmu_cpu_world_by_hardware(): IA32_PERF_GLOBAL_CTRL in the guest, for the VMCS (in the host, for the exit:
      * upmu_cpu_gate_value()); else 0.
@@ -219,21 +223,22 @@ struct upmu_guest_entry {
     uint64_t gate;
     /* With UPMU_GUEST_PASSES: counters whose registers the guest may read itself, until the next exit. */
     uint32_t passes;
-    bool rdpmc_passes; /* RDPMC, too: there is no other counter that it could read */
+    bool rdpmc_passes; /* the guest may execute RDPMC itself: all counters that it reads are the guest's */
 };
 
 /*
- * The widest PMU that this machine can show honestly to a guest of this policy (NULL: the default): its general
- * counters, its fixed ones (Intel on Intel), the architectural events that it can count in the same meaning, both
- * without those that the policy denies; its own CPU for other events where the vendor is the same.  AMD's CPUID names
- * no event: an event of its doors that the policy denies counts nothing, and only `denied` tells.
- * Counters that the host wants for itself (a watchdog) are to be subtracted from `general`; then no virtual counter
- * ever waits (but of AMD's doors with a fixed number of counters, and of events of one CPU model, which may have few
- * counters).  On NetBurst it has two general
- * ones, because an event of NetBurst has few counters; more may be shown, and may wait.
+ * Make the widest shape that this machine can show honestly to a guest of this policy (NULL: the default): the
+ * machine's general counters, its fixed ones (Intel on Intel), and the architectural events that the machine can count
+ * in the same meaning, both without those that the policy denies. If the vendor is the same, the shape also names the
+ * machine's CPU, for other events. AMD's CPUID names no event: an event of its doors that the policy denies counts
+ * nothing, and only `denied` tells.
+ * Subtract counters that the host wants for itself (a watchdog) from `general`; then no virtual counter ever waits,
+ * except those of AMD's doors with a fixed number of counters, and those with events of one CPU model, which may have
+ * few counters. On NetBurst the shape has two general counters, because an event of NetBurst has few counters; more may
+ * be shown, and may wait.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (no such door; a policy that upmu_guest_init() refuses as invalid);
- * UPMU_ERR_NO_PMU (no CPU is initialised).
+ * Returns UPMU_OK; UPMU_ERR_INVALID (no such door; a policy that upmu_guest_init() refuses as invalid); UPMU_ERR_NO_PMU
+ * (no CPU is initialised).
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -241,15 +246,15 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
                                           const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape);
 
 /*
- * Events that a shape shows and a policy (NULL: the default) never counts: bit n, 0 to 6: architectural event n; bit 16
- * + i: fixed counter i.  0: the shape is honest under this policy.  The policy is a valid one.
+ * Return the events that a shape shows, but a policy (NULL: the default) never counts: bit n, 0 to 6: architectural
+ * event n; bit 16 + i: fixed counter i. 0: the shape is honest under this policy. The policy must be valid.
  * Context: any.
  */
 uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
 
 /*
- * Is a filter well formed?  UPMU_OK or UPMU_ERR_INVALID: an unknown action, flag or bit of an entry,
- * too many entries, none where there should be.
+ * Is a filter well formed? UPMU_OK or UPMU_ERR_INVALID: an action, flag or bit of an entry is unknown, there are too
+ * many entries, or `entry` is NULL and `count` is not 0.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -273,26 +278,27 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
                                  const struct upmu_guest_memory *memory);
 
 /*
- * Give back all sessions.  The memory may be freed.
+ * Close all sessions of a vCPU. Afterwards the memory may be freed.
  *
- * Returns UPMU_OK, or as upmu_session_close(): not all sessions are closed then, call it again.
+ * Returns UPMU_OK, or the failure of upmu_session_close(): then not all sessions are closed, and the call has to be
+ * repeated.
  * Context: any, after upmu_guest_put(), or while the thread of the vCPU does not run; else local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_fini(struct upmu_guest *guest);
 
 /*
- * RESET of the vCPU; INIT changes nothing and needs no call.  After a change of the policy the reset makes the shape
- * anew: it shows of the shape of upmu_guest_init() what the present policy counts.
+ * Reset a vCPU, as RESET does; INIT changes nothing and needs no call. After a change of the policy the reset also
+ * makes the shape anew: it has that part of upmu_guest_init()'s shape which the present policy counts.
  * Context: local or any, outside guest mode.
  */
 void upmu_guest_reset(struct upmu_guest *guest);
 
 /*
- * The vCPU has another policy from now on (NULL: the default), which must stay as that of upmu_guest_init().  For each
- * vCPU of a guest, each on its CPU.  The next entry stops what is denied now, which is counted in `denied` once more,
- * and starts what is permitted again; values stay.  The shape stands until the guest's reset, because the guest has
- * read it: until then an event that it shows may count nothing.
+ * Give a vCPU another policy (NULL: the default), which must stay in memory like that of upmu_guest_init(). Call it for
+ * each vCPU of a guest, each on its CPU. The next entry stops events that are denied now, which `denied` counts once
+ * more, and starts events that are permitted again; values stay. The shape stays until the guest's reset, because the
+ * guest has read it: until then an event that the shape shows may count nothing.
  *
  * Returns UPMU_OK; UPMU_ERR_STATE (OWN_LAPIC or PASSES differ); and UPMU_ERR_INVALID, UPMU_ERR_NOT_PERMITTED,
  * UPMU_ERR_HOOK_MISSING as upmu_guest_init(): nothing has changed then.
@@ -301,61 +307,62 @@ void upmu_guest_reset(struct upmu_guest *guest);
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct upmu_guest_policy *policy);
 
-/* Would a reset show something else, because the policy has changed?  Context: any. */
+/* Would a reset make another shape, because the policy has changed? Context: any. */
 bool upmu_guest_shape_is_stale(const struct upmu_guest *guest);
 
 /*
- * Put the PMU of the shape into the answer of CPUID.  `inout`: EAX, EBX, ECX, EDX as the hypervisor
- * would answer.  True: changed.  Nothing is shown that a register then refuses.  Leaf 1 says that there is a
- * hypervisor: without this bit Linux takes registers for granted that no shape has.
+ * Put the PMU of the shape into an answer of CPUID. `inout`: EAX, EBX, ECX, EDX as the hypervisor would answer. Returns
+ * true if they were changed. Nothing is shown that a register then refuses. Leaf 1 shows that there is a hypervisor:
+ * without this bit Linux expects registers that no shape has.
  * Context: any.
  */
 bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t subleaf, uint32_t inout[4]);
 
 /*
- * A trapped RDMSR, WRMSR or RDPMC.  Writes make no access to the hardware, except that an
- * acknowledgement of overflows reads the counters concerned; reads of a counter that counts read it.
- * Without OWN_LAPIC the performance-counter entry of an x2APIC (834h) is one of the engine's registers; while the
- * guest's APIC is not in that mode, the caller refuses 834h itself.
- * The caller has checked privilege (RDPMC: CPL and CR4.PCE).  *out_value is written with DONE and
- * SHARED alone.
+ * Answer a trapped RDMSR, WRMSR or RDPMC. Writes make no access to the hardware, except that an acknowledgement of
+ * overflows reads the counters concerned; reads of a counter that counts read its session. Without OWN_LAPIC the
+ * performance-counter entry of an x2APIC (834h) is one of the engine's registers; while the guest's APIC is not in that
+ * mode, the caller refuses 834h itself. The caller has checked privilege (RDPMC: CPL and CR4.PCE). *out_value is
+ * written with DONE and SHARED alone.
  * Context: local, outside guest mode.
  */
 enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value);
 
-/* How many ranges of addresses a shape has at most. */
+/* The most ranges of addresses that a shape has. */
 #define UPMU_GUEST_RANGES 28
 
-/* MSRs that the engine answers. */
+/* A range of MSRs that the engine answers. */
 struct upmu_guest_range {
     uint32_t first, last; /* addresses */
-    bool absent;          /* no guest has them: each access faults */
+    bool absent;          /* no guest has these MSRs: each access faults */
 };
 
 /*
- * The MSRs that the hypervisor has to trap, and pass to upmu_guest_rdmsr() and upmu_guest_wrmsr(), in the order of
- * their addresses: the range number `index`, from 0 on.  False: there are no more.  All others are "not ours".  The
- * list is constant while the vCPU lives.
+ * Store a range of the MSRs that the hypervisor has to trap, and pass to upmu_guest_rdmsr() and upmu_guest_wrmsr(): the
+ * range number `index`, from 0 on, in the order of addresses. False: there are no more. All other MSRs are "not ours".
+ * The list is constant while the vCPU lives.
  * Context: any.
  */
 bool upmu_guest_msr_range(const struct upmu_guest *guest, unsigned index, struct upmu_guest_range *out_range);
 
 /*
- * Mark the MSRs of these ranges in the bitmaps of the hardware: of a VMCS (4,096 bytes), of a VMCB (8,192 bytes).
- * Writes trap, and reads but of counters that the guest may read itself now (upmu_guest_passes()).  Bits of other MSRs
- * are left as they are.
+ * Mark the MSRs of these ranges in the bitmaps of the hardware: of a VMCS (4,096 bytes), of a VMCB (8,192 bytes). All
+ * writes trap, and all reads except those of counters that the guest may read itself now (upmu_guest_passes()). Bits of
+ * other MSRs are left as they are.
  * Context: any.
  */
 void upmu_guest_msr_bitmap_vmx(const struct upmu_guest *guest, void *page);
 void upmu_guest_msr_bitmap_svm(const struct upmu_guest *guest, void *pages);
 
 /*
- * Without a thread of the host: the vCPU comes to a CPU, and leaves it.  Both are one thread switch;
- * no access if nothing counts.  With one the host's upmu_thread_switch() does it.
+ * Bring a vCPU to a CPU (load), and take it from that CPU (put), if it has no thread of the host. Each is one thread
+ * switch, without an access to the hardware if nothing counts. If it has such a thread, the host's upmu_thread_switch()
+ * does this.
  *
- * Returns as upmu_thread_switch(); UPMU_ERR_STATE (it has a thread of the host; load: it is on a CPU).
+ * Returns what upmu_thread_switch() returns; UPMU_ERR_STATE (the vCPU has a thread of the host; load: the vCPU is on a
+ * CPU).
  * Context: local, outside guest mode.
  */
 UPMU_MUST_CHECK
@@ -364,58 +371,59 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_put(struct upmu_guest *guest);
 
 /*
- * The guest runs from now on: the last call before it.  Brings its sessions to what its registers
- * say, says what to inject, opens its counters.
+ * Enter the guest: the last call before it runs. Brings its sessions to what its registers say, says what to inject,
+ * opens its counters.
  *
- * *out_entry is always written.  Whatever is returned, the guest may run.
- * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (STRICT: guest->waiting names the counters that stand still);
- * UPMU_ERR_STATE (not loaded); and as upmu_cpu_enter_guest().
+ * *out_entry is always written. Whatever is returned, the guest may run. Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT
+ * (STRICT: guest->waiting names the counters that stand still); UPMU_ERR_STATE (not loaded); or a
+ * failure of upmu_cpu_enter_guest().
  * Context: local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_enter(struct upmu_guest *guest, struct upmu_guest_entry *out_entry);
 
 /*
- * May the guest read this MSR itself until the next exit: need RDMSR of it not trap?  Writes always do, as does
- * everything of a vCPU without UPMU_GUEST_PASSES.  The answer changes at an entry, when entry->passes does, and is no
- * after upmu_guest_put(), upmu_guest_reset() and upmu_guest_fini():
- * C1h + n, 4C1h + n (C0010004h + n, C0010201h + 2n) for its bit n, 309h + n for its bit 16 + n.
+ * May the guest read this MSR itself until the next exit, so that RDMSR of it need not trap? Writes always trap, and so
+ * does everything of a vCPU without UPMU_GUEST_PASSES. The answer changes at an entry, when entry->passes does; after
+ * upmu_guest_put(), upmu_guest_reset() and upmu_guest_fini() it is no. C1h + n, 4C1h + n (C0010004h + n, C0010201h +
+ * 2n) have bit n of entry->passes, 309h + n has bit 16 + n.
  * Context: any.
  */
 bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr);
 
-/* The guest runs no more: the first call after it.  Returns as upmu_cpu_leave_guest().  Context: local. */
+/* Leave the guest: the first call after it ran. Returns what upmu_cpu_leave_guest() returns. Context: local. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_exit(struct upmu_guest *guest);
 
 /*
- * The guest wrote the performance-counter entry of its local APIC (offset 340h), which is masked
- * after a reset.  Not needed with OWN_LAPIC.  On Intel's doors a delivery masks it.  A read shows
- * guest->x86.lvtpc: vector, delivery mode and mask, all other bits are 0.
+ * Take what the guest wrote to the performance-counter entry of its local APIC (offset 340h), which is masked after a
+ * reset. Not needed with OWN_LAPIC. On Intel's doors the delivery of an interrupt masks the entry. A read of the entry
+ * is guest->x86.lvtpc: vector, delivery mode and mask; all other bits are 0.
  * Context: local, outside guest mode.
  */
 void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value);
 
 /*
- * The guest wrote the spurious-interrupt vector register of its local APIC (offset 0F0h or MSR 80Fh): `enabled` is its
- * bit 8.  While it is 0 the entry is masked, and no write unmasks it.  upmu_guest_reset() and upmu_guest_restore()
- * leave the APIC enabled: call it after them, if it is not.  Not needed with OWN_LAPIC.
+ * Take what the guest wrote to the spurious-interrupt vector register of its local APIC (offset 0F0h or MSR 80Fh):
+ * `enabled` is bit 8. While the bit is 0 the performance-counter entry is masked, and no write unmasks it.
+ * upmu_guest_reset() and upmu_guest_restore() leave the APIC enabled: if it is not, call this function after them. Not
+ * needed with OWN_LAPIC.
  * Context: local, outside guest mode.
  */
 void upmu_guest_lapic(struct upmu_guest *guest, bool enabled);
 
 /*
- * The hypervisor executed instructions in the place of the guest: they count like the guest's own.
- * `user`: the guest was in user mode.  Call it after the access of the instruction and after the
- * instruction pointer has moved on, not for an instruction that faults: counters that the registers
- * open now take it.  So a write that opens a counter, or selects its event, counts itself, and a write
- * that closes it does not.  Events that the policy denies, or that have edge, invert or counter mask,
- * take nothing, nor do counters that are named in `waiting`.
+ * Count instructions that the hypervisor executed in the place of the guest: they count like the guest's own. `user`:
+ * the guest was in user mode. Call it after the access of the instruction and after the instruction pointer has moved
+ * on, and not for an instruction that faults: it counts on the counters that the registers open now. So a write that
+ * opens a counter, or selects its event, counts itself, and a write that closes a counter does not. Counters whose
+ * event the policy denies, or has edge, invert or counter mask, count nothing here, nor do counters that are named in
+ * `waiting`.
  * Context: local, outside guest mode.
  */
 void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user);
 
-/* Bytes of a saved vCPU, at most. */
+/* The most bytes of a saved vCPU. */
 #define UPMU_GUEST_STATE_BYTES 320
 
 /*
@@ -423,27 +431,26 @@ void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_
  * of 64 bits; they hold nothing of the host: no counter's number, no address, no time.
  *
  * *out_used is the number of bytes needed, with NO_SPACE, too.
- * Returns UPMU_OK, UPMU_ERR_NO_SPACE (nothing was stored), or as upmu_set_read().
+ * Returns UPMU_OK, UPMU_ERR_NO_SPACE (nothing was stored), or a failure of upmu_set_read().
  * Context: any, after upmu_guest_put() or while the thread of the vCPU does not run; else local.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t size, size_t *out_used);
 
 /*
- * Continue a saved vCPU in one of the same shape, from upmu_guest_init().  The bytes may be anything:
- * all of them are checked before anything is stored.  The policy of the new host decides what is
- * counted.
+ * Continue a saved vCPU in one of the same shape, which upmu_guest_init() has made. The bytes may be anything: all of
+ * them are checked before anything is stored. The policy of the new host decides what is counted.
  *
- * Returns UPMU_OK; UPMU_ERR_VERSION (saved by a later version); UPMU_ERR_INVALID (damaged, another
- * shape, a register that this vCPU could not hold); UPMU_ERR_WRONG_PMU (it counts events of a CPU
- * that is not the host's: upmu_guest_state_needs()).
+ * Returns UPMU_OK; UPMU_ERR_VERSION (saved by a later version); UPMU_ERR_INVALID (damaged, another shape, a register
+ * that this vCPU could not hold); UPMU_ERR_WRONG_PMU (the saved vCPU counts events of a CPU that is not the host's:
+ * upmu_guest_state_needs()).
  * Context: as upmu_guest_save().
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state, size_t size);
 
 /*
- * Which CPU a saved vCPU needs (as in struct upmu_pmu); family 0: any that can show its shape.
+ * Find out which CPU a saved vCPU needs (as in struct upmu_pmu); family 0: any that can show its shape.
  *
  * Returns UPMU_OK, UPMU_ERR_VERSION or UPMU_ERR_INVALID (damaged).
  * Context: any.
@@ -452,19 +459,23 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_state_needs(const void *state, size_t size, unsigned *out_family, unsigned *out_model);
 
 /*
- * The state of a vCPU as MSRs, for a hypervisor that moves a guest so.  The MSRs are those of upmu_guest_msr_range()
- * that are not absent; each has what a read by the guest gives, and takes it again, in any order: nothing overflows,
- * nothing is injected, a status is stored as it is, an acknowledgement does nothing.  A counter takes its whole width
- * at each of its addresses.  DEBUGCTL: bits 11 and 12.  Not among them are an interrupt that is still to be injected
- * (upmu_guest_pending()), upmu_guest_lapic(), and overflow flags of shapes without a status register.
+ * Get and set the state of a vCPU as MSRs, for a hypervisor that moves a guest in this way. The MSRs are those of
+ * upmu_guest_msr_range() that are not absent. The value of each is what a read by the guest gives, and the MSR takes it
+ * again, in any order: nothing overflows, nothing is injected, a status is stored as it is, an acknowledgement does
+ * nothing. A counter takes its whole width at each of its addresses. DEBUGCTL: bits 11 and 12. Not among the MSRs are
+ * an interrupt that is still to be injected (upmu_guest_pending()), upmu_guest_lapic(), and overflow flags of shapes
+ * without a status register.
  *
- * Return false: the shape has no such MSR (get), or it cannot hold this value (set).
+ * Return false: the shape has no such MSR (get), or the MSR cannot hold this value (set).
  * Context: as upmu_guest_save().
  */
 bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 
-/* Is an interrupt to be injected by the next entry?  Context: as upmu_guest_save(). */
+/*
+ * Is an interrupt to be injected by the next entry? upmu_guest_set_pending() sets whether it is. Context: as
+ * upmu_guest_save().
+ */
 bool upmu_guest_pending(const struct upmu_guest *guest);
 void upmu_guest_set_pending(struct upmu_guest *guest, bool pending);
 

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual counters and the sessions that count for them.
+ * The sessions that count for virtual counters (guest_counter.c), entries and exits, and a vCPU's life.
  *
  * A trapped access changes virtual registers alone.  settle_counters(), at an entry, is the only place where
  * sessions change.  Between an exit and the next entry the guest's events stand still, so the
  * session of a counter may be read at any moment of that time, or not at all.
  */
-#include <abi/guest/guest_core.h>
+#include <upmu/format.h>
+#include <upmu/pmu.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
 #include <upmu/world.h>
-#include "core/hw/port_call.h"
-#include "core/util/mem.h"
+#include <abi/guest/guest_core.h>
 
 #define DEFAULT_MIN_PERIOD 1000u
-#define POLICY_FLAGS                                                                                                   \
-    (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES | \
-     UPMU_GUEST_NO_HYPERVISOR_BIT)
-
-/* Flags that a policy keeps while its guest lives: they decide which registers there are, and what they hold. */
+/*
+ * Flags that a policy keeps while its guest lives, because they decide which registers exist, and what these contain.
+ */
 #define KEPT_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_PASSES)
 
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
@@ -29,105 +27,9 @@ static bool may_pass(const struct upmu_guest *guest)
     return UPMU_LOANS && guest->policy->flags & UPMU_GUEST_PASSES;
 }
 
-/* ---- Values ---- */
-
-/* The counter went round. */
-static void went_round(struct upmu_guest *guest, unsigned counter, bool interrupts)
-{
-    guest->raised |= UPMU_BIT32(counter);
-    if (interrupts)
-        guest->pending |= UPMU_BIT32(counter);
-}
-
-/* The value `more` events later; *out_round: it went round on the way. */
-static uint64_t advance_value(const struct upmu_guest *guest, uint64_t value, uint64_t more, bool *out_round)
-{
-    *out_round = more > guest->mask - value;
-    return (value + more) & guest->mask;
-}
-
-enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter)
-{
-    struct upmu_guest_counter *virtual = &guest->counter[counter];
-    struct upmu_count count;
-    enum upmu_status status = upmu_set_read(&guest->memory.sessions[virtual->session - 1u].set, 0, 1, &count);
-    uint64_t value, more;
-    bool round;
-
-    /* A counter whose session cannot be read keeps its last value. */
-    if (status != UPMU_OK)
-        return status;
-    more = count.raw - virtual->origin;
-    value =
-        advance_value(guest, virtual->flags & GUEST_COUNTER_WRITTEN ? virtual->before : virtual->value, more, &round);
-    if (round)
-        went_round(guest, counter, virtual->flags & GUEST_COUNTER_INT);
-    if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
-        virtual->value = value;
-    virtual->origin = count.raw;
-    virtual->total += more;
-    virtual->flags &= (uint8_t)~GUEST_COUNTER_WRITTEN;
-    return UPMU_OK;
-}
-
-void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters)
-{
-    for (uint32_t rest = counters & guest->started; rest; rest &= rest - 1u)
-        (void)upmu_guest_fold_one(guest, upmu_bits_lowest(rest));
-}
-
-uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter)
-{
-    struct upmu_guest_counter *virtual = upmu_guest_counter(guest, counter);
-
-    if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
-        upmu_guest_fold(guest, UPMU_BIT32(counter & (UPMU_GUEST_COUNTERS - 1u)));
-    return virtual->value;
-}
-
-uint32_t upmu_guest_lower(struct upmu_guest *guest, uint32_t counters)
-{
-    uint32_t raised;
-
-    upmu_guest_fold(guest, guest->started);
-    raised = guest->raised & counters;
-    guest->raised &= ~counters;
-    return raised;
-}
-
-/* ---- Writes of the guest ---- */
-
-void upmu_guest_set_value(struct upmu_guest *guest, unsigned counter, uint64_t value)
-{
-    struct upmu_guest_counter *virtual = upmu_guest_counter(guest, counter);
-    uint32_t bit = UPMU_BIT32(counter & (UPMU_GUEST_COUNTERS - 1u));
-
-    if (guest->started & bit) {
-        if (!(virtual->flags & GUEST_COUNTER_WRITTEN))
-            virtual->before = virtual->value;
-        virtual->flags |= GUEST_COUNTER_WRITTEN;
-        guest->dirty |= bit;
-    }
-    virtual->value = value;
-    virtual->flags |= GUEST_COUNTER_LOAD;
-}
-
-void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t select)
-{
-    struct upmu_guest_counter *virtual = upmu_guest_counter(guest, counter);
-
-    if (virtual->select != select) {
-        guest->dirty |= UPMU_BIT32(counter & (UPMU_GUEST_COUNTERS - 1u));
-        virtual->flags &= (uint8_t)~GUEST_COUNTER_DENIED;
-        if (virtual->flags & GUEST_COUNTER_AWAY)
-            virtual->flags &= (uint8_t) ~(GUEST_COUNTER_AWAY | GUEST_COUNTER_EVENT);
-    }
-    virtual->select = select;
-}
-
 /* ---- Sessions ---- */
 
-/* In the handler: a note.  The guest is told at its next entry. */
+/* Note an overflow, in the handler. The guest is told at its next entry. */
 static unsigned note_overflow(void *state, const struct upmu_overflow *overflow, bool notify)
 {
     struct upmu_guest *guest = state;
@@ -142,18 +44,20 @@ static enum upmu_status begin_notes(struct upmu_session *session, const void *ar
 {
     (void)session;
     (void)bytes;
-    memcpy(out_state, argument, sizeof *out_state);
+    __builtin_memcpy(out_state, argument, sizeof *out_state);
     return UPMU_OK;
 }
 
 static const struct upmu_format guest_notes = {.name = "guest", .begin = begin_notes, .overflow = note_overflow};
 
-/* Sampling for the interrupt of a counter; the first one comes when upmu_set_wait() says so. */
+/*
+ * Return the sampling of a counter's session: only a counter that interrupts samples. upmu_set_wait() says when first.
+ */
 static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned counter)
 {
     struct upmu_sampling sampling;
 
-    memset(&sampling, 0, sizeof sampling);
+    __builtin_memset(&sampling, 0, sizeof sampling);
     if (guest->door->interrupts(guest, counter) && !(guest->policy->flags & UPMU_GUEST_POLLED)) {
         sampling.period = guest->mask + 1u;
         sampling.event_id = UPMU_BIT32(counter);
@@ -161,7 +65,10 @@ static struct upmu_sampling sampling_of(const struct upmu_guest *guest, unsigned
     return sampling;
 }
 
-/* A session for a counter: its own, one that no counter has, or one whose counter stands still. */
+/*
+ * Give a counter a session: the counter's own, a session that no counter has, or that of a counter that stands still;
+ * false: none is left.
+ */
 static bool take_session(struct upmu_guest *guest, unsigned counter)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -169,7 +76,7 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
 
     if (virtual->session)
         return true;
-    /* Look at all counters: one that a reset took from the shape may still have a session. */
+    /* Look at all counters: one that a reset took out of the shape may still have a session. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         if (guest->counter[i].session)
             held |= UPMU_BIT32(guest->counter[i].session - 1u);
@@ -186,7 +93,7 @@ static bool take_session(struct upmu_guest *guest, unsigned counter)
     return virtual->session;
 }
 
-/* A new session, or one whose former event did not fit. */
+/* Make and attach a session, which is new, or is made again because its former event did not fit. */
 static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_session *session,
                                        const struct upmu_event *event, const struct upmu_sampling *sampling,
                                        struct upmu_cpu *cpu)
@@ -207,8 +114,8 @@ static enum upmu_status attach_session(struct upmu_guest *guest, struct upmu_ses
 }
 
 /*
- * May the host's counter of this number hold the guest's value?  It is as wide, takes any value, and the guest names it
- * by the same number, and its register by a name that the host has.
+ * May the host's counter with this number hold the guest's value? The counter must be as wide and take any value. The
+ * guest must use the same number for it, and a name of its register that the host has.
  */
 static bool may_lend(const struct upmu_guest *guest, unsigned counter, const struct upmu_event *event)
 {
@@ -219,7 +126,10 @@ static bool may_lend(const struct upmu_guest *guest, unsigned counter, const str
            pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
 }
 
-/* The session of a counter that stands still gets the event that the guest selected. */
+/*
+ * Give the session of a counter that stands still the event that the guest selected; false: the session does not count
+ * it.
+ */
 static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -263,8 +173,9 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
 }
 
 /*
- * When the session of a counter is to interrupt: at the overflow, but no sooner than the policy says.  The register of
- * one that only counts has the guest's value, if it may and an overflow, which interrupts the host, is not near.
+ * Tell a counter's session when to interrupt: at the overflow, but no sooner than the policy's min_period. If a session
+ * only counts, and its counter may hold the guest's value, load that value, unless an overflow is near, which would
+ * interrupt the host.
  */
 static void load_counter(struct upmu_guest *guest, unsigned counter)
 {
@@ -289,7 +200,7 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
     (void)!upmu_set_wait(&session->set, 0, left, guest->mask + 1u);
 }
 
-/* Is its session the one for what the guest selected? */
+/* Does the session of a counter still count what the guest selected, in the way that the counter has to count? */
 static bool session_fits(const struct upmu_guest *guest, unsigned counter)
 {
     const struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -316,7 +227,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
 {
     struct upmu_session *session;
 
-    /* A session of the host keeps its counter: the guest's counter has to use another one. */
+    /* A session of the host keeps its counter: the guest's counter has to use another counter. */
     if (may_pass(guest) && cpu->meter.running >> counter & 1u)
         guest->counter[counter].flags |= GUEST_COUNTER_AWAY;
     guest->waiting &= ~UPMU_BIT32(counter);
@@ -334,7 +245,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
         guest->waiting |= UPMU_BIT32(counter);
 }
 
-/* Start a counter; if the host's counter of the same number is taken, use any other one. */
+/* Start a counter. If the host's counter with the same number is taken, let the guest's counter use any other one. */
 static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
@@ -347,7 +258,7 @@ static void start_counter(struct upmu_guest *guest, unsigned counter, struct upm
     try_to_start(guest, counter, cpu);
 }
 
-/* Bring the sessions of the dirty counters to what the registers say. */
+/* Bring the sessions of dirty counters to what the registers say. */
 static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     uint32_t open = guest->door->open(guest), misfit = 0;
@@ -363,7 +274,7 @@ static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
             start_counter(guest, counter, cpu);
             continue;
         }
-        /* Add the counts until now to the old value: counts after this belong to the written one. */
+        /* Add the counts until now to the old value: later counts belong to the value that was written. */
         if (guest->counter[counter].flags & GUEST_COUNTER_WRITTEN)
             (void)upmu_guest_fold_one(guest, counter);
         load_counter(guest, counter);
@@ -372,7 +283,10 @@ static void settle_counters(struct upmu_guest *guest, struct upmu_cpu *cpu)
     guest->dirty = 0;
 }
 
-/* Whose session has a counter of the host may change between two entries: the host's own come first. */
+/*
+ * Find counters whose session has no counter of the host. These may change between two entries: the host's own sessions
+ * come first.
+ */
 static void find_waiting(struct upmu_guest *guest)
 {
     for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
@@ -387,7 +301,7 @@ static void find_waiting(struct upmu_guest *guest)
 
 /* ---- Counters that the guest may read itself ---- */
 
-/* Counters whose host's counter was taken, or never had room for it: another one is looked for. */
+/* Find counters that were to use the host's counter with the same number, but do not run: let them use any counter. */
 static void leave_taken(struct upmu_guest *guest)
 {
     for (uint32_t rest = guest->started; rest; rest &= rest - 1u) {
@@ -401,7 +315,9 @@ static void leave_taken(struct upmu_guest *guest)
     }
 }
 
-/* Guest counters that run on the host's counter of the same number, whose register holds the guest's value. */
+/*
+ * Return the guest counters that run on the host's counter with the same number, whose register has the guest's value.
+ */
 static uint32_t find_passes(const struct upmu_guest *guest)
 {
     uint32_t passes = 0;
@@ -422,56 +338,18 @@ static uint32_t find_passes(const struct upmu_guest *guest)
 
 /* ---- Entry and exit ---- */
 
-/* Where this is executed, if the vCPU is there. */
+/* The CPU that executes the call, if the vCPU is there. */
 static struct upmu_cpu *present_cpu(const struct upmu_guest *guest)
 {
-    const struct upmu_port *port = guest->machine->port;
-    struct upmu_cpu *cpu;
-    uintptr_t irqs;
-
-    if (!guest->memory.thread)
-        return guest->cpu;
-    if (!port_has_this_cpu(port))
-        return guest->machine->only_cpu;
-    irqs = port_irq_save(port);
-    cpu = port_this_cpu(port);
-    port_irq_restore(port, irqs);
-    return cpu;
+    return guest->memory.thread ? upmu_machine_this_cpu(guest->machine) : guest->cpu;
 }
-
-#if UPMU_WORLDS
-
-/* The value that the hardware is to put into the register of all gates; 0: the hardware does not move gates. */
-static uint64_t hardware_gate(struct upmu_cpu *cpu)
-{
-    const struct upmu_port *port = cpu->meter.machine->port;
-    uint64_t value;
-    uintptr_t irqs;
-
-    if (!cpu->meter.by_hardware)
-        return 0;
-    irqs = port_irq_save(port);
-    value = upmu_cpu_gate_value(cpu, UPMU_WORLD_GUEST);
-    port_irq_restore(port, irqs);
-    return value;
-}
-
-#else
-
-static uint64_t hardware_gate(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-    return 0;
-}
-
-#endif
 
 struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_entry *out_entry)
 {
     struct upmu_cpu *cpu = present_cpu(guest);
     uint32_t noted = 0;
 
-    memset(out_entry, 0, sizeof *out_entry);
+    __builtin_memset(out_entry, 0, sizeof *out_entry);
     guest->passes = 0;
     if (!cpu)
         return NULL;
@@ -491,7 +369,9 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
     if (may_pass(guest))
         leave_taken(guest);
     guest->dirty |= guest->waiting & ~guest->started;
-    /* A counter that settles may turn out to have overflowed, and its overflow may freeze all counters. */
+    /*
+     * A counter that settles may turn out to have overflowed, and its overflow may freeze all counters: settle again.
+     */
     do {
         /* All counters that overflowed share one interrupt. */
         if (guest->pending) {
@@ -517,7 +397,7 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
         out_entry->rdpmc_passes = guest->passes && guest->door->all_pass(guest);
     }
     status = upmu_cpu_enter_guest(cpu);
-    out_entry->gate = hardware_gate(cpu);
+    out_entry->gate = upmu_cpu_guest_gate(cpu);
     if (status == UPMU_OK && guest->waiting && guest->policy->flags & UPMU_GUEST_STRICT)
         status = UPMU_ERR_DOES_NOT_FIT;
     return status;
@@ -537,52 +417,7 @@ enum upmu_status upmu_guest_exit(struct upmu_guest *guest)
     return cpu ? upmu_cpu_leave_guest(cpu) : UPMU_ERR_STATE;
 }
 
-/*
- * The access of the instruction has taken effect: a counter that it opened, or gave another event, counts the
- * instruction, and has no session for that yet.  So the registers are asked, and the policy.
- */
-void upmu_guest_retired(struct upmu_guest *guest, uint64_t instructions, uint64_t branches, bool user)
-{
-    for (uint32_t rest = guest->door->open(guest) & ~guest->waiting; rest; rest &= rest - 1u) {
-        unsigned counter = upmu_bits_lowest(rest);
-        struct upmu_guest_counter *virtual = &guest->counter[counter];
-        uint64_t more = guest->door->retires(guest, counter, instructions, branches, user);
-        uint64_t value;
-        bool round;
-
-        if (!more)
-            continue;
-        value = advance_value(guest, upmu_guest_value(guest, counter), more, &round);
-        if (round)
-            went_round(guest, counter, guest->door->interrupts(guest, counter));
-        upmu_guest_set_value(guest, counter, value);
-        virtual->total += more;
-    }
-}
-
 /* ---- Life ---- */
-
-void upmu_guest_count_shape(struct upmu_guest *guest)
-{
-    uint32_t fixed = (UPMU_BIT32(guest->shape.fixed) - 1u) << UPMU_FIXED_COUNTER(0);
-
-    guest->counters = (UPMU_BIT32(guest->shape.general) - 1u) | fixed;
-    guest->dirty = UINT32_MAX;
-}
-
-void upmu_guest_reset_registers(struct upmu_guest *guest)
-{
-    for (uint32_t rest = guest->counters; rest; rest &= rest - 1u) {
-        unsigned counter = upmu_bits_lowest(rest);
-
-        upmu_guest_set_value(guest, counter, 0);
-        upmu_guest_set_select(guest, counter, 0);
-        guest->counter[counter].before = 0;
-    }
-    upmu_guest_fold(guest, guest->started);
-    guest->door->reset(guest);
-    guest->raised = guest->pending = guest->passes = 0;
-}
 
 void upmu_guest_reset(struct upmu_guest *guest)
 {
@@ -590,14 +425,10 @@ void upmu_guest_reset(struct upmu_guest *guest)
     guest->door->renew(guest);
 }
 
-bool upmu_guest_policy_is_valid(const struct upmu_guest_policy *policy)
-{
-    return policy->level <= UPMU_GUEST_OFF && !(policy->flags & ~POLICY_FLAGS) && !(policy->min_period >> 32);
-}
-
-const struct upmu_guest_policy upmu_guest_default_policy = {.level = UPMU_GUEST_IPC};
-
-/* May a guest of this shape have this policy?  UNSUPPORTED: it may, and the shape shows more than is counted. */
+/*
+ * May a guest of this shape have this policy? UPMU_ERR_UNSUPPORTED: the policy is allowed, but the shape shows more
+ * than is counted.
+ */
 static enum upmu_status judge_policy(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                      const struct upmu_guest_policy *policy)
 {
@@ -612,7 +443,7 @@ static enum upmu_status judge_policy(const struct upmu_machine *machine, const s
     if (policy->level != UPMU_GUEST_IPC && policy->level != UPMU_GUEST_OFF &&
         !(policy->flags & UPMU_GUEST_BESIDE_STRANGERS))
         return UPMU_ERR_NOT_PERMITTED;
-    if (!port_has_pmi(machine->port) && !(policy->flags & UPMU_GUEST_POLLED))
+    if (!upmu_machine_has_pmi(machine) && !(policy->flags & UPMU_GUEST_POLLED))
         return UPMU_ERR_HOOK_MISSING;
     return status;
 }
@@ -660,7 +491,7 @@ enum upmu_status upmu_guest_init(struct upmu_guest *guest, struct upmu_machine *
     status = judge_policy(machine, shape, policy);
     if (status != UPMU_OK)
         return status;
-    memset(guest, 0, sizeof *guest);
+    __builtin_memset(guest, 0, sizeof *guest);
     guest->shape = *shape;
     guest->shown = *shape;
     guest->door = upmu_guest_door_of(shape);
@@ -689,7 +520,10 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest)
     return worst;
 }
 
-/* The thread that a CPU runs while the vCPU is not there is none that the library knows. */
+/*
+ * Switch a vCPU to a CPU, or from its CPU (`cpu` NULL). The library does not know which thread runs there without the
+ * vCPU: an empty thread stands for that thread.
+ */
 static enum upmu_status move_to(struct upmu_guest *guest, struct upmu_cpu *cpu)
 {
     struct upmu_thread none;

@@ -4,7 +4,6 @@
  * Little-endian like every host of this engine, the same for 32 and 64 bits.
  */
 #include <abi/guest/guest_core.h>
-#include "core/util/mem.h"
 
 #define STATE_MAGIC 0x55504755u /* "UGPU" */
 #define STATE_VERSION 1u
@@ -18,13 +17,13 @@ struct guest_state {
     uint32_t checksum;
     uint64_t reserved1[2];
     struct upmu_guest_shape shape;
-    uint64_t word[5];   /* of struct upmu_guest_registers */
+    uint64_t word[5];   /* `word` of struct upmu_guest_registers */
     uint32_t interrupt; /* of it */
     uint32_t pending; /* counters whose overflow is still to be injected */
     uint64_t reserved2[2];
     struct {
         uint64_t value, select;
-    } counter[STATE_COUNTERS]; /* general ones, then fixed ones */
+    } counter[STATE_COUNTERS]; /* general counters, then fixed ones */
 };
 
 _Static_assert(offsetof(struct guest_state, shape) == 32 && offsetof(struct guest_state, word) == 64 &&
@@ -43,13 +42,13 @@ static size_t state_bytes(const struct upmu_guest_shape *shape)
     return offsetof(struct guest_state, counter) + 16u * state_counters(shape);
 }
 
-/* The counter of the i-th entry. */
+/* Return the counter of the i-th entry of a saved state. */
 static unsigned state_counter(const struct upmu_guest_shape *shape, unsigned i)
 {
     return i < shape->general ? i : UPMU_FIXED_COUNTER(i - shape->general);
 }
 
-/* FNV-1a, with the field itself as 0. */
+/* Return the FNV-1a checksum of a state, for which the field `checksum` is 0. */
 static uint32_t state_checksum(const struct guest_state *state, size_t bytes)
 {
     const uint8_t *at = (const uint8_t *)state;
@@ -75,13 +74,13 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
         if (status != UPMU_OK)
             return status;
     }
-    memset(&saved, 0, sizeof saved);
+    __builtin_memset(&saved, 0, sizeof saved);
     saved.magic = STATE_MAGIC;
     saved.version = STATE_VERSION;
     saved.bytes = (uint32_t)*out_used;
     saved.shape = *shape;
     guest->door->save(guest, &registers);
-    memcpy(saved.word, registers.word, sizeof saved.word);
+    __builtin_memcpy(saved.word, registers.word, sizeof saved.word);
     saved.interrupt = registers.interrupt;
     saved.pending = guest->pending;
     for (unsigned i = 0; i < state_counters(shape); i++) {
@@ -89,13 +88,13 @@ enum upmu_status upmu_guest_save(struct upmu_guest *guest, void *state, size_t s
         saved.counter[i].select = guest->counter[state_counter(shape, i)].select;
     }
     saved.checksum = state_checksum(&saved, *out_used);
-    memcpy(state, &saved, *out_used);
+    __builtin_memcpy(state, &saved, *out_used);
     return UPMU_OK;
 }
 
-/* ---- Reading what may be anything ---- */
+/* ---- Reading bytes that may be anything ---- */
 
-/* Copy it, and check the frame and the shape. */
+/* Copy a saved state, and check its header and its shape. */
 static enum upmu_status read_state(const void *state, size_t size, struct guest_state *out_state)
 {
     const struct upmu_guest_shape *shape = &out_state->shape;
@@ -103,8 +102,8 @@ static enum upmu_status read_state(const void *state, size_t size, struct guest_
 
     if (size < offsetof(struct guest_state, counter) || size > sizeof *out_state)
         return UPMU_ERR_INVALID;
-    memset(out_state, 0, sizeof *out_state);
-    memcpy(out_state, state, size);
+    __builtin_memset(out_state, 0, sizeof *out_state);
+    __builtin_memcpy(out_state, state, size);
     if (out_state->magic != STATE_MAGIC)
         return UPMU_ERR_INVALID;
     if (out_state->version != STATE_VERSION)
@@ -118,7 +117,7 @@ static enum upmu_status read_state(const void *state, size_t size, struct guest_
     return UPMU_OK;
 }
 
-/* Does a counter have an event that only CPUs of the shape's model have? */
+/* Does a counter of the state have an event that only CPUs of the shape's model have? */
 static bool needs_model(const struct guest_state *state)
 {
     const struct upmu_guest_door_table *door = upmu_guest_door_of(&state->shape);
@@ -145,7 +144,7 @@ static struct upmu_guest_registers registers_of(const struct guest_state *state)
 {
     struct upmu_guest_registers registers;
 
-    memcpy(registers.word, state->word, sizeof registers.word);
+    __builtin_memcpy(registers.word, state->word, sizeof registers.word);
     registers.interrupt = state->interrupt;
     return registers;
 }
@@ -170,7 +169,7 @@ enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state,
 
     if (status != UPMU_OK)
         return status;
-    if (memcmp(&saved.shape, &guest->shape, sizeof saved.shape) != 0 || !could_be(guest, &saved))
+    if (__builtin_memcmp(&saved.shape, &guest->shape, sizeof saved.shape) != 0 || !could_be(guest, &saved))
         return UPMU_ERR_INVALID;
     if (needs_model(&saved) && !guest->door->model_is_here(guest))
         return UPMU_ERR_WRONG_PMU;

@@ -1,61 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A guest's calls: to which of the two ways to count they belong; leaves; entries.
+ * A guest's calls: which of the two ways to count each belongs to; the leaves of CPUID; entries.
  */
 #include <abi/paravirt/pv_core.h>
-#include "core/util/mem.h"
 
 #define PV_LVTPC_NMI 0x400u
-
-/* Generic events as architectural ones; the others there are not. */
-#define PV_ARCH_EVENTS 7u
-static const uint8_t pv_arch[8] = {
-    [UPMU_PV_CYCLES] = GUEST_ARCH_CYCLES,
-    [UPMU_PV_INSTRUCTIONS] = GUEST_ARCH_INSTRUCTIONS,
-    [UPMU_PV_CACHE_REFERENCES] = GUEST_ARCH_LLC_REFERENCES,
-    [UPMU_PV_CACHE_MISSES] = GUEST_ARCH_LLC_MISSES,
-    [UPMU_PV_BRANCHES] = GUEST_ARCH_BRANCHES,
-    [UPMU_PV_BRANCH_MISSES] = GUEST_ARCH_MISPREDICTS,
-    [UPMU_PV_BUS_CYCLES] = GUEST_ARCH_REFERENCE,
-};
-
-/* Bits that a raw word may have: event, unit mask, edge, inv, counter mask. */
-#define PV_RAW_BITS UINT64_C(0xff84ffff)
-
-/* Which generic events the shape has. */
-static uint32_t generic_events(const struct upmu_guest *guest)
-{
-    uint32_t events = 0;
-
-    for (unsigned i = 0; i < PV_ARCH_EVENTS; i++)
-        events |= (guest->shape.arch_events >> pv_arch[i] & 1u) << i;
-    return events;
-}
-
-uint64_t upmu_pv_select(const struct upmu_guest *guest, uint64_t config, bool raw)
-{
-    if (raw)
-        return config & ~PV_RAW_BITS ? 0 : config;
-    if (config >= PV_ARCH_EVENTS || !(generic_events(guest) >> config & 1u))
-        return 0;
-    return upmu_guest_codes[pv_arch[config & 7u]]; /* & 7u: a speculative index, too */
-}
-
-bool upmu_pv_permits(const struct upmu_pv_vcpu *vcpu, unsigned counter)
-{
-    struct upmu_event event;
-
-    return upmu_guest_event(vcpu->guest, counter, &event) == UPMU_OK;
-}
-
-/* An addition always succeeds.  A loop of compare-and-exchange would end when the guest lets it. */
-void upmu_pv_add(uint32_t *field, uint32_t overflows)
-{
-    uint32_t room = UINT32_MAX - pv_load32(field);
-
-    if (overflows)
-        (void)__atomic_fetch_add(field, overflows < room ? overflows : room, __ATOMIC_RELEASE);
-}
 
 enum upmu_status upmu_pv_init(struct upmu_pv *pv, const struct upmu_pv_hooks *hooks, struct upmu_pv_event *events,
                               uint32_t event_count)
@@ -66,7 +15,7 @@ enum upmu_status upmu_pv_init(struct upmu_pv *pv, const struct upmu_pv_hooks *ho
     pv->events = events;
     pv->event_count = event_count;
     if (event_count)
-        memset(events, 0, event_count * sizeof *events);
+        __builtin_memset(events, 0, event_count * sizeof *events);
     return UPMU_OK;
 }
 
@@ -76,7 +25,7 @@ enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv
 
     if (shape->door != UPMU_GUEST_INTEL || shape->version < 2 || shape->width != UPMU_PV_WIDTH || !shape->full_write)
         return UPMU_ERR_INVALID;
-    memset(vcpu, 0, sizeof *vcpu);
+    __builtin_memset(vcpu, 0, sizeof *vcpu);
     vcpu->pv = pv;
     vcpu->guest = guest;
     upmu_guest_x86_set_global(guest, 0);
@@ -98,7 +47,7 @@ bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t cal
 
     if (leaf - first > 2u)
         return false;
-    memset(out, 0, 4 * sizeof *out);
+    __builtin_memset(out, 0, 4 * sizeof *out);
     if (leaf == first) {
         out[0] = first + 2u;
         out[1] = UPMU_PV_SIGNATURE_EBX;
@@ -110,11 +59,11 @@ bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t cal
         out[2] = UPMU_PV_VERSION;
         out[3] = guest->shape.general;
     } else {
-        /* As CPUID leaf 1 has family and model; AMD's from 15 on are in the extended fields, too. */
+        /* Family and model as CPUID leaf 1 has them; AMD's families from 15 on use the extended fields, too. */
         out[0] = !raw ? 0
                       : (family < 15u ? family << 8 : 0xf00u | (family - 15u) << 20) | (model & 0xfu) << 4 |
                             (model >> 4 & 0xfu) << 16 | guest->shape.stepping;
-        out[1] = generic_events(guest);
+        out[1] = upmu_pv_generic_events(guest);
         out[2] = (uint32_t)guest->min_period;
     }
     return true;
@@ -139,8 +88,8 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
     if (!cpu)
         return UPMU_ERR_STATE;
     /*
-     * The guest has no status register: its words in memory have all overflows that it is told of now.  (One that a
-     * look would find has its own interrupt.)
+     * The guest has no status register: the guest's words in memory have all overflows that the guest is told of at
+     * this entry. An overflow that only a look would find has its own interrupt.
      */
     if (guest->raised) {
         uint32_t overflowed = guest->raised;

@@ -3,8 +3,6 @@
  * Events that a guest opens, enables, disables and closes one at a time.
  */
 #include <abi/paravirt/pv_core.h>
-#include "core/util/mem.h"
-#include "core/util/muldiv.h"
 
 #define PV_ATTR_FLAGS                                                                                                  \
     (UPMU_PV_ATTR_DISABLED | UPMU_PV_ATTR_EXCLUDE_USER | UPMU_PV_ATTR_EXCLUDE_KERNEL | UPMU_PV_ATTR_EXCLUDE_HV |       \
@@ -15,7 +13,10 @@ static struct upmu_pv_vcpu *owner_of(const struct upmu_pv_event *event)
     return __atomic_load_n(&event->vcpu, __ATOMIC_ACQUIRE);
 }
 
-/* The event with a number, on whatever vCPU: in a state or a later one, and another one than that. */
+/*
+ * Find the event with an id, of whatever vCPU, that is at least in `state`. The event `except` is not looked at. NULL:
+ * there is no such event.
+ */
 static struct upmu_pv_event *find_event(const struct upmu_pv *pv, uint32_t id, unsigned state,
                                         const struct upmu_pv_event *except)
 {
@@ -29,7 +30,10 @@ static struct upmu_pv_event *find_event(const struct upmu_pv *pv, uint32_t id, u
     return NULL;
 }
 
-/* A free event of the guest's becomes the vCPU's.  (Of two vCPUs that name theirs at once, one at least sees both.) */
+/*
+ * Take a free event of the guest for a vCPU, and give it an id. If two vCPUs use the same id at the same time, at least
+ * one of them sees both events.
+ */
 static struct upmu_pv_event *claim_event(struct upmu_pv_vcpu *vcpu, uint32_t id)
 {
     struct upmu_pv *pv = vcpu->pv;
@@ -55,7 +59,7 @@ static void give_back(struct upmu_pv_event *event)
     __atomic_store_n(&event->vcpu, NULL, __ATOMIC_RELEASE);
 }
 
-/* The select that an attribute asks for; or the reason why there is none. */
+/* Find the select that an attribute asks for. Returns UPMU_PV_OK, or the reason why there is none. */
 static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_attr *attr, uint64_t *out_select)
 {
     uint64_t select;
@@ -81,7 +85,7 @@ static uint32_t select_of(const struct upmu_pv_vcpu *vcpu, const struct upmu_pv_
     return UPMU_PV_OK;
 }
 
-/* Ask with a counter that nothing uses whether the event is permitted; its select stays as it was. */
+/* Does the policy permit a select? Ask with a counter that no event uses, whose own select is restored. */
 static bool permits_select(struct upmu_pv_vcpu *vcpu, uint64_t select)
 {
     uint32_t unused = ~vcpu->used & (UPMU_BIT32(vcpu->guest->shape.general) - 1u);
@@ -127,7 +131,7 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     event = claim_event(vcpu, param.id);
     if (!event)
         return UPMU_PV_LIMIT;
-    /* Another vCPU may open the same number at the same time: two that see each other are both refused. */
+    /* Another vCPU may open the same id at the same time: if each sees the other's event, both are refused. */
     if (find_event(vcpu->pv, param.id, UPMU_PV_EVENT_NAMED, event)) {
         give_back(event);
         return UPMU_PV_BUSY;
@@ -144,7 +148,10 @@ static uint32_t open_event(struct upmu_pv_vcpu *vcpu, uint64_t address)
     return UPMU_PV_OK;
 }
 
-/* Add what the event's counter counted since the last look; the area gets the whole, and overflows. */
+/*
+ * Add what the event's counter has counted since the last look. Store the whole count in the guest's area, and add
+ * overflows.
+ */
 static void publish_count(struct upmu_pv_event *event, uint32_t overflows)
 {
     if (event->counter != UPMU_NO_COUNTER) {
@@ -157,7 +164,7 @@ static void publish_count(struct upmu_pv_event *event, uint32_t overflows)
     upmu_pv_add(&event->area->overflows, overflows);
 }
 
-/* Load the event's counter with the distance to the next overflow. */
+/* Load the event's counter so that it overflows at the end of the period. */
 static void load_period(struct upmu_pv_event *event)
 {
     uint64_t over = 0;
@@ -184,7 +191,7 @@ static uint32_t enable_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *ev
     return UPMU_PV_OK;
 }
 
-/* The look finds overflows that were not noticed before. */
+/* Take the counter from an event. The last look at the counter finds overflows that were not noticed before. */
 static void disable_event(struct upmu_pv_vcpu *vcpu, struct upmu_pv_event *event)
 {
     uint32_t bit, overflowed;

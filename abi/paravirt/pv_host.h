@@ -2,9 +2,9 @@
 /*
  * The hypervisor's half of the paravirtual PMU (docs/PARAVIRT.md, upmu/paravirt.h).
  *
- * A second door to the virtual counters of abi/guest: a slot of the page, or an event that the guest opened, is a
- * general counter of the vCPU's struct upmu_guest, whose registers the guest does not see.  Policy, filter, worlds and
- * injection are the same.
+ * The guest reaches the virtual counters of abi/guest by a second door: a slot of the page, or an event that the guest
+ * opened, is a general counter of the vCPU's struct upmu_guest, whose registers the guest does not see. Policy, filter,
+ * worlds and injection are the same.
  *
  *     if (upmu_pv_init(&vm->pv, &hooks, vm->events, 64) != UPMU_OK ||
  *         upmu_guest_shape_default(&machine, UPMU_GUEST_INTEL, &policy, &shape) != UPMU_OK ||           for each vCPU
@@ -22,7 +22,7 @@
  *             answer = upmu_pv_call(&vcpu->pv, argument[0], argument[1], argument[2]);
  *     }
  *
- * The contexts are those of upmu/port.h.  Calls on one vCPU are never made at the same time.
+ * The contexts are those of upmu/port.h. Calls on one vCPU are never made at the same time.
  */
 #ifndef UPMU_ABI_PARAVIRT_PV_HOST_H
 #define UPMU_ABI_PARAVIRT_PV_HOST_H
@@ -35,18 +35,18 @@ extern "C" {
 #endif
 
 /*
- * Memory of one guest.  All addresses are guest-physical, and the sum of address and bytes is below 2^64; what is
- * refused is answered with UPMU_PV_BAD_ADDRESS.
+ * Access to the memory of one guest. All addresses are guest-physical, and address + bytes is below 2^64. If a hook
+ * refuses an address, the guest is answered UPMU_PV_BAD_ADDRESS.
  */
 struct upmu_pv_hooks {
     void *context; /* first argument of each function */
 
-    /* Copy bytes of the guest's RAM.  False: some are not RAM of this guest.  Context: local. */
+    /* Copy bytes of the guest's RAM. False: some of them are not RAM of this guest. Context: local. */
     bool (*copy_in)(void *context, void *to, uint64_t address, size_t bytes);
 
     /*
-     * The guest's RAM at an address, which stays there and can be written until unpin(); `bytes` do not cross a page.
-     * NULL: it is no such RAM.
+     * Return a pointer to the guest's RAM at an address. The RAM stays there and can be written until unpin(); `bytes`
+     * do not cross a page. NULL: the address is not RAM of this guest.
      * Context: local; unpin also any.
      */
     void *(*pin)(void *context, uint64_t address, size_t bytes);
@@ -55,19 +55,19 @@ struct upmu_pv_hooks {
 
 struct upmu_pv_vcpu;
 
-/* Has an event its number?  Two of one number may be named at the same time; of these one is open at most. */
+/* An event is free, has an id, or is open. Two events may have the same id; at most one of those is open. */
 enum upmu_pv_event_state { UPMU_PV_EVENT_FREE, UPMU_PV_EVENT_NAMED, UPMU_PV_EVENT_OPEN };
 
-/* An event that a guest opened.  All private. */
+/* An event that a guest opened. All fields are private. */
 struct upmu_pv_event {
-    struct upmu_pv_vcpu *vcpu; /* that it was opened on; NULL: free */
-    struct upmu_pv_area *area; /* pinned */
-    uint64_t select;           /* of its counter */
-    uint64_t period;           /* 0: it only counts */
-    uint64_t count;            /* before `total` */
-    uint64_t total;            /* of its counter, as of the last look */
+    struct upmu_pv_vcpu *vcpu; /* vCPU on which the event was opened; NULL: free */
+    struct upmu_pv_area *area; /* the guest's area, pinned */
+    uint64_t select;           /* select of the event's counter */
+    uint64_t period;           /* 0: the event only counts */
+    uint64_t count;            /* events counted before `total` */
+    uint64_t total;            /* total of its counter at the last look */
     uint32_t id;
-    uint8_t counter;           /* of the vCPU, or UPMU_NO_COUNTER: disabled */
+    uint8_t counter;           /* counter of the vCPU, or UPMU_NO_COUNTER: disabled */
     uint8_t state;             /* enum upmu_pv_event_state */
 };
 
@@ -78,21 +78,21 @@ struct upmu_pv {
     uint32_t event_count;         /* entries of `events` */
 };
 
-/* A virtual CPU.  All private. */
+/* A virtual CPU. All fields are private. */
 struct upmu_pv_vcpu {
     struct upmu_pv *pv;
     struct upmu_guest *guest;
-    struct upmu_pv_page *page; /* pinned, or NULL */
+    struct upmu_pv_page *page; /* the guest's page, pinned; or NULL */
     uint32_t gate;             /* slots that count */
-    uint32_t refused;          /* of these */
-    uint32_t used;             /* counters of events */
-    uint16_t taken[UPMU_GUEST_GENERAL]; /* sequences of loads */
-    uint64_t begun[UPMU_GUEST_GENERAL]; /* what counters had counted before MAP */
+    uint32_t refused;          /* slots of `gate` that the policy refuses */
+    uint32_t used;             /* counters that events use */
+    uint16_t taken[UPMU_GUEST_GENERAL]; /* sequence of the last load (upmu_pv_wish.load) that the slot has taken */
+    uint64_t begun[UPMU_GUEST_GENERAL]; /* events that each counter had counted before MAP */
 };
 
 /*
- * A guest without events.  `events`: memory for as many as it may open at a time, or NULL with 0: then it has no
- * single events.  All of it must stay until the last vCPU has ended.
+ * Begin a guest that has no open events. `events`: memory for as many events as the guest may open at a time; NULL with
+ * `event_count` 0: the guest has no single events. The memory must stay until the last vCPU has ended.
  *
  * Returns UPMU_OK or UPMU_ERR_INVALID (a hook is NULL, more than 65,535 events).
  * Context: any.
@@ -102,8 +102,8 @@ enum upmu_status upmu_pv_init(struct upmu_pv *pv, const struct upmu_pv_hooks *ho
                               uint32_t event_count);
 
 /*
- * A vCPU of it, without a page.  `guest` was initialised with UPMU_GUEST_INTEL, version 2 at least, width 48 and
- * full_write; its registers belong to this door from now on, so its MSRs must not be passed to the guest.
+ * Begin a vCPU of a guest, without a page. `guest` was initialised with UPMU_GUEST_INTEL, version 2 at least, width 48
+ * and full_write. Its registers belong to the paravirtual PMU from now on, so its MSRs must not be passed to the guest.
  *
  * Returns UPMU_OK or UPMU_ERR_INVALID (another shape).
  * Context: any.
@@ -112,31 +112,32 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pv_vcpu_init(struct upmu_pv_vcpu *vcpu, struct upmu_pv *pv, struct upmu_guest *guest);
 
 /*
- * Close what is open, give back page and areas: nothing of the guest's memory is stored to afterwards.  Also at a
- * reset of the vCPU.  Call upmu_guest_fini() after it.
+ * Close all events of a vCPU, and give back its page and the areas of events: no memory of the guest is written
+ * afterwards. Call this function also at a reset of the vCPU, and upmu_guest_fini() after it.
  *
  * Context: any, outside guest mode, while no call of this vCPU is in progress.
  */
 void upmu_pv_vcpu_fini(struct upmu_pv_vcpu *vcpu);
 
 /*
- * The PMU's leaves, from `first` on (40000000H, or a later one where another interface has that).  `call`: the number
- * of the hypervisor's call.  False: another leaf.
+ * Answer the PMU's leaves of CPUID, from `first` on (40000000H, or a later one if another interface has that). `call`:
+ * the number of the hypervisor's call. False: `leaf` is another one.
  *
  * Context: any.
  */
 bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t call, uint32_t leaf, uint32_t out[4]);
 
 /*
- * A call of the guest: operation and arguments are anything.  The answer is UPMU_PV_OK or another UPMU_PV_ code.
+ * Carry out a call of the guest: its operation and arguments may be anything. Returns UPMU_PV_OK or another UPMU_PV_
+ * code, which is the answer.
  *
  * Context: local, outside guest mode.
  */
 uint32_t upmu_pv_call(struct upmu_pv_vcpu *vcpu, uint32_t operation, uint32_t first, uint32_t second);
 
 /*
- * upmu_guest_enter() of its guest; before that, overflows are stored where the guest looks for them.  They are
- * injected as NMI, or as *out_entry says with UPMU_GUEST_OWN_LAPIC.
+ * Call this in the place of upmu_guest_enter(), which it calls. Before that, overflows are stored in the guest's
+ * memory. They are injected as NMI, or with UPMU_GUEST_OWN_LAPIC as *out_entry says.
  *
  * Returns and context: as upmu_guest_enter().
  */

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a vCPU: slot n is its general counter n.
+ * The page of a vCPU: slot n of the page is general counter n of the vCPU.
  */
 #include <abi/paravirt/pv_core.h>
-#include "core/util/mem.h"
 
 #define PV_WISH_FLAGS                                                                                                  \
     (UPMU_PV_WISH_RAW | UPMU_PV_WISH_USER | UPMU_PV_WISH_KERNEL | UPMU_PV_WISH_INTERRUPT | UPMU_PV_WISH_USED)
@@ -25,7 +24,10 @@ void upmu_pv_page_publish(struct upmu_pv_vcpu *vcpu, uint32_t slots, uint32_t ov
             status |= UPMU_PV_SLOT_REFUSED;
         if ((vcpu->guest->waiting & vcpu->gate) >> n & 1u)
             status |= UPMU_PV_SLOT_WAITS;
-        /* The vCPU is outside: none of its own reads is under way.  Its other CPUs see an odd sequence meanwhile. */
+        /*
+         * The vCPU is outside the guest: no read of the page by this vCPU is under way. Other CPUs of the guest see an
+         * odd sequence meanwhile.
+         */
         pv_store32(&slot->sequence, sequence);
         pv_store64(&slot->value, value);
         pv_store64(&slot->count, vcpu->guest->counter[n].total - vcpu->begun[n]);
@@ -51,7 +53,7 @@ static uint32_t pin_page(struct upmu_pv_vcpu *vcpu, uint64_t address)
         return UPMU_PV_BAD_ADDRESS;
     vcpu->page = page;
     vcpu->gate = vcpu->refused = 0;
-    memset(vcpu->taken, 0, sizeof vcpu->taken);
+    __builtin_memset(vcpu->taken, 0, sizeof vcpu->taken);
     for (unsigned n = 0; n < vcpu->guest->shape.general; n++) {
         vcpu->begun[n] = upmu_guest_total(vcpu->guest, n);
         upmu_guest_set_select(vcpu->guest, n, 0);
@@ -65,7 +67,7 @@ static uint32_t pin_page(struct upmu_pv_vcpu *vcpu, uint64_t address)
     return UPMU_PV_OK;
 }
 
-/* A slot that begins to count gets what its wish says now.  False: that is refused. */
+/* Let a slot begin to count what its wish says now; false: the wish is refused. */
 static bool begin_slot(struct upmu_pv_vcpu *vcpu, unsigned n)
 {
     const struct upmu_pv_wish *wish = &vcpu->page->wish[n];
@@ -94,7 +96,7 @@ static uint32_t gate_slots(struct upmu_pv_vcpu *vcpu, uint32_t slots)
 
     if (slots & ~slots_of(vcpu))
         return UPMU_PV_BAD_STATE;
-    /* Overflows that were not noticed before are of the time before this call. */
+    /* Overflows that were not noticed before belong to the time before this call. */
     overflowed = upmu_guest_lower(vcpu->guest, UINT32_MAX) & slots_of(vcpu);
     upmu_pv_page_publish(vcpu, overflowed | (changed & ~begun), overflowed);
     for (uint32_t rest = begun; rest; rest &= rest - 1u) {
@@ -119,7 +121,7 @@ void upmu_pv_page_end(struct upmu_pv_vcpu *vcpu)
 
     if (!vcpu->page)
         return;
-    /* Overflows until now are not told: another page begins with nothing. */
+    /* The guest is not told overflows until now: another page begins without any. */
     (void)upmu_guest_lower(vcpu->guest, UINT32_MAX);
     vcpu->guest->pending = 0;
     upmu_guest_x86_set_global(vcpu->guest, 0);

@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perfmon2's calls on upmu's sessions: a kernel wires its system calls to them.  The
- * host keeps the table of descriptors, gives memory, and copies from and to its programs.
+ * perfmon2's calls on upmu's sessions: a kernel calls them from its system calls. The host keeps the table of
+ * descriptors, gives memory, and copies from and to its programs.
  *
- * Rights: a context has the rights of its owner, the user that it was created for, whichever
- * program uses its descriptor later.  What no hook allows is refused: without hooks a program
- * counts the user mode of threads that find_thread returns, with events that need no privilege, and
- * sees no address of the kernel.
+ * Rights: a context has the rights of its owner, the user for which it was created, whichever program uses its
+ * descriptor later. A right that no hook gives is refused: without hooks a program counts the user mode of threads that
+ * find_thread returns, with events that need no privilege, and sees no address of the kernel.
  *
- * Each byte of a program's memory is read at most once.  A refused call leaves the
- * context as it was.  Register numbers are rows of the PMU's register table
- * (machine->pmu[0]): PMDs are the rows of counters, PMCs those of selects, fixed
+ * Each byte of a program's memory is read at most once. A refused call leaves the context as it was. Register numbers
+ * are rows of the PMU's register table (machine->pmu[0]): PMDs are the rows of counters, PMCs those of selects, fixed
  * control, ESCRs and payloads.
  */
 #ifndef UPMU_ABI_PERFMON2_H
 #define UPMU_ABI_PERFMON2_H
 
 #include <abi/perfmon2/pfm.h>
-#include <abi/rights/rights.h>
+#include <upmu/abi.h>
 #include <upmu/format.h>
 #include <upmu/message.h>
 #include <upmu/upmu.h>
@@ -26,80 +24,89 @@
 extern "C" {
 #endif
 
-/* A user of the host, with limits for its contexts.  It must stay until the last context has ended. */
+/*
+ * A user of the host, with limits for its contexts. The structure must stay in memory until the user's last context has
+ * ended.
+ */
 struct upmu_pfm_owner {
-    void *host;             /* the host's */
+    void *host;             /* for the host's use */
     uint32_t most_contexts; /* at a time; 0: any number */
-    size_t most_bytes;      /* of memory that its contexts hold, as upmu_pfm_memory says; 0: any number */
+    size_t most_bytes;      /* most bytes of its contexts' memory, as in upmu_pfm_memory; 0: any number */
     /* private */
     uint32_t contexts;
     size_t bytes;
 };
 
-/* Rights, as abi/rights/rights.h has them for every interface. */
+/* Rights, as upmu/abi.h has them for every interface. */
 #define UPMU_PFM_KERNEL UPMU_RIGHT_KERNEL
 #define UPMU_PFM_BEYOND UPMU_RIGHT_BEYOND
 #define UPMU_PFM_PRIVILEGED UPMU_RIGHT_PRIVILEGED
 #define UPMU_PFM_ADDRESSES UPMU_RIGHT_ADDRESSES
 
-/* Functions of the host, given once.  0 is the default of every member. */
+/* Functions of the host, given once. A member that is 0 has a default. */
 struct upmu_pfm {
-    struct upmu_machine *machine; /* whose CPUs are counted on */
+    struct upmu_machine *machine; /* the machine whose CPUs count */
     void *context;                /* first argument of each function */
-    /* Copy from and to the calling program; false: it has no such memory. */
+    /* Copy from and to the memory of the calling program; false: the program has no such memory. */
     bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
     bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
-    /* In these functions `owner` is the context's owner; NULL if it was NULL at the creation. */
-    /* May it create a context with these flags?  NULL: all but contexts of a CPU, which count all threads there. */
+    /* In these functions `owner` is the context's owner; NULL if it was NULL when the context was created. */
+    /*
+     * May the owner create a context with these flags? NULL: any, but for contexts of a CPU, which count all threads
+     * there.
+     */
     bool (*may_create)(void *context, struct upmu_pfm_owner *owner, uint32_t flags);
     /*
-     * May it use an event that needs these UPMU_PFM_ rights (perhaps none)?  Called whenever a
-     * context is loaded or loaded anew.  `event` NULL: may it have UPMU_PFM_ADDRESSES?  Called when
-     * a context is created and when it is loaded.  NULL: only events that need no right.
+     * May the owner use an event that needs these UPMU_PFM_ rights (perhaps none)? Called whenever a context is loaded
+     * or loaded anew. `event` NULL: may the owner have UPMU_PFM_ADDRESSES? Called when a context is created and when it
+     * is loaded. Hook NULL: the owner may only use events that need no right.
      */
     bool (*may_use)(void *context, struct upmu_pfm_owner *owner, const struct upmu_event *event, uint32_t rights);
-    /* The thread of a number and the CPU that it runs on (NULL: none).  NULL: none that the owner may monitor. */
+    /*
+     * Return the thread with a number; NULL: the owner may not monitor such a thread. *out_cpu: the CPU that runs the
+     * thread, or NULL.
+     */
     struct upmu_thread *(*find_thread)(void *context, struct upmu_pfm_owner *owner, uint32_t number,
                                        struct upmu_cpu **out_cpu);
-    /* The CPU of a number; NULL: none that the owner may monitor. */
+    /* Return the CPU with a number; NULL: the owner may not monitor such a CPU. */
     struct upmu_cpu *(*find_cpu)(void *context, struct upmu_pfm_owner *owner, uint32_t number);
-    const struct upmu_format *const *formats; /* ends with NULL */
+    const struct upmu_format *const *formats; /* the host's formats; the last pointer is NULL */
     const struct upmu_notify *notify;
-    uint32_t most_contexts; /* of all owners; 0: any number */
+    uint32_t most_contexts; /* most contexts of all owners together; 0: any number */
     /* private */
     uint32_t contexts;
 };
 
-/* A set of registers as the program wrote them.  Private. */
+/* A set of registers as the program wrote them. All fields are private. */
 struct upmu_pfm_set {
     bool used;
     uint16_t number;
-    uint32_t pmds;                      /* counters whose PMD was written */
-    uint32_t narrow;                    /* of these, without 64-bit emulation */
-    uint32_t pmcs[UPMU_REGISTERS / 32]; /* rows that were written */
-    uint8_t event_of[UPMU_COUNTERS];    /* its event in the core's set, or 0xff */
-    uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD until the next set */
-    uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when its event's count was 0 */
+    uint32_t pmds;                      /* counters whose PMD the program has written */
+    uint32_t narrow;                    /* those of `pmds` without 64-bit emulation */
+    uint32_t pmcs[UPMU_REGISTERS / 32]; /* rows of PMCs that the program has written */
+    uint8_t event_of[UPMU_COUNTERS];    /* index of a counter's event in the core's set; 0xff: no event */
+    uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD before the next set */
+    uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when the count of its event was 0 */
     uint64_t pmc[UPMU_REGISTERS];
     struct pfarg_pmd pmd[UPMU_COUNTERS];
-    struct upmu_set own; /* in the session's chain, for sets but set 0 */
+    struct upmu_set own; /* the core's set for this one; unused in set 0 */
 };
 
-/* Memory of one context, given by the host until its last reference goes. */
+/* Memory of one context, which stays until the context's last reference is given up. */
 struct upmu_pfm_memory {
     struct upmu_pfm_set *sets; /* the first is set 0 */
     unsigned set_count;        /* entries of `sets` */
-    void *vector;              /* aligned for uint64_t: the longest vector in one call */
+    void *vector;              /* aligned for uint64_t; room for the longest vector of a call */
     size_t vector_bytes;       /* of `vector` */
     struct upmu_message *messages; /* queue of the context */
     uint32_t message_count;    /* a power of two */
-    void *ring;                /* samples; may be NULL */
+    void *ring;                /* memory for samples; may be NULL */
     size_t ring_bytes;         /* of `ring` */
 };
 
-/* A context, for which a descriptor stands. */
+/* A context, to which a descriptor refers. */
 struct upmu_pfm_context {
-    struct upmu_session session; /* what the context drives */
+    struct upmu_session session; /* the session that the context drives */
     /* private */
     struct upmu_pfm *pfm;
     struct upmu_pfm_owner *owner;
@@ -111,14 +118,13 @@ struct upmu_pfm_context {
 };
 
 /*
- * pfm_create_context(), for `owner` (NULL: a user without a record: its rights are
- * what the hooks give to NULL).  Without PFM_FL_SMPL_FMT name, argument and size must be 0.
- * `name` is the host's copy.  A context whose owner may not have UPMU_PFM_ADDRESSES hides
- * the kernel's addresses (upmu_session_hide_kernel()).
+ * pfm_create_context(): create a context for `owner` (NULL: a user without a record, with the rights that the hooks
+ * give to NULL). Without PFM_FL_SMPL_FMT name, argument and size must be 0. `name` is the host's copy. A context whose
+ * owner may not have UPMU_PFM_ADDRESSES hides the kernel's addresses (upmu_session_hide_kernel()).
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (flags, what belongs to them, or a CPU's context that
- * blocks); UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, of all
- * or of the owner, its most_bytes, memory); UPMU_ERR_NO_PMU; what the format answers.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, arguments that do not agree with them, or a CPU's context that blocks);
+ * UPMU_ERR_NOT_PERMITTED (may_create); UPMU_ERR_NO_SPACE (most_contexts, of all or of the owner, its most_bytes,
+ * memory); UPMU_ERR_NO_PMU; the status that the format returns.
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -126,13 +132,12 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
                                          struct upmu_pfm_context *context, const struct upmu_pfm_memory *memory,
                                          uint32_t flags, const char *name, const void *argument, size_t argument_bytes);
 
-/* A descriptor was duplicated.  Context: any. */
+/* Add a reference to a context whose descriptor was duplicated. Context: any. */
 void upmu_pfm_share(struct upmu_pfm_context *context);
 
 /*
- * close(): closing the last descriptor ends the session; *out_last: its memory may be freed.  If
- * the session could not be stopped here, the status is that of upmu_session_close(), and the
- * reference stays.
+ * close(): give up a reference. The last one ends the session; *out_last: its memory may be freed. If the session could
+ * not be stopped here, the status is that of upmu_session_close(), and the reference stays.
  *
  * Context: as upmu_session_close().
  */
@@ -140,14 +145,13 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last);
 
 /*
- * pfm_write_pmcs(), pfm_write_pmds(), pfm_read_pmds(): a vector of `bytes`.
+ * pfm_write_pmcs(), pfm_write_pmds(), pfm_read_pmds(): write or read the registers in a vector of `bytes`.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field);
- * UPMU_ERR_NO_SPACE (longer than memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit that no
- * program may set; of a loaded context an event that its owner may not use); UPMU_ERR_PORT
- * (copying); as upmu_session_attach_cpu() where a loaded session has to be loaded anew, otherwise
- * as upmu_set_read().
- * Context: local; any while it is not loaded.
+ * Returns UPMU_OK; UPMU_ERR_INVALID (size, register, set, flag or reserved field); UPMU_ERR_NO_SPACE (longer than
+ * memory.vector_bytes); UPMU_ERR_NOT_PERMITTED (a bit that no program may set; if the context is loaded, an event that
+ * its owner may not use); UPMU_ERR_PORT (copying failed); a failure of upmu_session_attach_cpu() if a loaded session
+ * has to be loaded anew, otherwise one of upmu_set_read().
+ * Context: local; any while the context is not loaded.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_write_pmcs(struct upmu_pfm_context *context, const void *user, size_t bytes);
@@ -157,12 +161,13 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_read_pmds(struct upmu_pfm_context *context, void *user, size_t bytes);
 
 /*
- * pfm_load_context(), pfm_unload_context(): `target` is a thread's number or, of a CPU's context,
- * that of the executing CPU.  Unloading a context that is not loaded does nothing.
+ * pfm_load_context(), pfm_unload_context(): attach a context to a thread or CPU, and detach it. `target` is a thread's
+ * number; for a context of a CPU it is the number of the executing CPU. Unloading a context that is not loaded does
+ * nothing.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target); UPMU_ERR_STATE (loaded);
- * UPMU_ERR_NOT_PERMITTED (an event that its owner may not use: may_use);
- * UPMU_ERR_WRONG_CPU; as upmu_session_attach_cpu() and _attach_thread().
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such target); UPMU_ERR_STATE (loaded); UPMU_ERR_NOT_PERMITTED (an event
+ * that its owner may not use: may_use); UPMU_ERR_WRONG_CPU; a failure of upmu_session_attach_cpu() or
+ * upmu_session_attach_thread().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -171,10 +176,10 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_unload_context(struct upmu_pfm_context *context, uint32_t flags);
 
 /*
- * pfm_start(), pfm_stop(): `set` with PFM_STARTFL_SET.
+ * pfm_start(), pfm_stop(): start and stop a context. `set` is used with PFM_STARTFL_SET.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such set); UPMU_ERR_STATE (not loaded);
- * as upmu_session_start() and _stop().
+ * Returns UPMU_OK; UPMU_ERR_INVALID (flags, no such set); UPMU_ERR_STATE (not loaded); a failure of
+ * upmu_session_start() or upmu_session_stop().
  * Context: local.
  */
 UPMU_MUST_CHECK
@@ -183,11 +188,11 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_stop(struct upmu_pfm_context *context, uint32_t flags);
 
 /*
- * pfm_create_evtsets(), pfm_delete_evtsets(), pfm_getinfo_evtsets().
+ * pfm_create_evtsets(), pfm_delete_evtsets(), pfm_getinfo_evtsets(): create and delete sets, and describe them.
  *
- * Returns UPMU_OK; UPMU_ERR_INVALID (size, flag, reserved field, no such set);
- * UPMU_ERR_NO_SPACE (vector, memory.set_count); UPMU_ERR_STATE (creating or deleting
- * while loaded); UPMU_ERR_PORT (copying); as upmu_session_add_set().
+ * Returns UPMU_OK; UPMU_ERR_INVALID (size, flag, reserved field, no such set); UPMU_ERR_NO_SPACE (vector,
+ * memory.set_count); UPMU_ERR_STATE (creating or deleting while loaded); UPMU_ERR_PORT (copying failed); a failure
+ * of upmu_session_add_set().
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -198,19 +203,19 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_getinfo_evtsets(struct upmu_pfm_context *context, void *user, size_t bytes);
 
 /*
- * read(): messages, whole ones only, and no more than the queue holds.  The cost of a call depends
+ * read(): copy messages to the program, only whole ones, and no more than the queue holds. The cost of a call depends
  * on the number of messages in the queue, not on `bytes`.
  *
- * Returns UPMU_OK and the bytes; UPMU_ERR_INVALID (not a multiple of a message); UPMU_ERR_END
- * (there is none); UPMU_ERR_PORT (copying failed: the messages are lost).
+ * Returns UPMU_OK and the bytes; UPMU_ERR_INVALID (`bytes` is not a multiple of a message); UPMU_ERR_END (there is no
+ * message); UPMU_ERR_PORT (copying failed: the messages are lost).
  * Context: any; one reader at a time.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, size_t bytes, size_t *out_bytes);
 
 /*
- * Section 9: the same in its own structures; `count` elements, at least 1.
- * Returns and context as above.
+ * The calls of section 9, which do the same with structures of their own; `count` elements, at least 1. Returns and
+ * context: as above.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_owner *owner,

@@ -5,4 +5,4 @@
 #     include third_party/upmu/abi/perfmon2/perfmon2.mk
 #     SOURCES += $(UPMU_PERFMON2_SOURCES)
 
-UPMU_PERFMON2_SOURCES := $(sort $(wildcard $(UPMU_DIR)/abi/perfmon2/*.c $(UPMU_DIR)/abi/rights/*.c))
+UPMU_PERFMON2_SOURCES := $(sort $(wildcard $(UPMU_DIR)/abi/perfmon2/*.c))

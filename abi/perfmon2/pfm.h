@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perfmon2's structures and numbers, for kernel and programs: "perfmon2 syscall interface
- * rationale v2" (Stephane Eranian, linux-kernel, 2008), section 10, with bit vectors of
- * four words; and those of section 9, padded to what a 64-bit program sees.  No pointers
- * inside; the same bytes for 32 and 64 bits.
+ * perfmon2's structures and numbers, for kernel and programs. Source: "perfmon2 syscall interface rationale v2"
+ * (Stephane Eranian, linux-kernel, 2008), section 10, with bit vectors of four words; and those of section 9, padded to
+ * what a 64-bit program sees. The structures contain no pointers and have the same bytes for 32 and 64 bits.
  */
 #ifndef UPMU_ABI_PERFMON2_PFM_H
 #define UPMU_ABI_PERFMON2_PFM_H
 
 #include <stdint.h>
 
-/* Bits of registers by number: a register's number is its row in the PMU's register table. */
+/* Words in the bit vectors of registers. A register's number is its row in the PMU's register table. */
 #define PFM_PMC_BV 4
 #define PFM_PMD_BV 4
 
 /* pfm_create_context() */
 #define PFM_FL_NOTIFY_BLOCK 0x01 /* block the task while a message waits */
-#define PFM_FL_SYSTEM_WIDE 0x02  /* of a CPU */
+#define PFM_FL_SYSTEM_WIDE 0x02  /* the context is of a CPU */
 #define PFM_FL_SMPL_FMT 0x04     /* a sampling format is named */
 #define PFM_FL_OVFL_NO_MSG 0x08  /* no messages */
 
 /* pfm_start() */
-#define PFM_STARTFL_SET 0x1     /* the set to begin with is given */
+#define PFM_STARTFL_SET 0x1     /* the call gives the set to begin with */
 #define PFM_STARTFL_RESTART 0x2 /* go on after a message */
 
 #define PFM_PMCFL_NO_EMUL64 0x1 /* the counter keeps the hardware's width */
@@ -34,8 +33,8 @@ struct pfarg_pmc {
     uint64_t reg_reserved2[4];
 };
 
-#define PFM_PMDFL_SMPL 0x1        /* fields for sampling are meant */
-#define PFM_PMDFL_SWITCH 0x2      /* reg_ovfl_switch_cnt is */
+#define PFM_PMDFL_SMPL 0x1        /* the fields for sampling are used */
+#define PFM_PMDFL_SWITCH 0x2      /* reg_ovfl_switch_cnt is used */
 #define PFM_PMDFL_OVFL_NOTIFY 0x4 /* an overflow makes a message */
 #define PFM_PMDFL_RANDOM 0x8      /* reset values are made random by reg_random_mask */
 
@@ -44,8 +43,8 @@ struct pfarg_pmd {
     uint16_t reg_set;
     uint32_t reg_flags;
     uint64_t reg_value;
-    uint64_t reg_long_reset;  /* after an overflow with a message */
-    uint64_t reg_short_reset; /* after any other */
+    uint64_t reg_long_reset;  /* value after an overflow with a message */
+    uint64_t reg_short_reset; /* value after any other overflow */
     uint64_t reg_last_reset_val;
     uint64_t reg_ovfl_switch_cnt;
     uint64_t reg_reset_pmds[PFM_PMD_BV];
@@ -89,7 +88,7 @@ struct pfarg_setinfo {
     uint32_t set_flags;
     uint64_t set_ovfl_pmds[PFM_PMD_BV];
     uint64_t set_runs;
-    uint64_t set_timeout; /* for the active set its rest, otherwise all of it; as effective */
+    uint64_t set_timeout; /* the timeout in effect; active set: the time that is left */
     uint64_t set_act_duration;
     uint64_t set_avail_pmcs[PFM_PMC_BV];
     uint64_t set_avail_pmds[PFM_PMD_BV];
@@ -106,7 +105,10 @@ struct pfarg_ctx {
     uint64_t reserved[4];
 };
 
-/* Section 9's pfarg_pmc and pfarg_pmd: equal now, but separate types, because they may diverge. */
+/*
+ * The structures pfarg_pmc and pfarg_pmd of section 9. They are equal now, but separate types, because they may
+ * diverge.
+ */
 struct pfarg_pmc9 {
     uint16_t reg_num;
     uint16_t padding[3];

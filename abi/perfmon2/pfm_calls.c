@@ -2,13 +2,10 @@
 /*
  * The calls of section 10 that concern a context as a whole.
  */
-#include <abi/perfmon2/pfm_core.h>
+#include <upmu/pmu.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
-#include "core/util/bits.h"
-#include "core/util/mem.h"
-#include "core/sample/message_core.h"
-#include "core/hw/port_call.h"
+#include <abi/perfmon2/pfm_core.h>
 
 #define CONTEXT_FLAGS (PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE | PFM_FL_SMPL_FMT | PFM_FL_OVFL_NO_MSG)
 #define START_FLAGS (PFM_STARTFL_SET | PFM_STARTFL_RESTART)
@@ -20,38 +17,10 @@ _Static_assert(sizeof(struct pfarg_ctx) == 40 && sizeof(struct pfarg_pmc9) == 48
                    sizeof(struct pfarg_load) == 40,
                "section 9");
 
-struct upmu_pfm_set *upmu_pfm_find_set(struct upmu_pfm_context *context, unsigned number)
-{
-    for (unsigned i = 0; i < context->memory.set_count; i++)
-        if (context->memory.sets[i].used && context->memory.sets[i].number == number)
-            return &context->memory.sets[i];
-    return NULL;
-}
-
-struct upmu_set *upmu_pfm_core_set(struct upmu_pfm_context *context, struct upmu_pfm_set *set)
-{
-    struct upmu_set *core = upmu_session_find_set(&context->session, set->number);
-
-    return core ? core : &set->own;
-}
-
-enum upmu_status upmu_pfm_fetch(struct upmu_pfm_context *context, const void *user, size_t bytes, size_t element,
-                                size_t *out_count)
-{
-    *out_count = 0;
-    if (bytes > context->memory.vector_bytes)
-        return UPMU_ERR_NO_SPACE;
-    if (!bytes || bytes % element)
-        return UPMU_ERR_INVALID;
-    *out_count = bytes / element;
-    return context->pfm->copy_in(context->pfm->context, context->memory.vector, user, bytes) ? UPMU_OK : UPMU_ERR_PORT;
-}
-
 /*
  * ---- Life ----
  *
- * A thread that a message blocked continues when the mask ends, by restart, start, stop, unload or
- * close.
+ * A message can block a thread. The thread continues when the mask ends: by restart, start, stop, unload or close.
  */
 
 static enum upmu_status open_session(struct upmu_pfm_context *context, const char *name, const void *argument,
@@ -101,29 +70,32 @@ enum upmu_status upmu_pfm_create_context(struct upmu_pfm *pfm, struct upmu_pfm_o
         return UPMU_ERR_NOT_PERMITTED;
     if (!upmu_pfm_account(pfm, owner, memory))
         return UPMU_ERR_NO_SPACE;
-    memset(context, 0, sizeof *context);
+    __builtin_memset(context, 0, sizeof *context);
     context->pfm = pfm;
     context->owner = owner;
     context->memory = *memory;
     context->flags = flags;
     context->references = 1;
     for (unsigned i = 0; i < memory->set_count; i++)
-        memset(&memory->sets[i], 0, sizeof memory->sets[i]);
+        __builtin_memset(&memory->sets[i], 0, sizeof memory->sets[i]);
     memory->sets[0].used = true;
-    memset(memory->sets[0].event_of, PFM_NO_EVENT, sizeof memory->sets[0].event_of);
+    __builtin_memset(memory->sets[0].event_of, PFM_NO_EVENT, sizeof memory->sets[0].event_of);
     status = open_session(context, name, argument, argument_bytes);
     if (status != UPMU_OK)
         upmu_pfm_discharge(pfm, owner, memory);
     return status;
 }
 
-/* Programs duplicate and close their descriptors of one context on several CPUs at once. */
+/*
+ * Add a reference by an atomic addition: programs duplicate and close descriptors of one context on several CPUs at
+ * once.
+ */
 void upmu_pfm_share(struct upmu_pfm_context *context)
 {
     __atomic_fetch_add(&context->references, 1u, __ATOMIC_RELAXED);
 }
 
-/* Give up a reference that is not the last one. */
+/* Give up a reference that is not the last one; false: the reference is the last one. */
 static bool give_up(struct upmu_pfm_context *context)
 {
     uint32_t now = __atomic_load_n(&context->references, __ATOMIC_ACQUIRE);
@@ -159,7 +131,6 @@ enum upmu_status upmu_pfm_close(struct upmu_pfm_context *context, bool *out_last
 static enum upmu_status attach_context(struct upmu_pfm_context *context, uint32_t target)
 {
     struct upmu_pfm *pfm = context->pfm;
-    const struct upmu_port *port = pfm->machine->port;
     struct upmu_thread *thread;
     struct upmu_cpu *cpu = NULL;
 
@@ -168,14 +139,8 @@ static enum upmu_status attach_context(struct upmu_pfm_context *context, uint32_
         if (!cpu)
             return UPMU_ERR_INVALID;
         /* The caller must run on that CPU: no remote call is made. */
-        if (port_has_this_cpu(port)) {
-            uintptr_t irq = port_irq_save(port);
-            bool here = port_this_cpu(port) == cpu;
-
-            port_irq_restore(port, irq);
-            if (!here)
-                return UPMU_ERR_WRONG_CPU;
-        }
+        if (!upmu_machine_runs_on(pfm->machine, cpu))
+            return UPMU_ERR_WRONG_CPU;
         return upmu_session_attach_cpu(&context->session, cpu);
     }
     thread = pfm->find_thread ? pfm->find_thread(pfm->context, context->owner, target, &cpu) : NULL;
@@ -190,7 +155,7 @@ enum upmu_status upmu_pfm_load_context(struct upmu_pfm_context *context, uint32_
         return UPMU_ERR_INVALID;
     if (context->session.state != UPMU_SESSION_DETACHED)
         return UPMU_ERR_STATE;
-    /* The kernel may have detached it, because its target has ended. */
+    /* The kernel may have detached the session, because its target has ended. */
     if (context->loaded)
         upmu_pfm_keep(context);
     context->loaded = false;
@@ -241,7 +206,7 @@ enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags
             return upmu_session_restart(session);
         if (session->state != UPMU_SESSION_RUNNING && session->state != UPMU_SESSION_WAITING)
             return UPMU_ERR_STATE;
-        /* The session may have been masked until a write of its registers: its message still waits for the restart. */
+        /* The session may have been masked until its registers were written: a message still waits for the restart. */
         upmu_message_restarted(session);
         return UPMU_OK;
     }
@@ -272,7 +237,7 @@ static void fill_message(struct upmu_pfm_context *context, const struct upmu_mes
     struct pfarg_ovfl_msg *message = &out->pfm_ovfl_msg;
     uint32_t counters = upmu_pfm_overflowed(context, from);
 
-    memset(out, 0, sizeof *out);
+    __builtin_memset(out, 0, sizeof *out);
     message->msg_type = PFM_MSG_OVFL;
     message->msg_ovfl_pid = from->process;
     message->msg_ovfl_tid = from->thread;
@@ -290,7 +255,7 @@ enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, siz
     *out_bytes = 0;
     if (!bytes || bytes % sizeof(union pfarg_msg))
         return UPMU_ERR_INVALID;
-    /* No more than the queue holds: otherwise new messages could keep the reader here. */
+    /* Copy no more messages than the queue holds: otherwise new ones could keep the reader here. */
     for (uint32_t left = context->queue.capacity; left && *out_bytes < bytes; left--) {
         struct upmu_message message;
         union pfarg_msg out;

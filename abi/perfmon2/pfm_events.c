@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the registers that a program wrote to the events of a session, and from counts
- * back to the values of its data registers.
+ * From the registers that a program wrote to the events of a session, and from counts back to the values of PMDs.
  *
- * The value of a PMD that samples is minus the rest of its period; the value of a PMD that counts
- * is the written value plus the count.
+ * The value of a PMD that samples is minus the rest of its period; the value of a PMD that counts is the written value
+ * plus the count.
  */
-#include <abi/perfmon2/pfm_core.h>
+#include <upmu/event.h>
+#include <upmu/pmu.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
-#include "core/hw/backend.h"
-#include "core/util/bits.h"
-#include "core/util/mem.h"
+#include <abi/perfmon2/pfm_core.h>
 
-/* The longest period, which is the first one of a PMD that is further from its overflow. */
+/* The longest period. A PMD that is further from its overflow begins with this period. */
 #define LONGEST (~UINT64_C(0) >> 1)
 
 /* USR, OS and ANY of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
@@ -44,7 +42,7 @@ static uint64_t period_until_overflow(uint64_t value)
     return period - 1u >= LONGEST ? LONGEST : period;
 }
 
-/* The word of a fixed counter, by its field in the control register; 0: it is off. */
+/* Return the select word of a fixed counter, made of its field in the control register; 0: the counter is off. */
 static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter)
 {
     unsigned index = counter - UPMU_FIXED_COUNTER(0);
@@ -56,33 +54,20 @@ static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set
            (field & FIXED_ANY ? SELECT_ANY : 0);
 }
 
-/* Does one way to run an event on a counter use the register of this row? */
-static bool uses_row(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned counter, unsigned row)
-{
-    struct upmu_alternative alternative;
-
-    for (unsigned i = 0; pmu->backend->alternative(pmu, event, 0, i, &alternative); i++)
-        for (unsigned k = 0; k < alternative.slot[0].resource_count; k++)
-            if ((alternative.slot[0].counters >> counter & 1u) &&
-                pmu->backend->resource_row(pmu, alternative.slot[0].resource[k]) == row)
-                return true;
-    return false;
-}
-
-/* Rows that were written and belong to no counter. */
+/* Was this row written with a value that is not 0, and does it belong to no counter? */
 static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned row)
 {
     return upmu_rows_has(set->pmcs, row) && pmu->table->rows[row].counter == UPMU_NO_COUNTER && set->pmc[row];
 }
 
-/* The event of a select word, with the payload register (NetBurst: the ESCR) that it uses. */
+/* Make the event of a select word, with the payload register (NetBurst: the ESCR) that the word uses. */
 static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
                                       uint64_t word, struct upmu_event *out)
 {
     bool netburst = is_netburst(pmu);
     enum upmu_status status = netburst ? UPMU_ERR_INVALID : upmu_event_raw(pmu, word, 0, 0, out);
 
-    if (status == UPMU_OK && (!pmu->backend->resource_row || !out->payload))
+    if (status == UPMU_OK && !out->payload)
         return UPMU_OK;
     for (unsigned row = 0; row < pmu->table->row_count; row++) {
         struct upmu_event event;
@@ -90,7 +75,7 @@ static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct u
         if (is_payload(pmu, set, row) &&
             upmu_event_raw(pmu, netburst ? word << 32 | set->pmc[row] : word, netburst ? 0 : set->pmc[row], 0,
                            &event) == UPMU_OK &&
-            uses_row(pmu, &event, counter, row)) {
+            upmu_event_uses_row(pmu, &event, counter, row)) {
             *out = event;
             return UPMU_OK;
         }
@@ -119,7 +104,7 @@ static enum upmu_status make_event(const struct upmu_pmu *pmu, const struct upmu
     return UPMU_OK;
 }
 
-/* PMDs as events of a set: those that have one. */
+/* Return the events of a set that count for some PMDs; a PMD without event has none. */
 static uint32_t events_of(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, const uint64_t *pmds)
 {
     uint32_t events = 0;
@@ -138,7 +123,7 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
 {
     const struct pfarg_pmd *pmd = &set->pmd[counter];
 
-    memset(out, 0, sizeof *out);
+    __builtin_memset(out, 0, sizeof *out);
     if (!pmd_samples(pmd)) {
         out->flags = set->narrow >> counter & 1u ? UPMU_SAMPLING_WRAP : 0;
         return;
@@ -160,7 +145,7 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
         out->switch_after = (uint32_t)pmd->reg_ovfl_switch_cnt;
 }
 
-/* A new event continues at the value of its PMD.  A reset sets a PMD that counts to the value last written. */
+/* Let a new event continue at the value of its PMD. An overflow resets a PMD that counts to the value last written. */
 static void go_on(struct upmu_pfm_set *set, unsigned counter, struct upmu_set *core, unsigned event)
 {
     const struct pfarg_pmd *pmd = &set->pmd[counter];
@@ -184,7 +169,7 @@ static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_
     unsigned count = 0;
 
     core->count = 0;
-    memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
+    __builtin_memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
         enum upmu_status status = count < UPMU_SET_EVENTS ? make_event(pmu, set, counter, &event[count])
@@ -213,7 +198,7 @@ enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context)
 {
     enum upmu_status status = UPMU_OK;
 
-    context->session.long_due = 0; /* of events that are no more */
+    context->session.long_due = 0; /* the events of before no longer exist */
     for (unsigned i = 0; i < context->memory.set_count && status == UPMU_OK; i++)
         if (context->memory.sets[i].used)
             status = build_set(context, &context->memory.sets[i]);
@@ -254,7 +239,7 @@ uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_s
     return set->pmd[counter].reg_last_reset_val;
 }
 
-/* `type` of a message whose `events` are counters. */
+/* The `type` of a message whose `events` are counters, not events. */
 #define ABOUT_COUNTERS (UPMU_MESSAGE_OVERFLOW + 1u)
 
 uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu_message *message)
@@ -270,7 +255,7 @@ uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu
     return counters;
 }
 
-/* Messages in the queue name events, which are about to be numbered anew. */
+/* Messages in the queue name events by numbers that are about to change: let them name counters. */
 static void keep_messages(struct upmu_pfm_context *context)
 {
     struct upmu_queue *queue = &context->queue;
@@ -298,6 +283,6 @@ void upmu_pfm_keep(struct upmu_pfm_context *context)
             set->pmd[counter].reg_last_reset_val = upmu_pfm_last_reset(context, set, counter);
             set->to_switch[counter] = upmu_pfm_core_set(context, set)->tally[set->event_of[counter]].to_switch;
         }
-        memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
+        __builtin_memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     }
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing and reading registers: a vector is fetched as a whole, checked as a whole, and only then
- * takes effect.
+ * Write and read registers. A vector is fetched as a whole and checked as a whole, and only then takes effect.
  */
-#include <abi/perfmon2/pfm_core.h>
+#include <upmu/pmu.h>
 #include <upmu/session.h>
-#include "core/hw/backend.h"
-#include "core/util/bits.h"
-#include "core/util/mem.h"
+#include <abi/perfmon2/pfm_core.h>
 
 #define PMD_FLAGS (PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH | PFM_PMDFL_OVFL_NOTIFY | PFM_PMDFL_RANDOM)
 
@@ -24,7 +21,9 @@ static const struct upmu_register_class *class_of(const struct upmu_pmu *pmu, un
     return &pmu->table->classes[pmu->table->rows[number].class_index];
 }
 
-/* Bits of a PMC that a program may set: those of events, and those of upmu, which are ignored. */
+/*
+ * Return the bits of a PMC that a program may set: those of events, and those that upmu sets itself, which are ignored.
+ */
 static uint64_t writable_bits(const struct upmu_pmu *pmu, unsigned number)
 {
     const struct upmu_register_class *class = class_of(pmu, number);
@@ -42,7 +41,7 @@ bool upmu_pfm_is_pmc(const struct upmu_pmu *pmu, unsigned number)
     kind = class_of(pmu, number)->kind;
     if (kind == UPMU_KIND_SELECT || kind == UPMU_KIND_PAYLOAD)
         return true;
-    /* Fixed counters' control and ESCRs, but not the register that gates all counters. */
+    /* Control of fixed counters and ESCRs are PMCs; the register that gates all counters is not. */
     return kind == UPMU_KIND_CONTROL && class_of(pmu, number)->session;
 }
 
@@ -62,7 +61,7 @@ static bool all_zero(const void *bytes, size_t count)
     return !count;
 }
 
-/* Bits of PMDs that exist. */
+/* Do all bits of a vector stand for PMDs that exist? */
 static bool are_pmds(const struct upmu_pmu *pmu, const uint64_t *bits)
 {
     for (unsigned number = 0; number < 64u * PFM_PMD_BV; number++)
@@ -93,7 +92,7 @@ static void change_bit(uint32_t *mask, unsigned bit, bool set)
     *mask = (*mask & ~UPMU_BIT32(bit)) | (set ? UPMU_BIT32(bit) : 0u);
 }
 
-/* Give the registers their new values, which the elements exchange for the old ones. */
+/* Give a register its new value. The element gets the old value in exchange. */
 static void take_pmc(struct upmu_pfm_context *context, struct pfarg_pmc *pmc)
 {
     struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmc->reg_set);
@@ -122,18 +121,18 @@ static void give_pmc_back(struct upmu_pfm_context *context, const struct pfarg_p
         change_bit(&set->narrow, counter, pmc->reg_reserved2[0] & WAS_NARROW);
 }
 
-/* A loaded session continues with other registers: values are kept, events are made anew. */
+/* How a loaded session continues with other registers: values are kept, events are made anew. */
 struct reload {
     struct upmu_cpu *cpu;
     struct upmu_thread *thread;
-    struct upmu_cpu *runs_on; /* the thread does */
+    struct upmu_cpu *runs_on; /* the CPU that runs the thread */
     uint32_t due; /* counters of the active set whose long reset is due */
     bool loaded;
     uint8_t state;
     uint16_t active;
 };
 
-/* The active set's PMDs whose long reset is due, as counters: events are numbered anew. */
+/* Return the counters of the active set whose long reset is due: events are numbered anew, counters are not. */
 static uint32_t due_counters(struct upmu_pfm_context *context, unsigned number)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, number);
@@ -159,10 +158,10 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     struct upmu_session *session = &context->session;
     enum upmu_status status;
 
-    memset(reload, 0, sizeof *reload);
+    __builtin_memset(reload, 0, sizeof *reload);
     if (!context->loaded)
         return UPMU_OK;
-    /* The session's target has ended: the written values are for the next one. */
+    /* The session's target has ended: the written values are for the next target. */
     if (session->state == UPMU_SESSION_DETACHED) {
         upmu_pfm_keep(context);
         context->loaded = false;
@@ -195,7 +194,7 @@ static enum upmu_status take_up(struct upmu_pfm_context *context, const struct r
     context->loaded = status == UPMU_OK;
     set_due(context, reload);
     if (status == UPMU_OK && reload->state == UPMU_SESSION_MASKED)
-        session->state = UPMU_SESSION_MASKED; /* its restart is still to come */
+        session->state = UPMU_SESSION_MASKED; /* the session's restart is still to come */
     if (status == UPMU_OK && (reload->state == UPMU_SESSION_RUNNING || reload->state == UPMU_SESSION_WAITING))
         status = upmu_session_start(session);
     if (status != UPMU_OK && context->loaded) {
@@ -246,7 +245,7 @@ static enum upmu_status check_pmd(struct upmu_pfm_context *context, const struct
     if (!upmu_pfm_find_set(context, pmd->reg_set) || upmu_pfm_counter(pmu, pmd->reg_num) == UPMU_NO_COUNTER ||
         (pmd->reg_flags & ~(uint32_t)PMD_FLAGS) || !all_zero(pmd->reg_reserved2, sizeof pmd->reg_reserved2))
         return UPMU_ERR_INVALID;
-    /* Fields without their flag are ignored. */
+    /* Fields are ignored without their flag. */
     if ((pmd->reg_flags & PFM_PMDFL_SMPL) &&
         (!are_pmds(pmu, pmd->reg_reset_pmds) || !are_pmds(pmu, pmd->reg_smpl_pmds)))
         return UPMU_ERR_INVALID;
@@ -255,7 +254,7 @@ static enum upmu_status check_pmd(struct upmu_pfm_context *context, const struct
     return UPMU_OK;
 }
 
-/* Does the write change the value of a counting PMD only, which no overflow resets?  Then nothing else changes. */
+/* Does the write change only the value of a counting PMD that no overflow resets? Then nothing else changes. */
 static bool changes_value_only(struct upmu_pfm_context *context, const struct pfarg_pmd *pmd)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmd->reg_set);
@@ -276,7 +275,7 @@ static enum upmu_status can_read(struct upmu_pfm_context *context, const struct 
                           upmu_pfm_counter(upmu_pfm_pmu(context), pmd->reg_num), &value);
 }
 
-/* As take_pmc(): the elements get the old contents, but for number and set. */
+/* Give a PMD its new contents. As in take_pmc(), the element gets the old ones, except number and set. */
 static void take_pmd(struct upmu_pfm_context *context, struct pfarg_pmd *pmd)
 {
     struct upmu_pfm_set *set = upmu_pfm_find_set(context, pmd->reg_set);
@@ -324,14 +323,14 @@ enum upmu_status upmu_pfm_take_pmds(struct upmu_pfm_context *context, size_t cou
         if (light)
             status = can_read(context, &pmd[i]);
     }
-    memset(&reload, 0, sizeof reload);
+    __builtin_memset(&reload, 0, sizeof reload);
     if (status == UPMU_OK && !light)
         status = let_go(context, &reload);
     if (status != UPMU_OK)
         return status;
     due = reload.due;
     for (size_t i = 0; i < count; i++) {
-        /* The written value begins the next period: its reset is not due any more. */
+        /* The written value begins the next period: the counter's long reset is not due any more. */
         if (pmd[i].reg_set == reload.active)
             change_bit(&reload.due, upmu_pfm_counter(upmu_pfm_pmu(context), pmd[i].reg_num), false);
         take_pmd(context, &pmd[i]);

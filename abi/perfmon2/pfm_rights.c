@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rights and limits of a context's owner.  The library asks the host for every right that an event
- * needs; what no hook allows is refused.
+ * Rights and limits of a context's owner. The library asks the host for every right that an event needs; a right that
+ * no hook gives is refused.
  */
 #include <abi/perfmon2/pfm_core.h>
 
@@ -21,9 +21,12 @@ bool upmu_pfm_may_use_all(struct upmu_pfm_context *context)
     return true;
 }
 
-/* ---- What an owner holds ---- */
+/* ---- Contexts and memory of an owner ---- */
 
-/* Several CPUs may create contexts at once: a limit is never passed, not even for a moment. */
+/*
+ * Count one more, unless the limit is reached (0: there is none). Several CPUs may create contexts at once: the limit
+ * is never passed, not even for a moment.
+ */
 static bool take_one(uint32_t *count, uint32_t most)
 {
     uint32_t now = __atomic_load_n(count, __ATOMIC_RELAXED);

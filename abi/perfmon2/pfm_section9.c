@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The calls of section 9: their elements become those of section 10, in place.
+ * The calls of section 9: their elements are converted to those of section 10, in place.
  */
 #include <abi/perfmon2/pfm_core.h>
-#include "core/util/mem.h"
 
 static bool is_clear(const uint64_t *words, unsigned count)
 {
@@ -29,7 +28,7 @@ enum upmu_status upmu_pfm9_create_session(struct upmu_pfm *pfm, struct upmu_pfm_
                                    argument, argument_bytes);
 }
 
-/* The first fields of both kinds of element, and all of them as long as they are alike. */
+/* An element of section 9, of either kind: the types are alike, as is asserted below. */
 struct element9 {
     uint16_t reg_num;
     uint16_t padding[3];
@@ -43,7 +42,7 @@ struct element9 {
      offsetof(type, reserved) == offsetof(struct element9, reserved))
 _Static_assert(ALIKE(struct pfarg_pmc9) && ALIKE(struct pfarg_pmd9), "one reader serves both");
 
-/* Fetch elements of section 9 and check what section 10 does not have. */
+/* Fetch elements of section 9, and check that fields without a counterpart in section 10 are 0. */
 static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const void *user, unsigned count,
                                        size_t widened)
 {
@@ -60,7 +59,7 @@ static enum upmu_status fetch_elements(struct upmu_pfm_context *context, const v
     return status;
 }
 
-/* The elements grow: from the last on. */
+/* Convert elements to the longer ones of section 10: from the last one on, because they are in the same memory. */
 static void widen_elements(struct upmu_pfm_context *context, unsigned count, size_t widened)
 {
     while (count--) {
@@ -68,9 +67,9 @@ static void widen_elements(struct upmu_pfm_context *context, unsigned count, siz
         char *to = (char *)context->memory.vector + count * widened;
 
         /* Elements of section 10 begin with number, set and flags, then the value. */
-        memset(to, 0, widened);
-        memcpy(to, &from.reg_num, sizeof from.reg_num);
-        memcpy(to + offsetof(struct pfarg_pmd, reg_value), &from.reg_value, sizeof from.reg_value);
+        __builtin_memset(to, 0, widened);
+        __builtin_memcpy(to, &from.reg_num, sizeof from.reg_num);
+        __builtin_memcpy(to + offsetof(struct pfarg_pmd, reg_value), &from.reg_value, sizeof from.reg_value);
     }
 }
 
@@ -112,7 +111,7 @@ enum upmu_status upmu_pfm9_read_pmds(struct upmu_pfm_context *context, void *use
     for (unsigned i = 0; i < count; i++) {
         struct pfarg_pmd from = ((const struct pfarg_pmd *)context->memory.vector)[i];
 
-        memset(&out[i], 0, sizeof out[i]);
+        __builtin_memset(&out[i], 0, sizeof out[i]);
         out[i].reg_num = from.reg_num;
         out[i].reg_value = from.reg_value;
     }

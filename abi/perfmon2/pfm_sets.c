@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event sets: creating, deleting, asking.
+ * Event sets of a context: create, delete and describe them.
  */
-#include <abi/perfmon2/pfm_core.h>
+#include <upmu/pmu.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
-#include "core/util/bits.h"
-#include "core/util/mem.h"
-#include "core/hw/port_call.h"
+#include <abi/perfmon2/pfm_core.h>
 
 #define SET_FLAGS (PFM_SETFL_OVFL_SWITCH | PFM_SETFL_TIME_SWITCH)
 
@@ -39,7 +37,7 @@ static enum upmu_status check_created(struct upmu_pfm_context *context, const st
         if ((set[i].set_flags & ~(uint32_t)SET_FLAGS) || !is_clean(&set[i]) ||
             (!(set[i].set_flags & PFM_SETFL_TIME_SWITCH) != !set[i].set_timeout))
             return UPMU_ERR_INVALID;
-        if ((set[i].set_flags & PFM_SETFL_TIME_SWITCH) && !port_has_clock(context->pfm->machine->port))
+        if ((set[i].set_flags & PFM_SETFL_TIME_SWITCH) && !upmu_machine_has_clock(context->pfm->machine))
             return UPMU_ERR_HOOK_MISSING;
         for (size_t k = 0; k < i; k++)
             seen = seen || set[k].set_id == set[i].set_id;
@@ -66,9 +64,9 @@ static enum upmu_status create_set(struct upmu_pfm_context *context, const struc
     status = upmu_session_add_set(&context->session, fresh ? &set->own : NULL, from->set_id, flags, from->set_timeout);
     if (status != UPMU_OK || !fresh)
         return status;
-    /* Leave `own` as it is: the chain's link is in it. */
-    memset(set, 0, offsetof(struct upmu_pfm_set, own));
-    memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
+    /* Leave `own` as it is: the link of the chain is in it. */
+    __builtin_memset(set, 0, offsetof(struct upmu_pfm_set, own));
+    __builtin_memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     set->number = from->set_id;
     set->used = true;
     return UPMU_OK;
@@ -120,7 +118,7 @@ static void fill_info(struct upmu_pfm_context *context, struct upmu_pfm_set *set
     struct upmu_set_info info;
 
     upmu_set_ask(upmu_pfm_core_set(context, set), &info);
-    memset(out, 0, sizeof *out);
+    __builtin_memset(out, 0, sizeof *out);
     out->set_id = set->number;
     out->set_flags = (info.flags & UPMU_SET_TIME_SWITCH ? PFM_SETFL_TIME_SWITCH : 0u) |
                      (info.flags & UPMU_SET_OVERFLOW_SWITCH ? PFM_SETFL_OVFL_SWITCH : 0u);

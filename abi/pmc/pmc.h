@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpmc's interface for programs, as pmc(3) of FreeBSD describes it: the same names, other numbers (docs/PMC.md).  The
- * second half is what program and kernel pass to each other: no pointers inside, the same bytes for 32 and 64 bits.
+ * libpmc's interface for programs, as pmc(3) of FreeBSD describes it: the same names, but other numbers (docs/PMC.md).
+ * The second half is passed between program and kernel: it has no pointers, and the same bytes for 32 and 64 bits.
  */
 #ifndef UPMU_ABI_PMC_PMC_H
 #define UPMU_ABI_PMC_PMC_H
@@ -12,9 +12,9 @@
 extern "C" {
 #endif
 
-#define PMC_VERSION 0x01000000u /* the major number is that of the layouts below */
+#define PMC_VERSION 0x01000000u /* the major number changes with the layouts below */
 
-/* Index 9:0, generation 21:10, mode 25:22, class 31:26: a released id is valid again after 4,096 others. */
+/* An id: index 9:0, generation 21:10, mode 25:22, class 31:26. A released id is valid again after 4,096 others. */
 typedef uint32_t pmc_id_t;
 typedef uint64_t pmc_value_t;
 #define PMC_ID_INVALID 0xffffffffu
@@ -38,9 +38,9 @@ enum pmc_disp { PMC_DISP_STANDALONE, PMC_DISP_FREE, PMC_DISP_THREAD, PMC_DISP_UN
 
 /* Flags of an allocation. */
 #define PMC_F_LOG_PROCCSW (1u << 0) /* the log has a record of each switch away from an attached thread */
-#define PMC_F_EV_PMU (1u << 1)      /* the event is one of its catalogue's own source, not an alias (answer) */
+#define PMC_F_EV_PMU (1u << 1)      /* answer: the event is from the catalogue's own source, no alias */
 
-/* Capabilities: what a counter can do (an answer; what a caller leaves there is ignored). */
+/* Capabilities: what a counter can do. They are an answer: what the caller sets there is ignored. */
 #define PMC_CAP_INTERRUPT (1u << 0)
 #define PMC_CAP_USER (1u << 1)
 #define PMC_CAP_SYSTEM (1u << 2)
@@ -64,7 +64,7 @@ struct pmc_pmcinfo {
     uint32_t pm_row, pm_class;
     uint32_t pm_width, pm_caps;
     uint32_t pm_enabled, pm_mode;
-    uint32_t pm_owner; /* 0: nothing is allocated on it that the program may see */
+    uint32_t pm_owner; /* 0: no PMC that the program may see is allocated on the row */
     uint32_t pm_disp;
     char pm_name[16];
 };
@@ -73,9 +73,9 @@ struct pmc_driverstats {
     uint64_t pm_allocated, pm_refused, pm_samples, pm_lost, pm_log_records, pm_log_dropped;
 };
 
-/* ---- libpmc: 0, or -1 with the reason in pmc_errno ---- */
+/* ---- libpmc: each function returns 0, or -1 with the reason in pmc_errno ---- */
 
-#ifndef pmc_errno /* compile with -Dpmc_errno=errno for your C library's */
+#ifndef pmc_errno /* compile with -Dpmc_errno=errno to use your C library's */
 extern int pmc_errno;
 #endif
 
@@ -87,19 +87,22 @@ int pmc_pmcinfo(int cpu, int row, struct pmc_pmcinfo *out_info);
 int pmc_get_driver_stats(struct pmc_driverstats *out_stats);
 int pmc_width(pmc_id_t id, uint32_t *out_width);
 int pmc_capabilities(pmc_id_t id, uint32_t *out_caps);
-int pmc_get_msr(pmc_id_t id, uint32_t *out_index); /* for RDPMC */
+int pmc_get_msr(pmc_id_t id, uint32_t *out_index); /* *out_index: for RDPMC */
 
-/* Name, qualifiers and, in front, a row index: "instructions,usr", "12 p4-branch-retired,mask=mmtm". */
+/*
+ * Allocate a PMC. `spec`: name, qualifiers and, in front, an optional row index: "instructions,usr", "12
+ * p4-branch-retired,mask=mmtm".
+ */
 int pmc_allocate(const char *spec, enum pmc_mode mode, uint32_t flags, int cpu, pmc_id_t *out_id, uint64_t count);
 int pmc_release(pmc_id_t id);
-int pmc_attach(pmc_id_t id, int32_t pid); /* 0: the program itself */
+int pmc_attach(pmc_id_t id, int32_t pid); /* pid 0: the program itself */
 int pmc_detach(pmc_id_t id, int32_t pid);
 int pmc_start(pmc_id_t id);
 int pmc_stop(pmc_id_t id);
-int pmc_read(pmc_id_t id, pmc_value_t *out_value); /* of a sampling mode: events until the next sample */
+int pmc_read(pmc_id_t id, pmc_value_t *out_value); /* in a sampling mode: events until the next sample */
 int pmc_write(pmc_id_t id, pmc_value_t value);
 int pmc_rw(pmc_id_t id, pmc_value_t value, pmc_value_t *out_old);
-int pmc_set(pmc_id_t id, pmc_value_t period); /* of a sampling mode */
+int pmc_set(pmc_id_t id, pmc_value_t period); /* in a sampling mode */
 int pmc_enable(int cpu, int row);
 int pmc_disable(int cpu, int row);
 
@@ -108,15 +111,15 @@ int pmc_flush_logfile(void);
 int pmc_close_logfile(void);
 int pmc_writelog(uint32_t data);
 
-/* The names of a class' events, one call each: `index` from 0 on; -1 after the last. */
+/* Store the name of an event of a class. `index` is 0 in the first call; -1: there are no more. */
 int pmc_event_name_of_class(enum pmc_class class_of, uint32_t index, char *out_name, uint32_t size);
 const char *pmc_name_of_class(enum pmc_class class_of);
 const char *pmc_name_of_mode(enum pmc_mode mode);
 const char *pmc_name_of_state(enum pmc_state state);
 const char *pmc_name_of_disposition(enum pmc_disp disposition);
-const char *pmc_name_of_capability(uint32_t capability); /* of the lowest bit */
+const char *pmc_name_of_capability(uint32_t capability); /* the name of the lowest bit */
 
-/* A call to the kernel, which the program's system defines: 0, or a number of errno. */
+/* Call the kernel. The program's system defines this function. Returns 0, or a number of errno. */
 int pmc_syscall(unsigned operation, void *argument, uint32_t bytes);
 
 /* ---- Between program and kernel ---- */
@@ -124,11 +127,11 @@ int pmc_syscall(unsigned operation, void *argument, uint32_t bytes);
 enum pmc_op {
     PMC_OP_INIT,     /* struct pmc_op_info */
     PMC_OP_CPUINFO,  /* struct pmc_cpuinfo */
-    PMC_OP_PMCINFO,  /* struct pmc_pmcinfo, pm_row and in pm_owner the CPU are asked */
+    PMC_OP_PMCINFO,  /* struct pmc_pmcinfo: asks for pm_row of the CPU in pm_owner */
     PMC_OP_STATS,    /* struct pmc_driverstats */
     PMC_OP_FACTS,    /* struct pmc_op_facts */
     PMC_OP_ALLOCATE, /* struct pmc_op_allocate */
-    PMC_OP_RELEASE,  /* struct pmc_op_simple, as those below */
+    PMC_OP_RELEASE,  /* struct pmc_op_simple, as for those below */
     PMC_OP_ATTACH,
     PMC_OP_DETACH,
     PMC_OP_START,
@@ -137,7 +140,7 @@ enum pmc_op {
     PMC_OP_SET,    /* struct pmc_op_rw */
     PMC_OP_ENABLE, /* struct pmc_op_simple: CPU and row */
     PMC_OP_DISABLE,
-    PMC_OP_CONFIGURELOG, /* struct pmc_op_simple: the file, -1 closes */
+    PMC_OP_CONFIGURELOG, /* struct pmc_op_simple: the file; -1 closes the log */
     PMC_OP_FLUSHLOG,
     PMC_OP_WRITELOG,  /* struct pmc_op_simple: the data */
     PMC_OP_EVENTNAME, /* struct pmc_op_name */
@@ -150,8 +153,8 @@ struct pmc_op_pmcallocate {
     uint32_t pm_caps; /* answer */
     int32_t pm_cpu;
     uint32_t pm_flags, pm_mode;
-    pmc_value_t pm_count; /* period of a sampling mode, else what counting begins at */
-    int32_t pm_row;       /* index among the counters of the event's kind, or PMC_ROW_ANY */
+    pmc_value_t pm_count; /* in a sampling mode the period, else the count to begin at */
+    int32_t pm_row;       /* index among counters of the event's kind, or PMC_ROW_ANY */
     pmc_id_t pm_pmcid;    /* answer */
 };
 
@@ -194,13 +197,13 @@ enum pmclog_type {
     PMCLOG_TYPE_PROCCSW,        /* struct pmclog_value: id, process, value */
     PMCLOG_TYPE_PCSAMPLE,       /* struct pmclog_value: id, flags (1: user mode), address */
     PMCLOG_TYPE_USERDATA,       /* struct pmclog_words: data */
-    PMCLOG_TYPE_DROPNOTIFY,     /* struct pmclog_words: records that found no room before this one */
+    PMCLOG_TYPE_DROPNOTIFY,     /* struct pmclog_words: how many records before found no room */
     PMCLOG_TYPE_CLOSELOG        /* struct pmclog_words */
 };
 
 struct pmclog_header {
     uint16_t pl_length, pl_type;
-    uint32_t pl_sequence; /* records before it, dropped ones too */
+    uint32_t pl_sequence; /* number of records before this one, dropped ones included */
 };
 
 struct pmclog_words {
@@ -214,7 +217,10 @@ struct pmclog_value {
     uint64_t pl_value;
 };
 
-/* Which event: the table, the row in it and its masks say so without doubt (upmu_event_name() has its name). */
+/*
+ * The event of a PMC, identified without doubt by its catalogue, its row there and its masks (upmu_event_name() has its
+ * name).
+ */
 struct pmclog_allocate {
     struct pmclog_header pl_header;
     uint32_t pl_pmcid, pl_flags;

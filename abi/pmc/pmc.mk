@@ -8,4 +8,4 @@
 # Programs compile UPMU_PMC_CLIENT and include abi/pmc/pmc.h.  With -DPMC_LOCAL_NAMES=1 they link UPMU_SOURCES, too.
 
 UPMU_PMC_CLIENT := $(UPMU_DIR)/abi/pmc/pmc_client.c
-UPMU_PMC_SOURCES := $(filter-out $(UPMU_PMC_CLIENT),$(sort $(wildcard $(UPMU_DIR)/abi/pmc/*.c $(UPMU_DIR)/abi/rights/*.c)))
+UPMU_PMC_SOURCES := $(filter-out $(UPMU_PMC_CLIENT),$(sort $(wildcard $(UPMU_DIR)/abi/pmc/*.c)))

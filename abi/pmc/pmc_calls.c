@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpmc's operations on sessions.  What a program passes is copied once, and every call looks the owner up anew.
+ * libpmc's operations on sessions. A program's argument is copied once, and every call looks the owner up anew.
  */
 #include <stddef.h>
 #include <string.h>
 #include <upmu/cpu.h>
+#include <upmu/event.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
 #include "abi/pmc/upmu_pmc.h"
@@ -28,41 +29,12 @@ static bool is_system(uint32_t mode)
     return mode == PMC_MODE_SS || mode == PMC_MODE_SC;
 }
 
-bool upmu_pmc_may_system(const struct upmu_pmcs *pmcs, uint32_t owner)
-{
-    return pmcs->may_system ? pmcs->may_system(pmcs->context, owner) : owner == 1;
-}
-
-uint32_t upmu_pmc_user_of(const struct upmu_pmcs *pmcs, uint32_t owner)
-{
-    return pmcs->user_of ? pmcs->user_of(pmcs->context, owner) : owner;
-}
-
-unsigned upmu_pmc_share(unsigned count)
-{
-    return count / 4u ? count / 4u : 1u;
-}
-
-pmc_id_t upmu_pmc_id(const struct upmu_pmcs *pmcs, const struct upmu_pmc *pmc)
-{
-    const struct upmu_pmu *pmu = upmu_machine_pmu(pmcs->machine, pmc->event.pmu);
-    unsigned fixed = pmc->event.counters & pmu->general ? 0 : UPMU_FIXED_COUNTER(0);
-
-    return (uint32_t)(pmc - pmcs->pmcs) | (pmc->generation & 0xfffu) << 10 | (uint32_t)pmc->mode << 22 |
-           (uint32_t)upmu_pmc_class_of(pmu, fixed) << 26;
-}
-
-struct upmu_pmc *upmu_pmc_find(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
-{
-    uint32_t index = id & 0x3ffu;
-    struct upmu_pmc *pmc = &pmcs->pmcs[index < pmcs->capacity ? index : 0];
-
-    return owner && pmcs->capacity && pmc->owner == owner && upmu_pmc_id(pmcs, pmc) == id ? pmc : NULL;
-}
-
 /* ---- Allocation ---- */
 
-/* A place for a PMC; without the right of the whole machine, not beyond the user's share, nor in the last quarter. */
+/*
+ * Return a free place for a PMC; NULL: there is none for this user. Without the right of the whole machine (`may`), a
+ * user has a share of the places, and cannot use the last quarter of them.
+ */
 static struct upmu_pmc *free_one(struct upmu_pmcs *pmcs, uint32_t user, bool may)
 {
     unsigned places = pmcs->capacity < UPMU_PMC_MOST ? pmcs->capacity : UPMU_PMC_MOST;
@@ -85,7 +57,7 @@ static bool may_use(const struct upmu_pmcs *pmcs, uint32_t owner, const struct u
     return !rights || upmu_pmc_may_system(pmcs, owner);
 }
 
-/* The event, on the row that is asked for. */
+/* Encode an event and, unless `row` is PMC_ROW_ANY, limit it to the counter of this row. */
 static enum upmu_status encode_spec(const struct upmu_pmu *pmu, const char *spec, int32_t row, struct upmu_event *event,
                                     struct upmu_why *why)
 {
@@ -103,7 +75,7 @@ static enum upmu_status encode_spec(const struct upmu_pmu *pmu, const char *spec
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
-/* A session for the event; of a CPU, attached to it. */
+/* Make a session for the event of a PMC. If the PMC is a CPU's, attach the session to that. */
 static enum upmu_status make_session(struct upmu_pmcs *pmcs, struct upmu_pmc *pmc, struct upmu_cpu *cpu, bool hide)
 {
     struct upmu_sampling sampling = {.period = is_sampling(pmc) ? pmc->count : 0};
@@ -231,7 +203,7 @@ enum upmu_status upmu_pmc_exit(struct upmu_pmcs *pmcs, uint32_t owner)
             result = status;
     }
     status = upmu_pmc_log_configure(pmcs, owner, -1);
-    return result == UPMU_OK && status != UPMU_ERR_STATE ? status : result; /* UPMU_ERR_STATE: it had no log */
+    return result == UPMU_OK && status != UPMU_ERR_STATE ? status : result; /* UPMU_ERR_STATE: the owner had no log */
 }
 
 /* ---- One PMC ---- */
@@ -280,7 +252,7 @@ enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_
     return UPMU_OK;
 }
 
-/* A thread's that is attached to none counts the program itself. */
+/* Start a PMC. A thread's PMC that is attached to no thread counts the program itself. */
 enum upmu_status upmu_pmc_start(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id)
 {
     struct upmu_pmc *pmc = upmu_pmc_find(pmcs, owner, id);
@@ -375,12 +347,12 @@ static const uint16_t argument_bytes[PMC_OPS] = {sizeof(struct pmc_op_info),
                                                  SIMPLE,
                                                  sizeof(struct pmc_op_name)};
 
-/* Operations with an answer, as bits. */
+/* Operations that return a structure, as bits. */
 #define ANSWERS                                                                                                        \
     (1u << PMC_OP_INIT | 1u << PMC_OP_CPUINFO | 1u << PMC_OP_PMCINFO | 1u << PMC_OP_STATS | 1u << PMC_OP_FACTS |       \
      1u << PMC_OP_ALLOCATE | 1u << PMC_OP_RW | 1u << PMC_OP_EVENTNAME)
 
-/* Take a counter out of use, or give it back: of a CPU, by its row. */
+/* Take a counter of a CPU, given by its row, out of use, or put it into use again. */
 static enum upmu_status switch_counter(struct upmu_pmcs *pmcs, uint32_t owner, const struct pmc_op_simple *asked,
                                        bool enable)
 {

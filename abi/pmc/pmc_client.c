@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libpmc for a program: each call is one pmc_syscall(), which the program's system gives.  The kernel parses; with
- * PMC_LOCAL_NAMES=1 the program does, which is linked with upmu and its catalogues, and the kernel needs none.
+ * libpmc for a program: each call is one pmc_syscall(), which the program's system provides. The kernel parses names of
+ * events. With PMC_LOCAL_NAMES=1 the program does, which is linked with upmu and its catalogues, and the kernel needs
+ * no names.
  */
 #include <stddef.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static int call_simple(unsigned operation, uint32_t id, int32_t value)
     return call_kernel(operation, &argument, sizeof argument);
 }
 
-/* ---- Names: the kernel's, or the program's ---- */
+/* ---- Names: known to the kernel, or to the program ---- */
 
 #if PMC_LOCAL_NAMES
 
@@ -41,11 +42,11 @@ static int call_simple(unsigned operation, uint32_t id, int32_t value)
 #include <upmu/pmu.h>
 #include <upmu/upmu.h>
 
-/* The numbers of errno, which pmc.h has not. */
+/* The numbers of errno, which pmc.h does not have. */
 #define NO_DEVICE 19
 #define BAD_ARGUMENT 22
 
-static struct upmu_pmu own; /* the kernel's; without a catalogue: it is not known */
+static struct upmu_pmu own; /* the kernel's PMU; without a catalogue: unknown */
 
 static int set_errno(int reason)
 {
@@ -53,7 +54,7 @@ static int set_errno(int reason)
     return -1;
 }
 
-/* The kernel's answer has room for the first bytes of a long name. */
+/* Find the kernel's PMU by its name. The kernel's answer has room only for the first bytes of a long name. */
 static int begin_names(void)
 {
     const size_t room = sizeof cpus.pm_cputype - 1;
@@ -67,7 +68,7 @@ static int begin_names(void)
     return name && upmu_pmu_by_name(&own, name) == UPMU_OK && own.catalog ? 0 : set_errno(NO_DEVICE);
 }
 
-/* The event as register words, for a kernel without names. */
+/* Write an event as register words, for a kernel without names. */
 static int write_spec(const char *spec, char *out, size_t size)
 {
     struct upmu_event event, seen;
@@ -81,7 +82,7 @@ static int write_spec(const char *spec, char *out, size_t size)
         return set_errno(BAD_ARGUMENT);
     if (!(seen.counters & ~event.counters))
         return 0;
-    /* The words alone could be counted elsewhere, too: then pin the event to the lowest of the right counters. */
+    /* The words alone could also be counted on a wrong counter: pin the event to the lowest of the right counters. */
     event.attributes |= UPMU_ATTR_PIN;
     for (event.pin = 0; !(event.counters >> event.pin & 1u);)
         event.pin++;
@@ -111,7 +112,7 @@ static int write_spec(const char *spec, char *out, size_t size)
 
     for (; spec[length] && length + 1 < size; length++)
         out[length] = spec[length];
-    out[length] = spec[length]; /* too long: the kernel refuses what has no end */
+    out[length] = spec[length]; /* a text that is too long has no NUL: the kernel refuses the text */
     return 0;
 }
 

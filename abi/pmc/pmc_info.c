@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Facts for libpmc: classes, rows, capabilities, names.  Pure, but for the owners of counters.
+ * Facts for libpmc: classes, rows, capabilities, names. Pure, except for the owners of counters.
  */
 #include <stddef.h>
 #include <upmu/catalogs.h>
@@ -55,23 +55,7 @@ int upmu_pmc_errno(enum upmu_status status)
     }
 }
 
-static bool begins_with(const char *text, const char *begin)
-{
-    while (*begin && *text == *begin)
-        text++, begin++;
-    return !*begin;
-}
-
-enum pmc_class upmu_pmc_class_of(const struct upmu_pmu *pmu, unsigned counter)
-{
-    if (begins_with(pmu->name, "netburst"))
-        return PMC_CLASS_P4;
-    if (begins_with(pmu->name, "amd64_"))
-        return begins_with(pmu->name + 6, "k7") ? PMC_CLASS_K7 : PMC_CLASS_K8;
-    return pmu->general >> counter & 1u ? PMC_CLASS_IAP : PMC_CLASS_IAF;
-}
-
-/* The row-th counter of a mask. */
+/* Return the row-th counter of a mask, or UPMU_NO_COUNTER. */
 static unsigned nth_counter(uint32_t mask, uint32_t row)
 {
     for (unsigned counter = 0; counter < UPMU_COUNTERS; counter++)

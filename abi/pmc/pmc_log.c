@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The log: records in the caller's memory until they are written to the file.  What finds no room is counted, and told
- * by a record of its own as soon as there is room.
+ * The log: records stay in the caller's memory until they are written to the file. A record that finds no room is
+ * counted, and a record of its own says how many records were counted, as soon as there is room.
  */
 #include <stddef.h>
 #include <string.h>
@@ -14,7 +14,7 @@ _Static_assert(sizeof(struct pmclog_words) == 16 && sizeof(struct pmclog_value) 
                    sizeof(struct pmclog_allocate) == 32,
                "records are the same for 32 and 64 bits, and 8-aligned");
 
-/* The log of an owner, or NULL; of owner 0: one that is free. */
+/* Return the log of an owner, or NULL. Owner 0: a free log. */
 static struct upmu_pmc_log *log_of(const struct upmu_pmcs *pmcs, uint32_t owner)
 {
     for (unsigned i = 0; i < pmcs->log_count; i++)
@@ -83,7 +83,7 @@ static void add_value(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log, unsigned
     add_record(pmcs, log, &record, type, sizeof record);
 }
 
-/* Samples of the owner of a log, as long as there is room; true: all of them. */
+/* Move samples of a log's owner into the log, as long as there is room; true: all were moved. */
 static bool take_samples(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
     const size_t room = sizeof(struct pmclog_words) + sizeof(struct pmclog_value);
@@ -121,14 +121,17 @@ void upmu_pmc_log_switch(struct upmu_pmcs *pmcs, int32_t pid)
         struct upmu_pmc_log *log = pmc->owner ? log_of(pmcs, pmc->owner) : NULL;
         struct upmu_count count;
 
-        /* A detached PMC has the number of a thread that ended: another process may have it now. */
+        /* A detached PMC still has the number of a thread that has ended: another process may have this number now. */
         if (log && pmc->pid == pid && pmc->flags & PMC_F_LOG_PROCCSW && pmc->session.state != UPMU_SESSION_DETACHED &&
             upmu_set_read(&pmc->session.set, 0, 1, &count) == UPMU_OK)
             add_value(pmcs, log, PMCLOG_TYPE_PROCCSW, pmc, (uint32_t)pid, count.value);
     }
 }
 
-/* Records leave the memory even if the file takes nothing: a full log would have no end. */
+/*
+ * Write the records of a log and the samples of its owner to the file. Records leave the memory even if the file takes
+ * nothing: otherwise a full log would never end.
+ */
 static enum upmu_status flush_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *log)
 {
     unsigned turns = pmcs->capacity * UPMU_PMC_RING_WORDS; /* new samples must not keep the caller here */
@@ -162,8 +165,8 @@ static enum upmu_status close_log(struct upmu_pmcs *pmcs, struct upmu_pmc_log *l
 }
 
 /*
- * A log for an owner of a user: a free one within the user's share, or with the right of the whole machine that of an
- * owner without it.
+ * Return a log for an owner: a free one within the share of its user or, if the owner has the right of the whole
+ * machine, that of an owner without this right. NULL: no log can be given.
  */
 static struct upmu_pmc_log *free_log(struct upmu_pmcs *pmcs, uint32_t owner, uint32_t user)
 {

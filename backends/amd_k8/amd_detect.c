@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects AMD's PMUs: families K7 to Zen and Hygon's, counters by CPUID.  Pure: reads go through
- * the detection's functions.
+ * Detect AMD's PMUs: families K7 to Zen and Hygon's, counters by CPUID. Pure: reads go through the detection's
+ * functions.
  *
- * Sources: AMD APM vol 2 (24593) chapter 13 and vol 3 appendix E (CPUID); Linux
- * arch/x86/events/amd/core.c; perfctr 2.6.42 (the counters of K7 and K8, which no CPUID flag
- * announces).
+ * Sources: AMD APM vol 2 (24593) chapter 13 and vol 3 appendix E (CPUID); Linux arch/x86/events/amd/core.c; perfctr
+ * 2.6.42 (the counters of K7 and K8, which no CPUID flag announces).
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -24,7 +23,7 @@
 
 #define AMD_CPUID_IBS UPMU_BIT32(10)
 
-/* Leaf 8000_001Bh, EAX: bit 0 makes the others valid; without it both units exist. */
+/* Leaf 8000_001Bh, EAX: the other bits are valid only with bit 0; without bit 0 both units exist. */
 #define AMD_IBS_BASIC 7u
 
 /* Leaf 8000_0022h, EAX. */
@@ -39,14 +38,14 @@
 #define AMD_LEAST_PERIOD 2u
 #define AMD_WIDTH 48u
 
-/* Features of a CPU beyond its model's traits and quirks. */
+/* Features of a CPU in addition to its model's traits and quirks. */
 #define AMD_HAS_FREEZE 0x01u
 #define AMD_HAS_GUESTS 0x02u
 
-/* Row 32 and above, in its word of `present`. */
+/* The bit of a row from 32 on in present[1]. */
 #define AMD_ROW_BIT(row) UPMU_BIT32((row) - 32)
 
-/* Add one counter; its registers have the same rows in all tables. */
+/* Add one counter. The registers of a counter have the same rows in all tables. */
 static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
 {
     struct upmu_counter *counter = &pmu->counter[n];
@@ -64,7 +63,7 @@ static void add_amd_counter(struct upmu_pmu *pmu, unsigned n)
     pmu->preference[pmu->preference_count++] = (uint8_t)n;
 }
 
-/* Global control, status and acknowledgement of PerfMonV2. */
+/* Add global control, status and acknowledgement, which PerfMonV2 has. */
 static void add_global(struct upmu_pmu *pmu, unsigned has)
 {
     pmu->version = 2;
@@ -83,7 +82,7 @@ static void add_global(struct upmu_pmu *pmu, unsigned has)
 _Static_assert(UPMU_AMD_CLASS_STATUS + 1 == UPMU_AMD_CLASS_ACK && UPMU_AMD_CLASS_ACK + 1 == UPMU_AMD_CLASS_DEBUGCTL,
                "the three of PerfMonV2");
 
-/* Select bits: event bits 11:8 came with family 10h, guest and host with SVM's counters there. */
+/* Return the select bits that can be set. Event bits 11:8 came with family 10h; guest and host exist with SVM. */
 static uint64_t select_limit(unsigned has)
 {
     uint64_t bits = UPMU_AMD_SELECT_EVENT | UINT64_C(0xffd7ff00);
@@ -93,7 +92,7 @@ static uint64_t select_limit(unsigned has)
     return has & AMD_HAS_GUESTS ? bits | UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST : bits;
 }
 
-/* Registers of IBS; some exist only with one of these capabilities, bits 31:4. */
+/* Add the registers of IBS. Some registers exist only with one of the capabilities in `with`, which are bits 31:4. */
 static void add_ibs(struct upmu_pmu *pmu, uint32_t capabilities)
 {
     static const uint16_t with[] = {[3] = 1u << 5, [11] = 1u << 1, [12] = 1u << 6, [13] = 1u << 9, [14] = 1u << 9};
@@ -115,7 +114,6 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     memset(pmu, 0, sizeof *pmu);
     pmu->name = model->name;
     pmu->title = model->title;
-    pmu->backend = &upmu_amd_k8_backend;
     pmu->table = has & AMD_WITH_EXTENDED ? &upmu_amd_extended_table : &upmu_amd_legacy_table;
     pmu->capabilities = UPMU_PMU_FULL_WRITE;
     pmu->variant = (uint8_t)index;
@@ -139,7 +137,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->limit[UPMU_AMD_CLASS_GLOBAL_CTL] = pmu->counters;
 }
 
-/* libpfm4's rule of K8's revision B: model 5 below stepping 2, model 4 of stepping 0. */
+/* Is a K8 of revision B, by libpfm4's rule: model 5 below stepping 2, or model 4 of stepping 0? */
 static bool is_revision_b(unsigned model, unsigned stepping)
 {
     return (model == 5 && stepping < 2) || (model == 4 && !stepping);
@@ -156,13 +154,13 @@ static unsigned find_amd_model(const struct upmu_detection *detection)
     return detection->family < 0x17 ? AMD_OLD : AMD_NEW;
 }
 
-/* K7, K8 and family 11h have no bits for guest and host, though some have SVM. */
+/* Do a model's selects have bits for guest and host? Those of K7, K8 and family 11h do not, though some have SVM. */
 static bool knows_guests(unsigned model)
 {
     return !(amd_models[model].traits & AMD_WITH_BITS_8) && model != AMD_11H;
 }
 
-/* Leaves that are read, by place in `words`. */
+/* The CPUID leaves that are read, by their index in `words`. */
 enum { AMD_LEAF_FEATURES, AMD_LEAF_SIZES, AMD_LEAF_IBS, AMD_LEAF_PERFORMANCE, AMD_LEAVES };
 
 static const struct upmu_leaf amd_leaves[AMD_LEAVES] = {
@@ -174,7 +172,7 @@ static const struct upmu_leaf amd_leaves[AMD_LEAVES] = {
     [AMD_LEAF_PERFORMANCE] = {.leaf = UINT32_C(0x80000022)},
 };
 
-/* Counters by CPUID: PerfMonV2 says how many, the extended block has six, the legacy one four. */
+/* Describe a CPU, with counters by CPUID: PerfMonV2 says how many, the extended block has six, the legacy one four. */
 static void describe_cpu(const struct upmu_detection *detection, const uint32_t words[][4], struct upmu_pmu *out_pmu)
 {
     uint32_t features = words[AMD_LEAF_FEATURES][2], performance = words[AMD_LEAF_PERFORMANCE][0];
@@ -203,7 +201,7 @@ static void describe_cpu(const struct upmu_detection *detection, const uint32_t 
         upmu_amd_branches(words[AMD_LEAF_SIZES][1], words[AMD_LEAF_PERFORMANCE], out_pmu);
 }
 
-/* EBX, ECX, EDX of "AuthenticAMD" and of "HygonGenuine". */
+/* Is the vendor "AuthenticAMD" or "HygonGenuine" (EBX, ECX, EDX of leaf 0)? */
 static bool is_amd_or_hygon(const struct upmu_detection *detection)
 {
     return memcmp(&detection->leaf0[1], "AuthcAMDenti", 12) == 0 ||
@@ -223,13 +221,13 @@ bool upmu_amd_detect(const struct upmu_detection *detection, struct upmu_pmu *ou
     (void)upmu_detection_identify(detection, out_pmu);
     if (!detection->hypervisor)
         return true;
-    out_pmu->quirks &= ~UPMU_AMD_1292; /* hypervisors do not give its bit to guests */
+    out_pmu->quirks &= ~UPMU_AMD_1292; /* hypervisors do not give the bit of erratum 1292 to guests */
     /* No CPUID bit promises the legacy registers: a hypervisor may have none. */
     return out_pmu->table != &upmu_amd_legacy_table ||
            detection->rdmsr(detection->context, AMD_MSR_SELECT0, false, &select);
 }
 
-/* The typical CPU of a model, by libpfm4's name or the name of its catalogue. */
+/* Describe the typical CPU of a model, by libpfm4's name or by the name of its catalogue. */
 bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
 {
     size_t length = upmu_text_length(name);
@@ -238,7 +236,7 @@ bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
         const struct amd_model *model = &amd_models[i];
         unsigned has = model->traits & AMD_WITH_GLOBAL;
 
-        /* A catalogue of several models stands for the last of them. */
+        /* The name of a catalogue that several models have stands for the last of these models. */
         if (i == AMD_ZEN3_0 || (!upmu_text_is(name, length, model->name) &&
                                 (!upmu_text_is(name, length, model->catalog) || i == AMD_HYGON ||
                                  (i + 1u < AMD_MODELS && upmu_text_is(name, length, model[1].catalog)))))
@@ -260,7 +258,7 @@ bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu)
 
 const char *upmu_amd_names(unsigned i)
 {
-    i += i >= AMD_ZEN3_0; /* two rows have one name */
+    i += i >= AMD_ZEN3_0; /* skip AMD_ZEN3_0: two rows have one name */
     return i < AMD_MODELS ? amd_models[i].name : NULL;
 }
 
@@ -283,7 +281,7 @@ unsigned upmu_amd_generic(const struct upmu_pmu *pmu)
     return amd_models[pmu->variant].generic;
 }
 
-/* The initial APIC id identifies the core in its node. */
+/* Return the number that tells a core from the others of its node: the initial APIC id. */
 unsigned upmu_amd_thread(const struct upmu_detection *detection)
 {
     return detection->leaf1[1] >> 24;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's events: catalogue rows and attributes to select words, and back to text.
+ * Encode AMD's events: from catalogue rows and attributes to select words, and back to text.
  *
- * Layout: AMD APM vol 2 (24593) 13.2; generic names: Linux arch/x86/events/amd/core.c;
- * qualifiers: FreeBSD 10.4 lib/libpmc/libpmc.c, classes K7 and K8.
+ * Layout: AMD APM vol 2 (24593) 13.2; generic names: Linux arch/x86/events/amd/core.c; qualifiers: FreeBSD 10.4
+ * lib/libpmc/libpmc.c, classes K7 and K8.
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -18,7 +18,7 @@
 
 #define AMD_SELECT_WORLDS (UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
 
-/* The fields of a select that can be set. */
+/* Return the bits of a select that can be set. */
 static UPMU_APART uint64_t amd_settable(const struct upmu_pmu *pmu)
 {
     return upmu_register_settable(pmu, UPMU_AMD_ROW_SELECT, UPMU_LEVEL_PRIVILEGED);
@@ -32,7 +32,7 @@ enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_even
     unsigned i = upmu_x86_field_of(name, length);
     uint64_t code;
 
-    /* The code is in two parts of the word; as a number it is one. */
+    /* An event code is one number in the text, but two fields of the select. */
     if (i == UPMU_X86_FIELD_EVENT) {
         i = UPMU_X86_FIELD_AMD_EVENT;
         if (value) {
@@ -40,7 +40,7 @@ enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_even
             value = &code;
         }
     }
-    /* No counter of AMD's makes precise samples. */
+    /* No counter of AMD's makes precise samples: precise=0 is accepted, other levels are refused. */
     if (i == UPMU_X86_FIELDS && (!value || *value <= 3))
         return value && !*value ? UPMU_OK : UPMU_ERR_NOT_PRECISE;
     if (i >= UPMU_X86_FIELDS || !(upmu_x86_fields[i].families & UPMU_X86_AMD))
@@ -48,7 +48,10 @@ enum upmu_status upmu_amd_attribute(const struct upmu_pmu *pmu, struct upmu_even
     return upmu_x86_set(event, i, amd_settable(pmu), value);
 }
 
-/* FreeBSD's unitmask=m+o+e+s+i of K7: states of the cache line, letters together or apart. */
+/*
+ * Convert FreeBSD's unitmask=m+o+e+s+i of K7 to bits: states of the cache line, with their letters together or joined
+ * by '+'.
+ */
 bool upmu_amd_qualifier(const char *name, size_t name_length, const char *word, size_t length, uint16_t *out_field,
                         uint16_t *out_bits)
 {
@@ -71,8 +74,8 @@ bool upmu_amd_qualifier(const char *name, size_t name_length, const char *word, 
 }
 
 /*
- * Events of the architectural catalogue, by its select words, on each generation (columns:
- * UPMU_AMD_GENERIC_…): event code, unit mask in bits 23:16; 0: none.
+ * The codes of architectural events on each generation, by the select word of the architectural catalogue (columns:
+ * UPMU_AMD_GENERIC_…): event code, and unit mask in bits 23:16; 0: the generation has no such event.
  */
 static const struct {
     uint32_t from;
@@ -102,8 +105,9 @@ static uint64_t translate_generic(const struct upmu_pmu *pmu, uint64_t config)
 }
 
 /*
- * The unit mask of a row on this revision; false: it lacks the event, or a mask that was used.
- * Bits 15:8 are the revisions that lack it; each byte of the payload has the masks of one revision.
+ * Find the unit mask of a row on this revision of the CPU; false: the revision lacks the event, or all masks that are
+ * used. Bits 15:8 of row->umask are the revisions that lack the event; each byte of the payload has the masks of one
+ * revision.
  */
 static bool umask_of_revision(const struct upmu_pmu *pmu, const struct upmu_row *row, unsigned *out_umask)
 {
@@ -141,7 +145,7 @@ void upmu_amd_format(const struct upmu_pmu *pmu, const struct upmu_event *event,
 
 #endif
 
-/* Properties that follow from the code: northbridge, two counters. */
+/* Set the properties that follow from an event's code: of the northbridge, or in need of two counters. */
 static UPMU_APART enum upmu_status settle_code(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     unsigned code = upmu_amd_code(event->config);
@@ -170,7 +174,7 @@ enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *
         return status;
     if (event->config1)
         return UPMU_ERR_NOT_PERMITTED;
-    /* Guest and host together are no restriction, which also works without SVM. */
+    /* Guest and host together are no restriction: without both bits the event also works without SVM. */
     if ((event->config & AMD_SELECT_WORLDS) == AMD_SELECT_WORLDS)
         event->config &= ~AMD_SELECT_WORLDS;
     upmu_x86_settle_attributes(event);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instruction-based sampling: the words of its controls, the registers that exist, and errata of
- * its samples.  Pure.
+ * Instruction-based sampling: the words for its control registers, the registers that exist, and errata of its samples.
+ * Pure.
  *
- * Sources: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c (errata 420, 1197,
- * 1293; families 16h to 18h; the alternate disable bit).
+ * Sources: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c (errata 420, 1197, 1293; families 16h to 18h;
+ * the alternate disable bit).
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -19,7 +19,7 @@
 #define OP_EN UPMU_BIT64(17)
 #define OP_VAL UPMU_BIT64(18)
 #define OP_COUNTS_OPS UPMU_BIT64(19)
-#define OP_MAXIMUM_HIGH UINT64_C(0x07f00000) /* the same bits of the period */
+#define OP_MAXIMUM_HIGH UINT64_C(0x07f00000) /* bits 26:20 of the period, in the same place */
 #define AMD_MAXIMUM UINT64_C(0xffff)             /* bits 19:4 of the period */
 
 #define LEAST_FETCHES 0x10u
@@ -31,7 +31,7 @@
 #define CAN_RIP_INVALID 7u
 #define CAN_DISABLE 13u
 
-/* DATA1, DATA3. */
+/* Bits of IbsOpData and IbsOpData3. */
 #define DATA1_RIP_INVALID UPMU_BIT64(38)
 #define DATA3_NO_MISS_BUFFER UPMU_BIT64(16)
 #define DATA3_PREFETCH UPMU_BIT64(21)
@@ -84,13 +84,15 @@ bool upmu_amd_ibs(const struct upmu_pmu *pmu, const struct upmu_ibs *ibs, struct
     ADD_START(plan, control, word);
     if (has_capability(pmu, CAN_DISABLE))
         ADD_START(plan, second, 0);
-    /* Families 16h to 18h begin a new fetch count with a rising enable bit only. */
+    /*
+     * On families 16h to 18h only a rising enable bit begins a new count of fetches: first write the word without it.
+     */
     if (!op && pmu->family >= 0x16 && pmu->family <= 0x18)
         ADD_AGAIN(plan, control, word & ~enabled);
     ADD_AGAIN(plan, control, word);
     if (has_capability(pmu, CAN_DISABLE))
         ADD_STOP(plan, second, 1);
-    /* Erratum 420: first the maximum, then the enable bit. */
+    /* Erratum 420: first clear the maximum, then the enable bit. */
     if (pmu->family == 0x10)
         ADD_STOP(plan, control, enabled);
     ADD_STOP(plan, control, 0);

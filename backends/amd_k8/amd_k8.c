@@ -9,7 +9,10 @@
 
 #if UPMU_BACKEND_AMD
 
-/* Status and acknowledgement: bit n is counter n.  Other bits may be set (Linux amd/core.c); they are ignored. */
+/*
+ * Return the counters whose overflow a status shows. In status and acknowledgement bit n is counter n. Other bits may
+ * be set (Linux amd/core.c); they are ignored.
+ */
 static uint32_t amd_overflowed(const struct upmu_pmu *pmu, uint64_t status)
 {
     return pmu->counters & (uint32_t)status;
@@ -21,7 +24,7 @@ static uint64_t amd_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return counters;
 }
 
-/* Released counters count nothing. */
+/* Let released counters count nothing: write 0 to their selects. */
 static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     (void)pmu;
@@ -30,7 +33,10 @@ static void amd_release(const struct upmu_pmu *pmu, uint32_t counters, struct up
                        counters & (0u - counters));
 }
 
-/* Freezing on an interrupt is never used: it would stop counters of other sessions.  Frozen counters are released. */
+/*
+ * Add what take-over writes. Freezing on an interrupt is never used: freezing would stop counters of other sessions.
+ * Counters that are frozen are released.
+ */
 static void amd_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     if (!(pmu->capabilities & UPMU_PMU_DEBUGCTL))
@@ -52,7 +58,10 @@ static const char *amd_counter_prefix(const struct upmu_pmu *pmu, unsigned count
     return "PMC";
 }
 
-/* Core counters count the northbridge; its resource has no register. */
+/*
+ * Return the row of a resource's register. Core counters count the northbridge's events, and the northbridge's resource
+ * has no register.
+ */
 static unsigned amd_resource_row(const struct upmu_pmu *pmu, unsigned resource)
 {
     (void)pmu, (void)resource;

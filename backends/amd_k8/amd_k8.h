@@ -15,26 +15,29 @@ extern const struct upmu_backend upmu_amd_k8_backend;
 /* FreeBSD's prefixes of the catalogues' names. */
 #define UPMU_AMD_PREFIXES "k8-\0k7-\0pmc_ev_k8_\0pmc_ev_k7_\0"
 
-/* The northbridge, which one core of a node counts: its value is the core's APIC id. */
+/*
+ * The northbridge as a resource. One core of a node counts the northbridge's events: the resource's value is the core's
+ * APIC id.
+ */
 #define UPMU_AMD_RESOURCE_NB 0u
 
-/* upmu_event.payload: an event of the northbridge. */
+/* Value of upmu_event.payload for an event of the northbridge. */
 #define UPMU_AMD_PAYLOAD_NB 1u
 
-/* upmu_pmu.quirks, from bit 8 on; upmu_pmu.variant is the index in the table of models. */
-#define UPMU_AMD_GROUPS 0x0100u    /* family 15h: counters by groups of events */
+/* Bits of upmu_pmu.quirks, from bit 8 on. upmu_pmu.variant is the index in the table of models. */
+#define UPMU_AMD_GROUPS 0x0100u    /* family 15h: groups of events have certain counters */
 #define UPMU_AMD_NB_SHARED 0x0200u /* northbridge events are counted by core counters, for the node */
-#define UPMU_AMD_NB_APART 0x0400u  /* ... only by counters of the northbridge */
+#define UPMU_AMD_NB_APART 0x0400u  /* only the northbridge's own counters count its events */
 #define UPMU_AMD_PAIRS 0x0800u     /* event 003h takes two counters */
 #define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount except on counter 2 */
-#define UPMU_AMD_NB_RESET 0x2000u  /* K8 revision E, more cores than one: any write of a select clears them */
+#define UPMU_AMD_NB_RESET 0x2000u  /* K8 revision E with several cores: any write of a select clears such events */
 #define UPMU_AMD_SVME 0x4000u      /* EFER.SVME was set at take-over: HostOnly counts */
 
-/* Event 003h and the word of the odd counter beside it. */
+/* The code of the wide event, and the word for the odd counter beside it. */
 #define UPMU_AMD_WIDE_CODE 0x003u
 #define UPMU_AMD_MERGE UINT64_C(0xf000000ff)
 
-/* The 12-bit event code of a select word, and the other way. */
+/* Convert a select word to the 12-bit event code, and back. */
 static inline unsigned upmu_amd_code(uint64_t config)
 {
     return ((unsigned)config & 0xffu) | ((unsigned)(config >> 24) & 0xf00u);
@@ -45,7 +48,7 @@ static inline uint64_t upmu_amd_word(unsigned code)
     return (code & 0xffu) | (uint64_t)(code >> 8 & 0xfu) << 32;
 }
 
-/* The northbridge's, on families that have one: E0h to FFh, 1E0h to 1FFh and so on. */
+/* Codes of events of the northbridge, on families that have them: E0h to FFh, 1E0h to 1FFh and so on. */
 #define UPMU_AMD_NB_CODES 0xe0u
 static inline bool upmu_amd_is_nb(unsigned code)
 {
@@ -59,13 +62,19 @@ bool upmu_amd_describe(const char *name, struct upmu_pmu *out_pmu);
 const char *upmu_amd_names(unsigned i);
 unsigned upmu_amd_thread(const struct upmu_detection *detection);
 
-/* The catalogue of a PMU's events; where there is none, "ix86arch", whose events are translated. */
+/*
+ * Return the name of the catalogue of a PMU's events. A PMU without its own catalogue has "ix86arch", whose events are
+ * translated.
+ */
 const char *upmu_amd_catalog(const struct upmu_pmu *pmu);
 
-/* Index among the revisions that its catalogue distinguishes; 0 if there are none. */
+/*
+ * Return the index of a CPU's revision among those that its catalogue distinguishes; 0 if the catalogue distinguishes
+ * none.
+ */
 unsigned upmu_amd_revision(const struct upmu_pmu *pmu);
 
-/* The column of generic events: UPMU_AMD_GENERIC_… of a PMU. */
+/* Columns of the table of generic events. Return the column of a PMU. */
 enum {
     UPMU_AMD_GENERIC_NONE,
     UPMU_AMD_GENERIC_K7,
@@ -90,10 +99,10 @@ enum upmu_status upmu_amd_finish(const struct upmu_pmu *pmu, struct upmu_event *
 
 /* ---- amd_place.c ---- */
 
-/* Counters that can count an event; 0: none can. */
+/* Return the counters that can count an event; 0: no counter can. */
 uint32_t upmu_amd_counters(const struct upmu_pmu *pmu, uint64_t config);
 
-/* Is it one of the events that erratum 1292 lists, on a PMU that has it? */
+/* Does erratum 1292 concern an event: the PMU has the erratum, and the erratum lists the event? */
 bool upmu_amd_overcounts(const struct upmu_pmu *pmu, uint64_t config);
 
 bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,

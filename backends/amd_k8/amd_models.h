@@ -13,16 +13,16 @@
 #include "backends/amd_k8/amd_k8.h"
 
 struct amd_model {
-    char name[24];   /* of the PMU, libpfm4's where it has one */
+    char name[24];   /* name of the PMU: libpfm4's, if libpfm4 has one */
     char title[27];  /* for display */
     char catalog[7]; /* of its events */
     uint8_t generic; /* UPMU_AMD_GENERIC_… */
     uint32_t traits;
 };
 
-/* Traits: UPMU_AMD_… of upmu_pmu.quirks from bit 8 on, and below: */
+/* Traits of a model: UPMU_AMD_… of upmu_pmu.quirks from bit 8 on, and the bits below. */
 #define AMD_HAS(quirk) UPMU_AMD_##quirk
-#define AMD_WITH_EXTENDED 0x20u /* typically */
+#define AMD_WITH_EXTENDED 0x20u /* typical features */
 #define AMD_WITH_GLOBAL 0x60u
 #define AMD_WITH_BITS_8 0x80u   /* event codes of 8 bits, pin control, no guests */
 #define AMD_TRAIT_QUIRKS 0xffffff00u
@@ -69,7 +69,7 @@ static const struct amd_model amd_models[AMD_MODELS] = {
 #undef NODE
 #undef ZEN
 
-/* Models by signature: the first matching range; a family ends with its unknown models. */
+/* Models by signature: the first matching range counts. A family's last range is for the family's unknown models. */
 static const struct {
     uint8_t family, first, last, model;
 } amd_signatures[] = {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The counters that an AMD event may use, its alternatives, and the register values of one.
+ * The counters that an AMD event may use, its alternatives, and the register values of one alternative.
  *
  * Sources: Linux arch/x86/events/amd/core.c (groups of family 15h, pairs, northbridge); OProfile's
- * events/x86-64/family15h agrees except for 000h and 004h, where it lists the masks of several unit
- * masks; erratum 1292: LKML 20220203095841.
+ * events/x86-64/family15h agrees except for 000h and 004h, where it lists the masks of several unit masks; erratum
+ * 1292: LKML 20220203095841.
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -13,7 +13,7 @@
 
 #if UPMU_BACKEND_AMD
 
-/* The condition of a rule on the unit mask. */
+/* Which unit masks a rule is for. */
 enum { AMD_UMASK_ANY, AMD_UMASK_SEVERAL /* more than one bit */, AMD_UMASK_BOTH_HALVES /* a bit of each nibble */ };
 
 #define AMD_C0 0x01u
@@ -23,7 +23,10 @@ enum { AMD_UMASK_ANY, AMD_UMASK_SEVERAL /* more than one bit */, AMD_UMASK_BOTH_
 #define AMD_C35 0x38u /* 3 to 5 */
 #define AMD_C05 0x3fu
 
-/* Family 15h: codes, compared in the bits of `mask`; the first matching row. */
+/*
+ * Counters of family 15h's events. A rule is for a code, compared in the bits of `mask`; the first matching rule
+ * counts.
+ */
 static const struct {
     uint16_t code, mask;
     uint8_t umask, counters;
@@ -57,7 +60,7 @@ static const struct {
     {0x080, 0x0e0, AMD_UMASK_ANY, AMD_C02}, /* instruction cache, decoder */
     {0x0c0, 0x0f0, AMD_UMASK_ANY, AMD_C05}, /* execution */
     {0x0d0, 0x0f0, AMD_UMASK_ANY, AMD_C02}, /* decoder */
-    {0x000, 0x000, AMD_UMASK_ANY, 0},       /* A0h to BFh: nothing */
+    {0x000, 0x000, AMD_UMASK_ANY, 0},       /* A0h to BFh: no counter */
 };
 
 static bool umask_fits(unsigned umask, unsigned how)
@@ -72,7 +75,7 @@ static bool umask_fits(unsigned umask, unsigned how)
     }
 }
 
-/* Even counters with a next counter, for wide events. */
+/* Return the even counters that have an odd counter beside them, for wide events. */
 static uint32_t even_counters(uint32_t counters)
 {
     return counters & counters >> 1 & 0x55555555u;
@@ -105,7 +108,10 @@ bool upmu_amd_overcounts(const struct upmu_pmu *pmu, uint64_t config)
     return false;
 }
 
-/* Counter and that of the merge event: Linux arch/x86/events/amd/core.c, pairs of even and odd. */
+/*
+ * Pairs of counters for a wide event and its merge event: an even and the next odd one (Linux
+ * arch/x86/events/amd/core.c).
+ */
 static const struct upmu_pair amd_pairs[] = {{0, 1}, {2, 3}, {4, 5}, {6, 7}, {8, 9}, {10, 11}, {12, 13}};
 
 static void add_merge(const struct upmu_pmu *pmu, struct upmu_alternative *out)
@@ -116,7 +122,7 @@ static void add_merge(const struct upmu_pmu *pmu, struct upmu_alternative *out)
     out->slot[1].counters = even_counters(pmu->counters) << 1;
 }
 
-/* The counter without erratum 1292; other counters may count too much. */
+/* The only counter without erratum 1292: others may count too much. */
 #define AMD_GOOD_COUNTER UPMU_BIT32(2)
 
 bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned i,
@@ -133,7 +139,7 @@ bool upmu_amd_alternative(const struct upmu_pmu *pmu, const struct upmu_event *e
         return false;
     if (event->attributes & UPMU_ATTR_WIDE)
         add_merge(pmu, out);
-    /* The events of a northbridge are counted by one core of the node; other cores are refused. */
+    /* A node's northbridge is counted by one core; other cores are refused. */
     if (event->payload == UPMU_AMD_PAYLOAD_NB) {
         out->slot[0].resource_count = 1;
         out->slot[0].resource[0] = UPMU_AMD_RESOURCE_NB;
@@ -159,7 +165,7 @@ void upmu_amd_render(const struct upmu_pmu *pmu, const struct upmu_event *event,
     /* Erratum 1292: with this bit counter 2 counts correctly, but must not interrupt. */
     else if (guard == AMD_GOOD_COUNTER && upmu_amd_overcounts(pmu, event->config))
         select |= UPMU_AMD_SELECT_PRECISE;
-    /* Without SVM there is only the host, and the bit would stop the counter. */
+    /* Without SVM all code is host code, and this bit would stop the counter. */
     if (!(pmu->quirks & UPMU_AMD_SVME))
         select &= ~UPMU_AMD_SELECT_HOST;
     if (event->attributes & UPMU_ATTR_WIDE) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of AMD's PMUs: AMD APM vol 2 (24593) chapter 13; Linux
- * arch/x86/include/asm/msr-index.h.  The legacy set is two blocks of four, the extended one
- * interleaved; where both exist the first four are the same hardware, and only the
- * extended ones are used.  Before PerfMonV2 a counter runs while the enable bit of its
- * select is set; since then the bit is always set and the gate is in PerfCntrGlobalCtl.
+ * Registers of AMD's PMUs: AMD APM vol 2 (24593) chapter 13; Linux arch/x86/include/asm/msr-index.h. Legacy registers
+ * are two blocks of four; in the extended set selects and counters alternate. If a CPU has both sets, the first four of
+ * each are the same hardware, and only the extended ones are used. Before PerfMonV2 a counter runs while the enable bit
+ * of its select is set; since then the bit is always set and the gate is in PerfCntrGlobalCtl.
  */
 #include "backends/amd_k8/amd_registers.h"
 #include "core/util/bits.h"
@@ -14,22 +13,22 @@
 #define AMD_ALL (~UINT64_C(0))
 
 /*
- * Select bits that any session may set: event, unit mask, USR, OS, edge, inv, cmask,
- * event bits 11:8, guest and host, pin control.  Privileged: the interrupt.
+ * Select bits that raw words may set at any level: event, unit mask, USR, OS, edge, inv, cmask, event bits 11:8, guest
+ * and host, pin control. Higher levels may also set the interrupt.
  */
 #define AMD_SELECT_SESSION                                                                                            \
     (UPMU_AMD_SELECT_EVENT | UPMU_AMD_SELECT_UMASK | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS |                       \
      UPMU_AMD_SELECT_EDGE | UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INV | UPMU_AMD_SELECT_CMASK |                        \
      UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST | UPMU_AMD_SELECT_PC)
 #define AMD_SELECT_PRIVILEGED UPMU_AMD_SELECT_INT
-/* In use: enabled, or the interrupt is enabled. */
+/* A select is in use if its counter or its interrupt is enabled. */
 #define AMD_SELECT_USED (UPMU_AMD_SELECT_EN | UPMU_AMD_SELECT_INT)
 
 /* clang-format off */
 #define AMD_FOUR(R) R(0) R(1) R(2) R(3)
 #define AMD_FIFTEEN(R) AMD_FOUR(R) R(4) R(5) R(6) R(7) R(8) R(9) R(10) R(11) R(12) R(13) R(14)
 
-/* Control, then data in the order of a sample (upmu/ibs.h); the second controls. */
+/* Each unit's control, then its data in the order of a sample (upmu/ibs.h); at the end the second controls. */
 #define AMD_IBS(R)                                                                                                    \
     R(FETCH, 0xC0011030u, IBS_CTL, "IbsFetchCtl", ibs_fetch_ctl)                                                      \
     R(FETCH + 1, 0xC0011031u, IBS_DATA, "IbsFetchLinAd", ibs_fetch_linear)                                            \
@@ -97,7 +96,10 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
     AMD_OTHER_ROW(DEBUGCTL, 0x1D9u, debugctl)
 };
 
-/* load_rank: auxiliary 0, select 3, counter 5, acknowledgement 6, global control 7. */
+/*
+ * Order of writes when counters are loaded (load_rank): auxiliary 0, select 3, counter 5, acknowledgement 6, global
+ * control 7.
+ */
 #define AMD_COUNTER_CLASS                                                                                             \
     {                                                                                                                 \
         .kind = UPMU_KIND_COUNTER, .load_rank = 5, .release_rank = 5, .found = 1, .promised = 1, .owned = AMD_ALL,    \
@@ -111,7 +113,7 @@ static const struct upmu_register amd_extended_rows[UPMU_AMD_ROWS] = {
         .kernel = UPMU_AMD_SELECT_OS, .beyond = UPMU_AMD_SELECT_GUEST, .idle_keep = ~UPMU_AMD_SELECT_EN               \
     }
 
-/* Every write of a control has an effect, and only upmu writes them. */
+/* Every write of a control of IBS has an effect, and only upmu writes it. */
 #define AMD_IBS_CLASSES                                                                                               \
     [UPMU_AMD_CLASS_IBS_CTL] = { .kind = UPMU_KIND_AUX, .access = UPMU_ACCESS_COMMAND, .promised = 1,                 \
                                  .owned = AMD_ALL, .hardware = AMD_ALL },                                             \

@@ -22,12 +22,12 @@ enum {
     UPMU_AMD_CLASSES
 };
 
-/* The most core counters that CPUID can announce; four have legacy registers, six have RDPMC indices. */
+/* The most core counters that CPUID can announce. Four have legacy registers, six have RDPMC indices. */
 #define UPMU_AMD_COUNTERS 15u
 #define UPMU_AMD_LEGACY 4u
 #define UPMU_AMD_EXTENDED 6u
 
-/* Registers of a fetch's and an op's sample, with their control. */
+/* How many registers a fetch's sample and an op's sample have, their control included. */
 #define UPMU_AMD_FETCH_ROWS 4u
 #define UPMU_AMD_OP_ROWS 9u
 
@@ -61,11 +61,11 @@ enum {
 #define UPMU_AMD_SELECT_HOST (UINT64_C(1) << 41)
 #define UPMU_AMD_SELECT_PRECISE (UINT64_C(1) << 43) /* PERF_CTL2 only: precise retire */
 
-/* DebugCtl and the status: branch records, counters are frozen. */
+/* DebugCtl and the status: bits that freeze branch records and counters, or say that they are frozen. */
 #define UPMU_AMD_DEBUGCTL_FREEZE (UINT64_C(3) << 11)
 #define UPMU_AMD_STATUS_FROZEN (UINT64_C(3) << 58)
 
-/* K7 to family 14h and 16h; with PERFCTR_CORE; with PerfMonV2. */
+/* Tables of registers: K7 to family 14h and 16h; with PERFCTR_CORE; with PerfMonV2. */
 extern const struct upmu_register_table upmu_amd_legacy_table;
 extern const struct upmu_register_table upmu_amd_extended_table;
 extern const struct upmu_register_table upmu_amd_global_table;

@@ -3,9 +3,9 @@
  * The Arm backend: PMUv3 of AArch64 and of AArch32, and PMUv2, which AArch32 alone has.
  *
  * Source: Arm ARM (DDI 0487 M.c) D13, G8; values and masks compared with Linux's include/linux/perf/arm_pmuv3.h and
- * arch/arm/kernel/perf_event_v7.c.  The word of an event is its PMEVTYPER.  Each counter counts each event; the cycle
- * counter counts cycles alone.  The library runs at EL1, or at EL2, which is then what "k" means; whether secure states
- * are counted is decided there (MDCR_EL3.SPME).
+ * arch/arm/kernel/perf_event_v7.c. The word of an event is its PMEVTYPER. Each event counter counts any event; the
+ * cycle counter counts cycles alone. The library runs at EL1 or at EL2: the attribute "k" means that level.
+ * MDCR_EL3.SPME decides whether secure states are counted.
  */
 #include "backends/arm_pmuv3/arm_registers.h"
 #include "core/util/bits.h"
@@ -21,18 +21,18 @@ extern const struct upmu_backend upmu_arm_pmuv3_backend;
 #define ARM_EVENT_CYCLES 0x11u
 #define ARM_EVENT_INSTRUCTIONS 0x08u
 #define ARM_COMMON_EVENTS 64u
-#define ARM_COMMON_LATER 0x4000u /* as many again, from PMUv3p1 on: the upper halves of PMCEID */
+#define ARM_COMMON_LATER 0x4000u /* event 4000h + n: the upper halves of PMCEID, from PMUv3p1 on */
 #define ARM_EVENTS_V2 UINT64_C(0x3fffffff) /* PMUv2 has 30 */
 #define ARM_QUIRK_EL2 1u
-#define ARM_QUIRK_AARCH32 2u /* MRC and MCR: 32 bits of each counter */
+#define ARM_QUIRK_AARCH32 2u /* MRC and MCR: accesses have 32 bits of each counter */
 
-/* upmu_pmu.version: ID_AA64DFR0_EL1.PMUVer, and 2 for PMUv2, which is no value of that. */
+/* upmu_pmu.version: ID_AA64DFR0_EL1.PMUVer; for PMUv2 the version is 2, a value that PMUVer does not have. */
 #define ARM_PMU_V3 1u
 #define ARM_PMU_V2 2u
 #define ARM_PMU_V3P1 4u /* event numbers of 16 bits */
 #define ARM_PMU_V3P5 6u /* event counters of 64 bits */
 #define ARM_PMU_OTHER 15u
-#define ARM_PERFMON_V3 3u /* of ID_DFR0.PerfMon, which has the same values above */
+#define ARM_PERFMON_V3 3u /* ID_DFR0.PerfMon; higher values are those of PMUVer */
 
 /* ---- Detection ---- */
 
@@ -60,7 +60,6 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     memset(pmu, 0, sizeof *pmu);
     pmu->name = v2 ? "armv7_pmuv2" : "armv8_pmuv3";
     pmu->title = v2 ? "Arm PMUv2" : "Arm PMUv3";
-    pmu->backend = &upmu_arm_pmuv3_backend;
     pmu->table = &upmu_arm_table;
     pmu->version = (uint8_t)version;
     pmu->quirks = quirks;
@@ -69,7 +68,7 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     pmu->ack_row = UPMU_ARM_ROW_ACK;
     pmu->inuse_row = UPMU_NO_ROW;
     pmu->min_period = 2;
-    /* Cycles may be counted even where events are prohibited: only an event tells that a counter counts. */
+    /* Some CPUs count cycles even where events are prohibited: so another event proves that a counter counts. */
     pmu->loop_config = common >> ARM_EVENT_INSTRUCTIONS & 1u ? ARM_EVENT_INSTRUCTIONS : ARM_EVENT_CYCLES;
     arm_add_counter(pmu, UPMU_ARM_CYCLE, quirks & ARM_QUIRK_AARCH32 ? 32 : 64);
     for (unsigned n = 0; n < counters && n < UPMU_ARM_EVENT_COUNTERS; n++)
@@ -93,7 +92,7 @@ static bool arm_read(const struct upmu_detection *detection, uint32_t number, ui
     return detection->rdmsr(detection->context, number, true, out);
 }
 
-/* 0: there is none that is known.  A port of AArch32 does not have ID_AA64DFR0. */
+/* Return the version of the PMU; 0: there is no PMU of a known version. A port of AArch32 does not have ID_AA64DFR0. */
 static unsigned arm_version(const struct upmu_detection *detection, unsigned *out_quirks)
 {
     uint64_t dfr0;
@@ -129,11 +128,11 @@ static bool arm_detect(const struct upmu_detection *detection, struct upmu_pmu *
         return false;
     if ((level >> 2 & 3u) == 2)
         quirks |= ARM_QUIRK_EL2;
-    /* AArch32 has the upper halves in separate registers, which a port need not know: all events may exist. */
+    /* AArch32 has the upper halves in separate registers, which a port need not know: all such events may exist. */
     later = quirks & ARM_QUIRK_AARCH32 ? ~UINT64_C(0) : low >> 32 | (high >> 32 << 32);
     arm_build(out_pmu, (unsigned)(pmcr >> 11) & 31u, version, (uint32_t)low | high << 32, later, quirks);
     out_pmu->family = (uint16_t)(midr >> 24 & 0xffu); /* implementer */
-    out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part, which catalogues have in two halves */
+    out_pmu->model = (uint16_t)(midr >> 4 & 0xfffu);  /* part, which catalogues have in two fields */
     out_pmu->native = (uint8_t)(0x10u | out_pmu->model >> 8);
     out_pmu->stepping = (uint8_t)((midr >> 16 & 0xf0u) | (midr & 0xfu));
     return true;
@@ -159,7 +158,7 @@ static const char *arm_known(unsigned i)
     return !i ? "armv8_pmuv3" : i == 1 ? "armv7_pmuv2" : NULL;
 }
 
-/* PMUv2's common events are the first of PMUv3's. */
+/* Return one catalogue for PMUv2 and PMUv3: PMUv2's common events are the first of PMUv3's. */
 static const char *arm_catalog(const struct upmu_pmu *pmu)
 {
     (void)pmu;
@@ -197,7 +196,9 @@ static void arm_format(const struct upmu_pmu *pmu, const struct upmu_event *even
 
 #endif
 
-/* Privileges that are named decide the others; common events that the CPU does not have are refused. */
+/*
+ * Finish an event: if only some privileges are named, the others are off. A common event that the CPU lacks is refused.
+ */
 static enum upmu_status arm_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     unsigned code = (unsigned)(event->config & UPMU_ARM_TYPER_EVENT);
@@ -259,13 +260,16 @@ static uint64_t arm_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return counters;
 }
 
-/* After a reset only PMCR.E is known: without it nothing counts, whatever PMCNTEN holds. */
+/*
+ * Return the counters in use at take-over. After a reset only PMCR.E is known: without PMCR.E nothing counts, whatever
+ * PMCNTEN has.
+ */
 static uint32_t arm_claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     return found[UPMU_ARM_ROW_PMCR] & UPMU_ARM_PMCR_E ? (uint32_t)found[UPMU_ARM_ROW_CNTEN] & pmu->counters : 0;
 }
 
-/* Everything on, no divider, overflows of all 64 bits where there are as many. */
+/* Add what take-over writes: enable everything, no divider, and overflows of all 64 bits if counters are as wide. */
 static void arm_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     uint64_t on = UPMU_ARM_PMCR_E;

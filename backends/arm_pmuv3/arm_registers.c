@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of Arm's PMUv3.  The gate of a counter is its bit of PMCNTEN, the interrupt
- * that of PMINTEN: of each one number sets bits and the next clears them.
+ * Registers of Arm's PMUv3. The gate of a counter is its bit of PMCNTEN, its interrupt the bit of PMINTEN. PMCNTEN and
+ * PMINTEN have two register numbers each: one number sets bits, the next number clears bits.
  */
 #include "backends/arm_pmuv3/arm_registers.h"
 
@@ -47,7 +47,10 @@ static const struct upmu_register arm_rows[UPMU_ARM_ROWS] = {
       .in_use = ARM_ALL, .session = UPMU_ARM_TYPER_EVENT | UPMU_ARM_TYPER_WHO, .idle_keep = ARM_ALL,                  \
       .kernel = UPMU_ARM_TYPER_NSH, .kernel_off = UPMU_ARM_TYPER_P }
 
-/* load_rank: PMCR 0, select 3, interrupts 4, counter 5, acknowledgement 6, gates 7. */
+/*
+ * Order of writes when counters are loaded (load_rank): PMCR 0, select 3, interrupts 4, counter 5, acknowledgement 6,
+ * gates 7.
+ */
 static const struct upmu_register_class arm_classes[UPMU_ARM_CLASSES] = {
     [UPMU_ARM_CLASS_CNTR] = ARM_COUNTER_CLASS,
     [UPMU_ARM_CLASS_CCNTR] = ARM_COUNTER_CLASS,

@@ -31,7 +31,7 @@
 #define UPMU_ARM_EVTYPER(n) UPMU_ARM_SYSREG(3, 3, 14, 12 + (n) / 8, (n) % 8)
 #define UPMU_ARM_CCFILTR UPMU_ARM_SYSREG(3, 3, 14, 15, 7)
 
-/* Event counters are numbers 0 to 30, the cycle counter is number 31: as in the registers that have a bit for each. */
+/* Event counters have the numbers 0 to 30, the cycle counter 31, as in registers with a bit for each counter. */
 #define UPMU_ARM_EVENT_COUNTERS 31u
 #define UPMU_ARM_CYCLE 31u
 
@@ -59,25 +59,25 @@ enum {
     UPMU_ARM_CLASS_ACK,
     UPMU_ARM_CLASS_PMCR,
     UPMU_ARM_CLASSES,
-    UPMU_ARM_COMMON = UPMU_ARM_CLASSES, /* no class, but a place in upmu_pmu.limit: bit n, common event n exists */
-    UPMU_ARM_COMMON_LATER               /* the same, common event 4000h + n */
+    UPMU_ARM_COMMON = UPMU_ARM_CLASSES, /* no class, but an index of upmu_pmu.limit: bit n: common event n exists */
+    UPMU_ARM_COMMON_LATER               /* likewise: bit n: common event 4000h + n exists */
 };
 
 /* PMEVTYPERn, PMCCFILTR. */
 #define UPMU_ARM_TYPER_EVENT UINT64_C(0xffff)
-#define UPMU_ARM_TYPER_EVENT_V3 UINT64_C(0x3ff) /* before PMUv3p1, which added bits 15:10 */
+#define UPMU_ARM_TYPER_EVENT_V3 UINT64_C(0x3ff) /* event bits before PMUv3p1, which added bits 15:10 */
 #define UPMU_ARM_TYPER_EVENT_V2 UINT64_C(0xff)
 #define UPMU_ARM_TYPER_NSH (UINT64_C(1) << 27) /* count at EL2 */
-#define UPMU_ARM_TYPER_U (UINT64_C(1) << 30)   /* not at EL0 */
-#define UPMU_ARM_TYPER_P (UINT64_C(1) << 31)   /* not at EL1 */
+#define UPMU_ARM_TYPER_U (UINT64_C(1) << 30)   /* do not count at EL0 */
+#define UPMU_ARM_TYPER_P (UINT64_C(1) << 31)   /* do not count at EL1 */
 #define UPMU_ARM_TYPER_WHO (UPMU_ARM_TYPER_P | UPMU_ARM_TYPER_U | UPMU_ARM_TYPER_NSH)
 
 /* PMCR. */
 #define UPMU_ARM_PMCR_E (UINT64_C(1) << 0)  /* counters run */
 #define UPMU_ARM_PMCR_D (UINT64_C(1) << 3)  /* the cycle counter counts each 64th cycle */
-#define UPMU_ARM_PMCR_DP (UINT64_C(1) << 5) /* and stops where events do not count */
-#define UPMU_ARM_PMCR_LC (UINT64_C(1) << 6) /* its overflow is that of 64 bits */
-#define UPMU_ARM_PMCR_LP (UINT64_C(1) << 7) /* the same of event counters */
+#define UPMU_ARM_PMCR_DP (UINT64_C(1) << 5) /* the cycle counter stops where events do not count */
+#define UPMU_ARM_PMCR_LC (UINT64_C(1) << 6) /* the cycle counter overflows at 64 bits */
+#define UPMU_ARM_PMCR_LP (UINT64_C(1) << 7) /* event counters overflow at 64 bits */
 #define UPMU_ARM_PMCR_OWNED                                                                                            \
     (UPMU_ARM_PMCR_E | UPMU_ARM_PMCR_D | UPMU_ARM_PMCR_DP | UPMU_ARM_PMCR_LC | UPMU_ARM_PMCR_LP)
 

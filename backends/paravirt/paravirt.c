@@ -2,8 +2,8 @@
 /*
  * The PMU that a hypervisor gives to its guests: detection, events, registers (upmu/paravirt.h, docs/PARAVIRT.md).
  *
- * It looks like an architectural PMU: each slot of the page is a counter with a select, one register enables all, one
- * has the overflow flags.
+ * The PMU's registers look like those of an architectural PMU: each slot of the page is a counter with a select, one
+ * register enables all counters, and another register has the overflow flags.
  */
 #include "backends/x86_common/x86_select.h"
 #include "core/util/bits.h"
@@ -16,12 +16,12 @@
 #if UPMU_BACKEND_PARAVIRT
 
 /* Bits of upmu_pmu.quirks. */
-#define PV_RAW 1u /* the host takes select words */
+#define PV_RAW 1u /* the hypervisor accepts select words */
 
-/* upmu_event.flags: `config` has a generic event in its low bits. */
+/* Bits of upmu_event.flags: `config` is a generic event, in its low bits. */
 #define PV_GENERIC 1u
 
-/* Bits that raw words may have; the host decides about each word. */
+/* Bits that raw words may have. The hypervisor decides about each word. */
 #define PV_RAW_BITS                                                                                                    \
     (UINT64_C(0xff) | UPMU_SELECT_UMASK | UPMU_SELECT_BOTH | UPMU_SELECT_EDGE | UPMU_SELECT_INV | UPMU_SELECT_CMASK |  \
      UINT64_C(0xff1f00000000))
@@ -91,11 +91,10 @@ static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, boo
     memset(pmu, 0, sizeof *pmu);
     pmu->name = "pv";
     pmu->title = "paravirtual PMU";
-    pmu->backend = &upmu_paravirt_backend;
     pmu->table = &pv_table;
     pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_STATUS | UPMU_PMU_FULL_WRITE | UPMU_PMU_PAGE;
     pmu->quirks = raw ? PV_RAW : 0;
-    pmu->refuses = 1u << UPMU_SOURCE_IMPORTED; /* the hypervisor has numbers of architectural events alone */
+    pmu->refuses = 1u << UPMU_SOURCE_IMPORTED; /* the hypervisor only knows architectural events by their numbers */
     pmu->arch_events = generic;
     pmu->version = 2;
     pmu->status_row = PV_ROW_STATUS;
@@ -123,7 +122,7 @@ static void pv_build(struct upmu_pmu *pmu, unsigned slots, uint32_t generic, boo
     pmu->general = pmu->counters;
 }
 
-/* The hypervisor's leaf; 0: it has none. */
+/* Return the hypervisor's leaf of CPUID; 0: there is none. */
 static uint32_t pv_find_leaf(const struct upmu_detection *detection)
 {
     uint32_t out[4];
@@ -152,13 +151,13 @@ static bool pv_detect(const struct upmu_detection *detection, struct upmu_pmu *o
     if (events[2])
         out_pmu->min_period = events[2];
     (void)upmu_detection_identify(detection, out_pmu);
-    out_pmu->family = 0; /* no catalogue of the CPU's own events */
+    out_pmu->family = 0; /* the CPU's own events have no meaning here */
     return true;
 }
 
 /* ---- Events ---- */
 
-/* Generic events by the select words of the architectural catalogue. */
+/* The select words of generic events in the architectural catalogue. */
 static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
     [UPMU_PV_CYCLES] = UPMU_WORD_CYCLES,
     [UPMU_PV_INSTRUCTIONS] = UPMU_WORD_INSTRUCTIONS,
@@ -172,7 +171,7 @@ static const uint32_t pv_generic[UPMU_PV_GENERIC_EVENTS] = {
     [UPMU_PV_REF_CYCLES] = UPMU_WORD_REF_CYCLES,
 };
 
-/* The generic event with this select word, or UPMU_PV_GENERIC_EVENTS. */
+/* Return the generic event with this select word; UPMU_PV_GENERIC_EVENTS: the hypervisor has none. */
 static unsigned pv_generic_of(const struct upmu_pmu *pmu, uint64_t select)
 {
     unsigned i = 0;
@@ -231,7 +230,10 @@ static void pv_format(const struct upmu_pmu *pmu, const struct upmu_event *event
 
 #endif
 
-/* Each slot takes each event.  A host that takes no select words still has generic events for some of them. */
+/*
+ * Finish an event, which any slot can count. If the hypervisor accepts no select words, the hypervisor still has
+ * generic events in place of some select words.
+ */
 static enum upmu_status pv_finish(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     bool generic = event->flags & PV_GENERIC;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The RISC-V backend: mhpmcounter3 to 31 with mhpmevent, gates in mcountinhibit (which close), overflow flags in the
- * events themselves (Sscofpmf).
+ * The RISC-V backend: mhpmcounter3 to 31 with mhpmevent. The gates are bits of mcountinhibit, which close; the overflow
+ * flags are in mhpmevent itself (Sscofpmf).
  *
  * Sources: RISC-V privileged architecture 1.12, 3.1.10 to 3.1.12; Sscofpmf 1.0; numbers of events: RISC-V SBI 3.0, 11.
- * The number of a register is its CSR number; on RV32 the port joins the two halves.  No instruction tells what there
- * is: leaf 0 of the hook cpuid has the usable counters in EAX (bit n: mhpmcounter n), their width in EBX, and in
- * ECX 1 if there is Sscofpmf, 2 if events have the numbers of the SBI.  mcycle and minstret serve user
- * programs, too: they are never written or stopped.
+ * The number of a register is its CSR number; on RV32 the port joins the two halves. No instruction tells which
+ * counters exist: leaf 0 of the hook cpuid has the usable counters in EAX (bit n: mhpmcounter n), their width in EBX,
+ * and in ECX 1 if there is Sscofpmf, 2 if events have the numbers of the SBI. mcycle and minstret are never written or
+ * stopped, because user programs use them, too.
  */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -32,14 +32,14 @@ extern const struct upmu_backend upmu_riscv_hpm_backend;
 #define RV_COUNTERS 29u
 
 #define RV_ALL (~UINT64_C(0))
-#define RV_OF (UINT64_C(1) << 63)   /* has overflowed; no interrupt until it is cleared */
-#define RV_MINH (UINT64_C(1) << 62) /* not in M-mode */
-#define RV_SINH (UINT64_C(1) << 61) /* not in S-mode */
-#define RV_UINH (UINT64_C(1) << 60) /* not in U-mode */
+#define RV_OF (UINT64_C(1) << 63)   /* the counter has overflowed, and does not interrupt until this bit is clear */
+#define RV_MINH (UINT64_C(1) << 62) /* do not count in M-mode */
+#define RV_SINH (UINT64_C(1) << 61) /* do not count in S-mode */
+#define RV_UINH (UINT64_C(1) << 60) /* do not count in U-mode */
 #define RV_MODES (RV_MINH | RV_SINH | RV_UINH)
 #define RV_EVENT (RV_ALL >> 8)
 #define RV_SBI_INSTRUCTIONS 2u
-#define RV_QUIRK_NO_MODES 1u /* without Sscofpmf */
+#define RV_QUIRK_NO_MODES 1u /* no Sscofpmf: events have no bits for modes */
 
 /* ---- Registers ---- */
 
@@ -74,7 +74,7 @@ static const struct upmu_register rv_rows[RV_ROWS] = {
     [RV_ROW_STATUS] = { RV_SCOUNTOVF, RV_CLASS_STATUS, UPMU_NO_COUNTER, RV_AT(status) },
 };
 
-/* load_rank: select 3, counter 5, gates 7. */
+/* Order of writes when counters are loaded (load_rank): select 3, counter 5, gates 7. */
 static const struct upmu_register_class rv_classes[RV_CLASSES] = {
     [RV_CLASS_COUNTER] = { .kind = UPMU_KIND_COUNTER, .load_rank = 5, .release_rank = 5, .found = 1, .promised = 1,
                            .owned = RV_ALL, .hardware = RV_ALL, .session = RV_ALL, .privileged = RV_ALL },
@@ -105,13 +105,12 @@ static void rv_add_counter(struct upmu_pmu *pmu, unsigned n, uint8_t width)
     pmu->preference[pmu->preference_count++] = (uint8_t)n;
 }
 
-/* `counters`: bit n is mhpmcounter n + 3. */
+/* Make the PMU. `counters`: bit n is mhpmcounter n + 3; `has`: RV_HAS_…. */
 static void rv_build(struct upmu_pmu *pmu, uint32_t counters, unsigned width, uint32_t has)
 {
     memset(pmu, 0, sizeof *pmu);
     pmu->name = has & RV_HAS_SBI_EVENTS ? "riscv_sbi" : "riscv_hpm";
     pmu->title = "RISC-V HPM";
-    pmu->backend = &upmu_riscv_hpm_backend;
     pmu->table = &rv_table;
     pmu->capabilities = UPMU_PMU_GLOBAL_CTRL | UPMU_PMU_FULL_WRITE;
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
@@ -209,7 +208,7 @@ static enum upmu_status rv_finish(const struct upmu_pmu *pmu, struct upmu_event 
 
 /* ---- Register values ---- */
 
-/* OF is in no step, and its shadow is 0: the write of a new event clears it. */
+/* Add the register of an event. OF is in no step, and is 0 in the shadow: the write of a new event clears OF. */
 static void rv_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                       const uint8_t *counters, unsigned flags, struct upmu_image *image)
 {
@@ -235,7 +234,7 @@ static uint64_t rv_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
     return (uint64_t)counters << RV_FIRST;
 }
 
-/* A counter without an event counts nothing, whether it runs or not. */
+/* Return the counters in use at take-over. A counter without an event counts nothing, whether it runs or not. */
 static uint32_t rv_claims(const struct upmu_pmu *pmu, const uint64_t *found)
 {
     uint32_t counters = 0;

@@ -11,7 +11,10 @@
 #define UNCORE_BAND_FIRST 0x0bu
 #define UNCORE_BANDS 4u
 
-/* The filters of an event with the bands of the power control unit: which of the four ways is it? */
+/*
+ * Does an event of the power control unit use no filter but its own band? Events 0Bh to 0Eh count by byte 0 to 3 of the
+ * filter, and each of them can count by any of the four bytes.
+ */
 static bool has_band(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     unsigned code = (unsigned)event->config & 0xffu;
@@ -44,19 +47,22 @@ bool upmu_uncore_alternative(const struct upmu_pmu *pmu, const struct upmu_event
 
         upmu_uncore_resource_bits(pmu, UPMU_BIT32(resource), bits);
         slot->resource[slot->resource_count] = (uint8_t)resource;
-        /* The bits of a resource are in one of the two words alone. */
+        /* All bits of a resource are in config1, or all are in config2. */
         slot->value[slot->resource_count++] = (event->config1 & bits[0]) | (event->config2 & bits[1]);
     }
     return i == 0;
 }
 
-/* The row of the first filter. */
+/* Return the row of a unit's first filter register. */
 static unsigned filter_row(const struct upmu_uncore_pmu *uncore)
 {
     return uncore->table.row_count - (uncore->type->filters + (uncore->type->quirks & UPMU_UNCORE_ABSOLUTE ? 1u : 0));
 }
 
-/* The value of a resource in the filters that take-over found, in the form of upmu_slot.value. */
+/*
+ * Find the value of a resource in the filters as take-over found them, in the form of upmu_slot.value; false: the
+ * resource is in no filter.
+ */
 static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const uint64_t *found, uint64_t *out_value)
 {
     const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
@@ -72,7 +78,10 @@ static bool found_filter(const struct upmu_pmu *pmu, unsigned resource, const ui
     return count && (bits[0] | bits[1]);
 }
 
-/* Filters: one register has config1, two its halves, four the halves of both words. */
+/*
+ * Add filter registers to an image. In a type with one filter, the filter is config1; two filters have the halves of
+ * config1; four have the halves of config1 and config2.
+ */
 static void add_filters(const struct upmu_pmu *pmu, const uint64_t bits[2], const uint64_t values[2], uint32_t guard,
                         struct upmu_image *image)
 {
@@ -123,7 +132,7 @@ void upmu_uncore_release(const struct upmu_pmu *pmu, uint32_t counters, struct u
                        counters & (0u - counters));
 }
 
-/* A bit without which nothing counts, of a register that several types have. */
+/* Set control bits without which nothing counts, in a control register that several types share. */
 static void switch_on(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
     const struct upmu_uncore_pmu *uncore = upmu_uncore_of(pmu);
@@ -163,8 +172,8 @@ static const char *kind_name(unsigned number)
 #endif
 
 /*
- * No CPU is one, so none is detected.  Counters do not interrupt: see upmu_unit_poll().  A filter is written with the
- * events that need it: it has no value of its own, and no row.
+ * The backend of units outside the cores. The backend detects no CPU. Counters of units do not interrupt: see
+ * upmu_unit_poll(). A filter is written with the events that need it: a filter has no value of its own, and no row.
  */
 const struct upmu_backend upmu_uncore_backend = {
     .name = "uncore",

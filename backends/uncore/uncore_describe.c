@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a type to its PMU: registers, counters and what is done with them.  Built-in types are unpacked first.
+ * Make the PMU of a type: its registers, its counters and how they are used. Built-in types are unpacked first.
  */
 #include "backends/uncore/uncore_tables.h"
 #include "core/catalog/catalog.h"
@@ -17,24 +17,24 @@
 #define UNCORE_ENABLE UNCORE_BIT(22)
 
 enum {
-    UNCORE_CLASS_CONTROL,       /* box control; gates of its counters are virtual bits above it */
-    UNCORE_CLASS_CONTROL_BLIND, /* the same, reads as 0 */
+    UNCORE_CLASS_CONTROL,       /* box control; gates of its counters are virtual bits above the register's */
+    UNCORE_CLASS_CONTROL_BLIND, /* box control that reads as 0 */
     UNCORE_CLASS_ENABLES,       /* style GLOBAL: the gates of all counters */
     UNCORE_CLASS_COUNTER,
     UNCORE_CLASS_COUNTER_32,
     UNCORE_CLASS_COUNTER_FREE,
     UNCORE_CLASS_COUNTER_FREE_32,
     UNCORE_CLASS_COUNTER_SECOND,
-    UNCORE_CLASS_SELECT_OWN, /* enables its own counter */
+    UNCORE_CLASS_SELECT_OWN, /* a select that enables its own counter */
     UNCORE_CLASS_SELECT_OWN_31,
-    UNCORE_CLASS_SELECT, /* in a box with a freeze bit or an enable register */
+    UNCORE_CLASS_SELECT, /* a select in a box with a freeze bit or an enable register */
     UNCORE_CLASS_SELECT_32,
-    UNCORE_CLASS_SELECT_0,    /* the same, enabled by bit 0 */
-    UNCORE_CLASS_SELECT_LIVE, /* without an enable bit */
+    UNCORE_CLASS_SELECT_0,    /* a select as above, enabled by bit 0 */
+    UNCORE_CLASS_SELECT_LIVE, /* a select as above, without an enable bit */
     UNCORE_CLASS_SELECT_LIVE_32,
     UNCORE_CLASS_FILTER,
     UNCORE_CLASS_FILTER_SECOND,
-    UNCORE_CLASS_SWITCH, /* counting depends on some of its bits */
+    UNCORE_CLASS_SWITCH, /* a register with some bits on which all counting depends */
     UNCORE_CLASSES
 };
 
@@ -102,7 +102,7 @@ static const char unit_names[] =
 #define UNCORE_NAME_CONTROL (UNCORE_NAME_FIXED_COUNTER + 10u)
 #define UNCORE_NAME_SWITCH (UNCORE_NAME_CONTROL + 8u)
 
-/* "CTL3", "CTL12" */
+/* Return where the name of the i-th register is in the text of names: "CTL3", "CTL12". */
 static unsigned name_of(unsigned first, unsigned i)
 {
     return first + 5 * i + (i > 10 ? i - 10 : 0);
@@ -119,7 +119,7 @@ static unsigned add_row(struct upmu_uncore_pmu *out, uint32_t address, unsigned 
     return row;
 }
 
-/* The class of selects that `bit` enables (0xff: none). */
+/* Return the class of the selects that `bit` enables (0xff: no bit does). */
 static unsigned select_class(const struct upmu_unit_type *type, unsigned bit, unsigned step)
 {
     bool narrow = type->space == UPMU_SPACE_MMIO ? (type->quirks & UPMU_UNCORE_SELECT_32) || type->register_bits == 32
@@ -146,7 +146,7 @@ static unsigned counter_class(const struct upmu_unit_type *type, bool fixed)
     return narrow ? UNCORE_CLASS_COUNTER_FREE_32 : UNCORE_CLASS_COUNTER_FREE;
 }
 
-/* Where the gate of a counter is. */
+/* Set the gate of a counter: its row and its bit. */
 static void set_gate(const struct upmu_unit_type *type, struct upmu_counter *counter, unsigned i, unsigned enable)
 {
     bool fixed = i >= UPMU_FIXED_COUNTER(0);
@@ -182,7 +182,10 @@ static void add_unit_counter(struct upmu_uncore_pmu *out, unsigned i, unsigned s
                                    .width = fixed ? type->fixed_width : type->width,
                                    .rdpmc = UPMU_NO_RDPMC};
 
-    /* AMD numbers six or four of them, and those above 4 of the fabric from 16 on. */
+    /*
+     * RDPMC indices of AMD: up to six of L3 or four of the data fabric follow one another; the fabric's fifth one is
+     * 16.
+     */
     if (type->rdpmc != 0xffff)
         counter.rdpmc = type->rdpmc + i + (type->rdpmc == 6 && i >= 4 ? 6 : 0);
     counter.write_bits = counter.width;
@@ -193,7 +196,7 @@ static void add_unit_counter(struct upmu_uncore_pmu *out, unsigned i, unsigned s
         out->pmu.general |= UPMU_BIT32(i);
 }
 
-/* General counters, then the fixed one: all selects stand before all counters. */
+/* Add the general counters, then the fixed one. The rows of all selects stand before the rows of all counters. */
 static void add_unit_counters(struct upmu_uncore_pmu *out)
 {
     const struct upmu_unit_type *type = out->type;
@@ -294,7 +297,10 @@ static const char *text_at(unsigned offset)
     return offset ? &upmu_uncore_text[offset] : NULL;
 }
 
-/* "skx_unc_cha" and "Skylake-X cha"; a type that only a table of discovery knows has its number in its name. */
+/*
+ * Compose a type's name ("skx_unc_cha") and title ("Skylake-X cha"). A type that only a table of discovery knows has
+ * its number in its name.
+ */
 static void compose_names(const struct upmu_uncore_generation *generation, const struct upmu_uncore_box *box,
                           int number, struct upmu_uncore_pmu *out)
 {
@@ -313,7 +319,7 @@ static void compose_names(const struct upmu_uncore_generation *generation, const
     }
     out->made.name = name;
     out->made.pmu = &out->text[text.length];
-    /* "skx_uncore" begins with "skx_unc". */
+    /* Without a prefix use the catalogue's name: "skx_uncore" begins with "skx_unc". */
     if (prefix)
         upmu_text_string(&text, prefix);
     else
@@ -331,7 +337,7 @@ static void compose_names(const struct upmu_uncore_generation *generation, const
     (void)upmu_text_end(&text);
 }
 
-/* Bits of box control. */
+/* Set the bits of box control that freeze the box, reset it, and must be set all the time. */
 static UPMU_APART void set_control(struct upmu_unit_type *type)
 {
     if (type->style == UPMU_UNIT_BOX) {
@@ -346,12 +352,17 @@ static UPMU_APART void set_control(struct upmu_unit_type *type)
     } else if (type->quirks & UPMU_UNCORE_ABSOLUTE) {
         type->control_idle = (uint32_t)1 << 29;
     }
-    /* The boxes have more counters, about which sources disagree: another driver may use them, so do not reset all. */
+    /*
+     * A box with one counter has more, about which sources disagree. Another driver may use them: do not reset the box.
+     */
     if (type->counters == 1)
         type->reset = 0;
 }
 
-/* Apply an entry of a table of discovery.  Offsets of filters and of the fixed counter are known. */
+/*
+ * Apply a unit's entry in a table of discovery to its type. Offsets of filters and of the fixed counter are known
+ * already.
+ */
 static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct upmu_unit_type *type)
 {
     bool wide = found->space == UPMU_SPACE_PCI;
@@ -366,7 +377,7 @@ static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct
     if (found->space == UPMU_SPACE_MSR)
         return;
     type->counter_step = 8;
-    /* CXL's selects have 64 bits. */
+    /* Selects in PCI space and CXL's selects have 64 bits. */
     type->select_step = wide || (type->quirks & UPMU_UNCORE_WIDE_STEP) ? 8 : 4;
     if (type->select_step == 4) {
         type->quirks |= UPMU_UNCORE_SELECT_32;
@@ -374,7 +385,7 @@ static UPMU_APART void apply_found(const struct upmu_uncore_found *found, struct
     }
 }
 
-/* Bytes that are alike in both, from `style` on. */
+/* The number of bytes from `style` on that are the same in a layout and in a type. */
 #define UNCORE_LIKE (offsetof(struct upmu_unit_type, control) - offsetof(struct upmu_unit_type, style))
 _Static_assert(sizeof(struct upmu_uncore_found) == sizeof((struct upmu_uncore_pmu *)0)->found, "no holes");
 _Static_assert(UNCORE_LIKE == offsetof(struct upmu_uncore_layout, control) &&
@@ -423,13 +434,16 @@ void upmu_uncore_make(unsigned generation, unsigned row, const struct upmu_uncor
         out->row[out->pmu.counter[i].value_row].address = upmu_uncore_words[layout->counter_list + i];
 }
 
-/* Counters of a box whose number a table of the machine says, without a machine: 4, or as many as its events name. */
+/*
+ * Return the number of counters of a box that is described without a machine, although only the machine's table of
+ * discovery has the number: 4, or as many as the rules of the box's events name.
+ */
 static uint8_t counters_on_paper(const struct upmu_uncore_row *row)
 {
     const struct upmu_uncore_rule *rule = &upmu_uncore_rules[row->rules];
     uint8_t counters = 4;
 
-    /* The words of a free-running type are no rules. */
+    /* A free-running type has words here, not rules. */
     for (; upmu_uncore_layouts[row->layout].style != UPMU_UNIT_FREE && rule->mask; rule++)
         while (rule->what >> counters)
             counters++;
@@ -468,7 +482,7 @@ int upmu_uncore_generation_of(bool amd, unsigned family, unsigned model, unsigne
         if (cpu->family != family || model < cpu->first || model > cpu->last || amd != cpu->stepping >> 7 ||
             stepping < from)
             continue;
-        /* A later stepping that follows is another generation. */
+        /* The next row is the same model from a later stepping on: that row is the right one. */
         if (more && (cpu[1].stepping & 0x7fu) && cpu[1].first == cpu->first && stepping >= (cpu[1].stepping & 0x7fu))
             continue;
         if (!i--)

@@ -17,7 +17,7 @@
 #define UNCORE_ALL_ONES (~UINT64_C(0))
 #define UNCORE_NO_FUNCTION 0x100u
 
-/* Words of 64 bits; false: they cannot be read. */
+/* Read `count` words of 64 bits; false: they cannot be read. */
 static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, unsigned count, uint64_t *out)
 {
     for (unsigned i = 0; i < count; i++)
@@ -26,7 +26,10 @@ static bool read_words(struct upmu_uncore_finder *finder, const void *pointer, u
     return true;
 }
 
-/* Does a row have the boxes of its type at this PCI function?  A box elsewhere has UNCORE_NO_FUNCTION. */
+/*
+ * Does a row describe the boxes of its type at this PCI function? For a box that is no PCI function, `function` is
+ * UNCORE_NO_FUNCTION.
+ */
 static bool has_boxes_at(const struct upmu_uncore_row *row, uint32_t function)
 {
     const uint16_t *places = &upmu_uncore_words[row->words];
@@ -37,7 +40,10 @@ static bool has_boxes_at(const struct upmu_uncore_row *row, uint32_t function)
     return !row->words;
 }
 
-/* The row of a type, upmu_uncore_other if it is not known, or -1: what the table says of it is wrong. */
+/*
+ * Return the row of a type. If the type is unknown, the row is upmu_uncore_other. -1: the table is wrong about this
+ * type.
+ */
 static int row_of(const struct upmu_uncore_finder *finder, unsigned type, uint32_t function)
 {
     const struct upmu_uncore_generation *generation = &upmu_uncore_generations[finder->generation];
@@ -54,8 +60,8 @@ static int row_of(const struct upmu_uncore_finder *finder, unsigned type, uint32
 }
 
 /*
- * Sapphire Rapids' tables may list cache slices that do not exist: an MSR has their number, if it is not 0 (Linux
- * uncore_snbep.c).  It can be asked on this die alone.
+ * Is a box of Sapphire Rapids a cache slice that does not exist? The table may list such slices. An MSR has the number
+ * of slices, or 0 (unknown; Linux uncore_snbep.c). The MSR can be read for the present die alone.
  */
 static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const struct upmu_unit_info *box)
 {
@@ -66,7 +72,7 @@ static bool is_surplus(struct upmu_uncore_finder *finder, unsigned type, const s
            upmu_uncore_msr(finder, 0x2ffe, false, &boxes) && boxes && box->number >= boxes;
 }
 
-/* A unit of the table. */
+/* Add the unit that an entry of the table describes, unless the entry is invalid. */
 static void use_unit(struct upmu_uncore_finder *finder, const uint64_t words[UNCORE_UNIT_WORDS],
                      const struct upmu_unit_info *place)
 {
@@ -140,7 +146,7 @@ void upmu_uncore_read_table(struct upmu_uncore_finder *finder, uint64_t physical
         upmu_uncore_unmap(finder, table, bytes);
 }
 
-/* The table's address: a base register of the function, which a vendor's capability names. */
+/* Find the table of a PCI function and read it: a vendor's capability names the base register that has its address. */
 void upmu_uncore_find_table(struct upmu_uncore_finder *finder, uint32_t where)
 {
     uint32_t at = UNCORE_CAPABILITIES, head, id, bar, low, high = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of units: catalogue rows and attributes to select words and filters, and back to text.
+ * Encode events of units: from catalogue rows and attributes to select words and filters, and back to text.
  *
  * Fields of selects: Linux 6.12 (formats in sysfs), Intel's uncore guides 327043-001 and 329468-002, UNCORE_AMD: Linux
- * amd/uncore.c.  Fields of filters: uncore_filters.tsv.
+ * amd/uncore.c. Fields of filters: uncore_filters.tsv.
  */
 #include "backends/uncore/uncore_tables.h"
 #include "core/catalog/catalog.h"
@@ -18,7 +18,7 @@
 #define UNCORE_FIXED_CODE 0xffu
 #define UNCORE_EXTENDED UNCORE_BIT(21)
 
-/* The row of a built-in type, or NULL. */
+/* Return the row of a built-in type; NULL: the type is the host's own. */
 static UPMU_APART const struct upmu_uncore_row *packed_row(const struct upmu_pmu *pmu)
 {
     unsigned packed = upmu_uncore_of(pmu)->packed;
@@ -41,7 +41,7 @@ static uint64_t field_bits(const struct upmu_uncore_field *field)
 void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resources, uint64_t out[2])
 {
     out[0] = out[1] = 0;
-    /* A host's type: its filters are two words. */
+    /* A host's own type has two resources: config1 and config2 as a whole. */
     if (!packed_row(pmu)) {
         out[0] -= resources & 1u;
         out[1] -= resources >> 1 & 1u;
@@ -53,7 +53,7 @@ void upmu_uncore_resource_bits(const struct upmu_pmu *pmu, unsigned resources, u
 
 /* ---- Finish ---- */
 
-/* Bits of config1 and config2 that filters have. */
+/* Store the bits of config1 and config2 that a type's filters have. */
 static void filter_bits(const struct upmu_unit_type *type, uint64_t out[2])
 {
     out[0] = type->filters == 1 ? type->filter_mask[0] : 0;
@@ -69,7 +69,7 @@ static const struct upmu_uncore_rule *rule_of(const struct upmu_uncore_rule *rul
     return rule;
 }
 
-/* Counters that an event may use; all of them if nothing is known. */
+/* Return the counters that an event may use; if no rule is known, all of them. */
 static UPMU_APART uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t config)
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
@@ -99,15 +99,17 @@ static UPMU_APART uint32_t unit_counters_of(const struct upmu_pmu *pmu, uint64_t
 }
 
 /*
- * Until an event is finished, its flags: bit i says that its text has a field of selects that begins at bit 42 + i,
- * whatever its value (AMD's L3: CoreId 42, EnAllSlices 46, EnAllCores 47, slices 48); and one for a filter by default.
+ * The flags of an event before it is finished. Bit i: the text gives a value, even if it is 0, to the field of selects
+ * that begins at bit 42 + i (AMD's L3: CoreId 42, EnAllSlices 46, EnAllCores 47, slices 48). UNCORE_DEFAULT_FILTER: the
+ * filter is only a default of the event's row.
  */
 #define UNCORE_GIVEN 42u
 #define UNCORE_DEFAULT_FILTER 0x80u
 
 /*
- * AMD's L3: of slices, cores and threads, those that are not given are all (Linux amd/uncore.c).  From family 19h on
- * with threads that are given, slice 0 and core 0 are, too, as there; without, slices and cores are what they say.
+ * Return a select of AMD's L3 with its defaults: if slices, cores or threads are not given, all are meant (Linux
+ * amd/uncore.c). From family 19h on, an event with given threads has no such default: slices and cores that are not
+ * given are 0, as in Linux.
  */
 static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config, unsigned given)
 {
@@ -129,7 +131,10 @@ static uint64_t with_defaults(const struct upmu_unit_type *type, uint64_t config
     return config;
 }
 
-/* Resources of an event: those with a value, and those that apply to it whatever their value. */
+/*
+ * Return the resources of an event: those to which the event gives a value, and those that apply to the event whatever
+ * their value is.
+ */
 static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
@@ -156,7 +161,7 @@ static unsigned resources_of(const struct upmu_pmu *pmu, const struct upmu_event
     return resources;
 }
 
-/* Bits that filters always have: fields without a name (all of them in config1). */
+/* Return the bits that are 1 in every filter with one of these resources: fields without a name, all in config1. */
 static uint64_t constant_bits(const struct upmu_pmu *pmu, unsigned resources)
 {
     uint64_t bits = 0;
@@ -178,30 +183,32 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
         ignored |= UNCORE_BIT(type->enable_bit);
     event->config &= ~(ignored & ~type->select_mask);
     filter_bits(type, filters);
-    /* A free-running counter has no select; its event's code is its name. */
+    /* A free-running counter has no select: the code of its event only identifies the event. */
     if (type->style != UPMU_UNIT_FREE && event->config != UNCORE_FIXED_CODE && (event->config & ~type->select_mask))
         return UPMU_ERR_NOT_PERMITTED;
     if ((event->config1 & ~filters[0]) || (event->config2 & ~filters[1]))
         return UPMU_ERR_NOT_PERMITTED;
-    /* All cores, and one of them. */
+    /* The text asks for all cores, and for one of them. */
     if ((type->quirks & UPMU_UNCORE_SLICES_19H) && (event->flags & 1u) && (event->config & UNCORE_BIT(47)))
         return UPMU_ERR_CONTRADICTION;
     event->config = with_defaults(type, event->config, event->flags);
     counters = unit_counters_of(pmu, event->config);
-    /* Counters that a table gives an event are general ones: they do not limit an event of other counters. */
+    /*
+     * Counters that a catalogue row names are general ones: they do not limit an event that counts on other counters.
+     */
     if ((event->counters & counters) || (counters & pmu->general))
         counters &= event->counters ? event->counters : counters;
     event->counters = counters;
     if (!counters)
         return type->style == UPMU_UNIT_FREE || (event->config & ~type->select_mask) ? UPMU_ERR_NOT_PERMITTED
                                                                                      : UPMU_ERR_DOES_NOT_FIT;
-    /* Without an enable bit the word 0 is the idle one. */
+    /* A select without an enable bit is idle at 0, so an event with this word cannot be counted. */
     if (!event->config && (type->style == UPMU_UNIT_DISCOVERED || type->style == UPMU_UNIT_CLIENT_IMC))
         return UPMU_ERR_UNSUPPORTED;
     resources = resources_of(pmu, event);
     event->config1 |= constant_bits(pmu, resources);
     event->flags = (uint8_t)resources;
-    /* More fields than one event has by Intel's tables: they could not be claimed. */
+    /* More fields than an event of Intel's tables has are refused, because a slot could not claim them. */
     return upmu_bits_count(resources) > UPMU_SLOT_RESOURCES ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 
@@ -209,15 +216,16 @@ enum upmu_status upmu_uncore_finish(const struct upmu_pmu *pmu, struct upmu_even
 
 #if UPMU_NAMES
 
-/* AMD's selects have no edge detection. */
+/* Is the type AMD's? AMD's selects have no edge detection. */
 static bool is_amds(const struct upmu_unit_type *type)
 {
     return type->style == UPMU_UNIT_SELECT && (type->select_mask & (UNCORE_BIT(18) | 0xff)) == 0xff;
 }
 
 /*
- * Fields of selects.  Of several with one name a type has the first that is all in its mask (MASKED: as much of it as
- * is there); the I/O stacks have fields of their own above bit 31, and so have AMD's types.
+ * The fields of selects. If several fields have the same name, a type has the first field whose bits are all in the
+ * type's mask. Of a MASKED field a type has the bits that are in the mask. I/O stacks have fields of their own above
+ * bit 31, and so have AMD's types.
  */
 enum { UNCORE_CODE = 1, UNCORE_MASKED = 2, UNCORE_STACK = 4, UNCORE_OTHERS = 8, UNCORE_AMD = 16, UNCORE_ID = 32 };
 static const struct {
@@ -252,7 +260,7 @@ static const struct {
 };
 #define UNCORE_SELECT_FIELDS (sizeof select_fields / sizeof select_fields[0])
 
-/* Other words for them: libpfm4's and those of perf. */
+/* Other names of the fields, from libpfm4 and perf. */
 static const char synonyms[][2][13] = {
     {"e", "edge"},
     {"i", "inv"},
@@ -276,13 +284,13 @@ static const char synonyms[][2][13] = {
 };
 #define UNCORE_SYNONYMS (sizeof synonyms / sizeof synonyms[0])
 
-/* The bits of a field of selects of this type; 0: it has no such field. */
+/* Return the bits of a field in the selects of a type; 0: the type has no such field. */
 static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
 {
     uint64_t bits = (UNCORE_BIT(select_fields[i].width) - 1) << select_fields[i].bit, mask = type->select_mask;
     unsigned how = select_fields[i].how, kind = UNCORE_OTHERS;
 
-    /* Family 17h selects slices by a mask; later families may select one by its number. */
+    /* Family 17h selects slices by a mask; later families may select one slice by its number. */
     if (is_amds(type))
         kind = type->quirks & UPMU_UNCORE_SLICES_17H ? UNCORE_AMD : UNCORE_AMD | UNCORE_ID;
     else if (mask >> 32 == 0x7fff || mask >> 32 == 0x7ffff)
@@ -292,7 +300,7 @@ static uint64_t select_field(const struct upmu_unit_type *type, unsigned i)
     return bits & mask;
 }
 
-/* Set a field; without a value, of one bit. */
+/* Set a field of a word. Without a value (NULL) the field must have one bit, which becomes 1. */
 static enum upmu_status put_field(uint64_t *word, uint64_t bits, unsigned shift, const uint64_t *value)
 {
     uint64_t room = bits >> shift, is = value ? *value : 1;
@@ -306,7 +314,10 @@ static enum upmu_status put_field(uint64_t *word, uint64_t bits, unsigned shift,
     return UPMU_OK;
 }
 
-/* An event code as a number: AMD's has more parts, Nehalem-EX's may begin at bit 1, others have one more bit. */
+/*
+ * Return the select bits of an event code. AMD's code has more parts, Nehalem-EX's may begin at bit 1, others have one
+ * more bit.
+ */
 static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
 {
     uint64_t mask = type->select_mask;
@@ -320,7 +331,9 @@ static uint64_t code_word(const struct upmu_unit_type *type, uint64_t code)
     return (code & 0xffu) | code >> 8 << 32;
 }
 
-/* perf's unit mask goes on above bit 31, AMD's at bit 24. */
+/*
+ * Return the select bits of a unit mask. As perf writes a unit mask, the upper part is above bit 31, on AMD at bit 24.
+ */
 static uint64_t umask_word(const struct upmu_unit_type *type, uint64_t umask)
 {
     return (umask & 0xffu) << 8 | (umask >> 8) << (is_amds(type) ? 24 : 32);
@@ -338,13 +351,13 @@ static enum upmu_status set_code(const struct upmu_unit_type *type, struct upmu_
     bits = umask ? umask_word(type, UNCORE_BIT(width) - 1) : code_word(type, 0xffff);
     if (word & ~type->select_mask && (umask || word != UNCORE_FIXED_CODE))
         return UPMU_ERR_BAD_VALUE;
-    /* A name has its code already. */
+    /* A named event has its code already: the number must agree. */
     if (event->attributes & UPMU_ATTR_RAW)
         event->config |= word;
     return (event->config & bits & type->select_mask) == (word & type->select_mask) ? UPMU_OK : UPMU_ERR_CONTRADICTION;
 }
 
-/* A row's filter may be a default: what is given replaces it. */
+/* If the filter is only the row's default, and the text gives some of the filter's bits, clear these bits. */
 static UPMU_APART void drop_default(struct upmu_event *event, uint64_t bits)
 {
     if (!(event->flags & UNCORE_DEFAULT_FILTER) || !(event->config1 & bits))
@@ -396,7 +409,7 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
     for (unsigned i = 0; i < UNCORE_SELECT_FIELDS; i++) {
         uint64_t bits = select_field(type, i);
 
-        /* Field 0, the code, exists without bits, too: a type may have a fixed counter alone. */
+        /* Field 0, the code, is accepted even without bits: a type may have only a fixed counter. */
         if ((!bits && i) || !upmu_text_is(name, length, select_fields[i].name))
             continue;
         if (select_fields[i].how & UNCORE_CODE)
@@ -408,7 +421,7 @@ enum upmu_status upmu_uncore_attribute(const struct upmu_pmu *pmu, struct upmu_e
     return set_filter_field(pmu, event, name, length, value);
 }
 
-/* A row of a list that several processors share, whose event this one does not have. */
+/* Is a row of a list that several processors share an event that this processor lacks? */
 static UPMU_APART bool is_absent(const struct upmu_pmu *pmu, struct upmu_event_id id)
 {
     for (unsigned i = 0; i < upmu_uncore_absent_count; i++) {
@@ -424,12 +437,12 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
 {
     const struct upmu_unit_type *type = upmu_uncore_of(pmu)->type;
 
-    /* A name of another unit. */
+    /* The row is an event of another type of unit. */
     if (row->unit != type->number)
         return UPMU_ERR_UNSUPPORTED;
     if (is_absent(pmu, event->id))
         return UPMU_ERR_UNSUPPORTED;
-    /* A fixed counter's pseudo code would choose a general counter's event. */
+    /* A fixed counter's pseudo code would select some event on a general counter. */
     if ((row->flags & UPMU_ROW_FIXED_ONLY) && !type->fixed_width && type->style != UPMU_UNIT_FREE)
         return UPMU_ERR_UNSUPPORTED;
     event->counters = row->counters;
@@ -449,7 +462,7 @@ enum upmu_status upmu_uncore_from_row(const struct upmu_pmu *pmu, const struct u
     return UPMU_OK;
 }
 
-/* Write the fields that the row does not contain, by their names, and filters as words. */
+/* Write the fields of the select that differ from the row's, by name, and filters as words. */
 void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *event, const struct upmu_row *row,
                         struct upmu_text *out)
 {
@@ -461,7 +474,7 @@ void upmu_uncore_format(const struct upmu_pmu *pmu, const struct upmu_event *eve
         return;
     (void)upmu_uncore_from_row(pmu, row, &plain);
     more = event->config ^ with_defaults(type, plain.config, 0);
-    /* From family 19h on, an event with given threads has no defaults: compare with the row itself. */
+    /* From family 19h on, an event with given threads has no defaults: compare the event with the row itself. */
     if (more >> 56)
         more = event->config ^ plain.config;
     for (unsigned i = 0; i < UNCORE_SELECT_FIELDS && more; i++) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding units: by model, PCI scan, registers that say how many there are, CPUID.  Reads only.
+ * Find units: by model, PCI scan, registers that say how many there are, CPUID. Nothing is written.
  *
- * Bus to die: each U-box says its node, and which die that is; buses without one are their next one's (Linux 6.12
- * uncore_snbep.c).  Memory controllers of clients: register 48h of the host bridge (Linux uncore_snb.c); of servers:
- * D0h and D8h of a function (Linux, Intel PCM).  AMD: CPUID 80000001h, 80000022h (Linux amd/uncore.c).
+ * Dies of buses: each U-box says its node, and which die that is; a bus without a U-box belongs to the die of the next
+ * bus that has one (Linux 6.12 uncore_snbep.c). Memory controllers of clients: register 48h of the host bridge (Linux
+ * uncore_snb.c); of servers: D0h and D8h of a function (Linux, Intel PCM). AMD: CPUID 80000001h, 80000022h (Linux
+ * amd/uncore.c).
  */
 #include "backends/uncore/uncore_find.h"
 #include "core/util/apart.h"
@@ -21,159 +22,7 @@
 #define UNCORE_AMD_MSRS UINT64_C(0xc0010000)
 #define UNCORE_DIES (sizeof(((struct upmu_unit_list *)0)->search.counts_at) / sizeof(uint16_t))
 
-/* ---- Accesses ---- */
-
-static bool may_access(struct upmu_uncore_finder *finder)
-{
-    if (finder->seen->accesses < UPMU_UNCORE_ACCESSES) {
-        finder->seen->accesses++;
-        return true;
-    }
-    upmu_uncore_fail(finder, "too many accesses", 0);
-    return false;
-}
-
-void upmu_uncore_fail(struct upmu_uncore_finder *finder, const char *failure, uint64_t at)
-{
-    finder->damaged = true;
-    if (finder->seen->failure)
-        return;
-    finder->seen->failure = failure;
-    finder->seen->failed_at = at;
-}
-
-bool upmu_uncore_pci(struct upmu_uncore_finder *finder, uint32_t where, uint32_t offset, uint32_t *out_value)
-{
-    return finder->seen->pci_read && may_access(finder) &&
-           finder->seen->pci_read(finder->seen->context, where, offset, out_value) && *out_value != 0xffffffffu;
-}
-
-bool upmu_uncore_msr(struct upmu_uncore_finder *finder, uint32_t msr, bool promised, uint64_t *out_value)
-{
-    return may_access(finder) && finder->seen->rdmsr(finder->seen->context, msr, promised, out_value);
-}
-
-bool upmu_uncore_memory(struct upmu_uncore_finder *finder, const void *pointer, unsigned bits, uint64_t *out_value)
-{
-    uint64_t high;
-
-    /* Memory is asked by 32 bits: a 64-bit access may be two anyway. */
-    if (!may_access(finder) || !finder->seen->mmio_read(finder->seen->context, pointer, 32, out_value))
-        return false;
-    if (bits == 32)
-        return true;
-    if (!may_access(finder) || !finder->seen->mmio_read(finder->seen->context, (const char *)pointer + 4, 32, &high))
-        return false;
-    *out_value |= high << 32;
-    return true;
-}
-
-void *upmu_uncore_map(struct upmu_uncore_finder *finder, uint64_t physical, size_t bytes)
-{
-    return finder->seen->map && finder->seen->mmio_read ? finder->seen->map(finder->seen->context, physical, bytes)
-                                                        : NULL;
-}
-
-void upmu_uncore_unmap(struct upmu_uncore_finder *finder, void *pointer, size_t bytes)
-{
-    if (finder->seen->unmap)
-        finder->seen->unmap(finder->seen->context, pointer, bytes);
-}
-
-bool upmu_uncore_answers(struct upmu_uncore_finder *finder, uint64_t physical, unsigned bits)
-{
-    void *pointer = upmu_uncore_map(finder, physical, bits / 8);
-    uint64_t value = 0;
-    bool answers = pointer && upmu_uncore_memory(finder, pointer, bits, &value) && value != ~UINT64_C(0) >> (64 - bits);
-
-    if (pointer)
-        upmu_uncore_unmap(finder, pointer, bits / 8);
-    return answers;
-}
-
-/* ---- The list ---- */
-
-/* The PMU of a row, made if it is new; or NULL: the list is full.  One whose registers clash is behind the last one. */
-static struct upmu_uncore_pmu *pmu_of(struct upmu_uncore_finder *finder, unsigned row,
-                                      const struct upmu_uncore_found *found)
-{
-    struct upmu_unit_list *list = finder->list;
-    struct upmu_uncore_pmu *pmu;
-
-    for (unsigned i = 0; i < list->pmu_count; i++) {
-        pmu = &list->pmu[i];
-        if (pmu->packed == row + 1 && (!found || !memcmp(pmu->found, found, sizeof *found)))
-            return pmu;
-    }
-    if (list->pmu_count == list->pmu_capacity || list->pmu_count == UPMU_UNIT_TYPES)
-        return NULL;
-    pmu = &list->pmu[list->pmu_count];
-    upmu_uncore_make(finder->generation, row, found, pmu);
-    pmu->pmu.index = (uint8_t)(UPMU_UNIT_PMU + list->pmu_count);
-    if (!found || !upmu_uncore_clash(pmu, 0))
-        list->pmu_count++;
-    return pmu;
-}
-
-static UPMU_APART bool stands_before(const struct upmu_unit_info *a, const struct upmu_unit_info *b)
-{
-    if (a->type != b->type)
-        return a->type < b->type;
-    if (a->package != b->package)
-        return a->package < b->package;
-    if (a->die != b->die)
-        return a->die < b->die;
-    return a->number < b->number;
-}
-
-/* Would two boxes of a table have bytes in common?  (Their registers are within 383 bytes, and functions are apart.) */
-static bool are_too_near(const struct upmu_uncore_pmu *pmu, uint64_t base, uint64_t other)
-{
-    return pmu->type->space != UPMU_SPACE_PCI && base - other + 0x200 < 0x400 &&
-           (upmu_uncore_clash(pmu, base - other) || upmu_uncore_clash(pmu, other - base));
-}
-
-struct upmu_uncore_pmu *upmu_uncore_add(struct upmu_uncore_finder *finder, unsigned row,
-                                        const struct upmu_uncore_found *found, const struct upmu_unit_info *box)
-{
-    struct upmu_unit_list *list = finder->list;
-    struct upmu_uncore_pmu *pmu = pmu_of(finder, row, found);
-    struct upmu_unit_info info = *box;
-    unsigned at = list->unit_count;
-
-    if (pmu == &list->pmu[list->pmu_count])
-        return NULL;
-    if (pmu)
-        info.type = (uint8_t)(pmu - list->pmu);
-    for (unsigned i = 0; pmu && i < list->unit_count; i++) {
-        const struct upmu_unit_info *other = &list->unit[i];
-
-        if (other->type != info.type || other->package != info.package || other->die != info.die)
-            continue;
-        if (pmu->type->scope != UPMU_SCOPE_LLC
-                ? (pmu->type->space == UPMU_SPACE_MSR && other->number == info.number) || other->base == info.base
-                : other->llc == info.llc)
-            return pmu;
-        if (found && are_too_near(pmu, info.base, other->base))
-            return pmu;
-        /* A die may have several caches: number them in the order in which they are found. */
-        if (pmu->type->scope == UPMU_SCOPE_LLC)
-            info.number++;
-    }
-    if (!pmu || list->unit_count == list->unit_capacity) {
-        finder->full = true;
-        return pmu;
-    }
-    info.address = UPMU_UNIT_NO_ADDRESS;
-    /* Boxes of a type and die stand side by side; what earlier calls added stays where it is. */
-    for (; at > finder->first && stands_before(&info, &list->unit[at - 1]); at--)
-        list->unit[at] = list->unit[at - 1];
-    list->unit[at] = info;
-    list->unit_count++;
-    return pmu;
-}
-
-/* A type has no more counters than these, and none of the registers of others. */
+/* Leave a type only these counters: remove all others and their registers. */
 static void keep_counters(struct upmu_uncore_pmu *uncore, uint32_t counters)
 {
     uncore->pmu.counters &= counters;
@@ -195,7 +44,7 @@ static const struct upmu_uncore_layout *layout_of(unsigned row)
     return &upmu_uncore_layouts[row_at(row)->layout];
 }
 
-/* Has a row a list of its boxes' offsets?  Otherwise they have steps. */
+/* Has a row a list of its boxes' offsets? Without a list the boxes are at equal steps. */
 static bool has_list(const struct upmu_uncore_row *row)
 {
     return row->most > 1 && !row->step && row->rule <= UPMU_UNCORE_RULE_CAPID;
@@ -230,7 +79,10 @@ uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n)
     return words[0] + (has_list(row) ? words[1 + n] : words[1] * n);
 }
 
-/* The function with the number of boxes of this die, or if it is not known of any die; 0: there is none. */
+/*
+ * Return the PCI function that says how many boxes this die has. If this die's function is unknown, return that of any
+ * die; 0: no die's function is known.
+ */
 static uint32_t counting_function(const struct upmu_uncore_finder *finder)
 {
     const struct upmu_uncore_seen *seen = finder->seen;
@@ -242,14 +94,14 @@ static uint32_t counting_function(const struct upmu_uncore_finder *finder)
     return where ? where - 1 : 0;
 }
 
-/* Bits that are set in registers of a PCI function. */
+/* Count the bits that are set in registers of a PCI function. */
 static unsigned count_bits(struct upmu_uncore_finder *finder, const uint16_t *words)
 {
     uint32_t where = counting_function(finder), value = 0;
     unsigned count = 0;
 
     for (words++; where && *words; words += 2)
-        /* A register of all ones is a value here, and upmu_uncore_pci() has stored it. */
+        /* Here all ones are a count, not an absent register: upmu_uncore_pci() has stored the value. */
         if (upmu_uncore_pci(finder, where, words[0], &value) || value == 0xffffffffu)
             for (value &= words[1] == 32 ? 0xffffffffu : (1u << words[1]) - 1u; value; value &= value - 1u)
                 count++;
@@ -301,7 +153,7 @@ static UPMU_APART struct upmu_unit_info box_here(const struct upmu_uncore_finder
                                    .die = (uint8_t)place->die};
 }
 
-/* A register of a box that can be read. */
+/* Return the offset from the base of a register by which a box is probed. */
 static uint32_t probe_of(const struct upmu_uncore_layout *layout)
 {
     if (layout->select != UPMU_UNCORE_NONE)
@@ -318,7 +170,7 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
         struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), n), n);
         uint64_t value;
 
-        /* The numbers of free-running counters differ from processor to processor. */
+        /* Processors have different numbers of free-running counters: the read of one may fault. */
         if (!upmu_uncore_msr(finder, (uint32_t)box.base + probe_of(layout), layout->style != UPMU_UNIT_FREE, &value))
             continue;
         box.second = upmu_uncore_second_base(row_at(row), n);
@@ -326,7 +178,7 @@ static void find_msrs(struct upmu_uncore_finder *finder, unsigned row)
     }
 }
 
-/* Energy: counters that cannot be read do not exist. */
+/* Find the unit of energy counters. A counter that cannot be read does not exist. */
 static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 {
     struct upmu_unit_info box = box_here(finder, upmu_uncore_base(row_at(row), 0), 0);
@@ -335,7 +187,7 @@ static void find_energy(struct upmu_uncore_finder *finder, unsigned row)
 
     if (!upmu_uncore_msr(finder, (uint32_t)box.base, false, &value))
         return;
-    /* AMD's nodes of a package have one register (Linux hwmon/amd_energy, by AMD, and perf's rapl.c). */
+    /* The nodes of an AMD package share one register (Linux hwmon/amd_energy, by AMD, and perf's rapl.c). */
     if (row_at(row)->rule == UPMU_UNCORE_RULE_RAPL_AMD)
         box.die = 0;
     pmu = upmu_uncore_add(finder, row, NULL, &box);
@@ -366,7 +218,7 @@ static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
     case UPMU_UNCORE_RULE_AMD_NB:
         if (!(features[2] >> 24 & 1u))
             return;
-        /* With PerfMonV2 CPUID says how many. */
+        /* With PerfMonV2, CPUID says how many counters there are. */
         counters = extended[0] & 1u ? extended[1] >> 10 & 0x3fu : 4;
         break;
     case UPMU_UNCORE_RULE_AMD_UMC:
@@ -388,7 +240,7 @@ static UPMU_APART void find_amd(struct upmu_uncore_finder *finder, unsigned row)
         return;
     if (is->rule != UPMU_UNCORE_RULE_AMD_UMC)
         pmu = upmu_uncore_add(finder, row, NULL, &box);
-    /* Fewer counters than the row has. */
+    /* The CPU has fewer counters than the row. */
     if (pmu && counters < layout_of(row)->counters)
         keep_counters(pmu, UPMU_BIT32(counters) - 1u);
 }
@@ -406,7 +258,7 @@ static uint64_t read_bar(struct upmu_uncore_finder *finder, uint32_t where, uint
     return (uint64_t)high << 32 | low;
 }
 
-/* Of a client: by the host bridge. */
+/* Find the memory controllers of a client, whose address is in the host bridge. */
 static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
 {
     const struct upmu_uncore_row *is = row_at(row);
@@ -419,7 +271,7 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         return;
     bar = read_bar(finder, UNCORE_HOST_BRIDGE,
                    is->rule == UPMU_UNCORE_RULE_SAFBAR ? UNCORE_CLIENT_SAFBAR : UNCORE_CLIENT_BAR);
-    /* Bit 0 says that it is enabled, on old ones it is always. */
+    /* Bit 0 says that the range is enabled. On old clients the range is always enabled. */
     if (!(bar >> 12) || (!old && !(bar & 1u)))
         return;
     bar &= ~UINT64_C(0xfff);
@@ -429,20 +281,23 @@ static void find_client_memory(struct upmu_uncore_finder *finder, unsigned row)
         unsigned probe = layout->counter_list ? list[0] : (unsigned)layout->counter;
         struct upmu_unit_info box = box_here(finder, base, n);
 
-        /* Old counters have 32 bits, and a count of all ones looks like an absent box: read two counters. */
+        /*
+         * An old counter has 32 bits, and if these are all ones the counter looks like an absent box: so two counters
+         * are read.
+         */
         if (upmu_uncore_answers(finder, base + probe, 64))
             (void)upmu_uncore_add(finder, row, NULL, &box);
     }
 }
 
-/* Of a server: three channels for each controller; free-running counters are the controller's. */
+/* Find the memory controllers of a server. Each has three channels; free-running counters belong to the controller. */
 static void find_server_memory(struct upmu_uncore_finder *finder, unsigned row, uint32_t where)
 {
     const struct upmu_uncore_row *is = row_at(row);
     unsigned channels = is->rule == UPMU_UNCORE_RULE_SERVER_IMC ? is->most > 3 ? 3 : is->most : 1;
     uint32_t high, low;
 
-    /* The memory below 8 MiB is RAM. */
+    /* An address below 8 MiB is RAM, not a controller. */
     if (!upmu_uncore_pci(finder, where, 0xd0, &high) || !(high & 0x1fffffffu))
         return;
     for (unsigned n = 0; n < is->most; n++) {
@@ -472,7 +327,9 @@ static const struct {
               UNCORE_UBOX(6f1e, 40, 54), UNCORE_UBOX(2014, c0, d4), UNCORE_UBOX(3460, c0, d4),
               UNCORE_UBOX(3450, c0, d4), UNCORE_UBOX(3250, c0, d4)};
 
-/* A U-box: of the eight fields of its map the one with its node has the number of its die. */
+/*
+ * Note which die the bus of a U-box belongs to. The map has a field for each of eight dies, with the node of the die.
+ */
 static void note_ubox(struct upmu_uncore_finder *finder, uint32_t where, unsigned device)
 {
     uint32_t node, map = 0;
@@ -487,7 +344,10 @@ static void note_ubox(struct upmu_uncore_finder *finder, uint32_t where, unsigne
     }
 }
 
-/* Buses without a U-box have the die of the next one that has one: from above, on Skylake-X from below. */
+/*
+ * A bus without a U-box gets the die of the next higher bus that has one; on Skylake-X (`upward`) of the next lower
+ * bus.
+ */
 static void complete_dies(struct upmu_uncore_finder *finder, bool upward)
 {
     uint8_t last = UPMU_UNCORE_NO_DIE;
@@ -501,22 +361,7 @@ static void complete_dies(struct upmu_uncore_finder *finder, bool upward)
     }
 }
 
-void upmu_uncore_place(const struct upmu_uncore_finder *finder, unsigned die, struct upmu_unit_info *box)
-{
-    unsigned dies = finder->seen->dies ? finder->seen->dies : 1;
-
-    if (die == UPMU_UNCORE_NO_DIE) {
-        box->package = (uint8_t)finder->seen->place.package;
-        box->die = (uint8_t)finder->seen->place.die;
-        return;
-    }
-    box->package = box->die = 0;
-    for (; die >= dies; die -= dies)
-        box->package++;
-    box->die = (uint8_t)die;
-}
-
-/* Where a list of devices (device, place) has a function; -1: nowhere. */
+/* Return the index of a function in a list of devices (device, place); -1: the list does not have it. */
 static int index_in(const uint16_t *devices, unsigned count, uint32_t where, unsigned device)
 {
     for (unsigned i = 0; i < count; i++)
@@ -526,7 +371,7 @@ static int index_in(const uint16_t *devices, unsigned count, uint32_t where, uns
     return -1;
 }
 
-/* The companion function of a link, on the same bus. */
+/* Return the companion function of a link, which is on the same bus; 0: the link has no companion. */
 static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t *words, unsigned n, uint32_t bus)
 {
     uint32_t id;
@@ -534,7 +379,9 @@ static uint32_t find_companion(struct upmu_uncore_finder *finder, const uint16_t
     if (n >= words[0])
         return 0;
     for (uint32_t where = bus; where < bus + 0x100; where++) {
-        /* The companion is function 6 of its device; firmware may hide it, then there is none. */
+        /*
+         * The companion is function 6 of its device. Firmware may hide the companion: then the link has no companion.
+         */
         if ((where & 7u) == 6 && upmu_uncore_pci(finder, where, 0, &id) && id >> 16 == words[1 + 2 * n])
             return where;
     }
@@ -575,7 +422,9 @@ static UPMU_APART void use_function(struct upmu_uncore_finder *finder, unsigned 
     }
 }
 
-/* A visit of each function of Intel's.  Buses that were empty at the first visit are left out of the second. */
+/*
+ * Call `visit` for each PCI function of Intel's. Buses that the first scan found empty are left out by the second one.
+ */
 static void visit_functions(struct upmu_uncore_finder *finder,
                             void (*visit)(struct upmu_uncore_finder *finder, uint32_t where, unsigned device))
 {
@@ -591,7 +440,7 @@ static void visit_functions(struct upmu_uncore_finder *finder,
             *empty |= (uint8_t)bus;
         }
         if (!upmu_uncore_pci(finder, where, 0, &id)) {
-            /* Nothing else of a device without function 0. */
+            /* A device without function 0 has no other function. */
             where |= where & 7u ? 0u : 7u;
             continue;
         }
@@ -659,7 +508,10 @@ static UPMU_APART void find_by_rule(struct upmu_uncore_finder *finder, unsigned 
     }
 }
 
-/* MSRs that have the address of a table: Panther Lake, Nova Lake, Diamond Rapids (Linux patches 2025/2026). */
+/*
+ * Return the MSR with the address of a table of discovery, which Panther Lake, Nova Lake and Diamond Rapids have; 0:
+ * the CPU has no such MSR (Linux patches 2025/2026).
+ */
 static uint32_t table_msr(const struct upmu_uncore_seen *seen)
 {
     if (seen->family == 0x12)
@@ -710,7 +562,7 @@ enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_uni
         finder.generation = (unsigned)generation;
         find_generation(&finder);
     }
-    /* Let another call scan again: it finds the rest, or fails in the same way. */
+    /* Let another call scan again: that scan finds the rest, or fails in the same way. */
     if (finder.full || finder.damaged)
         list->search.scanned = 0;
     if (finder.full)

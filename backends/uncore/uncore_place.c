@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a CPU is in its machine, by CPUID.
+ * Find out by CPUID where a CPU is in its machine.
  *
- * Intel SDM vol 2, CPUID leaves 0BH and 1FH: ECX[15:8] is a level (1: hyper-threads, 5: dies), EAX[4:0] how many bits
- * of the APIC's number are below what stands above it, EBX[15:0] how many logical processors are in one of these,
- * EDX the number.
+ * Intel SDM vol 2, CPUID leaves 0BH and 1FH: ECX[15:8] is a level (1: hyper-threads, 5: dies); EAX[4:0] is by how many
+ * bits the APIC's number is shifted to have the number of the next higher level; EBX[15:0] is how many logical
+ * processors this level has; EDX is the APIC's number.
  */
 #include "core/hw/unit_backend.h"
 
@@ -13,7 +13,10 @@
 #define UNCORE_LEVEL_THREAD 1u
 #define UNCORE_LEVEL_DIE 5u
 
-/* Of one package: logical processors in a core, below the dies (0: no such level), in all; the same as bits. */
+/*
+ * Logical processors in a core, in a die (0: there is no such level), in a package; bits of the APIC's number below die
+ * and package.
+ */
 struct uncore_levels {
     unsigned threads, in_die, in_package;
     unsigned die_bits, package_bits;
@@ -46,7 +49,7 @@ static bool read_levels(const struct upmu_uncore_seen *seen, uint32_t leaf, stru
     return i > 0;
 }
 
-/* Of the better leaf that there is. */
+/* Read the levels from leaf 1FH or, without that, from leaf 0BH; false: the CPU has neither. */
 static bool find_levels(const struct upmu_uncore_seen *seen, struct uncore_levels *levels)
 {
     uint32_t out[4];
@@ -56,8 +59,8 @@ static bool find_levels(const struct upmu_uncore_seen *seen, struct uncore_level
 }
 
 /*
- * EBX of leaf 0, of "AuthenticAMD" and of "HygonGenuine".  (The PMU's backend does not say it: a hypervisor's may be
- * the same on any processor.)
+ * Does leaf 0 begin like "AuthenticAMD" or "HygonGenuine"? (EBX is compared.) The PMU's backend does not tell: a
+ * hypervisor's PMU may be the same on any processor.
  */
 static bool is_amd(const uint32_t leaf[4])
 {
@@ -79,7 +82,7 @@ void upmu_uncore_count(struct upmu_uncore_seen *seen)
         seen->dies = (uint8_t)(levels.in_package / levels.in_die);
 }
 
-/* A power of two that is not less. */
+/* Return the number of bits that are needed to number `count` objects. */
 static unsigned bits_for(unsigned count)
 {
     unsigned bits = 0;
@@ -89,7 +92,10 @@ static unsigned bits_for(unsigned count)
     return bits;
 }
 
-/* Leaf 4, or 8000_001DH: EAX[7:5] is the level of a cache, [25:14] how many share it, less 1. */
+/*
+ * Set the last-level cache of a CPU from leaf 4, or from 8000_001DH: EAX[7:5] is the level of a cache, EAX[25:14] how
+ * many logical processors share it, less 1.
+ */
 static void find_cache(const struct upmu_uncore_seen *seen, uint32_t leaf, uint32_t number,
                        struct upmu_cpu_place *place)
 {
@@ -105,8 +111,9 @@ static void find_cache(const struct upmu_uncore_seen *seen, uint32_t leaf, uint3
 }
 
 /*
- * AMD APM vol 3: 8000_0008H ECX[15:12] is how many bits of an APIC's number are within its processor, or 0.
- * E.4.16 and 17: 8000_001EH ECX[7:0] is the node, [10:8] how many a processor has, less 1.
+ * Set package and die of an AMD CPU. AMD APM vol 3: 8000_0008H ECX[15:12] is how many bits of an APIC's number are
+ * within its processor, or 0. E.4.16 and 17: 8000_001EH ECX[7:0] is the node, ECX[10:8] how many nodes a processor has,
+ * less 1.
  */
 static void place_amd(const struct upmu_uncore_seen *seen, bool has_levels, uint32_t number,
                       struct upmu_cpu_place *place)

@@ -14,21 +14,21 @@
 
 /* How the boxes of a type are found: see uncore_find.c. */
 enum {
-    UPMU_UNCORE_RULE_ONE,        /* one, always */
-    UPMU_UNCORE_RULE_ALL,        /* as many as answer, up to `most` */
-    UPMU_UNCORE_RULE_CORES,      /* as many as cores, up to `most` */
-    UPMU_UNCORE_RULE_CBO,        /* MSR 396h says how many */
-    UPMU_UNCORE_RULE_CAPID,      /* bits of PCI registers say how many */
-    UPMU_UNCORE_RULE_SBOX,       /* a PCI register says whether all or fewer */
-    UPMU_UNCORE_RULE_PCI,        /* PCI functions */
-    UPMU_UNCORE_RULE_SERVER_IMC, /* memory, by registers of a PCI function: channels */
-    UPMU_UNCORE_RULE_SERVER_MEM, /* the same: controllers */
-    UPMU_UNCORE_RULE_TABLE,      /* a table of discovery */
-    UPMU_UNCORE_RULE_BROKEN,     /* the same, to be ignored: what it says is wrong */
+    UPMU_UNCORE_RULE_ONE,        /* there is always one box */
+    UPMU_UNCORE_RULE_ALL,        /* as many boxes as answer, up to `most` */
+    UPMU_UNCORE_RULE_CORES,      /* as many boxes as cores, up to `most` */
+    UPMU_UNCORE_RULE_CBO,        /* MSR 396h says how many boxes */
+    UPMU_UNCORE_RULE_CAPID,      /* bits of PCI registers say how many boxes */
+    UPMU_UNCORE_RULE_SBOX,       /* a PCI register says whether there are all boxes or fewer */
+    UPMU_UNCORE_RULE_PCI,        /* boxes are PCI functions */
+    UPMU_UNCORE_RULE_SERVER_IMC, /* memory channels, by registers of a PCI function */
+    UPMU_UNCORE_RULE_SERVER_MEM, /* memory controllers, by registers of a PCI function */
+    UPMU_UNCORE_RULE_TABLE,      /* boxes are in a table of discovery */
+    UPMU_UNCORE_RULE_BROKEN,     /* boxes in a table of discovery that is wrong about them: ignored */
     UPMU_UNCORE_RULE_OTHER,      /* a type that only a table of discovery knows */
-    UPMU_UNCORE_RULE_CLIENT_IMC, /* memory, by a register of the host bridge */
-    UPMU_UNCORE_RULE_CLIENT_MCS, /* the same, controllers that can be off */
-    UPMU_UNCORE_RULE_SAFBAR,     /* the same, another register */
+    UPMU_UNCORE_RULE_CLIENT_IMC, /* memory controllers, by a register of the host bridge */
+    UPMU_UNCORE_RULE_CLIENT_MCS, /* memory controllers as CLIENT_IMC, but each can be off */
+    UPMU_UNCORE_RULE_SAFBAR,     /* memory controllers as CLIENT_IMC, but by another register */
     UPMU_UNCORE_RULE_AMD_NB,     /* CPUID 80000001h, 80000022h */
     UPMU_UNCORE_RULE_AMD_L2,
     UPMU_UNCORE_RULE_AMD_L3,
@@ -37,7 +37,7 @@ enum {
     UPMU_UNCORE_RULE_RAPL_AMD
 };
 
-/* Registers of a box: from `style` to `rdpmc` as in struct upmu_unit_type, where a number stands for the rate. */
+/* The registers of a box. Fields from `style` to `rdpmc` are as in struct upmu_unit_type, but `rate` is an index. */
 struct upmu_uncore_layout {
     uint8_t style, space, rate;
     uint8_t counters, width, fixed_width;
@@ -45,26 +45,26 @@ struct upmu_uncore_layout {
     uint8_t enable_bit, filters, scope;
     uint16_t quirks, rdpmc;
     int16_t control, select, counter, fixed_select, fixed_counter;
-    uint16_t counter_list; /* words: offsets of counters; 0: they have steps */
-    uint16_t filter_list;  /* words: offset and mask of each filter */
+    uint16_t counter_list; /* index into the words: offsets of counters; 0: equal steps */
+    uint16_t filter_list;  /* index into the words: offset and mask of each filter */
 };
 
 struct upmu_uncore_row {
     uint8_t box, layout, rule, most;
-    uint8_t mask;   /* of selects */
-    uint8_t fields; /* of filters, 0: none */
-    uint16_t rules; /* counters of events, with fields also events of filters; style FREE: words, each counter's code */
-    uint16_t words; /* offsets or devices of boxes, then of the second base */
+    uint8_t mask;   /* index of the mask of selects */
+    uint8_t fields; /* first field of filters; 0: the type has no fields */
+    uint16_t rules; /* first rule of counters and filters; style FREE: in words: each counter's code */
+    uint16_t words; /* in words: offsets or devices of boxes, then second bases */
     int16_t step;
     uint16_t base;
 };
 
-/* Bits `mask` of a select are `code`: `what` are its counters, or the resources that apply to it. */
+/* A rule: if the bits `mask` of a select are `code`, then `what` has the counters of the event, or its resources. */
 struct upmu_uncore_rule {
     uint16_t code, mask, what;
 };
 
-/* A field of filters: bit 64 is bit 0 of config2. */
+/* A field of filters. `bit` 0 to 63 is in config1, from 64 on in config2. */
 struct upmu_uncore_field {
     uint16_t name; /* 0: bits that are 1 in every filter */
     uint8_t bit, width, resource;
@@ -72,7 +72,7 @@ struct upmu_uncore_field {
 
 struct upmu_uncore_box {
     uint8_t number;
-    uint8_t cut; /* letters that the name of its PMU lacks */
+    uint8_t cut; /* how many letters at the end of `name` the PMU's name lacks */
     uint16_t name, prefix;
 };
 
@@ -89,7 +89,7 @@ struct upmu_uncore_absent {
 
 struct upmu_uncore_cpu {
     uint8_t family, first, last;
-    uint8_t stepping; /* from this on; bit 7: AMD's */
+    uint8_t stepping; /* from this stepping on; bit 7: an AMD CPU */
     uint8_t generation;
 };
 
@@ -111,13 +111,13 @@ extern const uint8_t upmu_uncore_cpu_count;
 extern const uint8_t upmu_uncore_absent_count;
 extern const uint8_t upmu_uncore_other; /* the row of rule OTHER */
 
-/* The words behind those of the boxes: the second base, or values that the row's rule reads. */
+/* Return the words of a row behind those of its boxes: the second bases, or values that the row's rule reads. */
 const uint16_t *upmu_uncore_second(const struct upmu_uncore_row *row);
 
-/* The MSR, or the offset in memory, of the n-th box. */
+/* Return the base of the n-th box: an MSR, or an offset in memory. */
 uint64_t upmu_uncore_base(const struct upmu_uncore_row *row, unsigned n);
 
-/* The second base of the n-th box of a type of MSRs, or 0. */
+/* Return the second base of the n-th box of a type of MSRs; 0: the box has none. */
 uint32_t upmu_uncore_second_base(const struct upmu_uncore_row *row, unsigned n);
 
 #endif

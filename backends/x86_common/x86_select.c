@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Fields of select registers and payloads, by name and by number: for Intel's core PMUs
- * and AMD's.
+ * Fields of select registers and payloads, by name and by number, for Intel's core PMUs and AMD's.
  *
- * Layout: Intel SDM vol 3 (325384-059) 18.2.1.1 and 18.2.3, AMD APM vol 2 (24593) 13.2;
- * transactional bits and payloads: Linux arch/x86/events/intel/core.c.
+ * Layout: Intel SDM vol 3 (325384-059) 18.2.1.1 and 18.2.3, AMD APM vol 2 (24593) 13.2; transactional bits and
+ * payloads: Linux arch/x86/events/intel/core.c.
  */
 #include "backends/x86_common/x86_select.h"
 #include "core/util/text.h"
@@ -109,7 +108,7 @@ enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned index, uint64_t
         return UPMU_ERR_NO_SUCH_ATTRIBUTE;
     if ((!given && room != 1) || (value & ~room) || value < field->least)
         return UPMU_ERR_BAD_VALUE;
-    /* Attributes replace the privileges of raw words; in rows privileges are never wired. */
+    /* Privileges that the text gives replace those of a raw word. Catalogue rows have no privileges. */
     if (index < UPMU_X86_FIELD_EDGE && !(event->attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)))
         *word &= ~UPMU_SELECT_BOTH;
     value <<= field->shift;
@@ -149,8 +148,8 @@ static void write_field(struct upmu_text *out, const char *name, uint64_t value)
 }
 
 /*
- * With '=', because unit masks may have the names of attributes (E, I, ANY); no unit mask is named
- * u or k.
+ * Attributes are written with '=', because unit masks may have the names of attributes (E, I, ANY). No unit mask is
+ * named u or k.
  */
 void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row, unsigned families,
                      struct upmu_text *out)
@@ -165,7 +164,7 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
         upmu_text_string(out, upmu_x86_fields[event->config & UPMU_SELECT_USR ? 0 : 1].name);
     for (unsigned i = UPMU_X86_FIELD_EDGE; i < UPMU_X86_FIELD_UMASK; i++) {
 #if UPMU_BACKEND_X86_CORE
-        /* If the row has a payload, only its threshold can be given. */
+        /* If the row has a payload, only the payload's threshold can be given. */
         bool threshold = i == UPMU_X86_FIELD_FRONTEND && (row->flags & UPMU_ROW_PAYLOAD);
         const struct upmu_x86_field *field = &upmu_x86_fields[threshold ? (unsigned)UPMU_X86_FIELD_THRESHOLD : i];
 #else
@@ -186,20 +185,20 @@ enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable)
     event->config &= ~(UPMU_SELECT_EN | UPMU_SELECT_INT);
     if ((event->config & ~settable) || event->config2)
         return UPMU_ERR_NOT_PERMITTED;
-    /* The privilege that is given determines the other one. */
+    /* If only one privilege is given, the other privilege is the opposite. */
     if (!(event->config & UPMU_SELECT_BOTH))
         event->config |= UPMU_SELECT_BOTH & ~((uint64_t)event->attributes * UPMU_SELECT_USR);
     return event->config & UPMU_SELECT_BOTH ? UPMU_OK : UPMU_ERR_CONTRADICTION;
 }
 
-/* Attributes that a select word implies, without the privileges. */
+/* The attributes that a select word shows itself, but the privileges. */
 #define SELECT_ATTRIBUTES                                                                                              \
     (UPMU_ATTR_EDGE | UPMU_ATTR_INV | UPMU_ATTR_CMASK | UPMU_ATTR_ANY | UPMU_ATTR_IN_TX | UPMU_ATTR_IN_TXCP |          \
      UPMU_ATTR_EQ)
 
 /*
- * For a named event the attributes that were given and are not 0; for a raw event privileges and
- * payload, since the word contains the rest.
+ * Set the attributes that the text is to have. A named event has the attributes that were given and are not 0. A raw
+ * event has privileges and payload, because its word contains the rest.
  */
 void upmu_x86_settle_attributes(struct upmu_event *event)
 {

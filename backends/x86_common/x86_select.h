@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Common to the PMUs of Intel cores and AMD: the layout of select registers, and the names of their
- * fields.
+ * The layout of select registers and the names of their fields, which PMUs of Intel cores and of AMD have in common.
  */
 #ifndef UPMU_X86_SELECT_H
 #define UPMU_X86_SELECT_H
@@ -20,21 +19,21 @@
 #define UPMU_SELECT_CMASK (UINT64_C(0xff) << 24)
 #define UPMU_SELECT_BOTH (UPMU_SELECT_USR | UPMU_SELECT_OS)
 
-/* Payload kinds (upmu_event.payload), by the names of their attributes. */
-#define UPMU_X86_PAYLOAD_OFFCORE 1u /* and of OMR registers */
+/* Kinds of payload (upmu_event.payload), named after their attributes. */
+#define UPMU_X86_PAYLOAD_OFFCORE 1u /* offcore and OMR registers */
 #define UPMU_X86_PAYLOAD_LDLAT 2u
 #define UPMU_X86_PAYLOAD_FRONTEND 3u
 #define UPMU_X86_PAYLOAD_SNOOP 4u
 
-/* Lowest threshold of the load latency facility (Linux, libpfm4 4.13). */
+/* The lowest threshold of the load latency facility (Linux, libpfm4 4.13). */
 #define UPMU_X86_LDLAT_LEAST 3u
 
-/* Families of fields. */
+/* The vendors whose selects have a field. */
 #define UPMU_X86_INTEL 1u
 #define UPMU_X86_AMD 2u
 #define UPMU_X86_ALL 3u
 
-/* An attribute of an event: a field of its select word, or with `payload` a field of a payload of that kind. */
+/* An attribute of an event: a field of its select word or, if `payload` is not 0, a field of that kind of payload. */
 struct upmu_x86_field {
     uint64_t bits;
     uint32_t attribute; /* UPMU_ATTR_…; _RAW: part of the code, for raw events only; 0: never wired */
@@ -79,28 +78,31 @@ enum {
 extern const struct upmu_x86_field upmu_x86_fields[UPMU_X86_FIELDS];
 
 #if UPMU_NAMES
-/* The field that a word names; UPMU_X86_FIELDS: precision; above: none. */
+/* Return the field that a word names; UPMU_X86_FIELDS: the word is about precision; more: the word is no field. */
 unsigned upmu_x86_field_of(const char *name, size_t length);
 
 /*
- * Set a field to a value, of which `settable` bits can be set.  A field that is set but was not
- * given is wired in the event; only the same value is accepted.
- * UPMU_ERR_NO_SUCH_ATTRIBUTE, _BAD_VALUE, _CONTRADICTION.
+ * Set a field to a value, of which the bits `settable` can be set. A field that is set, but was not given by the text,
+ * is fixed by the event: only the same value is accepted. Returns UPMU_OK, UPMU_ERR_NO_SUCH_ATTRIBUTE,
+ * UPMU_ERR_BAD_VALUE or UPMU_ERR_CONTRADICTION.
  */
 enum upmu_status upmu_x86_set(struct upmu_event *event, unsigned field, uint64_t settable, const uint64_t *given);
 
-/* The select bits that a row wires in addition to its code: edge, inv, any, counter mask. */
+/* Return the select bits that a row fixes in addition to its code: edge, inv, any, counter mask. */
 uint64_t upmu_x86_modifiers(const struct upmu_row *row);
 
-/* Attributes in canonical text, except precision: those of the fields of `families`. */
+/* Write attributes in canonical text, except precision: those of the fields of `families`. */
 void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row, unsigned families,
                      struct upmu_text *out);
 #endif
 
-/* Enable and interrupt off; both privileges unless one is given.  UPMU_ERR_NOT_PERMITTED, _CONTRADICTION. */
+/*
+ * Switch enable and interrupt off, and both privileges on unless one is given. Returns UPMU_OK, UPMU_ERR_NOT_PERMITTED
+ * or UPMU_ERR_CONTRADICTION.
+ */
 enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable);
 
-/* Attribute bits follow the words. */
+/* Set the attribute bits of an event by the event's words. */
 void upmu_x86_settle_attributes(struct upmu_event *event);
 
 #endif

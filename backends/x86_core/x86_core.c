@@ -15,19 +15,16 @@ static uint32_t overflowed_counters(const struct upmu_pmu *pmu, uint64_t status)
     return pmu->counters & (uint32_t)((status & 0xffffu) | (status >> 32 & 0xffu) << 16);
 }
 
-/* Status and global control: general counters from bit 0, fixed ones from bit 32, all metrics bit 48. */
-uint64_t upmu_x86_core_acknowledge(const struct upmu_pmu *pmu, uint32_t counters)
+static uint64_t acknowledge_counters(const struct upmu_pmu *pmu, uint32_t counters)
 {
     (void)pmu;
-    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |
-           (uint64_t)(counters >> UPMU_X86_METRIC(0) != 0) << 48;
+    return upmu_x86_core_bits(counters);
 }
 
 /*
- * AAK100, AAP53, BD53: on Nehalem and Westmere a counter that gets a new event counts wrong.  The
- * workaround is Intel's sequence of three special events, and a fourth that Linux found to be
- * needed (arch/x86/events/intel/core.c, intel_pmu_nhm_workaround).  After it all selects are idle,
- * and the bank writes the selects in use again.
+ * AAK100, AAP53, BD53: on Nehalem and Westmere a counter that gets a new event counts wrong. The workaround is Intel's
+ * sequence of three special events, and a fourth that Linux found to be needed (arch/x86/events/intel/core.c,
+ * intel_pmu_nhm_workaround). After the sequence all selects are idle, and the bank writes the selects in use again.
  */
 static const struct upmu_prelude_step nehalem_steps[] = {
     {UPMU_X86_ROW_SELECT + 0, 0x4300B5}, {UPMU_X86_ROW_SELECT + 1, 0x4300D2}, {UPMU_X86_ROW_SELECT + 2, 0x4300B1},
@@ -40,7 +37,7 @@ static const struct upmu_prelude nehalem_prelude = {
     nehalem_steps, sizeof nehalem_steps / sizeof nehalem_steps[0], 0xF
 };
 
-/* The select register of a general counter, the nibble of a fixed one. */
+/* Add a counter's control to an image: the select register of a general counter, the nibble of a fixed one. */
 static void add_control(struct upmu_image *image, unsigned counter, uint64_t value)
 {
     unsigned row = UPMU_X86_ROW_SELECT + counter, shift = 0;
@@ -54,7 +51,7 @@ static void add_control(struct upmu_image *image, unsigned counter, uint64_t val
     upmu_image_add(image, row, mask << shift, value << shift, UPMU_BIT32(counter));
 }
 
-/* OS, USR, ANY and interrupt of a select word, where a fixed counter has them. */
+/* Return the nibble of a fixed counter that has OS, USR, ANY and interrupt as a select word has them. */
 static uint64_t fixed_nibble(uint64_t select)
 {
     unsigned bits = (unsigned)select >> 16; /* USR 0, OS 1, interrupt 4, ANY 5 */
@@ -63,14 +60,17 @@ static uint64_t fixed_nibble(uint64_t select)
            (bits >> 1 & UPMU_X86_FIXED_PMI);
 }
 
-/* A metric needs only its bit of GLOBAL_CTRL, which is a gate; the next slot of the request counts slots. */
+/*
+ * Add the control of an event. A metric has no control: a metric needs only its bit of GLOBAL_CTRL, which is a gate,
+ * and another counter of the request that counts slots.
+ */
 static UPMU_APART void add_event(struct upmu_image *image, unsigned counter, uint64_t select)
 {
     if (counter < UPMU_X86_METRIC(0))
         add_control(image, counter, counter < UPMU_FIXED_COUNTER(0) ? select : fixed_nibble(select));
 }
 
-/* P6 and Core Duo. */
+/* Does one enable bit hold for both counters, as on P6 and Core Duo? */
 static bool has_one_enable(const struct upmu_pmu *pmu)
 {
     return pmu->table == &upmu_x86_core_p6_table;
@@ -85,7 +85,7 @@ static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *ev
     if (flags & UPMU_RENDER_INTERRUPT)
         select |= UPMU_X86_SELECT_INT;
     add_event(image, counter, select);
-    if (has_one_enable(pmu) && counter) /* the former user of counter 0 may have cleared it */
+    if (has_one_enable(pmu) && counter) /* the former user of counter 0 may have cleared the bit */
         upmu_image_add(image, UPMU_X86_ROW_SELECT, UPMU_X86_SELECT_EN, UPMU_X86_SELECT_EN, UPMU_BIT32(counter));
     if (event->payload && counter < UPMU_FIXED_COUNTER(0))
         upmu_image_add(image, upmu_x86_core_resource_row(pmu, upmu_x86_core_resource(event, alternative)),
@@ -97,7 +97,7 @@ static void render_event(const struct upmu_pmu *pmu, const struct upmu_event *ev
         image->prelude = true;
 }
 
-/* Released counters count nothing: select 0, nibble 0. */
+/* Let released counters count nothing: write the idle select, and nibble 0. */
 static void idle_counters(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     for (; counters; counters &= counters - 1u)
@@ -106,11 +106,14 @@ static void idle_counters(const struct upmu_pmu *pmu, uint32_t counters, struct 
 }
 
 /*
- * IA32_PEBS_ENABLE: bit n is general counter n.  Bit 32 + n is fixed counter n since version 5;
- * before, it is general counter n with records of loads, and bit 63 is counter 3 with those of
- * stores (SDM 18.4.4, 18.8.1, 18.9.4).
- * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the counter anew and set no flag; CFG_C bit
- * 63: records (Linux arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
+ * Return the counters that former software left writing records or being reloaded; with `image`, add writes that clear
+ * this.
+ *
+ * IA32_PEBS_ENABLE: bit n is general counter n. Bit 32 + n is fixed counter n since version 5; before version 5 the bit
+ * is general counter n with records of loads, and bit 63 is counter 3 with those of stores (SDM 18.4.4, 18.8.1,
+ * 18.9.4).
+ * IA32_PMC_GPn_CFG_B, _FXn_CFG_B: overflows that load the counter anew and set no flag; CFG_C bit 63: records (Linux
+ * arch/x86/events/intel/core.c intel_pmu_config_acr, ds.c).
  * IA32_DEBUGCTL: TR and BTS store each branch to memory (SDM 17.4.1); no counter is concerned.
  */
 static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
@@ -138,9 +141,9 @@ static uint32_t find_records(const struct upmu_pmu *pmu, const uint64_t *found, 
 }
 
 /*
- * The control of fixed counters: four bits of each, and since adaptive records as many 32 higher.  Those of slots are
- * metrics', too: the software that counts slots may read metrics, whose window a write would end.  IA32_PEBS_ENABLE:
- * see find_records().
+ * Return the bits of a counter in a register that several counters share. The control of fixed counters has four bits
+ * for each and, since adaptive records, four more 32 bits higher. The bits of the slots counter belong to metrics, too:
+ * software that counts slots may read metrics, whose window a write would end. IA32_PEBS_ENABLE: see find_records().
  */
 static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
 {
@@ -158,8 +161,8 @@ static uint64_t bits_of(const struct upmu_pmu *pmu, unsigned row, unsigned count
 }
 
 /*
- * Freezing on an interrupt is never used: it would stop counters of other sessions.  Where select 0
- * enables both counters, its bit is set whether counter 0 is used or not (see UPMU_X86_P6_GATE).
+ * Add what take-over writes. Freezing on an interrupt is never used: freezing would stop counters of other sessions. On
+ * a PMU where select 0 enables both counters, its bit is set whether counter 0 is used or not (see UPMU_X86_P6_GATE).
  */
 static void rest_at_take_over(const struct upmu_pmu *pmu, struct upmu_image *image)
 {
@@ -182,9 +185,10 @@ static const char *counter_prefix(const struct upmu_pmu *pmu, unsigned counter, 
 }
 
 /*
- * Bits 7:6 of a unit mask: 01b the own core, 11b all; bit 5: the own agent of the bus, or all.  Codes 20H to 3FH are of
- * the second-level cache that cores share, 60H to 7FH of the bus.  Source: the masks BOTH_CORES, ALL_AGENTS and ANY in
- * events/core.tsv, coreduo.tsv, atom.tsv, p6.tsv, pm.tsv.
+ * Events that also count what other cores or agents do. Bits 7:6 of a unit mask: 01b this core, 11b all cores; bit 5:
+ * this agent of the bus, or all agents. Codes 20H to 3FH are events of the second-level cache, which cores share, codes
+ * 60H to 7FH of the bus. Source: the masks BOTH_CORES, ALL_AGENTS and ANY in events/core.tsv, coreduo.tsv, atom.tsv,
+ * p6.tsv, pm.tsv.
  */
 #define ALL_CORES UINT64_C(0x8000)
 #define ALL_AGENTS UINT64_C(0x2000)
@@ -221,7 +225,7 @@ const struct upmu_backend upmu_x86_core_backend = {
     .prelude = &nehalem_prelude,
     .release = idle_counters,
     .overflowed = overflowed_counters,
-    .acknowledge = upmu_x86_core_acknowledge,
+    .acknowledge = acknowledge_counters,
     .bits_of = bits_of,
     .records = find_records,
     .take_over = rest_at_take_over,

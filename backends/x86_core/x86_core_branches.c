@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The branch stacks of Intel's core PMUs: which model has which, what its filters are, why there is none.  Pure: reads
- * go through the detection's functions.
+ * The branch stacks of Intel's core PMUs: which model has which stack with which filters, or why it has none. Pure:
+ * reads go through the detection's functions.
  *
- * Sources: Linux 6.12 arch/x86/events/intel/lbr.c (depths, addresses, maps of
- * filters), core.c (which models are alike; lbr_pt_coexist), asm/perf_event.h (leaf 1Ch), asm/msr-index.h.
+ * Sources: Linux 6.12 arch/x86/events/intel/lbr.c (depths, addresses, maps of filters), core.c (which models are alike;
+ * lbr_pt_coexist), asm/perf_event.h (leaf 1Ch), asm/msr-index.h.
  */
 #include "backends/x86_core/x86_core.h"
 #include "core/util/bits.h"
@@ -17,9 +17,11 @@
 #define MSR_LBR_CTL 0x14CEu
 #define MSR_LBR_DEPTH 0x14CFu
 
-/* LBR_SELECT: 0 kernel, 1 user, 2 Jcc, 3 call, 4 indirect call, 5 return, 6 indirect jump, 7 jump, 8 far.
-   LBR_CTL: 0 enable, 1 kernel, 2 user, 16 Jcc, 17 jump, 18 indirect jump, 19 call, 20 indirect call, 21 return,
-   22 other. */
+/*
+ * Bits of LBR_SELECT: 0 kernel, 1 user, 2 Jcc, 3 call, 4 indirect call, 5 return, 6 indirect jump, 7 jump, 8 far. Bits
+ * of LBR_CTL: 0 enable, 1 kernel, 2 user, 16 Jcc, 17 jump, 18 indirect jump, 19 call, 20 indirect call, 21 return, 22
+ * other.
+ */
 #define SELECT_BITS .all = 0x1ff, .filter = {2, 1, 0x1fc, 1u << 3, 1u << 4, 1u << 5, 1u << 2, 1u << 6}
 #define CTL_BITS .filter = {4, 2, 0x7f0000, 1u << 19, 1u << 20, 1u << 21, 1u << 16, 1u << 18}
 #define BY_DEBUGCTL .top = MSR_LBR_TOS, .control = MSR_DEBUGCTL, .enable = 1, .step = 1
@@ -36,13 +38,13 @@
 
 /* Bits of branch_model.quirks. */
 #define NO_CAPABILITIES 1u /* PERF_CAPABILITIES may be missing: then the format is 0 */
-#define SAYS_1_IS_3 2u     /* what it says of its format is wrong */
-#define NOT_WITH_TRACE 4u  /* not beside Processor Trace, where the CPU has that */
+#define SAYS_1_IS_3 2u     /* PERF_CAPABILITIES states format 1, but the format is 3 */
+#define NOT_WITH_TRACE 4u  /* the stack cannot record while Processor Trace runs */
 
 /* clang-format off */
-/* A model's stack, with its typical format. */
+/* The stack of a model, and the format that it typically has. */
 static const struct branch_model {
-    uint64_t rules; /* that have it */
+    uint64_t rules; /* models that have the stack */
     uint8_t depth, format, quirks;
     uint16_t filters;
     struct upmu_branch_stack stack;
@@ -68,7 +70,7 @@ static const struct branch_model {
      {.from = 0x680, .to = 0x6C0, .info = 0xDC0, BY_DEBUGCTL, .select = MSR_LBR_SELECT, SELECT_BITS}},
     {MODELS_OF(ICL) | MODELS_OF(GLP) | MODELS_OF(TNT), 32, UPMU_BRANCH_FORMAT_INFO, 0, ALL_FILTERS,
      {.from = 0x680, .to = 0x6C0, .info = 0xDC0, BY_DEBUGCTL, .select = MSR_LBR_SELECT, SELECT_BITS}},
-    /* Goldmont has cycles in its targets, and no third register. */
+    /* Goldmont's targets contain the cycles, and there is no third register. */
     {MODELS_OF(GLM), 32, UPMU_BRANCH_FORMAT_TIME, 0, ALL_FILTERS,
      {.from = 0x680, .to = 0x6C0, BY_DEBUGCTL, .select = MSR_LBR_SELECT, SELECT_BITS}},
     {MODELS_OF(GLC) | MODELS_OF(RWC) | MODELS_OF(LNC) | MODELS_OF(CGC) | MODELS_OF(PTC) | MODELS_OF(CYC) |
@@ -97,7 +99,10 @@ static void use_stack(struct upmu_pmu *pmu, const struct branch_model *model, un
     pmu->branch_filters = (uint16_t)filters;
 }
 
-/* Leaf 1Ch says all of architectural records; the deepest stack is used. */
+/*
+ * Use the stack of architectural records, which leaf 1Ch describes, with its greatest depth. Returns why the CPU has no
+ * such stack; NULL: the stack is used.
+ */
 static const char *use_architectural(const struct upmu_detection *detection, struct upmu_pmu *pmu)
 {
     uint32_t words[4] = {0, 0, 0, 0};

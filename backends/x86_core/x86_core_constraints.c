@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Evaluates the table of x86_core_rules.h: the counters that an event of an Intel core PMU may use,
- * and its payload register.
+ * Evaluate the table of x86_core_rules.h: which counters an event of an Intel core PMU may use, and which payload
+ * register it needs.
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -19,14 +19,14 @@
 /* The bytes of PERF_METRICS, as counters. */
 #define ALL_METRICS 0xff000000u
 
-/* Select bits that modify an event; with `any`, for precise events. */
+/* Bits of a select that modify an event. For precise events `any` is such a bit, too. */
 #define MODIFIERS                                                                                                      \
     (UPMU_X86_SELECT_EDGE | UPMU_X86_SELECT_INV | UPMU_X86_SELECT_CMASK | UPMU_X86_SELECT_IN_TX |                      \
      UPMU_X86_SELECT_IN_TXCP | UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2)
 #define MODIFIERS_PRECISE (MODIFIERS | UPMU_X86_SELECT_ANY)
 #define COUNT_CYCLES(least) (UPMU_X86_SELECT_INV | UINT64_C(least) << 24)
 
-/* By kind and WITH_… of a row: the modifiers that it compares, and their required values. */
+/* By kind and WITH_… of a row: which modifiers are compared, and which values they must have. */
 #define NO_MODIFIERS(kind, bits)                                                                                       \
     [RULE_##kind | WITH_NOTHING] = {bits, 0}, [RULE_##kind | WITH_INV16] = {bits, COUNT_CYCLES(16)},                   \
                [RULE_##kind | WITH_INV10] = {bits, COUNT_CYCLES(10)}
@@ -35,20 +35,23 @@ static const struct {
 } modifiers[16] = {NO_MODIFIERS(PLAIN, MODIFIERS), NO_MODIFIERS(PEBS, MODIFIERS_PRECISE), NO_MODIFIERS(FILE, MODIFIERS),
                    NO_MODIFIERS(EXTRA, MODIFIERS)};
 
-/* On these models every event without a row can be sampled precisely, also one that retires nothing. */
+/* On these models every event without a row can be sampled precisely, also an event that retires nothing. */
 #define PRECISE_BY_DEFAULT                                                                                             \
     (ON(GLP) | ON(TNT) | ON(ICL) | ON(GLC) | ON(RWC) | ON(LNC) | ON(CGC) | ON(PTC) | ON(CYC) | ON(GRT) | ON(CMT) |     \
      ON(SKT) | ON(DKT) | ON(AWF))
 
-/* On these models the record has the address of the instruction itself: level 2. */
+/* On these models a PEBS record has the address of the sampled instruction itself, hence precise level 2. */
 #define ITSELF (ON(HSW) | ON(BDW) | ON(SKL) | ON(GLM) | PRECISE_BY_DEFAULT)
 
-/* Core 2 has a list of rows, Goldmont and its successors have records of any event; its file marks the others'. */
+/*
+ * On these models the event file marks which events have records. Core 2 has a list of rows instead; Goldmont and its
+ * successors have records of any event.
+ */
 #define BY_FILE                                                                                                        \
     (ON(BNL) | ON(NHM) | ON(WSM) | ON(SNB) | ON(SNX) | ON(IVB) | ON(IVX) | ON(HSW) | ON(BDW) | ON(SKL) | ON(SLM) |     \
      ON(KNL))
 
-/* Does the row, whose codes match, match the rest of the select word? */
+/* Does a row whose event code matches a select word also match the unit mask and the modifiers? */
 static bool is_meant(uint64_t config, const struct constraint *row)
 {
     unsigned code = (unsigned)config, umask = row->how & UMASK_IS ? 0xffu : row->umask;
@@ -57,7 +60,10 @@ static bool is_meant(uint64_t config, const struct constraint *row)
            (config & modifiers[row->how & 0xfu].bits) == modifiers[row->how & 0xfu].value;
 }
 
-/* The first of some rows that applies; NULL: none.  Most are of other codes, so codes are compared first. */
+/*
+ * Return the first of some rows that applies to an event; NULL: no row applies. Most rows have other codes, so codes
+ * are compared first.
+ */
 static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *row,
                                           size_t count)
 {
@@ -70,7 +76,7 @@ static const struct constraint *find_rule(const struct upmu_pmu *pmu, uint64_t c
     return NULL;
 }
 
-/* As find_rule(), by a binary search in rows that are in the order of their codes. */
+/* Do as find_rule(), but by a binary search: the rows are in the order of their codes. */
 static const struct constraint *search_rule(const struct upmu_pmu *pmu, uint64_t config, const struct constraint *rows,
                                             size_t count)
 {
@@ -117,7 +123,10 @@ void upmu_x86_core_add_payloads(struct upmu_pmu *pmu)
         }
 }
 
-/* Pseudo codes 80h to 87h of event 00h are the bytes of PERF_METRICS. */
+/*
+ * Return the counter of a metric, a byte of PERF_METRICS: unit masks 80h to 87h of event 00h; 0: the event is no
+ * metric.
+ */
 static uint32_t metric_of(uint64_t config)
 {
     return (config & 0xf8ffu) == 0x8000 && !(config & MODIFIERS) ? UPMU_BIT32(UPMU_X86_METRIC(config >> 8 & 7u)) : 0;
@@ -129,8 +138,8 @@ bool upmu_x86_core_needs_row(const struct upmu_pmu *pmu)
 }
 
 /*
- * Cycles in which fewer than 16 instructions (micro-operations on Sandy Bridge to Broadwell) retire are all cycles
- * (Linux arch/x86/events/intel/core.c intel_pebs_aliases_...).
+ * Count cycles by a precise event: the cycles in which fewer than 16 instructions (micro-operations on Sandy Bridge to
+ * Broadwell) retire are all cycles (Linux arch/x86/events/intel/core.c intel_pebs_aliases_...).
  */
 bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
@@ -153,8 +162,9 @@ bool upmu_x86_core_recipe(const struct upmu_pmu *pmu, struct upmu_event *event)
 }
 
 /*
- * Of the counters of a precise event those that can be on its level.  A fixed counter without a shadow stands for the
- * counters of the other levels: Golden Cove and later count precise instructions on general counters else.
+ * Return those counters of a precise event on which its level is possible. If a fixed counter samples without a shadow
+ * (level 3), the counters of the other levels do not matter: Golden Cove and later count precise instructions on
+ * general counters at those.
  */
 static uint32_t counters_at(const struct upmu_pmu *pmu, const struct upmu_event *event, uint32_t counters)
 {
@@ -196,7 +206,7 @@ uint32_t upmu_x86_core_counters(const struct upmu_pmu *pmu, const struct upmu_ev
     if (row)
         counters &= counters_of(row) | ALL_FIXED;
     counters = counters_at(pmu, event, counters);
-    /* Checkpointed counting: on counter 2, and not for both threads. */
+    /* Checkpointed counting (in_txcp) works on counter 2 alone, and not for both threads. */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         counters &= event->config & UPMU_X86_SELECT_ANY ? 0 : UPMU_BIT32(2);
     return counters;

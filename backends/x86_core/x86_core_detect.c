@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects Intel core PMUs and their features: CPUID leaves 0Ah and 23h with their known errors,
- * PERF_CAPABILITIES, the table of models in x86_core_models.h.  Pure: reads go through the
- * detection's functions.
+ * Detect Intel core PMUs and their features: CPUID leaves 0Ah and 23h with their known errors, PERF_CAPABILITIES, the
+ * table of models in x86_core_models.h. Pure: reads go through the detection's functions.
  *
- * Sources: Intel SDM vol 3 (325384-059) 18.2; CPUID dumps of InstLatx64; Linux
- * arch/x86/events/intel/core.c for leaf 23h, floors, core types and the hypervisor
- * rule; names: libpfm4 4.13, where it has one.
+ * Sources: Intel SDM vol 3 (325384-059) 18.2; CPUID dumps of InstLatx64; Linux arch/x86/events/intel/core.c for leaf
+ * 23h, least numbers of fixed counters, core types and the hypervisor rule; names: libpfm4 4.13, where it has one.
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -31,7 +29,6 @@
     [UPMU_X86_METRIC(n)] = { UPMU_X86_ROW_METRICS, UPMU_X86_ROW_METRICS, UPMU_X86_ROW_FIXED_CTRL, \
                              UPMU_X86_ROW_GLOBAL_CTRL, 48, 0, 0, 0, UINT32_C(0x20000000) }
 static const struct upmu_pmu intel_common = {
-    .backend = &upmu_x86_core_backend,
     .shared_scope = UPMU_SCOPE_CORE,
     .counter = { GENERAL_ONE(0), GENERAL_ONE(1), GENERAL_ONE(2), GENERAL_ONE(3), GENERAL_ONE(4), GENERAL_ONE(5),
                  GENERAL_ONE(6), GENERAL_ONE(7), GENERAL_ONE(8), GENERAL_ONE(9),
@@ -46,7 +43,7 @@ static const struct upmu_pmu intel_common = {
                [UPMU_X86_CLASS_CFG] = ~UINT64_C(0) },
 };
 
-/* Features that follow from the version. */
+/* Features that follow from the version of a PMU. */
 #define ROW_BIT(row) UPMU_BIT32((row) & 31)
 #define GLOBAL_ROWS (ROW_BIT(UPMU_X86_ROW_GLOBAL_CTRL) | ROW_BIT(UPMU_X86_ROW_STATUS) | \
                      ROW_BIT(UPMU_X86_ROW_ACK) | ROW_BIT(UPMU_X86_ROW_DEBUGCTL))
@@ -55,10 +52,12 @@ static const struct stage {
     const struct upmu_register_table *table;
     uint32_t present; /* rows 32 to 63 */
     uint16_t capabilities;
-    uint8_t gate_bit; /* of a counter's select; 0: gates are in GLOBAL_CTRL */
+    uint8_t gate_bit; /* a gate's bit in its select; 0: gates are in GLOBAL_CTRL */
     uint8_t rows[3];  /* status_row, ack_row, inuse_row */
 } intel_stages[] = {
-    /* P6; AE49: Core Duo has no separate enable bit for counter 1, either (Linux 2.6 perfctr-watchdog.c). */
+    /*
+     * P6 and Core Duo; AE49: Core Duo has no separate enable bit for counter 1, either (Linux 2.6 perfctr-watchdog.c).
+     */
     { &upmu_x86_core_p6_table, 0, 0, UPMU_X86_P6_GATE, { UPMU_NO_ROW, UPMU_NO_ROW, UPMU_NO_ROW } },
     { &upmu_x86_core_single_table, 0, 0, 22, { UPMU_NO_ROW, UPMU_NO_ROW, UPMU_NO_ROW } },
     { &upmu_x86_core_global_table, GLOBAL_ROWS, GLOBAL_CAPABILITIES, 0,
@@ -106,20 +105,20 @@ static void add_counter(struct upmu_pmu *pmu, const struct shape *shape, const s
     pmu->preference[pmu->preference_count++] = (uint8_t)i;
 }
 
-/* Errata that a CPU of a model has. */
+/* Return the errata of a CPU, which is of a model and has the features of `shape`. */
 static uint32_t quirks_of(const struct model *model, const struct shape *shape)
 {
     uint32_t quirks = model->quirks;
 
-    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* hypervisors lack the registers of the sequence, too */
+    if (shape->version < 2 || (shape->general & 0xfu) != 0xfu) /* hypervisors may lack registers of the sequence */
         quirks &= ~UPMU_X86_QUIRK_PRELUDE;
-    /* AAJ80: Nehalems say that mispredicted branches miscount. */
+    /* AAJ80: Nehalems whose CPUID hides branch-misses count mispredicted branches wrong. */
     if (model->rules == UPMU_X86_RULES_NHM && !(shape->arch_events >> 6 & 1u))
         quirks |= UPMU_X86_QUIRK_AAJ80;
     return quirks;
 }
 
-/* Errata that are capabilities, too. */
+/* Errata that upmu_pmu.capabilities shows, too. */
 #define SHOWN (UPMU_X86_QUIRK_PRELUDE | UPMU_X86_QUIRK_EXCLUSIVE)
 _Static_assert(UPMU_X86_QUIRK_PRELUDE << 3 == UPMU_PMU_PRELUDE && UPMU_X86_QUIRK_EXCLUSIVE << 3 == UPMU_PMU_PAIRED,
                "the same distance");
@@ -154,7 +153,7 @@ static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const str
         pmu->capabilities & UPMU_PMU_FULL_WRITE ? pmu->limit[UPMU_X86_CLASS_PMC] >> 1 : 0x7fffffff;
     pmu->limit[UPMU_X86_CLASS_FULL] = pmu->limit[UPMU_X86_CLASS_PMC];
     pmu->limit[UPMU_X86_CLASS_FIXED] = upmu_bits_low(~UINT64_C(0), shape->fixed_width);
-    pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] = upmu_x86_core_acknowledge(pmu, counters);
+    pmu->limit[UPMU_X86_CLASS_GLOBAL_CTRL] = upmu_x86_core_bits(counters);
     pmu->limit[UPMU_X86_CLASS_SELECT] |= shape->select;
     if (shape->capabilities & UPMU_PMU_ANYTHREAD)
         pmu->limit[UPMU_X86_CLASS_SELECT] |= UPMU_X86_SELECT_ANY;
@@ -172,7 +171,7 @@ static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const str
             add_counter(pmu, shape, stage, k ^ UPMU_FIXED_COUNTER(0));
 }
 
-/* Leaves that are read, by place in `words`. */
+/* The CPUID leaves that are read, by their index in `words`. */
 enum { LEAF_PMU, LEAF_FEATURES, LEAF_FEATURES_1, LEAF_TYPE, LEAF_23, LEAF_23_COUNTERS, LEAF_23_EVENTS, LEAF_23_RELOAD,
        LEAF_23_RECORD, INTEL_LEAVES };
 
@@ -188,7 +187,7 @@ static const struct upmu_leaf intel_leaves[INTEL_LEAVES] = {
     [LEAF_23_RECORD] = {.leaf = 0x23, .subleaf = 5, .gate = UPMU_LEAF_WORD(LEAF_23, 0), .bits = UPMU_BIT32(5)},
 };
 
-/* Fixed counters: CPUID reports too few on early parts; 0 is true only under a hypervisor. */
+/* Set the fixed counters. CPUID reports too few on early parts; 0 is true only under a hypervisor. */
 static UPMU_APART void read_fixed(const struct upmu_detection *detection, const uint32_t leaf[4], struct shape *shape)
 {
     unsigned contiguous = leaf[3] & 0x1fu;
@@ -208,7 +207,10 @@ static UPMU_APART void read_fixed(const struct upmu_detection *detection, const 
     shape->fixed_width = (uint8_t)width;
 }
 
-/* Leaf 23h: features of this core type (0Ah: those of all core types); 1 means available. */
+/*
+ * Set the features that leaf 23h has of this core type. Leaf 0Ah has those that all core types share. A bit of 1 means
+ * available.
+ */
 static UPMU_APART void read_extension(const uint32_t words[][4], struct shape *shape)
 {
     if (words[LEAF_23][1] & 1u)
@@ -224,8 +226,8 @@ static UPMU_APART void read_extension(const uint32_t words[][4], struct shape *s
 }
 
 /*
- * Leaf 0Ah: version 0 if it is 0.  A bit of EBX means "not available"; only bits below the length
- * in EAX[31:24] are valid.
+ * Set the features that leaf 0Ah has; version 0: the leaf is empty. A bit of EBX means "not available"; only bits below
+ * the length in EAX[31:24] are valid.
  */
 static void read_shape(const struct upmu_detection *detection, const uint32_t words[][4], struct shape *shape)
 {
@@ -247,11 +249,11 @@ static void read_shape(const struct upmu_detection *detection, const uint32_t wo
     read_extension(words, shape);
 }
 
-#define CLX_STEPPING 5u /* and later: Skylake-SP has the same model */
+#define CLX_STEPPING 5u /* this stepping and later; Skylake-SP has the same model number */
 
 /*
- * The model by family and model, and its core type by leaf 1Ah: type in EAX[31:24],
- * native model below.  A leaf of zeros (E-cores disabled) means a big core.
+ * Return a CPU's model: by family and model, and by the core type of leaf 1Ah, with the type in EAX[31:24] and the
+ * native model below. A leaf of zeros (E-cores disabled) means a big core.
  */
 static const struct model *find_model(const struct upmu_detection *detection, unsigned version, uint32_t type)
 {
@@ -282,18 +284,18 @@ static UPMU_APART void correct_shape(const struct upmu_detection *detection, con
             shape->general = 0xff;
             shape->fixed = 0xf;
         }
-        /* RPL018; PERF_CAPABILITIES of hybrids reports what both core types have. */
+        /* RPL018: PERF_CAPABILITIES of hybrids reports only what both core types have. */
         if (model->quirks & QUIRK(NO_CAP_15))
             shape->metrics = true;
     }
     if (!shape->fixed_width)
         shape->fixed = 0;
-    shape->metrics &= shape->fixed >> 3 & 1u; /* fractions of the count of fixed counter 3 */
+    shape->metrics &= shape->fixed >> 3 & 1u; /* metrics are fractions of the count of fixed counter 3 */
     shape->general &= UPMU_BIT32(UPMU_X86_GENERAL) - 1u;
     shape->fixed &= UPMU_BIT32(UPMU_X86_FIXED) - 1u;
 }
 
-/* PERF_CAPABILITIES. */
+/* Set what PERF_CAPABILITIES reports. */
 static void read_capabilities(const struct upmu_detection *detection, struct shape *shape)
 {
     uint64_t capabilities;
@@ -304,13 +306,16 @@ static void read_capabilities(const struct upmu_detection *detection, struct sha
         return;
     if (UPMU_BRANCHES)
         shape->branch_format = (uint8_t)(capabilities & 0x3fu);
-    /* Before version 2 only a hypervisor reports it, and the tables have no rows for it. */
+    /* Before version 2 only a hypervisor reports full-width writes, and the tables have no rows for them. */
     if (shape->version >= 2 && (capabilities >> 13 & 1u))
         shape->capabilities |= UPMU_PMU_FULL_WRITE;
     shape->metrics = shape->version >= 5 && (capabilities >> 15 & 1u);
 }
 
-/* Can it be read?  Asked twice: what a fault hid would make records, or reload, under a counter that looks free. */
+/*
+ * Can a register be read? Two reads must fault: a register missed by mistake would write records, or reload, under a
+ * counter that looks free.
+ */
 static bool is_readable(const struct upmu_detection *detection, uint32_t address)
 {
     uint64_t value;
@@ -320,8 +325,9 @@ static bool is_readable(const struct upmu_detection *detection, uint32_t address
 }
 
 /*
- * Records of samples (PEBS) exist by the DS flag of CPUID, unless MISC_ENABLE denies them (SDM 18.4.4); one that cannot
- * be read does not.  A hypervisor may show the flag and refuse the register.
+ * Does the CPU write records of samples (PEBS)? The DS flag of CPUID says so, unless MISC_ENABLE denies it (SDM
+ * 18.4.4). A CPU whose register cannot be read writes no records: a hypervisor may show the flag and refuse the
+ * register.
  */
 static bool writes_records(const struct upmu_detection *detection)
 {
@@ -333,9 +339,8 @@ static bool writes_records(const struct upmu_detection *detection)
 }
 
 /*
- * Registers in which a former kernel may have left counters enabled that reload each other (leaf
- * 23H subleaf 2, EAX and EBX) or write records (subleaf 5, EAX and ECX).  A register is used if it
- * can be read.
+ * Add the registers by which former software may have left counters enabled that reload each other (leaf 23H subleaf 2,
+ * EAX and EBX) or write records (subleaf 5, EAX and ECX), if they can be read.
  */
 static UPMU_APART void add_configurations(const struct upmu_detection *detection, uint32_t general, uint32_t fixed,
                                           unsigned row, uint32_t address, struct upmu_pmu *pmu)
@@ -351,7 +356,10 @@ static UPMU_APART void add_configurations(const struct upmu_detection *detection
     }
 }
 
-/* EBX, ECX, EDX of "GenuineIntel"; families 11 and 15 have other PMUs. */
+/*
+ * Is the vendor "GenuineIntel" (EBX, ECX, EDX of leaf 0), and does the family have this kind of PMU? Families 11 and 15
+ * have other PMUs.
+ */
 static bool is_intel_core(const struct upmu_detection *detection)
 {
     return memcmp(&detection->leaf0[1], "GenuntelineI", 12) == 0 && detection->family >= 6 &&
@@ -371,12 +379,15 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
     read_shape(detection, (const uint32_t(*)[4])words, &shape);
     model = find_model(detection, shape.version, words[LEAF_TYPE][0]);
     if (!shape.version) {
-        /* P6 has no leaf 0Ah; a hypervisor that shows one has no counters. */
+        /*
+         * A CPU without the features of leaf 0Ah has counters if it is a P6, which has no leaf 0Ah, and has no
+         * hypervisor.
+         */
         if (model->typical.version || detection->hypervisor || detection->leaf0[0] >= 0xA)
             return false;
         shape = model->typical;
     }
-    /* Transactional counting, and microcode that takes counter 3 for it. */
+    /* Transactional counting, and whether microcode takes counter 3 for it. */
     if (words[LEAF_FEATURES][1] & (UPMU_BIT32(11) | UPMU_BIT32(4)))
         shape.capabilities |= UPMU_PMU_TSX;
     features = words[LEAF_FEATURES][3];

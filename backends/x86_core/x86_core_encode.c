@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of the Intel core PMUs: catalogue rows and attributes to select words and
- * payloads, and back to text.
+ * Encode events of the Intel core PMUs: from catalogue rows and attributes to select words and payloads, and back to
+ * text.
  *
- * Layout: Intel SDM vol 3 (325384-059) 18.2.1.1 and 18.2.3; transactional bits and
- * payloads: Linux arch/x86/events/intel/core.c; qualifiers: FreeBSD's
- * lib/libpmc/libpmc.c, class IAP.
+ * Layout: Intel SDM vol 3 (325384-059) 18.2.1.1 and 18.2.3; transactional bits and payloads: Linux
+ * arch/x86/events/intel/core.c; qualifiers: FreeBSD's lib/libpmc/libpmc.c, class IAP.
  */
 #include "backends/x86_common/x86_select.h"
 #include "backends/x86_core/x86_core.h"
@@ -19,7 +18,7 @@
 #if UPMU_BACKEND_X86_CORE
 
 /*
- * The bits that may be set in a row; newer CPUs have OMR registers instead of offcore registers.  A
+ * Return the bits that may be set in a row of registers. Newer CPUs have OMR registers instead of offcore registers. A
  * hypervisor may leave out general counter 0, whose select stands for all.
  */
 static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned row)
@@ -37,7 +36,7 @@ static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned ro
 
 #if UPMU_NAMES
 
-/* A front-end event of latency: bubbles for that many cycles, 1 unless the event says more. */
+/* A front-end event of latency counts bubbles of at least some cycles: 1, unless the event says more. */
 #define FRONTEND_LATENCY 0x06u
 #define FRONTEND_LEAST UINT64_C(0x100)
 #define FRONTEND_CYCLES UINT64_C(0xfff00)
@@ -45,7 +44,7 @@ static UPMU_APART uint64_t settable_bits(const struct upmu_pmu *pmu, unsigned ro
 enum upmu_status upmu_x86_core_attribute(const struct upmu_pmu *pmu, struct upmu_event *event, const char *name,
                                          size_t length, const uint64_t *value)
 {
-    /* By the kind of payload. */
+    /* The row of the register, by the kind of payload. */
     static const uint8_t rows[] = {UPMU_X86_ROW_SELECT, UPMU_X86_ROW_OFFCORE, UPMU_X86_ROW_LDLAT,
                                    UPMU_X86_ROW_FRONTEND, UPMU_X86_ROW_SNOOP};
     unsigned i = upmu_x86_field_of(name, length);
@@ -102,12 +101,12 @@ enum upmu_status upmu_x86_core_from_row(const struct upmu_pmu *pmu, const struct
 {
     event->config = (row->code & UPMU_X86_SELECT_EVENT) | (row->umask & 0xffu) << 8 |
                     (uint64_t)(row->umask >> 8) << 40 | upmu_x86_modifiers(row);
-    /* Where the text has a number instead of masks, it also has the attributes that the masks wired. */
+    /* If the text has a number instead of masks, the attributes that the masks would have set are written, too. */
     if ((row->flags & UPMU_ROW_MASKED) && !event->id.masks)
         for (unsigned i = UPMU_X86_FIELD_EDGE; i < UPMU_X86_FIELD_PAYLOADS; i++)
             if (event->config & upmu_x86_fields[i].bits)
                 event->attributes |= upmu_x86_fields[i].attribute;
-    /* For other events it is only a default: see upmu_x86_core_finish(). */
+    /* The payload of any other row is only a default: see upmu_x86_core_finish(). */
     if (row->flags & (UPMU_ROW_PAYLOAD | UPMU_ROW_MASKED))
         event->config1 = row->payload;
     event->counters = row->counters;
@@ -132,8 +131,8 @@ void upmu_x86_core_format(const struct upmu_pmu *pmu, const struct upmu_event *e
 #endif
 
 /*
- * Periods: HSW11 and BDM11: general counters count retired instructions wrong at short periods;
- * BDM55: bits 5:0 of the rest are ignored.
+ * Set the shortest period, and the step of periods. HSW11 and BDM11: general counters count retired instructions wrong
+ * at short periods; BDM55: bits 5:0 of longer periods are ignored.
  */
 static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
@@ -145,7 +144,7 @@ static void settle_period(const struct upmu_pmu *pmu, struct upmu_event *event)
         event->step_log2 = 6;
 }
 
-/* The event determines the register and kind of the payload; the register must accept its value. */
+/* The event determines the register and kind of the payload; the register must accept the payload's value. */
 static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_event *event)
 {
     static const uint8_t kinds[UPMU_X86_PAYLOADS] = {
@@ -164,7 +163,7 @@ static enum upmu_status settle_payload(const struct upmu_pmu *pmu, struct upmu_e
         /* Atoms choose the offcore register by the unit mask, 1 or 2. */
         if (upmu_x86_core_payload(pmu, event->config ^ 0x300, &other) == (resource ^ 1u))
             event->flags |= UPMU_X86_EVENT_BY_UMASK;
-        /* A named event uses the register that accepts its value. */
+        /* If this register does not accept the value of a named event, but the other one does, use the other one. */
         if (!(event->attributes & UPMU_ATTR_RAW) && (event->config1 & ~bits) &&
             upmu_x86_core_payload(pmu, upmu_x86_core_select(event, 1), &other) == (resource ^ 1u) &&
             !(event->config1 & ~other)) {
@@ -194,10 +193,10 @@ enum upmu_status upmu_x86_core_finish(const struct upmu_pmu *pmu, struct upmu_ev
         return status;
     settle_period(pmu, event);
     upmu_x86_settle_attributes(event);
-    /* A count with IN_TXCP can fall, which the engine has to know of raw words and of rows, too. */
+    /* A count with IN_TXCP can fall. The engine must know this also if a raw word or a row has the bit. */
     if (event->config & UPMU_X86_SELECT_IN_TXCP)
         event->attributes |= UPMU_ATTR_IN_TXCP;
-    /* BJ122, BV98, HSD29: D0h to D3h. */
+    /* BJ122, BV98, HSD29: events D0h to D3h disturb the other hyper-thread. */
     if ((pmu->quirks & UPMU_X86_QUIRK_EXCLUSIVE) && (event->config & 0xfc) == 0xd0)
         event->attributes |= UPMU_ATTR_EXCLUSIVE;
     counters = upmu_x86_core_counters(pmu, event);

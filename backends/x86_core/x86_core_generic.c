@@ -21,8 +21,9 @@
 #define TOPDOWN_EVENTS (IS(SKT) | IS(DKT) | IS(AWF))
 
 /*
- * Models, select word in the catalogue, select word on the model (0: no such event); the first
- * matching row is used.  The whole select is compared: a word with bits above 31 is another event.
+ * Translations: the models, the select word in the catalogue, the select word on these models (0: these models have no
+ * such event). The first matching row is used. The whole select is compared: a word with bits above 31 is another
+ * event.
  */
 static const struct {
     uint64_t models;
@@ -53,12 +54,15 @@ static const struct {
 static const uint16_t architectural[] = {0x003C, 0x00C0, 0x013C, 0x4F2E, 0x412E, 0x00C4, 0x00C5,
                                          0x01A4, 0x02A4, 0x0073, 0x019C, 0x02C2, 0x01E4};
 
-/* Of the first `known` codes; event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS. */
+/*
+ * Is an event available by CPUID? The first `known` architectural codes are looked up there; other events are
+ * available. Event 00h is that of a fixed counter (unit mask 0: none) or a byte of PERF_METRICS.
+ */
 static UPMU_APART bool is_announced(const struct upmu_pmu *pmu, uint64_t code, unsigned known)
 {
     uint64_t counter = code & 0x8000u ? UPMU_X86_METRIC(code >> 8 & 7u) : 15u + (code >> 8);
 
-    /* An event from outside may have any bits above the code. */
+    /* An imported event may have any bits above the code. */
     if (!(code & 0xffu))
         return counter < UPMU_COUNTERS && pmu->counters >> counter & 1u;
     for (unsigned i = 0; i < known; i++)
@@ -71,7 +75,7 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
 {
     uint64_t code = event->config, translated = code;
     bool own = !upmu_catalog_is_architectural(upmu_catalog_of(pmu, event->id));
-    /* Codes from bit 7 on had other meanings on earlier models, which their catalogues have. */
+    /* Architectural codes from bit 7 on had other meanings on earlier models, whose own catalogues have these. */
     unsigned known = own ? 7 : sizeof architectural / sizeof architectural[0], i = own ? TRANSLATIONS : 0;
 
     while (i < TRANSLATIONS && (translations[i].from != code || !(translations[i].models & upmu_x86_core_rules(pmu))))
@@ -81,14 +85,14 @@ bool upmu_x86_core_translate(const struct upmu_pmu *pmu, const struct upmu_row *
     /* AAJ80: mispredicted branches count wrong; this event counts slightly too many. */
     else if (code == 0x00C5 && (pmu->quirks & UPMU_X86_QUIRK_AAJ80))
         translated = 0x7F89;
-    /* Not announced (Linux does the same): fixed counter 2 counts what the general event lacks. */
+    /* If CPUID does not announce the event of general counters, fixed counter 2 counts the same (as in Linux). */
     if (translated == 0x013C && (code != translated || (own && (REFERENCE_TICKS_ALIKE & upmu_x86_core_rules(pmu)))) &&
         !is_announced(pmu, translated, known))
         translated = UPMU_WORD_REF_CYCLES;
     if (code != translated)
         event->counters = 0;
     event->config = translated;
-    /* Under its own name an event of the model's table exists, announced or not, except under a hypervisor. */
+    /* An event of the model's own catalogue exists, announced or not, except under a hypervisor. */
     if (own && (row->flags & UPMU_ROW_OWN_NAME) && !(pmu->capabilities & UPMU_PMU_HYPERVISOR))
         known = 0;
     return is_announced(pmu, translated, known);

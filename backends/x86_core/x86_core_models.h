@@ -14,7 +14,7 @@
 #include "backends/x86_core/x86_core_registers.h"
 
 /* clang-format off */
-/* Values of CPUID, from which a PMU is made. */
+/* The values of CPUID from which a struct upmu_pmu is made. */
 struct shape {
     uint8_t version;
     uint8_t general_width, fixed_width;
@@ -37,17 +37,17 @@ struct model {
     struct shape typical;
 };
 
-/* Traits: capabilities as they are (full-width writes, any thread, TSX), and: */
+/* Traits of a model: capabilities (full-width writes, any thread, TSX), and the bits below. */
 #define WITH_FULL UPMU_PMU_FULL_WRITE
 #define WITH_ANY UPMU_PMU_ANYTHREAD
 #define WITH_TSX UPMU_PMU_TSX
 #define WITH_CAPABILITIES (WITH_FULL | WITH_ANY | WITH_TSX)
 #define WITH_40_BITS 0x0100u   /* counters have 40 bits instead of 48 */
 #define WITH_METRICS 0x0200u   /* PERF_METRICS, of 4 bytes */
-#define WITH_8 0x0400u         /* of 8 bytes */
+#define WITH_8 0x0400u         /* PERF_METRICS, of 8 bytes */
 #define WITH_CORE_RSP 0x0800u  /* both hyper-threads of a core see the offcore registers */
-#define WITH_MODULE_RSP 0x1000u /* both cores of a module see them */
-#define WITH_8_OF_4 0x2000u    /* leaf 0Ah reports what both core types have; it is 8 general and 4 fixed counters */
+#define WITH_MODULE_RSP 0x1000u /* both cores of a module see the offcore registers */
+#define WITH_8_OF_4 0x2000u    /* leaf 0Ah says what both core types have; this one has 8 general, 4 fixed counters */
 #define WITH_UMASK2 0x4000u    /* select bits of leaf 23h: further unit mask, equality */
 _Static_assert(!(WITH_CAPABILITIES & ~0xffu), "traits and capabilities share bits");
 
@@ -62,7 +62,7 @@ enum {
     M_UNKNOWN = M_HYBRID_END, M_UNKNOWN5, M_MODELS
 };
 
-/* general: how many; fixed: bitmap. */
+/* `general` is how many general counters there are, `fixed` a bitmap of fixed counters. */
 #define MODEL_OF(name, title, rules, version, general, fixed, arch_events, traits, quirks, min_period) \
     { name, title, (traits) & 0xffffu & ~WITH_CAPABILITIES, rules, min_period, quirks, \
       { version, (traits) & WITH_40_BITS ? 40 : 48, (traits) & WITH_40_BITS ? 40 : 48, (1u << (general)) - 1u, fixed, \
@@ -154,7 +154,7 @@ static const struct model models[] = {
                    WITH_FULL | WITH_METRICS, 0, 2),
 };
 
-/* Family, model of CPUID, row above; the first of a row is its typical one. */
+/* Family and model of CPUID, and the row above; the first line with a row is the row's typical one. */
 static const struct {
     uint8_t family, model, row;
 } signatures[] = {

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The alternatives of an event of an Intel core PMU.  Most events have one.  Offcore responses have
- * one for each of the two payload registers, with different event codes (on Atoms: unit masks), or
- * for each of the four OMR registers, with unit masks 1, 2, 4, 8.  Two events need a second
- * counter: top-down metrics fixed counter 3, which all of a set share, and load latency on Golden
- * Cove an auxiliary event.
+ * The alternatives of an event of an Intel core PMU. Most events have one alternative. Offcore responses have one for
+ * each of the two payload registers, with different event codes (on Atoms: unit masks), or one for each of the four OMR
+ * registers, with unit masks 1, 2, 4, 8. Two kinds of events need a second counter: top-down metrics need fixed counter
+ * 3, which all metrics of a set share, and load latency on Golden Cove needs a counter for an auxiliary event.
  *
- * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics,
- * mem-loads-aux): B7h/01h goes with MSR 1A6h, BBh/01h with 1A7h; 2Ah/01h and 2Bh/01h
- * since Golden Cove; B7h/01h and B7h/02h on Atoms.  OMR: Intel's files for Nova Lake
- * (MSRIndex 3E0h to 3E3h with UMask 01h, 02h, 04h, 08h).
+ * Source: Linux arch/x86/events/intel/core.c (extra registers, top-down metrics, mem-loads-aux): B7h/01h goes with MSR
+ * 1A6h, BBh/01h with 1A7h; 2Ah/01h and 2Bh/01h since Golden Cove; B7h/01h and B7h/02h on Atoms. OMR: Intel's files for
+ * Nova Lake (MSRIndex 3E0h to 3E3h with UMask 01h, 02h, 04h, 08h).
  */
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -19,7 +17,7 @@
 
 #if UPMU_BACKEND_X86_CORE
 
-/* The two codes differ in these bits: B7h and BBh, 2Ah and 2Bh, unit masks 1 and 2. */
+/* The two event codes of offcore responses differ in these bits: B7h and BBh, 2Ah and 2Bh, unit masks 1 and 2. */
 #define CODES_BIG 0x0Cu
 #define CODES_GOLDEN_COVE 0x01u
 #define CODES_ATOM 0x0300u
@@ -28,7 +26,9 @@
 
 _Static_assert(UPMU_X86_RESOURCE_OFFCORE0 == 0 && UPMU_X86_RESOURCE_OMR0 == 6, "how many registers do for one another");
 
-/* The first of the interchangeable registers, and their number. */
+/*
+ * Return the first payload register that can take the place of an event's own, and how many such registers there are.
+ */
 static unsigned sibling_registers(const struct upmu_event *event, unsigned *out_count)
 {
     unsigned own = event->flags & UPMU_X86_EVENT_RESOURCE;
@@ -37,7 +37,10 @@ static unsigned sibling_registers(const struct upmu_event *event, unsigned *out_
     return own >= UPMU_X86_RESOURCE_OMR0 ? UPMU_X86_RESOURCE_OMR0 : UPMU_X86_RESOURCE_OFFCORE0;
 }
 
-/* Offcore: first the register of the event's own code, then the others. */
+/*
+ * Return the payload register of an alternative. Offcore responses: first the register of the event's own code, then
+ * others.
+ */
 unsigned upmu_x86_core_resource(const struct upmu_event *event, unsigned alternative)
 {
     unsigned count, first = sibling_registers(event, &count);
@@ -68,7 +71,7 @@ static void add_resource(struct upmu_slot *slot, unsigned resource, uint64_t val
     slot->value[0] = value;
 }
 
-/* Metrics are fractions of the slots counted by fixed counter 3, at the same privileges. */
+/* Add the counter of slots. Metrics are fractions of the slots that fixed counter 3 counts, at the same privileges. */
 static void add_slots(const struct upmu_event *event, struct upmu_alternative *out)
 {
     unsigned slot = UPMU_SLOTS > 1 && event->counters != UPMU_BIT32(UPMU_X86_SLOTS);
@@ -81,7 +84,7 @@ static void add_slots(const struct upmu_event *event, struct upmu_alternative *o
     }
 }
 
-/* On Golden Cove load latency is wrong without the auxiliary event (Linux: mem-loads-aux). */
+/* Add the auxiliary event, without which load latency is wrong on Golden Cove (Linux: mem-loads-aux). */
 static void add_auxiliary(const struct upmu_pmu *pmu, struct upmu_alternative *out)
 {
     struct upmu_event auxiliary;

@@ -15,16 +15,19 @@
 
 #define ALL (~UINT64_C(0))
 
-/* Select bits that any session may set: event, unit mask, USR, OS, edge, any, inv,
-   cmask, in_tx, in_txcp, eq, further unit mask bits.  Privileged: the interrupt.  Pin
-   control (19) never. */
+/*
+ * Select bits that raw words may set at any level: event, unit mask, USR, OS, edge, any, inv, cmask, in_tx, in_txcp,
+ * eq, further unit mask bits. Higher levels may also set the interrupt. Pin control (19) is never set.
+ */
 #define SELECT_SESSION (UINT64_C(0x3ffe7ffff) | UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2)
 #define SELECT_PRIVILEGED UPMU_X86_SELECT_INT
 
-/* Fixed control: OS, USR and ANY of each counter; privileged: its interrupt. */
+/*
+ * Fixed control: raw words may set OS, USR and ANY of each counter at any level; at higher levels also its interrupt.
+ */
 #define FIXED_SESSION UINT64_C(0x7777777)
 #define FIXED_PRIVILEGED UINT64_C(0x8888888)
-/* In use: it counts at some privilege. */
+/* A fixed counter is in use if its field lets the counter count at some privilege. */
 #define FIXED_USED UINT64_C(0x3333333)
 #define FIXED_KERNEL UINT64_C(0x1111111)
 #define FIXED_BEYOND UINT64_C(0x4444444)
@@ -90,8 +93,9 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
     }
 
 /*
- * In use: enabled, or the interrupt is enabled.  (An event code alone may be left from earlier use; Linux looks at the
- * enable bits, Intel's sharing guide at code and interrupt bit.)  On P6 and Core Duo select 0 enables both counters.
+ * A select is in use if its counter or its interrupt is enabled. An event code alone may be left from earlier use;
+ * Linux looks at the enable bits, Intel's sharing guide at code and interrupt bit. On P6 and Core Duo select 0 enables
+ * both counters.
  */
 #define SELECT_USED (UPMU_X86_SELECT_EN | UPMU_X86_SELECT_INT)
 #define P6_USED (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)
@@ -104,7 +108,10 @@ _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length"
         .kernel = UPMU_X86_SELECT_OS, .beyond = UPMU_X86_SELECT_ANY, .idle_keep = (keep), .idle_value = (idle)         \
     }
 
-/* load_rank: auxiliary 0, payload 2, select 3, fixed control 4, counter 5, acknowledgement 6, global 7. */
+/*
+ * Order of writes when counters are loaded (load_rank): auxiliary 0, payload 2, select 3, fixed control 4, counter 5,
+ * acknowledgement 6, global 7.
+ */
 static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
     [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(0, SELECT_USED, 0, ~UPMU_X86_SELECT_EN, 0),
@@ -153,7 +160,7 @@ static const struct upmu_register_class global_classes[UPMU_X86_CLASSES] = {
     [UPMU_X86_CLASS_FRONTEND] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_SNOOP] = PAYLOAD_CLASS,
     [UPMU_X86_CLASS_OMR] = PAYLOAD_CLASS,
-    /* Only ever cleared (upmu_x86_core_records()): SDM 18.4.4. */
+    /* The library only clears bits of these registers (find_records()): SDM 18.4.4. */
     [UPMU_X86_CLASS_PEBS] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
                               .by_counter = 1, .owned = ALL },
     [UPMU_X86_CLASS_CFG] = { .kind = UPMU_KIND_AUX, .load_rank = 1, .release_rank = 4, .found = 1, .promised = 1,
@@ -169,7 +176,10 @@ static const struct upmu_register_class single_classes[SINGLE_CLASSES] = {
     [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UPMU_X86_SELECT_EN, SELECT_USED, 0, ~UPMU_X86_SELECT_EN, 0),
 };
 
-/* L2_RQSTS without a unit mask, at no privilege, counts nothing (Linux arch/x86/events/intel/p6.c). */
+/*
+ * P6's idle select is L2_RQSTS without a unit mask, at no privilege: this event counts nothing (Linux
+ * arch/x86/events/intel/p6.c).
+ */
 static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
     [UPMU_X86_CLASS_PMC] = COUNTER_CLASS(0),
     [UPMU_X86_CLASS_SELECT] = SELECT_CLASS(UINT64_C(1) << UPMU_X86_P6_GATE, P6_USED, UPMU_X86_SELECT_EN,

@@ -61,8 +61,8 @@ enum {
     UPMU_X86_ROW_SNOOP,
     UPMU_X86_ROW_OMR = UPMU_X86_ROW_SNOOP + 2,
     UPMU_X86_ROW_PEBS = UPMU_X86_ROW_OMR + 4,
-    UPMU_X86_ROW_CFG_B, /* of general counters, then of fixed ones: the counters that reload it */
-    UPMU_X86_ROW_CFG_C = UPMU_X86_ROW_CFG_B + UPMU_X86_GENERAL + UPMU_X86_FIXED, /* bit 63: it writes records */
+    UPMU_X86_ROW_CFG_B, /* by counter, general ones first: which counters reload it */
+    UPMU_X86_ROW_CFG_C = UPMU_X86_ROW_CFG_B + UPMU_X86_GENERAL + UPMU_X86_FIXED, /* bit 63: counter writes records */
     UPMU_X86_ROWS = UPMU_X86_ROW_CFG_C + UPMU_X86_GENERAL + UPMU_X86_FIXED
 };
 
@@ -88,26 +88,34 @@ enum {
 #define UPMU_X86_FIXED_ANY UINT64_C(4)
 #define UPMU_X86_FIXED_PMI UINT64_C(8)
 
-/* IA32_DEBUGCTL: freeze branch records, counters on PMI. */
+/* IA32_DEBUGCTL: on an interrupt, freeze branch records and counters. */
 #define UPMU_X86_DEBUGCTL_FREEZE (UINT64_C(3) << 11)
-/* Branch messages, their storage in the area of IA32_DS_AREA, its interrupt: TR, BTS, BTINT. */
+/* TR: branch messages; BTS: store them in the area of IA32_DS_AREA; BTINT: interrupt when that is full. */
 #define UPMU_X86_DEBUGCTL_TRACE (UINT64_C(7) << 6)
 
-/* GLOBAL_STATUS and its acknowledgement: branch records, counters are frozen. */
+/* GLOBAL_STATUS and its acknowledgement: branch records are frozen, counters are frozen. */
 #define UPMU_X86_STATUS_FROZEN (UINT64_C(3) << 58)
 
 /*
- * P6, Core Duo: the enable bit of select 0 is for both counters.  It stays set once a counter
- * counts.  The gate of a counter is a bit of the shadow that the register does not have; a closed
- * counter has an idle select that counts nothing.
+ * P6, Core Duo: the enable bit of select 0 is for both counters. The bit stays set once a counter counts. The gate of a
+ * counter is a bit of the shadow that the register does not have; a closed counter has an idle select, which counts
+ * nothing.
  */
 #define UPMU_X86_P6_GATE 32u
 #define UPMU_X86_P6_IDLE (UPMU_X86_SELECT_EN | 0x2E)
 
-/* With global control, and its registers since version 6; without; P6. */
+/* Tables of registers: with global control; the same from version 6 on; without global control; of P6. */
 extern const struct upmu_register_table upmu_x86_core_global_table;
 extern const struct upmu_register_table upmu_x86_core_block_table;
 extern const struct upmu_register_table upmu_x86_core_single_table;
 extern const struct upmu_register_table upmu_x86_core_p6_table;
+
+/* Bits of status, acknowledgement and global control: general counters from bit 0, fixed ones from bit 32, all
+ * metrics bit 48. */
+static inline uint64_t upmu_x86_core_bits(uint32_t counters)
+{
+    return (counters & 0xffffu) | (uint64_t)(counters >> 16 & 0xffu) << 32 |
+           (uint64_t)(counters >> UPMU_X86_METRIC(0) != 0) << 48;
+}
 
 #endif

@@ -14,16 +14,16 @@
 #include "backends/x86_core/x86_core.h"
 
 /*
- * Kinds of rows.  Each is an array of its own, and but for pebs_rules in the order of its codes, so that it is
- * searched: rows of more than RULE_SPAN further codes are plain and stand in wide_rules.
+ * Kinds of rows. Each kind has an array of its own. All arrays but pebs_rules are in the order of event codes, so that
+ * they can be searched. Plain rows for a range of more than RULE_SPAN further codes are in wide_rules.
  */
 #define RULE_SPAN 3u
 
 enum {
     RULE_PLAIN, /* general and fixed counters */
     RULE_PEBS,  /* counters of precise events */
-    RULE_FILE,  /* further limit by Intel's event file */
-    RULE_EXTRA, /* the payload register that goes with it: `counters` is one of the payloads below */
+    RULE_FILE,  /* counters to which Intel's event file limits an event further */
+    RULE_EXTRA, /* which payload register an event has: `counters` is one of the payloads below */
     RULES
 };
 
@@ -38,7 +38,7 @@ enum {
 #define WITH_INV10 0x0cu
 #define WITH_BITS 0x0cu
 
-/* The condition on the unit mask: none (the row's is 0), equal, or these bits set. */
+/* The condition on the unit mask: none (the row's is 0), equal to the row's, or all of the row's bits set. */
 #define UMASK_ANY 0x00u
 #define UMASK_IS 0x10u
 #define UMASK_HAS 0x00u
@@ -51,7 +51,7 @@ static const uint16_t general_masks[] = {
     0x0, 0xffff, 0x1, 0x2, 0x3, 0x4, 0x8, 0xf, 0xfe, 0xfc, 0x3fc
 };
 
-/* And in the upper half a fixed counter. */
+/* The counters of a row: general ones and, in the upper half, a fixed one. */
 #define GP_FIXED(general, fixed) ((general) | ((fixed) + 1) << 4)
 
 /* Payload registers: name, resource, bits that sessions may set. */
@@ -424,7 +424,7 @@ static const struct constraint pebs_rules[] = {
     RULE(DKT_AWF, PEBS, NOTHING, 0xD0, 0xD0, IS, 0x05, GP_ALL),
 };
 
-/* Of kind PEBS, too: counters that sample without a shadow, which level 3 needs. */
+/* Counters that sample without a shadow, which level 3 needs. The rows are of kind PEBS, too. */
 static const struct constraint shadowless_rules[] = {
     RULE(SNB_TO_SKL_2, PEBS, NOTHING, 0xC0, 0xC0, IS, 0x01, GP_C1), /* INST_RETIRED.PREC_DIST */
     RULE(IVB_TO_SKL, PEBS, INV16, 0xC0, 0xC0, IS, 0x01, GP_C1), /* cycles */

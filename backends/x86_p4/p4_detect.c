@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Detects NetBurst PMUs, and the hyper-thread of the executing CPU.  Pure: reads go through the
- * detection's functions.
+ * Detect NetBurst PMUs, and the hyper-thread of the executing CPU. Pure: reads go through the detection's functions.
  *
- * Sources: Intel SDM vol 3 (325384-059) 18.15 to 18.17, tables 35-41 and 35-42
- * (IA32_MISC_ENABLE); perfctr 2.6.42 (thread numbers of dual-core parts); errata N17
- * (249199) and O9 (290741) of the stopping counter.
+ * Sources: Intel SDM vol 3 (325384-059) 18.15 to 18.17, tables 35-41 and 35-42 (IA32_MISC_ENABLE); perfctr 2.6.42
+ * (thread numbers of dual-core parts); errata N17 (249199) and O9 (290741) of the stopping counter.
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/util/bits.h"
@@ -16,14 +14,14 @@
 
 #define MISC_ENABLE 0x1A0u
 #define MISC_ENABLE_PERFMON UPMU_BIT64(7)   /* there is a PMU */
-#define MISC_ENABLE_NO_PEBS UPMU_BIT64(12)  /* and it has no replay tagging */
+#define MISC_ENABLE_NO_PEBS UPMU_BIT64(12)  /* the PMU has no replay tagging */
 
 /* CPUID leaf 1, EDX. */
 #define CPUID_HTT UPMU_BIT32(28)
 
 /*
- * Preset values of -8 to -1 were seen to interrupt one instruction for ever (perfctr); the sign bit
- * shows an overflow, so a counter waits for at most half its range.
+ * Preset values of -8 to -1 were seen to interrupt one instruction for ever (perfctr). The sign bit shows an overflow,
+ * so a period is at most half a counter's range.
  */
 #define LEAST_PERIOD 9u
 #define LONGEST_PERIOD ((UINT64_C(1) << 39) - 1u)
@@ -42,13 +40,13 @@ static const struct known {
 };
 #define LISTED 2u
 
-/* Titles by model; models without a title do not exist. */
+/* Titles by model. A model without a title does not exist. */
 static const char titles[7][30] = {"Intel Pentium 4 (Willamette)", "Intel Pentium 4 (Willamette)",
                                    "Intel Pentium 4 (Northwood)",  "Intel Pentium 4 (Prescott)",
                                    "Intel Pentium 4 (Prescott)",   "",
                                    "Intel Pentium 4 (Cedar Mill)"};
 
-/* Counter 1 last: Linux says that its ENABLE bit does not work properly. */
+/* Set the order of counters, with counter 1 last: Linux says that its ENABLE bit does not work properly. */
 static void prefer_counters(struct upmu_pmu *pmu)
 {
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
@@ -62,16 +60,15 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
     memset(pmu, 0, sizeof *pmu);
     pmu->name = known_models[model < 3 ? 0 : 1].name;
     pmu->title = titles[model];
-    pmu->backend = &upmu_x86_p4_backend;
     pmu->family = 15;
     pmu->model = (uint16_t)model;
     pmu->stepping = (uint8_t)stepping;
     upmu_p4_describe_table(pmu, model);
     prefer_counters(pmu);
-    /* Thread-independent events: no register, but both threads see them. */
+    /* Thread-independent events have no register, but both threads see them. */
     pmu->shared |= ~upmu_bits_ones(UPMU_P4_RESOURCE_TI);
     pmu->capabilities = UPMU_PMU_REARM_LAST;
-    /* N17, O9: of the models, only the first are known to have affected steppings. */
+    /* N17, O9: only the first models are known to have affected steppings. */
     if (model < 2)
         pmu->capabilities |= UPMU_PMU_CARRY_LOST;
     pmu->max_period = LONGEST_PERIOD;
@@ -92,7 +89,7 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
         }
 }
 
-/* Threads of a core: logical CPUs of the package divided by its cores (leaf 4). */
+/* Return the threads of a core: the logical CPUs of the package divided by its cores (leaf 4). */
 static unsigned core_threads(const struct upmu_detection *detection)
 {
     unsigned logical = detection->leaf1[3] & CPUID_HTT ? detection->leaf1[1] >> 16 & 0xffu : 1, threads = 1;
@@ -118,7 +115,7 @@ bool upmu_p4_detect(const struct upmu_detection *detection, struct upmu_pmu *out
     if (memcmp(&detection->leaf0[1], "GenuntelineI", 12) != 0 || detection->family != 15 || detection->model > 6 ||
         !titles[detection->model][0])
         return false;
-    /* A hypervisor that only uses the number of this family leaves bit 7 clear, or faults. */
+    /* A hypervisor that uses this family's number without a PMU leaves bit 7 clear, or lets the read fault. */
     if (!detection->rdmsr(detection->context, MISC_ENABLE, true, &enable) || !(enable & MISC_ENABLE_PERFMON))
         return false;
     build_p4(out_pmu, detection->model, detection->stepping, core_threads(detection) > 1,

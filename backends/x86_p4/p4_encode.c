@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NetBurst events: catalogue rows, attributes and raw words to CCCR and ESCR words, and
- * back to text.
+ * Encode NetBurst events: from catalogue rows, attributes and raw words to CCCR and ESCR words, and back to text.
  *
- * Layout: Intel SDM vol 3 (325384-059) 18.15.1 to 18.15.4; recipes: tables 19-32 to
- * 19-34 there; keywords: FreeBSD's lib/libpmc/libpmc.c and pmc.p4(3), libpfm4 4.13.
+ * Layout: Intel SDM vol 3 (325384-059) 18.15.1 to 18.15.4; recipes: tables 19-32 to 19-34 there; keywords: FreeBSD's
+ * lib/libpmc/libpmc.c and pmc.p4(3), libpfm4 4.13.
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/util/bits.h"
@@ -21,15 +20,15 @@
 #define THREADS CCCR(UPMU_P4_CCCR_THREAD)
 #define FILTERS CCCR(UPMU_P4_CCCR_COMPLEMENT | UPMU_P4_CCCR_THRESHOLD | UPMU_P4_CCCR_EDGE)
 #define CASCADES CCCR(UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE)
-/* Bits of the library: enable, and the hyper-thread to interrupt. */
+/* Bits that the library sets itself: enable, overflow, and which hyper-thread is interrupted. */
 #define RUN_BITS \
     CCCR(UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1 | UPMU_P4_CCCR_OVF)
 
-/* The attributes of an event: fields of its words.  The privileges are first. */
+/* The attributes of an event: fields of its words. Privileges are first. */
 static const struct p4_field {
     uint16_t attribute; /* UPMU_ATTR_… */
     uint8_t shift;
-    uint8_t room; /* the field's ones, shifted down */
+    uint8_t room; /* the field's greatest value: all its bits, shifted down */
     char name[6]; /* in canonical text */
 } p4_fields[] = {
     {UPMU_ATTR_USR, 2, 1, ":u"},    {UPMU_ATTR_OS, 3, 1, ":k"},     {UPMU_ATTR_EDGE, 56, 1, ":e="},
@@ -58,10 +57,10 @@ static const struct {
     {"umask", WORD_UMASK}, {"after", WORD_AFTER},
 };
 
-/* ACTIVE_THREAD by value. */
+/* Names of the values of ACTIVE_THREAD. */
 static const char active_words[4][7] = {"none", "single", "both", "any"};
 
-/* The bytes of an attribute's value, which follow the name and '='. */
+/* Return the value of an attribute, which follows its name and '='; *out_length: its bytes. */
 static const char *value_text(const char *name, size_t length, size_t *out_length)
 {
     const char *text = name + length + 1, *end = text;
@@ -80,7 +79,7 @@ static enum upmu_status set_active(const struct upmu_pmu *pmu, struct upmu_event
 
         if (!upmu_text_is(text, length, active_words[value]))
             continue;
-        /* Without a second thread the field must be 3. */
+        /* If there is no second thread, the field must be 3. */
         if (value != 3 && !(pmu->quirks & UPMU_P4_HT))
             return UPMU_ERR_UNSUPPORTED;
         if ((event->attributes & UPMU_ATTR_ACTIVE) && (event->config & THREADS) != bits)
@@ -92,13 +91,16 @@ static enum upmu_status set_active(const struct upmu_pmu *pmu, struct upmu_event
     return UPMU_ERR_BAD_VALUE;
 }
 
-/* The catalogue with a name: first events from outside, then built-in ones.  NULL: there is none. */
+/* Return the i-th catalogue that names are looked up in: imported events, then built-in ones; NULL: there is none. */
 static const struct upmu_catalog *p4_catalog(const struct upmu_pmu *pmu, unsigned i)
 {
     return i == 0 ? pmu->imported : pmu->refuses & 1u << UPMU_SOURCE_BUILT_IN ? NULL : pmu->catalog;
 }
 
-/* The event that starts this one: by name, or the same event. */
+/*
+ * Set the event that starts this one in a cascade: the event that the text names, or this event itself if `text` is
+ * NULL.
+ */
 static enum upmu_status set_initiator(const struct upmu_pmu *pmu, struct upmu_event *event, const char *text,
                                       size_t length)
 {
@@ -145,7 +147,7 @@ static enum upmu_status set_p4_field(const struct upmu_pmu *pmu, struct upmu_eve
             return UPMU_ERR_NO_SUCH_ATTRIBUTE;
         if (value > 1)
             return UPMU_ERR_BAD_VALUE;
-        /* finish() sets the privileges. */
+        /* The field has two bits, and finish() sets the privileges. */
         value *= 3;
     }
     if ((!given && field->room == 15) || value > field->room)
@@ -179,7 +181,7 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
     case WORD_ACTIVE:
         return text ? set_active(pmu, event, text, text_length) : UPMU_ERR_BAD_VALUE;
     case WORD_UMASK:
-        /* The core has accepted it: a value in force may be repeated. */
+        /* The core has accepted the unit mask: the same value may be given once more. */
         return !value || *value > 0xffff ? UPMU_ERR_BAD_VALUE
                : *value == (event->config >> 9 & 0xffffu) ? UPMU_OK
                                                           : UPMU_ERR_CONTRADICTION;
@@ -195,7 +197,7 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
     default:
         break;
     }
-    /* Attributes replace the privileges of raw words; in rows privileges are never wired. */
+    /* Privileges that the text gives replace those of a raw word. Catalogue rows have no privileges. */
     if (p4_words[i].what < FIELD_EDGE && !(event->attributes & (UPMU_ATTR_USR | UPMU_ATTR_OS)))
         event->config &= ~(T0_BOTH | T1_BOTH);
     return set_p4_field(pmu, event, &p4_fields[p4_words[i].what], value);
@@ -210,12 +212,12 @@ enum upmu_status upmu_p4_attribute(const struct upmu_pmu *pmu, struct upmu_event
 #define RAT_UOP_TYPE UPMU_P4_CODE(UPMU_P4_GROUP_IQ, 2, 0x02)
 #define MOB_REPLAY UPMU_P4_CODE(UPMU_P4_GROUP_BPU, 2, 0x03)
 
-/* Bits of a row's payload: PEBS_ENABLE 26:0, tag field of the ESCR 31:27, MATRIX_VERT 44:32, upstream event 63:56. */
+/* A row's payload: PEBS_ENABLE 26:0, tag field of the ESCR 31:27, MATRIX_VERT 44:32, upstream event 63:56. */
 #define ROW_CONFIG2 UINT64_C(0x00001fff07ffffff)
 #define ROW_TAGS(payload) ((payload) >> 27 & 0x1fu)
 #define ROW_UPSTREAM(payload) ((unsigned)((payload) >> 56))
 
-/* Upstream events by the number in a payload, from 1 on.  Execution tagging needs a tag value. */
+/* Upstream events, by their number in a payload, from 1 on. From FIRST_EXECUTION on the ESCR needs a tag value. */
 #define FIRST_EXECUTION 6u
 static const struct {
     uint16_t code, mask;
@@ -242,7 +244,10 @@ static void set_second(struct upmu_event *event, unsigned code, unsigned mask)
     event->payload |= (uint8_t)((UPMU_P4_CODE_GROUP(code) + 1u) << 3);
 }
 
-/* An event of occupancy needs a second ESCR with the same mask, which observes that entries begin and end. */
+/*
+ * Set what an event needs besides its own ESCR. An event of occupancy needs a second ESCR with the same mask, which
+ * observes that entries begin and end. A tagged event needs an upstream event.
+ */
 static void set_recipe(struct upmu_event *event, const struct upmu_row *row)
 {
     unsigned upstream = ROW_UPSTREAM(row->payload);
@@ -253,7 +258,7 @@ static void set_recipe(struct upmu_event *event, const struct upmu_row *row)
         set_second(event, BSU(0x05), row->umask);
     if (!upstream || upstream >= sizeof upstream_events / sizeof upstream_events[0])
         return;
-    /* Tagging works in every ring; the counting ESCR selects the rings. */
+    /* Tagging counts in every ring; the ESCR of the counted event selects the rings. */
     set_second(event, upstream_events[upstream].code, upstream_events[upstream].mask);
     event->config1 |= T0_BOTH;
     if (upstream >= FIRST_EXECUTION)
@@ -271,7 +276,7 @@ enum upmu_status upmu_p4_from_row(const struct upmu_pmu *pmu, const struct upmu_
     known = upmu_p4_find(UPMU_P4_CODE_GROUP(row->code), event->config);
     if (known < 0 || !upmu_p4_counters(pmu, UPMU_P4_CODE_GROUP(row->code), event->config, known))
         return UPMU_ERR_UNSUPPORTED;
-    /* FSB_data_activity: OWN and OTHER exclude each other. */
+    /* FSB_data_activity: masks OWN and OTHER exclude each other. */
     if (row->code == FSB(0x17) && ((mask & 0x06) == 0x06 || (mask & 0x30) == 0x30))
         return UPMU_ERR_MASKS_EXCLUSIVE;
     if (row->flags & UPMU_ROW_EDGE)
@@ -286,7 +291,7 @@ enum upmu_status upmu_p4_from_row(const struct upmu_pmu *pmu, const struct upmu_
 
 /* ---- Text ---- */
 
-/* ":cascade=NAME.MASK": a value holds no ':'. */
+/* Write the initiator as ":cascade=NAME.MASK": a value contains no ':'. */
 static void write_initiator(const struct upmu_pmu *pmu, const struct upmu_event *event, struct upmu_text *out)
 {
     char name[UPMU_CATALOG_NAME];
@@ -346,8 +351,8 @@ void upmu_p4_format(const struct upmu_pmu *pmu, const struct upmu_event *event, 
 /* ---- Finishing ---- */
 
 /*
- * Check one pair of words: only bits that this PMU has, and a select that leads to an ESCR.
- * Without a second thread ACTIVE_THREAD is 3, whatever raw words have.
+ * Check one pair of words: all bits must be settable on this PMU, and the select must lead to an ESCR. Without a second
+ * thread ACTIVE_THREAD becomes 3, whatever raw words have.
  */
 static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *word)
 {
@@ -366,7 +371,7 @@ static bool check_word(const struct upmu_pmu *pmu, unsigned group, uint64_t *wor
     return !(*word & ~(cccr << 32 | escr));
 }
 
-/* The group of a raw event: that of its pin, otherwise of the first documented event with its code. */
+/* Return the group of a raw event: that of its pin, otherwise that of the first documented event with its code. */
 static unsigned raw_group(const struct upmu_event *event, uint64_t word, bool pinned)
 {
     int row;
@@ -385,7 +390,7 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
         event->attributes |= UPMU_ATTR_CASCADE;
     if (!event->config1)
         return event->attributes & UPMU_ATTR_CASCADE ? UPMU_ERR_NOT_PERMITTED : UPMU_OK;
-    /* A cascade stays within its group. */
+    /* The second word of a raw cascade has the same group as the first one. */
     if (event->attributes & UPMU_ATTR_RAW)
         event->payload |= (uint8_t)(event->attributes & UPMU_ATTR_CASCADE
                                         ? (event->payload & 7u) << 3
@@ -394,11 +399,11 @@ static enum upmu_status finish_second(const struct upmu_pmu *pmu, struct upmu_ev
     if (!(event->config1 & (T0_BOTH | T1_BOTH)))
         event->config1 |= event->config & (T0_BOTH | T1_BOTH);
     event->flags1 = (uint8_t)(upmu_p4_find(group, event->config1) + 1);
-    /* An initiator or a tagging event is no target itself. */
+    /* An event that starts or tags another event cannot be the target of a cascade. */
     return !(event->config1 & CASCADES) && check_word(pmu, group, &event->config1) ? UPMU_OK : UPMU_ERR_NOT_PERMITTED;
 }
 
-/* Attribute bits follow the words: for a named event those that were given and are not 0. */
+/* Set the attribute bits of an event by its words. A named event has the attributes that were given and are not 0. */
 static void settle_p4_attributes(struct upmu_event *event)
 {
     unsigned attributes = event->attributes | UPMU_ATTR_USR | UPMU_ATTR_OS;
@@ -411,7 +416,7 @@ static void settle_p4_attributes(struct upmu_event *event)
     event->attributes = attributes;
 }
 
-/* front_end_event, execution_event, replay_event: what can be sampled precisely. */
+/* Is the event front_end_event, execution_event or replay_event? Only these can be sampled precisely. */
 static bool is_tagged(unsigned group, uint64_t word)
 {
     unsigned select = (unsigned)(word >> 25) & 0x3fu;
@@ -429,7 +434,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     if (!event->payload)
         event->payload = (uint8_t)(raw_group(event, event->config, true) + 1u);
     group = UPMU_P4_PAYLOAD_GROUP(event->payload);
-    /* Where no privilege is set, set both but those that the text gave as 0. */
+    /* If no privilege is set, set both, except those that the text gave as 0. */
     if (!(event->config & (T0_BOTH | (event->attributes & UPMU_ATTR_ANY ? 0 : T1_BOTH))))
         event->config |= T0_BOTH & ~((uint64_t)event->attributes * UPMU_P4_ESCR_T0_USR);
     if (event->attributes & UPMU_ATTR_ANY)
@@ -449,7 +454,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     status = finish_second(pmu, event);
     if (status != UPMU_OK)
         return status;
-    /* A record has the address of the instruction after. */
+    /* A record has the address of the next instruction: level 1. */
     if (UPMU_PRECISE_LEVEL(event->attributes) > 1 ||
         ((event->attributes & UPMU_ATTR_PRECISE) && !is_tagged(group, event->config)))
         return UPMU_ERR_NOT_PRECISE;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The alternatives of a NetBurst event, and the register values of one: an event may use the even
- * or the odd ESCR of its unit; half of the group's counters see each of them.  Pure; called by
- * placement and by the load of a placement.
+ * The alternatives of a NetBurst event, and the register values of one alternative. An event may use the even or the
+ * odd ESCR of its unit; half of the group's counters see each of them. Pure; called by placement and by the load of a
+ * placement.
  *
- * Sources: Intel SDM vol 3 (325384-059) 18.15.5 (cascading), 18.15.6 and tables 19-32
- * to 19-34 (tagging), 18.16 (hyper-threads); 18.15.3: an ESCR works, for tagging too,
- * only if an enabled counter can reach it or its twin.
+ * Sources: Intel SDM vol 3 (325384-059) 18.15.5 (cascading), 18.15.6 and tables 19-32 to 19-34 (tagging), 18.16
+ * (hyper-threads); 18.15.3: an ESCR works, for tagging too, only if an enabled counter can reach it or its twin.
  */
 #include "backends/x86_p4/x86_p4.h"
 #include "core/util/bits.h"
@@ -15,9 +14,9 @@
 #if UPMU_BACKEND_X86_P4
 
 /*
- * Which initiator can start which target: {target, initiator}, group by group.  By bit 30 of the
- * target's CCCR; from EXTENDED on by bit 11, which models 0 and 1 lack.  In groups of four counters
- * target and initiator are on different sides.
+ * Which initiator can start which target: {target, initiator}, group by group. Bit 30 of the target's CCCR enables the
+ * start; in pairs from EXTENDED on bit 11, which models 0 and 1 lack. In groups of four counters target and initiator
+ * are on different sides.
  */
 static const struct upmu_pair cascades[] = {
     {0, 2},  {1, 3},   {2, 0},   {3, 1},   {4, 6},   {5, 7},   {6, 4},   {7, 5},   {8, 10},  {9, 11},  {10, 8},
@@ -29,7 +28,7 @@ static const struct upmu_pair cascades[] = {
 
 #define CCCR(bits) ((bits) << 32)
 
-/* An ESCR as a hyper-thread needs it; words that name thread 1 are used as they are. */
+/* Return an ESCR as a hyper-thread needs it. A word that names thread 1 is used unchanged. */
 static uint64_t escr_value(uint64_t word, unsigned thread)
 {
     uint64_t both = UPMU_P4_ESCR_T0_USR | UPMU_P4_ESCR_T0_OS;
@@ -46,28 +45,33 @@ static void add_value(struct upmu_slot *slot, unsigned resource, uint64_t value)
     slot->value[slot->resource_count++] = value;
 }
 
-/* The resources needed to count on one side, an ESCR first; `row`: of documented events, below 0: none. */
+/*
+ * Fill in the resources that are needed to count on one side, an ESCR first. `row`: the row of the documented event;
+ * below 0: the event is not documented.
+ */
 static void fill_slot(struct upmu_slot *slot, unsigned group, uint64_t word, int row, unsigned thread, unsigned odd)
 {
     slot->resource_count = 1;
     slot->resource[0] = (uint8_t)(upmu_p4_even_escr(group, word) + odd);
     slot->value[0] = escr_value(word, thread);
-    /* A thread-independent event always counts both threads: it has one owner. */
+    /* A thread-independent event always counts both threads: only one thread can have it. */
     if (row >= 0 && row < (int)UPMU_P4_TI_EVENTS)
         add_value(slot, UPMU_P4_RESOURCE_TI + (unsigned)row, thread);
 }
 
-/* Tagging by the odd FIRM_ESCR is by tag bit 1, with the mask bit that goes with it. */
+/*
+ * Return a word for the odd FIRM_ESCR, which tags by bit 1 of the tag instead of bit 0. The caller moves the mask bit
+ * in the same way.
+ */
 static uint64_t moved_tag(uint64_t word)
 {
     return (word & ~UPMU_P4_ESCR_TAG_VALUE) | (word & UPMU_P4_ESCR_TAG_VALUE) << 1;
 }
 
 /*
- * The upstream ESCR of a tagging recipe.  Front-end tags are a single bit: each thread has one
- * RAT_ESCR for it, so loads and stores cannot be counted together.  Tables 19-32 to 19-34 give the
- * split metrics the side of their SAAT_ESCR.  This function and those below return the number of
- * alternatives; 0: this kind of recipe does not apply.
+ * Fill in the upstream ESCR of a tagging recipe. Front-end tags are a single bit: each thread has one RAT_ESCR for that
+ * bit, so loads and stores cannot be counted together. Tables 19-32 to 19-34 give the split metrics the side of their
+ * SAAT_ESCR. This function and those below return the number of alternatives; 0: this kind of recipe does not apply.
  */
 static unsigned fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternative *out, const struct upmu_event *event,
                               unsigned thread, unsigned odd)
@@ -90,7 +94,7 @@ static unsigned fill_upstream(const struct upmu_pmu *pmu, struct upmu_alternativ
         word = moved_tag(word);
         *value = (*value ^ mask) | mask << 1;
         out->twin = 0;
-        /* The next mask bit of raw words may not exist, or not in this register. */
+        /* The next mask bit of a raw word may not exist, in general or in this register. */
         if ((mask << 1 & ~UPMU_P4_ESCR_MASK) ||
             (*value & ~upmu_register_bits(pmu, UPMU_P4_ROW_ESCR + out->slot[0].resource[0])))
             return 0;
@@ -125,7 +129,7 @@ static unsigned fill_cascade(const struct upmu_pmu *pmu, struct upmu_alternative
     return out->slot[1].counters ? 4 : 0;
 }
 
-/* Fill the slots that the second word needs in addition to slot 0; `second`: the side of its ESCR. */
+/* Fill in what the second word of an event needs besides slot 0. `second`: the side of the second word's ESCR. */
 static unsigned fill_second(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned thread, unsigned odd,
                             unsigned second, struct upmu_alternative *out)
 {
@@ -151,7 +155,7 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
     /* Counter 16 makes precise samples, for the second thread counter 17. */
     if (event->attributes & UPMU_ATTR_PRECISE)
         counters &= UPMU_BIT32(thread ? 17 : 16);
-    /* Field by field, for speed: most fields are not read, and placement calls this most often. */
+    /* Set each field by itself, for speed: most fields are not read, and placement calls this function most often. */
     out->slot_count = 1;
     out->pair_count = 0;
     out->helper = false;
@@ -175,19 +179,26 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
     return i < ways;
 }
 
-/* A CCCR, without ENABLE, OVF and interrupts. */
+/* Return the value of a CCCR, without ENABLE, OVF and interrupts. */
 static uint64_t cccr_value(const struct upmu_event *event, unsigned slot, const uint8_t *counters)
 {
     uint64_t value = (slot ? event->config1 : event->config) >> 32, both;
 
     if (slot || !(event->attributes & UPMU_ATTR_CASCADE))
         return value;
-    /* The target's CCCR names its initiator by one of two bits. */
+    /* The target's CCCR says by one of two bits which initiator starts the target. */
     both = UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_EXTENDED_CASCADE;
     for (unsigned i = EXTENDED; i < CASCADE_PAIRS; i++)
         if (cascades[i].first == counters[0] && cascades[i].second == counters[1])
             return (value & ~both) | UPMU_P4_CCCR_EXTENDED_CASCADE;
     return (value & ~both) | UPMU_P4_CCCR_CASCADE;
+}
+
+unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource)
+{
+    unsigned row = UPMU_P4_ROW_ESCR + resource;
+
+    return resource < UPMU_P4_RESOURCES && upmu_rows_has(pmu->present, row) ? row : UPMU_NO_ROW;
 }
 
 void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
@@ -205,7 +216,7 @@ void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, 
             uint64_t value = cccr_value(event, slot, counters);
 
             guard |= UPMU_BIT32(counters[slot]);
-            /* A target raises no interrupt (erratum, models 0 to 2), an initiator must not be acknowledged. */
+            /* A target raises no interrupt (erratum, models 0 to 2), and an initiator must not be acknowledged. */
             if (!slot && (flags & UPMU_RENDER_INTERRUPT) && !(event->attributes & UPMU_ATTR_CASCADE))
                 value |= thread ? UPMU_P4_CCCR_OVF_PMI_T1 : UPMU_P4_CCCR_OVF_PMI_T0;
             upmu_image_add(image, UPMU_P4_ROW_CCCR + counters[slot],

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of the NetBurst PMU: Intel SDM vol 3 (325384-059) 18.15, 18.16 and
- * tables 35-41, 35-42; order of programming: there and Linux
- * arch/x86/events/intel/p4.c.  There is no
- * global control: a counter runs while bit 12 of its CCCR is set, and the CCCR is
- * the counter's select register, too.  All of it belongs to a core and is seen by
- * both its threads.
+ * Registers of the NetBurst PMU: Intel SDM vol 3 (325384-059) 18.15, 18.16 and tables 35-41, 35-42; order of
+ * programming: there and Linux arch/x86/events/intel/p4.c. There is no global control: a counter runs while bit 12 of
+ * its CCCR is set, and the CCCR is also the counter's select. All registers belong to a core, and both its threads see
+ * them.
  */
 #include "backends/x86_p4/p4_registers.h"
 #include "core/util/bits.h"
@@ -16,10 +14,10 @@
 #define ALL (~UINT64_C(0))
 
 /*
- * Names; of CCCRs and ESCRs the bits that can be written.  The bits are those that a Pentium 4 of
- * signature 0F43h implements (VirtualBox's CPU database, probed on hardware): registers lack
- * select, mask and tag bits that none of their events uses; these bits read 0.  It has no
- * IQ_ESCR0/1, which therefore have the general layout.
+ * Names of registers and, for CCCRs and ESCRs, the bits that can be written. The bits are those that a Pentium 4 of
+ * signature 0F43h implements (VirtualBox's CPU database, probed on hardware): registers lack select, mask and tag bits
+ * that none of their events uses; these bits read 0. That CPU has no IQ_ESCR0/1, which therefore have the general
+ * layout.
  */
 /* clang-format off */
 #define P4_COUNTERS(R)                                      \
@@ -109,7 +107,7 @@
     R(CRU_ESCR4, 43, 0x3e0, 0x0e00fe0f)                     \
     R(CRU_ESCR5, 44, 0x3e1, 0x0e00fe0f)
 
-/* Names one after the other; a row's name is its offset here. */
+/* The names, one after the other. A row's name is given by its offset here. */
 #define NAME_FIELD(name, ...) char name[sizeof "MSR_" #name];
 #define NAME_VALUE(name, ...) "MSR_" #name,
 
@@ -151,7 +149,7 @@ static const uint32_t p4_row_bits[UPMU_P4_ROWS] = {
     [UPMU_P4_ROW_MATRIX_VERT] = 0x00001fff,
 };
 
-/* CCCR bits that any session may set, and those that raise interrupts or force overflows. */
+/* CCCR bits that raw words may set at any level; bits that raise interrupts or force overflows, for higher levels. */
 #define CCCR_SESSION                                                                                           \
     (UPMU_P4_CCCR_EXTENDED_CASCADE | UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_SELECT | UPMU_P4_CCCR_THREAD |         \
      UPMU_P4_CCCR_COMPARE | UPMU_P4_CCCR_COMPLEMENT | UPMU_P4_CCCR_THRESHOLD | UPMU_P4_CCCR_EDGE |             \
@@ -159,9 +157,9 @@ static const uint32_t p4_row_bits[UPMU_P4_ROWS] = {
 #define CCCR_PRIVILEGED (UPMU_P4_CCCR_FORCE_OVF | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
 /*
- * load_rank: ESCR 2, matrix 3, replay tags 4, counter 5, CCCR 6, which also opens.
- * Released in the order CCCR, ESCR, tags, matrix.  A CCCR becomes idle when ENABLE and the cascade
- * bits are cleared; every write of it clears OVF, which keeps the interrupt asserted.
+ * Order of writes when counters are loaded (load_rank): ESCR 2, matrix 3, replay tags 4, counter 5, CCCR 6, which also
+ * opens the counter. Registers are released in the order CCCR, ESCR, tags, matrix. A CCCR is idle when ENABLE and the
+ * cascade bits are clear; every write of a CCCR clears its OVF, which keeps the interrupt asserted.
  */
 static const struct upmu_register_class p4_classes[UPMU_P4_CLASSES] = {
     [UPMU_P4_CLASS_COUNTER] = { .kind = UPMU_KIND_COUNTER, .scope = UPMU_SCOPE_CORE, .load_rank = 5,
@@ -227,7 +225,7 @@ void upmu_p4_describe_table(struct upmu_pmu *pmu, unsigned model)
     pmu->shared_counters = pmu->counters;
     pmu->shared_scope = UPMU_SCOPE_CORE;
     for (unsigned n = 0; n < UPMU_P4_RESOURCES; n++) {
-        /* Writing the IQ ESCRs of a model 3 was seen to crash it (linux-kernel; perfctr 2.6.42). */
+        /* Writes of the IQ ESCRs were seen to crash a CPU of model 3 (linux-kernel; perfctr 2.6.42). */
         if ((n == UPMU_P4_IQ_ESCR0 || n == UPMU_P4_IQ_ESCR1) && model >= 3)
             continue;
         upmu_rows_set(pmu->present, UPMU_P4_ROW_ESCR + n);

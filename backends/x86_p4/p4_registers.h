@@ -21,7 +21,7 @@ enum {
 #define UPMU_P4_COUNTERS 18u
 #define UPMU_P4_ESCRS 45u
 
-/* Counter n, the CCCR of counter n, ESCR n in the order of their addresses. */
+/* Rows of counter n, of its CCCR, and of ESCR n, numbered by address. */
 enum {
     UPMU_P4_ROW_COUNTER = 0,
     UPMU_P4_ROW_CCCR = 18,
@@ -35,7 +35,7 @@ enum {
 #define UPMU_P4_IQ_ESCR0 26u
 #define UPMU_P4_IQ_ESCR1 27u
 
-/* Numbers of other ESCRs with special rules.  There is no SSU_ESCR1. */
+/* Numbers of other ESCRs that have special rules. SSU_ESCR1 does not exist. */
 #define UPMU_P4_FSB_ESCR0 2u
 #define UPMU_P4_SAAT_ESCR0 14u
 #define UPMU_P4_RAT_ESCR0 28u
@@ -64,7 +64,7 @@ enum {
 #define UPMU_P4_CCCR_EXTENDED_CASCADE (UINT64_C(1) << 11) /* counters 12, 15, 16, 17; models 2 and later */
 #define UPMU_P4_CCCR_ENABLE (UINT64_C(1) << 12)
 #define UPMU_P4_CCCR_SELECT (UINT64_C(7) << 13)
-#define UPMU_P4_CCCR_THREAD (UINT64_C(3) << 16) /* both bits set where there is no second thread */
+#define UPMU_P4_CCCR_THREAD (UINT64_C(3) << 16) /* both bits must be set if there is no second thread */
 #define UPMU_P4_CCCR_COMPARE (UINT64_C(1) << 18)
 #define UPMU_P4_CCCR_COMPLEMENT (UINT64_C(1) << 19)
 #define UPMU_P4_CCCR_THRESHOLD (UINT64_C(0xf) << 20)
@@ -75,7 +75,7 @@ enum {
 #define UPMU_P4_CCCR_CASCADE (UINT64_C(1) << 30)
 #define UPMU_P4_CCCR_OVF (UINT64_C(1) << 31)
 #define UPMU_P4_CCCR_ENABLE_BIT 12u
-/* In use: enabled, the interrupt enabled, or waiting for a cascade. */
+/* A CCCR is in use if its counter or interrupt is enabled, or if it waits for a cascade. */
 #define UPMU_P4_CCCR_IN_USE \
     (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_CASCADE | UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1)
 
@@ -86,9 +86,8 @@ enum {
 extern const struct upmu_register_table upmu_p4_table;
 
 /*
- * Fill in registers and counters of *pmu for a family 15 CPU of this model (0 to 6): table, rows
- * present, limits, counters, what both threads of a core share.  Other members of *pmu are not
- * changed.
+ * Fill in registers and counters of *pmu for a family 15 CPU of this model (0 to 6): table, rows that exist, limits,
+ * counters, and which of these both threads of a core share. Other members of *pmu are not changed.
  *
  * Context: any.
  */

@@ -8,7 +8,7 @@
 
 #if UPMU_BACKEND_X86_P4
 
-/* Released counters count nothing, start no cascade, and keep no interrupt asserted (OVF). */
+/* Let released counters count nothing, start no cascade, and assert no interrupt (OVF). */
 static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, struct upmu_image *image)
 {
     (void)pmu;
@@ -18,8 +18,8 @@ static void release_counters(const struct upmu_pmu *pmu, uint32_t counters, stru
 }
 
 /*
- * PEBS_ENABLE 25 and 26 make counters 16 and 17 write records, each for one hyper-thread (SDM
- * 18.15.7).  upmu does not clear them, because the other hyper-thread may use them.
+ * Return the counters that write records: PEBS_ENABLE 25 and 26 make counters 16 and 17 do so, each for one
+ * hyper-thread (SDM 18.15.7). upmu does not clear these bits, because the other hyper-thread may use them.
  */
 static uint32_t counters_with_records(const struct upmu_pmu *pmu, const uint64_t *found, struct upmu_image *image)
 {
@@ -27,7 +27,7 @@ static uint32_t counters_with_records(const struct upmu_pmu *pmu, const uint64_t
     return found[UPMU_P4_ROW_PEBS_ENABLE] & UPMU_P4_PEBS_RECORDS ? pmu->counters & 3u << 16 : 0;
 }
 
-/* The ESCR of a watchdog's counter. */
+/* Return the ESCR that a counter of other software uses, such as a watchdog's. */
 static unsigned escr_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint64_t cccr)
 {
     unsigned group = counter < 12 ? counter >> 2 : UPMU_P4_GROUP_IQ;
@@ -39,13 +39,6 @@ static unsigned escr_seen_by(const struct upmu_pmu *pmu, unsigned counter, uint6
     return even + (upmu_p4_side(group, 1) >> counter & 1u);
 }
 
-unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource)
-{
-    unsigned row = UPMU_P4_ROW_ESCR + resource;
-
-    return resource < UPMU_P4_RESOURCES && upmu_rows_has(pmu->present, row) ? row : UPMU_NO_ROW;
-}
-
 static const char *resource_text(const struct upmu_pmu *pmu, unsigned resource)
 {
     unsigned row = upmu_p4_resource_row(pmu, resource);
@@ -54,7 +47,7 @@ static const char *resource_text(const struct upmu_pmu *pmu, unsigned resource)
                               : pmu->table->text + pmu->table->rows[row].name;
 }
 
-/* "IQ_COUNTER4" */
+/* Return the name of a counter's group, as in "IQ_COUNTER4". */
 static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned counter, unsigned *out_index)
 {
     static const char prefixes[UPMU_P4_GROUPS][14] = {"BPU_COUNTER", "MS_COUNTER", "FLAME_COUNTER", "IQ_COUNTER"};
@@ -65,7 +58,10 @@ static const char *counter_group_prefix(const struct upmu_pmu *pmu, unsigned cou
     return prefixes[group];
 }
 
-/* Events of the front-side bus that all processors on it share: IOQ and data activity by their masks OTHER. */
+/*
+ * Events of the front-side bus, which several processors share. IOQ and data activity count others' transfers by their
+ * masks OTHER.
+ */
 #define FSB_EVENT(select, masks)                                                                                       \
     {UPMU_P4_ROW_ESCR + UPMU_P4_FSB_ESCR0, 2, UINT64_C(0x3f) << 25 | (uint64_t)(masks) << 9,                           \
      UINT64_C(select) << 25 | (uint64_t)(masks) << 9}
@@ -88,7 +84,8 @@ static const struct upmu_beyond *p4_beyond(const struct upmu_pmu *pmu)
 }
 
 /*
- * There is no status register: the core looks at the counters' values, and every write of a CCCR clears its OVF.
+ * The NetBurst backend. There is no status register: the core looks at counters' values, and every write of a CCCR
+ * clears its OVF.
  */
 const struct upmu_backend upmu_x86_p4_backend = {
     .name = "x86_p4",

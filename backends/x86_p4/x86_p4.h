@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The NetBurst backend's functions, file by file; contracts are those of struct
- * upmu_backend in core/hw/backend.h.  How the PMU works: docs/pentium4.md.
+ * The NetBurst backend's functions, file by file; contracts are those of struct upmu_backend in core/hw/backend.h. How
+ * the PMU works: docs/pentium4.md.
  *
- * An event's words: config is CCCR << 32 | ESCR of what is counted, config1 the same of a second
- * ESCR (what tags, what must be programmed as well, what starts a cascade), config2 MATRIX_VERT <<
- * 32 | PEBS_ENABLE.  ESCRs have the form for hyper-thread 0; words that name thread 1 (bits 1:0)
- * are used as they are.
+ * The words of an event: config is CCCR << 32 | ESCR of the counted event; config1 is the same for a second ESCR (of an
+ * event that tags, that must be programmed as well, or that starts a cascade); config2 is MATRIX_VERT << 32 |
+ * PEBS_ENABLE. ESCRs have the form for hyper-thread 0; words that name thread 1 (bits 1:0) are used as they are.
  */
 #ifndef UPMU_X86_P4_H
 #define UPMU_X86_P4_H
@@ -16,78 +15,81 @@
 
 extern const struct upmu_backend upmu_x86_p4_backend;
 
-/* FreeBSD's names are those of the catalogue with this prefix; its enumerators have the prefix PMC_EV_P4_. */
+/* The prefix that FreeBSD puts before the catalogue's names; FreeBSD's enumerators have the prefix PMC_EV_P4_. */
 #define UPMU_P4_PREFIX "p4-"
 
 /* upmu_pmu.quirks */
 #define UPMU_P4_HT 0x1u        /* two hyper-threads see the PMU */
-#define UPMU_P4_EARLY_BUS 0x2u /* signature below F27h: IOQ_allocation has one ESCR */
+#define UPMU_P4_EARLY_BUS 0x2u /* signature below F27h: IOQ_allocation has one ESCR only */
 
-/* Counter groups.  Within one, the lower half sees even ESCRs, the other half odd ones. */
+/* Groups of counters. The lower half of a group sees even ESCRs, the other half odd ones. */
 enum { UPMU_P4_GROUP_BPU, UPMU_P4_GROUP_MS, UPMU_P4_GROUP_FLAME, UPMU_P4_GROUP_IQ, UPMU_P4_GROUPS };
 
 #define UPMU_P4_NO_ESCR 0xffu
 
 /*
- * Resources after those of registers: the n-th thread-independent event, whose value is the
- * hyper-thread that counts it.  Only one hyper-thread can count it at a time.
+ * Resources after those of registers: the n-th thread-independent event. The value of the resource is the hyper-thread
+ * that counts the event: only one can at a time.
  */
 #define UPMU_P4_RESOURCE_TI 47u
 #define UPMU_P4_TI_EVENTS 17u
 
 /*
- * The code of an event in tables: an ESCR and its selects: event select (bits 5:0), CCCR select
- * (8:6), counter group (10:9), the same as codes of catalogue rows.
+ * The code of an event in tables: event select (bits 5:0), CCCR select (8:6) and counter group (10:9), which together
+ * name an ESCR and its event. Rows of catalogues have the same codes.
  */
 #define UPMU_P4_CODE(group, cccr_select, event_select) ((group) << 9 | (cccr_select) << 6 | (event_select))
 #define UPMU_P4_CODE_GROUP(code) ((code) >> 9 & 3u)
 
-/* upmu_event.payload: 1 + group of config; 8 * (1 + group) of config1, where that is used. */
+/* Fields of upmu_event.payload: 1 + the group of config; 8 * (1 + the group of config1), if config1 is used. */
 #define UPMU_P4_PAYLOAD_GROUP(payload) (((payload) & 7u) - 1u)
 #define UPMU_P4_PAYLOAD_SECOND(payload) (((payload) >> 3 & 7u) - 1u)
 
-/* upmu_event.flags: the event's row in the table of documented events + 1, or 0; flags1: that of config1. */
+/* upmu_event.flags: 1 + the row of the event in the table of documented events, or 0; flags1: the same for config1. */
 
-/* The meaning of the second word of an event. */
+/* Meanings of the second word of an event. */
 enum upmu_p4_second {
-    UPMU_P4_ALONE,    /* there is none */
-    UPMU_P4_PARTNER,  /* the unit's other ESCR, which must be programmed, too */
-    UPMU_P4_UPSTREAM, /* tags the counted uops: needs an enabled counter on its unit */
-    UPMU_P4_INITIATOR /* of a cascade */
+    UPMU_P4_ALONE,    /* there is no second word */
+    UPMU_P4_PARTNER,  /* the unit's other ESCR must be programmed, too */
+    UPMU_P4_UPSTREAM, /* tags the counted uops: the tagging unit needs an enabled counter */
+    UPMU_P4_INITIATOR /* it starts a cascade */
 };
 
-/* ---- p4_events.c: what the manuals say of events ---- */
+/* ---- p4_events.c: facts of the manuals about events ---- */
 
-/* The row of an event in the table of documented events, or -1; `group` UPMU_P4_GROUPS: the first that has it. */
+/*
+ * Return the row of an event in the table of documented events, or -1. With `group` UPMU_P4_GROUPS: the first row with
+ * this event in any group.
+ */
 int upmu_p4_find(unsigned group, uint64_t config);
 
-/* The event code of a row. */
+/* Return the event code of a row. */
 unsigned upmu_p4_code(unsigned row);
 
 /*
- * The counters of a group that can count an event word on this PMU; 0: the model does not have the
- * event.  `row`: upmu_p4_find().
+ * Return the counters of a group that can count an event word on this PMU; 0: the model does not have the event. `row`:
+ * the result of upmu_p4_find().
  */
 uint32_t upmu_p4_counters(const struct upmu_pmu *pmu, unsigned group, uint64_t word, int row);
 
-/* The number of the even ESCR that a select means in a group, or UPMU_P4_NO_ESCR. */
+/* Return the number of the even ESCR that a CCCR select stands for in a group, or UPMU_P4_NO_ESCR. */
 extern const uint8_t upmu_p4_even_escrs[UPMU_P4_GROUPS][8];
 static inline unsigned upmu_p4_even_escr(unsigned group, uint64_t config)
 {
     return upmu_p4_even_escrs[group][(unsigned)(config >> 45) & 7u];
 }
 
-/* Counters of a group on one side. */
+/* Return the counters of a group on one side: those that see even ESCRs, or odd ones. */
 extern const uint32_t upmu_p4_sides[2][UPMU_P4_GROUPS];
 static inline uint32_t upmu_p4_side(unsigned group, unsigned odd)
 {
     return upmu_p4_sides[odd][group];
 }
 
-/* Words for a code and a mask, without privileges. */
+/* Return the words for a code and a mask, without privileges. */
 uint64_t upmu_p4_word(unsigned code, unsigned mask);
 
-/* The meaning of the second word of an event. */
+/* Return what the second word of an event is. */
 enum upmu_p4_second upmu_p4_second(const struct upmu_event *event);
 
 /* ---- p4_detect.c ---- */
@@ -114,9 +116,6 @@ bool upmu_p4_alternative(const struct upmu_pmu *pmu, const struct upmu_event *ev
                          struct upmu_alternative *out);
 void upmu_p4_render(const struct upmu_pmu *pmu, const struct upmu_event *event, unsigned alternative,
                     const uint8_t *counters, unsigned flags, struct upmu_image *image);
-
-/* ---- x86_p4.c ---- */
-
 unsigned upmu_p4_resource_row(const struct upmu_pmu *pmu, unsigned resource);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues: from a name to an id, from an id to a name.  Pure; called by
- * encode.  How a name is found: its folded text is hashed, the hash leads to one
- * name of the file, the name to a row or alias of the catalogue.  A masked row may be
- * followed by its masks: the name is looked up at every separator where the hash so
- * far is one of a masked row.
+ * Event catalogues: from a name to an id, from an id to a name. Pure; called to encode events. A name is folded and
+ * hashed; the hash leads to one name of the file, and that name to a row or alias of the catalogue. Names of masks may
+ * follow the name of a masked row. So the text before each separator is also looked up, if its hash may be one of a
+ * masked row's name.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -14,10 +13,10 @@
 
 #if UPMU_NAMES
 
-/* The hash of names processes eight letters at a time. */
+/* The multiplier of the hash of names, which processes eight letters at a time. */
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
-/* Places in a name that are tried as the end of a masked row's name. */
+/* At most this many places in a name are tried as the end of a masked row's name. */
 #define CUTS 8
 
 /* A name being looked up. */
@@ -29,7 +28,7 @@ struct wanted {
     bool found;
     struct upmu_event_id id; /* if it is */
     unsigned cuts;
-    uint32_t cut_hash[CUTS + 1]; /* of the name up to where that of a masked row may end; at last of the whole */
+    uint32_t cut_hash[CUTS + 1]; /* hashes of the name up to each cut; the last is of the whole name */
     uint8_t cut_at[CUTS + 1];
     char before[UPMU_FOLDED_BEFORE];                   /* noughts */
     char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, a separator, then noughts */
@@ -37,7 +36,7 @@ struct wanted {
 
 /* ---- Masks ---- */
 
-/* The difference of eight letters, except case. */
+/* Compare eight letters, except for case; 0: they are equal. */
 static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
 {
     uint64_t present, wanted;
@@ -47,7 +46,7 @@ static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
     return (present | UPMU_EACH(0x20)) ^ wanted;
 }
 
-/* Does a folded text begin with these letters?  The last eight of them are compared last. */
+/* Does `folded` begin with the `count` letters of `text`? The last eight letters are compared last. */
 static UPMU_APART_IF_SMALL bool letters_begin(const uint8_t *text, unsigned count, const char *folded)
 {
     unsigned at = 0;
@@ -61,9 +60,9 @@ static UPMU_APART_IF_SMALL bool letters_begin(const uint8_t *text, unsigned coun
 }
 
 /*
- * Add the masks of the text from `at` on, in the order of the row, to an id.  Of masks of a group
- * with the same begin the longest is first.  After a mask that excludes others the rest of its
- * group is skipped.  False: other text follows.
+ * Read the text from `at` on as names of masks, in the order of the row, and store the masks in *out_masks. Of the
+ * masks of a group that begin alike the longest is first. After a mask that excludes others the rest of its group is
+ * skipped. Returns false if anything else follows.
  */
 static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
@@ -113,7 +112,7 @@ static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, co
     return false;
 }
 
-/* As letters_take(), in a small file. */
+/* Do the work of letters_take() for a small file, which spells masks by codes of fragments. */
 static UPMU_APART bool codes_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
     const char *folded = wanted->folded + at;
@@ -139,7 +138,7 @@ static UPMU_APART bool codes_take(const struct wanted *wanted, unsigned at, cons
 
 /* ---- Names ---- */
 
-/* The row or alias with a name. */
+/* Return the member of a catalogue, a row or an alias, that has this name. */
 static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
 {
     unsigned present, member = upmu_member_from(catalog, true, name, &present);
@@ -147,27 +146,34 @@ static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
     return present == name ? member : upmu_member_from(catalog, false, name, &present);
 }
 
-/* The high half of a product: a remainder of evenly spread numbers without a division. */
-static uint32_t scaled(uint32_t hash, uint32_t count)
+/*
+ * Scale a hash to the range 0 to count - 1: the high half of the product, which spreads as evenly as a remainder and
+ * needs no division.
+ */
+static uint32_t scaled_hash(uint32_t hash, uint32_t count)
 {
     return (uint32_t)(((uint64_t)hash * count) >> 32);
 }
 
-/* The contents of a hash slot.  The hash is perfect, by displacement: a bucket's byte moves its names to free slots. */
+/*
+ * Return the contents of the slot of a hash. The hash is perfect: a byte for each bucket displaces the names of the
+ * bucket to free slots.
+ */
 static inline unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide, uint32_t hash)
 {
     unsigned members = upmu_own_rows(catalog) + upmu_own_aliases(catalog), buckets = members / 4 + 1;
-    const uint8_t *place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, scaled(hash, buckets));
+    const uint8_t *place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, scaled_hash(hash, buckets));
 
     hash = (hash ^ *place * UINT32_C(0x9e3779b1)) * UINT32_C(0x85ebca6b);
-    hash = scaled(hash, members + members / 16 + 1) << wide;
+    hash = scaled_hash(hash, members + members / 16 + 1) << wide;
     place = upmu_section_here(catalog->byte, UPMU_OWN_HASH, buckets + hash);
     return wide ? upmu_half(place) : *place;
 }
 
 /*
- * Look up a name that ends at `at` and may be in this slot; masks follow if this is not the end.
- * False: the name may end at another place, but not before that of a masked row.
+ * Compare the name that ends at `at` with the name in a slot; if the text goes on, its rest must be masks. True:
+ * nothing else needs a look, because the event is found, or the rest is not a mask of this row. False: the name may end
+ * at another place, but not before that of a masked row.
  */
 static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned entry)
 {
@@ -192,9 +198,9 @@ static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned 
 }
 
 /*
- * Look up the whole text, then the text before each cut, the longest first.  In a wide file the
- * slot excludes most hashes of other names.  Of names that fold to one text the exact spelling has
- * priority, then the first.
+ * Look up the whole text, then the text before each cut, the longest first. In a wide file a slot has bits of its hash,
+ * which exclude most other names. If several names fold to the same text, the name that is spelt exactly like the text
+ * has priority, then the first name.
  */
 static inline void cuts_lookup(struct wanted *wanted)
 {
@@ -221,14 +227,17 @@ static inline void cuts_lookup(struct wanted *wanted)
 /* ---- The hash ---- */
 
 /*
- * Fold eight bytes: letters to lower case, - . : _ to UPMU_FOLDED_SEPARATOR.  *out_separators: the
- * lowest bit of each byte that is one.  Bit 7 of a byte of *high is set if that is DEL or no ASCII:
- * DEL looks like a separator, and other bytes may make the next byte look so.
+ * Fold eight bytes: letters to lower case, - . : _ to UPMU_FOLDED_SEPARATOR. *out_separators: the lowest bit of each
+ * byte that is a separator. Bit 7 of a byte of *high is set if the byte is DEL or not ASCII: DEL looks like a
+ * separator, and a byte that is not ASCII may make the next byte look like one.
  */
 static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *high)
 {
     uint64_t lower = eight | (eight >> 1 & UPMU_EACH(0x20));
-    /* Bit 7: from '-' on, from '/' on; from ':' on, after it; '_'.  So it is set in separators only. */
+    /*
+     * Each sum sets bit 7 from one letter on: '-', '/', ':', the letter after ':', folded '_'. The XOR of the sums sets
+     * bit 7 in separators only.
+     */
     uint64_t spread = (lower + UPMU_EACH(0x53)) ^ (lower + UPMU_EACH(0x51)) ^ (lower + UPMU_EACH(0x46)) ^
                       (lower + UPMU_EACH(0x45)) ^ (lower + UPMU_EACH(0x01));
 
@@ -237,13 +246,13 @@ static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint
     return lower | ((spread << 7) - spread);
 }
 
-/* The lowest bit of each byte, put together. */
+/* Gather the lowest bit of each byte into one byte. */
 static inline unsigned bits_gathered(uint64_t bits)
 {
     return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
 }
 
-/* The last letters of a text, fewer than eight, as the first bytes; zeros follow. */
+/* Return the last length % 8 letters of a text as the low bytes of a word; zeros follow. */
 static inline uint64_t last_of(const char *text, unsigned length)
 {
     uint64_t eight = 0;
@@ -260,8 +269,8 @@ static inline uint64_t last_of(const char *text, unsigned length)
 }
 
 /*
- * Note the places in eight letters where the name of a masked row may end: by its length and its
- * hash, which at most one in four of the other names passes.
+ * Note the places in eight letters where the name of a masked row may end. `ends` has the places that such a name's
+ * length allows; `filter` excludes at least three in four other names by their hash.
  */
 static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, uint64_t eight, uint64_t hash,
                              const uint8_t *filter, unsigned shift)
@@ -279,8 +288,8 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
 }
 
 /*
- * Fold the name and hash it; note where the name of a masked row may end before the text ends.
- * False: no name has this form.
+ * Fold the name and hash it; note where the name of a masked row may end before the text ends. False: the text has
+ * bytes that no name has.
  */
 static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
@@ -304,7 +313,7 @@ static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
         hash = (hash ^ eight) * HASH_FACTOR;
         hash = hash >> 32 | hash << 32;
     }
-    /* Longer than any name: masks. */
+    /* Letters behind the longest name can only be masks: they are folded, but not hashed. */
     for (; at < words; at++) {
         __builtin_memcpy(&eight, name + 8 * at, 8);
         eight = fold_eight(eight, &separators, &high);
@@ -335,7 +344,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
     wanted.found = false;
     if (!wanted_hash(&wanted, &hash))
         return UPMU_ERR_NO_SUCH_EVENT;
-    /* First the whole. */
+    /* Cuts are tried from the last to the first: so the whole text is tried first. */
     if (length <= (catalog->byte[22] & 0x7fu)) {
         wanted.cut_hash[wanted.cuts] = hash;
         wanted.cut_at[wanted.cuts++] = (uint8_t)length;
@@ -351,10 +360,13 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
 #define FIRST_KEYWORD 17u
 #define FIRST_EQUALS (FIRST_KEYWORD + 7)
 
-/* A name without "request=", the least that is left out. */
+/* Bytes of a plain name: without "request=", the shortest text that is left out. */
 #define PLAIN_ROOM (UPMU_CATALOG_NAME - 8)
 
-/* The plain form of a name with these keywords; returns its length, 0: the name has none of them. */
+/*
+ * Write the plain form of a name with the keywords request= and response=. Returns its length; 0: the name has no such
+ * keyword.
+ */
 static size_t without_keywords(const char *name, size_t length, char plain[PLAIN_ROOM])
 {
     size_t count = FIRST_KEYWORD, at = FIRST_EQUALS + 1;
@@ -407,7 +419,7 @@ static bool fold_mask(const char *name, size_t length, char *folded)
     return !(high & UPMU_EACH(0x80));
 }
 
-/* Go to the mask, or other name, with a folded text; false: there is none. */
+/* Go to the mask that has this folded name, or has this as another name; false: no mask has this name. */
 static bool masks_search(struct upmu_masks *masks, const char *folded, unsigned length)
 {
     const uint8_t *heads = masks->set + masks->heads;
@@ -457,7 +469,7 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
 
 /* ---- Masks into the row ---- */
 
-/* Add one mask; false: another mask has wired a different counter mask. */
+/* Add the bits and flags of one mask to a row; false: another mask sets a different counter mask (cmask). */
 static UPMU_INSIDE bool mask_merge(struct upmu_row *row, const struct upmu_mask *mask)
 {
     if (mask->flags & UPMU_MASK_PAYLOAD)
@@ -477,7 +489,10 @@ static UPMU_INSIDE bool mask_merge(struct upmu_row *row, const struct upmu_mask 
     return true;
 }
 
-/* The class of the next run of masks, and its masks, the first of which is masks->index; NULL: there is none. */
+/*
+ * Go to the next run of masks. Returns the class of the run; *out_run: its masks, from masks->index on. NULL: no run is
+ * left.
+ */
 static UPMU_APART_IF_SMALL const uint8_t *run_next(struct upmu_masks *masks, uint32_t *out_run)
 {
     unsigned begin = masks->index, count;
@@ -495,8 +510,8 @@ static UPMU_APART_IF_SMALL const uint8_t *run_next(struct upmu_masks *masks, uin
 }
 
 /*
- * The masks in force: the named ones, and the defaults of groups without a named mask.  With a
- * named LAST mask, masks of later groups are refused; with any LAST mask in force, their defaults
+ * Find the masks in force: the named ones, and the default masks of groups without a named mask. If a mask with
+ * UPMU_MASK_LAST is named, masks of later groups are refused; if such a mask is in force, the defaults of later groups
  * are not used.
  */
 static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, uint32_t *out_masks)
@@ -553,7 +568,7 @@ static bool masks_merge(struct upmu_masks masks, uint32_t taken, uint32_t named,
                 mask.bits = upmu_payload(masks.file, (unsigned)mask.bits);
             if (!mask_merge(row, &mask))
                 return false;
-            /* The payload of a named mask is wired; a payload of defaults may be replaced. */
+            /* The payload of a named mask is fixed; an attribute may replace the payload of default masks. */
             if (mask.flags & UPMU_MASK_PAYLOAD && named >> i & 1u)
                 row->flags |= UPMU_ROW_PAYLOAD;
             taken &= ~(UINT32_C(1) << i);
@@ -644,11 +659,14 @@ size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_even
         if (set && id.masks)
             upmu_masks_begin(file, set, &masks);
         while (set && id.masks && upmu_masks_next(&masks) && masks.class) {
-            /* A default that excludes what follows stands aside where it may not be named, but is taken. */
+            /*
+             * A default mask with UPMU_MASK_LAST is in force, but not in the name, if masks of later groups follow it:
+             * the name would be refused.
+             */
             if (!(id.masks >> masks.index & 1u) ||
                 (masks.class[0] & UPMU_MASK_LAST && masks.class[0] & UPMU_MASK_DEFAULT && id.masks >> masks.index > 1))
                 continue;
-            /* Flat names have one mask of each group. */
+            /* In a composed row '.' begins a group, as in listed names; further masks of a group follow ':'. */
             before = group;
             group = masks.class[2] & UPMU_CLASS_GROUP;
             upmu_text_char(&text, row.flags & UPMU_ROW_COMPOSED && group != before ? '.' : ':');
@@ -715,11 +733,6 @@ const struct upmu_catalog *upmu_catalog_find(const char *pmu_name)
         if (upmu_text_is(pmu_name, length, (const char *)catalog->byte + UPMU_OWN_NAME + 12 * (i & 1u)))
             return catalog;
     return NULL;
-}
-
-uint16_t upmu_catalog_number(const struct upmu_catalog *catalog)
-{
-    return (uint16_t)upmu_half(catalog->byte + 12);
 }
 
 const char *upmu_catalog_name(const struct upmu_catalog *catalog)

@@ -10,15 +10,15 @@
 #if UPMU_NAMES
 
 /*
- * Between the header and the first section: the name of the PMU, 12 bytes, then for each CPU
+ * Between a catalogue's header and its first section stand the name of the PMU, 12 bytes, then six bytes for each CPU:
  * family, model, steppings (2), core type, native model.
  */
 #define PMU_NAME UPMU_OWN_HEADER
 #define CPUS (PMU_NAME + 12u)
 #define CPU_BYTES 6u
-#define FAMILY 0x7fu /* beside it is the vendor */
+#define FAMILY 0x7fu /* the byte's other bit is the vendor */
 
-/* The i-th CPU of a catalogue; NULL after the last. */
+/* Return the bytes of the i-th CPU of a catalogue; NULL after the last. */
 static const uint8_t *cpu_at(const struct upmu_catalog *catalog, unsigned i)
 {
     uint32_t at = CPUS + CPU_BYTES * i, end = upmu_offset(catalog->byte + (UPMU_OWN_FILTER & 255u));
@@ -42,7 +42,7 @@ bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_p
     for (unsigned i = 0; (cpu = cpu_at(catalog, i)) != NULL; i++)
         if ((cpu[0] & FAMILY) == pmu->family && !((cpu[0] ^ pmu->backend->vendor) & UPMU_VENDOR_AMD) &&
             cpu[1] == (uint8_t)pmu->model && (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
-            /* If CPUID hides the core type, there are only big cores. */
+            /* If CPUID does not show the core type, all cores are taken as big cores (40h). */
             (!cpu[4] || cpu[4] == pmu->core_type || (!pmu->core_type && cpu[4] == 0x40)) &&
             (!cpu[5] || !pmu->native || cpu[5] == pmu->native))
             return true;
@@ -82,7 +82,7 @@ void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu 
     pmu->core_type = cpu[4];
     pmu->native = cpu[5];
 #if UPMU_BACKEND_ARM_PMUV3
-    /* The part number of an Arm CPU has 12 bits. */
+    /* The part number of an Arm CPU has 12 bits: the upper four are in the last byte. */
     if (pmu->backend->vendor == UPMU_VENDOR_OTHER)
         pmu->model = (uint16_t)(cpu[1] | (cpu[5] & 15u) << 8);
 #endif

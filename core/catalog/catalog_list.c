@@ -10,7 +10,9 @@
 
 #if UPMU_NAMES
 
-/* Match '*' and '?' with a whole text, folded; only the last star is tried again. */
+/*
+ * Does a pattern with '*' and '?' match a whole text, both folded? Only the last '*' is tried again. NULL matches any.
+ */
 static bool glob_matches(const char *glob, const char *text)
 {
     const char *star = NULL, *retry = NULL;
@@ -39,11 +41,11 @@ static bool glob_matches(const char *glob, const char *text)
 /* ---- Combinations of a composed row ---- */
 
 /*
- * The masks of a row's n-th combination, in the order of names; 0: there are fewer. The last group
- * changes fastest; in a group the listed masks are last.  A LAST mask is followed by none: it
- * stands for *out_step combinations.
+ * Return the masks of a composed row's n-th combination, in the order of names; 0: the row has fewer combinations. The
+ * last group changes fastest; in each group the listed masks are the last ones. No mask follows a mask with
+ * UPMU_MASK_LAST, so that such a combination takes the place of *out_step combinations.
  */
-static UPMU_APART uint32_t combination(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
+static UPMU_APART uint32_t combination_masks(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
 {
     uint32_t size = 1, masks = 0;
     unsigned i = row->row.mask_count, chosen;
@@ -72,9 +74,9 @@ static UPMU_APART uint32_t combination(const struct upmu_unpacked *row, uint32_t
 /* ---- Listing ---- */
 
 /*
- * The next name after a cursor: of a row, an alias, or one more combination.  The
- * cursor holds the number of the name given last, plus one, and how many of its
- * combinations were given.
+ * Write the next name after a cursor, and return its length; 0: no name is left. The name is a row's, an alias, or one
+ * more combination of a row's masks. The cursor has, in its upper half, the number of the last name, plus one; in its
+ * lower half, how many combinations of that name were given.
  */
 static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, char text[UPMU_NAME_ROOM],
                             struct upmu_event_id *out_id, bool *out_alias)
@@ -89,7 +91,7 @@ static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor
     if (member && upmu_member_name(catalog, member - 1) + 1 == number && upmu_row_unpack(catalog, member - 1, &row) &&
         row.row.flags & UPMU_ROW_COMPOSED) {
         upmu_member_id(catalog, member - 1, out_id);
-        out_id->masks = combination(&row, *cursor & 0xffffu, &step);
+        out_id->masks = combination_masks(&row, *cursor & 0xffffu, &step);
         if (out_id->masks) {
             *cursor += step;
             return (unsigned)upmu_catalog_id_name(catalog, *out_id, text, UPMU_CATALOG_NAME);
@@ -130,7 +132,10 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
 
 /* ---- The id of an encoding ---- */
 
-/* In a row that is limited to revisions, the rest of the unit mask and the payload are the limits. */
+/*
+ * In a row with UPMU_ROW_REVISIONS only these bits of `umask` are a unit mask; the others and the payload are
+ * revisions.
+ */
 #define UNIT_MASK 0xffu
 
 static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
@@ -147,7 +152,7 @@ static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
     return limits || a->payload == b->payload;
 }
 
-/* The masks of one group that together have the row's value in their bits. */
+/* Return the masks of the group from `first` on that together give the value that `row` has in the group's bits. */
 static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upmu_unpacked *unpacked, unsigned first,
                             const struct upmu_row *row)
 {
@@ -166,7 +171,7 @@ static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upm
     if (unpacked->row.flags & UPMU_ROW_REVISIONS)
         field &= UNIT_MASK;
     want = field & (mask.flags & UPMU_MASK_PAYLOAD ? row->payload : row->umask);
-    /* From here on `field` has the bits without a mask. */
+    /* From here on `field` has the bits for which no mask is found yet. */
     for (i = end; i-- > first;) {
         upmu_mask_read(catalog, &unpacked->mask[i], &mask);
         if (unpacked->row.flags & UPMU_ROW_REVISIONS)
@@ -212,8 +217,11 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 
 /* ---- The most similar name ---- */
 
-/* Number of letters to insert, remove or replace to change one text into the other, folded; or more than `limit`. */
-static unsigned distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
+/*
+ * Return how many letters must be inserted, removed or replaced to change one text into the other, folded. If more than
+ * `limit` must be changed, return any number above `limit`.
+ */
+static unsigned letter_distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
 {
     uint8_t row[UPMU_CATALOG_NAME + 1];
     unsigned i, j;
@@ -242,7 +250,7 @@ static unsigned distance(const char *a, unsigned a_length, const char *b, unsign
     return row[b_length];
 }
 
-/* The number of equal letters at the begin, folded. */
+/* Return how many letters two texts have in common at their beginning, folded. */
 static unsigned common_start(const char *a, unsigned a_length, const char *b, unsigned b_length)
 {
     unsigned i = 0;
@@ -252,14 +260,17 @@ static unsigned common_start(const char *a, unsigned a_length, const char *b, un
     return i;
 }
 
-/* An abbreviation ("instrs") is similar to the shortest name with the same begin, except for a letter or two. */
+/*
+ * A text can be an abbreviation ("instrs") of a name. The name must begin with all letters of the text but two, and at
+ * least with ABBREVIATED letters. Of such names the most similar and shortest is taken.
+ */
 #define ABBREVIATED 4u
 
 bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *name, size_t length,
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
 {
     char text[UPMU_NAME_ROOM];
-    unsigned limit = 2 + (unsigned)length / 4; /* one mistake in four letters is still similar */
+    unsigned limit = 2 + (unsigned)length / 4; /* a name with one mistake in four letters is still similar */
     struct upmu_event_id id;
     uint32_t cursor = 0;
     bool found = false, alias;
@@ -270,9 +281,9 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
     if (limit > 7)
         limit = 7;
     for (size = 0; size < length; size++)
-        if (name[size] == ':') /* an event, and a word that is no unit mask of it */
+        if (name[size] == ':') /* EVENT:WORD, where WORD is not a mask: no abbreviation */
             shortest = 0, start = UPMU_CATALOG_NAME;
-    /* `limit` is what the next one must stay below. */
+    /* A name is more similar than the last one if fewer than `limit` letters differ. */
     while ((size = cursor_step(catalog, &cursor, text, &id, &alias)) != 0) {
         unsigned steps, same = found ? 0 : common_start(name, (unsigned)length, text, size);
 
@@ -284,7 +295,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
         }
         if (size >= length + limit || size + limit <= length)
             continue;
-        steps = distance(name, (unsigned)length, text, size, limit - 1);
+        steps = letter_distance(name, (unsigned)length, text, size, limit - 1);
         if (steps >= limit)
             continue;
         *out_id = id;

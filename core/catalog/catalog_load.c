@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues from outside: checks a packed file (docs/CATALOGUES.md) before any of its
- * catalogues is used, and lets a PMU use one.  Pure.  The check is about consistency.  Reads stay
- * within the file whatever happens to its rows, names and masks afterwards.  Headers are trusted: a
- * file that other software can write is copied first.
+ * Event catalogues from outside: check a packed file (docs/CATALOGUES.md) before any of its catalogues is used, and let
+ * a PMU use one. Pure. The check is for consistency. Reads stay within the file even if its rows, names and masks
+ * change after the check. Headers are trusted: a file that other software can write must be copied first.
  */
 #include <upmu/unit.h>
 #include "core/util/apart.h"
@@ -17,7 +16,7 @@
 
 #define FILE_MOST 0x1000000u /* bytes */
 #define CHECKSUM 4u          /* bytes, the last of the file */
-#define NAMES_MOST 0x10000u  /* that one catalogue lists */
+#define NAMES_MOST 0x10000u  /* the most names of one catalogue */
 
 /* Do `count` entries of a section end within `size` bytes? */
 static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
@@ -27,7 +26,7 @@ static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
     return at <= size && count <= FILE_MOST / 16 && count * (section >> 8 & 255u) <= size - at;
 }
 
-static uint32_t checksum(const uint8_t *bytes, size_t size)
+static uint32_t file_checksum(const uint8_t *bytes, size_t size)
 {
     uint32_t sum = UINT32_C(2166136261);
 
@@ -36,7 +35,10 @@ static uint32_t checksum(const uint8_t *bytes, size_t size)
     return sum;
 }
 
-/* Each entry has an existing name.  A listing checks that the names ascend; it leaves out others. */
+/*
+ * Does each entry have a name that exists? The order of the names is checked by a listing, which leaves out names that
+ * do not ascend.
+ */
 static bool members_have_names(const struct upmu_catalog *catalog, unsigned first, unsigned count)
 {
     while (count--)
@@ -45,7 +47,10 @@ static bool members_have_names(const struct upmu_catalog *catalog, unsigned firs
     return true;
 }
 
-/* A mask that stands alone is the only default of its group, and one that ends the groups stands alone. */
+/*
+ * Is a group of masks consistent? A mask with UPMU_MASK_LAST must exclude the others of its group. A default mask that
+ * does so is the only default. If one mask is EXCLUSIVE, all are.
+ */
 static UPMU_INSIDE bool group_is_sound(const struct upmu_unpacked *unpacked, unsigned first)
 {
     unsigned defaults = 0, alone = 0, exclusive = 0, last = unpacked->mask[first].last;
@@ -63,7 +68,7 @@ static UPMU_INSIDE bool group_is_sound(const struct upmu_unpacked *unpacked, uns
     return (!alone || defaults == 1) && (!exclusive || exclusive == last - first + 1);
 }
 
-/* Groups follow one another. */
+/* Is each group of a row's masks consistent, and do the groups' numbers ascend? A row without masks is not. */
 static bool groups_are_sound(const struct upmu_unpacked *unpacked)
 {
     unsigned first = 0, group = 0;
@@ -78,7 +83,7 @@ static bool groups_are_sound(const struct upmu_unpacked *unpacked)
     return first > 0;
 }
 
-/* Each mask has a name of its own and leads to a mask. */
+/* Does each mask have valid names, and do they lead back to a mask: the first name to this mask? */
 static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const uint8_t *set)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
@@ -139,7 +144,7 @@ static bool alias_is_sound(const struct upmu_catalog *catalog, unsigned alias)
     return upmu_catalog_row(catalog, id.row, &row) && (row.mask_count == 32 || !(id.masks >> row.mask_count));
 }
 
-/* Every listed name leads to its id, and the id to its name. */
+/* Does every listed name lead to its id, and the id to its name? */
 static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
 {
     char name[UPMU_CATALOG_NAME], back[UPMU_CATALOG_NAME];
@@ -151,21 +156,21 @@ static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
     while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
         size_t length = upmu_text_length(name);
 
-        /* More than possible: the list has no end. */
+        /* More names than a catalogue can have: the list has no end. */
         if (++names > NAMES_MOST || upmu_catalog_id_name(catalog, id, back, sizeof back) >= sizeof back ||
             upmu_catalog_lookup(catalog, name, length, &found) != UPMU_OK || memcmp(&found, &id, sizeof id) != 0 ||
             (!alias && memcmp(name, back, length + 1) != 0))
             return false;
         members += alias || !id.masks;
     }
-    /* A name without letters ends the list; a name out of order is not listed. */
+    /* A name without letters ends the listing, and a name out of order is not listed: then the numbers differ. */
     return members == upmu_own_rows(catalog) + upmu_own_aliases(catalog);
 }
 
 /*
- * Reads beyond the end read the header, and rows, names and aliases are checked as they are read.
- * So only the filter section has to be in bounds; without it names are found, but no names with
- * masks.
+ * Is a catalogue consistent? A read behind the end of the file gives bytes of its header, and rows, names and aliases
+ * are checked as they are read. So only the filter section must be checked for its bounds: if the section is outside
+ * the file, names are found, but no names with masks.
  */
 static bool catalog_is_sound(const struct upmu_catalog *catalog)
 {
@@ -183,7 +188,7 @@ static bool catalog_is_sound(const struct upmu_catalog *catalog)
     return names_lead_back(catalog);
 }
 
-/* A catalogue is where the directory says, and its header is consistent. */
+/* Does catalogue `i` stand where the directory says, with a consistent header and a number of its own? */
 static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
 {
     uint32_t size = upmu_word(file + 4), at = upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i), own;
@@ -201,7 +206,7 @@ static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
     for (unsigned k = 0; k < i; k++)
         if (upmu_catalog_number(upmu_catalog_loaded(file, k)) == upmu_catalog_number(catalog))
             return false;
-    /* The catalogue's two names end; one of 12 bytes ends where the other, empty name is. */
+    /* The catalogue's two names have an end. If the first takes all 12 bytes, the empty second name is its end. */
     return *upmu_catalog_name(catalog) && !(catalog->byte[UPMU_OWN_NAME + 11] && catalog->byte[UPMU_OWN_NAME + 12]) &&
            !catalog->byte[UPMU_OWN_NAME + 23];
 }
@@ -216,8 +221,8 @@ enum upmu_status upmu_catalog_load(const void *bytes, size_t size)
     if (file[3] != UPMU_FILE_VERSION)
         return UPMU_ERR_VERSION;
     count = upmu_half(file + 8);
-    if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != checksum(file, size - CHECKSUM) || !count ||
-        UPMU_FILE_DIRECTORY + 3 * count > size ||
+    if (upmu_word(file + 4) != size || upmu_word(file + size - CHECKSUM) != file_checksum(file, size - CHECKSUM) ||
+        !count || UPMU_FILE_DIRECTORY + 3 * count > size ||
         !section_fits(file, UPMU_SHARED_BLOCKS, (upmu_half(file + 10) + 15) >> 4 << 1) ||
         !section_fits(file, UPMU_SHARED_SHAPES, upmu_half(file + 14)) ||
         !section_fits(file, UPMU_SHARED_VALUES, upmu_half(file + 16)))
@@ -249,7 +254,7 @@ const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
     return (const struct upmu_catalog *)(const void *)(bytes + upmu_offset(bytes + UPMU_FILE_DIRECTORY + 3 * i));
 }
 
-/* A catalogue belongs to a PMU if it has the name of the PMU or of its built-in catalogue. */
+/* Does a catalogue belong to a PMU: does it name the PMU, or the PMU's built-in catalogue? */
 static UPMU_APART bool is_named_for(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
 {
     const char *names[] = {pmu->name, pmu->catalog ? upmu_catalog_name(pmu->catalog) : pmu->name};
@@ -266,8 +271,8 @@ static UPMU_APART bool is_named_for(const struct upmu_catalog *catalog, const st
 }
 
 /*
- * A processor's own list of its units: "clx_uncore" is for "clx_unc_cha", whatever built-in catalogue that PMU has (of
- * Skylake-X, or none).
+ * Is this a processor's own list of its units? "clx_uncore" is for "clx_unc_cha", whatever built-in catalogue that PMU
+ * has (of Skylake-X, or none).
  */
 static UPMU_APART bool is_of_processor(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
 {

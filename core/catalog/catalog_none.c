@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues of a library built without names: there are none.
+ * Functions of catalogues for a library built without names: no catalogue exists.
  */
 #include "core/catalog/catalog.h"
 

@@ -34,11 +34,13 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 
 /* ---- Text ---- */
 
-#define SWITCHES 3u /* codes that are no fragments: bit 0 of code + 1: small letters, bit 1: '-' for '_' */
+#define SWITCHES 3u /* codes below 3 flip the style bits of code + 1; bit 0: small letters, bit 1: '-' for '_' */
 #define DOT 0x7f
 #define FRAGMENT 8u /* letters of the longest fragment */
 
-/* Text of a fragment, 8 bytes, at *out; returns how many of them do not belong to it, below 8. */
+/*
+ * Set *out to the 8 bytes of a fragment. Returns how many of them, at the end, do not belong to the fragment: 0 to 7.
+ */
 static inline unsigned fragment_at(const uint8_t *dictionary, size_t code, const uint8_t **out)
 {
     unsigned entry = upmu_half(dictionary + 2 * code);
@@ -79,8 +81,8 @@ unsigned upmu_codes_begin(const uint8_t *file, const uint8_t *codes, unsigned co
     return folded[at] == UPMU_FOLDED_SEPARATOR ? at : 0;
 }
 
-/* Eight letters of a fragment as spelt: with a style, and dots. */
-static inline uint64_t styled(uint64_t eight, unsigned style)
+/* Return eight letters of a fragment as they are spelt in a style, with DOT as '.'. */
+static inline uint64_t styled_letters(uint64_t eight, unsigned style)
 {
     uint64_t special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
     uint64_t dots = special & eight >> 5;
@@ -93,14 +95,14 @@ static inline uint64_t styled(uint64_t eight, unsigned style)
     return eight;
 }
 
-/* Letters from `from` to `at` with `style`, eight at a time: there is room after them. */
+/* Apply a style to the letters from `from` to `at`, eight at a time: behind them `out` has room. */
 static UPMU_INSIDE void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 {
     uint64_t eight;
 
     for (; from < at; from += 8) {
         __builtin_memcpy(&eight, out + from, 8);
-        eight = styled(eight, style);
+        eight = styled_letters(eight, style);
         __builtin_memcpy(out + from, &eight, 8);
     }
 }
@@ -136,11 +138,11 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 
 /* ---- Names ---- */
 
-#define OWN_MOST 15u   /* a byte says how many */
+#define OWN_MOST 15u   /* 15 in a name's first byte: the next byte has the number of codes */
 #define OTHER_STYLE 16u
 #define CODES_MOST 63u /* of a name */
 
-/* The number of a name's own codes, which begin at *at. */
+/* Read how many codes of its own a name has, and move *at to the first of them. */
 static inline unsigned own_codes(const uint8_t **at)
 {
     unsigned count = *(*at)++ & OWN_MOST;
@@ -148,7 +150,9 @@ static inline unsigned own_codes(const uint8_t **at)
     return count < OWN_MOST ? count : *(*at)++ & CODES_MOST;
 }
 
-/* The position of a name; *out_before: the number of names before it in its block, which begins at *out_block. */
+/*
+ * Return where a name is stored; *out_before: the number of names before it in its block, which begins at *out_block.
+ */
 static UPMU_APART const uint8_t *name_at(const uint8_t *file, uint32_t number, const uint8_t **out_block,
                                          unsigned *out_before)
 {
@@ -165,7 +169,7 @@ static UPMU_APART const uint8_t *name_at(const uint8_t *file, uint32_t number, c
     return at;
 }
 
-/* The first codes of the `left`-th name of a block, which later names may share. */
+/* Return the first 8 codes of a block's `left`-th name; the next name may share them. */
 static UPMU_APART uint64_t first_codes(const uint8_t *at, unsigned left)
 {
     unsigned count, shared;
@@ -239,7 +243,7 @@ bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsi
     shared = *begin >> 5;
     but = own_codes(&begin);
     code = begin + but;
-    /* From the end, because other names with the same hash differ there more often. */
+    /* Compare from the end: there the names that have the same hash differ more often. */
     for (;;) {
         while (code > begin) {
             if (*--code < SWITCHES)
@@ -270,8 +274,8 @@ unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
 /* ---- Rows and aliases by name ---- */
 
 /*
- * The name numbers of a catalogue's rows or aliases.  A small file lists aliases only:
- * the other names are rows.
+ * Return the name numbers of a catalogue's rows or aliases. A small file lists aliases only: all other names of the
+ * file are those of rows.
  */
 static UPMU_INSIDE const uint8_t *name_list(const struct upmu_catalog *catalog, bool alias, unsigned wide,
                                             unsigned *out_count)
@@ -280,7 +284,7 @@ static UPMU_INSIDE const uint8_t *name_list(const struct upmu_catalog *catalog, 
     unsigned end = count + (alias && wide ? rows + 1 : 0);
     const uint8_t *high = upmu_section_at(catalog->byte, UPMU_OWN_NAMES, end << wide);
 
-    /* The last position; the others are before it. */
+    /* `high` is the place of the last number; the others stand before it. */
     *out_count = high == catalog->byte ? 0 : count;
     return high - (*out_count << wide);
 }
@@ -332,6 +336,11 @@ unsigned upmu_member_name(const struct upmu_catalog *catalog, unsigned member)
     return member;
 }
 
+uint16_t upmu_catalog_number(const struct upmu_catalog *catalog)
+{
+    return (uint16_t)upmu_half(catalog->byte + 12);
+}
+
 void upmu_member_id(const struct upmu_catalog *catalog, unsigned member, struct upmu_event_id *out_id)
 {
     unsigned rows = upmu_own_rows(catalog), wide = upmu_file_wide(upmu_catalog_file(catalog));
@@ -359,7 +368,7 @@ uint64_t upmu_payload(const uint8_t *file, unsigned index)
     return upmu_word(value) | (uint64_t)upmu_word(value + 4) << 32;
 }
 
-/* The part of a row that it shares with others. */
+/* Return the shape of a row: the part that it shares with other rows. */
 static const uint8_t *shape_at(const struct upmu_catalog *catalog, unsigned number)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
@@ -370,7 +379,7 @@ static const uint8_t *shape_at(const struct upmu_catalog *catalog, unsigned numb
     return upmu_section_at(file, UPMU_SHARED_SHAPES, number);
 }
 
-/* How many masks a set has. */
+/* Return how many masks a set has. */
 static uint8_t masks_count(const uint8_t *set)
 {
     unsigned count = 0;
@@ -470,7 +479,7 @@ bool upmu_masks_next(struct upmu_masks *masks)
     if (++masks->index < masks->count) {
         while (!masks->left) {
             if (masks->run >= masks->heads) {
-                masks->count = masks->index; /* the bytes have changed */
+                masks->count = masks->index; /* other software has changed the bytes */
                 return false;
             }
             masks->class = upmu_section_at(masks->file, UPMU_SHARED_CLASSES, set[masks->run] & ~UPMU_LAST_RUN);
@@ -543,7 +552,10 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
     upmu_masks_begin(file, out->set, &masks);
     words = out->set + masks.words;
     wide = out->set[0] & UPMU_SET_WIDE;
-    /* The number unpacked here, not the number counted there: the bytes may change meanwhile. */
+    /*
+     * row.mask_count becomes the number of masks unpacked here, not what masks_count() found: other software may change
+     * the bytes in between.
+     */
     for (; masks.run < masks.heads; masks.run += 2) {
         class = upmu_section_at(file, UPMU_SHARED_CLASSES, out->set[masks.run] & ~UPMU_LAST_RUN);
         for (masks.left = out->set[masks.run + 1] & UPMU_RUN_MASKS; masks.left-- != 0 && index < masks.count; mask++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bracket around every local call.
+ * Entering and leaving the bracket, and the work at its end.
  */
 #include "core/engine/bracket.h"
 #include "core/util/apart.h"
@@ -17,8 +17,8 @@ enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_sta
     struct upmu_cpu *cpu;
 
     *out_state = port_irq_save(port);
-    cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE); /* that of a unit changes */
-    if (UPMU_UNCORE && !cpu) /* a unit that is on its way to another CPU is alive */
+    cpu = __atomic_load_n(&meter->cpu, __ATOMIC_ACQUIRE); /* a unit's CPU can change */
+    if (UPMU_UNCORE && !cpu) /* a unit that is `live` without a CPU is on its way to another one */
         status = UPMU_LOAD(meter->live) ? UPMU_ERR_BUSY : UPMU_ERR_NO_CPU;
     else if (port_has_this_cpu(port) && port_this_cpu(port) != cpu)
         status = UPMU_ERR_WRONG_CPU;
@@ -34,7 +34,7 @@ enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_sta
     return UPMU_OK;
 }
 
-/* Is there anything to do at the end of a bracket? */
+/* Is there work for the end of a bracket? */
 static inline bool has_work(const struct upmu_meter *meter)
 {
     return upmu_interrupt_mail(meter) || meter->work_due || meter->failed || meter->claims_due ||
@@ -49,14 +49,14 @@ void upmu_bracket_settle(struct upmu_meter *meter)
         upmu_reconcile_repair(meter);
 }
 
-static UPMU_APART void settle(struct upmu_meter *meter)
+static UPMU_APART void settle_work(struct upmu_meter *meter)
 {
     if (upmu_interrupt_mail(meter) && upmu_interrupt_read_mail(meter))
         upmu_waiting_admit(meter);
     upmu_bracket_settle(meter);
-    if (meter->work_due & UPMU_DUE_LOG) /* after a repair, by a handler or by this call */
+    if (meter->work_due & UPMU_DUE_LOG) /* a repair, in a handler or in this call, has stopped sessions */
         upmu_reconcile_log(meter);
-    /* The flag of a wrap that this call has counted is no later round's. */
+    /* A counter that only counts has wrapped, and is counted: clear its flag, which would look like a later round. */
     if (meter->flagged & meter->running & ~meter->sampling)
         (void)upmu_count_acknowledge(meter, meter->running & ~meter->sampling);
     if (meter->claims_due) {
@@ -65,7 +65,10 @@ static UPMU_APART void settle(struct upmu_meter *meter)
     }
 }
 
-/* Where overflows come faster than they are handled, the rest waits for the next local call, tick or interrupt. */
+/*
+ * How often the end of a bracket looks for work.  If overflows come faster, the rest waits for the next local call,
+ * tick or interrupt.
+ */
 #define ROUNDS 4u
 
 void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
@@ -76,12 +79,14 @@ void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state)
      */
     for (unsigned rounds = 0;; rounds++) {
         for (unsigned looks = 0; __builtin_expect(has_work(meter), 0) && looks < ROUNDS; looks++)
-            settle(meter);
-        /* In the bracket of a unit handlers work on the CPU's own counters, sessions and pages. */
+            settle_work(meter);
+        /* Not for a unit: in the bracket of a unit, handlers work on the CPU's own counters, sessions and pages. */
         if (!UPMU_UNCORE || (meter->cpu && meter == &meter->cpu->meter))
             upmu_features_leave(meter->cpu);
-        /* Counters that handlers stopped run again last, after mail is read: one that counts the rest of the
-         * bracket, too, may overflow in it again and again. */
+        /*
+         * Counters that handlers stopped run again last, after the mail is read: a counter that also counted the rest
+         * of the bracket could overflow in it again and again.
+         */
         if (__builtin_expect(meter->bank.stopped != 0, 0) && !upmu_interrupt_mail(meter))
             upmu_interrupt_end(meter);
         UPMU_BARRIER();
@@ -119,7 +124,7 @@ static UPMU_APART enum upmu_status place_on_own_stack(upmu_placing_work *placing
     return placing(&work, argument);
 }
 
-/* A machine without a port is on paper. */
+/* A machine without a port is only on paper: it has no CPU. */
 enum upmu_status upmu_bracket_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument)
 {
     const struct upmu_port *port = machine->port;

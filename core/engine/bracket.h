@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The bracket around every local call.
+ * The bracket: interrupts off, this CPU, one local call at a time.  Each local call runs inside.
  */
 #ifndef UPMU_CORE_BRACKET_H
 #define UPMU_CORE_BRACKET_H
@@ -12,27 +12,29 @@
 #include <upmu/session.h>
 
 /*
- * Interrupts off; refuse the wrong CPU and a local call inside a local call.
- * UPMU_OK, UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (interrupts are then as before).
+ * Enter the bracket of a meter: switch interrupts off, and refuse another CPU, and a local call inside a local call.
+ * Returns UPMU_OK; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or (a unit) UPMU_ERR_NO_CPU: interrupts are then as before.
  */
 enum upmu_status upmu_bracket_enter(struct upmu_meter *meter, uintptr_t *out_state);
 
 /*
- * Do what handlers and the call itself left: mail, work that is due, faults, claims that nothing needs.  Then undo the
+ * Do what handlers and the call itself have left: mail, due work, faults, claims that nothing needs.  Then leave the
  * bracket.
  */
 void upmu_bracket_leave(struct upmu_meter *meter, uintptr_t state);
 
-/* Do the work that is due, and answer faults, in the middle of a call. */
+/* Do the due work, and the repair after faults, in the middle of a call. */
 void upmu_bracket_settle(struct upmu_meter *meter);
 
-/* Work on a CPU in its bracket: its status, or upmu_bracket_enter()'s. */
+/*
+ * Run a function on a meter, in its bracket.  Returns the function's status, or why the bracket could not be entered.
+ */
 typedef enum upmu_status upmu_bracket_work(struct upmu_meter *meter, void *argument);
 enum upmu_status upmu_bracket_run(struct upmu_meter *meter, upmu_bracket_work *work, void *argument);
 
 /*
- * Work that needs a work area for a placement, but no CPU: that of the executing CPU, in its bracket, or one on the
- * stack.  As upmu_bracket_run().
+ * Run a function that needs a work area for a placement, but no CPU.  The area is that of the executing CPU, in its
+ * bracket, or lies on the stack.  Returns as upmu_bracket_run().
  */
 typedef enum upmu_status upmu_placing_work(struct upmu_place_work *work, void *argument);
 enum upmu_status upmu_bracket_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument);

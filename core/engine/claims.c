@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims on what other CPUs share, held for what runs.  All that a placement needs is claimed
- * before anything moves, and what nothing needs any more is parked when all of it runs: any CPU can
- * take it, and if none did, the next claim finds the registers as the shadow says.
+ * Claims on what other CPUs share, held for running sessions.  All that a placement needs is claimed before an event
+ * moves.  What no session needs any more is parked when everything runs: any CPU can take it, and if none has, the next
+ * claim finds the registers as the shadow says.
  */
 #include "core/engine/claims.h"
 #include "core/util/apart.h"
@@ -23,7 +23,10 @@ bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set
            (meter->pmu->shared && payload);
 }
 
-/* Nothing is known of what others may have had: a resource, or UPMU_DOMAIN_COUNTER. */
+/*
+ * After a new claim of `what` (a resource, or a UPMU_DOMAIN_COUNTER): its registers are unknown, as other CPUs may have
+ * had them.
+ */
 static void forget_claim(struct upmu_meter *meter, unsigned what)
 {
     unsigned row;
@@ -47,10 +50,10 @@ static bool claim_one(struct upmu_meter *meter, unsigned what, uint64_t value)
     return claim != UPMU_CLAIM_LOST;
 }
 
-/* Purposes of a visit to the shared resources of an event that runs, or is to run. */
+/* Purposes of use_resources(), for the shared resources of an event. */
 enum purpose {
     CLAIM, /* they are claimed */
-    KEEP   /* they have the values that the event runs with */
+    KEEP   /* note the values that the running event needs */
 };
 
 static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value, enum purpose purpose, uint64_t *needed)
@@ -63,8 +66,8 @@ static bool use_one(struct upmu_meter *meter, unsigned resource, uint64_t value,
 }
 
 /*
- * Shared resources of one way to run an event on `counter`.  Of a paired PMU the hyper-threads share a counter's
- * number while neither has an exclusive event on it.
+ * Claim or keep the shared resources of an event on `counter`, in one of its ways.  On a paired PMU the number of the
+ * counter is such a resource: both hyper-threads share it while neither has an exclusive event there.
  */
 static bool use_resources(struct upmu_meter *meter, const struct upmu_event *event, unsigned alternative,
                           unsigned counter, enum purpose purpose, uint64_t *needed)
@@ -86,7 +89,7 @@ static bool use_resources(struct upmu_meter *meter, const struct upmu_event *eve
                    purpose, needed);
 }
 
-/* Park all but what sessions that run need, and say what that is now. */
+/* Tell the domain which values the running sessions need, and park all other claims. */
 void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing)
 {
     uint32_t counters = 0;
@@ -177,7 +180,7 @@ uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters)
     return counters;
 }
 
-/* A resource that a counter of the host looks at stays as the host has set it. */
+/* A counter of the host may need a resource: leave that resource as the host has set it. */
 static void spare_watchdog(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -193,8 +196,8 @@ static void spare_watchdog(struct upmu_meter *meter)
     }
 }
 
-/* A fault is answered by a second attempt with what is left. */
-static bool restore(struct upmu_meter *meter, uint32_t counters)
+/* After a fault try once more, with the registers that are left. */
+static bool restore_counters(struct upmu_meter *meter, uint32_t counters)
 {
     return upmu_bank_restore(&meter->bank, counters) || upmu_bank_restore(&meter->bank, counters);
 }
@@ -207,19 +210,19 @@ bool upmu_claims_restore(struct upmu_meter *meter)
 
     if (!domain) {
         spare_watchdog(meter);
-        return restore(meter, counters);
+        return restore_counters(meter, counters);
     }
     __atomic_fetch_or(&domain->used, counters & meter->pmu->shared_counters, __ATOMIC_RELAXED);
     last = upmu_domain_end(domain, meter->domain_number);
     used = __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     upmu_bank_inherit(&meter->bank, last);
-    /* No CPU has written what is still the firmware's, and it may be running. */
+    /* Counters that no CPU has written are still the firmware's, and may be running: leave them alone. */
     for (uint32_t rest = meter->firmware & ~used & meter->pmu->shared_counters; rest; rest &= rest - 1u)
         meter->bank.state[meter->pmu->counter[upmu_bits_lowest(rest)].select_row] &= (uint8_t)~UPMU_ROW_FOUND;
-    /* Counters that were used may be the host's now. */
+    /* Used counters that the host has reserved since are left alone. */
     counters = last ? (counters | used) & ~meter->watchdog : counters & ~meter->pmu->shared_counters;
     spare_watchdog(meter);
-    fine = restore(meter, counters);
+    fine = restore_counters(meter, counters);
     if (last)
         upmu_bank_leave(&meter->bank);
     return fine;

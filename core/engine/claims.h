@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims of this CPU on hardware that other CPUs share.
+ * Claims of this CPU on counters and resources that other CPUs share.
  */
 #ifndef UPMU_CORE_CLAIMS_H
 #define UPMU_CORE_CLAIMS_H
@@ -8,42 +8,45 @@
 #include <upmu/cpu.h>
 #include "core/engine/joint.h"
 
-/* Where this CPU's shared parts are claimed, or NULL. */
+/* The domain where a meter's shared parts are claimed, or NULL. */
 static inline struct upmu_domain *upmu_meter_domain(const struct upmu_meter *meter)
 {
     return UPMU_DOMAINS ? meter->domain : NULL;
 }
 
-/* Might a set that has a placement use parts that other CPUs see? */
+/* May a placed set use parts that other CPUs see? */
 bool upmu_claims_share_set(const struct upmu_meter *meter, const struct upmu_set *set);
 
 /*
- * Claim all shared parts of a placement, beside what runs already; false: another
- * CPU was faster, and upmu_claims_trim() parks what was claimed before that.
+ * Claim all shared parts of a joint problem's places.  Returns false where another CPU has a claim: upmu_claims_trim()
+ * then parks what was claimed before that.
  */
 bool upmu_claims_take(struct upmu_meter *meter, const struct upmu_joint *joint);
 
-/* As upmu_claims_take(), for a set where it is placed.  A handler claims nothing: false. */
+/* As upmu_claims_take(), for a set in its place.  Returns false in a handler, which may claim nothing. */
 bool upmu_claims_take_set(struct upmu_meter *meter, struct upmu_set *set);
 
-/* Name the registers that other CPUs of the domain see, too. */
+/* Tell the bank which registers other CPUs of the domain see, too. */
 void upmu_claims_share(struct upmu_meter *meter);
 
 /* Has another CPU of the domain taken over, too? */
 bool upmu_claims_others(const struct upmu_meter *meter);
 
-/* Of these counters, those that are not shared, or could be claimed: upmu_claims_trim() parks them. */
+/*
+ * Claim those of these counters that CPUs share.  Returns the counters that are not shared or are claimed now;
+ * upmu_claims_trim() parks the claims.
+ */
 uint32_t upmu_claims_counters(struct upmu_meter *meter, uint32_t counters);
 
 /*
- * Write back what was found: of what is shared, the last CPU of the domain restores
- * what the first one found, for all.
+ * Write back the values that were found at take-over.  Shared registers: only the last CPU of the domain does it, with
+ * the values that the first one found.  Returns false where a register faulted.
  */
 bool upmu_claims_restore(struct upmu_meter *meter);
 
 /*
- * Release claims that no running session needs: at the end of a bracket.  `say_nothing`: the shadow
- * of these is unknown from now on, even if no CPU takes them.
+ * At the end of a bracket: park the claims that no running session needs.  `say_nothing`: their registers are unknown
+ * from now on, even if no other CPU takes the claims.
  */
 void upmu_claims_trim(struct upmu_meter *meter, bool say_nothing);
 

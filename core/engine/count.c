@@ -24,10 +24,10 @@
 UPMU_APART uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                                        uint64_t delta)
 {
-    /* The close may have lost a carry; a sampling counter never waits for 2^32 events there. */
+    /* A close may have lost the carry into bit 32.  A sampling counter never waits for 2^32 events on such a PMU. */
     if (upmu_pmu_is(pmu, UPMU_PMU_CARRY_LOST) && upmu_tally_samples(tally))
         delta = (uint32_t)delta;
-    /* A rolled-back transaction can take a count back: no negative counts. */
+    /* A transaction that is rolled back can make the value smaller: count 0 instead of a negative number. */
     if (tally->falls && (delta >> (pmu->counter[counter].width - 1u) & 1u))
         delta = 0;
     return delta;
@@ -56,7 +56,7 @@ void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigne
     UPMU_STORE(tally->base, value);
 }
 
-/* Where a close loses a carry, the counter was added just before it: it has counted little since. */
+/* Where a close loses a carry, the counter was added just before the close, so the rest is less than 2^32. */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta)
 {
     if (upmu_count_is_late(meter->pmu, counter, delta))
@@ -70,8 +70,8 @@ bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tall
     unsigned width = pmu->counter[counter].width;
 
     /*
-     * A counter of 64 bits goes no round in a life.  2^40 events take 2^36 ns at four in a clock
-     * of 4 GHz, 2^48 take 2^39 at 512 in each ns; a stamp is 2^20.
+     * A counter of 64 bits never goes round.  2^40 events take 2^36 ns at four for each clock of 4 GHz; 2^48 events
+     * take 2^39 ns at 512 for each ns.  A stamp is 2^20 ns.
      */
     return value >= tally->base && width >= 40 && width < 64 &&
            (upmu_count_stamp(now_ns) - tally->turned) >> (width < 48 ? 16 : 19);
@@ -108,7 +108,7 @@ void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
     ideal = upmu_divide(upmu_muldiv(tally->ended, UINT64_C(1000000000), elapsed_ns), frequency, &rest);
     if (ideal > UPMU_LONGEST_PERIOD >> 1)
         ideal = UPMU_LONGEST_PERIOD >> 1;
-    /* An eighth of the way, as far samples tell less of what is to come. */
+    /* Go an eighth of the way: a sample long ago tells little of what is to come. */
     if (ideal > tally->period)
         UPMU_STORE(tally->period, tally->period + ((ideal - tally->period + 7u) >> 3));
     else
@@ -152,7 +152,7 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
         wait = pmu->min_period;
     if (wait >> tally->least_log2 == 0)
         wait = UINT64_C(1) << tally->least_log2;
-    /* A sample that is due in the middle of a step comes at its end. */
+    /* A sample that is due inside of a step is taken at the end of the step. */
     wait += steps;
     if (tally->throttled || wait > longest)
         wait = longest;
@@ -164,7 +164,7 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters)
 {
-    if (!port_has_pmi(meter->machine->port)) /* else the interrupt of a wrap clears it */
+    if (!port_has_pmi(meter->machine->port)) /* else the interrupt of a wrap clears the bit */
         meter->flagged |= counters;
 }
 
@@ -182,7 +182,10 @@ bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters)
 
 #if UPMU_UNCORE
 
-/* A box of the unit was gone or reset: all that counts there has a hole, but for what begins. */
+/*
+ * Mark the events on the counters of a box that was gone or reset (`hole`), except `begun`, which begins to count
+ * there.
+ */
 static UPMU_APART void mar_lacking(struct upmu_meter *meter, const struct upmu_tally *begun)
 {
     uint32_t lacks = meter->bank.lacks;
@@ -223,14 +226,17 @@ void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters)
 
 #if UPMU_UNCORE
 
-/* The base of a unit's count, of which all boxes answer.  Apart: a handler has no units, and none of its stack. */
+/*
+ * Make the sum of all boxes the base of a unit's count; all of them have to answer.  Not inlined: handlers need no
+ * stack for units.
+ */
 static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     bool fine = upmu_bank_begin(&meter->bank, tally->counter, &tally->base);
     uint32_t idle = meter->pmu->counters & ~(meter->running | upmu_meter_blocked(meter));
 
     note_lacks(meter, tally);
-    if (!fine) { /* a box that is gone has dropped what was written */
+    if (!fine) { /* a box that is gone has lost what was written to it */
         upmu_bank_unlearn(&meter->bank, idle);
         upmu_meter_tag(meter, idle, 0);
     }
@@ -248,7 +254,9 @@ bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally)
     return upmu_bank_read(&meter->bank, tally->counter, &tally->base);
 }
 
-/* The value may be the counter's end already, or another thread's count. */
+/*
+ * Does a count begin with 0 in its counter?  The value there may be the counter's end, or the count of another thread.
+ */
 static bool begins_at_zero(const struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     return upmu_meter_saturates(meter) || (upmu_features_hide(meter) && !upmu_tally_is_metric(tally));
@@ -273,7 +281,7 @@ bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally)
         return false;
     else if (upmu_tally_is_lent(tally))
         load = (tally->total + tally->reset) & upmu_bits_ones(meter->pmu->counter[counter].width);
-    else if (!begins_at_zero(meter, tally)) /* the lower half of a wide event, or a unit's */
+    else if (!begins_at_zero(meter, tally)) /* not written, as the lower half of a wide event */
         return upmu_count_read_at(meter, tally);
     if (!upmu_bank_write(&meter->bank, counter, load))
         return false;
@@ -318,7 +326,10 @@ bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsign
     return fine;
 }
 
-/* The interrupt for it may still come; its flag is cleared by that, by the end of the call or before the next event. */
+/*
+ * The interrupt of this wrap may still come.  Its flag is cleared by that interrupt, by the end of the call, or before
+ * the next event.
+ */
 UPMU_APART void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed)
 {
     tally->turned = upmu_count_stamp(now_ns);
@@ -360,8 +371,8 @@ bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t
 }
 
 /*
- * A sampling counter that passed zero, or whose sample came before that because the shortest load is longer than what
- * was left, is loaded again before it runs.
+ * A sampling counter is loaded again before it runs, if it passed zero, or if its sample came early because the
+ * shortest load is longer than the rest of the period.
  */
 UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                                unsigned counter, bool wrapped, uint64_t now_ns)
@@ -378,7 +389,7 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
         meter->flagged |= UPMU_BIT32(counter);
-    /* A lost carry looks as if it had not overflowed. */
+    /* Where a close loses a carry, a counter that overflowed may look as if it had not. */
     if (due || passed || tally->throttled || upmu_count_adds_first(meter))
         meter->slot[counter].tag = 0;
     tally->throttled = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From raw counter values to 64-bit counts and due samples, and from these to start values.  In a bracket, or in a
- * handler that interrupted none; the sequence of the session is odd where its counts change.
+ * From raw counter values to 64-bit counts and due samples, and from these to start values.  To be called in a bracket,
+ * or in a handler that interrupted none.  While a session's counts change, its sequence is odd.
  */
 #ifndef UPMU_CORE_COUNT_H
 #define UPMU_CORE_COUNT_H
@@ -10,39 +10,41 @@
 #include "core/hw/register.h"
 #include "core/engine/session_core.h"
 
-/* upmu_tally.to_switch: the next set is due. */
+/* Value of upmu_tally.to_switch: the session's next set is due. */
 #define UPMU_SWITCH_NOW 0xffffffffu
 
-/* Does this tally sample?  In a build without sampling none does. */
+/* Does this tally sample?  In a build without sampling no tally does. */
 static inline bool upmu_tally_samples(const struct upmu_tally *tally)
 {
     return UPMU_SAMPLING && UPMU_LOAD(tally->period);
 }
 
-/* Does the count of an event wrap as its counter does? */
+/* Does the count of an event wrap as its counter does (UPMU_SAMPLING_WRAP)? */
 static inline bool upmu_count_wraps(const struct upmu_set *set, unsigned i)
 {
     return UPMU_SAMPLING && set->tally[i].wraps;
 }
 
-/* The count of such an event: of the width of its counter, or of the first that it can have. */
+/*
+ * Reduce the count of an event for which upmu_count_wraps() is true to the width of its counter, or, if it is not
+ * placed, of the first counter that it can have.
+ */
 uint64_t upmu_count_wrapped(const struct upmu_session *session, const struct upmu_set *set, unsigned i,
                             uint64_t count);
 
-/* Add what a counter counted since the tally's base. */
+/* Add what a counter has counted since the base of its tally; `value` becomes the base. */
 void upmu_count_fold(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t value);
 
-/* The unit of upmu_tally.turned. */
+/* Convert a time to the unit of upmu_tally.turned, 2^20 ns. */
 static inline uint32_t upmu_count_stamp(uint64_t now_ns)
 {
     return (uint32_t)(now_ns >> 20);
 }
 
 /*
- * Before a fold of a counter that only counts and whose overflow was flagged: did it
- * go all the way round since its base, so that the fold does not see it?  The flag of
- * an overflow that is folded already may come late; a round takes its time, too: of
- * 2^40 events a minute, of 2^48 nine.
+ * Before a fold of a counter that only counts and whose overflow was flagged: did the counter go all the way round
+ * since its base, so that its value does not show the wrap?  The flag may also belong to an overflow that is folded
+ * already, and come late.  So a round must have had time enough: 2^40 events take a minute, 2^48 nine.
  */
 bool upmu_count_turned(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter, uint64_t value,
                        uint64_t now_ns);
@@ -53,106 +55,128 @@ static inline bool upmu_count_overflowed(const struct upmu_pmu *pmu, unsigned co
     return !(value >> (pmu->counter[counter].width - 1u) & 1u);
 }
 
-/*
- * After a fold: is a sample due?  Moves `due` on and counts periods that passed
- * without one.
- */
+/* After a fold: is a sample due?  If so, moves `due` on, and counts periods that passed without a sample as lost. */
 bool upmu_count_due(struct upmu_tally *tally);
 
-/* A count gets a value, and a full period begins. */
+/* Set a tally's count to `total`, and begin a full period. */
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
 
-/* The next wait: a period and its random part. */
+/* Set the number of events until the next sample: a period and its random part. */
 void upmu_count_next(struct upmu_tally *tally, uint64_t period);
 
-/* After a sample that was due: the period follows the frequency, which there is.  `now_ns`: enabled time. */
+/*
+ * After a sample that was due: move the period towards the frequency that the event asks for.  `now_ns` is enabled
+ * time.
+ */
 void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns);
 
-/* The longest period that can be asked for. */
+/* The longest period that a caller may ask for. */
 #define UPMU_LONGEST_PERIOD (~UINT64_C(0) >> 1)
 
-/* The value to load so that the counter overflows when the next sample is due. */
+/* Returns the value to load so that the counter overflows when the next sample is due. */
 uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter);
 
-/* Is a difference so large, where nothing tells of an overflow, that the counter may have gone round? */
+/*
+ * May a counter have gone round, because it has counted more than half its range where no interrupt tells of overflows?
+ */
 static inline bool upmu_count_is_late(const struct upmu_pmu *pmu, unsigned counter, uint64_t delta)
 {
     return (UPMU_UNCORE || UPMU_FOREIGN) && (pmu->capabilities & UPMU_PMU_NO_PMI) &&
            delta >> (pmu->counter[counter].width - 1u);
 }
 
-/* The base of a count: what its counter holds.  False: a register faulted. */
+/* Read a counter, and make its value the base of the tally.  Returns false where a register faulted. */
 bool upmu_count_read_at(struct upmu_meter *meter, struct upmu_tally *tally);
 
-/* Does an event write its counter when it begins?  Else what the counter holds is read. */
+/* Does an event write its counter when it begins to count?  If not, the counter is read instead. */
 bool upmu_count_is_written(const struct upmu_meter *meter, const struct upmu_tally *tally);
 
-/* Write such a counter, which is closed or stands still; read any other.  False: a register faulted. */
+/*
+ * If the event writes its counter, which is closed or stands still: write the start value.  If not: read the counter.
+ * The value becomes the base.  Returns false where a register faulted.
+ */
 bool upmu_count_write_at(struct upmu_meter *meter, struct upmu_tally *tally);
 
-/* Give a counter that is closed, or stands still, the value that its event begins with.  False: a register faulted. */
+/*
+ * Give a counter that is closed, or stands still, its event's start value and tag.  Returns false where a register
+ * faulted.
+ */
 bool upmu_count_begin_at(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 
-/* Of a cascade, note whether its initiator has overflowed.  False: a register faulted. */
+/*
+ * For the target of a cascade: note in `ran` whether its initiator has overflowed.  Returns false where a register
+ * faulted.
+ */
 bool upmu_count_armed(struct upmu_meter *meter, struct upmu_tally *tally);
 
-/* A box of a unit was gone or reset: all that counts there has a hole. */
+/* If a box of a unit was found gone or reset: mark the count of each event that runs on its counters (`hole`). */
 void upmu_count_note_lacks(struct upmu_meter *meter);
 
-/* The counter of an event, and upmu_count_armed().  False: a register faulted. */
+/* Read the counter of an event, after upmu_count_armed().  Returns false where a register faulted. */
 bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value);
 
-/* The last count of a counter, by the difference of two values; a tally whose counter may have gone round is marked. */
+/*
+ * Correct the last difference of a counter that stops; if the counter may have gone round, the tally is marked
+ * (`hole`).
+ */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta);
 
-/* The end of upmu_count_take() of an event that has wrapped or samples; its base is the counter's value. */
+/*
+ * The end of upmu_count_take() for an event that has wrapped or samples, whose base is already the counter's value.
+ * Returns whether a sample is due.
+ */
 bool upmu_count_end(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                     unsigned counter, bool wrapped, uint64_t now_ns);
 
-/* upmu_count_take() of an event of any kind, alone. */
+/* upmu_count_take() for a single event of any kind, with its corrections.  Returns whether a sample is due. */
 bool upmu_count_take_one(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                          unsigned counter, uint64_t value, uint64_t now_ns);
 
-/* As upmu_count_take_one(), where a fault ends the session: a sample that is due is not stored, but lost. */
+/* As upmu_count_take_one(), for a session that a fault ends: a due sample counts as lost. */
 void upmu_count_take_failed(struct upmu_meter *meter, const struct upmu_session *session, struct upmu_tally *tally,
                             uint64_t value, uint64_t now_ns);
 
-/* Add the value of a counter that may run.  False: a register faulted. */
+/* Read a counter that may run, and add to its tally what it has counted.  Returns false where a register faulted. */
 bool upmu_count_add(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns);
 
-/* A counter of an event that leaves could not be read: what it holds is in no count, and it may have overflowed. */
+/*
+ * The counter of an event that leaves could not be read: its last part is in no count, and an interrupt of it may come.
+ */
 void upmu_count_lose(struct upmu_meter *meter, struct upmu_tally *tally);
 
-/* An unknown part is missing in the counts of a session's active set. */
+/* Mark the events of a session's active set (`hole`): an unknown part is missing in their counts. */
 void upmu_count_mar(struct upmu_session *session);
 
-/* A counter has passed zero; `passed`: what it samples says so. */
+/* A counter has passed zero: its interrupt may still come.  `passed`: a sampling counter's value shows it. */
 void upmu_count_note_wrap(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns, bool passed);
 
-/* Status bits of these counters may be set, from a time when they were in no count, on a port without interrupts. */
+/*
+ * Flag these counters on a port without interrupts: their status bits may be set since a time when no session counted
+ * them.
+ */
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters);
 
 /*
- * Clear what meter->flagged has of these counters: a status bit that was set before would look like an overflow of what
- * is counted from now on.  False: a register faulted.
+ * Clear the status bits of these counters that meter->flagged has: an old bit would look like an overflow of the event
+ * that counts there from now on.  Returns false where a register faulted.
  */
 bool upmu_count_acknowledge(struct upmu_meter *meter, uint32_t counters);
 
-/* Counters are taken away, unread: those that run may have overflowed, in no session's count, too. */
+/* Counters are taken away unread: those that are open may have overflowed, and interrupts for them are expected. */
 void upmu_count_expect(struct upmu_meter *meter, uint32_t counters);
 
-/* Registers that a box of a unit has lost are written before these counters run again. */
+/* Registers that a box of a unit has lost become unknown, so that they are written before these counters run again. */
 void upmu_count_unlearn(struct upmu_meter *meter, uint32_t counters);
 
-/* Does closing a counter lose a carry?  Then it is added before that. */
+/* Does closing a counter lose a carry?  Then the engine adds its count just before the close. */
 static inline bool upmu_count_adds_first(const struct upmu_meter *meter)
 {
     return upmu_pmu_is(meter->pmu, UPMU_PMU_CARRY_LOST);
 }
 
 /*
- * The second counter of a wide event has 16 bits more; so loaded, the two overflow
- * together when the first one does.
+ * The second counter of a wide event has the 16 upper bits.  It is loaded with all of them set, so that both counters
+ * overflow together when the first one does.
  */
 #define UPMU_WIDE_LOAD UINT64_C(0xffff)
 
@@ -161,11 +185,11 @@ static inline bool upmu_tally_is_wide(const struct upmu_tally *tally)
     return UPMU_BACKEND_AMD && tally->wide;
 }
 
-/* A difference of two values, corrected: of PMUs that lose carries, and of counts that can fall. */
+/* Correct the difference of two values, on PMUs that lose a carry and for counts that can fall. */
 uint64_t upmu_count_correct(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                             uint64_t delta);
 
-/* The count of a tally's counter, by the difference of two values. */
+/* Returns the events between two values of a tally's counter, given their difference. */
 static inline uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct upmu_tally *tally, unsigned counter,
                                         uint64_t difference)
 {
@@ -177,8 +201,8 @@ static inline uint64_t upmu_count_delta(const struct upmu_pmu *pmu, const struct
 }
 
 /*
- * Add the value of a counter that does not run any more, and has these bits; `odd`: its PMU or event is not plain.
- * *seen gets bits of what was counted.  True: a sample is due.
+ * Add the value of a counter that does not run any more.  `bits`: the mask of its width; `odd`: its PMU or event needs
+ * a correction.  *seen gets the bits of the difference.  Returns whether a sample is due.
  */
 static inline bool upmu_count_take(struct upmu_meter *meter, const struct upmu_session *session,
                                    struct upmu_tally *tally, unsigned counter, uint64_t bits, uint64_t value,

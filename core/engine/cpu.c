@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs: init and fini, sleep, ticks.
+ * CPUs: initialisation and end, sleep, ticks, polls.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -26,8 +26,8 @@
 #include "core/engine/unit_core.h"
 #include "core/engine/waiting.h"
 
-/* Find the domain where this PMU's shared parts are claimed. */
-static enum upmu_status join(struct upmu_meter *meter, struct upmu_domain *const *domains)
+/* Join the domain where this PMU's shared parts are claimed.  UPMU_OK also if there is none. */
+static enum upmu_status join_domain(struct upmu_meter *meter, struct upmu_domain *const *domains)
 {
     if (!UPMU_DOMAINS || !domains || !(meter->pmu->shared || meter->pmu->shared_counters))
         return UPMU_OK;
@@ -67,7 +67,10 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status != UPMU_OK)
         return status;
     upmu_units_unlink(machine, cpu);
-    /* A call on another CPU may just ask where this one's port is: `machine`, the first field, is never NULL again. */
+    /*
+     * A call on another CPU may be reading where this CPU's port is: `machine`, the first field, is never set to NULL
+     * again.
+     */
     UPMU_STORE(cpu->meter.machine, machine);
     upmu_shared_clear((char *)cpu + sizeof cpu->meter.machine, sizeof *cpu - sizeof cpu->meter.machine);
     UPMU_STORE(cpu->meter.cpu, cpu);
@@ -77,7 +80,7 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status == UPMU_OK) {
         upmu_bank_init(&cpu->meter.bank, cpu->meter.pmu, port, port->msr_faults_are_safe,
                        cpu->registers);
-        status = join(&cpu->meter, domains);
+        status = join_domain(&cpu->meter, domains);
         if (status == UPMU_OK)
             status = upmu_life_take_over(&cpu->meter);
         if (status == UPMU_OK || status == UPMU_ERR_NO_PMU)
@@ -130,7 +133,7 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
 
     if (!cpu->meter.pmu)
         return UPMU_ERR_NO_PMU;
-    /* A take-over now would find our own sessions and call them the firmware's. */
+    /* A take-over now would find the counters of our own sessions, and call them the firmware's. */
     if (cpu->meter.live)
         return UPMU_OK;
     status = upmu_bracket_run(&cpu->meter, upmu_life_resume, NULL);
@@ -138,7 +141,10 @@ enum upmu_status upmu_cpu_resume(struct upmu_cpu *cpu)
     return status == UPMU_OK ? come : status;
 }
 
-/* Work on the CPU's own PMU, then on the units that it drives; the first status that is none. */
+/*
+ * Run `own` on the CPU's own PMU, then `unit` on the units that it drives.  Returns the first status that is not
+ * UPMU_OK.
+ */
 static UPMU_APART enum upmu_status on_all(struct upmu_cpu *cpu, upmu_bracket_work *own, upmu_bracket_work *unit)
 {
     enum upmu_status status = upmu_bracket_run(&cpu->meter, own, NULL), units = UPMU_OK;
@@ -154,7 +160,7 @@ enum upmu_status upmu_cpu_changed(struct upmu_cpu *cpu)
     return cpu->meter.live ? on_all(cpu, upmu_life_start_over, upmu_life_start_over) : UPMU_ERR_NO_PMU;
 }
 
-static enum upmu_status leave(struct upmu_meter *meter, void *unused)
+static enum upmu_status leave_cpu(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = UPMU_OK;
     struct upmu_thread *thread;
@@ -179,7 +185,7 @@ static enum upmu_status leave(struct upmu_meter *meter, void *unused)
     if (meter->machine->only_cpu == meter->cpu)
         meter->machine->only_cpu = NULL;
     upmu_features_end(meter->cpu);
-    /* Nothing is ours any more: a second fini finds nothing to do. */
+    /* The PMU is given back: a second upmu_cpu_fini() finds nothing to do. */
     UPMU_STORE(meter->pmu, NULL);
     meter->work = NULL;
     return status;
@@ -192,7 +198,7 @@ enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu)
     if (!cpu->meter.pmu)
         return UPMU_OK;
     left = upmu_units_go(cpu);
-    status = left == UPMU_ERR_BUSY ? left : upmu_bracket_run(&cpu->meter, leave, NULL);
+    status = left == UPMU_ERR_BUSY ? left : upmu_bracket_run(&cpu->meter, leave_cpu, NULL);
     return status == UPMU_OK ? left : status;
 }
 
@@ -208,7 +214,7 @@ enum upmu_status upmu_cpu_use_work(struct upmu_cpu *cpu, struct upmu_place_work 
     return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, use_work, work) : UPMU_ERR_NO_PMU;
 }
 
-static enum upmu_status tick(struct upmu_meter *meter, void *unused)
+static enum upmu_status tick_meter(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = UPMU_OK;
 
@@ -221,10 +227,10 @@ static enum upmu_status tick(struct upmu_meter *meter, void *unused)
 
 enum upmu_status upmu_cpu_tick(struct upmu_cpu *cpu)
 {
-    return cpu->meter.live ? on_all(cpu, tick, upmu_unit_tick) : UPMU_OK;
+    return cpu->meter.live ? on_all(cpu, tick_meter, upmu_unit_tick) : UPMU_OK;
 }
 
-static enum upmu_status poll(struct upmu_meter *meter, void *unused)
+static enum upmu_status poll_meter(struct upmu_meter *meter, void *unused)
 {
     (void)unused;
     return upmu_interrupt_poll(meter);
@@ -232,7 +238,7 @@ static enum upmu_status poll(struct upmu_meter *meter, void *unused)
 
 enum upmu_status upmu_cpu_poll(struct upmu_cpu *cpu)
 {
-    return cpu->meter.live ? on_all(cpu, poll, upmu_unit_fold) : UPMU_OK;
+    return cpu->meter.live ? on_all(cpu, poll_meter, upmu_unit_fold) : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
@@ -242,7 +248,7 @@ enum upmu_status upmu_cpu_verify(struct upmu_cpu *cpu, struct upmu_why *why)
     enum upmu_status status = UPMU_OK;
     uintptr_t irq = 0;
 
-    if (port) { /* The unit that differs is not closed from elsewhere before it is named. */
+    if (port) { /* Interrupts are off: a unit that differs cannot be closed from another CPU before it is named. */
         irq = port_irq_save(port);
         status = upmu_bracket_run(&cpu->meter, upmu_life_verify, NULL);
         if (status == UPMU_OK)

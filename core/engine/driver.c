@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPU drives a unit.
+ * Choosing the CPU that drives a unit.
  */
 #include "core/engine/driver.h"
 #include "core/hw/bank.h"
@@ -32,8 +32,11 @@ static bool same_die(const struct upmu_unit_info *box, const struct upmu_cpu *cp
     return cpu->place.package == box->package && cpu->place.die == box->die;
 }
 
-/* How near: 0 is the nearest.  What is an MSR is seen by its own CPUs alone. */
-static bool reaches(const struct upmu_unit *unit, const struct upmu_cpu *cpu, unsigned *out_distance)
+/*
+ * Can a CPU access the unit, and how near is it (0: nearest)?  MSRs of a unit are seen by the CPUs of its die or L3
+ * alone.
+ */
+static bool reaches_unit(const struct upmu_unit *unit, const struct upmu_cpu *cpu, unsigned *out_distance)
 {
     const struct upmu_unit_type *type = upmu_bank_type(&unit->meter.bank);
     const struct upmu_unit_info *box = unit->box;
@@ -49,10 +52,10 @@ bool upmu_driver_may(const struct upmu_unit *unit, const struct upmu_cpu *cpu)
 {
     unsigned distance;
 
-    return cpu->meter.live && reaches(unit, cpu, &distance);
+    return cpu->meter.live && reaches_unit(unit, cpu, &distance);
 }
 
-static unsigned drives(const struct upmu_cpu *cpu)
+static unsigned driven_units(const struct upmu_cpu *cpu)
 {
     unsigned count = 0;
 
@@ -61,17 +64,17 @@ static unsigned drives(const struct upmu_cpu *cpu)
     return count;
 }
 
-/* Before: nearer, with fewer units, initialised earlier. */
+/* Is `cpu` the better choice: nearer, else with fewer units, else initialised earlier? */
 static bool is_better(const struct upmu_unit *unit, const struct upmu_cpu *cpu, const struct upmu_cpu *than)
 {
     unsigned distance, other;
 
-    (void)reaches(unit, cpu, &distance);
-    (void)reaches(unit, than, &other);
+    (void)reaches_unit(unit, cpu, &distance);
+    (void)reaches_unit(unit, than, &other);
     if (distance != other)
         return distance < other;
-    distance = drives(cpu);
-    other = drives(than);
+    distance = driven_units(cpu);
+    other = driven_units(than);
     return distance != other ? distance < other : cpu->meter.number < than->meter.number;
 }
 

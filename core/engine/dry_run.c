@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Starting a session without hardware: the writes that it would make.
+ * Dry run: list the register writes that the start of a session would make, without hardware.
  */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -16,7 +16,7 @@ struct dry_start {
     struct upmu_dry_run *dry_run;
 };
 
-/* The bank and the steps of a dry run, in the memory of the placement. */
+/* The bank and the steps of a dry run.  They lie in the memory that the placement has used. */
 struct dry_registers {
     struct upmu_bank bank;
     uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* of the bank */
@@ -25,7 +25,7 @@ struct dry_registers {
 
 _Static_assert(sizeof(struct dry_registers) <= sizeof(struct upmu_place_work), "the work area is too small");
 
-/* The register values of the session, and the counters that it opens. */
+/* Make the steps of the session's registers.  Returns the counters that the start would open. */
 static uint32_t want_registers(struct upmu_session *session, const struct upmu_pmu *pmu, const struct upmu_joint *joint,
                                struct upmu_image *image)
 {

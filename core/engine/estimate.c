@@ -18,14 +18,18 @@
 #define PART_LIMIT (UINT64_C(1) << 30)
 #define COUNTS_LIMIT (UINT64_C(1) << 31)
 
-/* The most that a turn can hold: only a clock that jumps gives more, which would need a shift beyond 63. */
+/*
+ * Returns the low 60 bits of a difference within a turn: more comes of a clock that jumps, and would need a shift
+ * beyond 63.
+ */
 static uint64_t in_turn(uint64_t now, uint64_t before)
 {
     return (now - before) << 4 >> 4;
 }
 
-/* An addition to a sum may not exceed half of what the sum can hold.  Returns how many bits more its parts are
- * shifted from now on. */
+/*
+ * Raise `scale` until an addition takes at most half of what a sum can hold.  Returns by how many bits it was raised.
+ */
 static UPMU_APART unsigned scale_down(uint64_t value, uint64_t sum, uint8_t *scale)
 {
     unsigned shifts = 0;
@@ -86,7 +90,10 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
 
     if (turns < 2 || !times)
         return count->value - count->raw;
-    /* No term exceeds the square of all counts, which is to fit twice: the sums of many turns may be larger. */
+    /*
+     * Shift the counts until twice their square fits: no term exceeds the square, though sums of many turns may be
+     * larger.
+     */
     while (counts >> shift >= COUNTS_LIMIT)
         shift++;
     counts >>= shift;
@@ -101,7 +108,7 @@ uint64_t upmu_estimate_error(const struct upmu_set *set, const struct upmu_tally
     if (shift >= 64 || bound >> (64 - shift - 1) > 1)
         return ~UINT64_C(0);
     bound <<= shift;
-    /* And the effect of one turn more or less. */
+    /* The error of the whole time: times enabled / running, rounded up. */
     bound = upmu_muldiv(bound, count->enabled_ns, count->running_ns);
     return bound + (bound != ~UINT64_C(0));
 }

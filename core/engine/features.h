@@ -22,6 +22,7 @@
 #ifndef UPMU_CORE_FEATURES_H
 #define UPMU_CORE_FEATURES_H
 
+#include "core/engine/meter.h"
 #include "core/hw/port_call.h"
 #include "core/sample/branches_core.h"
 #include "core/sample/drain.h"
@@ -30,60 +31,65 @@
 #include "core/sample/message_core.h"
 #include "core/sample/user_page.h"
 
-/* At the begin of an interrupt; returns the number of samples taken. */
+/* At the begin of an interrupt: let IBS units store their samples.  Returns the number of samples. */
 static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]) ? upmu_ibs_handle(&cpu->meter, frame) : 0;
 }
 
-/* A plan has closed its counters and taken no count, or an interrupt has stored its samples (core/sample/drain.h). */
+/*
+ * A plan has closed its counters and taken no count yet, or an interrupt has stored its samples (core/sample/drain.h).
+ */
 static inline void upmu_features_closed(struct upmu_meter *meter, const struct upmu_frame *frame)
 {
     upmu_drain(meter, frame);
 }
 
-/* A handler has loaded counters, and not yet enabled them. */
+/* A handler has loaded counters, and not opened them yet: write the pages of user mode again. */
 static inline void upmu_features_loaded(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->pages)
         upmu_user_pages_loaded(cpu);
 }
 
-/* May programs read counters?  Then one that gets an event keeps nothing that another one counted. */
+/* May programs read counters?  Those of units they cannot.  A readable counter keeps no count of its former event. */
 static inline bool upmu_features_hide(const struct upmu_meter *meter)
 {
-    return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && upmu_user_page_hides(meter);
+    return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && !upmu_meter_is_unit(meter);
 }
 
-/* Has the end of a local call anything to do? */
+/* Has the end of a local call anything to do for pages of user mode? */
 static inline bool upmu_features_wait(const struct upmu_cpu *cpu)
 {
     return UPMU_USER_PAGES && (upmu_user_pages_any(cpu->meter.machine) || cpu->pages || cpu->user_reads);
 }
 
-/* At the end of a local call, in its bracket. */
+/* At the end of a local call, in its bracket: write the pages of user mode. */
 static inline void upmu_features_leave(struct upmu_cpu *cpu)
 {
     if (upmu_features_wait(cpu))
         upmu_user_pages_write(cpu);
 }
 
-/* The CPU comes, and perhaps cannot be taken over: what it was used for before is unknown. */
+/* A CPU is initialised; perhaps its take-over fails afterwards. */
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
-    /* The threads that could read here before are unknown.  Without the hook that makes no difference. */
+    /* Which threads could read counters here before is unknown.  Without the hook that makes no difference. */
     if (UPMU_USER_PAGES && port_has_allow_rdpmc(cpu->meter.machine->port))
         cpu->user_reads = __atomic_load_n(&cpu->meter.machine->user_reads, __ATOMIC_RELAXED);
 }
 
-/* A CPU wakes up: registers were lost. */
+/* A CPU wakes up: the registers with the right to read were lost. */
 static inline void upmu_features_wake(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->user_reads)
         cpu->user_reads = 2;
 }
 
-/* A CPU leaves or sleeps; false: a register faulted.  In a local bracket. */
+/*
+ * A CPU leaves or sleeps: stop its branch stack and IBS units.  Returns false where a register faulted.  In a local
+ * bracket.
+ */
 static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 {
     bool fine = upmu_branches_end(&cpu->meter);
@@ -94,16 +100,16 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
 /* A CPU has left. */
 static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
-    cpu->readers &= UPMU_READS_THREAD; /* its program may have read an index */
+    cpu->readers &= UPMU_READS_THREAD; /* a program that has read an index from its page may use it next */
 }
 
-/* A session leaves its CPU; in a local bracket. */
+/* A session leaves its CPU: close its page.  In a local bracket. */
 static inline void upmu_features_detach(struct upmu_cpu *cpu, struct upmu_session *session)
 {
     upmu_user_page_leave(cpu, session);
 }
 
-/* A masked session is restarted; false: it stays masked. */
+/* A masked session is to be restarted.  Returns false: its format keeps it masked. */
 static inline bool upmu_features_restart(struct upmu_session *session)
 {
     if (upmu_format_stays_masked(session))
@@ -112,7 +118,7 @@ static inline bool upmu_features_restart(struct upmu_session *session)
     return true;
 }
 
-/* A session is closed. */
+/* A session is closed: end its format and its page. */
 static inline void upmu_features_close(struct upmu_session *session)
 {
     upmu_format_end(session);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The overflow interrupt, for NMI and vector and all PMUs; polls.
+ * The overflow interrupt, as NMI or vector, for all PMUs; polls.
  *
  * A handler that interrupted no bracket stops the counters of sessions that sample, reads, counts, stores samples,
  * loads, and enables again.  For every sampling counter the value decides: the load was negative, so a clear top bit
@@ -33,26 +33,26 @@
 /* A counter that overflows more often than this is throttled until a poll. */
 #define THROTTLE_WINDOW_NS UINT64_C(10000000)
 #define THROTTLE_OVERFLOWS 1000u
-/* An overflow that lost whole periods counts for so many. */
+/* An overflow that lost whole periods counts as so many. */
 #define THROTTLE_LOSS 64u
 
 struct pass {
     struct upmu_cpu *cpu;
     const struct upmu_frame *frame;
     uint64_t now_ns;
-    uint32_t framed;  /* counters that the frame belongs to */
-    uint32_t stopped; /* counters that an interrupt in the bracket has stopped, and perhaps the bracket started */
+    uint32_t framed;  /* counters whose overflows `frame` belongs to */
+    uint32_t stopped; /* counters that a handler stopped inside the bracket; the bracket may have started them again */
     uint32_t passed;  /* counters that were past zero */
-    uint32_t due;     /* of these, with a sample due */
-    unsigned samples; /* of units beside the counters */
+    uint32_t due;     /* counters of these for which a sample is due */
+    unsigned samples; /* samples that IBS units have stored */
     uint32_t answered; /* counters for whose overflows interrupts were answered before the mail was read */
-    bool is_mail;     /* of an interrupt that is answered already */
+    bool is_mail;     /* mail is read, of an interrupt that is answered already */
     bool waits;       /* a session waits for a place */
     bool expected;    /* nothing had overflowed, but an interrupt of ours may come now */
 };
 
-/* Too many overflows, or whole periods lost again and again: sample no more until a poll. */
-static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, bool lost)
+/* Throttle an event with too many overflows, or with whole periods lost again and again: no samples until a poll. */
+static UPMU_APART void throttle_tally(struct pass *pass, struct upmu_tally *tally, bool lost)
 {
     if (pass->now_ns - pass->cpu->window_start_ns >= THROTTLE_WINDOW_NS) {
         pass->cpu->window_start_ns = pass->now_ns;
@@ -74,7 +74,7 @@ static UPMU_APART void throttle(struct pass *pass, struct upmu_tally *tally, boo
     }
 }
 
-/* A sampling counter that is stopped and has passed zero: count, and load the next period. */
+/* Count the overflow of a sampling counter that is stopped, and load its next period. */
 static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally *tally, uint64_t value)
 {
     struct upmu_meter *meter = &pass->cpu->meter;
@@ -88,7 +88,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
         pass->due |= UPMU_BIT32(counter);
         if (upmu_tally_sampling(tally)->frequency)
             upmu_count_adapt(tally, upmu_session_clock(session, pass->now_ns));
-        throttle(pass, tally, tally->lost != lost);
+        throttle_tally(pass, tally, tally->lost != lost);
     }
     if (!upmu_count_write_at(meter, tally) && !upmu_count_write_at(meter, tally))
         upmu_meter_loses(meter, tally);
@@ -96,20 +96,20 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     UPMU_STORE(session->sequence, session->sequence + 1u);
 }
 
-/* Stop counters, without a word to the shadow; a fault is answered by a second attempt. */
-static bool stop(struct upmu_meter *meter, uint32_t counters)
+/* Stop counters in hardware; the shadow keeps them open.  After a fault try once more. */
+static bool halt_counters(struct upmu_meter *meter, uint32_t counters)
 {
     return upmu_bank_handler_close(&meter->bank, counters) || upmu_bank_handler_close(&meter->bank, counters);
 }
 
-/* Bring them to what the shadow says. */
+/* Set these gates as the shadow says. */
 static void enable_again(struct upmu_meter *meter, uint32_t counters)
 {
     if (!upmu_bank_handler_open(&meter->bank, counters, 0) && !upmu_bank_handler_open(&meter->bank, counters, 0))
         upmu_meter_fails(meter, counters);
 }
 
-/* Does each counter have an enable bit of its own?  Then only what has overflowed is stopped. */
+/* Has each counter an enable bit of its own?  Then a handler stops only counters that have overflowed. */
 static inline bool stops_alone(const struct upmu_meter *meter)
 {
     return !(meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL);
@@ -132,11 +132,11 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     if (!upmu_count_overflowed(meter->pmu, counter, value) &&
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
-    if (!pass->passed || !port_has_clock(meter->bank.port)) /* until a time, or so many */
-        upmu_meter_expect(meter, 1, pass->now_ns); /* before its value says nothing any more */
+    if (!pass->passed || !port_has_clock(meter->bank.port)) /* once with a clock, else for each overflow */
+        upmu_meter_expect(meter, 1, pass->now_ns); /* before the load removes the overflow */
     pass->passed |= UPMU_BIT32(counter);
-    /* The events until the counter is stopped are read, too. */
-    if (alone && (!stop(meter, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value)))
+    /* Stop the counter and read it again: the events until the stop count, too. */
+    if (alone && (!halt_counters(meter, UPMU_BIT32(counter)) || !upmu_bank_read(&meter->bank, counter, &value)))
         upmu_meter_fails(meter, tally->counters);
     else
         take_overflow(pass, counter, tally, value);
@@ -144,19 +144,19 @@ static void look_at_counter(struct pass *pass, unsigned counter)
         enable_again(meter, UPMU_BIT32(counter));
 }
 
-/* The upper half of a wide event that only counts has wrapped with the lower one: it is stopped for its load. */
+/* Load the upper half of a wide event that only counts: both halves have wrapped, and are stopped meanwhile. */
 static UPMU_APART void reload_upper(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     uint32_t pair = tally->counters & ~(stops_alone(meter) ? 0 : meter->halted);
 
-    if ((pair && !stop(meter, pair | (stops_alone(meter) ? 0 : meter->halted))) ||
+    if ((pair && !halt_counters(meter, pair | (stops_alone(meter) ? 0 : meter->halted))) ||
         !upmu_bank_write(&meter->bank, tally->slot[UPMU_SECOND_SLOT], UPMU_WIDE_LOAD))
         upmu_meter_fails(meter, tally->counters);
     if (pair && !upmu_bank_handler_open(&meter->bank, pair, stops_alone(meter) ? 0 : meter->halted))
         upmu_meter_fails(meter, tally->counters);
 }
 
-/* A counter that only counts has wrapped: add it, so that the next wrap is told apart. */
+/* Add a counter that only counts and has wrapped, so that its next wrap can be seen. */
 static void add_wrapped(struct pass *pass, unsigned counter)
 {
     struct upmu_meter *meter = &pass->cpu->meter;
@@ -174,7 +174,7 @@ static void add_wrapped(struct pass *pass, unsigned counter)
     UPMU_BARRIER();
     if (upmu_tally_is_wide(tally))
         reload_upper(meter, tally);
-    /* A flag that could not be cleared is of before. */
+    /* A flag that meter->flagged has belongs to an earlier wrap. */
     if (!(meter->flagged >> counter & 1u) && upmu_count_turned(meter->pmu, tally, counter, value, pass->now_ns))
         UPMU_STORE(tally->total, tally->total + (UINT64_C(1) << meter->pmu->counter[counter].width));
     tally->turned = upmu_count_stamp(pass->now_ns);
@@ -200,7 +200,7 @@ static UPMU_APART void report_due(struct pass *pass)
     }
 }
 
-/* May an interrupt of ours come now?  Where they are counted this is one of them. */
+/* May an interrupt of ours be late?  Without a clock this takes one off `expected`. */
 static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
 {
     uint32_t expected = cpu->expected;
@@ -214,7 +214,7 @@ static bool is_expected(struct upmu_cpu *cpu, uint64_t now_ns)
     return expected;
 }
 
-/* Counters that only count and have wrapped though the status does not say so. */
+/* Find counters that only count and have wrapped though the status does not show it. */
 static UPMU_APART uint32_t find_hidden(struct pass *pass)
 {
     struct upmu_meter *meter = &pass->cpu->meter;
@@ -235,7 +235,7 @@ static UPMU_APART uint32_t find_hidden(struct pass *pass)
     return wrapped;
 }
 
-static void rearm(struct upmu_cpu *cpu)
+static void rearm_pmi(struct upmu_cpu *cpu)
 {
     if (!port_has_pmi(cpu->meter.machine->port))
         return;
@@ -244,8 +244,8 @@ static void rearm(struct upmu_cpu *cpu)
 }
 
 /*
- * Does it interrupt: is its overflow flag set, which keeps the interrupt asserted, or does it run though the shadow
- * does not say so?  (One that cannot be read may.)
+ * Does the counter interrupt: by its overflow flag, which keeps the interrupt asserted, or by running though the shadow
+ * does not say so?  An unreadable one may.
  */
 static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
 {
@@ -260,7 +260,7 @@ static bool is_stray(struct upmu_cpu *cpu, unsigned counter)
             ((value & class->hardware) || (!left_open && (value >> where->gate_bit & 1u))));
 }
 
-/* Close a counter that does not run; false: another CPU has it. */
+/* Close a stray counter.  Returns false where another CPU has claimed it. */
 static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
@@ -269,7 +269,10 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
     if (claim &&
         upmu_domain_claim(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return false;
-    /* To what the shadow says: idle if that is unknown.  The local side learns from its next claim. */
+    /*
+     * Write the shadow's value, or the idle value if the register is unknown.  Local calls need not be told: their next
+     * claim makes the register unknown.
+     */
     (void)upmu_bank_handler_open(&cpu->meter.bank, UPMU_BIT32(counter), 0);
     if (claim)
         upmu_domain_release(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter));
@@ -277,9 +280,9 @@ static bool close_stray(struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * Nothing that runs has overflowed, but an overflow keeps its interrupt asserted: what
- * a fault left running, or what is being started over, is closed, or there would be no
- * end.  The interrupt may have been ours.
+ * Close stray counters, where no running counter has overflowed.  A fault left such a counter running, or a call is
+ * starting it again; its overflow flag keeps the interrupt asserted, which would come without end.  The interrupt may
+ * have been ours.
  */
 static UPMU_APART void close_strays(struct pass *pass)
 {
@@ -294,7 +297,7 @@ static UPMU_APART void close_strays(struct pass *pass)
     for (uint32_t rest = strays; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
 
-        /* The local side may be about to write what it knows already. */
+        /* During a local call the shadow may be ahead of a register. */
         if ((cpu->meter.busy || !upmu_bank_knows(&cpu->meter.bank, cpu->meter.pmu->counter[counter].select_row) ||
              (domain && !upmu_domain_keeps(&domain->claim[UPMU_DOMAIN_COUNTER(counter)], cpu->meter.domain_number))) &&
             is_stray(cpu, counter) && close_stray(cpu, counter)) {
@@ -305,10 +308,10 @@ static UPMU_APART void close_strays(struct pass *pass)
 }
 
 /*
- * Acknowledge every overflow, whether the status shows or hides it: a counter whose overflow is not acknowledged may
- * never interrupt again.  An interrupt without an overflow is of a counter that was stopped meanwhile.
+ * Acknowledge every overflow, whether the status shows or hides it: else its counter may never interrupt again.  If
+ * none was found, but one expected, old flags of counters that do not run are cleared.
  */
-static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
+static UPMU_APART void acknowledge_overflows(const struct pass *pass, uint32_t flagged)
 {
     struct upmu_cpu *cpu = pass->cpu;
 
@@ -323,7 +326,10 @@ static UPMU_APART void acknowledge(const struct pass *pass, uint32_t flagged)
         cpu->meter.flagged |= flagged;
 }
 
-/* Our counters that the status register shows.  A status that cannot be read shows none: the values decide alone. */
+/*
+ * Returns our counters whose overflow the status register shows; none where it cannot be read: then the values decide
+ * alone.
+ */
 static uint32_t read_status(struct pass *pass)
 {
     struct upmu_meter *meter = &pass->cpu->meter;
@@ -338,14 +344,14 @@ static uint32_t read_status(struct pass *pass)
     return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
 }
 
-/* Overflows of other counters than those that were taken: the interrupts for them may come from now on. */
+/* An interrupt may still come for each of these overflows, and for each sample of the pass. */
 static void expect_found(struct pass *pass, uint32_t found)
 {
     if (found | pass->samples)
         upmu_meter_expect(&pass->cpu->meter, upmu_bits_count(found) + pass->samples, pass->now_ns);
 }
 
-static enum upmu_pmi answer(const struct pass *pass, uint32_t flagged)
+static enum upmu_pmi answer_pmi(const struct pass *pass, uint32_t flagged)
 {
     if (!(pass->passed | flagged | pass->samples))
         return pass->expected ? UPMU_PMI_STALE : UPMU_PMI_NOT_OURS;
@@ -362,19 +368,22 @@ void upmu_interrupt_end(struct upmu_meter *meter)
         __atomic_fetch_and(&meter->bank.stopped, ~(stopped & ~runs), __ATOMIC_RELAXED);
 }
 
-/* Stop, read, count, load.  Returns what is flagged.  (Apart: reports and plans have nothing of it on their stack.) */
+/*
+ * Stop what samples, read the counters, count overflows, load next periods.  Returns the counters that the status
+ * shows, or else those that wrapped unseen.  Not inlined: reports and plans need its stack.
+ */
 static UPMU_APART uint32_t count_overflows(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_meter *meter = &cpu->meter;
     uint32_t halted = stops_alone(meter) ? 0 : meter->halted, flagged, look = meter->sampling;
 
-    if (halted && !stop(meter, halted)) {
+    if (halted && !halt_counters(meter, halted)) {
         upmu_meter_fails(meter, meter->sampling);
         look = 0;
     }
     if (!pass->is_mail && !upmu_pmu_is(meter->pmu, UPMU_PMU_REARM_LAST))
-        rearm(cpu);
+        rearm_pmi(cpu);
     flagged = read_status(pass);
     for (uint32_t rest = look; rest; rest &= rest - 1u)
         look_at_counter(pass, upmu_bits_lowest(rest));
@@ -388,8 +397,8 @@ static UPMU_APART uint32_t count_overflows(struct pass *pass)
     return flagged;
 }
 
-/* Of a handler that interrupted no bracket, or of the end of one that finds mail. */
-static enum upmu_pmi handle(struct pass *pass)
+/* Do a pass: in a handler that interrupted no bracket, or at the end of a bracket that finds mail. */
+static enum upmu_pmi handle_overflows(struct pass *pass)
 {
     struct upmu_cpu *cpu = pass->cpu;
     struct upmu_meter *meter = &cpu->meter;
@@ -398,14 +407,14 @@ static enum upmu_pmi handle(struct pass *pass)
     if (pass->due)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
-    acknowledge(pass, flagged);
-    if (pass->is_mail) /* not before: until then an interrupt of another's finds what this one had */
+    acknowledge_overflows(pass, flagged);
+    if (pass->is_mail) /* after acknowledge_overflows(): until then other interrupts find these overflows */
         (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
     pass->waits = (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter);
     if (pass->waits && !pass->is_mail)
         port_request_tick(meter->machine->port);
-    if (!pass->is_mail) /* else the end of the bracket lets them run, as the last thing that it does */
+    if (!pass->is_mail) /* else the end of the bracket does, as its last step */
         upmu_interrupt_end(meter);
     if (meter->failed)
         upmu_reconcile_repair(meter);
@@ -414,12 +423,12 @@ static enum upmu_pmi handle(struct pass *pass)
         if (!pass->passed)
             close_strays(pass);
         if (!pass->is_mail)
-            rearm(cpu);
+            rearm_pmi(cpu);
     }
-    return answer(pass, flagged);
+    return answer_pmi(pass, flagged);
 }
 
-/* Of sampling counters, those that have passed zero. */
+/* Returns the sampling counters that have passed zero.  `faults_pass`: also those that cannot be read. */
 static uint32_t find_passed(struct upmu_meter *meter, bool faults_pass)
 {
     uint32_t passed = 0;
@@ -438,8 +447,8 @@ static uint32_t find_passed(struct upmu_meter *meter, bool faults_pass)
 }
 
 /*
- * Does a value say what the status does not, or can it not be read?  A call may be writing counters, or changing a
- * base: a doubt alone.
+ * Does a value show what the status does not, or is it unreadable?  Only a doubt: a call may be writing counters or
+ * bases.
  */
 static UPMU_APART bool has_doubt(struct pass *pass)
 {
@@ -447,9 +456,9 @@ static UPMU_APART bool has_doubt(struct pass *pass)
 }
 
 /*
- * The handler has interrupted a bracket: it stores to the mailbox alone, and stops what it has found, or is in doubt
- * about.  A later write of the bracket may start a stopped counter again; the end of the bracket stops it before it
- * reads.
+ * Do the work of a handler that has interrupted a bracket: store to the mailbox alone, and stop counters with an
+ * overflow or a doubt.  A later write of the bracket may start a stopped counter again; the end of the bracket stops it
+ * before it reads.
  */
 static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
 {
@@ -460,19 +469,19 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     uint32_t flagged, stopped;
 
     if (!last)
-        rearm(cpu);
+        rearm_pmi(cpu);
     flagged = read_status(pass);
     pass->passed = has_status ? flagged & meter->sampling : find_passed(meter, false);
     pass->expected = pass->expected || (!(pass->passed | flagged) && has_doubt(pass));
     stopped = stops_alone(meter) ? pass->passed : (pass->passed | flagged) || pass->expected ? meter->halted : 0;
     if (stopped)
-        (void)stop(meter, stopped);
+        (void)halt_counters(meter, stopped);
     if ((pass->passed | flagged | pass->samples) || pass->expected) {
         mail->stopped |= stopped;
         UPMU_BARRIER();
         mail->pending = 1;
     }
-    /* An overflow for which an interrupt in this bracket was answered is not answered for again. */
+    /* If an interrupt in this bracket was answered for an overflow already, this one is STALE, not HANDLED. */
     pass->expected = pass->expected || ((pass->passed | flagged) & mail->answered);
     pass->passed &= ~mail->answered;
     flagged &= ~mail->answered;
@@ -481,7 +490,7 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     mail->answered |= pass->passed | flagged;
     if (pass->frame && pass->passed && !mail->has_frame) {
         mail->frame = *pass->frame;
-        mail->frame.fp = 0; /* by then its stack and its registers hold something else */
+        mail->frame.fp = 0; /* the stack and the registers change until then */
         mail->frame.registers = NULL;
         mail->frame.register_mask = 0;
         mail->framed = pass->passed;
@@ -491,10 +500,10 @@ static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
     if (last) {
         if (!pass->passed)
             close_strays(pass);
-        rearm(cpu);
+        rearm_pmi(cpu);
     }
     expect_found(pass, pass->passed | flagged);
-    return answer(pass, flagged);
+    return answer_pmi(pass, flagged);
 }
 
 static void begin_pass(struct pass *pass, struct upmu_cpu *cpu)
@@ -524,7 +533,7 @@ bool upmu_interrupt_read_mail(struct upmu_meter *meter)
         cpu->mail.has_frame = 0;
     }
     if (meter->live)
-        (void)handle(&pass);
+        (void)handle_overflows(&pass);
     else
         cpu->mail.answered = 0;
     return pass.waits;
@@ -543,7 +552,7 @@ void upmu_interrupt_finish(struct upmu_meter *meter)
     UPMU_BARRIER();
     meter->in_handler = 0;
     UPMU_BARRIER();
-    rearm(cpu); /* not before: an interrupt that is answered as stale leaves its entry masked */
+    rearm_pmi(cpu); /* only now: an interrupt while in_handler is 1 is answered STALE, and not rearmed */
 }
 
 void upmu_interrupt_raise(struct upmu_meter *meter)
@@ -560,7 +569,7 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
     if (!cpu)
         return UPMU_PMI_NOT_OURS;
-    /* Nothing is touched but the CPU and its port: what it belonged to may be gone. */
+    /* Use the CPU and its port alone: the machine and the PMU that it had may be gone. */
     if (!cpu->meter.live)
         return cpu->expected && is_expected(cpu, port_clock_ns(cpu->meter.bank.port)) ? UPMU_PMI_STALE
                                                                                       : UPMU_PMI_NOT_OURS;
@@ -570,12 +579,12 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
     cpu->meter.bank.counted = &cpu->meter.bank.handler_accesses;
     UPMU_BARRIER();
     upmu_shared_page_stale(&cpu->meter.bank);
-    samples = upmu_features_interrupt(cpu, frame); /* before the time is read, for what it expects is not later then */
+    samples = upmu_features_interrupt(cpu, frame); /* before begin_pass(): `expected` is not after its time */
     begin_pass(&pass, cpu);
     pass.frame = frame;
     pass.framed = ~0u;
     pass.samples = samples;
-    result = cpu->meter.busy ? leave_mail(&pass) : handle(&pass);
+    result = cpu->meter.busy ? leave_mail(&pass) : handle_overflows(&pass);
     if (result == UPMU_PMI_HANDLED)
         cpu->interrupts++;
     UPMU_BARRIER();
@@ -618,18 +627,18 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
 /* ---- Polls ---- */
 
-/* A sampling counter that has overflowed though no interrupt came: it was dropped, or LVTPC was masked by others. */
+/* Has a sampling counter overflowed without an interrupt?  It was dropped, or other software has masked LVTPC. */
 static bool look_for_silence(struct upmu_meter *meter, unsigned counter)
 {
     uint32_t interrupts = meter->cpu->interrupts;
     uint64_t value;
 
-    /* Where one came, it was only late. */
+    /* If an interrupt came during the read, it was only late. */
     return upmu_bank_read(&meter->bank, counter, &value) && upmu_count_overflowed(meter->pmu, counter, value) &&
            meter->cpu->interrupts == interrupts;
 }
 
-/* A throttled counter samples again. */
+/* Let a throttled counter sample again. */
 static void end_throttling(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
                            uint64_t now_ns)
 {
@@ -649,7 +658,7 @@ static void end_throttling(struct upmu_meter *meter, struct upmu_session *sessio
         upmu_meter_fails(meter, tally->counters);
 }
 
-/* Of counters that never stop several sessions can have the same. */
+/* Add per session: several can have one counter that never stops. */
 static enum upmu_status add_free(struct upmu_meter *meter, uint64_t now_ns)
 {
     enum upmu_status status = UPMU_OK;
@@ -668,7 +677,7 @@ static enum upmu_status add_free(struct upmu_meter *meter, uint64_t now_ns)
     return status;
 }
 
-/* A unit's counter that would stop at its end begins anew long before: its boxes together have counted 2^46. */
+/* Begin a counter anew long before its end, where it would stop: the boxes of its unit together have counted 2^46. */
 static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint64_t now_ns)
 {
     struct upmu_bank *bank = &meter->bank;
@@ -678,12 +687,12 @@ static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint6
     bool folded = upmu_bank_close(bank, counter) && upmu_count_add(meter, tally, now_ns);
     bool fine = folded && upmu_bank_write(bank, tally->counter, 0);
 
-    /* A write that faulted may have reached some of its boxes. */
+    /* The write may have reached some boxes before it faulted. */
     if (fine)
         UPMU_STORE(tally->base, 0);
     else if (folded)
         (void)upmu_bank_read(bank, tally->counter, &tally->base);
-    /* Closed it names no event.  A fault is answered by a second attempt. */
+    /* The select of a closed counter names no event: write it, and open the gate.  After a fault try once more. */
     for (unsigned i = 0; i < 2; i++) {
         if (upmu_bank_merge(bank, where->select_row, ~UPMU_BIT64(where->gate_bit), select, counter) &&
             upmu_bank_gate(bank, counter, 0))

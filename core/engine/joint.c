@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sessions that run on a CPU and those that are to run, as one placement problem.
+ * Building and solving a joint problem: the events of running sessions and of a session that is to run.
  */
 #include "core/engine/joint.h"
 #include "core/util/apart.h"
@@ -29,7 +29,7 @@ static bool joint_alternative(const void *context, unsigned request, unsigned i,
     return true;
 }
 
-/* While an exclusive event runs on a core, each hyper-thread uses half of its counters (Linux intel_ht_bug). */
+/* While an exclusive event runs on a core, each of its hyper-threads uses half of its counters (Linux intel_ht_bug). */
 static void look_at_pairs(struct upmu_joint *joint, struct upmu_place_input *input)
 {
     bool exclusive;
@@ -74,7 +74,10 @@ bool upmu_joint_add(struct upmu_joint *joint, struct upmu_session *session, bool
     return true;
 }
 
-/* Name the culprits: the solver knows them by number only.  A call that another CPU refuses may clear all meanwhile. */
+/*
+ * Give why->culprit the ids of the events that the solver names by number.  A refused call on another CPU may clear
+ * `why` meanwhile.
+ */
 static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
 {
     unsigned count = 0;
@@ -86,10 +89,12 @@ static void name_culprits(const struct upmu_joint *joint, struct upmu_why *why)
     UPMU_STORE(why->culprit_count, (uint8_t)count);
 }
 
-#define UNIT_FILTERS 8u /* resources of a unit: flags of its events */
+#define UNIT_FILTERS 8u /* resources of a unit: the filters of its events */
 
-/* A counter that other software uses may use a resource, an ESCR, by its select as it stood at take-over: hold that
- * resource for it. */
+/*
+ * A counter of other software may need an ESCR: its select value at take-over says which.  Hold that ESCR for the
+ * counter.
+ */
 static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *held, struct upmu_place_input *input)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -102,7 +107,7 @@ static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *he
             held[input->held_count++] = (struct upmu_held){ .resource = (uint8_t)resource };
     }
 #if UPMU_UNCORE
-    /* Filters of boxes in use keep their values; of several boxes each may have its own. */
+    /* Hold the filters of boxes in use: they keep their values.  Of several boxes each may have another value. */
     for (unsigned i = 0; meter->firmware && upmu_meter_is_unit(meter) && i < UNIT_FILTERS; i++) {
         struct upmu_held *filter = &held[input->held_count];
 
@@ -119,13 +124,13 @@ enum upmu_status upmu_joint_solve(const struct upmu_meter *meter, struct upmu_jo
     struct upmu_place_input input;
     enum upmu_status status;
 
-    /* A set of a chain may be empty. */
+    /* An empty set needs no place. */
     if (!joint->count)
         return UPMU_OK;
     memset(&input, 0, sizeof input);
     input.alternative = joint_alternative;
     input.context = joint;
-    input.set_of = joint->sets > 1 ? joint->set : NULL; /* NULL: faster, for one set */
+    input.set_of = joint->sets > 1 ? joint->set : NULL; /* NULL: one set, which the solver places faster */
     input.request_count = joint->count;
     input.counters = joint->pmu->counters;
     input.preference = joint->pmu->preference;

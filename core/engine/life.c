@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a PMU at work: take-over, sleep, changes behind our back.
+ * The life of a meter: take-over, sleep, and changes of its registers by others.
  */
 #include "core/engine/life.h"
 #include "core/util/apart.h"
@@ -21,17 +21,16 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 
-/* Counters that are neither in use by the firmware nor by the host. */
-static UPMU_APART uint32_t ours(const struct upmu_meter *meter)
+/* Returns the counters that sessions may have: none on a PMU whose counters never stop. */
+static UPMU_APART uint32_t own_counters(const struct upmu_meter *meter)
 {
     return upmu_meter_is_free(meter) ? 0 : meter->pmu->counters & ~upmu_meter_blocked(meter);
 }
 
 /*
- * Does a counter keep what is written to it?  The low 16 bits are flipped, as
- * every width and every sign extension keeps those, and put back.  An RDPMC that reads
- * something else (emulators answer 0) is not used.  UPMU_OK, UPMU_ERR_NO_PMU,
- * UPMU_ERR_PORT.
+ * Does a counter keep what is written to it?  Flip its low 16 bits, which every width and every sign extension keeps,
+ * and put them back.  If RDPMC reads something else (emulators answer 0), it is not used.  Returns UPMU_OK,
+ * UPMU_ERR_NO_PMU or UPMU_ERR_PORT.
  */
 static enum upmu_status try_write(struct upmu_meter *meter, unsigned counter)
 {
@@ -67,7 +66,7 @@ static enum upmu_status try_select(struct upmu_meter *meter, unsigned counter)
 
 #endif
 
-/* Drop what concerns other counters than `mine` and, if not `alone`, what is shared. */
+/* Drop the steps that concern other counters than `mine`, and, if not `alone`, those of shared registers. */
 static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, uint32_t mine, bool alone)
 {
     unsigned count = 0;
@@ -78,8 +77,8 @@ static void keep_own(const struct upmu_meter *meter, struct upmu_image *image, u
     image->count = (uint8_t)count;
 }
 
-/* Gates of what is ours closed, freezing off, stale status acknowledged, interrupt re-armed. */
-static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
+/* Make our counters quiet: close their gates, end freezing, acknowledge old status bits, re-arm the interrupt. */
+static bool quieten_pmu(struct upmu_meter *meter, uint32_t mine, bool alone)
 {
     const struct upmu_pmu *pmu = meter->pmu;
     struct upmu_step step[UPMU_IMAGE_STEPS];
@@ -97,7 +96,7 @@ static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
         if (!upmu_bank_read_row(&meter->bank, pmu->status_row, &status))
             return false;
         flagged = pmu->backend->overflowed(pmu, status) & mine;
-        if (flagged) /* an interrupt may have been requested already, whatever the flags are of */
+        if (flagged) /* whatever has set the flags, an interrupt may be on its way */
             upmu_meter_expect(meter, upmu_bits_count(flagged), upmu_meter_now(meter));
         if (flagged && !upmu_bank_acknowledge(&meter->bank, flagged))
             return false;
@@ -107,8 +106,8 @@ static bool quieten(struct upmu_meter *meter, uint32_t mine, bool alone)
     return true;
 }
 
-/* The registers are unknown, and the counters hold values of no session. */
-static void forget(struct upmu_meter *meter)
+/* Make all registers unknown; the counters hold no event's value. */
+static void forget_registers(struct upmu_meter *meter)
 {
     meter->failed = 0;
     meter->unowned = 0;
@@ -122,25 +121,25 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
     enum upmu_status status;
     uint32_t writable;
 
-    forget(meter);
+    forget_registers(meter);
     if (!upmu_shared_page_map(&meter->bank) || !upmu_bank_find(&meter->bank))
         return UPMU_ERR_PORT;
     upmu_owners_find(meter);
-    writable = ours(meter);
+    writable = own_counters(meter);
     if (!alone) {
         upmu_bank_inherit(&meter->bank, true);
         writable &= ~meter->pmu->shared_counters;
     }
 #if UPMU_UNCORE
-    if (upmu_meter_is_unit(meter)) { /* its counters are never written */
-        if (!upmu_bank_settle(&meter->bank, meter->firmware) || !quieten(meter, writable, true))
+    if (upmu_meter_is_unit(meter)) { /* a unit's counters are never written */
+        if (!upmu_bank_settle(&meter->bank, meter->firmware) || !quieten_pmu(meter, writable, true))
             return UPMU_ERR_PORT;
         return meter->machine->units->search.guest && writable && !meter->firmware
                    ? try_select(meter, upmu_bits_lowest(writable))
                    : UPMU_OK;
     }
 #endif
-    if (!quieten(meter, writable, alone))
+    if (!quieten_pmu(meter, writable, alone))
         return UPMU_ERR_PORT;
     status = writable ? try_write(meter, upmu_bits_lowest(writable)) : UPMU_OK;
     upmu_bank_inherit(&meter->bank, true);
@@ -152,7 +151,10 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
     return status;
 }
 
-/* Handlers act no more, nor do they see what a static session left running. */
+/*
+ * Let handlers do nothing from now on.  Interrupts of used counters that still run, also for static sessions, are
+ * expected.
+ */
 void upmu_life_end(struct upmu_meter *meter)
 {
     upmu_count_expect(meter, meter->used);
@@ -160,7 +162,7 @@ void upmu_life_end(struct upmu_meter *meter)
     UPMU_BARRIER();
 }
 
-/* Should registers outlive the sleep, resume must not find ours and call them the firmware's. */
+/* Restore all registers.  If they keep our values in the sleep, resume would take these for the firmware's. */
 static bool return_registers(struct upmu_meter *meter)
 {
     bool fine = upmu_claims_restore(meter);
@@ -168,7 +170,7 @@ static bool return_registers(struct upmu_meter *meter)
     if (fine)
         meter->used = meter->lent = 0;
     fine = upmu_shared_page_unmap(&meter->bank) && fine;
-    forget(meter);
+    forget_registers(meter);
     return fine;
 }
 
@@ -213,13 +215,14 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
 }
 
 /*
- * Registers are not what the shadow says: forget, close, and load what runs again.  Of what other CPUs of the domain
- * could take, even one that is about to take over, this CPU closes what its own sessions occupy.
+ * Registers are not what the shadow says: make them unknown, close our counters, and load what runs again.  Of counters
+ * that other CPUs of the domain could claim, even a CPU that is about to take over, close only those that our sessions
+ * occupy.
  */
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
 {
     bool alone = !upmu_meter_domain(meter);
-    uint32_t mine = ours(meter);
+    uint32_t mine = own_counters(meter);
     bool fine;
 
     (void)unused;
@@ -234,20 +237,20 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
         upmu_session_ran(session, upmu_meter_now(meter));
         upmu_waiting_end(session, UPMU_SESSION_SUSPENDED);
     }
-    /* Overflows until now are thrown away. */
+    /* Overflows until now are lost, but their interrupts may still come. */
     upmu_count_expect(meter, meter->running | meter->used);
     upmu_reconcile_lose(meter);
-    forget(meter);
-    fine = quieten(meter, mine, alone) || quieten(meter, mine, alone); /* a fault is answered by a second attempt */
+    forget_registers(meter);
+    fine = quieten_pmu(meter, mine, alone) || quieten_pmu(meter, mine, alone); /* after a fault once more */
     fine &= upmu_waiting_reload(meter, true) == UPMU_OK;
     meter->claims_due = 1;
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
-/* Handlers do not come faster than this many in one look. */
+/* How often a look at the registers is repeated because a handler has interrupted it. */
 #define VERIFY_ATTEMPTS 16u
 
-/* A counter whose own register differs is foreign from now on. */
+/* Compare all registers with the shadow.  A counter whose own register differs is foreign from now on. */
 enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
 {
     bool fault;
@@ -256,7 +259,7 @@ enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
 
     (void)unused;
     upmu_claims_trim(meter, true);
-    do { /* a handler may have stopped counters since: what it left is done, and it is looked again */
+    do { /* a handler may have stopped counters: do its work, and look again */
         if (attempt++ == VERIFY_ATTEMPTS)
             return UPMU_ERR_BUSY;
         interrupts = meter->cpu->interrupts;
@@ -268,7 +271,7 @@ enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused)
     } while (row != UPMU_NO_ROW && !fault && (interrupts != meter->cpu->interrupts || upmu_interrupt_mail(meter)));
     if (row == UPMU_NO_ROW)
         return UPMU_OK;
-    if (fault) /* nothing was learned of it: what runs by it goes on */
+    if (fault) /* an unreadable register proves nothing: its counters run on */
         return UPMU_ERR_PORT;
     counter = meter->pmu->table->rows[row].counter;
     if (counter < UPMU_COUNTERS)

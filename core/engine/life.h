@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a PMU at work: take-over, sleep, changes behind our back.  All inside a local bracket.
+ * The life of a meter: take-over, sleep, and changes of its registers by others.  All functions: inside a local
+ * bracket.
  */
 #ifndef UPMU_CORE_LIFE_H
 #define UPMU_CORE_LIFE_H
@@ -8,21 +9,21 @@
 #include "core/engine/bracket.h"
 
 /*
- * The common part of init and resume: registers are found, counters in use are left alone, the rest is closed.  Shared
- * registers are unknown afterwards: other CPUs may claim them.
+ * Take the PMU over, the common part of init and resume: find the registers, leave counters in use alone, close all
+ * others.  Shared registers are unknown afterwards: other CPUs may claim them.
  */
 enum upmu_status upmu_life_take_over(struct upmu_meter *meter);
 
-/* Handlers act no more. */
+/* End a meter: handlers do nothing from now on. */
 void upmu_life_end(struct upmu_meter *meter);
 
 enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused);
 enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused);
 
-/* Registers are not what the shadow says. */
+/* Load everything again, after other software has changed registers. */
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused);
 
-/* Are they? */
+/* Compare the registers with the shadow.  Returns UPMU_OK, UPMU_ERR_CHANGED, UPMU_ERR_PORT or UPMU_ERR_BUSY. */
 enum upmu_status upmu_life_verify(struct upmu_meter *meter, void *unused);
 
 #endif

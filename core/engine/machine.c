@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Machines: check of the port, and detection of a CPU's PMU.
+ * Machines: checking the port, and detecting a CPU's PMU.
  */
 #include "core/engine/machine.h"
 #include "core/util/apart.h"
@@ -16,7 +16,7 @@
     (UPMU_BACKEND_X86_CORE || UPMU_BACKEND_X86_P4 || UPMU_BACKEND_AMD || UPMU_BACKEND_PARAVIRT ||                      \
      UPMU_BACKEND_RISCV_HPM)
 
-/* Mandatory hooks, and hooks that are given as a pair. */
+/* Check that the mandatory hooks are there, and that hooks of a pair are given together. */
 static UPMU_INSIDE enum upmu_status check_hooks(struct upmu_machine *machine)
 {
 #if !UPMU_PORT_STATIC
@@ -73,7 +73,7 @@ unsigned upmu_machine_pmus(const struct upmu_machine *machine)
     return count;
 }
 
-/* A detection and the port that it reads through. */
+/* A detection, with the port that it reads through. */
 struct reader {
     struct upmu_detection detection;
     const struct upmu_port *port;
@@ -90,13 +90,13 @@ static bool read_register(void *context, uint32_t msr, bool promised, uint64_t *
 {
     const struct reader *reader = context;
 
-    /* Hypervisors fault on registers that CPUID promises, too. */
+    /* Hypervisors fault even on registers that CPUID promises. */
     if (!reader->port->msr_faults_are_safe && (!promised || reader->detection.hypervisor))
         return false;
     return port_rdmsr(reader->port, msr, out_value);
 }
 
-/* Family, model and stepping: Intel SDM vol 2, CPUID leaf 1; AMD extends family 15 alike. */
+/* Set family, model and stepping: Intel SDM vol 2, CPUID leaf 1; AMD extends family 15 alike. */
 static void read_identity(struct upmu_detection *detection)
 {
     uint32_t eax = detection->leaf1[0];
@@ -119,10 +119,10 @@ _Static_assert(sizeof(uint8_t) == 1 && sizeof(uint16_t) == 2 && sizeof(uint32_t)
                    sizeof(size_t) == sizeof(void *) && (uint64_t)-1 > 0 && (int64_t)-1 < 0 && (bool)2 == 1,
                "stdint.h, stddef.h or stdbool.h has types of wrong sizes (docs/PORTING.md)");
 
-/* PMUs are compared byte by byte, and what is copied as a whole may bring what stood in its padding. */
+/* PMUs are compared byte by byte, and padding, which comes along with a copied structure, could differ. */
 _Static_assert(sizeof(struct upmu_counter) == 8 * sizeof(uint8_t) + sizeof(uint32_t), "a counter has padding");
 
-/* An equal PMU of this machine (except for imported events), or a place for a new one. */
+/* Find the machine's PMU that is equal (but for imported events), or put this one behind the last. */
 static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *pmu, const struct upmu_pmu **out_pmu)
 {
     struct upmu_pmu *place = machine->pmu;
@@ -140,7 +140,7 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *
     return UPMU_ERR_NO_SPACE;
 }
 
-/* Why no backend detects this CPU, in words: "leaf 0AH is 0, under KVMKVMKVM". */
+/* Say why no backend detects this CPU, in words: "leaf 0AH is 0, under KVMKVMKVM". */
 static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, const struct upmu_detection *detection)
 {
     struct upmu_why *why = &machine->why;
@@ -200,6 +200,7 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_m
         if (!backend)
             return UPMU_WHY_TEXT ? say_why_none(machine, &reader.detection) : UPMU_ERR_NO_PMU;
     } while (!backend->detect(&reader.detection, &pmu));
+    pmu.backend = backend;
     if (!UPMU_PRELUDES && (pmu.capabilities & UPMU_PMU_PRELUDE))
         return UPMU_ERR_NO_PMU;
     if (backend->thread)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The PMUs of a machine, for other core files.
+ * The PMUs of a machine: declarations for other core files.
  */
 #ifndef UPMU_CORE_MACHINE_H
 #define UPMU_CORE_MACHINE_H
@@ -10,13 +10,19 @@
 
 _Static_assert(UPMU_CORE_TYPES <= UPMU_UNIT_PMU, "core types and types of units are counted apart");
 
-/* The PMU that an event was encoded for.  Where there are units, the PMU is looked for. */
+/*
+ * Returns the PMU that an event was encoded for (upmu_event.pmu).  A unit's PMU has to be looked up in the list of
+ * units.
+ */
 static inline const struct upmu_pmu *upmu_machine_pmu_of(const struct upmu_machine *machine, unsigned index)
 {
     return !UPMU_UNCORE || index < UPMU_UNIT_PMU ? &machine->pmu[index] : upmu_machine_pmu(machine, index);
 }
 
-/* How many PMUs are known, and number i of them: first those of core types. */
+/*
+ * Returns how many PMUs the machine has, those of core types first.  upmu_machine_index(): the index of the i-th of
+ * them.
+ */
 unsigned upmu_machine_pmus(const struct upmu_machine *machine);
 
 static inline unsigned upmu_machine_index(const struct upmu_machine *machine, unsigned i)
@@ -27,14 +33,14 @@ static inline unsigned upmu_machine_index(const struct upmu_machine *machine, un
 }
 
 /*
- * Detect the PMU of the executing CPU: meter->pmu, meter->thread; UPMU_ERR_NO_PMU, _NO_SPACE.  A PMU that is new is not
- * published.
+ * Detect the PMU of the executing CPU, and set meter->pmu and meter->thread.  A new PMU is not published yet.  Returns
+ * UPMU_OK, UPMU_ERR_NO_PMU or UPMU_ERR_NO_SPACE.
  */
 enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_meter *meter);
 
 /*
- * The PMU of a CPU whose take-over has succeeded: sessions and guests of other CPUs find it from now on, complete.  A
- * published PMU is never withdrawn, because they keep its address.
+ * Publish the PMU of a CPU whose take-over has succeeded: sessions and guests on other CPUs find it, complete, from now
+ * on.  A published PMU is never withdrawn, because they keep its address.
  */
 void upmu_machine_publish(struct upmu_machine *machine, const struct upmu_pmu *pmu);
 

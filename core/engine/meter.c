@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A PMU at work: clock, log, interrupt, and whose counts its counters have.
+ * Clock, log and interrupt of a meter, and which event's value each of its counters has.
  */
 #include "core/engine/meter.h"
 #include "core/util/bits.h"
@@ -27,8 +27,9 @@ void upmu_meter_rearm(struct upmu_meter *meter)
 }
 
 /*
- * A time is one store of 32 bits, so that no handler sees half of it; it is odd, as 0 says that none is.  A number goes
- * up to one for each counter: interrupts that wait do not add up.
+ * With a clock `expected` is a time: one store of 32 bits, so that no handler sees half of it; odd, because 0 means
+ * that no interrupt is expected.  Without a clock it is a number, one for each counter at most: interrupts that wait do
+ * not add up.
  */
 void upmu_meter_expect(struct upmu_meter *meter, unsigned overflows, uint64_t now_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owners of counters.
+ * The owners of counters: finding them at take-over and later, and reservations of the host.
  */
 #include "core/engine/owners.h"
 #include "core/util/bits.h"
@@ -14,7 +14,10 @@
 #include "core/engine/count.h"
 #include "core/engine/placing.h"
 
-/* Counters whose overflow the hardware answers with a record, or that reload, as a former kernel left them. */
+/*
+ * Returns the counters for which a former kernel has left records (PEBS) or a reload at their overflow.  `image` gets
+ * the steps that end this.
+ */
 static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *image)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -25,7 +28,7 @@ static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *im
 void upmu_owners_find(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
-    struct upmu_step step[1]; /* enough to know that there are some */
+    struct upmu_step step[1]; /* one: enough to see that there are any */
     struct upmu_image image = upmu_image_on(pmu, step, 1);
     uint32_t records = records_of(meter, &image);
 
@@ -56,7 +59,7 @@ void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters)
     upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
 }
 
-/* The hardware reports counters in use that upmu left idle: other software began to use them. */
+/* Find counters that the hardware reports as in use, though upmu left them idle: other software began to use them. */
 void upmu_owners_notice(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
@@ -92,8 +95,9 @@ enum upmu_owner upmu_cpu_owner(const struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * Shared counters that upmu left, here or by a CPU that is gone, look at nothing any more: else what the host never
- * programs would be taken for its own at the end.  What it programmed early, and what a sibling has left since, stays.
+ * Make shared counters idle that upmu has used, on this CPU or on one that has left.  Else a value of upmu's, in a
+ * counter that the host never programs, would be taken for the host's at the end.  A select that the host has
+ * programmed, or another CPU since, is left alone.
  */
 static bool empty_shared(struct upmu_meter *meter, uint32_t counters)
 {
@@ -126,7 +130,10 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
 
     if (meter->running & counters)
         return UPMU_ERR_STATE;
-    /* Values that stopped sessions have loaded there, and static sessions left running, are in the host's way. */
+    /*
+     * Make the counters idle: values of stopped sessions, and counters that static sessions left running, would disturb
+     * the host.
+     */
     if (meter->live) {
         upmu_count_expect(meter, counters & meter->used);
         if (!upmu_placing_idle(meter, counters & meter->used) ||
@@ -139,14 +146,15 @@ static enum upmu_status reserve_idle(struct upmu_meter *meter, void *argument)
         used |= __atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED) & meter->pmu->shared_counters;
     meter->lent |= used & counters;
     /*
-     * A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end.  (What
-     * a sibling has taken of the firmware's is no watchdog, and the sibling may be about to refuse it.)
+     * A watchdog that ran while upmu was away was taken for the firmware's: it is not started again at the end.
+     * Counters of the firmware that another CPU of the domain has taken are excepted: no watchdog was there, and that
+     * CPU may be about to refuse the reservation.
      */
     if (upmu_meter_domain(meter))
         firmware &= ~__atomic_load_n(&meter->domain->used, __ATOMIC_RELAXED);
     for (uint32_t rest = firmware; rest; rest &= rest - 1u)
         upmu_bank_disown(&meter->bank, upmu_bits_lowest(rest));
-    /* A counter that a CPU could not close when it left is the host's now: a sibling that comes does not see to it. */
+    /* A counter that a CPU could not close when it left is the host's now: other CPUs of the domain leave it alone. */
     if (upmu_meter_domain(meter))
         __atomic_fetch_and(&meter->domain->used, ~(counters & meter->pmu->shared_counters), __ATOMIC_RELAXED);
     meter->watchdog |= counters;
@@ -172,7 +180,10 @@ static enum upmu_status give_back(struct upmu_meter *meter, void *argument)
     if (meter->live && counters)
         upmu_meter_expect(meter, upmu_bits_count(counters), upmu_meter_now(meter));
     meter->watchdog &= ~counters;
-    /* A sibling may have refused the reservation: values found in these counters are still to be restored. */
+    /*
+     * Another CPU of the domain may have refused the reservation: the values found in these counters are still to be
+     * restored.
+     */
     meter->used |= meter->lent & counters;
     meter->lent &= ~counters;
     upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
@@ -194,11 +205,11 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     (void)unused;
     records = records_of(meter, &image);
     /*
-     * Counters that the host reserved meanwhile are its own: a watchdog that ran on while upmu was away was found
-     * running.  A counter is closed before its record: else a stray interrupt may come.
+     * Counters that the host has reserved are its own, though a watchdog that ran on while upmu was away was taken for
+     * the firmware's.  A counter is closed before its record: else an unexpected interrupt may come.
      */
     (void)upmu_bank_gate(&meter->bank, 0, taken);
-    if (upmu_meter_domain(meter)) /* which of its CPUs leaves last is not known */
+    if (upmu_meter_domain(meter)) /* any CPU of the domain may be the last one */
         __atomic_fetch_or(&meter->domain->used, taken & meter->pmu->shared_counters, __ATOMIC_RELAXED);
     if (!(records & meter->watchdog) && image.count && !image.overfull &&
         upmu_bank_load(&meter->bank, step, image.count, 0, 0))

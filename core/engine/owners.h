@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owners of counters, for other core files.
+ * The owners of counters: declarations for other core files.
  */
 #ifndef UPMU_CORE_OWNERS_H
 #define UPMU_CORE_OWNERS_H
 
 #include <upmu/pmu.h>
 
-/* At take-over, counters that no session may have are sorted out by their owner. */
+/* At take-over: find the counters that sessions may not have, and their owners. */
 void upmu_owners_find(struct upmu_meter *meter);
 
-/* The hardware reports counters in use that upmu left idle: other software began to use them. */
+/* Find counters that the hardware reports as in use, though upmu left them idle: other software began to use them. */
 void upmu_owners_notice(struct upmu_meter *meter);
 
-/* Yield counters to another owner, which may change their registers from now on. */
+/* Yield counters to other software, which may change their registers from now on. */
 void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A place beside what runs: found together with that, and given up.
+ * Searching a place for a session beside what runs, moving running events, and giving the place up.
  */
 #include "core/engine/placing.h"
 #include "core/util/apart.h"
@@ -18,13 +18,16 @@
 #include "core/engine/unit_core.h"
 
 enum place_mode {
-    PLACE_ALONE,  /* could it run on an idle PMU? */
-    PLACE_PINNED, /* could it run if those that share made room?  It has its place then, if none moves */
-    PLACE_STILL,  /* only where nothing that runs must move */
+    PLACE_ALONE,  /* could the session run on an idle PMU? */
+    PLACE_PINNED, /* could the session run if sharing sessions left?  It gets the place, unless others would move */
+    PLACE_STILL,  /* only a place for which no running event moves */
     PLACE_MOVE    /* wherever it fits */
 };
 
-/* The next session beside which one is placed. */
+/*
+ * Return the next running session beside which `session` is to be placed in this mode; NULL: none is left. `rest`:
+ * counters that are not looked at yet, meter->running at first.
+ */
 static struct upmu_session *next_beside(const struct upmu_meter *meter, const struct upmu_session *session,
                                         enum place_mode mode, uint32_t *rest)
 {
@@ -36,10 +39,13 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
     return other;
 }
 
-/* A tally, of a session that does not run or moves, gets its place. */
+/* Store a new place in a tally that does not run, or whose session moves. */
 static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
-    /* The counters that the event leaves do not have its later counts, if it is placed there again. */
+    /*
+     * The event leaves its counters.  If it is placed there again, their value lacks what it counts elsewhere
+     * meanwhile.
+     */
     if (tally->counter != result->counter[0] && tally->counter < UPMU_COUNTERS)
         upmu_meter_untag(meter, tally);
     upmu_joint_note(tally, result);
@@ -53,7 +59,10 @@ bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, c
     return upmu_program_ready(meter, upmu_active(session));
 }
 
-/* A place that was found.  A pinned one is good beside these co-runners, and not beside all that run. */
+/*
+ * Store a place that was found.  A pinned place is valid beside `corunners` (the sessions that do not share), not
+ * beside all that run now.
+ */
 static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
                                    uint64_t corunners, const struct upmu_place_result *result)
 {
@@ -64,7 +73,10 @@ static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session
     return UPMU_OK;
 }
 
-/* Counters that never stop belong to no session: an event says which it reads. */
+/*
+ * Place a session on counters that never stop.  Such counters belong to no session: a tally only says which counter it
+ * reads.
+ */
 static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 {
     const struct upmu_set *set = upmu_active(session);
@@ -83,9 +95,8 @@ static bool note_free(struct upmu_meter *meter, struct upmu_session *session)
 #if UPMU_MOVES
 
 /*
- * Does the move leave no gap?  The event has one counter and no payload register, the gates of its PMU share a
- * register, and the new counter is free.  A lent counter does not move so: its value is known only when it stands
- * still.
+ * Can the event move without a gap?  That needs one counter, no payload register, one register with all gates, and a
+ * free new counter.  A lent counter does not move so: its value is known only when it stands still.
  */
 static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint *joint, unsigned i)
 {
@@ -100,8 +111,8 @@ static bool moves_alone(const struct upmu_meter *meter, const struct upmu_joint 
 }
 
 /*
- * Nothing moves any more, and the counters that events left do not have their later counts.  Where a placement is valid
- * beside these alone, these are what runs now.
+ * End the moves of a plan: no tally has a counter that it leaves, and a counter that was left loses the event's tag.
+ * The new placements are valid beside the sessions that run now.
  */
 static void end_moves(struct upmu_meter *meter)
 {
@@ -119,7 +130,10 @@ static void end_moves(struct upmu_meter *meter)
             plan->set[part]->placed_beside = meter->corunners - plan->set[part]->program.placement;
 }
 
-/* Sessions that move leave from where they are, and come where they are to be; then what is left there is free. */
+/*
+ * Move the events whose place differs in the solution: their sessions are on both sides of one plan.  Their former
+ * counters are free afterwards.  Returns false where the plan has no room.
+ */
 static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, unsigned count)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -143,7 +157,7 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
             plan->moved |= UPMU_BIT32(tally->from);
         plan->odd |= UPMU_PLAN_ODD;
     }
-    /* A remote read must not use the new counter yet. */
+    /* Sequence odd: a read on another CPU waits until the new counter is valid. */
     for (unsigned part = 0; part < plan->outs; part++) {
         UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
         UPMU_BARRIER();
@@ -157,7 +171,7 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
         upmu_placed_note(meter, plan->out[part]);
         if (!upmu_program_ready(meter, upmu_active(plan->out[part])) ||
             !upmu_plan_in(meter, plan->out[part], upmu_active(plan->out[part])))
-            meter->failed |= plan->leave; /* it has no place any more */
+            meter->failed |= plan->leave; /* the session has no place any more: the repair stops it */
         UPMU_STORE(plan->out[part]->sequence, plan->out[part]->sequence + 1u);
     }
     upmu_reconcile(meter);
@@ -177,7 +191,7 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
 
 #endif
 
-/* With all these as one problem. */
+/* Place a session and all sessions beside it as one problem. */
 static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
                                   uint64_t corunners, struct upmu_joint *joint)
 {
@@ -209,7 +223,7 @@ static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_ses
     return note_place(meter, session, mode, corunners, &joint->result[first]);
 }
 
-static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
+static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
 {
     struct upmu_joint joint;
     enum upmu_status status = UPMU_OK;
@@ -240,12 +254,12 @@ static enum upmu_status place(struct upmu_meter *meter, struct upmu_session *ses
 
 enum upmu_status upmu_placing_fits(struct upmu_meter *meter, struct upmu_session *session)
 {
-    return place(meter, session, PLACE_ALONE);
+    return place_session(meter, session, PLACE_ALONE);
 }
 
 enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_session *session)
 {
-    return place(meter, session, PLACE_PINNED);
+    return place_session(meter, session, PLACE_PINNED);
 }
 
 enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
@@ -254,10 +268,10 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
     enum upmu_status status;
 
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-    status = place(meter, session, mode);
-    if (status == UPMU_ERR_LOST_CLAIM) { /* another CPU was faster: once more beside what it has now */
+    status = place_session(meter, session, mode);
+    if (status == UPMU_ERR_LOST_CLAIM) { /* another CPU had the claim first: search once more beside it */
         upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-        status = place(meter, session, mode);
+        status = place_session(meter, session, mode);
     }
     if (status != UPMU_OK)
         return status;
@@ -271,13 +285,13 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     enum upmu_status status;
 
     upmu_plan_begin(meter, UPMU_SESSION_STOPPED);
-    status = place(meter, session, PLACE_STILL);
+    status = place_session(meter, session, PLACE_STILL);
     if (status != UPMU_OK)
         return status;
-    /* While counters run that a static session left, nothing is loaded: the start takes them over, or closes them. */
+    /* While counters of static sessions run on, load nothing: the start takes such a counter over, or closes it. */
     if (upmu_special_clash(meter, session) || meter->unowned)
         return UPMU_OK;
-    /* Nothing runs: the caller has looked. */
+    /* No counter runs here: on a PMU with such an erratum the caller loads nothing while one does. */
     if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&
         upmu_bank_changes(&meter->bank, program->step, program->steps) && !upmu_special_sequence(meter))
         return upmu_session_fault(meter, session);
@@ -301,7 +315,7 @@ bool upmu_placing_idle(struct upmu_meter *meter, uint32_t counters)
     meter->pmu->backend->release(meter->pmu, counters, &image);
     upmu_meter_tag(meter, counters, 0);
     meter->unowned &= ~counters;
-    /* A fault is answered by a second attempt: nothing else closes what no session has. */
+    /* After a fault try once more: no other code closes a counter that no session has. */
     return upmu_bank_load(&meter->bank, step, image.count, 0, 0) ||
            upmu_bank_load(&meter->bank, step, image.count, 0, 0);
 }

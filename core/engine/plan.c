@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan is made: sessions that leave, sessions that come, and what is known of both sides' registers.
+ * Making a plan: the sessions that leave, the sessions that come, and the counters whose registers differ (`changed`).
  */
 #include "core/engine/plan.h"
 #include "core/util/apart.h"
@@ -28,7 +28,7 @@ void upmu_plan_forget(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
 
-    /* The parts of all plans that were made since. */
+    /* Clear the slots of this plan and of former ones, up to the first slot that no plan has used. */
     for (unsigned part = 0; part < UPMU_PARTS && plan->out[part]; part++)
         plan->out[part] = NULL;
     for (unsigned part = 0; part < UPMU_PARTS && plan->set[part]; part++) {
@@ -38,8 +38,11 @@ void upmu_plan_forget(struct upmu_meter *meter)
     plan->outs = plan->ins = 0;
 }
 
-/* Which counters of a program have registers that hold something else?  Those that are not plain need the long way. */
-static UPMU_APART void compare(struct upmu_meter *meter, struct upmu_program *program)
+/*
+ * Note the counters of a program whose registers differ from the shadow.  A register that is not plain
+ * (upmu_bank_is_plain()) is compared by upmu_bank_same().
+ */
+static UPMU_APART void compare_program(struct upmu_meter *meter, struct upmu_program *program)
 {
     const struct upmu_bank *bank = &meter->bank;
     const struct upmu_step *step = program->step, *end = step + program->steps;
@@ -72,7 +75,7 @@ bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct
         (upmu_meter_domain(meter) && upmu_claims_share_set(meter, set) && !upmu_claims_take_set(meter, set)))
         return false;
     if (program->seen != meter->bank.version)
-        compare(meter, program);
+        compare_program(meter, program);
     plan->set[plan->ins] = set;
     plan->in[plan->ins++] = session;
     plan->come |= set->counters;

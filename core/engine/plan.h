@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan: sessions that leave the counters of a context and sessions that come, and its execution.
+ * A plan: the sessions that leave the counters of a meter, and the sessions that come.
  *
- * Every operation that changes what runs chooses both sides and calls upmu_reconcile(), which is the one function that
- * changes what runs (docs/ENGINE.md, "What runs").  A plan lies in its context, and may be dropped: nothing has changed
- * before upmu_reconcile(), but for claims, which the end of the bracket gives back.  All inside a bracket, or in a
+ * Each operation that changes what runs chooses both sides and calls upmu_reconcile(), the one function that carries
+ * plans out (docs/ENGINE.md, "What runs").  The plan lies in the meter, and may be dropped: nothing has changed before
+ * upmu_reconcile(), except claims, which the end of the bracket gives back.  All functions: inside a bracket, or in a
  * handler that interrupted none.
  */
 #ifndef UPMU_CORE_PLAN_H
@@ -16,16 +16,16 @@
 #include "core/engine/program.h"
 #include "core/engine/session_core.h"
 
-/* Begin the plan of a context.  Sessions that leave get this state. */
+/* Begin the plan of a meter.  Sessions that leave get the state `state_after`. */
 void upmu_plan_begin(struct upmu_meter *meter, enum upmu_session_state state_after);
 
-/* Nothing of the context points to sessions that a plan had. */
+/* Clear the pointers of a meter's plan to its sessions, which may be freed afterwards. */
 void upmu_plan_forget(struct upmu_meter *meter);
 
-/* More than a plain take and load is to be done for some of it. */
+/* Bit of upmu_plan.odd: something in the plan needs the hooks of core/engine/special.h. */
 #define UPMU_PLAN_ODD 1u
 
-/* Add a session that runs to those that leave; false: there is no room. */
+/* Add a running session to those that leave.  Returns false where the plan has no room. */
 static inline bool upmu_plan_out(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -41,7 +41,7 @@ static inline bool upmu_plan_out(struct upmu_meter *meter, struct upmu_session *
     return true;
 }
 
-/* Counters that run after the plan, as far as it is made. */
+/* Returns the counters that sessions have after the plan, as far as it is made. */
 static inline uint32_t upmu_plan_taken(const struct upmu_meter *meter)
 {
     return (meter->running & ~meter->plan.leave) | meter->plan.come;
@@ -55,21 +55,24 @@ static inline bool upmu_plan_fits(const struct upmu_meter *meter, const struct u
 }
 
 /*
- * Add a session that comes with this set, which fits; what CPUs share is claimed.  False: there is no room, another CPU
- * has what is shared, or a handler makes the plan and would have to claim.
+ * Add a session that comes with `set`, for which upmu_plan_fits() is true, and claim what CPUs share.  Returns false:
+ * there is no room, another CPU has the claim, or a handler makes the plan, which may claim nothing.
  */
 bool upmu_plan_in(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set);
 
-/* Plan every running session out and in again: an erratum's sequence overwrites counters.  False: there is no room. */
+/*
+ * Plan each running session out and in again, because an erratum's sequence overwrites their counters.  Returns false
+ * where the plan has no room.
+ */
 bool upmu_plan_again(struct upmu_meter *meter);
 
-/* A register of these counters has faulted. */
+/* Note that a register of these counters has faulted; the repair (upmu_reconcile_repair()) stops their sessions. */
 static inline void upmu_meter_fails(struct upmu_meter *meter, uint32_t counters)
 {
     meter->failed |= counters;
 }
 
-/* A counter has no value of its event: what it counts is in no count. */
+/* The counter of a tally has no valid value: it counts as failed, and loses its tag. */
 static inline void upmu_meter_loses(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     upmu_meter_fails(meter, tally->counters | UPMU_BIT32(tally->counter & 31u));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Grade a PMU by one free counter.  It uses a session, so it takes no counter in use and tests the
- * path of every count.
+ * Grade a PMU by one free counter.  The probe uses a session, so it takes no counter in use, and tests the path of
+ * every count.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -21,7 +21,7 @@ const char *upmu_verdict_text(enum upmu_verdict verdict)
 
 #if UPMU_PROBE
 
-/* At least 1000 instructions that no compiler removes. */
+/* Execute at least 1000 instructions that no compiler removes. */
 static void built_in_loop(void *context)
 {
     (void)context;
@@ -29,7 +29,7 @@ static void built_in_loop(void *context)
         ;
 }
 
-/* An event that happens in every loop, on a general counter if one is free. */
+/* Add an event that happens in every loop, on a general counter if one is free. */
 static UPMU_APART enum upmu_status add_loop_event(struct upmu_meter *meter, struct upmu_session *session,
                                                   uint64_t period)
 {
@@ -81,7 +81,10 @@ static enum upmu_status run_loop(struct upmu_meter *meter, struct upmu_probe *pr
     return status;
 }
 
-/* Does the call run on its CPU, and in no other call?  The session alone could be sent there; the loop could not. */
+/*
+ * Do nothing in a bracket: entering it tells whether the probe is called on its CPU, and in no other call.  The session
+ * could be sent to that CPU, but not the loop.
+ */
 static enum upmu_status check_here(struct upmu_meter *meter, void *unused)
 {
     (void)meter;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compiled placements.
+ * Compiled placements: render the registers of a set once, and sum up its events.
  */
 #include "core/engine/program.h"
 #include "core/util/apart.h"
@@ -33,7 +33,7 @@ static void render_set(const struct upmu_meter *meter, const struct upmu_set *se
     }
 }
 
-/* All counters of an event stand still while one of its registers changes. */
+/* While a register of an event changes, all counters of that event stand still: put them into the step's guard. */
 static void widen_guards(struct upmu_set *set)
 {
     for (unsigned i = 0; UPMU_SLOTS > 1 && i < set->program.steps; i++)
@@ -74,7 +74,7 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
                               tally->notifies))
             flags |= UPMU_PROGRAM_RECORDS;
     }
-    program->counting &= ~metrics; /* the slots begin at 0 with each window */
+    program->counting &= ~metrics; /* metrics: their counter of slots is set to 0 at the begin of each window */
     for (unsigned i = 0; UPMU_BACKEND_AMD && i < program->steps; i++)
         if (upmu_step_mask(&program->step[i]) & ~upmu_step_value(&program->step[i]) & meter->pmu->kernel_select)
             program->user |= program->step[i].guard;
@@ -83,7 +83,7 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
     UPMU_STORE(program->flags, (uint8_t)flags);
 }
 
-static void compile(struct upmu_meter *meter, struct upmu_set *set)
+static void compile_program(struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_program *program = &set->program;
     struct upmu_image image = upmu_image_on(meter->pmu, program->step, UPMU_STEPS);
@@ -106,7 +106,7 @@ static void compile(struct upmu_meter *meter, struct upmu_set *set)
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set)
 {
     if (!set->program.kind)
-        compile(meter, set);
+        compile_program(meter, set);
     return set->program.kind != 0;
 }
 

@@ -8,21 +8,23 @@
 #include "core/hw/backend.h"
 #include "core/engine/session_core.h"
 
-/* Bits of upmu_program.flags. */
-#define UPMU_PROGRAM_FREE 1u  /* wants nothing that events share: good wherever its counters are free */
+/* Bits of upmu_program.flags, for the events of the set. */
+#define UPMU_PROGRAM_FREE 1u  /* no event needs a register that others share: valid where its counters are free */
 #define UPMU_PROGRAM_WRAPS 2u /* the count of an event wraps as its counter does */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
-#define UPMU_PROGRAM_PRELUDE 16u /* what is not loaded already needs an erratum's sequence first */
-#define UPMU_PROGRAM_RECORDS 32u /* an event has records of its own, or messages */
+#define UPMU_PROGRAM_PRELUDE 16u /* if a register differs, an erratum's sequence is written first */
+#define UPMU_PROGRAM_RECORDS 32u /* an event has values or an id in its records, or sends messages */
 #define UPMU_PROGRAM_ODD 64u /* an event is a cascade, a metric, of two counters, can fall, or can stand still */
 
-/* Compile the placement of a set now if it is not; false: it cannot be. */
+/*
+ * Compile the placement of a set, if that is not done.  Returns false where the set has none, or it has too many steps.
+ */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 
-/* Is the program of a set that of its placement, for this kind of CPU, and valid beside these co-runners? */
+/* Is the program of a set compiled for this kind of CPU, and valid beside these co-runners? */
 bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners);
 
-/* The placement of a set is not valid any more, nor is what was derived from it. */
+/* The placement of a set is no longer valid: forget its program, and the co-runners beside which no place was found. */
 static inline void upmu_program_forget(struct upmu_set *set)
 {
     set->placed_class = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading counts: nothing is written, so it may be interrupted by a handler that
- * moves the very counter; the sequence word tells, and the read is made again.
+ * Reading counts.  A read writes nothing, so a handler that changes the counter may interrupt it: the session's
+ * sequence tells, and the read is made again.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -19,11 +19,11 @@
 #include "core/engine/session_core.h"
 #include "core/engine/special.h"
 
-/* Handlers do not come faster than this many in one read. */
+/* How often a read is made again, at most: so many handlers or switches do not come in one read. */
 #define READ_ATTEMPTS 64u
 
-static void grade(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
-                  uint64_t gap_ns, struct upmu_count *count)
+static void grade_count(const struct upmu_session *session, const struct upmu_set *set, const struct upmu_tally *tally,
+                        uint64_t gap_ns, struct upmu_count *count)
 {
     count->value = count->raw;
     count->running_ns = count->enabled_ns > gap_ns ? count->enabled_ns - gap_ns : 0;
@@ -51,7 +51,9 @@ static void grade(const struct upmu_session *session, const struct upmu_set *set
 
 #if UPMU_METRICS
 
-/* The bytes of metrics are right to half of a 255th: what that is in slots is in the tally. */
+/*
+ * Add the error of a metric: a byte is right to half of a 255th, and the tally's `base` has the sum of this in slots.
+ */
 static void grade_metric(const struct upmu_tally *tally, struct upmu_count *count)
 {
     if (!upmu_tally_is_metric(tally) || count->quality == UPMU_QUALITY_NEVER_RAN)
@@ -61,7 +63,7 @@ static void grade_metric(const struct upmu_tally *tally, struct upmu_count *coun
         count->quality = UPMU_QUALITY_SCALED;
 }
 
-/* Reading metrics ends their window, which is a local call. */
+/* End the window of a session's metrics, so that they can be read.  A local call. */
 static enum upmu_status read_metrics(struct upmu_meter *meter, void *argument)
 {
     struct upmu_session *session = argument;
@@ -84,8 +86,8 @@ struct remote_read {
 };
 
 /*
- * Read one count of a set.  The session was seen to be on this meter, or nowhere, and to have its counters, or not.
- * False: a register faulted.
+ * Read one count of a set.  `meter`: where the session was seen to be, or NULL; `occupies`: whether it was seen to have
+ * its counters.  Returns false where a register faulted.
  */
 static bool read_one(struct upmu_session *session, struct upmu_meter *meter, struct upmu_set *set, bool occupies,
                      unsigned i, struct upmu_count *count)
@@ -102,7 +104,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->lost = UPMU_LOAD(tally->lost);
     count->error = 0;
     count->quality = UPMU_QUALITY_EXACT;
-    /* An interrupt or a call on the way may have stopped the session: then the count is read again. */
+    /* An interrupt or another call may have stopped the session since: then the count is read again. */
     if (occupies && meter && set == upmu_active_seen(session) && upmu_session_occupies(session) &&
         counter < UPMU_COUNTERS && !upmu_tally_is_metric(tally)) {
         uint64_t value, delta;
@@ -120,7 +122,7 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
     count->left = upmu_tally_samples(tally) && due > count->raw ? due - count->raw : 0;
     if (upmu_count_wraps(set, i))
         count->raw = upmu_count_wrapped(session, set, i, count->raw);
-    grade(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), count);
+    grade_count(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), count);
 #if UPMU_METRICS
     grade_metric(tally, count);
 #endif
@@ -128,8 +130,8 @@ static bool read_one(struct upmu_session *session, struct upmu_meter *meter, str
 }
 
 /*
- * Is the session still here?  Its thread may have gone to another CPU meanwhile.  While the session waits its enabled
- * time runs, and its CPU may be adding to it.
+ * May the session be read on this CPU?  Its thread may have gone to another CPU meanwhile.  A session that waits counts
+ * enabled time, and its CPU may be adding to that.
  */
 static bool is_here(const struct upmu_session *session, const struct upmu_meter *meter, bool occupies)
 {
@@ -142,18 +144,20 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
     return !UPMU_UNCORE || cpu ? port_this_cpu(port) == cpu : !UPMU_LOAD(meter->live);
 }
 
-/* A count that is read while a switch changes the session, or a handler the tally, is read again. */
+/*
+ * Read counts one by one.  A count is read again if a switch has changed its session meanwhile, or a handler its tally.
+ */
 static UPMU_APART void read_counts(struct remote_read *remote)
 {
     struct upmu_session *session = remote->session;
-    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* or where it has just been */
+    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* the session may have left */
 
     if (UPMU_BACKEND_PARAVIRT && here)
         upmu_shared_page_stale(&here->bank);
     for (unsigned i = 0, attempt = 0; remote->status == UPMU_OK && i < remote->count;) {
         uint32_t before = UPMU_LOAD(session->sequence);
         struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
-        bool occupies = upmu_session_occupies(session); /* Looked at once: its CPU may be starting it. */
+        bool occupies = upmu_session_occupies(session); /* asked once: the session's CPU may be starting it */
 
         UPMU_BARRIER();
         if (UPMU_THREADS && !is_here(session, meter, occupies))
@@ -170,7 +174,7 @@ static UPMU_APART void read_counts(struct remote_read *remote)
     }
 }
 
-/* The local call can need much stack: the counts are read after it. */
+/* Read on this CPU.  The local call for metrics can need much stack: the counts are read after it. */
 static void read_here(void *argument)
 {
     struct remote_read *remote = argument;
@@ -191,10 +195,10 @@ static void read_here(void *argument)
 #if UPMU_THREADS
 
 /*
- * A session that runs here and has a program of events that only grow: the clock, and what is asked of the session,
- * once.  False: it has to be read in full.  An interrupt on the way may take the session's counters, but not the place
- * of the set, which therefore says whether RDPMC reads them.  Another CPU may end its PMU at any time: what a PMU has
- * is asked when the session's CPU is known to be this one.
+ * Read counts of a session that runs here with plain events, whose counts only grow: the clock and the session are
+ * looked at once for all.  Returns false: read them in full.  An interrupt meanwhile may take the session's counters,
+ * but not the place of the set: so the place says whether RDPMC reads them.  Another CPU may end the session's PMU at
+ * any time: look at the PMU only when the session's CPU is known to be this one.
  */
 static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set *set, unsigned first,
                                    unsigned count, struct upmu_count *out)
@@ -244,10 +248,10 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
                                  UPMU_LOAD(tally->hole) || (!total && !UPMU_LOAD(meter->seen_counting)), 0)) {
             if (seen)
                 UPMU_STORE(meter->seen_counting, 1);
-            grade(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), out);
+            grade_count(session, set, tally, missed_ns + UPMU_LOAD(tally->gap_ns), out);
         }
     }
-    /* A handler may have changed the set meanwhile: then all is read again. */
+    /* A handler may have changed the set meanwhile: then all counts are read again, in full. */
     UPMU_BARRIER();
     if (__builtin_expect(UPMU_LOAD(session->sequence) != before, 0))
         return false;
@@ -258,7 +262,10 @@ static UPMU_INSIDE bool read_alike(struct upmu_session *session, struct upmu_set
 
 #endif
 
-/* On the CPU that drives it; false: it was not reached.  (A unit may just be on its way to another one.) */
+/*
+ * Read on the CPU that drives the meter.  Returns false: that CPU was not reached.  True without a CPU: a unit may be
+ * on its way to another one, and is looked for again.
+ */
 static bool read_there(const struct upmu_port *port, const struct upmu_meter *meter, struct remote_read *remote)
 {
     struct upmu_cpu *cpu = __atomic_load_n(&meter->cpu, __ATOMIC_RELAXED);
@@ -266,7 +273,7 @@ static bool read_there(const struct upmu_port *port, const struct upmu_meter *me
     return (UPMU_UNCORE && !cpu) || port_run_on_cpu(port, cpu, read_here, remote);
 }
 
-/* The thread of a session may come or go while the session is looked for: it is followed so often. */
+/* Attempts of a read, the first included: another follows if the session's thread came or went meanwhile. */
 #define READ_FOLLOW (UPMU_THREADS ? 4u : 1u)
 
 enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A plan is carried out: close what leaves or changes, take counts, write registers, load start values, publish, open.
+ * Carrying out a plan: close what leaves or changes, take counts, write registers, load start values, publish, open.
  *
  * A register that faults is noted in meter->failed, and the work goes on: upmu_reconcile_repair() stops the sessions
  * concerned.  A handler that interrupts a bracket changes nothing that is worked on here (core/engine/interrupt.c).
@@ -22,8 +22,8 @@
 
 /* ---- Step 1: close ---- */
 
-/* Stop counters; a fault is answered by a second attempt, with the register read. */
-static void close(struct upmu_meter *meter, uint32_t counters)
+/* Stop counters.  After a fault try once more, by a read of the register first. */
+static void close_counters(struct upmu_meter *meter, uint32_t counters)
 {
     if (counters && !upmu_bank_gate(&meter->bank, 0, counters) && !upmu_bank_gate(&meter->bank, 0, counters))
         upmu_meter_fails(meter, counters);
@@ -31,7 +31,7 @@ static void close(struct upmu_meter *meter, uint32_t counters)
 
 /* ---- Step 3: take ---- */
 
-/* The counts of a session; from here to leave_part() its sequence is odd. */
+/* Take the counts of a session that leaves.  From here to leave_part() its sequence is odd. */
 static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t now_ns)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -56,7 +56,7 @@ static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t n
             bits = upmu_bank_value_bits(&meter->bank, counter);
         }
         if (__builtin_expect(!upmu_bank_count(&meter->bank, counter, bits, &value), 0)) {
-            if (upmu_bank_type(&meter->bank)) /* boxes that answered, and what was read of the others before */
+            if (upmu_bank_type(&meter->bank)) /* a unit: the sum, with former values of boxes that failed */
                 upmu_count_fold(meter, tally, counter, value);
             upmu_count_lose(meter, tally);
             plan->lost |= (uint8_t)UPMU_BIT32(part);
@@ -74,7 +74,7 @@ static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t n
     }
 }
 
-/* Samples that are due are stored before their session leaves: that may fill its ring. */
+/* Store the samples that are due before their sessions leave: a sample may fill a ring, and so mask its session. */
 static UPMU_APART void report_parts(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -99,7 +99,7 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
         (void)upmu_session_fault(meter, session);
     }
     UPMU_STORE(session->state, state);
-    if (__builtin_expect(session->queued, 0)) /* with its empty set */
+    if (__builtin_expect(session->queued, 0)) /* with an empty set, a running session is in a list */
         upmu_waiting_take(meter, session);
 #if UPMU_SETS
     if (session->following)
@@ -112,8 +112,8 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
 /* ---- Steps 4 and 5: registers and start values ---- */
 
 /*
- * The start values of a set.  An event takes the base of the other side where its counter is carried or stands still,
- * and keeps the value that is there if it is its own; else it begins.
+ * Load the start values of a set.  An event on a counter that is carried or stands still takes the base of the event
+ * that leaves.  An event whose own value is still there keeps it.  Any other event begins.
  */
 static inline void load_values(struct upmu_meter *meter, struct upmu_session *session, struct upmu_set *set,
                                uint64_t now_ns)
@@ -164,14 +164,16 @@ static bool is_out(const struct upmu_plan *plan, const struct upmu_session *sess
     return false;
 }
 
-/* Counters that are open for a part that does not come: what they have counted since the take is in no count. */
+/*
+ * Close counters that are open for a part that does not come: what they have counted since take_part() is in no count.
+ */
 static UPMU_APART void let_go(struct upmu_meter *meter, uint32_t counters)
 {
-    close(meter, counters);
+    close_counters(meter, counters);
     upmu_meter_tag(meter, counters, 0);
 }
 
-/* A part that leaves, too, was masked or has failed, or finds a counter that could not be closed: it does not come. */
+/* A part does not come: its session also leaves and was masked or failed, or one of its registers faulted. */
 static UPMU_APART void drop_part(struct upmu_meter *meter, unsigned part)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -185,7 +187,7 @@ static UPMU_APART void drop_part(struct upmu_meter *meter, unsigned part)
     plan->in[part] = NULL;
 }
 
-/* A register or a counter of a part faulted: it stops before it has begun to count. */
+/* A register or a counter of a part faulted: stop its session before it has begun to count. */
 static UPMU_APART void refuse_part(struct upmu_meter *meter, unsigned part)
 {
     struct upmu_session *session = meter->plan.in[part];
@@ -261,7 +263,7 @@ static inline void load_part(struct upmu_meter *meter, unsigned part, uint64_t n
 
 /* ---- Steps 6 and 7: publish and open ---- */
 
-static inline void publish(struct upmu_meter *meter)
+static inline void publish_plan(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
     uint32_t gone = plan->leave & ~plan->come;
@@ -277,7 +279,7 @@ static inline void publish(struct upmu_meter *meter)
     UPMU_BARRIER();
     meter->running = (meter->running & ~plan->leave) | plan->come;
     UPMU_BARRIER();
-    /* A session that does not run any more may be freed. */
+    /* A session that has left may be freed from now on: clear the pointers to it. */
     for (; gone; gone &= gone - 1u) {
         meter->slot[upmu_bits_lowest(gone)].tally = NULL;
         meter->slot[upmu_bits_lowest(gone)].session = NULL;
@@ -293,7 +295,7 @@ static inline void open_parts(struct upmu_meter *meter)
         upmu_meter_fails(meter, opening | plan->moved);
 }
 
-/* Steps 1 to 3.  (Apart, as the others: reports and repairs have nothing of them on their stack.) */
+/* Steps 1 to 3.  Not inlined, as the other steps: reports and repairs need their stack. */
 static UPMU_APART void take_parts(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -301,7 +303,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
 
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0)) {
         plan->odd |= UPMU_PLAN_ODD;
-        if (!upmu_plan_again(meter)) { /* never: no PMU with such an erratum has so many counters */
+        if (!upmu_plan_again(meter)) { /* never: the counters of such a PMU are fewer than UPMU_PARTS */
             upmu_meter_fails(meter, plan->come);
             plan->sequence = 0;
         }
@@ -323,10 +325,10 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     if (__builtin_expect(plan->odd, 0)) {
         uint32_t first = upmu_special_before_close(meter) & stop;
 
-        close(meter, first);
+        close_counters(meter, first);
         stop &= ~first;
     }
-    close(meter, stop);
+    close_counters(meter, stop);
     plan->now_ns = port_clock_ns(meter->bank.port);
     upmu_features_closed(meter, NULL);
     for (unsigned part = 0; part < plan->outs; part++)
@@ -344,7 +346,7 @@ static UPMU_APART void load_parts(struct upmu_meter *meter)
         upmu_meter_fails(meter, plan->come);
     for (unsigned part = 0; part < plan->ins; part++)
         load_part(meter, part, plan->now_ns);
-    publish(meter);
+    publish_plan(meter);
     if (__builtin_expect(plan->odd, 0))
         upmu_special_worlds(meter);
     open_parts(meter);
@@ -364,14 +366,14 @@ void upmu_reconcile(struct upmu_meter *meter)
         upmu_reconcile_repair(meter);
 }
 
-/* ---- What was noticed ---- */
+/* ---- Due work ---- */
 
-/* The set that a session is to have next, in a plan that it leaves by. */
+/* Plan the next set of a session that leaves by this plan. */
 static UPMU_APART void plan_next_set(struct upmu_meter *meter, struct upmu_session *session)
 {
 #if UPMU_SETS
     upmu_sets_choose(session, NULL);
-    /* An erratum's sequence is no work for a handler. */
+    /* A handler runs no erratum's sequence: the session waits for the tick. */
     if (UPMU_PRELUDES && meter->in_handler && (session->following->program.flags & UPMU_PROGRAM_PRELUDE) &&
         session->following->program.seen != meter->bank.version)
         return;
@@ -396,7 +398,7 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
         if (!session->full && !switches)
             continue;
         if (!upmu_plan_out(meter, session)) {
-            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest with the next look */
+            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest in a later plan */
             break;
         }
         if (switches && !session->full)
@@ -411,7 +413,7 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
 
 /* ---- Faults ---- */
 
-/* Add the counts of before the fault, as far as counters can be read. */
+/* Add what the counters of a session have counted before the fault, as far as they can be read. */
 static void take_failed(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
 {
     for UPMU_TALLIES(tally, upmu_active(session)) {
@@ -442,7 +444,7 @@ static void fail_session(struct upmu_meter *meter, struct upmu_session *session,
     meter->corunners -= upmu_active(session)->program.placement;
 }
 
-/* Counters of sessions that have a counter which failed. */
+/* Returns the counters of all running sessions that have a failed counter. */
 static uint32_t find_concerned(const struct upmu_meter *meter, uint32_t failed)
 {
     uint32_t counters = 0, rest = meter->running;
@@ -464,7 +466,7 @@ UPMU_APART void upmu_reconcile_repair(struct upmu_meter *meter)
     meter->sampling &= ~closing;
     meter->halted &= ~closing;
     if (!upmu_meter_is_free(meter)) /* a counter that never stops has no gate */
-        close(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
+        close_counters(meter, closing | upmu_bank_open(&meter->bank, failed & ~meter->running));
     for (rest = closing; rest;) {
         session = meter->slot[upmu_bits_lowest(rest)].session;
         rest &= ~session->counters & (rest - 1u);
@@ -505,7 +507,7 @@ void upmu_reconcile_lose(struct upmu_meter *meter)
         UPMU_STORE(session->sequence, session->sequence + 1u);
     }
     rest = meter->running;
-    meter->running = 0; /* before it is said not to sample: a handler closes one or the other */
+    meter->running = 0; /* before `sampling`: a handler finds a counter there, or as a stray one */
     UPMU_BARRIER();
     meter->sampling = meter->halted = meter->unowned = 0;
     UPMU_BARRIER();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions: a session that keeps running, and the difference of two reads.
+ * Regions: a session that keeps running, and the differences of two reads.
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
@@ -31,7 +31,7 @@ static UPMU_APART enum upmu_status read_all(struct upmu_region *region)
 {
     enum upmu_status status = upmu_set_read(&region->session.set, 0, region->events, region->count);
 
-    /* The state is looked at last: a unit's session, on another CPU, may have been in the middle of a call. */
+    /* Look at the state last: a unit's session may have been in the middle of a call on another CPU. */
     return UPMU_LOAD(region->session.state) == UPMU_SESSION_RUNNING ? status : UPMU_ERR_STATE;
 }
 
@@ -57,7 +57,7 @@ enum upmu_status upmu_region_end(struct upmu_region *region)
         count->value = count->raw;
         count->enabled_ns -= region->begun.ns;
         count->running_ns = count->enabled_ns;
-        /* A gap may be outside of the region; the error of a metric is at most the error since its start. */
+        /* A gap may be outside of the region.  The error of a metric is at most the error since its start. */
         if (missed) {
             count->error = 0;
             if (count->quality == UPMU_QUALITY_SCALED)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An overflow becomes a sample, a call of a format or a message.  In a handler that interrupted no bracket, or in a
- * bracket: so ring, queue and session->overflow have one writer.
+ * Reporting an overflow: a sample in the ring, a call of a format, or a message.  A report is made in a bracket, or in
+ * a handler that interrupted none: so ring, queue and session->overflow have one writer.
  */
 #include "core/engine/report.h"
 #include "core/util/apart.h"
@@ -13,7 +13,7 @@
 
 #if UPMU_SAMPLING
 
-/* Is its counter one that runs for it, so that its value may be added now? */
+/* Does the tally's counter run for it, so that its value may be added now? */
 static bool may_add(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
@@ -22,7 +22,7 @@ static bool may_add(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
            (cpu->meter.running & ~UPMU_METRIC_COUNTERS(cpu->meter.pmu) & UPMU_BIT32(counter));
 }
 
-/* Events of a set that an overflow of `events` reads or (`reset`) sets back. */
+/* Returns the other events of a set that an overflow of `events` reads or, if `reset`, sets to 0. */
 static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events, bool reset)
 {
     uint32_t wanted = 0;
@@ -36,9 +36,9 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
 }
 
 /*
- * An overflow of `events` reads other events of the set: their counts go into its records and are added.  Or (`reset`)
- * it sets them back.  The counter of an event that samples is not loaded anew: it overflows once when nothing is due,
- * and then waits for the rest.
+ * An overflow of `events` reads other events of the set: add their counts, which go into its records.  Or, if `reset`,
+ * set these counts to 0.  The counter of an event that samples is not loaded anew then: it overflows once when no
+ * sample is due, and then waits for the rest.
  */
 static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset, uint64_t now_ns)
 {
@@ -54,7 +54,7 @@ static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t even
     }
 }
 
-/* An event has overflowed as often as its set waits for. */
+/* Note that the next set is due, if an event has overflowed as often as its set waits for. */
 static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint32_t events)
 {
     if (!(upmu_active(session)->flags & UPMU_SET_OVERFLOW_SWITCH))
@@ -70,14 +70,15 @@ static void want_switch(struct upmu_cpu *cpu, struct upmu_session *session, uint
     }
 }
 
-static void record(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, uint64_t now_ns)
+static void record_overflow(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame,
+                            uint64_t now_ns)
 {
     struct upmu_cpu *cpu = session->meter->cpu;
     struct upmu_overflow *overflow = &session->overflow;
 
     if (upmu_session_dropped(session))
         return;
-    /* A session that is full has stopped sampling: an overflow on a counter that was still open is a lost period. */
+    /* A full session samples no more: an overflow on a counter that was still open is a lost period. */
     if (session->full) {
         for (uint32_t rest = events; rest; rest &= rest - 1u)
             upmu_active(session)->tally[upmu_bits_lowest(rest)].lost++;
@@ -123,7 +124,7 @@ void upmu_report(struct upmu_session *session, uint32_t events, const struct upm
 
     if (UPMU_FORMATS && others)
         touch_others(session, events, false, *now_ns);
-    record(session, events, frame, *now_ns);
+    record_overflow(session, events, frame, *now_ns);
     if (others)
         touch_others(session, events, true, *now_ns);
 }
@@ -136,7 +137,7 @@ void upmu_report_store(struct upmu_meter *meter, struct upmu_session *session, u
 
     for (uint32_t rest = events; rest; rest &= rest - 1u)
         counters |= UPMU_BIT32(upmu_tally_runs_on(&upmu_active(session)->tally[upmu_bits_lowest(rest)]));
-    /* Not copied: no handler writes the frame while `has_frame` is set. */
+    /* No copy is needed: no handler writes the frame while `has_frame` is set. */
     if (mail->has_frame && (mail->framed & counters)) {
         frame = &mail->frame;
         mail->framed &= ~counters;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Overflows that are reported, for other core files.
+ * Reports of overflows: declarations for other core files.
  */
 #ifndef UPMU_CORE_REPORT_H
 #define UPMU_CORE_REPORT_H
 
 #include "core/engine/session_core.h"
 
-/* Events of a session have overflowed together.  The time is passed by its place: fewer bytes of stack on i386. */
+/*
+ * Report that events of a session have overflowed together.  A pointer to the time takes fewer bytes of stack on i386.
+ */
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns);
 
 /* Report overflows that a bracket has found, with the frame of the interrupt that came for them, if one came. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions: the state machine around the scheduler, and the bracket around each
- * call that needs its CPU.
+ * Calls for sessions: events, targets, start and stop, written values; and the way of each call to the CPU that it
+ * needs.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -27,9 +27,9 @@
 #include "core/sample/ring.h"
 #include <upmu/world.h>
 
-/* The first period of a frequency. */
+/* The first period of an event with a frequency. */
 #define FIRST_PERIOD 10000u
-#define FALLS_LEAST 0x7fffffffu /* of a count that can fall */
+#define FALLS_LEAST 0x7fffffffu /* shortest period where a count can fall */
 
 enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine)
 {
@@ -44,10 +44,12 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
     return UPMU_OK;
 }
 
-/* In other builds an event has no sampling attributes. */
+/* Has an event sampling attributes?  In other builds set->sampling is not used. */
 #define HAS_ATTRIBUTES (UPMU_SAMPLING || UPMU_BACKEND_X86_P4)
 
-/* The event may say itself when its cascade begins. */
+/*
+ * Returns the period of an event's attributes.  A cascade's own text can have it; a frequency begins with FIRST_PERIOD.
+ */
 static uint64_t period_of(const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
     if (!sampling->period && upmu_event_cascades(event) && event->config2 >> 63)
@@ -57,13 +59,13 @@ static uint64_t period_of(const struct upmu_event *event, const struct upmu_samp
     return sampling->period;
 }
 
-/* Has it no other counters than bytes of top-down metrics? */
+/* Has the event no other counters than bytes of top-down metrics? */
 static bool is_metric(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     return event->counters && !(event->counters & ~UPMU_METRIC_COUNTERS(pmu));
 }
 
-/* The attributes that an event is to have, `sampling` or none, with its period. */
+/* Check the sampling attributes of an event, and store them in *out with the event's period.  `sampling` NULL: none. */
 static enum upmu_status check_sampling(struct upmu_session *session, const struct upmu_event *event,
                                        const struct upmu_sampling *sampling, struct upmu_sampling *out)
 {
@@ -102,7 +104,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
         hook = "clock_ns";
     if (hook)
         return upmu_why_hook(&session->why, hook);
-    /* A transaction that aborts takes the overflow back, and the handler would never end. */
+    /* With a short period each interrupt aborts the transaction, which takes the overflow back, again and again. */
     longest = out->long_period > period ? out->long_period : period;
     if (longest > UPMU_LONGEST_PERIOD || out->random_mask > UPMU_LONGEST_PERIOD - longest || period < pmu->min_period ||
         ((event->attributes & UPMU_ATTR_IN_TXCP) && period < FALLS_LEAST))
@@ -110,7 +112,7 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
     return UPMU_OK;
 }
 
-/* The times of a count begin at 0.  `meter` NULL: the session is not started, or runs nowhere. */
+/* Let the times of a count begin at 0.  `meter` NULL: the session is not started, or on no CPU. */
 static void begin_times(struct upmu_session *session, struct upmu_set *set, struct upmu_tally *tally,
                         const struct upmu_meter *meter)
 {
@@ -124,7 +126,7 @@ static void begin_times(struct upmu_session *session, struct upmu_set *set, stru
     UPMU_STORE(set->estimate[tally->index].since_ns, enabled_ns);
 }
 
-/* Set an event of a set; its sampling attributes have been checked. */
+/* Store an event in a set.  Its sampling attributes have been checked. */
 static void set_event(struct upmu_session *session, struct upmu_set *set, unsigned i, const struct upmu_event *event,
                       const struct upmu_sampling *sampling)
 {
@@ -189,8 +191,8 @@ static void set_world(struct upmu_session *session, uint8_t world)
 }
 
 /*
- * A world that an event names has to be that of all events of the session, and that which the host has chosen.  The
- * target of a cascade can have no world: no handler finds it by its enable bit.
+ * Check the world that an event names: all events of the session have to name the same, and the host may not have
+ * chosen another one.  The target of a cascade can have no world: no handler finds it by its enable bit.
  */
 static enum upmu_status check_world(const struct upmu_session *session, const struct upmu_event *event)
 {
@@ -208,7 +210,7 @@ static enum upmu_status check_world(const struct upmu_session *session, const st
     return UPMU_OK;
 }
 
-/* A refusal is about what stands in session->why. */
+/* Add one event to a set.  A refusal names the text that session->why has. */
 static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_set *set,
                                       const struct upmu_event *event, const struct upmu_sampling *sampling)
 {
@@ -245,8 +247,8 @@ enum upmu_status upmu_set_add_event(struct upmu_set *set, const struct upmu_even
 #if UPMU_NAMES
 
 /*
- * Encode the next specification of a list, for the PMU that its prefix names or the session's.  What is
- * refused later is its text.
+ * Encode the next specification of a list, for the PMU that its prefix names, or else the session's.  session->why gets
+ * the text of the specification, for a later refusal of the event.
  */
 static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
                                     struct upmu_event *out_event)
@@ -352,7 +354,7 @@ static enum upmu_status work_here(struct upmu_meter *meter, void *argument)
     return status == UPMU_OK ? call->work(call) : status;
 }
 
-static void bracketed(void *argument)
+static void call_in_bracket(void *argument)
 {
     struct upmu_call *call = argument;
 
@@ -360,10 +362,10 @@ static void bracketed(void *argument)
 }
 
 /*
- * A session that is on no CPU: a switch passes it over while a call works on it.  A call that starts it is made where
- * its thread runs, if that is known (call->meter).
+ * Run a call for a session that is on no CPU; a switch passes the session over meanwhile (`held`).  A start goes to the
+ * CPU where the session's thread runs, if that is known: this function only stores it in call->meter.
  */
-static UPMU_APART void anywhere(struct upmu_call *call)
+static UPMU_APART void call_without_cpu(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
     struct upmu_thread *thread;
@@ -377,13 +379,13 @@ static UPMU_APART void anywhere(struct upmu_call *call)
                                : call->work(call);
         return;
     }
-    /* A session without a thread is just being taken from its target. */
+    /* A session that has a target but no thread is being taken from its target. */
     call->status = UPMU_ERR_BUSY;
     if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
     thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
     if (thread) {
-        struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL; /* it may be another than its limit */
+        struct upmu_cpu *cpu = call->joins ? UPMU_LOAD(thread->cpu) : NULL; /* perhaps not the CPU of the limit */
 
         if (__atomic_load_n(&session->meter, __ATOMIC_ACQUIRE))
             call->status = UPMU_ERR_WRONG_CPU;
@@ -392,21 +394,21 @@ static UPMU_APART void anywhere(struct upmu_call *call)
         else
             call->status = call->work(call);
     }
-    /* A session that was detached was given back, and may be freed. */
+    /* After a detach the session is its owner's, and may be freed: store nothing in it. */
     if (!call->detaches || call->status != UPMU_OK)
         __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
 }
 
-/* To the CPU that drives the meter, if there is one. */
-static void send(struct upmu_call *call)
+/* Send a call to the CPU that drives its meter, if there is one. */
+static void send_call(struct upmu_call *call)
 {
     struct upmu_cpu *cpu = __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED);
 
     if (!UPMU_UNCORE || cpu)
-        (void)port_run_on_cpu(call->session->machine->port, cpu, bracketed, call);
+        (void)port_run_on_cpu(call->session->machine->port, cpu, call_in_bracket, call);
 }
 
-/* From a unit without a CPU: no register is concerned, but one call at a time changes its lists. */
+/* Detach from a unit that no CPU drives: no register is written; `busy` admits one call at a time. */
 static void detach_asleep(struct upmu_call *call)
 {
     call->status = UPMU_ERR_BUSY;
@@ -416,17 +418,17 @@ static void detach_asleep(struct upmu_call *call)
     __atomic_store_n(&call->meter->busy, 0, __ATOMIC_RELEASE);
 }
 
-/* Has it gone elsewhere, by a thread or with a unit, while the call looked for it? */
+/* Has the session (with its thread) or the unit gone to another CPU while the call looked for it? */
 static bool has_gone(const struct upmu_call *call, const struct upmu_cpu *cpu)
 {
     return (call->follow && __atomic_load_n(&call->session->meter, __ATOMIC_RELAXED) != call->meter) ||
            (UPMU_UNCORE && call->meter && __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED) != cpu);
 }
 
-/* A thread that changes its CPU while a call looks for it is followed so often. */
+/* How often a call follows a thread that changes its CPU. */
 #define FOLLOW 4u
 
-/* On a CPU or, if the session is nowhere, anywhere. */
+/* Run a call on the CPU where its session is.  If the session is on no CPU, run it here. */
 enum upmu_status upmu_session_call(struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -437,12 +439,12 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
         if (call->follow)
             call->meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
         if (!call->meter)
-            anywhere(call);
+            call_without_cpu(call);
         if (call->meter) {
             cpu = __atomic_load_n(&call->meter->cpu, __ATOMIC_RELAXED);
-            bracketed(call);
+            call_in_bracket(call);
             if (call->status == UPMU_ERR_WRONG_CPU)
-                send(call);
+                send_call(call);
             if (UPMU_UNCORE && call->status == UPMU_ERR_NO_CPU && call->detaches)
                 detach_asleep(call);
         }
@@ -454,7 +456,7 @@ enum upmu_status upmu_session_call(struct upmu_call *call)
     return call->status;
 }
 
-/* A call that needs nothing but its session; it must be attached. */
+/* Run a call without arguments for a session, which must be attached. */
 static enum upmu_status on_cpu(struct upmu_session *session, enum upmu_status (*work)(const struct upmu_call *call),
                                bool joins)
 {
@@ -486,7 +488,7 @@ static enum upmu_status attach_work(const struct upmu_call *call)
     upmu_session_tie(session);
     upmu_session_link(meter, session);
     UPMU_STORE(session->state, UPMU_SESSION_STOPPED);
-    /* Loading now makes the start cheap; what does not fit beside others waits for the start. */
+    /* Load registers now, which makes the start cheap; a session that does not fit yet is placed at its start. */
     if (!upmu_session_targets(session) &&
         !(UPMU_PRELUDES && meter->running && (meter->pmu->capabilities & UPMU_PMU_PRELUDE)))
         status = upmu_placing_preload(meter, session);
@@ -536,7 +538,7 @@ enum upmu_status upmu_session_share(struct upmu_session *session, bool share)
     return UPMU_OK;
 }
 
-/* The events that stopped the session wait for their long period now. */
+/* The events that masked the session wait for their long period now. */
 static void begin_long(struct upmu_session *session)
 {
     struct upmu_set *set = upmu_active(session);
@@ -570,7 +572,7 @@ static bool is_started(const struct upmu_session *session)
     return upmu_session_occupies(session) || upmu_session_waits(session);
 }
 
-/* The work of a start before the session gets its counters. */
+/* Do the work of a start that comes before the session gets its counters. */
 static void begin_start(struct upmu_session *session)
 {
     if (UPMU_SAMPLING && session->long_due)
@@ -607,7 +609,7 @@ enum upmu_status upmu_session_start(struct upmu_session *session)
 {
     enum upmu_status status = on_cpu(session, start_work, true);
 
-    /* A fault in an interrupt on the way may have stopped it again.  One that waits after that is started. */
+    /* A fault in an interrupt since then may have stopped the session again.  A session that waits is started. */
     return status == UPMU_OK && !upmu_session_waits(session) ? UPMU_LOAD(session->error) : status;
 }
 
@@ -632,13 +634,13 @@ enum upmu_status upmu_session_stop(struct upmu_session *session)
     return on_cpu(session, stop_work, false);
 }
 
-/* Sessions that start and that stop. */
+/* Arguments of upmu_sessions_change(): sessions to start, and sessions to stop. */
 struct these {
     struct upmu_session *const *start, *const *stop;
     unsigned starts, stops;
 };
 
-/* Of these, what stops, and what starts where it is placed, in one plan. */
+/* Change by one plan what can be: sessions that stop, and sessions that start where they have a valid place. */
 static void change_at_once(struct upmu_meter *meter, const struct these *these)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -664,17 +666,17 @@ static void change_at_once(struct upmu_meter *meter, const struct these *these)
         return;
     upmu_reconcile(meter);
     for (unsigned i = 0; i < plan->outs; i++)
-        if (plan->out[i]->state == UPMU_SESSION_MASKED) /* what the stop itself found was the last */
+        if (plan->out[i]->state == UPMU_SESSION_MASKED) /* the last sample filled the ring: stopped all the same */
             upmu_waiting_end(plan->out[i], UPMU_SESSION_STOPPED);
 }
 
-/* The others one by one; returns the first refusal. */
+/* Change all sessions: by one plan where possible, the others one by one.  Returns the first refusal, or UPMU_OK. */
 static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
 {
     const struct these *these = argument;
     enum upmu_status status = UPMU_OK;
 
-    /* Sessions that no switch has brought.  (A session that is elsewhere is refused below.) */
+    /* Link the sessions that no switch has linked yet.  A session that is on another CPU is refused below. */
     for (unsigned i = 0; UPMU_THREADS && i < these->stops + these->starts; i++)
         (void)upmu_thread_admit(meter, i < these->stops ? these->stop[i] : these->start[i - these->stops]);
     change_at_once(meter, these);
@@ -722,7 +724,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
     return UPMU_OK;
 }
 
-static enum upmu_status detach(struct upmu_session *session, bool listed)
+static enum upmu_status detach_session(struct upmu_session *session, bool listed)
 {
     struct upmu_call call = {
         .work = detach_work, .session = session, .follow = true, .detaches = true, .listed = listed
@@ -733,19 +735,19 @@ static enum upmu_status detach(struct upmu_session *session, bool listed)
 
 enum upmu_status upmu_session_detach(struct upmu_session *session)
 {
-    return detach(session, false);
+    return detach_session(session, false);
 }
 
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session)
 {
-    return detach(session, true);
+    return detach_session(session, true);
 }
 
 enum upmu_status upmu_session_close(struct upmu_session *session)
 {
     enum upmu_status status = upmu_session_detach(session);
 
-    /* The status decides: a CPU that leaves may have taken the session from its target since. */
+    /* The status decides, not the target: a CPU that leaves may have taken the session from its target since. */
     if (status == UPMU_OK || status == UPMU_ERR_PORT)
         upmu_session_end(session);
     return status;
@@ -767,8 +769,10 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
     status = upmu_session_detach(session);
     if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) {
         (void)__atomic_fetch_add(&session->machine->dropped, 1, __ATOMIC_RELAXED);
-        /* If the session still has a target, the code that takes it from there ends it; nothing is stored here
-         * afterwards. */
+        /*
+         * If the session still has a target, the code that takes it from there ends the session: store nothing here
+         * then.
+         */
         if (upmu_byte_or(&session->ties, UPMU_DROPPED) & UPMU_TIED)
             return UPMU_OK;
         status = UPMU_OK;
@@ -780,7 +784,7 @@ enum upmu_status upmu_session_drop(struct upmu_session *session)
 
 /* ---- Values ---- */
 
-static bool lends(const struct upmu_call *call)
+static bool call_lends(const struct upmu_call *call)
 {
 #if UPMU_LOANS
     return call->lends;
@@ -798,9 +802,9 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         UPMU_STORE(tally->due, tally->total + call->value);
         UPMU_STORE(tally->reset, call->value);
         UPMU_STORE(tally->period, call->period);
-        if (!meter) /* a value left on a counter may be too near or too far */
+        if (!meter) /* a value left on a counter may overflow too early or too late */
             call->session->tagged_by = 0;
-    } else if (lends(call)) {
+    } else if (call_lends(call)) {
         tally->lent = true;
         if (!tally->period)
             UPMU_STORE(tally->reset, call->value - tally->total);
@@ -815,7 +819,10 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         upmu_meter_untag(meter, tally);
 }
 
-/* A running session goes on where it was: its claims are kept and nothing is placed, so that no start is refused. */
+/*
+ * Write a count, a wait or a loan.  A running session is taken off and put back into its place: its claims are kept and
+ * nothing is searched, so that no start is refused.
+ */
 static enum upmu_status write_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -834,12 +841,12 @@ static enum upmu_status write_work(const struct upmu_call *call)
     if (status == UPMU_OK) {
         set_count(call, tally);
         if (session->state == UPMU_SESSION_WAITING) {
-            upmu_waiting_put(meter, session); /* its enabled time goes on */
+            upmu_waiting_put(meter, session); /* the session's enabled time goes on */
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);
             (void)upmu_plan_in(meter, session, upmu_active(session));
             upmu_reconcile(meter);
             status = session->error;
-            if (!call->period && !lends(call)) /* the times of this count begin where it does */
+            if (!call->period && !call_lends(call)) /* the times of a written count begin now */
                 begin_times(session, call->set, tally, meter);
         }
     }
@@ -888,7 +895,7 @@ enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t le
 
 #if UPMU_LOANS
 
-/* Does its counter take values as wide as it is?  (Where one does not, the first one of an event is such.) */
+/* Can the event's counters be written in whole width?  If one cannot, the first one of the event cannot. */
 static bool takes_values(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     const struct upmu_counter *where = &pmu->counter[upmu_bits_lowest(event->counters)];
@@ -909,7 +916,7 @@ enum upmu_status upmu_set_lend(struct upmu_set *set, unsigned index, uint64_t va
 
     if (!session)
         return UPMU_ERR_STATE;
-    /* Only where a session has a world every plan is odd (meter->worlds). */
+    /* A loan needs plans that are odd; sessions of one world make every plan odd (meter->worlds). */
     if (index >= set->count || !session->world)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (set->tally[index].falls || !takes_values(upmu_machine_pmu_of(session->machine, set->event[index].pmu),
@@ -928,7 +935,7 @@ bool upmu_set_where(const struct upmu_set *set, unsigned index,
     if (!session || session->state != UPMU_SESSION_RUNNING || set != upmu_active(session) ||
         tally->counter >= UPMU_COUNTERS || tally->counters != UPMU_BIT32(tally->counter))
         return false;
-    do { /* a handler may load the counter between the two */
+    do { /* a handler may load the counter between the two reads */
         base = tally->base;
         *out_ahead = base - tally->total;
     } while (base != tally->base);
@@ -938,7 +945,10 @@ bool upmu_set_where(const struct upmu_set *set, unsigned index,
 
 #endif
 
-/* The old event may stay on its counter, closed: no event has that counter's tag. */
+/*
+ * Replace an event of a session that does not run.  The registers of the old event may stay loaded, closed: the new
+ * event has another tag, so that its start loads the counter anew.
+ */
 static enum upmu_status replace_work(const struct upmu_call *call)
 {
     struct upmu_session *session = call->session;
@@ -956,8 +966,8 @@ static enum upmu_status replace_work(const struct upmu_call *call)
     return UPMU_OK;
 }
 
-/* `idle`: it leaves its registers idle. */
-static enum upmu_status replace(struct upmu_session *session, struct upmu_set *set, unsigned index,
+/* Check an event and replace another one by it.  `idle`: make the registers of the set's place idle. */
+static enum upmu_status replace_event(struct upmu_session *session, struct upmu_set *set, unsigned index,
                                 const struct upmu_event *event, const struct upmu_sampling *sampling, bool idle)
 {
     struct upmu_sampling checked;
@@ -986,7 +996,7 @@ enum upmu_status upmu_set_replace_event(struct upmu_set *set, unsigned index,
     if (!session)
         return UPMU_ERR_STATE;
     (void)upmu_session_refuse(session, UPMU_OK);
-    return replace(session, set, index, event, sampling, false);
+    return replace_event(session, set, index, event, sampling, false);
 }
 
 enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
@@ -1002,5 +1012,5 @@ enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
     status = index < set->count ? encode_next(session, specification, &cursor, &event) : UPMU_ERR_INVALID;
     if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
         return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
-    return status == UPMU_OK ? replace(session, set, index, &event, sampling, true) : status;
+    return status == UPMU_OK ? replace_event(session, set, index, &event, sampling, true) : status;
 }

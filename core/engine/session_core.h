@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations of sessions for other core files.
+ * Declarations of sessions for other core files: states, times, links and ends.
  */
 #ifndef UPMU_CORE_SESSION_CORE_H
 #define UPMU_CORE_SESSION_CORE_H
@@ -13,7 +13,7 @@
 #include <upmu/session.h>
 #include <upmu/set.h>
 
-/* The set whose events run, or would run next. */
+/* The active set of a session: its events run, or will run next. */
 #if UPMU_SETS
 #define upmu_active(session) ((session)->active)
 #define upmu_active_seen(session) UPMU_LOAD((session)->active) /* another CPU may be switching sets */
@@ -22,30 +22,30 @@
 #define upmu_active_seen(session) (&(session)->set)
 #endif
 
-/* The tallies of a set: `for UPMU_TALLIES(tally, set)`. */
+/* Walk over the tallies of a set: `for UPMU_TALLIES(tally, set)`. */
 #define UPMU_TALLIES(tally, set)                                                                                      \
     (struct upmu_tally *tally = (set)->tally, *tally##_end = tally + (set)->count; tally < tally##_end; tally++)
 
-/* Times can differ between enabled and running, in a build that has one of the reasons. */
+/* Can a session's running time be shorter than its enabled time?  Only in a build with one of these features. */
 #define UPMU_GAPS (UPMU_MOVES || UPMU_PRELUDES || UPMU_THREADS || UPMU_SETS)
 
-/* Is the session started, without counters now? */
+/* Is the session started, but without counters now? */
 static inline bool upmu_session_waits(const struct upmu_session *session)
 {
     return UPMU_THREADS && UPMU_LOAD(session->state) == UPMU_SESSION_WAITING;
 }
 
-/* The sets of a session, from session->sets on. */
+/* The next set in the list session->sets, or NULL. */
 static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
 {
     return UPMU_SETS ? set->next : NULL;
 }
 
-/* A call that needs its CPU, so that it can be sent to another one. */
+/* A call for a session, with its arguments, so that it can be sent to the CPU that it needs. */
 struct upmu_call {
     enum upmu_status (*work)(const struct upmu_call *call);
     struct upmu_session *session;
-    struct upmu_meter *meter; /* NULL: the thread does not run, or it is attached nowhere */
+    struct upmu_meter *meter; /* NULL: the session's thread does not run, or the session is not attached */
     struct upmu_set *set;
     unsigned index;
     uint64_t value, period;
@@ -55,57 +55,61 @@ struct upmu_call {
     bool listed; /* the caller holds the list of the session's thread */
     bool detaches;
     bool targeted; /* refused where the session has no target */
-    bool follow; /* on the CPU where the session is, wherever its thread goes meanwhile */
-    bool joins;  /* and where its thread runs, though no switch has brought the session */
+    bool follow; /* if the session is on another CPU by now, the call goes there */
+    bool joins;  /* and, if no switch has linked the session yet, to the CPU where its thread runs */
 #if UPMU_LOANS
     bool lends;
 #endif
 };
 
-/* Do the work in the bracket of its CPU, or anywhere. */
+/* Run call->work in the bracket of the CPU that the session is on; where it is on none, run it here, without one. */
 enum upmu_status upmu_session_call(struct upmu_call *call);
 
-/* Events in all sets. */
+/* Returns the number of events in all sets of a session. */
 unsigned upmu_session_events(const struct upmu_session *session);
 
-/* The set that a start begins with: the one that was active last, or the first. */
+/* Choose the set that a start begins with: the one that was active last, or the first. */
 void upmu_session_rewind(struct upmu_session *session);
 
-/* Enabled time of a session that is started, and whose target is here, up to now. */
+/* Add the time since `started_ns` to the enabled time of a started session whose target is here. */
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
 
-/* Enabled time of a session that runs. */
+/* Returns the enabled time of a running session at `now_ns`. */
 static inline uint64_t upmu_session_clock(const struct upmu_session *session, uint64_t now_ns)
 {
     return session->enabled_ns + (now_ns - session->started_ns);
 }
 
-/* Enabled and running time of a session that leaves the hardware. */
+/* Add the enabled and the running time of a session that leaves its counters. */
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 
-/* Of what a session waits or ran, how much its active set was enabled without running. */
+/*
+ * Returns how long a set was not running while its session was enabled, up to `now_ns`.  *out_enabled_ns is the enabled
+ * time.
+ */
 uint64_t upmu_session_missed(const struct upmu_session *session, const struct upmu_set *set, uint64_t now_ns,
                              uint64_t *out_enabled_ns);
 
 /*
- * Bits of session->ties.  The last one to go ends the session: the owner if it has no
- * target any more, else what takes it from its target.  One atomic operation decides.
+ * Bits of session->ties.  A session ends when both are gone, its target and its owner: what takes away the second one
+ * ends the session.  One atomic operation decides which was the second.
  */
 #define UPMU_TIED 1u    /* it has a target */
 #define UPMU_DROPPED 2u /* it has no owner */
 
 /*
- * Has the session a target?  It is attached, but perhaps nowhere now.  Ask before `state` is looked at: the code that
- * takes the target away has stored `state` before.
+ * Has the session a target?  A session whose thread does not run has one, and is on no CPU.  Ask before `state` is
+ * looked at: the code that takes the target away has stored `state` before.
  */
 static inline bool upmu_session_attached(const struct upmu_session *session)
 {
     return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_TIED;
 }
 
+/* Has the last controller left the session to its target?  Acquire: that call does not look at the session any more. */
 static inline bool upmu_session_dropped(const struct upmu_session *session)
 {
-    return __atomic_load_n(&session->ties, __ATOMIC_RELAXED) & UPMU_DROPPED;
+    return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_DROPPED;
 }
 
 static inline void upmu_session_tie(struct upmu_session *session)
@@ -113,11 +117,11 @@ static inline void upmu_session_tie(struct upmu_session *session)
     (void)upmu_byte_or(&session->ties, UPMU_TIED);
 }
 
-/* Bits of meter->work_due: a session is full or its next set is due; a fault is to be told to the host's log. */
+/* Bits of meter->work_due: a session is full, or its next set is due; the host's log is to be told of a fault. */
 #define UPMU_DUE_SESSIONS 1u
 #define UPMU_DUE_LOG 2u
 
-/* The next session that runs after those of `rest`, whose counters are taken off it; NULL: none. */
+/* The running session of the lowest counter in *rest, or NULL if *rest is 0.  Takes all its counters out of *rest. */
 static inline struct upmu_session *upmu_meter_next_running(const struct upmu_meter *meter, uint32_t *rest)
 {
     struct upmu_session *session;
@@ -129,7 +133,7 @@ static inline struct upmu_session *upmu_meter_next_running(const struct upmu_met
     return session;
 }
 
-/* The sampling attributes of a tally. */
+/* Returns the sampling attributes of a tally's event, which stand in the set of the tally. */
 static inline const struct upmu_kept *upmu_tally_sampling(const struct upmu_tally *tally)
 {
     const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
@@ -137,61 +141,64 @@ static inline const struct upmu_kept *upmu_tally_sampling(const struct upmu_tall
     return &((const struct upmu_set *)(const void *)set)->sampling[tally->index];
 }
 
-/* Fill session->why with a status and nothing else; returns it. */
+/* Set session->why to a status, without further details; returns that status. */
 enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status);
 
-/* Say in a session that a register faulted; returns UPMU_ERR_PORT. */
+/* Note in a session (`error`, `why`) that a register faulted; returns UPMU_ERR_PORT. */
 enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_session *session);
 
 /*
- * Stop, release and unlink a session: it is detached or, if it has no owner, closed, and its
- * memory no longer the library's.  `listed`: the list of its thread is held.  UPMU_ERR_BUSY:
- * that list, or the session, is held elsewhere, and nothing was done.  Inside a local bracket.
+ * Stop, release and unlink a session.  If it has no owner, it is closed, and its memory is no longer the library's;
+ * else it is detached.  `listed`: the caller holds the list of its thread.  Returns UPMU_ERR_BUSY where that list, or
+ * the session, is held elsewhere: nothing was done.  Inside a local bracket.
  */
 enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed);
 
 /* Detach a session of a thread whose list the caller holds. */
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
 
-/* Close a session, which is detached and has no owner.  The state CLOSED is the last thing written. */
+/* Close a session that is detached and has no owner.  The state CLOSED is the last thing written to it. */
 void upmu_session_end(struct upmu_session *session);
 
-/* The third of a CPU's lists: those that run a set without events, and so have no counter by which they are found. */
+/*
+ * Index in meter->waiting of the list of running sessions whose set is empty: they have no counter by which they are
+ * found.
+ */
 #define UPMU_WAIT_EMPTY 2u
 
-/* Nothing of a session is placed; true: it samples. */
+/* Forget the places of a session's events in all sets.  Returns whether an event samples. */
 bool upmu_session_unplace(struct upmu_session *session);
 
-/* Give the events of a session tags of a CPU. */
+/* Give each event of a session a tag of this meter, and the session a ticket. */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Into the list of a CPU, with tags of that CPU, and out of it. */
+/* Link a session into the list of a meter, or unlink it.  Linking gives its events tags of that meter. */
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Does a session have its counters? */
+/* Does the session run?  Then it has its counters; its set may be empty. */
 static inline bool upmu_session_occupies(const struct upmu_session *session)
 {
     return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING;
 }
 
-/* The targets of a session's cascades, and the sum of its counters. */
+/* Returns the counters of the active set that are targets of cascades. */
 uint32_t upmu_session_targets(const struct upmu_session *session);
 void upmu_session_sum(struct upmu_session *session);
 
-/* Only NetBurst has cascades: builds without it save the code. */
+/* Is the event a cascade?  Only NetBurst has cascades: other builds save the code. */
 static inline bool upmu_event_cascades(const struct upmu_event *event)
 {
     return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
 }
 
-/* The counter that an event runs on: while its session moves, the one that it leaves. */
+/* Returns the counter that an event runs on: while its session moves, the one that it leaves. */
 static inline unsigned upmu_tally_runs_on(const struct upmu_tally *tally)
 {
     return tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
 }
 
-/* Does its counter hold a value that others read? */
+/* Is the event's counter lent (upmu_set_lend()): does it hold a value that others read? */
 static inline bool upmu_tally_is_lent(const struct upmu_tally *tally)
 {
     return UPMU_LOANS && tally->lent;
@@ -202,13 +209,15 @@ static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
     return UPMU_BACKEND_X86_P4 && tally->cascades;
 }
 
-/* Halt a session: it runs no more, nor waits where its target is. */
+/*
+ * Stop a session in any state: it neither runs nor waits afterwards.  `meter` is NULL where the session is on no CPU.
+ */
 enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Take the target from a session.  A session that has no owner, either, ends: it is not touched afterwards. */
+/* Take the target from a session.  If it has no owner, either, this ends the session: do not touch it afterwards. */
 void upmu_session_untie(struct upmu_session *session);
 
-/* A tag that no event of its CPU has. */
+/* Give a tally a new tag, which no other event of the meter has. */
 void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A session comes to the lists of a CPU and leaves them.
+ * Linking a session into the lists of a CPU, and unlinking it.
  */
 #include "core/engine/features.h"
 #include "core/engine/meter.h"
@@ -11,7 +11,7 @@
 #include "core/engine/thread_core.h"
 #include "core/engine/waiting.h"
 
-/* Unique on its CPU until it wraps; never 0. */
+/* A tag is unique on its meter until the number wraps, and never 0. */
 void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     if (!++meter->next_tag)
@@ -19,7 +19,7 @@ void upmu_session_give_tag(struct upmu_meter *meter, struct upmu_tally *tally)
     tally->tag = meter->next_tag;
 }
 
-/* Tags and tickets are those of the CPU where it was linked last. */
+/* The tags and the ticket of a session belong to the meter to which it was linked last. */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
 {
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
@@ -36,9 +36,9 @@ void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (!UPMU_THREADS || session->tagged_by != meter->life)
         upmu_session_tag(meter, session);
-    /* A read elsewhere that found it nowhere is made again, though it may be nowhere by then. */
+    /* A read on another CPU, which found the session on no CPU, sees the new sequence and reads again. */
     UPMU_STORE(session->sequence, session->sequence + 2u);
-    __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere may look where it has to go */
+    __atomic_store_n(&session->meter, meter, __ATOMIC_RELEASE); /* a call elsewhere can find this CPU now */
     UPMU_STORE(session->counters, 0);
     session->next = meter->sessions;
     session->link = &meter->sessions;
@@ -63,7 +63,7 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     session->link = NULL;
     session->overflow.cpu = NULL;
     UPMU_STORE(session->set.proven, meter->seen_counting);
-    /* From now on a call elsewhere may work on it. */
+    /* From now on a call on another CPU may work on the session. */
     __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Chains of event sets (docs/ENGINE.md, "Threads, multiplexing and sets").
+ * Calls for chains of event sets (docs/ENGINE.md, "Threads, multiplexing and sets").
  */
 #include "core/util/mem.h"
 #include "core/util/muldiv.h"
@@ -25,8 +25,8 @@ struct upmu_set *upmu_session_find_set(struct upmu_session *session, uint16_t nu
     return set;
 }
 
-/* Rounded up to what the host's tick can tell. */
-static uint64_t effective(const struct upmu_session *session, uint64_t timeout_ns)
+/* Round a timeout up to a multiple of the host's tick. */
+static uint64_t effective_timeout(const struct upmu_session *session, uint64_t timeout_ns)
 {
     uint64_t tick_ns = session->machine->port->tick_ns, rest;
 
@@ -73,11 +73,11 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
         set->next = *link;
         *link = set;
     }
-    /* The duration is forgotten; the events of the set have had that time all the same. */
+    /* The set's duration becomes 0: correct the gaps, so that its events keep the time that they ran. */
     for UPMU_TALLIES(tally, *link)
         UPMU_STORE(tally->gap_ns, tally->gap_ns - (*link)->duration_ns);
     (*link)->flags = (uint8_t)flags;
-    (*link)->timeout_ns = effective(session, timeout_ns);
+    (*link)->timeout_ns = effective_timeout(session, timeout_ns);
     (*link)->left_ns = (*link)->timeout_ns;
     (*link)->runs = 0;
     UPMU_STORE((*link)->duration_ns, 0);
@@ -103,7 +103,7 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
     *link = (*link)->next;
     note_chain(session);
     upmu_session_rewind(session);
-    /* The memory of the set is the host's now. */
+    /* The memory of the removed set is the host's now: no pointer to it stays. */
     session->overflow.set = NULL;
     return upmu_session_refuse(session, UPMU_OK);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which set of a chain is next, and when (docs/ENGINE.md, "Threads, multiplexing and sets").
+ * Choosing the next set of a session's chain, and when it is due (docs/ENGINE.md, "Threads, multiplexing and sets").
  */
 #include "core/engine/sets.h"
 #include "core/util/random.h"
@@ -9,7 +9,7 @@
 
 #if UPMU_SETS
 
-/* A run that begins. */
+/* Note that a run of a set begins: its time and its overflows until the next set. */
 static void begin_run(struct upmu_set *set)
 {
     set->runs++;
@@ -19,7 +19,7 @@ static void begin_run(struct upmu_set *set)
 }
 
 /* Pick a random set that has not run in this round.  If all have, begin a new round. */
-static struct upmu_set *draw(struct upmu_session *session)
+static struct upmu_set *draw_set(struct upmu_session *session)
 {
     unsigned left = 0;
     uint32_t skip;
@@ -40,16 +40,16 @@ static struct upmu_set *draw(struct upmu_session *session)
     return set;
 }
 
-static struct upmu_set *following(struct upmu_session *session)
+static struct upmu_set *following_set(struct upmu_session *session)
 {
     struct upmu_set *next = session->active->next;
 
     if (!session->ordered)
-        return draw(session);
+        return draw_set(session);
     return next ? next : session->sets;
 }
 
-/* Without a clock it is unknown how much a set misses while other sets run. */
+/* Without a clock the time that a set misses while other sets run is unknown: mark its counts. */
 static void mar_set(const struct upmu_session *session, struct upmu_set *set)
 {
     for (unsigned i = 0; !port_has_clock(session->machine->port) && i < set->count; i++)
@@ -68,7 +68,7 @@ void upmu_sets_begin(struct upmu_session *session)
 
 void upmu_sets_choose(struct upmu_session *session, struct upmu_set *set)
 {
-    session->following = set ? set : following(session);
+    session->following = set ? set : following_set(session);
     if (session->following != session->active) {
         mar_set(session, session->active);
         mar_set(session, session->following);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of a change of what runs that are not plain: cascades, metrics, an erratum's sequence, static sessions, moves,
+ * Hooks of upmu_reconcile() for what is not plain: cascades, metrics, an erratum's sequence, static sessions, moves,
  * worlds, counters that stand still, and counters that lose a carry.
  */
 #include "core/engine/special.h"
@@ -20,7 +20,7 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
     if (meter->worlds || meter->by_hardware)
         return true;
 #endif
-    /* A CPU that was given back has no PMU, and no plan that does anything. */
+    /* A CPU without a PMU (meter->pmu is NULL) has plans, in which nothing leaves or comes. */
     return !meter->bank.value_bits || upmu_bank_type(&meter->bank) || meter->unowned ||
            (meter->pmu && (upmu_count_adds_first(meter) || upmu_features_hide(meter) ||
                            ((UPMU_UNCORE || UPMU_FOREIGN) && (meter->pmu->capabilities & UPMU_PMU_NO_PMI))));
@@ -28,7 +28,9 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
 
 /* ---- Counters that stay open ---- */
 
-/* Counters of user mode alone stand still while the library works, and are changed as they are. */
+/*
+ * Find counters that stand still on both sides of the plan, as they count user mode alone: they are changed unstopped.
+ */
 static uint32_t find_still(const struct upmu_meter *meter, uint32_t running)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -49,7 +51,7 @@ static uint32_t find_still(const struct upmu_meter *meter, uint32_t running)
     return still;
 }
 
-/* Do other CPUs see registers of an event?  Its claim ends when its session leaves, and they may change these then. */
+/* Has the event registers that CPUs share?  Its claim ends when its session leaves: others may write them then. */
 static bool is_claimed(const struct upmu_meter *meter, const struct upmu_set *set, const struct upmu_tally *tally)
 {
     const struct upmu_event *event = &set->event[tally->index];
@@ -64,7 +66,10 @@ static bool may_disturb(const struct upmu_meter *meter)
     return UPMU_BACKEND_X86_P4 && meter->pmu->backend->seen_by && meter->plan.changed;
 }
 
-/* Counters of static sessions run on, in no session's count, unless what comes wants or disturbs them. */
+/*
+ * Find the counters that static sessions leave running, in no session's count: those whose events only count, and which
+ * the plan neither needs nor changes.
+ */
 static uint32_t find_kept(const struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -80,7 +85,10 @@ static uint32_t find_kept(const struct upmu_meter *meter)
     return kept;
 }
 
-/* Of what static sessions left running, what is closed already, or is disturbed and closed, has no event's value. */
+/*
+ * Of the unowned counters, those that are closed by now, and those that the plan disturbs, lose their tags: they hold
+ * no event's value.
+ */
 static void settle_unowned(struct upmu_meter *meter)
 {
     uint32_t closed = meter->unowned & ~upmu_bank_open(&meter->bank, meter->unowned), disturbed = 0;
@@ -94,8 +102,8 @@ static void settle_unowned(struct upmu_meter *meter)
 }
 
 /*
- * Events that come and count the same as a static session left on their counters: these run on.  (For an event that
- * moves one write closes the old counter and opens the new one, or both would count.)
+ * Find the unowned counters on which an event comes that counts the same: it takes them over as they run.  An event
+ * that moves cannot: the write that closes its old counter has to open its new one, or both would count.
  */
 static uint32_t find_unowned(const struct upmu_meter *meter)
 {
@@ -125,28 +133,37 @@ static uint32_t absent_of(const struct upmu_meter *meter)
     return absent;
 }
 
-/* Counters that run on: proposed are those where both sides only count, by equal registers. */
+/*
+ * Find the counters that run on.  plan->carried has the first choice: on both sides an event that only counts, with
+ * equal registers.  `apart`: counters that are absent on one side of the plan only.
+ */
 static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
 {
     const struct upmu_plan *plan = &meter->plan;
     uint32_t carried = plan->carried;
 
-    /* An erratum's sequence stops all.  No counter keeps what another session counted where programs may read it. */
+    /*
+     * An erratum's sequence stops all counters.  Where programs may read counters, none keeps the count of another
+     * session.
+     */
     if (plan->sequence || upmu_features_hide(meter))
         return 0;
     for (unsigned part = 0; UPMU_LOANS && part < plan->ins; part++)
         for UPMU_TALLIES(tally, plan->set[part])
-            if (upmu_tally_is_lent(tally)) /* what another one left there is not its value */
+            if (upmu_tally_is_lent(tally)) /* the value of a lent counter is not the count */
                 carried &= ~tally->counters;
     carried = (carried | find_unowned(meter)) & ~(apart & plan->come);
-    /* A session that is full, or whose counts show that, leaves: what it left open is closed. */
+    /* A session that is full is masked: the counters that it left open are closed. */
     for (unsigned part = 0; part < plan->outs; part++)
         if (plan->out[part]->full)
             carried &= ~plan->out[part]->counters;
     return carried;
 }
 
-/* How events begin that come. */
+/*
+ * Decide how the events that come begin: which write their counters (`written`), take the base of the event that leaves
+ * (`based`), or begin though their value is still there (`begun`), and which are opened by the hardware (`dormant`).
+ */
 static void find_values(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -165,19 +182,19 @@ static void find_values(struct upmu_meter *meter)
         plan->based = plan->leave;
         plan->begun = 0;
     }
-    plan->based &= plan->leave; /* no event leaves what a static session left */
+    plan->based &= plan->leave; /* on an unowned counter no event leaves: there is no base to take */
     for (unsigned part = 0; UPMU_MOVES && part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
-            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter) /* its base is another counter's */
+            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter) /* the base is of another counter */
                 plan->based &= ~UPMU_BIT32(tally->from);
     plan->begun |= meter->unowned;
     if (!meter->bank.value_bits || upmu_bank_type(&meter->bank))
-        plan->written = ~0u; /* not by the same read for each */
+        plan->written = ~0u; /* no common read for all: upmu_count_write_at() begins each */
 }
 
 /*
  * The last exit from a guest may have opened counters that an interrupt had closed: the enable register is read, and
- * these begin anew.  The next entry may still be to come where an interrupt makes the plan.
+ * these counters begin anew.  In a handler the doubt stays: that exit may still be to come.
  */
 static void doubt_exit(struct upmu_meter *meter)
 {
@@ -205,7 +222,7 @@ void upmu_special_prepare(struct upmu_meter *meter)
         settle_unowned(meter);
     plan->carried = find_carried(meter, absent ^ coming);
     plan->still = find_still(meter, plan->leave & ~(plan->carried | absent | coming));
-    if (!plan->sequence) /* it stops all of them */
+    if (!plan->sequence) /* a sequence stops all of them */
         plan->kept = find_kept(meter) & ~absent;
     find_values(meter);
 }
@@ -233,11 +250,11 @@ unsigned upmu_special_take(struct upmu_meter *meter, struct upmu_tally *tally)
 }
 
 /*
- * A counter that a static session left running may have wrapped in no count: its status bit, which no interrupt has
- * cleared, would look like an overflow of what comes.  An event that left this counter itself, and runs on there, knows
- * at which value.
+ * Take over a counter that a static session left running.  It may have wrapped in no session's count: its status bit,
+ * which no interrupt has cleared, would look like an overflow of the event that comes.  If this event has left the
+ * counter itself, its base shows whether the counter has wrapped.
  */
-static void adopt(struct upmu_meter *meter, struct upmu_tally *tally)
+static void adopt_counter(struct upmu_meter *meter, struct upmu_tally *tally)
 {
     uint64_t before = tally->base;
 
@@ -272,12 +289,12 @@ bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set)
             plan->begun &= ~tally->counters;
             continue;
         }
-        if (!meter->slot[tally->counter].tag) /* what leaves has no value to go on from */
+        if (!meter->slot[tally->counter].tag) /* the event that leaves has no value to go on from */
             plan->based &= ~tally->counters;
         if (upmu_meter_tagged(meter, tally) != tally->counters)
             plan->begun |= tally->counters;
         if (tally->counters & meter->unowned)
-            adopt(meter, tally);
+            adopt_counter(meter, tally);
     }
     return !free;
 }
@@ -301,7 +318,7 @@ static uint32_t find_targets(const struct upmu_plan *plan)
     return targets;
 }
 
-/* The initiator of a cascade begins anew with each start. */
+/* Load the initiator of a cascade, which begins anew with each start. */
 static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *tally)
 {
     unsigned counter = tally->slot[UPMU_SECOND_SLOT];
@@ -313,7 +330,7 @@ static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *ta
 
 /* ---- Lost carries ---- */
 
-/* Add the counts until now, of tallies that move and where a carry may be lost. */
+/* Add counts until now: of tallies that move; of all if a close loses a carry. */
 static void add_before(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -348,7 +365,7 @@ uint32_t upmu_special_before_close(struct upmu_meter *meter)
 
 /* ---- An erratum's sequence ---- */
 
-/* The accesses of the sequence, and no others, are counted apart. */
+/* Write an erratum's sequence, counted in accesses.prelude alone. */
 bool upmu_special_sequence(struct upmu_meter *meter)
 {
     const struct upmu_prelude *prelude = meter->pmu->backend->prelude;
@@ -356,11 +373,11 @@ bool upmu_special_sequence(struct upmu_meter *meter)
     struct upmu_accesses *now = upmu_bank_counted(&meter->bank), before = *now;
 
     upmu_meter_tag(meter, prelude->counters | meter->unowned, 0);
-    if (__builtin_expect(meter->unowned != 0, 0)) /* it may have wrapped in no count */
+    if (__builtin_expect(meter->unowned != 0, 0)) /* an unowned counter may have wrapped in no count */
         upmu_count_suspect(meter, meter->unowned);
     meter->unowned = 0;
     meter->used |= prelude->counters & ~blocked;
-    /* A fault is answered by a second attempt: what was selected without the whole sequence counts wrong. */
+    /* After a fault try once more: what is selected without the whole sequence counts wrong. */
     bool fine = upmu_bank_prelude(&meter->bank, prelude, blocked) || upmu_bank_prelude(&meter->bank, prelude, blocked);
 
     before.prelude += now->writes - before.writes + now->reads - before.reads + now->rdpmcs - before.rdpmcs;
@@ -372,7 +389,7 @@ bool upmu_special_sequence(struct upmu_meter *meter)
 
 /* ---- Moves ---- */
 
-/* The rest of what the counter that it left has counted. */
+/* Take what the old counter counted since add_before(). */
 static void take_rest(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally, uint64_t base)
 {
     uint64_t kept = tally->base, value;
@@ -424,7 +441,7 @@ void upmu_special_worlds(struct upmu_meter *meter)
         if (world)
             meter->of_world[world == UPMU_WORLD_GUEST] |= UPMU_BIT32(counter);
     }
-    /* Where the hardware moves the gate, the library is always in the host. */
+    /* Where the hardware changes the enable register at entry and exit, in_guest is always 0. */
     meter->bank.absent = meter->of_world[!meter->in_guest];
 #else
     (void)meter;
@@ -442,7 +459,7 @@ void upmu_special_worlds(struct upmu_meter *meter)
  * icl_set_topdown_event_period).
  */
 
-/* A byte is exact to half of a 255th. */
+/* A metric is a byte, and WHOLE stands for all slots.  So a metric is exact to half of a 255th. */
 #define WHOLE 255u
 
 static UPMU_APART struct upmu_tally *slots_of(struct upmu_session *session)
@@ -468,7 +485,7 @@ bool upmu_special_clash(const struct upmu_meter *meter, struct upmu_session *ses
     return slots && slots->period;
 }
 
-/* A window begins; the counters are stopped. */
+/* Begin a window of metrics: set slots and metrics to 0.  The counters are stopped. */
 static void begin_metrics(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_tally *slots = slots_of(session);
@@ -482,7 +499,7 @@ static void begin_metrics(struct upmu_meter *meter, struct upmu_session *session
         UPMU_STORE(slots->base, 0);
 }
 
-/* `base` of a metric is the error of its count so far. */
+/* A metric's tally has no counter value: its `base` is the error of its count so far. */
 bool upmu_special_take_metrics(struct upmu_meter *meter, struct upmu_session *session)
 {
     uint64_t slots, metrics, rest;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions that follow a thread of the host.
+ * Sessions of threads: switches between threads, attachment, and the end of a thread.
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
@@ -32,10 +32,13 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 
 #if UPMU_THREADS
 
-/* A switch searches in vain for so many sessions of the thread that comes: each that finds a place takes a counter. */
+/*
+ * Failed searches for sessions of the thread that comes, at most, in a switch.  Successful searches are not limited:
+ * each takes a counter.
+ */
 #define SEARCHES 4u
 
-/* Something else holds the list of the thread: its sessions among all of the CPU. */
+/* Unlink the sessions of a thread whose list something else holds: find them among all sessions of the CPU. */
 static UPMU_APART void unlink_unheld(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     struct upmu_session *next;
@@ -47,7 +50,7 @@ static UPMU_APART void unlink_unheld(struct upmu_meter *meter, const struct upmu
     }
 }
 
-/* The sessions of a thread that leaves go with it; those without a controller end. */
+/* Unlink the sessions of the thread that leaves; end those that have no owner. */
 static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     struct upmu_session *session, *next, *dropped = NULL;
@@ -76,10 +79,11 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 }
 
 /*
- * The thread runs here, and its switch away is seen even if its last session leaves meanwhile: `thread->cpu` is changed
- * by the CPU where it runs, and by no other.
+ * Note that a thread runs on this CPU. `thread->cpu` is set if the thread has sessions or may execute RDPMC: by
+ * `thread->cpu` upmu_thread_switch() finds that the thread leaves, also if its last session has left by then. Only the
+ * CPU where the thread runs changes `thread->cpu`.
  */
-static inline void come(struct upmu_meter *meter, struct upmu_thread *thread)
+static inline void set_current(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     bool seen = __atomic_load_n(&thread->sessions, __ATOMIC_RELAXED) || (UPMU_USER_PAGES && thread->reads);
 
@@ -87,7 +91,7 @@ static inline void come(struct upmu_meter *meter, struct upmu_thread *thread)
     UPMU_STORE(thread->cpu, seen ? meter->cpu : NULL);
 }
 
-/* A session leaves; a plan that is full is carried out before. */
+/* Plan a session out.  If the plan is full, it is carried out first. */
 static void plan_session_out(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (upmu_plan_out(meter, session))
@@ -97,7 +101,7 @@ static void plan_session_out(struct upmu_meter *meter, struct upmu_session *sess
     (void)upmu_plan_out(meter, session);
 }
 
-/* Sessions that run, and those that run an empty set. */
+/* Plan the thread's sessions out: those with counters, and those that run an empty set. */
 static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     uint32_t rest = meter->running;
@@ -113,7 +117,10 @@ static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *
     }
 }
 
-/* Has a session that comes a place beside those that run with it?  Those that share and occupy it leave. */
+/*
+ * Plan a session in, if it has a place beside those that run with it.  Sharing sessions on its counters leave for a
+ * session that is not shared.  Returns false where the session has no place.
+ */
 static bool plan_session_in(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_set *set = session->active;
@@ -125,7 +132,10 @@ static bool plan_session_in(struct upmu_meter *meter, struct upmu_session *sessi
     return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
 }
 
-/* Started sessions of a thread, whose list is held, join those of the CPU.  True: some have no place in the plan. */
+/*
+ * Link the started sessions of a thread, whose list is held, to this CPU, and plan them in.  Returns whether a session
+ * has no place in the plan.
+ */
 static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     struct upmu_started walk;
@@ -146,7 +156,7 @@ static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
     return waits;
 }
 
-/* Of sessions that found no place known, the first few are searched for; the others wait. */
+/* Search a place for the first few of the sessions that have none; the others wait. */
 static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     unsigned searches = SEARCHES;
@@ -162,7 +172,7 @@ static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_t
     }
 }
 
-/* Sessions that left for others wait; those of the thread that leaves go with it. */
+/* Sharing sessions that left for others begin to wait here.  Sessions of the thread that leaves are unlinked. */
 static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     for (unsigned i = 0; i < meter->plan.outs; i++) {
@@ -175,8 +185,11 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
     }
 }
 
-/* Where something holds the list of the thread that comes, its sessions join with the first tick. */
-static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
+/*
+ * Change from one thread's sessions to another's in one plan.  If something holds the list of `next`, the sessions of
+ * `next` are linked at the first tick.
+ */
+static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
     bool held = upmu_thread_hold(next), waits = false;
     struct upmu_session *dropped = NULL;
@@ -188,7 +201,7 @@ static void exchange(struct upmu_meter *meter, struct upmu_thread *prev, struct 
     plan_thread_out(meter, prev);
     if (held)
         waits = plan_thread_in(meter, next);
-    come(meter, next);
+    set_current(meter, next);
     if (meter->waiting[1])
         upmu_waiting_fill(meter, prev);
     if (meter->plan.outs | meter->plan.ins)
@@ -222,10 +235,10 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
         cpu->readers = (uint8_t)((cpu->readers & UPMU_READS_CPU) | (next->reads ? UPMU_READS_THREAD : 0));
     }
     if (cpu->meter.live) {
-        exchange(&cpu->meter, prev, next);
+        exchange_threads(&cpu->meter, prev, next);
     } else {
         if (cpu->meter.pmu) {
-            come(&cpu->meter, next); /* its sessions join with the first tick after the CPU has woken */
+            set_current(&cpu->meter, next); /* the thread's sessions are linked at a tick after the CPU has woken */
             UPMU_STORE(next->unjoined, 1);
         }
         unlink_all(&cpu->meter, prev);
@@ -234,7 +247,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
     return UPMU_OK;
 }
 
-/* An event outside the cores happens for no thread: the refusal names it. */
+/* Has the session an event of a unit?  Such an event happens for no thread: session->why names it. */
 static bool has_unit_event(struct upmu_session *session)
 {
     for (struct upmu_set *set = UPMU_UNCORE ? session->sets : NULL; set; set = upmu_set_after(set))
@@ -249,7 +262,7 @@ static bool has_unit_event(struct upmu_session *session)
     return false;
 }
 
-/* Every set for itself, on an idle PMU. */
+/* Could each set of a session be placed, alone on an idle PMU? */
 static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
 {
     struct upmu_session *session = argument;
@@ -312,7 +325,7 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
     if (UPMU_USER_PAGES && session->page)
         thread->reads = upmu_user_pages_right(session->machine);
     if (cpu) {
-        come(&cpu->meter, thread);
+        set_current(&cpu->meter, thread);
         if (UPMU_USER_PAGES && session->page)
             cpu->readers |= UPMU_READS_THREAD;
     }
@@ -333,12 +346,14 @@ enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upm
     return UPMU_OK;
 }
 
-/* End the reads of a thread whose program executes nothing any more; returns the CPU that is to hear of it, or NULL. */
+/*
+ * End the right to read of a thread whose program has ended.  Returns the CPU that is to take the right away, or NULL.
+ */
 static struct upmu_cpu *end_reads(struct upmu_thread *thread)
 {
     struct upmu_cpu *cpu = UPMU_USER_PAGES && thread->reads ? thread->cpu : NULL;
 
-    /* A thread on a CPU without PMU has no known CPU: its switch away ends the right. */
+    /* Where thread->cpu is NULL (a CPU without PMU), the switch away from the thread takes the right away. */
     if (thread->cpu)
         thread->reads = 0;
     if (cpu)
@@ -370,7 +385,7 @@ enum upmu_status upmu_thread_exit(struct upmu_thread *thread)
             status = last;
     }
     cpu = end_reads(thread);
-    if (thread->cpu) { /* it ends where it runs */
+    if (thread->cpu) { /* the thread ends on the CPU where it runs */
         thread->cpu->current = NULL;
         UPMU_STORE(thread->cpu, NULL);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations of threads for other core files.
+ * Declarations of threads for other core files: the lists of a thread's sessions, and their way to a CPU and back.
  */
 #ifndef UPMU_CORE_THREAD_CORE_H
 #define UPMU_CORE_THREAD_CORE_H
@@ -8,12 +8,12 @@
 #include "core/engine/session_core.h"
 
 /*
- * The list of a thread's sessions is walked and changed by what holds it, for a moment; false:
- * something else has held it for a while (that may have been interrupted).
+ * Hold the list of a thread's sessions: only its holder walks or changes it.  Returns false where another call has held
+ * it during all tries.
  */
 bool upmu_thread_hold_at_last(struct upmu_thread *thread);
 
-/* The first try is inline: a switch holds two lists. */
+/* As upmu_thread_hold_at_last(), with an inline first try: a switch holds two lists. */
 static inline bool upmu_thread_hold(struct upmu_thread *thread)
 {
     return !__atomic_exchange_n(&thread->held, 1, __ATOMIC_ACQUIRE) || upmu_thread_hold_at_last(thread);
@@ -24,26 +24,29 @@ static inline void upmu_thread_release(struct upmu_thread *thread)
     __atomic_store_n(&thread->held, 0, __ATOMIC_RELEASE);
 }
 
-/* A session of a thread leaves its CPU: it waits if it was started.  Inside a local bracket. */
+/* Take a session of a thread off its CPU.  A started session waits then.  Inside a local bracket. */
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Put a session into the list of a thread, which is held, and take it out of that of its thread. */
+/* Put a session into the list of a thread, or take it out of the list of its thread.  The list is held. */
 void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
 
-/* May a session of a thread count on a CPU? */
+/* Put a started session at the end of the list that switches look at; the thread's list is held. */
+void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
+
+/* May a session of a thread count on this CPU?  session->limit names the only CPU that it may, or is NULL. */
 static inline bool upmu_thread_may_join(const struct upmu_session *session, const struct upmu_cpu *cpu)
 {
     return !session->limit || session->limit == cpu;
 }
 
-/* A walk over the started sessions of a thread, whose list is held, that may count on a CPU. */
+/* A walk over those started sessions of a thread that may count on `cpu`.  The thread's list is held. */
 struct upmu_started {
     const struct upmu_cpu *cpu;
-    struct upmu_session *lists; /* the first of each list that is still to come */
+    struct upmu_session *lists; /* the first session of each list that is not walked yet */
 };
 
-/* The first session of the next list. */
+/* The first session of the next list that may count on the walk's CPU, or NULL. */
 static inline struct upmu_session *upmu_started_list(struct upmu_started *walk)
 {
     struct upmu_session *first;
@@ -64,47 +67,50 @@ static inline struct upmu_session *upmu_started_first(struct upmu_started *walk,
     return upmu_started_list(walk);
 }
 
-/* The session behind `session`, which may leave its list before the next step. */
+/* The next session of the walk, or NULL.  To be called before `session` leaves its list. */
 static inline struct upmu_session *upmu_started_next(struct upmu_started *walk, const struct upmu_session *session)
 {
     return session->next_started ? session->next_started : upmu_started_list(walk);
 }
 
-/* Take a session that is not started out of the list of those that switches look at; the thread's list is held. */
+/* Take a stopped session out of the list of started ones, at which switches look.  The thread's list is held. */
 void upmu_thread_unlist(struct upmu_session *session);
 
 /*
- * A session is started while its thread does not run: the next switch to the thread brings it.  Returns UPMU_OK;
- * UPMU_ERR_BUSY (the thread's list is held elsewhere).
+ * Start a session whose thread does not run: the next switch to the thread brings it.  Returns UPMU_OK or UPMU_ERR_BUSY
+ * (the thread's list is held elsewhere).
  */
 enum upmu_status upmu_thread_start(struct upmu_session *session);
 
 /*
- * A session that is to be started joins the CPU where its thread runs: no switch has brought it, because it was not
- * started.  Returns UPMU_OK (also if it is there); UPMU_ERR_WRONG_CPU (its thread does not run here), UPMU_ERR_BUSY.
- * Inside a local bracket.
+ * Link a session that is to be started to the CPU where its thread runs; the switch to the thread has left it out, as
+ * it was stopped.  Returns UPMU_OK (also if it is linked already), UPMU_ERR_WRONG_CPU (the thread does not run here) or
+ * UPMU_ERR_BUSY.  Inside a local bracket.
  */
 enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Was a session of the machine dropped, and has not ended? */
+/* Has the machine a session without owner that has not ended yet? */
 static inline bool upmu_thread_any_dropped(const struct upmu_machine *machine)
 {
     return __builtin_expect(__atomic_load_n(&machine->dropped, __ATOMIC_RELAXED) != 0, 0);
 }
 
-/* Sessions without owner that are on no CPU leave a thread's list, which is held, for one of their own. */
+/*
+ * Move the sessions of a thread that have no owner and are on no CPU to a list of their own, which is returned.  The
+ * thread's list is held.
+ */
 struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread);
 
-/* End the sessions of such a list, while nothing is held, as their formats are told. */
+/* End the sessions of that list.  The caller holds no list, because formats are told of each end. */
 void upmu_thread_bury(struct upmu_session *dropped);
 
 /*
- * A session of the running thread, whose list is held, joins that of the CPU, to come with
- * the next change; false: a call works on it.
+ * Link a session of the running thread to this CPU; the next plan may run it.  Returns false where a call holds the
+ * session.  The thread's list is held.
  */
 bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
 
-/* A session leaves its CPU, of which it is only in the list; one that slept with the CPU waits now. */
+/* Unlink a session without counters from its CPU.  A suspended session, whose CPU sleeps, waits from now on. */
 void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session);
 
 #endif

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of threads' sessions.
+ * The lists of threads' sessions: all of a thread, and its started ones.  thread_join.c takes sessions from them to a
+ * CPU.
  */
-#include "core/hw/port_call.h"
-#include "core/engine/meter.h"
-#include "core/engine/reconcile.h"
-#include "core/engine/sets.h"
-#include "core/engine/session_core.h"
 #include "core/engine/thread_core.h"
-#include "core/engine/waiting.h"
 
 #if UPMU_THREADS
 
-/* Tries to hold a list: its holder does little. */
+/* Number of tries to hold a list; its holder does little meanwhile. */
 #define PATIENCE 1000u
 
 bool upmu_thread_hold_at_last(struct upmu_thread *thread)
@@ -32,7 +27,7 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session)
     __atomic_store_n(&thread->sessions, session, __ATOMIC_RELEASE);
 }
 
-/* The pointer to the first session of the list for a limit. */
+/* The pointer to the first session of the list for a limit: each limit (a CPU, or NULL) has a list of its own. */
 static struct upmu_session **find_list(struct upmu_thread *thread, const struct upmu_cpu *limit)
 {
     struct upmu_session **first = &thread->started;
@@ -42,8 +37,8 @@ static struct upmu_session **find_list(struct upmu_thread *thread, const struct 
     return first;
 }
 
-/* At the end of its list: the session before the first one is the last. */
-static void list_started(struct upmu_thread *thread, struct upmu_session *session)
+/* Put a session at the end of the list for its limit.  `before_started` of the first session is the last one. */
+void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session)
 {
     struct upmu_session **first;
 
@@ -95,7 +90,7 @@ enum upmu_status upmu_thread_start(struct upmu_session *session)
 
     if (!upmu_thread_hold(thread))
         return UPMU_ERR_BUSY;
-    list_started(thread, session);
+    upmu_thread_list(thread, session);
     UPMU_STORE(session->state, UPMU_SESSION_WAITING);
     UPMU_STORE(thread->unjoined, 1);
     upmu_thread_release(thread);
@@ -108,86 +103,13 @@ struct upmu_session *upmu_thread_take_dropped(struct upmu_thread *thread)
 
     for (struct upmu_session *session = thread->sessions; session; session = next) {
         next = session->next_of_thread;
-        /* Acquire: the call that gave the session back has looked at it for the last time. */
-        if (!(__atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_DROPPED) || session->meter)
+        if (!upmu_session_dropped(session) || session->meter)
             continue;
         upmu_thread_forget(session);
         session->next_of_thread = dropped;
         dropped = session;
     }
     return dropped;
-}
-
-void upmu_thread_bury(struct upmu_session *dropped)
-{
-    struct upmu_session *next;
-
-    for (; dropped; dropped = next) {
-        next = dropped->next_of_thread;
-        dropped->next_of_thread = NULL;
-        upmu_session_end(dropped);
-    }
-}
-
-/* A session that slept with its CPU waits now. */
-void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session)
-{
-    if (session->state == UPMU_SESSION_SUSPENDED)
-        UPMU_STORE(session->state, UPMU_SESSION_WAITING);
-    if (session->queued && session->state == UPMU_SESSION_WAITING)
-        upmu_session_enabled(session, upmu_meter_now(meter));
-    upmu_session_unlink(meter, session);
-}
-
-bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session)
-{
-    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
-        return false;
-    upmu_session_link(meter, session);
-    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    if (UPMU_SETS && session->switch_due)
-        upmu_sets_advance(session, NULL);
-    return true;
-}
-
-enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session)
-{
-    enum upmu_status status = UPMU_ERR_WRONG_CPU;
-    struct upmu_thread *thread;
-
-    if (__atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter)
-        return UPMU_OK;
-    if (__atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
-        return UPMU_ERR_BUSY;
-    thread = UPMU_LOAD(session->thread); /* while the session is held, the thread does not end */
-    if (thread && !__atomic_load_n(&session->meter, __ATOMIC_RELAXED) && UPMU_LOAD(thread->cpu) == meter->cpu &&
-        upmu_thread_may_join(session, meter->cpu))
-        status = upmu_thread_hold(thread) ? UPMU_OK : UPMU_ERR_BUSY;
-    if (status == UPMU_OK) {
-        list_started(thread, session);
-        upmu_session_link(meter, session);
-        if (upmu_session_waits(session))
-            upmu_waiting_begin(meter, session, upmu_meter_now(meter));
-        upmu_thread_release(thread);
-    }
-    __atomic_store_n(&session->held, 0, __ATOMIC_RELEASE);
-    return status;
-}
-
-enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
-{
-    enum upmu_status status = UPMU_OK;
-
-    if (upmu_session_occupies(session)) {
-        upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-        (void)upmu_plan_out(meter, session);
-        upmu_reconcile(meter);
-        status = session->error;
-    }
-    if (session->thread)
-        UPMU_STORE(session->thread->unjoined, 1);
-    upmu_thread_unlink(meter, session);
-    return status;
 }
 
 #else
@@ -200,16 +122,6 @@ void upmu_thread_forget(struct upmu_session *session)
 enum upmu_status upmu_thread_start(struct upmu_session *session)
 {
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
-}
-
-enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session *session)
-{
-    return __atomic_load_n(&session->meter, __ATOMIC_RELAXED) == meter ? UPMU_OK : UPMU_ERR_WRONG_CPU;
-}
-
-enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
-{
-    return upmu_session_leave(meter, session, false);
 }
 
 #endif

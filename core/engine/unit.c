@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units at work: take-over, the CPU that drives one, its ticks.
+ * Units at work: opening and closing, the CPU that drives a unit, polls and ticks.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -24,7 +24,7 @@
 
 #if UPMU_UNCORE
 
-/* The unit of a meter, which is its first member. */
+/* The unit of a meter, which is the unit's first member. */
 static struct upmu_unit *unit_of(struct upmu_meter *meter)
 {
     return (struct upmu_unit *)(void *)meter;
@@ -32,17 +32,17 @@ static struct upmu_unit *unit_of(struct upmu_meter *meter)
 
 /* ---- Calls ---- */
 
-/* A unit that changes its CPU while a call looks for it is followed so often. */
+/* How often a call follows a unit that changes its CPU. */
 #define FOLLOW 4u
 
 struct unit_call {
     struct upmu_meter *meter;
     upmu_bracket_work *work;
-    bool puts_down; /* no CPU drives it afterwards */
+    bool puts_down; /* no CPU drives the unit then */
     enum upmu_status status;
 };
 
-/* Release: the next driver sees all that the last one did. */
+/* Release: the next CPU that drives the unit sees all that the last one did. */
 static void set_driver(struct upmu_meter *meter, struct upmu_cpu *cpu)
 {
     __atomic_store_n(&meter->cpu, cpu, __ATOMIC_RELEASE);
@@ -55,13 +55,16 @@ static void call_here(void *argument)
     uintptr_t irq = port_irq_save(port);
 
     call->status = upmu_bracket_run(call->meter, call->work, NULL);
-    /* The driver goes before another call can begin on this CPU: at no time two of them are inside. */
+    /* The driver goes before another call can begin on this CPU: at no time are two calls inside of the bracket. */
     if (call->puts_down && (call->status == UPMU_OK || call->status == UPMU_ERR_PORT))
         set_driver(call->meter, NULL);
     port_irq_restore(port, irq);
 }
 
-/* On the CPU that drives it. */
+/*
+ * Do work on a unit, in a bracket of the CPU that drives it.  `puts_down`: no CPU drives the unit afterwards.  Returns
+ * the status of the work, UPMU_ERR_STATE if the unit is not open, or why the CPU was not reached.
+ */
 static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracket_work *work, bool puts_down)
 {
     struct unit_call call = {&unit->meter, work, puts_down, UPMU_ERR_STATE};
@@ -82,7 +85,10 @@ static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracke
 
 /* ---- Lists ---- */
 
-/* An open unit that a CPU drives, or NULL: one in no list, too, because no CPU could be reached to take it. */
+/*
+ * The first open unit that this CPU drives, or NULL.  The CPU's own list is not enough: a unit that another CPU could
+ * not be reached to take is in none.
+ */
 static struct upmu_unit *driven_by(const struct upmu_machine *machine, const struct upmu_cpu *cpu)
 {
     struct upmu_unit *unit = machine->open_units;
@@ -128,7 +134,7 @@ static void unlink_unit(struct upmu_unit *unit)
 
 /* ---- Registers that several units need ---- */
 
-/* The row of a unit for a register of its package, always the last one, or UPMU_NO_ROW. */
+/* Returns the row of the register that several units of a package need, always the last one, or UPMU_NO_ROW. */
 static unsigned shared_row(const struct upmu_unit *unit)
 {
     unsigned last = unit->meter.pmu->table->row_count - 1u;
@@ -136,7 +142,7 @@ static unsigned shared_row(const struct upmu_unit *unit)
     return upmu_register_class_of(unit->meter.pmu, last)->kind == UPMU_KIND_AUX ? last : UPMU_NO_ROW;
 }
 
-/* The value that was found in a register that another unit needs is for that unit to restore. */
+/* If another unit needs that register, too, the other unit gets the value that was found in it, and will restore it. */
 static void pass_on_register(struct upmu_unit *unit)
 {
     struct upmu_bank *bank = &unit->meter.bank;
@@ -156,9 +162,9 @@ static void pass_on_register(struct upmu_unit *unit)
     }
 }
 
-/* ---- Its life ---- */
+/* ---- The life of a unit ---- */
 
-static enum upmu_status begin(struct upmu_meter *meter, void *unused)
+static enum upmu_status begin_life(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = upmu_life_take_over(meter);
 
@@ -173,7 +179,7 @@ static enum upmu_status begin(struct upmu_meter *meter, void *unused)
     return UPMU_OK;
 }
 
-static enum upmu_status end(struct upmu_meter *meter, void *unused)
+static enum upmu_status end_life(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = UPMU_OK;
 
@@ -197,7 +203,7 @@ enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused)
     bool is_blind = meter->ticks * meter->machine->port->tick_ns > late_ns; /* without a clock */
 
     (void)unused;
-    /* A counter that went round twice cannot be told from one that did not. */
+    /* Whether a counter went round twice cannot be seen: the counts may have a hole. */
     for (struct upmu_session *session = meter->sessions; session; session = session->next)
         if (upmu_session_occupies(session) && (is_blind || (is_late && now_ns - session->running_ns > late_ns)))
             upmu_count_mar(session);
@@ -230,7 +236,7 @@ static enum upmu_status put_down(struct upmu_meter *meter, void *unused)
     return status;
 }
 
-/* Wake up a unit that has no CPU yet; its registers may have been lost. */
+/* Wake a unit that no CPU has driven; its registers may have been lost. */
 static enum upmu_status wake_up(struct upmu_meter *meter, void *unused)
 {
     enum upmu_status status = upmu_life_resume(meter, unused);
@@ -269,7 +275,7 @@ static void take_here(void *argument)
         set_driver(meter, taking->cpu);
         taking->status = UPMU_OK;
         if (meter->live) {
-            unlink_unit(taking->unit); /* the unit may be in that list already */
+            unlink_unit(taking->unit); /* the unit may be in that CPU's list */
             link_unit(taking->unit);
         } else {
             taking->status = upmu_bracket_run(meter, wake_up, NULL);
@@ -281,10 +287,10 @@ static void take_here(void *argument)
 }
 
 /*
- * A CPU begins to drive what no CPU drives, by its own hand: one that is not reached (UPMU_ERR_WRONG_CPU) has not
- * begun, and another one can.
+ * Let a CPU drive a unit that no CPU drives.  That CPU does it itself: if it is not reached (UPMU_ERR_WRONG_CPU), it
+ * has not begun, and another CPU can.
  */
-static enum upmu_status take(struct upmu_unit *unit, struct upmu_cpu *cpu)
+static enum upmu_status take_unit(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct taking taking = {unit, cpu, UPMU_ERR_WRONG_CPU};
 
@@ -303,20 +309,20 @@ enum upmu_status upmu_unit_manage(struct upmu_unit *unit, struct upmu_cpu *cpu)
         return UPMU_ERR_STATE;
     before = unit->meter.cpu;
     if (before == cpu)
-        return take(unit, cpu);
+        return take_unit(unit, cpu);
     if (cpu->meter.machine != unit->meter.machine || !upmu_driver_may(unit, cpu))
         return UPMU_ERR_INVALID;
     if (!before)
-        return take(unit, cpu);
+        return take_unit(unit, cpu);
     status = call_unit(unit, put_down, true);
-    if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take(unit, cpu) == UPMU_OK)
+    if ((status != UPMU_OK && status != UPMU_ERR_PORT) || take_unit(unit, cpu) == UPMU_OK)
         return status;
-    if (take(unit, before) != UPMU_OK)
-        set_driver(&unit->meter, before); /* a unit in no list, which runs on */
+    if (take_unit(unit, before) != UPMU_OK)
+        set_driver(&unit->meter, before); /* the unit runs on, though in no CPU's list */
     return UPMU_ERR_WRONG_CPU;
 }
 
-/* Hand on a unit of a CPU that goes. */
+/* Hand a unit to another CPU, as `cpu`, which drives it, goes.  If no CPU can take the unit, it falls asleep. */
 static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 {
     struct upmu_cpu *heir = upmu_driver_choose(unit, cpu);
@@ -324,13 +330,13 @@ static enum upmu_status hand_on(struct upmu_unit *unit, struct upmu_cpu *cpu)
 
     if (heir) {
         status = call_unit(unit, put_down, true);
-        if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || take(unit, heir) == UPMU_OK)
+        if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY || take_unit(unit, heir) == UPMU_OK)
             return status;
         upmu_meter_log(&unit->meter, "upmu: a unit sleeps, as no CPU could be reached to drive it (run_on_cpu)");
-        (void)take(unit, cpu);
+        (void)take_unit(unit, cpu);
     }
     status = call_unit(unit, lie_down, false);
-    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* it still drives it */
+    if (status == UPMU_ERR_WRONG_CPU || status == UPMU_ERR_BUSY) /* the CPU still drives the unit */
         return status;
     set_driver(&unit->meter, NULL);
     return status;
@@ -343,7 +349,7 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
     struct upmu_unit *unit = driven_by(cpu->meter.machine, cpu);
 
     if (!unit || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
-        return UPMU_OK; /* on a wrong CPU the caller is refused */
+        return UPMU_OK; /* for a call on another CPU: its caller refuses */
     for (; unit; unit = driven_by(cpu->meter.machine, cpu)) {
         enum upmu_status left = hand_on(unit, cpu);
 
@@ -362,7 +368,7 @@ enum upmu_status upmu_units_come(struct upmu_cpu *cpu)
     for (struct upmu_unit *unit = cpu->meter.machine->open_units; unit; unit = unit->next_open) {
         if (unit->meter.cpu || !upmu_driver_may(unit, cpu))
             continue;
-        woken = take(unit, cpu);
+        woken = take_unit(unit, cpu);
         if (woken != UPMU_OK)
             status = woken;
     }
@@ -377,7 +383,7 @@ enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, 
 
     if (!cpu->units)
         return UPMU_OK;
-    /* Interrupts are off: no call from elsewhere changes the list meanwhile. */
+    /* Interrupts are off: no call from another CPU changes the list meanwhile. */
     port = cpu->meter.machine->port;
     irq = port_irq_save(port);
     for (struct upmu_unit *unit = cpu->units; unit; unit = unit->next) {
@@ -399,15 +405,15 @@ void upmu_units_use_work(struct upmu_cpu *cpu)
 
 /* ---- Open and close ---- */
 
-static UPMU_APART enum upmu_status refuse(struct upmu_machine *machine, enum upmu_status status)
+static UPMU_APART enum upmu_status refuse_opening(struct upmu_machine *machine, enum upmu_status status)
 {
     return upmu_why_refuse(&machine->why, status, NULL, NULL, 0, 0);
 }
 
-/* A box that has its use already: its path says which. */
+/* Refuse a box that is in use, or a CPU that drives it: machine->why gets the box's path.  Returns UPMU_ERR_STATE. */
 static UPMU_APART enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
-    (void)refuse(machine, UPMU_ERR_STATE);
+    (void)refuse_opening(machine, UPMU_ERR_STATE);
     (void)upmu_unit_path(machine->units, box, machine->why.word, sizeof machine->why.word);
     return UPMU_ERR_STATE;
 }
@@ -419,8 +425,8 @@ enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upm
     return unit ? refuse_box(machine, unit->box) : UPMU_OK;
 }
 
-/* Bytes of a box's memory that are needed. */
-static size_t extent(const struct upmu_pmu *pmu)
+/* Returns how many bytes of a box's memory its registers need. */
+static size_t box_extent(const struct upmu_pmu *pmu)
 {
     size_t bytes = 0;
 
@@ -434,27 +440,27 @@ static size_t extent(const struct upmu_pmu *pmu)
     return bytes;
 }
 
-/* The boxes of a unit, in the machine's list. */
+/* The boxes of a unit, in the machine's list, for writing. */
 static struct upmu_unit_info *listed_boxes(const struct upmu_unit *unit)
 {
     return (struct upmu_unit_info *)(uintptr_t)unit->box;
 }
 
-static void unmap(struct upmu_unit *unit)
+static void unmap_boxes(struct upmu_unit *unit)
 {
     struct upmu_unit_info *info = listed_boxes(unit);
 
     for (unsigned i = 0; unit->maps && i < unit->boxes; i++) {
         if (info[i].mapped)
-            port_mmio_unmap(unit->meter.machine->port, info[i].mapped, extent(unit->meter.pmu));
+            port_mmio_unmap(unit->meter.machine->port, info[i].mapped, box_extent(unit->meter.pmu));
         info[i].mapped = NULL;
     }
 }
 
-static enum upmu_status map(struct upmu_unit *unit)
+static enum upmu_status map_boxes(struct upmu_unit *unit)
 {
     struct upmu_unit_info *info = listed_boxes(unit);
-    size_t bytes = extent(unit->meter.pmu);
+    size_t bytes = box_extent(unit->meter.pmu);
 
     unit->maps = upmu_bank_type(&unit->meter.bank)->space == UPMU_SPACE_MMIO;
     for (unsigned i = 0; unit->maps && i < unit->boxes; i++) {
@@ -483,21 +489,21 @@ static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_i
     return false;
 }
 
-/* Do so many boxes of a kind stand there, none of them open? */
+/* Are these so many boxes of one type and die in the machine's list, and is none of them open? */
 static enum upmu_status check_boxes(struct upmu_machine *machine, const struct upmu_unit_info *info, unsigned boxes)
 {
     const struct upmu_unit_list *list = machine->units;
     unsigned left;
 
     if (!list || info < list->unit || info >= list->unit + list->unit_count)
-        return refuse(machine, UPMU_ERR_INVALID);
+        return refuse_opening(machine, UPMU_ERR_INVALID);
     left = (unsigned)(list->unit + list->unit_count - info);
     if (!boxes || boxes > left)
-        return refuse(machine, UPMU_ERR_INVALID);
+        return refuse_opening(machine, UPMU_ERR_INVALID);
     for (unsigned i = 0; i < boxes; i++) {
         if (info[i].type != info->type || info[i].package != info->package || info[i].die != info->die ||
             info[i].llc != info->llc)
-            return refuse(machine, UPMU_ERR_INVALID);
+            return refuse_opening(machine, UPMU_ERR_INVALID);
         if (is_open(machine, info + i))
             return refuse_box(machine, info + i);
     }
@@ -506,19 +512,19 @@ static enum upmu_status check_boxes(struct upmu_machine *machine, const struct u
 
 #define DEAF "it ignores writes"
 
-/* A function apart: nothing of it is on the stack while the unit is opened. */
+/* Undo the mapping of a unit and refuse it.  Not inlined: its stack is not needed while the unit is opened. */
 static UPMU_APART enum upmu_status refuse_unit(struct upmu_unit *unit, enum upmu_status status)
 {
     struct upmu_why *why = &unit->meter.machine->why;
 
-    unmap(unit);
+    unmap_boxes(unit);
     (void)upmu_why_refuse(why, status, unit->meter.pmu, status == UPMU_ERR_NO_PMU ? DEAF : NULL, 0, sizeof DEAF - 1u);
     why->length = 0; /* no text was given */
     why->address = unit->meter.bank.faulted;
     return status;
 }
 
-static enum upmu_status open(struct upmu_unit *unit)
+static enum upmu_status open_unit(struct upmu_unit *unit)
 {
     struct upmu_machine *machine = unit->meter.machine;
     const struct upmu_unit_type *type = machine->units->pmu[unit->box->type].type;
@@ -533,10 +539,10 @@ static enum upmu_status open(struct upmu_unit *unit)
     upmu_bank_reach(&unit->meter.bank, unit->box, unit->boxes);
     unit->meter.cpu = upmu_driver_choose(unit, NULL);
     if (!unit->meter.cpu)
-        return refuse(machine, UPMU_ERR_NO_CPU);
-    status = map(unit);
+        return refuse_opening(machine, UPMU_ERR_NO_CPU);
+    status = map_boxes(unit);
     if (status == UPMU_OK)
-        status = call_unit(unit, begin, false);
+        status = call_unit(unit, begin_life, false);
     return status == UPMU_OK ? status : refuse_unit(unit, status);
 }
 
@@ -546,7 +552,7 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
     enum upmu_status status;
 
     if (upmu_unit_is_open(machine, unit))
-        return refuse(machine, UPMU_ERR_STATE);
+        return refuse_opening(machine, UPMU_ERR_STATE);
     memset(unit, 0, sizeof *unit);
     upmu_why_clear(&machine->why);
     status = check_boxes(machine, info, boxes);
@@ -562,7 +568,7 @@ enum upmu_status upmu_unit_open(struct upmu_unit *unit, struct upmu_machine *mac
     unit->box = info;
     unit->boxes = (uint16_t)boxes;
     unit->base = unit->every = 1;
-    status = open(unit);
+    status = open_unit(unit);
     if (status != UPMU_OK) {
         UPMU_STORE(unit->meter.machine, NULL);
         return status;
@@ -578,7 +584,7 @@ enum upmu_status upmu_unit_open_text(struct upmu_unit *unit, struct upmu_machine
     enum upmu_status status;
 
     if (upmu_unit_is_open(machine, unit))
-        return refuse(machine, UPMU_ERR_STATE);
+        return refuse_opening(machine, UPMU_ERR_STATE);
     UPMU_STORE(unit->meter.machine, NULL);
     status = machine->units ? upmu_unit_find(machine->units, UPMU_UNIT_PATH, 0, path, &found) : UPMU_ERR_NO_SUCH_PMU;
     if (status != UPMU_OK)
@@ -593,7 +599,10 @@ static enum upmu_status restore_late(struct upmu_meter *meter, void *unused)
     return upmu_claims_restore(meter) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
-/* No CPU drives it.  What could not be restored as it fell asleep is restored by one that can be reached. */
+/*
+ * End a unit that no CPU drives.  A CPU that can be reached restores registers that were not restored when the unit
+ * fell asleep.
+ */
 static enum upmu_status end_asleep(struct upmu_unit *unit)
 {
     enum upmu_status status;
@@ -615,7 +624,7 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
 
     if (!machine)
         return UPMU_OK;
-    status = call_unit(unit, end, false);
+    status = call_unit(unit, end_life, false);
     if (status == UPMU_ERR_NO_CPU)
         status = end_asleep(unit);
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
@@ -625,14 +634,14 @@ enum upmu_status upmu_unit_close(struct upmu_unit *unit)
             *link = unit->next_open;
             break;
         }
-    unmap(unit);
+    unmap_boxes(unit);
     UPMU_STORE(unit->meter.machine, NULL);
     return status;
 }
 
 /* ---- Polls and turns ---- */
 
-/* The most that may lie between two looks; less where half the range is passed sooner at the highest rate. */
+/* The longest time between two polls.  A counter that passes half its range sooner, at its highest rate, needs less. */
 #define LONGEST_NS UINT64_C(60000000000)
 
 uint64_t upmu_unit_poll_interval(const struct upmu_unit *unit)
@@ -662,15 +671,15 @@ void upmu_unit_turns(struct upmu_unit *unit, unsigned every)
 {
     unit->base = every ? every : 1;
     unit->every = unit->base;
-    /* Units that are alike do not turn in one tick. */
+    /* Units of one type rotate in different ticks. */
     unit->ticks = unit->meter.number % unit->base;
 }
 
-/* Ticks from turn to turn are at most so many times what was asked for. */
+/* The ticks between two rotations are at most this multiple of what the host asked for. */
 #define SLOWEST 64u
 
-/* Smooth: an eighth of what has changed. */
-static UPMU_APART void follow(uint32_t *average, uint32_t value)
+/* Smooth a value: the average moves by an eighth of the difference. */
+static UPMU_APART void follow_average(uint32_t *average, uint32_t value)
 {
     if (value > *average)
         *average += (value - *average) / 8u;
@@ -678,13 +687,13 @@ static UPMU_APART void follow(uint32_t *average, uint32_t value)
         *average -= (*average - value) / 8u;
 }
 
-/* Of a span of more than four seconds, no more than that is of interest. */
-static uint32_t limited(uint64_t span_ns)
+/* Limit a time to 32 bits: more than four seconds do not matter. */
+static uint32_t limited_span(uint64_t span_ns)
 {
     return span_ns < UINT32_MAX ? (uint32_t)span_ns : UINT32_MAX;
 }
 
-/* 0.8 %: one in 128. */
+/* Double or halve the ticks between rotations, so that rotations take less than 0.8 % (1/128) of the time. */
 static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
 {
     const struct upmu_port *port = unit->meter.machine->port;
@@ -692,7 +701,7 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
 
     if (!unit->is_timed)
         unit->cost_ns = spent_ns;
-    follow(&unit->cost_ns, spent_ns);
+    follow_average(&unit->cost_ns, spent_ns);
     unit->is_timed = 1;
     if (!budget_ns)
         return;
@@ -702,15 +711,15 @@ static void settle_pace(struct upmu_unit *unit, uint32_t spent_ns)
         unit->every /= 2;
 }
 
-/* How far apart ticks are, where the host does not say. */
+/* Measure the distance of ticks, where the host does not state it. */
 static void time_ticks(struct upmu_unit *unit, uint64_t now_ns)
 {
-    uint32_t distance_ns = unit->last_ns ? limited(now_ns - unit->last_ns) : 0;
+    uint32_t distance_ns = unit->last_ns ? limited_span(now_ns - unit->last_ns) : 0;
 
     unit->last_ns = now_ns;
     if (!unit->tick_ns)
         unit->tick_ns = distance_ns;
-    follow(&unit->tick_ns, distance_ns);
+    follow_average(&unit->tick_ns, distance_ns);
 }
 
 static uint32_t accesses_of(const struct upmu_bank *bank)
@@ -731,7 +740,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
         time_ticks(unit, now_ns);
     else
         passed_ns = ++meter->ticks * meter->machine->port->tick_ns;
-    /* The unit is read before it is late: in the next tick it would be. */
+    /* Poll the unit before it is late: at the next tick it would be. */
     if (passed_ns + (timed ? unit->tick_ns : meter->machine->port->tick_ns) >= upmu_unit_poll_interval(unit) ||
         (!timed && meter->ticks >= 16))
         status = upmu_unit_fold(meter, unused);
@@ -745,7 +754,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
         return status;
     unit->rotations++;
     if (timed)
-        settle_pace(unit, limited(upmu_meter_now(meter) - now_ns));
+        settle_pace(unit, limited_span(upmu_meter_now(meter) - now_ns));
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether a unit may have the events of a set.
+ * Check whether a unit may have the events of a set.
  */
 #include "core/event/unit_names.h"
 #include "core/engine/unit_core.h"
@@ -18,7 +18,7 @@ enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct up
             if (!upmu_unit_is_meant(meter->machine->units, unit->box + i, event))
                 return UPMU_ERR_WRONG_PMU;
     }
-    /* Filters in a companion are the last rows. */
+    /* Filters in a companion are the last rows of the table. */
     return filters && !meter->bank.state[meter->pmu->table->row_count - 1u] ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units at work, for other core files: what the life of a CPU does to those that it drives.
+ * Units at work: declarations for other core files.  What the life of a CPU means for the units that it drives.
  */
 #ifndef UPMU_CORE_UNIT_CORE_H
 #define UPMU_CORE_UNIT_CORE_H
@@ -10,36 +10,39 @@
 
 #if UPMU_UNCORE
 
-/* A CPU comes: it drives units that have none.  It goes: others drive its units, or they sleep.  On that CPU. */
+/*
+ * A CPU comes: it begins to drive units that no CPU drives.  A CPU goes: another one drives its units, or they sleep.
+ * To be called on that CPU.
+ */
 enum upmu_status upmu_units_come(struct upmu_cpu *cpu);
 enum upmu_status upmu_units_go(struct upmu_cpu *cpu);
 
-/* May a CPU be initialised?  Not while it drives a unit: machine->why has its path. */
+/* May a CPU be initialised?  Not while it drives a unit, whose path machine->why has. */
 enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 
 /*
- * Work on each unit that the executing CPU drives, in the bracket of each; the first status that is not UPMU_OK, and
- * `*out_meter`: of which unit.
+ * Work on each unit that the executing CPU drives, in the bracket of each.  Returns the first status that is not
+ * UPMU_OK; *out_meter is the unit that gave it.
  */
 enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, const struct upmu_meter **out_meter);
 
-/* With each tick of its CPU; take the counts of what runs. */
+/* Do the work of a tick for a unit; add the counts of all running events of a unit. */
 enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
 enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
 
 /*
- * May a session of a unit have these events?  UPMU_ERR_WRONG_PMU: the text of one named other boxes, by number or path.
- * UPMU_ERR_UNSUPPORTED: one needs filters in a companion of the box, which a box lacks.
+ * May a session of this unit have these events?  UPMU_ERR_WRONG_PMU: the text of an event names other boxes, by number
+ * or path.  UPMU_ERR_UNSUPPORTED: an event needs filters in a companion of the box, which a box lacks.
  */
 enum upmu_status upmu_unit_check(const struct upmu_meter *meter, const struct upmu_set *set);
 
-/* Is it one of those that are open?  (What stands in it is not looked at.) */
+/* Is the unit in the machine's list of open units?  The fields of `unit` are not read. */
 bool upmu_unit_is_open(const struct upmu_machine *machine, const struct upmu_unit *unit);
 
-/* Give the units of a CPU its new work area. */
+/* Give the units of a CPU the CPU's new work area. */
 void upmu_units_use_work(struct upmu_cpu *cpu);
 
-/* A CPU, which may drive units, joins or leaves the machine's list. */
+/* Put a CPU, which may drive units then, into the machine's list, or take it out. */
 void upmu_units_link(struct upmu_cpu *cpu);
 void upmu_units_unlink(struct upmu_machine *machine, const struct upmu_cpu *cpu);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finding units: the backend's, and the host's own.
+ * Finding units: those of the backend's tables, and the host's own.
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
@@ -14,7 +14,10 @@
 
 #if UPMU_UNCORE
 
-/* Hooks are called with interrupts off; here only one at a time, because a search is long and mapping may sleep. */
+/*
+ * Hooks of a search, as the backend calls them.  Interrupts are off during each hook alone, not during the whole
+ * search: it is long, and mapping may sleep.
+ */
 static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     uintptr_t irq = port_irq_save(context);
@@ -23,7 +26,7 @@ static void see_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t o
     port_irq_restore(context, irq);
 }
 
-/* A register that is not promised is read only where a fault is safe. */
+/* Read an MSR.  If no document promises it, it is read only where a fault is safe. */
 static bool see_msr(void *context, uint32_t msr, bool promised, uint64_t *out_value)
 {
     const struct upmu_port *port = context;
@@ -71,8 +74,8 @@ static bool see_mmio(void *context, const volatile void *pointer, unsigned bits,
     return fine;
 }
 
-/* Family, model and stepping are those of the CPU's own PMU. */
-static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsigned flags)
+/* Prepare a search.  Family, model and stepping are those of the CPU's own PMU. */
+static void fill_seen(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsigned flags)
 {
     const struct upmu_port *port = cpu->meter.machine->port;
     uint32_t out[4];
@@ -95,13 +98,13 @@ static void look(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu, unsi
     upmu_uncore_count(seen);
 }
 
-/* Registers of a type at most: selects and counters, box control, one for all. */
+/* Returns the number of registers of a type, at most: selects and counters, box control, one for all. */
 static unsigned rows_of(const struct upmu_unit_type *type)
 {
     return 2u * type->counters + (type->fixed_width ? 2u : 0) + type->filters + 2u;
 }
 
-/* The PMU of a type, which is new or known; NULL: there is no room. */
+/* Returns the PMU of a type, which is added if it is new.  NULL: the list has no room. */
 static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struct upmu_unit_type *type)
 {
     for (unsigned i = 0; i < list->pmu_count; i++)
@@ -114,7 +117,7 @@ static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struc
     return &list->pmu[list->pmu_count++];
 }
 
-/* A counter's select has one of these bits, or none. */
+/* Has the select of this type an enable bit that the backend can drive, or none where none is needed? */
 static bool has_switch(const struct upmu_unit_type *type)
 {
     if (type->enable_bit == 22 || type->style == UPMU_UNIT_FREE)
@@ -122,7 +125,7 @@ static bool has_switch(const struct upmu_unit_type *type)
     return type->style == UPMU_UNIT_SELECT ? type->enable_bit == 31 : !type->enable_bit || type->enable_bit == 0xff;
 }
 
-/* Is a type of the host's own such that counts are right and no register but its own is written? */
+/* Can a type of the host's own be driven, so that counts are right and no other register is written? */
 static bool is_sound(const struct upmu_unit_type *type)
 {
     bool boxed;
@@ -138,7 +141,7 @@ static bool is_sound(const struct upmu_unit_type *type)
     return has_switch(type) && (type->freeze || !boxed);
 }
 
-/* The host's own devices. */
+/* Add the host's own devices (own_unit) to the list. */
 static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct upmu_unit_list *list)
 {
     const struct upmu_unit_type *type = NULL;
@@ -159,7 +162,7 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
         if (!pmu || upmu_uncore_clash(pmu, 0)) {
             list->pmu_count = types;
             status = UPMU_ERR_UNSUPPORTED;
-            if (i == UINT16_MAX) /* a hook that never ends */
+            if (i == UINT16_MAX) /* the hook names devices without end */
                 return status;
             continue;
         }
@@ -169,8 +172,8 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
     }
 }
 
-/* New units get addresses as they are numbered, and the host changes or hides them. */
-static void show(const struct upmu_port *port, struct upmu_unit_list *list, unsigned first)
+/* Give new units addresses made of their numbers, and let the host change or hide them. */
+static void show_units(const struct upmu_port *port, struct upmu_unit_list *list, unsigned first)
 {
     unsigned count = first;
 
@@ -220,7 +223,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (!is_executing(port, cpu))
         return refuse_search(machine, UPMU_ERR_WRONG_CPU, NULL);
     list->machine = machine;
-    look(&seen, cpu, flags);
+    fill_seen(&seen, cpu, flags);
     list->search.guest = seen.hypervisor;
     status = upmu_uncore_find(&seen, list);
     if (is_first)
@@ -229,13 +232,13 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         seen.failure = "a type of own_unit";
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
         seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
-    show(port, list, first);
+    show_units(port, list, first);
     for (unsigned i = types; i < list->pmu_count; i++) { /* units of earlier types may be at work */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
         list->pmu[i].list = list;
     }
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
-    /* Where the processor is unknown, the host's own units are all, if there are some. */
+    /* On an unknown processor the host's own units are all that is found, if there are any. */
     if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))
         status = UPMU_OK;
     if (status == UPMU_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Regions over the dies of a machine: the same events on each, one unit and one session for each, and their sum.
+ * Regions over the dies of a machine: the same events on each die, with a unit and a session each, and their sum.
  */
 #include <upmu/unit.h>
 
@@ -19,10 +19,10 @@ static uint64_t add_saturating(uint64_t value, uint64_t more)
 }
 
 /*
- * Is the doubt about a 0 where nothing was ever seen to move (UNPROVEN) settled by another count?  Only an exact 0
- * leaves it: where another die counted, counters count, and this die was idle.
+ * Does another die's count remove the doubt about a 0 that is UNPROVEN (nothing was ever seen to move)?  If the other
+ * die has counted, counters work, and this die was idle.  Only an exact 0 removes no doubt.
  */
-static bool settled(const struct upmu_count *count, const struct upmu_count *other)
+static bool doubt_settled(const struct upmu_count *count, const struct upmu_count *other)
 {
     return count->quality == UPMU_QUALITY_UNPROVEN && (other->value || other->quality != UPMU_QUALITY_EXACT);
 }
@@ -31,7 +31,7 @@ void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count)
 {
     uint64_t gap = sum->enabled_ns - sum->running_ns, other_gap = count->enabled_ns - count->running_ns;
 
-    if (!settled(count, sum) && (settled(sum, count) || sum->quality < count->quality))
+    if (!doubt_settled(count, sum) && (doubt_settled(sum, count) || sum->quality < count->quality))
         sum->quality = count->quality;
     sum->value = add_saturating(sum->value, count->value);
     sum->raw += count->raw;
@@ -66,7 +66,7 @@ static UPMU_APART enum upmu_status open_die(struct upmu_uncore_region *die, stru
     return status;
 }
 
-/* The path of the units of a list.  (Apart: nothing of it is on the stack while units are opened.) */
+/* Find the path of the units in a list.  Not inlined: its stack is not needed while units are opened. */
 static UPMU_APART enum upmu_status find_path(const char *list, struct upmu_spec_part *out_part, struct upmu_why *why)
 {
     struct upmu_spec spec;
@@ -111,7 +111,7 @@ enum upmu_status upmu_uncore_region_open(struct upmu_uncore_region *dies, unsign
     if (status != UPMU_OK) {
         enum upmu_status closed;
 
-        machine->why = dies[opened - 1u].region.session.why; /* what the first refusal says is of more use */
+        machine->why = dies[opened - 1u].region.session.why; /* keep the first refusal: the close may store another */
         closed = upmu_uncore_region_close(dies, opened);
         *first = machine->why;
         if (closed == UPMU_ERR_BUSY || closed == UPMU_ERR_WRONG_CPU)
@@ -143,7 +143,7 @@ static enum upmu_status visit_die(struct upmu_region *die, enum visit visit)
     return visit == BEGIN ? upmu_region_begin(die) : upmu_region_end(die);
 }
 
-/* Visit all dies; then add up their counts. */
+/* Visit all dies, and add up their counts. */
 static enum upmu_status visit_dies(struct upmu_uncore_region *dies, unsigned count, enum visit visit,
                                    struct upmu_count *counts, unsigned events)
 {
@@ -188,7 +188,7 @@ enum upmu_status upmu_uncore_region_close(struct upmu_uncore_region *dies, unsig
         if (!dies[die].open)
             continue;
         status = upmu_session_close(&dies[die].region.session);
-        /* After a fault the session is closed all the same. */
+        /* UPMU_ERR_PORT: a register faulted, but the session is closed all the same. */
         closed = status == UPMU_OK || status == UPMU_ERR_PORT ? upmu_unit_close(&dies[die].unit) : status;
         if (closed == UPMU_OK || closed == UPMU_ERR_PORT)
             dies[die].open = false;

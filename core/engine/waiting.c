@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which sessions run where not all can: sessions of the CPU, those of the thread, then those that share, in the
- * order of their tickets.
+ * Which sessions run where not all can: sessions of the CPU, those of the thread, then those that share, in the order
+ * of their tickets.
  *
- * Each switch and each tick looks at a few sessions, however many wait.  One that has found no place waits for a change
- * of those beside which that was (upmu_program.refused).
+ * Each switch and each tick looks at a few sessions, however many wait.  After a failed search a session waits until
+ * other sessions run beside it (upmu_program.refused).
  */
 #include "core/engine/waiting.h"
 #include "core/util/apart.h"
@@ -25,7 +25,7 @@
 #include "core/engine/special.h"
 #include "core/engine/thread_core.h"
 
-/* Sessions without a controller. */
+/* End the sessions that have no owner and are linked here. */
 static void bury_zombies(struct upmu_meter *meter)
 {
     bool bury = __atomic_load_n(&meter->machine->dropped, __ATOMIC_RELAXED) != 0;
@@ -40,17 +40,17 @@ static void bury_zombies(struct upmu_meter *meter)
 
 /* ---- One session ---- */
 
-/* With its place, if that is good; else one is searched.  UPMU_OK, or why it does not run. */
-static enum upmu_status bring(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
+/* Run a session in its place, or in one that is searched.  Returns UPMU_OK, or why the session does not run. */
+static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     struct upmu_set *set = upmu_active(session);
     enum upmu_status status = UPMU_OK;
 
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-    /* A set that uses parts which CPUs share is placed beside the claims that the others have now. */
+    /* A set that needs claims is always searched for: other CPUs' claims may have changed. */
     if (upmu_claims_share_set(meter, set) || !upmu_plan_fits(meter, set) || !upmu_plan_in(meter, session, set))
         status = upmu_placing_plan(meter, session, may_move);
-    if (status == UPMU_OK && upmu_special_clash(meter, session)) /* slots are sampled beside them */
+    if (status == UPMU_OK && upmu_special_clash(meter, session)) /* metrics beside sampled slots */
         status = UPMU_ERR_UNSUPPORTED;
     if (status != UPMU_OK)
         return status;
@@ -60,28 +60,28 @@ static enum upmu_status bring(struct upmu_meter *meter, struct upmu_session *ses
 
 #if UPMU_THREADS
 
-/* Sessions that wait: so many are looked at in a switch and in a tick, and for so many a tick searches a place. */
+/* How many waiting sessions a switch and a tick look at, and for how many a tick searches a place. */
 #define SWITCH_LOOKS 4u
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
 
-/* A session goes to the end of its list. */
-static void renew(struct upmu_meter *meter, struct upmu_session *session)
+/* Give a waiting session a new ticket: it goes to the end of its list. */
+static void renew_session(struct upmu_meter *meter, struct upmu_session *session)
 {
     upmu_waiting_take(meter, session);
     session->ticket = ++meter->tickets;
     upmu_waiting_put(meter, session);
 }
 
-/* ---- Looks, which cost little ---- */
+/* ---- Checks that cost little ---- */
 
-/* Counters of this CPU that sessions may have, but for those that are taken. */
+/* Returns the counters that sessions may have, without those in `taken`. */
 static uint32_t free_beside(const struct upmu_meter *meter, uint32_t taken)
 {
     return meter->pmu->counters & ~(taken | upmu_meter_blocked(meter));
 }
 
-/* Has each event one of these counters, and are there as many?  (A search finds out the rest.) */
+/* Has each event of a set a free counter, and are there enough of them?  Only a search tells the rest. */
 static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set, uint32_t taken, bool may_move)
 {
     uint32_t left = free_beside(meter, taken), counters = may_move ? free_beside(meter, 0) : left, any = 0;
@@ -91,7 +91,7 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
 
         if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
             return false;
-        /* Metrics share a counter. */
+        /* metrics share a counter: let a search decide */
         if (!wanted || (wanted & UPMU_METRIC_COUNTERS(meter->pmu)))
             return true;
         if (!(wanted & counters))
@@ -101,13 +101,16 @@ static bool could_fit(const struct upmu_meter *meter, const struct upmu_set *set
     return upmu_bits_count(any) >= set->count && upmu_bits_count(left) >= set->count;
 }
 
-/* Is the place that it has good beside these?  Its counters may be taken. */
+/* Is the session's placement valid beside these co-runners?  Its counters may be taken all the same. */
 static bool has_place(const struct upmu_meter *meter, const struct upmu_session *session, uint64_t corunners)
 {
     return upmu_program_fits(meter, upmu_active(session), corunners);
 }
 
-/* Is a search beside these worth it?  (What other CPUs claim may have changed since one.) */
+/*
+ * Can a search beside these co-runners succeed?  Not if one has failed; with a domain it can, as claims may have
+ * changed.
+ */
 static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_session *session, uint32_t taken,
                         uint64_t corunners, bool may_move)
 {
@@ -117,7 +120,10 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
            (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move));
 }
 
-/* Running sessions that do not share: their counters; the sum of their placements; does any other run? */
+/*
+ * Returns the counters of the running sessions that do not share.  *corunners: the sum of their placements; *others:
+ * does a sharing session run?
+ */
 static uint32_t find_private(const struct upmu_meter *meter, uint64_t *corunners, bool *others)
 {
     uint32_t counters = 0, rest = meter->running;
@@ -141,7 +147,7 @@ static bool has_no_room(enum upmu_status status)
            status == UPMU_ERR_WRONG_PMU || status == UPMU_ERR_NO_SPACE;
 }
 
-/* The plan was carried out: those that left on behalf of others wait, and a turn of theirs is over. */
+/* After a plan: each session that left for others waits, and its turn is over. */
 static void end_turns(struct upmu_meter *meter)
 {
     for (unsigned i = 0; i < meter->plan.outs; i++)
@@ -150,8 +156,9 @@ static void end_turns(struct upmu_meter *meter)
     upmu_waiting_leavers(meter);
 }
 
-/* Sessions that run and for which this holds leave their counters. */
-static bool clear(struct upmu_meter *meter, uint32_t counters, bool (*leaves)(const struct upmu_session *session))
+/* Sessions on these counters for which leaves() is true leave them.  Returns whether one left. */
+static bool clear_counters(struct upmu_meter *meter, uint32_t counters,
+                           bool (*leaves)(const struct upmu_session *session))
 {
     struct upmu_session *other;
     uint32_t rest = meter->running & counters;
@@ -167,7 +174,7 @@ static bool clear(struct upmu_meter *meter, uint32_t counters, bool (*leaves)(co
     return any;
 }
 
-static bool shares(const struct upmu_session *session)
+static bool session_shares(const struct upmu_session *session)
 {
     return session->shares;
 }
@@ -180,38 +187,43 @@ static enum upmu_status try_start(struct upmu_meter *meter, struct upmu_session 
 
     (void)find_private(meter, &corunners, &others);
     if (session->shares || !others)
-        return bring(meter, session, may_move);
+        return bring_session(meter, session, may_move);
     if (could_fit(meter, upmu_active(session), meter->running, may_move))
-        status = bring(meter, session, may_move);
+        status = bring_session(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT || upmu_placing_pinned(meter, session) != UPMU_OK ||
         upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move))
         return status;
-    (void)clear(meter, upmu_active(session)->counters, shares);
-    status = bring(meter, session, may_move);
+    (void)clear_counters(meter, upmu_active(session)->counters, session_shares);
+    status = bring_session(meter, session, may_move);
     if (status != UPMU_ERR_DOES_NOT_FIT)
         return status;
-    (void)clear(meter, ~0u, shares);
-    return bring(meter, session, may_move);
+    (void)clear_counters(meter, ~0u, session_shares);
+    return bring_session(meter, session, may_move);
 }
 
 #if UPMU_WORLDS
 
-/* A thread's session of guests, and one whose counters a guest reads. */
-static bool yields(const struct upmu_session *session)
+/*
+ * Is it a session that leaves for a session of the CPU: a thread's session of guests, or one whose counters are lent?
+ */
+static bool session_yields(const struct upmu_session *session)
 {
     return (session->thread && session->world == UPMU_WORLD_GUEST) ||
            upmu_tally_is_lent(upmu_active(session)->tally);
 }
 
-/* Sessions that yield leave their counters to a session of this CPU; one that still has room starts again at once. */
-static UPMU_APART bool recall(struct upmu_meter *meter)
+/*
+ * Displace all sessions that yield.  A displaced session for which there is still room runs again at the end of the
+ * bracket.
+ */
+static UPMU_APART bool recall_counters(struct upmu_meter *meter)
 {
-    return clear(meter, ~0u, yields);
+    return clear_counters(meter, ~0u, session_yields);
 }
 
 #else
 
-static bool recall(struct upmu_meter *meter)
+static bool recall_counters(struct upmu_meter *meter)
 {
     (void)meter;
     return false;
@@ -223,7 +235,7 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
 {
     enum upmu_status status = try_start(meter, session, may_move);
 
-    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || session->shares) && recall(meter))
+    if (UPMU_WORLDS && has_no_room(status) && !(session->thread || session->shares) && recall_counters(meter))
         status = try_start(meter, session, may_move);
     if (!has_no_room(status) || !(session->thread || session->shares))
         return status;
@@ -232,7 +244,7 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
     return UPMU_OK;
 }
 
-/* Was no place found for it beside those that run and do not share, or all if it shares? */
+/* Was no place found for a session beside those that do not share, or all if it shares? */
 static bool was_refused(const struct upmu_meter *meter, const struct upmu_session *session, bool may_move)
 {
     uint64_t corunners = meter->corunners;
@@ -256,8 +268,8 @@ bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, b
 }
 
 /*
- * Start waiting sessions that do not share.  A tick ends with the first session for which a search finds no place, and
- * sends the sessions that it has looked at to the end.  True: a place was searched.
+ * Start waiting sessions that do not share.  A tick stops at the first session for which a search finds no place, and
+ * puts the sessions that it has looked at to the end of the list.  Returns whether a place was searched.
  */
 static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick)
 {
@@ -275,7 +287,7 @@ static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick
             failed = status != UPMU_OK && searched && is_tick;
         }
         if (is_tick && upmu_session_waits(session))
-            renew(meter, session);
+            renew_session(meter, session);
     }
     return searched;
 }
@@ -315,7 +327,7 @@ void upmu_waiting_search(struct upmu_meter *meter)
 
     for (unsigned looks = SWITCH_LOOKS; session && looks; session = session->next_waiting, looks--)
         if (is_worth_it(meter, session, meter->running, meter->corunners, false)) {
-            (void)bring(meter, session, false);
+            (void)bring_session(meter, session, false);
             return;
         }
 }
@@ -336,22 +348,22 @@ void upmu_waiting_admit(struct upmu_meter *meter)
 
 /* ---- Ticks ---- */
 
-/* The sharing sessions that run together from now on; the other sessions stay as they are. */
+/* The choice of a tick: which sharing sessions run together from now on.  All other sessions stay as they are. */
 struct selection {
     struct upmu_meter *meter;
-    uint32_t kept;      /* counters of those that stay as they are */
-    uint32_t taken;     /* and of those that were chosen */
-    uint32_t later;     /* of runners that keep their ticket and are asked later */
+    uint32_t kept;      /* counters of sessions that stay as they are */
+    uint32_t taken;     /* `kept`, and counters of sessions that were chosen */
+    uint32_t later;     /* counters of runners not yet asked that keep their ticket */
     uint64_t corunners; /* sum of all these */
     uint32_t staying;   /* numbers of runners that were chosen */
     uint32_t coming;    /* and of waiters */
     uint8_t runners, waiters, searches;
-    bool moves;         /* for the one that comes another session has to move */
+    bool moves;         /* another session has to move for the waiter that comes */
     struct upmu_session *runner[UPMU_PARTS]; /* by ticket */
     struct upmu_session *waiter[TICK_LOOKS];
 };
 
-/* Find running sessions that share, the first of them by ticket. */
+/* Find the runners, the running sharing sessions: the UPMU_PARTS with the lowest tickets. */
 static void find_runners(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -378,7 +390,7 @@ static void find_runners(struct selection *selection)
         selection->corunners += upmu_placed_stamp(upmu_active(session));
 }
 
-/* The first of those that wait; one without a place beside those that stay goes to the end. */
+/* Find the waiters, the first sharing sessions that wait.  A session without a place beside `kept` goes to the end. */
 static void find_waiters(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -394,11 +406,11 @@ static void find_waiters(struct selection *selection)
             is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES))
             selection->waiter[selection->waiters++] = session;
         else
-            renew(meter, session);
+            renew_session(meter, session);
     }
 }
 
-/* Is all that has a place already found where it is? */
+/* Do the first `count` requests keep their places? */
 static bool all_stay(const struct upmu_joint *joint, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -408,7 +420,7 @@ static bool all_stay(const struct upmu_joint *joint, unsigned count)
     return true;
 }
 
-/* Place all chosen sessions, sessions on `later` and this session as one problem.  False: they do not fit. */
+/* Solve the chosen sessions, the sessions on `later` and `session` as one problem.  Returns false: they do not fit. */
 static bool place_chosen(const struct selection *selection, struct upmu_session *session, uint32_t later,
                       struct upmu_joint *joint)
 {
@@ -428,7 +440,10 @@ static bool place_chosen(const struct selection *selection, struct upmu_session 
     return fine && upmu_joint_add(joint, session, false) && upmu_joint_place(meter, joint, false, NULL) == UPMU_OK;
 }
 
-/* Search a place beside all that were chosen, and those on `later`, for one that waits; it is compiled there. */
+/*
+ * Search a place for a waiter beside the chosen sessions and those on `later`, and compile it there.  Returns whether
+ * it may be chosen.
+ */
 static UPMU_APART bool place_beside(struct selection *selection, struct upmu_session *session, uint32_t later)
 {
     struct upmu_meter *meter = selection->meter;
@@ -455,7 +470,7 @@ static UPMU_APART bool place_beside(struct selection *selection, struct upmu_ses
     return true;
 }
 
-/* May it run beside those that were chosen?  Where that is possible it leaves to the later ones what they have. */
+/* May the session run beside those that were chosen?  If possible it spares the counters of later runners. */
 static bool choose_one(struct selection *selection, struct upmu_session *session)
 {
     struct upmu_meter *meter = selection->meter;
@@ -479,7 +494,7 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
     return place_beside(selection, session, 0);
 }
 
-/* Ask running and waiting sessions in the order of their tickets. */
+/* Choose among runners and waiters in the order of their tickets. */
 static void choose_all(struct selection *selection)
 {
     struct upmu_session **runner = selection->runner;
@@ -502,7 +517,7 @@ static void choose_all(struct selection *selection)
     }
 }
 
-/* Sessions that were not chosen leave, and chosen ones come, by one plan. */
+/* Carry the choice out by one plan: runners that were not chosen leave, chosen waiters come. */
 static void rotate_chosen(struct selection *selection)
 {
     struct upmu_meter *meter = selection->meter;
@@ -521,12 +536,15 @@ static void rotate_chosen(struct selection *selection)
         upmu_reconcile(meter);
         end_turns(meter);
     }
-    /* Other sessions have to move for the one that comes. */
+    /* Other sessions have to move for the waiter: a search of its own moves them. */
     for (uint32_t rest = selection->moves ? selection->coming : 0; rest; rest &= rest - 1u)
-        (void)bring(meter, selection->waiter[upmu_bits_lowest(rest)], true);
+        (void)bring_session(meter, selection->waiter[upmu_bits_lowest(rest)], true);
 }
 
-/* The first runners get new tickets and become the last.  (Apart: nothing of it is on the stack of a placement.) */
+/*
+ * Give the first `leavers` runners new tickets, which puts them behind the others.  Not inlined: a placement needs its
+ * stack.
+ */
 static UPMU_APART void renew_runners(struct selection *selection, unsigned leavers)
 {
     struct upmu_session *leaver[UPMU_PARTS], **runner = selection->runner;
@@ -542,8 +560,11 @@ static UPMU_APART void renew_runners(struct selection *selection, unsigned leave
     memcpy(runner + selection->runners - leavers, leaver, leavers * sizeof(leaver[0]));
 }
 
-/* As many as may come leave, those that have run longest.  (Apart: what else a tick places goes without its stack.) */
-static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
+/*
+ * Choose anew which sharing sessions run: as many runners as there are waiters, those with the lowest tickets, get new
+ * ones.  Not inlined: other searches of a tick need its stack.
+ */
+static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned searches)
 {
     struct selection selection;
     unsigned leavers;
@@ -553,9 +574,9 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
     selection.searches = (uint8_t)searches;
     find_runners(&selection);
     find_waiters(&selection);
-    if (upmu_meter_is_free(meter)) { /* none has to leave, and no counter belongs to one */
+    if (upmu_meter_is_free(meter)) { /* counters that never stop are no session's: all waiters come */
         for (unsigned i = 0; i < selection.waiters; i++)
-            (void)bring(meter, selection.waiter[i], false);
+            (void)bring_session(meter, selection.waiter[i], false);
         return;
     }
     leavers = selection.runners < selection.waiters ? selection.runners : selection.waiters;
@@ -564,7 +585,9 @@ static UPMU_APART void rotate(struct upmu_meter *meter, unsigned searches)
     rotate_chosen(&selection);
 }
 
-/* Sessions of the thread that runs: those that a call held at the switch join; those without a controller end. */
+/*
+ * Started sessions of the running thread that are not linked here yet are linked, and wait; those without an owner end.
+ */
 static void join_current(struct upmu_meter *meter)
 {
     struct upmu_thread *thread = meter->cpu->current;
@@ -593,7 +616,10 @@ static void join_current(struct upmu_meter *meter)
 
 #if UPMU_SETS
 
-/* Sets that have had their time: the next one comes in the same plan or, where others wait for the counters, waits. */
+/*
+ * Switch sets that have had their time.  The next set comes in the same plan, or waits where others wait for the
+ * counters.
+ */
 static void expire_sets(struct upmu_meter *meter)
 {
     uint64_t now_ns = upmu_machine_clock_ns(meter->machine);
@@ -642,14 +668,14 @@ void upmu_waiting_tick(struct upmu_meter *meter)
 #endif
     searched = meter->waiting[0] && admit_private(meter, SWITCH_LOOKS, true);
     if (meter->waiting[1])
-        rotate(meter, searched ? 0 : TICK_SEARCHES);
+        rotate_sessions(meter, searched ? 0 : TICK_SEARCHES);
 }
 
 #else
 
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
-    return bring(meter, session, may_move);
+    return bring_session(meter, session, may_move);
 }
 
 void upmu_waiting_admit(struct upmu_meter *meter)
@@ -674,7 +700,10 @@ enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was
         if (session->state != UPMU_SESSION_SUSPENDED)
             continue;
         upmu_waiting_end(session, UPMU_SESSION_STOPPED);
-        /* With its claims kept it goes on where it was.  What waits comes with the next tick: not on its counters. */
+        /*
+         * A session that kept its claims runs on in its place.  Sessions that wait come at the next tick, on other
+         * counters.
+         */
         if (where_it_was) {
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);
             (void)upmu_plan_in(meter, session, upmu_active(session));

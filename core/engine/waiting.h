@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sessions that wait for counters, and which of them come.  All inside a bracket.
+ * Sessions that wait for counters, and the choice which of them run.  All functions: inside a bracket.
  */
 #ifndef UPMU_CORE_WAITING_H
 #define UPMU_CORE_WAITING_H
 
 #include "core/engine/session_core.h"
 
-/* Into the list of those that wait on a CPU, by ticket, and out of it; nothing if it is there, or not there. */
+/*
+ * Put a session into the list of those that wait on its CPU, by ticket, or take it out.  Both do nothing if it is
+ * there, or not there, already.
+ */
 void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session);
 
-/* A session is started, and has no counters from this time on. */
+/* Let a started session wait: it has no counters from `now_ns` on. */
 void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
 
-/* After a plan was carried out: sessions that left, and are started, wait. */
+/* After a plan: each session that left and is still started begins to wait. */
 void upmu_waiting_leavers(struct upmu_meter *meter);
 
-/* A session that does not run gets another state, and leaves the list in which it is. */
+/* Give a session that does not run another state, and take it out of the list in which it waits. */
 void upmu_waiting_end(struct upmu_session *session, enum upmu_session_state state);
 
 /* Does any session wait? */
@@ -27,25 +30,31 @@ static inline bool upmu_waiting_any(const struct upmu_meter *meter)
 }
 
 /*
- * Start a session.  Sharing sessions leave their counters to a session that does not share.  A session of a thread and
- * one that shares wait if they do not fit.
+ * Start a session.  Sharing sessions are displaced for a session that does not share.  A session of a thread, or a
+ * sharing session, waits if it does not fit.
  */
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
-/* Start waiting sessions that fit without moving others: those at the head of the lists, the others with a tick. */
+/*
+ * Start sessions that wait, at the head of the lists, where they fit and no other session moves.  A tick starts others.
+ */
 void upmu_waiting_admit(struct upmu_meter *meter);
 
-/* The host's clock tick. */
+/* Do the work of the host's clock tick: next sets, sessions that wait, rotation of sharing sessions. */
 void upmu_waiting_tick(struct upmu_meter *meter);
 
 #if UPMU_THREADS
 
-/* A session comes with its thread, and has no known place: search one, or let it wait.  True: it was searched for. */
+/*
+ * Start a session that comes with its thread and has no valid place.  `search`: search one; else the session waits.
+ * Returns whether a place was searched.
+ */
 bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search);
 
 /*
- * Parts of a plan: sharing sessions that occupy `wanted` leave (false: others do); those at the head of the list that
- * have a place beside it come, but for those of a thread that leaves.
+ * Add parts to a plan.  upmu_waiting_displace(): the sharing sessions on the counters `wanted` leave; returns false
+ * where one of these does not share, or the plan is full.  upmu_waiting_fill(): the first sharing sessions that wait
+ * come, where they have a valid place; not those of `thread`, which leaves (NULL: no thread leaves).
  */
 bool upmu_waiting_displace(struct upmu_meter *meter, uint32_t wanted);
 void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread);
@@ -55,7 +64,10 @@ void upmu_waiting_search(struct upmu_meter *meter);
 
 #endif
 
-/* Registers were lost: load and open again all that ran. */
+/*
+ * After registers were lost: load and start again each session that was suspended.  `where_it_was`: in its former
+ * place, without a search.  Returns the status of the last session that did not start, or UPMU_OK.
+ */
 enum upmu_status upmu_waiting_reload(struct upmu_meter *meter, bool where_it_was);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The lists of sessions that have no counters, by ticket.
+ * The lists of sessions without counters, in the order of their tickets.
  */
 #include "core/engine/waiting.h"
 #include "core/hw/port_call.h"
 #include "core/engine/count.h"
 
-/* By ticket: new ones are mostly the last. */
+/* Insert by ticket, from the end: new tickets are mostly the highest. */
 void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session)
 {
     unsigned list = upmu_session_waits(session) ? session->shares : UPMU_WAIT_EMPTY;
@@ -41,7 +41,7 @@ void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session)
     *(before ? &before->before_waiting : &meter->last_waiting[list]) = after;
 }
 
-/* Without a clock it is unknown how much it misses. */
+/* Without a clock the time that a waiting session misses is unknown: mark its counts. */
 static void wait_here(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (!port_has_clock(meter->machine->port))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Worlds: host and guests counted apart (docs/ENGINE.md, "Worlds").
+ * Worlds: counting host and guests separately (docs/ENGINE.md, "Worlds").
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -33,11 +33,11 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
 }
 
 /*
- * NetBurst, before and after counters are closed.  An overflow interrupts with the next event, or not at all if its
- * counter was closed before: the end of the bracket looks for it.  Where a carry may be lost, what is counted is added
- * before, and what little came since is added afterwards.
+ * NetBurst: look at counters before (`closed` is false) and after they are closed.  An overflow interrupts with the
+ * next event, or not at all if its counter was closed before: then the end of the bracket handles it.  Where a close
+ * loses a carry, counts are added before it, and the little that came since is added after it.
  */
-static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
+static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool closed)
 {
     bool loses = upmu_count_adds_first(meter);
 
@@ -56,7 +56,7 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
         if (closed && upmu_tally_samples(tally)) {
             if (upmu_count_overflowed(meter->pmu, counter, value))
                 upmu_interrupt_raise(meter);
-            else if (loses) /* a lost carry looks as if it had not overflowed */
+            else if (loses) /* a lost carry hides the overflow */
                 UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
         } else if (loses) {
             if (closed)
@@ -68,8 +68,8 @@ static void tend(struct upmu_meter *meter, uint32_t counters, bool closed)
     }
 }
 
-/* The value of the register that enables counters once `open` have opened, and `close` have closed. */
-static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
+/* Returns the value of the enable register once `open` have opened and `close` have closed. */
+static UPMU_APART uint64_t moved_gates(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
 {
     unsigned row = meter->pmu->counter[0].gate_row;
 
@@ -77,7 +77,10 @@ static UPMU_APART uint64_t moved(const struct upmu_meter *meter, uint64_t value,
     return value | upmu_bank_take_gates(&meter->bank, &open, row);
 }
 
-/* A register faulted.  A select that is a gate, too, may have lost what it was to hold: once more from the program. */
+/*
+ * Move the gates once more after a fault.  A select that is a gate, too, may have lost its value, which the program
+ * still has.
+ */
 static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, uint32_t close)
 {
     bool fine = true;
@@ -90,7 +93,7 @@ static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, u
     return fine && upmu_bank_gate(&meter->bank, open, close);
 }
 
-static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
+static enum upmu_status cross_worlds(struct upmu_meter *meter, void *in_guest)
 {
     bool guest = in_guest;
     uint32_t open = meter->of_world[guest], close = meter->of_world[!guest];
@@ -101,24 +104,24 @@ static enum upmu_status cross(struct upmu_meter *meter, void *in_guest)
     meter->bank.absent = close;
     if (!(open | close))
         return UPMU_OK;
-    tend(meter, close, false);
+    tend_counters(meter, close, false);
     if (!upmu_bank_gate(&meter->bank, open, close) && !move_once_more(meter, open, close)) {
         upmu_meter_fails(meter, open | close);
         upmu_reconcile_repair(meter);
         return UPMU_ERR_PORT;
     }
-    tend(meter, close, true);
+    tend_counters(meter, close, true);
     return UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
 {
-    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross, cpu) : UPMU_OK;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross_worlds, cpu) : UPMU_OK;
 }
 
 enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu)
 {
-    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross, NULL) : UPMU_OK;
+    return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, cross_worlds, NULL) : UPMU_OK;
 }
 
 static bool has_gate(const struct upmu_meter *meter)
@@ -126,7 +129,7 @@ static bool has_gate(const struct upmu_meter *meter)
     return meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
 }
 
-/* Counters of sessions that are still to be masked, or to get their next set.  (The shadow has them open.) */
+/* Find the counters, open in the shadow, of sessions that are still to be masked, or to get their next set. */
 static UPMU_APART uint32_t find_masked(const struct upmu_meter *meter)
 {
     uint32_t masked = 0;
@@ -149,7 +152,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         return 0;
     row = meter->pmu->counter[0].gate_row;
     value = bank->shadow[row];
-    /* Bits that the host may have changed, or a fault has left, are read. */
+    /* Read the register if the host may have changed bits, or a fault has left it unknown. */
     if (!upmu_bank_is_plain(bank, row)) {
         uintptr_t irq = port_irq_save(bank->port);
 
@@ -157,11 +160,11 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         port_irq_restore(bank->port, irq);
     }
     if (world == UPMU_WORLD_HOST && meter->by_hardware)
-        meter->exit_opens = before | meter->running; /* an interrupt may have come */
+        meter->exit_opens = before | meter->running; /* an interrupt may have changed `running` */
     if (world != UPMU_WORLD_BOTH)
-        value = moved(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
-                      meter->of_world[world != UPMU_WORLD_GUEST]);
-    return meter->work_due & UPMU_DUE_SESSIONS ? moved(meter, value, 0, find_masked(meter)) : value;
+        value = moved_gates(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
+                            meter->of_world[world != UPMU_WORLD_GUEST]);
+    return meter->work_due & UPMU_DUE_SESSIONS ? moved_gates(meter, value, 0, find_masked(meter)) : value;
 }
 
 enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware)

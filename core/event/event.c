@@ -37,7 +37,7 @@ enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uin
 
 #if UPMU_NAMES
 
-/* The names of raw words, and of their halves on NetBurst. */
+/* Names of raw words in a specification; on NetBurst also of their halves. */
 static const struct {
     char name[8];
     uint8_t word, shift;
@@ -51,7 +51,7 @@ static const struct {
 };
 #define RAW_WORDS (sizeof raw_words / sizeof raw_words[0])
 
-/* Masks of one row: upmu_event_id.masks is 32 bits wide. */
+/* The most masks that a row can use: upmu_event_id.masks has 32 bits. */
 #define MASKS 32u
 
 /* An event under construction. */
@@ -60,17 +60,17 @@ struct encoder {
     const struct upmu_catalog *catalog;
     const struct upmu_spec *spec;
     const struct upmu_spec_part *part; /* the present part, which a refusal names */
-    const char *text;                  /* the part's */
-    uint64_t value; /* of the part: its number, or UINT64_MAX, which no attribute accepts */
-    const struct upmu_spec_part *near; /* a misspelt name may reach up to its end; NULL: no */
+    const char *text;                  /* the text of `part` */
+    uint64_t value; /* the number given with `part`; UINT64_MAX: no number; no attribute accepts this value */
+    const struct upmu_spec_part *near; /* the last part that a misspelt name may include; NULL: no name is misspelt */
     uint32_t used;  /* bit i: attribute i belongs to the name or the code */
     bool is_number;
     bool replaced;  /* the unit mask or the payload is given as a whole */
     uint8_t prefix; /* bytes of the text before the event's name */
-    const char *before; /* what the text leaves out of the beginning of the name: "UNC_M_" */
-    uint16_t field; /* of the unit mask, given as bits that no mask has */
+    const char *before; /* beginning of the name that the text leaves out ("UNC_M_"); NULL: the name is whole */
+    uint16_t field; /* field of the unit mask that is set to `field_bits`, a number that no named mask has */
     uint16_t field_bits;
-    uint8_t levels; /* refused for its level: bit n: precise=n is possible */
+    uint8_t levels; /* after UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible */
     struct upmu_event event;
     struct upmu_row row;
     uint64_t raw[3];
@@ -91,14 +91,14 @@ static void look_at(struct encoder *encoder, const struct upmu_spec_part *part)
 
 /* ---- Which PMU ---- */
 
-/* perf's name for any core PMU, the PMU's own, or a name of its catalogue. */
+/* Does the part name this catalogue, by its name or its PMU's second name? A catalogue of NULL has no name. */
 static bool names_catalog(const struct encoder *encoder, const struct upmu_catalog *catalog)
 {
     return catalog &&
            (part_is(encoder, upmu_catalog_name(catalog)) || part_is(encoder, upmu_catalog_other_name(catalog)));
 }
 
-/* The unit type of a PMU; NULL: it is of a CPU. */
+/* Return the type of units that a PMU stands for; NULL: the PMU is a CPU's. */
 static const struct upmu_unit_type *type_of_pmu(const struct upmu_pmu *pmu)
 {
     if (!UPMU_UNCORE || pmu->index < UPMU_UNIT_PMU)
@@ -119,13 +119,13 @@ static bool names_pmu(struct encoder *encoder, const struct upmu_spec_part *part
 
 /* ---- Which event ---- */
 
-/* The text from NAME to the end of a part. */
+/* Return the number of bytes from the event's name to the end of part `last`. */
 static size_t name_length(const struct encoder *encoder, const struct upmu_spec_part *last)
 {
     return upmu_spec_part_end(last) - encoder->spec->name.position;
 }
 
-/* Bytes of the prefix, one of the backend's, that a name begins with; 0: it has none. */
+/* Return the length of the backend's prefix that the name begins with; 0: the name has no such prefix. */
 static size_t prefix_length(const struct encoder *encoder)
 {
     const char *prefix = encoder->pmu->backend->prefixes;
@@ -138,12 +138,12 @@ static size_t prefix_length(const struct encoder *encoder)
     return 0;
 }
 
-/* With fewer parts it is faster to look up one text after the other. */
+/* Below this number of parts, find_by_masks() is slower than looking up one text after the other. */
 #define PARTS_OF_MASKS 3u
 
 /*
- * NAME is a row, and all parts after it are unit masks of it, in any order.  Then no longer text is
- * a name: tools/catalog_pack.py ensures that.
+ * Find an event whose name is NAME alone, where all parts after it are its unit masks, in any order. If the event
+ * exists, no longer text is a name: tools/catalog_pack.py ensures that.
  */
 static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, unsigned parts)
 {
@@ -168,7 +168,7 @@ static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, uns
     return true;
 }
 
-/* Look up a text behind `encoder->before`; false: it is no name. */
+/* Look up the name that `encoder->before` and a text make together; false: no event has this name. */
 static UPMU_APART bool look_up_behind(const struct encoder *encoder, const char *text, size_t length,
                                       struct upmu_event_id *out_id)
 {
@@ -182,8 +182,23 @@ static UPMU_APART bool look_up_behind(const struct encoder *encoder, const char 
 }
 
 /*
- * The longest text from NAME on, cut at a ':', that is in the catalogue; its first bytes may be a prefix, or may lack
- * the prefix of its unit.
+ * Is the part `last` a level behind the name of an event?  Then the part belongs to no other name: INST_RETIRED.ANY:p
+ * is not INST_RETIRED.ANY_P.
+ */
+static bool is_level_behind_name(const struct encoder *encoder, const struct upmu_spec_part *last, size_t prefix)
+{
+    const struct upmu_spec *spec = encoder->spec;
+    const struct upmu_spec_part *name = last == spec->attribute ? &spec->name : last - 1;
+    struct upmu_event_id id;
+
+    return !encoder->before && last->length == 1 && (encoder->text[last->position] | 0x20) == 'p' &&
+           upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, name_length(encoder, name) - prefix, &id) ==
+               UPMU_OK;
+}
+
+/*
+ * Find the longest text from NAME on, cut at a ':', that is a name in the catalogue. The text may begin with a prefix
+ * of the backend, or may leave out the prefix of its unit type.
  */
 static bool find_in_catalog(struct encoder *encoder)
 {
@@ -201,6 +216,8 @@ static bool find_in_catalog(struct encoder *encoder)
     for (;; parts--) {
         const struct upmu_spec_part *last = parts ? &spec->attribute[parts - 1u] : &spec->name;
 
+        if (parts && is_level_behind_name(encoder, last, prefix))
+            continue;
         if (encoder->before ? look_up_behind(encoder, encoder->text, name_length(encoder, last), &encoder->event.id)
                             : upmu_catalog_lookup(encoder->catalog, encoder->text + prefix,
                                                   name_length(encoder, last) - prefix, &encoder->event.id) == UPMU_OK ||
@@ -221,7 +238,7 @@ static bool find_in_catalog(struct encoder *encoder)
     }
 }
 
-/* First among events from outside, then among built-in events. */
+/* Find the name of the event: first among imported events, then among built-in ones. */
 static bool find_name(struct encoder *encoder)
 {
     encoder->catalog = encoder->pmu->imported;
@@ -231,7 +248,7 @@ static bool find_name(struct encoder *encoder)
     return find_in_catalog(encoder);
 }
 
-/* A row of another type of unit than the PMU's? */
+/* Does the event that was found belong to another type of unit than the PMU's? */
 static bool is_of_another_unit(const struct encoder *encoder)
 {
     const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
@@ -239,7 +256,7 @@ static bool is_of_another_unit(const struct encoder *encoder)
     return type && encoder->row.unit && encoder->row.unit != type->number;
 }
 
-/* Was an event found by a name that is not architectural?  Then the model's table has it. */
+/* Is the event's name missing in the architectural catalogue ("ix86arch")? Then the name is the model's own. */
 static bool is_own_name(const struct encoder *encoder)
 {
     const struct upmu_catalog *named = upmu_catalog_find("ix86arch");
@@ -251,7 +268,7 @@ static bool is_own_name(const struct encoder *encoder)
                                name->length - encoder->prefix, &id) != UPMU_OK;
 }
 
-/* raw:config=0x…, rHEX, perf's unit/event=…,umask=… */
+/* Is the name a raw form: raw:config=0x…, rHEX, or perf's unit/event=…,umask=…? */
 static bool is_raw(struct encoder *encoder)
 {
     return !encoder->part->length || part_is(encoder, "raw") ||
@@ -288,8 +305,8 @@ static bool add_mask(struct encoder *encoder, const char *name, size_t length)
 }
 
 /*
- * Set a field of the unit mask: by the mask with exactly these bits, or by number where masks
- * exclude each other.  A group belongs to the field if its masks set bits only there.
+ * Set a field of the unit mask to `bits`: by the named mask that has exactly these bits, or, if masks of the field
+ * exclude each other, as a number. A group of masks belongs to the field if its masks set bits only there.
  */
 static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsigned bits)
 {
@@ -318,7 +335,7 @@ static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsig
     return UPMU_OK;
 }
 
-/* WORD=a+b: unit masks by name (mask=…), or FreeBSD's qualifiers (core=all). */
+/* Add the unit masks that WORD=a+b gives: by name (mask=…), or as FreeBSD's qualifiers (core=all). */
 static enum upmu_status add_words(struct encoder *encoder)
 {
     const struct upmu_backend *backend = encoder->pmu->backend;
@@ -344,7 +361,7 @@ static enum upmu_status add_words(struct encoder *encoder)
 }
 
 #if UPMU_BACKEND_X86_P4
-/* FreeBSD's numbers for NetBurst's unit masks that are the bits of a field. */
+/* Add NetBurst's unit masks that FreeBSD gives as a number: the bits of the number are the masks of one field. */
 static enum upmu_status add_numbered_masks(struct encoder *encoder)
 {
     static const struct {
@@ -367,7 +384,7 @@ static enum upmu_status add_numbered_masks(struct encoder *encoder)
 }
 #endif
 
-/* UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
+/* Use a part that determines the code. UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
 static UPMU_APART enum upmu_status take_code(struct encoder *encoder)
 {
     const struct upmu_spec_part *part = encoder->part;
@@ -411,8 +428,8 @@ static enum upmu_status set_pin(struct encoder *encoder)
 }
 
 /*
- * In a catalogue of flat names, EVENT:MASK:MASK2 where EVENT:MASK2 is a name, too: MASK2 is a unit
- * mask and not an attribute of the same name (EDGE, ANY).
+ * Is the part a second unit mask, in a catalogue of flat names? After EVENT:MASK the part is a mask if EVENT:PART is a
+ * name, too, though an attribute may have the same name (EDGE, ANY).
  */
 static bool is_second_mask(const struct encoder *encoder)
 {
@@ -440,7 +457,7 @@ static UPMU_APART bool is_letter_of_perf(char c)
 
 #if UPMU_WORLDS
 
-/* The session's world, where the PMU has no bits for it: host, guest, or both of them. */
+/* Set the world that is counted (host, guest, or both), for a PMU that has no bits for the world. */
 static enum upmu_status give_world(struct encoder *encoder, const char *name, size_t length)
 {
     static const char words[][6] = {"host", "guest"};
@@ -487,7 +504,7 @@ static enum upmu_status apply_attribute(struct encoder *encoder)
     status = give_attribute(encoder, encoder->text, part->length);
     if (status != UPMU_ERR_NO_SUCH_ATTRIBUTE || part->value)
         return status;
-    /* ":uk": perf's modifiers, one letter each. */
+    /* perf's modifiers (":uk") are one letter each. */
     for (const char *at = encoder->text; is_letter_of_perf(*at);) {
         status = give_attribute(encoder, at++, 1);
         if (status != UPMU_OK || at == end)
@@ -498,7 +515,7 @@ static enum upmu_status apply_attribute(struct encoder *encoder)
     return mask && (encoder->row.flags & UPMU_ROW_MASKED) ? UPMU_ERR_NO_SUCH_MASK : UPMU_ERR_NO_SUCH_ATTRIBUTE;
 }
 
-/* First the parts that determine the code, then the others. */
+/* Use the attributes that determine the code; with `all`, those that the first call left. */
 static enum upmu_status use_attributes(struct encoder *encoder, bool all)
 {
     for (unsigned i = 0; i < encoder->spec->attribute_count; i++) {
@@ -563,7 +580,7 @@ static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
     return status;
 }
 
-/* The levels of precise= that an unfinished event could have. */
+/* Return the levels of precise= that an event could have which the backend's finish() has not seen. Bit n: level n. */
 static UPMU_APART uint8_t possible_levels(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     unsigned levels = 0;
@@ -594,7 +611,7 @@ static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
         if (encoder->value >= UPMU_FIXED_COUNTER(0) &&
             (encoder->value >= UPMU_COUNTERS || !(encoder->pmu->general >> encoder->value & 1u)))
             return UPMU_ERR_BAD_VALUE;
-        /* The index is in the event's class: a general counter if the event can use one, otherwise a fixed counter. */
+        /* The index before the event counts general counters if the event can use one, otherwise fixed counters. */
         if (!(event->counters & encoder->pmu->general))
             encoder->value += UPMU_FIXED_COUNTER(0);
         status = set_pin(encoder);
@@ -609,7 +626,7 @@ static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
-/* The name that is most like the text up to the end of a part, which may lack the prefix of its unit. */
+/* Find the name most like the text up to the end of part `near`; the text may lack the unit type's prefix. */
 static UPMU_APART void find_nearest(struct encoder *encoder, struct upmu_event_id *out_id)
 {
     const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
@@ -645,7 +662,7 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     encoder.spec = spec;
     encoder.event.pmu = pmu->index;
     status = begin_event(&encoder);
-    /* A mask is missing: the refusal names the part that looks like a mask. */
+    /* If a mask is missing, a part that is not an attribute may be a misspelt mask: the refusal names that part. */
     if (status == UPMU_OK || status == UPMU_ERR_MASK_REQUIRED) {
         enum upmu_status used = use_attributes(&encoder, true);
 
@@ -660,7 +677,7 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     }
     (void)upmu_why_refuse(why, status, pmu, spec->text, encoder.part->position,
                           upmu_spec_part_end(encoder.part) - encoder.part->position);
-    /* A word of one or two letters after an existing event is an attribute rather than a unit mask. */
+    /* A word of one or two letters after an existing event is an attribute, not a mask: no similar name is searched. */
     if (why && encoder.near && encoder.catalog && !upmu_why_asks_attribute(why))
         find_nearest(&encoder, &why->nearest);
     if (why && status == UPMU_ERR_WRONG_PMU)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The name of an event; without names in the library it is empty.
+ * Event names. A library without names (UPMU_NAMES) writes the empty text.
  */
 #include "core/util/text.h"
 #include "core/catalog/catalog.h"

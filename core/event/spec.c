@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Specifications: from text to name and attributes.  The one parser; it knows no
- * hardware, and docs/EVENTS.md is its description.  Pure.
+ * Specifications: from text to name and attributes. All texts are parsed here. The parser knows no hardware;
+ * docs/EVENTS.md describes what it accepts. Pure.
  */
 #include "core/event/spec.h"
 
@@ -12,10 +12,10 @@
 
 #if UPMU_NAMES
 
-/* Positions are 16 bits. */
+/* Texts end before this byte, because struct upmu_spec_part has positions of 16 bits. */
 #define TEXT_LIMIT 65535u
 
-/* After a comma, these belong to the specification before. */
+/* Attributes that have no '=': one of these words after a comma does not begin a new specification. */
 static const char reserved_words[][11] = {"os",        "usr",     "edge",       "inv",    "any",
                                           "anythread", "precise", "complement", "cascade"};
 
@@ -23,11 +23,11 @@ static const char reserved_words[][11] = {"os",        "usr",     "edge",       
 struct parser {
     const char *at; /* the next part; after a refusal, the refused part */
     enum upmu_status refusal;
-    struct upmu_spec_part *attribute; /* the next */
+    struct upmu_spec_part *attribute; /* the next free element of spec.attribute */
     struct upmu_spec spec;
 };
 
-/* Classes of characters: blanks; any word; the NAME of NAME=VALUE; a name without a unit; an index. */
+/* Classes of characters, as bits: blanks; any word; NAME in NAME=VALUE; a name without a unit; a counter index. */
 #define IN_BLANK 1u
 #define IN_WORD 2u
 #define IN_NAME 4u
@@ -43,7 +43,7 @@ struct parser {
 #define SIXTEEN(use) FOUR(use), FOUR(use), FOUR(use), FOUR(use)
 
 /* clang-format off */
-/* By ASCII, 16 per line; ',' and ':' end every word. */
+/* The classes of each ASCII character, 16 a line; ',' and ':' belong to no word. */
 static const uint8_t uses[256] = {
     FOUR(0), FOUR(0), 0, BLANK, BLANK, 0, 0, BLANK, 0, 0,
     SIXTEEN(0),
@@ -54,18 +54,18 @@ static const uint8_t uses[256] = {
 };
 /* clang-format on */
 
-/* The end of the characters of one class from `at` on. */
-static const char *skip(const char *at, unsigned use)
+/* Return the first place from `at` on whose character is not of the class `use`. */
+static const char *skip_class(const char *at, unsigned use)
 {
     while (uses[(unsigned char)*at] & use)
         at++;
     return at;
 }
 
-/* The end of a word from somewhere in it on, without the '/' that perf closes with. */
+/* Return the end of the word that `at` is in or behind, without the '/' by which perf closes a unit's terms. */
 static const char *word_end(const char *begin, const char *at)
 {
-    const char *end = skip(at, IN_WORD);
+    const char *end = skip_class(at, IN_WORD);
 
     return end > begin && end[-1] == '/' ? end - 1 : end;
 }
@@ -76,8 +76,8 @@ static void set_part(struct parser *parser, struct upmu_spec_part *part, const c
     part->length = (uint16_t)(end - begin);
 }
 
-/* The part belongs to the specification. */
-static void pass(struct parser *parser, const char *end)
+/* Move on to `end`: all text before it belongs to the specification. */
+static void pass_part(struct parser *parser, const char *end)
 {
     parser->at = end;
     parser->spec.end = (uint16_t)(end - parser->spec.text);
@@ -91,11 +91,11 @@ static UPMU_APART bool is_reserved(const char *word, const char *end)
     return false;
 }
 
-/* A leading counter index: a number, a blank, and an event. */
+/* Parse a counter index at the beginning, if there is one: a number, a blank, and an event. */
 static UPMU_APART void parse_row(struct parser *parser)
 {
-    const char *end = skip(parser->at, IN_INDEX);
-    const char *next = skip(end, IN_BLANK);
+    const char *end = skip_class(parser->at, IN_INDEX);
+    const char *next = skip_class(end, IN_BLANK);
 
     if (end == parser->at || next == end || !(uses[(unsigned char)*next] & IN_WORD))
         return;
@@ -105,7 +105,7 @@ static UPMU_APART void parse_row(struct parser *parser)
     parser->at = next;
 }
 
-/* [unit/][pmu::]NAME.  Of perf's unit/term=value… the first term is left to parse_attributes(). */
+/* Parse [unit/][pmu::]NAME. In perf's unit/term=value… the first term is left to parse_attributes(). */
 static bool parse_name(struct parser *parser)
 {
     struct upmu_spec *spec = &parser->spec;
@@ -114,8 +114,8 @@ static bool parse_name(struct parser *parser)
 
     for (;;) {
         name = parser->at;
-        end = skip(name, IN_PLAIN);
-        /* Else there is a unit, or perf's '=' or '/'. */
+        end = skip_class(name, IN_PLAIN);
+        /* If `plain` is false, the word has a unit, or perf's '=' or '/'. */
         plain = !(uses[(unsigned char)*end] & IN_WORD);
         if (!plain)
             for (end = name = word_end(name, end); name > parser->at && name[-1] != '/';)
@@ -135,22 +135,22 @@ static bool parse_name(struct parser *parser)
         set_part(parser, &spec->pmu, name, end);
         parser->at = end + 2;
     }
-    if (!plain && *skip(name, IN_NAME) == '=') {
+    if (!plain && *skip_class(name, IN_NAME) == '=') {
         spec->name.position = (uint16_t)(name - spec->text);
         return spec->unit.length && !spec->pmu.length;
     }
     set_part(parser, &spec->name, name, end);
     if (is_reserved(name, end))
         return false;
-    pass(parser, end);
+    pass_part(parser, end);
     return true;
 }
 
-/* NAME or NAME=VALUE. */
+/* Add the attribute at parser->at: NAME or NAME=VALUE. */
 static bool add_attribute(struct parser *parser, char separator)
 {
     const char *begin = parser->at;
-    const char *equals = skip(begin, IN_NAME);
+    const char *equals = skip_class(begin, IN_NAME);
     const char *end = word_end(begin, equals);
     struct upmu_spec_part *part = parser->attribute++;
 
@@ -171,19 +171,19 @@ static bool add_attribute(struct parser *parser, char separator)
     set_part(parser, part, begin, equals);
     if (equals == begin || end[-1] == '/')
         return false;
-    pass(parser, end);
+    pass_part(parser, end);
     return true;
 }
 
-/* After a comma: does the word at `at` belong to the specification before? */
-static bool continues(const char *at)
+/* Does the word at `at`, after a comma, belong to the specification before the comma? */
+static bool continues_spec(const char *at)
 {
-    const char *end = skip(at, IN_PLAIN);
+    const char *end = skip_class(at, IN_PLAIN);
 
     return *end == '=' || is_reserved(at, end);
 }
 
-/* Attributes, and the separator of specifications: blanks, or a comma and another word. */
+/* Parse attributes up to the next specification, which follows blanks, or a comma that is not before an attribute. */
 static bool parse_attributes(struct parser *parser)
 {
     for (;;) {
@@ -193,18 +193,18 @@ static bool parse_attributes(struct parser *parser)
         if (*parser->at == '/')
             parser->at++;
         separator = *parser->at;
-        next = skip(parser->at, IN_BLANK);
+        next = skip_class(parser->at, IN_BLANK);
         if (!parser->spec.name.length && !parser->spec.attribute_count) {
             separator = '/';
         } else if (separator == ':') {
             parser->at++;
         } else if (*next == ',') {
             parser->at = next;
-            next = skip(next + 1, IN_BLANK);
+            next = skip_class(next + 1, IN_BLANK);
             if (!*next || *next == ',')
                 return false;
             parser->at = next;
-            if (!continues(next))
+            if (!continues_spec(next))
                 return true;
             separator = ',';
         } else {
@@ -227,12 +227,12 @@ enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_sp
     memset(&parser, 0, sizeof parser);
     parser.spec.text = list;
     parser.attribute = parser.spec.attribute;
-    parser.at = skip(list + *cursor, IN_BLANK);
+    parser.at = skip_class(list + *cursor, IN_BLANK);
     parser.refusal = *parser.at ? UPMU_ERR_SYNTAX : UPMU_ERR_END;
     parse_row(&parser);
     good = parse_name(&parser) && parse_attributes(&parser);
     position = (size_t)(parser.at - list);
-    length = (size_t)(skip(parser.at, IN_WORD) - parser.at);
+    length = (size_t)(skip_class(parser.at, IN_WORD) - parser.at);
     if (position >= TEXT_LIMIT) {
         parser.refusal = UPMU_ERR_NO_SPACE;
         position = TEXT_LIMIT;

@@ -7,7 +7,7 @@
 
 #include <upmu/event.h>
 
-/* Where a part ends, with its value. */
+/* Return the position in the text where a part ends, with its value. */
 size_t upmu_spec_part_end(const struct upmu_spec_part *part);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths of units, their spellings, and looking them up.  Pure.
+ * Paths of units outside the cores: how they are spelled, and how units are found by them. Pure.
  */
 #include "core/event/unit_names.h"
 
@@ -9,7 +9,7 @@
 
 #if UPMU_UNCORE
 
-/* The longest path that the library makes: "package255/die255/" and a type's name with its number. */
+/* Bytes of the longest path that the library makes: "package255/die255/" and a type's name with its number. */
 #define PATH 80u
 
 /* Do `length` bytes of two texts agree, whatever their case? */
@@ -28,7 +28,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Where the last component begins. */
+/* Return where the last component of a path begins: behind the last '/'. */
 static size_t last_component(const char *text, size_t length)
 {
     while (length && text[length - 1u] != '/')
@@ -36,7 +36,7 @@ static size_t last_component(const char *text, size_t length)
     return length;
 }
 
-/* [_ or /]NUMBER, or nothing. */
+/* Read an optional number, which may follow '_' or '/'. Without a number *out_number is UPMU_UNIT_ALL. */
 static bool take_number(const char *text, size_t length, uint32_t *out_number)
 {
     uint64_t number;
@@ -54,7 +54,7 @@ static bool take_number(const char *text, size_t length, uint32_t *out_number)
     return true;
 }
 
-/* Is it a stem with a prefix, perhaps empty, and a number, perhaps none? */
+/* Is the text `prefix` (perhaps empty), `stem`, and an optional number? */
 static bool is_stem(const char *text, size_t length, const char *prefix, const char *stem, uint32_t *out_number)
 {
     size_t first = upmu_text_length(prefix), second = upmu_text_length(stem);
@@ -69,7 +69,7 @@ size_t upmu_unit_spelled(const struct upmu_unit_type *type, const char *text, si
     size_t begin = last_component(text, length);
     uint64_t number;
 
-    /* "imc/3": the number is a component of its own. */
+    /* In "imc/3" the number is a component of its own. */
     if (begin > 1 && upmu_text_digits(text + begin, length - begin, 10, &number))
         begin = last_component(text, begin - 1u);
     text += begin;
@@ -111,7 +111,10 @@ size_t upmu_unit_path(const struct upmu_unit_list *list, const struct upmu_unit_
     return upmu_text_end(&out);
 }
 
-/* Does a component as given name that of a path, or leave out only its number? */
+/*
+ * Is a component of the user's text equal to the path's component, except that the user's text may leave out the
+ * number?
+ */
 static bool same_component(const char *text, size_t length, const char *path, size_t path_length)
 {
     uint64_t number;
@@ -122,7 +125,7 @@ static bool same_component(const char *text, size_t length, const char *path, si
                                      upmu_text_digits(path + length, path_length - length, 10, &number));
 }
 
-/* A unit's path, or its text as given, or the part of one of these that is not yet compared. */
+/* A unit's path, or the user's text for one; while paths are compared, the part that is not yet compared. */
 struct path {
     const char *text;
     size_t length;
@@ -142,13 +145,13 @@ static struct path path_of(const struct upmu_unit_list *list, const struct upmu_
     return path;
 }
 
-/* Take the last component, which begins at `begin`, and the '/' before it. */
-static void cut(struct path *path, size_t begin)
+/* Shorten a path by its last component, which begins at `begin`, and the '/' before that. */
+static void cut_component(struct path *path, size_t begin)
 {
     path->length = begin ? begin - 1u : 0;
 }
 
-/* Is the text the end of a unit's path?  `*out_all`: its last number is left out. */
+/* Is the text the end of a unit's path? `*out_all`: the text leaves out the last number. */
 static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, struct path text,
                        bool *out_all)
 {
@@ -177,13 +180,13 @@ static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit
         if (is_last)
             *out_all = all;
         is_last = false;
-        cut(&path, begin);
-        cut(&text, at);
+        cut_component(&path, begin);
+        cut_component(&text, at);
     } while (text.length && path.length);
     return !text.length && !(anchored && path.length);
 }
 
-/* The part of a unit's path before its last component. */
+/* Return a unit's path without its last component. */
 static struct path parent_of(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char buffer[PATH])
 {
     struct path path = path_of(list, unit, buffer);
@@ -193,8 +196,8 @@ static struct path parent_of(const struct upmu_unit_list *list, const struct upm
 }
 
 /*
- * Are two boxes of one type side by side: on one die, at one last-level cache (else no CPU reaches both), and with
- * paths that differ in the last component only?
+ * Are a unit and the next one of the list of the same type, on the same die and last-level cache (else no CPU reaches
+ * both), with paths that differ only in the last component?
  */
 static bool side_by_side(const struct upmu_unit_list *list, const struct upmu_unit_info *unit)
 {
@@ -231,7 +234,7 @@ bool upmu_unit_next(const struct upmu_unit_list *list, const char *path, size_t 
     return false;
 }
 
-/* Does a path end with these components? */
+/* Does a path end with the components in `text`? */
 static UPMU_APART bool ends_with(struct path path, const char *text, size_t length)
 {
     const char *begin = path.text + path.length - length;
@@ -273,7 +276,10 @@ bool upmu_unit_meant(const struct upmu_pmu *pmu, const char *text, size_t length
     return true;
 }
 
-/* The part of a unit's path that is compared with an event's. */
+/*
+ * Return the part of a unit's path that an event's text is compared with: without the last component if the text had no
+ * number.
+ */
 static UPMU_APART struct path compared_path(const struct upmu_unit_list *list, const struct upmu_unit_info *unit,
                                  const struct upmu_event *event, char buffer[PATH])
 {
@@ -281,8 +287,8 @@ static UPMU_APART struct path compared_path(const struct upmu_unit_list *list, c
 }
 
 /*
- * The path that the text of an event had, by the first unit that it names; length 0: none, or the list has no such
- * unit, as an event may be older than the list.
+ * Return the path that an event's text gave, read from the first unit that the text named. Length 0: the text gave no
+ * path, or the list lacks that unit, because the event is older than the list.
  */
 static struct path meant_path(const struct upmu_unit_list *list, const struct upmu_event *event, char buffer[PATH])
 {
@@ -323,7 +329,7 @@ void upmu_unit_write(struct upmu_text *out, const struct upmu_pmu *pmu, const st
     upmu_text_char(out, '/');
 }
 
-/* The next unit at a packed address; a type may be named. */
+/* Find the next unit with a packed PCI address, and of a type if `type` is not NULL. */
 static bool next_at(const struct upmu_unit_list *list, uint32_t address, const char *type, unsigned *cursor,
                     struct upmu_unit_found *out_found)
 {

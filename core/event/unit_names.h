@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How units are spelled, for other core files.
+ * How units outside the cores are spelled: declarations for other core files.
  */
 #ifndef UPMU_CORE_UNIT_NAMES_H
 #define UPMU_CORE_UNIT_NAMES_H
@@ -10,37 +10,37 @@
 
 struct upmu_text;
 
-/* No number was given. */
+/* The text has no number: all boxes of a type are meant. */
 #define UPMU_UNIT_ALL UINT32_MAX
 
 #if UPMU_UNCORE
 
 /*
- * Bytes at the end of `text`, whole components, that name boxes of a type: imc3, imc_3, imc/3, uncore_imc_3,
- * skx_unc_imc3, or without a number.  0: they do not.
+ * Return how many bytes at the end of `text`, in whole components, name boxes of a type: imc3, imc_3, imc/3,
+ * uncore_imc_3, skx_unc_imc3, or a form without a number. 0: the text names no box of the type.
  */
 size_t upmu_unit_spelled(const struct upmu_unit_type *type, const char *text, size_t length, uint32_t *out_number);
 
 /*
- * Does the text before an event name boxes of this PMU's type?  `event` has what it says: with a number, `unit` is 1 +
- * that; with a path, 1 + the first unit of the list that has it, and `flags1` twice the bytes of its path that are
- * compared, + 1 if there was no number.
+ * Does the text before an event name boxes of this PMU's type? The answer is stored in `event`. If the text has a
+ * number alone, `unit` is that number + 1. If the text has a path, `unit` is 1 + the index of the first unit with that
+ * path, and `flags1` is twice the bytes of the path that are compared, + 1 if the text has no number.
  */
 bool upmu_unit_meant(const struct upmu_pmu *pmu, const char *text, size_t length, struct upmu_event *event);
 
-/* Is a box one of those that the text of an event named, with a number or a path? */
+/* Is a unit one of the boxes that the text of an event named by number or path? */
 bool upmu_unit_is_meant(const struct upmu_unit_list *list, const struct upmu_unit_info *unit,
                         const struct upmu_event *event);
 
-/* Append what the text of an event named: "imc3/", "package1/die0/imc/". */
+/* Append the boxes that the text of an event named: "imc3/", "package1/die0/imc/". */
 void upmu_unit_write(struct upmu_text *out, const struct upmu_pmu *pmu, const struct upmu_event *event);
 
-/* Append "imc3", or "l3_0" where the name itself ends in a digit. */
+/* Append a type's name and a number: "imc3", or "l3_0" if the name itself ends in a digit. */
 void upmu_unit_spell(struct upmu_text *out, const struct upmu_unit_type *type, unsigned number);
 
 /*
- * The next unit from box `*cursor` on that a path names; false after the last.  Begin with 0.  Without a number it is
- * all boxes of one type on one die.
+ * Find the next unit, from index `*cursor` on, that a path names; false after the last. Begin with 0. A path without a
+ * number finds all boxes of one type on one die as one.
  */
 bool upmu_unit_next(const struct upmu_unit_list *list, const char *path, size_t length, unsigned *cursor,
                     struct upmu_unit_found *out_found);

@@ -114,7 +114,7 @@ size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buf
 
 #if UPMU_WHY_TEXT
 
-/* "PMC0-PMC3, FIXED1": ranges of counters of one kind. */
+/* Append the counters of a refusal as ranges of one kind: "PMC0-PMC3, FIXED1". */
 static void write_counters(struct upmu_text *out, const struct upmu_why *why)
 {
     uint32_t general = why->counters & why->pmu->general;
@@ -148,7 +148,7 @@ static void write_event(struct upmu_text *out, const struct upmu_pmu *pmu, struc
         upmu_text_string(out, id.catalogue ? "an event" : "a raw event");
 }
 
-/* "A, B, C", the last two joined by `last`. */
+/* Append the events of a refusal: "A, B, C", the last two joined by `last`. */
 static void write_culprits(struct upmu_text *out, const struct upmu_why *why, const char *last)
 {
     unsigned left = upmu_bits_count(why->culprits);
@@ -164,9 +164,9 @@ static void write_culprits(struct upmu_text *out, const struct upmu_why *why, co
 }
 
 /*
- * Texts for one, two and more events, by enum upmu_collision; then for events that need the same
- * counter, a general one and another.  Letters in these forms:
- *     A  the events, the last two joined by "and"       L  the events, by commas only
+ * Texts of a collision, for one, two and more events, by enum upmu_collision; the last two rows are for events that all
+ * need the same general counter, or the same other counter. Letters in these forms:
+ *     A  the events, the last two joined by "and"       L  the events, joined by commas only
  *     N  how many events                                M  how many counters
  *     C  the counters                                   B  the lowest counter's number
  *     R  the resource, or what is claimed
@@ -216,7 +216,7 @@ static void write_collision(struct upmu_text *out, const struct upmu_why *why)
         }
 }
 
-/* The similar name as it is spelt, which may be another name of the event. */
+/* Append the similar name in its own spelling, which may be another name of the event. */
 static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
 {
 #if UPMU_NAMES
@@ -232,7 +232,7 @@ static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
     write_event(out, why->pmu, why->nearest);
 }
 
-/* `; attributes: u, k, e, i, c`: common attributes that the PMU has. */
+/* Append common attributes that the PMU has: `; attributes: u, k, e, i, c`. */
 static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
 {
 #if UPMU_NAMES
@@ -257,7 +257,10 @@ static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
 #endif
 }
 
-/* `; possible: precise=1, precise=3`.  Where precise=0 is, upmu has no driver of the records. */
+/*
+ * Append the levels that are possible: `; possible: precise=1, precise=3`. If level 0 is possible, upmu has no driver
+ * for the PMU's precise records.
+ */
 static void write_levels(struct upmu_text *out, const struct upmu_why *why)
 {
     const char *separator = "; possible: precise=";
@@ -275,7 +278,10 @@ static void write_levels(struct upmu_text *out, const struct upmu_why *why)
                          why->pmu->ibs ? ", nor at another: upmu_ibs_start() samples precisely" : ", nor at another");
 }
 
-/* The name of a PMU, or of its catalogue where some CPUs of the model have their own: `cwf`, a `dkt`. */
+/*
+ * Return the name of a PMU; if some CPUs of the model have a catalogue of their own, return that catalogue's name:
+ * `cwf`, a `dkt`.
+ */
 static const char *pmu_name(const struct upmu_pmu *pmu)
 {
 #if UPMU_NAMES
@@ -285,7 +291,7 @@ static const char *pmu_name(const struct upmu_pmu *pmu)
     return pmu->name;
 }
 
-/* `an event of cha, not of skx_unc_imc` */
+/* Append `an event of cha, not of skx_unc_imc`. */
 static void write_other_unit(struct upmu_text *out, const struct upmu_why *why)
 {
     const char *name = NULL;
@@ -301,12 +307,12 @@ static void write_other_unit(struct upmu_text *out, const struct upmu_why *why)
     upmu_text_string(out, why->pmu->name);
 }
 
-/* `"brnch-misses": no such event on skl; nearest: branch-misses` */
+/* Append the refused word and the status: `"brnch-misses": no such event on skl; nearest: branch-misses`. */
 static void write_word(struct upmu_text *out, const struct upmu_why *why)
 {
     if (why->length) {
         upmu_text_char(out, '"');
-        /* A log line stays one line of ASCII, whatever the text contains. */
+        /* Other characters become '?': a line of a log stays one line of ASCII, whatever the refused text contains. */
         for (const char *at = why->word; *at; at++)
             upmu_text_char(out, *at >= ' ' && *at <= '~' ? *at : '?');
         upmu_text_string(out, &"...\": "[why->length >= UPMU_WHY_WORD ? 0 : 3]);

@@ -38,7 +38,7 @@ static bool row_is(const struct upmu_bank *bank, unsigned row, unsigned state)
     return bank->state[row] & state;
 }
 
-/* Are all these bits set? */
+/* Are all these bits of bank->state set for a row? */
 static bool row_has(const struct upmu_bank *bank, unsigned row, unsigned state)
 {
     return (bank->state[row] & state) == state;
@@ -50,7 +50,7 @@ static void row_becomes(struct upmu_bank *bank, unsigned row, unsigned set, unsi
     bank->version++;
 }
 
-/* Where are the enable bits of counters, which of these does RDPMC read, and how wide are they? */
+/* Find out where the counters' enable bits are (bank->gates), which counters RDPMC reads, and how wide they are. */
 static void learn_counters(struct upmu_bank *bank)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -80,14 +80,13 @@ static void learn_counters(struct upmu_bank *bank)
 }
 
 /*
- * Counters, commands and acknowledgements have no shadow: every write is made.  Nor have bits that
- * hardware changes in other registers: an overflow flag that was read as 1 must not be written back
- * with the next change of other bits.
+ * Counters, commands and acknowledgements have no shadow: every write is made.  Bits that hardware changes are in no
+ * shadow, either: an overflow flag that was read as 1 must not be written back when other bits change.
  */
 void upmu_bank_init(struct upmu_bank *bank, const struct upmu_pmu *pmu, const struct upmu_port *port, bool safe,
                     uint64_t *memory)
 {
-    /* A read on another CPU may just store `fresh`. */
+    /* A read on another CPU may be storing `fresh`. */
     upmu_shared_clear(bank, sizeof *bank);
     memset(memory, 0, UPMU_BANK_WORDS(pmu->table->row_count) * sizeof *memory);
     bank->shadow = memory;
@@ -155,16 +154,15 @@ void upmu_bank_pretend(struct upmu_bank *bank, struct upmu_dry_run *dry)
 }
 
 /*
- * A gate that the register does not have (P6) is a bit of the shadow: while it is
- * clear the register holds its idle value, whatever else the shadow says.  (Inline:
- * the handler's stack is short.)
+ * Returns a gate that is in the shadow alone (P6), or 0: while its bit is clear, the register holds its idle value,
+ * whatever else the shadow says.  Inlined: the handler's stack is short.
  */
 __attribute__((always_inline)) static inline uint64_t own_gate(const struct upmu_bank *bank, unsigned row)
 {
     return bank->own_gate && bank->rows[row].class_index == bank->gate_class ? bank->own_gate : 0;
 }
 
-/* A register that is no select. */
+/* Read a register that is no select. */
 bool upmu_bank_look(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     uint32_t address = bank->rows[row].address;
@@ -199,7 +197,7 @@ bool upmu_bank_read_row(struct upmu_bank *bank, unsigned row, uint64_t *out_valu
     return true;
 }
 
-/* Of a CPU.  (Inline: the handler's stack is short.) */
+/* Convert a shadow's value to the value of its MSR.  Inlined: the handler's stack is short. */
 __attribute__((always_inline)) static inline uint64_t to_msr(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     uint64_t gate = own_gate(bank, row);
@@ -234,7 +232,7 @@ static void list_write(struct upmu_bank *bank, unsigned row, uint32_t address, u
 
 #if UPMU_FOREIGN
 
-/* A write of a register as it is; a dry run lists it. */
+/* Write an address as it is; a dry run lists the write. */
 static bool write_address(struct upmu_bank *bank, unsigned row, uint32_t address, uint64_t value)
 {
     if (bank->dry) {
@@ -248,7 +246,7 @@ static bool write_address(struct upmu_bank *bank, unsigned row, uint32_t address
     return false;
 }
 
-/* Where one address sets bits and the next clears them, only those that change go out. */
+/* Write a register.  Where one address sets bits and the next one clears them, only bits that change are sent. */
 static bool write_changed(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
@@ -262,7 +260,7 @@ static bool write_changed(struct upmu_bank *bank, unsigned row, uint64_t value, 
            (!(changed & value) || write_address(bank, row, address, changed & value));
 }
 
-/* Is it a bank of registers that write_changed() writes, and no unit's or hypervisor's? */
+/* Are the bank's registers written by write_changed(): are they no unit's, and in no page of a hypervisor? */
 static bool has_plain_registers(const struct upmu_bank *bank)
 {
 #if UPMU_BACKEND_PARAVIRT
@@ -274,7 +272,7 @@ static bool has_plain_registers(const struct upmu_bank *bank)
 
 #endif
 
-/* Write a register as it is. */
+/* Write an MSR as it is. */
 static UPMU_INSIDE bool write_register(struct upmu_bank *bank, unsigned row, uint64_t value, bool is_there)
 {
     upmu_bank_counted(bank)->writes++;
@@ -309,7 +307,7 @@ bool upmu_bank_command(struct upmu_bank *bank, unsigned row, uint64_t value)
                : command_odd(bank, row, value);
 }
 
-/* A dry run lists a write. */
+/* List the write of a shadow's value, in a dry run. */
 static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     value = to_register(bank, row, value);
@@ -323,7 +321,7 @@ static void note_dry_write(struct upmu_bank *bank, unsigned row, uint64_t value,
     list_write(bank, row, bank->rows[row].address, value);
 }
 
-/* Send the value of a shadow to its register, or into the list of a dry run. */
+/* As send_value(), where the register is no plain MSR, or in a dry run. */
 static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed)
 {
     if (bank->dry) {
@@ -338,7 +336,7 @@ static UPMU_APART bool send_odd(struct upmu_bank *bank, unsigned row, uint64_t v
     return command_odd(bank, row, value);
 }
 
-/* Write a register by its shadow's value, of which `changed` bits differ from what it holds. */
+/* Send the value of a shadow to its register; `changed` has the bits in which it may differ from the register's. */
 static UPMU_INSIDE bool send_value(struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t changed,
                                    bool is_there)
 {
@@ -352,7 +350,7 @@ static struct upmu_domain *domain_of(const struct upmu_bank *bank, unsigned row)
     return UPMU_DOMAINS && row_is(bank, row, UPMU_ROW_SHARED) ? bank->domain : NULL;
 }
 
-/* Is it known what the register held before the first write?  (Of a shared one another CPU may know it.) */
+/* Is it known what the register held before the first write?  For a shared register another CPU may know it. */
 static bool is_found(struct upmu_bank *bank, unsigned row)
 {
     struct upmu_domain *domain = domain_of(bank, row);
@@ -362,7 +360,7 @@ static bool is_found(struct upmu_bank *bank, unsigned row)
     return row_is(bank, row, UPMU_ROW_FOUND);
 }
 
-/* Remember what a register holds before its first write; of a shared one, by the first CPU. */
+/* Remember the value of a register before its first write; for a shared one, before that of the domain's first CPU. */
 static bool find_row(struct upmu_bank *bank, unsigned row)
 {
     if (is_found(bank, row))
@@ -375,7 +373,7 @@ static bool find_row(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
-/* Bits of a register of several counters that are one counter's. */
+/* Returns one counter's bits of a register that has bits of several counters. */
 static UPMU_INSIDE uint64_t counters_bits(const struct upmu_bank *bank, unsigned row, unsigned counter)
 {
     return bank->pmu->backend->bits_of(bank->pmu, row, counter);
@@ -417,7 +415,10 @@ void upmu_bank_leave(const struct upmu_bank *bank)
             upmu_domain_remember(bank->domain, row, bank->found[row]);
 }
 
-/* Store the shadow of a register that becomes known.  Enable bits are no part of what programs compare. */
+/*
+ * Store the shadow of a register that becomes known.  A change of enable bits alone is no new version: programs do not
+ * compare them.
+ */
 static inline void keep_value(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
     const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
@@ -430,7 +431,7 @@ static inline void keep_value(struct upmu_bank *bank, unsigned row, uint64_t val
     bank->state[row] |= UPMU_ROW_KNOWN;
 }
 
-/* A register beside a counter's select that says what the counter does, or has bits that do. */
+/* Does a register that is not the counter's select say what the counter does, or has it bits that do? */
 static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned counter)
 {
     const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
@@ -438,7 +439,7 @@ static bool row_is_beside(const struct upmu_pmu *pmu, unsigned row, unsigned cou
     return class->kind == UPMU_KIND_AUX && (class->by_counter || pmu->table->rows[row].counter == counter);
 }
 
-/* The gate of a counter is a bit of its own select register. */
+/* Is the gate of a counter a bit of its own select? */
 static bool gate_is_select(const struct upmu_counter *counter)
 {
     return counter->gate_row == counter->select_row;
@@ -453,9 +454,9 @@ static uint64_t idle_value(const struct upmu_bank *bank, unsigned row, uint64_t 
 }
 
 /*
- * A counter that the host gives back without running does not run at the end.  It might, with the enable bit that was
- * found, what was found or the host left in its select, and (P6) what enables all: then the enable bit was not found.
- * (Metrics have one enable bit together.)
+ * A counter that the host gives back stopped must not run after the restore.  It would run if the found enable bit, the
+ * select that was found (or left by the host) and on P6 the bit that enables all counters were restored: then take its
+ * enable bit out of the found value.  Metrics are left out, as they share one enable bit.
  */
 static void keep_stopped(struct upmu_bank *bank, unsigned index)
 {
@@ -479,7 +480,10 @@ static void keep_stopped(struct upmu_bank *bank, unsigned index)
         upmu_domain_remember(bank->domain, rows[2], bank->found[rows[2]]);
 }
 
-/* The counter's bits in a register beside its select stay at the end as the host has changed them. */
+/*
+ * In a register beside a counter's select, note the counter's bits that the host has changed as found: they stay so at
+ * the end.
+ */
 static void keep_beside(struct upmu_bank *bank, unsigned row, unsigned counter)
 {
     bool others_too = upmu_register_class_of(bank->pmu, row)->by_counter;
@@ -521,26 +525,28 @@ static UPMU_APART uint32_t forget_stopped(struct upmu_bank *bank, unsigned row)
     return stopped;
 }
 
-/* Counters that a handler has stopped, and that the next write of a register starts again: they are forgotten. */
+/* Take the counters out of bank->stopped that the next write of a register starts again.  Returns them. */
 static inline uint32_t take_stopped(struct upmu_bank *bank, unsigned row)
 {
     return UPMU_SAMPLING && __builtin_expect(bank->stopped != 0, 0) ? forget_stopped(bank, row) : 0;
 }
 
-/* Where a write sends only bits that change, those of counters that a handler has stopped are among them. */
+/*
+ * Where a write sends only bits that change: returns the enable bits of stopped counters, which have to be sent, too.
+ */
 static inline uint64_t stopped_bits(const struct upmu_bank *bank, unsigned row, uint32_t stopped)
 {
     return UPMU_FOREIGN && __builtin_expect(stopped != 0, 0) ? upmu_bank_take_gates(bank, &stopped, row) : 0;
 }
 
-/* A handler may do it at any instruction of a local call. */
+/* Add counters to bank->stopped.  A handler may do it at any instruction of a local call. */
 static inline void note_stopped(struct upmu_bank *bank, uint32_t counters)
 {
     if (UPMU_SAMPLING && counters)
         __atomic_fetch_or(&bank->stopped, counters, __ATOMIC_RELAXED);
 }
 
-/* The shadow of a register says what its next write does. */
+/* Note that the register of a shadow is known, as it is about to be written. */
 static UPMU_APART void note_known(struct upmu_bank *bank, unsigned row)
 {
     if (row_is(bank, row, UPMU_ROW_SHADOWED))
@@ -548,9 +554,9 @@ static UPMU_APART void note_known(struct upmu_bank *bank, unsigned row)
 }
 
 /*
- * Write one register, which is `plain` or not, of which `hardware` bits have no shadow (`is_other`: what programs
- * compare changes; `odd`: there may be enable bits).  A fault puts the shadow back (the handler must not bring the
- * hardware to a value that it refused) and makes the register unknown.
+ * Write one register.  `plain`: by upmu_bank_is_plain(); `hardware`: bits that no shadow has; `is_other`: what programs
+ * compare changes; `odd`: the register may have enable bits.  After a fault the shadow has its former value, so that no
+ * handler writes the refused one, and the register is unknown.
  */
 static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned row, bool plain, uint64_t value,
                                              uint64_t hardware, bool is_other, bool odd)
@@ -559,7 +565,7 @@ static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned ro
     uint64_t before = bank->shadow[row];
     uint32_t stopped;
 
-    /* Before the first write of a register with a shadow its value is found. */
+    /* Find the value of a register with a shadow before its first write. */
     if (__builtin_expect(!plain, 0) && row_is(bank, row, UPMU_ROW_SHADOWED) && !find_row(bank, row))
         return false;
     if (plain || row_is(bank, row, UPMU_ROW_SHADOWED)) {
@@ -582,7 +588,7 @@ static UPMU_INSIDE_IF_LARGE bool write_value(struct upmu_bank *bank, unsigned ro
     return false;
 }
 
-/* Is a value another one for programs, or its register not known? */
+/* Does a value differ for programs from the present one, or is the register unknown? */
 static inline bool is_other_value(const struct upmu_bank *bank, unsigned row, uint64_t value, uint64_t gates)
 {
     return !upmu_bank_knows(bank, row) || ((bank->shadow[row] ^ value) & ~gates);
@@ -596,7 +602,7 @@ static bool write_row(struct upmu_bank *bank, unsigned row, uint64_t value)
                        is_other_value(bank, row, value, class->gates), true);
 }
 
-/* Bits of a row that the host may have changed since they were looked at: all that say what its counters do. */
+/* Returns the bits of a row that the host may have changed since: all that say what the host's counters do. */
 static UPMU_APART uint64_t others_bits(const struct upmu_bank *bank, unsigned row)
 {
     const struct upmu_pmu *pmu = bank->pmu;
@@ -629,7 +635,7 @@ void upmu_bank_others(struct upmu_bank *bank, uint32_t counters)
         row_becomes(bank, row, others_bits(bank, row) ? UPMU_ROW_THEIRS : 0, UPMU_ROW_THEIRS);
 }
 
-/* The value of a register, of which some bits may be others', or of which nothing is known: those are read. */
+/* Make a register known: read it if it is unknown; if only some bits may be others', take those from it. */
 static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
 {
     uint64_t value, mine = 0;
@@ -641,14 +647,17 @@ static UPMU_APART bool learn_value(struct upmu_bank *bank, unsigned row)
         return true;
     if (!upmu_bank_read_row(bank, row, &value))
         return false;
-    /* An interrupt just before the read may have stopped what is to run. */
+    /* A handler just before the read may have stopped counters that are to run: their bits stay set. */
     stopped = bank->stopped;
     value |= upmu_bank_take_gates(bank, &stopped, row) & bank->shadow[row];
     keep_value(bank, row, (bank->shadow[row] & mine) | (value & ~mine));
     return true;
 }
 
-/* The value of a register with a shadow.  Bits of other owners are not shadowed: the register is read. */
+/*
+ * Read the present value of a register with a shadow.  Bits of other owners are not in the shadow: then the register is
+ * read.
+ */
 static UPMU_INSIDE bool present_value(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     if (__builtin_expect((bank->state[row] & (UPMU_ROW_KNOWN | UPMU_ROW_MIXED | UPMU_ROW_THEIRS)) != UPMU_ROW_KNOWN,
@@ -663,12 +672,12 @@ bool upmu_bank_find(struct upmu_bank *bank)
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
         uint64_t value;
 
-        /* The first CPU that takes over finds the registers that CPUs share, in each life of the domain. */
+        /* In each life of the domain, the first CPU that takes over finds the registers that CPUs share. */
         if (domain_of(bank, row))
             row_becomes(bank, row, 0, UPMU_ROW_FOUND);
         if (!row_is(bank, row, UPMU_ROW_REACHABLE) || !upmu_register_class_of(bank->pmu, row)->found)
             continue;
-        if (row_is(bank, row, UPMU_ROW_FOUND)) { /* it could not be restored, which is still to be done */
+        if (row_is(bank, row, UPMU_ROW_FOUND)) { /* the found value is still to be restored */
             if (!upmu_bank_read_row(bank, row, &value))
                 return false;
         } else {
@@ -687,7 +696,7 @@ uint32_t upmu_bank_open(const struct upmu_bank *bank, uint32_t counters)
     unsigned row = bank->pmu->counter[0].gate_row;
     uint32_t open = 0;
 
-    /* All are closed, most often. */
+    /* The common case first: all are closed. */
     if (upmu_bank_is_dense(bank, counters) && upmu_bank_knows(bank, row) &&
         !(bank->shadow[row] & upmu_enable_bits(counters)))
         return 0;
@@ -725,10 +734,10 @@ static bool is_idle(const struct upmu_bank *bank, unsigned row)
 }
 
 /*
- * The register of a select, whose shadow stays: it is written when its counter opens.  A fault in one box makes it
- * unknown, as the others are idle.
+ * Make a select idle but leave its shadow, which is written when its counter opens (UPMU_ROW_PUT_OFF).  After a fault
+ * in a box the register is unknown: the other boxes are idle.
  */
-static bool silence(struct upmu_bank *bank, unsigned row)
+static bool silence_select(struct upmu_bank *bank, unsigned row)
 {
     uint64_t idle = idle_value(bank, row, bank->shadow[row]);
 
@@ -742,7 +751,7 @@ static bool silence(struct upmu_bank *bank, unsigned row)
     return true;
 }
 
-/* In boxes that run no select counts but those of `open`. */
+/* In boxes that run, let no select count but those of `open`: others are idle. */
 static bool select_open(struct upmu_bank *bank, uint32_t open)
 {
     bool fine = true;
@@ -757,20 +766,21 @@ static bool select_open(struct upmu_bank *bank, uint32_t open)
         else if (!upmu_bank_knows(bank, row))
             fine &= write_row(bank, row, idle_value(bank, row, bank->shadow[row]));
         else if (!is_idle(bank, row))
-            fine &= silence(bank, row);
+            fine &= silence_select(bank, row);
     }
     return fine;
 }
 
-/* Box control, and the gates that are open; not known, none is. */
+/* Returns box control with its gates, as the shadow has it; with no gate if it is unknown. */
 static uint64_t box_control(const struct upmu_bank *bank)
 {
     return upmu_bank_knows(bank, UPMU_BOX_ROW) ? bank->shadow[UPMU_BOX_ROW] : bank->type->control_idle;
 }
 
 /*
- * A bit in the control of a box freezes all its counters.  The last counter that closes sets it, and leaves the selects
- * as they are; the first that opens clears it.  While other counters of the box run, a counter stops by its select.
+ * Open and close counters of boxes whose control has a bit that freezes all counters.  The last counter that closes
+ * sets it, and leaves the selects as they are; the first one that opens clears it.  While other counters of the box
+ * run, a counter stops by its select.
  */
 static UPMU_APART bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
@@ -793,13 +803,16 @@ static UPMU_APART bool gate_box(struct upmu_bank *bank, uint32_t open, uint32_t 
 
 #endif
 
-/* Has the handler that works now stopped all of these?  (What one in a bracket stopped may run again.) */
+/*
+ * Has the handler that works now stopped all of these counters?  A handler that interrupted a bracket does not ask:
+ * what it stopped may run again.
+ */
 static inline bool has_stopped(const struct upmu_bank *bank, uint32_t counters)
 {
     return UPMU_SAMPLING && bank->counted == &bank->handler_accesses && counters && !(counters & ~bank->stopped);
 }
 
-/* The register is as it is to be already. */
+/* Note that gates are closed, which the handler has closed in the register already. */
 static UPMU_APART void note_closed(struct upmu_bank *bank, unsigned row, uint64_t value, uint32_t counters)
 {
     keep_value(bank, row, value);
@@ -807,8 +820,8 @@ static UPMU_APART void note_closed(struct upmu_bank *bank, unsigned row, uint64_
 }
 
 /*
- * Open and close gates of one register, which a counter has: bits, and the counters that close.  A register that is
- * select and gate at once goes idle when its counter closes.
+ * Open and close gates of one register, that of `counter`.  `opened`, `closed`: their bits; `closing`: the counters
+ * that close.  `is_select`: the register is a select, too, and gets its idle value at a close.
  */
 static UPMU_INSIDE bool gate_row(struct upmu_bank *bank, const struct upmu_counter *counter, bool is_select,
                                  uint64_t opened, uint64_t closed, uint32_t closing)
@@ -833,7 +846,7 @@ static UPMU_INSIDE bool gate_row(struct upmu_bank *bank, const struct upmu_count
            write_value(bank, row, plain, after, 0, other, true);
 }
 
-/* Gates that are not dense, register by register. */
+/* Open and close gates register by register: for counters whose enable bits are not dense (upmu_bank_is_dense()). */
 static UPMU_APART bool gate_each(struct upmu_bank *bank, uint32_t open, uint32_t close)
 {
     bool fine = true;
@@ -883,10 +896,10 @@ bool upmu_bank_same(const struct upmu_bank *bank, const struct upmu_step *step)
 
 #if UPMU_UNCORE
 
-/* In boxes that run a closed counter's select is idle, whatever its shadow says. */
+/* In boxes that run, give a closed counter's select a new shadow, and keep the select idle. */
 static bool put_off_select(struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    if (!upmu_bank_knows(bank, row) && !silence(bank, row))
+    if (!upmu_bank_knows(bank, row) && !silence_select(bank, row))
         return false;
     keep_value(bank, row, value);
     row_becomes(bank, row, UPMU_ROW_PUT_OFF, 0);
@@ -895,7 +908,7 @@ static bool put_off_select(struct upmu_bank *bank, unsigned row, uint64_t value)
 
 #endif
 
-/* The value of a register of which some bits are to be changed. */
+/* Read the value of a register of which only some bits are to be changed. */
 static UPMU_APART bool merge_with(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t *out_before)
 {
     *out_before = 0;
@@ -905,12 +918,11 @@ static UPMU_APART bool merge_with(struct upmu_bank *bank, unsigned row, uint64_t
 }
 
 /*
- * Give some bits of a register a value.  A select whose counter is among `opening`
- * and is its own gate is left to upmu_bank_gate().  Handlers may write it earlier:
- * the gate is closed in it.
+ * Give some bits of a register a value.  A select whose counter is among `opening`, and which has that counter's gate,
+ * is left to upmu_bank_gate().  A handler may write it earlier, without harm: its gate is closed.
  */
-static UPMU_INSIDE_IF_LARGE bool merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value,
-                                       uint32_t opening, bool odd)
+static UPMU_INSIDE_IF_LARGE bool merge_bits(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value,
+                                            uint32_t opening, bool odd)
 {
     bool plain = upmu_bank_is_plain(bank, row);
     uint64_t before = bank->shadow[row], hardware = 0;
@@ -937,15 +949,15 @@ static UPMU_INSIDE_IF_LARGE bool merge(struct upmu_bank *bank, unsigned row, uin
 
 bool upmu_bank_merge(struct upmu_bank *bank, unsigned row, uint64_t mask, uint64_t value, uint32_t opening)
 {
-    return merge(bank, row, mask, value, opening, true);
+    return merge_bits(bank, row, mask, value, opening, true);
 }
 
-/* A prelude overwrites registers: nothing of them is known afterwards. */
+/* Run a prelude.  The registers that it overwrites are unknown afterwards. */
 bool upmu_bank_prelude(struct upmu_bank *bank, const struct upmu_prelude *prelude, uint32_t keep)
 {
     const struct upmu_prelude_step *step = prelude->steps;
 
-    /* A fault in the last one may have left gates open. */
+    /* A fault in the last prelude may have left gates open. */
     if (!upmu_bank_close(bank, prelude->counters & ~keep))
         return false;
     for (unsigned i = 0; i < prelude->step_count; i++, step++) {
@@ -990,7 +1002,7 @@ bool upmu_bank_put(struct upmu_bank *bank, const struct upmu_step *steps, unsign
                 guard |= step->guard;
             }
         } while (++step < end && step->row == row);
-        if (mask && !merge(bank, row, mask, value, opening, odd)) {
+        if (mask && !merge_bits(bank, row, mask, value, opening, odd)) {
             *out_failed = guard;
             return false;
         }
@@ -1007,15 +1019,15 @@ bool upmu_bank_load(struct upmu_bank *bank, const struct upmu_step *steps, unsig
            upmu_bank_put(bank, steps, count, opening, &failed);
 }
 
-/* Where the hardware sign-extends a short write, only the short part is sent. */
+/* Cut a value to the bits that can be written, which the hardware sign-extends. */
 static UPMU_INSIDE uint64_t to_write(const struct upmu_counter *counter, uint64_t value)
 {
     return upmu_bits_low(value, counter->write_bits < counter->width ? counter->write_bits : counter->width);
 }
 
 /*
- * Bits of a register that are ours and stay as they are written.  Bits in use of an auxiliary register are a former
- * kernel's, which upmu only ever clears: where they were found clear, they are others'.
+ * Returns the bits of a register that are ours and stay as they are written.  In an auxiliary register the bits that a
+ * former kernel uses (`in_use`) are ours only if they were found set: upmu only clears them.
  */
 static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 {
@@ -1027,9 +1039,9 @@ static uint64_t lasting_bits(const struct upmu_bank *bank, unsigned row)
 #if UPMU_UNCORE
 
 /*
- * A box that was reset counts from 0, and not before its select is written: where a counter holds 0, selects are looked
- * at.  A stop has cleared them where they gate the counter: then a counter that has gone back to 0 was reset if its box
- * was gone before.
+ * When a counter holds 0: was its box reset?  A box that was reset counts from 0, and not before its select is written,
+ * so the selects are compared with the shadow.  Where the select is the gate, a stop has cleared it: then a counter
+ * that has gone back to 0 was reset if its box was gone before.  Returns false where a register faulted.
  */
 static UPMU_APART bool look_for_reset(struct upmu_bank *bank, unsigned index, bool went_back)
 {
@@ -1059,7 +1071,7 @@ static UPMU_APART bool read_boxes(struct upmu_bank *bank, unsigned index, bool b
 
     if (__builtin_expect(zero, 0) && !begins) {
         fine = look_for_reset(bank, index, doubtful && (bank->missed >> index & 1u)) && fine;
-        if ((bank->reset & ~reset) >> index & 1u) { /* what looked like events up to a wrap were none */
+        if ((bank->reset & ~reset) >> index & 1u) { /* the reset looked like a wrap: take those events off */
             *out_value -= doubtful;
             bank->shadow[bank->pmu->counter[index].value_row] = *out_value;
         }
@@ -1141,7 +1153,7 @@ bool upmu_bank_acknowledge(struct upmu_bank *bank, uint32_t counters)
 
     if (pmu->ack_row != UPMU_NO_ROW)
         return upmu_bank_command(bank, pmu->ack_row, pmu->backend->acknowledge(pmu, counters));
-    /* A flag is no part of its shadow. */
+    /* The flag is in no shadow: a write of the shadow clears it. */
     for (; counters && pmu->status_row != UPMU_NO_ROW; counters &= counters - 1u) {
         unsigned row = pmu->counter[upmu_bits_lowest(counters)].select_row;
 
@@ -1167,10 +1179,10 @@ void upmu_bank_list(struct upmu_bank *bank, unsigned counter, uint64_t value)
     note_dry_write(bank, where->write_row, to_write(where, value), ~UINT64_C(0));
 }
 
-/* Bits in which a value that was read is not what the shadow stands for. */
-static UPMU_APART uint64_t differs(const struct upmu_bank *bank, unsigned row, uint64_t value)
+/* Returns the bits in which a value that was read differs from what the shadow stands for. */
+static UPMU_APART uint64_t differing_bits(const struct upmu_bank *bank, unsigned row, uint64_t value)
 {
-    if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* its gates are in no register */
+    if (upmu_box_freeze(bank) && row == UPMU_BOX_ROW) /* gates of boxes are in no register */
         return value ^ to_register(bank, row, bank->shadow[row]);
     return to_register(bank, row, value) ^ to_register(bank, row, bank->shadow[row]);
 }
@@ -1183,7 +1195,7 @@ bool upmu_bank_agrees(struct upmu_bank *bank, unsigned counter)
     uint64_t value;
 
     return !upmu_bank_knows(bank, row) || !upmu_bank_read_row(bank, row, &value) ||
-           !(differs(bank, row, value) & (class->by_counter ? counters_bits(bank, row, counter) : class->owned));
+           !(differing_bits(bank, row, value) & (class->by_counter ? counters_bits(bank, row, counter) : class->owned));
 }
 
 unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
@@ -1200,8 +1212,8 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
             *out_fault = true;
             return row;
         }
-        /* Bits that a register lacks read 0, whatever was written. */
-        if (differs(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row) &
+        /* Bits that a register lacks read as 0, whatever was written. */
+        if (differing_bits(bank, row, value) & lasting_bits(bank, row) & upmu_register_bits(bank->pmu, row) &
             ~others_bits(bank, row)) {
             bank->faulted = upmu_register_address(bank->pmu, row);
             return row;
@@ -1210,12 +1222,15 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault)
     return UPMU_NO_ROW;
 }
 
-/* Our bits as they were found; flags of the hardware 0.  Where they are that, others' bits are not written either. */
+/*
+ * Restore our bits of a register to their found values, and flags of the hardware to 0.  If our bits have these values
+ * already, nothing is written, which leaves others' bits alone.
+ */
 static bool restore_row(struct upmu_bank *bank, unsigned row)
 {
     uint64_t ours = lasting_bits(bank, row) & ~others_bits(bank, row), now;
 
-    /* The found value counts nothing, or the counter would be another's: it may be written in boxes that run. */
+    /* The found value counts nothing, else the counter would be another's: it may be written in boxes that run. */
     if (upmu_box_freeze(bank) && upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_SELECT)
         return (upmu_bank_knows(bank, row) && !row_is(bank, row, UPMU_ROW_PUT_OFF) &&
                 bank->shadow[row] == bank->found[row]) ||
@@ -1232,8 +1247,8 @@ static bool restore_row(struct upmu_bank *bank, unsigned row)
 #if UPMU_UNCORE
 
 /*
- * A box that is gone drops what is written to it: its registers are as they were when it answers again.  (A write of an
- * MSR would have faulted.)
+ * Do all boxes answer?  A box that is gone drops what is written to it, and still has its old registers when it answers
+ * again.  MSRs are not asked: a write of one would have faulted.
  */
 static UPMU_APART bool all_boxes_answer(struct upmu_bank *bank)
 {
@@ -1248,7 +1263,7 @@ static UPMU_APART bool all_boxes_answer(struct upmu_bank *bank)
     return true;
 }
 
-/* Box control is the last, as it was found: it may let the boxes run. */
+/* Restore box control last: the found value may let the boxes run. */
 static bool restore_box(struct upmu_bank *bank, unsigned ends)
 {
     uint64_t value = bank->boxes > 1 ? bank->type->control_idle : bank->found[UPMU_BOX_ROW];
@@ -1263,7 +1278,10 @@ static bool restore_box(struct upmu_bank *bank, unsigned ends)
     return true;
 }
 
-/* Each write has one bit more of those that a reset sets, or all. */
+/*
+ * Reset boxes: by one write of all bits that a reset sets, or (UPMU_UNIT_GROWING_RESET) by writes with one bit more
+ * each.
+ */
 static bool reset_boxes(struct upmu_bank *bank)
 {
     uint32_t bits = bank->type->control_idle | bank->type->reset, sent = 0;
@@ -1282,7 +1300,7 @@ void upmu_bank_reach(struct upmu_bank *bank, const struct upmu_unit_info *box, u
     bank->of.box = box;
     bank->boxes = (uint16_t)boxes;
     UPMU_STORE(bank->box_rdpmc, boxes == 1 && port_has_rdpmc(bank->port));
-    /* A register at a second base does not exist if one of the boxes lacks this base. */
+    /* A register at a second base does not exist if a box lacks this base. */
     for (unsigned row = 0; row < bank->pmu->table->row_count; row++)
         for (unsigned i = 0; i < boxes; i++)
             if (upmu_box_lacks(bank, row, &box[i]))
@@ -1301,7 +1319,7 @@ bool upmu_bank_settle(struct upmu_bank *bank, uint32_t kept)
         if (!row_is(bank, row, UPMU_ROW_FOUND) || (kind != UPMU_KIND_SELECT && kind != UPMU_KIND_PAYLOAD))
             continue;
         if (counter < UPMU_COUNTERS ? kept >> counter & 1u : kept) {
-            if (bank->boxes > 1) /* the found value is that of no box */
+            if (bank->boxes > 1) /* the found value is mixed from boxes */
                 row_becomes(bank, row, 0, UPMU_ROW_KNOWN | UPMU_ROW_FOUND);
             continue;
         }
@@ -1333,7 +1351,7 @@ bool upmu_bank_unkeep(struct upmu_bank *bank)
     }
     if (!upmu_box_freeze(bank) && !upmu_bank_gate(bank, 0, kept))
         return false;
-    /* Nothing else may run. */
+    /* If no counter of ours runs, freeze the boxes now. */
     bank->kept = 0;
     if (kept && upmu_box_freeze(bank) && !upmu_box_counts(bank, box_control(bank)) &&
         !write_row(bank, UPMU_BOX_ROW, box_control(bank)))
@@ -1354,7 +1372,7 @@ bool upmu_bank_owes(const struct upmu_bank *bank)
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
 {
     bool fine = upmu_bank_close(bank, counters);
-    unsigned ends = UPMU_ROW_FOUND; /* state that a row that was written has no more */
+    unsigned ends = UPMU_ROW_FOUND; /* a row that was written loses this bit */
 
 #if UPMU_UNCORE
     if (bank->type && !all_boxes_answer(bank))
@@ -1380,7 +1398,10 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
             class = upmu_register_class_of(bank->pmu, row);
             if (class->load_rank != rank)
                 continue;
-            /* A common gate is not opened over a select that still holds our event, nor one put under it. */
+            /*
+             * After a fault a common gate is not restored, as a select may still hold our event: our counters are
+             * closed instead.
+             */
             if (!fine && class->gates && (class->kind == UPMU_KIND_CONTROL || own_gate(bank, row)))
                 (void)upmu_bank_close(bank, counters);
             else if (restore_row(bank, row))
@@ -1395,9 +1416,12 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
     return fine && ends == UPMU_ROW_FOUND;
 }
 
-/* ---- The handler's half ---- */
+/* ---- Writes of the handler ---- */
 
-/* The shadow, with what the host may have changed as it is.  (Apart: the handler's stack is short.) */
+/*
+ * Returns in *out_value the shadow of a register, with the bits that the host may have changed as they are now.  Not
+ * inlined: the handler's stack is short.
+ */
 static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
 {
     uint64_t theirs = others_bits(bank, row), now;
@@ -1409,8 +1433,8 @@ static UPMU_APART bool beside_host(struct upmu_bank *bank, unsigned row, uint64_
 }
 
 /*
- * The gates of `counters` as the shadow has them, but for those to keep closed.  A select that is its own gate goes
- * idle if its shadow is not to be trusted.
+ * Set the gates of `counters` as the shadow has them, but close those of `keep_closed`.  A select that has its
+ * counter's gate gets its idle value if the counter is closed, or the register unknown.
  */
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed)
 {
@@ -1424,7 +1448,7 @@ bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t 
         uint64_t closed = upmu_bank_take_gates(bank, &keep_closed, row);
         uint64_t mine = upmu_bank_take_gates(bank, &counters, row), value = bank->shadow[row];
 
-        /* Nothing is written that may be the host's and old. */
+        /* A register with bits of the host is not written by an old value of these bits. */
         if (row_is(bank, row, UPMU_ROW_THEIRS) && !beside_host(bank, row, &value)) {
             fine = false;
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parts of the bank that are called so often that their callers have them inside.
+ * Parts of the bank that are inlined, as they are called very often.
  */
 #ifndef UPMU_CORE_BANK_INLINE_H
 #define UPMU_CORE_BANK_INLINE_H
@@ -12,7 +12,7 @@
 
 #if UPMU_BRANCHES
 
-/* upmu_bank_read_address() for many in a row, of which one faults at most: *reads counts them. */
+/* As upmu_bank_read_address(), for a series of reads that ends with the first fault.  *reads counts them. */
 static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu_port *port, uint32_t address,
                                        uint32_t *reads, uint64_t *out_value)
 {
@@ -25,17 +25,17 @@ static inline bool upmu_bank_read_next(struct upmu_bank *bank, const struct upmu
 
 #endif
 
-/* The bits of a counter's value. */
+/* Returns the mask of a counter's width. */
 static inline uint64_t upmu_bank_value_bits(const struct upmu_bank *bank, unsigned counter)
 {
     return __builtin_expect(bank->value_bits != 0, 1) ? bank->value_bits
                                                       : upmu_bits_ones(bank->pmu->counter[counter].width);
 }
 
-/* upmu_bank_read() of a counter with these bits, inside its caller. */
+/* upmu_bank_read() of a counter whose mask is `bits`, inlined. */
 static inline bool upmu_bank_count(struct upmu_bank *bank, unsigned counter, uint64_t bits, uint64_t *out_value)
 {
-    uint64_t value, other; /* two: a single one would be kept in memory */
+    uint64_t value, other; /* two variables: a single one would be kept in memory */
     bool fine;
 
     if (__builtin_expect(bank->by_rdpmc >> counter & 1u, 1)) {
@@ -51,26 +51,26 @@ static inline bool upmu_bank_count(struct upmu_bank *bank, unsigned counter, uin
     return fine;
 }
 
-/* Is all of a register known and ours, and is it there? */
+/* Is a register known, reachable, and wholly upmu's?  Its found value is known then, too. */
 static inline bool upmu_bank_is_plain(const struct upmu_bank *bank, unsigned row)
 {
     return (bank->state[row] & ~(UPMU_ROW_SHADOWED | UPMU_ROW_SHARED)) ==
            (UPMU_ROW_KNOWN | UPMU_ROW_FOUND | UPMU_ROW_REACHABLE);
 }
 
-/* Enable bits of counters in a dense register: general ones from bit 0 on, fixed ones from bit 32. */
+/* Enable bits of counters in a dense register: general counters from bit 0 on, fixed ones from bit 32. */
 static inline uint64_t upmu_enable_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters & 0xffff0000u) << 16;
 }
 
-/* Are the enable bits of these counters dense? */
+/* Are the enable bits of these counters dense (UPMU_GATES_DENSE)? */
 static inline bool upmu_bank_is_dense(const struct upmu_bank *bank, uint32_t counters)
 {
     return bank->gates == UPMU_GATES_DENSE && !(UPMU_METRICS && counters >> 24);
 }
 
-/* Enable bits that counters have in a register; takes these counters off the mask. */
+/* Returns the enable bits that counters of *counters have in a register, and takes these counters out of *counters. */
 static inline uint64_t upmu_bank_take_gates(const struct upmu_bank *bank, uint32_t *counters, unsigned row)
 {
     const struct upmu_counter *counter = bank->pmu->counter;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The boxes of a unit, accessed as one.
+ * The boxes of a unit, accessed as one: reads, writes, counts.
  */
 #include "core/hw/box.h"
 #include "core/util/apart.h"
@@ -31,13 +31,13 @@ bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upm
     return class->second && class->kind != UPMU_KIND_AUX && !box->second;
 }
 
-/* A row of no box yet. */
+/* Prepare access to a row; aim() adds the box. */
 static struct upmu_place_in_space place_of(const struct upmu_bank *bank, const struct upmu_register_class *class,
                                            unsigned row)
 {
     struct upmu_place_in_space place = {.space = bank->type->space, .bits = class->bits == 32 ? 32 : 64};
 
-    if (class->kind == UPMU_KIND_AUX) /* an MSR of several units */
+    if (class->kind == UPMU_KIND_AUX) /* one MSR for several units */
         place.space = UPMU_SPACE_MSR;
     place.moves = class->kind == UPMU_KIND_COUNTER &&
                   (bank->rows[row].counter >= UPMU_COUNTERS || counter_moves(bank, bank->rows[row].counter));
@@ -45,8 +45,8 @@ static struct upmu_place_in_space place_of(const struct upmu_bank *bank, const s
 }
 
 /* Aim a place at the copy of a register that a box has. */
-static inline void aim(struct upmu_place_in_space *place, const struct upmu_register_class *class, uint32_t address,
-                       const struct upmu_unit_info *box)
+static inline void aim_place(struct upmu_place_in_space *place, const struct upmu_register_class *class,
+                             uint32_t address, const struct upmu_unit_info *box)
 {
     uint32_t base = class->second ? box->second : (uint32_t)box->base;
 
@@ -61,13 +61,13 @@ static inline void aim(struct upmu_place_in_space *place, const struct upmu_regi
         place->mapped = (char *)box->mapped + address;
 }
 
-/* A register that is written for all units, or by one of them, stands once. */
+/* Returns the number of a register's copies: one of a register for several units, else one in each box. */
 static unsigned copies_of(const struct upmu_bank *bank, unsigned row)
 {
     return upmu_register_class_of(bank->pmu, row)->kind == UPMU_KIND_AUX ? 1 : bank->boxes;
 }
 
-/* A filter that events do not use as a whole. */
+/* Is the row a filter of which events never use all bits? */
 static UPMU_APART bool is_narrow_filter(const struct upmu_bank *bank, unsigned row, uint64_t whole)
 {
     for (unsigned i = 0; i < bank->type->filters; i++)
@@ -77,8 +77,9 @@ static UPMU_APART bool is_narrow_filter(const struct upmu_bank *bank, unsigned r
 }
 
 /*
- * A function or device that is gone reads all ones, which no select, no control, and no narrower counter or filter can
- * hold; 0: a register that can, or an MSR, which faults.
+ * Returns the value that the register reads if its function or device is gone: all ones, where no select, no control,
+ * and no narrower counter or filter can hold that.  Returns 0 for a register that can hold it, and for an MSR, which
+ * faults.
  */
 static uint64_t value_of_gone(const struct upmu_bank *bank, unsigned row, const struct upmu_place_in_space *place)
 {
@@ -99,7 +100,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     uint64_t expected = bank->shadow[row], sum = 0, gone = value_of_gone(bank, row, &place);
     bool known = upmu_bank_knows(bank, row), found = false;
 
-    /* A register that cannot be read was not written before us. */
+    /* A register that cannot be read has its idle value before upmu writes it. */
     if (class->access == UPMU_ACCESS_WO) {
         *out_value = row == UPMU_BOX_ROW ? bank->type->control_idle : class->idle_value;
         return true;
@@ -107,7 +108,7 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
         uint64_t value;
 
-        aim(&place, class, bank->rows[row].address, bank->of.box + i);
+        aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_read(bank->port, &place, &bank->accesses.reads, &value) || (gone && value == gone)) {
             bank->faulted = bank->rows[row].address;
@@ -123,13 +124,13 @@ bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value)
     return true;
 }
 
-/* The values of a box's counters at the last look: the one part of the list that changes. */
+/* The values of a box's counters at the last look, for writing: the one part of the list that changes. */
 static inline uint64_t *seen_of(const struct upmu_unit_info *box)
 {
     return ((struct upmu_unit_info *)(uintptr_t)box)->history.last;
 }
 
-/* RDPMC where a box that stands alone has it. */
+/* Read a box's counter: by RDPMC if the box is alone and has it, else by its register. */
 static UPMU_APART bool read_whole(struct upmu_bank *bank, unsigned row, struct upmu_place_in_space place, uint32_t seen,
                                 const struct upmu_unit_info *box, uint64_t *out_value)
 {
@@ -142,11 +143,11 @@ static UPMU_APART bool read_whole(struct upmu_bank *bank, unsigned row, struct u
         UPMU_STORE(bank->box_rdpmc, false);
     }
     place.high = seen;
-    aim(&place, upmu_register_class_of(bank->pmu, row), bank->rows[row].address, box);
+    aim_place(&place, upmu_register_class_of(bank->pmu, row), bank->rows[row].address, box);
     return upmu_space_read(bank->port, &place, &bank->accesses.reads, out_value);
 }
 
-/* A function apart: the short way has nothing of it on its stack. */
+/* Read a counter whose high half has moved.  Not inlined: the usual way needs none of its stack. */
 static UPMU_APART bool read_moved(struct upmu_bank *bank, struct upmu_place_in_space place, uint32_t where,
                                   uint32_t high, uint64_t *out_value)
 {
@@ -156,8 +157,8 @@ static UPMU_APART bool read_moved(struct upmu_bank *bank, struct upmu_place_in_s
 }
 
 /*
- * A counter in configuration space by its two halves, as upmu_space_read() does it with a high half that was seen; if
- * that has moved, upmu_space_read() goes on from the new one.
+ * Read a counter in configuration space by its two halves, as upmu_space_read() does it with a high half that was
+ * seen.  If that half has moved, upmu_space_read() goes on from the new one.
  */
 static inline bool read_halves(struct upmu_bank *bank, const struct upmu_place_in_space *place, uint32_t seen,
                                uint32_t where, uint64_t *out_value)
@@ -178,8 +179,10 @@ static inline bool read_halves(struct upmu_bank *bank, const struct upmu_place_i
     return read_moved(bank, *place, where, high, out_value);
 }
 
-/* The number that a box has counted since the last look; a count that went back tells nothing, and says that the box
- * was reset. */
+/*
+ * Returns how much a box has counted since the last look.  A count that went back tells nothing but that the box was
+ * reset.
+ */
 static inline uint64_t step_of(struct upmu_bank *bank, unsigned counter, uint64_t last, uint64_t value,
                                uint64_t mask)
 {
@@ -202,7 +205,7 @@ bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool 
     uint64_t gone = value_of_gone(bank, row, &place), mask = upmu_bits_ones(width), sum = bank->shadow[row], value;
     uint64_t doubtful = 0, step;
     bool second = class->second, fine = true, zero = false;
-    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* counters that others read, too */
+    bool steps = !begins || bank->type->style == UPMU_UNIT_FREE; /* free-running: others read it, too */
     bool quick = place.space == UPMU_SPACE_PCI && place.bits != 32 && !begins;
 
     place.has_high = !begins;
@@ -246,7 +249,7 @@ bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64
 
     *out_fault = false;
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
-        aim(&place, class, bank->rows[row].address, bank->of.box + i);
+        aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (!upmu_space_read(bank->port, &place, &bank->accesses.reads, &now)) {
             bank->faulted = bank->rows[row].address;
             *out_fault = true;
@@ -258,7 +261,7 @@ bool upmu_box_holds(struct upmu_bank *bank, unsigned row, uint64_t value, uint64
     return true;
 }
 
-/* A counter that was written counts on from there. */
+/* After a write of a counter: the box counts on from this value. */
 static void begin_from(struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box, uint64_t value)
 {
     unsigned counter = bank->rows[row].counter;
@@ -274,7 +277,7 @@ bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value)
     bool fine = true;
 
     for (unsigned i = 0; i < copies_of(bank, row); i++) {
-        aim(&place, class, bank->rows[row].address, bank->of.box + i);
+        aim_place(&place, class, bank->rows[row].address, bank->of.box + i);
         if (upmu_box_lacks(bank, row, bank->of.box + i) ||
             !upmu_space_write(bank->port, &place, &bank->accesses.writes, value)) {
             bank->faulted = bank->rows[row].address;

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The boxes of a unit, accessed as one: what is written goes to all of them, a count is the sum of theirs.
+ * The boxes of a unit, accessed as one: a write goes to all of them, and a count is the sum of their counts.
  */
 #ifndef UPMU_CORE_BOX_H
 #define UPMU_CORE_BOX_H
 
 #include "core/hw/bank.h"
 
-/* Box control is the first row.  Gates of its counters are bits of its shadow from this one on, and of no register. */
+/*
+ * Box control is row 0.  In its shadow the bits from UPMU_BOX_GATES on are the gates of the boxes' counters; the
+ * register does not have these bits.
+ */
 #define UPMU_BOX_ROW 0u
 #define UPMU_BOX_GATES 32u
 
-/* Bits of box control that freeze all counters; 0: these are not the gates of this bank. */
+/* Returns the bits of box control that freeze all counters, or 0 where the gates of this bank are other bits. */
 static inline uint32_t upmu_box_freeze(const struct upmu_bank *bank)
 {
     const struct upmu_unit_type *type = upmu_bank_type(bank);
@@ -19,7 +22,7 @@ static inline uint32_t upmu_box_freeze(const struct upmu_bank *bank)
     return type && type->style >= UPMU_UNIT_BOX && type->style <= UPMU_UNIT_CLIENT_IMC ? type->freeze : 0;
 }
 
-/* Has a shadow of box control a gate, or does what others use keep the boxes running? */
+/* Has a shadow of box control an open gate, or do counters that others use keep the boxes running? */
 static inline bool upmu_box_counts(const struct upmu_bank *bank, uint64_t control)
 {
 #if UPMU_UNCORE
@@ -31,7 +34,7 @@ static inline bool upmu_box_counts(const struct upmu_bank *bank, uint64_t contro
 #endif
 }
 
-/* May the boxes count, by what is known of box control? */
+/* May the boxes be counting, as far as box control is known? */
 static inline bool upmu_box_runs(const struct upmu_bank *bank)
 {
     return !upmu_bank_knows(bank, UPMU_BOX_ROW) || upmu_box_counts(bank, bank->shadow[UPMU_BOX_ROW]);
@@ -41,19 +44,19 @@ static inline bool upmu_box_runs(const struct upmu_bank *bank)
 bool upmu_box_lacks(const struct upmu_bank *bank, unsigned row, const struct upmu_unit_info *box);
 
 /*
- * A row; the accesses are counted.  False: one faulted, and a write has reached the other boxes.  No counter is
- * read so.  Of registers that differ from box to box: where the value is known, one that is another; else the bits that
- * any has.
+ * Read or write a row of all boxes; each access is counted.  Returns false where an access faulted; a write has reached
+ * the other boxes then.  A read is not for counters.  If the boxes differ, a read gives a value that is not the known
+ * one or, where none is known, the bits that any box has.
  */
 bool upmu_box_read(struct upmu_bank *bank, unsigned row, uint64_t *out_value);
 bool upmu_box_write(struct upmu_bank *bank, unsigned row, uint64_t value);
 
 /*
- * The count of a counter's boxes together, of 64 bits: what each has counted since its last look is added.  A box that
- * is gone, or has gone back, adds nothing, and sets the counter's bit in bank->lacks (bank->reset, too, if it has gone
- * back).  `begins`: from here on it is looked at, and no box may be gone.  *out_zero: a box's counter holds 0;
- * *out_doubtful: what such boxes added, which is nothing if they were reset.  False: a box faulted; *out_value has what
- * the others added.
+ * Count a counter of all boxes: add what each box has counted since its last look to a sum of 64 bits.  A box that is
+ * gone, or has gone back, adds nothing, and sets the counter's bit in bank->lacks (if it has gone back, in bank->reset,
+ * too).  `begins`: a count begins with this look, and no box may be gone.  *out_zero: the counter of a box holds 0;
+ * *out_doubtful: the sum that such boxes added, which is wrong if they were reset.  Returns false where a box faulted;
+ * *out_value has the sum of the others.
  */
 bool upmu_box_count(struct upmu_bank *bank, unsigned counter, bool begins, bool *out_zero, uint64_t *out_doubtful,
                     uint64_t *out_value);

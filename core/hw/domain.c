@@ -35,8 +35,8 @@ static bool swap_word(uint32_t *word, uint32_t before, uint32_t after)
 }
 
 /*
- * Values are read while another CPU may store them; the compare-and-swap that follows detects a
- * torn value.  By halves: 64-bit atomics need a library on i386.
+ * Load a value, perhaps while another CPU stores it: the compare-and-swap that follows detects a torn value.  Two
+ * halves, because 64-bit atomics need a library on i386.
  */
 static uint64_t load_value(const struct upmu_domain *domain, unsigned resource)
 {
@@ -97,7 +97,7 @@ bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t
     return true;
 }
 
-/* Only once, and by the holder of the register: the value is complete before another CPU reads it. */
+/* Called only once, by the holder of the register: the value is complete before another CPU reads it. */
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value)
 {
     domain->found[row] = value;
@@ -126,7 +126,10 @@ static uint32_t without_holders(uint32_t word)
     return word & ~(HOLDERS | UPMU_CLAIM_PARKED);
 }
 
-/* The last holder's bit stays if it is `parked`. */
+/*
+ * Give up a claim.  `parked` is UPMU_CLAIM_PARKED, and the last holder keeps its bit in the word; or 0: no holder
+ * stays.
+ */
 static void give_up_word(struct upmu_domain *domain, uint8_t number, unsigned what, uint32_t parked)
 {
     uint32_t *word = &domain->claim[what], before, after;
@@ -142,7 +145,7 @@ static void give_up_word(struct upmu_domain *domain, uint8_t number, unsigned wh
     __atomic_fetch_add(&domain->generation, 1, __ATOMIC_RELAXED);
 }
 
-/* A counter is one store, because a handler may come at any moment; it is not shared. */
+/* A counter is claimed by one store, because a handler may come at any moment; no two CPUs share a counter. */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value)
 {
     uint32_t *word = &domain->claim[what];
@@ -163,7 +166,7 @@ enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, un
     return before >> number & 1u ? UPMU_CLAIM_KEPT : UPMU_CLAIM_NEW;
 }
 
-/* A word that has bit 16 is written by its holder alone. */
+/* While a word has bit 16 (STORING), only its holder writes it. */
 void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value)
 {
     uint32_t *word = &domain->claim[what], before = load_word(word);

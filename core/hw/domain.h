@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Claims on what several CPUs share.  A claim word is taken and released with a 32-bit
- * compare-and-swap; only holders write the register.
+ * Domains: claims on what several CPUs share.  A claim word is taken and released with a 32-bit compare-and-swap; only
+ * holders write the register.
  */
 #ifndef UPMU_CORE_DOMAIN_H
 #define UPMU_CORE_DOMAIN_H
@@ -10,63 +10,68 @@
 #include <upmu/place.h>
 #include <upmu/pmu.h>
 
-/* CPUs of one domain, at most. */
+/* The most CPUs that one domain can have. */
 #define UPMU_DOMAIN_CPUS 16
 
-/* Join a domain; false: it is full.  *out_number is the CPU's number there. */
+/* Join a domain.  *out_number is the CPU's number there.  Returns false where the domain is full. */
 bool upmu_domain_join(struct upmu_domain *domain, uint8_t *out_number);
 void upmu_domain_leave(struct upmu_domain *domain, uint8_t number);
 
-/* Note that a CPU has taken over.  upmu_domain_end(): it leaves or sleeps; true: it was the last. */
+/*
+ * Note that a CPU has taken over.  upmu_domain_end() notes that it leaves or sleeps, and returns whether it was the
+ * last.
+ */
 void upmu_domain_begin(struct upmu_domain *domain, uint8_t number);
 bool upmu_domain_end(struct upmu_domain *domain, uint8_t number);
 
-/* Has another CPU taken over? */
+/* Has another CPU of the domain taken over? */
 bool upmu_domain_others(const struct upmu_domain *domain, uint8_t number);
 
-/* The value of a shared register before the first CPU took over; false: it was not read yet. */
+/* Get the value that a shared register had before the first CPU took over.  Returns false: it was not read yet. */
 bool upmu_domain_recall(const struct upmu_domain *domain, unsigned row, uint64_t *out_value);
 void upmu_domain_remember(struct upmu_domain *domain, unsigned row, uint64_t value);
 
-/* Do not restore the value found there: it was the host's own. */
+/* Forget the found value of a register, which is the host's own and not to be restored. */
 void upmu_domain_disown(struct upmu_domain *domain, unsigned row);
 
-/* The last CPU has restored all registers: the next one reads them anew. */
+/* The last CPU has restored all registers: forget their found values, so that the next CPU reads them anew. */
 void upmu_domain_forget(struct upmu_domain *domain);
 
-/* The outcome of a claim. */
+/* The outcome of upmu_domain_claim(). */
 enum upmu_claim {
     UPMU_CLAIM_LOST = 0, /* another CPU holds it, or was faster */
     UPMU_CLAIM_NEW,      /* others may have changed the register since this CPU had it, if it ever had */
-    UPMU_CLAIM_KEPT      /* no other CPU has had it since */
+    UPMU_CLAIM_KEPT      /* no other CPU has had the register since */
 };
 
-/* Set in a claim word whose only holder no longer needs it: any CPU can take it. */
+/* Bit of a claim word: its only holder no longer needs it, and any CPU can take it. */
 #define UPMU_CLAIM_PARKED (UINT32_C(1) << 17)
 
-/* Indices of claim words: a resource by its number, a counter. */
+/* Indices of claim words: a resource's number, or UPMU_DOMAIN_COUNTER() of a counter. */
 #define UPMU_DOMAIN_COUNTER(counter) (UPMU_RESOURCES + (counter))
 #define UPMU_DOMAIN_CLAIMS UPMU_DOMAIN_COUNTER(UPMU_COUNTERS)
 
 /*
- * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal
- * value.  If this CPU holds another value already, running sessions may use it: no other CPU can
- * join from now on, and the value stays the former one until upmu_domain_settle() or
- * upmu_domain_park().
+ * Claim a counter for this CPU alone, or a resource with a value; several CPUs may hold an equal value.  If this CPU
+ * holds another value already, running sessions may use that: then no other CPU can join from now on, and the value
+ * stays the former one until upmu_domain_settle() or upmu_domain_park().
  */
 enum upmu_claim upmu_domain_claim(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
-/* Set the new value of a resource that this CPU was about to change; otherwise no effect. */
+/*
+ * Store the new value of a resource, if this CPU has claimed it in place of the value that it holds.  Otherwise do
+ * nothing.
+ */
 void upmu_domain_settle(struct upmu_domain *domain, uint8_t number, unsigned what, uint64_t value);
 
-/* Does this CPU hold this claim? */
+/* Does this CPU hold this claim, and is it not parked? */
 static inline bool upmu_domain_holds(const uint32_t *word, uint8_t number)
 {
     return (__atomic_load_n(word, __ATOMIC_RELAXED) & (UINT32_C(1) << number | UPMU_CLAIM_PARKED)) ==
            UINT32_C(1) << number;
 }
 
-/* Does this CPU hold this claim, or has it parked it, with no other CPU that has taken it since? */
+/* Does this CPU hold this claim, or has it parked the claim, and no other CPU has taken it since? */
 static inline bool upmu_domain_keeps(const uint32_t *word, uint8_t number)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED) >> number & 1u;
@@ -78,10 +83,10 @@ void upmu_domain_park(struct upmu_domain *domain, uint8_t number, unsigned what)
 /* Release a claim: a later claim is a new one. */
 void upmu_domain_release(struct upmu_domain *domain, uint8_t number, unsigned what);
 
-/* Counters that other CPUs hold. */
+/* Returns the counters that other CPUs hold. */
 uint32_t upmu_domain_taken(const struct upmu_domain *domain, uint8_t number);
 
-/* Resource values that other CPUs hold: fills at most `capacity`, returns the number. */
+/* List the resource values that other CPUs hold, at most `capacity`.  Returns their number. */
 unsigned upmu_domain_held(const struct upmu_domain *domain, uint8_t number, struct upmu_held *held, unsigned capacity);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Make steps of the values that a backend has for registers.
+ * Images: making steps of the register values that a backend gives.
  */
 #include "core/hw/image.h"
 #include "core/util/bits.h"
 #include "core/hw/register.h"
 #include <upmu/unit.h>
 
-/* The place of a row among those that are written before and after it. */
+/* Returns a number for the order in which rows are written, or given up. */
 static unsigned order_of(const struct upmu_image *image, unsigned row)
 {
     const struct upmu_register_class *class = upmu_register_class_of(image->pmu, row);
@@ -39,8 +39,8 @@ static void put_step(struct upmu_image *image, struct upmu_step step)
 }
 
 /*
- * As many steps as that takes: the bits of one are not further apart than 31, but for ones up to the top, nor those of
- * its value than 32.
+ * Add as many steps as the mask takes.  A step's mask has a range of 31 bits, or in addition all bits above it up to
+ * the top; its value has 32 bits.
  */
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard)
 {

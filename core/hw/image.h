@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values for the registers of a PMU, as steps in load order.
+ * Images: values for the registers of a PMU, as steps in load order.
  */
 #ifndef UPMU_CORE_IMAGE_H
 #define UPMU_CORE_IMAGE_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
-/* Bits of its register that a step is about, and what they are to be. */
+/* Returns the bits of a register that a step sets, and the value that these bits get. */
 static inline uint64_t upmu_step_mask(const struct upmu_step *step)
 {
     return (uint64_t)(int64_t)step->mask << step->shift;
@@ -20,40 +20,40 @@ static inline uint64_t upmu_step_value(const struct upmu_step *step)
     return (uint64_t)step->value << step->shift;
 }
 
-/* Is a value other than a step wants? */
+/* Does a register's value differ from the step's in the bits that the step sets? */
 static inline bool upmu_step_differs(const struct upmu_step *step, uint64_t value)
 {
     return (value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask;
 }
 
-/* The value of its register, with what a step wants. */
+/* Returns a register's value with the step's bits set. */
 static inline uint64_t upmu_step_apply(const struct upmu_step *step, uint64_t value)
 {
     return value ^ ((value >> step->shift ^ step->value) & (uint64_t)(int64_t)step->mask) << step->shift;
 }
 
-/* Values for the registers of one PMU, in load order; those of one register together. */
+/* Values for the registers of one PMU, in load order; the steps of one register stand together. */
 struct upmu_image {
     const struct upmu_pmu *pmu;
     struct upmu_step *step;
     uint8_t count, room;
-    bool released; /* in the order in which counters are given back */
-    bool prelude;  /* upmu_backend.prelude comes first, if anything differs */
+    bool released; /* in the order for counters that are given up (release_rank) */
+    bool prelude;  /* upmu_backend.prelude comes first, if a register differs */
     bool overfull; /* there was no room for a step */
 };
 
-/* Room for what all counters are given back with. */
+/* Room for the steps that give up all counters. */
 #define UPMU_IMAGE_STEPS 48
 
-/* An image without steps, in this memory. */
+/* Returns an image without steps, in the memory `step`. */
 static inline struct upmu_image upmu_image_on(const struct upmu_pmu *pmu, struct upmu_step *step, unsigned room)
 {
     return (struct upmu_image){.pmu = pmu, .step = step, .room = (uint8_t)room};
 }
 
 /*
- * Add a value for some bits of a register, but for gates and what is not ours.  `guard`: counters that are stopped
- * while it changes.  What says the same for other counters is one with it.
+ * Add a value for some bits of a register; gates and bits that upmu does not own are left out.  `guard`: counters that
+ * are stopped while the register changes.  A step with the same mask and value gets these counters, too.
  */
 void upmu_image_add(struct upmu_image *image, unsigned row, uint64_t mask, uint64_t value, uint32_t guard);
 

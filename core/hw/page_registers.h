@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Addresses of the registers in UPMU_SPACE_PAGE: of the core, which makes the accesses, and of the backend.
+ * Addresses of the registers in UPMU_SPACE_PAGE, for the core, which accesses them, and for the backend.
  */
 #ifndef UPMU_CORE_PAGE_REGISTERS_H
 #define UPMU_CORE_PAGE_REGISTERS_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <upmu/paravirt.h>
 
-/* Addresses: offsets in the page, and three registers that it has not. */
+/* Addresses: offsets in the page, and numbers for three registers that the page does not have. */
 #define UPMU_PAGE_CONFIG(slot) \
     ((uint32_t)offsetof(struct upmu_pv_page, wish) + (slot) * (uint32_t)sizeof(struct upmu_pv_wish))
 #define UPMU_PAGE_VALUE(slot) (UPMU_PAGE_CONFIG(slot) + (uint32_t)offsetof(struct upmu_pv_wish, load))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The allow-list by its rows.  Pure; it needs no other file, so that a small privileged server can be linked with this
- * one and a table alone.
+ * The allow-list, by its rows.  Pure, without other files: a small privileged server can be linked with this file and a
+ * table alone.
  */
 #include "core/hw/permit_core.h"
 
@@ -58,7 +58,7 @@ bool upmu_permit_merge(const struct upmu_permit *rows, size_t count, uint32_t mi
     for (size_t i = 0; i < count; i++)
         if (rows[i].address == msr && !(rows[i].counters & ~mine) && *value & rows[i].privileged & ~sum.mine)
             return false;
-    /* An acknowledgement reads 0: pending bits of others stay. */
+    /* An acknowledgement reads as 0: pending bits of others stay. */
     *value = (*value & bits) | (present & ~bits);
     return true;
 }

@@ -10,13 +10,13 @@
 
 #if UPMU_PERMIT
 
-/* Has a register bits of several counters, of which a program may set its own? */
+/* Has a register bits of several counters, of which a program may set those of its own counters? */
 static bool is_shared(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class)
 {
     return row == pmu->ack_row || (class->kind == UPMU_KIND_CONTROL && (class->gates || class->by_counter));
 }
 
-/* The bits of one counter in such a register. */
+/* Returns the bits of one counter in such a register. */
 static uint64_t part_of(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class,
                         unsigned counter)
 {
@@ -29,7 +29,9 @@ static uint64_t part_of(const struct upmu_pmu *pmu, unsigned row, const struct u
     return of->gate_row == row ? UPMU_BIT64(of->gate_bit) : 0;
 }
 
-/* May a register be read by its owners?  IBS's have addresses of whatever ran; an acknowledgement has nothing. */
+/*
+ * May a register be read by its owners?  IBS registers have addresses of other programs; an acknowledgement reads as 0.
+ */
 static bool may_be_read(const struct upmu_pmu *pmu, unsigned row, const struct upmu_register_class *class)
 {
     if (class->kind == UPMU_KIND_STATUS)
@@ -37,7 +39,7 @@ static bool may_be_read(const struct upmu_pmu *pmu, unsigned row, const struct u
     return class->access == UPMU_ACCESS_RW;
 }
 
-/* The first of a register's events of other cores that 16 bits can name, as upmu_permit.beyond has it. */
+/* Returns the first of a register's events of other cores that 16 bits can name, in the form of upmu_permit.beyond. */
 static uint32_t beyond_of(const struct upmu_pmu *pmu, unsigned row)
 {
     const struct upmu_beyond *event = pmu->backend->beyond ? pmu->backend->beyond(pmu) : NULL;
@@ -48,7 +50,10 @@ static uint32_t beyond_of(const struct upmu_pmu *pmu, unsigned row)
     return 0;
 }
 
-/* The part of a register that is a counter's; or, of registers that are one's or all counters', part 0 alone. */
+/*
+ * Describe the part of a register that is the counter's with number `part`.  A register that belongs to one or to all
+ * counters has part 0 alone.  Returns false: there is no such part.
+ */
 static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row, unsigned part, struct upmu_permit *out)
 {
     const struct upmu_register_class *class = upmu_register_class_of(pmu, row);
@@ -61,7 +66,7 @@ static UPMU_APART bool describe_permit(const struct upmu_pmu *pmu, unsigned row,
         return false;
     out->address = pmu->table->rows[row].address;
     out->beyond = beyond_of(pmu, row);
-    session = class->session & ~class->beyond; /* AnyThread counts what is not the caller's */
+    session = class->session & ~class->beyond; /* AnyThread also counts for other programs */
     if (is_shared(pmu, row, class)) {
         if (!(pmu->counters >> part & 1u))
             return false;
@@ -120,7 +125,7 @@ bool upmu_msr_permitted_on(const struct upmu_pmu *pmu, uint32_t mine, enum upmu_
 
 bool upmu_msr_permitted(const struct upmu_machine *machine, enum upmu_level level, uint32_t msr, const uint64_t *value)
 {
-    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE); /* a CPU that comes may find one more */
+    unsigned count = __atomic_load_n(&machine->pmu_count, __ATOMIC_ACQUIRE); /* a CPU that comes may add a PMU */
 
     for (unsigned i = 0; i < count; i++)
         if (!upmu_msr_permitted_on(&machine->pmu[i], ~UINT32_C(0), level, msr, value))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks that are called at many places.
+ * Calls of hooks that are needed at many places, as functions.
  */
 #include "core/hw/port_call.h"
 

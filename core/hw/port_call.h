@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only file that calls a hook.  Binds at run time through struct upmu_port or,
- * with UPMU_PORT_STATIC, to the inline functions of the header UPMU_PORT_HEADER.
+ * The only file that calls hooks: at run time through struct upmu_port or, with UPMU_PORT_STATIC, by the inline
+ * functions of the header UPMU_PORT_HEADER.
  */
 #ifndef UPMU_CORE_PORT_CALL_H
 #define UPMU_CORE_PORT_CALL_H
@@ -14,7 +14,7 @@
 #include <upmu/port.h>
 #include <upmu/unit.h>
 
-/* Keep the compiler from moving memory accesses across: handlers look at them. */
+/* Keep the compiler from moving memory accesses across this line: handlers look at them. */
 #define UPMU_BARRIER() __asm__ volatile("" ::: "memory")
 
 #if UPMU_PORT_STATIC
@@ -102,7 +102,7 @@ static inline uint64_t port_clock_ns(const struct upmu_port *port)
 
 struct upmu_machine;
 
-/* As port_clock_ns(), for a machine: a function, because many places need it.  In core/engine/machine.c. */
+/* As port_clock_ns(), for a machine: a function, because many places need it.  In core/hw/port_call.c. */
 uint64_t upmu_machine_clock_ns(const struct upmu_machine *machine);
 
 static inline bool port_has_allow_rdpmc(const struct upmu_port *port)
@@ -186,7 +186,7 @@ static inline void port_mmio_unmap(const struct upmu_port *port, void *pointer, 
         PORT_CALL(port, mmio_unmap)(port->context, pointer, bytes);
 }
 
-/* Accesses of 64 bits are for 64-bit code. */
+/* Read device memory; 64 bits at once only in 64-bit code. */
 static inline bool port_mmio_read(const struct upmu_port *port, const volatile void *pointer, unsigned bits,
                                   uint64_t *out_value)
 {
@@ -207,7 +207,7 @@ static inline bool port_mmio_write(const struct upmu_port *port, volatile void *
     return true;
 }
 
-/* False: CPUID must say it. */
+/* Ask the host where a CPU is.  Returns false: the host does not say, and CPUID has to. */
 static inline bool port_cpu_place(const struct upmu_port *port, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place)
 {
     return PORT_HAS(port, cpu_place) && PORT_CALL(port, cpu_place)(port->context, cpu, out_place);

@@ -13,7 +13,7 @@ static inline const struct upmu_register_class *upmu_register_class_of(const str
     return &pmu->table->classes[pmu->table->rows[row].class_index];
 }
 
-/* Capabilities that only NetBurst has: builds without it save the code. */
+/* Capabilities that only NetBurst has.  Builds without NetBurst save their code. */
 #define UPMU_PMU_NETBURST (UPMU_PMU_REARM_LAST | UPMU_PMU_CARRY_LOST)
 
 /* Has a PMU a capability? */
@@ -22,7 +22,7 @@ static inline bool upmu_pmu_is(const struct upmu_pmu *pmu, uint32_t capability)
     return (UPMU_BACKEND_X86_P4 || !(capability & UPMU_PMU_NETBURST)) && (pmu->capabilities & capability);
 }
 
-/* Bits of a row that exist on this PMU. */
+/* Returns the bits of a row that exist on this PMU. */
 static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned row)
 {
     uint64_t bits = pmu->limit[pmu->table->rows[row].class_index];
@@ -31,21 +31,21 @@ static inline uint64_t upmu_register_bits(const struct upmu_pmu *pmu, unsigned r
 }
 
 /*
- * Is a counter in use by what its select holds (upmu_register_class.in_use)?  `first`: what the select of counter 0
- * holds (upmu_register_class.enables_all).
+ * Is a counter in use by what its select holds (upmu_register_class.in_use)?  `first` is the value of counter 0's
+ * select, which may enable all counters (upmu_register_class.enables_all).
  */
 bool upmu_register_in_use(const struct upmu_pmu *pmu, unsigned counter, uint64_t select, uint64_t first);
 
-/* Counters in use by the values found at take-over, by row. */
+/* Returns the counters in use, by the values found at take-over (by row). */
 uint32_t upmu_register_claims(const struct upmu_pmu *pmu, const uint64_t *found);
 
-/* Bits that raw programming may set at a level; 0 for a row that the PMU lacks. */
+/* Returns the bits that raw programming may set at a level; 0 for a row that the PMU lacks. */
 uint64_t upmu_register_settable(const struct upmu_pmu *pmu, unsigned row, enum upmu_level level);
 
-/* Row with an address, or UPMU_NO_ROW. */
+/* Returns the row with an address, or UPMU_NO_ROW. */
 unsigned upmu_register_find(const struct upmu_pmu *pmu, uint32_t address);
 
-/* Mark the rows of a counter present, and describe it. */
+/* Describe a counter, and mark its rows present. */
 void upmu_register_add_counter(struct upmu_pmu *pmu, unsigned counter, const struct upmu_counter *description);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of a paravirtual PMU, by loads, stores and calls.
+ * Registers of a paravirtual PMU: loads and stores of the page, and calls of the hypervisor.
  */
 #include "core/hw/shared_page.h"
 #include "core/util/apart.h"
@@ -13,27 +13,28 @@
 
 #define PAGE_VALUE_MASK ((UINT64_C(1) << UPMU_PV_WIDTH) - 1u)
 
-/* How often a value is read that the host stores at the same time. */
+/* How often a value is read again because the hypervisor stores it at the same time. */
 #define PAGE_LOOKS 16u
 
-/* Each field is read once; the other side may store at any time. */
-static uint32_t load32(const uint32_t *field)
+/* Load a field once: the hypervisor may store at any time. */
+static uint32_t load_field32(const uint32_t *field)
 {
     return *(const volatile uint32_t *)field;
 }
 
-static uint64_t load64(const uint64_t *field)
+static uint64_t load_field64(const uint64_t *field)
 {
     return *(const volatile uint64_t *)field;
 }
 
-static void store64(uint64_t *field, uint64_t value)
+static void store_field64(uint64_t *field, uint64_t value)
 {
     *(volatile uint64_t *)field = value;
 }
 
-/* Inside its callers, as demand() is: the handler's stack is short. */
-static UPMU_INSIDE bool call(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second, uint32_t *out_answer)
+/* Call the hypervisor.  Inlined, as demand_of_host() is: the handler's stack is short. */
+static UPMU_INSIDE bool call_host(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second,
+                                  uint32_t *out_answer)
 {
     const uint32_t argument[3] = {op, first, second};
 
@@ -41,15 +42,15 @@ static UPMU_INSIDE bool call(struct upmu_bank *bank, uint32_t op, uint32_t first
     return port_hypercall(bank->port, bank->pmu->call, argument, out_answer);
 }
 
-/* A call that must be answered so. */
-static UPMU_INSIDE bool demand(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
+/* Call the hypervisor, and check that it answers UPMU_PV_OK. */
+static UPMU_INSIDE bool demand_of_host(struct upmu_bank *bank, uint32_t op, uint32_t first, uint32_t second)
 {
     uint32_t answer;
 
-    return call(bank, op, first, second, &answer) && answer == UPMU_PV_OK;
+    return call_host(bank, op, first, second, &answer) && answer == UPMU_PV_OK;
 }
 
-/* A page that an earlier kernel gave is taken back. */
+/* Give the page to the hypervisor.  A page that an earlier kernel gave is taken back first. */
 bool upmu_shared_page_map(struct upmu_bank *bank)
 {
     uint64_t physical = 0;
@@ -63,16 +64,16 @@ bool upmu_shared_page_map(struct upmu_bank *bank)
     UPMU_STORE(bank->fresh, 0);
     if (page)
         memset(page, 0, sizeof *page);
-    if (!page || !call(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer))
+    if (!page || !call_host(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer))
         return false;
     if (answer == UPMU_PV_BAD_STATE &&
-        (!demand(bank, UPMU_PV_UNMAP, 0, 0) ||
-         !call(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer)))
+        (!demand_of_host(bank, UPMU_PV_UNMAP, 0, 0) ||
+         !call_host(bank, UPMU_PV_MAP, (uint32_t)physical, (uint32_t)(physical >> 32), &answer)))
         return false;
     if (answer != UPMU_PV_OK)
         return false;
     bank->of.page = page;
-    if (load32(&page->magic) == UPMU_PV_MAGIC && page->version == UPMU_PV_VERSION)
+    if (load_field32(&page->magic) == UPMU_PV_MAGIC && page->version == UPMU_PV_VERSION)
         return true;
     (void)upmu_shared_page_unmap(bank);
     return false;
@@ -84,44 +85,45 @@ bool upmu_shared_page_unmap(struct upmu_bank *bank)
 
     if (!upmu_shared_page_is(bank) || !bank->of.page)
         return true;
-    fine = demand(bank, UPMU_PV_UNMAP, 0, 0);
+    fine = demand_of_host(bank, UPMU_PV_UNMAP, 0, 0);
     bank->of.page = NULL;
     return fine;
 }
 
-/* The value that the host stored last, whole. */
+/* Read the value that the hypervisor stored last, as a whole. */
 static bool stored_value(const struct upmu_pv_slot *slot, uint64_t *out_value)
 {
     for (unsigned looks = 0; looks < PAGE_LOOKS; looks++) {
-        uint32_t sequence = load32(&slot->sequence);
+        uint32_t sequence = load_field32(&slot->sequence);
 
         UPMU_BARRIER();
-        *out_value = load64(&slot->value);
+        *out_value = load_field64(&slot->value);
         UPMU_BARRIER();
-        if (!(sequence & 1u) && load32(&slot->sequence) == sequence)
+        if (!(sequence & 1u) && load_field32(&slot->sequence) == sequence)
             return true;
     }
     return false;
 }
 
 /*
- * A slot that counts has its value stored by a call, which does so for all that count: their next reads take these.  A
- * stopped one has what was loaded, until the host has taken it.
+ * Read the value of a slot.  While it counts, a call lets the hypervisor store the values of all slots that count; the
+ * next read of each of these takes the stored value.  A stopped slot has the loaded value, until the hypervisor has
+ * taken that.
  */
 static bool read_value(struct upmu_bank *bank, unsigned index, uint64_t *out_value)
 {
     const struct upmu_pv_slot *slot = &bank->of.page->slot[index];
-    uint64_t load = load64(&bank->of.page->wish[index].load);
-    uint32_t bit = UPMU_BIT32(index), gate = load32(&bank->of.page->gate);
+    uint64_t load = load_field64(&bank->of.page->wish[index].load);
+    uint32_t bit = UPMU_BIT32(index), gate = load_field32(&bank->of.page->gate);
 
     if (gate & bit) {
         if (!(bank->fresh & bit)) {
-            if (!demand(bank, UPMU_PV_READ_ALL, gate, 0))
+            if (!demand_of_host(bank, UPMU_PV_READ_ALL, gate, 0))
                 return false;
             UPMU_STORE(bank->fresh, gate);
         }
         UPMU_STORE(bank->fresh, bank->fresh & ~bit);
-    } else if ((load32(&slot->status) & UPMU_PV_SLOT_TAKEN) != load >> UPMU_PV_WIDTH) {
+    } else if ((load_field32(&slot->status) & UPMU_PV_SLOT_TAKEN) != load >> UPMU_PV_WIDTH) {
         *out_value = load & PAGE_VALUE_MASK;
         return true;
     }
@@ -133,13 +135,13 @@ static bool read_field(struct upmu_bank *bank, const struct upmu_register *is, u
     if (!bank->of.page)
         return false;
     if (is->address == UPMU_PAGE_GATE)
-        *out_value = load32(&bank->of.page->gate);
+        *out_value = load_field32(&bank->of.page->gate);
     else if (is->address == UPMU_PAGE_STATUS)
-        *out_value = load32(&bank->of.page->overflowed);
+        *out_value = load_field32(&bank->of.page->overflowed);
     else if (is->address == UPMU_PAGE_VALUE(is->counter))
         return read_value(bank, is->counter, out_value);
     else
-        *out_value = load64(&bank->of.page->wish[is->counter].config);
+        *out_value = load_field64(&bank->of.page->wish[is->counter].config);
     return true;
 }
 
@@ -151,7 +153,7 @@ static bool write_field_of(struct upmu_bank *bank, const struct upmu_register *i
         return false;
     if (is->address == UPMU_PAGE_GATE) {
         UPMU_STORE(bank->fresh, 0);
-        return demand(bank, UPMU_PV_GATE, (uint32_t)value, 0);
+        return demand_of_host(bank, UPMU_PV_GATE, (uint32_t)value, 0);
     }
     if (is->address == UPMU_PAGE_ACK) {
         __atomic_fetch_and(&bank->of.page->overflowed, ~(uint32_t)value, __ATOMIC_RELAXED);
@@ -159,10 +161,10 @@ static bool write_field_of(struct upmu_bank *bank, const struct upmu_register *i
     }
     wish = &bank->of.page->wish[is->counter];
     if (is->address == UPMU_PAGE_VALUE(is->counter))
-        store64(&wish->load,
-                (load64(&wish->load) & ~PAGE_VALUE_MASK) + PAGE_VALUE_MASK + 1u + (value & PAGE_VALUE_MASK));
+        store_field64(&wish->load, (load_field64(&wish->load) & ~PAGE_VALUE_MASK) + PAGE_VALUE_MASK + 1u +
+                                       (value & PAGE_VALUE_MASK));
     else
-        store64(&wish->config, value);
+        store_field64(&wish->config, value);
     return true;
 }
 

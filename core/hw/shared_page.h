@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of a paravirtual PMU: a page of memory that the hypervisor reads and writes, and its calls
+ * Registers of a paravirtual PMU: a page of memory that the hypervisor reads and writes, and calls of the hypervisor
  * (upmu/paravirt.h).
  *
- * What a guest wishes and loads are stores to the page.  The enable register is the one that is no memory: writing it
- * is a call, after which what the slots counted is in the page.
+ * A guest writes configurations and start values by stores to the page.  Only the enable register is no memory: a write
+ * of it is a call, after which the page has the values that the slots have counted.
  */
 #ifndef UPMU_CORE_SHARED_PAGE_H
 #define UPMU_CORE_SHARED_PAGE_H
@@ -15,7 +15,10 @@
 
 #if UPMU_BACKEND_PARAVIRT
 
-/* Give the host this CPU's page, and take it back; true without an access where registers are MSRs. */
+/*
+ * Give this CPU's page to the hypervisor, and take it back.  Where registers are MSRs, both return true without an
+ * access.
+ */
 bool upmu_shared_page_map(struct upmu_bank *bank);
 bool upmu_shared_page_unmap(struct upmu_bank *bank);
 
@@ -25,12 +28,12 @@ static inline bool upmu_shared_page_is(const struct upmu_bank *bank)
 }
 
 /*
- * A value that was read is as old as the first read of a counter since the last of these calls, and each is given
- * once.
+ * From now on no stored value is given any more.  A value that is read is as old as the first read of a counter since
+ * the last call of this function, and each stored value is given once.
  */
 static inline void upmu_shared_page_stale(struct upmu_bank *bank)
 {
-    /* A read on another CPU, which follows a session, may do this, too: that costs a call. */
+    /* A read on another CPU, which follows a session, may do this, too: the price is one call. */
     UPMU_STORE(bank->fresh, 0);
 }
 

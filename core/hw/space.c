@@ -7,10 +7,12 @@
 
 #if UPMU_UNCORE
 
-/* How often a register that moves is looked at: its low half wraps once in seconds. */
+/* How often a register that moves is looked at.  Its low half wraps once in seconds. */
 #define LOOKS 3u
 
-/* In configuration space an access has 32 bits, and in 32-bit code one to memory, too. */
+/*
+ * Is a register accessed by halves?  An access has 32 bits in configuration space, and in 32-bit code to memory, too.
+ */
 static bool is_halved(const struct upmu_place_in_space *place)
 {
     bool has_halves = place->space == UPMU_SPACE_MMIO ? sizeof(uintptr_t) < sizeof(uint64_t)
@@ -64,7 +66,10 @@ bool upmu_space_read(const struct upmu_port *port, const struct upmu_place_in_sp
             return true;
         }
     }
-    /* The register had both high halves during the looks; the smaller is not that of a device that is gone. */
+    /*
+     * The register had both high halves during the looks.  The smaller one is not the all ones of a device that is
+     * gone.
+     */
     *out_value = (before < high ? before : high) << 32;
     return true;
 }

@@ -10,22 +10,22 @@
 
 #if UPMU_UNCORE
 
-/* A backend that detects nothing: PMUs of units are made by upmu_uncore_find() and upmu_uncore_describe(). */
+/* A backend that detects nothing: upmu_uncore_find() and upmu_uncore_describe() make the PMUs of units. */
 extern const struct upmu_backend upmu_uncore_backend;
 
-/* The PMU of a type; `out->made` and `out->text` stay. */
+/* Make the PMU of a type in *out.  `out->made` and `out->text` stay as they are. */
 void upmu_uncore_describe(const struct upmu_unit_type *type, struct upmu_uncore_pmu *out);
 
 /*
- * Have two registers of a box bytes in common, does one not begin at a word, or end outside of its function (which has
- * 4 KiB)?  `apart` not 0: have one of a box and one of another box bytes in common, which begins so many bytes (MSRs)
- * behind it?
+ * With `apart` 0: is something wrong with the registers of a box?  Two have bytes in common, or one does not begin at a
+ * word, or ends outside of its function (4 KiB).  Else: has a register of a box bytes in common with a register of
+ * another box, which begins `apart` bytes (MSRs) behind it?
  */
 bool upmu_uncore_clash(const struct upmu_uncore_pmu *uncore, uint64_t apart);
 
 /*
- * Finding's view of the machine.  Reads go through the core; functions are NULL, or return false, where there is
- * nothing.
+ * The view that the search for units has of the machine: reads go through the core.  A function is NULL, or returns
+ * false, where the machine has no such registers.
  */
 struct upmu_uncore_seen {
     void *context;
@@ -39,17 +39,17 @@ struct upmu_uncore_seen {
     uint8_t stepping;
     bool amd; /* or Hygon */
     bool hypervisor;
-    bool force;     /* also under a hypervisor */
+    bool force;     /* search also under a hypervisor */
     uint16_t cores; /* of this package */
-    uint8_t dies;   /* of each package, 0: one */
+    uint8_t dies;   /* of each package; 0: one die */
     struct upmu_cpu_place place;
     /* out */
     uint32_t accesses;
-    const char *failure; /* why something was not found */
+    const char *failure; /* text: why something was not found */
     uint64_t failed_at;
 };
 
-/* Where the executing CPU is, by CPUID; what that does not say is 0.  Needs `cpuid`. */
+/* Find out by CPUID in which package, die and L3 the executing CPU is; what CPUID does not say is 0.  Needs `cpuid`. */
 void upmu_uncore_where(const struct upmu_uncore_seen *seen, struct upmu_cpu_place *out_place);
 
 /* Fill in `amd` and, where CPUID says them, `cores` and `dies`. */
@@ -57,9 +57,9 @@ void upmu_uncore_count(struct upmu_uncore_seen *seen);
 
 /*
  * Add the units of the executing CPU's die, and at the first call those in configuration space and memory of all dies.
- * Reads only.  Added units have neither address nor name.
- * UPMU_OK; UPMU_ERR_NO_SPACE (the list is full; what fits is there); UPMU_ERR_NO_PMU (none: no such model, or a
- * hypervisor); UPMU_ERR_PORT (a table of discovery is damaged; other units are there).
+ * Registers are only read.  Added units have neither address nor name.  Returns UPMU_OK; UPMU_ERR_NO_SPACE (the list is
+ * full; what fits is there); UPMU_ERR_NO_PMU (no unit: the model is unknown, or there is a hypervisor); UPMU_ERR_PORT
+ * (a table of discovery is damaged; other units are there).
  */
 enum upmu_status upmu_uncore_find(struct upmu_uncore_seen *seen, struct upmu_unit_list *list);
 

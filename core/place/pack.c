@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pack a list of requests into sets that fit (include/upmu/pack.h): first-fit-decreasing,
- * and what counters alone say about fewer sets.  Pure.
+ * Pack a list of requests into sets that fit (include/upmu/pack.h): first-fit-decreasing, with a lower bound for the
+ * number of sets that follows from counters alone. Pure.
  */
 #include "core/util/bits.h"
 #include "core/util/mem.h"
@@ -18,8 +18,8 @@ struct list {
     uint16_t *set_of;
     struct upmu_pack_result *out;
     struct upmu_pack_members members; /* work->member */
-    struct upmu_place_input set;      /* these alone */
-    unsigned limit;                   /* requests in one set */
+    struct upmu_place_input set;      /* the input for one set of `members` */
+    unsigned limit;                   /* the most requests in one set */
 };
 
 static bool member_alternative(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
@@ -39,8 +39,11 @@ unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_pl
     return limit - 1u >= UPMU_REQUESTS ? UPMU_REQUESTS : limit;
 }
 
-/* The counters that a request can have, and how easily it finds one. */
-static void summarize(struct list *list, unsigned request)
+/*
+ * Note the counters that a request can have, and its ease: two for each counter, and one if the request claims no
+ * resource.
+ */
+static void summarize_request(struct list *list, unsigned request)
 {
     const struct upmu_place_input *place = list->input->place;
     struct upmu_alternative alternative;
@@ -59,7 +62,7 @@ static void summarize(struct list *list, unsigned request)
     list->work->request[request].ease = (uint8_t)(2u * upmu_bits_count(counters) + !claims);
 }
 
-/* Hardest first, ties in the list's order. */
+/* Sort the requests: those with the least ease first, equal ones in the list's order. */
 static void sort_requests(struct list *list)
 {
     struct upmu_pack_request *request = list->work->request;
@@ -107,7 +110,7 @@ static enum upmu_status first_fit(struct list *list)
     return UPMU_OK;
 }
 
-/* Sets that the requests need which can have only certain counters. */
+/* Return how many sets are needed by the requests that can have these counters only. */
 static unsigned sets_for(const struct list *list, uint32_t counters)
 {
     unsigned room = upmu_bits_count(counters), limited = upmu_bits_count(counters & list->set.limited), requests = 0;
@@ -121,7 +124,7 @@ static unsigned sets_for(const struct list *list, uint32_t counters)
     return room ? (requests + room - 1u) / room : 1u;
 }
 
-/* The counters of each request, and all. */
+/* Return a lower bound for the number of sets: the greatest of what each request's counters need, and all counters. */
 static unsigned bound_by_counters(const struct list *list)
 {
     unsigned bound = sets_for(list, list->set.counters);
@@ -149,7 +152,7 @@ enum upmu_status upmu_requests_pack(const struct upmu_pack_input *input, struct 
         return UPMU_ERR_NO_SPACE;
     list.limit = upmu_pack_begin(&list.members, &list.set, input->limit);
     for (unsigned i = 0; i < count; i++) {
-        summarize(&list, i);
+        summarize_request(&list, i);
         set_of[i] = NO_SET;
     }
     sort_requests(&list);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for the packers: that of the library, and the search of `upmu pack`.
+ * Declarations for both packers: the library's, and the search of the command `upmu pack`.
  */
 #ifndef UPMU_CORE_PACK_CORE_H
 #define UPMU_CORE_PACK_CORE_H
 
 #include <upmu/pack.h>
 
-/* Some of the requests of a list, by number; `place` is the list's. */
+/* Some requests of a list: member[i] is a request's number in the list, and `place` describes the whole list. */
 struct upmu_pack_members {
     const struct upmu_place_input *place;
     const uint16_t *member;
 };
 
 /*
- * Make *set, a copy of members->place, the input for a set of these requests alone: nothing stays, and what is taken is
- * not there.  Returns how many requests a set can have, if at most `limit` (0: no limit) were asked for.
+ * Make *set, a copy of members->place, the input for a set of these requests alone. No request has to stay on its
+ * counters, and counters that are taken are left out. Returns the most requests of a set: `limit`, or UPMU_REQUESTS if
+ * `limit` is 0 or above UPMU_REQUESTS.
  */
 unsigned upmu_pack_begin(const struct upmu_pack_members *members, struct upmu_place_input *set, unsigned limit);
 
@@ -25,7 +26,7 @@ struct upmu_pack_list {
     const struct upmu_event *events;
 };
 
-/* Describe them in *place, which refers to *list. */
+/* Describe the events of a list in *place, one request for each. *place refers to *list afterwards. */
 void upmu_pack_describe(const struct upmu_pack_list *list, struct upmu_place_input *place);
 
 #endif

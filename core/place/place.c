@@ -1,62 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Place requests on counters and exclusive resources, exactly.  Pure: no
- * hardware, no backend.
+ * Place requests on counters and exclusive resources, exactly. Pure: no hardware, no backend.
  *
- * Every way to run a request is fetched once and becomes an `option` in the work
- * area; values of resources become small numbers.
+ * Each way to run a request is fetched once and becomes an `option` in the work area; values of resources become small
+ * numbers.
  *
- * Requests that share neither counters nor resources are solved separately.  A matching of counters
- * to slots, each slot with the union of the counters that its options leave, suggests an option for
- * each request; most sets are done with that.  Where two suggestions contradict each other, the
- * search decides for one of them.  Two prunings follow each decision: an option whose value
- * contradicts a settled one is dropped, and the matching must still exist.  It is kept by
- * augmenting paths and mended after each step, so taking a decision back needs no copy of it.
+ * Requests that share neither counters nor resources are solved separately. A matching of counters to slots, where a
+ * slot can have any counter that one of its request's options leaves, suggests an option for each request; most sets
+ * are done with that. If two suggestions contradict each other, the search decides for one of them. Each decision is
+ * followed by two prunings: options whose values contradict a settled one are excluded, and the matching must still
+ * exist. The matching is kept by augmenting paths and repaired after each step, so that undoing a decision needs no
+ * copy of it.
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
 #include "core/util/shared.h"
 #include "core/place/placement.h"
 
-/* ---- Rules and components ---- */
+/* ---- Components ---- */
 
-void upmu_placement_lift(struct placement *p, unsigned rules)
-{
-    const struct upmu_place_input *input = p->input;
-    unsigned barred = (rules & PLACE_LIFT_HELD ? 0 : OPTION_BLOCKED) | (rules & PLACE_LIFT_RESOURCES ? 0 : OPTION_TORN);
-    uint32_t available = input->counters;
-
-    if ((rules & PLACE_LIFT_TAKEN) == 0)
-        available &= ~input->taken;
-    p->lifted = (uint8_t)rules;
-    p->available = available;
-    p->limited = input->limited & available;
-    if ((rules & PLACE_LIFT_LIMIT) || upmu_bits_count(p->limited) <= input->limit)
-        p->limited = 0;
-    for (unsigned request = 0, i = 0; request < input->request_count; request++) {
-        unsigned end = p->first[request + 1];
-
-        if (PLACE_TRIES != 0 && (p->counters[request] & ~available) == 0 && (p->barred & barred) == 0) {
-            p->usable[request] = (uint32_t)(UPMU_BIT64(end - i) - 1u);
-            i = end;
-            continue;
-        }
-        p->usable[request] = 0;
-        for (uint32_t bit = 1; i < end; i++, bit <<= 1) {
-            const struct place_option *option = &p->option[i];
-            unsigned k = option->shape & OPTION_SLOTS;
-
-            if ((option->shape & barred) != 0 || (option->counters[0] & available) == 0)
-                continue;
-            while (UPMU_SLOTS > 1 && k > 1u && (option->counters[k - 1u] & available) != 0)
-                k--;
-            if (k == 1u)
-                p->usable[request] |= bit;
-        }
-    }
-}
-
-/* For each bit set, both bits of its pair. */
+/* Resources 2n and 2n + 1 are a pair: for each bit set, set both bits of its pair. */
 static uint64_t with_twins(uint64_t resources)
 {
     uint64_t second = UINT64_C(0xaaaaaaaaaaaaaaaa);
@@ -64,7 +27,10 @@ static uint64_t with_twins(uint64_t resources)
     return resources | (resources & second) >> 1 | (resources << 1 & second);
 }
 
-/* All requests of `left` that `joined` depends on, itself included. */
+/*
+ * Return the requests in `left` that share counters or resources with `joined`, directly or through other requests;
+ * `joined` is included.
+ */
 static uint32_t component_of(const struct placement *p, uint32_t left, uint32_t joined)
 {
     uint32_t members = 0, counters = 0;
@@ -96,7 +62,7 @@ static uint32_t component_of(const struct placement *p, uint32_t left, uint32_t 
 
 /* ---- Staying ---- */
 
-/* The option that a running request is on, if it still has it; PLACE_OPTIONS otherwise. */
+/* Return the option that a running request is on, if that option is still usable; else PLACE_OPTIONS. */
 static UPMU_APART_IF_SMALL unsigned option_in_use(const struct placement *p, unsigned request)
 {
     const uint8_t *counters = p->input->stay[request];
@@ -118,7 +84,7 @@ static UPMU_APART_IF_SMALL unsigned option_in_use(const struct placement *p, uns
     return PLACE_OPTIONS;
 }
 
-/* Requests that could stay, each considered alone. */
+/* Return the requests that could stay where they are, each considered alone. */
 static uint32_t find_stayers(struct placement *p)
 {
     uint32_t stayers = 0;
@@ -132,8 +98,8 @@ static uint32_t find_stayers(struct placement *p)
 }
 
 /*
- * Place a component and keep as many of `stayers` as possible where they are: first all; then none,
- * to know whether it fits; then one more as long as it fits.
+ * Place a component and keep as many of `stayers` as possible where they are. Try to keep all; then none, to know
+ * whether the component fits; then one more at a time, as long as it fits.
  */
 static enum upmu_status solve_component(struct placement *p, uint32_t members, uint32_t stayers)
 {
@@ -153,7 +119,7 @@ static enum upmu_status solve_component(struct placement *p, uint32_t members, u
         if (upmu_placement_solve(p, members, attempt) == UPMU_OK)
             staying = attempt;
     }
-    p->rounds += PLACE_ROUNDS; /* known to fit, and how fast */
+    p->rounds += PLACE_ROUNDS; /* the same search succeeded before: let it not run out of rounds */
     return upmu_placement_solve(p, members, staying);
 }
 
@@ -186,8 +152,8 @@ static void write_results(const struct placement *p, struct upmu_place_result *o
 }
 
 /*
- * Component by component.  If the area could not hold all requests, those that it holds may
- * conflict already, even with their helpers served.
+ * Place all requests, one component after the other. If the work area could not hold all requests, those that it holds
+ * may already conflict, even if their helpers count as served.
  */
 static UPMU_APART enum upmu_status place_requests(struct placement *p, struct upmu_place_result *out,
                                                   struct upmu_why *why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Read the requests of a placement into its work area: alternatives become options
- * and values small numbers.
+ * and values small numbers.  At the end: which options and counters the rules leave.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -19,7 +19,7 @@ static bool held_by_others(const struct upmu_place_input *input, unsigned resour
     return false;
 }
 
-/* The claim of a value on a resource. */
+/* Return the number of the claim of a value on a resource. A claim not made before gets the next number. */
 static unsigned number_claim(struct placement *p, unsigned resource, uint64_t value)
 {
     struct place_reading *reading = &p->u.reading;
@@ -46,7 +46,7 @@ static unsigned number_claim(struct placement *p, unsigned resource, uint64_t va
     return claim;
 }
 
-/* Is the last claim of a list on a resource that another claim of it needs with another value? */
+/* Does a list contain a claim on the same resource as its last claim, but with another value? */
 static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_t *last)
 {
     while (++list != last)
@@ -56,9 +56,10 @@ static bool is_torn(const struct placement *p, const uint8_t *list, const uint8_
 }
 
 /*
- * Keep the option under construction, or one for each pair that the slots allow; NULL: one is
- * malformed.  If the last slot is a helper, it makes two options: without a counter (it serves no
- * other helper), and with a counter of its own.
+ * Keep the option under construction or, if the alternative has pairs, one option for each pair that the slots allow. A
+ * last slot that is a helper makes two options: in the first the helper has no counter (other requests serve it, and
+ * this option serves none), in the second the helper has a counter of its own. Returns the place of the next option;
+ * NULL: a pair is malformed.
  */
 static UPMU_APART_IF_SMALL struct place_option *keep_options(struct placement *p, struct place_option *option,
                                                              const struct upmu_alternative *from)
@@ -104,7 +105,10 @@ static bool alternative_is_valid(const struct upmu_alternative *from)
     return !from->helper || (PLACE_HELPERS && slots > tied && from->slot[slots - 1].resource_count == 1);
 }
 
-/* Add the options that an alternative makes, and what they claim; NULL: it is malformed. */
+/*
+ * Add the options that an alternative makes, and what they claim. Returns the place of the next option; NULL: the
+ * alternative is malformed.
+ */
 static UPMU_APART_IF_SMALL struct place_option *read_alternative(struct placement *p, struct place_option *option,
                                                                  const struct upmu_alternative *from, uint8_t **list)
 {
@@ -196,7 +200,7 @@ void upmu_placement_read(struct placement *p)
                 break;
             }
             if (option > &p->option[PLACE_OPTIONS - 1 - PLACE_HELPERS] ||
-                list >= &p->list[PLACE_LIST - UPMU_SLOTS * UPMU_SLOT_RESOURCES]) /* there must be room for one more */
+                list >= &p->list[PLACE_LIST - UPMU_SLOTS * UPMU_SLOT_RESOURCES]) /* no room for one more option */
                 p->fault = UPMU_ERR_NO_SPACE;
         }
         if (option - first > PLACE_OPTIONS_EACH)
@@ -207,4 +211,40 @@ void upmu_placement_read(struct placement *p)
             option = first;
     }
     p->option_count = p->first[request] = (uint8_t)(option - p->option);
+}
+
+void upmu_placement_lift(struct placement *p, unsigned rules)
+{
+    const struct upmu_place_input *input = p->input;
+    unsigned barred = (rules & PLACE_LIFT_HELD ? 0 : OPTION_BLOCKED) | (rules & PLACE_LIFT_RESOURCES ? 0 : OPTION_TORN);
+    uint32_t available = input->counters;
+
+    if ((rules & PLACE_LIFT_TAKEN) == 0)
+        available &= ~input->taken;
+    p->lifted = (uint8_t)rules;
+    p->available = available;
+    p->limited = input->limited & available;
+    if ((rules & PLACE_LIFT_LIMIT) || upmu_bits_count(p->limited) <= input->limit)
+        p->limited = 0;
+    for (unsigned request = 0, i = 0; request < input->request_count; request++) {
+        unsigned end = p->first[request + 1];
+
+        if (PLACE_TRIES != 0 && (p->counters[request] & ~available) == 0 && (p->barred & barred) == 0) {
+            p->usable[request] = (uint32_t)(UPMU_BIT64(end - i) - 1u);
+            i = end;
+            continue;
+        }
+        p->usable[request] = 0;
+        for (uint32_t bit = 1; i < end; i++, bit <<= 1) {
+            const struct place_option *option = &p->option[i];
+            unsigned k = option->shape & OPTION_SLOTS;
+
+            if ((option->shape & barred) != 0 || (option->counters[0] & available) == 0)
+                continue;
+            while (UPMU_SLOTS > 1 && k > 1u && (option->counters[k - 1u] & available) != 0)
+                k--;
+            if (k == 1u)
+                p->usable[request] |= bit;
+        }
+    }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search of a placement: takes the options that a matching of counters to slots
- * suggests, decides where they contradict each other, and prunes by values and by
- * the matching, which it mends after each step instead of copying it.
+ * The search of a placement: take the options that a matching of counters to slots suggests, decide where they
+ * contradict each other, and exclude options by values and by the matching, which is repaired after each step instead
+ * of copied.
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
@@ -15,7 +15,7 @@ static uint32_t unit_request(unsigned unit)
     return UPMU_BIT32(unit & (UPMU_REQUESTS - 1u));
 }
 
-/* The counter of a mask that is tried first. */
+/* Return the counter of a mask that is tried first: the lowest of the counters with the lowest rank. */
 static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p, uint32_t counters)
 {
     unsigned best = upmu_bits_lowest(counters);
@@ -26,7 +26,10 @@ static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p,
     return best;
 }
 
-/* The counter of a mask that a unit tries first: the preferred one of its best option. */
+/*
+ * Return the counter of a mask that a unit tries first: the preferred counter of the first viable option that has any
+ * of the mask.
+ */
 static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t counters)
 {
     unsigned request = unit & (UPMU_REQUESTS - 1u), slot = unit >> 5;
@@ -38,7 +41,7 @@ static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t 
     return preferred_counter(p, best);
 }
 
-/* Remember which requests block a request: the owners of some counters, and others. */
+/* Store which requests block each other: the owners of `counters`, and the requests in `witness`. */
 static void note_witness(struct placement *p, uint32_t counters, uint32_t witness)
 {
     for (; counters != 0; counters &= counters - 1u)
@@ -53,7 +56,7 @@ static UPMU_APART_IF_SMALL void take_counter(struct placement *p, unsigned unit,
     p->u.search.owner[counter] = (uint8_t)unit;
 }
 
-/* Move `unit` to `counter` and, back along the parents, each unit to the place of the one before. */
+/* Give `counter` to `unit`, the counter that `unit` had to its parent, the parent's to the next one, and so on. */
 static void shift_units(struct placement *p, const uint8_t *parent, unsigned unit, unsigned counter)
 {
     for (;;) {
@@ -72,9 +75,9 @@ static void shift_units(struct placement *p, const uint8_t *parent, unsigned uni
 }
 
 /*
- * Find a counter for a unit and move other units if necessary; with NO_UNIT, a counter outside the
- * limit for some unit that is under it.  If there is no path, no matching of these units is larger,
- * or uses fewer limited counters.
+ * Find a counter for a unit, and move other units if necessary. With NO_UNIT, move some unit from a counter under the
+ * limit to a counter that is not. False: there is no path, so no matching of these units is larger, or uses fewer
+ * limited counters.
  */
 static bool find_counter(struct placement *p, unsigned unit)
 {
@@ -117,7 +120,7 @@ static bool keep_limit(struct placement *p)
     return true;
 }
 
-/* Give every unit a counter, within the limit. */
+/* Give each unit without a counter one, within the limit; false: not all can have one. */
 static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
 {
     const struct place_search *search = &p->u.search;
@@ -144,7 +147,7 @@ static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
 
 /* ---- Options ---- */
 
-/* The counter that a slot of a pinned request has; a helper may have none. */
+/* Return the counter that a slot of a pinned request stays on, as a mask; 0: the slot is a helper without a counter. */
 static uint32_t stays_on(const struct placement *p, unsigned request, unsigned slot)
 {
     unsigned counter = p->input->stay[request][slot];
@@ -152,7 +155,7 @@ static uint32_t stays_on(const struct placement *p, unsigned request, unsigned s
     return counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
 }
 
-/* Counters that a slot of a request may have, if all options left have that slot; else 0. */
+/* Return the counters that a slot of a request may have; 0: not all viable options have that slot. */
 static uint32_t allowed_counters(const struct placement *p, unsigned request, unsigned slot)
 {
     const struct place_option *options = &p->option[p->first[request]];
@@ -187,7 +190,7 @@ static void refresh_request(struct placement *p, unsigned request)
     }
 }
 
-/* Make an option viable that is not, or the other way round. */
+/* Exclude an option that is viable, or make an excluded one viable. */
 static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
 {
     unsigned request = p->option[index].request;
@@ -196,7 +199,7 @@ static UPMU_APART_IF_SMALL void flip_option(struct placement *p, unsigned index)
     p->changed |= UPMU_BIT32(request);
 }
 
-/* Exclude an option because of some requests. */
+/* Exclude an option, and note the requests that were the reason. */
 static void exclude_option(struct placement *p, unsigned index, uint32_t because)
 {
     p->u.search.trail[p->trail_count++] = (uint8_t)index;
@@ -215,7 +218,7 @@ static bool has_claim(const struct placement *p, const struct place_option *opti
     return false;
 }
 
-/* The pair of resources on one of which a served helper needs a counter. */
+/* Return the pair of resources of an option's helper: a counter on either of them serves the helper. */
 static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const struct place_option *option)
 {
     const uint8_t *list = &p->list[option->claims];
@@ -223,7 +226,7 @@ static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const
     return p->resource[list[*list]] >> 1;
 }
 
-/* The pairs of resources whose helpers an option serves by a counter of its own. */
+/* Return the pairs of resources whose helpers an option serves by counters of its own. */
 static uint32_t pairs_served(const struct placement *p, const struct place_option *option)
 {
     const uint8_t *list = &p->list[option->claims];
@@ -235,7 +238,10 @@ static uint32_t pairs_served(const struct placement *p, const struct place_optio
     return pairs;
 }
 
-/* The remaining options of a request that make a claim, or that serve a pair: SERVES(pair). */
+/*
+ * Return the viable options of a request that make a claim; if `claim` is SERVES(pair): that serve the helpers of a
+ * pair.
+ */
 static uint32_t options_with(const struct placement *p, unsigned request, unsigned claim)
 {
     uint32_t with = 0;
@@ -250,7 +256,7 @@ static uint32_t options_with(const struct placement *p, unsigned request, unsign
     return with;
 }
 
-/* Do all remaining options of a request make this claim of the first one? */
+/* Does a claim, made by the first viable option of a request, also stand in all others? */
 static bool makes_always(const struct placement *p, unsigned request, unsigned claim)
 {
     uint32_t left = p->u.search.viable[request];
@@ -263,7 +269,7 @@ static bool makes_always(const struct placement *p, unsigned request, unsigned c
     return true;
 }
 
-/* Exclude some options of a request. */
+/* Exclude some options of a request, and note the requests that were the reason. */
 static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned request, uint32_t options,
                                                 uint32_t because)
 {
@@ -271,7 +277,7 @@ static UPMU_APART_IF_SMALL void exclude_options(struct placement *p, unsigned re
         exclude_option(p, p->first[request] + upmu_bits_lowest(options), because);
 }
 
-/* Exclude options that contradict a claim that all options of a request make. */
+/* All viable options of a request make a claim: exclude the options of other requests that contradict this claim. */
 static void spread_claim(struct placement *p, unsigned request, unsigned claim)
 {
     unsigned resource = p->resource[claim];
@@ -294,7 +300,10 @@ static void spread_claim(struct placement *p, unsigned request, unsigned claim)
     }
 }
 
-/* Claims that all remaining options of a request make: note them and, if `exclude`, exclude contradicting options. */
+/*
+ * Note the claims that all viable options of a request make and, if `exclude` is set, exclude options that contradict
+ * them.
+ */
 static void spread_request(struct placement *p, unsigned request, bool exclude)
 {
     unsigned index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
@@ -314,7 +323,7 @@ static void spread_request(struct placement *p, unsigned request, bool exclude)
     }
 }
 
-/* A request with only one possible counter excludes that counter from paired requests. */
+/* If a slot of a request has only one possible counter, exclude pairs with that counter from other requests. */
 static void spread_counters(struct placement *p, unsigned request)
 {
     uint32_t holder = UPMU_BIT32(request);
@@ -344,7 +353,10 @@ static void spread_counters(struct placement *p, unsigned request)
 
 /* ---- Helpers ---- */
 
-/* A remaining option of the request's set that serves a helper; if asked so, a suggested one; or NO_OPTION. */
+/*
+ * Return a viable option, of a request in the same set, that serves the helpers of a pair; with `suggested`, an option
+ * that the matching suggests. NO_OPTION: no option serves them.
+ */
 static unsigned find_server(struct placement *p, unsigned request, unsigned pair, bool suggested)
 {
     const uint8_t *set_of = p->input->set_of;
@@ -369,7 +381,7 @@ static unsigned find_server(struct placement *p, unsigned request, unsigned pair
     return NO_OPTION;
 }
 
-/* Helpers that no remaining request can serve need a counter of their own. */
+/* Exclude options with a served helper that no viable option can serve: such a helper needs a counter of its own. */
 static void give_up_serving(struct placement *p)
 {
     uint32_t lasting = p->served; /* these pairs are already served for every later request */
@@ -398,7 +410,10 @@ static void give_up_serving(struct placement *p)
     }
 }
 
-/* Draw all conclusions from what changed, values before counters.  False: a contradiction. */
+/*
+ * Draw all conclusions from options that changed: from values first, then from counters. False: a request has no viable
+ * option left, or not all slots can have a counter.
+ */
 static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
 {
     do {
@@ -457,7 +472,7 @@ static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
     }
 }
 
-/* The options of a decision. */
+/* Return the options of a request that a decision tries. */
 static uint32_t options_decided(const struct placement *p, const struct place_decision *decision)
 {
     unsigned request = p->option[decision->option].request;
@@ -468,10 +483,10 @@ static uint32_t options_decided(const struct placement *p, const struct place_de
 }
 
 /*
- * Try the options of a request that make one claim of the given option: the first claim in its list
- * that not all options make.  If there is no such claim, try that option alone.
+ * Decide to try only those options of a request that make a certain claim of the given option: the first claim in its
+ * list that not all viable options make. If there is no such claim, try the given option alone.
  */
-static void decide(struct placement *p, unsigned index, const uint8_t *list)
+static void make_decision(struct placement *p, unsigned index, const uint8_t *list)
 {
     unsigned request = p->option[index].request;
     uint32_t viable = p->u.search.viable[request], tried = UPMU_BIT32(index - p->first[request]);
@@ -492,7 +507,7 @@ static void decide(struct placement *p, unsigned index, const uint8_t *list)
     exclude_options(p, request, viable & ~tried, 0);
 }
 
-/* Add to the witness every request that prevents its placement. */
+/* Add to the witness all requests because of which its members' options were excluded, and so on for these. */
 static void complete_witness(struct placement *p)
 {
     uint32_t left = p->witness, whole = 0;
@@ -506,8 +521,8 @@ static void complete_witness(struct placement *p)
 }
 
 /*
- * Undo the last decision that the witness depends on, and exclude what it tried; false: it depends
- * on none.
+ * Undo decisions up to the last one whose request is in the witness, and exclude the options that this decision tried.
+ * False: no request of the witness has a decision, so the search is at its end.
  */
 static bool reverse_decision(struct placement *p)
 {
@@ -530,7 +545,7 @@ static bool reverse_decision(struct placement *p)
 
 /* ---- Suggestions ---- */
 
-/* Do the counters of a request allow an option? */
+/* Has each slot of an option a counter in the matching that the option allows? */
 static bool option_is_matched(const struct placement *p, const struct place_option *option, unsigned unit)
 {
     const uint32_t *counters = option->counters;
@@ -544,7 +559,7 @@ static bool option_is_matched(const struct placement *p, const struct place_opti
     return true;
 }
 
-/* The first option of a request that its counters allow, or NO_OPTION. */
+/* Return the first viable option of a request that the counters of the matching allow, or NO_OPTION. */
 static unsigned suggested_option(const struct placement *p, unsigned request)
 {
     for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
@@ -556,7 +571,10 @@ static unsigned suggested_option(const struct placement *p, unsigned request)
     return NO_OPTION;
 }
 
-/* Add the claims of an option to those made, by resource, if all agree; false: they do not. */
+/*
+ * Add the claims of an option to `made`, which has a claim for each resource. False: one contradicts, and none is
+ * added.
+ */
 static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
 {
     const uint8_t *list = &p->list[p->option[index].claims];
@@ -571,8 +589,8 @@ static bool make_claims(const struct placement *p, unsigned index, uint8_t *made
 }
 
 /*
- * Note the options that the matching suggests.  If two requests contradict each other, decide for
- * the claim of the first one.  True: there is no contradiction.
+ * Store the option that the matching suggests for each request. If a request has none, or contradicts an earlier
+ * request, make a decision about this request. True: all suggestions agree.
  */
 static bool suggestions_agree(struct placement *p)
 {
@@ -585,12 +603,12 @@ static bool suggestions_agree(struct placement *p)
         left ^= UPMU_BIT32(request);
         if (index == NO_OPTION) {
             index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
-            decide(p, index, &p->list[p->option[index].claims]);
+            make_decision(p, index, &p->list[p->option[index].claims]);
             return false;
         }
         p->u.search.choice[request] = (uint8_t)index;
         if (!make_claims(p, index, made)) {
-            decide(p, index, &p->list[p->option[index].claims]);
+            make_decision(p, index, &p->list[p->option[index].claims]);
             return false;
         }
     }
@@ -599,7 +617,7 @@ static bool suggestions_agree(struct placement *p)
 
 /* ---- A pass, request by request ---- */
 
-/* Give the slots of an option counters that are left; false: there are not enough. */
+/* Give the slots of an option counters that are unused; false: too few counters are unused. */
 static bool take_counters(struct placement *p, const struct place_option *option)
 {
     unsigned unit = option->request, slots = option->shape & OPTION_SLOTS;
@@ -622,8 +640,8 @@ static bool take_counters(struct placement *p, const struct place_option *option
 }
 
 /*
- * Give a request the first of its options that agrees with the claims made, has counters left, and
- * has a server for its helper.
+ * Give a request its first viable option that agrees with the claims made, for which counters are unused, and whose
+ * helper is served; false: no option is possible.
  */
 static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
 {
@@ -649,9 +667,9 @@ static bool take_option(struct placement *p, unsigned request, uint8_t *made, ui
 }
 
 /*
- * Place the requests one after the other, without undoing, those first that found no place the last
- * time.  This is enough for nearly all sets that fit; for others it is a start for the matching.
- * Returns the requests without a place.
+ * Place the requests one after the other, without undoing. Requests that found no place the last time are first. This
+ * is enough for nearly all sets that fit; for others the result is the start of the matching. Returns the requests
+ * without a place.
  */
 static uint32_t take_options(struct placement *p)
 {
@@ -682,7 +700,7 @@ static uint32_t take_options(struct placement *p)
         request = upmu_bits_lowest(next);
         if (take_option(p, request, made, &serving))
             continue;
-        /* Requests on the same counters must be placed again. */
+        /* Requests that can have the same counters are left without a place, too: the search places them again. */
         p->failed |= next;
         for (uint32_t others = left; others != 0; others &= others - 1u)
             if (p->counters[upmu_bits_lowest(others)] & p->counters[request])
@@ -718,7 +736,7 @@ static bool helpers_are_served(struct placement *p)
         pair = helper_pair(p, chosen);
         if ((p->served >> pair & 1u) || find_server(p, request, pair, true) != NO_OPTION)
             continue;
-        decide(p, find_server(p, request, pair, false), (const uint8_t[]){1, (uint8_t)SERVES(pair)});
+        make_decision(p, find_server(p, request, pair, false), (const uint8_t[]){1, (uint8_t)SERVES(pair)});
         return false;
     }
     return true;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a placement does not exist: a conflicting subset from which no request can be left out, found
- * by leaving out one request after the other; and the cause of the conflict, found by lifting one
- * rule after the other.
+ * Find out why a placement does not exist: a conflicting subset from which no request can be left out, found by leaving
+ * out one request after the other; and the cause of the conflict, found by lifting one rule after the other.
  */
 #include "core/util/shared.h"
 #include "core/place/placement.h"
 
-/* Common properties of the requests of a subset. */
+/* The properties that the requests of a subset have in common. */
 struct place_needs {
     uint32_t counters;
-    uint64_t contested; /* resources with several values */
-    uint64_t shared;    /* of these, those that several requests claim */
-    uint64_t common;    /* resources that all claim */
-    unsigned blocker;   /* resource that blocks one of them because it is in use elsewhere */
+    uint64_t contested; /* resources that requests need with several values */
+    uint64_t shared;    /* contested resources that several requests claim */
+    uint64_t common;    /* contested resources that all requests claim */
+    unsigned blocker;   /* resource in use elsewhere that blocks a request, or UPMU_NO_RESOURCE */
 };
 
 static struct place_needs needs_of(const struct placement *p, uint32_t members)
@@ -35,9 +34,9 @@ static struct place_needs needs_of(const struct placement *p, uint32_t members)
 }
 
 /*
- * Leave out requests while the rest still conflicts.  A conflict over counters alone is minimal as
- * it was found: without any one of its requests the others fit.  Where helpers are served, leaving
- * out a request can remove a server, so all are tried again.
+ * Leave out requests while the rest still conflicts, and return the rest. A conflict over counters alone is minimal as
+ * it was found: without any one of its requests the others fit. To leave out a request can also remove the request that
+ * serves a helper: then all requests are tried again.
  */
 static uint32_t colliding_subset(struct placement *p, uint32_t members)
 {
@@ -55,7 +54,7 @@ static uint32_t colliding_subset(struct placement *p, uint32_t members)
     return members;
 }
 
-/* The rule without which the subset would fit; 0: there is none. */
+/* Return the rule (PLACE_LIFT_...) without which the subset would fit; 0: no rule is the cause. */
 static unsigned rule_to_lift(struct placement *p, uint32_t members, const struct place_needs *needs)
 {
     static const uint8_t tried[] = {PLACE_LIFT_TAKEN, PLACE_LIFT_HELD, PLACE_LIFT_TAKEN | PLACE_LIFT_HELD,
@@ -100,7 +99,7 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
         counters = 0;
         if (needs.shared == 0) /* a request that contradicts itself */
             needs.shared = needs.contested;
-        if (needs.common & needs.shared) /* preferably a resource that all of them need */
+        if (needs.common & needs.shared) /* preferably a resource that all requests need */
             needs.shared &= needs.common;
         for (resource = 0; (needs.shared >> resource & 1u) == 0; resource++)
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes on their way to an output: the caller's buffer, a function, or nothing but their number.
+ * Write bytes to an output, which is the caller's buffer or a function, or only count them.
  */
 #include "core/results/emit.h"
 #include "core/util/mem.h"
@@ -8,7 +8,7 @@
 
 #if UPMU_RESULTS
 
-/* By half bytes: a table of 16. */
+/* The CRC takes half a byte at a time, so that its table has 16 rows instead of 256. */
 uint32_t upmu_emit_crc(uint32_t crc, const void *bytes, size_t length)
 {
     static const uint32_t table[16] = {

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Bytes on their way to an output: counted, staged, summed.
- */
+/* Write bytes to an output: the bytes are counted and collected in a stage; a CRC is computed while `sums` is true. */
 #ifndef UPMU_CORE_EMIT_H
 #define UPMU_CORE_EMIT_H
 
 #include <upmu/results.h>
 
-/* Begin; output NULL: bytes are only counted. */
+/* Begin an output. With `output` NULL bytes are only counted. */
 void upmu_emit_begin(struct upmu_emit *emit, struct upmu_output *output);
 
-/* Append; a failure is remembered, and nothing is written after it. */
+/* Append bytes. A failure is remembered, and nothing is written after it. */
 void upmu_emit_bytes(struct upmu_emit *emit, const void *bytes, size_t length);
 void upmu_emit_byte(struct upmu_emit *emit, unsigned byte);
 void upmu_emit_number(struct upmu_emit *emit, uint64_t value, unsigned bytes); /* lowest byte first */
@@ -19,10 +17,13 @@ void upmu_emit_decimal(struct upmu_emit *emit, uint64_t value);
 void upmu_emit_hex(struct upmu_emit *emit, uint64_t value, unsigned least_digits);
 void upmu_emit_zeros(struct upmu_emit *emit, size_t count);
 
-/* Hand over what is staged; false: something failed since the begin. */
+/* Write the bytes that are in the stage; false: a write has failed since upmu_emit_begin(). */
 bool upmu_emit_flush(struct upmu_emit *emit);
 
-/* CRC-32 (polynomial 0xedb88320, as in zlib), of bytes after those that `crc` is of; 0 at the begin. */
+/*
+ * Continue a CRC-32 (polynomial 0xedb88320, as in zlib). `crc` is the CRC of the bytes before these; 0: these bytes are
+ * the first.
+ */
 uint32_t upmu_emit_crc(uint32_t crc, const void *bytes, size_t length);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folded stacks: a line of text for each stack, the outermost frame first, then the number of samples.
- * (The form that flamegraph.pl and its successors read.)
+ * Folded stacks, which flamegraph.pl and its successors read: a line of text for each stack, with the outermost frame
+ * first and the number of samples at the end.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"

@@ -23,7 +23,10 @@
 
 #define FORMULA_TOP (UINT64_C(1) << 63)
 
-/* digits × 2^exponent, with the top bit of `digits` set; or 0.  And the text that it comes from. */
+/*
+ * A number: digits × 2^exponent, with the top bit of `digits` set, or 0; and the place of the number's text in the
+ * formula.
+ */
 struct formula_number {
     uint64_t digits;
     int32_t exponent;
@@ -48,11 +51,14 @@ enum formula_kind {
     FORMULA_IF
 };
 
-/* How strongly each binds the value behind it, and the commas that it needs. */
+/* By kind of token: how strongly the token binds the value behind it; how many commas its brackets need. */
 static const uint8_t formula_binds[] = {2, 2, 3, 3, 4, 1, 1, 1, 1, 0, 0, 0, 0};
 static const uint8_t formula_commas[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2};
 
-/* `arguments` before the present one; `skips`: the present one does not matter, and `condition` is known to be so. */
+/*
+ * A token that waits for its values. `arguments`: how many of its values are complete. `skips`: the value that is read
+ * now does not matter. `condition`, for an `if`: the condition's value, unless it is unknown (`undecided`).
+ */
 struct formula_pending {
     uint8_t kind, arguments;
     bool skips, condition, undecided;
@@ -66,8 +72,8 @@ struct formula {
     size_t at;
     enum upmu_status status;
     bool estimated;
-    unsigned skipping;  /* conditions whose present part does not matter */
-    unsigned undecided; /* conditions that are not known */
+    unsigned skipping;  /* number of pending ifs whose present part does not matter */
+    unsigned undecided; /* number of pending ifs whose condition is not known */
     unsigned numbers, pendings;
     struct formula_number number[UPMU_FORMULA_DEPTH];
     struct formula_pending pending[UPMU_FORMULA_DEPTH];
@@ -86,7 +92,7 @@ static struct formula_number formula_normal(uint64_t digits, int32_t exponent, b
     return number;
 }
 
-/* Of a number that is smaller: what is left of it beside another. */
+/* Return the digits of a number after a shift to a higher exponent: what a sum with a number of that exponent needs. */
 static uint64_t formula_aligned(const struct formula_number *number, int32_t exponent)
 {
     int32_t down = exponent - number->exponent;
@@ -142,7 +148,7 @@ static bool is_less(struct formula_number a, struct formula_number b)
     return a.digits && a.negative;
 }
 
-/* False: it has no place in 63 bits. */
+/* Round a number to millionths; false: they need more than 63 bits. */
 static bool to_millionths(const struct formula_number *number, int64_t *out_millionths)
 {
     const struct formula_number million = formula_normal(1000000, 0, false);
@@ -226,7 +232,7 @@ static struct formula_number formula_compute(struct formula *f, enum formula_kin
     }
 }
 
-/* The last two numbers become one. */
+/* Replace the last two numbers by the result of an operation on them. */
 static void formula_join(struct formula *f, enum formula_kind kind, size_t begin, size_t end)
 {
     struct formula_number result;
@@ -236,7 +242,7 @@ static void formula_join(struct formula *f, enum formula_kind kind, size_t begin
     push_number(f, result, begin, end);
 }
 
-/* Apply what binds its values at least so. */
+/* Apply the pending tokens, from the last one back, that bind their values at least as strongly as `least`. */
 static void formula_reduce(struct formula *f, unsigned least)
 {
     while (f->status == UPMU_OK && f->pendings && formula_binds[f->pending[f->pendings - 1].kind] >= least) {
@@ -276,7 +282,7 @@ static void skip_blanks(struct formula *f)
         f->at++;
 }
 
-/* Digits, and behind a point more of them. */
+/* Read a number: digits, and perhaps a point with more digits. */
 static void take_formula_number(struct formula *f)
 {
     size_t begin = f->at;
@@ -305,7 +311,7 @@ static void take_formula_number(struct formula *f)
     push_number(f, scale > 1 ? formula_quotient(&number, &below) : number, begin, f->at);
 }
 
-/* The caller's value of a word, which stands from `begin` to f->at. */
+/* Push the caller's value of a word, which stands from `begin` to f->at. */
 static void take_formula_value(struct formula *f, size_t begin, const struct upmu_formula_word *word)
 {
     struct upmu_formula_value value = {.value = 0};
@@ -346,7 +352,7 @@ static void take_formula_event(struct formula *f)
     take_formula_value(f, begin, &word);
 }
 
-/* A name, or a call: true. */
+/* Read a name and push its value, or read a call up to its '('. True: a call. */
 static bool take_name_or_call(struct formula *f)
 {
     static const struct {
@@ -376,9 +382,9 @@ static bool take_name_or_call(struct formula *f)
     return true;
 }
 
-/* ---- What stands before a value and behind it ---- */
+/* ---- Texts before a value and behind it ---- */
 
-/* True: a value was taken, and what stands behind it is next. */
+/* Read a value, or a token that stands before one. True: a value was read, so that an operator must follow. */
 static bool before_value(struct formula *f)
 {
     char c = byte_at(f);
@@ -400,7 +406,7 @@ static bool before_value(struct formula *f)
     return true;
 }
 
-/* The condition was read: which of the two parts that follow matters? */
+/* The condition of an if was read: decide which of the two parts that follow does not matter. */
 static void formula_decide(struct formula *f, struct formula_pending *last)
 {
     const struct formula_number *condition = &f->number[--f->numbers];
@@ -464,7 +470,7 @@ static void close_bracket(struct formula *f)
     f->number[f->numbers - 1].end = (uint16_t)f->at;
 }
 
-/* True: a value is next. */
+/* Read an operator, a comma or a ')' behind a value. True: another value must follow. */
 static bool behind_value(struct formula *f)
 {
     static const char signs[] = "+-*/?<>";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing a log (docs/RESULTS.md has its layout): a head, records with a check each, an end.
- * Each record goes to the output whole, or not at all.
+ * Write a log (docs/RESULTS.md has its layout): a head, records with a check each, an end. Each record goes to the
+ * output whole, or not at all.
  */
 #include "core/results/log_core.h"
 #include "core/catalog/catalog.h"
@@ -31,13 +31,16 @@ static void put_name(struct upmu_emit *emit, const char *name)
     upmu_emit_bytes(emit, name, length);
 }
 
-/* Bytes of a record whose body has so many. */
+/* Return the bytes of a record whose body has `body` bytes. */
 static uint32_t record_bytes(size_t body)
 {
     return (uint32_t)(UPMU_LOG_RECORD_BYTES + body + UPMU_LOG_CHECK_BYTES + 7u) & ~UINT32_C(7);
 }
 
-/* A buffer always keeps room for the end, and from samples for a count of each event. */
+/*
+ * Return the bytes of a buffer that a record must leave free: for the end, and, before a sample, for a count of each
+ * event.
+ */
 static size_t room_kept(const struct upmu_log *log, enum upmu_log_kind kind)
 {
     if (kind == UPMU_LOG_END)
@@ -89,7 +92,7 @@ enum upmu_status upmu_log_begin(struct upmu_log *log, struct upmu_output *output
     log->status = UPMU_OK;
     upmu_emit_bytes(&log->emit, UPMU_LOG_MAGIC, 8);
     upmu_emit_number(&log->emit, UPMU_LOG_VERSION, 8);
-    (void)upmu_emit_flush(&log->emit); /* no record's check has the head in it */
+    (void)upmu_emit_flush(&log->emit); /* the head has no part in a record's check */
     if (record_begin(log, UPMU_LOG_MACHINE, 14u + text_length(machine)) != UPMU_OK) {
         log->status = UPMU_ERR_STATE;
         return UPMU_ERR_NO_SPACE;

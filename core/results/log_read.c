@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading a log.  The bytes may be anything: every length is checked against the record, every
- * record against the log and its check before anything of it is used.
+ * Read a log, whose bytes may be anything: each length is checked against the record, and each record against the log
+ * and its check, before any of it is used.
  */
 #include "core/results/log_core.h"
 #include "core/results/emit.h"
@@ -10,11 +10,11 @@
 
 #if UPMU_RESULTS
 
-/* The rest of a record's body. */
+/* The part of a record's body that is not read yet. */
 struct log_cursor {
     const uint8_t *at;
     size_t left;
-    bool lacks; /* asked for more than there was */
+    bool lacks; /* more was asked for than was left */
 };
 
 static uint64_t number_at(const uint8_t *at, unsigned bytes)
@@ -46,24 +46,24 @@ static uint64_t take_bytes(struct log_cursor *cursor, unsigned bytes)
     return at ? number_at(at, bytes) : 0;
 }
 
-static uint16_t take16(struct log_cursor *cursor)
+static uint16_t take_number16(struct log_cursor *cursor)
 {
     return (uint16_t)take_bytes(cursor, 2);
 }
 
-static uint32_t take32(struct log_cursor *cursor)
+static uint32_t take_number32(struct log_cursor *cursor)
 {
     return (uint32_t)take_bytes(cursor, 4);
 }
 
-static uint64_t take64(struct log_cursor *cursor)
+static uint64_t take_number64(struct log_cursor *cursor)
 {
     return take_bytes(cursor, 8);
 }
 
 static void take_text(struct log_cursor *cursor, struct upmu_log_text *text)
 {
-    text->length = take16(cursor);
+    text->length = take_number16(cursor);
     text->at = (const char *)cursor_skip(cursor, text->length);
 }
 
@@ -80,22 +80,22 @@ uint64_t upmu_log_word(struct upmu_log_words words, unsigned index)
 
 static void take_event(struct log_cursor *cursor, struct upmu_log_event *event)
 {
-    event->source = take16(cursor);
-    event->set = take16(cursor);
+    event->source = take_number16(cursor);
+    event->set = take_number16(cursor);
     event->event = (uint8_t)take_bytes(cursor, 1);
     event->origin = (uint8_t)take_bytes(cursor, 1);
-    event->attributes = take32(cursor);
-    event->id.catalogue = take16(cursor);
-    event->id.row = take16(cursor);
-    event->id.masks = take32(cursor);
-    event->frequency = take32(cursor);
-    event->values = take32(cursor);
-    event->config = take64(cursor);
-    event->config1 = take64(cursor);
-    event->config2 = take64(cursor);
-    event->period = take64(cursor);
-    event->random_mask = take64(cursor);
-    event->event_id = take64(cursor);
+    event->attributes = take_number32(cursor);
+    event->id.catalogue = take_number16(cursor);
+    event->id.row = take_number16(cursor);
+    event->id.masks = take_number32(cursor);
+    event->frequency = take_number32(cursor);
+    event->values = take_number32(cursor);
+    event->config = take_number64(cursor);
+    event->config1 = take_number64(cursor);
+    event->config2 = take_number64(cursor);
+    event->period = take_number64(cursor);
+    event->random_mask = take_number64(cursor);
+    event->event_id = take_number64(cursor);
     take_text(cursor, &event->name);
     take_text(cursor, &event->pmu);
     take_text(cursor, &event->catalogue);
@@ -104,10 +104,10 @@ static void take_event(struct log_cursor *cursor, struct upmu_log_event *event)
 
 static void take_range(struct log_cursor *cursor, struct upmu_log_range *range)
 {
-    range->start = take64(cursor);
-    range->end = take64(cursor);
-    range->offset = take64(cursor);
-    range->process = take32(cursor);
+    range->start = take_number64(cursor);
+    range->end = take_number64(cursor);
+    range->offset = take_number64(cursor);
+    range->process = take_number32(cursor);
     take_text(cursor, &range->name);
     cursor->lacks |= range->start >= range->end;
 }
@@ -116,21 +116,21 @@ static void take_log_sample(struct log_cursor *cursor, struct upmu_log_sample *s
 {
     unsigned frames;
 
-    sample->source = take16(cursor);
-    sample->set = take16(cursor);
-    sample->flags = take16(cursor);
-    frames = take16(cursor);
-    sample->cpu = take32(cursor);
-    sample->events = take32(cursor);
-    sample->process = take32(cursor);
-    sample->thread = take32(cursor);
-    sample->lost = take32(cursor);
-    sample->values = take32(cursor);
-    sample->ip = take64(cursor);
-    sample->sp = take64(cursor);
-    sample->time_ns = take64(cursor);
-    sample->event_id = take64(cursor);
-    sample->period = take64(cursor);
+    sample->source = take_number16(cursor);
+    sample->set = take_number16(cursor);
+    sample->flags = take_number16(cursor);
+    frames = take_number16(cursor);
+    sample->cpu = take_number32(cursor);
+    sample->events = take_number32(cursor);
+    sample->process = take_number32(cursor);
+    sample->thread = take_number32(cursor);
+    sample->lost = take_number32(cursor);
+    sample->values = take_number32(cursor);
+    sample->ip = take_number64(cursor);
+    sample->sp = take_number64(cursor);
+    sample->time_ns = take_number64(cursor);
+    sample->event_id = take_number64(cursor);
+    sample->period = take_number64(cursor);
     take_words(cursor, &sample->value, upmu_bits_count(sample->values));
     take_words(cursor, &sample->frame, frames);
     cursor->lacks |= frames > UPMU_LOG_FRAMES || sample->events == 0;
@@ -138,26 +138,26 @@ static void take_log_sample(struct log_cursor *cursor, struct upmu_log_sample *s
 
 static void take_count(struct log_cursor *cursor, struct upmu_log_count *count)
 {
-    count->source = take16(cursor);
-    count->set = take16(cursor);
+    count->source = take_number16(cursor);
+    count->set = take_number16(cursor);
     count->event = (uint8_t)take_bytes(cursor, 1);
     count->quality = (uint8_t)take_bytes(cursor, 1);
-    cursor->lacks |= take16(cursor) != 0;
-    count->value = take64(cursor);
-    count->raw = take64(cursor);
-    count->error = take64(cursor);
-    count->enabled_ns = take64(cursor);
-    count->running_ns = take64(cursor);
-    count->lost = take32(cursor);
+    cursor->lacks |= take_number16(cursor) != 0;
+    count->value = take_number64(cursor);
+    count->raw = take_number64(cursor);
+    count->error = take_number64(cursor);
+    count->enabled_ns = take_number64(cursor);
+    count->running_ns = take_number64(cursor);
+    count->lost = take_number32(cursor);
 }
 
-/* By kind; false: an unknown one. */
+/* Read the body of a record by its kind; false: the kind is unknown. */
 static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
 {
     switch (item->kind) {
     case UPMU_LOG_MACHINE:
-        item->of.machine.time_ns = take64(cursor);
-        item->of.machine.version = take32(cursor);
+        item->of.machine.time_ns = take_number64(cursor);
+        item->of.machine.version = take_number32(cursor);
         take_text(cursor, &item->of.machine.name);
         return true;
     case UPMU_LOG_EVENT:
@@ -168,8 +168,8 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
         take_range(cursor, &item->of.range);
         return true;
     case UPMU_LOG_TASK:
-        item->of.task.process = take32(cursor);
-        item->of.task.thread = take32(cursor);
+        item->of.task.process = take_number32(cursor);
+        item->of.task.thread = take_number32(cursor);
         take_text(cursor, &item->of.task.name);
         return true;
     case UPMU_LOG_SAMPLE:
@@ -179,18 +179,21 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
         take_count(cursor, &item->of.count);
         return true;
     case UPMU_LOG_END:
-        item->of.total.records = take64(cursor);
-        item->of.total.samples = take64(cursor);
-        item->of.total.lost = take64(cursor);
-        item->of.total.cut = take64(cursor);
-        item->of.total.time_ns = take64(cursor);
+        item->of.total.records = take_number64(cursor);
+        item->of.total.samples = take_number64(cursor);
+        item->of.total.lost = take_number64(cursor);
+        item->of.total.cut = take_number64(cursor);
+        item->of.total.time_ns = take_number64(cursor);
         return true;
     default:
         return false;
     }
 }
 
-/* Bytes of the record at an offset; 0: there is no room for one, or it says something impossible. */
+/*
+ * Return the bytes of the record at an offset; 0: too few bytes are left for a record, or the stated length is
+ * impossible.
+ */
 static size_t record_at(const struct upmu_log_reader *reader, size_t at)
 {
     size_t left = reader->length - at, bytes;
@@ -201,7 +204,9 @@ static size_t record_at(const struct upmu_log_reader *reader, size_t at)
     return bytes >= UPMU_LOG_RECORD_BYTES + UPMU_LOG_CHECK_BYTES && bytes <= left && (bytes & 7u) == 0 ? bytes : 0;
 }
 
-/* A known kind's record in its shape, padded to the next multiple of 8; an unknown kind's in any. */
+/*
+ * Read a record. True: its kind is unknown, or its body has the length of its kind, padded to the next multiple of 8.
+ */
 static bool record_read(const struct upmu_log_reader *reader, size_t at, size_t bytes, struct upmu_log_item *out_item,
                         bool *out_known)
 {
@@ -222,7 +227,7 @@ bool upmu_log_item_at(const struct upmu_log_reader *reader, size_t at, struct up
     return bytes && record_read(reader, at, bytes, out_item, &known) && known;
 }
 
-/* The check of a record from what its bytes are; the check that stands in it. */
+/* Compute the check of a record from its bytes. check_stored() reads the check that the record has. */
 static uint32_t check_made(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint32_t start)
 {
     return upmu_emit_crc(start, reader->bytes + at, bytes - UPMU_LOG_CHECK_BYTES);
@@ -233,7 +238,10 @@ static uint32_t check_stored(const struct upmu_log_reader *reader, size_t at, si
     return (uint32_t)number_at(reader->bytes + at + bytes - UPMU_LOG_CHECK_BYTES, UPMU_LOG_CHECK_BYTES);
 }
 
-/* The record with this number is as it was written: shape and check are right, and the first alone is the machine's. */
+/*
+ * Is the record with this number as it was written? The record's form and check are right, and the first record, and no
+ * other, is the machine's.
+ */
 static bool record_sound(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint64_t number,
                          struct upmu_log_item *out_item, bool *out_known)
 {
@@ -264,7 +272,10 @@ bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_ite
     return false;
 }
 
-/* All records are sound, and the last and no other is the end. */
+/*
+ * Are all records as they were written? The record of the end must be the last one, and state how many records and
+ * samples there are.
+ */
 static bool records_sound(const struct upmu_log_reader *reader)
 {
     struct upmu_log_item item;
@@ -283,7 +294,10 @@ static bool records_sound(const struct upmu_log_reader *reader)
     return false;
 }
 
-/* The head, and the check of the first record: as it stands there, and as it should be. */
+/*
+ * Check the head of a log, and note two checks of the first record: the check that the record has, and the check
+ * computed from the record's bytes.
+ */
 static enum upmu_status head_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
 {
     size_t first;

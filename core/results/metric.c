@@ -11,7 +11,7 @@
 
 #if UPMU_FORMULAS && UPMU_NAMES
 
-/* The bit of the PMU's catalogue in the rows; 0: none is for it. */
+/* Return the bit that stands for the PMU's catalogue in rows of metrics; 0: no row names that catalogue. */
 static uint32_t metric_bit(const struct upmu_pmu *pmu)
 {
     const char *own = pmu->catalog ? upmu_catalog_name(pmu->catalog) : "";
@@ -23,7 +23,10 @@ static uint32_t metric_bit(const struct upmu_pmu *pmu)
     return 0;
 }
 
-/* Is the row the PMU's?  One of generic events is unless a published one, which stands before it, has its name. */
+/*
+ * Is a row for the PMU whose catalogue has this bit? A row of generic events is for every PMU, unless an earlier row
+ * has the same name and is for the catalogue.
+ */
 static bool metric_serves(const struct upmu_metric_row *row, uint32_t bit)
 {
     if (row->catalogues)

@@ -9,16 +9,16 @@
 #include <upmu/config.h>
 #include <upmu/metric.h>
 
-/* `catalogues`: bit i is the i-th name of upmu_metric_catalogues, 0: every PMU. */
+/* A metric. Bit i of `catalogues` stands for the i-th name of upmu_metric_catalogues; 0: every PMU has the metric. */
 struct upmu_metric_row {
     const char *name, *group, *unit;
     uint32_t catalogues;
     const char *formula;
 };
 
-/* Names, each with its NUL; the last one has one NUL more. */
+/* The names of catalogues, each with its NUL; one more NUL is the end. */
 extern const char upmu_metric_catalogues[];
-/* Rows of generic events are the last ones. */
+/* All metrics; the last rows are those of generic events. */
 extern const struct upmu_metric_row upmu_metric_row[];
 extern const unsigned upmu_metric_rows;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * perf.data, as perf of Linux reads it (tools/perf/Documentation/perf.data-file-format.txt and
- * include/uapi/linux/perf_event.h): a header that says where the parts are; identifiers of events;
- * their attributes; records; two features, the names of events and the times.
+ * Write perf.data, as perf of Linux reads it (tools/perf/Documentation/perf.data-file-format.txt and
+ * include/uapi/linux/perf_event.h): a header that says where the parts are; identifiers of events; their attributes;
+ * records; two features, which are the names of events and the times.
  */
 #include <upmu/event.h>
 #include "core/results/results_core.h"
@@ -14,7 +14,7 @@
 #if UPMU_RESULTS
 
 #define PERF_HEADER_BYTES 104u
-#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7; perf refuses an attribute that is longer than its own */
+#define PERF_ATTRIBUTE_BYTES 128u /* PERF_ATTR_SIZE_VER7; perf refuses an attribute longer than its own */
 #define PERF_SECTION_BYTES 16u
 #define PERF_TYPE_RAW 4u
 #define PERF_FLAG_EXCLUDE_USER (UINT64_C(1) << 4)
@@ -74,7 +74,10 @@ static void perf_attribute(struct upmu_emit *emit, const struct upmu_results_cal
     upmu_emit_zeros(emit, PERF_ATTRIBUTE_BYTES - 64u); /* config2 to sig_data */
 }
 
-/* The identifiers of a kind: 1 + the place in the table of events, one for each source. */
+/*
+ * Write the identifiers of a kind of event, one for each source, and return their number. An identifier is 1 + the
+ * index in the table of events. `emit` NULL: the identifiers are only counted.
+ */
 static unsigned perf_identifiers(struct upmu_emit *emit, const struct upmu_results_call *call, unsigned kind)
 {
     unsigned id, count = 0;
@@ -94,7 +97,7 @@ static void perf_record(struct upmu_emit *emit, unsigned type, unsigned misc, si
     upmu_emit_number(emit, bytes, 2);
 }
 
-/* The end of records other than samples: process, thread, time, CPU, identifier. */
+/* Write the end of a record that is not a sample: process, thread, time, CPU, identifier. */
 static void perf_trailer(struct upmu_emit *emit, uint32_t process, uint32_t thread)
 {
     upmu_emit_number(emit, process, 4);
@@ -108,7 +111,7 @@ static size_t perf_name_bytes(size_t length)
     return ((length < PERF_NAME_BYTES ? length : PERF_NAME_BYTES) + 8u) & ~(size_t)7;
 }
 
-/* Text, a NUL and zeros up to a multiple of 8. */
+/* Write a text, a NUL, and zeros up to a multiple of 8 bytes. */
 static void perf_name(struct upmu_emit *emit, const char *name, size_t length)
 {
     size_t bytes = perf_name_bytes(length);
@@ -118,7 +121,7 @@ static void perf_name(struct upmu_emit *emit, const char *name, size_t length)
     upmu_emit_zeros(emit, bytes - length);
 }
 
-/* Type MMAP2: llvm-profgen and perf2bolt do not look at MMAP.  Device and inode are not known: 0. */
+/* Write a mapping as MMAP2, because llvm-profgen and perf2bolt do not look at MMAP. Device and inode are unknown: 0. */
 static void perf_mapping(struct upmu_emit *emit, unsigned misc, const struct upmu_log_range *range)
 {
     size_t bytes = 72 + perf_name_bytes(range->name.length) + PERF_TRAILER_BYTES;
@@ -145,7 +148,7 @@ static void perf_task(struct upmu_emit *emit, const struct upmu_log_task *task)
     perf_trailer(emit, task->process, task->thread);
 }
 
-/* Samples that an event (1 + its place; 1: of any event) has lost. */
+/* Write how many samples were lost. `identifier`: 1 + the event's index; 1 if it is unknown which events lost them. */
 static void perf_lost(struct upmu_emit *emit, uint64_t identifier, uint64_t lost)
 {
     perf_record(emit, PERF_RECORD_LOST, 0, 24 + PERF_TRAILER_BYTES);
@@ -251,7 +254,7 @@ static void perf_records(struct upmu_emit *emit, const struct upmu_results_call 
 
 /* ---- Features ---- */
 
-/* Text with its length in front, a NUL behind. */
+/* Write the name of an event: its length, the text, a NUL, and zeros up to a multiple of 8 bytes. */
 static void perf_event_name(struct upmu_emit *emit, const struct upmu_log_event *event)
 {
     struct upmu_emit count;

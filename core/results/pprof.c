@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof's profile.proto (github.com/google/pprof, proto/profile.proto), not compressed.
+ * Write pprof's profile.proto (github.com/google/pprof, proto/profile.proto), not compressed.
  *
- * Protocol buffers: a field is a number and a wire type in one varint, then a varint (type 0) or a
- * length and bytes (type 2).  The length of a message comes first, so each message is made twice:
- * counted, then written.
+ * In protocol buffers a field is a number and a wire type in one varint, then a varint (type 0) or a length and bytes
+ * (type 2). The length of a message comes first, so each message is made twice: counted, then written.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"
@@ -14,7 +13,7 @@
 
 #if UPMU_RESULTS
 
-/* Fields of the messages that are used. */
+/* Numbers of the fields that are written. */
 enum profile_field {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -39,10 +38,13 @@ enum profile_field {
     FUNCTION_SYSTEM_NAME = 3
 };
 
-/* The table of strings: "", these, two for each kind of event (in front "samples of"), functions. */
+/*
+ * Indices in the table of strings. The table has "", the strings named here, two for each kind of event (one begins
+ * with "samples of"), and names of functions.
+ */
 enum profile_string { STRING_NONE, STRING_COUNT, STRING_EVENTS, STRING_MACHINE, STRING_KINDS };
 
-static void varint(struct upmu_emit *emit, uint64_t value)
+static void write_varint(struct upmu_emit *emit, uint64_t value)
 {
     for (; value >= 0x80; value >>= 7)
         upmu_emit_byte(emit, (unsigned)(value & 0x7fu) | 0x80u);
@@ -51,17 +53,19 @@ static void varint(struct upmu_emit *emit, uint64_t value)
 
 static void field_number(struct upmu_emit *emit, enum profile_field field, uint64_t value)
 {
-    varint(emit, (unsigned)field << 3);
-    varint(emit, value);
+    write_varint(emit, (unsigned)field << 3);
+    write_varint(emit, value);
 }
 
 static void field_bytes(struct upmu_emit *emit, enum profile_field field, size_t length)
 {
-    varint(emit, (unsigned)field << 3 | 2u);
-    varint(emit, length);
+    write_varint(emit, (unsigned)field << 3 | 2u);
+    write_varint(emit, length);
 }
 
-/* A message of a call's `index`; `write` is called to count, then to write. */
+/*
+ * Write the message that `write` makes for `index`: a first call of `write` counts its bytes, a second one writes them.
+ */
 static void field_message(struct upmu_emit *emit, enum profile_field field, const struct upmu_results_call *call,
                           uint64_t index, void (*write)(struct upmu_emit *, const struct upmu_results_call *, uint64_t))
 {
@@ -73,7 +77,10 @@ static void field_message(struct upmu_emit *emit, enum profile_field field, cons
     write(emit, call, index);
 }
 
-/* The number of a location: 1 + its place among all addresses.  Samples without an address have one behind these. */
+/*
+ * Return the number of a location: 1 + the address's index in call->address. Samples without an address have the
+ * location whose number follows the last of these.
+ */
 static uint64_t location_of(const struct upmu_results_call *call, uint64_t ip)
 {
     size_t low = 0, high = call->addresses;
@@ -110,18 +117,18 @@ static void write_locations(struct upmu_emit *emit, const struct upmu_results_ca
     unsigned i;
 
     upmu_results_item(call, call->stack[index].at, &item);
-    varint(emit, without_address(sample) ? call->addresses + UINT64_C(1) : location_of(call, sample->ip));
+    write_varint(emit, without_address(sample) ? call->addresses + UINT64_C(1) : location_of(call, sample->ip));
     for (i = 0; i < sample->frame.count; i++)
-        varint(emit, location_of(call, upmu_log_word(sample->frame, i)));
+        write_varint(emit, location_of(call, upmu_log_word(sample->frame, i)));
 }
 
 static void write_values(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)
 {
     const struct upmu_results_stack *stack = &call->stack[index];
 
-    upmu_emit_zeros(emit, 2 * (size_t)stack->kind); /* two for each other kind */
-    varint(emit, stack->samples);
-    varint(emit, stack->events);
+    upmu_emit_zeros(emit, 2 * (size_t)stack->kind); /* two zeros for each kind before the stack's */
+    write_varint(emit, stack->samples);
+    write_varint(emit, stack->events);
     upmu_emit_zeros(emit, 2 * ((size_t)call->kinds - 1 - stack->kind));
 }
 
@@ -146,7 +153,7 @@ static void write_function(struct upmu_emit *emit, const struct upmu_results_cal
     field_number(emit, FUNCTION_SYSTEM_NAME, name);
 }
 
-/* A location with its function, 0: unknown. */
+/* Write a location. `function` is the number of the location's function; 0: unknown. */
 static void write_location(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t number,
                            uint64_t address, uint64_t function)
 {
@@ -173,7 +180,10 @@ struct function_walk {
     bool known;     /* the last address was in `symbol` */
 };
 
-/* The function of the next address, 0: unknown; *out_new: its first. */
+/*
+ * Return the number of the function that has the next address; 0: unknown. *out_new: no earlier address was in that
+ * function.
+ */
 static uint64_t function_next(struct function_walk *walk, const struct upmu_results_call *call, uint64_t ip,
                               bool *out_new)
 {
@@ -205,7 +215,7 @@ static void write_kind(struct upmu_emit *emit, const struct upmu_results_call *c
     upmu_results_name(emit, &event);
 }
 
-/* A comment on an event whose periods have not all a sample. */
+/* Write a comment on an event: how many periods of the event have no sample. */
 static void write_lost(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)
 {
     struct upmu_log_event event;
@@ -271,7 +281,7 @@ static void pprof_write(struct upmu_emit *emit, struct upmu_results_call *call)
             field_number(emit, PROFILE_COMMENT, comment++);
 }
 
-/* All addresses of the stacks, each once. */
+/* Collect all addresses of the stacks in call->address, each once, in rising order. */
 static enum upmu_status pprof_prepare(struct upmu_results_call *call)
 {
     enum upmu_status status = upmu_results_stacks(call);

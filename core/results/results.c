@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that all forms of a log have in common.  A call reads the log once for its tables, then writes, into a buffer
- * only if a pass that counts has shown that all of it fits.
+ * Functions for all forms of a log's results. A call reads the log for its tables, then writes. Before it writes into a
+ * buffer, a pass that only counts must show that all of it fits.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"
@@ -29,7 +29,7 @@ void upmu_results_item(const struct upmu_results_call *call, uint64_t at, struct
     (void)upmu_log_item_at(&call->reader, (size_t)at * 8u, out_item);
 }
 
-/* Move a row down the heap. */
+/* Move the row at `at` down the heap, until no row below it is greater. */
 static void heap_sift(uint64_t *rows, size_t at, size_t count, unsigned words)
 {
     size_t below;
@@ -108,7 +108,7 @@ static void kind_record(const struct upmu_results_call *call, unsigned index, st
     *out_event = item.of.event;
 }
 
-/* Events of one kind have the same number; the low bits are free for the event's place. */
+/* Return a hash that all events of one kind share; the hash's low bits are free for the event's index. */
 static uint64_t kind_hash(const struct upmu_log_event *event)
 {
     const uint64_t words[] = {event->config, event->config1, event->config2, event->period, event->frequency,
@@ -130,8 +130,9 @@ static unsigned order_event(uint64_t row)
 }
 
 /*
- * Put the event at a place of the sorted table to the events of its kind, which stand before it with the same hash.
- * Of the first event of each of these kinds, `head` is here the next kind's, and `kind` its last event so far.
+ * Join the event at `place` of the sorted table to the events of its kind, which stand before it and have the same hash
+ * (from `group` on). Kinds have no numbers yet: in the first event of a kind, `head` is the first event of the group's
+ * next kind, and `kind` is the last event of its own kind.
  */
 static void kind_join(struct upmu_results_call *call, unsigned place, unsigned group)
 {
@@ -177,7 +178,10 @@ static uint64_t order_key(unsigned source, unsigned event, unsigned set)
     return ((uint64_t)source << 24 | (uint64_t)event << 16 | set) << UPMU_RESULTS_EVENT_BITS;
 }
 
-/* The events with the same source and index are together: find the first of them in the log. */
+/*
+ * Events with the same source and index stand together in the sorted table: store the event that is first in the log in
+ * `any` of each of them.
+ */
 static void order_join(struct upmu_results_call *call)
 {
     unsigned i, begin = 0, k, any = 0;
@@ -194,7 +198,10 @@ static void order_join(struct upmu_results_call *call)
     }
 }
 
-/* Sort the events by what makes a kind, then by how samples name them. */
+/*
+ * Sort the events by what makes a kind, and number the kinds; then sort them by source, index and set, which samples
+ * state.
+ */
 static enum upmu_status events_order(struct upmu_results_call *call)
 {
     struct upmu_log_event event;
@@ -221,7 +228,7 @@ static enum upmu_status events_order(struct upmu_results_call *call)
     return UPMU_OK;
 }
 
-/* A sample without extension does not say its set; then the index alone decides. */
+/* Find the event of a sample. A sample without extension does not state its set: then source and index decide. */
 const struct upmu_results_event *upmu_results_event_of(const struct upmu_results_call *call,
                                                        const struct upmu_log_sample *sample, unsigned event)
 {
@@ -229,7 +236,7 @@ const struct upmu_results_event *upmu_results_event_of(const struct upmu_results
     const struct upmu_results_event *row;
     size_t low = 0, high = call->events;
 
-    while (low < high) { /* the first that is not below */
+    while (low < high) { /* find the first event that is not below the key */
         size_t middle = low + (high - low) / 2;
 
         if (call->order[middle] < key)
@@ -239,7 +246,7 @@ const struct upmu_results_event *upmu_results_event_of(const struct upmu_results
     }
     if (low < call->events && (call->order[low] ^ key) >> UPMU_RESULTS_EVENT_BITS == 0)
         return &call->event[order_event(call->order[low])];
-    low -= low == call->events || (call->order[low] ^ key) >> 32 != 0; /* another set: it is on one side of the key */
+    low -= low == call->events || (call->order[low] ^ key) >> 32 != 0; /* an event of another set is beside the key */
     if (low >= call->events || (call->order[low] ^ key) >> 32 != 0)
         return NULL;
     row = &call->event[order_event(call->order[low])];
@@ -271,7 +278,10 @@ static unsigned plain_character(unsigned char c)
     return c < 32 ? '_' : c < 127 ? c : '?';
 }
 
-/* A ';' separates frames of folded stacks, a newline ends lines, and profile.proto wants UTF-8. */
+/*
+ * Write a name; characters with a meaning are replaced. A ';' separates frames of folded stacks, a newline ends lines,
+ * and profile.proto wants UTF-8.
+ */
 void upmu_results_text(struct upmu_emit *emit, const char *text, size_t length)
 {
     while (length--)
@@ -288,7 +298,7 @@ bool upmu_results_symbol_of(const struct upmu_results_call *call, uint64_t ip, s
 
     if (results->symbol)
         return results->symbol(results->context, ip, out_symbol);
-    while (low < high) { /* the first that begins above */
+    while (low < high) { /* find the first symbol that begins above `ip` */
         size_t middle = low + (high - low) / 2;
 
         if (call->symbol[middle].start <= ip)
@@ -333,7 +343,9 @@ static enum upmu_status symbols_add(struct upmu_results_call *call)
 
 /* ---- Stacks ---- */
 
-/* A frame of a sample, 0 the innermost: its address, or the begin of its symbol. */
+/*
+ * Return a frame of a sample (0: the innermost): its address or, with call->by_symbol, the first address of its symbol.
+ */
 static uint64_t frame_of(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned index)
 {
     uint64_t ip = index ? upmu_log_word(sample->frame, index - 1) : sample->ip;
@@ -342,7 +354,7 @@ static uint64_t frame_of(const struct upmu_results_call *call, const struct upmu
     return call->by_symbol && upmu_results_symbol_of(call, ip, &symbol) ? symbol.start : ip;
 }
 
-/* Samples without an address are told apart from those at address 0. */
+/* Flags of a sample without an address. The stack of such a sample differs from a stack at address 0. */
 #define WITHOUT_ADDRESS (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_HIDDEN)
 
 static uint64_t stack_hash(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned kind)
@@ -437,7 +449,7 @@ enum upmu_status upmu_results_stacks(struct upmu_results_call *call)
 
 /* ---- The call ---- */
 
-/* How many of a sample's events are not in the table. */
+/* Return how many of a sample's events are not in the table of events. */
 static unsigned events_unknown(const struct upmu_results_call *call, const struct upmu_log_sample *sample)
 {
     unsigned unknown = 0;
@@ -448,7 +460,9 @@ static unsigned events_unknown(const struct upmu_results_call *call, const struc
     return unknown;
 }
 
-/* Counts go on from the begin: the last one of an event says how many of its periods have no sample. */
+/*
+ * Note how many periods of an event have no sample. Counts begin with the log, so the last count of an event decides.
+ */
 static void lost_add(struct upmu_results_call *call, const struct upmu_log_count *count)
 {
     const struct upmu_log_sample of = {.source = count->source, .set = count->set};

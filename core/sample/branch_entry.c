@@ -33,7 +33,7 @@ uint64_t upmu_branch_info_of(enum upmu_branch_format format)
     return (unsigned)format < sizeof info_bits / sizeof info_bits[0] ? info_bits[format] : 0;
 }
 
-/* An address of 64 - `above` bits, with its sign. */
+/* Sign-extend an address of 64 - `above` bits. */
 static uint64_t address_below(uint64_t word, unsigned above)
 {
     return (uint64_t)((int64_t)(word << above) >> above);

@@ -2,9 +2,9 @@
 /*
  * The branch stack of a CPU: start, stop, read at any moment.
  *
- * Two writers meet here: a local call, and a read or a freeze in an NMI that interrupts it.  A stack records while it
- * is started, not frozen and not read.  A read in an NMI leaves it on or off as it was.  A freeze in an NMI leaves it
- * off, so each write that switches it on is followed by a look at the freeze.
+ * Two writers meet here: a local call, and a read or a freeze in an NMI that interrupts the call. A stack records while
+ * it is started, not frozen and not being read. A read in an NMI leaves the stack on or off as it was. A freeze in an
+ * NMI leaves the stack off, so each write that switches it on is followed by a look at `frozen`.
  */
 #include <upmu/branches.h>
 
@@ -54,7 +54,10 @@ static bool record_off(struct upmu_bank *bank, const struct upmu_branch_stack *s
             upmu_bank_write_address(bank, stack->control, value & ~(uint64_t)stack->enable));
 }
 
-/* Other bits of the control are a debugger's, which may change them at any time: they are read each time. */
+/*
+ * Switch recording on; false: a register faulted. Other bits of the control are a debugger's, which may change them at
+ * any time: so the control is read each time.
+ */
 static bool record_on(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint32_t record)
 {
     uint64_t value = 0;
@@ -66,7 +69,7 @@ static bool record_on(struct upmu_bank *bank, const struct upmu_branch_stack *st
     return upmu_bank_write_address(bank, stack->control, value | stack->enable);
 }
 
-/* Continue, unless an NMI has frozen the stack meanwhile. */
+/* Switch recording on again, unless an NMI has frozen the stack meanwhile; false: a register faulted. */
 static bool go_on(struct upmu_bank *bank, const struct upmu_branch_unit *unit, const struct upmu_branch_stack *stack)
 {
     bool fine = record_on(bank, stack, unit->record);
@@ -101,14 +104,17 @@ static enum upmu_status refuse_faulted(const struct branches_start *start, const
     return UPMU_ERR_PORT;
 }
 
-/* The registers of entry i. */
+/* Return the number of a register of entry i; `first` is that of entry 0. */
 static uint32_t entry_at(uint32_t first, const struct upmu_branch_stack *stack, unsigned i)
 {
     return first + i * stack->step;
 }
 
-/* An entry without its source is none; AMD's needs a target. */
-static uint32_t decides(const struct upmu_branch_stack *stack)
+/*
+ * Return the first register that tells whether an entry exists. AMD's entries (step 2) are valid by their target,
+ * others by their source, which is not 0.
+ */
+static uint32_t deciding_register(const struct upmu_branch_stack *stack)
 {
     return stack->step > 1 ? stack->to : stack->from;
 }
@@ -120,12 +126,12 @@ static bool clear_stack(struct upmu_bank *bank, const struct upmu_branch_stack *
     if (stack->size)
         return upmu_bank_write_address(bank, stack->size, depth);
     for (unsigned i = 0; i < depth; i++)
-        if (!upmu_bank_write_address(bank, entry_at(decides(stack), stack, i), 0))
+        if (!upmu_bank_write_address(bank, entry_at(deciding_register(stack), stack, i), 0))
             return false;
     return true;
 }
 
-/* The number of the newest entry. */
+/* Read the number of the newest entry; false: a register faulted. */
 static bool find_newest(struct upmu_bank *bank, const struct upmu_branch_stack *stack, unsigned *out_newest)
 {
     uint64_t top = 0;
@@ -136,24 +142,24 @@ static bool find_newest(struct upmu_bank *bank, const struct upmu_branch_stack *
     return true;
 }
 
-/* A call and a return.  (Hooks may be inline.) */
+/* Make a call and a return, for the stack to record. The port's hooks may be inline and make no branches. */
 static __attribute__((noinline)) void take_branches(void)
 {
     __asm__ volatile("" ::: "memory");
 }
 
-/* Does the stack have a register of filters that no other hyper-thread sees? */
+/* Does the stack have a filter register that no other hyper-thread sees? */
 static bool is_filtered(const struct upmu_branch_stack *stack)
 {
     return stack->select && !(stack->traits & UPMU_BRANCH_SHARED_SELECT);
 }
 
 /*
- * Record everything for a moment, and look for it: what CPUID promises may be missing.  *out_reason: why the stack
- * cannot be used.  False: a register faulted.
+ * Record everything for a moment, and look for an entry: a stack that CPUID promises may not work. *out_reason: why the
+ * stack cannot be used; unchanged if it can. False: a register faulted.
  */
-static bool prove(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint64_t select,
-                  const char **out_reason)
+static bool prove_stack(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint64_t select,
+                        const char **out_reason)
 {
     unsigned newest;
     uint64_t control, entry;
@@ -164,7 +170,7 @@ static bool prove(struct upmu_bank *bank, const struct upmu_branch_stack *stack,
         return false;
     take_branches();
     if (!record_off(bank, stack) || !find_newest(bank, stack, &newest) ||
-        !upmu_bank_read_address(bank, entry_at(decides(stack), stack, newest), &entry))
+        !upmu_bank_read_address(bank, entry_at(deciding_register(stack), stack, newest), &entry))
         return false;
     if (!(control & stack->enable))
         *out_reason = "the bit that lets it record cannot be set";
@@ -173,7 +179,7 @@ static bool prove(struct upmu_bank *bank, const struct upmu_branch_stack *stack,
     return true;
 }
 
-/* Registers as they were found; the stack does not record. */
+/* Restore the registers of a stack that does not record to what was found; false: a register faulted. */
 static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
                           const struct upmu_branch_stack *stack)
 {
@@ -181,7 +187,7 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
 
     if (is_filtered(stack))
         fine &= upmu_bank_write_address(bank, stack->select, unit->select);
-    /* A depth of 0 does not exist, and its write would fault. */
+    /* A depth of 0 does not exist, and a write of 0 would fault. */
     if (unit->depth && unit->depth != bank->pmu->branch_depth)
         fine &= upmu_bank_write_address(bank, stack->size, unit->depth);
     if (stack->traits & UPMU_BRANCH_OWN_CONTROL)
@@ -191,7 +197,7 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
     return fine;
 }
 
-/* Read what will be restored, and see whether the registers are free. */
+/* Read the registers that will be restored later, and check that no other software uses the stack. */
 static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_unit *unit,
                                     const struct upmu_branch_stack *stack, const struct branches_start *start)
 {
@@ -215,18 +221,18 @@ static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_u
     return UPMU_OK;
 }
 
-/* Prepare what was found for this filter. */
-static enum upmu_status prepare(struct upmu_bank *bank, struct upmu_branch_unit *unit,
+/* Prepare the stack as it was found: stop it, prove that it works, clear it and write the filter. */
+static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch_unit *unit,
                                 const struct upmu_branch_stack *stack, const struct branches_start *start)
 {
     const char *reason = NULL;
 
     if ((unit->control & stack->enable) && !record_off(bank, stack))
         return refuse_faulted(start, bank);
-    /* A filter that both hyper-threads see stays off. */
+    /* Clear a filter register that both hyper-threads see: the stack records without a filter. */
     if (unit->select && (stack->traits & UPMU_BRANCH_SHARED_SELECT) && !upmu_bank_write_address(bank, stack->select, 0))
         return refuse_faulted(start, bank);
-    if (!unit->proven && !(clear_stack(bank, stack) && prove(bank, stack, unit->select, &reason)))
+    if (!unit->proven && !(clear_stack(bank, stack) && prove_stack(bank, stack, unit->select, &reason)))
         return refuse_faulted(start, bank);
     if (reason)
         return refuse_branches(start, bank->pmu, UPMU_ERR_UNSUPPORTED, reason);
@@ -253,7 +259,7 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
     unit->record = (uint16_t)start->record;
     unit->kernel_from = start->kernel_from;
     unit->frozen = unit->readers = 0;
-    status = prepare(bank, unit, stack, start);
+    status = prepare_stack(bank, unit, stack, start);
     if (status == UPMU_OK) {
         UPMU_BARRIER();
         unit->stack = stack;
@@ -289,8 +295,8 @@ bool upmu_branches_end(struct upmu_meter *meter)
     return stop_stack(meter, NULL) == UPMU_OK;
 }
 
-/* Modes and kinds that are not named are all of them. */
-static uint32_t whole(uint32_t record)
+/* Return a filter in full: if no mode is named, all modes; if no kind of branch is named, all kinds. */
+static uint32_t whole_record(uint32_t record)
 {
     return record | (record & BRANCH_MODES ? 0 : BRANCH_MODES) | (record & BRANCH_KINDS ? 0 : UPMU_BRANCH_ANY);
 }
@@ -299,7 +305,8 @@ enum upmu_status upmu_branches_start(struct upmu_cpu *cpu, const struct upmu_bra
                                      struct upmu_why *why)
 {
     const struct upmu_pmu *pmu = cpu->meter.pmu;
-    struct branches_start start = {whole(filter->record), filter->kernel_from ? filter->kernel_from : KERNEL_FROM, why};
+    struct branches_start start = {whole_record(filter->record),
+                                   filter->kernel_from ? filter->kernel_from : KERNEL_FROM, why};
     enum upmu_status status;
 
     upmu_why_clear(why);
@@ -327,7 +334,10 @@ enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
 
 /* ---- At any moment ---- */
 
-/* Only what is wanted is stored: the caller may give its memory to a program. */
+/*
+ * Store the branches that the filter wants; false: a register faulted. Others are not stored even for a moment: the
+ * caller may give `out` to a program.
+ */
 static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
                          const struct upmu_branch_stack *stack, struct upmu_branch *out, unsigned room,
                          unsigned *out_count)
@@ -361,7 +371,7 @@ static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *
         if (entry == UPMU_BRANCH_SKIP ||
             ((record & BRANCH_MODES) != BRANCH_MODES && !upmu_branch_is_wanted(&branch, record, unit->kernel_from)))
             continue;
-        /* The newer of an abort's two entries is dropped. */
+        /* An abort makes two entries: the newer one is dropped. */
         aborts = (stack->traits & UPMU_BRANCH_ABORTS_TWICE) && (branch.info & UPMU_BRANCH_INFO_ABORT);
         count -= aborts && aborted;
         aborted = aborts && !aborted;

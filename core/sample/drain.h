@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The place where the buffer of hardware that stores samples into memory by itself is emptied (precise sampling;
- * docs/ENGINE.md, "Features").  No such feature is built: tests/unit/engine/test_drain.c has a function of its own.
+ * Some hardware itself stores samples into a buffer in memory (precise sampling; docs/ENGINE.md, "Features"). The
+ * buffer is to be emptied here. No such feature is built: tests/unit/engine/test_drain.c has a function of its own.
  */
 #ifndef UPMU_CORE_DRAIN_H
 #define UPMU_CORE_DRAIN_H
@@ -9,14 +9,14 @@
 #include <upmu/session.h>
 
 /*
- * Empty the buffer of a PMU at work.  A unit outside the cores has none.  Called once
+ * Empty the buffer of a PMU at work. A unit outside the cores has no buffer. Called once
  *
- * - in each plan (`frame` NULL), after its close and before a count is taken.  A counter that leaves or changes is
- *   closed, unless it is in meter->failed, stands still or moves without a gap.  The others are open.
+ * - in each plan (`frame` NULL), after counters were closed and before a count is taken. A counter that leaves or
+ *   changes is closed, unless it is in meter->failed, stands still or moves without a gap. All other counters are open.
  * - for each interrupt, after its samples are stored and before it is acknowledged: by the handler, or by the end of
- *   the call that was interrupted, which makes one of several interrupts.  Where one register enables all counters,
- *   those of sessions that sample are closed, unless they are in meter->failed.  `frame`: what was interrupted, or
- *   NULL.
+ *   the call that was interrupted, which treats several interrupts as one. If one register enables all counters, those
+ *   of sessions that sample are closed, unless they are in meter->failed. `frame`: the interrupted code, or NULL if it
+ *   is not known.
  *
  * Context: a bracket, or a handler that interrupted none.
  */

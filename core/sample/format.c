@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The results of an overflow (include/upmu/format.h): the default format, which fills the ring, and calls of the host's
- * formats.
+ * How the results of an overflow are reported (include/upmu/format.h): by the default format, which fills the ring, or
+ * by calls of the host's formats.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -15,7 +15,7 @@
 
 #if UPMU_SAMPLING
 
-/* Beside what a format answers: a record found no room. */
+/* A flag beside a format's answer: a record found no room. */
 #define LOST 0x80000000u
 
 static bool put_record(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
@@ -30,7 +30,10 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
     return event < overflow->set->count ? overflow->set->tally[event].total : 0;
 }
 
-/* Frame pointers rise on a stack that grows downward: so each walk ends. */
+/*
+ * Store the callers of the interrupted code, by its frame pointers. Frame pointers rise, because stacks grow downward:
+ * so each walk ends.
+ */
 unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *out_callers, unsigned capacity)
 {
     const struct upmu_callers *callers = overflow->session->callers;
@@ -50,7 +53,10 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
     return found;
 }
 
-/* Report the overflow of one event; false: the event shares the record of the plain ones. */
+/*
+ * Report the overflow of one event to the host's format or in a record of its own; false: the event has neither, and
+ * belongs in the record that all plain events share.
+ */
 static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_kept *sampling, unsigned *answer)
 {
     const struct upmu_session *session = overflow->session;
@@ -83,7 +89,7 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
 
 #endif
 
-/* Report the events that share a record, and do what the answers of all events ask for. */
+/* Store the record of the plain events, and do what the answers of all events ask for. Returns all answers. */
 static UPMU_APART unsigned report_plain(struct upmu_overflow *overflow, uint32_t plain, unsigned answer)
 {
     if (plain && !put_record(overflow, plain, NULL))
@@ -96,8 +102,8 @@ static UPMU_APART unsigned report_plain(struct upmu_overflow *overflow, uint32_t
 }
 
 /*
- * Each event by itself: the answer, and in the upper half those that are left, which share a record.  (Apart, as
- * above, and in one word: the handler's stack is short.)
+ * Report the events one by one. Returns the answers in the lower half of a word; in the upper half the plain events,
+ * which share a record. The function is not inlined and returns one word, because the handler's stack is short.
  */
 static UPMU_APART uint64_t report_each(struct upmu_overflow *overflow)
 {

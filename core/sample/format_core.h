@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The way of an overflow from the interrupt, or the bracket that found it, to format, ring and queue.
+ * Declarations for reporting an overflow, found by an interrupt or a bracket, to format, ring and queue.
  */
 #ifndef UPMU_CORE_FORMAT_CORE_H
 #define UPMU_CORE_FORMAT_CORE_H
@@ -8,17 +8,20 @@
 #include <upmu/format.h>
 
 /*
- * Events of one session overflowed: make records, messages, call hooks.  The caller filled in
- * session->overflow except `event`, and folded the values that the events ask for.  Returns
- * UPMU_OVERFLOW_MASK: mask the session.
+ * Report events of one session that overflowed: make records and messages, call hooks. The caller has filled in
+ * session->overflow except `event`, and folded the values that the events ask for. Returns UPMU_OVERFLOW_MASK if the
+ * session is to be masked.
  * Context: a bracket, or a handler that interrupted none.
  */
 unsigned upmu_format_report(struct upmu_overflow *overflow);
 
-/* Does the format keep a masked session masked at its restart? */
+/* Does the host's format want a masked session to stay masked when it is restarted? */
 bool upmu_format_stays_masked(struct upmu_session *session);
 
-/* The session ends, or gets another format. */
+/*
+ * Tell the host's format, if the session has one, that the format is no longer used: the session ends, or gets another
+ * format.
+ */
 void upmu_format_end(struct upmu_session *session);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling units, which are independent of counters.  A unit stores a sample in its registers and
- * waits; the handler reads it and continues the unit.  One writer of the queue: the handler, or the
- * local side while `closing` is set.
+ * Sampling units (IBS), which are independent of counters. A unit stores a sample in its registers and waits; the
+ * handler reads the sample and continues the unit. The queue has one writer: the handler, or the local side while
+ * `closing` is set.
  */
 #include <upmu/ibs.h>
 
@@ -20,14 +20,17 @@ uint32_t upmu_ibs_capabilities(const struct upmu_pmu *pmu)
     return pmu->ibs;
 }
 
-/* The address of a unit's sample. */
+/* Read the address of the sample in a unit's registers; false: the register faulted. */
 static bool look_at_place(struct upmu_meter *meter, const struct upmu_ibs *ibs, uint64_t *out_value)
 {
     return upmu_bank_look(&meter->bank, ibs->state.plan.row[UPMU_IBS_OP_RIP], out_value);
 }
 _Static_assert((unsigned)UPMU_IBS_OP_RIP == (unsigned)UPMU_IBS_FETCH_LINEAR, "at the same place");
 
-/* A faulting step is tried again, because a running unit would have no owner.  `done`: steps taken already. */
+/*
+ * Stop a unit, of whose stop steps the first `done` are written already, and take the unit off its CPU. After a fault
+ * all steps are tried again, because a unit that still runs would have no owner.
+ */
 static bool end_unit(struct upmu_meter *meter, struct upmu_ibs *ibs, unsigned done)
 {
     struct upmu_ibs_plan *plan = &ibs->state.plan;
@@ -60,7 +63,10 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
         return UPMU_ERR_PORT;
     if (control & plan->enabled)
         return UPMU_ERR_STATE;
-    /* A sample that was left there is not one of these: a handler that comes before the start must not take it. */
+    /*
+     * A sample found in the registers is not one of this start: remove it, so that a handler that comes before the
+     * start does not take it.
+     */
     if ((control & plan->valid) && !upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains, plan->stops))
         return UPMU_ERR_PORT;
     ibs->state.head = ibs->state.tail = ibs->state.lost = ibs->state.lost_told = 0;
@@ -75,9 +81,9 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
 }
 
 /*
- * Stop a unit; its interrupt may still come.  The write that stops a unit also discards a sample that was completed
- * since the last read.  A unit with the alternate disable bit is read after it is disabled; on other units a sample
- * that the registers show is lost.
+ * Stop a unit, whose interrupt may still come. The write that stops a unit also discards a sample that was completed
+ * since the last read. A unit with the alternate disable bit is read after it is disabled; on other units a sample that
+ * the registers show is lost.
  */
 static bool stop_unit(struct upmu_meter *meter, struct upmu_ibs *ibs)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling units: the handler's part, and the end of a CPU's life.
+ * Sampling units (IBS): what the handler does, and what happens when a CPU leaves or sleeps.
  */
 #ifndef UPMU_CORE_IBS_CORE_H
 #define UPMU_CORE_IBS_CORE_H
@@ -13,13 +13,13 @@
 /* Read a unit in the handler; returns the number of samples taken (0 or 1). */
 unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame);
 
-/* Some steps of a unit's plan, by the local side or the handler; false: a register faulted. */
+/* Write some steps of a unit's plan, by the local side or the handler; false: a register faulted. */
 bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, unsigned count);
 
-/* Take the sample of a unit; false: there is none. */
+/* Move the sample of a unit, if there is one, into the queue; false: the unit has no sample. */
 bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct upmu_frame *frame);
 
-/* Stop all units of a CPU that leaves or sleeps; false: a register faulted.  In a local bracket. */
+/* Stop all units of a CPU that leaves or sleeps; false: a register faulted. Context: a local bracket. */
 bool upmu_ibs_end(struct upmu_meter *meter);
 
 #else

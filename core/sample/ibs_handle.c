@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling units, the handler's part: a sample that a unit has stored in its registers goes into the queue, and the
- * unit continues.  Apart from core/sample/ibs.c, which enters brackets: their ends call what handlers call.
+ * The handler's part of sampling units: a sample that a unit has stored in its registers goes into the queue, and the
+ * unit continues. These functions have a file of their own, because core/sample/ibs.c enters brackets, and their ends
+ * call what handlers call.
  */
 #include <upmu/ibs.h>
 
@@ -23,7 +24,7 @@ bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, un
     return fine;
 }
 
-/* Read a sample, whose control is known, into its place in the queue. */
+/* Read a sample into its place in the queue; `control` was read already. */
 static void queue_sample(struct upmu_meter *meter, struct upmu_ibs *ibs, uint64_t control,
                          const struct upmu_frame *frame)
 {
@@ -63,7 +64,7 @@ bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct 
 
     if (!upmu_bank_look(&meter->bank, ibs->state.plan.row[0], &control) &&
         !upmu_bank_look(&meter->bank, ibs->state.plan.row[0], &control)) {
-        /* The sample stays in the unit, and the interrupt was perhaps for that. */
+        /* The sample stays in the unit, and this interrupt may have been for it: an interrupt is still expected. */
         upmu_meter_expect(meter, 1, upmu_meter_now(meter));
         return false;
     }
@@ -83,7 +84,7 @@ unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *fram
         if (!ibs || ibs->state.closing || !upmu_ibs_take(meter, ibs, frame))
             continue;
         taken++;
-        /* A unit that is not armed again would stay silent. */
+        /* Try once more: a unit that is not armed again would never interrupt. */
         if (!upmu_ibs_steps(&meter->bank, ibs->state.plan.step + ibs->state.plan.starts, ibs->state.plan.agains))
             (void)upmu_ibs_steps(&meter->bank, ibs->state.plan.step + ibs->state.plan.starts, ibs->state.plan.agains);
     }

@@ -33,7 +33,7 @@ enum upmu_status upmu_session_messages(struct upmu_session *session, struct upmu
     return UPMU_OK;
 }
 
-static bool append(struct upmu_queue *queue, const struct upmu_overflow *overflow)
+static bool append_message(struct upmu_queue *queue, const struct upmu_overflow *overflow)
 {
     struct upmu_message *message;
 
@@ -65,7 +65,7 @@ bool upmu_message_put(const struct upmu_overflow *overflow)
 
     if (!queue)
         return true;
-    kept = append(queue, overflow);
+    kept = append_message(queue, overflow);
     if (queue->notify) {
         if ((queue->flags & UPMU_QUEUE_BLOCK) && !queue->blocked) {
             queue->blocked = true;

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer's side of the message queue.
+ * Declarations for the writer of a message queue.
  */
 #ifndef UPMU_CORE_MESSAGE_CORE_H
 #define UPMU_CORE_MESSAGE_CORE_H
 
+#include <upmu/abi.h>
 #include <upmu/format.h>
 #include <upmu/message.h>
 
 /*
- * Queue a message about an overflow that notifies and call the hooks; nothing happens for a session
- * without a queue.  False: there was no room.  Context: nmi.
+ * Queue a message about an overflow that notifies, and call the hooks; for a session without a queue do nothing.
+ * Returns false if there was no room. Context: nmi.
  */
 bool upmu_message_put(const struct upmu_overflow *overflow);
-
-/* The session is restarted: a blocked thread continues.  Context: any. */
-void upmu_message_restarted(struct upmu_session *session);
 
 #endif

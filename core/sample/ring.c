@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sample ring: variable records in the caller's bytes, one writer (an
- * interrupt handler), one reader.
+ * The sample ring: records of variable length in the caller's bytes, one writer (an interrupt handler), one reader.
  *
- * A record is a 16-bit length in bytes, a multiple of 8, a 16-bit kind, and its
- * body; it never wraps: kind PAD fills the rest of the buffer.  Positions are byte
- * offsets; head == tail means empty, so a full ring keeps 8 bytes free.
+ * A record is a 16-bit length in bytes, a multiple of 8, a 16-bit kind, and its body. No record wraps: a record of kind
+ * PAD fills the rest of the buffer. Positions are byte offsets; head == tail means empty, so a full ring keeps 8 bytes
+ * free.
  */
 #include <upmu/session.h>
 #include "core/sample/ring.h"
@@ -58,10 +57,13 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
     memcpy(ring->buffer + at, &header, sizeof header);
 }
 
-/* The position for a record of `bytes`; false: no room.  May skip to the start of the buffer. */
+/*
+ * Find the position for a record of `bytes`; false: no room. *out_pad: the record is at the start of the buffer, and
+ * the rest at its end must become a PAD.
+ */
 static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
-    /* Acquire: bytes that the reader has left are written only after its reads. */
+    /* Acquire: the writer overwrites released bytes only after the reader has read them. */
     uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 
     *out_pad = false;
@@ -75,7 +77,7 @@ static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *ou
     return tail > bytes;
 }
 
-/* Records are built in place: the caller's buffer is aligned for their parts. */
+/* Fill in the sample of a record, in place: the caller's buffer is aligned for it. */
 static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
 {
     struct upmu_ring *ring = &overflow->session->ring;
@@ -107,7 +109,7 @@ static void fill_extension(struct record_extension *extension, const struct upmu
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
 
-/* A record is complete: the reader may have it. */
+/* Publish all records before `end`: the reader sees them from now on. */
 static void ring_publish(struct upmu_ring *ring, uint32_t end)
 {
     UPMU_BARRIER();
@@ -164,8 +166,8 @@ void upmu_ring_end(struct upmu_ring *ring, unsigned callers)
 
 #endif
 
-/* The position of the oldest record; false: there is none. */
-static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
+/* Find the oldest record; false: the ring is empty. */
+static UPMU_INSIDE bool oldest_record(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
 {
     uint32_t tail = ring->tail;
 
@@ -180,7 +182,7 @@ static UPMU_INSIDE bool oldest(const struct upmu_ring *ring, uint32_t *out_at, s
     return true;
 }
 
-static void drop(struct upmu_ring *ring, uint32_t at, const struct record_header *header)
+static void drop_record(struct upmu_ring *ring, uint32_t at, const struct record_header *header)
 {
     at += header->bytes;
     __atomic_store_n(&ring->tail, at == ring->bytes ? 0 : at, __ATOMIC_RELEASE);
@@ -204,7 +206,7 @@ bool upmu_ring_view(struct upmu_ring *ring, struct upmu_record *out_record)
     uint32_t at;
 
     memset(out_record, 0, sizeof *out_record);
-    if (!oldest(ring, &at, &header))
+    if (!oldest_record(ring, &at, &header))
         return false;
     out_record->sample = (const void *)(ring->buffer + at + HEADER_BYTES);
     if (header.kind != RECORD_EXTENDED)
@@ -229,8 +231,8 @@ void upmu_ring_drop(struct upmu_ring *ring)
     struct record_header header;
     uint32_t at;
 
-    if (oldest(ring, &at, &header))
-        drop(ring, at, &header);
+    if (oldest_record(ring, &at, &header))
+        drop_record(ring, at, &header);
 }
 
 uint32_t upmu_ring_lost(const struct upmu_ring *ring)

@@ -2,9 +2,9 @@
 /*
  * Pages that user mode reads (include/upmu/page.h, include/upmu/user.h).
  *
- * A page is written by its CPU: by local calls before they restore interrupts, and by handlers.  A
- * handler that finds it being written leaves it to the call, which sees that interrupts were handled meanwhile and
- * writes again.
+ * A page is written by its CPU: by local calls before they restore interrupts, and by handlers. If a handler finds that
+ * a local call is writing the page, it leaves the page to the call. The call sees that interrupts were handled
+ * meanwhile, and writes the page again.
  */
 #include "core/sample/user_page.h"
 #include "core/util/apart.h"
@@ -25,12 +25,7 @@ _Static_assert(sizeof(struct upmu_user_event) == 24 && sizeof(struct upmu_user_p
                "the layout is the same everywhere");
 _Static_assert(UPMU_SET_EVENTS <= UPMU_USER_EVENTS, "a page holds a set");
 
-UPMU_APART bool upmu_user_page_hides(const struct upmu_meter *meter)
-{
-    return !upmu_meter_is_unit(meter);
-}
-
-/* RDPMC index + 1 of an event that runs; 0: it has no counter that user mode can read. */
+/* Return the RDPMC index + 1 of a running event's counter; 0: user mode cannot read its counter. */
 static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
@@ -48,7 +43,7 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     const struct upmu_set *set = upmu_active(session);
     const struct upmu_tally *tally = &set->tally[i];
     struct upmu_user_event *event = &page->event[i];
-    /* A transaction that aborts can reduce a count, and a count can wrap: then the kernel must read it. */
+    /* An aborted transaction can reduce a count, and a count can wrap: then the kernel must read the counter. */
     bool wraps = upmu_count_wraps(set, i);
     uint32_t index =
         open && !wraps && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
@@ -57,10 +52,10 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     event->index = index;
     event->width = index ? cpu->meter.pmu->counter[tally->counter].width : 0;
     event->total = wraps ? upmu_count_wrapped(session, set, i, tally->total) : tally->total;
-    event->base = index ? tally->base : 0; /* else hidden: another thread may have counted it */
+    event->base = index ? tally->base : 0; /* no index: hidden, another thread may have counted */
 }
 
-/* `cpu` NULL: the session runs nowhere. */
+/* Write the page of a session. `cpu` NULL: the session does not run on any CPU. */
 static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns)
 {
     struct upmu_user_page *page = session->page;
@@ -68,7 +63,7 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     uint64_t missed_ns, enabled_ns;
     unsigned i;
 
-    /* All sets may have been removed. */
+    /* The session has no set if all sets were removed. */
     if (!set)
         return;
     missed_ns = upmu_session_missed(session, set, now_ns, &enabled_ns);
@@ -81,7 +76,7 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     page->running_ns = enabled_ns > missed_ns ? enabled_ns - missed_ns : 0;
     for (i = 0; i < set->count; i++)
         publish_event(cpu, session, i, page, cpu != NULL);
-    /* Events of a larger set that was active before: their counters count something else now. */
+    /* Clear events of a larger set that was active before: their counters count something else now. */
     for (; i < page->count && i < UPMU_SET_EVENTS; i++) {
         page->generation += page->event[i].index != 0;
         memset(&page->event[i], 0, sizeof page->event[i]);
@@ -103,7 +98,10 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
     } while (interrupts != cpu->interrupts);
 }
 
-/* Set a counter that does not run to 0; false: the write faulted.  A counter that another CPU has claimed is left. */
+/*
+ * Set a counter that does not run to 0; false: a register faulted. A counter that another CPU has claimed is left
+ * alone.
+ */
 static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 {
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
@@ -122,9 +120,9 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * User mode will be able to read all counters.  Counters that do not run hold counts of other
- * threads; they are cleared.  Those that sessions of the present thread have left are kept, because
- * its next start continues with them.
+ * Clear the counters that sessions have left, because user mode will be able to read all: these hold counts of other
+ * threads. Counters that sessions of the present thread have left are kept, because the thread's next start continues
+ * with them.
  */
 static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 {
@@ -141,8 +139,9 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 }
 
 /*
- * A program that has read an index may execute RDPMC later, whether the session still exists or
- * not.  So a program that has had a page keeps the right until there is no page.
+ * Give user mode on this CPU the right to execute RDPMC, or withdraw it. A program that has read an index may execute
+ * RDPMC later, whether the session still exists or not. So a program that has had a page keeps the right until no page
+ * is published.
  */
 static void allow_readers(struct upmu_cpu *cpu)
 {
@@ -168,7 +167,7 @@ static void allow_readers(struct upmu_cpu *cpu)
 
 void upmu_user_pages_write(struct upmu_cpu *cpu)
 {
-    /* Sessions that ran and no longer run. */
+    /* Write each page in the list; sessions that no longer run leave the list. */
     for (struct upmu_session **link = &cpu->pages; *link;) {
         struct upmu_session *session = *link;
 
@@ -229,12 +228,12 @@ void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
     UPMU_BARRIER();
     session->next_page = NULL;
     session->page_open = 0;
-    /* The page's times are those of the stop. */
+    /* The times in the page are those when the session stopped. */
     write_page(NULL, session, session->started_ns);
 }
 
-/* Count one page less; the last one ends the right of every thread, wherever that is. */
-static void withdraw(struct upmu_machine *machine)
+/* Count one published page less. The last one ends the right of every thread to RDPMC, wherever the thread is. */
+static void withdraw_page(struct upmu_machine *machine)
 {
     uint32_t before = __atomic_load_n(&machine->pages, __ATOMIC_RELAXED), after;
 
@@ -249,19 +248,13 @@ void upmu_user_page_end(struct upmu_session *session)
 {
     if (!session->page)
         return;
-    withdraw(session->machine);
+    withdraw_page(session->machine);
     write_page(NULL, session, 0);
     session->page->flags = UPMU_USER_CLOSED;
     session->page = NULL;
 }
 
 #else
-
-bool upmu_user_page_hides(const struct upmu_meter *meter)
-{
-    (void)meter;
-    return false;
-}
 
 enum upmu_status upmu_session_publish(struct upmu_session *session, struct upmu_user_page *page)
 {

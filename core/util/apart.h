@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * UPMU_APART: a function that compilers would put into its callers, where gcc -Os is
- * measured to need more bytes for it (make size).  UPMU_INSIDE: a function that is always put into its callers.
+ * Whether functions are inlined. UPMU_APART: never; for functions that compilers would inline, although gcc -Os is
+ * measured to need more bytes for that (make size). UPMU_INSIDE: always.
  */
 #ifndef UPMU_CORE_APART_H
 #define UPMU_CORE_APART_H
@@ -9,7 +9,10 @@
 #define UPMU_APART __attribute__((noinline))
 #define UPMU_INSIDE __attribute__((always_inline)) inline
 
-/* For functions that are called often: apart only in builds for size; with many callers, inside them but there. */
+/*
+ * For functions that are called often. UPMU_APART_IF_SMALL: not inlined in builds for size, elsewhere as the compiler
+ * decides. UPMU_INSIDE_IF_LARGE: not inlined in builds for size, elsewhere always, also with many callers.
+ */
 #ifdef __OPTIMIZE_SIZE__
 #define UPMU_APART_IF_SMALL UPMU_APART
 #define UPMU_INSIDE_IF_LARGE UPMU_APART

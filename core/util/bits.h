@@ -1,101 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bit arithmetic that never calls the compiler's runtime library.
+ * Bit arithmetic that never calls the compiler's runtime library.  Layers above the library use it, too.
  */
 #ifndef UPMU_CORE_BITS_H
 #define UPMU_CORE_BITS_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
-#define UPMU_BIT32(n) (UINT32_C(1) << (n))
-#define UPMU_BIT64(n) (UINT64_C(1) << (n))
-
-/* Ones in a mask, of which there are few: a loop is the shortest.  (gcc's __builtin_popcount calls libgcc.) */
-static inline unsigned upmu_bits_count(uint32_t mask)
-{
-    unsigned count = 0;
-
-    for (; mask; mask &= mask - 1u)
-        count++;
-    return count;
-}
-
-/* RISC-V counts zeros by an instruction only with Zbb: the compiler would call its library. */
-#if defined __riscv && !defined __riscv_zbb
-#define UPMU_BITS_BY_HAND 1
-#else
-#define UPMU_BITS_BY_HAND 0
-#endif
-
-#if UPMU_BITS_BY_HAND
-
-/* Index of the one of a mask that has no other. */
-static inline unsigned upmu_bits_index(uint32_t one)
-{
-    return (unsigned)((one & 0xffff0000u) != 0) << 4 | (unsigned)((one & 0xff00ff00u) != 0) << 3 |
-           (unsigned)((one & 0xf0f0f0f0u) != 0) << 2 | (unsigned)((one & 0xccccccccu) != 0) << 1 |
-           (unsigned)((one & 0xaaaaaaaau) != 0);
-}
-
-#endif
-
-/* Index of the lowest one of a mask that is not 0. */
-static inline unsigned upmu_bits_lowest(uint32_t mask)
-{
-#if UPMU_BITS_BY_HAND
-    return upmu_bits_index(mask & (0u - mask));
-#else
-    return (unsigned)__builtin_ctz(mask);
-#endif
-}
-
-/* As upmu_bits_lowest(), for 64 bits. */
-static inline unsigned upmu_bits_lowest64(uint64_t mask)
-{
-    return (uint32_t)mask ? upmu_bits_lowest((uint32_t)mask) : 32u + upmu_bits_lowest((uint32_t)(mask >> 32));
-}
-
-/* Index of the highest one of a mask that is not 0. */
-static inline unsigned upmu_bits_highest(uint32_t mask)
-{
-#if UPMU_BITS_BY_HAND
-    for (unsigned shift = 1; shift < 32; shift <<= 1)
-        mask |= mask >> shift;
-    return upmu_bits_index(mask ^ mask >> 1);
-#else
-    return 31u - (unsigned)__builtin_clz(mask);
-#endif
-}
-
-/* Low `width` bits set, width 1 to 64. */
-static inline uint64_t upmu_bits_ones(unsigned width)
-{
-    return ~UINT64_C(0) >> ((64u - width) & 63u);
-}
-
-/* The low `width` bits of a value, width 1 to 64. */
-static inline uint64_t upmu_bits_low(uint64_t value, unsigned width)
-{
-    unsigned above = (64u - width) & 63u;
-
-    return value << above >> above;
-}
-
-/* A mask of rows (struct upmu_pmu.present and friends). */
-static inline bool upmu_rows_has(const uint32_t *rows, unsigned row)
-{
-    return (rows[row >> 5] >> (row & 31u)) & 1u;
-}
-
-static inline void upmu_rows_set(uint32_t *rows, unsigned row)
-{
-    rows[row >> 5] |= UPMU_BIT32(row & 31u);
-}
-
-static inline void upmu_rows_clear(uint32_t *rows, unsigned row)
-{
-    rows[row >> 5] &= ~UPMU_BIT32(row & 31u);
-}
+#include <upmu/abi.h>
 
 #endif

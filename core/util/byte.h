@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Atomic changes of a byte.  RISC-V changes words only, for which the compiler would call its library:
- * there it is the word that the byte is in.
+ * Atomic changes of a byte. RISC-V has atomic instructions for words only, and the compiler would call its library for
+ * bytes: so the word that contains the byte is changed there.
  */
 #ifndef UPMU_CORE_BYTE_H
 #define UPMU_CORE_BYTE_H
@@ -12,7 +12,7 @@
 
 typedef uint32_t __attribute__((may_alias)) upmu_word_of_bytes;
 
-/* Bits of one byte in its word, all others being `beside`. */
+/* Return a word that has `bits` in the position of a byte, and `beside` in its other bytes. */
 static inline uint32_t upmu_byte_in_word(const volatile uint8_t *byte, uint8_t bits, uint8_t beside)
 {
     return beside * UINT32_C(0x01010101) ^ (uint32_t)(uint8_t)(bits ^ beside) << 8u * ((uintptr_t)byte & 3u);
@@ -41,7 +41,7 @@ static inline uint8_t upmu_byte_and(volatile uint8_t *byte, uint8_t bits)
 
 #else
 
-/* Set bits of a byte, or keep only these; returns what it was. */
+/* Set bits of a byte (or), or clear all others (and). Returns the former value. */
 static inline uint8_t upmu_byte_or(volatile uint8_t *byte, uint8_t bits)
 {
     return __atomic_fetch_or(byte, bits, __ATOMIC_ACQ_REL);

@@ -13,7 +13,7 @@ void *memmove(void *to, const void *from, size_t bytes);
 void *memset(void *to, int value, size_t bytes);
 int memcmp(const void *a, const void *b, size_t bytes);
 
-/* So that a compiler told -ffreestanding may still do small ones in place. */
+/* With -ffreestanding only the builtins let a compiler do small copies in place. */
 #define memcpy __builtin_memcpy
 #define memset __builtin_memset
 

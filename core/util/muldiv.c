@@ -5,7 +5,7 @@
 #include "core/util/muldiv.h"
 #include "core/util/apart.h"
 
-/* Divide high:low, with high < divisor; the quotient fits 64 bits. */
+/* Divide high:low by a divisor that is greater than `high`, so that the quotient fits in 64 bits. */
 static UPMU_APART uint64_t divide_wide(uint64_t high, uint64_t low, uint64_t divisor, uint64_t *out_rest)
 {
     for (unsigned i = 0; i < 64; i++) {

@@ -6,11 +6,9 @@
 #define UPMU_CORE_MULDIV_H
 
 #include <stdint.h>
+#include <upmu/abi.h>
 
-/* dividend / divisor; *out_rest what is left.  A divisor of 0 gives all ones. */
-uint64_t upmu_divide(uint64_t dividend, uint64_t divisor, uint64_t *out_rest);
-
-/* value × numerator / denominator, saturating.  A denominator of 0 saturates. */
+/* Return value × numerator / denominator, at most UINT64_MAX. If the denominator is 0, the result is UINT64_MAX. */
 uint64_t upmu_muldiv(uint64_t value, uint64_t numerator, uint64_t denominator);
 
 #endif

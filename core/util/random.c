@@ -4,7 +4,7 @@
  */
 #include "core/util/random.h"
 
-/* The state that takes the place of 0, which the shifts would keep. */
+/* A state of 0 is replaced by this one, because the shifts would keep 0. */
 #define SEED_OF_ZERO UINT64_C(0x9e3779b97f4a7c15)
 /* Vigna's multiplier for the shifts 12, 25, 27. */
 #define SCRAMBLE UINT64_C(2685821657736338717)

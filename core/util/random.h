@@ -9,10 +9,13 @@
 
 #include <stdint.h>
 
-/* The next 64 bits.  The state is the seed at first; 0 is as good as any.  Context: nmi. */
+/* Return the next 64 bits. At first *state is the seed; 0 is as good a seed as any. Context: nmi. */
 uint64_t upmu_random_next(uint64_t *state);
 
-/* A number from 0 to `below` - 1 (`below` at least 1), each as likely to `below` / 2^32.  Context: nmi. */
+/*
+ * Return a number from 0 to `below` - 1 (`below` at least 1). All are equally likely, up to `below` / 2^32. Context:
+ * nmi.
+ */
 uint32_t upmu_random_below(uint64_t *state, uint32_t below);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Fields that another CPU may read or write at the same time without a lock (docs/ENGINE.md, "Fields that CPUs share").
- * Each is stored through UPMU_STORE(), and loaded through UPMU_LOAD() where another CPU may be storing it.
+ * Each such field is stored through UPMU_STORE(), and loaded through UPMU_LOAD() if another CPU may be storing it.
  *
- * Up to 32 bits, and pointers, are relaxed atomics.  64 bits are plain accesses, because compilers for 32 bits have no
- * short code for atomic ones; a reader tells halves by the sequence.  The build for ThreadSanitizer has them atomic.
+ * Fields of up to 32 bits, and pointers, are relaxed atomics. Fields of 64 bits are plain accesses, because compilers
+ * for 32 bits have no short code for atomic ones; a sequence number tells the reader that a value may be half old, half
+ * new. In the build for ThreadSanitizer they are atomic.
  */
 #ifndef UPMU_CORE_SHARED_H
 #define UPMU_CORE_SHARED_H
@@ -29,7 +30,7 @@
 #define UPMU_LOAD(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define UPMU_STORE(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 
-/* Eight aligned bytes, each of which is a field. */
+/* Read eight aligned bytes, each of which is a field. */
 static inline void upmu_shared_word(uint64_t *out_word, const void *fields)
 {
     *out_word = __atomic_load_n((const uint64_t *)fields, __ATOMIC_RELAXED);
@@ -52,7 +53,7 @@ static inline void upmu_shared_copy(void *to, const void *from, size_t bytes)
 
 #else
 
-/* The branch that is not chosen makes no code. */
+/* _Generic makes no code of the branch that is not chosen. */
 #define UPMU_LOAD(field) _Generic((field), uint64_t: (field), default: __atomic_load_n(&(field), __ATOMIC_RELAXED))
 #define UPMU_STORE(field, value)                                                                                      \
     _Generic((field), uint64_t: (void)((field) = (value)),                                                            \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small text tools, see text.h.  Used by everything that reads or writes names.
+ * Functions for small texts, see text.h. All code that reads or writes names uses them.
  */
 #include "core/util/text.h"
 
@@ -68,7 +68,10 @@ static const uint64_t powers_of_sixteen[] = {
     UINT64_C(1) << 12, UINT64_C(1) << 8,  UINT64_C(1) << 4,  1,
 };
 
-/* Digits by subtraction, because there is no 64-bit division; `power` ends with 1. */
+/*
+ * Append digits, found by subtraction because there is no 64-bit division. `power`: falling powers of the base, down to
+ * 1.
+ */
 static void write_digits(struct upmu_text *text, uint64_t value, const uint64_t *power)
 {
     while (*power > 1 && value < *power)
@@ -119,7 +122,7 @@ bool upmu_text_is(const char *bytes, size_t length, const char *string)
     return !string[length];
 }
 
-/* Multiplies by adding, so that a carry out of 64 bits is detected and libgcc is not needed. */
+/* The value is multiplied by adding, so that a carry out of 64 bits is detected and libgcc is not needed. */
 bool upmu_text_digits(const char *bytes, size_t length, unsigned base, uint64_t *out_value)
 {
     uint64_t value = 0;

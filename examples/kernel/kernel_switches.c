@@ -37,7 +37,7 @@ static struct {
 } bench;
 
 /* Each event of the command, with `tail` behind it. */
-static enum upmu_status add_events(struct upmu_session *session, struct upmu_set *set, const char *tail)
+static enum upmu_status add_events(struct upmu_set *set, const char *tail)
 {
     const char *at = bench.events;
     enum upmu_status status = UPMU_OK;
@@ -79,7 +79,7 @@ static enum upmu_status open_session(unsigned i, const char *tail)
     enum upmu_status status = upmu_session_init(&bench.session[i], bench.shell->cmd->live->machine);
 
     if (status == UPMU_OK)
-        status = add_events(&bench.session[i], &bench.session[i].set, tail);
+        status = add_events(&bench.session[i].set, tail);
     if (status == UPMU_OK)
         status = upmu_session_attach_thread(&bench.session[i], &bench.thread[i], NULL);
     if (status == UPMU_OK)
@@ -138,9 +138,9 @@ static enum upmu_status two_sets(void)
     if (status == UPMU_OK)
         status = upmu_session_add_set(session, &bench.set, 1, 0, 0);
     if (status == UPMU_OK)
-        status = add_events(session, &session->set, "");
+        status = add_events(&session->set, "");
     if (status == UPMU_OK)
-        status = add_events(session, &bench.set, ":u");
+        status = add_events(&bench.set, ":u");
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, bench.shell->cmd->live->cpu);
     if (status == UPMU_OK)

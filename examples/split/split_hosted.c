@@ -3,7 +3,7 @@
  * Program, driver and server as three processes of Linux; the silicon model is the server's CPU.
  *
  *     L=build/gcc-64 && make $L/libupmu.a $L/libsim.a
- *     A="examples/split/[a-z]*.c abi/pmc/[a-z]*.c abi/rights/rights.c"
+ *     A="examples/split/[a-z]*.c abi/pmc/[a-z]*.c"
  *     cc -Iinclude -I. -no-pie -o split $A $L/libsim.a $L/libupmu.a && ./split core2 core
  *
  * The arguments are the model's CPU and upmu's name of its PMU.

@@ -4,24 +4,17 @@
 # embedder's, with a copy of upmu (`make vendor`).  Included by the Makefile.
 
 VIRT_MACHINES := arm64 riscv64
-VIRT_NEEDS_arm64 := aarch64-linux-gnu-gcc-12 qemu-system-aarch64
-VIRT_NEEDS_riscv64 := riscv64-unknown-elf-gcc qemu-system-riscv64
-VIRT_MISSING := $(strip $(foreach m,$(VIRT_MACHINES),$(foreach n,$(VIRT_NEEDS_$m),$(if $(shell command -v $n),,$m:$n))))
-VIRT_THERE := $(filter-out $(foreach x,$(VIRT_MISSING),$(firstword $(subst :, ,$x))),$(VIRT_MACHINES))
+VIRT_MISSING := $(call MISSING,$(VIRT_MACHINES),virt-)
+VIRT_THERE := $(call THERE,$(VIRT_MACHINES),$(VIRT_MISSING))
 
 .PHONY: demo-arm demo-riscv virt-kernels $(VIRT_MACHINES:%=virt-%)
 virt-kernels: $(VIRT_THERE:%=virt-%)
 $(VIRT_MACHINES:%=virt-%): virt-%: vendor
 	+@$(MAKE) --no-print-directory -s -C examples/virt UPMU=../../build/vendor V="$(V)" $*
 
-define VIRT_DEMO
-ifeq ($(filter $(2),$(VIRT_THERE)),)
-$(1):
-	@echo "$$@: not installed: $(VIRT_MISSING); 'make deps-foreign' installs it" && false
-else
-$(1): virt-$(2)
-	@examples/virt/boot.sh $(2) build/virt/upmu-$(2).elf
-endif
-endef
-$(eval $(call VIRT_DEMO,demo-arm,arm64))
-$(eval $(call VIRT_DEMO,demo-riscv,riscv64))
+demo-arm: VIRT := arm64
+demo-riscv: VIRT := riscv64
+demo-arm: $(filter virt-arm64,$(VIRT_THERE:%=virt-%))
+demo-riscv: $(filter virt-riscv64,$(VIRT_THERE:%=virt-%))
+demo-arm demo-riscv:
+	@$(if $(filter $(VIRT),$(VIRT_THERE)),,$(call NEED,$(VIRT_MISSING),deps-foreign)) examples/virt/boot.sh $(VIRT) build/virt/upmu-$(VIRT).elf

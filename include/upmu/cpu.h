@@ -40,10 +40,11 @@ enum upmu_owner {
 void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 
 /*
- * Detach every session and restore the registers as upmu_cpu_init() found them.
+ * End the use of a CPU and restore the registers as upmu_cpu_init() found them. Sessions of the CPU are detached;
+ * sessions of threads stay attached and leave the CPU; units that the CPU drives go to another CPU, or sleep.
  *
- * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (all other registers were
- * restored); UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (nothing was done).
+ * Returns UPMU_OK (also if the CPU is not initialised); UPMU_ERR_PORT (all other registers were restored);
+ * UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU (the CPU is unchanged).
  * Context: local.
  */
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu);

@@ -65,7 +65,7 @@ struct upmu_ibs_sample {
  * until the unit is stopped.
  */
 struct upmu_ibs {
-    enum upmu_ibs_kind kind;
+    enum upmu_ibs_kind kind;         /* which of the CPU's units */
     uint32_t period;                 /* fetches, cycles or ops: a multiple of 16 (see upmu_ibs_start()) */
     bool ops;                        /* op unit: count dispatched ops, not cycles */
     bool random;                     /* fetch unit: hardware adds up to 15 to the period's start */

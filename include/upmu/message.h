@@ -34,7 +34,7 @@ struct upmu_message {
     uint32_t events;  /* bit i: event i of the set overflowed */
     uint16_t set;     /* the set that was active then */
     uint16_t cpu;     /* order of initialisation */
-    uint32_t dropped; /* messages before this one that found no room */
+    uint32_t dropped; /* messages lost since the message before this one: the queue was full */
     uint64_t ip;      /* interrupted instruction */
 };
 

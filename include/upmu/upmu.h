@@ -221,11 +221,11 @@ UPMU_MUST_CHECK enum upmu_status upmu_thread_exit(struct upmu_thread *thread);
 
 /* ---- Regions: three lines around the code to measure ---- */
 
-/* Counts of a piece of code.  session.why explains a refusal. */
+/* Counts of a piece of code. */
 struct upmu_region {
     struct upmu_count count[UPMU_SET_EVENTS]; /* of the last begin…end; count[i] belongs to event i of the list */
     unsigned events;                          /* in `count` */
-    struct upmu_session session;
+    struct upmu_session session;              /* what counts; session.why explains a refusal */
     struct upmu_region_begun begun;           /* the library's */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of AArch32's PMU by the numbers that AArch64 has for them.  Both name a register by CRn, CRm and op2;
- * AArch32's op1 is 0.  MRC and MCR have them as immediate operands: a switch picks the instruction.
+ * Registers of AArch32's PMU, by the numbers that they have on AArch64. Both name a register by CRn, CRm and op2; op1
+ * is 0 on AArch32. MRC and MCR have these as immediate operands: a switch selects the instruction.
  */
 #ifndef UPMU_ARM32_CP15_H
 #define UPMU_ARM32_CP15_H
@@ -27,7 +27,7 @@
 #define UPMU_A32_TYPERS UPMU_A32_NUMBER(3, 14, 12, 0)
 #define UPMU_A32_LEVEL UPMU_A32_NUMBER(0, 4, 2, 2) /* CurrentEL, which AArch32 has in the CPSR */
 
-#define UPMU_A32_MODE 0x1fu /* of the CPSR */
+#define UPMU_A32_MODE 0x1fu /* the mode bits of the CPSR */
 #define UPMU_A32_MODE_HYP 0x1au
 
 static inline uint32_t upmu_a32_mode(void)
@@ -38,7 +38,7 @@ static inline uint32_t upmu_a32_mode(void)
     return state & UPMU_A32_MODE;
 }
 
-/* Make a register the one that PMXEVCNTR and PMXEVTYPER name; returns which it was. */
+/* Select the register that PMXEVCNTR and PMXEVTYPER access. Returns which one was selected before. */
 static inline uint32_t upmu_a32_select(uint32_t which)
 {
     uint32_t before;
@@ -50,8 +50,8 @@ static inline uint32_t upmu_a32_select(uint32_t which)
 }
 
 /*
- * PMUv2 has no other way to a counter than PMSELR.  It is left as it was found: an interrupt between a selection and
- * its use, by this or by other software, does no harm.
+ * Access a counter or event type through PMSELR, the only way that PMUv2 has. PMSELR is restored: an interrupt between
+ * a selection and its use, by this or by other software, does no harm. False: the number is no such register.
  */
 static inline bool upmu_a32_indirect(uint32_t number, const uint32_t *value, uint64_t *out)
 {
@@ -74,7 +74,7 @@ static inline bool upmu_a32_indirect(uint32_t number, const uint32_t *value, uin
     return true;
 }
 
-/* False: it is none of these. */
+/* Read a register by its number; false: no register here has that number. */
 static inline bool upmu_a32_read(uint32_t number, uint64_t *out)
 {
     uint32_t value;

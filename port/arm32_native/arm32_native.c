@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks for AArch32.  Sources: Arm ARM for Armv8 (DDI 0487 M.c), G8 (PMU, generic timer); Cortex-A15 TRM (DDI 0438),
- * 11.  (Armv8-R has the same registers; Armv7-R has no PMUv2.)
+ * Hooks for AArch32. Sources: Arm ARM for Armv8 (DDI 0487 M.c), G8 (PMU, generic timer); Cortex-A15 TRM (DDI 0438), 11.
+ * Armv8-R has the same registers; Armv7-R has no PMUv2.
  */
 #include "port/arm32_native/arm32_native.h"
 
@@ -9,7 +9,7 @@
 
 #include "port/arm32_native/arm32_cp15.h"
 
-/* A counter is read after what comes before it, not while that is under way. */
+/* The ISB lets a counter be read after all earlier instructions, not while these are executed. */
 static bool read_register(void *context, uint32_t number, uint64_t *out_value)
 {
     (void)context;
@@ -17,7 +17,7 @@ static bool read_register(void *context, uint32_t number, uint64_t *out_value)
     return upmu_a32_read(number, out_value);
 }
 
-/* A write takes effect before the next instruction. */
+/* The ISB lets a write take effect before the next instruction. */
 static bool write_register(void *context, uint32_t number, uint64_t value)
 {
     bool known = upmu_a32_write(number, (uint32_t)value);
@@ -42,7 +42,7 @@ static void irq_restore(void *context, uintptr_t state)
     __asm__ volatile("msr cpsr_c, %0" : : "r"(state) : "memory");
 }
 
-/* The interrupt is a level, which acknowledging lowers. */
+/* The PMU's interrupt is a level, which falls when the overflow is acknowledged: nothing is to be done. */
 static void pmi_rearm(void *context)
 {
     (void)context;
@@ -56,7 +56,10 @@ static uint32_t frequency(void)
     return hz;
 }
 
-/* Nanoseconds of a tick, 32 bits behind the point.  (Not by the compiler's division: it is a call of its library.) */
+/*
+ * Return the nanoseconds of a tick, with 32 bits behind the point. The compiler's division would be a call of its
+ * library.
+ */
 static uint64_t tick_ns(uint32_t hz)
 {
     uint64_t dividend = UINT64_C(1000000000) << 32, rest = 0;

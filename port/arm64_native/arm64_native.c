@@ -10,7 +10,7 @@
 
 #define DAIF_INTERRUPTS 3 /* IRQ, FIQ */
 
-/* A counter is read after what comes before it, not while that is under way. */
+/* The ISB lets a counter be read after all earlier instructions, not while these are executed. */
 static bool read_register(void *context, uint32_t number, uint64_t *out_value)
 {
     (void)context;
@@ -18,7 +18,7 @@ static bool read_register(void *context, uint32_t number, uint64_t *out_value)
     return upmu_a64_mrs(number, out_value);
 }
 
-/* A write takes effect before the next instruction. */
+/* The ISB lets a write take effect before the next instruction. */
 static bool write_register(void *context, uint32_t number, uint64_t value)
 {
     bool known = upmu_a64_msr(number, value);
@@ -43,13 +43,16 @@ static void irq_restore(void *context, uintptr_t state)
     __asm__ volatile("msr daif, %0" : : "r"(state) : "memory");
 }
 
-/* The interrupt is a level, which acknowledging lowers. */
+/* The PMU's interrupt is a level, which falls when the overflow is acknowledged: nothing is to be done. */
 static void pmi_rearm(void *context)
 {
     (void)context;
 }
 
-/* The quotient is made in two parts: the count times 10^9 has more than 64 bits after a few seconds. */
+/*
+ * Return the time in nanoseconds. The quotient is made in two parts, because the count times 10^9 has more than 64 bits
+ * after a few seconds.
+ */
 static uint64_t clock_ns(void *context)
 {
     uint64_t count, frequency;

@@ -9,8 +9,8 @@
 #include <upmu/port.h>
 
 /*
- * Fill in rdmsr, wrmsr, irq_save, irq_restore, pmi_rearm, clock_ns and in_kernel_mode; other members stay.  The
- * interrupt of the PMU must call upmu_pmi_handle(); a host without it sets pmi_rearm to NULL afterwards.
+ * Fill in rdmsr, wrmsr, irq_save, irq_restore, pmi_rearm, clock_ns and in_kernel_mode; other members stay. The
+ * interrupt of the PMU must call upmu_pmi_handle(); a host without this interrupt sets pmi_rearm to NULL afterwards.
  */
 void upmu_arm64_port(struct upmu_port *port);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * System registers by number.  MRS and MSR name a register by an immediate operand, so
- * each has its own instruction: a switch picks it.  A number is bits 20:5 of the instruction.
+ * System registers by number. MRS and MSR name a register by an immediate operand, so each register has its own
+ * instruction: a switch selects it. A number is bits 20:5 of the instruction.
  */
 #ifndef UPMU_ARM64_SYSREG_H
 #define UPMU_ARM64_SYSREG_H
@@ -27,7 +27,7 @@
 /* MIDR_EL1, ID_AA64DFR0_EL1, CurrentEL, PMCEID0, PMCEID1. */
 #define UPMU_A64_READ_ONLY(R) R(0, 0, 0, 0) R(0, 0, 5, 0) R(0, 4, 2, 2) R(3, 9, 12, 6) R(3, 9, 12, 7)
 
-/* False: it is none of these. */
+/* Read a register by its number; false: no register here has that number. */
 static inline bool upmu_a64_mrs(uint32_t number, uint64_t *out)
 {
     switch (number) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The EFI port: hooks, the interrupt table, LVTPC.  The handlers have no argument
- * to find their port by, so one pointer to it is kept here.
+ * The EFI port: hooks, the interrupt table, LVTPC.  The entries of the table are in efi_stubs.c.
  */
 #include <stddef.h>
 #include <port/efi/efi_port.h>
@@ -29,7 +28,6 @@ struct upmu_efi_descriptor {
     uintptr_t base;
 } __attribute__((packed));
 
-static struct upmu_efi *efi_installed;
 static struct upmu_efi_gate efi_table[UPMU_EFI_GATES] __attribute__((aligned(16)));
 
 static void efi_hook_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
@@ -84,66 +82,6 @@ static void *efi_hook_mmio_map(void *context, uint64_t physical, size_t bytes)
     if (physical == 0 || physical > UINTPTR_MAX || bytes > UINTPTR_MAX - (uintptr_t)physical)
         return NULL;
     return (void *)(uintptr_t)physical;
-}
-
-/* Resume after an access of upmu that faulted. */
-static bool efi_survive(struct upmu_efi *efi, struct upmu_efi_frame *frame)
-{
-    uintptr_t landing = upmu_x86_guard_landing(frame->ip);
-
-    if (landing == 0)
-        return false;
-    frame->ip = landing;
-    efi->traps.faults++;
-    return true;
-}
-
-static enum upmu_pmi efi_overflow(struct upmu_efi *efi, const struct upmu_efi_frame *interrupted)
-{
-    struct upmu_frame frame = {.ip = interrupted->ip};
-    enum upmu_pmi answer;
-
-#if defined(__x86_64__)
-    frame.sp = interrupted->sp;
-#else
-    frame.sp = (uintptr_t)(interrupted + 1);
-#endif
-    answer = upmu_pmi_handle(efi->cpu, &frame);
-    if (answer == UPMU_PMI_HANDLED)
-        efi->traps.handled++;
-    else if (answer == UPMU_PMI_STALE)
-        efi->traps.stale++;
-    else
-        efi->traps.not_ours++;
-    return answer;
-}
-
-/*
- * A stale NMI is dropped: there is no other source here, and the firmware treats every NMI as
- * fatal. (`used`: its callers are assembly, which link-time optimisation does not see.)
- */
-__attribute__((used)) uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry)
-{
-    struct upmu_efi *efi = efi_installed;
-
-    switch (entry) {
-    case UPMU_EFI_NMI:
-        efi->traps.nmis++;
-        if (efi_overflow(efi, frame) == UPMU_PMI_NOT_OURS && !efi->swallow_foreign)
-            return efi->old_handler[2];
-        return 0;
-    case UPMU_EFI_VECTOR:
-        efi->traps.vectors++;
-        (void)efi_overflow(efi, frame);
-        upmu_apic_write(&efi->apic, UPMU_APIC_EOI, 0);
-        return 0;
-    case UPMU_EFI_SPURIOUS:
-        return 0;
-    case UPMU_EFI_UD:
-        return efi_survive(efi, frame) ? 0 : efi->old_handler[6];
-    default:
-        return efi_survive(efi, frame) ? 0 : efi->old_handler[13];
-    }
 }
 
 static uintptr_t efi_gate_offset(const struct upmu_efi_gate *gate)
@@ -205,7 +143,7 @@ static void efi_table_install(struct upmu_efi *efi, unsigned vector)
     efi_table_load((uint16_t)(sizeof efi_table - 1), (uintptr_t)efi_table);
 }
 
-/* An APIC that software has not enabled keeps every local vector masked. */
+/* Write LVTPC. An APIC that software has not enabled keeps every local vector masked: enable it first. */
 static void efi_apic_open(struct upmu_efi *efi, unsigned vector)
 {
     efi->lvtpc = upmu_apic_lvtpc(vector);
@@ -243,7 +181,7 @@ enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context
     };
     uintptr_t flags;
 
-    if (efi_installed != NULL)
+    if (upmu_efi_installed != NULL)
         return UPMU_ERR_STATE;
     if (vector != 0 && (vector < 32 || vector >= UPMU_EFI_SPURIOUS_VECTOR))
         return UPMU_ERR_INVALID;
@@ -253,7 +191,7 @@ enum upmu_status upmu_efi_open(struct upmu_efi *efi, void (*stall)(void *context
     if (efi->clock.multiplier != 0)
         efi->port.clock_ns = efi_hook_clock_ns;
     flags = upmu_x86_irq_save();
-    efi_installed = efi;
+    upmu_efi_installed = efi;
     efi->apic = upmu_apic_find(upmu_apic_exists() ? (volatile void *)(uintptr_t)upmu_apic_base() : NULL);
     efi->found_spurious = upmu_apic_read(&efi->apic, UPMU_APIC_SPURIOUS);
     efi_table_install(efi, vector);
@@ -277,7 +215,7 @@ void upmu_efi_close(struct upmu_efi *efi)
 {
     uintptr_t flags;
 
-    if (efi_installed != efi)
+    if (upmu_efi_installed != efi)
         return;
     flags = upmu_x86_irq_save();
     if (efi->apic.mode != UPMU_APIC_NONE) {
@@ -285,7 +223,7 @@ void upmu_efi_close(struct upmu_efi *efi)
         upmu_apic_write(&efi->apic, UPMU_APIC_SPURIOUS, efi->found_spurious);
     }
     efi_table_load(efi->old_limit, efi->old_table);
-    efi_installed = NULL;
+    upmu_efi_installed = NULL;
     upmu_x86_irq_restore(flags);
 }
 

@@ -1,13 +1,78 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Interrupt entries: save what C may change, call upmu_efi_trap(), then return or
- * go on to the firmware's handler with the stack as it was on entry.
+ * go on to the firmware's handler with the stack as it was on entry.  The entries have no argument
+ * to find their port by, so one pointer to it is kept here.
  *
- * Each entry pushes a slot and its number.  If C answers with an address it goes
- * into the slot, and a plain return jumps there without using a register or, on
- * ia32, a relocation.
+ * Each entry pushes a slot and its number. If C returns an address, it is stored in the slot, and a plain return
+ * instruction jumps there without using a register or, on ia32, a relocation.
  */
+#include <port/efi/efi_port.h>
 #include <port/efi/efi_stubs.h>
+#include <port/x86_native/x86_guard.h>
+
+struct upmu_efi *upmu_efi_installed;
+
+/* Resume after a register access of upmu that faulted; false: the fault had another cause. */
+static bool efi_survive(struct upmu_efi *efi, struct upmu_efi_frame *frame)
+{
+    uintptr_t landing = upmu_x86_guard_landing(frame->ip);
+
+    if (landing == 0)
+        return false;
+    frame->ip = landing;
+    efi->traps.faults++;
+    return true;
+}
+
+static enum upmu_pmi efi_overflow(struct upmu_efi *efi, const struct upmu_efi_frame *interrupted)
+{
+    struct upmu_frame frame = {.ip = interrupted->ip};
+    enum upmu_pmi answer;
+
+#if defined(__x86_64__)
+    frame.sp = interrupted->sp;
+#else
+    frame.sp = (uintptr_t)(interrupted + 1);
+#endif
+    answer = upmu_pmi_handle(efi->cpu, &frame);
+    if (answer == UPMU_PMI_HANDLED)
+        efi->traps.handled++;
+    else if (answer == UPMU_PMI_STALE)
+        efi->traps.stale++;
+    else
+        efi->traps.not_ours++;
+    return answer;
+}
+
+/*
+ * Handle an interrupt. Returns the address of the firmware's handler that goes on, or 0. A stale NMI is dropped: there
+ * is no other source here, and the firmware treats every NMI as fatal. `used`: the callers are assembly, which
+ * link-time optimisation does not see.
+ */
+__attribute__((used)) uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry)
+{
+    struct upmu_efi *efi = upmu_efi_installed;
+
+    switch (entry) {
+    case UPMU_EFI_NMI:
+        efi->traps.nmis++;
+        if (efi_overflow(efi, frame) == UPMU_PMI_NOT_OURS && !efi->swallow_foreign)
+            return efi->old_handler[2];
+        return 0;
+    case UPMU_EFI_VECTOR:
+        efi->traps.vectors++;
+        (void)efi_overflow(efi, frame);
+        upmu_apic_write(&efi->apic, UPMU_APIC_EOI, 0);
+        return 0;
+    case UPMU_EFI_SPURIOUS:
+        return 0;
+    case UPMU_EFI_UD:
+        return efi_survive(efi, frame) ? 0 : efi->old_handler[6];
+    default:
+        return efi_survive(efi, frame) ? 0 : efi->old_handler[13];
+    }
+}
 
 #if defined(__x86_64__)
 
@@ -18,7 +83,7 @@
     "pushq $" number "\n" \
     "jmp upmu_efi_common\n"
 
-/* After the pushes: 10 registers (80 bytes), number, slot, [error code], frame. */
+/* The stack after the pushes: 10 registers (80 bytes), number, slot, [error code], frame. */
 __asm__(".text\n"
         ".hidden upmu_efi_trap\n" UPMU_EFI_ENTRY("upmu_efi_entry_0", "0") UPMU_EFI_ENTRY("upmu_efi_entry_1", "1")
             UPMU_EFI_ENTRY("upmu_efi_entry_2", "2") UPMU_EFI_ENTRY("upmu_efi_entry_3", "3")
@@ -99,15 +164,13 @@ __asm__(".text\n"
 #error "the EFI port knows x64 and ia32"
 #endif
 
-#define UPMU_EFI_HIDDEN __attribute__((visibility("hidden")))
-
 extern const char upmu_efi_entry_0[] UPMU_EFI_HIDDEN;
 extern const char upmu_efi_entry_1[] UPMU_EFI_HIDDEN;
 extern const char upmu_efi_entry_2[] UPMU_EFI_HIDDEN;
 extern const char upmu_efi_entry_3[] UPMU_EFI_HIDDEN;
 extern const char upmu_efi_entry_4[] UPMU_EFI_HIDDEN;
 
-/* Not a table: its addresses would need relocations. */
+/* Return the address of an entry. A table of the addresses would need relocations. */
 uintptr_t upmu_efi_entry_address(enum upmu_efi_entry entry)
 {
     switch (entry) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port for UEFI on AArch64.  The firmware's handler has saved all registers, and it gives ours no argument to find
- * the port by: one pointer to it is kept here.
+ * The port for UEFI on AArch64. The firmware's handler has saved all registers, and gives our handler no argument by
+ * which to find the port: so one pointer to the port is kept here.
  */
 #include <stddef.h>
 #include <port/arm64_native/arm64_native.h>
@@ -9,7 +9,9 @@
 
 #ifdef __aarch64__
 
-/* Of EFI_SYSTEM_CONTEXT_AARCH64, all of 64 bits: X0 to X28, FP, LR, SP; V0 to V31, two each; ELR, SPSR. */
+/*
+ * Indices in EFI_SYSTEM_CONTEXT_AARCH64, all of 64 bits: X0 to X28, FP, LR, SP; V0 to V31, two words each; ELR, SPSR.
+ */
 #define CONTEXT_SP 31u
 #define CONTEXT_ELR 96u
 #define CONTEXT_SPSR 97u
@@ -19,7 +21,7 @@ typedef void handler(uintptr_t source, const uint64_t *context);
 
 /* EFI_HARDWARE_INTERRUPT_PROTOCOL; 0 is EFI_SUCCESS. */
 struct efi_interrupts {
-    /* Enables it; NULL: disables. */
+    /* A handler enables the interrupt; NULL disables it. */
     uintptr_t (*register_handler)(struct efi_interrupts *self, uintptr_t source, handler *call);
     uintptr_t (*enable)(struct efi_interrupts *self, uintptr_t source);
     uintptr_t (*disable)(struct efi_interrupts *self, uintptr_t source);
@@ -53,7 +55,7 @@ static void on_interrupt(uintptr_t source, const uint64_t *context)
     (void)interrupts->end(interrupts, source);
 }
 
-/* There is no CPUID: what asks for it finds nothing. */
+/* The hook for CPUID, which AArch64 does not have: all words are 0. */
 static void no_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
     (void)context, (void)leaf, (void)subleaf;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The port for a UEFI application or driver under boot services, AArch64: port/arm64_native, and overflows by the
- * firmware's protocol for interrupts.  It needs no EFI headers and works with those of any tool chain.
+ * firmware's protocol for interrupts. The port needs no EFI headers and works with those of any tool chain.
  *
- * That protocol (EmbeddedPkg/Include/Protocol/HardwareInterrupt.h) is EDK II's, not the UEFI Specification's: firmware
- * without it leaves counting and polling.
+ * The protocol for interrupts (EmbeddedPkg/Include/Protocol/HardwareInterrupt.h) is EDK II's, not the UEFI
+ * Specification's: on firmware without it the port can count and poll, but not sample.
  */
 #ifndef UPMU_EFI_ARM64_H
 #define UPMU_EFI_ARM64_H
@@ -17,13 +17,13 @@
         0x2890b3ea, 0x053d, 0x1643, {0xad, 0x0c, 0xd6, 0x48, 0x08, 0xda, 0x3f, 0xf1}                                   \
     }
 
-/* The PMU's interrupt where Arm's Base System Architecture is kept (PPI 7). */
+/* The PMU's interrupt on machines that follow Arm's Base System Architecture (PPI 7). */
 #define UPMU_EFI_ARM64_SOURCE 23u
 
-/* Numbers of events in the handler, for a report. */
+/* How often the handler saw each event, for a report. */
 struct upmu_efi_arm64_seen {
     uint32_t interrupts;
-    uint32_t handled; /* answers of upmu_pmi_handle() */
+    uint32_t handled; /* the answers of upmu_pmi_handle() */
     uint32_t stale;
     uint32_t not_ours;
 };
@@ -38,19 +38,18 @@ struct upmu_efi_arm64 {
 };
 
 /*
- * Install the port on the executing CPU; one at a time in a program.
+ * Install the port on the executing CPU. A program can have one such port at a time.
  *
- * `interrupts` is the firmware's instance of the protocol above, or NULL; `source` the number of the PMU's interrupt.
- * port.pmi_rearm is NULL if there is no such protocol, or if another program has that interrupt.  Call
- * upmu_efi_arm64_close() before the application returns.
- * Returns UPMU_OK or UPMU_ERR_STATE (installed already).
+ * `interrupts` is the firmware's instance of the protocol above, or NULL; `source` is the number of the PMU's
+ * interrupt. port.pmi_rearm is NULL if there is no such protocol, or if another program has that interrupt. Call
+ * upmu_efi_arm64_close() before the application returns. Returns UPMU_OK or UPMU_ERR_STATE (installed already).
  * Context: local, or with interrupts on.
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_efi_arm64_open(struct upmu_efi_arm64 *efi, void *interrupts, unsigned source);
 
 /*
- * Give the interrupt back; call it after upmu_cpu_fini().
+ * Give the interrupt back; call this function after upmu_cpu_fini().
  *
  * Context: as upmu_efi_arm64_open().
  */

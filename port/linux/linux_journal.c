@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines of the journal, written and read.  Pure.
+ * Write and read lines of the journal. Pure.
  */
 #include "port/linux/linux_journal.h"
 
@@ -47,7 +47,7 @@ static bool add(struct upmu_linux_journal *journal, const struct upmu_linux_foun
     return true;
 }
 
-/* A line is accepted only if upmu would write the same line for what was read. */
+/* Read a line. A line is accepted only if upmu would write the same line for the values that were read. */
 static bool read_line(struct upmu_linux_journal *journal, const char *line, size_t length, bool first)
 {
     char copy[UPMU_LINUX_LINE], again[UPMU_LINUX_LINE];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The journal: values of registers as found, in a file, so that they can be restored after the program was killed.
+ * The journal: a file with the values of registers as found, so that they can be restored after the program was killed.
  *
- * Text, only ever appended to, each line with a checksum.  The first line names the CPU and the boot; each further line
- * is a register that is about to be written for the first time:
+ * The file is text, only ever appended to, and each line has a checksum. The first line names the CPU and the boot;
+ * each further line is a register that is about to be written for the first time:
  *
  *     upmu 1 cpu 3 boot 0f7d34b6-3b5f-4a0e-9b5f-1f5c7f6f2d11 8d0a41c2
  *     186 0000000000000000 c35c9a2f
@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <upmu/pmu.h>
 
-#define UPMU_LINUX_BOOT 37u                                          /* of a boot's name, with its NUL */
+#define UPMU_LINUX_BOOT 37u                                          /* bytes of a boot's name, with its NUL */
 #define UPMU_LINUX_LINE 96u                                          /* room for any line */
 #define UPMU_LINUX_JOURNAL (UPMU_LINUX_LINE * (UPMU_REGISTERS + 1u)) /* bytes of the longest file */
 
@@ -32,13 +32,13 @@ struct upmu_linux_journal {
     struct upmu_linux_found found[UPMU_REGISTERS];
 };
 
-/* A line as it stands in the file; returns its length. */
+/* Write a line as the file has it. Returns its length. */
 size_t upmu_linux_journal_head(char line[UPMU_LINUX_LINE], unsigned cpu, const char *boot);
 size_t upmu_linux_journal_line(char line[UPMU_LINUX_LINE], const struct upmu_linux_found *found);
 
 /*
- * Read a file.  A last line without its end is ignored: its register was not written yet.  A file without a whole line
- * has no registers, and boot "".  False: damaged; *journal is then without meaning.
+ * Read a file. A last line without its end is ignored: its register was not written yet. A file without a whole line
+ * has no registers, and boot "". False: the file is damaged, and *journal has no meaning.
  */
 bool upmu_linux_journal_read(struct upmu_linux_journal *journal, const char *text, size_t length);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reasons to refuse, most fundamental first, and what to do about each (docs/LINUX.md).
+ * Reasons to refuse a CPU, most fundamental first, and what to do about each of them (docs/LINUX.md).
  */
 #include "port/linux/linux_look.h"
 
@@ -37,7 +37,7 @@ static void warn_line(const struct view *view, const char *text)
     (void)snprintf(view->look->warnings + used, sizeof view->look->warnings - used, "%s\n", text);
 }
 
-/* There is no file: no such CPU, one that is offline, or no module. */
+/* Find out why there is no file of registers: there is no such CPU, the CPU is offline, or the module is not loaded. */
 static void look_for_cpu(const struct view *view, const char *path)
 {
     char name[UPMU_LINUX_PATH], line[128], uevent[8];
@@ -72,7 +72,10 @@ static void look_at_file(const struct view *view)
         refuse_line(view, "%s cannot be opened: %s", path, strerror(-file));
 }
 
-/* "none [integrity] confidentiality": the state in force is in brackets. */
+/*
+ * Refuse if the kernel is locked down. Its file reads "none [integrity] confidentiality": brackets mark the state in
+ * force.
+ */
 static void look_at_lockdown(const struct view *view)
 {
     char line[80];
@@ -83,7 +86,10 @@ static void look_at_lockdown(const struct view *view)
                     line);
 }
 
-/* The kernel is tainted by every write, and logs it where the parameter is not "on". */
+/*
+ * Refuse if the kernel refuses writes; unless `yes`, also if the kernel logs them. Every write taints the kernel, and
+ * the kernel logs the write where the parameter is not "on".
+ */
 static void look_at_parameter(const struct view *view)
 {
     char line[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel's information about the registers of a CPU, before any of them is accessed.
+ * The kernel's information about the registers of a CPU, read before any of them is accessed.
  */
 #ifndef UPMU_LINUX_LOOK_H
 #define UPMU_LINUX_LOOK_H
@@ -14,13 +14,16 @@ struct upmu_linux_wish {
 };
 
 struct upmu_linux_look {
-    char refusal[240];  /* one line; "": none */
+    char refusal[240];  /* one line; "": no refusal */
     char warnings[480]; /* lines */
     int file;           /* the registers, opened; below 0 after a refusal */
     bool hypervisor;
 };
 
-/* Look and open the CPU's registers.  Reads files and CPUID; opens, and neither reads nor writes, the registers. */
+/*
+ * Check that the registers of a CPU may be accessed, and open them. Files and CPUID are read; registers are neither
+ * read nor written.
+ */
 void upmu_linux_look(struct upmu_linux_look *look, const struct upmu_linux_system *system, unsigned cpu,
                      const struct upmu_linux_wish *wish);
 

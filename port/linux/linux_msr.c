@@ -39,7 +39,7 @@ __attribute__((format(printf, 2, 3))) static bool trouble(struct upmu_linux *hos
 
 /* ---- Registers ---- */
 
-/* The row of an MSR in the table of the CPU's PMU; NULL: it has none. */
+/* Return the row of an MSR in the register table of the CPU's PMU; NULL: the PMU has no such register. */
 static const struct upmu_register *row_of(const struct upmu_linux *host, uint32_t msr, const char **out_name)
 {
     const struct upmu_pmu *pmu = host->pmu;
@@ -66,7 +66,10 @@ static const struct upmu_register_class *class_of(const struct upmu_linux *host,
     return row ? &host->pmu->table->classes[row->class_index] : NULL;
 }
 
-/* A counter may have two registers, of which one takes its whole width: that one stands for both. */
+/*
+ * Return the register through which a register is written. A counter may have two registers, of which one takes the
+ * counter's whole width and stands for both.
+ */
 static uint32_t write_through(const struct upmu_linux *host, uint32_t msr)
 {
     const struct upmu_pmu *pmu = host->pmu;
@@ -77,13 +80,16 @@ static uint32_t write_through(const struct upmu_linux *host, uint32_t msr)
     return msr;
 }
 
-/* Does it hold what is written, so that there is something to restore? */
+/* Does a register of this class keep what is written, so that its value can be restored? */
 static bool holds(const struct upmu_register_class *class)
 {
     return class->access == UPMU_ACCESS_RW && class->kind != UPMU_KIND_STATUS && class->kind != UPMU_KIND_ACK;
 }
 
-/* Transfers 8 bytes: true.  #GP: false.  All else is trouble, too. */
+/*
+ * Were 8 bytes transferred? A register fault (#GP, which is EIO) just gives false; any other failure is also noted in
+ * host->trouble.
+ */
 static bool transferred(struct upmu_linux *host, const char *what, uint32_t msr, int64_t bytes)
 {
     if (bytes == (int64_t)sizeof(uint64_t) || bytes == -EIO || host->trouble[0])
@@ -152,7 +158,7 @@ static bool sync_journal(struct upmu_linux *host)
     return synced < 0 ? trouble(host, "the journal cannot be written: %s", strerror(-synced)) : true;
 }
 
-/* The index of a register in host->found; found_count: none. */
+/* Return the index of a register in host->found; found_count: the register is not there. */
 static unsigned found_at(const struct upmu_linux *host, uint32_t msr)
 {
     unsigned i = 0;
@@ -162,7 +168,7 @@ static unsigned found_at(const struct upmu_linux *host, uint32_t msr)
     return i;
 }
 
-/* Add a register to the journal; not yet synced. */
+/* Add a register to the journal, whose file is not yet synced. */
 static bool note(struct upmu_linux *host, const struct upmu_linux_found *found)
 {
     char line[UPMU_LINUX_LINE];
@@ -178,7 +184,10 @@ static bool note(struct upmu_linux *host, const struct upmu_linux_found *found)
     return true;
 }
 
-/* Free counters count before they are written: what they hold is noted before the first write of any register. */
+/*
+ * Note the values of all free counters before the first write of any register, because counters count before they are
+ * written.
+ */
 static bool note_counters(struct upmu_linux *host)
 {
     for (unsigned i = 0; i < UPMU_COUNTERS; i++) {
@@ -207,7 +216,10 @@ static bool begin_journal(struct upmu_linux *host)
            sync_journal(host);
 }
 
-/* The register's place in host->found: read, and in the journal before its first write.  found_count: it failed. */
+/*
+ * Return the index of a register in host->found. A register that is not there is read, and put into the journal before
+ * its first write. found_count: that failed.
+ */
 static unsigned remember(struct upmu_linux *host, uint32_t msr)
 {
     struct upmu_linux_found found = {write_through(host, msr), 0};
@@ -221,7 +233,10 @@ static unsigned remember(struct upmu_linux *host, uint32_t msr)
     return at;
 }
 
-/* A register with gates is read again before each write: did other software change it since our last write? */
+/*
+ * Has other software changed a register with gates since our last write? Such a register is read again before each
+ * write.
+ */
 static bool compare(struct upmu_linux *host, const struct upmu_register_class *class, uint32_t msr, uint64_t last)
 {
     uint64_t now;
@@ -246,7 +261,10 @@ static bool linux_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
     return true;
 }
 
-/* A register that was written before.  This way is short: what runs until the gate closes is counted, too. */
+/*
+ * Write a register that was written before. This function is short, because all that runs until the gate closes is
+ * counted.
+ */
 static bool write_again(struct upmu_linux *host, unsigned at, uint32_t msr, uint64_t value)
 {
     const struct upmu_register_class *class = host->class[at];
@@ -267,7 +285,7 @@ static bool linux_wrmsr(void *context, uint32_t msr, uint64_t value)
 
     if (at < host->found_count)
         return write_again(host, at, msr, value);
-    /* The PMU of this CPU is known from its detection on; the machine publishes it after the take-over. */
+    /* The CPU's PMU is known after its detection; the machine publishes it only after take-over. */
     if (!host->pmu)
         host->pmu = host->upmu->meter.pmu;
     class = class_of(host, msr);
@@ -290,7 +308,7 @@ static void linux_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t
     host->system->cpuid(host->system->context, leaf, subleaf, out);
 }
 
-/* NULL where the thread was moved to another CPU: the library refuses the call. */
+/* Return the CPU, or NULL if the thread was moved to another CPU: then the library refuses the call. */
 static struct upmu_cpu *linux_this_cpu(void *context)
 {
     const struct upmu_linux *host = context;
@@ -335,8 +353,8 @@ int upmu_linux_open(struct upmu_linux *host, const struct upmu_linux_system *sys
 /* ---- Restoring ---- */
 
 /*
- * In three rounds: close the gates that were found closed, restore what is behind them, then selects and controls with
- * gates, last written first.  A bit that is not the library's keeps its present value.
+ * The rounds of restoring: close the gates that were found closed; restore the registers behind them; then restore
+ * selects and controls with gates, the last written first. A bit that is not the library's keeps its present value.
  */
 enum round { ROUND_CLOSE, ROUND_LOAD, ROUND_OPEN, ROUNDS };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The requests of port/linux to the system, as functions: a test answers in the system's place.
+ * The requests of port/linux to the operating system, as functions: a test can answer in the system's place.
  */
 #ifndef UPMU_LINUX_SYSTEM_H
 #define UPMU_LINUX_SYSTEM_H
@@ -11,14 +11,14 @@
 
 #define UPMU_LINUX_PATH 200u
 
-/* Results below 0 are -errno.  Functions that access a file's bytes return how many they did. */
+/* Results below 0 are -errno. Functions that access a file's bytes return how many they transferred. */
 struct upmu_linux_system {
     void *context;
     int (*open)(void *context, const char *path, int flags); /* a new file is the owner's alone */
     int64_t (*pread)(void *context, int file, void *bytes, size_t length, uint64_t offset);
     int64_t (*pwrite)(void *context, int file, const void *bytes, size_t length, uint64_t offset);
     int (*sync)(void *context, int file);
-    int (*lock)(void *context, int file); /* for this program's life; -EWOULDBLOCK: another program has it */
+    int (*lock)(void *context, int file); /* until this program ends; -EWOULDBLOCK: another program has the lock */
     void (*close)(void *context, int file);
     int (*remove)(void *context, const char *path);
     int (*make_folder)(void *context, const char *path);
@@ -31,7 +31,7 @@ struct upmu_linux_system {
 /* Linux itself. */
 extern const struct upmu_linux_system upmu_linux_system_itself;
 
-/* First line of a file without its end, or as much as fits; false: the file cannot be read. */
+/* Read the first line of a file, without its end, or as much as fits; false: the file cannot be read. */
 bool upmu_linux_line(const struct upmu_linux_system *system, const char *path, char *line, size_t size);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CSRs by name, and by number.  CSRRS and CSRRW name a register by an immediate operand, so each has
- * its own instruction: a switch picks it.  On RV32 a 64-bit register is two: read again if
- * the upper half changed meanwhile; the lower half is 0 while the upper one is written.
+ * CSRs by name, and by number. CSRRS and CSRRW name a register by an immediate operand, so each register has its own
+ * instruction: a switch selects it. On RV32 a 64-bit register is two: both are read again if the upper half changed
+ * meanwhile, and the lower half is 0 while the upper one is written.
  *
- * The upper half of mhpmevent is Sscofpmf's (mhpmeventNh): without that a 32-bit register is all there is.
+ * The upper half of mhpmevent comes with Sscofpmf (mhpmeventNh): without that, mhpmevent is a register of 32 bits.
  */
 #ifndef UPMU_RISCV_CSR_H
 #define UPMU_RISCV_CSR_H
@@ -94,7 +94,7 @@ static inline bool upmu_riscv_csr_write(uint32_t number, uint64_t value)
 }
 
 #if __riscv_xlen == 32
-/* mhpmevent without an upper half.  False: it is another register, or the value has one. */
+/* Access an mhpmevent that has no upper half. False: the number is another register, or the value has an upper half. */
 static inline bool upmu_riscv_csr_read_narrow_event(uint32_t number, uint64_t *out)
 {
     unsigned long low = 0;

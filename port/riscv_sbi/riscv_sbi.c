@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The registers of M-mode, as the backend names them, made of calls of the firmware and of the CSRs of S-mode.
+ * Make the registers of M-mode, by the names that the backend uses, of calls of the firmware and of the CSRs of S-mode.
  *
- * A write of an event asks the firmware for a counter: the one of the same number, or any that it has for the event.
- * Writes of mcountinhibit start and stop; a start gives the value, and clears the flag of an overflow.  A stopped
- * counter gives its event up to another that asks for it, as firmware may have one counter for an event alone.
- * Without Sscofpmf the firmware may answer with mcycle or minstret.  Other programs read these: the port does not stop
- * or write them, and counts differences.
+ * A write of an event asks the firmware for a counter: the one with the same number, or any that it has for the event.
+ * Writes of mcountinhibit start and stop counters; a start sets the value, and clears the flag of an overflow. A
+ * stopped counter gives its hardware up to another event that asks for it, because firmware may have only one counter
+ * for an event. Without Sscofpmf the firmware may answer with mcycle or minstret. Other programs read these: the port
+ * does not stop or write them, and counts differences.
  *
  * Sources: RISC-V SBI 3.0, chapters 3, 4 and 11 (the same numbers in 2.0); what firmware does: OpenSBI 1.1 and 1.9
  * (lib/sbi/sbi_pmu.c); Sscofpmf 1.0; RISC-V privileged architecture 1.12, 4.1.
@@ -46,7 +46,7 @@
 #define INSTRET 0xc02u
 #define SHARED 5u /* cycle and instret, as bits */
 #define FIRST 3u
-#define STARTS 3u /* of a counter, at most */
+#define STARTS 3u /* the most starts of a counter in one write */
 #define BIT(n) (UINT32_C(1) << (n))
 #define EVENT (~UINT64_C(0) >> 8)
 #define EVENT_OF (UINT64_C(1) << 63)
@@ -59,7 +59,9 @@
 
 /* ---- Calls ---- */
 
-/* Returns whether the firmware did it; its answer is in a1. */
+/*
+ * Call the firmware. Returns whether the firmware did what was asked; *out gets the firmware's answer, which is in a1.
+ */
 static bool call(unsigned long extension, unsigned long function, const unsigned long argument[6], unsigned long *out)
 {
     register unsigned long a0 __asm__("a0") = argument[0];
@@ -76,7 +78,7 @@ static bool call(unsigned long extension, unsigned long function, const unsigned
     return !a0;
 }
 
-/* Calls of the PMU have a value of 64 bits last, which is two registers on RV32. */
+/* The upper half of a value: calls of the PMU have a value of 64 bits last, which is two registers on RV32. */
 #define UPPER(value) ((unsigned long)(__riscv_xlen == 32 ? (value) >> 32 : 0))
 
 static bool pmu_call(unsigned long function, unsigned long mask, unsigned long flags, uint64_t value)
@@ -124,7 +126,7 @@ static bool is_shared(const struct upmu_riscv_sbi_hart *hart, unsigned n)
     return hart->at[n] && hart->at[n] <= FIRST;
 }
 
-/* The firmware's counter for it, or 0. */
+/* Return the firmware's counter for our counter n, as a mask; 0: there is none. */
 static unsigned long mask_of(const struct upmu_riscv_sbi *sbi, const struct upmu_riscv_sbi_hart *hart, unsigned n)
 {
     return hart->at[n] > FIRST ? 1ul << sbi->index[hart->at[n] - 1u] : 0;
@@ -151,7 +153,7 @@ static void give_up(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart
         }
 }
 
-/* The SBI's number of an event; *out_data: the data that go with the number. */
+/* Return the SBI's number of an event; *out_data: the data that belong to the number. */
 static unsigned long number_of(const struct upmu_riscv_sbi *sbi, uint64_t event, uint64_t *out_data)
 {
     *out_data = sbi->identity.sbi_events ? (event & EVENT) >> SBI_EVENT_BITS : event & EVENT;
@@ -161,8 +163,9 @@ static unsigned long number_of(const struct upmu_riscv_sbi *sbi, uint64_t event,
 }
 
 /*
- * Ask for one of these counters, which go by their CSRs.  One that others read, too, is refused where others have
- * interrupts: its modes, which the firmware may have changed, are given back.
+ * Ask the firmware for one of these counters, which are named by their CSRs; false: no such counter is free. A counter
+ * that others read, too, is refused if other counters have interrupts: the modes of that counter, which the firmware
+ * may have changed, are restored.
  */
 static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint32_t wanted)
 {
@@ -189,7 +192,7 @@ static bool obtain(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart 
     return false;
 }
 
-/* `starting`: counters that give nothing up. */
+/* Configure the event of a counter. `starting`: counters that must not lose their hardware. */
 static bool configure(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint32_t starting)
 {
     uint32_t idle = sbi->identity.counters & ~(hart->running | starting), same = BIT(n);
@@ -205,7 +208,7 @@ static bool configure(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_ha
     return obtain(sbi, hart, n, sbi->identity.counters);
 }
 
-/* Whether its flag is up, though it has not come round since its start. */
+/* Is the overflow flag of a counter set, although its value has not wrapped since its start? */
 static bool has_old_flag(const struct upmu_riscv_sbi *sbi, const struct upmu_riscv_sbi_hart *hart, unsigned n)
 {
     unsigned long flags = 0;
@@ -219,9 +222,9 @@ static bool has_old_flag(const struct upmu_riscv_sbi *sbi, const struct upmu_ris
 }
 
 /*
- * The firmware does not clear the flag of an overflow while an interrupt is pending, and a set flag keeps the next
- * overflow silent.  So another counter's pending interrupt is taken away during the call.  If an interrupt comes during
- * the call, the call is repeated.
+ * Start a counter. The firmware does not clear an overflow flag while an interrupt is pending, and a set flag
+ * suppresses the next overflow's interrupt. So another counter's pending interrupt is removed during the call. If an
+ * interrupt comes during the call, the call is repeated.
  */
 static bool start(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n)
 {
@@ -248,7 +251,7 @@ static bool start(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *
     return fine;
 }
 
-/* The firmware's answer is ignored: a counter that another program stopped is stopped. */
+/* Stop counters. The firmware's answer is ignored: a counter that another program has stopped is stopped. */
 static void stop(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, uint32_t counters)
 {
     unsigned long mask = 0;
@@ -267,7 +270,7 @@ static void stop(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *h
 
 /* ---- Registers ---- */
 
-/* Flags of the firmware's counters, as ours. */
+/* Return the overflow flags of the firmware's counters, by our numbers. */
 static uint32_t overflows(const struct upmu_riscv_sbi_hart *hart)
 {
     unsigned long flags = 0;
@@ -333,7 +336,7 @@ static bool write_gates(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_
     return fine;
 }
 
-/* A write of the same event ends an overflow: the next start clears the counter's flag. */
+/* Write an event. If the event is the same as before, an overflow ends: the next start clears the counter's flag. */
 static bool write_event(const struct upmu_riscv_sbi *sbi, struct upmu_riscv_sbi_hart *hart, unsigned n, uint64_t value)
 {
     uint64_t changed = (hart->event[n] ^ value) & ~EVENT_OF;
@@ -393,7 +396,10 @@ static void pmi_rearm(void *context)
     __asm__ volatile("csrc sip, %0" : : "r"(SIP_LCOFIP) : "memory");
 }
 
-/* Hardware's counters; their width is that of the narrowest.  (Masks of calls have as many bits as a register.) */
+/*
+ * Find the counters of the hardware; their width is that of the narrowest. Masks of calls have as many bits as a
+ * register.
+ */
 static void find_counters(struct upmu_riscv_sbi *sbi)
 {
     const unsigned long none[6] = {0};
@@ -432,7 +438,7 @@ bool upmu_riscv_sbi_port(struct upmu_riscv_sbi *sbi, struct upmu_port *port)
     port->irq_save = irq_save;
     port->irq_restore = irq_restore;
     port->pmi_rearm = sbi->identity.sscofpmf ? pmi_rearm : NULL;
-    port->msr_faults_are_safe = true; /* no access faults; false is the firmware's refusal */
+    port->msr_faults_are_safe = true; /* no access faults: false means that the firmware refused the access */
     port->in_kernel_mode = true;
     return sbi->identity.counters != 0;
 }

@@ -1,39 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The silicon model as a port: the hooks, the CPUs, injection into accesses, and records of the
- * caller's mistakes.
+ * The silicon model as a port: the hooks, the CPUs, and checks of the caller.
  */
 #include "port/sim/sim_intern.h"
 
-/* tests/mutants: one rule is switched round everywhere. */
+/* For tests/mutants: this rule is reversed everywhere. */
 #ifdef UPMU_SIM_MUTANT
 extern unsigned UPMU_SIM_MUTANT;
 #else
 #define UPMU_SIM_MUTANT UPMU_SIM_RULE_COUNT
 #endif
 
-/* ---- Violations ---- */
+/* ---- Checks ---- */
 
-void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value)
-{
-    struct upmu_sim_violation violation = {
-        .text = text, .address = address, .access = sim->accesses, .cpu = sim->current, .value = value};
-
-    if (sim->violation_count++ == 0)
-        sim->first_violation = violation;
-    sim->last_violation = violation;
-    sim->violation = text;
-}
-
-static void sim_check_context(struct upmu_sim *sim, const char *text, uint32_t address)
-{
-    const struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
-
-    if (sim_on(sim, UPMU_SIM_RULE_CHECK_CONTEXT) && cpu->irqs_on && !cpu->in_nmi)
-        upmu_sim_violate(sim, text, address, 0);
-}
-
-/* Under a hypervisor a port without safe faults leaves payload registers alone. */
+/* Check that a port without safe faults leaves payload registers alone under a hypervisor. */
 static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, sim->current);
@@ -44,8 +24,8 @@ static void sim_check_hypervisor(struct upmu_sim *sim, uint32_t msr)
 }
 
 /*
- * An access of the caller's met #GP.  Reading is allowed where faults are safe;
- * a register that CPUID promises and the profile withholds is not its fault.
+ * Check whether an access that met #GP is a mistake of the caller. Reads are allowed if faults are safe. A register
+ * that CPUID promises and the profile withholds is not the caller's mistake.
  */
 static void sim_check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, uint64_t value)
 {
@@ -60,77 +40,9 @@ static void sim_check_fault(struct upmu_sim *sim, enum upmu_sim_kind kind, uint3
         upmu_sim_violate(sim, "write that #GPs", address, value);
 }
 
-/* ---- Numbered accesses ---- */
-
-static bool sim_injected_fault(const struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
-{
-    uint32_t until = sim->fault_until > sim->fault_at ? sim->fault_until : sim->fault_at;
-
-    if (sim->fault_at != 0 && number >= sim->fault_at && number <= until)
-        return true;
-    return sim->fault_address != 0 && address == sim->fault_address && kind != UPMU_SIM_RDPMC;
-}
-
-static void sim_call_back(struct upmu_sim *sim, upmu_sim_on_access *function, uint32_t number, enum upmu_sim_kind kind,
-                          uint32_t address)
-{
-    if (function == NULL || sim->in_callback)
-        return;
-    sim->in_callback = true;
-    function(sim, sim->current, number, kind, address);
-    sim->in_callback = false;
-}
-
-/* Time passes up to the access; events that are due by then happen before it. */
-uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected)
-{
-    unsigned cpu = sim->current;
-    uint32_t number = ++sim->accesses;
-
-    upmu_sim_branches_hook(sim, false);
-    sim_check_context(sim, "register accessed with interrupts on", address);
-    upmu_sim_uncore_count_access(sim, address);
-    sim->access_count[kind]++;
-    sim->now_ns += sim->ns_per_access;
-    sim->cpu[cpu].where = (struct upmu_sim_interrupt){.ip = UPMU_SIM_KERNEL_IP, .sp = UPMU_SIM_KERNEL_SP};
-    if (sim->events_per_access != 0) {
-        struct upmu_sim_burst burst = {.instructions = sim->events_per_access,
-                                       .cycles = sim->events_per_access,
-                                       .ref_cycles = sim->events_per_access,
-                                       .ip = UPMU_SIM_KERNEL_IP,
-                                       .sp = UPMU_SIM_KERNEL_SP};
-
-        upmu_sim_events(sim, &burst);
-    }
-    upmu_sim_step(sim, cpu, 1);
-    upmu_sim_poll(sim, cpu);
-    sim_call_back(sim, sim->before_access, number, kind, address);
-    *out_injected = kind != UPMU_SIM_REARM && sim_injected_fault(sim, number, kind, address);
-    if (*out_injected)
-        sim->faults++;
-    return number;
-}
-
-void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
-                         uint64_t value, bool faulted)
-{
-    if (sim->trace_count < sim->trace_size) {
-        struct upmu_sim_access *access = &sim->trace[sim->trace_count++];
-
-        access->kind = kind;
-        access->cpu = sim->current;
-        access->address = address;
-        access->faulted = faulted;
-        access->value = value;
-    }
-    upmu_sim_branches_hook(sim, true);
-    upmu_sim_poll(sim, sim->current);
-    sim_call_back(sim, sim->after_access, number, kind, address);
-}
-
 /* ---- Hooks ---- */
 
-/* The value that a read which fails stores: the caller must ignore it. */
+/* The value that a failing read stores: the caller must ignore it. */
 #define SIM_GARBAGE (~UINT64_C(0))
 
 static bool sim_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
@@ -196,7 +108,7 @@ static void sim_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t o
 {
     struct upmu_sim *sim = context;
 
-    sim_check_context(sim, "cpuid hook with interrupts on", leaf);
+    upmu_sim_check_context(sim, "cpuid hook with interrupts on", leaf);
     sim->access_count[UPMU_SIM_CPUID]++;
     upmu_sim_cpuid(sim, sim->current, leaf, subleaf, out);
     upmu_sim_uncore_cpuid(sim, sim->current, leaf, subleaf, out);
@@ -206,7 +118,7 @@ static struct upmu_cpu *sim_this_cpu(void *context)
 {
     struct upmu_sim *sim = context;
 
-    sim_check_context(sim, "this_cpu hook with interrupts on", 0);
+    upmu_sim_check_context(sim, "this_cpu hook with interrupts on", 0);
     return sim->cpu[sim->current].bound;
 }
 
@@ -240,7 +152,7 @@ static uint64_t sim_clock_ns(void *context)
 {
     struct upmu_sim *sim = context;
 
-    sim_check_context(sim, "clock_ns hook with interrupts on", 0);
+    upmu_sim_check_context(sim, "clock_ns hook with interrupts on", 0);
     return sim->now_ns;
 }
 
@@ -272,7 +184,7 @@ static void sim_log(void *context, const char *line)
     struct upmu_sim *sim = context;
     size_t length = 0;
 
-    sim_check_context(sim, "log hook with interrupts on", 0);
+    upmu_sim_check_context(sim, "log hook with interrupts on", 0);
     if (sim->cpu[sim->current].in_nmi)
         upmu_sim_violate(sim, "log hook inside an NMI", 0, 0);
     sim->log_lines++;
@@ -365,25 +277,6 @@ void upmu_sim_init_signal(struct upmu_sim *sim, unsigned cpu)
     }
 }
 
-static void sim_cross(struct upmu_sim *sim, bool guest)
-{
-    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
-
-    cpu->guest = guest;
-    if (cpu->loads_gate)
-        upmu_sim_poke(sim, sim->current, SIM_MSR_GLOBAL_CTRL, guest ? cpu->gate_in_guest : cpu->gate_in_host);
-}
-
-void upmu_sim_enter_guest(struct upmu_sim *sim)
-{
-    sim_cross(sim, true);
-}
-
-void upmu_sim_leave_guest(struct upmu_sim *sim)
-{
-    sim_cross(sim, false);
-}
-
 void upmu_sim_irqs(struct upmu_sim *sim, bool on)
 {
     sim->cpu[sim->current].irqs_on = on;
@@ -395,7 +288,9 @@ void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode)
     upmu_sim_write_lvtpc(sim, cpu, (sim->cpu[cpu].lvtpc & UPMU_SIM_LVTPC_MASKED) | mode);
 }
 
-/* Left by a BIOS: cycles on counter 0 with INT, three fixed counters in user mode; others: cycles. */
+/*
+ * Leave a CPU as a BIOS may: cycles on counter 0 with INT, three fixed counters in user mode; other families: cycles.
+ */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu)
 {
     sim->cpu[cpu].lvtpc = UPMU_SIM_LVTPC_MASKED | 0x20u;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A model of Intel's core PMU, the Pentium 4's and AMD's, register by register, behind upmu's
- * hooks: for tests, tools and a demo on a machine without a PMU.  It is stricter than a real CPU
- * and records mistakes of its caller.
+ * A model of Intel's core PMU, the Pentium 4's and AMD's, register by register, behind upmu's hooks: for tests, tools
+ * and a demo on a machine without a PMU. The model is stricter than a real CPU and records mistakes of its caller.
  *
- * Freestanding; no heap, no statics: everything is in `struct upmu_sim`.  One model is one machine;
- * it is not safe against real concurrency: the test decides when another CPU runs, an interrupt
- * arrives and time passes.
+ * Freestanding; no heap, no statics: everything is in `struct upmu_sim`. One model is one machine. It is not safe
+ * against real concurrency: the test decides when another CPU runs, an interrupt arrives and time passes.
  *
  *     struct upmu_sim sim;
  *     upmu_sim_init(&sim, upmu_sim_profile("skl"), 2);
@@ -37,9 +35,8 @@ extern "C" {
 #define UPMU_SIM_CPUS_DEFAULT 2
 
 /*
- * Counters of one CPU: general n is n, fixed i is UPMU_SIM_FIXED + i (as upmu numbers
- * them).  A Pentium 4 has UPMU_SIM_P4_COUNTERS, 0 to 17; hyper-threads share those of
- * the first of them.
+ * Counters of one CPU: general n is n, fixed i is UPMU_SIM_FIXED + i (as upmu numbers them). A Pentium 4 has
+ * UPMU_SIM_P4_COUNTERS, 0 to 17; hyper-threads share the counters of their core's first CPU.
  */
 #define UPMU_SIM_GENERAL 10
 #define UPMU_SIM_FIXED 16u
@@ -60,7 +57,7 @@ extern "C" {
 #define UPMU_SIM_LVTPC_MASKED 0x10000u
 #define UPMU_SIM_LVTPC_NMI 0x400u
 
-/* Events of one upmu_sim_work(). */
+/* The events of one call of upmu_sim_work(). */
 #define UPMU_SIM_WORK_INSTRUCTIONS 1000u
 #define UPMU_SIM_WORK_CYCLES 2000u
 
@@ -78,9 +75,9 @@ struct upmu_sim;
 #define UPMU_SIM_SHARED_PAYLOAD (1u << 7)  /* hyper-threads share the OFFCORE_RSP registers */
 #define UPMU_SIM_IGNORES_WRITES (1u << 8)  /* every MSR reads 0, drops writes and never faults */
 #define UPMU_SIM_COUNTS_NOTHING (1u << 9)  /* registers are memory, nothing counts */
-#define UPMU_SIM_FEATURES_FAULT (1u << 10) /* PERF_CAPABILITIES and payload registers #GP all the same */
+#define UPMU_SIM_FEATURES_FAULT (1u << 10) /* promised PERF_CAPABILITIES and payload registers #GP all the same */
 #define UPMU_SIM_AAJ80 (1u << 11)          /* Nehalem: branch-misses is mostly wrong */
-#define UPMU_SIM_AAK100 (1u << 12)         /* Nehalem, Westmere: a new event needs a sequence before it */
+#define UPMU_SIM_AAK100 (1u << 12)         /* Nehalem, Westmere: a new event counts wrong without a sequence before */
 #define UPMU_SIM_P6 (1u << 13)             /* no leaf 0AH; two counters, both enabled by select 0 */
 #define UPMU_SIM_TFA (1u << 14)            /* TSX_FORCE_ABORT: the microcode uses counter 3 unless told not to */
 #define UPMU_SIM_BJ122 (1u << 15)          /* D0H to D3H corrupt the hyper-thread's counter of the same number */
@@ -96,7 +93,7 @@ struct upmu_sim;
 #define UPMU_SIM_AMD (1u << 30)            /* AMD's registers: upmu_sim_profile.amd */
 #define UPMU_SIM_P4 (1u << 31)             /* NetBurst: CCCRs and ESCRs, no leaf 0AH */
 
-/* A payload register and an event that uses it; rows of the same address are one register. */
+/* A payload register and an event that uses it. Rows with the same address are the same register. */
 struct upmu_sim_payload {
     uint32_t address;
     uint8_t event;
@@ -106,16 +103,16 @@ struct upmu_sim_payload {
 
 struct upmu_sim_profile {
     const char *name;  /* "skylake" */
-    const char *alias; /* the PMU's libpfm4 name, or NULL: "skl" */
+    const char *alias; /* the PMU's libpfm4 name: "skl"; NULL: it has none */
     const char *about;
     const char *source;
     uint32_t signature; /* CPUID.1:EAX */
     uint8_t version;    /* leaf 0AH; 0: no architectural PMU */
-    uint8_t general;    /* how many, how wide */
+    uint8_t general;    /* number and width of general counters */
     uint8_t general_width;
     uint8_t fixed_reported; /* leaf 0AH EDX[4:0] */
-    uint8_t fixed;          /* there really are */
-    uint8_t fixed_width;    /* real; reported 0 if fixed_reported is 0 */
+    uint8_t fixed;          /* number of fixed counters that really exist */
+    uint8_t fixed_width;    /* real width; reported as 0 if fixed_reported is 0 */
     uint8_t events_length;  /* leaf 0AH EAX[31:24] */
     uint16_t events_unavailable;
     uint8_t fixed_bitmap;  /* leaf 0AH ECX */
@@ -123,8 +120,8 @@ struct upmu_sim_profile {
     uint32_t flags;        /* UPMU_SIM_… above */
     uint32_t capabilities; /* PERF_CAPABILITIES */
     struct upmu_sim_payload payload[UPMU_SIM_PAYLOADS];
-    uint8_t general_reported;      /* leaf 0AH, if it differs from `general` */
-    uint8_t fixed_holes;           /* of fixed 0 to `fixed` - 1 these do not exist */
+    uint8_t general_reported;      /* general counters by leaf 0AH; 0: `general` */
+    uint8_t fixed_holes;           /* bit n: fixed counter n below `fixed` does not exist */
     uint16_t fixed_odd;            /* more bits of leaf 0AH EDX */
     uint8_t metrics;               /* bytes of PERF_METRICS that count */
     uint8_t shortest;              /* shortest period that counts right, 0: any */
@@ -134,22 +131,21 @@ struct upmu_sim_profile {
 };
 
 /*
- * By name or alias; port/sim/sim_profiles.c lists them: P6 to Panther Lake, odd
- * ones, hypervisors; sim_p4_profiles.c: Pentium 4; sim_amd_profiles.c: AMD.  NULL if
- * unknown.
+ * Return a profile by its name or alias; NULL: there is none. port/sim/sim_profiles.c lists them: P6 to Panther Lake,
+ * odd ones, hypervisors; sim_p4_profiles.c: Pentium 4; sim_amd_profiles.c: AMD.
  */
 const struct upmu_sim_profile *upmu_sim_profile(const char *name);
 
-/* The i-th profile, NULL after the last. */
+/* Return the i-th profile, NULL after the last. */
 const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
 
-/* ---- Rules: what the model does, each switchable ---- */
+/* ---- Rules: what the model does; each can be switched off ---- */
 
 /*
- * A line for each rule: identifier, default, what holds while it is 1 (and what the model does instead while it is 0),
- * source.  KVM: Linux arch/x86/kvm/pmu.c; KVMI: kvm/vmx/pmu_intel.c; KST: Linux tools/testing/selftests/kvm/x86
- * pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux arch/x86/events/intel; SDM: Intel SDM vol 3
- * (325384-059).
+ * A line for each rule: identifier, default, what holds while the rule is 1 (and what the model does instead while the
+ * rule is 0), source. KVM: Linux arch/x86/kvm/pmu.c; KVMI: kvm/vmx/pmu_intel.c; KST: Linux
+ * tools/testing/selftests/kvm/x86 pmu_counters_test.c; KUT: kvm-unit-tests x86/pmu.c; LX: Linux arch/x86/events/intel;
+ * SDM: Intel SDM vol 3 (325384-059).
  */
 /* clang-format off */
 #define UPMU_SIM_RULES(R)                                                                                         \
@@ -322,15 +318,15 @@ struct upmu_sim_rule {
     const char *name; /* "RESET_GLOBAL" */
     const char *text;
     const char *source;
-    bool on; /* by default */
+    bool on; /* is the rule on by default? */
 };
 
-/* The rule of this number (enum upmu_sim_rule_id), NULL after the last. */
+/* Return the rule with this number (enum upmu_sim_rule_id), NULL after the last. */
 const struct upmu_sim_rule *upmu_sim_rule(unsigned index);
 
 /* ---- Events ---- */
 
-/* Numbers of events. */
+/* Numbers of events of each kind. */
 struct upmu_sim_totals {
     uint64_t instructions;   /* C0H/00H, fixed 0 */
     uint64_t cycles;         /* 3CH/00H, fixed 1 */
@@ -340,25 +336,24 @@ struct upmu_sim_totals {
     uint64_t mispredicts;    /* C5H/00H (Nehalem: 89H/7FH) */
     uint64_t llc_references; /* 2EH/4FH */
     uint64_t llc_misses;     /* 2EH/41H */
-    uint64_t slots;          /* A4H/01H, fixed 3 (where they exist) */
-    uint64_t bad_slots;      /* 73H/00H, fixed 4 (likewise) */
+    uint64_t slots;          /* A4H/01H, fixed 3 (if the CPU has these) */
+    uint64_t bad_slots;      /* 73H/00H, fixed 4 (if the CPU has these) */
     uint64_t frontend_slots; /* 9CH/01H, fixed 5 */
     uint64_t retiring_slots; /* C2H/02H, fixed 6 */
-    uint64_t uops;           /* Pentium 4: retired ones … */
-    uint64_t loads;          /* … of them loads … */
-    uint64_t stores;         /* … and stores */
+    uint64_t uops;           /* Pentium 4: retired uops */
+    uint64_t loads;          /* Pentium 4: loads among the uops */
+    uint64_t stores;         /* Pentium 4: stores among the uops */
 };
 
 /*
- * Any other general event.  Pentium 4: an occurrence at the unit whose even ESCR is
- * `escr`, of class `event`, that answers to the bits of `mask` (of IOQ and BSQ
- * allocations: is so encoded).  A replay (3CCH, 09H) has the bit of 3F1H as `payload`
- * and that of 3F2H as `matrix`.
+ * Any other general event. Pentium 4: an occurrence at the unit whose even ESCR is `escr`, of class `event`, that
+ * answers to the bits of `mask` (an allocation of IOQ or BSQ is encoded by these bits). A replay (3CCH, 09H) has its
+ * bit of 3F1H as `payload` and its bit of 3F2H as `matrix`.
  */
 struct upmu_sim_other {
     uint64_t count;
-    uint64_t payload;  /* counts only while its payload register holds this; 0: always */
-    uint32_t counters; /* counts only on these general counters; 0: on all */
+    uint64_t payload;  /* counts only while the event's payload register holds this; 0: always */
+    uint32_t counters; /* counts only on these general counters; 0: on all of them */
     uint8_t event;
     uint8_t umask;
     uint8_t umask2;
@@ -370,12 +365,10 @@ struct upmu_sim_other {
 };
 
 /*
- * A piece of execution.  Occurrences of each kind are spread evenly over it; a
- * counter that overflows does so at the exact occurrence, and its interrupt comes
- * there (skid 0) or `skid` steps later; then the rest goes on, with whatever the
- * handler left in the registers.  A step is the burst divided by its most
- * frequent kind.  An interrupt shows the instruction that comes next: after k
- * instructions `ip + k * ip_step`.
+ * A piece of execution. Occurrences of each kind are spread evenly over it. A counter that overflows does so at the
+ * exact occurrence, and its interrupt comes there (skid 0) or `skid` steps later; then the rest of the burst continues,
+ * with the register values that the handler left. A step is the burst divided by its most frequent kind. An interrupt
+ * shows the instruction that comes next: after k instructions `ip + k * ip_step`.
  */
 struct upmu_sim_burst {
     uint64_t instructions;
@@ -393,17 +386,17 @@ struct upmu_sim_burst {
     uint64_t uops;
     uint64_t loads;
     uint64_t stores;
-    struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* until count 0 */
-    uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has one; 0 is 1 */
-    uint32_t runs;                                /* for EDGE: such cycles come in this many runs; 0 is 1 */
+    struct upmu_sim_other other[UPMU_SIM_OTHERS]; /* the list ends before the first entry with count 0 */
+    uint32_t per_cycle;                           /* for CMASK: occurrences in each cycle that has any; 0 means 1 */
+    uint32_t runs;                                /* for EDGE: number of runs of such cycles; 0 means 1 */
     bool user;                                    /* ring 3 */
-    bool smm;                                     /* in system-management mode */
-    bool in_tx;                                   /* inside one transaction … */
-    bool tx_abort;                                /* … which aborts at the end */
-    uint64_t metrics;                             /* of its slots, byte by byte, so many 255ths; 0: not told */
-    uint64_t ip;                                  /* of the first instruction … */
-    uint64_t ip_step;                             /* … and from one to the next */
-    uint32_t ip_loop;                             /* instructions until it starts over at `ip`; 0: never */
+    bool smm;                                     /* the burst runs in system-management mode */
+    bool in_tx;                                   /* the burst is inside one transaction */
+    bool tx_abort;                                /* the transaction aborts at the end of the burst */
+    uint64_t metrics;                             /* share of slots of each metric, a byte each, in 255ths; 0: unset */
+    uint64_t ip;                                  /* address of the first instruction */
+    uint64_t ip_step;                             /* distance from one instruction to the next */
+    uint32_t ip_loop;                             /* instructions until execution returns to `ip`; 0: never */
     uint64_t sp;
 };
 
@@ -422,22 +415,21 @@ enum upmu_sim_branch_kind {
 struct upmu_sim_branch {
     uint64_t from, to;
     enum upmu_sim_branch_kind kind;
-    uint16_t cycles; /* since the branch before */
+    uint16_t cycles; /* cycles since the branch before */
     bool mispredicted, in_tx, abort;
     bool speculative, wrong_path; /* AMD */
-    bool reserved;                /* AMD, erratum 1452: bit 61 of its target is set */
+    bool reserved;                /* AMD, erratum 1452: bit 61 of the branch's target is set */
 };
 
-/* The current CPU takes a branch.  It counts nothing: upmu_sim_events() does. */
+/* Let the current CPU take a branch. The branch counts no event: upmu_sim_events() does. */
 void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch);
 
-/* Run this on the current CPU; interrupts are delivered on the way. */
+/* Execute a burst on the current CPU; interrupts are delivered on the way. */
 void upmu_sim_events(struct upmu_sim *sim, const struct upmu_sim_burst *burst);
 
 /*
- * UPMU_SIM_WORK_INSTRUCTIONS instructions of kernel work in as many cycles as
- * UPMU_SIM_WORK_CYCLES, with a fifth as many branches, on the current CPU.
- * `sim` is the struct upmu_sim: fits upmu_probe.loop.
+ * Execute UPMU_SIM_WORK_INSTRUCTIONS instructions of kernel work in UPMU_SIM_WORK_CYCLES cycles, with a fifth as many
+ * branches as instructions, on the current CPU. `sim` is the struct upmu_sim: the function fits upmu_probe.loop.
  */
 void upmu_sim_work(void *sim);
 
@@ -447,18 +439,17 @@ struct upmu_sim_interrupt {
     uint64_t ip;
     uint64_t sp;
     bool user;
-    bool nmi;     /* else: on a vector, interrupts off */
-    bool foreign; /* from upmu_sim_foreign_nmi() */
+    bool nmi;     /* NMI; false: a vector, with interrupts off */
+    bool foreign; /* the interrupt comes from upmu_sim_foreign_nmi() */
 };
 
 /*
- * The host's interrupt entry: the test fills in sim->deliver with a function that
- * calls upmu_pmi_handle().  The CPU is the current one (sim->current).  NULL: the
- * interrupt is lost (and counted).
+ * The host's interrupt entry. The test sets sim->deliver to a function that calls upmu_pmi_handle(). The CPU is the
+ * current one (sim->current). If sim->deliver is NULL, the interrupt is lost (and counted).
  */
 typedef void upmu_sim_deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt);
 
-/* An NMI that no counter raised, on the current CPU; pends if one is in progress. */
+/* Raise an NMI that no counter raised, on the current CPU. The NMI pends while another NMI is in progress. */
 void upmu_sim_foreign_nmi(struct upmu_sim *sim);
 
 /* ---- Accesses ---- */
@@ -485,8 +476,8 @@ struct upmu_sim_access {
 };
 
 /*
- * Called before (after) each numbered access, numbers from 1 in sim->accesses.
- * Not called for accesses that happen inside such a call.
+ * Called before (after) each numbered access. Numbers begin with 1 and are in sim->accesses. Not called for accesses
+ * that such a function makes itself.
  */
 typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind,
                                 uint32_t address);
@@ -495,7 +486,7 @@ typedef void upmu_sim_on_access(struct upmu_sim *sim, unsigned cpu, uint32_t num
 struct upmu_sim_violation {
     const char *text; /* static */
     uint32_t address;
-    uint32_t access; /* its number */
+    uint32_t access; /* number of the access */
     uint32_t cpu;
     uint64_t value;
 };
@@ -503,16 +494,16 @@ struct upmu_sim_violation {
 /* ---- The model ---- */
 
 struct upmu_sim_counter {
-    uint64_t value;       /* what a read gives */
-    uint64_t counted;     /* all events it ever counted: the truth, which writes do not change */
-    uint64_t wraps;       /* overflows ever */
-    uint64_t abort_value; /* at the start of the transaction (IN_TXCP) */
-    uint64_t pebs_reset;  /* PEBS: reloaded with this after a record */
-    uint32_t late;        /* steps until its status bit shows */
-    bool selected_new;    /* AAK100: select changed since it last ran */
+    uint64_t value;       /* what a read returns */
+    uint64_t counted;     /* all events that the counter ever counted: the truth, which writes do not change */
+    uint64_t wraps;       /* number of overflows so far */
+    uint64_t abort_value; /* value at the start of the transaction (IN_TXCP) */
+    uint64_t pebs_reset;  /* PEBS: the value that the counter gets after a record */
+    uint32_t late;        /* steps until the counter's status bit shows */
+    bool selected_new;    /* AAK100: the select has changed since the counter last ran */
 };
 
-/* Registers of a NetBurst core: those of its first thread's CPU are used. */
+/* Registers of a NetBurst core. Only the structure of the core's first CPU is used. */
 struct upmu_sim_p4 {
     uint64_t cccr[UPMU_SIM_P4_COUNTERS];
     uint64_t escr[UPMU_SIM_P4_ESCRS]; /* in the order of their addresses */
@@ -534,24 +525,24 @@ struct upmu_sim_lbr {
 };
 
 struct upmu_sim_cpu {
-    const struct upmu_sim_profile *profile; /* NULL: the model's */
+    const struct upmu_sim_profile *profile; /* NULL: the profile of the whole model */
     struct upmu_cpu *bound;
-    bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD); AMD: its counters stand still */
-    bool offline; /* run_on_cpu cannot reach it */
+    bool halted; /* Pentium 4: an inactive thread (ACTIVE_THREAD); AMD: the CPU's counters stand still */
+    bool offline; /* run_on_cpu cannot reach this CPU */
     bool irqs_on; /* maskable interrupts */
     bool in_nmi;
     bool in_irq;
     bool user; /* the hooks run in ring 3 (RDPMC) */
     bool guest;      /* a guest executes */
-    bool loads_gate; /* "load IA32_PERF_GLOBAL_CTRL" at VM entry and VM exit, with ... */
+    bool loads_gate; /* VM entry and exit load IA32_PERF_GLOBAL_CTRL with the values below */
     uint64_t gate_in_guest, gate_in_host;
     bool cr4_pce;
     bool nmi_pending;
     bool nmi_foreign; /* the pending NMI is (also) a foreign one */
     bool irq_pending;
-    bool latched; /* a PMI that met a masked LVTPC (LVTPC_DROPS off) */
+    bool latched; /* a PMI was masked by LVTPC and is kept (LVTPC_DROPS off) */
     uint32_t lvtpc;
-    uint32_t irq_depth; /* irq_save not yet restored */
+    uint32_t irq_depth; /* number of irq_save calls that are not yet restored */
     /* Registers */
     struct upmu_sim_counter counter[UPMU_SIM_COUNTERS];
     uint64_t select[UPMU_SIM_GENERAL];
@@ -572,7 +563,7 @@ struct upmu_sim_cpu {
     uint64_t metric_sum[UPMU_SIM_METRICS]; /* slots times 255ths since PERF_METRICS was written */
     uint64_t metric_slots;
     bool metrics_wrong; /* fixed 3 was written after PERF_METRICS */
-    uint8_t magic;      /* AAK100: how far the sequence was seen */
+    uint8_t magic;      /* AAK100: how much of the sequence was seen */
     struct upmu_sim_p4 p4;
     struct upmu_sim_amd amd;
     struct upmu_sim_lbr lbr;
@@ -581,17 +572,17 @@ struct upmu_sim_cpu {
     uint32_t sticky_left;
     bool sticky_armed;
     struct upmu_sim_interrupt where; /* what executes */
-    /* Truth */
+    /* The truth, which registers may not show */
     struct upmu_sim_totals truth[2];         /* [0] kernel, [1] user */
     uint64_t metric_truth[UPMU_SIM_METRICS]; /* slots times 255ths */
-    uint32_t pmi_requests;                   /* by overflows */
-    uint32_t pmi_dropped;                    /* met a masked LVTPC */
-    uint32_t interrupts;                     /* delivered, of any kind */
-    uint32_t foreign;                        /* of these, foreign NMIs */
-    uint32_t merged;                         /* foreign NMIs that became one with a counter's */
-    uint32_t ibs_requests;                   /* of IBS */
+    uint32_t pmi_requests;                   /* interrupts that overflows asked for */
+    uint32_t pmi_dropped;                    /* interrupts lost at a masked LVTPC */
+    uint32_t interrupts;                     /* interrupts delivered, of any kind */
+    uint32_t foreign;                        /* foreign NMIs among `interrupts` */
+    uint32_t merged;                         /* foreign NMIs that merged with a counter's NMI */
+    uint32_t ibs_requests;                   /* interrupts that IBS asked for */
     uint32_t pebs_records;
-    uint32_t pebs_threshold; /* records until status bit 62; 0: never */
+    uint32_t pebs_threshold; /* number of PEBS records that sets status bit 62; 0: none does */
 };
 
 struct upmu_sim {
@@ -602,88 +593,90 @@ struct upmu_sim {
     struct upmu_sim_cpu cpu[UPMU_SIM_CPUS];
     uint8_t rule[UPMU_SIM_RULE_COUNT];
 
-    /* Knobs, all 0 after init */
-    void *test; /* the test's own */
+    /* Settings for tests, all 0 after upmu_sim_init() */
+    void *test; /* for the test's own use */
     upmu_sim_deliver *deliver;
     upmu_sim_on_access *before_access;
     upmu_sim_on_access *after_access;
-    uint32_t fault_at;          /* this access faults, without effect … */
-    uint32_t fault_until;       /* … and all up to this one; 0: only that */
+    uint32_t fault_at;          /* number of the first access that faults, without effect; 0: none */
+    uint32_t fault_until;       /* number of the last access that faults; 0: only `fault_at` */
     uint32_t fault_address;     /* this MSR always faults */
     bool expect_faults;         /* #GP is no violation */
     bool forced;                /* the test passed `force`: CHECK_HYPERVISOR is quiet */
-    uint32_t unmoved;           /* counters, by bit, that count nothing of a burst although they run */
-    uint32_t skid;              /* steps from overflow to interrupt; an access is one, too */
+    uint32_t unmoved;           /* counters, by bit, that run but count nothing of a burst */
+    uint32_t skid;              /* steps from overflow to interrupt; an access counts as a step */
     uint32_t status_lag;        /* steps from overflow to the status bit */
     uint32_t events_per_access; /* kernel instructions and cycles before each access */
     uint32_t ns_per_access;
-    uint32_t cpus_per_node;     /* AMD: that share a northbridge; 0: all */
-    struct upmu_sim_access *trace; /* records accesses, until full */
+    uint32_t cpus_per_node;     /* AMD: CPUs that share a northbridge; 0: all */
+    struct upmu_sim_access *trace; /* accesses are recorded here until it is full; NULL: nowhere */
     uint32_t trace_size;
     uint32_t trace_count;
 
-    /* Seen */
+    /* Results for tests */
     uint64_t now_ns;   /* model time: 1 ns per reference cycle (else cycle, else instruction) */
-    uint32_t accesses; /* numbered ones: all but CPUID */
+    uint32_t accesses; /* numbered accesses: all but CPUID */
     uint32_t access_count[UPMU_SIM_KINDS];
-    uint32_t faults; /* #GP that the model gave, injected ones included */
+    uint32_t faults; /* #GPs of the model, injected ones included */
     uint32_t violation_count;
-    const char *violation; /* the last one's text, NULL if none */
+    const char *violation; /* text of the last violation; NULL: no violation yet */
     struct upmu_sim_violation first_violation;
     struct upmu_sim_violation last_violation;
     uint32_t log_lines;
     char log_last[120];
 
-    struct upmu_sim_uncore *uncore; /* units outside the cores (sim_uncore.h); NULL: none */
+    struct upmu_sim_uncore *uncore; /* units outside the cores (sim_uncore.h); NULL: the model has no units */
 
     /* Private */
     bool in_callback;
     bool in_storm;
 };
 
-/* A machine after reset with this number of CPUs (0: UPMU_SIM_CPUS_DEFAULT), LVTPC set up for NMI but masked. */
+/*
+ * Make a machine after reset with this number of CPUs (0: UPMU_SIM_CPUS_DEFAULT), with LVTPC set up for NMI but masked.
+ */
 void upmu_sim_init(struct upmu_sim *sim, const struct upmu_sim_profile *profile, unsigned cpus);
 
-/* Give a CPU another type than the others have; right after upmu_sim_init(). */
+/* Give a CPU another profile than the others have; right after upmu_sim_init(). */
 void upmu_sim_set_profile(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_profile *profile);
 
-/* The profile of this CPU. */
+/* Return the profile of a CPU. */
 const struct upmu_sim_profile *upmu_sim_cpu_profile(const struct upmu_sim *sim, unsigned cpu);
 
-/* The filled port, &sim->port.  msr_faults_are_safe is true; change it there. */
+/* Return &sim->port, with all hooks. msr_faults_are_safe is true; change it there. */
 const struct upmu_port *upmu_sim_port(struct upmu_sim *sim);
 
-/* Execution continues on this CPU. */
+/* Continue execution on this CPU. */
 void upmu_sim_switch_cpu(struct upmu_sim *sim, unsigned cpu);
 
-/* The this_cpu hook answers `bound` on this CPU. */
+/* Let the this_cpu hook return `bound` on this CPU. */
 void upmu_sim_bind_cpu(struct upmu_sim *sim, unsigned cpu, struct upmu_cpu *bound);
 
-/* Registers as after power-on or sleep; bindings, truth and knobs stay. */
+/* Set a CPU's registers as after power-on or sleep. Bindings, truth and settings for tests stay. */
 void upmu_sim_reset_cpu(struct upmu_sim *sim, unsigned cpu);
 
-/* INIT: registers stay. */
+/* Send INIT to a CPU: registers stay. */
 void upmu_sim_init_signal(struct upmu_sim *sim, unsigned cpu);
 
-/* Maskable interrupts of the current CPU on or off; a pending PMI is delivered. */
+/* Enable or disable maskable interrupts of the current CPU. A pending PMI is delivered. */
 void upmu_sim_irqs(struct upmu_sim *sim, bool on);
 
-/* The host's choice of delivery: UPMU_SIM_LVTPC_NMI or a vector 16…255; keeps the mask bit. */
+/* Choose how interrupts are delivered: UPMU_SIM_LVTPC_NMI or a vector 16…255. The mask bit stays. */
 void upmu_sim_set_delivery(struct upmu_sim *sim, unsigned cpu, uint32_t mode);
 
-/* Counters in use by firmware: a running, interrupting cycle counter 0 and fixed counters. */
+/* Let firmware use counters: a running, interrupting cycle counter 0 and fixed counters. */
 void upmu_sim_firmware(struct upmu_sim *sim, unsigned cpu);
 
-/* A register without any rule or check; 0 if the model has none there. */
+/* Read or write a register without any rule or check; 0 if the model has no such register. */
 uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 void upmu_sim_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 
-/* Does this counter count now, in either ring? */
+/* Does a counter count now, in either ring? */
 bool upmu_sim_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
 /*
- * The hardware enters a guest on the current CPU, and leaves it.  An interrupt in a guest leaves it before it is
- * delivered, and enters it afterwards.
+ * Let the hardware enter a guest on the current CPU, or leave it. An interrupt leaves a guest before it is delivered,
+ * and enters the guest again afterwards.
  */
 void upmu_sim_enter_guest(struct upmu_sim *sim);
 void upmu_sim_leave_guest(struct upmu_sim *sim);
@@ -691,7 +684,7 @@ void upmu_sim_leave_guest(struct upmu_sim *sim);
 /* Let model time pass without events. */
 void upmu_sim_advance_ns(struct upmu_sim *sim, uint64_t ns);
 
-/* Clear the accesses, the trace and the violations seen so far. */
+/* Clear the accesses, the trace and the violations that were recorded so far. */
 void upmu_sim_forget(struct upmu_sim *sim);
 
 #ifdef __cplusplus

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of AMD's PMUs: the existing ones, reads, RDPMC, reset.  Sources are with the rules in
- * port/sim/sim_amd_rules.h.
+ * Registers of AMD's PMUs: which exist, reads, RDPMC, reset. Sources are with the rules in port/sim/sim_amd_rules.h.
  */
 #include "port/sim/sim_amd.h"
 
@@ -15,22 +14,13 @@ static bool sa_feature(const struct upmu_sim *sim, unsigned cpu, uint32_t featur
     return sa_facts(sim, cpu)->features & feature;
 }
 
-/* LBR stack of version 2, or Zen 3's branch sampling. */
+/* Does the CPU have an LBR stack of version 2, or Zen 3's branch sampling? */
 static bool sa_has_branches(const struct upmu_sim *sim, unsigned cpu)
 {
     return sa_facts(sim, cpu)->perfmon[0] & 2u || sa_facts(sim, cpu)->features_8 >> 31;
 }
 
-unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu)
-{
-    unsigned per_node = sim->cpus_per_node != 0 ? sim->cpus_per_node : sim->cpus;
-
-    if (!sim_on(sim, UPMU_SIM_RULE_AMD_SHARED_ONE))
-        return cpu;
-    return cpu - cpu % per_node;
-}
-
-/* Core registers, legacy and extended. */
+/* Find a register of the core, legacy or extended. */
 static struct sa_where sa_find_core(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -58,7 +48,7 @@ static struct sa_where sa_find_core(struct upmu_sim *sim, unsigned index, uint32
     return where;
 }
 
-/* Registers of a node. */
+/* Find a register that the CPUs of a node share. */
 static struct sa_where sa_find_node(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {
     struct upmu_sim_amd *home = &sim->cpu[upmu_sim_amd_home(sim, cpu)].amd;
@@ -82,7 +72,7 @@ static struct sa_where sa_find_node(struct upmu_sim *sim, unsigned cpu, uint32_t
     return where;
 }
 
-/* Registers that are no counter and no select. */
+/* Find a register that is neither a counter nor a select. */
 static uint64_t *sa_find_other(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -154,7 +144,7 @@ void upmu_sim_amd_reset(struct upmu_sim *sim, unsigned index)
 
     sa_wipe(&cpu->amd, sizeof cpu->amd);
     cpu->amd.random = 0x2a;
-    /* Family 10H: the operating system gives IBS its interrupt (LX ibs.c). */
+    /* On family 10H the operating system sets up IBS's interrupt (LX ibs.c). */
     if (sa_family(sim_is(sim, index)) != 0x10)
         cpu->amd.ibs[SA_IBS_CONTROL] = FIRST_IBS_OFFSET;
     if (sa_facts(sim, index)->features_8 >> 31)
@@ -168,7 +158,7 @@ void upmu_sim_amd_reset(struct upmu_sim *sim, unsigned index)
 
 /* ---- Reads ---- */
 
-/* The global status that a read shows. */
+/* Return the global status that a read shows. */
 static uint64_t sa_status(const struct upmu_sim *sim, unsigned cpu)
 {
     return sim->cpu[cpu].status | (sim_on(sim, UPMU_SIM_RULE_HAZARD_AMD_STATUS) ? UINT64_C(0x3f80) << 32 : 0);
@@ -204,7 +194,7 @@ bool upmu_sim_amd_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_
 
 /* ---- RDPMC ---- */
 
-/* The address of the counter that an index means, 0 if there is none. */
+/* Return the address of the counter that an RDPMC index means; 0: there is none. */
 static uint32_t sa_rdpmc_msr(const struct upmu_sim *sim, unsigned cpu, uint32_t which)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, cpu);
@@ -247,7 +237,7 @@ uint64_t *upmu_sim_amd_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
     return upmu_sim_amd_find(sim, cpu, msr).place;
 }
 
-/* Left by a BIOS: cycles on counter 0, interrupting. */
+/* Leave a CPU as a BIOS may: cycles on counter 0, interrupting. */
 void upmu_sim_amd_firmware(struct upmu_sim *sim, unsigned cpu)
 {
     sim->cpu[cpu].select[0] = 0x530076;

@@ -46,7 +46,7 @@
 #define SA_COUNTER_MASK (SIM_BIT(48) - 1u)
 #define SA_MERGE_EVENT UINT64_C(0xf000000ff)
 
-/* IBS, by distance from C001_1030H. */
+/* Registers of IBS, by their distance from C001_1030H. */
 enum {
     SA_FETCH_CTL = 0,
     SA_FETCH_LINEAR = 1,
@@ -67,15 +67,15 @@ enum {
 #define SA_OP_VAL SIM_BIT(18)
 #define SA_OP_COUNTS_OPS SIM_BIT(19)
 
-/* Which kind of register an address is. */
+/* The kind of register that an address belongs to. */
 enum sa_kind { SA_NOTHING, SA_SELECT, SA_COUNTER, SA_NODE_CONTROL, SA_NODE_COUNTER, SA_GLOBAL, SA_IBS, SA_OTHER };
 
 struct sa_where {
     enum sa_kind kind;
-    unsigned index;  /* counter; of IBS: distance */
+    unsigned index;  /* number of the counter; IBS: distance from the first register */
     unsigned unit;   /* SA_NODE_…: UPMU_SIM_UNIT_… */
     bool legacy;     /* the legacy address of a core register */
-    uint64_t *place; /* NULL: it has none of its own */
+    uint64_t *place; /* where the value is kept; NULL: the register keeps no value of its own */
 };
 
 static inline const struct upmu_sim_amd_facts *sa_facts(const struct upmu_sim *sim, unsigned cpu)
@@ -116,15 +116,12 @@ static inline uint32_t sa_umask(uint64_t select)
 
 struct sa_where upmu_sim_amd_find(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
-/* The first CPU of the node that this one is in. */
-unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu);
-
 /* sim_amd_count.c */
 
-/* An event that northbridge counts, asked of a core counter; the counters are 16H's or earlier. */
+/* Does a core counter's select ask for an event of the northbridge? Only counters of family 16H or earlier can. */
 bool upmu_sim_amd_is_nb(const struct upmu_sim *sim, unsigned cpu, uint64_t select);
 
-/* The core counters that can count this. */
+/* Return the core counters that can count the event of a select. */
 uint32_t upmu_sim_amd_counters(const struct upmu_sim *sim, unsigned cpu, uint64_t select);
 
 /* Is counter + 1 a running merge event? */
@@ -133,7 +130,7 @@ bool upmu_sim_amd_merged(const struct upmu_sim *sim, unsigned cpu, unsigned coun
 /* sim_amd_ibs.c */
 
 bool upmu_sim_amd_ibs_exists(const struct upmu_sim *sim, unsigned cpu, unsigned index);
-/* The value that a read of this register shows. */
+/* Return the value that a read of an IBS control shows. */
 uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned cpu, unsigned index);
 
 void upmu_sim_amd_ibs_write(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t value);
@@ -145,6 +142,9 @@ void upmu_sim_amd_ibs_count(struct upmu_sim *sim, unsigned cpu, unsigned counter
                             const struct upmu_sim_burst *burst);
 
 /* sim_amd_shared.c */
+
+/* Return the first CPU of the node that a CPU is in. */
+unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu);
 
 /* How many of a unit there are; the bits that its control keeps. */
 unsigned upmu_sim_amd_units(const struct upmu_sim *sim, unsigned cpu, unsigned unit);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a core counter of AMD's PMUs counts, how much, and what an overflow does.  Sources are with
- * the rules in port/sim/sim_amd_rules.h.
+ * When a core counter of AMD's PMUs counts, how much it counts, and what an overflow does. Sources are with the rules
+ * in port/sim/sim_amd_rules.h.
  */
 #include "port/sim/sim_amd.h"
 
 #define EVENT_WIDE 0x003u  /* FP ops: more than a counter can add at once */
-#define EVENT_MERGE 0xfffu /* its upper half */
-#define NARROW 15u         /* what a counter adds in one cycle without it */
+#define EVENT_MERGE 0xfffu /* the upper half of a wide event */
+#define NARROW 15u         /* what a counter can add in one cycle without the merge event */
 
 /* ---- Which counter ---- */
 
@@ -28,7 +28,10 @@ static bool sa_several_bits(uint32_t mask)
     return (mask & (mask - 1u)) != 0;
 }
 
-/* Family 15H: exceptions to the rule by groups (LX core.c amd_get_event_constraints_f15h). */
+/*
+ * Find the counters of family 15H's events that are exceptions to the rule by groups (LX core.c
+ * amd_get_event_constraints_f15h).
+ */
 static bool sa_f15h_exception(uint32_t event, uint32_t umask, uint32_t *out_counters)
 {
     switch (event) {
@@ -82,7 +85,10 @@ static bool sa_f15h_exception(uint32_t event, uint32_t umask, uint32_t *out_coun
 
 static uint32_t sa_f15h_counters(uint64_t select)
 {
-    /* By bits 7:4: FP; LS; DC; CU; IC, DE; none; EX, LS; DE; northbridge. */
+    /*
+     * The counters that an event may use, by the event's bits 7:4: FP; LS; DC; CU; IC, DE; none; EX, LS; DE;
+     * northbridge.
+     */
     static const uint8_t groups[16] = {0x38, 0x38, 0x3f, 0x3f, 0x3f, 0x3f, 0x07, 0x07,
                                        0x07, 0x07, 0,    0,    0x3f, 0x07, 0,    0};
     uint32_t counters;
@@ -139,7 +145,10 @@ bool upmu_sim_amd_merged(const struct upmu_sim *sim, unsigned cpu, unsigned coun
            sa_event(sim->cpu[cpu].select[counter]) == EVENT_WIDE;
 }
 
-/* APM table 13-4: neither bit: always; else with SVME only, in the mode of the bit. */
+/*
+ * Does the mode count by the host and guest bits? APM table 13-4: with neither bit always; otherwise only with SVME, in
+ * the mode of the bit.
+ */
 static bool sa_mode_counts(const struct upmu_sim *sim, unsigned cpu, uint64_t select)
 {
     const struct upmu_sim_amd *amd = &sim->cpu[cpu].amd;
@@ -158,7 +167,7 @@ static bool sa_cache_event(const struct upmu_sim_profile *profile, bool misses, 
     return event == (misses ? 0x7eu : 0x7du) && umask == 0x07;
 }
 
-/* Events that every program makes happen (LX core.c amd_perfmon_event_map). */
+/* Return the count of an event that every program makes happen (LX core.c amd_perfmon_event_map). */
 static uint64_t sa_named(const struct upmu_sim *sim, unsigned cpu, uint64_t select, const struct upmu_sim_burst *burst)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, cpu);
@@ -200,7 +209,10 @@ static uint64_t sa_others(unsigned counter, uint64_t select, unsigned unit, cons
     return sum;
 }
 
-/* Northbridge: one counter for the node; a core counter of any core counts it. */
+/*
+ * Return the events of the northbridge. The northbridge counts once for the node, and core counters of any core show
+ * that.
+ */
 static uint64_t sa_nb_happened(const struct upmu_sim *sim, unsigned cpu, unsigned counter,
                                const struct upmu_sim_burst *burst)
 {
@@ -216,7 +228,7 @@ static uint64_t sa_nb_happened(const struct upmu_sim *sim, unsigned cpu, unsigne
     return sum;
 }
 
-/* How much a counter can add in one cycle. */
+/* Return how much a counter can add in one cycle. */
 static uint64_t sa_limit(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     bool wide = sa_family(sim_is(sim, cpu)) >= 0x17 && sa_event(sim->cpu[cpu].select[counter]) == EVENT_WIDE;
@@ -228,7 +240,7 @@ static uint64_t sa_limit(const struct upmu_sim *sim, unsigned cpu, unsigned coun
     return sa_family(sim_is(sim, cpu)) == 0x11 ? 3 : 32;
 }
 
-/* CMASK, INV and EDGE, as for Intel's counters (sim_intel_count.c). */
+/* Apply CMASK, INV and EDGE, as for Intel's counters (sim_intel_count.c). */
 static uint64_t sa_conditioned(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                                const struct upmu_sim_burst *burst)
 {
@@ -249,7 +261,7 @@ static uint64_t sa_conditioned(const struct upmu_sim *sim, unsigned cpu, unsigne
     return per_cycle > limit ? upmu_sim_divide(count * limit, per_cycle) : count;
 }
 
-/* Erratum 1292: retire events count too much. */
+/* Apply erratum 1292: retire events count too much. */
 static uint64_t sa_overcounted(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count)
 {
     static const uint16_t events[] = {0xc0, 0xc1, 0xc2, 0xc3, 0xc4, 0xc5, 0xc8, 0xc9, 0xca, 0xcc, 0xd1, 0x1c7, 0x1d0};
@@ -265,7 +277,7 @@ static uint64_t sa_overcounted(const struct upmu_sim *sim, unsigned cpu, unsigne
     return count;
 }
 
-/* EN, ring, gates, mode, the counter itself. */
+/* Does a counter count a burst, by EN, ring, gates, mode, and its own abilities? */
 static bool sa_listens(const struct upmu_sim *sim, unsigned cpu, unsigned counter, const struct upmu_sim_burst *burst)
 {
     uint64_t select = sim->cpu[cpu].select[counter];
@@ -294,7 +306,7 @@ uint64_t upmu_sim_amd_delta(const struct upmu_sim *sim, unsigned cpu, unsigned c
     select = sim->cpu[cpu].select[counter];
     if (!sa_listens(sim, cpu, counter, burst))
         return 0;
-    if (sim->cpu[cpu].halted) /* no counter of a core counts, whatever happens elsewhere */
+    if (sim->cpu[cpu].halted) /* no counter of a halted core counts, whatever other cores do */
         return 0;
     if (upmu_sim_amd_is_nb(sim, cpu, select)) {
         if (upmu_sim_amd_home(sim, cpu) != upmu_sim_amd_home(sim, from) ||
@@ -310,7 +322,7 @@ uint64_t upmu_sim_amd_delta(const struct upmu_sim *sim, unsigned cpu, unsigned c
 
 /* ---- Overflow ---- */
 
-/* The merged pair overflows out of 64 bits: 48 of the even counter, 16 of the odd one. */
+/* Does a merged pair overflow out of 64 bits: 48 of the even counter, 16 of the odd one? */
 static bool sa_wide(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     return upmu_sim_amd_merged(sim, cpu, counter) && sim_on(sim, UPMU_SIM_RULE_AMD_MERGE_CARRY);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's instruction-based sampling: a unit for fetches, one for ops.  Each counts up to its
- * maximum, stores a sample and waits until it was read.  Layouts: AMD APM vol 2 (24593) 13.3; Linux
- * arch/x86/events/amd/ibs.c.
+ * AMD's instruction-based sampling: a unit for fetches, a unit for ops. Each counts up to its maximum, stores a sample
+ * and waits until the sample was read. Layouts: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c.
  */
 #include "port/sim/sim_amd.h"
 
 #define COUNT_16 0xffffu
-/* Bits that hardware writes into the fetch control besides VAL and the count: 61, 60, 58, 56:50, 47:32. */
+/* Bits of the fetch control that hardware writes, besides VAL and the count: 61, 60, 58, 56:50, 47:32. */
 #define FETCH_SAMPLE (UINT64_C(0xd7f) << 50 | UINT64_C(0xffff) << 32)
 #define OP_COUNT_SHIFT 32
 #define OP_COUNT_MASK (UINT64_C(0x7ffffff) << OP_COUNT_SHIFT)
@@ -16,7 +15,7 @@
 #define CAP_EXTENDED_COUNT 6
 #define CAP_LOAD_LATENCY 12
 #define CAP_DISABLE 13
-#define AGAIN 4u /* steps until an interrupt that cannot be cleared comes again */
+#define AGAIN 4u /* steps until an interrupt that cannot be cleared repeats */
 
 static bool sa_capable(const struct upmu_sim *sim, unsigned cpu, unsigned bit)
 {
@@ -153,7 +152,7 @@ void upmu_sim_amd_ibs_count(struct upmu_sim *sim, unsigned index, unsigned count
         upmu_sim_amd_ibs_fire(sim, index);
 }
 
-/* The sample is of the instruction that has just been reached. */
+/* Fill in the samples just taken, with the address of the instruction that was reached. */
 void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_amd *amd = &sim->cpu[index].amd;
@@ -174,7 +173,7 @@ void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned index)
     amd->sampled = 0;
 }
 
-/* The value of a control, which contains the count. */
+/* Return the value of an IBS control, which contains the count. */
 uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned index, unsigned distance)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -189,7 +188,7 @@ uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned index, un
 
 /* ---- Writes ---- */
 
-/* A unit was stopped: errata and late interrupts. */
+/* Do what the stop of a unit brings about: errata and late interrupts. */
 static void sa_stopped(struct upmu_sim *sim, unsigned index, uint64_t old)
 {
     struct upmu_sim_amd *amd = &sim->cpu[index].amd;
@@ -211,7 +210,7 @@ static void sa_write_fetch(struct upmu_sim *sim, unsigned index, uint64_t value)
 
     cpu->amd.ibs[SA_FETCH_CTL] = value;
     if (value & SA_FETCH_EN && old & SA_FETCH_EN && needs_edge) {
-        /* The count goes on; one that has reached its maximum does not start over. */
+        /* The count continues. A unit that has reached its maximum does not begin a new count. */
         cpu->amd.fetch_waiting = cpu->amd.fetch_waiting || old & SA_FETCH_VAL;
     } else if (value & SA_FETCH_EN) {
         cpu->amd.fetch_waiting = false;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AMD and Hygon CPUs that the silicon model can be, and their CPUID.  Families,
- * models, counters: Linux arch/x86/kernel/cpu/amd.c, arch/x86/events/amd/core.c,
- * libpfm4 4.13 pfmlib_amd64*.c.  Feature words hold the bits that concern the PMU; the
- * highest leaf is the one that they need.
+ * The AMD and Hygon CPUs that the silicon model can be, and their CPUID. Families, models, counters: Linux
+ * arch/x86/kernel/cpu/amd.c, arch/x86/events/amd/core.c, libpfm4 4.13 pfmlib_amd64*.c. Feature words have only the bits
+ * that concern the PMU; the highest leaf is the highest that the features need.
  */
 #include "port/sim/sim_amd.h"
 
@@ -36,7 +35,7 @@ static const struct upmu_sim_amd_facts f18h = {
 static const struct upmu_sim_amd_facts f19h = {
     .highest = 0x80000021, .features = ZEN_FEATURES, .features_8 = IRPERF | BRS, .ibs = 0x3ff,
     .quirks = UPMU_SIM_AMD_BIT_19 | UPMU_SIM_AMD_BIT_42 | UPMU_SIM_AMD_PRECISE | UPMU_SIM_AMD_1292};
-/* 6 core, 16 data-fabric, 8 memory-controller counters of two controllers, 16 branch records. */
+/* PerfMonV2: 6 core, 16 data-fabric, 8 memory-controller counters of two controllers, 16 branch records. */
 static const struct upmu_sim_amd_facts f19h_v2 = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0xfff,
     .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};
@@ -46,7 +45,7 @@ static const struct upmu_sim_amd_facts f1ah = {
 static const struct upmu_sim_amd_facts f1ah_50h = {
     .highest = 0x80000022, .features = ZEN_FEATURES, .features_8 = IRPERF, .ibs = 0x9ffff,
     .perfmon = {7, 6u | 16u << 4 | 16u << 10 | 8u << 16, 3}};
-/* Hypervisors give no IBS, and nothing of the node. */
+/* Hypervisors show no IBS, and no unit of the node. */
 static const struct upmu_sim_amd_facts guest_k8 = {.highest = 0x80000008};
 static const struct upmu_sim_amd_facts guest_ext = {.highest = 0x8000001f, .features = UPMU_SIM_AMD_CORE};
 static const struct upmu_sim_amd_facts guest_v2 = {
@@ -177,7 +176,7 @@ static void sa_leaf_1(const struct upmu_sim *sim, unsigned cpu, uint32_t out[4])
              (sa_family(profile) >= 0xf ? 1u << 25 | 1u << 26 : 0) | (sim->cpus > 1 ? 1u << 28 : 0);
 }
 
-/* 8000_001EH: threads of a core, nodes. */
+/* Answer leaf 8000_001EH: threads of a core, nodes. */
 static void sa_leaf_1e(const struct upmu_sim *sim, unsigned cpu, uint32_t out[4])
 {
     uint32_t threads = sim_is(sim, cpu)->flags & UPMU_SIM_SMT && sim->cpus > 1 ? 2 : 1;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rules of AMD's PMUs in the silicon model, and the contents of its profiles; part of
- * port/sim/sim.h.
+ * The rules of AMD's PMUs in the silicon model, and the structures of its AMD profiles; part of port/sim/sim.h.
  */
 #ifndef UPMU_SIM_AMD_RULES_H
 #define UPMU_SIM_AMD_RULES_H
@@ -10,10 +9,9 @@
 #include <stdint.h>
 
 /*
- * As UPMU_SIM_RULES; rules of that list that speak of no Intel register hold here as
- * well.  APM: AMD APM vol 2 (24593) chapter 13; LX: Linux arch/x86/events/amd; KVM:
- * arch/x86/kvm/svm/pmu.c, kvm/pmu.c, kvm/lapic.c; KST: Linux selftests kvm/x86
- * svm_pmu_host_guest_test.c; PERFCTR: perfctr 2.6.42.
+ * Rules in the form of UPMU_SIM_RULES; rules of that list that mention no Intel register hold for AMD, too. APM: AMD
+ * APM vol 2 (24593) chapter 13; LX: Linux arch/x86/events/amd; KVM: arch/x86/kvm/svm/pmu.c, kvm/pmu.c, kvm/lapic.c;
+ * KST: Linux selftests kvm/x86 svm_pmu_host_guest_test.c; PERFCTR: perfctr 2.6.42.
  */
 /* clang-format off */
 #define UPMU_SIM_RULES_AMD(R)                                                                                         \
@@ -126,16 +124,16 @@
     R(CHECK_AMD_BRS, 1, "violation: C000_010FH bits 4:3 not 11B (Zen 3)", "LX brs.c")
 /* clang-format on */
 
-/* Registers besides the core's counters and selects. */
+/* Numbers of registers besides the core's counters and selects. */
 #define UPMU_SIM_AMD_NB 16
 #define UPMU_SIM_AMD_LLC 6
 #define UPMU_SIM_AMD_UMC 16
 #define UPMU_SIM_AMD_LBR 16
 #define UPMU_SIM_AMD_IBS_REGISTERS 16
 
-/* Units of upmu_sim_other.unit. */
+/* Values of upmu_sim_other.unit: the unit where an event happens. */
 #define UPMU_SIM_UNIT_CORE 0
-#define UPMU_SIM_UNIT_NB 1 /* northbridge (on K8 to 14H by core counters) or data fabric */
+#define UPMU_SIM_UNIT_NB 1 /* northbridge (K8 to 14H: core counters count it) or data fabric */
 #define UPMU_SIM_UNIT_LLC 2
 #define UPMU_SIM_UNIT_UMC 3
 
@@ -154,15 +152,15 @@
 
 /* Facts that CPUID does not report. */
 #define UPMU_SIM_AMD_REV_E (1u << 0)   /* K8 revision E with several cores */
-#define UPMU_SIM_AMD_BIT_19 (1u << 1)  /* keeps select bit 19 */
-#define UPMU_SIM_AMD_BIT_42 (1u << 2)  /* keeps select bit 42 */
+#define UPMU_SIM_AMD_BIT_19 (1u << 1)  /* select bit 19 keeps its value */
+#define UPMU_SIM_AMD_BIT_42 (1u << 2)  /* select bit 42 keeps its value */
 #define UPMU_SIM_AMD_PRECISE (1u << 3) /* PREC_RET in select 2 */
 #define UPMU_SIM_AMD_1292 (1u << 4)
 #define UPMU_SIM_AMD_HYGON (1u << 5)
 
 /* Facts that only AMD profiles have. */
 struct upmu_sim_amd_facts {
-    uint32_t highest;    /* extended leaf */
+    uint32_t highest;    /* highest extended leaf */
     uint32_t features;   /* CPUID 8000_0001H ECX */
     uint32_t features_8; /* CPUID 8000_0008H EBX: 1 IRPERF, 31 BRS */
     uint32_t ibs;        /* CPUID 8000_001BH EAX */
@@ -185,10 +183,10 @@ struct upmu_sim_amd {
     uint64_t lbr_select;
     uint64_t debug_extension;
     uint32_t random;
-    uint32_t ibs_left;  /* steps until the interrupt of IBS */
-    bool fetch_waiting; /* for a rising EN */
-    bool stuck;         /* erratum 420: its interrupt comes again */
-    uint8_t sampled;    /* samples to fill in: 1 fetch, 2 op */
+    uint32_t ibs_left;  /* steps until IBS interrupts */
+    bool fetch_waiting; /* the fetch unit waits for a rising EN */
+    bool stuck;         /* erratum 420: the interrupt repeats */
+    uint8_t sampled;    /* samples that are to be filled in: 1 fetch, 2 op */
     bool legacy_used, extended_used;
 };
 

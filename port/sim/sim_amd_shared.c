@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's counters outside of the cores: northbridge and data fabric, L2I and L3, memory
- * controllers.  A node has them once.  They are looked at when a burst ends, not at
- * the exact occurrence.  Layouts: Linux arch/x86/events/amd/uncore.c.
+ * AMD's counters outside of the cores: northbridge and data fabric, L2I and L3, memory controllers. A node has each of
+ * them once. They are updated when a burst ends, not at the exact occurrence. Layouts: Linux
+ * arch/x86/events/amd/uncore.c.
  */
 #include "port/sim/sim_amd.h"
 
@@ -13,6 +13,15 @@
 #define L3_BITS (SELECT_LOW | SIM_SELECT_EN | UINT64_C(0xf) << 48 | UINT64_C(0xff) << 56)
 #define L3_19H_BITS (SELECT_LOW | SIM_SELECT_EN | UINT64_C(0x1f7) << 42 | UINT64_C(3) << 56)
 #define UMC_BITS (UINT64_C(0x3ff) | SIM_BIT(31))
+
+unsigned upmu_sim_amd_home(const struct upmu_sim *sim, unsigned cpu)
+{
+    unsigned per_node = sim->cpus_per_node != 0 ? sim->cpus_per_node : sim->cpus;
+
+    if (!sim_on(sim, UPMU_SIM_RULE_AMD_SHARED_ONE))
+        return cpu;
+    return cpu - cpu % per_node;
+}
 
 unsigned upmu_sim_amd_units(const struct upmu_sim *sim, unsigned cpu, unsigned unit)
 {
@@ -44,7 +53,7 @@ uint64_t upmu_sim_amd_unit_bits(const struct upmu_sim *sim, unsigned cpu, unsign
     return sa_facts(sim, cpu)->perfmon[0] & 1u ? DF_V2_BITS : DF_BITS;
 }
 
-/* The event that a control selects, with its high bits. */
+/* Return the event that a control selects, its high bits included. */
 static uint32_t sa_unit_event(const struct upmu_sim *sim, unsigned cpu, unsigned unit, uint64_t control)
 {
     uint32_t event = (uint32_t)(control & 0xffu);
@@ -74,7 +83,7 @@ static uint64_t sa_unit_happened(const struct upmu_sim *sim, unsigned cpu, unsig
     return sum;
 }
 
-/* A memory controller's counter stops at its end. */
+/* Add to a memory controller's counter, which stops at its end. */
 static uint64_t sa_umc_sum(const struct upmu_sim *sim, uint64_t value, uint64_t count)
 {
     if (value + count <= SA_COUNTER_MASK || !sim_on(sim, UPMU_SIM_RULE_AMD_UMC_SATURATES))

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of AMD's PMUs: the effect of writes.  Sources are with the rules in
- * port/sim/sim_amd_rules.h.
+ * The effects of writes to registers of AMD's PMUs. Sources are with the rules in port/sim/sim_amd_rules.h.
  */
 #include "port/sim/sim_amd.h"
 
-/* Bits 7:0, 15:8, 18:16, 20, 22, 23, 31:24: on every family. */
+/* Select bits of every family: 7:0, 15:8, 18:16, 20, 22, 23, 31:24. */
 #define ALWAYS UINT64_C(0xffd7ffff)
 
 static void sa_check(struct upmu_sim *sim, bool wrong, enum upmu_sim_rule_id rule, const char *text, uint32_t msr,
@@ -17,7 +16,7 @@ static void sa_check(struct upmu_sim *sim, bool wrong, enum upmu_sim_rule_id rul
 
 /* ---- Selects ---- */
 
-/* Bits with a meaning; bits that are stored without a meaning are left out. */
+/* Return the select bits that have a meaning. Bits that are only stored are left out. */
 static uint64_t sa_select_bits(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     unsigned family = sa_family(sim_is(sim, cpu));
@@ -49,7 +48,7 @@ static uint64_t sa_select_kept(const struct upmu_sim *sim, unsigned cpu, unsigne
     return bits;
 }
 
-/* The counters of a node's cores that count northbridge events start over at 0. */
+/* Let counters of northbridge events, on all cores of the node, begin again at 0. */
 static void sa_zero_nb(struct upmu_sim *sim, unsigned cpu)
 {
     if (!(sa_facts(sim, cpu)->quirks & UPMU_SIM_AMD_REV_E) || !sim_on(sim, UPMU_SIM_RULE_AMD_REV_E))
@@ -64,7 +63,7 @@ static void sa_zero_nb(struct upmu_sim *sim, unsigned cpu)
     }
 }
 
-/* Two cores of a node count northbridge events on the same counter number. */
+/* Does another core of the node count northbridge events on a counter with the same number? */
 static bool sa_collides(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     for (unsigned other = 0; other < sim->cpus; other++) {
@@ -75,7 +74,7 @@ static bool sa_collides(const struct upmu_sim *sim, unsigned cpu, unsigned count
     return false;
 }
 
-/* Check what a write of `msr` has set running. */
+/* Check all counters that run after a write of `msr`. */
 static void sa_check_running(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value)
 {
     for (unsigned i = 0; i < sim_is(sim, cpu)->general; i++) {
@@ -93,7 +92,7 @@ static void sa_check_running(struct upmu_sim *sim, unsigned cpu, uint32_t msr, u
     }
 }
 
-/* The extended and the legacy registers are the same hardware: using both is a mistake. */
+/* Check that not both sets of registers are used: extended and legacy ones are the same hardware. */
 static void sa_check_mixed(struct upmu_sim *sim, unsigned cpu, bool legacy, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_amd *amd = &sim->cpu[cpu].amd;
@@ -107,10 +106,10 @@ static void sa_check_mixed(struct upmu_sim *sim, unsigned cpu, bool legacy, uint
 }
 
 /*
- * May a running counter be written?  AMD's manuals do not forbid it, and drivers do it (Linux
- * arch/x86/events/core.c, x86_pmu_handle_irq; perfctr 2.6.42 x86.c, k7_write_control), but events
- * between a read and the write are lost: none happen if the counter counts user mode alone and the
- * hooks run in kernel mode.  (The northbridge counts for all.)
+ * May a running counter be written? AMD's manuals do not forbid it, and drivers do it (Linux arch/x86/events/core.c,
+ * x86_pmu_handle_irq; perfctr 2.6.42 x86.c, k7_write_control), but events between a read and the write are lost. None
+ * are lost if the counter counts user mode alone and the hooks run in kernel mode. The northbridge counts for all
+ * cores.
  */
 static bool sa_stands_still(struct upmu_sim *sim, unsigned cpu, uint64_t select)
 {
@@ -146,7 +145,7 @@ static bool sa_write_counter(struct upmu_sim *sim, unsigned cpu, const struct sa
     if (value >> 48 != 0 && !sim_on(sim, UPMU_SIM_RULE_AMD_COUNTER_HIGH))
         return false;
     sa_check_mixed(sim, cpu, where->legacy, msr, value);
-    /* The odd counter of a merged pair runs with the even one. */
+    /* While the even counter of a merged pair runs, the odd one runs, too. */
     sa_check(sim,
              (upmu_sim_amd_runs(sim, cpu, where->index) &&
               !sa_stands_still(sim, cpu, sim->cpu[cpu].select[where->index])) ||

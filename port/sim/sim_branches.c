@@ -83,7 +83,7 @@ static enum stack_kind kind_of(const struct upmu_sim_profile *profile)
 
     if (profile->amd != NULL || profile->flags & (UPMU_SIM_P4 | UPMU_SIM_P6) || profile->version == 0)
         return STACK_NONE;
-    /* Hypervisors show a format where they have branch records (Linux kvm/vmx/vmx.c). */
+    /* A hypervisor shows a format if it has branch records (Linux kvm/vmx/vmx.c). */
     if (profile->flags & UPMU_SIM_HYPERVISOR && (profile->capabilities & 0x3fu) == 0)
         return STACK_NONE;
     for (unsigned kind = STACK_CORE; kind < STACK_ARCH; kind++)
@@ -98,7 +98,7 @@ bool upmu_sim_branches_architectural(const struct upmu_sim_profile *profile)
     return kind_of(profile) == STACK_ARCH;
 }
 
-/* Leaf 1CH: one depth; lost in deep sleep; privilege, kinds, call stack; mispredictions, times, types. */
+/* Answer leaf 1CH: one depth; lost in deep sleep; privilege, kinds, call stack; mispredictions, times, types. */
 void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t out[4])
 {
     if (kind_of(profile) != STACK_ARCH)
@@ -107,7 +107,7 @@ void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t ou
     out[1] = out[2] = 7;
 }
 
-/* The layout of entries: what Knights Landing says of itself is not what it has (Linux lbr.c). */
+/* Return the layout of entries. Knights Landing has another layout than PERF_CAPABILITIES reports (Linux lbr.c). */
 static unsigned format_of(const struct upmu_sim_profile *profile)
 {
     return kind_of(profile) == STACK_KNL ? FORMAT_FLAGS : profile->capabilities & 0x3fu;
@@ -142,7 +142,7 @@ static bool is_recording(const struct upmu_sim *sim, unsigned index)
     return (kind_of(profile) == STACK_ARCH ? cpu->lbr.ctl : cpu->debugctl) & 1u;
 }
 
-/* Bits by the kind of a branch: of a select, which keep it out, and of LBR_CTL, which let it in. */
+/* Bits by the kind of a branch: of a select, where they exclude the kind, and of LBR_CTL, where they include it. */
 static const uint32_t select_bit[] = {
     [UPMU_SIM_BRANCH_COND] = 1u << 2,   [UPMU_SIM_BRANCH_CALL] = 1u << 3,     [UPMU_SIM_BRANCH_IND_CALL] = 1u << 4,
     [UPMU_SIM_BRANCH_RETURN] = 1u << 5, [UPMU_SIM_BRANCH_IND_JUMP] = 1u << 6, [UPMU_SIM_BRANCH_JUMP] = 1u << 7,
@@ -151,13 +151,13 @@ static const uint32_t ctl_bit[] = {
     [UPMU_SIM_BRANCH_COND] = 1u << 16, [UPMU_SIM_BRANCH_JUMP] = 1u << 17,     [UPMU_SIM_BRANCH_IND_JUMP] = 1u << 18,
     [UPMU_SIM_BRANCH_CALL] = 1u << 19, [UPMU_SIM_BRANCH_IND_CALL] = 1u << 20, [UPMU_SIM_BRANCH_RETURN] = 1u << 21,
     [UPMU_SIM_BRANCH_FAR] = 1u << 22};
-/* Types in an architectural entry. */
+/* Types of branches in an architectural entry. */
 static const uint8_t type_of[] = {
     [UPMU_SIM_BRANCH_COND] = 0,     [UPMU_SIM_BRANCH_IND_JUMP] = 1, [UPMU_SIM_BRANCH_JUMP] = 2,
     [UPMU_SIM_BRANCH_IND_CALL] = 3, [UPMU_SIM_BRANCH_CALL] = 4,     [UPMU_SIM_BRANCH_RETURN] = 5,
     [UPMU_SIM_BRANCH_FAR] = 8};
 
-/* The ring in which a branch ends. */
+/* Does a branch end in the kernel? */
 static bool ends_in_kernel(const struct upmu_sim_branch *branch)
 {
     return branch->to >> 63;
@@ -240,7 +240,7 @@ static void record_intel(const struct upmu_sim_profile *profile, struct upmu_sim
     }
 }
 
-/* Haswell, without Broadwell. */
+/* Does a model record aborts twice? Haswell does, Broadwell does not. */
 static bool records_aborts_twice(const struct upmu_sim *sim, unsigned model)
 {
     return (model == 0x3c || model == 0x3f || model == 0x45 || model == 0x46) &&
@@ -252,7 +252,7 @@ void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
     unsigned index = sim->current;
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
-    /* Quick, as each access of each test is two branches. */
+    /* Return early, because each access of each test is two branches. */
     if (!((cpu->debugctl | cpu->lbr.ctl) & 1u) && !(cpu->amd.debug_extension & EXTENSION_LBR))
         return;
     if (!is_recording(sim, index) || !passes(sim, index, branch) || !sim_on(sim, UPMU_SIM_RULE_LBR_RECORDS))
@@ -266,7 +266,7 @@ void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
         record_intel(sim_is(sim, index), &cpu->lbr, branch);
 }
 
-/* A hook is a call, and returns. */
+/* Record the call of a hook, or its return, as a branch. */
 void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns)
 {
     const uint64_t hook = UPMU_SIM_KERNEL_IP + 0x4000u, caller = UPMU_SIM_KERNEL_IP + 0x8000u;
@@ -281,7 +281,7 @@ void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns)
 
 /* ---- Registers ---- */
 
-/* Entries are read while nothing is recorded: else some of one moment stand beside some of another. */
+/* Check that nothing is recorded when an entry is read: otherwise entries of different moments would be mixed. */
 static void check_entry(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     if (is_recording(sim, index) && sim_on(sim, UPMU_SIM_RULE_CHECK_LBR_READ))
@@ -312,7 +312,7 @@ uint64_t *upmu_sim_branches_place(struct upmu_sim *sim, unsigned index, uint32_t
     return NULL;
 }
 
-/* Is the address one of entries? */
+/* Is this the address of a register of entries? */
 static bool is_entry(const struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     const struct sim_stack *stack = &stacks[kind_of(sim_is(sim, index))];

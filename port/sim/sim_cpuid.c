@@ -13,7 +13,7 @@ static uint32_t sim_four_letters(const char *text)
     return word;
 }
 
-/* Leaves exist up to the one that the model's features need. */
+/* Return the highest leaf, which is the highest that the model's features need. */
 static uint32_t sim_max_leaf(const struct upmu_sim_profile *profile)
 {
     if (profile->flags & UPMU_SIM_P6)
@@ -52,7 +52,7 @@ static void cpuid_perfmon(const struct upmu_sim_profile *profile, uint32_t out[4
     out[3] = profile->fixed_reported | width << 5 | (profile->any_deprecated ? 1u << 15 : 0) | profile->fixed_odd;
 }
 
-/* Leaf 0BH: hyper-threads, then cores (SDM vol 3 8.9.1). */
+/* Answer leaf 0BH: hyper-threads, then cores (SDM vol 3 8.9.1). */
 static void cpuid_topology(const struct upmu_sim *sim, unsigned cpu, uint32_t subleaf, uint32_t out[4])
 {
     uint32_t threads = sim_is(sim, cpu)->flags & UPMU_SIM_SMT && sim->cpus > 1 ? 2 : 1;
@@ -70,7 +70,7 @@ static void cpuid_topology(const struct upmu_sim *sim, unsigned cpu, uint32_t su
     }
 }
 
-/* Leaf 7: transactions, forced aborts, hybrid; subleaf 1: leaf 23H exists. */
+/* Answer leaf 7: transactions, forced aborts, hybrid; subleaf 1: leaf 23H exists. */
 static void cpuid_features(const struct upmu_sim_profile *profile, uint32_t subleaf, uint32_t out[4])
 {
     if (subleaf == 0) {
@@ -101,8 +101,8 @@ static void cpuid_extended(uint32_t leaf, uint32_t out[4])
 }
 
 /*
- * A basic leaf above the highest answers with the highest one's values (SDM
- * vol 2A, CPUID): a caller that does not look at leaf 0 first reads nonsense.
+ * Answer CPUID. A basic leaf above the highest one answers with the highest one's values (SDM vol 2A, CPUID): a caller
+ * that does not look at leaf 0 first reads nonsense.
  */
 void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {

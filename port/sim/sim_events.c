@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bursts of execution: they are cut at every overflow, so that each interrupt
- * comes at the exact occurrence that caused it.
+ * Execute bursts: they are cut at every overflow, so that each interrupt comes at the exact occurrence that caused it.
  *
- * A burst is `span` steps long.  At a step, an event that happens `total` times in it has
- * happened floor(total * step / span) times.  So events are evenly spread, and exact at the
- * end wherever the cuts were.
+ * A burst is `span` steps long. At a step, an event that happens `total` times in the burst has happened floor(total *
+ * step / span) times. So events are evenly spread, and their number is exact at the end wherever the cuts were.
  */
 #include "port/sim/sim_intern.h"
 
@@ -18,29 +16,7 @@ struct sim_run {
     uint64_t total[UPMU_SIM_CPUS][UPMU_SIM_COUNTERS];
 };
 
-uint64_t upmu_sim_divide(uint64_t a, uint64_t b)
-{
-    uint64_t quotient = 0;
-    unsigned shift = 0;
-
-    if ((a | b) >> 32 == 0)
-        return (uint32_t)a / (uint32_t)b;
-    while (b <= a >> 1) {
-        b <<= 1;
-        shift++;
-    }
-    for (;; shift--, b >>= 1) {
-        quotient <<= 1;
-        if (a >= b) {
-            a -= b;
-            quotient |= 1;
-        }
-        if (shift == 0)
-            return quotient;
-    }
-}
-
-/* high:low / c; the result must fit, so high is less than c. */
+/* Return high:low / c. The result must fit, so high is less than c. */
 static uint64_t sim_divide_long(uint64_t high, uint64_t low, uint64_t c)
 {
 #if defined(__x86_64__)
@@ -61,7 +37,7 @@ static uint64_t sim_divide_long(uint64_t high, uint64_t low, uint64_t c)
 #endif
 }
 
-/* (a * b + add) / c with a 128-bit product; the result must fit. */
+/* Return (a * b + add) / c with a 128-bit product. The result must fit. */
 static uint64_t sim_scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
 {
     uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
@@ -75,7 +51,7 @@ static uint64_t sim_scale(uint64_t a, uint64_t b, uint64_t add, uint64_t c)
     return high ? sim_divide_long(high, low, c) : upmu_sim_divide(low, c);
 }
 
-/* How often an event that happens `total` times has happened after `step` steps. */
+/* Return how often an event that happens `total` times has happened after `step` steps. */
 static uint64_t sim_happened(uint64_t total, uint64_t step, uint64_t span)
 {
     if (step == span)
@@ -85,7 +61,7 @@ static uint64_t sim_happened(uint64_t total, uint64_t step, uint64_t span)
     return sim_scale(total, step, 0, span);
 }
 
-/* The step at which it happens for the `count`-th time. */
+/* Return the step at which an event happens for the `count`-th time. */
 static uint64_t sim_step_of(uint64_t count, uint64_t total, uint64_t span)
 {
     return total == span ? count : sim_scale(count, span, total - 1u, total);
@@ -124,8 +100,8 @@ static bool sim_concerned(const struct sim_run *run, unsigned cpu)
 }
 
 /*
- * Where the burst has to be cut next: at its end, at the next overflow, or when
- * something late is due.  Fills in run->total for the present configuration.
+ * Return where the burst has to be cut next: at its end, at the next overflow, or when a late status bit or interrupt
+ * is due. Fills in run->total for the present configuration.
  */
 static uint64_t next_cut(struct sim_run *run)
 {
@@ -178,7 +154,10 @@ static void count_up_to(struct sim_run *run, uint64_t cut, unsigned cpu)
     }
 }
 
-/* Late things first: what overflows in this stretch overflows at its end. */
+/*
+ * Execute up to a cut. Late status bits and interrupts come first: a counter that overflows in this stretch does so at
+ * its end.
+ */
 static void run_up_to(struct sim_run *run, uint64_t cut)
 {
     struct upmu_sim *sim = run->sim;
@@ -220,7 +199,7 @@ static void add_truth(struct upmu_sim_totals *truth, const struct upmu_sim_burst
     truth->stores += burst->stores;
 }
 
-/* IN_TXCP: an aborted transaction has not been counted (Linux core.c). */
+/* Begin or end a transaction. IN_TXCP: a counter does not count an aborted transaction (Linux core.c). */
 static void sim_transaction(struct upmu_sim *sim, const struct upmu_sim_burst *burst, bool end)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];

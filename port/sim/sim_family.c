@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intel core, Pentium 4 or AMD: the registers of the profile's family.
+ * Choose the registers of the profile's family: Intel core, Pentium 4 or AMD.
  */
 #include "port/sim/sim_intern.h"
 
@@ -41,7 +41,10 @@ bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t m
     return profile->amd != NULL ? upmu_sim_amd_withheld(profile, msr) : upmu_sim_intel_feature_faults(profile, msr);
 }
 
-/* Hyper-threads of one core; on AMD all cores share the northbridge. */
+/*
+ * Can a counter of one CPU count what another CPU executes? Hyper-threads of one core can; on AMD all cores share the
+ * northbridge.
+ */
 bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from)
 {
     if (cpu == from || sim_is_amd(sim))
@@ -134,4 +137,25 @@ uint64_t upmu_sim_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr)
         return upmu_sim_intel_peek(sim, cpu, msr);
     place = sim_is_amd(sim) ? upmu_sim_amd_place(sim, cpu, msr) : upmu_sim_p4_place(sim, cpu, msr);
     return place != NULL ? *place : 0;
+}
+
+/* ---- Guest mode ---- */
+
+static void sim_cross(struct upmu_sim *sim, bool guest)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[sim->current];
+
+    cpu->guest = guest;
+    if (cpu->loads_gate)
+        upmu_sim_poke(sim, sim->current, SIM_MSR_GLOBAL_CTRL, guest ? cpu->gate_in_guest : cpu->gate_in_host);
+}
+
+void upmu_sim_enter_guest(struct upmu_sim *sim)
+{
+    sim_cross(sim, true);
+}
+
+void upmu_sim_leave_guest(struct upmu_sim *sim)
+{
+    sim_cross(sim, false);
 }

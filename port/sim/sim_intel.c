@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of Intel's core PMU: the existing ones, reads, RDPMC, reset.
+ * Registers of Intel's core PMU: which exist, reads, RDPMC, reset.
  *
- * Sources are with the rules in port/sim/sim.h; layouts are those of Intel SDM
- * vol 3 (325384-059) 18.2 and, from version 6 on, of Linux
- * arch/x86/include/asm/msr-index.h and perf_event.h.
+ * Sources are with the rules in port/sim/sim.h; layouts are those of Intel SDM vol 3 (325384-059) 18.2 and, from
+ * version 6 on, of Linux arch/x86/include/asm/msr-index.h and perf_event.h.
  */
 #include "port/sim/sim_intern.h"
 
@@ -35,7 +34,7 @@ uint64_t upmu_sim_intel_counter_bits(const struct upmu_sim_profile *profile)
     return sim_general_bits(profile) | ((SIM_BIT(profile->fixed) - 1u) & ~(uint64_t)profile->fixed_holes) << 32;
 }
 
-/* The counter whose block of four begins here, version 6. */
+/* Return the counter whose block of four registers begins at this address (version 6), or UPMU_SIM_COUNTERS. */
 static unsigned sim_block_counter(uint32_t msr)
 {
     if (msr - SIM_MSR_V6_GENERAL < 4u * UPMU_SIM_GENERAL)
@@ -45,7 +44,7 @@ static unsigned sim_block_counter(uint32_t msr)
     return UPMU_SIM_COUNTERS;
 }
 
-/* The counter that this address reads and writes, or UPMU_SIM_COUNTERS. */
+/* Return the counter that this address reads and writes, or UPMU_SIM_COUNTERS. */
 unsigned upmu_sim_intel_counter_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, cpu);
@@ -72,7 +71,10 @@ unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint
     return counter < sim_is(sim, cpu)->general ? counter : UPMU_SIM_GENERAL;
 }
 
-/* Leaf 23H subleaf 2: what reloads and is reloaded; subleaf 5: what has architectural PEBS. */
+/*
+ * Find CFG_B or CFG_C of a counter. Leaf 23H subleaf 2 says which counters reload and are reloaded, subleaf 5 which
+ * have architectural PEBS.
+ */
 uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_writable)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, cpu);
@@ -95,15 +97,6 @@ uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t 
     else
         return NULL;
     return &sim->cpu[cpu].reload[counter][(msr & 3u) - 2u];
-}
-
-unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr)
-{
-    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
-        if (profile->payload[i].address == msr && msr != 0)
-            return i;
-    }
-    return UPMU_SIM_PAYLOADS;
 }
 
 /* ---- Reset ---- */
@@ -173,7 +166,7 @@ static bool sim_has_capabilities(const struct upmu_sim *sim, unsigned index)
     return sim_is(sim, index)->flags & UPMU_SIM_PDCM || !sim_on(sim, UPMU_SIM_RULE_CAP_NEEDS_PDCM);
 }
 
-/* Fractions have no meaning if the slots were not zeroed together with them. */
+/* Return what PERF_METRICS shows. Fractions have no meaning unless the slots were set to 0 together with them. */
 static uint64_t sim_metrics_shown(const struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -181,13 +174,13 @@ static uint64_t sim_metrics_shown(const struct upmu_sim *sim, unsigned index)
     return cpu->metrics_wrong && sim_on(sim, UPMU_SIM_RULE_METRICS_ORDER) ? ~cpu->metrics : cpu->metrics;
 }
 
-/* Not on P6; Pentium M has it. */
+/* Does the CPU have MISC_ENABLE? P6 does not, Pentium M does. */
 static bool sim_has_misc_enable(const struct upmu_sim_profile *profile)
 {
     return !(profile->flags & UPMU_SIM_P6) || (profile->signature & 0xf0u) >= 0x90u;
 }
 
-/* Registers of PEBS; false if there is none at this address. */
+/* Read a register of PEBS; false: no such register is at this address. */
 static bool sim_read_pebs(const struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -212,7 +205,7 @@ static bool sim_read_pebs(const struct upmu_sim *sim, unsigned index, uint32_t m
     }
 }
 
-/* Control registers; false if there is none at this address. */
+/* Read a control register; false: no such register is at this address. */
 static bool sim_read_control(const struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -277,7 +270,7 @@ bool upmu_sim_intel_feature_faults(const struct upmu_sim_profile *profile, uint3
            (msr == SIM_MSR_CAPABILITIES || upmu_sim_intel_payload_at(profile, msr) < UPMU_SIM_PAYLOADS);
 }
 
-/* A register that does not exist is #GP (Linux KVM drops PMC0 and PMC1). */
+/* Access a register that does not exist; false: #GP. Linux KVM ignores accesses to PMC0 and PMC1. */
 bool upmu_sim_intel_missing(const struct upmu_sim *sim, uint32_t msr)
 {
     if (msr - SIM_MSR_COUNTER < 2u && !sim_on(sim, UPMU_SIM_RULE_MISSING_COUNTER))
@@ -341,7 +334,7 @@ static bool sim_read_metrics(struct upmu_sim *sim, unsigned index, uint64_t *out
     return true;
 }
 
-/* P6: no types; bit 31 asks for 32 bits. */
+/* Execute RDPMC on a P6, whose counters have no types, and where bit 31 asks for 32 bits. */
 static bool sim_rdpmc_p6(const struct upmu_sim *sim, unsigned index, uint32_t which, uint64_t *out_value)
 {
     bool fast = which >> 31 && sim_on(sim, UPMU_SIM_RULE_RDPMC_FAST);
@@ -353,7 +346,7 @@ static bool sim_rdpmc_p6(const struct upmu_sim *sim, unsigned index, uint32_t wh
     return true;
 }
 
-/* Leaf 23H EBX[2]: hidden outside ring 0, counter by counter. */
+/* Is a counter hidden outside ring 0? Leaf 23H EBX[2]: counters can be hidden one by one. */
 static bool sim_hidden(const struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -400,7 +393,7 @@ bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned index, uint32_t which, 
 
 /* ---- Access without rules ---- */
 
-/* Where the value of a register is kept, NULL if it has no place of its own. */
+/* Return where the value of a register is kept; NULL: the register keeps no value of its own. */
 static uint64_t *sim_place_of(struct upmu_sim *sim, unsigned index, uint32_t msr)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];

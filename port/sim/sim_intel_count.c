@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a counter of Intel's core PMU counts, how much, and what an overflow does.  Sources are with
- * the rules in port/sim/sim.h.
+ * When a counter of Intel's core PMU counts, how much it counts, and what an overflow does. Sources are with the rules
+ * in port/sim/sim.h.
  */
 #include "port/sim/sim_intern.h"
 
 /* ---- Payload registers ---- */
+
+unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr)
+{
+    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++) {
+        if (profile->payload[i].address == msr && msr != 0)
+            return i;
+    }
+    return UPMU_SIM_PAYLOADS;
+}
 
 unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t select)
 {
@@ -18,7 +27,7 @@ unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t
     return UPMU_SIM_PAYLOADS;
 }
 
-/* The CPU that holds a payload register: hyper-threads share OFFCORE_RSP on some models. */
+/* Return the CPU that holds a payload register: hyper-threads share OFFCORE_RSP on some models. */
 unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload)
 {
     uint32_t address = sim_is(sim, cpu)->payload[payload].address;
@@ -47,7 +56,7 @@ uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigne
            (nibble & 8u ? SIM_SELECT_INT : 0) | (nibble & 3u ? SIM_SELECT_EN : 0);
 }
 
-/* Do the gates let it count? */
+/* Do the gates let a counter count? */
 static bool sim_gates_open(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
 {
     const struct upmu_sim_cpu *c = &sim->cpu[cpu];
@@ -86,7 +95,7 @@ static uint64_t fixed_happened(const struct upmu_sim *sim, unsigned index, const
     }
 }
 
-/* Is this architectural event, by its bit in leaf 0AH and 23H, what its code says? */
+/* Does the CPU have an architectural event, by the event's bit in leaf 0AH and 23H? */
 static bool named_exists(const struct upmu_sim_profile *profile, unsigned bit)
 {
     if (profile->extended != NULL)
@@ -94,7 +103,7 @@ static bool named_exists(const struct upmu_sim_profile *profile, unsigned bit)
     return profile->events_length > bit && !((unsigned)profile->events_unavailable >> bit & 1u);
 }
 
-/* The architectural events, umask in the high byte. */
+/* Return the count of an architectural event; `code` has the unit mask in its high byte. */
 static uint64_t named_happened(const struct upmu_sim *sim, unsigned cpu, uint32_t code,
                                const struct upmu_sim_burst *burst)
 {
@@ -120,7 +129,7 @@ static uint64_t named_happened(const struct upmu_sim *sim, unsigned cpu, uint32_
         return p6 ? 0 : burst->llc_misses;
     case 0x0f2e: /* L2_RQSTS in all states */
         return p6 ? burst->llc_references : 0;
-    case 0x012e: /* … invalid */
+    case 0x012e: /* L2_RQSTS in state invalid */
         return p6 ? burst->llc_misses : 0;
     case 0x00c4:
         return burst->branches;
@@ -167,9 +176,9 @@ static uint64_t other_happened(const struct upmu_sim *sim, unsigned cpu, unsigne
 }
 
 /*
- * CMASK, INV and EDGE.  `count` occurrences come `per_cycle` at a time, in so many
- * cycles; these come in `runs` runs with idle cycles between.  INV and EDGE without
- * CMASK: INV has no effect, EDGE counts the runs of cycles with an occurrence.
+ * Apply CMASK, INV and EDGE. `count` occurrences come `per_cycle` at a time, each time in one cycle; these cycles come
+ * in `runs` runs, with idle cycles between the runs. INV and EDGE without CMASK: INV has no effect, EDGE counts the
+ * runs.
  */
 static uint64_t sim_conditioned(const struct upmu_sim *sim, uint64_t config, uint64_t count,
                                 const struct upmu_sim_burst *burst)
@@ -226,7 +235,7 @@ uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned
 
 /* ---- Side effects of counting ---- */
 
-/* PERF_METRICS: the part of the slots that a metric has had, in 255ths, since it was written. */
+/* Update PERF_METRICS: the share of the slots that each metric has had, in 255ths, since the register was written. */
 void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned index, uint64_t slots, const struct upmu_sim_burst *burst)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -244,8 +253,8 @@ void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned index, uint64_t slots
 }
 
 /*
- * BJ122 and similar errata: a counter of D0H to D3H also counts into the counter of the same number
- * of the other hyper-thread.
+ * Apply BJ122 and similar errata: a counter of events D0H to D3H also counts into the counter with the same number of
+ * the other hyper-thread.
  */
 void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t count)
 {
@@ -284,12 +293,15 @@ static void sim_freeze(struct upmu_sim *sim, unsigned index)
     }
 }
 
-/* SDM 18.4.2, 18.4.4: a record instead of a status bit; a PMI at the threshold. */
+/*
+ * Write a PEBS record in the place of a status bit, and ask for a PMI at the threshold (SDM 18.4.2, 18.4.4); false: no
+ * record.
+ */
 static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
-    /* Bit 32 + i is fixed i's on baseline PEBS alone; before, load latency's on counter i. */
+    /* Bit 32 + i is for fixed counter i only with baseline PEBS; earlier it is for load latency on counter i. */
     if (counter >= UPMU_SIM_FIXED && !(sim_is(sim, index)->capabilities & SIM_CAP_BASELINE))
         return false;
     if (!(cpu->pebs_enable & sim_global_bit(counter)) || !sim_on(sim, UPMU_SIM_RULE_PEBS_RECORDS))
@@ -305,7 +317,10 @@ static bool pebs_record(struct upmu_sim *sim, unsigned index, unsigned counter)
     return true;
 }
 
-/* Counters that name this one (CFG_B) start over from their CFG_C; true: so does it itself, and shows no overflow. */
+/*
+ * Reload the counters that name this one (CFG_B) from their CFG_C; true: this counter is reloaded itself, and shows no
+ * overflow.
+ */
 static bool reload_counters(struct upmu_sim *sim, unsigned index, unsigned counter)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];

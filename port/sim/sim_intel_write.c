@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of Intel's core PMU: what writes accept and do.  Sources are with the rules in
- * port/sim/sim.h.
+ * Writes to registers of Intel's core PMU: accepted values and effects. Sources are with the rules in port/sim/sim.h.
  */
 #include "port/sim/sim_intern.h"
 
@@ -12,7 +11,7 @@ static bool sim_any_allowed(const struct upmu_sim_profile *profile)
     return profile->version >= 3 && !profile->any_deprecated;
 }
 
-/* A sampling counter gets its period: errata of INST_RETIRED and the shortest one. */
+/* Return the value that a sampling counter gets, by errata of INST_RETIRED and the shortest period. */
 static uint64_t sim_take_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t value)
 {
     const struct upmu_sim_profile *profile = sim_is(sim, index);
@@ -44,7 +43,7 @@ static bool sim_write_counter(struct upmu_sim *sim, unsigned index, unsigned cou
         if (sim_on(sim, sim_is_fixed(counter) ? UPMU_SIM_RULE_FIXED_WIDTH_FAULTS : UPMU_SIM_RULE_FULL_WIDTH_FAULTS))
             return false;
     }
-    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_COUNTER) && upmu_sim_runs(sim, index, counter))
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_COUNTER) && upmu_sim_intel_runs(sim, index, counter))
         upmu_sim_violate(sim, "write of a running counter", msr, value);
     cpu->counter[counter].value = sim_take_period(sim, index, counter, value & mask);
     if (counter == UPMU_SIM_FIXED + 3)
@@ -76,7 +75,7 @@ static uint64_t sim_select_writable(const struct upmu_sim *sim, unsigned index, 
     return mask;
 }
 
-/* AAK100: the value of a counter that starts with a new event without the sequence. */
+/* AAK100: give a wrong value to counters that start with a new event without the sequence. */
 static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -85,7 +84,7 @@ static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
     if (!(sim_is(sim, index)->flags & UPMU_SIM_AAK100) || cpu->magic == 1)
         return;
     for (unsigned i = 0; i < sim_is(sim, index)->general; i++) {
-        if (!upmu_sim_runs(sim, index, i))
+        if (!upmu_sim_intel_runs(sim, index, i))
             continue;
         any = true;
         if (cpu->counter[i].selected_new && sim_on(sim, UPMU_SIM_RULE_HAZARD_AAK100))
@@ -96,7 +95,7 @@ static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
         cpu->magic = 0;
 }
 
-/* AAK100: the sequence that prevents it (Linux intel_pmu_nhm_workaround). */
+/* AAK100: notice the sequence that prevents the error (Linux intel_pmu_nhm_workaround). */
 static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
 {
     static const uint32_t magic[] = {0x4300b5, 0x4300d2, 0x4300b1, 0x4300b1};
@@ -110,13 +109,13 @@ static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
         cpu->magic = 2;
 }
 
-/* Counters may have begun to run. */
+/* Check and adjust counters that may have begun to run. */
 static void sim_started(struct upmu_sim *sim, unsigned index)
 {
     const struct upmu_sim_cpu *cpu = &sim->cpu[index];
 
     sim_start_wrong(sim, index);
-    if (sim_is(sim, index)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) && upmu_sim_runs(sim, index, 3) &&
+    if (sim_is(sim, index)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) && upmu_sim_intel_runs(sim, index, 3) &&
         sim_on(sim, UPMU_SIM_RULE_CHECK_TFA))
         upmu_sim_violate(sim, "counter 3 runs while transactions may use it", SIM_MSR_FORCE_ABORT, cpu->force_abort);
 }
@@ -129,16 +128,16 @@ static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned coun
     if (value & ~sim_select_writable(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_SELECT_RESERVED))
         return false;
     /*
-     * With one enable bit for both there is no other way to stop one counter than an event at no privilege (Linux
+     * If one enable bit is for both counters, one counter can only be stopped by an event at no privilege (Linux
      * arch/x86/events/intel/p6.c).
      */
-    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT) && upmu_sim_runs(sim, index, counter) && value != old &&
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT) && upmu_sim_intel_runs(sim, index, counter) && value != old &&
         value & SIM_SELECT_EN &&
         (value & (SIM_SELECT_OS | SIM_SELECT_USR) ||
          !(sim_is(sim, index)->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE))))
         upmu_sim_violate(sim, "change of a running counter's select", SIM_MSR_SELECT + counter, value);
     if ((value ^ old) & 0xffffu)
-        cpu->counter[counter].selected_new = cpu->magic != 2; /* after the sequence it starts right */
+        cpu->counter[counter].selected_new = cpu->magic != 2; /* after the sequence the counter starts right */
     cpu->select[counter] = value;
     if (!sim_on(sim, UPMU_SIM_RULE_SELECT_KEEPS_STATUS))
         cpu->status &= ~sim_global_bit(counter);
@@ -175,7 +174,7 @@ static bool sim_write_fixed_ctrl(struct upmu_sim *sim, unsigned index, uint64_t 
     for (unsigned i = 0; i < sim_is(sim, index)->fixed; i++) {
         uint64_t changed = (value ^ cpu->fixed_ctrl) >> 4u * i & 0xfu;
 
-        if (changed != 0 && value >> 4u * i & 3u && upmu_sim_runs(sim, index, UPMU_SIM_FIXED + i) &&
+        if (changed != 0 && value >> 4u * i & 3u && upmu_sim_intel_runs(sim, index, UPMU_SIM_FIXED + i) &&
             sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT))
             upmu_sim_violate(sim, "change of a running fixed counter's control", SIM_MSR_FIXED_CTRL, value);
     }
@@ -265,7 +264,7 @@ static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t va
     return true;
 }
 
-/* PEBS_ENABLE[35:32] are load latency's, where there is such a thing. */
+/* Does the CPU have load latency, and so PEBS_ENABLE[35:32]? */
 static bool sim_has_load_latency(const struct upmu_sim_profile *profile)
 {
     for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)
@@ -301,7 +300,7 @@ static bool sim_write_misc_enable(struct upmu_sim *sim, unsigned index, uint64_t
     return true;
 }
 
-/* Bits that any event that uses this register can put into it. */
+/* Return the bits that any event of a payload register can set in it. */
 static uint64_t sim_payload_writable(const struct upmu_sim_profile *profile, uint32_t address)
 {
     uint64_t mask = 0;
@@ -317,7 +316,7 @@ static bool sim_payload_in_use(const struct upmu_sim *sim, unsigned home, unsign
         if (upmu_sim_intel_payload_home(sim, cpu, payload) != home)
             continue;
         for (unsigned i = 0; i < sim_is(sim, cpu)->general; i++) {
-            if (upmu_sim_runs(sim, cpu, i) &&
+            if (upmu_sim_intel_runs(sim, cpu, i) &&
                 upmu_sim_intel_payload(sim_is(sim, cpu), sim->cpu[cpu].select[i]) == payload)
                 return true;
         }
@@ -354,7 +353,7 @@ static void sim_write_metrics(struct upmu_sim_cpu *cpu, uint64_t value)
     cpu->metrics_wrong = false;
 }
 
-/* Registers that exist; the caller has checked. */
+/* Write a control register that exists, as the caller has checked; false: #GP. */
 static bool sim_write_control(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];

@@ -2,8 +2,10 @@
 /*
  * Functions shared by the model's files.
  *
- *   sim.c              the hooks, CPUs, what is injected and recorded
- *   sim_pmi.c          LVTPC, NMI, vector: from a request to sim->deliver
+ *   sim_base.c         records of mistakes, requests of interrupts
+ *   sim_access.c       what happens before and after an access, injection
+ *   sim.c              the hooks, CPUs
+ *   sim_pmi.c          NMI, vector: from the local APIC to sim->deliver
  *   sim_events.c       bursts: when something overflows
  *   sim_intel.c        registers of Intel's core PMU: what exists, reads, RDPMC
  *   sim_intel_write.c  what writes do
@@ -51,7 +53,7 @@
 #define SIM_MSR_V6_GENERAL 0x1900u
 #define SIM_MSR_V6_FIXED 0x1980u
 
-/* Bits of a select; a fixed counter's are given in the same places. */
+/* Bits of a select. The settings of a fixed counter are converted to the same bits. */
 #define SIM_SELECT_USR SIM_BIT(16)
 #define SIM_SELECT_OS SIM_BIT(17)
 #define SIM_SELECT_EDGE SIM_BIT(18)
@@ -99,7 +101,7 @@ static inline bool sim_is_fixed(unsigned counter)
     return counter >= UPMU_SIM_FIXED;
 }
 
-/* The profile of this CPU. */
+/* Return the profile of a CPU. */
 static inline const struct upmu_sim_profile *sim_is(const struct upmu_sim *sim, unsigned cpu)
 {
     return sim->cpu[cpu].profile != NULL ? sim->cpu[cpu].profile : sim->profile;
@@ -118,7 +120,7 @@ static inline bool sim_has_counter(const struct upmu_sim_profile *profile, unsig
     return counter < profile->general;
 }
 
-/* A word of leaf 23H, 0 if the CPU has no such leaf. */
+/* Return a word of leaf 23H; 0: the CPU has no such leaf. */
 static inline uint32_t sim_extended(const struct upmu_sim_profile *profile, unsigned subleaf, unsigned word)
 {
     return profile->extended != NULL ? profile->extended[subleaf][word] : 0;
@@ -136,13 +138,13 @@ static inline uint64_t sim_width_mask(const struct upmu_sim_profile *profile, un
     return ~UINT64_C(0) >> (64u - (sim_is_fixed(counter) ? profile->fixed_width : profile->general_width));
 }
 
-/* The counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */
+/* Return the counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */
 static inline uint64_t sim_global_bit(unsigned counter)
 {
     return sim_is_fixed(counter) ? SIM_BIT(32u + counter - UPMU_SIM_FIXED) : SIM_BIT(counter);
 }
 
-/* GLOBAL_CTRL, GLOBAL_STATUS and their like exist. */
+/* Do GLOBAL_CTRL, GLOBAL_STATUS and similar registers exist? */
 static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
 {
     unsigned version = sim_is(sim, cpu)->version;
@@ -150,19 +152,36 @@ static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
     return version >= 2 || (version == 1 && !sim_on(sim, UPMU_SIM_RULE_GLOBAL_NEEDS_V2));
 }
 
-/* sim.c */
+/* sim_base.c */
 
-/* Record that the caller did something forbidden. */
+/* Record a mistake of the caller. */
 void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value);
 
-/* A numbered access begins (its number; does the test let it fault?) and ends. */
+/* A counter of this CPU asks for its interrupt now. */
+void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu);
+
+/* The local APIC has a request of this CPU: a pending interrupt, or what its entry says. */
+void upmu_sim_raise_pmi(struct upmu_sim *sim, unsigned cpu);
+
+/* a / b, b not 0.  (A 64-bit division would call libgcc on i386.) */
+uint64_t upmu_sim_divide(uint64_t a, uint64_t b);
+
+/* sim_access.c */
+
+/* Only with interrupts off, or in an NMI, is this hook to be called. */
+void upmu_sim_check_context(struct upmu_sim *sim, const char *text, uint32_t address);
+
+/*
+ * Begin a numbered access, and return its number; *out_injected: the test lets the access fault. The second function
+ * ends the access.
+ */
 uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected);
 void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
                          uint64_t value, bool faulted);
 
-/* sim_uncore.c: these do nothing in a model without units. */
+/* sim_uncore.c: in a model without units these functions do nothing. */
 
-/* True: the MSR is one of units; *out_done: without a fault. */
+/* Access an MSR of units. True: the MSR belongs to units; *out_done: the access did not fault. */
 bool upmu_sim_uncore_msr(struct upmu_sim *sim, bool writes, uint32_t msr, uint64_t *value, bool *out_done);
 bool upmu_sim_uncore_rdpmc(struct upmu_sim *sim, uint32_t index, uint64_t *out_value);
 void upmu_sim_uncore_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
@@ -170,34 +189,31 @@ void upmu_sim_uncore_count_access(struct upmu_sim *sim, uint32_t address);
 void upmu_sim_uncore_remote_begin(struct upmu_sim *sim);
 void upmu_sim_uncore_remote_end(struct upmu_sim *sim);
 
-/* sim_uncore_traffic.c: a burst is over. */
+/* sim_uncore_traffic.c: add a burst that is over to the counters of units. */
 void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
 
 /* sim_pmi.c */
 
-/* A counter of this CPU asks for its interrupt now. */
-void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu);
-
-/* Deliver what is pending and can be delivered. */
+/* Deliver all pending interrupts that can be delivered. */
 void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu);
 
-/* So many steps have passed on this CPU: late status bits and interrupts arrive. */
+/* Let a number of steps pass on this CPU: late status bits and interrupts arrive. */
 void upmu_sim_step(struct upmu_sim *sim, unsigned cpu, uint64_t steps);
 
-/* Steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
+/* Return the steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
 uint64_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
 
-/* The LVTPC is written. */
+/* Write the LVTPC of a CPU. */
 void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned cpu, uint32_t value);
 
-/* sim_family.c: as sim_intel.c and sim_p4.c, by the profile. */
+/* sim_family.c: calls functions of sim_intel.c, sim_p4.c or sim_amd.c, by the profile. */
 
 static inline bool sim_is_p4(const struct upmu_sim *sim)
 {
     return sim->profile->flags & UPMU_SIM_P4;
 }
 
-/* Some CPU of the model is. */
+/* Are the model's CPUs AMD's? */
 static inline bool sim_is_amd(const struct upmu_sim *sim)
 {
     return sim->profile->flags & UPMU_SIM_AMD;
@@ -208,36 +224,36 @@ bool upmu_sim_family_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint
 bool upmu_sim_family_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 bool upmu_sim_family_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
 
-/* The number that a counter counts of a burst on CPU `from`; 0 if there is no such counter. */
+/* Return how much a counter counts of a burst on CPU `from`; 0 if there is no such counter. */
 uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
                                const struct upmu_sim_burst *burst);
 
-/* Events until something happens: a wrap, or what the family has besides. */
+/* Return the number of events until the counter wraps, or until another effect that the family has. */
 uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* The counter has counted so many events of this burst. */
+/* Add `count` events of this burst to a counter. */
 void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                            const struct upmu_sim_burst *burst);
 
-/* The late status bit of a counter shows now. */
+/* Show the late status bit of a counter. */
 void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* sim_p4.c, sim_p4_count.c: `cpu` is a thread; `home` the CPU that holds its core's registers. */
+/* sim_p4.c, sim_p4_count.c: `cpu` is a thread; `home` is the CPU that holds its core's registers. */
 
 unsigned upmu_sim_p4_home(const struct upmu_sim *sim, unsigned cpu);
 unsigned upmu_sim_p4_model(const struct upmu_sim_profile *profile);
 bool upmu_sim_p4_threads(const struct upmu_sim *sim, unsigned home);
 
-/* The number of an ESCR, by its address; UPMU_SIM_P4_ESCRS if this model has none there. */
+/* Return the number of the ESCR at an address; UPMU_SIM_P4_ESCRS: this model has none there. */
 unsigned upmu_sim_p4_escr(const struct upmu_sim *sim, uint32_t address);
 
-/* The address of the ESCR that a counter sees with this CCCR, 0 if the select is not wired. */
+/* Return the address of the ESCR that a counter sees with this CCCR; 0: the select is not wired. */
 uint32_t upmu_sim_p4_wired(const struct upmu_sim *sim, unsigned counter, uint64_t cccr);
 
 /* Can this counter reach the unit of this ESCR? */
 bool upmu_sim_p4_reaches(const struct upmu_sim *sim, unsigned counter, uint32_t address);
 
-/* ENABLE, or a cascade that goes. */
+/* Is a counter enabled: by ENABLE, or by a cascade that has started it? */
 bool upmu_sim_p4_enabled(const struct upmu_sim *sim, unsigned home, unsigned counter);
 
 void upmu_sim_p4_reset(struct upmu_sim *sim, unsigned cpu);
@@ -257,10 +273,10 @@ void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 /* Does an OVF of the core ask for an interrupt of this thread? */
 bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu);
 
-/* Can a counter of `cpu` count what runs on `from`? */
+/* Can a counter of `cpu` count what CPU `from` executes? */
 bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from);
 
-/* An access that is promised and faults all the same. */
+/* Does an access fault although CPUID promises the register? */
 bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t msr);
 
 /* sim_amd.c, sim_amd_write.c, sim_amd_count.c, sim_amd_ibs.c, sim_amd_shared.c: see sim_amd.h */
@@ -279,13 +295,13 @@ uint64_t upmu_sim_amd_room(const struct upmu_sim *sim, unsigned cpu, unsigned co
 void upmu_sim_amd_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
                         const struct upmu_sim_burst *burst);
 
-/* The executed instructions are known now: put them into the samples that IBS has just taken. */
+/* Put the instructions that were executed into the samples that IBS has just taken. */
 void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned cpu);
 
-/* The interrupt of IBS comes now. */
+/* Let the interrupt of IBS come now. */
 void upmu_sim_amd_ibs_fire(struct upmu_sim *sim, unsigned cpu);
 
-/* A burst is over: registers that do not interrupt at the exact occurrence. */
+/* Add a burst that is over to counters that do not interrupt at the exact occurrence. */
 void upmu_sim_amd_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
 
 /* sim_amd_profiles.c */
@@ -298,7 +314,7 @@ void upmu_sim_amd_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf,
 const struct upmu_sim_profile *upmu_sim_p4_profile_at(unsigned index);
 void upmu_sim_p4_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
-/* sim_intel.c, sim_intel_write.c, sim_intel_count.c: one CPU's registers.  The accesses return false for #GP. */
+/* sim_intel.c, sim_intel_write.c, sim_intel_count.c: registers of one CPU. Accesses return false for #GP. */
 
 bool upmu_sim_intel_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 uint64_t upmu_sim_intel_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
@@ -309,49 +325,49 @@ bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint6
 bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
 
-/* Which register an address is: counters (or UPMU_SIM_COUNTERS), payload rows (or UPMU_SIM_PAYLOADS). */
+/* Return the counter of an address (or UPMU_SIM_COUNTERS), and its payload row (or UPMU_SIM_PAYLOADS). */
 unsigned upmu_sim_intel_counter_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr);
 
-/* Selects by either address; UPMU_SIM_GENERAL if it is none. */
+/*
+ * Return the select that an address belongs to (each select has two addresses); UPMU_SIM_GENERAL: the address is no
+ * select's.
+ */
 unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
-/* CFG_B and CFG_C of version 6: NULL if it is none; the bits that can be written. */
+/* Return CFG_B or CFG_C of version 6, and the bits that can be written; NULL: the address is neither. */
 uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_writable);
 
-/* Control registers: is there one, what does a read give? */
+/* Is there a control register at this address? */
 bool upmu_sim_intel_has_control(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 
-/* A register that is promised and faults; what an access to a missing one does. */
+/* Does a register that is promised fault? May a missing one be accessed (false: #GP)? */
 bool upmu_sim_intel_feature_faults(const struct upmu_sim_profile *profile, uint32_t msr);
 bool upmu_sim_intel_missing(const struct upmu_sim *sim, uint32_t msr);
 
-/* Bits that stand for existing counters in GLOBAL_CTRL and its like. */
+/* Return the bits of existing counters in GLOBAL_CTRL and similar registers. */
 uint64_t upmu_sim_intel_counter_bits(const struct upmu_sim_profile *profile);
 
-/* The counter's configuration in the layout of a select; 0 if there is none. */
+/* Return the counter's configuration in the layout of a select; 0: the counter does not exist. */
 uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/*
- * How much a counter of `cpu` counts of a burst that runs on `from` if its
- * configuration stays as it is.
- */
+/* Return how much a counter of `cpu` counts of a burst on `from`, if its configuration stays as it is. */
 uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
                               const struct upmu_sim_burst *burst);
 
-/* The counter wrapped: status, freeze, request. */
+/* Do what an overflow of the counter does: status, freeze, interrupt request. */
 void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
 
-/* The payload register that this select uses (its first row), or UPMU_SIM_PAYLOADS. */
+/* Return the payload register that a select uses (its first row), or UPMU_SIM_PAYLOADS. */
 unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t select);
 
-/* The CPU that holds a payload register for `cpu`: on Nehalem siblings share OFFCORE_RSP. */
+/* Return the CPU that holds a payload register for `cpu`: on Nehalem hyper-threads share OFFCORE_RSP. */
 unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload);
 
-/* Fixed 3 counted so many slots of this burst. */
+/* Add the slots that fixed counter 3 has counted of this burst to PERF_METRICS. */
 void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned cpu, uint64_t slots, const struct upmu_sim_burst *burst);
 
-/* A counter counted so much of this burst: what that does elsewhere (errata). */
+/* Do what a count does elsewhere (errata): the counter has counted `count` events. */
 void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count);
 
 /* sim_cpuid.c */
@@ -360,26 +376,24 @@ void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uin
 
 /* sim_branches.c */
 
-/* Does the CPU have architectural branch records; their CPUID leaf. */
+/* Does the CPU have architectural branch records? The second function answers their leaf of CPUID. */
 bool upmu_sim_branches_architectural(const struct upmu_sim_profile *profile);
 void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t out[4]);
 
 void upmu_sim_branches_reset(struct upmu_sim *sim, unsigned cpu);
 
-/* A hook of the port is called, or returns. */
+/* Record that a hook of the port is called, or returns. */
 void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns);
 
-/* Intel's registers: where a value is kept (NULL: no such register), reads (false: no such register), writes. */
+/*
+ * Intel's registers of branch records: where a value is kept (NULL: no such register), reads (false: no such register),
+ * writes.
+ */
 uint64_t *upmu_sim_branches_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
 bool upmu_sim_branches_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
 bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
 
-/* AMD's are in sim_amd.c: a register is accessed. */
+/* Check an access to AMD's registers of branch records, which are in sim_amd.c. */
 void upmu_sim_branches_amd_access(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
-
-/* sim_events.c */
-
-/* a / b, b not 0.  (A 64-bit division would call libgcc on i386.) */
-uint64_t upmu_sim_divide(uint64_t a, uint64_t b);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of the Pentium 4's PMU: the existing ones, reads, what writes accept, and what a caller
- * must not write.
+ * Registers of the Pentium 4's PMU: which exist, reads, values that writes accept, and values that a caller must not
+ * write.
  *
- * Layouts: Intel SDM vol 3 (325384-059) 18.15, tables 35-41 and 35-42.  Which bits
- * exist: VirtualBox's CPU database, probed on a CPU of signature 0F43H; the other
- * models are taken to have the same, besides IQ_ESCR0/1.  Sources of what it does
- * are with the rules in port/sim/sim.h.
+ * Layouts: Intel SDM vol 3 (325384-059) 18.15, tables 35-41 and 35-42. Which bits exist: VirtualBox's CPU database,
+ * probed on a CPU of signature 0F43H; the other models are taken to have the same, except IQ_ESCR0/1. Sources of the
+ * PMU's behaviour are with the rules in port/sim/sim.h.
  */
 #include "port/sim/sim_p4.h"
 
@@ -79,7 +78,7 @@ unsigned upmu_sim_p4_escr(const struct upmu_sim *sim, uint32_t address)
     if (address >> 1 == MSR_IQ_ESCR0 >> 1 && upmu_sim_p4_model(sim->profile) > 2 &&
         sim_on(sim, UPMU_SIM_RULE_P4_IQ_ESCR))
         return UPMU_SIM_P4_ESCRS;
-    /* In the order of nb_escrs. */
+    /* Numbers are in the order of nb_escrs. */
     if (address - 0x3a0u <= 0x3beu - 0x3a0u)
         return address - 0x3a0u;
     if (address - 0x3c0u < 6)
@@ -94,7 +93,7 @@ static unsigned nb_group(unsigned counter)
     return counter < 12 ? counter >> 2 : 3;
 }
 
-/* Counters 0, 1; 4, 5; 8, 9; 12, 13, 16 see the even side. */
+/* Return the side of a counter: 0, 1; 4, 5; 8, 9; 12, 13, 16 see the even side. */
 static unsigned nb_side(unsigned counter)
 {
     return counter < 16 ? counter >> 1 & 1u : counter & 1u;
@@ -120,6 +119,37 @@ bool upmu_sim_p4_reaches(const struct upmu_sim *sim, unsigned counter, uint32_t 
             return true;
     }
     return false;
+}
+
+/* ---- Running ---- */
+
+/* The counter whose overflow starts this one, by bit 30 and by bit 11. */
+static const uint8_t nb_initiator[UPMU_SIM_P4_COUNTERS] = {2,  3, 0, 1,  6,  7,  4,  5,  10,
+                                                           11, 8, 9, 14, 15, 12, 13, 14, 15};
+
+static bool nb_overflowed(const struct upmu_sim *sim, unsigned home, unsigned counter)
+{
+    return sim->cpu[home].p4.cccr[counter] & P4_CCCR_OVF && sim_on(sim, UPMU_SIM_RULE_P4_CASCADE);
+}
+
+static bool nb_cascaded(const struct upmu_sim *sim, unsigned home, unsigned counter)
+{
+    static const uint8_t extended[UPMU_SIM_P4_COUNTERS - 12] = {16, 0xff, 0xff, 17, 17, 16};
+    uint64_t cccr = sim->cpu[home].p4.cccr[counter];
+
+    if (cccr & P4_CCCR_CASCADE && nb_overflowed(sim, home, nb_initiator[counter]))
+        return true;
+    return cccr & P4_CCCR_EXTENDED && counter >= 12 && extended[counter - 12] != 0xff &&
+           nb_overflowed(sim, home, extended[counter - 12]);
+}
+
+bool upmu_sim_p4_enabled(const struct upmu_sim *sim, unsigned home, unsigned counter)
+{
+    uint64_t cccr = sim->cpu[home].p4.cccr[counter];
+
+    if (cccr & P4_CCCR_ENABLE || nb_cascaded(sim, home, counter))
+        return true;
+    return !sim_on(sim, UPMU_SIM_RULE_P4_ENABLE) && (cccr & P4_CCCR_THREAD) == P4_CCCR_THREAD;
 }
 
 static uint64_t nb_cccr_bits(const struct upmu_sim *sim, unsigned counter)
@@ -157,19 +187,19 @@ void upmu_sim_p4_reset(struct upmu_sim *sim, unsigned cpu)
         sim->cpu[cpu].misc_enable |= SIM_BIT(11) | SIM_BIT(12);
 }
 
-/* Left by a BIOS or a crashed kernel: cycles of both rings on counter 0, interrupting. */
+/* Leave a core as a BIOS or a crashed kernel may: cycles of both rings on counter 0, interrupting. */
 void upmu_sim_p4_firmware(struct upmu_sim *sim, unsigned cpu)
 {
     unsigned thread = cpu - upmu_sim_p4_home(sim, cpu);
 
-    upmu_sim_poke(sim, cpu, 0x3a2, thread != 0 ? 0x26000203 : 0x2600020c);
-    upmu_sim_poke(sim, cpu, MSR_CCCR, 0x3d000 | (thread != 0 ? P4_CCCR_PMI_T1 : P4_CCCR_PMI_T0));
+    *upmu_sim_p4_place(sim, cpu, 0x3a2) = thread != 0 ? 0x26000203 : 0x2600020c;
+    *upmu_sim_p4_place(sim, cpu, MSR_CCCR) = 0x3d000 | (thread != 0 ? P4_CCCR_PMI_T1 : P4_CCCR_PMI_T0);
     sim->cpu[upmu_sim_p4_home(sim, cpu)].p4.enabler[0] = (uint8_t)cpu;
 }
 
 /* ---- Reads ---- */
 
-/* Registers that exist on 0F43H, and that no driver needs. */
+/* Is this a register that exists on 0F43H, but that no driver needs? */
 static bool nb_untouchable(const struct upmu_sim *sim, uint32_t msr)
 {
     return msr - 0x3f5u < 4u || (msr >> 1 == MSR_IQ_ESCR0 >> 1 && upmu_sim_p4_escr(sim, msr) == UPMU_SIM_P4_ESCRS);
@@ -268,7 +298,7 @@ static bool nb_write_counter(struct upmu_sim *sim, unsigned cpu, unsigned index,
     return true;
 }
 
-/* Values that must not be written, whatever their effect. */
+/* Check values that must not be written, whatever their effect is. */
 static void nb_check_cccr(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t value)
 {
     unsigned home = upmu_sim_p4_home(sim, cpu);
@@ -290,7 +320,7 @@ static void nb_check_cccr(struct upmu_sim *sim, unsigned cpu, unsigned index, ui
     nb_check_sibling(sim, cpu, index, msr, value);
 }
 
-/* N17: what a stop does to a carry that is not 8 events old. */
+/* N17: a stop loses a carry that is not 8 events old. */
 static void nb_lose_carry(struct upmu_sim *sim, unsigned home, unsigned index)
 {
     struct upmu_sim_cpu *core = &sim->cpu[home];
@@ -322,7 +352,7 @@ static bool nb_write_cccr(struct upmu_sim *sim, unsigned cpu, unsigned index, ui
     return true;
 }
 
-/* A counter that counts what this ESCR, or (address 0) a replay, selects. */
+/* Does a running counter count what this ESCR or (address 0) a replay selects? */
 static bool nb_in_use(const struct upmu_sim *sim, unsigned home, uint32_t address)
 {
     const struct upmu_sim_p4 *p4 = &sim->cpu[home].p4;

@@ -21,7 +21,7 @@
 #define P4_CCCR_OVF SIM_BIT(31)
 #define P4_CCCR_CASCADES (P4_CCCR_CASCADE | P4_CCCR_EXTENDED)
 
-/* Bits that say what a counter counts: they must not change while it runs. */
+/* Bits of a CCCR that select what is counted: they must not change while the counter runs. */
 #define P4_CCCR_CONFIG UINT64_C(0x43ffe800)
 
 #define P4_ESCR_T1 UINT64_C(3)
@@ -44,7 +44,7 @@
 #define P4_TC 0x3c4u
 #define P4_CRU2 0x3ccu
 
-/* Event selects with a rule of their own. */
+/* Event selects with special rules. */
 #define P4_FRONT_END_EVENT 0x08u
 #define P4_REPLAY_EVENT 0x09u
 #define P4_EXECUTION_EVENT 0x0cu

@@ -1,45 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a counter of the Pentium 4 counts, how much, and what an overflow does.  Sources are with
- * the rules in port/sim/sim.h.
+ * When a counter of the Pentium 4 counts, how much it counts, and what an overflow does. Sources are with the rules in
+ * port/sim/sim.h.
  *
- * A burst is the execution of one thread; the clocks of two threads that run at the same moment are
- * two bursts, and count as clocks of both being active.
+ * A burst is the execution of one thread. The clocks of two threads that run at the same moment are two bursts, and
+ * count as clocks in which both are active.
  */
 #include "port/sim/sim_p4.h"
 
 /* ---- Running ---- */
 
-/* The counter whose overflow starts this one, by bit 30 and by bit 11. */
-static const uint8_t nb_initiator[UPMU_SIM_P4_COUNTERS] = {2,  3, 0, 1,  6,  7,  4,  5,  10,
-                                                           11, 8, 9, 14, 15, 12, 13, 14, 15};
-
-static bool nb_overflowed(const struct upmu_sim *sim, unsigned home, unsigned counter)
-{
-    return sim->cpu[home].p4.cccr[counter] & P4_CCCR_OVF && sim_on(sim, UPMU_SIM_RULE_P4_CASCADE);
-}
-
-static bool nb_cascaded(const struct upmu_sim *sim, unsigned home, unsigned counter)
-{
-    static const uint8_t extended[UPMU_SIM_P4_COUNTERS - 12] = {16, 0xff, 0xff, 17, 17, 16};
-    uint64_t cccr = sim->cpu[home].p4.cccr[counter];
-
-    if (cccr & P4_CCCR_CASCADE && nb_overflowed(sim, home, nb_initiator[counter]))
-        return true;
-    return cccr & P4_CCCR_EXTENDED && counter >= 12 && extended[counter - 12] != 0xff &&
-           nb_overflowed(sim, home, extended[counter - 12]);
-}
-
-bool upmu_sim_p4_enabled(const struct upmu_sim *sim, unsigned home, unsigned counter)
-{
-    uint64_t cccr = sim->cpu[home].p4.cccr[counter];
-
-    if (cccr & P4_CCCR_ENABLE || nb_cascaded(sim, home, counter))
-        return true;
-    return !sim_on(sim, UPMU_SIM_RULE_P4_ENABLE) && (cccr & P4_CCCR_THREAD) == P4_CCCR_THREAD;
-}
-
-/* The ESCR that a counter sees; 0 if there is none. */
+/* Return the ESCR that a counter sees, and its address; 0: the counter sees none. */
 static uint64_t nb_seen(const struct upmu_sim *sim, unsigned home, unsigned counter, uint32_t *out_address)
 {
     const struct upmu_sim_p4 *p4 = &sim->cpu[home].p4;
@@ -58,13 +29,13 @@ bool upmu_sim_p4_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter
     return nb_seen(sim, home, counter, &address) & 0xfu;
 }
 
-/* ---- Whose events ---- */
+/* ---- Threads and units of an event ---- */
 
 struct nb_view {
     const struct upmu_sim *sim;
     const struct upmu_sim_burst *burst;
     unsigned home;
-    unsigned thread; /* that executes */
+    unsigned thread; /* the executing thread */
 };
 
 static bool nb_independent(uint32_t unit, uint32_t event)
@@ -92,7 +63,7 @@ static bool nb_ring_ignored(const struct nb_view *view, uint32_t unit, uint32_t 
            (event == 0x03 && view->sim->profile->signature < 0xf27 && sim_on(view->sim, UPMU_SIM_RULE_P4_IOQ_CPL));
 }
 
-/* Do its thread and ring bits let this ESCR see what executes? */
+/* Do the thread and ring bits of an ESCR include what is executed? */
 static bool nb_sees(const struct nb_view *view, uint32_t unit, uint64_t escr)
 {
     const struct upmu_sim *sim = view->sim;
@@ -125,7 +96,7 @@ static uint64_t nb_escr_at(const struct nb_view *view, uint32_t address)
 
 /* ---- Tags ---- */
 
-/* Mask bits of uop_type that are tagged now: 1 loads, 2 stores. */
+/* Return the mask bits of uop_type that are tagged now: 1 loads, 2 stores. */
 static uint32_t nb_front_tags(const struct nb_view *view)
 {
     uint32_t tags = 0;
@@ -146,7 +117,7 @@ static uint64_t nb_front_tagged(const struct nb_view *view)
     return (tags & 2u ? view->burst->loads : 0) + (tags & 4u ? view->burst->stores : 0);
 }
 
-/* The tags that an occurrence at the FIRM unit gets. */
+/* Return the tags that an occurrence at the FIRM unit gets. */
 static uint32_t nb_execution_tags(const struct nb_view *view, const struct upmu_sim_other *other)
 {
     uint32_t tags = 0;
@@ -203,7 +174,7 @@ static uint64_t nb_instructions(const struct nb_view *view, uint32_t mask)
     return (mask & 1u ? view->burst->instructions - tagged : 0) + (mask & 2u ? tagged : 0);
 }
 
-/* Threads at work. */
+/* Return the number of threads that are not halted. */
 static unsigned nb_active(const struct upmu_sim *sim, unsigned home)
 {
     unsigned active = sim->cpu[home].halted ? 0 : 1;
@@ -213,13 +184,13 @@ static unsigned nb_active(const struct upmu_sim *sim, unsigned home)
     return active;
 }
 
-/* Clocks in which the thread is not halted. */
+/* Return the clocks in which the thread is not halted. */
 static uint64_t nb_clocks(const struct nb_view *view)
 {
     return view->sim->cpu[view->home + view->thread].halted ? 0 : view->burst->cycles;
 }
 
-/* The number of events of this ESCR in the named kinds of a burst. */
+/* Return how many events of an ESCR a burst has among its named kinds. */
 static uint64_t nb_named(const struct nb_view *view, uint32_t unit, uint64_t escr)
 {
     const struct upmu_sim_burst *burst = view->burst;
@@ -236,11 +207,11 @@ static uint64_t nb_named(const struct nb_view *view, uint32_t unit, uint64_t esc
         return mask & 1u ? burst->uops : 0;
     case P4_CRU0 << 8 | 0x03: /* mispred_branch_retired */
         return mask & 1u ? burst->mispredicts : 0;
-    case P4_CRU2 << 8 | 0x06: /* branch_retired: taken ones */
+    case P4_CRU2 << 8 | 0x06: /* branch_retired: taken branches */
         return (mask & 4u ? predicted : 0) + (mask & 8u ? burst->mispredicts : 0);
     case P4_CRU2 << 8 | P4_FRONT_END_EVENT:
         return mask & 1u ? nb_front_tagged(view) : 0;
-    case P4_TBPU << 8 | 0x04: /* retired_branch_type: conditional */
+    case P4_TBPU << 8 | 0x04: /* retired_branch_type: conditional branches */
         return mask & 2u ? burst->branches : 0;
     case P4_TBPU << 8 | 0x05: /* retired_mispred_branch_type */
         return mask & 2u ? burst->mispredicts : 0;
@@ -266,7 +237,7 @@ static bool nb_ioq_answers(const struct upmu_sim *sim, uint32_t mask, uint32_t w
     return type || access || (memory && !(mask & 0x60u));
 }
 
-/* Does this occurrence answer to the mask of an ESCR of its unit and class? */
+/* Does this occurrence answer to the mask of an ESCR that has its unit and class? */
 static bool nb_answers(const struct upmu_sim *sim, uint32_t unit, uint64_t escr, const struct upmu_sim_other *other)
 {
     uint32_t mask = P4_ESCR_MASK(escr), event = P4_ESCR_EVENT(escr);
@@ -280,7 +251,7 @@ static bool nb_answers(const struct upmu_sim *sim, uint32_t unit, uint64_t escr,
     return mask & other->mask;
 }
 
-/* How often it counts. */
+/* Return how much an occurrence counts. */
 static uint64_t nb_weight(const struct nb_view *view, const struct upmu_sim_other *other)
 {
     const struct upmu_sim *sim = view->sim;
@@ -315,9 +286,8 @@ static uint64_t nb_happened(const struct nb_view *view, uint32_t unit, uint64_t 
 }
 
 /*
- * COMPARE, COMPLEMENT, THRESHOLD, EDGE.  `count` occurrences come `per_cycle` at a
- * time in so many clocks; these come in `runs` runs.  In the other clocks the input
- * is 0, which is not above any threshold.
+ * Apply COMPARE, COMPLEMENT, THRESHOLD and EDGE. `count` occurrences come `per_cycle` at a time, each time in one
+ * clock; these clocks come in `runs` runs. In all other clocks the input is 0, which is not above any threshold.
  */
 static uint64_t nb_conditioned(const struct nb_view *view, uint64_t cccr, uint64_t count)
 {
@@ -340,7 +310,7 @@ static uint64_t nb_conditioned(const struct nb_view *view, uint64_t cccr, uint64
     return compare ? clocks : count;
 }
 
-/* ACTIVE_THREAD: is the number of threads at work as wanted? */
+/* ACTIVE_THREAD: is the number of active threads the wanted one? */
 static bool nb_activity(const struct upmu_sim *sim, unsigned home, uint64_t cccr)
 {
     unsigned wanted = (unsigned)(cccr >> 16) & 3u;
@@ -376,7 +346,7 @@ uint64_t upmu_sim_p4_delta(const struct upmu_sim *sim, unsigned cpu, unsigned co
 
 /* ---- Overflow ---- */
 
-/* A cascaded counter's interrupt is lost on model 2 and on models 0, 1 after stepping 9. */
+/* Is the interrupt of a cascaded counter lost? So it is on model 2, and on models 0 and 1 after stepping 9. */
 static bool nb_silent(const struct upmu_sim *sim, uint64_t cccr)
 {
     unsigned model = upmu_sim_p4_model(sim->profile);
@@ -414,7 +384,7 @@ static void nb_request(struct upmu_sim *sim, unsigned home, unsigned counter)
         upmu_sim_request_pmi(sim, first ^ 1u);
 }
 
-/* A late OVF: what asks for an interrupt by being set asks now, if it was not heard before. */
+/* Set a late OVF. If the set bit asks for an interrupt that was not requested before, request it now. */
 void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned home, unsigned counter)
 {
     struct upmu_sim_p4 *p4 = &sim->cpu[home].p4;

@@ -1,53 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupts of the silicon model: from a counter's request through the local
- * APIC's performance-counter entry (Intel SDM vol 3 10.5.1, Linux
- * arch/x86/kvm/lapic.c) to the test's handler.
+ * Interrupts of the silicon model: from the local APIC (sim_base.c) to the test's handler.
  */
 #include "port/sim/sim_intern.h"
 
-#define LVTPC_MODE 0x700u
-#define LVTPC_SMI 0x200u
-#define LVTPC_VECTOR 0xffu
-
-/* NMIs in a row, without anything between them, that are a livelock. */
+/* The number of NMIs in a row, without anything between them, that counts as a livelock. */
 #define STORM_LIMIT 10000u
 
-static void sim_raise_pmi(struct upmu_sim *sim, unsigned index)
-{
-    struct upmu_sim_cpu *cpu = &sim->cpu[index];
-    uint32_t mode = cpu->lvtpc & LVTPC_MODE;
-
-    if (sim_is(sim, index)->flags & UPMU_SIM_NO_APIC && sim_on(sim, UPMU_SIM_RULE_AMD_NO_APIC))
-        return;
-    if (cpu->lvtpc & UPMU_SIM_LVTPC_MASKED) {
-        cpu->pmi_dropped++;
-        cpu->latched = !sim_on(sim, UPMU_SIM_RULE_LVTPC_DROPS);
-        return;
-    }
-    if (sim_is_amd(sim) ? !sim_on(sim, UPMU_SIM_RULE_AMD_LVTPC_KEEPS) : sim_on(sim, UPMU_SIM_RULE_LVTPC_MASKS))
-        cpu->lvtpc |= UPMU_SIM_LVTPC_MASKED;
-    cpu->merged += mode == UPMU_SIM_LVTPC_NMI && cpu->nmi_pending && cpu->nmi_foreign ? 1u : 0u;
-    if (mode == UPMU_SIM_LVTPC_NMI)
-        cpu->nmi_pending = !cpu->in_nmi || sim_on(sim, UPMU_SIM_RULE_NMI_PENDS);
-    else if (mode == 0 && (cpu->lvtpc & LVTPC_VECTOR) >= 16)
-        cpu->irq_pending = true;
-    else if (mode == 0)
-        upmu_sim_violate(sim, "LVTPC has no vector: the host sets delivery up after each reset", 0x340, cpu->lvtpc);
-    else if (mode != LVTPC_SMI) /* an SMI is the firmware's */
-        upmu_sim_violate(sim, "LVTPC has a delivery mode that the entry does not support", 0x340, cpu->lvtpc);
-}
-
-void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu)
-{
-    sim->cpu[cpu].pmi_requests++;
-    if (sim->skid == 0)
-        sim_raise_pmi(sim, cpu);
-    else if (sim->cpu[cpu].skid_left == 0)
-        sim->cpu[cpu].skid_left = sim->skid;
-}
-
-/* Hand one interrupt to the host's entry, which runs on that CPU in ring 0. */
+/* Deliver one interrupt to the host's entry, which runs on that CPU in ring 0. */
 static void sim_deliver_one(struct upmu_sim *sim, unsigned index, bool nmi)
 {
     struct upmu_sim_cpu *cpu = &sim->cpu[index];
@@ -123,7 +83,7 @@ void upmu_sim_foreign_nmi(struct upmu_sim *sim)
     upmu_sim_poll(sim, sim->current);
 }
 
-/* Takes steps off one countdown; true when it ends now. */
+/* Take steps off a countdown; true: the countdown ends now. */
 static bool sim_count_down(uint32_t *left, uint64_t steps)
 {
     if (*left == 0)
@@ -142,13 +102,13 @@ void upmu_sim_step(struct upmu_sim *sim, unsigned index, uint64_t steps)
             upmu_sim_family_flag(sim, index, i);
     }
     if (sim_count_down(&cpu->skid_left, steps))
-        sim_raise_pmi(sim, index);
+        upmu_sim_raise_pmi(sim, index);
     if (sim_count_down(&cpu->amd.ibs_left, steps))
         upmu_sim_amd_ibs_fire(sim, index);
     if (sim_count_down(&cpu->sticky_left, steps)) {
         cpu->status |= sim_global_bit(reference);
         if (upmu_sim_intel_config(sim, index, reference) & SIM_SELECT_INT)
-            sim_raise_pmi(sim, index);
+            upmu_sim_raise_pmi(sim, index);
     }
 }
 
@@ -176,10 +136,10 @@ void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned index, uint32_t value)
     cpu->lvtpc = value;
     if ((cpu->latched || upmu_sim_p4_asserted(sim, index)) && !(value & UPMU_SIM_LVTPC_MASKED)) {
         cpu->latched = false;
-        /* NetBurst's overflows share one line: an interrupt that is under way has arrived, too. */
+        /* NetBurst's overflows share one line: another interrupt that is under way has arrived with this one. */
         if (sim_is_p4(sim))
             cpu->skid_left = 0;
-        sim_raise_pmi(sim, index);
+        upmu_sim_raise_pmi(sim, index);
         upmu_sim_poll(sim, index);
     }
 }

@@ -2,9 +2,8 @@
 /*
  * The CPUs that the silicon model can be.
  *
- * Counter numbers, widths and leaf 0AH are those of InstLatx64's dumps; no dump
- * holds PERF_CAPABILITIES, so these are put together from the bits that SDM vol 3
- * 17, 18 and Linux arch/x86/events/intel name for the model.  Payload registers,
+ * Counter numbers, widths and leaf 0AH are those of InstLatx64's dumps. No dump has PERF_CAPABILITIES, so these are put
+ * together from the bits that SDM vol 3 17, 18 and Linux arch/x86/events/intel name for the model. Payload registers,
  * their events and valid bits: Linux arch/x86/events/intel/core.c *_extra_regs.
  */
 #include "port/sim/sim_intern.h"
@@ -71,7 +70,7 @@
 #define SKL_SIGNATURE 0x506e3
 #define SKL_CAPABILITIES 0x33c5u
 
-/* Leaf 23H, subleaves 0 to 5. */
+/* The words of leaf 23H, subleaves 0 to 5. */
 static const uint32_t mtl_p_extended[6][4] = {{0xb}, {0xff, 0xf}, {0}, {0xdff}};
 static const uint32_t mtl_e_extended[6][4] = {{0xb, 0, 6}, {0xff, 0x7}, {0}, {0x7f}};
 static const uint32_t lnl_p_extended[6][4] = {{0xb, 3}, {0x3ff, 0xf}, {0}, {0x1dff}};

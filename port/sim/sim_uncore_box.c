@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers of a box: which one an address is, what reads and writes do, mistakes of the caller.
+ * Registers of a box: which register an address is, what reads and writes do, mistakes of the caller.
  */
 #include "port/sim/sim_uncore_intern.h"
 
 /* ---- Where ---- */
 
-/* A row of registers: its index, or `count`; a second dword counts as the same register. */
+/*
+ * Return the index in a row of registers, or `count` if the offset is not in the row. A second dword counts as the same
+ * register.
+ */
 static unsigned su_in_row(uint32_t offset, uint32_t first, unsigned step, unsigned count)
 {
     if (first == UPMU_SIM_NO_REGISTER || step == 0 || offset < first || offset >= first + step * count)
@@ -34,7 +37,7 @@ static struct su_register su_find_free(const struct upmu_sim_unit *unit, uint32_
     return (struct su_register){SU_NOTHING, 0, false, false};
 }
 
-/* Selects and counters; a step of 8 leaves room for a high dword. */
+/* Find the select or counter at an offset. A step of 8 leaves room for a high dword. */
 static struct su_register su_find_counter(const struct upmu_sim_unit_type *type, uint32_t offset)
 {
     bool msr = type->space == UPMU_SIM_SPACE_MSR;
@@ -91,20 +94,6 @@ struct su_register upmu_sim_uncore_box_find(const struct upmu_sim_unit *unit, ui
     return su_find_counter(type, whole);
 }
 
-uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
-{
-    unsigned width = counter == unit->type->counters ? unit->type->fixed_width : unit->type->width;
-
-    if (unit->type->style == UPMU_SIM_UNIT_FREE) {
-        const struct upmu_sim_free *row = unit->type->free;
-
-        for (unsigned left = counter; row->count != 0 && left >= row->count; row++)
-            left -= row->count;
-        width = su_on(u, UPMU_SIM_RULE_U_FREE_WIDTH) && row->count != 0 ? row->width : 64;
-    }
-    return ~UINT64_C(0) >> (64u - width);
-}
-
 /* ---- Reading ---- */
 
 uint64_t upmu_sim_uncore_box_read(const struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at)
@@ -149,7 +138,7 @@ static bool su_some_run(const struct upmu_sim_uncore *u, const struct upmu_sim_u
     return false;
 }
 
-/* Bits of this filter that a running counter uses. */
+/* Return the bits of a filter that running counters use. */
 static uint64_t su_used(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned filter)
 {
     uint64_t bits = 0;
@@ -212,7 +201,7 @@ static bool su_write_control(struct upmu_sim_uncore *u, struct upmu_sim_unit *un
     return true;
 }
 
-/* The controller's own copy of control: it freezes as well. */
+/* Write the memory controller's own copy of control, which can freeze the box, too. */
 static void su_write_global_copy(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t value)
 {
     su_reset(u, unit, value & 2u, value & 4u);
@@ -271,7 +260,7 @@ static bool su_write_select(struct upmu_sim_uncore *u, struct upmu_sim_unit *uni
     return true;
 }
 
-/* In configuration space a select of two dwords takes effect with the low one. */
+/* Write one dword of a select in configuration space. The select takes effect with the low dword. */
 static bool su_write_select_half(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at,
                                  uint32_t value)
 {
@@ -327,7 +316,7 @@ bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *
                                unsigned bits, uint64_t value)
 {
     if (at.high && (at.kind == SU_CONTROL || at.kind == SU_FILTER))
-        return true; /* a high half without a register */
+        return true; /* the high half does not exist */
     switch (at.kind) {
     case SU_CONTROL:
         return su_write_control(u, unit, (uint32_t)value);

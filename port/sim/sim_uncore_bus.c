@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Units in configuration space and in memory, what lies around them, discovery tables.
+ * Units in configuration space and in memory, other functions of the buses, discovery tables.
  */
 #include "port/sim/sim_uncore_intern.h"
 
@@ -8,10 +8,10 @@
 #define VENDOR_INTEL 0x8086u
 #define CLASS_PERIPHERAL 0x08800000u
 #define MANY_FUNCTIONS 0x00800000u
-/* Function 0 of a device whose others are interesting. */
+/* Vendor and device of function 0 where only other functions of the device matter. */
 #define OTHER_FUNCTION (0x7a00u << 16 | VENDOR_INTEL)
 
-/* Mappings lie here, one after the other; nothing is behind them. */
+/* Addresses of mappings, one after the other. The memory there is never accessed directly. */
 #define MAP_FIRST 0x40000000u
 #define MAP_STEP 0x200000u
 
@@ -21,13 +21,13 @@
 #define TABLE_STRIDE 8u
 #define TABLE_BYTES 0x10000u
 
-/* Of the table's function: its last capability, and what makes it lead back to the one before. */
+/* The last capability of the table's function, and a value that makes it lead back to the one before. */
 #define TABLE_LAST_CAPABILITY 0x140u
 #define TABLE_LOOP 0x12000000u
 
 /* ---- Configuration space ---- */
 
-/* Most of a search meets buses without anything of the model. */
+/* Is this a bus with functions of the model? Most buses of a search have none. */
 static bool su_bus(const struct upmu_sim_uncore *u, uint32_t where)
 {
     const struct upmu_sim_machine *machine = u->machine;
@@ -48,7 +48,7 @@ static struct upmu_sim_unit *su_function(struct upmu_sim_uncore *u, uint32_t whe
     return NULL;
 }
 
-/* The box whose filters stand in this function. */
+/* Return the box whose filters are in this function; NULL: no box has. */
 static struct upmu_sim_unit *su_companion(struct upmu_sim_uncore *u, uint32_t where)
 {
     for (unsigned i = 0; i < u->units; i++) {
@@ -65,7 +65,7 @@ static bool su_is_u_box(uint32_t id)
     return device == 0x2014 || device == 0x2f1e || device == 0x3450 || device == 0x3250;
 }
 
-/* A register of another function; false: there is none (*out_exists: but the function). */
+/* Read a register of another function; false: there is none. *out_exists: the function exists. */
 static bool su_other(const struct upmu_sim_uncore *u, uint32_t where, uint32_t offset, uint32_t *out_value,
                      bool *out_exists)
 {
@@ -97,7 +97,7 @@ static bool su_other(const struct upmu_sim_uncore *u, uint32_t where, uint32_t o
     return false;
 }
 
-/* Some function of this device exists, so its function 0 does. */
+/* Does some function of this device exist? Then its function 0 does, too. */
 static bool su_device(struct upmu_sim_uncore *u, uint32_t where)
 {
     for (uint32_t function = 0; function < 8; function++) {
@@ -125,7 +125,7 @@ static unsigned su_filter_at(const struct upmu_sim_unit *unit, uint32_t offset)
     return i;
 }
 
-/* The first 64 bytes that every function has. */
+/* Return a word of the first 64 bytes, which every function has. */
 static uint32_t su_header(uint32_t id, uint32_t offset)
 {
     return offset == 0 ? id : offset == 8 ? CLASS_PERIPHERAL : offset == 0xc ? MANY_FUNCTIONS : 0;
@@ -187,7 +187,7 @@ static void su_pci_store(struct upmu_sim_uncore *u, uint32_t where, uint32_t off
     (void)upmu_sim_uncore_box_write(u, unit, at, 32, value);
 }
 
-/* True: the access may go on. */
+/* Check the offset of an access; true: the access may go on. */
 static bool su_check_offset(struct upmu_sim_uncore *u, uint32_t where, uint32_t offset)
 {
     if ((offset & 3u || offset >= 0x1000) && su_on(u, UPMU_SIM_RULE_CHECK_U_WIDTH))
@@ -222,7 +222,7 @@ bool upmu_sim_uncore_pci_write(void *context, uint32_t where, uint32_t offset, u
 
 /* ---- Discovery tables ---- */
 
-/* A die's table: one word of 8 bytes; false: it does not reach so far. */
+/* Read a word of 8 bytes of a die's table; false: the address is outside of the tables. */
 static bool su_table_word(struct upmu_sim_uncore *u, uint64_t physical, uint64_t *out_word)
 {
     const struct upmu_sim_machine *machine = u->machine;
@@ -289,7 +289,7 @@ void *upmu_sim_uncore_map(void *context, uint64_t physical, size_t bytes)
     return NULL;
 }
 
-/* The mapping that a pointer is of; UPMU_SIM_MAPPINGS if none. */
+/* Return the mapping that contains a pointer; UPMU_SIM_MAPPINGS: none does. */
 static unsigned su_mapping_of(const struct upmu_sim_uncore *u, uintptr_t pointer, size_t bytes, uint64_t *out_physical)
 {
     unsigned slot = (unsigned)((pointer - MAP_FIRST) / MAP_STEP);
@@ -320,7 +320,7 @@ void upmu_sim_uncore_unmap(void *context, void *pointer, size_t bytes)
     u->mapping[slot].live = false;
 }
 
-/* The box whose register is at this address. */
+/* Return the box that has a register at this address; NULL: there is none. */
 static struct upmu_sim_unit *su_memory_box(struct upmu_sim_uncore *u, uint64_t physical, struct su_register *out_at)
 {
     if (u->machine->bar_bit_0 && u->bar_off && su_on(u, UPMU_SIM_RULE_U_BAR))
@@ -346,7 +346,7 @@ static void su_check_width(struct upmu_sim_uncore *u, uint64_t physical, unsigne
         upmu_sim_violate(u->sim, "memory is accessed unaligned or too wide", (uint32_t)physical, bits);
 }
 
-/* 32 bits at an address. */
+/* Return the 32 bits at a physical address. */
 static uint32_t su_memory_dword(struct upmu_sim_uncore *u, uint64_t physical)
 {
     struct su_register at;
@@ -394,7 +394,7 @@ static void su_memory_write(struct upmu_sim_uncore *u, uint64_t physical, unsign
     (void)upmu_sim_uncore_box_write(u, unit, at, bits, value);
 }
 
-/* Where an access goes; false: outside of what is mapped. */
+/* Find the physical address of an access; false: the access is outside of all mappings. */
 static bool su_resolve(struct upmu_sim_uncore *u, const volatile void *pointer, unsigned bits, uint64_t *out_physical)
 {
     if (su_mapping_of(u, (uintptr_t)pointer, bits / 8u, out_physical) < UPMU_SIM_MAPPINGS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules of counting for counters of uncore units, and of their overflows.
+ * When counters of uncore units count, and what their overflows do.
  */
 #include "port/sim/sim_uncore_intern.h"
 
@@ -8,6 +8,20 @@
 #define SELECT_INVERT SIM_BIT(23)
 #define SELECT_EDGE SIM_BIT(18)
 #define ENABLE_22 SIM_BIT(22)
+
+uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+{
+    unsigned width = counter == unit->type->counters ? unit->type->fixed_width : unit->type->width;
+
+    if (unit->type->style == UPMU_SIM_UNIT_FREE) {
+        const struct upmu_sim_free *row = unit->type->free;
+
+        for (unsigned left = counter; row->count != 0 && left >= row->count; row++)
+            left -= row->count;
+        width = su_on(u, UPMU_SIM_RULE_U_FREE_WIDTH) && row->count != 0 ? row->width : 64;
+    }
+    return ~UINT64_C(0) >> (64u - width);
+}
 
 bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
 {
@@ -24,7 +38,7 @@ bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct 
     }
 }
 
-/* The enable bit of this counter's select; 0: none, what is not 0 is live. */
+/* Return the enable bit of this counter's select; 0: the select has no enable bit, and is enabled unless 0. */
 static uint64_t su_enable_bit(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
 {
     const struct upmu_sim_unit_type *type = unit->type;
@@ -89,7 +103,7 @@ bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struc
     return false;
 }
 
-/* ---- What a select names ---- */
+/* ---- The event of a select ---- */
 
 struct su_event {
     uint32_t event;
@@ -127,7 +141,7 @@ static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t 
     return named;
 }
 
-/* AMD's L3: some slice and some thread must be asked for. */
+/* Does a select of AMD's L3 ask for some slice and some thread? Otherwise it counts nothing. */
 static bool su_sliced(const struct upmu_sim_unit_type *type, uint64_t select)
 {
     if (type->layout == UPMU_SIM_LAYOUT_AMD_L3)
@@ -172,7 +186,7 @@ static bool su_filtered_out(const struct upmu_sim_uncore *u, const struct upmu_s
     return false;
 }
 
-/* Threshold, invert and edge: how much a counter makes of it. */
+/* Apply threshold, invert and edge. Returns how much the counter counts. */
 static uint64_t su_compared(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
                             const struct upmu_sim_happening *happening)
 {
@@ -218,7 +232,7 @@ static void su_add(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsign
 {
     struct upmu_sim_unit_counter *counter = &unit->counter[index];
     uint64_t mask = upmu_sim_unit_range(u, unit, index);
-    bool full = counter->value > mask; /* bit 48 */
+    bool full = counter->value > mask; /* bit 48 is set */
     bool wraps = full || count > mask - counter->value;
 
     counter->counted += count;

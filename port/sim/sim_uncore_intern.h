@@ -2,7 +2,8 @@
 /*
  * Functions shared by the model's files about uncore units.
  *
- *   sim_uncore.c           machines at work: dies, CPUs, MSRs, global registers, CPUID
+ *   sim_uncore_init.c      machines are set up: dies, CPUs, boxes
+ *   sim_uncore.c           machines at work: MSRs, global registers, CPUID
  *   sim_uncore_box.c       a box's registers: where they are, what reads and writes do
  *   sim_uncore_count.c     what makes its counters count
  *   sim_uncore_traffic.c   what a load means for them
@@ -20,7 +21,7 @@
 #define SU_RESET_BIT 17u
 #define SU_OVERFLOW_BIT 20u
 
-/* Which register of a box an address is. */
+/* The kind of register of a box that an address belongs to. */
 enum su_kind {
     SU_NOTHING,
     SU_CONTROL,
@@ -33,19 +34,19 @@ enum su_kind {
 
 struct su_register {
     enum su_kind kind;
-    unsigned index; /* counter (the fixed one: type->counters), filter */
-    bool high;      /* the high dword */
-    bool wide;      /* 64 bits in memory */
+    unsigned index; /* number of the counter (the fixed one: type->counters), or of the filter */
+    bool high;      /* the access is to the high dword */
+    bool wide;      /* the register has 64 bits in memory */
 };
 
-/* sim_uncore_box.c.  `offset` is an MSR number less the box's base, or an offset. */
+/* sim_uncore_box.c: find a register. `offset` is an MSR number less the box's base, or an offset. */
 
 struct su_register upmu_sim_uncore_box_find(const struct upmu_sim_unit *unit, uint32_t offset);
 
-/* The register's whole value. */
+/* Return the register's whole value. */
 uint64_t upmu_sim_uncore_box_read(const struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at);
 
-/* False: #GP.  `bits` of it are written: 32 (of its high or low half) or 64. */
+/* Write `bits` of a register: 32 (its high or low half) or 64. False: #GP. */
 bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at,
                                unsigned bits, uint64_t value);
 
@@ -54,7 +55,7 @@ bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *
 bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit);
 bool upmu_sim_uncore_count_enabled(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter,
                                    uint64_t select);
-/* Some counter of a stranger runs. */
+/* Does a counter of other software run on this unit? */
 bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit);
 
 /* sim_uncore_bus.c */
@@ -78,7 +79,7 @@ static inline unsigned su_package(const struct upmu_sim_uncore *u, unsigned die)
     return die / u->machine->dies;
 }
 
-/* A box is accessed by a unit's own register. */
+/* Check and count an access to a unit by one of its own registers. */
 void upmu_sim_uncore_touch(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t address, bool writes);
 
 #endif

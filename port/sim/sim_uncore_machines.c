@@ -59,7 +59,7 @@ static const struct upmu_sim_unit_row skx_units[] = {
     {.type = &upmu_sim_skx_m2pcie, .count = 4, .place = skx_m2pcie_places},
     {.type = &upmu_sim_skx_m3upi, .count = 3, .absent = 4, .place = skx_m3upi_places},
     UNITS_END};
-/* Package 0 is node 1, package 1 is node 5; six CHAs with holes among their bits. */
+/* Package 0 is node 1, package 1 is node 5; six CHAs, whose bits have holes between them. */
 static const struct upmu_sim_pci_register skx_functions[] = {
     {0, FUNCTION(8, 0), 0, ID(0x2014u)}, {0, FUNCTION(8, 0), 0xc0, {0xf1, 0xf5}},
     {0, FUNCTION(8, 0), 0xd4, BOTH(1 | 5 << 3)},
@@ -245,7 +245,7 @@ static const struct upmu_sim_msr_value spr_values[] = {{0x2ffe, BOTH(0)}, VALUES
 #define BUS_STEP PCI_FORM(0x80, 0, 0)
 static const struct upmu_sim_table_row spr_table[] = {
     {0, 4, 2, 48, 8, 0, 0, 0x2000, 0}, {0, 4, 2, 48, 8, 0, 1, 0x2010, 0}, {0, 4, 2, 48, 8, 0, 2, 0x2020, 0},
-    {0, 0, 0, 0, 0, 0, 0, 0, 0}, {0xff, 0, 0, 0, 0, 0, 0, 0, 0}, /* holes: zeros, ones */
+    {0, 0, 0, 0, 0, 0, 0, 0, 0}, {0xff, 0, 0, 0, 0, 0, 0, 0, 0}, /* empty rows: all zeros, all ones */
     {0, 4, 2, 48, 8, 0, 5, 0x2030, 0}, {0, 4, 2, 48, 8, 0, 9, 0x2040, 0}, {0, 4, 2, 48, 8, 0, 14, 0x2050, 0},
     {3, 4, 2, 48, 8, 0, 15, 0x2060, 0}, /* no such access */
     {0, 4, 2, 48, 8, 1, 0, 0x3000, 0}, {0, 4, 2, 48, 8, 1, 1, 0x3010, 0},
@@ -255,7 +255,7 @@ static const struct upmu_sim_table_row spr_table[] = {
     {1, 4, 0x40, 48, 8, 6, 3, UINT64_C(0x101226800), UPMU_SIM_DIE_BYTES},
     {2, 4, 0x30, 48, 8, 7, 0, PCI_FORM(0x7e, FUNCTION(12, 0), 0x438), BUS_STEP},
     {2, 4, 0x30, 48, 8, 7, 1, PCI_FORM(0x7e, FUNCTION(13, 0), 0x438), BUS_STEP},
-    /* Types 8 and 9 are known to be wrong: these lead nowhere. */
+    /* Types 8 and 9 are known to be wrong in such tables: these addresses lead nowhere. */
     {2, 4, 0x38, 48, 8, 8, 0, PCI_FORM(0x7e, FUNCTION(20, 1), 0x318), BUS_STEP},
     {2, 4, 0x38, 48, 8, 9, 0, PCI_FORM(0x7e, FUNCTION(21, 1), 0x0a0), BUS_STEP},
     {0, 4, 2, 48, 0, 77, 1, 0x4010, 0}, /* no counters */
@@ -266,7 +266,9 @@ static const struct upmu_sim_pci_register spr_functions[] = {
     {1, FUNCTION(0, 0), 0, ID(0x3250u)}, {1, FUNCTION(0, 0), 0xc0, {3, 1}}, {1, FUNCTION(0, 0), 0xd4, BOTH(3 | 1 << 3)},
     {0, FUNCTION(0, 1), 0, ID(0x3251u)}, {0, FUNCTION(0, 1), 0xd0, {0x202, 0x2202}},
     {0, FUNCTION(0, 1), 0xd8, BOTH(0x100)}, {0, FUNCTION(0, 1), 0xdc, BOTH(0x200)},
-    /* The table's function: a capability of another kind, one that is not about counters, the right one. */
+    /*
+     * The table's function has three capabilities: one of another kind, one that is not about counters, the right one.
+     */
     {1, FUNCTION(3, 0), 0, ID(0x09a7u)}, {1, FUNCTION(3, 0), 0x10, BOTH(0xc0000004)},
     {1, FUNCTION(3, 0), 0x14, {4, 0x14}},
     {1, FUNCTION(3, 0), 0x100, BOTH(0x12010001)},
@@ -287,7 +289,7 @@ static const struct upmu_sim_unit_row zen4_units[] = {
     {.type = &upmu_sim_zen4_umc, .count = 2, .step = 8},
     UNITS_END};
 
-/* ---- A host's own devices: one by MSR, on PCI (segment 1), in memory ---- */
+/* ---- The host's own devices: by MSR, on PCI (segment 1), in memory ---- */
 
 static const struct upmu_sim_pci_place lab_link_places[] = {{0, FUNCTION(3, 0), 0x7ab1}, {0, FUNCTION(4, 0), 0x7ab1}};
 static const struct upmu_sim_unit_row lab_units[] = {
@@ -297,7 +299,7 @@ static const struct upmu_sim_unit_row lab_units[] = {
     {.type = &upmu_sim_lab_sensor, .count = 1, .physical = UINT64_C(0xfe800000)},
     UNITS_END};
 
-/* ---- The list ---- */
+/* ---- The list of machines ---- */
 
 static const struct upmu_sim_machine machines[] = {
     {.name = "nhm", .about = "two Nehalem-EP packages: uncore counters behind MSRs", .core = "nehalem",

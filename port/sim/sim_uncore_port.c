@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooks that tell the library about the machine: where a CPU is, the host's own devices of the machine
- * "lab", with their paths.  The rest of the model knows nothing of the library's types.
+ * Hooks that tell the library about the machine: where a CPU is; the host's own devices of the machine "lab", with
+ * their paths. Other files of the model do not use the library's types.
  */
 #include <upmu/unit.h>
 
@@ -56,7 +56,7 @@ static const struct upmu_unit_type lab_types[] = {
      .rate_mhz = LAB_RATE_MHZ},
 };
 
-/* By type, package, number. */
+/* Paths of the devices, by type, package, number. */
 static const char *const lab_paths[][2][2] = {
     {{"rack1/rackmeter0", "rack1/rackmeter1"}, {"rack2/rackmeter0", "rack2/rackmeter1"}},
     {{"rack1/blade3/bladelink0", "rack1/blade3/bladelink1"}, {"rack1/blade4/bladelink0", "rack1/blade4/bladelink1"}},

@@ -6,9 +6,9 @@
 #define UPMU_SIM_UNCORE_RULES_H
 
 /*
- * As UPMU_SIM_RULES.  GUIDE: Intel 327043 (E5-2600 uncore guide); GUIDE2: 329468 (v2); SDM: Intel SDM
- * vol 3 and 4; LX: Linux arch/x86/events/intel/uncore*.c; LXA: Linux arch/x86/events/amd/uncore.c; LKW:
- * LIKWID; choice: no public source, the stricter side.
+ * Rules in the form of UPMU_SIM_RULES. GUIDE: Intel 327043 (E5-2600 uncore guide); GUIDE2: 329468 (v2); SDM: Intel SDM
+ * vol 3 and 4; LX: Linux arch/x86/events/intel/uncore*.c; LXA: Linux arch/x86/events/amd/uncore.c; LKW: LIKWID; choice:
+ * no public source, the stricter side.
  */
 /* clang-format off */
 #define UPMU_SIM_RULES_UNCORE(R)                                                                                      \

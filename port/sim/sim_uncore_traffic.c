@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The effect of a load on units: look-ups in the last-level cache, lines read from and written to memory.  Codes:
+ * The effect of a load on units: look-ups in the last-level cache, lines read from and written to memory. Codes:
  * Intel's event files (CAS_COUNT, LLC_LOOKUP, TOR_INSERTS, LLC_HITS); Linux amdzen2, amdzen4 (data fabric, L3, UMC).
  */
 #include "port/sim/sim_uncore_intern.h"
 
 enum su_what { SU_READS, SU_WRITES, SU_LOOKUPS, SU_HITS, SU_MISSES };
 
-/* A machine's units that see it: by event and unit mask; or a free-running counter. */
+/* Which event of a machine's units counts a part of the load: by event and unit mask, or a free-running counter. */
 struct su_traffic {
     const char *machine;
     const char *type;
     uint8_t what;
-    uint16_t event; /* free-running: the counter */
+    uint16_t event; /* free-running: number of the counter */
     uint16_t umask;
-    bool exact; /* the whole unit mask, not one bit of it */
+    bool exact; /* the whole unit mask must match, not one bit of it */
 };
 
 /* clang-format off */
@@ -50,7 +50,7 @@ static bool su_is(const char *a, const char *b)
     return *a == *b;
 }
 
-/* Boxes of a row on this die: how many; the which-th in *out_unit. */
+/* Return how many boxes of a row's type the die has; *out_unit: the one with index `which`. */
 static unsigned su_sharers(struct upmu_sim_uncore *u, const struct su_traffic *row, unsigned die, unsigned which,
                            struct upmu_sim_unit **out_unit)
 {
@@ -96,7 +96,7 @@ void upmu_sim_traffic(struct upmu_sim_uncore *u, unsigned die, const struct upmu
     }
 }
 
-/* Every line that misses is read, every fourth one was dirty and is written back. */
+/* Add the load of a burst: every line that misses is read, every fourth one was dirty and is written back. */
 void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst)
 {
     const struct upmu_sim_load load = {.reads = burst->llc_misses,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The boxes of uncore units.  Numbers: Intel's uncore guides as Linux 6.12 and LIKWID agree on them; where widths
- * differ, the wider one, so that a caller has to mask.
+ * The types of uncore boxes. Numbers are from Intel's uncore guides, where Linux 6.12 and LIKWID agree on them. If
+ * widths differ, the wider one is used, so that a caller has to mask.
  */
 #include "port/sim/sim_uncore_types.h"
 
@@ -58,7 +58,7 @@ static const struct upmu_sim_unit_tie icx_m2pcie_ties[] = {TIE(0x14, 3), TIE(0x2
 static const struct upmu_sim_unit_tie icx_m3upi_ties[] = {TIE(0x1c, 1), TIE(0x1d, 1), TIE(0x1e, 1), TIE(0x1f, 1),
     TIE(0x40, 7), TIE(0x4e, 7), TIE(0x4f, 7), TIE(0x50, 7), TIES_END};
 
-/* ---- What selects make of filters ---- */
+/* ---- Filters that selects use ---- */
 
 #define TID_EN 0x80000u
 #define USES_END {0, 0, 0, 0}
@@ -105,7 +105,7 @@ static const struct upmu_sim_free icx_iio_free_counters[] = {
     {0xa55, 1, 1, 48, 0, icx_io_list}, {0xaa0, 1, 8, 48, 0, icx_bw_list}, FREE_END};
 static const struct upmu_sim_free icx_imc_free_counters[] = {
     {0x22b0, 8, 1, 48, 0, NULL}, {0x2290, 8, 2, 48, 0, NULL}, {0x22a0, 8, 2, 48, 0, NULL}, FREE_END};
-/* Reads, writes, graphics, cores, I/O. */
+/* Counters of reads, writes, graphics, cores, I/O. */
 static const struct upmu_sim_free snb_imc_counters[] = {
     {0x5050, 4, 2, 32, 0, NULL}, {0x5040, 4, 3, 32, 0, NULL}, FREE_END};
 static const struct upmu_sim_free adl_imc_free_counters[] = {
@@ -230,7 +230,7 @@ const struct upmu_sim_unit_type upmu_sim_hsx_r2pcie = {
 const struct upmu_sim_unit_type upmu_sim_hsx_r3qpi = {
     .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = hsx_r3qpi_ties};
 
-/* Broadwell-EP's other boxes are Haswell-EP's. */
+/* Other boxes of Broadwell-EP are the same as Haswell-EP's. */
 const struct upmu_sim_unit_type upmu_sim_bdx_cbox = {
     .name = "cbox", SERVER_MSR, .counters = 4, .quirks = PACKAGE | NEEDS_16, .control = 0xe00, .select = 0xe01,
     .counter = 0xe08, .status = 0xe07, .filters = 2, .filter = {0xe05, 0xe06, NONE, NONE},
@@ -241,8 +241,10 @@ const struct upmu_sim_unit_type upmu_sim_bdx_r2pcie = {
 const struct upmu_sim_unit_type upmu_sim_bdx_r3qpi = {
     .name = "r3qpi", PCI_PLAIN, .counters = 3, .quirks = PACKAGE | NEEDS_16, .ties = bdx_r3qpi_ties};
 
-/* Knights Landing: memory on the package and beside it, each with two clocks; a cache slice's filter lets nothing
- * through unless its bits 0, 1 and 5 are 1. */
+/*
+ * Knights Landing: memory on the package and beside it, each with two clocks. A cache slice's filter passes nothing
+ * unless its bits 0, 1 and 5 are 1.
+ */
 #define KNL_MEMORY(control_at, select_at, counter_at, fixed_select_at, fixed_counter_at) \
     SERVER_PCI, .counters = 4, .select_step = 4, .fixed_width = 48, .control = control_at, .select = select_at, \
     .counter = counter_at, .fixed_select = fixed_select_at, .fixed_counter = fixed_counter_at, \
@@ -363,7 +365,7 @@ const struct upmu_sim_unit_type upmu_sim_spr_upi = {
     .name = "upi", LIVE_PCI, .control = 0x318, .select = 0x350, .counter = 0x320};
 const struct upmu_sim_unit_type upmu_sim_spr_m3upi = {
     .name = "m3upi", LIVE_PCI, .control = 0xa0, .select = 0xd8, .counter = 0xa8, .ties = icx_m3upi_ties};
-/* A type of the table that no list names. */
+/* A type in the table of discovery that no list names. */
 const struct upmu_sim_unit_type upmu_sim_spr_unknown = {
     .name = "type_77", LIVE_MSR, .control = 0x4000, .select = 0x4002, .counter = 0x4008, .filter = {NO_FILTER},
     .select_bits = PLAIN_BITS};

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * The four memory functions that upmu calls, for a kernel that has none.  Permission to use this
- * file for any purpose is granted without any condition; no notice is needed.
+ * The four memory functions that upmu calls, for a kernel that has none. Permission to use this file for any purpose is
+ * granted without any condition; no notice is needed.
  *
- * All four are weak: if the kernel has a function of one of these names, the linker takes that one.
- * They move one byte at a time.  In each loop stands an empty assembly statement, because compilers
- * make calls of memset() and memcpy() of loops that fill and copy, and in these functions that would
- * be a call of the function itself.
+ * All four are weak: if the kernel has a function with one of these names, the linker takes that one. They move one
+ * byte at a time. Each loop contains an empty assembly statement: compilers turn loops that fill and copy into calls of
+ * memset() and memcpy(), and in these functions that would be a call of the function itself.
  */
 #include <stddef.h>
 
@@ -20,7 +19,7 @@ __attribute__((weak)) void *memmove(void *to, const void *from, size_t bytes)
     unsigned char *t = to;
     const unsigned char *f = from;
 
-    /* The last byte goes first where the first one would overwrite bytes that are still to be moved. */
+    /* Begin with the last byte if the first one would overwrite bytes that are still to be moved. */
     for (size_t i = 0; i < bytes; i++) {
         size_t at = t < f ? i : bytes - 1 - i;
 

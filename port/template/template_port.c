@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: 0BSD */
 /*
- * Template of an upmu port: copy these two files, fill in, rename.  Permission to use
- * this file for any purpose is granted without any condition; no notice is needed.
+ * Template of an upmu port: copy these two files, fill in, rename. Permission to use this file for any purpose is
+ * granted without any condition; no notice is needed.
  *
- * It compiles as it is and describes a machine without a PMU.  The first three hooks are needed.
- * The other hooks are used only if the table at the end says that they are filled in.  A hook that
- * is used and not filled in makes counts 0, or calls fail.
+ * The template compiles as it is and describes a machine without a PMU. The first three hooks are needed. Any other
+ * hook is used only if the table at the end says that it is filled in. If a hook is used but not filled in, counts are
+ * 0, or calls fail.
  */
 #include <stddef.h>
 #include <port/template/template_port.h>
 #include <upmu/unit.h>
 
-/* Read MSR `msr` of this CPU.  Return false if it faulted and the fault was survived.  If
-   your kernel cannot survive it, let it fault and leave msr_faults_are_safe false. */
+/*
+ * Read MSR `msr` of this CPU. Return false if the access faulted and the fault was survived. If your kernel cannot
+ * survive a fault, let the access fault and leave msr_faults_are_safe false.
+ */
 static bool template_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
 {
     (void)context, (void)msr;
@@ -34,15 +36,17 @@ static void template_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint3
     out[0] = out[1] = out[2] = out[3] = 0; /* FILL IN: cpuid */
 }
 
-/* The executing CPU.  Without it: one CPU only. */
+/* Return the executing CPU. Without this hook there can be one CPU only. */
 static struct upmu_cpu *template_this_cpu(void *context)
 {
     (void)context;
     return NULL; /* FILL IN: this CPU's struct upmu_cpu, or NULL before its upmu_cpu_init() */
 }
 
-/* Disable interrupts and return their former state; the next hook restores it.  Without the
-   pair: disable interrupts yourself around every call marked "local". */
+/*
+ * Disable interrupts and return their former state; the next hook restores that state. Without this pair disable
+ * interrupts yourself around every call marked "local".
+ */
 static uintptr_t template_irq_save(void *context)
 {
     (void)context;
@@ -51,10 +55,10 @@ static uintptr_t template_irq_save(void *context)
 
 static void template_irq_restore(void *context, uintptr_t state)
 {
-    (void)context, (void)state; /* FILL IN: sti if it was on */
+    (void)context, (void)state; /* FILL IN: sti if interrupts were on */
 }
 
-/* RDPMC with this ECX.  Without it counters are read by rdmsr, a little slower. */
+/* Execute RDPMC with this ECX. Without this hook counters are read by rdmsr, a little slower. */
 static bool template_rdpmc(void *context, uint32_t index, uint64_t *out_value)
 {
     (void)context, (void)index;
@@ -62,50 +66,61 @@ static bool template_rdpmc(void *context, uint32_t index, uint64_t *out_value)
     return true;
 }
 
-/* Write the local APIC's LVTPC (offset 340h, x2APIC: MSR 834h) unmasked: 400h for
-   NMI, or the vector.  Called from the handler, too.  Without it: no sampling. */
+/*
+ * Write the local APIC's LVTPC (offset 340h, x2APIC: MSR 834h) unmasked: 400h for NMI, or the vector. The handler calls
+ * this hook, too. Without this hook there is no sampling.
+ */
 static void template_pmi_rearm(void *context)
 {
     (void)context; /* FILL IN */
 }
 
-/* Monotonic nanoseconds; called from the handler, so without a lock.  Without it:
-   no enabled and running times, no time in samples. */
+/*
+ * Return monotonic nanoseconds. The handler calls this hook, too: use no lock. Without this hook there are no enabled
+ * and running times, and no time in samples.
+ */
 static uint64_t template_clock_ns(void *context)
 {
     (void)context;
     return 0; /* FILL IN */
 }
 
-/* Set or clear CR4.PCE.  Without it: allow RDPMC in user mode yourself. */
+/* Set or clear CR4.PCE. Without this hook you allow RDPMC in user mode yourself. */
 static void template_allow_rdpmc(void *context, bool allow)
 {
     (void)context, (void)allow; /* FILL IN */
 }
 
-/* Run function(argument) on another CPU, interrupts off, and wait.  Without it:
-   sessions are used on their own CPU only. */
+/*
+ * Run function(argument) on another CPU with interrupts off, and wait. Without this hook sessions are used on their own
+ * CPU only.
+ */
 static bool template_run_on_cpu(void *context, struct upmu_cpu *cpu, void (*function)(void *argument), void *argument)
 {
     (void)context, (void)cpu, (void)function, (void)argument;
     return false; /* FILL IN: an IPI */
 }
 
-/* Have upmu_cpu_tick() called on this CPU soon (a self-IPI); called from the handler, too.
-   Without it: a set that came by overflow and has no place waits for the next local call. */
+/*
+ * Have upmu_cpu_tick() called on this CPU soon (a self-IPI). The handler calls this hook, too. Without this hook a set
+ * that is due by overflow and has no place waits for the next local call.
+ */
 static void template_request_tick(void *context)
 {
     (void)context; /* FILL IN */
 }
 
-/* A line for your log, without newline.  Without it: no reports. */
+/* Write a line, which has no newline, to your log. Without this hook there are no reports. */
 static void template_log(void *context, const char *line)
 {
     (void)context, (void)line; /* FILL IN */
 }
 
-/* Aligned 32 bits of a function's configuration space; where = segment << 16 | bus << 8 | device << 3 | function.
-   An absent function reads all ones.  Without the pair: no units outside the cores that are PCI functions. */
+/*
+ * Read or write aligned 32 bits of a function's configuration space; where = segment << 16 | bus << 8 | device << 3 |
+ * function. An absent function reads all ones. Without this pair there are no units outside the cores that are PCI
+ * functions.
+ */
 static bool template_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value)
 {
     (void)context, (void)where, (void)offset;
@@ -119,7 +134,7 @@ static bool template_pci_write(void *context, uint32_t where, uint32_t offset, u
     return true;
 }
 
-/* Map device memory, uncached.  Without it: no memory-mapped units. */
+/* Map device memory, uncached. Without this hook there are no memory-mapped units. */
 static void *template_mmio_map(void *context, uint64_t physical, size_t bytes)
 {
     (void)context, (void)physical, (void)bytes;
@@ -131,7 +146,7 @@ static void template_mmio_unmap(void *context, void *pointer, size_t bytes)
     (void)context, (void)pointer, (void)bytes; /* FILL IN */
 }
 
-/* An access of 32 or 64 bits to mapped memory.  Without the pair: plain accesses. */
+/* Access 32 or 64 bits of mapped memory. Without this pair the accesses are plain ones. */
 static bool template_mmio_read(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value)
 {
     (void)context, (void)pointer, (void)bits;
@@ -145,7 +160,7 @@ static bool template_mmio_write(void *context, volatile void *pointer, unsigned 
     return true;
 }
 
-/* Where a CPU is.  Without it: as CPUID numbers packages and dies. */
+/* Say where a CPU is. Without this hook packages and dies are numbered as by CPUID. */
 static bool template_cpu_place(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place)
 {
     (void)context, (void)cpu;
@@ -153,21 +168,24 @@ static bool template_cpu_place(void *context, struct upmu_cpu *cpu, struct upmu_
     return true;
 }
 
-/* A guest's call of its hypervisor.  Without it, or without the next one: no paravirtual PMU. */
+/* Make a guest's call of its hypervisor. Without this hook and the next one there is no paravirtual PMU. */
 static bool template_hypercall(void *context, uint32_t number, const uint32_t argument[3], uint32_t *out_answer)
 {
     (void)context, (void)number, (void)argument, (void)out_answer;
     return false; /* FILL IN: the hypervisor's instruction, the answer, true */
 }
 
-/* A page of this CPU for the hypervisor. */
+/* Return a page of this CPU that the hypervisor may use. */
 static void *template_shared_page(void *context, uint64_t *out_guest_physical)
 {
     (void)context, (void)out_guest_physical;
     return NULL; /* FILL IN: a page of 4 KiB in per-CPU memory, and its guest-physical address */
 }
 
-/* The CPU that is to drive a unit.  Without it: one of its die that drives few. */
+/*
+ * Choose the CPU that is to drive a unit. Without this hook the library chooses a CPU of the unit's die that drives few
+ * units.
+ */
 static struct upmu_cpu *template_nearest_cpu(void *context, const struct upmu_unit_info *unit,
                                              struct upmu_cpu *const *allowed, unsigned count)
 {
@@ -175,19 +193,19 @@ static struct upmu_cpu *template_nearest_cpu(void *context, const struct upmu_un
     return NULL; /* FILL IN: one of `allowed`, or NULL */
 }
 
-/* Hide a unit (false), or change its address or name.  Without it: all are listed. */
+/* Hide a unit (false), or change its address or name. Without this hook all units are listed. */
 static bool template_show_unit(void *context, struct upmu_unit_info *info)
 {
     (void)context, (void)info; /* FILL IN */
     return true;
 }
 
-/* Your own device number i.  Without it: none. */
+/* Describe your own device number i; false: there is none. Without this hook you have no devices. */
 static bool template_own_unit(void *context, unsigned i, struct upmu_unit_info *out_info,
                               const struct upmu_unit_type **out_type)
 {
     (void)context, (void)i, (void)out_info, (void)out_type;
-    return false; /* FILL IN: its place and its type, true */
+    return false; /* FILL IN: the device's place and type, true */
 }
 
 /* 0: not in use, which is always allowed; 1: filled in. */
@@ -225,8 +243,10 @@ const struct upmu_port template_port = {
     .own_unit = FILLED_IN(0, template_own_unit),
 };
 
-/* Call it in your NMI (or vector) handler.  NOT_OURS: check your other sources.  STALE:
-   check them, too, and drop the interrupt if none of them raised it. */
+/*
+ * Call this function in your NMI (or vector) handler. NOT_OURS: check your other sources of interrupts. STALE: check
+ * them, too, and drop the interrupt if none of them raised it.
+ */
 enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user)
 {
     const struct upmu_frame frame = {.ip = ip, .sp = sp, .user = user};

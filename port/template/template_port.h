@@ -12,10 +12,10 @@
 extern "C" {
 #endif
 
-/* Pass it to upmu_machine_init(). */
+/* The port, to be passed to upmu_machine_init(). */
 extern const struct upmu_port template_port;
 
-/* Call it where your kernel dispatches NMIs (or the chosen vector). */
+/* Call this function where your kernel dispatches NMIs (or the chosen vector). */
 enum upmu_pmi template_interrupt(uint64_t ip, uint64_t sp, bool user);
 
 #ifdef __cplusplus

@@ -32,7 +32,7 @@ struct upmu_apic {
     volatile uint32_t *page; /* in UPMU_APIC_PAGE: where the 4 KiB page is mapped, uncached */
 };
 
-/* CPUID.1:EDX[9]: there is a local APIC, hence MSR 1Bh. */
+/* Is there a local APIC (CPUID.1:EDX[9]), and with it MSR 1Bh? */
 static inline bool upmu_apic_exists(void)
 {
     uint32_t leaf[4];
@@ -41,15 +41,15 @@ static inline bool upmu_apic_exists(void)
     return (leaf[3] >> 9 & 1u) != 0;
 }
 
-/* Physical address of the page of the executing CPU's APIC. */
+/* Return the physical address of the page of the executing CPU's APIC. */
 static inline uint64_t upmu_apic_base(void)
 {
     return upmu_x86_rdmsr(UPMU_APIC_BASE_MSR) & ~UINT64_C(0xfff);
 }
 
 /*
- * Find out how the executing CPU's APIC is reached.  `page` is used in xAPIC mode;
- * NULL there: UPMU_APIC_NONE.
+ * Find out how the executing CPU's APIC is reached. `page` is used in xAPIC mode; if it is NULL in this mode, the
+ * result is UPMU_APIC_NONE.
  */
 static inline struct upmu_apic upmu_apic_find(volatile void *page)
 {
@@ -65,7 +65,7 @@ static inline struct upmu_apic upmu_apic_find(volatile void *page)
         apic.mode = UPMU_APIC_X2;
     } else if (page != NULL) {
         apic.mode = UPMU_APIC_PAGE;
-        apic.page = (volatile uint32_t *)page; /* C++ asks for the cast */
+        apic.page = (volatile uint32_t *)page; /* the cast is for C++ */
     }
     return apic;
 }
@@ -85,15 +85,15 @@ static inline void upmu_apic_write(const struct upmu_apic *apic, uint32_t offset
         apic->page[offset / 4] = value;
 }
 
-/* LVTPC for delivery as NMI (vector 0) or on a vector (16 to 255), unmasked. */
+/* Return a value for LVTPC, unmasked, that delivers an NMI (vector 0) or a vector (16 to 255). */
 static inline uint32_t upmu_apic_lvtpc(unsigned vector)
 {
     return vector == 0 ? UPMU_APIC_LVT_NMI : (uint32_t)vector & 0xffu;
 }
 
 /*
- * Raise an NMI on the executing CPU.  It is sent to the CPU's own number, because the
- * shorthand "self" takes fixed delivery only (10.6.1).  False: no APIC.
+ * Raise an NMI on the executing CPU. The NMI is sent to the CPU's own number, because the shorthand "self" takes fixed
+ * delivery only (10.6.1). False: there is no APIC.
  */
 static inline bool upmu_apic_self_nmi(const struct upmu_apic *apic)
 {

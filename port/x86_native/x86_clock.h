@@ -9,14 +9,12 @@
 #include <stdint.h>
 #include <port/x86_native/x86_instructions.h>
 
-/* ns = (ticks * multiplier) >> 24; all zero: no clock. */
+/* A clock: ns = (ticks * multiplier) >> 24; multiplier 0: there is no clock. */
 struct upmu_x86_clock {
     uint32_t multiplier; /* ns per tick, times 2^24 */
 };
 
-/*
- * A clock for `khz` thousand ticks a second.  Rates below 4 MHz are none.
- */
+/* Make a clock for `khz` thousand ticks a second. A rate below 4 MHz makes none. */
 static inline struct upmu_x86_clock upmu_x86_clock_make(uint32_t khz)
 {
     struct upmu_x86_clock clock = {0};

@@ -2,11 +2,10 @@
 /*
  * Register accesses that survive a fault.
  *
- * After each instruction follow a jump over a four-byte mark, the mark, and the landing for the
- * fault.  The handler recognises such a fault by the mark and resumes at the landing.  There is no
- * table and no variable, so accesses may nest in an NMI.  The handlers of #GP and #UD (an RDPMC
- * that does not exist) ask upmu_x86_guard_landing(), for faults in ring 0 only: test the saved CS
- * first.
+ * Each such instruction is followed by a jump over a four-byte mark, by the mark, and by the landing for the fault. The
+ * handler recognises the fault by the mark and resumes at the landing. There is no table and no variable, so accesses
+ * may nest in an NMI. The handlers of #GP and #UD (an RDPMC that does not exist) ask upmu_x86_guard_landing(), for
+ * faults in ring 0 only: test the saved CS first.
  */
 #ifndef UPMU_X86_GUARD_H
 #define UPMU_X86_GUARD_H
@@ -15,7 +14,7 @@
 #include <stdint.h>
 
 #define UPMU_X86_GUARD_MARK UINT32_C(0x756d7075) /* "upmu" */
-/* rdmsr 0f 32, wrmsr 0f 30, rdpmc 0f 33; then eb xx, then the mark. */
+/* Bytes from the instruction to the landing: rdmsr 0f 32, wrmsr 0f 30 or rdpmc 0f 33; eb xx; the mark. */
 #define UPMU_X86_GUARD_LANDING 8u
 
 /* The jump is written in bytes: an assembler may choose a longer one, as clang's does without optimisation. */
@@ -70,10 +69,9 @@ static inline bool upmu_x86_hook_rdpmc(void *context, uint32_t index, uint64_t *
 }
 
 /*
- * Where to resume after a fault at `ip`, or 0 if the access was not one of these.
- * Only for a fault in ring 0 (saved CS & 3 is 0): the bytes at `ip` are read and must
- * be readable, which an address of user mode does not promise, and a program can hold
- * the same bytes.
+ * Return where to resume after a fault at `ip`; 0: the fault was not of such an access. Call this function only for a
+ * fault in ring 0 (saved CS & 3 is 0): the bytes at `ip` are read and must be readable, which an address of user mode
+ * does not promise, and a program can have the same bytes.
  */
 static inline uintptr_t upmu_x86_guard_landing(uintptr_t ip)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ring-0 instructions that the x86 ports are made of: gcc and clang, 32 and 64 bits.  None of
- * them recovers from #GP; the caller must.
+ * The ring-0 instructions that the x86 ports use: gcc and clang, 32 and 64 bits. None of these functions recovers from
+ * #GP; the caller must.
  */
 #ifndef UPMU_X86_INSTRUCTIONS_H
 #define UPMU_X86_INSTRUCTIONS_H
@@ -45,7 +45,7 @@ static inline void upmu_x86_cpuid(uint32_t leaf, uint32_t subleaf, uint32_t out[
     __asm__ volatile("cpuid" : "=a"(out[0]), "=b"(out[1]), "=c"(out[2]), "=d"(out[3]) : "a"(leaf), "c"(subleaf));
 }
 
-/* Flags register before; interrupts are off afterwards. */
+/* Disable interrupts. Returns the former flags register. */
 static inline uintptr_t upmu_x86_irq_save(void)
 {
     uintptr_t flags;
@@ -54,7 +54,7 @@ static inline uintptr_t upmu_x86_irq_save(void)
     return flags;
 }
 
-/* Interrupts on again if they were on; no other flag is touched. */
+/* Enable interrupts if they were enabled before. No other flag is changed. */
 static inline void upmu_x86_irq_restore(uintptr_t flags)
 {
     if (flags & (1u << 9))
@@ -62,8 +62,8 @@ static inline void upmu_x86_irq_restore(uintptr_t flags)
 }
 
 /*
- * Allow or forbid RDPMC in rings 1 to 3 of the executing CPU: CR4.PCE allows it for every counter,
- * also for counters of other programs.  Without it RDPMC in user mode is #GP.
+ * Allow or forbid RDPMC in rings 1 to 3 of the executing CPU. CR4.PCE allows RDPMC for every counter, also for those
+ * that other programs use. If RDPMC is forbidden, RDPMC in user mode is #GP.
  */
 static inline void upmu_x86_user_rdpmc(bool allowed)
 {
@@ -74,7 +74,7 @@ static inline void upmu_x86_user_rdpmc(bool allowed)
     __asm__ volatile("mov %0, %%cr4" : : "r"(cr4) : "memory");
 }
 
-/* Is it allowed on the executing CPU? */
+/* Is RDPMC allowed in rings 1 to 3 of the executing CPU? */
 static inline bool upmu_x86_user_rdpmc_allowed(void)
 {
     uintptr_t cr4;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The port for your kernel in ring 0 on x86: fill in one structure and pass its `port` to
- * upmu_machine_init().
+ * The port for your kernel in ring 0 on x86: fill in one structure and pass its `port` to upmu_machine_init().
  *
- * Add to `port` afterwards what only your kernel can provide: this_cpu (mandatory with the second
- * CPU), run_on_cpu, log; and rdmsr, wrmsr, rdpmc of your own with msr_faults_are_safe if your
- * kernel recovers from #GP (x86_guard.h has them).
+ * Afterwards add to `port` what only your kernel can provide: this_cpu (mandatory with a second CPU), run_on_cpu, log.
+ * If your kernel recovers from #GP, also add rdmsr, wrmsr and rdpmc of your own (x86_guard.h has them), and set
+ * msr_faults_are_safe.
  */
 #ifndef UPMU_X86_NATIVE_H
 #define UPMU_X86_NATIVE_H
@@ -20,7 +19,7 @@
 extern "C" {
 #endif
 
-/* The native port: one for all CPUs; must stay as long as the machine. */
+/* The native port: one for all CPUs. The structure must stay in memory as long as the machine. */
 struct upmu_x86_native {
     struct upmu_port port; /* to pass to upmu_machine_init() */
     /* private */
@@ -33,29 +32,27 @@ struct upmu_x86_native {
 /*
  * Fill in `native->port`.
  *
- * `apic_page`: the address at which the local APIC's page (upmu_apic_base()) is mapped, needed in
- * xAPIC mode only; NULL there: no sampling.  `vector`: 0 delivers overflows as NMI, 16 to 255 on
- * that vector (its handler writes upmu_x86_native_eoi()).  `tsc_khz`: the time-stamp counter's
- * rate, 0: no clock_ns.  The LVTPC entry is first written in upmu_cpu_init(); the handler must be
- * installed before.
+ * `apic_page`: the address at which the local APIC's page (upmu_apic_base()) is mapped. The address is needed in xAPIC
+ * mode only; if it is NULL in this mode, there is no sampling. `vector`: 0 delivers overflows as NMI, 16 to 255 on that
+ * vector, whose handler calls upmu_x86_native_eoi(). `tsc_khz`: the time-stamp counter's rate; 0: there is no clock_ns.
+ * upmu_cpu_init() is the first to write the LVTPC entry: the handler must be installed before.
  * Context: local.
  */
 void upmu_x86_native_port(struct upmu_x86_native *native, volatile void *apic_page, unsigned vector, uint32_t tsc_khz);
 
 /*
- * Add the hooks pci_read and pci_write, for units outside the cores.  Call it after
- * upmu_x86_native_port().
+ * Add the hooks pci_read and pci_write, for units outside the cores. Call this function after upmu_x86_native_port().
  *
- * `ecam`: the address at which your kernel has mapped the configuration space of a segment's buses
- * `first_bus` to `last_bus` (ACPI's table MCFG says where it is), uncached; it must stay.  NULL: the
- * ports CF8h and CFCh, which reach segment 0 and offsets below 100h; your kernel must not use them
- * meanwhile, or gives hooks with a lock of its own.  mmio_map is your kernel's.
+ * `ecam`: the address at which your kernel has mapped the configuration space of a segment's buses `first_bus` to
+ * `last_bus` (ACPI's table MCFG says where it is), uncached; the mapping must stay. NULL: the ports CF8h and CFCh are
+ * used, which reach segment 0 and offsets below 100h; your kernel must not use these ports meanwhile, or gives hooks
+ * with a lock of its own. Your kernel adds mmio_map itself.
  * Context: any.
  */
 void upmu_x86_native_pci(struct upmu_x86_native *native, volatile void *ecam, unsigned segment, unsigned first_bus,
                          unsigned last_bus);
 
-/* End of interrupt, for delivery on a vector.  Context: nmi. */
+/* Signal the end of interrupt to the APIC, for delivery on a vector. Context: nmi. */
 void upmu_x86_native_eoi(const struct upmu_x86_native *native);
 
 /* Mask LVTPC of the executing CPU, after its upmu_cpu_fini().  Context: local. */

@@ -4,18 +4,16 @@
  *
  *   -DUPMU_PORT_STATIC=1 -DUPMU_PORT_HEADER='<port/x86_native/x86_native_static.h>'
  *
- * One binding for the whole program.  Fill in a struct upmu_x86_native with upmu_x86_native_port()
- * as usual and pass its `port` to upmu_machine_init(): its `context` reaches these functions, its
- * function pointers are not used.
+ * The binding holds for the whole program. Fill in a struct upmu_x86_native with upmu_x86_native_port() as usual and
+ * pass its `port` to upmu_machine_init(): its `context` reaches these functions, its function pointers are not used.
  *
- * Define UPMU_X86_THIS_CPU as an expression for the executing CPU's struct upmu_cpu *
- * (and declare what it needs in a header of yours that includes this one) when
- * there is more than one CPU.  UPMU_X86_NO_PMI and UPMU_X86_NO_CLOCK leave those hooks
- * out: define them where upmu_x86_native_port() would, with neither an APIC page nor x2APIC
- * mode, and with tsc_khz 0.  Bound at compile time they are in use all the same, and sampling
- * would be accepted though no interrupt comes, and all times be 0.  With UPMU_X86_PCI the hooks of
- * upmu_x86_native_pci() are in use: call that, too.  For memory-mapped units copy this file and
- * write its last functions.
+ * If there is more than one CPU, define UPMU_X86_THIS_CPU as an expression for the executing CPU's struct upmu_cpu *
+ * (and declare what the expression needs in a header of yours that includes this one). UPMU_X86_NO_PMI and
+ * UPMU_X86_NO_CLOCK leave those hooks out: define them where upmu_x86_native_port() would leave them out, with neither
+ * an APIC page nor x2APIC mode, and with tsc_khz 0. Otherwise these hooks, bound at compile time, would be in use:
+ * sampling would be accepted though no interrupt comes, and all times would be 0. With UPMU_X86_PCI the hooks of
+ * upmu_x86_native_pci() are in use: call that function, too. For memory-mapped units copy this file and write its last
+ * functions.
  */
 #ifndef UPMU_X86_NATIVE_STATIC_H
 #define UPMU_X86_NATIVE_STATIC_H

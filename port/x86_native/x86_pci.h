@@ -19,12 +19,12 @@ extern "C" {
 
 /* How configuration space is reached. */
 struct upmu_x86_pci {
-    volatile uint8_t *ecam; /* of bus `first_bus`, mapped uncached; NULL: the ports */
-    uint16_t segment;       /* that the memory is about */
-    uint8_t first_bus;      /* of the memory */
-    uint8_t last_bus;       /* of the memory */
+    volatile uint8_t *ecam; /* memory of bus `first_bus`, mapped uncached; NULL: use the ports */
+    uint16_t segment;       /* the segment that `ecam` is for */
+    uint8_t first_bus;      /* the first bus in `ecam` */
+    uint8_t last_bus;       /* the last bus in `ecam` */
     /* private */
-    uint32_t lock; /* of the two ports */
+    uint32_t lock; /* taken while the two ports are used */
 };
 
 static inline void upmu_x86_out32(uint16_t port, uint32_t value)
@@ -40,7 +40,7 @@ static inline uint32_t upmu_x86_in32(uint16_t port)
     return value;
 }
 
-/* The register in memory; NULL: it is not there. */
+/* Return a register in memory; NULL: the memory does not have it. */
 static inline volatile uint32_t *upmu_x86_pci_memory(const struct upmu_x86_pci *pci, uint32_t where, uint32_t offset)
 {
     uint32_t bus = where >> 8 & 0xffu;
@@ -52,16 +52,16 @@ static inline volatile uint32_t *upmu_x86_pci_memory(const struct upmu_x86_pci *
                                                                   4096u + offset);
 }
 
-/* The word for port CF8h that selects a register; 0: ports cannot reach it. */
+/* Return the word for port CF8h that selects a register; 0: the ports cannot reach this register. */
 static inline uint32_t upmu_x86_pci_address(uint32_t where, uint32_t offset)
 {
     return where >> 16 != 0 || offset > 0xfcu || (offset & 3u) != 0 ? 0 : 1u << 31 | where << 8 | offset;
 }
 
 /*
- * Read or write one register.  `where` and `offset` as in upmu_port.pci_read.  False: it cannot be reached.  An access
- * by ports holds a lock that only these two functions know: where your kernel uses these ports, too, write hooks that
- * take your kernel's lock.  (A handler never makes such an access.)
+ * Read or write one register. `where` and `offset` are as in upmu_port.pci_read. False: the register cannot be reached.
+ * An access by ports holds a lock that only these two functions know: if your kernel uses these ports, too, write hooks
+ * that take your kernel's lock. A handler never makes such an access.
  * Context: local.
  */
 static inline bool upmu_x86_pci_access(struct upmu_x86_pci *pci, uint32_t where, uint32_t offset, bool write,

@@ -112,9 +112,9 @@ static void do_stop(void *argument)
 
 static void do_read(void *argument)
 {
-    struct upmu_session *session = argument;
+    struct upmu_session *read = argument;
 
-    last_status = upmu_set_read(&session->set, 0, 5, counts);
+    last_status = upmu_set_read(&read->set, 0, 5, counts);
 }
 
 static void do_region_begin(void *argument)

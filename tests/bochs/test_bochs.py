@@ -136,7 +136,7 @@ def demo(row, mode):
         "ignores": [r"SIMULATED CPU, a model of a Pentium 4 \((Northwood|Prescott)\)" if row["model"].startswith("p4")
                     else "SIMULATED CPU, a model of Skylake", "^ +2,000  instructions", "^1[0-9] passed, 0 failed$"]}
     complaints += [f"prints nothing like {pattern!r}" for pattern in patterns[mode] if not re.search(pattern, text, re.M)]
-    return f"bochs_{row['model']}_shows_the_demo_where_registers_{mode.rstrip('s')}", complaints
+    return f"bochs_{row['model']}_demo_where_registers_{mode.rstrip('s')}", complaints
 
 
 def user_rdpmc(row):
@@ -150,7 +150,7 @@ def user_rdpmc(row):
 
 def judge(row, mode, bits):
     """Name of the test and its complaints."""
-    how = {"faults": "registers_fault", "ignores": "registers_ignore_writes", "stores": "registers_only_store"}[mode]
+    how = {"faults": "registers_fault", "ignores": "registers_ignore", "stores": "registers_store"}[mode]
     name = f"bochs_{row['model']}_whose_{how}_{bits}"
     text, complaints = boot(row, mode, bits)
     found = dict(re.findall(r"^probe\.(\S+) (.*?)\s*$", text, re.M))

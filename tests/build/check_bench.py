@@ -66,7 +66,7 @@ def every_lookup_is_within_its_limit():
 
 
 @check
-def names_to_register_words_are_within_their_budgets_and_the_page_of_figures_shows_them():
+def names_to_words_are_within_budget_and_on_the_page_of_figures():
     complaints = over("--instructions", "instructions.name")
     if MEASURED["--instructions"][0] > 1:
         return complaints
@@ -85,7 +85,7 @@ def names_to_register_words_are_within_their_budgets_and_the_page_of_figures_sho
 
 
 @check
-def switches_starts_reads_and_interrupts_are_within_their_ceilings():
+def switches_starts_reads_interrupts_are_within_their_ceilings():
     return over("--instructions", "instructions.engine")
 
 
@@ -113,7 +113,7 @@ def placing_12_and_18_events_is_within_its_budgets():
 
 
 @check
-def placing_seeded_sets_of_all_kinds_is_within_its_budgets_but_for_known_shares():
+def placing_seeded_sets_is_within_budget_but_for_known_shares():
     if platform.machine() != "x86_64" or not shutil.which("gcc"):
         raise Skip(CANNOT_COUNT)
     code, output = run([sys.executable, "tests/bench/worst/worst_place.py", "300"])

@@ -131,7 +131,7 @@ def vendor_takes_the_silicon_model_along_unless_told_not_to():
 
 
 @check
-def old_name_of_the_choice_of_events_is_told_about_and_a_hosts_own_is_not():
+def old_name_of_the_choice_of_events_is_told_a_hosts_own_is_not():
     """A host's EVENTS changes nothing; one that names upmu's models alone is told where they are chosen now."""
     folder = fresh("events")
     with open(os.path.join(folder, "Makefile"), "w") as file:
@@ -188,7 +188,7 @@ def builds_and_tests_from_a_path_with_a_blank():
 
 
 @check
-def memory_functions_of_the_template_are_right_weak_and_all_that_the_library_needs():
+def memory_functions_of_the_template_are_right_weak_and_enough():
     """Finds a loop that a compiler makes a call of the same function, where -ffreestanding is forgotten, too, and a definition that
     excludes the kernel's own."""
     folder = fresh("memory")
@@ -233,7 +233,7 @@ def the_compiler_that_cannot_build_it_is_told_so():
 
 
 @check
-def clean_leaves_what_deps_foreign_unpacked_and_distclean_nothing():
+def clean_leaves_what_deps_foreign_unpacked_distclean_nothing():
     folder = fresh("clean")
     for path in ["Makefile", "upmu.mk", "tools/install.mk", "tools/try.mk"]:
         os.makedirs(os.path.join(folder, os.path.dirname(path)), exist_ok=True)

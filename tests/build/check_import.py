@@ -101,6 +101,27 @@ def every_key_that_changes_an_encoding_is_read():
 
 
 @check
+def descriptions_are_taken_on_request_and_listed():
+    """The library's part of a file is the same with them."""
+    texts, files, complaints = [], [], []
+    for name, options, packer in ("plain", [], ["catalog_pack.py", "--blob"]), ("about", ["--about"], ["catalog_about.py"]):
+        out = fresh(name)
+        for command in ([*IMPORT, *options, "--out", out, LINUX],
+                        [sys.executable, "tools/" + packer[0], *packer[1:], out + "/new.bin", out + "/newmodel.tsv"]):
+            code, output = run(command)
+            complaints += [output] if code else []
+        code, output = run(["build/upmu", "list", "--pmu", "ix86arch", "--blob", out + "/new.bin"])
+        complaints += [output] if code else []
+        texts.append(output)
+        with open(out + "/new.bin", "rb") as file:
+            files.append(file.read())
+    text = "\n        words that are not taken\n"
+    if text in texts[0] or text not in texts[1] or texts[1].replace(text, "\n") != texts[0]:
+        complaints.append(f"listed: {texts[1]}")
+    return complaints + ([] if files[1].startswith(files[0]) else ["another file of catalogues"])
+
+
+@check
 def both_forms_give_the_same_but_for_listed_losses():
     code, output = run([*IMPORT, "--out", WORK, "--compare", LINUX, NATIVE])
     found = {line[len("lost\tnew\t"):].replace("\t", " ") for line in lines(output)
@@ -160,7 +181,7 @@ MALFORMED = {  # what is changed in the sample: text, instead, what the refusal 
 
 
 @check
-def malformed_files_are_refused_by_name_and_record_and_nothing_is_written():
+def malformed_files_are_refused_by_record_and_nothing_is_written():
     complaints = []
     for what, (old, new, says) in MALFORMED.items():
         folder, out = fresh("malformed"), fresh("refused")
@@ -372,7 +393,7 @@ def core_types_of_a_new_hybrid_have_names_of_their_own():
 
 
 @check
-def a_name_that_is_too_long_gives_way_to_the_short_one_of_the_folder():
+def a_name_that_is_too_long_gives_way_to_that_of_the_folder():
     """Not to a part of itself: a new hybrid of two files whose names are long."""
     root, out = fresh("hybrid"), fresh("hybrid-out")
     os.makedirs(root + "/ABL/events")
@@ -477,7 +498,7 @@ def every_published_event_is_in_its_catalogue():
 
 
 @check
-def one_changed_byte_of_a_published_file_changes_one_record_or_is_refused():
+def one_changed_byte_of_a_file_changes_one_record_or_is_refused():
     chance, complaints, count = random.Random(SEED + 1), [], 0
     paths = [path for folder in published("intel-perfmon") for path in glob.glob(folder + "/events/*_core.json")]
     paths += [path for folder in published("intel-perfmon-linux-form") for path in glob.glob(folder + "/pipeline.json")]
@@ -562,7 +583,7 @@ NO_REGISTERS = (r"\w+ UNC_CHACMS_|snbep UNC_(I_|U_(MSG_CHNL_SIZE_COUNT|PHOLD_CYC
 
 
 @check
-def the_complete_list_of_each_models_units_is_accepted_on_its_own_machine():
+def the_list_of_each_models_units_is_accepted_on_its_machine():
     """Class of mistake: an importer and a library that call one thing by two names, each right by its own tests."""
     folders, out, complaints, listed = published("intel-perfmon") + newest(), fresh("lists"), [], 0
     code, output = run([*IMPORT, "--out", out, "--uncore", out, *folders])

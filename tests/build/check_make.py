@@ -18,10 +18,11 @@ def make(*words, **more):
 @check
 def help_names_every_target():
     """Finds a target that was added, and not to the help."""
-    targets = set()
-    for path in ["Makefile", *(path for path in glob.glob("**/*.mk", recursive=True) if not path.startswith("build/"))]:
-        for line in re.findall(r"^\.PHONY: (.*)$", read(path), re.M):
-            targets |= {word for word in line.split() if re.fullmatch(r"[a-z][a-z-]*", word)}
+    code, rules = make("-pnq", "apt")
+    phony = max(re.findall(r"^\.PHONY: (.*)$", rules, re.M), key=len, default="")
+    targets = {word for word in phony.split() if re.fullmatch(r"[a-z][a-z-]*", word)}
+    if len(targets) < 80:
+        return [f"{len(targets)} targets are found: {rules[-1000:]}"]
     code, output = make("help")
     named = set(re.findall(r"[\w-]+", output))
     layers = re.search(r"^test-LAYER +one of: ([^(]*)", output, re.M)
@@ -49,7 +50,7 @@ def objects_are_made_again_when_their_flags_change():
 def options_reach_the_library_and_its_tests_and_not_the_command():
     """Finds tests whose structures are not the library's, and a command that cannot be linked with what is left of the library."""
     complaints = []
-    for path, reached in (f"gcc-64/{OBJECT}", True), ("gcc-64/tests/unit/hw/test_bits.o", True), (f"tool/{OBJECT}", False), \
+    for path, reached in (f"gcc-64/{OBJECT}", True), ("gcc-64/tests/unit/util/test_bits.o", True), (f"tool/{OBJECT}", False), \
             ("tool/tools/cmd/cmd_stat.o", False):
         code, output = make("-n", "-B", "CC=gcc", "UPMU_OPTIONS=UPMU_PACK=0", f"build/{path}")
         commands = re.findall(r"^gcc .*", output, re.M)
@@ -64,7 +65,37 @@ def rules_of_objects_name_the_file_of_their_flags():
     """Finds a folder whose objects are kept when its flags change: the check above makes those of one rule alone."""
     rules = [(path, line) for path in files("Makefile", "*/*.mk", "tests/*/*.mk", "examples/*/*.mk", "examples/*/Makefile")
              for line in read(path).splitlines() if re.match(r"\S*%\.o: .*%\.[cS]\b", line)]
-    return [f"{path}: {line}" for path, line in rules if "/flags" not in line] + ([] if len(rules) > 12 else ["few rules"])
+    return [f"{path}: {line}" for path, line in rules if "/flags" not in line] + ([] if len(rules) > 7 else ["few rules"])
+
+
+# The Makefile and its parts, without upmu.mk and those of abi, which are for embedders.
+PARTS, LINES = ["Makefile", *files("tools/*.mk", "efi-demo/*.mk", "examples/*/*.mk", "tests/*/*.mk")], 900
+TABLES = files("tools/builds.tsv", "tools/packages.tsv", "tests/layers.tsv", "*/machines.tsv", "tests/*/machines.tsv")
+
+
+@check
+def makefiles_stay_short_and_name_no_test():
+    """Finds what belongs into a table: rules are for layers and builds, tables for single ones."""
+    named = [(path, line) for path in PARTS for line in read(path).split("\n") if not line.startswith("#")]
+    tests = {os.path.splitext(os.path.basename(path))[0] for path in files("tests/**/test_*.[cp]*", "tests/**/check_*.py", "tests/**/test-*.sh")}
+    complaints = [f"{path}: {line}" for path, line in named if tests & set(re.findall(r"\b(?:test|check)[_-][\w-]+", line)) and
+                  not line.startswith((".PHONY", "test-demo:"))]
+    return complaints + ([] if len(named) <= LINES else [f"{len(named)} lines, at most {LINES}"])
+
+
+@check
+def tables_have_the_keys_that_they_explain():
+    """Finds a row that nothing reads: its key is wrong."""
+    complaints, rows = [], [(path, line.split("\t")) for path in TABLES for line in read(path).split("\n") if line and line[0] != "#"]
+    machines = {"aarch64", "riscv32", "riscv32-soak"}
+    builds = {row[0] for path, row in rows if path == "tools/builds.tsv"}
+    for path, row in rows:
+        explained = set(re.findall(r"[A-Z]{2,}", "".join(line for line in read(path).split("\n") if line.startswith("#"))))
+        if len(row) != 3 or row[1] not in explained | builds | machines:
+            complaints.append(f"{path}: {row}")
+    if builds != set(re.search(r"^BUILDS := (.*)$", read("Makefile"), re.M)[1].split()):
+        complaints.append("the builds of tools/builds.tsv and of BUILDS differ")
+    return complaints + ([] if len(rows) > 100 else ["few rows"])
 
 
 @check

@@ -53,6 +53,7 @@ int main(void)
 
         if (!upmu_x86_core_describe(names[i], &pmu))
             return 1;
+        pmu.backend = &upmu_x86_core_backend;
         printf("%s", pmu.name);
         show(&pmu, 0x13);
         show(&pmu, 0xe7);
@@ -105,7 +106,7 @@ def compile_for(name):
 
 
 @check
-def a_model_with_constraints_and_an_erratum_of_its_own_takes_the_files_that_design_names():
+def a_new_model_with_errata_takes_the_files_that_design_names():
     found = edit()
     if found:
         return found

@@ -67,7 +67,7 @@ def library_needs_only_the_four_memory_functions():
 
 
 @check
-def silicon_model_needs_only_the_library_and_the_memory_functions():
+def silicon_model_needs_only_library_and_memory_functions():
     sim = [f"build/gcc-64/{source[:-2]}.o" for source in files("port/sim/*.c")]
     defined = set(symbols(objects("gcc-64") + sim, "-g", "--defined-only"))
     missing = set(symbols(sim, "-u")) - MEMORY_FUNCTIONS
@@ -98,23 +98,6 @@ def calls_in_core_go_downward():
             else:
                 complaints.append(f"{caller}.c calls {other}.c, of a folder above its own")
     return complaints + [f"the engine does not call {other}.c any more: take it off the list" for other in sorted(OPTIONAL - used)]
-
-
-@check
-def no_circle_of_calls_in_core_has_more_than_two_files():
-    calls = calls_in_core()
-    paths = list(calls)
-    reached = {}
-    for path in paths:  # all files that a file's calls lead to
-        seen, rest = set(), [path]
-        while rest:
-            for called in calls[rest.pop()] - seen:
-                seen.add(called)
-                rest.append(called)
-        reached[path] = seen
-    circles = {frozenset(other for other in reached[path] if path in reached[other]) for path in paths}
-    return ["files call one another in a circle: " + ", ".join(sorted(map(os.path.basename, circle)))
-            for circle in circles if len(circle) > 2]
 
 
 @check

@@ -270,7 +270,7 @@ def porting_example_shows_the_last_branches_in_a_panic():
 
 
 @check
-def porting_example_follows_threads_from_their_making_to_their_end():
+def porting_example_follows_threads_from_creation_to_end():
     """Two monitored threads, one that is not, and the idle thread: each count is what its thread ran, and nothing is
     left at the end.  Their memory holds garbage before they are made: it catches an example that leaves a part of a
     thread uninitialised and looks at it later, and one that works in zeroed memory only."""

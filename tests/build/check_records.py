@@ -160,7 +160,7 @@ def compare_precise(cpu, rules, exceptions):
 
 
 @check
-def every_combination_of_fields_of_a_made_up_model_reaches_the_registers():
+def every_combination_of_made_up_fields_reaches_the_registers():
     complaints = program()
     if complaints:
         return complaints
@@ -219,7 +219,7 @@ def every_field_of_every_published_record_reaches_the_registers():
 
 
 @check
-def every_precise_record_is_a_golden_row_and_reaches_the_registers_of_its_own_pmu():
+def every_precise_record_is_golden_and_reaches_its_registers():
     complaints = program()
     if complaints:
         return complaints

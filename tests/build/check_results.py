@@ -292,7 +292,7 @@ def made_log(events, samples):
 
 
 @check
-def work_of_each_form_grows_with_the_events_of_a_log_and_not_with_their_square():
+def work_of_each_form_grows_linearly_with_the_events_of_a_log():
     """Class of mistake: a search in a loop over what it searches.  Callgrind counts instructions: 8 times as many events
     cost below 14 times as much (64 times for a square).  pprof's own form has a value for each event in each sample."""
     if not shutil.which("valgrind"):
@@ -333,7 +333,7 @@ def metrics_are_what_their_page_shows():
 
 
 @check
-def what_cannot_be_written_or_read_is_an_error_and_leaves_no_file():
+def unwritable_or_unreadable_is_an_error_and_leaves_no_file():
     recorded()
     complaints = []
     for form in FORMS + ("log",):

@@ -44,7 +44,7 @@ ROWS = [
     ("`upmu_session_attach_thread`, `upmu_session_dry_run`", r"upmu_session_(attach_thread|dry_run)$"),
     ("`upmu_set_add`, `upmu_event_parse` and all that reads or writes names, logs, results or formulas",
      r"upmu_(session_add|set_add|event_|catalog_|why_text|spec_|log_|results_|formula|metric_)"),
-    ("`upmu_requests_place`, `upmu_requests_pack` (their work areas are yours)", r"upmu_(place|pack)"),
+    ("`upmu_requests_place`, `upmu_requests_pack` (their work areas are yours)", r"upmu_(requests_place|requests_pack|events_pack)"),
     ("`upmu_units_find`", r"upmu_units_find$"),
     ("any other call on a CPU, session, region, unit or IBS unit: start, stop, read, attach, ...", "upmu_bracket_leave"),
     ("everything else", r"upmu_"),
@@ -161,7 +161,7 @@ def known(setting_free):
 
 
 @check
-def every_public_call_needs_at_most_8_kib_and_with_a_work_area_3_kib():
+def every_call_needs_at_most_8_kib_or_3_with_a_work_area():
     functions = known(public_functions())
     return (deeper_than(WITHOUT_AREA_LIMIT_BYTES, functions) +
             deeper_than(WITH_AREA_LIMIT_BYTES, functions, WITHOUT_AREA))

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The tool of a host, build/upmu, on a terminal: colours, completion by shells.  What its commands print: tests/unit/tools."""
+"""The tool of a host, build/upmu, on a terminal: colours, completion by shells; programs that it counts.  What its commands
+print: tests/unit/tools."""
 import os
 import pty
 import re
 import select
 import shutil
 import signal
+import subprocess
 import time
 
-from checklib import check, main, needs, run
+from checklib import check, main, needs, run, Skip
 
 TOOL = os.path.abspath("build/upmu")
 SEQUENCE = re.compile(r"\x1b\[[0-9;]*m")
@@ -98,6 +100,7 @@ TYPED = (("upmu sel", "upmu selftest "), ("upmu stat --js", "upmu stat --json ")
          ("upmu stat --sim skl -e cycles,INST_RETIRED.PREC", "upmu stat --sim skl -e cycles,INST_RETIRED.PREC_DIST "),
          ("upmu convert a\\ lo", "upmu convert a\\ log "), ("upmu record -o a\\ l", "upmu record -o a\\ log "),
          ("upmu setpce of", "upmu setpce off "), ("upmu completion z", "upmu completion zsh "), ("upmu rest", "upmu restore "),
+         ("upmu stat --sim skl -- /bin/fals", "upmu stat --sim skl -- /bin/false "),
          ("upmu selftest --rep", "upmu selftest --report "), ("upmu wrmsr li", "upmu wrmsr list "))
 
 
@@ -222,6 +225,88 @@ def read_by(shell, commands, wanted):
     if code == 0 and commands != "true":
         code, output = run([shell, "-c", f"source '{script(shell)}'; {commands}"], env=dict(os.environ, PATH=path, HOME=ROOM))
     return [] if code == 0 and re.search(wanted, output.strip()) else [f"{shell}: exit {code}: {output}"]
+
+
+# ---- Programs ----
+
+PROGRAM = r"""
+static long system_call(long number, long a, const char *b, long c)
+{
+    __asm__ volatile("syscall" : "+a"(number) : "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+    return number;
+}
+
+__attribute__((noinline)) static void hot(unsigned long times)
+{
+    __asm__ volatile("1: dec %0; jnz 1b" : "+r"(times));
+}
+
+__attribute__((noinline)) static void cold(unsigned long times)
+{
+    __asm__ volatile("1: dec %0; jnz 1b" : "+r"(times));
+}
+
+void begin(const char *const *stack)
+{
+    unsigned long times = 0;
+
+    for (const char *word = stack[2]; *word; word++)
+        times = times * 10 + (unsigned long)(*word - '0');
+    hot(3 * times);
+    cold(times);
+    system_call(1, 1, "done\n", 5);
+    system_call(60, 7, 0, 0);
+}
+
+__asm__(".globl _start\n_start: mov %rsp, %rdi\n and $-16, %rsp\n call begin\n");
+"""
+
+
+def program(how):
+    """The path of that program, without a C library, whose start takes a hundred thousand steps; its symbols are in it."""
+    needs("gcc")
+    if os.uname().machine != "x86_64":
+        raise Skip("the program is one of x86-64")
+    path = os.path.join(ROOM, "program" + how)
+    os.makedirs(ROOM, exist_ok=True)
+    with open(path + ".c", "w", encoding="ascii") as file:
+        file.write(PROGRAM)
+    code, output = run(["gcc", "-O1", "-fno-stack-protector", "-nostdlib", how, "-o", path, path + ".c"])
+    if code:
+        raise Skip(f"gcc makes no program: {output}")
+    return path
+
+
+def counted(*words):
+    """(exit status, standard output, standard error) of the tool."""
+    done = subprocess.run([TOOL, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if b"programs cannot be traced here" in done.stderr:
+        raise Skip("ptrace is not permitted here")
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+@check
+def a_program_is_counted_beside_its_output():
+    """Of two lengths of its loops the difference is known: 4 * 500 times 2 instructions, of which one is a branch."""
+    path, counts, complaints = program("-static"), [], []
+    for times in "1000", "1500", "2000":
+        code, output, said = counted("stat", "--sim", "skl", "-x", ",", "--", path, times)
+        complaints += [] if (code, output) == (7, "done\n") else [f"exit {code}: {output!r}, {said!r}"]
+        counts.append({event: int(value) for value, event in re.findall(r"^(\d+),,(\w+),", said, re.M)})
+    for event, wanted in ("instructions", 4000), ("branches", 2000):
+        found = [after[event] - before[event] for before, after in zip(counts, counts[1:])] if all(counts) else counts
+        complaints += [] if found == [wanted, wanted] else [f"{event}: {found}, not {wanted} twice"]
+    return complaints
+
+
+@check
+def the_hottest_functions_of_a_program_have_names():
+    """Also where the kernel chooses its addresses."""
+    code, output, said = counted("record", "--sim", "skl", "-c", "100", "--", program("-static-pie"), "3000")
+    shares = {name: float(share) for share, name in re.findall(r"^ *([\d.]+)% +[\d,]+  (\w+) +#+$", said, re.M)}
+    complaints = [] if (code, output) == (7, "done\n") else [f"exit {code}: {output!r}"]
+    complaints += [] if 2.9 < shares.get("hot", 0) / shares.get("cold", 1) < 3.1 else [f"shares {shares}: {said}"]
+    return complaints + ([] if re.search(r" 0x[0-9a-f]+  hot\+0x[0-9a-f]+$", said, re.M) else [f"no address has a name: {said}"])
 
 
 main()

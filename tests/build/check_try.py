@@ -9,10 +9,10 @@ import time
 from checklib import ROOT, check, main, read, run
 
 # The compiler with its assembler and linker, make, and what each Linux has; no bash, no python3, no git, no gcc by name.
-NEEDED = ["cc", "as", "ld", "make", "sh", "mkdir", "cmp", "find", "id"]
+NEEDED = ["cc", "as", "ld", "make", "sh", "mkdir", "cmp", "find", "id", "sed"]
 TREE = "build/tests/try tree"
 FOLDERS = ["backends", "core", "efi-demo", "events", "examples", "include", "port", "tests", "tools"]
-FILES = ["Makefile", "upmu.mk"]
+FILES = ["Makefile", "upmu.mk", "tools/builds.tsv", "tools/packages.tsv", "tests/layers.tsv"]
 
 EXPECTED = f"""simulated: these are counts of a model of Intel's Skylake, not of this machine
 events by name, counts of 64 bits (2^48, where a counter begins again, is {2 ** 48}):
@@ -35,7 +35,7 @@ def make_tree():
     for folder in FOLDERS:
         shutil.copytree(folder, f"{TREE}/{folder}", ignore=shutil.ignore_patterns("*.tsv", "corpus", "*.txt", "__pycache__"))
     for path in FILES:
-        shutil.copy(path, TREE)
+        shutil.copy(path, f"{TREE}/{path}")
     os.makedirs(f"{TREE}/bin")
     for name in NEEDED:
         os.symlink(shutil.which(name) or f"/usr/bin/{name}", f"{TREE}/bin/{name}")

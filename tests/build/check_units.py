@@ -349,7 +349,7 @@ def a_pmu_offers_no_name_that_its_models_file_and_linux_lack():
 
 
 @check
-def every_field_of_every_published_record_of_a_unit_reaches_the_registers():
+def every_field_of_every_record_of_a_unit_reaches_the_registers():
     complaints = program()
     if complaints:
         return complaints

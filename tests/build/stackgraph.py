@@ -25,7 +25,7 @@ SETTINGS = {f"{compiler}-{level}-{bits}": [compiler, f"-m{bits}", f"-{level}"]
 ALTERNATIVE = r"\(const void \*context, unsigned request, unsigned i,\s+struct upmu_alternative \*out\)"
 INDIRECT = [
     (r"\bplacing\((&work|cpu->meter\.work), argument\)", r"(\w+)\(struct upmu_place_work \*work, void \*\w+\)"),
-    (r"\bleaves\(other\)", r"static bool (shares|yields)\(const struct upmu_session \*session\)"),
+    (r"\bleaves\(other\)", r"static bool (session_shares|session_yields)\(const struct upmu_session \*session\)"),
     (r"call->work\(call\)", r"(\w+)\(const struct upmu_call \*call\)"),
     (r"input->alternative\(", r"(\w+)" + ALTERNATIVE),
     (r"place->alternative\(", r"(event_alternative)" + ALTERNATIVE),  # (a list's: not its own again)

@@ -95,7 +95,10 @@ static inline bool amd_leaves_detect(struct amd_leaves *leaves, struct upmu_pmu 
 
     memset(pmu, 0xa5, sizeof *pmu);
     amd_leaves_fill(leaves, &detection);
-    return upmu_amd_k8_backend.detect(&detection, pmu);
+    if (!upmu_amd_k8_backend.detect(&detection, pmu))
+        return false;
+    pmu->backend = &upmu_amd_k8_backend;
+    return true;
 }
 
 #endif

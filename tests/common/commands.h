@@ -7,6 +7,7 @@
 
 #include <tools/cmd/cmd_catalog.c>
 #include <tools/cmd/cmd_completion.c>
+#include <tools/cmd/cmd_elf.c>
 #include <tools/cmd/cmd_encode.c>
 #include <tools/cmd/cmd_info.c>
 #include <tools/cmd/cmd_loops.c>

@@ -81,7 +81,10 @@ static inline bool leaves_detect(struct leaves *leaves, struct upmu_pmu *pmu)
     detection.model = (uint16_t)leaves->model;
     detection.stepping = (uint8_t)leaves->stepping;
     detection.hypervisor = leaves->hypervisor;
-    return upmu_x86_core_backend.detect(&detection, pmu);
+    if (!upmu_x86_core_backend.detect(&detection, pmu))
+        return false;
+    pmu->backend = &upmu_x86_core_backend;
+    return true;
 }
 
 /* Leaf 0Ah of a version with so many counters of 48 bits and seven events. */

@@ -13,53 +13,37 @@ HOSTS := $(if $(HOSTS_SOAK),aarch64 riscv64,aarch64)
 HOSTS_AT := build/foreign/hosts/$(if $(HOSTS_SOAK),soak,test)
 HOSTS_LEVEL := $(if $(HOSTS_SOAK),-O1,-O0)
 
-hosts_aarch64_NEEDS := aarch64-linux-gnu-gcc-12 qemu-aarch64 /usr/aarch64-linux-gnu/lib/libc.a
-hosts_aarch64_CC := aarch64-linux-gnu-gcc-12 -mno-outline-atomics
-hosts_aarch64_LIB := -mgeneral-regs-only
-# (The library of the unit programs: compiled once.)
-hosts_aarch64_LIBRARY := $(if $(HOSTS_SOAK),,build/foreign/units/aarch64/build/library.o)
-# (libatomic: RISC-V has no instruction that changes a byte at once.)
-hosts_riscv64_NEEDS := riscv64-linux-gnu-gcc-12 qemu-riscv64 /usr/riscv64-linux-gnu/lib/libc.a
-hosts_riscv64_CC := riscv64-linux-gnu-gcc-12
-hosts_riscv64_LINK := -latomic
-
 HOSTS_FOR := $(HOSTS_LEVEL) -DUPMU_FOR_X86=1 -DUPMU_BACKEND_ARM_PMUV3=0 -DUPMU_BACKEND_RISCV_HPM=0
 HOSTS_LIB = $(filter-out -mgeneral-regs-only,$(LIB_CFLAGS)) $(HOSTS_FOR) \
-	$(if $(HOSTS_SOAK),$(HOST_POINTS),$(filter-out -fsanitize-coverage=%,$(HOST_POINTS)))
-HOSTS_MISSING := $(foreach m,$(HOSTS),$(foreach n,$(hosts_$(m)_NEEDS),$(if $(call foreign_has,$(n)),,$(m):$(n))))
-HOSTS_THERE := $(filter-out $(foreach x,$(HOSTS_MISSING),$(firstword $(subst :, ,$(x)))),$(HOSTS))
+	$(if $(HOSTS_SOAK),$(host_POINTS),$(filter-out -fsanitize-coverage=%,$(host_POINTS)))
+HOSTS_MISSING := $(call MISSING,$(HOSTS),hosts-)
+HOSTS_THERE := $(call THERE,$(HOSTS),$(HOSTS_MISSING))
 HOSTS_PROGRAMS := $(HOSTS_THERE:%=$(HOSTS_AT)/%/host)
 
 define HOSTS_RULES
-$(call KEEP_FLAGS,$(HOSTS_AT)/$(1)/flags,$(hosts_$(1)_CC) $(HOSTS_LIB) $(hosts_$(1)_LIB) $(HOST_CFLAGS))
+$(call KEEP_FLAGS,$(HOSTS_AT)/$(1)/flags,$(hosts-$(1)_CC) $(HOSTS_LIB) $(hosts-$(1)_LIB) $(HOST_CFLAGS))
 $(HOSTS_AT)/$(1)/library.o: build/library.c $(HOSTS_AT)/$(1)/flags
 	@mkdir -p $$(@D)
-	$$(QUIET)$$(hosts_$(1)_CC) $$(HOSTS_LIB) $$(hosts_$(1)_LIB) -MMD -MP -c -o $$@ $$<
+	$$(QUIET)$$(hosts-$(1)_CC) $$(HOSTS_LIB) $$(hosts-$(1)_LIB) -MMD -MP -c -o $$@ $$<
 $(HOSTS_AT)/$(1)/abi/%.o: abi/%.c $(HOSTS_AT)/$(1)/flags
 	@mkdir -p $$(@D)
-	$$(QUIET)$$(hosts_$(1)_CC) $$(HOSTS_LIB) $$(hosts_$(1)_LIB) -MMD -MP -c -o $$@ $$<
+	$$(QUIET)$$(hosts-$(1)_CC) $$(HOSTS_LIB) $$(hosts-$(1)_LIB) -MMD -MP -c -o $$@ $$<
 $(HOSTS_AT)/$(1)/tests/host/%.o: tests/host/%.c $(HOSTS_AT)/$(1)/flags
 	@mkdir -p $$(@D)
-	$$(QUIET)$$(hosts_$(1)_CC) $$(HOST_CFLAGS) $$(HOSTS_FOR) -MMD -MP -c -o $$@ $$<
-$(HOSTS_AT)/$(1)/tests/host/host_main.o: HOST_CFLAGS += $$(HOST_CFLAGS_OF_MAIN)
-$(HOSTS_AT)/$(1)/host: $$(patsubst %.c,$(HOSTS_AT)/$(1)/%.o,$$(HOST_SOURCES) $$(HOST_ABI)) $$(or $$(hosts_$(1)_LIBRARY),$(HOSTS_AT)/$(1)/library.o)
-	$$(QUIET)$$(hosts_$(1)_CC) -static -no-pie -o $$@ $$^ $$(hosts_$(1)_LINK)
+	$$(QUIET)$$(hosts-$(1)_CC) $$(HOST_CFLAGS) $$($$(notdir $$<)_CFLAGS) $$(HOSTS_FOR) -MMD -MP -c -o $$@ $$<
+$(HOSTS_AT)/$(1)/host: $$(patsubst %.c,$(HOSTS_AT)/$(1)/%.o,$$(HOST_SOURCES) $$(HOST_ABI)) $$(or $$(hosts-$(1)_LIBRARY),$(HOSTS_AT)/$(1)/library.o)
+	$$(QUIET)$$(hosts-$(1)_CC) -static -no-pie -o $$@ $$^ $$(hosts-$(1)_LINK)
 endef
 $(foreach m,$(HOSTS_THERE),$(eval $(call HOSTS_RULES,$(m))))
-
-FOREIGN_PACKAGES += qemu-user libc6-dev-arm64-cross gcc-12-riscv64-linux-gnu libc6-dev-riscv64-cross
 
 # What x86 does with the same seeds: where that program was made it is kept up to date (making
 # it takes longer than all of this).
 HOSTS_X86 := build/host/tests/host/host
 HOSTS_X86 := $(if $(HOSTS_SOAK),$(HOSTS_X86),$(wildcard $(HOSTS_X86)))
 
-.PHONY: test-foreign-hosts soak-foreign-hosts
+.PHONY: soak-foreign-hosts
 foreign-programs: $(HOSTS_PROGRAMS)
 FOREIGN_PARTS += foreign-hosts
-test-foreign-hosts: $(HOSTS_PROGRAMS) $(if $(HOSTS_THERE),$(HOSTS_X86))
-	@HOSTS="$(HOSTS_PROGRAMS)" HOSTS_MISSING="$(HOSTS_MISSING)" HOSTS_X86="$(HOSTS_X86)" TEST_LIMIT_S=$(if $(HOSTS_SOAK),36000,900) \
-		HOSTS_SEEDS=$(if $(HOSTS_SOAK),$(HOSTS_SEEDS)) $(PYTHON) tests/run_layer.py foreign-hosts --jobs $(JOBS) tests/foreign/test_hosts.py
 soak-foreign-hosts:
 	@FOREIGN_RUNS=soak $(MAKE) --no-print-directory test-foreign-hosts
 
@@ -67,7 +51,7 @@ soak-foreign-hosts:
 .PHONY: mutants-foreign-hosts
 hosts_mutant := build/foreign/hosts/mutant
 mutants-foreign-hosts: $(filter %/aarch64/host,$(HOSTS_PROGRAMS))
-	$(if $^,@HOSTS="$^" HOSTS_COMPILE='$(hosts_aarch64_CC) -I$(hosts_mutant) $(HOSTS_LIB) $(hosts_aarch64_LIB) -w -c -o $(hosts_mutant)/library.o build/library.c' \
-		HOSTS_LINK='$(hosts_aarch64_CC) -static -no-pie -o $(hosts_mutant)/host $(hosts_mutant)/library.o \
+	$(if $^,@HOSTS="$^" HOSTS_COMPILE='$(hosts-aarch64_CC) -I$(hosts_mutant) $(HOSTS_LIB) $(hosts-aarch64_LIB) -w -c -o $(hosts_mutant)/library.o build/library.c' \
+		HOSTS_LINK='$(hosts-aarch64_CC) -static -no-pie -o $(hosts_mutant)/host $(hosts_mutant)/library.o \
 			$(patsubst %.c,$(HOSTS_AT)/aarch64/%.o,$(HOST_SOURCES) $(HOST_ABI))' \
-		$(PYTHON) tests/foreign/test_hosts.py --mutants,@echo "[  SKIPPED ] mutants of the simulated host on AArch64: make deps-foreign")
+		$(PYTHON) $(foreign-hosts_PROGRAMS) --mutants,@echo "[  SKIPPED ] mutants of the simulated host on AArch64: make deps-foreign")

@@ -12,12 +12,12 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "abi/perfmon2/pfm_calls.c"
+#include "abi/perfmon2/pfm_context.c"
 #include "abi/perfmon2/pfm_events.c"
 #include "abi/perfmon2/pfm_registers.c"
 #include "abi/perfmon2/pfm_rights.c"
 #include "abi/perfmon2/pfm_section9.c"
 #include "abi/perfmon2/pfm_sets.c"
-#include "abi/rights/rights.c"
 
 #define SETS 4u
 #define VECTOR 8u

@@ -185,5 +185,5 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 #define RUNS (SHARE_SLOW_BUILD ? 2500 : 2000)
 
 const struct fuzz_target fuzz_target = {
-    "catalog", "no_changed_catalogue_reads_outside_itself_and_what_is_accepted_is_consistent", RUNS, 1000000, run,
+    "catalog", "a_changed_catalogue_is_refused_or_consistent", RUNS, 1000000, run,
     make, 0};

@@ -61,4 +61,4 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 }
 
 const struct fuzz_target fuzz_target = {
-    "journal", "any_bytes_are_a_journal_that_writes_itself_again_or_are_refused", 20000, 2000000, run, make, 0};
+    "journal", "any_bytes_are_a_journal_that_writes_itself_or_refused", 20000, 2000000, run, make, 0};

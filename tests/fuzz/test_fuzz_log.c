@@ -201,4 +201,4 @@ static void make(uint64_t *random, struct fuzz_draft *draft)
 }
 
 const struct fuzz_target fuzz_target = {
-    "log", "any_bytes_are_a_log_whose_forms_have_all_of_its_samples_or_are_refused", 4000, 1000000, run, make, 0};
+    "log", "any_bytes_are_a_log_with_all_its_samples_or_refused", 4000, 1000000, run, make, 0};

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "abi/pmc/pmc_calls.c"
+#include "abi/pmc/pmc_find.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
-#include "abi/rights/rights.c"
 
 #include "port/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
@@ -220,7 +220,7 @@ static void make_pmc(uint64_t *random, struct fuzz_draft *draft)
 }
 
 const struct fuzz_target fuzz_target = {.name = "pmc",
-                                        .holds = "programs_of_libpmc_harm_nothing_and_reach_their_own_alone",
+                                        .holds = "programs_of_libpmc_reach_their_own_alone",
                                         .runs = 4000,
                                         .runs_of_soak = 1000000,
                                         .run = run_pmc,

@@ -15,6 +15,7 @@
 #include "tests/guest/no_registers.h"
 
 #include "tests/guest/guest_sources.h"
+#include "abi/paravirt/pv_select.c"
 #include "abi/paravirt/pv_call.c"
 #include "abi/paravirt/pv_events.c"
 #include "abi/paravirt/pv_page.c"

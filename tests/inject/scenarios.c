@@ -418,7 +418,7 @@ static void takes_turns(struct rig *rig)
 }
 
 /* Counter 0 is the firmware's; both threads leave it alone. */
-static void two_threads_leave_the_firmware_alone(struct rig *rig)
+static void two_threads_leave_firmware_alone(struct rig *rig)
 {
     rig->apart = true;
     upmu_sim_firmware(&rig->sim, 0);
@@ -614,8 +614,8 @@ const struct scenario scenarios[] = {
         "event 1 branch_retired,cascade=uops_retired.nbogus branches 0 600; attach 0 0; start 0; on 1; attach 1 1; "
         "start 1; on 0; run 900; on 1; run 900; on 0; run 900; on 1; run 900; read 1; stop 1; run 300; start 1; "
         "run 900; on 0; run 400; stop 0; on 1; stop 1; on 0; end"},
-    {.name = "two_threads_leave_the_firmware_alone", .p4 = true, .general = 2, .samples = true, .threads = true,
-     .play = two_threads_leave_the_firmware_alone},
+    {.name = "two_threads_leave_firmware_alone", .p4 = true, .general = 2, .samples = true, .threads = true,
+     .play = two_threads_leave_firmware_alone},
     {.name = "two_threads_sleep", .p4 = true, .general = 2, .samples = true, .threads = true,
      .play = two_threads_sleep},
     /* One thread's registers may have changed behind its back; the other thread samples on. */

@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include "abi/perfmon2/pfm_calls.c"
+#include "abi/perfmon2/pfm_context.c"
 #include "abi/perfmon2/pfm_events.c"
 #include "abi/perfmon2/pfm_registers.c"
 #include "abi/perfmon2/pfm_rights.c"
-#include "abi/rights/rights.c"
 #include "port/sim/sim.h"
 #include "tests/inject/fork_step.h"
 

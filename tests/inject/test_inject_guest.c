@@ -10,6 +10,7 @@
  */
 #include "tests/guest/nest.c"
 
+#include "abi/paravirt/pv_select.c"
 #include "abi/paravirt/pv_call.c"
 #include "abi/paravirt/pv_events.c"
 #include "abi/paravirt/pv_page.c"

@@ -400,7 +400,7 @@ static void sweep(const char *name)
     sweep_from(0, name);
 }
 
-static void counting_beside_sampling_survives_an_overflow_at_every_instruction(void **state)
+static void counting_beside_sampling_survives_overflows_everywhere(void **state)
 {
     (void)state;
     sweep("counts_beside_sampling");
@@ -412,13 +412,13 @@ static void restarts_survive_an_overflow_at_every_instruction(void **state)
     sweep("samples_and_restarts");
 }
 
-static void two_sampling_counters_survive_an_overflow_at_every_instruction(void **state)
+static void two_sampling_counters_survive_overflows_everywhere(void **state)
 {
     (void)state;
     sweep("samples_two_counters");
 }
 
-static void two_sampling_sessions_survive_an_overflow_at_every_instruction(void **state)
+static void two_sampling_sessions_survive_overflows_everywhere(void **state)
 {
     (void)state;
     sweep("samples_in_two_sessions");
@@ -436,7 +436,7 @@ static void full_rings_survive_an_overflow_at_every_instruction(void **state)
     sweep("masks_a_full_ring");
 }
 
-static void a_ring_that_fills_up_at_any_instruction_of_a_call_masks_its_session(void **state)
+static void a_ring_that_fills_at_any_instruction_masks_its_session(void **state)
 {
     (void)state;
     sweep("masks_inside_a_call");
@@ -472,7 +472,7 @@ static void ticks_survive_an_overflow_at_every_instruction(void **state)
     sweep("takes_turns");
 }
 
-static void entries_and_exits_of_guests_survive_an_overflow_at_every_instruction(void **state)
+static void entries_and_exits_of_guests_survive_overflows_everywhere(void **state)
 {
     (void)state;
     sweep("switches_guests");
@@ -531,19 +531,19 @@ static int tell_one(int count, char **arguments)
 int main(int count, char **arguments)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counting_beside_sampling_survives_an_overflow_at_every_instruction),
+        cmocka_unit_test(counting_beside_sampling_survives_overflows_everywhere),
         cmocka_unit_test(restarts_survive_an_overflow_at_every_instruction),
-        cmocka_unit_test(two_sampling_counters_survive_an_overflow_at_every_instruction),
-        cmocka_unit_test(two_sampling_sessions_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(two_sampling_counters_survive_overflows_everywhere),
+        cmocka_unit_test(two_sampling_sessions_survive_overflows_everywhere),
         cmocka_unit_test(moves_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(full_rings_survive_an_overflow_at_every_instruction),
-        cmocka_unit_test(a_ring_that_fills_up_at_any_instruction_of_a_call_masks_its_session),
+        cmocka_unit_test(a_ring_that_fills_at_any_instruction_masks_its_session),
         cmocka_unit_test(polls_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(thread_switches_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(set_switches_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(sets_that_give_way_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(ticks_survive_an_overflow_at_every_instruction),
-        cmocka_unit_test(entries_and_exits_of_guests_survive_an_overflow_at_every_instruction),
+        cmocka_unit_test(entries_and_exits_of_guests_survive_overflows_everywhere),
         cmocka_unit_test(two_threads_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(cascades_survive_an_overflow_at_every_instruction),
         cmocka_unit_test(tags_survive_an_overflow_at_every_instruction),

@@ -160,7 +160,7 @@ def kernel_takes_commands_from_com1():
 
 
 @check
-def kernel_takes_commands_from_a_keyboard_and_shows_them_on_the_screen():
+def kernel_takes_commands_from_a_keyboard_and_shows_them():
     screen = machine.path("screen.bin")
     if os.path.exists(screen):
         os.unlink(screen)

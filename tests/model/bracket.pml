@@ -453,7 +453,7 @@ inline handler_open(counters, keep_closed)
     od;                                                  \
     tries = 0
 
-/* stop() of interrupt.c */
+/* halt_counters() of interrupt.c */
 inline stop_quietly(counters)
 {
     twice(handler_open(counters, counters))
@@ -519,7 +519,7 @@ inline finish_period(e)
     }
 }
 
-/* record(): a sample may fill the ring.  A session that is full has lost it. */
+/* record_overflow(): a sample may fill the ring.  A session that is full has lost it. */
 inline record(e)
 {
     atomic {
@@ -554,7 +554,7 @@ inline acknowledge(counters)
 
 /* ---- Plans: `out`, `in`, `to` (A's set that comes) ---- */
 
-/* compare() of plan.c, and what upmu_reconcile() has of it */
+/* compare_program() of plan.c, and what upmu_reconcile() has of it */
 inline compare_registers()
 {
     d_step {
@@ -578,7 +578,7 @@ inline compare_registers()
     }
 }
 
-/* close(), step 1 */
+/* close_counters(), step 1 */
 inline close(counters)
 {
     twice(bank_gate(0, counters));
@@ -817,7 +817,7 @@ inline load()
     fi
 }
 
-/* publish(), step 6 */
+/* publish_plan(), step 6 */
 inline publish()
 {
     if
@@ -985,7 +985,7 @@ inline take_overflow()
     change_sequence(A)
 }
 
-/* handle(), up to its plan */
+/* handle_overflows(), up to its plan */
 inline begin_handle(is_mail)
 {
     look = sampling;
@@ -1059,7 +1059,7 @@ inline begin_handle(is_mail)
     armed = true;
 #endif
     record(e);
-    if /* acknowledge() */
+    if /* acknowledge_overflows() */
     :: seen || passed -> d_step { flag = flag && !STATUS; flagged = 0 }
     :: else
     fi;
@@ -1069,7 +1069,7 @@ inline begin_handle(is_mail)
     fi
 }
 
-/* handle(), after its plan */
+/* handle_overflows(), after its plan */
 inline end_handle(is_mail)
 {
     if
@@ -1452,7 +1452,7 @@ end_call:
         d_step { rounds = 0; looks = 0 };
         /* upmu_bracket_leave() */
         do
-        :: has_work && looks < LOOKS -> /* settle() */
+        :: has_work && looks < LOOKS -> /* settle_work() */
             looks++;
             if
             :: !mail -> goto no_mail

@@ -161,7 +161,7 @@ inline trim()
     }
 }
 
-/* compare() of plan.c */
+/* compare_program() of plan.c */
 inline plan()
 {
     changed = (shadow != value)

@@ -55,7 +55,7 @@ end:
     od
 }
 
-/* exchange(), to the thread: upmu_session_link(), load_part(), open_parts() */
+/* exchange_threads(), to the thread: upmu_session_link(), load_part(), open_parts() */
 inline switch_to()
 {
 #ifndef SEQUENCE
@@ -77,7 +77,7 @@ inline switch_to()
     fi
 }
 
-/* exchange(), from the thread: close(), take_part(), upmu_session_unlink() */
+/* exchange_threads(), from the thread: close_counters(), take_part(), upmu_session_unlink() */
 inline switch_away()
 {
     if

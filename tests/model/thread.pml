@@ -113,7 +113,7 @@ inline let_go(s)
 
 /* ---- The owners ---- */
 
-/* anywhere() of session.c, detach_work(): session->meter is NULL. */
+/* call_without_cpu() of session.c, detach_work(): session->meter is NULL. */
 inline detach_anywhere(s)
 {
     d_step { touch(s); status = BUSY };
@@ -206,7 +206,10 @@ inline join(s)
     fi
 }
 
-/* come() of thread.c: it runs here, if it has sessions: its last may leave at any moment where the list is not held. */
+/*
+ * set_current() of thread.c: the thread runs here, if it has sessions: its last may leave at any moment where the list is
+ * not held.
+ */
 inline come()
 {
     d_step {
@@ -300,8 +303,8 @@ inline join_all()
 }
 
 /*
- * exchange(), to this thread.  Where something else holds the list, its sessions join with the first tick: `first`
- * is only asked whether it is empty.
+ * exchange_threads(), to this thread.  Where something else holds the list, its sessions join with the first tick:
+ * `first` is only asked whether it is empty.
  */
 inline switch_to()
 {
@@ -325,8 +328,8 @@ inline switch_to()
 }
 
 /*
- * exchange(), from this thread: its sessions leave the counters by a plan; then unlink_all() takes them from the
- * CPU, by the thread's list, or by the CPU's list where something else holds the thread's.
+ * exchange_threads(), from this thread: its sessions leave the counters by a plan; then unlink_all() takes them from
+ * the CPU, by the thread's list, or by the CPU's list where something else holds the thread's.
  */
 inline switch_away()
 {

@@ -177,7 +177,7 @@ end:
                 mail = true
             :: else
             fi
-        :: else -> /* handle() */
+        :: else -> /* handle_overflows() */
             if
             :: halted -> stop_quietly(halted); stopped = halted
             :: else
@@ -243,7 +243,7 @@ inline reconcile()
     fi
 }
 
-/* cross() of world.c: only enable bits move. */
+/* cross_worlds() of world.c: only enable bits move. */
 inline cross()
 {
     in_guest = 1 - in_guest;

@@ -94,7 +94,7 @@ inline add(v, at)
     }
 }
 
-/* handle(), add_wrapped(), find_hidden(): a set flag, or else a value below `base`, tells of a wrap. */
+/* handle_overflows(), add_wrapped(), find_hidden(): a set flag, or else a value below `base`, tells of a wrap. */
 inline handle(at)
 {
     hit = false;

@@ -5,22 +5,7 @@
 #include <string.h>
 
 #include "tests/trap/trap_decode.h"
-
-/* Prefixes and REX; the latter in *rex. */
-static const uint8_t *skip_prefixes(const uint8_t *code, bool long_mode, unsigned *rex)
-{
-    *rex = 0;
-    for (;; code++) {
-        bool segment =
-            *code == 0x2e || *code == 0x36 || *code == 0x3e || *code == 0x26 || *code == 0x64 || *code == 0x65;
-
-        if (!segment && *code != 0x66 && *code != 0x67 && *code != 0xf0 && *code != 0xf2 && *code != 0xf3)
-            break;
-    }
-    if (long_mode && (*code & 0xf0) == 0x40)
-        *rex = *code++;
-    return code;
-}
+#include <tools/child/x86_branch.h>
 
 /* Bytes of ModRM, SIB and displacement. */
 static unsigned address_bytes(const uint8_t *modrm)
@@ -77,7 +62,7 @@ struct trap_instruction trap_decode(const uint8_t *code, bool long_mode)
 {
     struct trap_instruction instruction = {.operation = TRAP_OTHER};
     unsigned rex;
-    const uint8_t *opcode = skip_prefixes(code, long_mode, &rex);
+    const uint8_t *opcode = x86_skip_prefixes(code, long_mode, &rex);
 
     instruction.length = (unsigned)(opcode - code) + 1;
     switch (*opcode) {
@@ -112,19 +97,7 @@ struct trap_instruction trap_decode(const uint8_t *code, bool long_mode)
 
 bool trap_is_branch(const uint8_t *code, bool long_mode)
 {
-    unsigned rex, group;
-
-    code = skip_prefixes(code, long_mode, &rex);
-    if (*code >= 0x70 && *code <= 0x7f)
-        return true;
-    if (*code == 0x0f)
-        return code[1] >= 0x80 && code[1] <= 0x8f;
-    if (*code == 0xff) {
-        group = code[1] >> 3 & 7u;
-        return group >= 2 && group <= 5;
-    }
-    return *code == 0xc2 || *code == 0xc3 || (*code >= 0xe0 && *code <= 0xe3) || *code == 0xe8 || *code == 0xe9 ||
-           *code == 0xeb;
+    return x86_is_branch(code, long_mode);
 }
 
 bool trap_is_pushf(const uint8_t *code)

@@ -14,7 +14,7 @@
 
 #include "tests/vm/vm_checks.h"
 
-static void skylake_in_64_bits_says_the_same_and_the_host_counts_beside_it(void **state)
+static void skylake_in_64_bits_says_the_same_beside_a_counting_host(void **state)
 {
     (void)state;
     vm_check_same(&(struct vm_guest){"skylake", "skl", 64, "noclock", true}, "skylake", "r00c4,instructions", true);
@@ -27,7 +27,7 @@ static void core2_in_32_bits_on_a_vector_says_the_same(void **state)
                   "r00c4,r412e,instructions", false);
 }
 
-static void zen_4_in_64_bits_on_a_vector_says_the_same_and_the_host_counts_beside_it(void **state)
+static void zen_4_in_64_bits_says_the_same_beside_a_counting_host(void **state)
 {
     (void)state;
     vm_check_same(&(struct vm_guest){"zen4", "amd64_fam19h_zen4", 64, "noclock vector=0xe0", true}, "zen4",
@@ -56,8 +56,8 @@ int main(void)
 {
     /* (in `make test` one of each maker, both beside sessions of the host's) */
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(skylake_in_64_bits_says_the_same_and_the_host_counts_beside_it),
-        cmocka_unit_test(zen_4_in_64_bits_on_a_vector_says_the_same_and_the_host_counts_beside_it),
+        cmocka_unit_test(skylake_in_64_bits_says_the_same_beside_a_counting_host),
+        cmocka_unit_test(zen_4_in_64_bits_says_the_same_beside_a_counting_host),
         cmocka_unit_test(with_a_page_in_32_bits_it_counts_the_same),
     };
     static const struct CMUnitTest others[] = {

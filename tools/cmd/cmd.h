@@ -95,6 +95,7 @@ struct cmd_live {
 
 struct cmd_command;
 struct cmd_option;
+struct cmd_child;
 
 /* A command that a program runs without cmd_run(), or one to which it adds options. */
 struct cmd_other {
@@ -103,7 +104,7 @@ struct cmd_other {
 };
 
 #define CMD_RUNS 100
-#define CMD_HOT 512
+#define CMD_HOT (__STDC_HOSTED__ ? 16384 : 512) /* programs of a host have more code than workloads */
 #define CMD_FILE_BYTES (192u * 1024u)
 #define CMD_RING_WORDS 16384u
 #define CMD_LIST_BYTES 2048u
@@ -138,6 +139,7 @@ struct cmd {
     /* For completion: commands and options that cmd_run() does not see; the last ones have no name; or NULL. */
     const struct cmd_other *others;
     const struct cmd_option *other_options; /* of each of these commands */
+    const struct cmd_child *child; /* counted in place of a workload; NULL: a workload is */
     struct cmd_room *room;       /* for machines with units (--sim skx2); NULL: only single CPUs are simulated */
     void *memory;                /* for logs and what is made of them, aligned as uint64_t; NULL: none are made */
     size_t memory_bytes;
@@ -158,6 +160,8 @@ struct cmd {
     struct upmu_sim sim;
     struct cmd_interrupts sim_interrupts;
     uint32_t jitter;
+    const char *about; /* descriptions of events, behind a file of catalogues; NULL: none */
+    size_t about_bytes;
     void *chain_at; /* where `chase` continues in the live buffer; NULL: not prepared */
     /* Work areas. */
     struct upmu_session session;

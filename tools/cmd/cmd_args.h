@@ -35,6 +35,7 @@
 #define CMD_OPT_METRICS (1u << 19) /* -M LIST */
 #define CMD_OPT_SALVAGE (1u << 20) /* --salvage */
 #define CMD_OPT_SEPARATOR (1u << 21) /* -x SEP */
+#define CMD_OPT_CHILD (1u << 22) /* -- PROGRAM, and options for it, where there are programs (tools/child) */
 
 /* What is made of a log (cmd_results.c). */
 enum cmd_form { CMD_FOLDED, CMD_PPROF, CMD_PERF, CMD_KALLSYMS, CMD_FORMS };
@@ -136,6 +137,9 @@ void cmd_progress_end(struct cmd *cmd);
 /* Is a line to be shown?  For a caller that stops counters first. */
 bool cmd_progress_due(const struct cmd *cmd);
 
+/* Show this text now. */
+void cmd_progress_text(struct cmd *cmd, const char *text);
+
 /* So much of the present part is done: shown after two seconds, then twice a second. */
 void cmd_progress(struct cmd *cmd, uint64_t done, uint64_t total);
 
@@ -168,6 +172,15 @@ const char *cmd_pmc_class_at(unsigned index);
 
 /* The CPU by CPUID; of a simulated one, also the machine's own (cmd_info.c). */
 void cmd_identity(struct cmd *cmd);
+
+/* ---- The addresses that were sampled (cmd_record.c) ---- */
+
+/* One more sample; false: the table has no room for its address. */
+bool cmd_hot_add(struct cmd *cmd, uint64_t ip, bool user);
+
+/* The hottest of them, with their shares of `samples`, and the text that name() adds. */
+void cmd_hot_print(struct cmd *cmd, uint64_t samples, void (*name)(struct cmd *cmd, uint64_t ip, const void *context),
+                   const void *context);
 
 /* ---- Logs and their forms (cmd_results.c) ---- */
 
@@ -241,11 +254,40 @@ struct cmd_workload {
 const struct cmd_workload *cmd_workload(unsigned index);
 const struct cmd_workload *cmd_workload_find(const char *name);
 
+/* A program of the host, counted in place of a workload (tools/child). */
+struct cmd_child {
+    struct cmd_workload workload; /* its name; one iteration, to its end */
+    const char *events;           /* the list unless -e has one; NULL: that of workloads */
+    uint64_t (*clock_ns)(void *context); /* clock of a simulated CPU */
+    /* Start it, stopped before its first instruction.  False: the error sink has the reason. */
+    bool (*start)(struct cmd *cmd);
+    /* Let it run on for a moment.  False: it has ended. */
+    bool (*run)(struct cmd *cmd);
+    /* Its functions, by address; false after the last. */
+    bool (*symbol)(unsigned index, struct cmd_symbol *out_symbol);
+};
+
+/* NULL: a workload is run.  There are no programs where there is no host, and no code for them. */
+static inline const struct cmd_child *cmd_child(const struct cmd *cmd)
+{
+    return __STDC_HOSTED__ ? cmd->child : NULL;
+}
+
 /* Before the first run, outside of what is measured. */
 void cmd_workload_prepare(struct cmd *cmd);
 
 /* Run it on the target. */
 void cmd_workload_run(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
+
+/* Run a piece of it, of the iterations that are left; returns how many are left then.  A program has one. */
+static inline uint64_t cmd_workload_piece(struct cmd *cmd, const struct cmd_workload *workload, uint64_t piece,
+                                          uint64_t left)
+{
+    if (cmd_child(cmd) != NULL)
+        return cmd_child(cmd)->run(cmd);
+    cmd_workload_run(cmd, workload, piece);
+    return left - piece;
+}
 
 /* Run its loops on the executing CPU. */
 void cmd_workload_loops(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations);
@@ -258,6 +300,24 @@ void cmd_target_probe(struct cmd *cmd, struct upmu_probe *probe);
 
 /* Symbols of the target; false after the last. */
 bool cmd_symbol(const struct cmd *cmd, unsigned index, struct cmd_symbol *out_symbol);
+
+/* ---- Functions in files of programs and kernels (cmd_elf.c) ---- */
+
+struct cmd_elf {
+    const uint8_t *bytes;
+    size_t length;
+    bool wide;                   /* 64 bits */
+    uint64_t entry;              /* address of the first instruction */
+    uint64_t sections, section_bytes, section_count;
+    uint64_t symbols, symbol_bytes, symbol_count;
+    uint64_t strings, string_bytes;
+};
+
+/* False: not such a file, or without symbols. */
+bool cmd_elf_open(struct cmd_elf *elf, const void *bytes, size_t length);
+
+/* The i-th symbol, i below symbol_count; its name is in the file.  False: it is no function. */
+bool cmd_elf_function(const struct cmd_elf *elf, uint64_t i, struct cmd_symbol *out_symbol);
 
 /* Symbol that holds `ip`, or NULL-named. */
 struct cmd_symbol cmd_symbol_of(const struct cmd *cmd, uint64_t ip);

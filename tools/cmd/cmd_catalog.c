@@ -50,6 +50,46 @@ int cmd_pmus(struct cmd *cmd, const struct cmd_args *args)
     return CMD_OK;
 }
 
+/* Is a line of descriptions for a smaller name (below 0), for this one, or for a larger one? */
+static int compare_about(const char *line, const char *end, const char *catalogue, const char *name)
+{
+    const char *const parts[] = {catalogue, "\t", name, "\t"};
+
+    for (unsigned i = 0; i < 4; i++)
+        for (const char *part = parts[i]; *part != '\0'; part++, line++)
+            if (line == end || *line != *part)
+                return line == end || *line < *part ? -1 : 1;
+    return 0;
+}
+
+/* The description of an event, below its name. */
+static void print_about(struct cmd *cmd, const struct upmu_catalog *catalog, const char *name)
+{
+    const char *low = cmd->about, *end = low + cmd->about_bytes, *high = end;
+    const char *catalogue = upmu_catalog_name(catalog), *line, *next;
+
+    while (low < high) {
+        int order;
+
+        for (line = low + (high - low) / 2; line > low && line[-1] != '\n'; line--)
+            ;
+        for (next = line; next < end && *next != '\n'; next++)
+            ;
+        order = compare_about(line, next, catalogue, name);
+        if (order == 0) {
+            cmd_print(cmd, "        ");
+            for (line += cmd_length(catalogue) + cmd_length(name) + 2; line < next; line++)
+                cmd_print(cmd, "%c", *line >= ' ' && *line < 127 ? *line : '?');
+            cmd_print(cmd, "\n");
+            return;
+        }
+        if (order < 0)
+            low = next < end ? next + 1 : end;
+        else
+            high = line;
+    }
+}
+
 #if UPMU_UNCORE
 /* Names of the events of one kind of unit, of the file of catalogues if there is one; how many there are. */
 static unsigned unit_events(struct cmd *cmd, const struct upmu_unit_type *type, const char *glob)
@@ -142,6 +182,8 @@ int cmd_list(struct cmd *cmd, const struct cmd_args *args)
             cmd_print(cmd, " = %s", canonical);
         }
         cmd_print(cmd, "\n");
+        if (__STDC_HOSTED__ && cmd->about != NULL && !alias)
+            print_about(cmd, catalog, name);
         names++;
     }
     if (names == 0) {

@@ -201,8 +201,13 @@ static const char bash_line[] = "_upmu()\n"
                                 "        mapfile -t COMPREPLY < <(compgen -W \"$_upmu_names\" -- \"$cur\")\n"
                                 "        return\n"
                                 "    fi\n"
-                                "    _upmu_behind \"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
-                                "    [[ $kind ]] || _upmu_takes \"${COMP_WORDS[1]}\"\n"
+                                "    if [[ ${COMP_WORDS[1]} == @(stat|record) &&\n"
+                                "        ' '${COMP_WORDS[*]:2:COMP_CWORD - 2}' ' == *' -- '* ]]; then\n"
+                                "        kind=files list=$(compgen -c -- \"$cur\")\n"
+                                "    else\n"
+                                "        _upmu_behind \"${COMP_WORDS[COMP_CWORD - 1]}\"\n"
+                                "        [[ $kind ]] || _upmu_takes \"${COMP_WORDS[1]}\"\n"
+                                "    fi\n"
                                 "    if [[ $cur == -* && $takes ]]; then\n"
                                 "        kind=words list=$takes\n"
                                 "    fi\n"
@@ -210,7 +215,7 @@ static const char bash_line[] = "_upmu()\n"
                                 "    case $kind in\n"
                                 "    events) mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(_upmu_events \"$cur\") ;;\n"
                                 "    files)\n"
-                                "        mapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+                                "        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- \"$cur\")\n"
                                 "        compopt -o filenames 2> /dev/null\n"
                                 "        ;;\n"
                                 "    esac\n"
@@ -242,9 +247,15 @@ static const char zsh_line[] =
     "}\n\n"
     "_upmu()\n"
     "{\n"
-    "    local takes= kind= list=\n"
+    "    local takes= kind= list= at=${words[(i)--]}\n"
     "    if ((CURRENT == 2)); then\n"
     "        _describe command _upmu_names\n"
+    "        return\n"
+    "    fi\n"
+    "    if [[ $words[2] == (stat|record) ]] && ((at < CURRENT)); then\n"
+    "        shift $at words\n"
+    "        ((CURRENT -= at))\n"
+    "        _normal\n"
     "        return\n"
     "    fi\n"
     "    _upmu_behind $words[CURRENT-1]\n"
@@ -345,7 +356,8 @@ static void complete_fish(struct cmd *cmd)
               fish_events);
     for (unsigned i = 0; completed_at(cmd, i, &command); i++)
         fish_command(cmd, &command);
-    cmd_print(cmd, "complete -c upmu -n __fish_use_subcommand -a 'help --version'\n");
+    cmd_print(cmd, "complete -c upmu -n '__fish_seen_subcommand_from stat record; and contains -- -- (commandline "
+                   "-opc)' -F\ncomplete -c upmu -n __fish_use_subcommand -a 'help --version'\n");
 }
 
 static int complete(struct cmd *cmd, const struct cmd_args *args)

@@ -8,6 +8,13 @@
 #define CMD_WORDS 48
 #define CMD_LINE_BYTES 1024
 
+/* Kernels read none. */
+#if __STDC_HOSTED__
+#define CMD_OR_AN_ELF ", or is a file with symbols (ELF)"
+#else
+#define CMD_OR_AN_ELF
+#endif
+
 #define CMD_HELP_FORMS \
     "FORM: folded (flame graphs), pprof, perf (for perf report -i, perf script -i; with --kallsyms the names of\n" \
     "code), kallsyms (these names).\n"
@@ -53,7 +60,7 @@ static const struct cmd_command commands[] = {
      "-x prints the cells of perf stat -x: count, unit (none), event, with -r the spread, ns with a counter, their\n"
      "share, what follows, its unit.  With -I: seconds, count, unit, event, and no sums.\n",
      CMD_OPT_SIM | CMD_OPT_EVENTS | CMD_OPT_METRICS | CMD_OPT_RUNS | CMD_OPT_WORK | CMD_OPT_JSON | CMD_OPT_INTERVAL |
-         CMD_OPT_SEPARATOR,
+         CMD_OPT_SEPARATOR | CMD_OPT_CHILD,
      0, 1, cmd_stat},
     {"pmcstat", "[--class CLASS] [-w MS] [-p] [-o FILE] [-n ITERATIONS] [--sim CPU] [INDEX] SPEC [WORKLOAD]",
      "count one event, on the counter with this index, with a line every MS ms",
@@ -68,11 +75,11 @@ static const struct cmd_command commands[] = {
      "A sample every PERIOD events; -o: one line of text for each sample; --log: all of it, for 'convert'.\n"
      "-g: with the callers of each sampled address, of a simulated CPU.\n" CMD_HELP_FORMS,
      CMD_OPT_SIM | CMD_OPT_CALLERS | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT | CMD_OPT_LOG |
-         CMD_OPT_FORMS,
+         CMD_OPT_FORMS | CMD_OPT_CHILD,
      0, 1, cmd_record},
     {"convert", "[--salvage] [--symbols MAP] [--FORM FILE] LOG",
      "a log of 'record', or of a kernel: what it holds, in other forms",
-     "MAP has lines 'ADDRESS t NAME', as nm and /proc/kallsyms write them.\n"
+     "MAP has lines 'ADDRESS t NAME', as nm and /proc/kallsyms write them" CMD_OR_AN_ELF ".\n"
      "--salvage takes a log that was cut or damaged: the records that are as they were written.\n" CMD_HELP_FORMS,
      CMD_OPT_SALVAGE | CMD_OPT_SYMBOLS | CMD_OPT_FORMS, 1, 1, cmd_convert},
     {"top", "[-e EVENT] [-c PERIOD] [-r ROUNDS] [-n ITERATIONS] [--sim CPU] [WORKLOAD]",

@@ -323,6 +323,14 @@ bool cmd_equal(const char *a, const char *b)
     return *a == *b;
 }
 
+bool cmd_begins(const char *bytes, size_t length, const char *text)
+{
+    for (; *text != '\0' && length > 0; text++, bytes++, length--)
+        if (*text != *bytes)
+            return false;
+    return *text == '\0';
+}
+
 bool cmd_contains(const char *text, const char *part)
 {
     for (; *text != '\0'; text++) {

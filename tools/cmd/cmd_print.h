@@ -50,6 +50,9 @@ uint64_t cmd_root(uint64_t value);
 size_t cmd_length(const char *text);
 bool cmd_equal(const char *a, const char *b);
 
+/* Do these bytes begin with the other text? */
+bool cmd_begins(const char *bytes, size_t length, const char *text);
+
 /* Is the other text a part of it? */
 bool cmd_contains(const char *text, const char *part);
 

@@ -47,6 +47,13 @@ static void progress_text(char text[PROGRESS_BYTES], unsigned percent)
     text[used] = '\0';
 }
 
+void cmd_progress_text(struct cmd *cmd, const char *text)
+{
+    cmd->sink->progress(cmd->sink->context, text);
+    cmd->progress_shown = true;
+    cmd->progress_due_ms = progress_clock(cmd) + PROGRESS_STEP_MS;
+}
+
 void cmd_progress(struct cmd *cmd, uint64_t done, uint64_t total)
 {
     char text[PROGRESS_BYTES];
@@ -56,9 +63,7 @@ void cmd_progress(struct cmd *cmd, uint64_t done, uint64_t total)
         return;
     percent = cmd_divide(cmd->progress_part * 100u + cmd_scale(done, 100, total), cmd->progress_parts);
     progress_text(text, percent < 100 ? (unsigned)percent : 100);
-    cmd->sink->progress(cmd->sink->context, text);
-    cmd->progress_shown = true;
-    cmd->progress_due_ms = progress_clock(cmd) + PROGRESS_STEP_MS;
+    cmd_progress_text(cmd, text);
 }
 
 void cmd_progress_part(struct cmd *cmd, unsigned part)

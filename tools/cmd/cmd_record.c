@@ -11,6 +11,7 @@
 #define RECORD_SLICES 64u /* the ring is emptied so often */
 #define RECORD_TOP 10u
 #define RECORD_BAR 30u
+#define RECORD_LEAST 200u /* of a program: a function has no line if its share is smaller */
 #define TOP_ROUNDS 5u
 #define TOP_LINES 20u
 #define TOP_BAR 22u
@@ -33,23 +34,22 @@ struct record {
     bool to_file, to_log, callers;
 };
 
-static void hot_add(struct cmd *cmd, struct record *record, uint64_t ip, bool user)
+bool cmd_hot_add(struct cmd *cmd, uint64_t ip, bool user)
 {
     unsigned i;
 
     for (i = 0; i < cmd->hot_count; i++) {
         if (cmd->hot[i].ip == ip && cmd->hot[i].user == user) {
             cmd->hot[i].hits++;
-            return;
+            return true;
         }
     }
-    if (cmd->hot_count == CMD_HOT) {
-        record->elsewhere++;
-        return;
-    }
+    if (cmd->hot_count == CMD_HOT)
+        return false;
     cmd->hot[cmd->hot_count].ip = ip;
     cmd->hot[cmd->hot_count].user = user;
     cmd->hot[cmd->hot_count++].hits = 1;
+    return true;
 }
 
 static void file_sample(struct cmd *cmd, struct record *record, const struct upmu_sample *sample)
@@ -77,7 +77,7 @@ static void histogram_add(struct cmd *cmd, struct record *record, const struct u
         return;
     }
     record->kernel += !user;
-    hot_add(cmd, record, sample->ip, user);
+    record->elsewhere += !cmd_hot_add(cmd, sample->ip, user);
 }
 
 /* Into the histogram, and the file and the log that were asked for. */
@@ -163,18 +163,20 @@ static int record_pass(struct cmd *cmd, struct record *record)
 {
     uint64_t slice = cmd_divide(record->iterations, RECORD_SLICES) + 1;
     uint64_t left = record->iterations, begin_ns = cmd_target_time(cmd);
-    enum upmu_status status = upmu_session_start(&cmd->session);
+    enum upmu_status status;
 
+    if (cmd_child(cmd) != NULL && !cmd_child(cmd)->start(cmd))
+        return CMD_REFUSED;
+    status = upmu_session_start(&cmd->session);
     cmd_progress_begin(cmd, 1);
     while (left != 0 && status == UPMU_OK) {
         uint64_t now = left < slice ? left : slice;
 
-        cmd_workload_run(cmd, record->workload, now);
-        left -= now;
+        left = cmd_workload_piece(cmd, record->workload, now, left);
         status = drain(cmd, record);
         if (status == UPMU_OK)
             status = upmu_cpu_poll(cmd->cpu);
-        if (status == UPMU_OK && cmd_progress_due(cmd))
+        if (status == UPMU_OK && cmd_child(cmd) == NULL && cmd_progress_due(cmd))
             status = show_progress(cmd, record->iterations - left, record->iterations);
     }
     cmd_progress_end(cmd);
@@ -218,9 +220,9 @@ static void print_functions(struct cmd *cmd, const struct record *record)
     for (i = 0; cmd_symbol(cmd, i, &symbol); i++) {
         uint64_t hits = hits_in(cmd, &symbol);
 
-        known += hits;
-        if (hits == 0)
+        if (hits == 0 || (cmd_child(cmd) != NULL && hits < cmd_divide(record->samples, RECORD_LEAST)))
             continue;
+        known += hits;
         print_share(cmd, hits, record->samples);
         cmd_print(cmd, " %10G  ", hits);
         cmd_coloured(cmd, CMD_NAME, "%-14s ", symbol.name);
@@ -250,27 +252,37 @@ static void sort_hot(struct cmd *cmd)
     }
 }
 
-static void print_addresses(struct cmd *cmd, const struct record *record)
+void cmd_hot_print(struct cmd *cmd, uint64_t samples, void (*name)(struct cmd *cmd, uint64_t ip, const void *context),
+                   const void *context)
 {
     unsigned i;
 
     sort_hot(cmd);
     cmd_coloured(cmd, CMD_TITLE, "\n  share    samples  address\n");
     for (i = 0; i < RECORD_TOP && i < cmd->hot_count; i++) {
-        struct cmd_symbol symbol = cmd_symbol_of(cmd, cmd->hot[i].ip);
-
-        print_share(cmd, cmd->hot[i].hits, record->samples);
+        print_share(cmd, cmd->hot[i].hits, samples);
         cmd_print(cmd, " %10u  0x%X", (unsigned)cmd->hot[i].hits, cmd->hot[i].ip);
-        if (symbol.name != NULL)
-            cmd_coloured(cmd, CMD_NAME, "  %s+0x%X", symbol.name, cmd->hot[i].ip - symbol.start);
+        name(cmd, cmd->hot[i].ip, context);
         cmd_print(cmd, "\n");
     }
 }
 
+static void print_symbol(struct cmd *cmd, uint64_t ip, const void *context)
+{
+    struct cmd_symbol symbol = cmd_symbol_of(cmd, ip);
+
+    (void)context;
+    if (symbol.name != NULL)
+        cmd_coloured(cmd, CMD_NAME, "  %s+0x%X", symbol.name, ip - symbol.start);
+}
+
 static void print_record(struct cmd *cmd, const struct record *record)
 {
-    cmd_coloured(cmd, CMD_TITLE, "\n %G samples of %s every %G, workload '%s' (%G iterations)\n", record->samples,
-                 record->list, record->period, record->workload->name, record->iterations);
+    cmd_coloured(cmd, CMD_TITLE, "\n %G samples of %s every %G, ", record->samples, record->list, record->period);
+    if (cmd_child(cmd) != NULL)
+        cmd_coloured(cmd, CMD_TITLE, "program '%s'\n", record->workload->name);
+    else
+        cmd_coloured(cmd, CMD_TITLE, "workload '%s' (%G iterations)\n", record->workload->name, record->iterations);
     if (record->due > record->samples + (record->samples >> 6) + 1)
         cmd_print(cmd, " %G were due: interrupts came too fast and were throttled\n", record->due);
     if (record->late != 0)
@@ -280,7 +292,7 @@ static void print_record(struct cmd *cmd, const struct record *record)
         return;
     }
     print_functions(cmd, record);
-    print_addresses(cmd, record);
+    cmd_hot_print(cmd, record->samples, print_symbol, NULL);
     if (record->lost + record->no_frame + record->elsewhere != 0)
         cmd_print(cmd, "\n lost %G, without address %G, not listed %G\n", record->lost, record->no_frame,
                   record->elsewhere);
@@ -304,6 +316,8 @@ static int record_prepare(struct cmd *cmd, const struct cmd_args *args, struct r
     record->iterations = args->iterations != 0 ? args->iterations : record->workload->iterations;
     record->period = args->period != 0 ? args->period : RECORD_PERIOD;
     record->list = args->events != NULL ? args->events : RECORD_EVENT;
+    if (args->events == NULL && cmd_child(cmd) != NULL)
+        record->list = cmd_child(cmd)->events;
     record->to_file = args->out != NULL;
     record->to_log = cmd_results_wanted(args);
     record->callers = args->callers;

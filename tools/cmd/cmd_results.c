@@ -178,32 +178,64 @@ static void map_sort(struct map *map)
     }
 }
 
-/* A symbol reaches to the next one; the last, to the end of its page. */
-static bool map_read(struct map *map, const char *text, size_t length)
+static bool map_add(struct map *map, const struct map_row *row)
+{
+    if (map->rows == map->capacity)
+        return false;
+    map->row[map->rows++] = *row;
+    return true;
+}
+
+/* The functions of a program or a kernel. */
+static bool map_read_elf(struct map *map, const struct cmd_elf *elf)
+{
+    struct cmd_symbol symbol;
+
+    for (uint64_t i = 0; i < elf->symbol_count; i++) {
+        if (!cmd_elf_function(elf, i, &symbol))
+            continue;
+        if (!map_add(map, &(struct map_row){symbol.start, 0, symbol.name, cmd_length(symbol.name)}))
+            return false;
+    }
+    return true;
+}
+
+static bool map_read_lines(struct map *map, const char *text, size_t length)
 {
     const char *at = text, *end = text + length, *line;
     struct map_row row;
     char kind;
-    size_t i;
 
     for (; at < end; at = line + 1) {
         for (line = at; line < end && *line != '\n'; line++)
             ;
-        if (!map_line(at, line, &row, &kind) || (kind | 0x20) == 'u')
-            continue;
-        if (map->rows == map->capacity)
+        if (map_line(at, line, &row, &kind) && (kind | 0x20) != 'u' && !map_add(map, &row))
             return false;
-        map->row[map->rows++] = row;
     }
+    return true;
+}
+
+/* A symbol reaches to the next one; the last, to the end of its page. */
+static bool map_read(struct map *map, const char *text, size_t length)
+{
+    struct cmd_elf elf;
+    bool fits;
+    size_t i;
+
+    if (__STDC_HOSTED__ && cmd_elf_open(&elf, text, length))
+        fits = map_read_elf(map, &elf);
+    else
+        fits = map_read_lines(map, text, length);
+    if (!fits)
+        return false;
     map_sort(map);
     for (i = 0; i < map->rows; i++)
         map->row[i].end = i + 1 < map->rows ? map->row[i + 1].start : (map->row[i].start | 4095) + 1;
     return true;
 }
 
-static bool map_find(void *context, uint64_t ip, struct upmu_symbol *out_symbol)
+static bool map_search(const struct map *map, uint64_t ip, struct upmu_symbol *out_symbol)
 {
-    const struct map *map = context;
     size_t low = 0, high = map->rows;
 
     while (low < high) {
@@ -221,6 +253,11 @@ static bool map_find(void *context, uint64_t ip, struct upmu_symbol *out_symbol)
     out_symbol->name = map->row[low - 1].name;
     out_symbol->length = map->row[low - 1].length;
     return true;
+}
+
+static bool map_find(void *context, uint64_t ip, struct upmu_symbol *out_symbol)
+{
+    return map_search(context, ip, out_symbol);
 }
 
 /* ---- convert ---- */
@@ -280,6 +317,37 @@ static void print_log(struct cmd *cmd, struct upmu_log_reader *reader)
     }
 }
 
+static void print_mapped(struct cmd *cmd, uint64_t ip, const void *context)
+{
+    struct upmu_symbol symbol;
+
+    if (!map_search(context, ip, &symbol))
+        return;
+    cmd_colour(cmd, CMD_NAME);
+    cmd_print(cmd, "  ");
+    print_text(cmd, (struct upmu_log_text){symbol.name, symbol.length});
+    cmd_print(cmd, "+0x%X", ip - symbol.start);
+    cmd_colour(cmd, CMD_PLAIN);
+}
+
+/* The hottest addresses of a log. */
+static void print_hottest(struct cmd *cmd, struct upmu_log_reader reader, const struct map *map)
+{
+    struct upmu_log_item item;
+    uint64_t samples = 0, elsewhere = 0;
+
+    cmd->hot_count = 0;
+    while (upmu_log_next(&reader, &item)) {
+        if (item.kind != UPMU_LOG_SAMPLE || (item.of.sample.flags & UPMU_SAMPLE_NO_FRAME))
+            continue;
+        samples++;
+        elsewhere += !cmd_hot_add(cmd, item.of.sample.ip, (item.of.sample.flags & UPMU_SAMPLE_USER) != 0);
+    }
+    cmd_hot_print(cmd, samples, print_mapped, map);
+    if (elsewhere != 0)
+        cmd_print(cmd, " not listed %G\n", elsewhere);
+}
+
 static int read_file(struct cmd *cmd, const char *name, const void **out_bytes, size_t *out_length)
 {
     *out_bytes = cmd->sink->read_file != NULL ? cmd->sink->read_file(cmd->sink->context, name, out_length) : NULL;
@@ -316,7 +384,7 @@ static int log_open(struct cmd *cmd, const struct cmd_args *args, const struct u
 int cmd_convert(struct cmd *cmd, const struct cmd_args *args)
 {
     struct upmu_results results = {.log = NULL};
-    struct upmu_log_reader reader;
+    struct upmu_log_reader reader, begin;
     struct map map = {.row = cmd->memory, .rows = 0, .capacity = cmd->memory_bytes / sizeof(struct map_row) / 2};
     const void *text;
     size_t length, used;
@@ -328,6 +396,7 @@ int cmd_convert(struct cmd *cmd, const struct cmd_args *args)
     if (result != CMD_OK)
         return result;
     results.salvage = args->salvage;
+    begin = reader;
     print_log(cmd, &reader);
     if (args->symbols != NULL) {
         result = read_file(cmd, args->symbols, &text, &length);
@@ -337,6 +406,8 @@ int cmd_convert(struct cmd *cmd, const struct cmd_args *args)
             return log_refusal(cmd, args->symbols, UPMU_ERR_NO_SPACE);
         results.symbol = map_find;
         results.context = &map;
+        if (__STDC_HOSTED__)
+            print_hottest(cmd, begin, &map);
     }
     used = (map.rows * sizeof(struct map_row) + 7) / 8 * 8;
     return forms_write(cmd, args, &results, (char *)cmd->memory + used, cmd->memory_bytes - used);

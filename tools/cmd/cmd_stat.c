@@ -174,6 +174,8 @@ static enum upmu_status stat_run(struct cmd *cmd, const struct stat_table *table
     for (i = 0; i < table->events; i++)
         cmd->runs[i][run] = cmd->counts[i].value;
     time = cmd->counts[0].enabled_ns;
+    if (cmd_child(cmd) != NULL && !cmd_child(cmd)->start(cmd))
+        return UPMU_ERR_END;
     if (cmd->args->interval == 0 && cmd->port->irq_save != NULL)
         flags = cmd->port->irq_save(cmd->port->context);
     status = upmu_session_start(&cmd->session);
@@ -297,8 +299,9 @@ static void print_table(struct cmd *cmd, const struct stat_table *table)
     const struct stat_row *time = &table->row[table->events];
     unsigned i;
 
-    cmd_coloured(cmd, CMD_TITLE, "\n Counts of '%s' on %s, %G iterations", table->workload->name, table->pmu,
-                 table->iterations);
+    cmd_coloured(cmd, CMD_TITLE, "\n Counts of '%s' on %s", table->workload->name, table->pmu);
+    if (cmd_child(cmd) == NULL)
+        cmd_coloured(cmd, CMD_TITLE, ", %G iterations", table->iterations);
     if (table->runs > 1)
         cmd_coloured(cmd, CMD_TITLE, ", mean of %u runs", table->runs);
     cmd_coloured(cmd, CMD_TITLE, ":\n\n");
@@ -371,8 +374,9 @@ static void print_json(struct cmd *cmd, const struct stat_table *table)
 {
     unsigned i, run;
 
-    cmd_print(cmd, "{\"pmu\":\"%s\",\"simulated\":%s,\"workload\":\"%s\",\"iterations\":%U,\"runs\":%u,\"ns\":%U,\n",
-              table->pmu, cmd->simulated ? "true" : "false", table->workload->name, table->iterations, table->runs,
+    cmd_print(cmd, "{\"pmu\":\"%s\",\"simulated\":%s,\"workload\":", table->pmu, cmd->simulated ? "true" : "false");
+    cmd_json_text(cmd, table->workload->name);
+    cmd_print(cmd, ",\"iterations\":%U,\"runs\":%u,\"ns\":%U,\n", table->iterations, table->runs,
               table->row[table->events].mean);
     cmd_print(cmd, "\"events\":[");
     for (i = 0; i < table->events; i++) {
@@ -485,8 +489,11 @@ enum upmu_status cmd_stat_count(struct cmd *cmd, const struct cmd_stat_work *wor
 /* What a list of units and cores is refused for, in words of the tool, too. */
 static int stat_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why)
 {
-    int result = cmd_refusal(cmd, status, why);
+    int result;
 
+    if (status == UPMU_ERR_END) /* a program was not started, and the reason was printed */
+        return CMD_REFUSED;
+    result = cmd_refusal(cmd, status, why);
     if (status == UPMU_ERR_WRONG_PMU)
         cmd_error(cmd, "a list has events of cores, or of one type of unit, of boxes that there are");
     else if (status == UPMU_ERR_NO_SUCH_PMU && cmd->args->interval != 0)
@@ -502,9 +509,11 @@ static int stat_events(struct cmd *cmd, const struct cmd_stat_work *work)
     enum upmu_status status = UPMU_OK;
     bool measured = false;
 
+    if (list == NULL && cmd_child(cmd) != NULL)
+        list = cmd_child(cmd)->events;
     if (list == NULL)
         list = cmd_stat_fits(cmd, STAT_DEFAULT) ? STAT_DEFAULT : STAT_DEFAULT_SMALL;
-    else if (args->interval == 0 && reaches_units(cmd))
+    else if (args->interval == 0 && cmd_child(cmd) == NULL && reaches_units(cmd))
         status = stat_units(cmd, list, &table, &measured);
     if (!measured)
         status = stat_measure(cmd, list, &table);

@@ -107,6 +107,8 @@ static int open_simulated(struct cmd *cmd, const char *name)
     cmd->machine = &cmd->own_machine;
     cmd->cpu = &cmd->own_cpu;
     cmd->port = upmu_sim_port(&cmd->sim);
+    if (cmd_child(cmd) != NULL)
+        cmd->sim.port.clock_ns = cmd_child(cmd)->clock_ns;
     if (!cmd->args->json)
         cmd_target_label(cmd);
     status = upmu_machine_init(cmd->machine, cmd->port);
@@ -220,13 +222,31 @@ void cmd_target_probe(struct cmd *cmd, struct upmu_probe *probe)
     }
 }
 
+/* The bytes of the file itself, before the descriptions that may follow it (tools/catalog_about.py). */
+static size_t without_about(struct cmd *cmd, const uint8_t *file, size_t length)
+{
+    static const char begin[] = "upmu about 1\n";
+    size_t own = length;
+
+    if (length >= 8)
+        own = (size_t)file[4] | (size_t)file[5] << 8 | (size_t)file[6] << 16 | (size_t)file[7] << 24;
+    if (own >= length || !cmd_begins((const char *)file + own, length - own, begin))
+        return length;
+    cmd->about = (const char *)file + own + sizeof begin - 1;
+    cmd->about_bytes = length - own - (sizeof begin - 1);
+    return own;
+}
+
 /* Events from a file, for a PMU on paper. */
 static int import(struct cmd *cmd, struct upmu_pmu *pmu, const char *name)
 {
     size_t length = 0;
     const void *file = cmd->sink->read_file != NULL ? cmd->sink->read_file(cmd->sink->context, name, &length) : NULL;
-    enum upmu_status status = file != NULL ? upmu_catalog_load(file, length) : UPMU_ERR_INVALID;
+    enum upmu_status status;
 
+    if (__STDC_HOSTED__ && file != NULL)
+        length = without_about(cmd, file, length);
+    status = file != NULL ? upmu_catalog_load(file, length) : UPMU_ERR_INVALID;
     if (status == UPMU_OK)
         status = upmu_pmu_import(pmu, file);
     if (status == UPMU_OK)
@@ -279,6 +299,7 @@ static int open_on_paper(struct cmd *cmd, const char *name)
     struct upmu_pmu *pmu = &cmd->own_machine.pmu[0];
 
     cmd->own_machine.units = NULL;
+    cmd->about = NULL;
 #if UPMU_UNCORE
     if (status != UPMU_OK && unit_on_paper(cmd, name)) {
         status = UPMU_OK;

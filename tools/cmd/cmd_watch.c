@@ -9,11 +9,6 @@
 #define WATCH_NS_PER_MS 1000000u
 #define WATCH_MOST_MS UINT64_C(1000000000000) /* 31 years: nanoseconds do not overflow */
 
-static uint64_t watch_clock(const struct cmd *cmd)
-{
-    return cmd->port->clock_ns(cmd->port->context);
-}
-
 /* A line for what was counted since the last one. */
 static enum upmu_status watch_line(struct cmd *cmd, struct cmd_watch *watch, uint64_t now)
 {
@@ -40,18 +35,17 @@ enum upmu_status cmd_watch_run(struct cmd *cmd, struct cmd_watch *watch, const s
         watch->last[i] = cmd->counts[i].value;
     if (watch->ms > WATCH_MOST_MS)
         watch->ms = WATCH_MOST_MS;
-    watch->begin = watch_clock(cmd);
+    watch->begin = cmd_target_time(cmd);
     watch->next = watch->begin + watch->ms * WATCH_NS_PER_MS;
     while (status == UPMU_OK && left != 0) {
         uint64_t now;
 
         if (piece > left)
             piece = left;
-        cmd_workload_run(cmd, workload, piece);
-        left -= piece;
+        left = cmd_workload_piece(cmd, workload, piece, left);
         if (watch->between != NULL)
             status = watch->between(cmd, watch);
-        now = watch_clock(cmd);
+        now = cmd_target_time(cmd);
         if (status == UPMU_OK && (left == 0 || now >= watch->next))
             status = watch_line(cmd, watch, now);
     }

@@ -50,6 +50,12 @@ const struct cmd_workload *cmd_workload_operand(struct cmd *cmd, const struct cm
     const char *name = args->count > 0 ? args->operand[0] : otherwise;
     const struct cmd_workload *workload = cmd_workload_find(name);
 
+    if (cmd_child(cmd) != NULL && args->count == 0 && args->iterations == 0)
+        return &cmd_child(cmd)->workload;
+    if (cmd_child(cmd) != NULL) {
+        cmd_error(cmd, "a program takes neither a workload nor -n beside it");
+        return NULL;
+    }
     if (workload == NULL)
         cmd_unknown(cmd, "workload", name, cmd_nearest(name, workload_at, NULL), "help");
     return workload;
@@ -142,7 +148,10 @@ void cmd_workload_prepare(struct cmd *cmd)
 
 void cmd_workload_run(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)
 {
-    if (cmd->simulated)
+    if (cmd_child(cmd) != NULL && workload == &cmd_child(cmd)->workload)
+        while (cmd_child(cmd)->run(cmd))
+            ;
+    else if (cmd->simulated)
         cmd_work_simulate(cmd, workload, iterations);
     else if (cmd->live->run != NULL)
         cmd->live->run(cmd->live->program, cmd, workload, iterations);
@@ -157,6 +166,8 @@ void cmd_workload_loops(struct cmd *cmd, const struct cmd_workload *workload, ui
 
 bool cmd_symbol(const struct cmd *cmd, unsigned index, struct cmd_symbol *out_symbol)
 {
+    if (cmd_child(cmd) != NULL)
+        return cmd_child(cmd)->symbol(index, out_symbol);
     return cmd->simulated ? cmd_work_sim_symbol(index, out_symbol) : live_symbol(index, out_symbol);
 }
 

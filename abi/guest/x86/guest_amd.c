@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AMD's doors: the counters of K7, those of PerfCtrExtCore, and the registers of PerfMonV2 (AMD APM
- * vol 2 13.2).  Writes of bits that do not exist are dropped; nothing faults but what is absent.
+ * AMD's doors: the counters of K7, those of PerfCtrExtCore, and the registers of PerfMonV2 (AMD APM vol 2 13.2). Writes
+ * of bits that do not exist are dropped; only absent registers fault.
  */
 #include <abi/guest/x86/guest_x86.h>
 
@@ -16,8 +16,8 @@
 #define AMD_CORE_COUNTERS 6u
 
 /*
- * Bits 19 and 21 mean nothing; bits 35:32 are the event's.  Bits 40 and 41, guest only and host only, are dropped with
- * the others: a guest of these shapes has no SVM (reserved_bits in Linux arch/x86/kvm/svm/pmu.c drops them, too).
+ * Bits 19 and 21 mean nothing; bits 35:32 belong to the event. Bits 40 and 41, guest only and host only, are dropped
+ * with all others: a guest of these shapes has no SVM (reserved_bits in Linux arch/x86/kvm/svm/pmu.c drops them, too).
  */
 #define AMD_SELECT_BITS UINT64_C(0xfffd7ffff)
 
@@ -49,7 +49,7 @@ void upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_
 
 /* ---- Registers ---- */
 
-/* The counter of an address, or UPMU_NO_COUNTER; is it a select? */
+/* Return the counter that an MSR belongs to, or UPMU_NO_COUNTER; *out_select: the MSR is the counter's select. */
 static unsigned amd_counter(const struct upmu_guest *guest, uint32_t msr, bool *out_select)
 {
     unsigned counter = UPMU_NO_COUNTER;

@@ -6,15 +6,18 @@
  * The codes of architectural events are those of Intel SDM vol 3 18.2.1.2 and AMD APM vol 2; the
  * filter is coded as in Linux Documentation/virt/kvm/api.rst, KVM_SET_PMU_EVENT_FILTER.
  */
+#include <upmu/event.h>
+#include <upmu/pmu.h>
 #include <abi/guest/x86/guest_x86.h>
-#include "core/hw/backend.h"
-#include "core/util/mem.h"
 
 #define AMD_EVENT_HIGH (UINT64_C(0xf) << 32)
 #define INTEL_IN_TX (UINT64_C(3) << 32)
 #define EVENT_AND_UMASK 0xffffu
 
-/* Unit mask and event of each architectural event; the names that each host's PMU knows.  0: none. */
+/*
+ * Codes of architectural events: unit mask and event. Below are their codes on AMD, and names that every host's PMU
+ * knows. 0 or "": the event does not exist there.
+ */
 const uint16_t upmu_guest_codes[8] = {
     [GUEST_ARCH_CYCLES] = 0x003c,
     [GUEST_ARCH_INSTRUCTIONS] = 0x00c0,
@@ -28,7 +31,7 @@ const uint16_t upmu_guest_codes[8] = {
 static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
 static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
 
-/* Events of a fixed counter. */
+/* The event of each fixed counter. */
 static const uint8_t of_fixed[UPMU_GUEST_FIXED] = {GUEST_ARCH_INSTRUCTIONS, GUEST_ARCH_CYCLES, GUEST_ARCH_TSC};
 
 #define NAMED_EVENTS                                                                                                   \
@@ -38,23 +41,20 @@ static const uint8_t of_fixed[UPMU_GUEST_FIXED] = {GUEST_ARCH_INSTRUCTIONS, GUES
     (UPMU_BIT32(GUEST_ARCH_CYCLES) | UPMU_BIT32(GUEST_ARCH_INSTRUCTIONS) | UPMU_BIT32(GUEST_ARCH_REFERENCE) |          \
      UPMU_BIT32(GUEST_ARCH_TSC))
 
-static bool is_amd(const struct upmu_pmu *pmu)
-{
-    return pmu->backend->vendor == UPMU_VENDOR_AMD;
-}
-
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door)
 {
-    return is_amd(pmu) == (door != UPMU_GUEST_INTEL);
+    return upmu_pmu_is_amd(pmu) == (door != UPMU_GUEST_INTEL);
 }
 
-/* Are the codes of architectural events the host's own?  P6 has these events by other codes, a hypervisor's page has
-   numbers of its own for them. */
+/*
+ * Does the host's PMU have the door's codes for architectural events? P6 has other codes for them, and a hypervisor's
+ * page has numbers of its own.
+ */
 static bool same_codes(const struct upmu_pmu *pmu, unsigned door)
 {
     if (pmu->capabilities & UPMU_PMU_PAGE)
         return false;
-    return door == UPMU_GUEST_INTEL ? pmu->version && pmu->arch_events : is_amd(pmu);
+    return door == UPMU_GUEST_INTEL ? pmu->version && pmu->arch_events : upmu_pmu_is_amd(pmu);
 }
 
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
@@ -64,16 +64,19 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
     return (pmu->arch_events & 0x7fu) | (pmu->counters >> UPMU_FIXED_COUNTER(2) & 1u) << GUEST_ARCH_TSC;
 }
 
-/* NetBurst has two ESCRs for each event, which events share.  P6 has two counters. */
+/*
+ * Return how many counters architectural events can always have at once. NetBurst has two ESCRs for each event, which
+ * events share: so two. P6 has two counters.
+ */
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu)
 {
     unsigned count = upmu_bits_count(pmu->general);
-    bool alike = is_amd(pmu) || pmu->version || pmu->capabilities & UPMU_PMU_PAGE;
+    bool alike = upmu_pmu_is_amd(pmu) || pmu->version || pmu->capabilities & UPMU_PMU_PAGE;
 
     return alike || count < 2 ? count : 2;
 }
 
-/* Of a fixed counter: its rings alone. */
+/* Return the select of a counter. For a fixed counter it has the rings alone. */
 static uint64_t event_select(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
@@ -119,13 +122,19 @@ enum upmu_status upmu_guest_filter_check(const struct upmu_guest_filter *filter)
     return UPMU_OK;
 }
 
-/* Bits 35:32 are the event's on AMD alone: Intel's say in which transactions it is counted, which no entry asks. */
+/*
+ * Return the bits of a select that are the event: bits 35:32 on AMD alone. Intel's bits 33:32 select transactions,
+ * which no entry of a filter asks for.
+ */
 static uint64_t event_bits(unsigned door)
 {
     return door == UPMU_GUEST_INTEL ? 0xffu : ENTRY_EVENT;
 }
 
-/* An entry that never matches would let pass what a list was to deny. */
+/*
+ * Can each entry of a filter match an event of this door? A filter that denies events would let the events of an entry
+ * pass that cannot match.
+ */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door)
 {
     uint64_t high = 0;
@@ -135,7 +144,7 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
     return door != UPMU_GUEST_INTEL || !high;
 }
 
-/* Does the filter's list match?  An exclusion outweighs all else. */
+/* Does the list of a filter match a select? An exclusion outweighs all other entries. */
 static bool filter_matches(const struct upmu_guest_filter *filter, unsigned door, uint64_t select)
 {
     uint64_t event = event_bits(door);
@@ -162,7 +171,7 @@ static bool filter_allows(const struct upmu_guest_filter *filter, unsigned door,
     return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
 }
 
-/* A select with an edge or a threshold counts another event: stalls, for example. */
+/* Is a select without edge and threshold? With edge or threshold a select counts another event: stalls, for example. */
 static bool is_plain(unsigned counter, uint64_t select)
 {
     return counter >= UPMU_FIXED_COUNTER(0) || !(select & GUEST_SELECT_MODIFIERS);
@@ -211,13 +220,16 @@ bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struc
            upmu_guest_event_same_vendor(pmu, shape->door);
 }
 
-/* Before family 17h these are events of the northbridge, which counts for all cores. */
+/* Is the event one of AMD's northbridge, which counts for all cores? So it is before family 17h. */
 static bool is_of_northbridge(const struct upmu_pmu *pmu, uint64_t select)
 {
-    return is_amd(pmu) && pmu->family < 0x17 && (select & 0xe0u) == 0xe0u;
+    return upmu_pmu_is_amd(pmu) && pmu->family < 0x17 && (select & 0xe0u) == 0xe0u;
 }
 
-/* OFFCORE_RESPONSE 0 and 1 of all models: their payload is the guest's register, as far as the policy permits now. */
+/*
+ * Return the payload of an event. For OFFCORE_RESPONSE 0 and 1 of all models: the guest's register, as far as the
+ * policy permits now.
+ */
 static uint64_t payload_of(const struct upmu_guest *guest, uint64_t select)
 {
     unsigned code = select & 0xffu;
@@ -236,7 +248,7 @@ static char *put_text(char *to, const char *text)
     return to;
 }
 
-/* By the name that every PMU gives it. */
+/* Find the host's event by the name that every PMU has for it, and by the rings and modifiers of the select. */
 static enum upmu_status by_name(const struct upmu_pmu *pmu, const char *name, uint64_t select,
                                 struct upmu_event *out_event)
 {

@@ -5,10 +5,13 @@
  */
 #include <abi/guest/x86/guest_x86.h>
 
-/* NOTHING: an acknowledgement, or what follows from other registers.  CONSTANT: of the shape. */
+/*
+ * Kinds of registers. NOTHING: the host's write does nothing, because the register acknowledges, or follows from
+ * others. CONSTANT: the register's value follows from the shape.
+ */
 enum { NOTHING, STATUS, CONSTANT, OTHER };
 
-/* Registers whose writes by the guest do something, or fault. */
+/* Registers for which a write by the guest has an effect elsewhere, or faults. */
 static const struct {
     uint32_t intel, amd;
     uint8_t what;
@@ -33,7 +36,7 @@ bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_
     return access == UPMU_GUEST_DONE || access == UPMU_GUEST_SHARED;
 }
 
-/* All 64 bits of a status. */
+/* Set the whole status; false: the value has bits that the shape lacks. */
 static bool put_status(struct upmu_guest *guest, uint64_t value)
 {
     uint64_t bits = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_status_bits(guest)
@@ -52,7 +55,7 @@ bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value
     enum upmu_guest_access access;
     uint64_t present;
 
-    /* The read also finds overflows until now, which belong to the value that is replaced. */
+    /* A read also finds overflows until now, which belong to the value that is replaced. */
     if (!upmu_guest_state_get(guest, msr, &present))
         return false;
     if (counter != UPMU_NO_COUNTER) {

@@ -54,7 +54,7 @@ void upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint3
 
 /* ---- Registers ---- */
 
-/* The counter of an address in a block of one register for each, or UPMU_NO_COUNTER. */
+/* Return the counter of an MSR in a block with one MSR for each general counter, or UPMU_NO_COUNTER. */
 static unsigned intel_general(const struct upmu_guest *guest, uint32_t msr, uint32_t first)
 {
     return msr - first < guest->shape.general ? msr - first : UPMU_NO_COUNTER;
@@ -80,7 +80,7 @@ static uint64_t intel_fixed_ctrl(const struct upmu_guest *guest)
     return value;
 }
 
-/* Counters that have an event, and bit 63: one of them interrupts. */
+/* Return the register of counters in use: a bit for each counter that has an event; bit 63: one of them interrupts. */
 static uint64_t intel_in_use(const struct upmu_guest *guest)
 {
     uint64_t value = 0;
@@ -98,7 +98,7 @@ static uint64_t intel_in_use(const struct upmu_guest *guest)
     return value;
 }
 
-/* The kind of register that an address has in this shape. */
+/* The kinds of registers that a shape has at its addresses. */
 enum intel_register { INTEL_IS_COUNTER, INTEL_IS_SELECT, INTEL_IS_OFFCORE, INTEL_IS_GLOBAL, INTEL_IS_OTHER };
 
 static enum intel_register intel_register(const struct upmu_guest *guest, uint32_t msr, unsigned *out_number)
@@ -158,7 +158,10 @@ enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t
 
 /* ---- Writes ---- */
 
-/* Transactions are counted by a guest that may count everything, where the host can. */
+/*
+ * Return the bits of a select that the guest may set. Transactions need a policy of at least level LIST, and a host
+ * that counts them.
+ */
 uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t bits = UINT32_MAX & ~INTEL_SELECT_ANY;
@@ -179,7 +182,7 @@ uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest)
     return bits;
 }
 
-/* A value above the width is refused, but by the old registers, which take 32 bits and their sign. */
+/* Write a counter; false: the value is too wide. The old registers take 32 bits of a value and extend their sign. */
 static bool write_intel_counter(struct upmu_guest *guest, uint32_t msr, unsigned counter, uint64_t value)
 {
     if (msr - INTEL_COUNTER < UPMU_GUEST_GENERAL)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The addresses that are the engine's: registers of the doors, and registers of or near the PMU that no guest has.  One
- * table says which accesses it answers and which ones a hypervisor has to trap.
+ * The MSRs that the engine answers: registers of the doors, and registers of or near the PMU that no guest has. A table
+ * for each vendor says which accesses the engine answers and which ones a hypervisor has to trap.
  */
 #include <abi/guest/x86/guest_x86.h>
 
-/* Not in each shape: */
+/* Kinds of ranges: some exist in certain shapes only. */
 enum range_kind { RANGE_ALWAYS, RANGE_ABSENT, RANGE_DEBUGCTL, RANGE_LVTPC };
 
 struct range {
@@ -62,7 +62,7 @@ bool upmu_guest_range_has(const struct upmu_guest *guest, uint32_t msr)
     unsigned count, low = 0;
     const struct range *range = ranges_of(guest, &count);
 
-    /* The last range that begins at the address or below it. */
+    /* Find the last range that begins at the address or below it. */
     while (count > 1) {
         unsigned half = count / 2;
 
@@ -89,6 +89,14 @@ bool upmu_guest_msr_range(const struct upmu_guest *guest, unsigned index, struct
 
 /* ---- Bitmaps of the hardware ---- */
 
+bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr)
+{
+    unsigned counter = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_counter(guest, msr)
+                                                             : upmu_guest_amd_counter(guest, msr);
+
+    return counter != UPMU_NO_COUNTER && guest->passes >> counter & 1u;
+}
+
 static void set_bit(uint8_t *map, uint32_t bit, bool set)
 {
     uint8_t mask = (uint8_t)(1u << (bit & 7u));
@@ -96,7 +104,7 @@ static void set_bit(uint8_t *map, uint32_t bit, bool set)
     map[bit >> 3] = (uint8_t)(set ? map[bit >> 3] | mask : map[bit >> 3] & ~mask);
 }
 
-/* Registers of a bitmap's half or third have its addresses from `first` on, 2000h each. */
+/* How many MSRs each part of a bitmap is for. Parts begin at MSR 0, C0000000h and, in a VMCB, C0010000h. */
 #define MAP_REGISTERS 0x2000u
 
 void upmu_guest_msr_bitmap_vmx(const struct upmu_guest *guest, void *page)

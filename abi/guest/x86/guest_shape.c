@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shapes of x86 guests: what a machine can show under a policy, and the answer of CPUID.
+ * Shapes of x86 guests: which shape a machine can show under a policy, and the answer of CPUID.
  */
-#include <abi/guest/x86/guest_x86.h>
 #include <upmu/pmu.h>
-#include "core/util/mem.h"
+#include <abi/guest/x86/guest_x86.h>
 
 #define EVERY 0xffu
 #define HYPERVISOR (1u << 31) /* CPUID leaf 1, ECX */
@@ -19,7 +18,7 @@ bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape)
     return shape->door > UPMU_GUEST_INTEL && shape->door <= UPMU_GUEST_AMD_V2 && upmu_guest_amd_shape(shape);
 }
 
-/* Does this host count what the shape shows? */
+/* Does this host count all that the shape shows? */
 static bool shape_is_honest(const struct upmu_machine *machine, const struct upmu_guest_shape *shape)
 {
     uint32_t available = upmu_guest_event_available(&machine->pmu[0], shape->door);
@@ -28,7 +27,7 @@ static bool shape_is_honest(const struct upmu_machine *machine, const struct upm
            (shape->fixed <= GUEST_ARCH_REFERENCE || available >> GUEST_ARCH_TSC & 1u);
 }
 
-/* A filter is of one vendor's codes. */
+/* Is the filter of a policy well formed, with codes of this door's vendor? */
 static bool filter_is_valid(const struct upmu_guest_policy *policy, unsigned door)
 {
     return policy->level != UPMU_GUEST_LIST || (policy->filter && upmu_guest_filter_check(policy->filter) == UPMU_OK &&
@@ -50,7 +49,10 @@ uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const str
     return shown & ~upmu_guest_event_permitted(upmu_guest_policy(policy));
 }
 
-/* CPUID has the number of fixed counters alone: those above one that is denied are not shown either. */
+/*
+ * Remove from a shape what the policy denies. CPUID has only the number of fixed counters: so those above a denied one
+ * are not shown either.
+ */
 static void limit_shape(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
     uint32_t permitted = upmu_guest_event_permitted(policy);
@@ -76,7 +78,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
         return UPMU_ERR_INVALID;
     if (!pmu)
         return UPMU_ERR_NO_PMU;
-    memset(&shape, 0, sizeof shape);
+    __builtin_memset(&shape, 0, sizeof shape);
     general = upmu_guest_event_counters(pmu);
     shape.door = (uint8_t)door;
     shape.width = 48;
@@ -104,7 +106,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     return UPMU_OK;
 }
 
-/* The shape that a reset makes. */
+/* Return the shape that a reset makes. */
 static struct upmu_guest_shape renewed_shape(const struct upmu_guest *guest)
 {
     struct upmu_guest_shape shape = guest->shown;
@@ -123,16 +125,18 @@ bool upmu_guest_shape_is_stale(const struct upmu_guest *guest)
 {
     struct upmu_guest_shape shape = renewed_shape(guest);
 
-    return memcmp(&shape, &guest->shape, sizeof shape) != 0;
+    return __builtin_memcmp(&shape, &guest->shape, sizeof shape) != 0;
 }
 
 /* ---- CPUID ---- */
 
-/* Bits by which the host's CPUID shows its own PMU, by leaf and subleaf.  A guest sees them as 0, but for bits of
- * its shape. */
+/*
+ * Bits by which the host's CPUID shows its own PMU, by leaf and subleaf. A guest sees these bits as 0, except those
+ * that its shape has.
+ */
 static const struct {
     uint32_t leaf, bits;
-    uint8_t subleaf, word; /* EVERY: all of them */
+    uint8_t subleaf, word; /* EVERY: all subleaves, all words */
 } hidden[] = {
     {1, 1u << 2 | 1u << 4 | 1u << 15, EVERY, 2}, /* debug store; PERF_CAPABILITIES */
     {1, 1u << 21, EVERY, 3},                     /* debug store */
@@ -152,7 +156,7 @@ bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t su
 {
     uint32_t before[4];
 
-    memcpy(before, inout, sizeof before);
+    __builtin_memcpy(before, inout, sizeof before);
     for (unsigned i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
         for (unsigned word = 0; word < 4 && leaf == hidden[i].leaf; word++)
             if ((hidden[i].subleaf == EVERY || hidden[i].subleaf == subleaf) &&
@@ -164,5 +168,5 @@ bool upmu_guest_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t su
         upmu_guest_intel_cpuid(guest, leaf, inout);
     else
         upmu_guest_amd_cpuid(guest, leaf, inout);
-    return memcmp(before, inout, sizeof before) != 0;
+    return __builtin_memcmp(before, inout, sizeof before) != 0;
 }

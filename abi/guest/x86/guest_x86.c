@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door of x86: what Intel's registers and AMD's have in common.  Which counters are open, how an overflow
- * interrupts, what freezes; the accesses that trap, which go on to the registers of one vendor.
+ * The door of x86.  Which counters are open, how an overflow interrupts, what freezes; the accesses that trap, which go
+ * on to the registers of one vendor.  Registers that both vendors have: guest_x86_registers.c.
  */
-#include <abi/guest/x86/guest_x86.h>
 #include <upmu/pmu.h>
-#include "core/util/mem.h"
+#include <abi/guest/x86/guest_x86.h>
 
 #define LVTPC_MODE(lvtpc) ((lvtpc) >> 8 & 7u)
 #define LVTPC_MODE_FIXED 0u
 #define LVTPC_MODE_NMI 4u
-#define LVTPC_FIRST_VECTOR 16u /* of an interrupt; an APIC delivers no other one */
+#define LVTPC_FIRST_VECTOR 16u /* the lowest vector that an APIC delivers */
 #define X2APIC_LVTPC 0x834u
 
-/* ---- What the registers say ---- */
+/* ---- Questions to the registers ---- */
 
-/* An overflow of this counter is to interrupt.  (Transactions that abort would bring the same one again and again.) */
+/*
+ * Does an overflow of a counter interrupt? With IN_TXCP an overflow must not interrupt: aborted transactions would
+ * repeat the overflow without end.
+ */
 static bool x86_interrupts(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
@@ -34,7 +36,7 @@ static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
     return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS;
 }
 
-/* Counters that count, as far as the guest is concerned. */
+/* Return the counters that count, as far as the guest is concerned. */
 static uint32_t x86_open(const struct upmu_guest *guest)
 {
     uint32_t open = 0;
@@ -47,7 +49,10 @@ static uint32_t x86_open(const struct upmu_guest *guest)
     return upmu_guest_has_global(guest) ? open & upmu_guest_of_bits(guest->x86.global_ctrl) : open;
 }
 
-/* The select that a session counts: bits 22:19, which only the guest sees, are replaced by bits 35:32. */
+/*
+ * Return a word for what a session counts: the select, with bits 22:19, which only the guest sees, replaced by bits
+ * 35:32.
+ */
 static uint32_t x86_word(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
@@ -72,7 +77,10 @@ static uint64_t x86_retires(const struct upmu_guest *guest, unsigned counter, ui
     return more;
 }
 
-/* P6 and NetBurst name their counters otherwise, and a CPU before PerfCtrExtCore lacks the guest's names. */
+/*
+ * Does the host have the register by which the guest names a counter? P6 and NetBurst have other names for their
+ * counters, and a CPU before PerfCtrExtCore lacks those of later doors.
+ */
 static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
 {
     const struct upmu_pmu *pmu = upmu_guest_pmu(guest);
@@ -83,87 +91,23 @@ static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
             upmu_register_address(pmu, pmu->counter[counter].value_row) >= GUEST_AMD_CORE);
 }
 
-/* RDPMC reads every counter of the host's, on AMD those of units outside the core as well. */
+/* May RDPMC pass? RDPMC reads every counter of the host, on AMD also those of units outside the core. */
 static bool x86_all_pass(const struct upmu_guest *guest)
 {
     return guest->passes == guest->counters && guest->counters == upmu_guest_pmu(guest)->counters &&
            guest->shape.door == UPMU_GUEST_INTEL;
 }
 
-bool upmu_guest_passes(const struct upmu_guest *guest, uint32_t msr)
-{
-    unsigned counter = guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_counter(guest, msr)
-                                                             : upmu_guest_amd_counter(guest, msr);
-
-    return counter != UPMU_NO_COUNTER && guest->passes >> counter & 1u;
-}
-
-/* ---- Writes of the guest ---- */
-
-void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value)
-{
-    guest->dirty |= upmu_guest_of_bits(value ^ guest->x86.global_ctrl) & guest->counters;
-    guest->x86.global_ctrl = value;
-}
-
-/* All bits: of counters, and what freezes them. */
-static uint64_t status_bits(const struct upmu_guest *guest)
-{
-    return guest->x86.status | upmu_guest_bits(guest->raised);
-}
-
-void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status)
-{
-    uint64_t of_counters = upmu_guest_bits(guest->counters);
-
-    if ((status ^ guest->x86.status) & GUEST_STATUS_FROZEN)
-        guest->dirty |= guest->counters;
-    guest->x86.status = status & ~of_counters;
-    guest->raised = upmu_guest_of_bits(status & of_counters);
-}
-
-void upmu_guest_x86_change_status(struct upmu_guest *guest, uint64_t bits, bool set)
-{
-    upmu_guest_fold(guest, upmu_guest_of_bits(bits));
-    upmu_guest_x86_set_status(guest, set ? status_bits(guest) | bits : status_bits(guest) & ~bits);
-}
-
-uint64_t upmu_guest_x86_status(struct upmu_guest *guest)
-{
-    upmu_guest_fold(guest, guest->started);
-    return status_bits(guest);
-}
-
-/* The value may be a part of the event of any counter. */
-void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value)
-{
-    if (guest->x86.offcore[which] == value)
-        return;
-    guest->x86.offcore[which] = value;
-    for (unsigned i = 0; i < guest->shape.general; i++)
-        guest->counter[i].flags &= (uint8_t)~GUEST_COUNTER_EVENT;
-    guest->dirty |= guest->counters;
-}
-
-enum upmu_guest_access upmu_guest_x86_debugctl(struct upmu_guest *guest, uint64_t value)
-{
-    value &= GUEST_DEBUGCTL_FREEZE | GUEST_DEBUGCTL_FREEZE_LBR;
-    if (!upmu_guest_has_global(guest))
-        return value ? UPMU_GUEST_FAULT : UPMU_GUEST_SHARED;
-    guest->x86.debugctl = value;
-    return UPMU_GUEST_SHARED;
-}
-
 /* ---- Interrupts ---- */
 
-/* Overflows that interrupt stop the guest's counters, if it asked for that. */
+/* Freeze the guest's counters, if the guest wants that after overflows that interrupt. */
 static void freeze_counters(struct upmu_guest *guest)
 {
     bool streamlined = guest->shape.door != UPMU_GUEST_INTEL || guest->shape.version >= 4;
 
     if (guest->x86.debugctl & GUEST_DEBUGCTL_FREEZE) {
         if (streamlined)
-            upmu_guest_x86_set_status(guest, status_bits(guest) | GUEST_STATUS_FROZEN);
+            upmu_guest_x86_set_status(guest, upmu_guest_status_bits(guest) | GUEST_STATUS_FROZEN);
         else
             upmu_guest_x86_set_global(guest, 0);
     }
@@ -219,7 +163,9 @@ enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, 
                                                  : upmu_guest_amd_wrmsr(guest, msr, value);
 }
 
-/* Intel's fixed counters have bit 30; no other type exists, nor does AMD have one. */
+/*
+ * Read a counter by RDPMC. Intel's fixed counters have bit 30. Other types do not exist, and AMD has no fixed counters.
+ */
 enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
 {
     unsigned counter = UPMU_NO_COUNTER;
@@ -265,7 +211,8 @@ static void x86_save(const struct upmu_guest *guest, struct upmu_guest_registers
     const struct upmu_guest_x86 *from = &guest->x86;
 
     *out_registers = (struct upmu_guest_registers){
-        {from->global_ctrl, status_bits(guest), from->debugctl, from->offcore[0], from->offcore[1]}, from->lvtpc};
+        {from->global_ctrl, upmu_guest_status_bits(guest), from->debugctl, from->offcore[0], from->offcore[1]},
+        from->lvtpc};
 }
 
 static bool x86_could_be(const struct upmu_guest *guest, const struct upmu_guest_registers *registers)
@@ -302,7 +249,7 @@ static void x86_restore(struct upmu_guest *guest, const struct upmu_guest_regist
     guest->x86.lvtpc = registers->interrupt;
 }
 
-/* An enabled event that is no architectural one. */
+/* Does a select enable an event that is not architectural? */
 static bool x86_needs_model(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select)
 {
     return counter < UPMU_FIXED_COUNTER(0) && shape->family && select & GUEST_SELECT_EN &&

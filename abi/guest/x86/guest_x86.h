@@ -19,15 +19,18 @@
 #define GUEST_SELECT_RINGS (GUEST_SELECT_USR | GUEST_SELECT_OS)
 #define GUEST_SELECT_IN_TXCP UPMU_BIT64(33)
 
-/* Of the control of a fixed counter. */
+/* Bits of the control of a fixed counter. */
 #define GUEST_FIXED_RINGS 3u
 #define GUEST_FIXED_INT 8u
 
-/* Status, Intel's and AMD's version 2. */
+/* Bits of the status, Intel's and that of AMD's version 2. */
 #define GUEST_STATUS_LBR_FROZEN UPMU_BIT64(58)
 #define GUEST_STATUS_FROZEN UPMU_BIT64(59)
 
-/* Of the performance-counter entry of a local APIC: mask; all bits that a guest writes, as in KVM's apic_lvt_mask. */
+/*
+ * Bits of the performance-counter entry of a local APIC: its mask; all bits that a guest writes, as in KVM's
+ * apic_lvt_mask.
+ */
 #define GUEST_LVTPC_MASKED 0x10000u
 #define GUEST_LVTPC_BITS (GUEST_LVTPC_MASKED | 0x7ffu)
 
@@ -52,7 +55,7 @@ enum guest_arch {
     GUEST_ARCH_NONE = 8
 };
 
-/* Counters as bits of GLOBAL_CTRL and GLOBAL_STATUS, and the other way round. */
+/* Convert a mask of counters to bits of GLOBAL_CTRL and GLOBAL_STATUS, and back. */
 static inline uint64_t upmu_guest_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters >> 16) << 32;
@@ -63,64 +66,80 @@ static inline uint32_t upmu_guest_of_bits(uint64_t bits)
     return ((uint32_t)bits & 0xffffu) | (uint32_t)(bits >> 32) << 16;
 }
 
-/* Is there a register that gates all counters? */
+/* Does the shape have a register that gates all counters? */
 static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
 {
     return guest->shape.door == UPMU_GUEST_INTEL ? guest->shape.version >= 2 : guest->shape.door == UPMU_GUEST_AMD_V2;
 }
 
-/* The guest wrote the register of all gates; new status bits; a payload. */
+/* The status as of the last read of each counter: bits of counters, and of what freezes them. */
+uint64_t upmu_guest_status_bits(const struct upmu_guest *guest);
+
+/* ---- guest_x86_registers.c ---- */
+
+/* Set the register of all gates; set the whole status. Both mark the counters concerned as dirty. */
 void upmu_guest_x86_set_global(struct upmu_guest *guest, uint64_t value);
 void upmu_guest_x86_set_status(struct upmu_guest *guest, uint64_t status);
-/* The guest sets or clears these bits.  (What overflowed before is in the status before it changes.) */
+/* Set or clear these bits of the status. Overflows until now are put into the status before. */
 void upmu_guest_x86_change_status(struct upmu_guest *guest, uint64_t bits, bool set);
 void upmu_guest_x86_set_offcore(struct upmu_guest *guest, unsigned which, uint64_t value);
 
-/* The part of an access to DEBUGCTL, where the shape can freeze counters. */
+/* Write bits 11 and 12 of DEBUGCTL. In a shape without a register of all gates other values than 0 fault. */
 enum upmu_guest_access upmu_guest_x86_debugctl(struct upmu_guest *guest, uint64_t value);
 
-/* Status after all counters that count were read. */
+/* Return the status, after all counters that count were read. */
 uint64_t upmu_guest_x86_status(struct upmu_guest *guest);
 
-/* The events of one counter: which architectural one it is, is it allowed, the host's event for it. */
-extern const uint16_t upmu_guest_codes[8]; /* select words of Intel's, by enum guest_arch */
+/* ---- guest_event.c ---- */
+
+/*
+ * Functions for the event of a counter: which architectural event it is, whether it is allowed, which event the host
+ * counts.
+ */
+extern const uint16_t upmu_guest_codes[8]; /* Intel's select words, by enum guest_arch */
 enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
-/* Does this PMU have the events that only CPUs like the shape's have? */
+/* Does this PMU have the events that only CPUs of the shape's model have? */
 bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu);
 enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
-/* Does the policy permit what the counter's select says?  `arch`: of upmu_guest_event_arch(). */
+/* Does the policy permit the event of a counter's select? `arch`: the result of upmu_guest_event_arch(). */
 bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counter, enum guest_arch arch);
-/* Events that Intel's CPUID can show and a policy counts: by enum guest_arch; fixed counter i as bit 16 + i. */
+/*
+ * Return the events that Intel's CPUID can show and a policy counts: bits of enum guest_arch; bit 16 + i: fixed counter
+ * i.
+ */
 uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy);
-/* Bits of enum guest_arch that this PMU counts for a door in the same meaning. */
+/* Return the bits of enum guest_arch for events that this PMU counts for a door in the same meaning. */
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
-/* General counters of this PMU, of which none waits for another one, whatever architectural events they count. */
+/* Return how many general counters of this PMU can always count at once, whatever architectural events they have. */
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu);
 /* Is this PMU of the door's vendor? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
-/* Has each entry of the filter a meaning for this door? */
+/* Can each entry of the filter match an event of this door? */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door);
 
-/* The shape of an x86 guest: limits, honesty under a policy. */
+/* ---- guest_shape.c, guest_range.c ---- */
+
+/* Functions for the shape of an x86 guest: whether it is within limits, and honest under a policy. */
 bool upmu_guest_shape_is_valid(const struct upmu_guest_shape *shape);
-/* Set the shape that a reset shows. */
+/* Set the shape that a reset makes. */
 void upmu_guest_shape_renew(struct upmu_guest *guest);
 enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, const struct upmu_guest_shape *shape,
                                            const struct upmu_guest_policy *policy);
 
-/* Is an address one of the engine's?  Its door answers all of these, and no other one. */
+/* Does the engine answer this MSR? The door answers all such MSRs, and no other one. */
 bool upmu_guest_range_has(const struct upmu_guest *guest, uint32_t msr);
 
-/* The doors. */
+/* ---- guest_intel.c, guest_amd.c ---- */
+
 /* The counter whose value an MSR is, or UPMU_NO_COUNTER. */
 unsigned upmu_guest_intel_counter(const struct upmu_guest *guest, uint32_t msr);
 unsigned upmu_guest_amd_counter(const struct upmu_guest *guest, uint32_t msr);
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape);
-/* CPUID, after what no guest has was taken away: what this shape has. */
+/* Add to an answer of CPUID what this shape has. The bits that no guest has are already cleared. */
 void upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);
 enum upmu_guest_access upmu_guest_intel_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
-/* Bits of a select, and of the status, that the guest may have set. */
+/* Return the bits that the guest may have set in a select, and in the status. */
 uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter);
 uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest);
 uint64_t upmu_guest_amd_select_bits(void);

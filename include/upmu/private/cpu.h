@@ -28,7 +28,7 @@ struct upmu_machine {
     const struct upmu_port *port;         /* the host's functions */
     struct upmu_pmu pmu[UPMU_CORE_TYPES]; /* core PMUs, one per core type */
     uint8_t pmu_count;                    /* entries of `pmu` in use */
-    struct upmu_why why;                  /* of the last upmu_cpu_init(), or the hook that upmu_machine_init() misses */
+    struct upmu_why why;                  /* why the last init (machine, CPU) or search or open (units) was refused */
     /* private */
     uint16_t cpu_count; /* initialised so far, modulo 65,536 */
     uint8_t user_reads; /* of a CPU when it is initialised: 2 once a session was published, which may have run there */
@@ -214,7 +214,7 @@ struct upmu_meter {
     uint32_t left;                      /* counters that still hold a count of an earlier session */
     uint32_t unowned;                   /* counters that static sessions left running: in no session's count */
     uint64_t corunners;                 /* sum of the placements that run */
-    struct upmu_session *waiting[3], *last_waiting[3]; /* by ticket: those that wait; and share; run without counters */
+    struct upmu_session *waiting[3], *last_waiting[3]; /* by ticket; 0: wait; 1: wait and share; 2: run an empty set */
 #if UPMU_WORLDS
     uint8_t worlds;                     /* a session of one world was linked here */
     uint8_t in_guest;                   /* a guest runs */

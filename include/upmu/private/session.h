@@ -130,7 +130,7 @@ struct upmu_set {
     uint32_t stamp;       /* that placement: unique on the machine until it wraps */
     uint8_t placed_class; /* PMU and hyper-thread that it was placed for */
     uint8_t scale;        /* bits that times are shifted by in these sums */
-    uint8_t proven;       /* a session's first: its CPU's seen_counting when it left it */
+    uint8_t proven;       /* first set of a session: the meter's seen_counting when the session left it */
     struct upmu_event event[UPMU_SET_EVENTS];
     struct upmu_kept sampling[UPMU_SET_EVENTS];
     struct upmu_estimate estimate[UPMU_SET_EVENTS];

@@ -229,7 +229,7 @@ static uint64_t clock_with_interrupt(void *context)
  * next program asks for the same select: the register is written all the same, and counts.
  * Catches: a counter that only the shadow has open, because a handler has closed it, is left to the next one as open.
  */
-static void a_program_masked_within_a_switch_leaves_its_counters_to_the_next(void **state)
+static void a_program_masked_in_a_switch_leaves_its_counters_to_the_next(void **state)
 {
     static const struct upmu_format masks = {.name = "masks", .overflow = mask_at_once};
 
@@ -284,7 +284,7 @@ int main(void)
         cmocka_unit_test(a_counter_of_kernel_mode_is_stopped),
         cmocka_unit_test(northbridge_counters_are_stopped),
         cmocka_unit_test(a_masked_program_leaves_its_counters_to_the_next),
-        cmocka_unit_test(a_program_masked_within_a_switch_leaves_its_counters_to_the_next),
+        cmocka_unit_test(a_program_masked_in_a_switch_leaves_its_counters_to_the_next),
     };
 
     return cmocka_run_group_tests_name("amd_user_mode", tests, NULL, NULL);

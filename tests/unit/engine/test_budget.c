@@ -283,7 +283,7 @@ static void change_selects(struct host *f, const struct profile *profile, unsign
     }
 }
 
-static void a_changed_select_costs_one_write_and_one_read_or_two_without_global_control(void **state)
+static void a_changed_select_costs_a_write_and_a_read_or_two_ungated(void **state)
 {
     (void)state;
     on_each(change_selects);
@@ -333,7 +333,7 @@ static void change_four_and_one(struct host *f, const struct profile *profile, u
     }
 }
 
-static void four_general_and_one_fixed_counter_change_in_seven_writes_and_ten_reads(void **state)
+static void four_general_and_one_fixed_change_in_7_writes_and_10_reads(void **state)
 {
     (void)state;
     on_each(change_four_and_one);
@@ -422,7 +422,7 @@ static void sampling_restart(struct host *f, const struct profile *profile, unsi
     }
 }
 
-static void a_sampling_counter_that_kept_its_place_goes_on_where_it_stopped(void **state)
+static void a_sampling_counter_in_its_old_place_goes_on_where_it_stopped(void **state)
 {
     (void)state;
     on_each(sampling_restart);
@@ -455,7 +455,7 @@ static void interrupt_cost(struct host *f, const struct profile *profile, unsign
  * sampling counter.  Without it the value tells which counter overflowed, and only
  * that one is closed, read again (it ran until then), loaded and opened.
  */
-static void an_overflow_costs_four_writes_or_three_without_global_control(void **state)
+static void an_overflow_costs_four_writes_three_without_global_control(void **state)
 {
     (void)state;
     on_each(interrupt_cost);
@@ -556,13 +556,13 @@ int main(void)
         cmocka_unit_test(one_write_starts_fixed_and_general_counters),
         cmocka_unit_test(a_counter_that_ran_for_another_session_costs_one_more_read),
         cmocka_unit_test(region_begin_and_end_read_each_counter_once),
-        cmocka_unit_test(a_changed_select_costs_one_write_and_one_read_or_two_without_global_control),
+        cmocka_unit_test(a_changed_select_costs_a_write_and_a_read_or_two_ungated),
         cmocka_unit_test(changed_fixed_counters_cost_one_write_together),
-        cmocka_unit_test(four_general_and_one_fixed_counter_change_in_seven_writes_and_ten_reads),
+        cmocka_unit_test(four_general_and_one_fixed_change_in_7_writes_and_10_reads),
         cmocka_unit_test(a_changed_payload_costs_one_write),
         cmocka_unit_test(a_sampling_counter_costs_one_more_write_a_switch),
-        cmocka_unit_test(a_sampling_counter_that_kept_its_place_goes_on_where_it_stopped),
-        cmocka_unit_test(an_overflow_costs_four_writes_or_three_without_global_control),
+        cmocka_unit_test(a_sampling_counter_in_its_old_place_goes_on_where_it_stopped),
+        cmocka_unit_test(an_overflow_costs_four_writes_three_without_global_control),
         cmocka_unit_test(making_machines_and_sessions_touches_no_register),
         cmocka_unit_test(detach_leaves_nothing_behind),
         cmocka_unit_test(start_costs_the_same_after_the_tenth_attach),

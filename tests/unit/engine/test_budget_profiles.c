@@ -721,7 +721,7 @@ static void a_thread_switch_costs_what_is_promised_on_every_profile(void **state
     on_each(changed_after_nobody);
 }
 
-static void sampling_makes_a_switch_dearer_by_what_is_promised_on_every_profile(void **state)
+static void sampling_makes_a_switch_dearer_by_what_is_promised(void **state)
 {
     (void)state;
     on_each(one_samples);
@@ -749,7 +749,7 @@ static void an_overflow_costs_what_is_promised_on_every_profile(void **state)
     on_each(interrupt);
 }
 
-static void a_set_switch_by_overflow_costs_what_is_promised_on_every_profile(void **state)
+static void a_set_switch_by_overflow_costs_what_is_promised(void **state)
 {
     (void)state;
     on_each(sets_by_overflow);
@@ -783,11 +783,11 @@ int main(void)
         cmocka_unit_test(start_stop_and_read_cost_what_is_promised_on_every_profile),
         cmocka_unit_test(a_region_costs_what_is_promised_on_every_profile),
         cmocka_unit_test(a_thread_switch_costs_what_is_promised_on_every_profile),
-        cmocka_unit_test(sampling_makes_a_switch_dearer_by_what_is_promised_on_every_profile),
+        cmocka_unit_test(sampling_makes_a_switch_dearer_by_what_is_promised),
         cmocka_unit_test(a_set_switch_by_hand_costs_what_is_promised_on_every_profile),
         cmocka_unit_test(a_set_switch_by_time_costs_what_is_promised_on_every_profile),
         cmocka_unit_test(an_overflow_costs_what_is_promised_on_every_profile),
-        cmocka_unit_test(a_set_switch_by_overflow_costs_what_is_promised_on_every_profile),
+        cmocka_unit_test(a_set_switch_by_overflow_costs_what_is_promised),
     };
     int failed = cmocka_run_group_tests_name("budget_profiles", tests, NULL, NULL);
 

@@ -26,6 +26,7 @@
 #include <upmu/set.h>
 #include <upmu/unit.h>
 #include <upmu/world.h>
+#include <upmu/abi.h>
 
 enum { NEVER, ABSENT, IGNORING, FINISHED, SUSPENDED, STATES };
 
@@ -81,6 +82,8 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_cpu_enter_guest, upmu_cpu_enter_guest(cpu), SAME(OK)) \
     X(upmu_cpu_fini, upmu_cpu_fini(cpu), SAME(OK)) \
     X(upmu_cpu_gate_value, upmu_cpu_gate_value(cpu, UPMU_WORLD_HOST), SAME(0)) \
+    X(upmu_cpu_guest_gate, upmu_cpu_guest_gate(cpu), SAME(0)) \
+    X(upmu_machine_runs_on, upmu_machine_runs_on(&host.machine, cpu), SAME(true)) \
     X(upmu_cpu_leave_guest, upmu_cpu_leave_guest(cpu), SAME(OK)) \
     X(upmu_cpu_owner, upmu_cpu_owner(cpu, 1), UPMU_OWNER_ABSENT, UPMU_OWNER_ABSENT, UPMU_OWNER_FREE, \
       UPMU_OWNER_ABSENT, UPMU_OWNER_FREE) \
@@ -100,6 +103,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_log_end, upmu_log_end(&journal, both, 1, 0), SAME(OK)) \
     X(upmu_log_samples, upmu_log_samples(&journal, session, 0), SAME(OK)) \
     X(upmu_log_session, upmu_log_session(&journal, session, 0), SAME(OK)) \
+    X(upmu_message_restarted, DONE(upmu_message_restarted(session)), SAME(OK)) \
     X(upmu_records_emergency, DONE(upmu_records_emergency(cpu)), SAME(OK)) \
     X(upmu_region_begin, upmu_region_begin(&region), SAME(STATE)) \
     X(upmu_region_close, upmu_region_close(&region), SAME(OK)) \

@@ -262,7 +262,7 @@ static bool switch_masks(unsigned overflows)
  * A session whose ring is full with an overflow in a switch is masked at the end of that switch, and counts no more.
  * Catches: mail that is read after the last look for sessions to be masked; a counter that is enabled once more.
  */
-static void a_session_whose_ring_is_full_in_a_switch_is_masked_at_its_end(void **state)
+static void a_session_with_a_full_ring_in_a_switch_is_masked_at_its_end(void **state)
 {
     unsigned overflows = 0;
 
@@ -340,7 +340,7 @@ static uint64_t clock_in_which_a_sample_masks(void *context)
  * An interrupt masks a session while it is read, after the read has seen that it runs.  Catches: a register that is
  * read for a session that has lost its counters on the way.
  */
-static void a_session_that_is_masked_in_a_read_is_read_without_a_register(void **state)
+static void a_session_masked_in_a_read_is_read_without_a_register(void **state)
 {
     static const struct upmu_format masks = {.name = "masks", .overflow = mask_at_once};
     struct upmu_sampling sampling = {.period = 100};
@@ -366,7 +366,7 @@ static void a_session_that_is_masked_in_a_read_is_read_without_a_register(void *
  * One interrupt masks more sessions than the handler puts into one plan: the rest is masked by the next call.
  * Catches: work that is due and forgotten.
  */
-static void sessions_that_do_not_go_into_a_plan_are_masked_by_the_next_call(void **state)
+static void sessions_too_many_for_a_plan_are_masked_by_the_next_call(void **state)
 {
     static const struct upmu_format masks = {.name = "masks", .overflow = mask_at_once};
     static struct upmu_session ninth;
@@ -401,10 +401,10 @@ int main(void)
         cmocka_unit_test(a_read_within_a_change_gives_up),
         cmocka_unit_test(a_second_interrupt_leaves_the_first_overflow_its_address),
         cmocka_unit_test(a_wrap_inside_a_poll_is_folded_by_it),
-        cmocka_unit_test(a_session_whose_ring_is_full_in_a_switch_is_masked_at_its_end),
+        cmocka_unit_test(a_session_with_a_full_ring_in_a_switch_is_masked_at_its_end),
         cmocka_unit_test(a_session_that_is_masked_reports_no_more),
-        cmocka_unit_test(a_session_that_is_masked_in_a_read_is_read_without_a_register),
-        cmocka_unit_test(sessions_that_do_not_go_into_a_plan_are_masked_by_the_next_call),
+        cmocka_unit_test(a_session_masked_in_a_read_is_read_without_a_register),
+        cmocka_unit_test(sessions_too_many_for_a_plan_are_masked_by_the_next_call),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

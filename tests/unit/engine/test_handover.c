@@ -52,7 +52,7 @@ static void stop_before_the_interrupt(struct host *host, struct upmu_session *se
     assert_int_equal(session->state, UPMU_SESSION_STOPPED);
 }
 
-static void a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counters(void **state)
+static void a_stopped_session_that_wants_its_next_set_closes_its_own(void **state)
 {
     struct host host;
     struct upmu_set mine, theirs;
@@ -161,7 +161,7 @@ static void switches(struct host *host, struct upmu_thread *from, struct upmu_th
 }
 
 /* What a static counter counted while it ran for no session is in no count, however its session is loaded again. */
-static void a_static_session_that_is_placed_anew_begins_where_its_counter_is(void **state)
+static void a_static_session_placed_anew_begins_where_its_counter_is(void **state)
 {
     (void)state;
     for (unsigned samples = 0; samples < 2; samples++) {
@@ -484,7 +484,7 @@ static void overflow_before(struct upmu_sim *sim, unsigned cpu, uint32_t number,
 }
 
 /* A handler that closes a session in the middle of a look is no change by another owner. */
-static void verify_finds_no_difference_where_a_handler_has_closed_a_session(void **state)
+static void verify_finds_no_difference_where_a_handler_closed_a_session(void **state)
 {
     static const char *const profiles[] = {"core2", "skylake", "version1", "p6", "zen4", "k8_revf"};
     unsigned masked = 0;
@@ -620,9 +620,9 @@ static void what_was_found_outlives_a_fault_at_sleep(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stopped_session_that_wants_its_next_set_closes_nobody_elses_counters),
+        cmocka_unit_test(a_stopped_session_that_wants_its_next_set_closes_its_own),
         cmocka_unit_test(an_overflow_found_between_stop_and_start_changes_the_set),
-        cmocka_unit_test(a_static_session_that_is_placed_anew_begins_where_its_counter_is),
+        cmocka_unit_test(a_static_session_placed_anew_begins_where_its_counter_is),
         cmocka_unit_test(a_flag_of_the_one_before_adds_no_round),
         cmocka_unit_test(what_comes_under_a_flag_that_cannot_be_cleared_is_refused),
         cmocka_unit_test(what_the_host_closed_stays_closed_when_it_is_given_back),
@@ -630,7 +630,7 @@ int main(void)
         cmocka_unit_test(a_session_that_waits_is_enabled_while_its_cpu_starts_over),
         cmocka_unit_test(what_a_handler_stops_runs_on_after_an_unreserve),
         cmocka_unit_test(a_session_that_is_written_stays_enabled),
-        cmocka_unit_test(verify_finds_no_difference_where_a_handler_has_closed_a_session),
+        cmocka_unit_test(verify_finds_no_difference_where_a_handler_closed_a_session),
         cmocka_unit_test(a_handler_that_cannot_read_the_gates_leaves_the_hosts_alone),
         cmocka_unit_test(what_was_found_outlives_a_fault_at_sleep),
     };

@@ -572,7 +572,7 @@ static void call_everything(struct upmu_sim *sim, unsigned cpu, uint32_t number,
     assert_int_equal(upmu_set_read(&host->session.set, 0, 1, &count), UPMU_OK);
 }
 
-static void every_local_call_inside_a_local_call_is_refused_without_damage(void **state)
+static void every_local_call_inside_another_is_refused_without_damage(void **state)
 {
     struct host host;
 
@@ -719,7 +719,7 @@ int main(void)
         cmocka_unit_test(verify_reports_a_fault),
         cmocka_unit_test(a_fault_in_a_verification_changes_nothing),
         cmocka_unit_test(poll_reports_a_fault),
-        cmocka_unit_test(every_local_call_inside_a_local_call_is_refused_without_damage),
+        cmocka_unit_test(every_local_call_inside_another_is_refused_without_damage),
         cmocka_unit_test(calls_on_another_cpu_are_refused_and_touch_no_register),
         cmocka_unit_test(calls_on_a_cpu_that_is_not_up_do_nothing),
     };

@@ -495,7 +495,7 @@ static void fault_and_overflow(struct upmu_sim *sim, unsigned cpu, uint32_t numb
  * After a fault the enable register is read, in which an interrupt has just stopped the counters of a session that
  * samples: they run on after the call.  Catches: what a handler has stopped believed to be closed.
  */
-static void what_an_interrupt_has_stopped_before_a_read_of_its_register_runs_on(void **state)
+static void a_counter_stopped_before_its_register_is_read_runs_on(void **state)
 {
     (void)state;
     host_set_up(&host, "skylake");
@@ -529,7 +529,7 @@ int main(void)
         cmocka_unit_test(a_fault_at_the_end_of_a_call_is_answered_by_it),
         cmocka_unit_test(an_overflow_within_a_call_that_cannot_be_read_is_ours),
         cmocka_unit_test(a_static_counter_that_an_interrupt_has_stopped_runs_on),
-        cmocka_unit_test(what_an_interrupt_has_stopped_before_a_read_of_its_register_runs_on),
+        cmocka_unit_test(a_counter_stopped_before_its_register_is_read_runs_on),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -291,7 +291,7 @@ static void an_overflow_at_any_access_of_a_read_is_lost_to_nobody(void **state)
 }
 
 /* (And what other events of it counted is not lost: as a_fault_when_throttling_ends_loses_no_count in test_pmi.c.) */
-static void a_fault_at_any_access_of_a_read_stops_the_session_and_says_so(void **state)
+static void a_fault_at_any_access_of_a_read_stops_the_session(void **state)
 {
     (void)state;
     for (uint32_t at = 1; at <= 6; at++) {
@@ -398,7 +398,7 @@ int main(void)
         cmocka_unit_test(metrics_of_two_sessions_do_not_share_their_slots),
         cmocka_unit_test(a_region_measures_metrics),
         cmocka_unit_test(an_overflow_at_any_access_of_a_read_is_lost_to_nobody),
-        cmocka_unit_test(a_fault_at_any_access_of_a_read_stops_the_session_and_says_so),
+        cmocka_unit_test(a_fault_at_any_access_of_a_read_stops_the_session),
         cmocka_unit_test(metrics_that_cannot_be_read_at_a_stop_are_said_to_be_partial),
         cmocka_unit_test(a_handler_stops_metrics_with_what_samples_beside_them),
         cmocka_unit_test(a_dry_run_shows_slots_zeroed_before_their_metrics),

@@ -138,7 +138,7 @@ static void ten_thousand_sessions_all_run_in_each_round(void **state)
  * What does not share holds two counters.  Those that need more can never run meanwhile: of them a tick passes over
  * eight, however many there are, and the first that fits runs with the next tick.
  */
-static void the_first_that_fits_beside_those_that_do_not_share_runs_at_the_next_tick(void **state)
+static void the_first_that_fits_beside_the_unshared_runs_next_tick(void **state)
 {
     (void)state;
     for (unsigned misfits = 0; misfits < 40; misfits++) {
@@ -400,7 +400,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_n_sessions_of_which_g_run_each_waits_n_over_g_ticks),
         cmocka_unit_test(ten_thousand_sessions_all_run_in_each_round),
-        cmocka_unit_test(the_first_that_fits_beside_those_that_do_not_share_runs_at_the_next_tick),
+        cmocka_unit_test(the_first_that_fits_beside_the_unshared_runs_next_tick),
         cmocka_unit_test(a_large_session_has_its_turn_among_small_ones),
         cmocka_unit_test(one_that_does_not_share_displaces_those_in_its_place_alone),
         cmocka_unit_test(chains_of_sets_have_their_turns),

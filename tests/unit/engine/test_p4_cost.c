@@ -58,7 +58,7 @@ static void start_stop_and_read_cost_one_access_per_counter(void **state)
 }
 
 /* The counters of a stopped session are free, but until they are taken a start costs no more. */
-static void on_two_threads_a_start_costs_the_same_unless_the_other_one_took_the_counters(void **state)
+static void a_start_on_two_threads_costs_the_same_without_a_conflict(void **state)
 {
     static const char list[] = "instructions,cycles,branches,cache-references";
 
@@ -171,7 +171,7 @@ static void a_changed_counter_costs_three_writes_and_two_reads(void **state)
     }
 }
 
-static void an_overflow_costs_three_writes_and_one_read_more_than_there_are_sampling_counters(void **state)
+static void an_overflow_costs_3_writes_and_a_read_per_counter_and_one(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < ALL; p++)
@@ -200,11 +200,11 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(start_stop_and_read_cost_one_access_per_counter),
-        cmocka_unit_test(on_two_threads_a_start_costs_the_same_unless_the_other_one_took_the_counters),
+        cmocka_unit_test(a_start_on_two_threads_costs_the_same_without_a_conflict),
         cmocka_unit_test(a_region_reads_each_counter_once),
         cmocka_unit_test(a_sampling_counter_costs_one_more_write_a_switch),
         cmocka_unit_test(a_changed_counter_costs_three_writes_and_two_reads),
-        cmocka_unit_test(an_overflow_costs_three_writes_and_one_read_more_than_there_are_sampling_counters),
+        cmocka_unit_test(an_overflow_costs_3_writes_and_a_read_per_counter_and_one),
     };
 
     return cmocka_run_group_tests_name("p4_cost", tests, NULL, NULL);

@@ -635,8 +635,42 @@ static void a_thread_that_comes_leaves_the_others_watchdog_running(void **state)
     }
 }
 
+/*
+ * A session was placed on FSB_ESCR0, and stopped.  Since then the host has reserved counter 0, which looks at that
+ * ESCR: the place is good no more, though its own counter is free.
+ * Catches: a place that is good where its counters are, whatever else is the host's.
+ */
+static void the_escr_of_a_counter_reserved_since_is_the_hosts(void **state)
+{
+    static const char *const alone[] = {"willamette", "northwood_smtoff", "prescott_smtoff", "cedarmill_smtoff"};
+
+    (void)state;
+    for (unsigned p = 0; p < sizeof alone / sizeof alone[0]; p++) {
+        uint64_t cccr, escr;
+
+        prepare(alone[p], 1);
+        upmu_sim_firmware(&f.sim, 0);
+        cccr = upmu_sim_peek(&f.sim, 0, 0x360);
+        escr = upmu_sim_peek(&f.sim, 0, 0x3a2);
+        take_over(0);
+        upmu_cpu_take_firmware(&f.cpu[0]);
+        launch(0, 0, "cycles:counter=1", 0);
+        stop(0);
+        assert_int_equal(upmu_cpu_reserve(&f.cpu[0], 1), UPMU_OK);
+        upmu_sim_poke(&f.sim, 0, 0x3a2, escr);
+        upmu_sim_poke(&f.sim, 0, 0x360, cccr);
+        assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_ERR_DOES_NOT_FIT);
+        assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x3a2), escr);
+        assert_true(upmu_sim_runs(&f.sim, 0, 0));
+        upmu_sim_poke(&f.sim, 0, 0x360, 0);
+        upmu_cpu_unreserve(&f.cpu[0], 1);
+        start(0);
+        host_end(&f);
+    }
+}
+
 /* pmu.h: by its ESCR as long as it is reserved, and by its CCCR before it is returned. */
-static void a_counter_that_the_host_has_stopped_stands_still_after_the_end(void **state)
+static void a_counter_that_the_host_stopped_stands_still_after_the_end(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < THREADED; p++)
@@ -812,7 +846,7 @@ static void the_firmware_s_counter_can_be_taken(void **state)
 }
 
 /* The class: a shared register is put back by one CPU's knowledge, though another wrote it. */
-static void the_last_thread_gives_back_what_the_other_took_of_the_firmware(void **state)
+static void the_last_thread_gives_back_what_the_other_took_of_firmware(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < THREADED; p++)
@@ -1124,11 +1158,12 @@ int main(void)
         cmocka_unit_test(a_thread_is_taken_over_while_the_other_one_counts),
         cmocka_unit_test(each_thread_finds_its_registers_as_they_should_be),
         cmocka_unit_test(a_thread_that_comes_leaves_the_others_watchdog_running),
-        cmocka_unit_test(a_counter_that_the_host_has_stopped_stands_still_after_the_end),
+        cmocka_unit_test(the_escr_of_a_counter_reserved_since_is_the_hosts),
+        cmocka_unit_test(a_counter_that_the_host_stopped_stands_still_after_the_end),
         cmocka_unit_test(a_reserved_counter_that_is_not_programmed_holds_no_escr),
         cmocka_unit_test(a_reservation_that_is_taken_back_leaves_all_to_be_restored),
         cmocka_unit_test(the_firmware_s_counter_can_be_taken),
-        cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_the_firmware),
+        cmocka_unit_test(the_last_thread_gives_back_what_the_other_took_of_firmware),
         cmocka_unit_test(a_reservation_that_the_other_thread_refuses_forgets_nothing),
         cmocka_unit_test(four_threads_of_two_cores_have_two_pmus),
         cmocka_unit_test(two_cores_without_threads_need_no_domain),

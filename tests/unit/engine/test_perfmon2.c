@@ -159,7 +159,7 @@ static void fill_counters(struct host *host)
 /* ---- Making and programming ---- */
 
 /* An event can be replaced while attached; a first one is needed to attach. */
-static void programming_before_or_after_attaching_gives_the_same_registers(void **state)
+static void programming_before_or_after_attaching_is_the_same(void **state)
 {
     (void)state;
     EACH(p)
@@ -867,7 +867,7 @@ static void a_select_that_cannot_be_given_back_does_not_run_on(void **state)
 /* ---- Sleep ---- */
 
 /* A sleep that was called off: what was ours before it is not the firmware's after it. */
-static void registers_that_outlive_a_sleep_are_not_taken_for_the_firmwares(void **state)
+static void registers_that_outlive_a_sleep_are_not_the_firmwares(void **state)
 {
     (void)state;
     EACH(p)
@@ -906,7 +906,7 @@ static void registers_that_outlive_a_sleep_are_not_taken_for_the_firmwares(void 
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(programming_before_or_after_attaching_gives_the_same_registers),
+        cmocka_unit_test(programming_before_or_after_attaching_is_the_same),
         cmocka_unit_test(what_is_made_is_off_and_what_is_attached_still_is),
         cmocka_unit_test(counts_are_0_before_the_first_start_whatever_registers_hold),
         cmocka_unit_test(sessions_have_ids_of_their_own_and_a_closed_one_is_refused),
@@ -925,7 +925,7 @@ int main(void)
         cmocka_unit_test(a_read_takes_any_range_and_touches_no_more),
         cmocka_unit_test(closing_a_running_session_leaves_no_trace_of_it),
         cmocka_unit_test(a_select_that_cannot_be_given_back_does_not_run_on),
-        cmocka_unit_test(registers_that_outlive_a_sleep_are_not_taken_for_the_firmwares),
+        cmocka_unit_test(registers_that_outlive_a_sleep_are_not_the_firmwares),
     };
 
     return cmocka_run_group_tests_name("perfmon2", tests, NULL, NULL);

@@ -116,7 +116,7 @@ static void sharers_take_turns_without_a_search(void **state)
  * Aim: none in a stop, which now looks for a place for one of those that wait.  For a session that found no
  * place none is searched for again beside the same co-runners.
  */
-static void a_stop_makes_a_search_for_what_waits_and_a_refusal_is_remembered(void **state)
+static void a_stop_searches_for_what_waits_and_a_refusal_is_remembered(void **state)
 {
     static const char *const shared[] = {"branches", "cache-references", "cache-misses", "bus-cycles"};
 
@@ -204,7 +204,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_attachment_makes_two_searches_and_what_has_a_place_none),
         cmocka_unit_test(sharers_take_turns_without_a_search),
-        cmocka_unit_test(a_stop_makes_a_search_for_what_waits_and_a_refusal_is_remembered),
+        cmocka_unit_test(a_stop_searches_for_what_waits_and_a_refusal_is_remembered),
         cmocka_unit_test(a_switch_searches_until_four_sessions_have_found_no_place),
         cmocka_unit_test(a_handler_makes_no_search),
     };

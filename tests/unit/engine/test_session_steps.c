@@ -84,7 +84,7 @@ static void a_new_session_is_quiescent_whatever_its_memory_held(void **state)
     host_end(&host);
 }
 
-static void programming_before_or_after_attaching_gives_the_same_registers(void **state)
+static void programming_before_or_after_attaching_is_the_same(void **state)
 {
     uint64_t before[REGISTERS], after[REGISTERS];
     (void)state;
@@ -154,7 +154,7 @@ static void an_event_is_replaced_without_making_the_session_again(void **state)
     host_end(&host);
 }
 
-static void two_sessions_count_apart_and_one_that_is_not_attached_is_refused(void **state)
+static void two_sessions_count_apart_and_an_unattached_one_is_refused(void **state)
 {
     (void)state;
     host_set_up_two(&host, "skl");
@@ -316,7 +316,7 @@ static void attached_and_detached_sessions_are_stopped(void **state)
  * What shows which row: P2-032: the second detach.  P2-025, P2-042: 1000 and 200 are read after it; P2-030:
  * without an access.  P2-023, P2-024: on CPU 1 it goes on to 1500.
  */
-static void a_detached_session_is_read_without_hardware_and_goes_on_elsewhere(void **state)
+static void a_detached_session_is_read_from_memory_and_goes_on_elsewhere(void **state)
 {
     (void)state;
     host_set_up_two(&host, "skl");
@@ -437,7 +437,7 @@ static void three_hooks_are_enough_to_count_and_refuse_to_sample(void **state)
     assert_int_equal(host.sim.violation_count, 0);
 }
 
-static void polling_within_half_the_range_keeps_counts_exact_without_interrupts(void **state)
+static void polling_within_half_the_range_keeps_counts_exact(void **state)
 {
     (void)state;
     upmu_sim_init(&host.sim, upmu_sim_profile("version1"), 1);
@@ -497,7 +497,7 @@ static void counters_are_opened_even_if_the_global_register_was_0(void **state)
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
 }
 
-static void a_cpu_session_counts_every_program_and_ring_and_no_halted_time(void **state)
+static void a_cpu_session_counts_all_programs_and_rings_not_halted_time(void **state)
 {
     (void)state;
     host_set_up_two(&host, "skl");
@@ -657,10 +657,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_session_is_quiescent_whatever_its_memory_held),
-        cmocka_unit_test(programming_before_or_after_attaching_gives_the_same_registers),
+        cmocka_unit_test(programming_before_or_after_attaching_is_the_same),
         cmocka_unit_test(each_state_allows_what_its_table_says),
         cmocka_unit_test(an_event_is_replaced_without_making_the_session_again),
-        cmocka_unit_test(two_sessions_count_apart_and_one_that_is_not_attached_is_refused),
+        cmocka_unit_test(two_sessions_count_apart_and_an_unattached_one_is_refused),
         cmocka_unit_test(a_count_is_given_a_value_without_touching_its_event),
         cmocka_unit_test(rearming_a_sampling_event_by_hand_is_one_write),
         cmocka_unit_test(reads_repeat_and_a_running_count_only_grows),
@@ -668,15 +668,15 @@ int main(void)
         cmocka_unit_test(starts_and_stops_add_up),
         cmocka_unit_test(starting_and_stopping_touch_no_event_select),
         cmocka_unit_test(attached_and_detached_sessions_are_stopped),
-        cmocka_unit_test(a_detached_session_is_read_without_hardware_and_goes_on_elsewhere),
+        cmocka_unit_test(a_detached_session_is_read_from_memory_and_goes_on_elsewhere),
         cmocka_unit_test(the_end_of_a_cpu_leaves_its_registers_as_they_were_found),
         cmocka_unit_test(a_hardware_wrap_is_no_event_of_the_64_bit_count),
         cmocka_unit_test(counters_that_overflow_together_make_one_sample),
         cmocka_unit_test(three_hooks_are_enough_to_count_and_refuse_to_sample),
-        cmocka_unit_test(polling_within_half_the_range_keeps_counts_exact_without_interrupts),
+        cmocka_unit_test(polling_within_half_the_range_keeps_counts_exact),
         cmocka_unit_test(a_count_begins_at_0_whatever_its_register_held),
         cmocka_unit_test(counters_are_opened_even_if_the_global_register_was_0),
-        cmocka_unit_test(a_cpu_session_counts_every_program_and_ring_and_no_halted_time),
+        cmocka_unit_test(a_cpu_session_counts_all_programs_and_rings_not_halted_time),
         cmocka_unit_test(counters_are_read_with_the_index_of_their_kind),
         cmocka_unit_test(each_general_counter_has_one_select_of_its_own),
         cmocka_unit_test(the_time_of_a_move_is_missed_once),

@@ -707,7 +707,7 @@ static void forty_events(uint64_t seed, unsigned slots, unsigned period, unsigne
     tear_down(&f);
 }
 
-static void a_stationary_load_is_estimated_to_one_percent_inside_the_stated_error(void **state)
+static void a_stationary_load_is_estimated_to_1_percent_within_its_error(void **state)
 {
     unsigned inside = 0, asked = 0;
     unsigned runs = share_of("runs", RUNS, 4, 20);
@@ -822,7 +822,7 @@ int main(void)
         cmocka_unit_test(sampling_goes_on_where_a_set_left_it),
         cmocka_unit_test(a_set_switch_costs_what_a_thread_switch_does),
         cmocka_unit_test(a_set_without_room_waits_and_the_next_does_not),
-        cmocka_unit_test(a_stationary_load_is_estimated_to_one_percent_inside_the_stated_error),
+        cmocka_unit_test(a_stationary_load_is_estimated_to_1_percent_within_its_error),
         cmocka_unit_test(a_load_of_any_period_is_inside_the_stated_error),
     };
 

@@ -271,7 +271,7 @@ static void company_that_has_left_makes_no_placement_void(void **state)
     tear_down(&f);
 }
 
-static void while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick(void **state)
+static void a_handler_that_changes_sets_asks_for_a_tick_if_one_waits(void **state)
 {
     struct host f;
 
@@ -340,7 +340,7 @@ static void look_at_the_select(struct upmu_sim *sim, unsigned cpu, uint32_t numb
  * its session, which shares, leaves it to the session that waits.
  * Catches: a counter taken for stopped because a handler stopped it before something else was opened.
  */
-static void what_runs_again_since_the_handler_is_closed_before_it_is_changed(void **state)
+static void what_runs_again_since_the_handler_is_closed_before_a_change(void **state)
 {
     struct host f;
 
@@ -467,7 +467,7 @@ static void a_threads_sets_are_changed_and_stay_with_it(void **state)
  * What is stopped between an overflow and its interrupt has run until the stop, not until the overflow was found a
  * moment later: its count is exact.  Catches an end of a run that is taken after the end of the enabled time.
  */
-static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_enabled(void **state)
+static void a_set_stopped_before_the_interrupt_ran_while_enabled_alone(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < 2 * PROTOCOLS; p++) {
@@ -504,7 +504,7 @@ static void a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_en
  * for the old one any more.  A session of the CPU that was stopped then starts so, too.
  * Catches a wish for another set that waits until the old one has run.
  */
-static void a_session_that_left_before_the_interrupt_comes_with_its_next_set(void **state)
+static void a_session_that_left_before_the_interrupt_has_its_next_set(void **state)
 {
     (void)state;
     for (unsigned stops = 0; stops < 2; stops++) {
@@ -542,6 +542,43 @@ static void a_session_that_left_before_the_interrupt_comes_with_its_next_set(voi
             assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
         tear_down(&f);
     }
+}
+
+/*
+ * A session that shares was displaced between an overflow and its interrupt, and its next set is due.  A poll masks the
+ * session that displaced it: the same call lets it run, and then its next set.
+ * Catches: the end of a call that looks once at what it has to do.
+ */
+static void a_set_due_while_its_session_waited_comes_in_one_call(void **state)
+{
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake");
+    assert_int_equal(upmu_session_share(&f.session, true), UPMU_OK);
+    fill(&f, 0, "branches:counter=0", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    fill(&f, 1, "branches:counter=1", 1, NULL, UPMU_SET_OVERFLOW_SWITCH, 0);
+    assert_int_equal(upmu_session_ring(&f.session, f.ring, sizeof f.ring), UPMU_OK);
+    begin(&f);
+    host_add(&f, 1, "branches:counter=0", PERIOD);
+    assert_int_equal(upmu_session_ring(&f.other, f.rings[1], 256), UPMU_OK);
+    upmu_session_mask_on_full(&f.other, true);
+    f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED; /* by other software */
+    host_work(&f, 0, 5000);
+    host_begin(&f, &f.other);
+    assert_int_equal(active(&f), 0);
+    assert_int_equal(f.session.state, UPMU_SESSION_WAITING);
+    for (unsigned i = 0; i < 20 && f.other.state == UPMU_SESSION_RUNNING; i++) {
+        f.sim.cpu[0].lvtpc |= UPMU_SIM_LVTPC_MASKED;
+        f.other.set.tally[0].throttled = true;
+        host_work(&f, 0, 5000);
+        assert_int_equal(upmu_cpu_poll(&f.cpu[0]), UPMU_OK);
+    }
+    assert_int_equal(f.other.state, UPMU_SESSION_MASKED);
+    assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
+    assert_int_equal(active(&f), 1);
+    assert_null(upmu_test_left_over(&f.cpu[0]));
+    tear_down(&f);
 }
 
 static void shuffled_sets_run_once_in_each_round(void **state)
@@ -742,6 +779,40 @@ static void handlers_that_come_again_and_again_are_no_difference(void **state)
     }
 }
 
+static void two_events_that_end_a_set_in_one_interrupt_end_it_once(void **state)
+{
+    static struct host host;
+    struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.sim.skid = 40;
+    assert_int_equal(upmu_session_shuffle(&host.session, false, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, NULL, 0, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&host.session, &host.sets[1], 1, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        struct upmu_set *set = i ? &host.sets[1] : &host.session.set;
+
+        assert_int_equal(upmu_set_add(set, "instructions", &sampling), UPMU_OK);
+        sampling.period = 500;
+        assert_int_equal(upmu_set_add(set, "branches", &sampling), UPMU_OK);
+        sampling.period = 1000;
+    }
+    assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+    host_begin(&host, &host.session);
+    for (unsigned i = 0; i < 2; i++) /* each has its place */
+        assert_int_equal(upmu_session_switch(&host.session, NULL), UPMU_OK);
+    for (unsigned i = 0; i < 6; i++) {
+        unsigned done = 0;
+
+        assert_int_equal(host.session.active->number, i % 2);
+        for (; host.session.active->number == i % 2 && done < 3000; done += 10)
+            host_run(&host, 10);
+        assert_in_range(done, 1000, 1100); /* (the interrupt is late) */
+    }
+    host_end(&host);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -750,19 +821,21 @@ int main(void)
         cmocka_unit_test(a_set_that_has_to_be_claimed_waits_for_the_next_call),
         cmocka_unit_test(company_that_takes_a_counter_makes_placements_void),
         cmocka_unit_test(company_that_has_left_makes_no_placement_void),
-        cmocka_unit_test(while_somebody_waits_a_handler_that_changes_sets_asks_for_a_tick),
+        cmocka_unit_test(a_handler_that_changes_sets_asks_for_a_tick_if_one_waits),
         cmocka_unit_test(what_a_handler_has_closed_does_not_run_on),
-        cmocka_unit_test(what_runs_again_since_the_handler_is_closed_before_it_is_changed),
+        cmocka_unit_test(what_runs_again_since_the_handler_is_closed_before_a_change),
         cmocka_unit_test(a_chain_of_one_gives_way_to_itself),
         cmocka_unit_test(timed_sets_take_turns_with_those_by_overflow),
         cmocka_unit_test(a_threads_sets_are_changed_and_stay_with_it),
-        cmocka_unit_test(a_session_that_left_before_the_interrupt_comes_with_its_next_set),
-        cmocka_unit_test(a_set_stopped_before_the_interrupt_has_not_run_longer_than_it_was_enabled),
+        cmocka_unit_test(a_set_due_while_its_session_waited_comes_in_one_call),
+        cmocka_unit_test(a_session_that_left_before_the_interrupt_has_its_next_set),
+        cmocka_unit_test(a_set_stopped_before_the_interrupt_ran_while_enabled_alone),
         cmocka_unit_test(shuffled_sets_run_once_in_each_round),
         cmocka_unit_test(a_full_ring_masks_the_set_before_it_gives_way),
         cmocka_unit_test(a_record_and_a_message_are_of_the_set_that_overflowed),
         cmocka_unit_test(a_fault_stops_the_session_or_the_set_is_changed),
         cmocka_unit_test(handlers_that_come_again_and_again_are_no_difference),
+        cmocka_unit_test(two_events_that_end_a_set_in_one_interrupt_end_it_once),
     };
 
     return cmocka_run_group_tests_name("sets_by_overflow", tests, NULL, NULL);

@@ -303,7 +303,7 @@ static const struct row *row_of(const char *profile)
     return NULL;
 }
 
-static void counts_times_and_samples_are_exact_in_every_sequence_of_calls(void **state)
+static void counts_times_and_samples_are_exact_in_every_sequence(void **state)
 {
     unsigned seeds = number_of("STRESS_SEEDS", share_everything() ? SEEDS_SOAK : SEEDS);
     unsigned only_seed = number_of("STRESS_SEED", 0), sequences = 0, interrupts = 0, inside = 0, samples = 0;
@@ -395,7 +395,7 @@ static void no_thread_writes_what_the_other_left_running(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_times_and_samples_are_exact_in_every_sequence_of_calls),
+        cmocka_unit_test(counts_times_and_samples_are_exact_in_every_sequence),
         cmocka_unit_test(what_a_handler_stops_runs_again_after_an_unreserve),
         cmocka_unit_test(a_counter_left_by_a_move_holds_no_value),
         cmocka_unit_test(a_gap_is_in_the_times_once),

@@ -241,7 +241,7 @@ static void alternate_on(const char *profile, unsigned quick, unsigned slow, uns
     alternate(profile, share_of("switches", ALL, quick, slow), period, true);
 }
 
-static void a_hundred_thousand_switches_lose_nothing_and_count_nothing_twice(void **state)
+static void many_switches_lose_nothing_and_count_nothing_twice(void **state)
 {
     (void)state;
     alternate_on("skylake", share_few(1, 2), 10, 23);
@@ -283,7 +283,7 @@ static void nor_do_they_on_other_pmus(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hundred_thousand_switches_lose_nothing_and_count_nothing_twice),
+        cmocka_unit_test(many_switches_lose_nothing_and_count_nothing_twice),
         cmocka_unit_test(nor_do_they_where_selects_are_gates),
         cmocka_unit_test(nor_do_they_with_amds_global_control),
         cmocka_unit_test(nor_do_they_on_a_pentium_4),

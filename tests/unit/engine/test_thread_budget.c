@@ -128,7 +128,7 @@ static void two_alike(struct host *f, const struct profile *profile)
     assert_true(value(f, 1, 1) == 500);
 }
 
-static void the_same_configuration_on_both_sides_is_one_read_for_each_counter(void **state)
+static void the_same_configuration_on_both_sides_is_a_read_per_counter(void **state)
 {
     (void)state;
     on_each(two_alike);
@@ -156,7 +156,7 @@ static void two_unlike(struct host *f, const struct profile *profile)
     assert_true(value(f, 1, 0) == 10000);
 }
 
-static void a_changed_configuration_is_two_writes_and_one_for_each_select(void **state)
+static void a_changed_configuration_is_two_writes_and_one_per_select(void **state)
 {
     (void)state;
     on_each(two_unlike);
@@ -377,8 +377,8 @@ static void sessions_that_are_attached_nowhere_cost_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_configuration_on_both_sides_is_one_read_for_each_counter),
-        cmocka_unit_test(a_changed_configuration_is_two_writes_and_one_for_each_select),
+        cmocka_unit_test(the_same_configuration_on_both_sides_is_a_read_per_counter),
+        cmocka_unit_test(a_changed_configuration_is_two_writes_and_one_per_select),
         cmocka_unit_test(four_general_and_one_fixed_cost_seven_writes_and_ten_reads),
         cmocka_unit_test(one_changed_select_costs_one_more_read),
         cmocka_unit_test(an_unmonitored_thread_is_one_write_away),

@@ -105,7 +105,7 @@ static void a_session_counts_while_its_thread_runs_wherever_that_is(void **state
  * Catches: a count of the CPU instead of the child's, of its time before the signal, or one that is told at the end
  * only.
  */
-static void a_parent_prepares_its_waiting_child_and_polls_it_until_it_exits(void **state)
+static void a_parent_prepares_its_waiting_child_and_polls_it_to_its_exit(void **state)
 {
     enum { PARENT, CHILD };
     struct host f;
@@ -264,7 +264,7 @@ static void a_zero_that_proves_nothing_is_told_while_the_thread_waits(void **sta
     }
 }
 
-static void the_end_of_a_thread_detaches_its_sessions_and_leaves_them_readable(void **state)
+static void the_end_of_a_thread_leaves_sessions_detached_and_readable(void **state)
 {
     (void)state;
     for (unsigned running = 0; running < 2; running++) {
@@ -451,7 +451,7 @@ static void time_before_a_session_joins_is_not_enabled_time(void **state)
  * The mistake that this catches: what a session is while it comes is still noted when it has come, and acted upon
  * by what happens to others.
  */
-static void a_session_that_has_come_keeps_its_time_when_others_find_no_room(void **state)
+static void a_session_that_came_keeps_its_time_if_others_find_no_room(void **state)
 {
     struct host f;
 
@@ -592,7 +592,7 @@ static void leave_running(struct host *f, const char *event, unsigned next)
 }
 
 /* The mistake that this catches: a counter that runs without a session is taken for one that stands still. */
-static void an_attachment_writes_no_counter_that_a_static_session_left_running(void **state)
+static void an_attachment_writes_no_counter_that_was_left_running(void **state)
 {
     struct host f;
 
@@ -616,7 +616,7 @@ static void an_attachment_writes_no_counter_that_a_static_session_left_running(v
  * Counters 12 and 13 of NetBurst look at one ESCR.  The mistake that this catches: only the counter of the event that
  * comes is closed before the ESCR changes, or the other, which was closed, is thought to hold what its session left.
  */
-static void no_select_changes_under_a_counter_that_a_static_session_left_running(void **state)
+static void no_select_changes_under_a_counter_that_was_left_running(void **state)
 {
     static const struct {
         const char *other;
@@ -699,7 +699,7 @@ static void a_wrap_of_what_a_static_session_left_running_is_in_no_count(void **s
  * does not come.  On a port without interrupts of counters the flag of the wrap stays.  Catches: a counter that was
  * closed so and is thought to run on for session 0, or whose flag is taken for a round of what session 0 counts next.
  */
-static void a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew(void **state)
+static void a_counter_closed_for_a_set_that_does_not_come_begins_anew(void **state)
 {
     struct host f;
 
@@ -742,7 +742,7 @@ static void a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew(v
  * interrupts of counters.  The session has its counter again, and another source's NMI looks at the status.  Catches:
  * the flag of that wrap taken for one of what runs.
  */
-static void a_wrap_before_an_errata_sequence_closed_the_counter_is_in_no_count(void **state)
+static void a_wrap_before_an_errata_sequence_closed_is_in_no_count(void **state)
 {
     struct host f;
 
@@ -892,7 +892,7 @@ static void without_a_clock_what_comes_beside_those_that_wait_is_exact(void **st
     tear_down(&f);
 }
 
-static void who_does_not_share_comes_first_and_is_refused_beside_its_like(void **state)
+static void the_unshared_come_first_and_are_refused_beside_their_like(void **state)
 {
     struct host f;
 
@@ -989,7 +989,7 @@ static void what_comes_and_goes_disturbs_nobodys_count(void **state)
 }
 
 /* The sample of an overflow that comes while a thread is switched out is that thread's. */
-static void an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it(void **state)
+static void an_overflow_inside_a_switch_is_of_the_thread_that_made_it(void **state)
 {
     (void)state;
     for (unsigned skid = 0; skid < 30; skid++) {
@@ -1021,7 +1021,7 @@ static void an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it(v
     }
 }
 
-static void a_session_that_a_call_holds_is_passed_over_and_joins_with_the_next_tick(void **state)
+static void a_session_that_a_call_holds_joins_with_the_next_tick(void **state)
 {
     struct host f;
 
@@ -1085,7 +1085,7 @@ static void zombies_of_a_thread_do_not_point_to_each_other(void **state)
     tear_down(&f);
 }
 
-static void a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by(void **state)
+static void a_zombie_gives_no_sample_and_is_closed_by_its_target(void **state)
 {
     (void)state;
     for (unsigned way = 0; way < 3; way++) {
@@ -1416,7 +1416,7 @@ static void fill_the_ring(struct host *f)
  * samples, too, and is masked by its handler before each seventh step of a switch that comes before its first access.
  * Catches: a plan that is carried out though it was made from what a handler has changed since.
  */
-static void what_a_handler_has_closed_before_a_switch_counts_for_the_next(void **state)
+static void what_a_handler_closed_before_a_switch_counts_for_the_next(void **state)
 {
     const struct upmu_sampling sampling = {.period = 1000};
     struct sigaction before;
@@ -1636,7 +1636,7 @@ static void start_on_the_other_cpu(struct host *f)
  * state of the session asked for twice, once to know where it may be read and once to know whether it has counters.
  * The register that is read then is of the reader's own CPU.
  */
-static void a_read_of_what_is_started_elsewhere_meanwhile_reads_no_register(void **state)
+static void a_read_of_what_starts_elsewhere_meanwhile_reads_no_register(void **state)
 {
     (void)state;
     elsewhere.enough = true;
@@ -1909,12 +1909,12 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
     skip();
 }
 
-static void what_a_handler_has_closed_before_a_switch_counts_for_the_next(void **state)
+static void what_a_handler_closed_before_a_switch_counts_for_the_next(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
 
-static void a_read_of_what_is_started_elsewhere_meanwhile_reads_no_register(void **state)
+static void a_read_of_what_starts_elsewhere_meanwhile_reads_no_register(void **state)
 {
     a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(state);
 }
@@ -2135,7 +2135,7 @@ static void nothing_is_stored_in_a_dropped_session_after_its_end(void **state)
     tear_down(&f);
 }
 
-static void sixty_four_prepared_sessions_are_attached_where_threads_are_born(void **state)
+static void sixty_four_prepared_sessions_attach_where_threads_are_born(void **state)
 {
     static struct upmu_session pool[64];
     static struct upmu_thread threads[64];
@@ -2169,7 +2169,7 @@ static void add_offcore(struct host *f, unsigned i, uint64_t payload)
 }
 
 /* The 257th CPU makes its first placements as the first one did: they are not taken for the same. */
-static void beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made(void **state)
+static void beyond_256_cpus_a_placement_is_good_beside_its_makers_alone(void **state)
 {
     static struct host f;
 
@@ -2443,38 +2443,38 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_session_counts_while_its_thread_runs_wherever_that_is),
-        cmocka_unit_test(a_parent_prepares_its_waiting_child_and_polls_it_until_it_exits),
+        cmocka_unit_test(a_parent_prepares_its_waiting_child_and_polls_it_to_its_exit),
         cmocka_unit_test(enabled_time_is_the_threads_own),
         cmocka_unit_test(a_thread_attaches_and_starts_for_itself),
         cmocka_unit_test(calls_from_elsewhere_find_the_thread_or_say_that_they_cannot),
         cmocka_unit_test(a_zero_that_proves_nothing_is_told_while_the_thread_waits),
-        cmocka_unit_test(the_end_of_a_thread_detaches_its_sessions_and_leaves_them_readable),
+        cmocka_unit_test(the_end_of_a_thread_leaves_sessions_detached_and_readable),
         cmocka_unit_test(a_cpu_that_goes_offline_keeps_no_thread),
         cmocka_unit_test(sleep_of_a_cpu_is_nobodys_time),
         cmocka_unit_test(sessions_that_share_take_turns_and_estimate_what_they_missed),
         cmocka_unit_test(what_waits_for_a_counter_is_read_on_its_cpu),
         cmocka_unit_test(time_before_a_session_joins_is_not_enabled_time),
-        cmocka_unit_test(a_session_that_has_come_keeps_its_time_when_others_find_no_room),
+        cmocka_unit_test(a_session_that_came_keeps_its_time_if_others_find_no_room),
         cmocka_unit_test(a_static_counter_that_a_prelude_stopped_is_read_again),
         cmocka_unit_test(a_static_counter_is_stopped_for_what_loads_it),
         cmocka_unit_test(a_static_session_that_is_stopped_leaves_nothing_running),
-        cmocka_unit_test(an_attachment_writes_no_counter_that_a_static_session_left_running),
-        cmocka_unit_test(no_select_changes_under_a_counter_that_a_static_session_left_running),
+        cmocka_unit_test(an_attachment_writes_no_counter_that_was_left_running),
+        cmocka_unit_test(no_select_changes_under_a_counter_that_was_left_running),
         cmocka_unit_test(a_wrap_of_what_a_static_session_left_running_is_in_no_count),
-        cmocka_unit_test(a_wrap_before_an_errata_sequence_closed_the_counter_is_in_no_count),
-        cmocka_unit_test(a_counter_that_was_closed_for_a_set_that_does_not_come_begins_anew),
+        cmocka_unit_test(a_wrap_before_an_errata_sequence_closed_is_in_no_count),
+        cmocka_unit_test(a_counter_closed_for_a_set_that_does_not_come_begins_anew),
         cmocka_unit_test(no_counter_runs_on_without_the_claim_on_its_registers),
         cmocka_unit_test(a_session_that_faults_when_its_thread_comes_was_not_enabled),
         cmocka_unit_test(without_a_clock_what_waited_is_partial),
         cmocka_unit_test(without_a_clock_what_comes_beside_those_that_wait_is_exact),
-        cmocka_unit_test(who_does_not_share_comes_first_and_is_refused_beside_its_like),
+        cmocka_unit_test(the_unshared_come_first_and_are_refused_beside_their_like),
         cmocka_unit_test(a_threads_session_without_room_waits_and_says_why),
         cmocka_unit_test(what_comes_and_goes_disturbs_nobodys_count),
-        cmocka_unit_test(an_overflow_inside_a_switch_is_credited_to_the_thread_that_made_it),
-        cmocka_unit_test(a_session_that_a_call_holds_is_passed_over_and_joins_with_the_next_tick),
+        cmocka_unit_test(an_overflow_inside_a_switch_is_of_the_thread_that_made_it),
+        cmocka_unit_test(a_session_that_a_call_holds_joins_with_the_next_tick),
         cmocka_unit_test(the_last_of_its_controllers_closes_a_session),
         cmocka_unit_test(zombies_of_a_thread_do_not_point_to_each_other),
-        cmocka_unit_test(a_zombie_gives_no_sample_and_is_closed_when_its_target_comes_by),
+        cmocka_unit_test(a_zombie_gives_no_sample_and_is_closed_by_its_target),
         cmocka_unit_test(a_session_whose_interrupt_was_dropped_is_not_silent_for_ever),
         cmocka_unit_test(a_remembered_place_holds_only_beside_the_same_company),
         cmocka_unit_test(sessions_that_remember_the_same_counter_come_to_two),
@@ -2483,10 +2483,10 @@ int main(void)
         cmocka_unit_test(time_asleep_is_no_enabled_time_of_a_session_that_waits),
         cmocka_unit_test(what_ran_before_a_sleep_comes_before_what_waited),
         cmocka_unit_test(a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions),
-        cmocka_unit_test(what_a_handler_has_closed_before_a_switch_counts_for_the_next),
+        cmocka_unit_test(what_a_handler_closed_before_a_switch_counts_for_the_next),
         cmocka_unit_test(what_runs_where_is_known_whatever_a_switch_met),
         cmocka_unit_test(a_read_outlives_a_thread_that_passes_by_elsewhere),
-        cmocka_unit_test(a_read_of_what_is_started_elsewhere_meanwhile_reads_no_register),
+        cmocka_unit_test(a_read_of_what_starts_elsewhere_meanwhile_reads_no_register),
         cmocka_unit_test(a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere),
         cmocka_unit_test(a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks),
         cmocka_unit_test(a_session_is_closed_if_and_only_if_its_close_says_so),
@@ -2494,10 +2494,10 @@ int main(void)
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),
         cmocka_unit_test(what_is_refused_changes_nothing),
-        cmocka_unit_test(beyond_256_cpus_a_placement_is_good_only_beside_whom_it_was_made),
+        cmocka_unit_test(beyond_256_cpus_a_placement_is_good_beside_its_makers_alone),
         cmocka_unit_test(a_detached_session_may_go_from_a_cpu_to_a_thread_and_back),
         cmocka_unit_test(nothing_is_stored_in_a_dropped_session_after_its_end),
-        cmocka_unit_test(sixty_four_prepared_sessions_are_attached_where_threads_are_born),
+        cmocka_unit_test(sixty_four_prepared_sessions_attach_where_threads_are_born),
         cmocka_unit_test(a_start_brings_a_session_that_no_switch_has_brought),
         cmocka_unit_test(sessions_of_a_thread_come_in_the_order_of_their_starts),
         cmocka_unit_test(a_start_is_refused_while_the_list_of_its_thread_is_held),

@@ -330,7 +330,7 @@ static void offcore_happens(struct host *f, unsigned cpu, uint64_t payload, uint
     upmu_sim_switch_cpu(&f->sim, current);
 }
 
-static void hyper_threads_share_a_payload_of_equal_value_and_take_turns_else(void **state)
+static void hyper_threads_share_an_equal_payload_and_else_take_turns(void **state)
 {
     struct host f;
 
@@ -387,7 +387,7 @@ static void a_session_that_does_not_run_holds_nothing(void **state)
     host_end_idle(&f);
 }
 
-static void events_that_share_nothing_are_loaded_at_attach_in_a_domain_too(void **state)
+static void events_that_share_nothing_load_at_attach_in_a_domain_too(void **state)
 {
     struct host f;
 
@@ -443,7 +443,7 @@ static void a_cpu_that_leaves_last_restores_what_is_shared(void **state)
 }
 
 /* Both asleep, and the register refused: the last of their next life restores what was found. */
-static void what_a_fault_kept_at_the_last_sleep_is_restored_by_the_last_of_the_next_life(void **state)
+static void what_a_fault_kept_at_the_last_sleep_is_restored_a_life_later(void **state)
 {
     struct host f;
 
@@ -472,7 +472,7 @@ static void what_a_fault_kept_at_the_last_sleep_is_restored_by_the_last_of_the_n
 }
 
 /* NetBurst's threads: one finds a watchdog at work and leaves; the other gives it back when it is closed. */
-static void a_watchdog_that_its_sibling_found_running_does_not_run_on_after_it_was_closed(void **state)
+static void a_watchdog_that_a_sibling_found_does_not_run_on_once_closed(void **state)
 {
     const uint32_t watchdog = UINT32_C(1) << 17, cccr = 0x371, enable = UINT32_C(1) << 12;
     struct host f;
@@ -534,6 +534,20 @@ static void what_a_cpu_that_did_not_wake_has_found_is_not_its_siblings(void **st
     host_no_violation(&f);
 }
 
+static void a_pmu_is_found_by_its_number(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    host_prepare(&host, "skylake");
+    host_machine(&host);
+    assert_null(upmu_machine_pmu(&host.machine, 0)); /* before a CPU was seen */
+    host_take_over(&host, 2, false);
+    assert_ptr_equal(upmu_machine_pmu(&host.machine, 0), host.cpu[1].meter.pmu);
+    for (unsigned index = 1; index < 300; index++)
+        assert_null(upmu_machine_pmu(&host.machine, index));
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -546,14 +560,15 @@ int main(void)
         cmocka_unit_test(samples_name_the_cpu_that_took_them),
         cmocka_unit_test(a_cpu_that_sleeps_does_not_disturb_the_other),
         cmocka_unit_test(a_second_cpu_needs_this_cpu),
-        cmocka_unit_test(hyper_threads_share_a_payload_of_equal_value_and_take_turns_else),
+        cmocka_unit_test(hyper_threads_share_an_equal_payload_and_else_take_turns),
         cmocka_unit_test(a_session_that_does_not_run_holds_nothing),
-        cmocka_unit_test(events_that_share_nothing_are_loaded_at_attach_in_a_domain_too),
+        cmocka_unit_test(events_that_share_nothing_load_at_attach_in_a_domain_too),
         cmocka_unit_test(a_cpu_that_leaves_lets_alone_what_its_sibling_uses),
         cmocka_unit_test(a_cpu_that_leaves_last_restores_what_is_shared),
-        cmocka_unit_test(what_a_fault_kept_at_the_last_sleep_is_restored_by_the_last_of_the_next_life),
-        cmocka_unit_test(a_watchdog_that_its_sibling_found_running_does_not_run_on_after_it_was_closed),
+        cmocka_unit_test(what_a_fault_kept_at_the_last_sleep_is_restored_a_life_later),
+        cmocka_unit_test(a_watchdog_that_a_sibling_found_does_not_run_on_once_closed),
         cmocka_unit_test(what_a_cpu_that_did_not_wake_has_found_is_not_its_siblings),
+        cmocka_unit_test(a_pmu_is_found_by_its_number),
     };
 
     return cmocka_run_group_tests_name("two_cpus", tests, NULL, NULL);

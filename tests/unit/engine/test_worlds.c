@@ -1429,6 +1429,49 @@ static void a_lent_counter_that_moves_holds_what_was_said(void **state)
     }
 }
 
+/*
+ * Sessions of two threads count the same on one counter, which is lent: each switch writes what the one that comes has
+ * said, and the counter stands still then (the model says so of a counter that is written while it runs).
+ */
+static void a_lent_counter_is_closed_before_another_session_writes_it(void **state)
+{
+    static const char *const names[] = {"skylake", "icelake"};
+
+    (void)state;
+    for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
+        unsigned counter;
+        uint64_t ahead;
+
+        host_set_up(&f, names[n]);
+        host_threads(&f, 3);
+        for (unsigned i = 0; i < 2; i++) {
+            struct upmu_session *session = &f.sessions[i];
+
+            host_add(&f, i, "branches:counter=0", 0);
+            assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(session, &f.threads[i], NULL), UPMU_OK);
+            assert_int_equal(upmu_set_lend(&session->set, 0, 1000 * (i + 1)), UPMU_OK);
+            assert_int_equal(upmu_session_start(session), UPMU_OK);
+        }
+        for (unsigned k = 0; k < 8; k++) {
+            struct upmu_session *session = &f.sessions[k & 1u];
+
+            host_thread_switch(&f, 0, k & 1u);
+            host_no_violation(&f);
+            upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
+            assert_true(upmu_set_where(&session->set, 0, &counter, &ahead));
+            assert_int_equal(ahead, 1000 * ((k & 1u) + 1));
+            assert_int_equal(counter, 0);
+        }
+        host_thread_switch(&f, 0, 2);
+        for (unsigned i = 0; i < 2; i++) {
+            counts(i, 40);
+            assert_int_equal(upmu_thread_exit(&f.threads[i]), UPMU_OK);
+        }
+        host_end(&f);
+    }
+}
+
 static void two_that_start_have_two_counters(void **state)
 {
     struct upmu_session *const both[] = {&f.sessions[0], &f.sessions[1]};
@@ -1511,6 +1554,7 @@ int main(void)
         cmocka_unit_test(several_change_at_once),
         cmocka_unit_test(a_lent_counter_holds_what_was_said),
         cmocka_unit_test(a_lent_counter_that_moves_holds_what_was_said),
+        cmocka_unit_test(a_lent_counter_is_closed_before_another_session_writes_it),
         cmocka_unit_test(two_that_start_have_two_counters),
         cmocka_unit_test(options_are_checked),
     };

@@ -455,7 +455,7 @@ static void retire_events_of_early_zen_3_prefer_counter_2_with_bit_43(void **sta
 }
 
 /* BKDG; Linux amd/core.c: codes E0h to FFh, with bits 11:8 as well. */
-static void the_northbridge_of_k8_has_an_owner_and_that_of_15h_its_own_counters(void **state)
+static void the_northbridge_of_k8_has_an_owner_of_15h_its_own_counters(void **state)
 {
     struct upmu_alternative way;
     struct upmu_event event;
@@ -518,7 +518,7 @@ int main(void)
         cmocka_unit_test(a_wide_event_takes_an_even_counter_and_the_merge_event),
         cmocka_unit_test(a_wide_event_needs_a_whole_pair),
         cmocka_unit_test(retire_events_of_early_zen_3_prefer_counter_2_with_bit_43),
-        cmocka_unit_test(the_northbridge_of_k8_has_an_owner_and_that_of_15h_its_own_counters),
+        cmocka_unit_test(the_northbridge_of_k8_has_an_owner_of_15h_its_own_counters),
         cmocka_unit_test(revision_e_with_two_cores_counts_no_northbridge),
     };
 

@@ -201,7 +201,7 @@ static uint64_t compare(const struct golden_model *model, const struct upmu_pmu 
     return 4;
 }
 
-static void every_event_of_every_model_gets_the_counters_that_the_published_rows_leave(void **state)
+static void every_event_of_every_model_gets_the_published_counters(void **state)
 {
     static const uint64_t modifiers[] = {0,
                                          UPMU_X86_SELECT_EDGE,
@@ -254,7 +254,7 @@ static void further_unit_mask_bits_and_equality_are_modifiers(void **state)
 
 /* ---- Payload registers ---- */
 
-static void every_payload_register_takes_the_published_bits_and_no_others(void **state)
+static void every_payload_register_takes_the_published_bits_alone(void **state)
 {
     unsigned rows = 0;
 
@@ -303,7 +303,7 @@ static void an_event_without_payload_takes_none(void **state)
 }
 
 /* Offcore responses: the other register and the code or unit mask that goes with it. */
-static void offcore_responses_have_two_registers_with_the_models_own_codes(void **state)
+static void offcore_responses_have_two_registers_with_the_models_codes(void **state)
 {
     static const struct {
         const char *pmu;
@@ -358,11 +358,11 @@ static void offcore_responses_have_two_registers_with_the_models_own_codes(void 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_event_of_every_model_gets_the_counters_that_the_published_rows_leave),
+        cmocka_unit_test(every_event_of_every_model_gets_the_published_counters),
         cmocka_unit_test(further_unit_mask_bits_and_equality_are_modifiers),
-        cmocka_unit_test(every_payload_register_takes_the_published_bits_and_no_others),
+        cmocka_unit_test(every_payload_register_takes_the_published_bits_alone),
         cmocka_unit_test(an_event_without_payload_takes_none),
-        cmocka_unit_test(offcore_responses_have_two_registers_with_the_models_own_codes),
+        cmocka_unit_test(offcore_responses_have_two_registers_with_the_models_codes),
     };
 
     return cmocka_run_group_tests(tests, read_golden, NULL);

@@ -182,6 +182,7 @@ static void without_pebs_there_are_no_replay_tags(void **state)
 
     (void)state;
     assert_true(p4[0].backend->detect(&detection, &pmu));
+    pmu.backend = p4[0].backend;
     upmu_pmu_find_catalog(&pmu);
     assert_null(upmu_register_name(&pmu, UPMU_P4_ROW_PEBS_ENABLE));
     assert_null(upmu_register_name(&pmu, UPMU_P4_ROW_MATRIX_VERT));
@@ -218,7 +219,7 @@ static void hyper_threads_are_numbered_within_their_core(void **state)
 
 /* ---- The classic ---- */
 
-static void row_12_of_branch_retired_is_the_classic_and_row_18_is_refused(void **state)
+static void row_12_of_branch_retired_is_classic_and_row_18_is_refused(void **state)
 {
     struct upmu_event event = made(NORTHWOOD, "12 p4-branch-retired,mask=mmtm+mmnm");
     struct upmu_alternative way;
@@ -318,6 +319,7 @@ static void below_signature_f27_bus_allocations_have_one_escr(void **state)
         struct upmu_pmu pmu;
 
         assert_true(p4[0].backend->detect(&detection, &pmu));
+        pmu.backend = p4[0].backend;
         upmu_pmu_find_catalog(&pmu);
         assert_int_equal(upmu_event_parse(&pmu, "IOQ_allocation", &event, NULL), UPMU_OK);
         assert_int_equal(event.counters, stepping < 7 ? 0x3 : 0xf);
@@ -556,7 +558,7 @@ int main(void)
         cmocka_unit_test(what_lacks_the_flag_or_only_borrows_the_number_is_none),
         cmocka_unit_test(without_pebs_there_are_no_replay_tags),
         cmocka_unit_test(hyper_threads_are_numbered_within_their_core),
-        cmocka_unit_test(row_12_of_branch_retired_is_the_classic_and_row_18_is_refused),
+        cmocka_unit_test(row_12_of_branch_retired_is_classic_and_row_18_is_refused),
         cmocka_unit_test(keywords_set_their_fields),
         cmocka_unit_test(without_a_second_thread_nothing_of_it_can_be_asked),
         cmocka_unit_test(below_signature_f27_bus_allocations_have_one_escr),

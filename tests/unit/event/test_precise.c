@@ -250,6 +250,31 @@ static void each_p_is_one_level_and_a_number_is_the_level(void **state)
         assert_int_equal(parse(&pmu, wrong[i].text, "", &event), wrong[i].status);
 }
 
+/*
+ * Where NAME_P is another event, NAME:p has the level all the same.
+ * Catches: a name that is searched in folded form takes an attribute for its end.
+ */
+static void a_level_is_no_part_of_another_name(void **state)
+{
+    static const char *const names[] = {"INST_RETIRED.ANY", "inst_retired.any", "CPU_CLK_UNHALTED.THREAD"};
+    struct upmu_event short_form, long_form, other;
+    struct upmu_pmu pmu;
+    char text[80];
+
+    (void)state;
+    assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        enum upmu_status status = parse(&pmu, names[i], ":precise", &long_form);
+
+        assert_int_equal(parse(&pmu, names[i], ":p", &short_form), status);
+        if (status == UPMU_OK)
+            assert_memory_equal(&short_form, &long_form, sizeof long_form);
+        snprintf(text, sizeof text, "%s_P", names[i]);
+        assert_int_equal(parse(&pmu, text, "", &other), UPMU_OK);
+        assert_true(status != UPMU_OK || memcmp(&short_form.id, &other.id, sizeof other.id) != 0);
+    }
+}
+
 /* Core cycles retire nothing: another event counts them, and the name stays. */
 static void precise_cycles_are_counted_by_what_retires(void **state)
 {
@@ -369,6 +394,7 @@ int main(void)
         cmocka_unit_test(every_precise_event_of_the_files_has_their_counters),
         cmocka_unit_test(before_ice_lake_an_event_that_no_file_marks_is_refused),
         cmocka_unit_test(each_p_is_one_level_and_a_number_is_the_level),
+        cmocka_unit_test(a_level_is_no_part_of_another_name),
         cmocka_unit_test(precise_cycles_are_counted_by_what_retires),
         cmocka_unit_test(level_3_is_on_the_counters_without_a_shadow),
         cmocka_unit_test(a_refusal_names_the_levels_that_are_possible),

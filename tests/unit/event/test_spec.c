@@ -49,7 +49,7 @@ static void commas_and_blanks_separate_specifications(void **state)
     assert_string_equal(split(" \t\n"), "");
 }
 
-static void reserved_words_and_values_belong_to_the_specification_before_a_comma(void **state)
+static void reserved_words_and_values_belong_to_what_precedes_a_comma(void **state)
 {
     (void)state;
     assert_string_equal(split("cycles,os,instructions"), "cycles,os|instructions");
@@ -334,7 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commas_and_blanks_separate_specifications),
-        cmocka_unit_test(reserved_words_and_values_belong_to_the_specification_before_a_comma),
+        cmocka_unit_test(reserved_words_and_values_belong_to_what_precedes_a_comma),
         cmocka_unit_test(prefixes_are_taken_off_the_name),
         cmocka_unit_test(perf_spellings_lose_their_closing_slash),
         cmocka_unit_test(an_index_pins_only_with_a_specification_behind_it),

@@ -245,7 +245,7 @@ static void one_set_of_registers_is_used_and_the_right_one(void **state)
 }
 
 /* 5 */
-static void global_control_resets_to_ones_and_no_counter_is_in_use_for_that(void **state)
+static void global_control_resets_to_ones_and_shows_no_counter_in_use(void **state)
 {
     static const char *const profiles[] = {"zen4", "zen5", "zen6", "amd_kvm_v2", "amd_kvm_v2_few"};
 
@@ -525,7 +525,7 @@ static void family_15h_counts_events_where_they_can_be_counted(void **state)
         }
 }
 
-static void events_of_the_northbridge_are_refused_on_core_counters_of_family_15h(void **state)
+static void northbridge_events_are_refused_on_core_counters_of_15h(void **state)
 {
     static const char *const profiles[] = {"bulldozer", "jaguar"};
 
@@ -711,7 +711,7 @@ int main(void)
         cmocka_unit_test(one_nmi_may_stand_for_two_overflows),
         cmocka_unit_test(a_counting_counter_is_never_taken_for_overflowed),
         cmocka_unit_test(one_set_of_registers_is_used_and_the_right_one),
-        cmocka_unit_test(global_control_resets_to_ones_and_no_counter_is_in_use_for_that),
+        cmocka_unit_test(global_control_resets_to_ones_and_shows_no_counter_in_use),
         cmocka_unit_test(status_bits_that_are_no_counters_are_no_overflow),
         cmocka_unit_test(freezing_is_off_while_we_are_there),
         cmocka_unit_test(reserved_bits_are_refused_before_they_are_written),
@@ -721,7 +721,7 @@ int main(void)
         cmocka_unit_test(counters_that_others_use_are_left_to_them),
         cmocka_unit_test(ibs_capabilities_need_their_valid_bit),
         cmocka_unit_test(family_15h_counts_events_where_they_can_be_counted),
-        cmocka_unit_test(events_of_the_northbridge_are_refused_on_core_counters_of_family_15h),
+        cmocka_unit_test(northbridge_events_are_refused_on_core_counters_of_15h),
         cmocka_unit_test(large_increments_have_a_pair_of_counters),
         cmocka_unit_test(large_increments_are_sampled),
         cmocka_unit_test(large_increments_go_round_again_and_again),

@@ -42,7 +42,7 @@ static bool arm_wrmsr(void *context, uint32_t address, uint64_t value)
 }
 
 /* Mistake: a write of the bits that change is taken for one that starts again what a handler has stopped. */
-static void what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start_it(void **state)
+static void what_a_handler_stopped_is_kept_where_a_write_starts_nothing(void **state)
 {
     static struct upmu_pmu pmu;
     static struct upmu_bank bank;
@@ -51,6 +51,7 @@ static void what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start
 
     (void)state;
     assert_true(upmu_arm_pmuv3_backend.describe(upmu_arm_pmuv3_backend.names(0), &pmu));
+    pmu.backend = &upmu_arm_pmuv3_backend;
     upmu_bank_init(&bank, &pmu, &port, true, memory);
     gate_address = upmu_register_address(&pmu, pmu.counter[0].gate_row);
     assert_true(upmu_bank_find(&bank));
@@ -67,7 +68,7 @@ static void what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start
 
 #else
 
-static void what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start_it(void **state)
+static void what_a_handler_stopped_is_kept_where_a_write_starts_nothing(void **state)
 {
     (void)state;
     print_message("this build is without Arm\n");
@@ -79,7 +80,7 @@ static void what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_handler_stopped_is_not_forgotten_where_a_write_does_not_start_it),
+        cmocka_unit_test(what_a_handler_stopped_is_kept_where_a_write_starts_nothing),
     };
 
     return cmocka_run_group_tests_name("arm_gates", tests, NULL, NULL);

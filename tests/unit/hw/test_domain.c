@@ -1071,7 +1071,7 @@ static unsigned race(unsigned at, bool sibling_runs)
     return points;
 }
 
-static void a_sibling_that_comes_between_placement_and_claim_loses_nothing(void **state)
+static void a_sibling_between_placement_and_claim_loses_nothing(void **state)
 {
     unsigned swept = 0;
 
@@ -1207,7 +1207,7 @@ static unsigned value_race(unsigned at, unsigned *refused, unsigned *shared)
  * after the move was refused.  The class: a claim word that speaks of a register's future while its present is
  * in use, looked at by another CPU between any two claims and accesses.
  */
-static void a_value_that_is_to_come_is_not_shared_while_the_old_one_is_used(void **state)
+static void a_coming_value_is_not_shared_while_the_old_one_is_used(void **state)
 {
     unsigned points = 1, refused = 0, shared = 0;
 
@@ -1306,7 +1306,7 @@ static void assert_registers(const struct core *core, const uint64_t *values)
                      (unsigned long long)core->value[row], (unsigned long long)values[row]);
 }
 
-static void a_cpu_that_comes_later_takes_nothing_of_its_sibling_for_the_firmwares(void **state)
+static void a_later_cpu_takes_nothing_of_its_sibling_for_firmwares(void **state)
 {
     static struct core core;
     uint64_t before[UPMU_REGISTERS], during[UPMU_REGISTERS];
@@ -1466,7 +1466,7 @@ static unsigned change_race(unsigned at, bool runs)
  * A CPU that starts over, though it is alone at first, closes no counter of one that wakes up meanwhile.  The
  * class: a look whether other CPUs are there, and a write that relies on it later.
  */
-static void a_sibling_that_wakes_up_while_another_starts_over_loses_nothing(void **state)
+static void a_sibling_that_wakes_as_another_starts_over_loses_nothing(void **state)
 {
     unsigned swept = 0;
 
@@ -1528,7 +1528,7 @@ static void the_last_cpu_leaves_the_watchdogs_counter_alone(void **state)
     }
 }
 
-static void a_sibling_that_takes_the_firmwares_counters_closes_none_that_is_taken(void **state)
+static void a_sibling_that_takes_firmware_counters_closes_none_taken(void **state)
 {
     static struct core core;
     uint64_t before[UPMU_REGISTERS];
@@ -1563,17 +1563,17 @@ int main(void)
         cmocka_unit_test(two_threads_of_a_core_take_turns_on_a_counter),
         cmocka_unit_test(two_threads_of_a_core_share_an_escr_of_equal_value_only),
         cmocka_unit_test(two_threads_of_a_core_never_work_on_stale_shadows),
-        cmocka_unit_test(a_sibling_that_comes_between_placement_and_claim_loses_nothing),
+        cmocka_unit_test(a_sibling_between_placement_and_claim_loses_nothing),
         cmocka_unit_test(a_session_that_must_move_is_not_lost_to_a_sibling),
-        cmocka_unit_test(a_value_that_is_to_come_is_not_shared_while_the_old_one_is_used),
+        cmocka_unit_test(a_coming_value_is_not_shared_while_the_old_one_is_used),
         cmocka_unit_test(a_count_is_written_whenever_the_sibling_wants_the_counter),
-        cmocka_unit_test(a_cpu_that_comes_later_takes_nothing_of_its_sibling_for_the_firmwares),
+        cmocka_unit_test(a_later_cpu_takes_nothing_of_its_sibling_for_firmwares),
         cmocka_unit_test(the_last_cpu_restores_what_the_first_one_found),
         cmocka_unit_test(a_cpu_that_sleeps_lets_its_sibling_run),
         cmocka_unit_test(a_cpu_told_of_changes_closes_nothing_of_its_sibling),
-        cmocka_unit_test(a_sibling_that_wakes_up_while_another_starts_over_loses_nothing),
+        cmocka_unit_test(a_sibling_that_wakes_as_another_starts_over_loses_nothing),
         cmocka_unit_test(the_last_cpu_leaves_the_watchdogs_counter_alone),
-        cmocka_unit_test(a_sibling_that_takes_the_firmwares_counters_closes_none_that_is_taken),
+        cmocka_unit_test(a_sibling_that_takes_firmware_counters_closes_none_taken),
     };
 
     return cmocka_run_group_tests_name("domain", tests, NULL, NULL);

@@ -168,7 +168,7 @@ static void every_model_is_recognised_by_its_leaves(void **state)
 
 /* ---- Unknown models ---- */
 
-static void an_unknown_model_has_what_cpuid_says_and_architectural_events(void **state)
+static void an_unknown_model_has_cpuids_and_architectural_events(void **state)
 {
     (void)state;
     for (unsigned version = 1; version < 9; version++)
@@ -299,7 +299,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_is_recognised_by_its_leaves),
-        cmocka_unit_test(an_unknown_model_has_what_cpuid_says_and_architectural_events),
+        cmocka_unit_test(an_unknown_model_has_cpuids_and_architectural_events),
         cmocka_unit_test(a_hybrid_core_of_an_unknown_kind_is_told_by_its_type),
         cmocka_unit_test(p6_has_two_counters_without_a_leaf),
         cmocka_unit_test(p6_selects_have_no_bit_above_31),

@@ -65,7 +65,7 @@ static void every_model_counts_and_is_given_back(void **state)
 }
 
 /* 1 */
-static void ebx_of_leaf_0ah_means_unavailable_and_eax_of_leaf_23h_available(void **state)
+static void ebx_of_leaf_0ah_means_unavailable_eax_of_23h_available(void **state)
 {
     struct leaves leaves = {.family = 6, .model = 0xEE};
     struct upmu_pmu pmu;
@@ -85,7 +85,7 @@ static void ebx_of_leaf_0ah_means_unavailable_and_eax_of_leaf_23h_available(void
 }
 
 /* 2 */
-static void fixed_counters_are_a_bitmap_with_holes_and_a_floor_on_bare_metal(void **state)
+static void fixed_counters_are_a_bitmap_with_a_floor_on_bare_metal(void **state)
 {
     struct leaves skymont = {.family = 6, .model = 0xBD, .core_type = 0x20000003,
                              .extended = {{0xf, 3}, {0xff, 0x77}, {0, 0}, {0x1f7f, 0}}};
@@ -114,7 +114,7 @@ static void fixed_counters_are_a_bitmap_with_holes_and_a_floor_on_bare_metal(voi
 }
 
 /* 3 */
-static void hybrids_have_a_pmu_per_core_type_and_families_18_and_19_exist(void **state)
+static void hybrids_have_a_pmu_per_core_type_families_18_and_19_exist(void **state)
 {
     struct leaves leaves = {.family = 6, .model = 0x97, .core_type = 0x40000001};
     struct host host;
@@ -147,7 +147,7 @@ static void hybrids_have_a_pmu_per_core_type_and_families_18_and_19_exist(void *
 }
 
 /* 4 */
-static void short_writes_are_sign_extended_and_full_ones_need_the_capability(void **state)
+static void short_writes_are_sign_extended_full_ones_need_a_capability(void **state)
 {
     static const struct {
         const char *profile;
@@ -176,7 +176,7 @@ static void short_writes_are_sign_extended_and_full_ones_need_the_capability(voi
 }
 
 /* 5 */
-static void a_counter_is_idle_by_its_select_though_global_control_resets_to_ones(void **state)
+static void a_counter_is_idle_by_its_select_beside_global_ones(void **state)
 {
     struct host host;
 
@@ -527,11 +527,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_model_counts_and_is_given_back),
-        cmocka_unit_test(ebx_of_leaf_0ah_means_unavailable_and_eax_of_leaf_23h_available),
-        cmocka_unit_test(fixed_counters_are_a_bitmap_with_holes_and_a_floor_on_bare_metal),
-        cmocka_unit_test(hybrids_have_a_pmu_per_core_type_and_families_18_and_19_exist),
-        cmocka_unit_test(short_writes_are_sign_extended_and_full_ones_need_the_capability),
-        cmocka_unit_test(a_counter_is_idle_by_its_select_though_global_control_resets_to_ones),
+        cmocka_unit_test(ebx_of_leaf_0ah_means_unavailable_eax_of_23h_available),
+        cmocka_unit_test(fixed_counters_are_a_bitmap_with_a_floor_on_bare_metal),
+        cmocka_unit_test(hybrids_have_a_pmu_per_core_type_families_18_and_19_exist),
+        cmocka_unit_test(short_writes_are_sign_extended_full_ones_need_a_capability),
+        cmocka_unit_test(a_counter_is_idle_by_its_select_beside_global_ones),
         cmocka_unit_test(no_bit_of_a_missing_counter_is_ever_written),
         cmocka_unit_test(lvtpc_is_rearmed_while_our_gates_are_closed),
         cmocka_unit_test(status_that_is_no_counters_is_no_overflow),

@@ -23,7 +23,7 @@ static void add(struct upmu_session *session, const char *list)
 
 /* ---- AAK100, AAP53, BD53 ---- */
 
-static void new_events_of_nehalem_and_westmere_start_right_beside_running_ones(void **state)
+static void events_of_nehalem_and_westmere_start_right_beside_others(void **state)
 {
     static const char *const profiles[] = {"nehalem", "westmere"};
 
@@ -202,7 +202,7 @@ static void a_checkpointed_counter_samples_at_long_periods_only(void **state)
     host_end(&host);
 }
 
-static void counter_3_is_left_to_the_microcode_that_takes_it_for_transactions(void **state)
+static void counter_3_is_left_to_microcode_that_uses_it_for_transactions(void **state)
 {
     struct leaves leaves = {.family = 6, .model = 0x5E, .features_edx = 1u << 13};
     struct upmu_pmu pmu;
@@ -232,7 +232,7 @@ static void counter_3_is_left_to_the_microcode_that_takes_it_for_transactions(vo
 
 /* ---- Load latency ---- */
 
-static void load_latency_of_golden_cove_has_its_auxiliary_event_beside_it(void **state)
+static void load_latency_of_golden_cove_has_its_auxiliary_event(void **state)
 {
     static const char *const with[] = {"spr", "emr", "adl_glc"}, *const without[] = {"gnr", "icl", "skl", "mtl_rwc"};
     struct upmu_alternative alternative;
@@ -455,7 +455,7 @@ static void a_hypervisors_leaves_are_not_corrected(void **state)
     assert_int_equal(pmu.counters, 0xff);
 }
 
-static void offcore_registers_are_shared_by_threads_of_nehalem_and_modules_of_silvermont(void **state)
+static void threads_of_nehalem_and_modules_of_silvermont_share_offcore(void **state)
 {
     static const struct {
         const char *name;
@@ -477,15 +477,15 @@ static void offcore_registers_are_shared_by_threads_of_nehalem_and_modules_of_si
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_events_of_nehalem_and_westmere_start_right_beside_running_ones),
+        cmocka_unit_test(events_of_nehalem_and_westmere_start_right_beside_others),
         cmocka_unit_test(fixed_counters_and_other_models_need_no_sequence),
         cmocka_unit_test(the_sequence_leaves_no_event_behind),
         cmocka_unit_test(mispredictions_of_a_nehalem_are_counted_by_another_event),
         cmocka_unit_test(periods_are_never_programmed_shorter_than_the_model_can_do),
         cmocka_unit_test(a_period_below_the_shortest_of_all_events_is_refused),
         cmocka_unit_test(a_checkpointed_counter_samples_at_long_periods_only),
-        cmocka_unit_test(counter_3_is_left_to_the_microcode_that_takes_it_for_transactions),
-        cmocka_unit_test(load_latency_of_golden_cove_has_its_auxiliary_event_beside_it),
+        cmocka_unit_test(counter_3_is_left_to_microcode_that_uses_it_for_transactions),
+        cmocka_unit_test(load_latency_of_golden_cove_has_its_auxiliary_event),
         cmocka_unit_test(precise_events_are_described_and_not_sampled),
         cmocka_unit_test(a_common_enable_stays_and_counters_stop_one_by_one),
         cmocka_unit_test(counter_1_counts_alone_under_a_common_enable),
@@ -494,7 +494,7 @@ int main(void)
         cmocka_unit_test(under_a_common_enable_a_stale_select_is_no_running_counter),
         cmocka_unit_test(a_common_enable_samples_with_short_periods),
         cmocka_unit_test(a_hypervisors_leaves_are_not_corrected),
-        cmocka_unit_test(offcore_registers_are_shared_by_threads_of_nehalem_and_modules_of_silvermont),
+        cmocka_unit_test(threads_of_nehalem_and_modules_of_silvermont_share_offcore),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -65,7 +65,7 @@ static void metrics_are_loaded_after_the_slots_they_divide(void **state)
 }
 
 /* The common gate first; a payload only when no select asks for it any more; freeze bits are restored last. */
-static void registers_are_given_up_from_the_common_gate_to_the_freeze_bits(void **state)
+static void registers_are_given_up_from_the_gate_to_the_freeze_bits(void **state)
 {
     static const uint8_t general[] = {UPMU_X86_ROW_GLOBAL_CTRL, UPMU_X86_ROW_SELECT, UPMU_X86_ROW_OFFCORE,
                                       UPMU_X86_ROW_DEBUGCTL, UPMU_X86_ROW_PMC};
@@ -83,7 +83,7 @@ static void registers_are_given_up_from_the_common_gate_to_the_freeze_bits(void 
 }
 
 /* So no shadow of them is ever believed. */
-static void hardware_changes_all_of_counters_status_and_acknowledgements_and_nothing_else(void **state)
+static void hardware_changes_counters_status_and_acknowledgements_alone(void **state)
 {
     (void)state;
     for (unsigned t = 0; t < TABLES; t++)
@@ -120,7 +120,7 @@ static void configuration_is_read_at_take_over(void **state)
         }
 }
 
-static void an_idle_select_is_disabled_but_for_the_enable_bit_that_both_counters_of_p6_need(void **state)
+static void an_idle_select_is_disabled_but_for_the_enable_bit_of_p6(void **state)
 {
     (void)state;
     for (unsigned t = 0; t < TABLES; t++) {
@@ -206,13 +206,13 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(registers_are_loaded_from_freeze_bits_to_the_common_gate),
         cmocka_unit_test(metrics_are_loaded_after_the_slots_they_divide),
-        cmocka_unit_test(registers_are_given_up_from_the_common_gate_to_the_freeze_bits),
+        cmocka_unit_test(registers_are_given_up_from_the_gate_to_the_freeze_bits),
         cmocka_unit_test(an_overflow_requests_an_interrupt_by_a_bit_of_its_counter),
         cmocka_unit_test(a_register_of_several_counters_has_bits_of_each),
-        cmocka_unit_test(hardware_changes_all_of_counters_status_and_acknowledgements_and_nothing_else),
+        cmocka_unit_test(hardware_changes_counters_status_and_acknowledgements_alone),
         cmocka_unit_test(only_payload_registers_may_fault),
         cmocka_unit_test(configuration_is_read_at_take_over),
-        cmocka_unit_test(an_idle_select_is_disabled_but_for_the_enable_bit_that_both_counters_of_p6_need),
+        cmocka_unit_test(an_idle_select_is_disabled_but_for_the_enable_bit_of_p6),
         cmocka_unit_test(the_counter_of_an_event_guards_its_select_and_its_payload),
     };
 

@@ -97,7 +97,7 @@ static void counters_of_the_firmware_run_on_untouched(void **state)
     }
 }
 
-static void what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so(void **state)
+static void what_firmware_holds_is_not_placed_and_the_refusal_says_so(void **state)
 {
     struct host host;
 
@@ -515,7 +515,7 @@ static void records_beside_those_of_the_host_stay_the_firmwares(void **state)
 }
 
 /* The class: what was found is written back though it was the host's own, and the host has stopped it since. */
-static void a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end(void **state)
+static void a_watchdog_found_and_stopped_is_not_started_at_the_end(void **state)
 {
     struct host host;
 
@@ -623,7 +623,7 @@ static void a_reserved_counter_is_left_to_the_host(void **state)
 }
 
 /* A general and a fixed counter, enabled in registers that upmu's counters are enabled in, too. */
-static void a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told(void **state)
+static void a_watchdog_begun_later_runs_beside_sessions_if_upmu_is_told(void **state)
 {
     struct upmu_sampling sampling = {.period = 100};
     uint64_t general = 0, fixed = 0;
@@ -935,13 +935,46 @@ static void records_that_the_host_disabled_stay_disabled(void **state)
     }
 }
 
+/* A counter that the firmware had running is given to the host, and is given back stopped: it stays so at the end. */
+static void a_shared_counter_back_stopped_does_not_run_at_the_end(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    for (unsigned way = 0; way < 8; way++) {
+        uint64_t left = way & 1 ? 0x3c000 : 0; /* without its enable bit, or nothing */
+        unsigned cpu = way >> 1 & 1;
+        bool taken = way & 4;
+
+        host_prepare(&host, "prescott");
+        upmu_sim_poke(&host.sim, 0, 0x3a2, 0x2600020c);
+        upmu_sim_poke(&host.sim, 0, 0x360, 0x3d000);
+        assert_true(upmu_sim_runs(&host.sim, 0, 0));
+        host_machine(&host);
+        host_take_over(&host, 2, true);
+        upmu_sim_switch_cpu(&host.sim, cpu);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[cpu], 0), UPMU_OWNER_FIRMWARE);
+        if (taken)
+            upmu_cpu_take_firmware(&host.cpu[cpu]);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[cpu], 1), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, 0x360, left);
+        upmu_cpu_unreserve(&host.cpu[cpu], 1);
+        for (unsigned i = 0; i < 2; i++) {
+            upmu_sim_switch_cpu(&host.sim, i);
+            assert_int_equal(upmu_cpu_fini(&host.cpu[i]), UPMU_OK);
+        }
+        if (upmu_sim_runs(&host.sim, 0, 0))
+            fail_msg("CPU %u, %x%s: it runs", cpu, (unsigned)left, taken ? ", taken" : "");
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_idle_cpu_has_free_counters_and_no_others),
         cmocka_unit_test(a_session_owns_its_counters_from_attach_to_detach),
         cmocka_unit_test(counters_of_the_firmware_run_on_untouched),
-        cmocka_unit_test(what_the_firmware_holds_cannot_be_placed_and_the_refusal_says_so),
+        cmocka_unit_test(what_firmware_holds_is_not_placed_and_the_refusal_says_so),
         cmocka_unit_test(a_counter_that_would_write_records_is_the_firmwares),
         cmocka_unit_test(a_branch_trace_of_a_former_kernel_ends_with_take_firmware),
         cmocka_unit_test(a_branch_trace_that_began_later_is_left_alone),
@@ -956,11 +989,11 @@ int main(void)
         cmocka_unit_test(counters_of_the_firmware_can_be_taken_and_are_given_back),
         cmocka_unit_test(taking_the_firmwares_counters_leaves_reserved_ones_running),
         cmocka_unit_test(records_beside_those_of_the_host_stay_the_firmwares),
-        cmocka_unit_test(a_watchdog_that_was_found_and_stopped_is_not_started_at_the_end),
+        cmocka_unit_test(a_watchdog_found_and_stopped_is_not_started_at_the_end),
         cmocka_unit_test(what_the_host_changed_beside_a_select_is_no_difference),
         cmocka_unit_test(what_was_taken_before_a_sleep_is_the_firmwares_after_it),
         cmocka_unit_test(a_reserved_counter_is_left_to_the_host),
-        cmocka_unit_test(a_watchdog_begun_later_runs_on_beside_sessions_if_upmu_is_told),
+        cmocka_unit_test(a_watchdog_begun_later_runs_beside_sessions_if_upmu_is_told),
         cmocka_unit_test(a_reserved_fixed_counter_leaves_the_others_to_upmu),
         cmocka_unit_test(a_counter_in_use_cannot_be_reserved),
         cmocka_unit_test(everything_reserved_leaves_room_for_nothing),
@@ -972,6 +1005,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_came_back_running_runs_at_the_end),
         cmocka_unit_test(records_that_the_host_disabled_stay_disabled),
         cmocka_unit_test(owners_have_names),
+        cmocka_unit_test(a_shared_counter_back_stopped_does_not_run_at_the_end),
     };
 
     return cmocka_run_group_tests_name("own", tests, NULL, NULL);

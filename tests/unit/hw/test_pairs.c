@@ -80,7 +80,7 @@ static void an_exclusive_event_keeps_its_number_from_the_other_thread(void **sta
     host_end(&p);
 }
 
-static void an_exclusive_event_takes_no_number_that_the_other_thread_uses(void **state)
+static void an_exclusive_event_takes_no_number_of_the_other_thread(void **state)
 {
     (void)state;
     set_up(2);
@@ -101,7 +101,7 @@ static void an_exclusive_event_takes_no_number_that_the_other_thread_uses(void *
  * The sibling's exclusive event leaves no room for a new placement of what runs here, but a write and a reload need
  * none.  The class: a call that stops, changes and starts again, and can be refused in the middle.
  */
-static void what_runs_is_written_and_reloaded_though_it_would_fit_no_more(void **state)
+static void what_runs_is_written_and_reloaded_even_if_it_fits_no_more(void **state)
 {
     (void)state;
     set_up(2);
@@ -198,8 +198,8 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_exclusive_event_keeps_its_number_from_the_other_thread),
-        cmocka_unit_test(an_exclusive_event_takes_no_number_that_the_other_thread_uses),
-        cmocka_unit_test(what_runs_is_written_and_reloaded_though_it_would_fit_no_more),
+        cmocka_unit_test(an_exclusive_event_takes_no_number_of_the_other_thread),
+        cmocka_unit_test(what_runs_is_written_and_reloaded_even_if_it_fits_no_more),
         cmocka_unit_test(while_one_runs_each_thread_uses_half_of_the_counters),
         cmocka_unit_test(without_an_exclusive_event_both_threads_use_all),
         cmocka_unit_test(a_thread_that_is_alone_uses_all),

@@ -153,7 +153,7 @@ static void a_program_may_write_selects_counters_and_what_events_need(void **sta
     }
 }
 
-static void interrupts_and_payloads_need_privilege_and_reserved_bits_more_than_that(void **state)
+static void interrupts_payloads_need_privilege_reserved_bits_more(void **state)
 {
     struct upmu_pmu core = known("core"), skl = known("skl"), k8 = known("amd64_k8_revg"), p4 = known("netburst");
 
@@ -396,7 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_register_that_is_no_pmus_is_refused),
         cmocka_unit_test(a_program_may_write_selects_counters_and_what_events_need),
-        cmocka_unit_test(interrupts_and_payloads_need_privilege_and_reserved_bits_more_than_that),
+        cmocka_unit_test(interrupts_payloads_need_privilege_reserved_bits_more),
         cmocka_unit_test(events_of_other_cores_are_above_a_session),
         cmocka_unit_test(counters_of_others_are_refused),
         cmocka_unit_test(a_register_of_several_counters_keeps_the_bits_of_others),

@@ -208,7 +208,7 @@ static void under_a_hypervisor_without_safe_faults_it_must_be_forced(void **stat
 }
 
 /* PERF_CAPABILITIES is promised and faults: where a fault is fatal it is not read. */
-static void what_a_hypervisor_promises_is_not_read_where_faults_are_unsafe(void **state)
+static void a_hypervisors_promise_is_not_read_where_faults_are_unsafe(void **state)
 {
     struct host host;
 
@@ -283,7 +283,7 @@ int main(void)
         cmocka_unit_test(counters_of_others_are_not_probed),
         cmocka_unit_test(without_a_free_counter_there_is_no_verdict),
         cmocka_unit_test(under_a_hypervisor_without_safe_faults_it_must_be_forced),
-        cmocka_unit_test(what_a_hypervisor_promises_is_not_read_where_faults_are_unsafe),
+        cmocka_unit_test(a_hypervisors_promise_is_not_read_where_faults_are_unsafe),
         cmocka_unit_test(the_built_in_loop_runs_without_the_callers),
         cmocka_unit_test(a_fault_leaves_no_session_behind),
         cmocka_unit_test(verdicts_have_names),

@@ -276,7 +276,7 @@ static struct upmu_count count_of(unsigned session)
 
 /* ---- Counters beside the one that counts ---- */
 
-static void a_counter_beside_is_opened_closed_and_given_up_with_its_event(void **state)
+static void a_counter_beside_opens_closes_and_leaves_with_its_event(void **state)
 {
     (void)state;
     begin(0);
@@ -298,7 +298,7 @@ static void a_counter_beside_is_opened_closed_and_given_up_with_its_event(void *
     assert_int_equal(upmu_cpu_owner(&rig.cpu, 9), UPMU_OWNER_FREE);
 }
 
-static void a_count_survives_that_its_counter_was_beside_anothers_meanwhile(void **state)
+static void a_count_survives_its_counter_as_the_one_beside_anothers(void **state)
 {
     (void)state;
     begin(0);
@@ -459,7 +459,7 @@ static void a_cascade_needs_a_period_that_the_initiator_can_wait(void **state)
     assert_int_equal(upmu_set_add_event(&rig.session[0].set, &event, &sampling), UPMU_OK);
 }
 
-static void a_dry_run_shows_an_initiator_with_its_period_and_the_target_closed(void **state)
+static void a_dry_run_shows_an_initiator_with_period_and_closed_target(void **state)
 {
     struct upmu_write writes[8];
     struct upmu_dry_run dry = {.writes = writes, .capacity = 8};
@@ -527,7 +527,7 @@ static void a_stop_that_loses_a_carry_loses_no_count(void **state)
     }
 }
 
-static void where_a_stop_loses_a_carry_a_counter_that_faults_before_it_is_told(void **state)
+static void a_counter_that_faults_where_a_stop_loses_a_carry_is_told(void **state)
 {
     (void)state;
     begin(UPMU_PMU_CARRY_LOST);
@@ -564,7 +564,7 @@ static unsigned handler_rearms_at(uint32_t capabilities, unsigned *out_steps)
     return at;
 }
 
-static void where_flags_are_cleared_one_by_one_the_interrupt_is_armed_after_the_last(void **state)
+static void flags_cleared_one_by_one_arm_the_interrupt_after_the_last(void **state)
 {
     unsigned steps;
 
@@ -578,19 +578,19 @@ static void where_flags_are_cleared_one_by_one_the_interrupt_is_armed_after_the_
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_counter_beside_is_opened_closed_and_given_up_with_its_event),
-        cmocka_unit_test(a_count_survives_that_its_counter_was_beside_anothers_meanwhile),
+        cmocka_unit_test(a_counter_beside_opens_closes_and_leaves_with_its_event),
+        cmocka_unit_test(a_count_survives_its_counter_as_the_one_beside_anothers),
         cmocka_unit_test(a_wrap_of_a_counter_beside_is_nobodys),
         cmocka_unit_test(a_cascade_counts_when_its_initiator_has_come_often_enough),
         cmocka_unit_test(a_cascade_begins_anew_with_each_start),
         cmocka_unit_test(a_cascade_that_was_not_started_yet_is_not_armed),
         cmocka_unit_test(an_initiator_that_faults_is_told),
         cmocka_unit_test(a_cascade_needs_a_period_that_the_initiator_can_wait),
-        cmocka_unit_test(a_dry_run_shows_an_initiator_with_its_period_and_the_target_closed),
+        cmocka_unit_test(a_dry_run_shows_an_initiator_with_period_and_closed_target),
         cmocka_unit_test(a_stop_replays_an_overflow_that_it_finds_by_the_sign),
         cmocka_unit_test(a_stop_that_loses_a_carry_loses_no_count),
-        cmocka_unit_test(where_a_stop_loses_a_carry_a_counter_that_faults_before_it_is_told),
-        cmocka_unit_test(where_flags_are_cleared_one_by_one_the_interrupt_is_armed_after_the_last),
+        cmocka_unit_test(a_counter_that_faults_where_a_stop_loses_a_carry_is_told),
+        cmocka_unit_test(flags_cleared_one_by_one_arm_the_interrupt_after_the_last),
     };
 
     return cmocka_run_group_tests_name("slots", tests, NULL, NULL);

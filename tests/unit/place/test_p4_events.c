@@ -92,7 +92,7 @@ static void an_event_stands_in_either_escr_of_its_unit(void **state)
     assert_int_equal(ways_of("p4-instr-retired,mask=nbogustag:counter=14", 0).count, 1);
 }
 
-static void every_event_has_a_way_for_both_threads_within_the_tables_limits(void **state)
+static void every_event_has_a_way_for_both_threads_within_limits(void **state)
 {
     struct upmu_event_id id;
     uint32_t cursor = 0;
@@ -429,7 +429,7 @@ static enum upmu_status core_start(struct host *core, unsigned i)
     return upmu_session_start(&core->sessions[i]);
 }
 
-static void a_thread_independent_event_of_two_owners_is_refused_with_the_reason(void **state)
+static void a_thread_independent_event_of_two_owners_is_refused(void **state)
 {
     static const char *const texts[2] = {"page_walk_type:DTMISS", "page_walk_type:ITMISS"};
     static struct host core;
@@ -681,7 +681,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_stands_in_either_escr_of_its_unit),
-        cmocka_unit_test(every_event_has_a_way_for_both_threads_within_the_tables_limits),
+        cmocka_unit_test(every_event_has_a_way_for_both_threads_within_limits),
         cmocka_unit_test(thread_independent_events_have_one_resource_each),
         cmocka_unit_test(execution_recipes_tag_upstream_with_a_bit_of_that_escr),
         cmocka_unit_test(front_end_recipes_tag_in_their_threads_escr),
@@ -690,7 +690,7 @@ int main(void)
         cmocka_unit_test(a_tag_value_belongs_to_a_side),
         cmocka_unit_test(cascades_have_the_pairs_that_are_wired),
         cmocka_unit_test(a_target_names_its_initiator_by_the_bit_of_the_pair),
-        cmocka_unit_test(a_thread_independent_event_of_two_owners_is_refused_with_the_reason),
+        cmocka_unit_test(a_thread_independent_event_of_two_owners_is_refused),
         cmocka_unit_test(two_threads_tag_in_escrs_of_their_own),
         cmocka_unit_test(two_replay_metrics_never_run_together),
         cmocka_unit_test(every_event_runs_on_every_model_as_the_silicon_allows),

@@ -429,7 +429,7 @@ static void place_agrees_with_the_rules_of_the_groups_on_netburst_sets(void **st
 
 /* ---- Chosen cases ---- */
 
-static void place_refuses_nine_equal_requests_on_eight_counters_naming_all(void **state)
+static void place_refuses_nine_equal_requests_on_eight_and_names_all(void **state)
 {
     struct shape shape;
     (void)state;
@@ -614,7 +614,7 @@ static void place_leaves_the_results_alone_when_it_refuses(void **state)
 
 /* ---- Refusals of another kind ---- */
 
-static void place_has_room_for_32_netburst_requests_and_says_when_it_has_none(void **state)
+static void place_has_room_for_32_netburst_requests_or_says_it_has_none(void **state)
 {
     static struct shape shape;
     uint64_t value = 0;
@@ -731,7 +731,7 @@ int main(void)
         cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_tangled_resources, print_failed_seed),
         cmocka_unit_test_teardown(place_agrees_with_exhaustive_search_on_sets_of_helpers, print_failed_seed),
         cmocka_unit_test_teardown(place_agrees_with_the_rules_of_the_groups_on_netburst_sets, print_failed_seed),
-        cmocka_unit_test(place_refuses_nine_equal_requests_on_eight_counters_naming_all),
+        cmocka_unit_test(place_refuses_nine_equal_requests_on_eight_and_names_all),
         cmocka_unit_test(place_refuses_32_netburst_requests_of_one_unit_naming_three),
         cmocka_unit_test(place_follows_the_order_of_alternatives_and_of_preference),
         cmocka_unit_test(place_gives_up_fixed_counters_only_when_it_must),
@@ -741,7 +741,7 @@ int main(void)
         cmocka_unit_test(place_names_a_request_without_any_alternative),
         cmocka_unit_test(place_names_the_resource_that_the_culprits_share),
         cmocka_unit_test(place_leaves_the_results_alone_when_it_refuses),
-        cmocka_unit_test(place_has_room_for_32_netburst_requests_and_says_when_it_has_none),
+        cmocka_unit_test(place_has_room_for_32_netburst_requests_or_says_it_has_none),
         cmocka_unit_test(place_stops_reading_alternatives_without_end),
         cmocka_unit_test(place_refuses_what_is_out_of_range),
         cmocka_unit_test(place_gives_up_instead_of_guessing_when_a_set_is_too_hard),

@@ -189,7 +189,7 @@ static void compare_with_published(bool repeats, bool without)
     assert_int_equal(compared, without ? 17 : 18);
 }
 
-static void all_subsets_of_the_groups_multiply_to_the_published_number_of_sets(void **state)
+static void all_subsets_of_the_groups_are_the_published_number_of_sets(void **state)
 {
     (void)state;
     for (unsigned without = 0; without < 2; without++) {
@@ -317,7 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_published_case_fits_or_not_as_worked_out_by_hand),
-        cmocka_unit_test(all_subsets_of_the_groups_multiply_to_the_published_number_of_sets),
+        cmocka_unit_test(all_subsets_of_the_groups_are_the_published_number_of_sets),
         cmocka_unit_test(the_same_with_each_event_up_to_twice),
         cmocka_unit_test(seeded_sets_fit_exactly_when_the_rules_of_the_groups_say_so),
     };

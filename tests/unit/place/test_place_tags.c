@@ -177,7 +177,7 @@ static void a_server_may_share_nothing_but_the_pair(void **state)
 }
 
 /* Without the server the set does not fit, either: the culprits are the requests without which the rest fits. */
-static void culprits_are_minimal_where_leaving_out_a_server_spoils_what_fitted(void **state)
+static void culprits_are_minimal_where_leaving_out_a_server_spoils_a_fit(void **state)
 {
     (void)state;
     shape_begin(&shape, 0x3);
@@ -267,7 +267,7 @@ static void check_sets(uint64_t seed, unsigned sets, void (*draw)(struct p4_set 
     assert_true(most < 2000); /* of 20,000 */
 }
 
-static void seeded_sets_with_tags_and_cascades_fit_exactly_when_a_search_finds_how(void **state)
+static void seeded_sets_with_tags_and_cascades_fit_when_a_search_fits(void **state)
 {
     (void)state;
     check_sets(UINT64_C(0x7a95) << 32, share_of("sets", 150000, share_few(1, 2), 50), p4_draw_small);
@@ -308,9 +308,9 @@ int main(void)
         cmocka_unit_test(two_replay_metrics_never_run_together),
         cmocka_unit_test(a_served_tag_that_runs_stays_served),
         cmocka_unit_test(a_server_may_share_nothing_but_the_pair),
-        cmocka_unit_test(culprits_are_minimal_where_leaving_out_a_server_spoils_what_fitted),
+        cmocka_unit_test(culprits_are_minimal_where_leaving_out_a_server_spoils_a_fit),
         cmocka_unit_test(a_malformed_helper_is_refused),
-        cmocka_unit_test(seeded_sets_with_tags_and_cascades_fit_exactly_when_a_search_finds_how),
+        cmocka_unit_test(seeded_sets_with_tags_and_cascades_fit_when_a_search_fits),
         cmocka_unit_test(large_ones_too),
         cmocka_unit_test(any_number_of_tags_is_refused_for_a_real_collision),
     };

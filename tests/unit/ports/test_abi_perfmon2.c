@@ -9,12 +9,12 @@
 #include "tests/common/pointers.h"
 
 #include "abi/perfmon2/pfm_calls.c"
+#include "abi/perfmon2/pfm_context.c"
 #include "abi/perfmon2/pfm_events.c"
 #include "abi/perfmon2/pfm_registers.c"
 #include "abi/perfmon2/pfm_rights.c"
 #include "abi/perfmon2/pfm_section9.c"
 #include "abi/perfmon2/pfm_sets.c"
-#include "abi/rights/rights.c"
 
 #define SETS 4
 #define VECTOR 24
@@ -550,7 +550,7 @@ static void eighteen_registers_of_a_pentium_4_go_in_one_vector(void **state)
  * message of the two asked for.  P2-100: the flag that asks for it.  P2-121: its type.  P2-105, P2-088: after the
  * restart 300 more until it is masked.
  */
-static void minus_n_overflows_after_n_and_resets_are_long_after_a_message(void **state)
+static void minus_n_overflows_after_n_and_resets_long_after_a_message(void **state)
 {
     struct pfarg_pmc pmc;
     struct pfarg_pmd pmd;
@@ -661,7 +661,7 @@ static void a_reset_that_is_due_stays_with_its_pmd_when_events_come(void **state
 }
 
 /* Only the library knows that it is. */
-static void a_thread_that_a_message_blocked_runs_on_whatever_ends_the_mask(void **state)
+static void a_thread_that_a_message_blocked_runs_on_however_it_ends(void **state)
 {
     struct pfarg_pmd pmd;
     bool last;
@@ -892,7 +892,7 @@ static void sampling_fields_count_with_their_flag_alone(void **state)
  * P2-089: after a sample the short reset, whatever the long one is; after a message the long one.  Catches one taken
  * for the other where a test gives both the same value.
  */
-static void a_sample_is_followed_by_the_short_reset_and_a_message_by_the_long_one(void **state)
+static void a_sample_takes_the_short_reset_and_a_message_the_long_one(void **state)
 {
     struct upmu_record record;
     struct pfarg_pmd pmd;
@@ -1348,7 +1348,7 @@ static void sets_come_and_go_in_vectors_while_detached(void **state)
  * What shows which row: P2-091, P2-099, P2-135: set 2 has 0 after 299 and 50 after 300 + 50.  P2-139: the same PMD
  * has PFM_PMDFL_SMPL.  P2-148: set_ovfl_pmds.  P2-116: msg_active_set is 1 though set 2 is active when it is read.
  */
-static void the_nth_overflow_switches_and_the_message_names_the_set_before(void **state)
+static void the_nth_overflow_switches_its_message_names_the_set_before(void **state)
 {
     union pfarg_msg message;
     struct upmu_record record;
@@ -1824,7 +1824,7 @@ static void a_value_that_cannot_be_written_from_here_is_refused(void **state)
 }
 
 /* It was not unloaded: its thread has ended. */
-static void what_is_written_after_its_thread_ended_is_what_the_next_load_begins_with(void **state)
+static void what_is_written_after_a_threads_end_begins_the_next_load(void **state)
 {
     struct pfarg_pmd pmd;
 
@@ -1959,17 +1959,17 @@ int main(void)
         cmocka_unit_test(an_event_is_changed_while_the_session_runs),
         cmocka_unit_test(without_emulation_a_counter_keeps_the_hardwares_width),
         cmocka_unit_test(eighteen_registers_of_a_pentium_4_go_in_one_vector),
-        cmocka_unit_test(minus_n_overflows_after_n_and_resets_are_long_after_a_message),
+        cmocka_unit_test(minus_n_overflows_after_n_and_resets_long_after_a_message),
         cmocka_unit_test(a_masked_context_is_programmed_and_restarted),
         cmocka_unit_test(a_reset_that_is_due_stays_with_its_pmd_when_events_come),
-        cmocka_unit_test(a_thread_that_a_message_blocked_runs_on_whatever_ends_the_mask),
+        cmocka_unit_test(a_thread_that_a_message_blocked_runs_on_however_it_ends),
         cmocka_unit_test(samples_carry_pmds_and_the_event_id),
         cmocka_unit_test(sizes_of_any_number_cost_the_same),
         cmocka_unit_test(overflows_set_other_pmds_back_and_say_the_last_reset_value),
         cmocka_unit_test(random_reset_values_stay_within_their_mask),
         cmocka_unit_test(without_messages_a_context_wakes_and_queues_none),
         cmocka_unit_test(random_parts_end_with_their_flag),
-        cmocka_unit_test(a_sample_is_followed_by_the_short_reset_and_a_message_by_the_long_one),
+        cmocka_unit_test(a_sample_takes_the_short_reset_and_a_message_the_long_one),
         cmocka_unit_test(sampling_fields_count_with_their_flag_alone),
         cmocka_unit_test(refused_vectors_change_nothing),
         cmocka_unit_test(a_loaded_session_survives_registers_that_make_no_event),
@@ -1979,7 +1979,7 @@ int main(void)
         cmocka_unit_test(callers_memory_is_read_once),
         cmocka_unit_test(a_register_has_a_value_in_each_set_and_start_says_which),
         cmocka_unit_test(sets_come_and_go_in_vectors_while_detached),
-        cmocka_unit_test(the_nth_overflow_switches_and_the_message_names_the_set_before),
+        cmocka_unit_test(the_nth_overflow_switches_its_message_names_the_set_before),
         cmocka_unit_test(switching_ends_with_its_flag),
         cmocka_unit_test(a_reload_keeps_what_the_core_knew_of_the_events),
         cmocka_unit_test(info_tells_runs_durations_and_registers_that_are_to_be_had),
@@ -1991,7 +1991,7 @@ int main(void)
         cmocka_unit_test(a_process_that_ends_closes_all_its_descriptors),
         cmocka_unit_test(a_cpus_context_is_closed_from_another_cpu),
         cmocka_unit_test(a_value_that_cannot_be_written_from_here_is_refused),
-        cmocka_unit_test(what_is_written_after_its_thread_ended_is_what_the_next_load_begins_with),
+        cmocka_unit_test(what_is_written_after_a_threads_end_begins_the_next_load),
         cmocka_unit_test(messages_name_their_pmds_whatever_becomes_of_the_events),
         cmocka_unit_test(a_started_threads_context_needs_no_restart_while_it_waits),
         cmocka_unit_test(section_9_is_served_by_the_same_session),

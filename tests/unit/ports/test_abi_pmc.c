@@ -4,9 +4,9 @@
  */
 #include "abi/pmc/pmc_calls.c"
 #include "abi/pmc/pmc_client.c"
+#include "abi/pmc/pmc_find.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
-#include "abi/rights/rights.c"
 
 #include <stdio.h>
 
@@ -801,7 +801,7 @@ static void the_processes_of_a_user_share_its_limits(void **state)
  * A thread ends, or executes a program with more rights, for which the host ends it as well; another one has its
  * number.  Catches a PMC that tells its owner of the new one.
  */
-static void nothing_is_told_of_a_thread_that_is_no_longer_the_one_attached_to(void **state)
+static void nothing_is_told_of_a_thread_that_is_attached_to_no_longer(void **state)
 {
     const struct pmclog_value *switched;
     struct pmc_pmcinfo row;
@@ -996,7 +996,7 @@ int main(void)
         cmocka_unit_test(a_row_shows_the_pmcs_that_its_asker_may_see),
         cmocka_unit_test(no_owner_takes_the_places_of_others),
         cmocka_unit_test(the_processes_of_a_user_share_its_limits),
-        cmocka_unit_test(nothing_is_told_of_a_thread_that_is_no_longer_the_one_attached_to),
+        cmocka_unit_test(nothing_is_told_of_a_thread_that_is_attached_to_no_longer),
         cmocka_unit_test(a_log_that_a_program_keeps_is_taken_by_one_that_may_all),
         cmocka_unit_test(a_flush_takes_the_callers_samples_and_leaves_those_of_others),
         cmocka_unit_test(owners_ids_and_arguments_are_checked),

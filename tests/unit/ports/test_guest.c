@@ -466,7 +466,7 @@ static void a_counter_whose_place_the_host_takes_waits(void **state)
 }
 
 /* Also while the vCPU is there: between an exit and an entry, whether the guest may read its counters itself or not. */
-static void a_session_of_the_host_that_starts_takes_the_place_of_a_guests(void **state)
+static void a_session_of_the_host_that_starts_displaces_a_guests(void **state)
 {
     struct upmu_guest_entry entry;
 
@@ -1658,7 +1658,7 @@ int main(void)
         cmocka_unit_test(a_counter_that_finds_no_place_stands_still_and_is_named),
         cmocka_unit_test(no_counter_of_the_default_shape_waits),
         cmocka_unit_test(a_counter_whose_place_the_host_takes_waits),
-        cmocka_unit_test(a_session_of_the_host_that_starts_takes_the_place_of_a_guests),
+        cmocka_unit_test(a_session_of_the_host_that_starts_displaces_a_guests),
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
         cmocka_unit_test(on_cores_of_another_type_counters_stand_still_and_are_named),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),

@@ -231,7 +231,7 @@ static void handler(struct upmu_sim *model, unsigned cpu, const struct upmu_sim_
     interrupted_cpu = cpu;
 }
 
-static void an_interrupt_reaches_the_thread_it_is_for_while_the_other_executes(void **state)
+static void an_interrupt_reaches_its_thread_while_the_other_executes(void **state)
 {
     (void)state;
     set_up("prescott", 2);
@@ -275,7 +275,7 @@ int main(void)
         cmocka_unit_test(counters_see_the_103_escrs_that_they_are_wired_to),
         cmocka_unit_test(cpuid_tells_threads_from_cores),
         cmocka_unit_test(there_is_no_architectural_leaf),
-        cmocka_unit_test(an_interrupt_reaches_the_thread_it_is_for_while_the_other_executes),
+        cmocka_unit_test(an_interrupt_reaches_its_thread_while_the_other_executes),
         cmocka_unit_test(an_interrupt_comes_at_the_event_after_the_overflow),
     };
 

@@ -41,14 +41,14 @@ static int install(void **state)
 {
     (void)state;
     memset(&efi, 0, sizeof efi);
-    efi_installed = &efi;
+    upmu_efi_installed = &efi;
     return 0;
 }
 
 static int uninstall(void **state)
 {
     (void)state;
-    efi_installed = NULL;
+    upmu_efi_installed = NULL;
     return 0;
 }
 

@@ -46,6 +46,7 @@ static struct upmu_cpu *prepare_and_note(struct upmu_guest *guest, struct upmu_g
 #define pv_load64 load_and_flip
 #define upmu_guest_prepare prepare_and_note
 #define __atomic_fetch_add(field, ...) __atomic_fetch_add(raced(field), __VA_ARGS__)
+#include "abi/paravirt/pv_select.c"
 #include "abi/paravirt/pv_call.c"
 #undef __atomic_fetch_add
 #include "abi/paravirt/pv_events.c"
@@ -1067,7 +1068,7 @@ static void s05_an_event_is_generic_or_raw_and_nothing_else(void **state)
     end();
 }
 
-static void s10_memory_is_pinned_from_open_to_close_and_stored_to_only_then(void **state)
+static void s10_memory_is_pinned_and_stored_to_from_open_to_close_alone(void **state)
 {
     (void)state;
     begin("skylake", 1);
@@ -1386,7 +1387,7 @@ int main(void)
         cmocka_unit_test(s02_addresses_that_are_no_memory_of_the_guest_are_refused),
         cmocka_unit_test(s03_what_a_guest_has_in_memory_is_read_once),
         cmocka_unit_test(s05_an_event_is_generic_or_raw_and_nothing_else),
-        cmocka_unit_test(s10_memory_is_pinned_from_open_to_close_and_stored_to_only_then),
+        cmocka_unit_test(s10_memory_is_pinned_and_stored_to_from_open_to_close_alone),
         cmocka_unit_test(s12_a_page_that_runs_is_not_replaced),
         cmocka_unit_test(s13_an_open_that_fails_leaves_everything_as_it_was),
         cmocka_unit_test(s20_an_event_is_of_the_vcpu_that_opened_it),

@@ -37,6 +37,7 @@ static unsigned flagged; /* how often the slot's bit was set */
 static bool opening;
 #define __atomic_load_n(...) ((void)(opening && (step(), true)), __atomic_load_n(__VA_ARGS__))
 #define __atomic_store_n(...) ((void)(opening && (step(), true)), __atomic_store_n(__VA_ARGS__))
+#include "abi/paravirt/pv_select.c"
 #include "abi/paravirt/pv_call.c"
 #define upmu_pv_permits(vcpu, counter) ((void)(vcpu), (void)(counter), true)
 #include "abi/paravirt/pv_events.c"

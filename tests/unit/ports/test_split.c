@@ -11,9 +11,9 @@
 
 #include "abi/pmc/pmc_calls.c"
 #include "abi/pmc/pmc_client.c"
+#include "abi/pmc/pmc_find.c"
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
-#include "abi/rights/rights.c"
 #include <examples/split/split_driver.c>
 #include <examples/split/split_server.c>
 
@@ -383,7 +383,7 @@ static void a_client_sees_and_opens_what_is_its_own(void **state)
  * Catches a server that looks only at registers of one counter, and at values only: a fixed counter that another
  * client has just opened holds 0, and counts as soon as a program runs.
  */
-static void rdpmc_is_closed_by_metrics_and_by_open_fixed_counters_of_others(void **state)
+static void rdpmc_is_closed_by_metrics_and_by_others_fixed_counters(void **state)
 {
     struct split_message message = {.operation = SPLIT_SETPCE, .value = 1};
 
@@ -511,7 +511,7 @@ int main(void)
         cmocka_unit_test(level_0_runs_numbers_only),
         cmocka_unit_test(a_driver_raises_no_interrupts),
         cmocka_unit_test(a_client_sees_and_opens_what_is_its_own),
-        cmocka_unit_test(rdpmc_is_closed_by_metrics_and_by_open_fixed_counters_of_others),
+        cmocka_unit_test(rdpmc_is_closed_by_metrics_and_by_others_fixed_counters),
         cmocka_unit_test(a_hostile_driver_reaches_its_own_counters_only),
         cmocka_unit_test(the_split_costs_what_its_page_says),
     };

@@ -9,7 +9,7 @@
 #include <upmu/set.h>
 #include "tests/common/host.h"
 
-static void samples_carry_the_values_that_the_event_asks_for_lowest_first(void **state)
+static void samples_carry_the_values_that_an_event_asks_for_in_order(void **state)
 {
     static const char *const profiles[] = {"skylake", "core2", "nehalem", "version1"};
 
@@ -50,7 +50,7 @@ static void samples_carry_the_values_that_the_event_asks_for_lowest_first(void *
     }
 }
 
-static void values_come_in_increasing_order_and_may_name_the_event_itself(void **state)
+static void values_come_in_increasing_order_and_may_name_the_event(void **state)
 {
     struct upmu_sampling sampling = {.period = 100, .values = 7};
     struct upmu_record record;
@@ -353,8 +353,8 @@ static void another_format_or_the_default_ends_the_one_before(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(samples_carry_the_values_that_the_event_asks_for_lowest_first),
-        cmocka_unit_test(values_come_in_increasing_order_and_may_name_the_event_itself),
+        cmocka_unit_test(samples_carry_the_values_that_an_event_asks_for_in_order),
+        cmocka_unit_test(values_come_in_increasing_order_and_may_name_the_event),
         cmocka_unit_test(plain_samples_and_extended_ones_share_a_ring),
         cmocka_unit_test(records_of_all_lengths_wrap_in_a_small_ring),
         cmocka_unit_test(formats_are_found_by_name_and_unknown_names_are_not),

@@ -188,7 +188,7 @@ static void a_format_is_told_what_is_not_there(void **state)
  * The end of a call that was interrupted reports the overflow: by its mail, or in a plan that takes the count.  The
  * interrupted code has run on since.  Catches: pointers to registers that the handler's frame had.
  */
-static void an_overflow_inside_of_a_call_has_neither_registers_nor_callers(void **state)
+static void an_overflow_in_a_call_has_neither_registers_nor_callers(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++)
@@ -267,7 +267,7 @@ int main(void)
         cmocka_unit_test(a_format_records_registers_and_callers),
         cmocka_unit_test(callers_are_as_many_as_there_is_room_for),
         cmocka_unit_test(a_format_is_told_what_is_not_there),
-        cmocka_unit_test(an_overflow_inside_of_a_call_has_neither_registers_nor_callers),
+        cmocka_unit_test(an_overflow_in_a_call_has_neither_registers_nor_callers),
         cmocka_unit_test(nothing_of_a_hidden_kernel_reaches_a_format),
         cmocka_unit_test(no_pointer_to_a_frame_is_left),
     };

@@ -150,7 +150,7 @@ static void an_own_interrupt_is_answered_behind_every_access(void **state)
 }
 
 /* Other sources interrupt beside it: while the overflow waits for the end of the call, each may be its own. */
-static void an_overflow_that_waits_for_the_end_of_a_call_answers_for_each_interrupt(void **state)
+static void an_overflow_that_waits_for_a_call_answers_each_interrupt(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
@@ -201,7 +201,7 @@ static bool rdpmc_before_interrupt(void *context, uint32_t counter, uint64_t *ou
  * One that was only late when the poll looked leaves it mail: the poll writes what the interrupt would have written,
  * and has no lost interrupt to unmask.
  */
-static void an_interrupt_behind_the_look_of_a_poll_leaves_it_its_own_work(void **state)
+static void an_interrupt_behind_a_polls_look_leaves_the_poll_its_work(void **state)
 {
     (void)state;
     for (unsigned p = 0; p < PROFILES; p++) {
@@ -269,16 +269,39 @@ static void each_counter_s_interrupt_is_answered_after_a_change(void **state)
     }
 }
 
+/* An overflow found without its interrupt; the interrupt is lost in a sleep, which is longer than it is awaited. */
+static void no_late_interrupt_is_expected_after_sleep(void **state)
+{
+    (void)state;
+    host_set_up(&host, "skylake");
+    host.sim.skid = 5000;
+    host_sample(&host, "instructions", 100);
+    host_run(&host, 150);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_not_equal(host.cpu[0].expected, 0);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+    upmu_sim_advance_ns(&host.sim, 110000000);
+    upmu_sim_reset_cpu(&host.sim, 0);
+    upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
+    upmu_sim_foreign_nmi(&host.sim);
+    assert_int_equal(host.answers, 1);
+    assert_int_equal(host.answer[0], UPMU_PMI_NOT_OURS);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    host_end(&host);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_own_interrupt_is_answered_at_every_look_at_the_clock),
         cmocka_unit_test(an_own_interrupt_is_answered_behind_every_access),
-        cmocka_unit_test(an_overflow_that_waits_for_the_end_of_a_call_answers_for_each_interrupt),
+        cmocka_unit_test(an_overflow_that_waits_for_a_call_answers_each_interrupt),
         cmocka_unit_test(an_interrupt_that_was_answered_is_not_awaited_for_long),
-        cmocka_unit_test(an_interrupt_behind_the_look_of_a_poll_leaves_it_its_own_work),
+        cmocka_unit_test(an_interrupt_behind_a_polls_look_leaves_the_poll_its_work),
         cmocka_unit_test(an_interrupt_inside_of_a_stop_is_not_awaited_long_after_it),
         cmocka_unit_test(each_counter_s_interrupt_is_answered_after_a_change),
+        cmocka_unit_test(no_late_interrupt_is_expected_after_sleep),
     };
 
     return cmocka_run_group_tests_name("late_nmi", tests, NULL, NULL);

@@ -157,7 +157,7 @@ static void a_session_that_notified_counts_nothing_until_it_is_restarted(void **
     }
 }
 
-static void two_counters_that_overflow_together_make_one_message_with_two_bits(void **state)
+static void counters_that_overflow_together_make_one_message_of_two_bits(void **state)
 {
     struct upmu_sampling sampling = {.period = 200, .flags = UPMU_SAMPLING_NOTIFY};
     struct upmu_message message[CAPACITY];
@@ -393,7 +393,7 @@ int main(void)
         cmocka_unit_test(an_overflow_that_notifies_makes_one_message_with_all_fields),
         cmocka_unit_test(a_message_names_the_cpu_that_was_interrupted),
         cmocka_unit_test(a_session_that_notified_counts_nothing_until_it_is_restarted),
-        cmocka_unit_test(two_counters_that_overflow_together_make_one_message_with_two_bits),
+        cmocka_unit_test(counters_that_overflow_together_make_one_message_of_two_bits),
         cmocka_unit_test(a_wrap_of_the_hardware_makes_no_message),
         cmocka_unit_test(messages_wake_and_signal_and_block_the_thread_until_restart),
         cmocka_unit_test(without_blocking_the_thread_is_never_blocked),

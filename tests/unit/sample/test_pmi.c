@@ -55,7 +55,7 @@ static void a_sample_of_user_code_says_so(void **state)
     host_end(&host);
 }
 
-static void two_counters_that_overflow_together_give_one_sample_with_two_bits(void **state)
+static void counters_that_overflow_together_give_one_sample_of_two_bits(void **state)
 {
     (void)state;
     EACH(profile)
@@ -126,7 +126,7 @@ static void a_wrap_of_the_hardware_is_no_sample(void **state)
     }
 }
 
-static void a_wrap_of_a_counter_that_only_counts_is_no_sample_and_no_loss(void **state)
+static void a_wrap_of_a_counter_that_only_counts_is_no_sample_or_loss(void **state)
 {
     struct host host;
 
@@ -204,7 +204,7 @@ static void samples_arrive_on_a_vector_as_well(void **state)
 
 /* ---- Rings ---- */
 
-static void samples_that_found_no_room_are_counted_and_told_in_the_stream(void **state)
+static void samples_without_room_are_counted_and_told_in_the_stream(void **state)
 {
     struct upmu_sampling sampling = {.period = 100};
     struct upmu_sample sample;
@@ -388,7 +388,7 @@ static void an_interrupt_when_nothing_overflowed_is_not_ours(void **state)
     }
 }
 
-static void a_late_interrupt_of_ours_is_claimed_and_no_foreign_one_long_after(void **state)
+static void a_late_interrupt_is_claimed_and_no_foreign_one_long_after(void **state)
 {
     (void)state;
     EACH(profile)
@@ -477,7 +477,7 @@ static void without_a_clock_a_late_interrupt_is_expected_by_number(void **state)
     host_end(&host);
 }
 
-static void status_of_a_counter_that_nobody_runs_is_acknowledged_without_a_sample(void **state)
+static void status_of_an_idle_counter_is_acknowledged_without_a_sample(void **state)
 {
     struct host host;
 
@@ -564,7 +564,7 @@ static void a_handler_inside_the_handler_does_nothing(void **state)
 
 /* ---- Too many ---- */
 
-static void too_short_a_period_is_throttled_reported_and_resumed_by_a_poll(void **state)
+static void too_short_a_period_is_throttled_told_and_resumed_by_a_poll(void **state)
 {
     (void)state;
     EACH(profile)
@@ -926,14 +926,14 @@ int main(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sample_says_where_when_and_on_which_cpu),
         cmocka_unit_test(a_sample_of_user_code_says_so),
-        cmocka_unit_test(two_counters_that_overflow_together_give_one_sample_with_two_bits),
+        cmocka_unit_test(counters_that_overflow_together_give_one_sample_of_two_bits),
         cmocka_unit_test(sessions_that_overflow_together_get_a_sample_each),
         cmocka_unit_test(a_wrap_of_the_hardware_is_no_sample),
-        cmocka_unit_test(a_wrap_of_a_counter_that_only_counts_is_no_sample_and_no_loss),
+        cmocka_unit_test(a_wrap_of_a_counter_that_only_counts_is_no_sample_or_loss),
         cmocka_unit_test(an_interrupt_without_a_frame_gives_a_sample_that_says_so),
         cmocka_unit_test(an_overflow_found_by_a_stop_gives_its_sample),
         cmocka_unit_test(samples_arrive_on_a_vector_as_well),
-        cmocka_unit_test(samples_that_found_no_room_are_counted_and_told_in_the_stream),
+        cmocka_unit_test(samples_without_room_are_counted_and_told_in_the_stream),
         cmocka_unit_test(nmis_write_the_ring_with_interrupts_off_and_amid_its_reader),
         cmocka_unit_test(rings_of_every_size_keep_the_order),
         cmocka_unit_test(the_time_of_a_move_is_enabled_time_once),
@@ -941,15 +941,15 @@ int main(void)
         cmocka_unit_test(a_full_ring_masks_its_session_until_the_restart_and_no_other),
         cmocka_unit_test(without_a_ring_periods_are_counted_all_the_same),
         cmocka_unit_test(an_interrupt_when_nothing_overflowed_is_not_ours),
-        cmocka_unit_test(a_late_interrupt_of_ours_is_claimed_and_no_foreign_one_long_after),
+        cmocka_unit_test(a_late_interrupt_is_claimed_and_no_foreign_one_long_after),
         cmocka_unit_test(further_interrupts_for_one_pass_are_stale),
         cmocka_unit_test(a_late_interrupt_is_expected_for_a_tenth_of_a_second_only),
         cmocka_unit_test(without_a_clock_a_late_interrupt_is_expected_by_number),
-        cmocka_unit_test(status_of_a_counter_that_nobody_runs_is_acknowledged_without_a_sample),
+        cmocka_unit_test(status_of_an_idle_counter_is_acknowledged_without_a_sample),
         cmocka_unit_test(status_of_a_counter_of_the_hosts_is_left_to_the_host),
         cmocka_unit_test(before_init_and_after_fini_no_interrupt_is_ours),
         cmocka_unit_test(a_handler_inside_the_handler_does_nothing),
-        cmocka_unit_test(too_short_a_period_is_throttled_reported_and_resumed_by_a_poll),
+        cmocka_unit_test(too_short_a_period_is_throttled_told_and_resumed_by_a_poll),
         cmocka_unit_test(a_fault_when_throttling_ends_loses_no_count),
         cmocka_unit_test(a_reasonable_rate_is_never_throttled),
         cmocka_unit_test(two_events_at_a_reasonable_rate_are_never_throttled),

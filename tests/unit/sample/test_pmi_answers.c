@@ -22,7 +22,7 @@ static enum upmu_pmi last_answer(const struct host *host)
 
 /* ---- Another source's NMI takes the overflow; that of the counter comes right after it ---- */
 
-static void own_nmis_are_answered_after_a_foreign_one_that_took_their_overflow(void **state)
+static void own_nmis_are_answered_after_a_foreign_one_took_the_overflow(void **state)
 {
     static const char *const profiles[] = {"core2", "skylake", "version1", "p6", "zen4", "k8_revf"};
 
@@ -449,7 +449,7 @@ static void an_overflow_that_a_fault_hid_leaves_an_interrupt(void **state)
 }
 
 /* Nor is a counter that a local call takes away and cannot read one without an overflow. */
-static void an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt(void **state)
+static void an_overflow_that_a_fault_hid_from_a_call_leaves_an_interrupt(void **state)
 {
     static enum upmu_status (*const calls[])(struct host *) = {stop, leave};
     static const struct upmu_sampling every = {.period = 1000};
@@ -723,7 +723,7 @@ static void falls_asleep(struct host *host)
     assert_int_equal(upmu_cpu_suspend(&host->cpu[0]), UPMU_OK);
 }
 
-static void an_interrupt_that_was_on_its_way_at_the_end_is_no_unknown_one(void **state)
+static void an_interrupt_on_its_way_at_the_end_is_no_unknown_one(void **state)
 {
     static void (*const ends[])(struct host *) = {gives_back, falls_asleep};
     static const char *const profiles[] = {"core2", "skylake", "version1", "p6", "zen4", "k8_revf"};
@@ -784,7 +784,7 @@ static void lends_it_to_the_host(struct host *host)
  * A static session leaves its counter running when its thread goes: that wraps in no session's count.  Its interrupt
  * comes after the counter was taken away, with no flag left to find.  Catches: overflows expected of sessions alone.
  */
-static void what_a_static_session_left_running_may_have_overflowed_at_the_end(void **state)
+static void what_was_left_running_may_have_overflowed_at_the_end(void **state)
 {
     static const struct {
         const char *profile;
@@ -864,7 +864,7 @@ static void a_counter_of_64_bits_goes_no_round(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(own_nmis_are_answered_after_a_foreign_one_that_took_their_overflow),
+        cmocka_unit_test(own_nmis_are_answered_after_a_foreign_one_took_the_overflow),
         cmocka_unit_test(a_tenth_of_a_second_after_an_overflow_an_nmi_is_not_ours),
         cmocka_unit_test(each_overflow_that_a_foreign_nmi_took_has_its_answer),
         cmocka_unit_test(overflows_that_the_status_hides_are_acknowledged),
@@ -874,7 +874,7 @@ int main(void)
         cmocka_unit_test(what_counts_where_another_session_sampled_has_not_overflowed),
         cmocka_unit_test(a_wrap_that_a_local_call_folded_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_that_a_fault_hid_leaves_an_interrupt),
-        cmocka_unit_test(an_overflow_that_a_fault_hid_from_a_local_call_leaves_an_interrupt),
+        cmocka_unit_test(an_overflow_that_a_fault_hid_from_a_call_leaves_an_interrupt),
         cmocka_unit_test(an_overflow_of_which_nothing_can_be_read_leaves_an_interrupt),
         cmocka_unit_test(a_counter_without_its_start_value_has_not_wrapped),
         cmocka_unit_test(an_interrupt_whose_status_cannot_be_read_may_be_ours),
@@ -882,9 +882,9 @@ int main(void)
         cmocka_unit_test(a_wrap_that_a_poll_counted_is_counted_once),
         cmocka_unit_test(a_flag_whose_acknowledgement_faulted_adds_no_round),
         cmocka_unit_test(an_interrupt_of_before_the_hand_over_is_stale),
-        cmocka_unit_test(an_interrupt_that_was_on_its_way_at_the_end_is_no_unknown_one),
+        cmocka_unit_test(an_interrupt_on_its_way_at_the_end_is_no_unknown_one),
         cmocka_unit_test(an_interrupt_that_never_came_is_not_expected_after_the_end),
-        cmocka_unit_test(what_a_static_session_left_running_may_have_overflowed_at_the_end),
+        cmocka_unit_test(what_was_left_running_may_have_overflowed_at_the_end),
         cmocka_unit_test(a_counter_of_64_bits_goes_no_round),
     };
 

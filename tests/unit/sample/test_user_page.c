@@ -481,7 +481,7 @@ static void user_mode_may_read_only_where_a_session_is_published(void **state)
  * A program whose last session has gone may still execute RDPMC; when it ends, what comes after it may not.
  * Catches: where such a thread runs is not known, and its end closes nothing.
  */
-static void the_end_of_a_program_without_sessions_closes_what_it_might_read(void **state)
+static void the_end_of_a_sessionless_program_closes_what_it_might_read(void **state)
 {
     struct upmu_thread mine, theirs, idle;
     struct upmu_user_page another;
@@ -557,7 +557,7 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
 }
 
 /* A counter that goes from one thread to another in a switch, with the same event or with another one. */
-static void a_counter_that_changes_hands_keeps_nothing_of_the_other_thread(void **state)
+static void a_counter_that_changes_hands_keeps_nothing_of_the_former(void **state)
 {
     static const char *const profiles[] = {"skylake",  "core2", "nehalem", "yonah",
                                            "prescott", "zen2",  "zen4",    "k8_revf"};
@@ -604,7 +604,7 @@ static void a_counter_that_changes_hands_keeps_nothing_of_the_other_thread(void 
 }
 
 /* The same where one call stops a session and starts another one. */
-static void a_counter_that_one_call_gives_to_another_session_keeps_nothing(void **state)
+static void a_counter_that_a_call_hands_to_a_session_keeps_nothing(void **state)
 {
     static const char *const lists[][2] = {{"branches", "branches"}, {"branches", "branch-misses"}};
 
@@ -742,10 +742,47 @@ static void what_a_thread_keeps_is_cleared_for_the_next_reader(void **state)
 }
 
 /*
+ * A reader runs on one counter while another is cleared for it: when it leaves, its own is cleared for the next reader.
+ * Catches: counters that are cleared and counters that run, forgotten together.
+ */
+static void what_runs_while_others_are_cleared_is_cleared_later(void **state)
+{
+    static struct upmu_user_page another;
+    struct upmu_thread mine, theirs, next;
+    struct upmu_session *third = &host.sessions[2];
+    uint32_t value;
+
+    (void)state;
+    begin("skylake");
+    upmu_thread_init(&mine, 1, 1, NULL);
+    upmu_thread_init(&theirs, 2, 2, NULL);
+    upmu_thread_init(&next, 3, 3, NULL);
+    publish_on("branches:counter=1", &mine, NULL);
+    assert_int_equal(upmu_set_add(&third->set, "cycles:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_publish(third, &another), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(third, &next, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.other.set, "branches:counter=0", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+    host_run(&host, 1000);
+    switch_to(&theirs, &mine);
+    host_run(&host, 1000);
+    value = host.machine.pmu[0].table->rows[host.machine.pmu[0].counter[1].value_row].address;
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 500);
+    switch_to(&mine, &next);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, value), 0);
+    assert_int_equal(host_value(&host.session, 0), 500);
+    assert_int_equal(upmu_thread_exit(&next), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&theirs), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    host_end(&host);
+}
+
+/*
  * A thread that came while there was no page has lost its right to read: the next page, of another program, does not
  * bring it back.  Catches a permission that is remembered beyond what it was given for.
  */
-static void the_page_of_another_program_opens_nothing_for_a_former_reader(void **state)
+static void anothers_page_opens_nothing_for_a_former_reader(void **state)
 {
     (void)state;
     begin("skylake");
@@ -945,7 +982,7 @@ static void the_end_of_a_thread_without_sessions_takes_its_right(void **state)
  * list of the CPU.
  * Catches: a right that is left to what runs there next.
  */
-static void the_end_of_a_thread_takes_its_right_wherever_its_sessions_are(void **state)
+static void the_end_of_a_thread_takes_its_right_wherever_it_has_sessions(void **state)
 {
     (void)state;
     for (unsigned held = 0; held < 2; held++) {
@@ -964,6 +1001,29 @@ static void the_end_of_a_thread_takes_its_right_wherever_its_sessions_are(void *
         assert_false(allowed[0]);
         host_end(&host);
     }
+}
+
+/*
+ * A session with a page was attached elsewhere while its thread came with the right of earlier pages: the switch takes
+ * the new right for that one.  The next call gives it back, and the thread keeps it when the session has left.
+ * Catches: a right that lasts no longer than the session.
+ */
+static void a_right_that_a_switch_took_by_mistake_comes_back(void **state)
+{
+    struct upmu_thread mine, theirs;
+
+    (void)state;
+    begin_with_reader(&mine, &theirs);
+    mine.reads = 0; /* as such a switch leaves it */
+    assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
+    switch_to(&mine, &theirs);
+    assert_false(allowed[0]);
+    switch_to(&theirs, &mine);
+    assert_true(allowed[0]);
+    assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
+    assert_false(allowed[0]);
+    host_end(&host);
 }
 
 /*
@@ -1016,14 +1076,15 @@ int main(void)
         cmocka_unit_test(a_page_that_is_never_finished_ends_in_the_slow_call),
         cmocka_unit_test(an_event_that_moves_has_a_new_generation_and_the_right_count),
         cmocka_unit_test(nothing_of_earlier_threads_is_left_to_read),
-        cmocka_unit_test(a_counter_that_changes_hands_keeps_nothing_of_the_other_thread),
-        cmocka_unit_test(a_counter_that_one_call_gives_to_another_session_keeps_nothing),
+        cmocka_unit_test(a_counter_that_changes_hands_keeps_nothing_of_the_former),
+        cmocka_unit_test(a_counter_that_a_call_hands_to_a_session_keeps_nothing),
         cmocka_unit_test(a_session_that_ran_before_shows_nothing_of_others),
         cmocka_unit_test(what_a_thread_keeps_is_cleared_for_the_next_reader),
+        cmocka_unit_test(what_runs_while_others_are_cleared_is_cleared_later),
         cmocka_unit_test(a_reader_between_index_and_rdpmc_is_never_refused),
         cmocka_unit_test(user_mode_may_read_only_where_a_session_is_published),
-        cmocka_unit_test(the_end_of_a_program_without_sessions_closes_what_it_might_read),
-        cmocka_unit_test(the_page_of_another_program_opens_nothing_for_a_former_reader),
+        cmocka_unit_test(the_end_of_a_sessionless_program_closes_what_it_might_read),
+        cmocka_unit_test(anothers_page_opens_nothing_for_a_former_reader),
         cmocka_unit_test(a_time_without_pages_ends_the_right_of_every_thread),
         cmocka_unit_test(a_threads_own_counters_stay_as_they_are),
         cmocka_unit_test(what_a_static_session_left_running_is_closed_and_cleared),
@@ -1031,7 +1092,8 @@ int main(void)
         cmocka_unit_test(a_cpu_that_comes_again_takes_the_right_of_before),
         cmocka_unit_test(a_cpu_that_cannot_come_again_takes_the_right_of_before),
         cmocka_unit_test(the_end_of_a_thread_without_sessions_takes_its_right),
-        cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_its_sessions_are),
+        cmocka_unit_test(a_right_that_a_switch_took_by_mistake_comes_back),
+        cmocka_unit_test(the_end_of_a_thread_takes_its_right_wherever_it_has_sessions),
         cmocka_unit_test(a_reader_whose_page_went_while_it_came_is_none_later),
         cmocka_unit_test(without_a_page_nothing_is_opened),
     };

@@ -79,11 +79,24 @@ static const void *test_read_file(void *context, const char *name, size_t *out_l
 
         return *out_length = sizeof map - 1, map;
     }
-    if (strcmp(name, "blob") != 0)
+    if (strcmp(name, "blob") != 0 && strcmp(name, "described") != 0)
         return NULL;
     do
         *out_length = blob_make(i++, blob);
     while (strcmp(upmu_catalog_name(upmu_catalog_loaded(blob, 0)), "k7") != 0);
+    if (strcmp(name, "described") == 0) {
+        static const char about[] = "upmu about 1\n"
+                                    "k7\tA\tfirst\n"
+                                    "k7\tSNOOP\tof another\n"
+                                    "k7\tSNOOP_HITS\tprobes\x01of a line\n"
+                                    "k7\tSNOOP_HITS2\tof another; a line that is longer than all others together, so "
+                                    "that a search by halves meets it before those around it, whichever it is for\n"
+                                    "k8\tSNOOP_RESYNCS\tof another\n";
+
+        assert_true(*out_length + sizeof about <= sizeof blob);
+        memcpy(blob + *out_length, about, sizeof about - 1);
+        *out_length += sizeof about - 1;
+    }
     return blob;
 }
 
@@ -322,7 +335,7 @@ static void encode_shows_payload_registers_after_the_select(void **state)
     assert_string_equal(printed, "IA32_PERFEVTSEL0 0x186 0x4301c6\nMSR_PEBS_FRONTEND 0x3f7 0x11\n");
 }
 
-static void encode_shows_the_fixed_control_where_there_is_no_general_form(void **state)
+static void encode_shows_the_fixed_control_without_a_general_form(void **state)
 {
     (void)state;
     assert_int_equal(line("encode --pmu skl CPU_CLK_UNHALTED.REF_TSC"), CMD_OK);
@@ -474,6 +487,8 @@ static void events_are_listed_and_encoded_from_a_file_of_catalogues(void **state
     (void)state;
     assert_int_equal(line("list --pmu amd64_k7 --blob blob snoop*"), CMD_OK);
     assert_string_equal(printed, "SNOOP_HITS\nSNOOP_RESYNCS\n");
+    assert_int_equal(line("list --pmu amd64_k7 --blob described snoop*"), CMD_OK);
+    assert_string_equal(printed, "SNOOP_HITS\n        probes?of a line\nSNOOP_RESYNCS\n");
     assert_int_equal(line("encode --pmu amd64_k7 --blob blob snoop_hits:l2"), CMD_OK);
     prints("0x430473");
     assert_int_equal(line("list --pmu skl --blob blob"), CMD_REFUSED);
@@ -750,6 +765,7 @@ static void record_writes_a_log_that_convert_reads_and_names_by_a_map(void **sta
     assert_string_equal(stored, "spin 20\n");
     assert_int_equal(line_with_memory("convert log --symbols map --folded out", 1 << 18), CMD_OK);
     assert_string_equal(stored, "round 20\n");
+    prints("100.00%         20  0x1d1000  round+0x0\n");
     assert_int_equal(line_with_memory("convert log --symbols map --folded out", 64), CMD_REFUSED);
     complains("map: out of space");
     assert_int_equal(line_with_memory("convert log --folded out", 64), CMD_REFUSED);
@@ -953,7 +969,8 @@ static void rdpmc_shows_the_value_of_the_counter_that_was_named(void **state)
 
 static void the_model_found_no_fault_with_any_command(void **state)
 {
-    static const char *const lines[] = {"info", "stat", "record", "top -r 1", "selftest", "rdpmc 0"};
+    static const char *const lines[] = {"info",     "stat",    "stat -I 1 -n 10m spin", "record", "top -r 1",
+                                        "selftest", "rdpmc 0", "pmcstat -w 1 -n 10m cycles"};
     char text[64];
 
     (void)state;
@@ -1160,7 +1177,7 @@ int main(void)
         cmocka_unit_test(encode_shows_the_lowest_general_counter),
         cmocka_unit_test(encode_shows_a_pinned_counter),
         cmocka_unit_test(encode_shows_payload_registers_after_the_select),
-        cmocka_unit_test(encode_shows_the_fixed_control_where_there_is_no_general_form),
+        cmocka_unit_test(encode_shows_the_fixed_control_without_a_general_form),
         cmocka_unit_test(encode_shows_the_registers_of_each_make),
         cmocka_unit_test(encode_writes_json),
         cmocka_unit_test(encode_placed_shows_what_the_list_gets),

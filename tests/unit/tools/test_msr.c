@@ -389,6 +389,8 @@ static void fresh_machine(const char *profile, bool used)
     fake_put("/proc/sys/kernel/nmi_watchdog", "0\n");
 }
 
+static const struct cmd_child *counted; /* a program; NULL: the loops */
+
 static int run_line(const char *line)
 {
     static struct cmd cmd;
@@ -402,6 +404,7 @@ static int run_line(const char *line)
     cmd.sink = &sink;
     cmd.program = "upmu";
     cmd.chain_at = copy; /* the fake's loops need no chain */
+    cmd.child = counted;
     text_bytes_out = text_bytes_err = colours = 0;
     out[0] = err[0] = stored[0] = '\0';
     snprintf(copy, sizeof copy, "%s", line);
@@ -497,7 +500,7 @@ static const struct root roots[] = {
     {"no PMU", "no_pmu", NULL, NULL, "stat --msr --yes", 0, 0, 0, 0, 4, "no PMU that can be used"},
 };
 
-static void a_machine_that_refuses_is_told_in_one_line_and_nothing_is_written(void **state)
+static void a_machine_that_refuses_is_told_in_a_line_nothing_is_written(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < sizeof roots / sizeof roots[0]; i++) {
@@ -1032,6 +1035,58 @@ static void the_report_has_what_a_reader_needs(void **state)
     says("cannot write full");
 }
 
+/* ---- A program in place of the loops: three pieces of a third of a second ---- */
+
+static unsigned starts, pieces;
+
+static bool fake_start(struct cmd *cmd)
+{
+    starts++;
+    pieces = 3;
+    if (fake->raise_in_loop == 0)
+        return true;
+    cmd_error(cmd, "there is no such program");
+    return false;
+}
+
+static bool fake_run(struct cmd *cmd)
+{
+    const struct upmu_sim_burst burst = {.instructions = 1000, .cycles = 3000, .user = true};
+
+    if (pieces == 0)
+        fail_msg("the program runs before its start");
+    fake->ns += UINT64_C(333333333);
+    upmu_sim_events(&fake->sim, &burst);
+    assert_int_equal(upmu_cpu_poll(cmd->cpu), UPMU_OK);
+    return --pieces != 0;
+}
+
+static void a_program_is_counted_from_its_start_to_its_end(void **state)
+{
+    static const struct cmd_child program = {
+        .workload = {.name = "./a.out", .iterations = 1}, .start = fake_start, .run = fake_run};
+
+    (void)state;
+    counted = &program;
+    starts = 0;
+    fresh_machine("skl", false);
+    run_to("stat --msr -r 2 -e instructions,cycles", 0);
+    assert_int_equal(starts, 2);
+    says("Counts of './a.out' on skl, mean of 2 runs:");
+    says(" 3,000  instructions");
+    says(" 9,000  cycles");
+    registers_are_as_found("program");
+    run_to("stat --msr -I 300 -e instructions", 0);
+    says("us              1,000  instructions");
+    says(" 3,000  instructions");
+    assert_int_equal(starts, 3);
+    fake->raise_in_loop = 1; /* it cannot be started */
+    run_to("stat --msr -e instructions", 1);
+    assert_string_equal(strchr(err, '\n') + 1, "upmu: there is no such program\n"); /* behind a warning */
+    registers_are_as_found("no program");
+    counted = NULL;
+}
+
 static void words_that_do_not_fit_are_refused(void **state)
 {
     static const char *const lines[] = {"record --msr",         "restore",
@@ -1057,7 +1112,7 @@ static void words_that_do_not_fit_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_machine_that_refuses_is_told_in_one_line_and_nothing_is_written),
+        cmocka_unit_test(a_machine_that_refuses_is_told_in_a_line_nothing_is_written),
         cmocka_unit_test(a_machine_that_is_accepted_is_warned_about),
         cmocka_unit_test(a_pmu_that_counts_nothing_is_found_out),
         cmocka_unit_test(stat_counts_what_the_loop_retires),
@@ -1078,6 +1133,7 @@ int main(void)
         cmocka_unit_test(the_systems_functions_do_what_their_names_say),
         cmocka_unit_test(text_has_its_colours),
         cmocka_unit_test(the_report_has_what_a_reader_needs),
+        cmocka_unit_test(a_program_is_counted_from_its_start_to_its_end),
         cmocka_unit_test(words_that_do_not_fit_are_refused),
     };
 

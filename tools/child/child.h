@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that are counted: `upmu stat -- PROGRAM`, `upmu record -- PROGRAM` (docs/LINUX.md).  With --msr the program
+ * runs as it does without upmu.  With --sim it is single-stepped by ptrace, and each instruction is told to the silicon
+ * model.  Not freestanding.
+ */
+#ifndef UPMU_CHILD_H
+#define UPMU_CHILD_H
+
+#include <tools/cmd/cmd_args.h>
+
+/* Of the command itself, with its options. */
+#define CHILD_WORDS 48u
+
+/* Do these words count a program? */
+bool child_asked(unsigned count, const char *const *words);
+
+/*
+ * Set cmd->child for the program behind "--"; words[count] is NULL.  The command's other words, without the options
+ * that are for programs, come into kept[CHILD_WORDS].
+ *
+ * Returns CMD_OK or, explained, CMD_USAGE.
+ */
+int child_take(struct cmd *cmd, unsigned count, const char *const *words, const char **kept, unsigned *out_kept);
+
+/* What a shell would say of the program if the command's result is CMD_OK; otherwise that result. */
+int child_end(struct cmd *cmd, int result);
+
+/* What is completed, and printed below the help of both commands. */
+extern const struct cmd_option child_options[];
+void child_help(struct cmd *cmd);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions of a program that has been started, from its file.  Those of its shared libraries have no names.
+ */
+#define _GNU_SOURCE
+#include <tools/child/child_run.h>
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* All bytes of a file; NULL: it cannot be read. */
+static void *read_whole(const char *path, size_t *out_length)
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat found;
+    char *bytes = NULL;
+    size_t have = 0;
+
+    if (file < 0)
+        return NULL;
+    if (fstat(file, &found) == 0 && found.st_size > 0)
+        bytes = malloc((size_t)found.st_size);
+    while (bytes != NULL && have < (size_t)found.st_size) {
+        ssize_t more = read(file, bytes + have, (size_t)found.st_size - have);
+
+        if (more <= 0)
+            break;
+        have += (size_t)more;
+    }
+    (void)close(file);
+    *out_length = have;
+    return bytes;
+}
+
+/* How far from its addresses in the file a program stands: what the kernel says of its entry. */
+static uint64_t moved_by(const struct child *child, const struct cmd_elf *elf)
+{
+    const size_t bytes = elf->wide ? 8 : 4;
+    char path[40];
+    uint8_t pairs[1024];
+    ssize_t length = 0;
+    int file;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/auxv", (int)child->id);
+    file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file >= 0) {
+        length = read(file, pairs, sizeof pairs);
+        (void)close(file);
+    }
+    for (ssize_t at = 0; at + (ssize_t)(2 * bytes) <= length; at += (ssize_t)(2 * bytes)) {
+        uint64_t kind = 0, value = 0;
+
+        memcpy(&kind, pairs + at, bytes);
+        memcpy(&value, pairs + at + bytes, bytes);
+        if (kind == AT_ENTRY)
+            return value - elf->entry;
+    }
+    return 0;
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct cmd_symbol *first = a, *second = b;
+
+    return first->start != second->start ? (first->start > second->start) - (first->start < second->start)
+                                         : (first->end < second->end) - (first->end > second->end);
+}
+
+/* One symbol at an address, up to the next one at most; labels of assembler code have no size of their own. */
+static unsigned without_overlap(struct cmd_symbol *function, unsigned count)
+{
+    unsigned kept = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        if (kept != 0 && function[kept - 1].start == function[i].start)
+            continue;
+        if (kept != 0 &&
+            (function[kept - 1].end == function[kept - 1].start || function[kept - 1].end > function[i].start))
+            function[kept - 1].end = function[i].start;
+        function[kept++] = function[i];
+    }
+    return kept;
+}
+
+void child_read_functions(struct child *child)
+{
+    struct cmd_elf elf;
+    uint64_t moved;
+    size_t length = 0;
+    char path[40];
+
+    (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)child->id);
+    child->file = read_whole(path, &length);
+    if (child->file == NULL || !cmd_elf_open(&elf, child->file, length))
+        return;
+    moved = moved_by(child, &elf);
+    child->function = malloc(elf.symbol_count * sizeof *child->function);
+    for (uint64_t i = 0; child->function != NULL && i < elf.symbol_count; i++) {
+        struct cmd_symbol *symbol = &child->function[child->functions];
+
+        if (!cmd_elf_function(&elf, i, symbol))
+            continue;
+        symbol->start += moved;
+        symbol->end += moved;
+        child->functions++;
+    }
+    if (child->functions != 0)
+        qsort(child->function, child->functions, sizeof *child->function, by_address);
+    child->functions = without_overlap(child->function, child->functions);
+}
+
+void child_forget_functions(struct child *child)
+{
+    free(child->function);
+    free(child->file);
+    child->function = NULL;
+    child->file = NULL;
+    child->functions = 0;
+}
+
+bool child_function(unsigned index, struct cmd_symbol *out_symbol)
+{
+    const struct child *child = &child_state;
+
+    if (index >= child->functions)
+        return false;
+    *out_symbol = child->function[index];
+    return true;
+}
