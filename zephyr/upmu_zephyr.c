@@ -6,6 +6,8 @@
  * Facts about Zephyr are those of its sources of 2026: kernel/smp/ipi.c, kernel/Kconfig, kernel/Kconfig.smp.
  */
 #include <zephyr/kernel.h>
+#include <upmu/cpu.h>
+#include <upmu/place.h>
 #include "upmu_zephyr.h"
 
 #define STACK_NEEDED 4096 /* upmu_cpu_tick() takes up to 3 KiB (docs/PORTING.md, "Stack") */
@@ -47,8 +49,6 @@ static struct upmu_port *native_port(void)
 }
 #elif defined CONFIG_RISCV
 #include <port/riscv_native/riscv_native.h>
-#include <upmu/cpu.h>
-#include <upmu/place.h>
 
 static void cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {

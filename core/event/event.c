@@ -191,7 +191,7 @@ static bool is_level_behind_name(const struct encoder *encoder, const struct upm
     const struct upmu_spec_part *name = last == spec->attribute ? &spec->name : last - 1;
     struct upmu_event_id id;
 
-    return !encoder->before && last->length == 1 && (encoder->text[last->position] | 0x20) == 'p' &&
+    return !encoder->before && last->length == 1 && (spec->text[last->position] | 0x20) == 'p' &&
            upmu_catalog_lookup(encoder->catalog, encoder->text + prefix, name_length(encoder, name) - prefix, &id) ==
                UPMU_OK;
 }

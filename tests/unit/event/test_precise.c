@@ -256,7 +256,8 @@ static void each_p_is_one_level_and_a_number_is_the_level(void **state)
  */
 static void a_level_is_no_part_of_another_name(void **state)
 {
-    static const char *const names[] = {"INST_RETIRED.ANY", "inst_retired.any", "CPU_CLK_UNHALTED.THREAD"};
+    static const char *const names[] = {"INST_RETIRED.ANY", "inst_retired.any", "CPU_CLK_UNHALTED.THREAD",
+                                        "skl::INST_RETIRED.ANY"}; /* the name does not begin its text */
     struct upmu_event short_form, long_form, other;
     struct upmu_pmu pmu;
     char text[80];
