@@ -165,6 +165,19 @@ static const char *file_of(const struct code *code, unsigned loops, unsigned num
     return name;
 }
 
+#define BLANK '\001' /* of a file's name, in a line of words */
+
+/* The name as a word of run_line(). */
+static const char *word_of(const struct code *code, unsigned loops, unsigned number)
+{
+    static char words[2][4096];
+
+    snprintf(words[number], sizeof words[number], "%s", file_of(code, loops, number));
+    for (char *at = words[number]; (at = strchr(at, ' ')) != NULL;)
+        *at = BLANK;
+    return words[number];
+}
+
 static const struct cmd_live *own_cpu; /* NULL: there is none */
 
 /* As main() of the tool: the exit status. */
@@ -184,8 +197,11 @@ static int run_line(const char *text)
     said_bytes = error_bytes = hidden = 0;
     out[0] = err[0] = shown[0] = '\0';
     snprintf(copy, sizeof copy, "%s", text);
-    for (char *word = strtok(copy, " "); word != NULL; word = strtok(NULL, " "))
+    for (char *word = strtok(copy, " "); word != NULL; word = strtok(NULL, " ")) {
         words[count++] = word;
+        for (char *at = word; (at = strchr(at, BLANK)) != NULL;)
+            *at = ' ';
+    }
     words[count] = NULL;
     assert_true(child_asked(count, words));
     result = child_take(&cmd, count, words, kept, &count);
@@ -199,7 +215,7 @@ static int run_program(const char *chosen, const struct code *code, unsigned loo
 {
     static char line[16384];
 
-    snprintf(line, sizeof line, "stat %s -- %s %s", chosen, file_of(code, loops, 0), words);
+    snprintf(line, sizeof line, "stat %s -- %s %s", chosen, word_of(code, loops, 0), words);
     return run_line(line);
 }
 
@@ -268,7 +284,7 @@ static void each_kind_of_code_is_counted_once(void **state)
 static void a_program_that_is_executed_by_another_is_counted_too(void **state)
 {
     (void)state;
-    assert_int_equal(run_program("--sim skl", &executes, 0, file_of(&loop, 30, 1)), 0);
+    assert_int_equal(run_program("--sim skl", &executes, 0, word_of(&loop, 30, 1)), 0);
     must_count("executes", 0, 5 + 64);
     must_count("executes", 1, 30);
     assert_int_equal(run_program("--sim skl", &executes, 0, "/nowhere"), 9);
@@ -498,12 +514,12 @@ static void samples_of_a_program_have_its_addresses(void **state)
     char line[8192];
 
     (void)state;
-    snprintf(line, sizeof line, "record --sim skl -c 100 -- %s", file_of(&lasts, 0, 0));
+    snprintf(line, sizeof line, "record --sim skl -c 100 -- %s", word_of(&lasts, 0, 0));
     assert_int_equal(run_line(line), 42);
     has(out, " 60 samples of instructions every 100, program '/");
     has(out, "  0x40007f\n");
     has(out, "(elsewhere)");
-    snprintf(line, sizeof line, "record --sim skl -g --folded x -- %s", file_of(&lasts, 0, 0));
+    snprintf(line, sizeof line, "record --sim skl -g --folded x -- %s", word_of(&lasts, 0, 0));
     assert_int_equal(run_line(line), CMD_USAGE);
 }
 
