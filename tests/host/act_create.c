@@ -312,6 +312,7 @@ static bool attach_unit(struct host_session *session, uint8_t where)
         session->target = TARGET_NONE;
     if (status == UPMU_OK && wrong)
         rules_fail(RULE_STATUS, "upmu_session_attach_unit: a unit of another type");
+    session->spoiled |= status == UPMU_OK && unit->lost; /* its counts stay partial when the unit has ended */
     return status == UPMU_OK;
 }
 
