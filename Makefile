@@ -104,8 +104,12 @@ endef
 
 TABLE_FLAGS = $(foreach name,$(sort $(filter %_CFLAGS %_LEVEL %_$(1),$(subst ~, ,$(ROWS)))),$($(name)))
 
+# The command shows all that the library can do: its objects are the same whatever is left out of others.
+tool_WITHOUT := $(UPMU_DEFINES)
+
 define BUILD_RULES
-$(call KEEP_FLAGS,build/$(1)/flags,$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $(foreach key,FLAGS TEST AS POINTS LINK ONE,$($(1)_$(key))) $(TABLE_FLAGS))
+$(call KEEP_FLAGS,build/$(1)/flags,$(filter-out $($(1)_WITHOUT),$($(1)_CC) $(LIB_CFLAGS) $(HOST_CFLAGS) $(foreach \
+	key,FLAGS TEST AS POINTS LINK ONE,$($(1)_$(key))) $(TABLE_FLAGS)))
 build/$(1)/%.o: %.c build/$(1)/flags
 	@mkdir -p $$(@D)
 	$$(QUIET)$$($(1)_CC) $$(call OBJECT_CFLAGS,$(1),$$<) -MMD -MP $(if $(filter $(1),$(KEEP_TEXT)),$$(if $$(filter $(INNER),$$<), \
@@ -124,8 +128,7 @@ build/$(1)/libupmu.a build/$(1)/libsim.a:
 	$$(QUIET)ar rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach build,$(BUILDS),$(eval $(call BUILD_RULES,$(build))))
-# The command shows all that the library can do.
-build/tool/%.o: LIB_CFLAGS := $(subst $(UPMU_OPTIONS:%=-D%),,$(LIB_CFLAGS))
+build/tool/%.o: LIB_CFLAGS := $(filter-out $(tool_WITHOUT),$(LIB_CFLAGS))
 
 QUIET := $(if $(V),,@)
 -include $(shell find build -name '*.d' 2>/dev/null)

@@ -141,8 +141,10 @@ struct upmu_cpu *upmu_machine_this_cpu(const struct upmu_machine *machine);
  */
 bool upmu_machine_runs_on(const struct upmu_machine *machine, const struct upmu_cpu *cpu);
 
-/* Has the port a clock; interrupts at overflows?  Context: any. */
+/* Has the port a clock?  Context: any. */
 bool upmu_machine_has_clock(const struct upmu_machine *machine);
+
+/* Has the port interrupts at overflows?  Context: any. */
 bool upmu_machine_has_pmi(const struct upmu_machine *machine);
 
 /*

@@ -130,29 +130,27 @@ enum upmu_status upmu_set_add(struct upmu_set *set, const char *list, const stru
 UPMU_MUST_CHECK enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes);
 
 /*
- * Bind a detached session to a CPU, or to a thread, wherever that runs; the session is stopped afterwards.  `cpu` of a
- * thread is where it runs now; NULL: it does not run, nor begin to during the call.
+ * Bind a detached session to a CPU; the session is stopped afterwards.
  * Returns UPMU_OK; UPMU_ERR_DOES_NOT_FIT (not even alone); UPMU_ERR_TOO_HARD; UPMU_ERR_NO_SPACE (placement needs more
  * than its work area); UPMU_ERR_STATE (attached, or no events); UPMU_ERR_WRONG_PMU; UPMU_ERR_NO_PMU (the CPU is not
- * initialised, or suspended); UPMU_ERR_PORT (detached again); UPMU_ERR_COMPILED_OUT.
- * Context: local; with `cpu` NULL any, but local where the executing CPU has a work area (upmu_cpu_use_work()).
+ * initialised, or suspended); UPMU_ERR_PORT (detached again); UPMU_ERR_COMPILED_OUT.  Context: local.
  */
 UPMU_MUST_CHECK enum upmu_status upmu_session_attach_cpu(struct upmu_session *session, struct upmu_cpu *cpu);
+
+/* The same for a thread, wherever that runs.  `cpu`: where it runs now; NULL: it does not run, nor begin to during the
+   call.  Context: local; with NULL any, but local where the executing CPU has a work area (upmu_cpu_use_work()). */
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
                                             struct upmu_cpu *cpu);
 
-/*
- * Start counting, together with all sessions that run on the CPU, or not at all; stop; stop, detach and forget the
- * events (then the memory may be freed).  A session that is there already is left as it is.  A sharing session, and one
- * of a thread, waits if it does not fit or the thread does not run.
- * Return UPMU_OK; UPMU_ERR_STATE (not attached; its CPU is suspended); UPMU_ERR_PORT (stopped, or closed, all the same;
- * after a start with `error` set).  A start also those of an attach; UPMU_ERR_UNSUPPORTED (slots sampled beside their
- * top-down metrics); UPMU_ERR_LOST_CLAIM.
- * Context: local.
- */
+/* Start counting, together with all sessions that run on the CPU, or not at all.  A running session is left as it is; a
+   sharing one, and one of a thread, waits if it does not fit or the thread does not run.  Returns those of an attach;
+   UPMU_ERR_STATE (not attached; its CPU is suspended); UPMU_ERR_PORT (stopped, with `error` set); UPMU_ERR_UNSUPPORTED
+   (slots sampled beside their top-down metrics); UPMU_ERR_LOST_CLAIM.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_session_start(struct upmu_session *session);
+/* Stop; counts and places stay.  Returns UPMU_OK, UPMU_ERR_STATE (not attached), UPMU_ERR_PORT.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_session_stop(struct upmu_session *session);
+/* Stop, detach, forget the events: the memory may be freed.  Returns UPMU_OK, UPMU_ERR_PORT.  Context: local. */
 enum upmu_status upmu_session_close(struct upmu_session *session);
 
 /* How a count was obtained. */
@@ -229,13 +227,15 @@ struct upmu_region {
     struct upmu_region_begun begun;           /* the library's */
 };
 
-/* Open: run the events of a list on the executing CPU until the close.  Begin and end only read counters, one read
-   each, and may be repeated; the cost of the reads is in the counts.  After upmu_cpu_changed() all counts are
-   UPMU_QUALITY_PARTIAL.  Return those of upmu_set_add(), _attach_cpu(), _start(), _read() and _close(); a region
-   that open refused is closed.  Context: local. */
+/* Run the events of a list on the executing CPU until the close.  After upmu_cpu_changed() all counts are
+   UPMU_QUALITY_PARTIAL.  Returns those of upmu_set_add(), upmu_session_attach_cpu() and upmu_session_start(); a region
+   that is refused is closed.  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list);
+/* Begin a measurement: one counter read for each event, whose cost is counted.  As upmu_set_read().  Context: local. */
 UPMU_MUST_CHECK enum upmu_status upmu_region_begin(struct upmu_region *region);
+/* End a measurement, of which there may be many: `count` has the counts since the begin.  As upmu_region_begin(). */
 UPMU_MUST_CHECK enum upmu_status upmu_region_end(struct upmu_region *region);
+/* Stop and detach.  Returns as upmu_session_close().  Context: local. */
 enum upmu_status upmu_region_close(struct upmu_region *region);
 
 #ifdef __cplusplus

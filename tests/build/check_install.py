@@ -140,8 +140,7 @@ def options_of_what_was_installed_reach_its_users():
     installed()
     room, wanted = os.path.abspath(ROOM) + "/options", ["UPMU_EVENTS_ALL=0", "UPMU_EVENTS_skl=1", "UPMU_THREADS=0", "UPMU_PACK=0"]
     made = [f"-o{path}" for path in ("build/upmu", "build/installed/upmu", "build/man/upmu.1", *(
-        f"build/{build}/lib{name}.a" for build in ("gcc-64", "installed") for name in ("upmu", "sim")),
-        *(f"build/{build}/flags" for build in ("tool", "gcc-64", "installed")))]  # checks beside this one would make all anew
+        f"build/{build}/lib{name}.a" for build in ("gcc-64", "installed") for name in ("upmu", "sim")))]
     code, output = make("install", f"DESTDIR={room}", "PREFIX=/usr", "UPMU_EVENTS=skl", "UPMU_OPTIONS=UPMU_THREADS=0 UPMU_PACK=0", *BUILD, *made)
     if code:
         return [output[-1500:]]

@@ -56,6 +56,10 @@ def options_reach_the_library_and_its_tests_and_not_the_command():
         commands = re.findall(r"^gcc .*", output, re.M)
         if code or [" -DUPMU_PACK=0 " in command for command in commands] != [reached]:
             complaints.append(f"{path}: {commands or output[-1000:]}")
+    texts = {tuple(re.findall(r"^printf .*", make("-n", *words, "build/tool/flags")[1], re.M)) for words in
+             ([], ["UPMU_OPTIONS=UPMU_PACK=0"], ["UPMU_EVENTS=skl"])}
+    if len(texts) != 1 or not all(texts):  # checks that run side by side would make the command anew, each its own
+        complaints.append("the flags of the command depend on what is left out of the library")
     code, output = make("--eval=print: ; @echo $(INSTALL_TOOL)", "UPMU_OPTIONS=UPMU_PACK=0", "print")
     return complaints + ([] if output == "build/upmu\n" else [f"the command that is installed: {output}"])
 
