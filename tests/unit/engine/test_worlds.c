@@ -972,7 +972,9 @@ static void what_an_exit_opens_in_error_is_closed_before_its_next_load(void **st
         assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
         attach(1, UPMU_WORLD_BOTH, "instructions", 0);
         host_run(&f, 20);
+        f.sim.events_per_access = 5; /* a counter that runs while it is loaded has some of them */
         start(1);
+        f.sim.events_per_access = 0;
         host_run(&f, 30);
         counts(1, 30);
         counts(0, 100);

@@ -435,14 +435,15 @@ static void at_its_own_speed_a_program_runs_to_its_end(void **state)
 /* A key that interrupts is for the program. */
 static void signals_of_the_tool_are_its_own_again(void **state)
 {
+    const struct sigaction own = {.sa_handler = SIG_DFL};
     struct sigaction before, after;
     sigset_t mask;
 
     (void)state;
-    assert_int_equal(sigaction(SIGINT, NULL, &before), 0); /* a shell ignores it for what runs in the background */
+    assert_int_equal(sigaction(SIGINT, &own, &before), 0); /* a shell ignores it for what runs in the background */
     assert_int_equal(run_program("--sim skl", &loop, 10, ""), 0);
-    assert_int_equal(sigaction(SIGINT, NULL, &after), 0);
-    assert_ptr_equal(after.sa_handler, before.sa_handler);
+    assert_int_equal(sigaction(SIGINT, &before, &after), 0);
+    assert_ptr_equal(after.sa_handler, own.sa_handler);
     assert_int_equal(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
     assert_false(sigismember(&mask, SIGCHLD));
     assert_int_equal(child_wait(-1, &(int){0}, WNOHANG), -1);
