@@ -97,6 +97,12 @@ struct upmu_perf {
     uint64_t (*clock_ns)(void *context);
     /* The event behind a descriptor of the caller; NULL: the descriptor is none of an event. */
     struct upmu_perf_event *(*event_of)(void *context, uint32_t caller, int file);
+    /*
+     * Memory for the events that a new task inherits (UPMU_PERF_INHERIT), one at a time, and its return.  NULL: an event
+     * that is to be inherited is refused (-EOPNOTSUPP).
+     */
+    struct upmu_perf_event *(*take)(void *context);
+    void (*give)(void *context, struct upmu_perf_event *event);
     /* private */
     uint64_t next_id;
     uint32_t events;
@@ -122,6 +128,10 @@ struct upmu_perf_event {
     struct upmu_event event; /* of hardware */
     uint64_t value;    /* what earlier sessions of the group have counted ... */
     uint64_t enabled_ns, running_ns; /* ... and their times */
+    struct upmu_perf_event *original;   /* that it was inherited from, which a program opened; or NULL */
+    struct upmu_perf_event *children;   /* of an original: those of living tasks ... */
+    struct upmu_perf_event *next_child; /* ... in a list */
+    uint64_t children_value, children_enabled_ns, children_running_ns; /* of those that have ended */
     uint64_t since;    /* of a software event that counts: what was noted when it began ... */
     uint64_t since_ns; /* ... and the clock of its target */
     bool counting;     /* a software event counts */
@@ -174,6 +184,15 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
                                   struct upmu_perf_task *next);
 
 /*
+ * A task made another one, which has not run yet: `child` inherits the events of `parent` that are to be, and their
+ * counts are added to those of the events that were opened.  `is_thread`: both are threads of one process.
+ *
+ * Returns 0, or -ENOMEM (`take` gave too little; the child has none).
+ * Context: as upmu_perf_open(), on the CPU of the parent.
+ */
+int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *child, bool is_thread);
+
+/*
  * A task called exec: events that wait for this begin.
  *
  * Context: as upmu_perf_open(), on the CPU of the task.
@@ -181,7 +200,7 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
 void upmu_perf_exec(struct upmu_perf_task *task);
 
 /*
- * A task ends: its events keep their counts and can be read.
+ * A task ends: its events keep their counts and can be read; what it inherited is added to what was opened.
  *
  * Returns and context: those of upmu_thread_exit().
  */

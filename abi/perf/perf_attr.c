@@ -224,7 +224,7 @@ bool upmu_perf_attr_same_clock(const struct upmu_perf_attr *attr, const struct u
     return chosen == (other->flags & UPMU_PERF_USE_CLOCKID) && (!chosen || attr->clockid == other->clockid);
 }
 
-int upmu_perf_attr_stage(const struct upmu_perf_attr *attr)
+int upmu_perf_attr_stage(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
-    return attr->sample_period || has(attr, UPMU_PERF_INHERIT) ? -UPMU_PERF_EOPNOTSUPP : 0;
+    return attr->sample_period || (has(attr, UPMU_PERF_INHERIT) && !perf->take) ? -UPMU_PERF_EOPNOTSUPP : 0;
 }

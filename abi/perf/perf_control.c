@@ -26,8 +26,8 @@ static void event_reset(struct upmu_perf_event *event)
     event->value = 0;
 }
 
-/* Stop the group, change one event or all of them, let it count again. */
-static int group_change(struct upmu_perf_event *event, bool group, change_event *change)
+/* Stop a group, change one event or all of them, let it count again. */
+static int group_change_one(struct upmu_perf_event *event, bool group, change_event *change)
 {
     struct upmu_perf_event *leader = event->leader;
     int error = upmu_perf_group_stop(leader);
@@ -39,6 +39,17 @@ static int group_change(struct upmu_perf_event *event, bool group, change_event 
             change(other);
     upmu_perf_group_start(leader);
     return 0;
+}
+
+/* The same for the events that were inherited from them. */
+static int group_change(struct upmu_perf_event *event, bool group, change_event *change)
+{
+    struct upmu_perf_event *child = group ? event->leader->children : event->children;
+    int error = group_change_one(event, group, change);
+
+    for (; child && !error; child = child->next_child)
+        error = group_change_one(child, group, change);
+    return error;
 }
 
 /* No event has a ring that another one could write into. */
@@ -173,12 +184,12 @@ static void output_rest(struct output *output, uint64_t format, const struct upm
 static int read_group(struct output *output, uint64_t format, struct upmu_perf_event *leader)
 {
     struct upmu_count count;
-    int error = upmu_perf_count(leader, &count);
+    int error = upmu_perf_count_all(leader, &count);
 
     output_word(output, true, upmu_perf_group_size(leader));
     output_times(output, format, &count);
     for (struct upmu_perf_event *event = leader; event && !error; event = event->next) {
-        error = upmu_perf_count(event, &count);
+        error = upmu_perf_count_all(event, &count);
         output_word(output, true, count.raw);
         output_rest(output, format, event);
     }
@@ -188,7 +199,7 @@ static int read_group(struct output *output, uint64_t format, struct upmu_perf_e
 static int read_one(struct output *output, uint64_t format, struct upmu_perf_event *event)
 {
     struct upmu_count count;
-    int error = upmu_perf_count(event, &count);
+    int error = upmu_perf_count_all(event, &count);
 
     output_word(output, true, count.raw);
     output_times(output, format, &count);

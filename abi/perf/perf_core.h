@@ -36,8 +36,8 @@ int upmu_perf_attr_traced(const struct upmu_perf_attr *attr);
 /* The clock that a program chooses for its records. */
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr);
 
-/* What Linux grants and this layer does not have yet. */
-int upmu_perf_attr_stage(const struct upmu_perf_attr *attr);
+/* What Linux grants and this layer, or this host, does not have. */
+int upmu_perf_attr_stage(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
 
 /* Without the right of an administrator: does `paranoid` forbid what is allowed up to `level`? */
 bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level);
@@ -73,7 +73,18 @@ int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event 
 /* Raw count and times of an event at this moment.  0, or a negative errno. */
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count);
 
+/* ---- perf_inherit.c: events of children ---- */
+
+/* Raw count and times of an event and of all that were inherited from it.  0, or a negative errno. */
+int upmu_perf_count_all(struct upmu_perf_event *event, struct upmu_count *out_count);
+
+/* An inherited event of a task that ends: what it has counted is its original's, and its memory the host's. */
+void upmu_perf_child_end(struct upmu_perf_event *event);
+
 /* ---- perf_open.c, perf_control.c, perf_task.c ---- */
+
+/* An event joins a group that is stopped, which is its own if it leads. */
+void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader);
 
 /* Bytes of a read of an event in a group of so many events. */
 size_t upmu_perf_read_bytes(const struct upmu_perf_attr *attr, unsigned events);

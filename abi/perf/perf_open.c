@@ -145,7 +145,7 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
 
 /* ---- Open ---- */
 
-static void event_link(struct upmu_perf_event *event, struct upmu_perf_event *leader)
+void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader)
 {
     struct upmu_perf_event **end = &leader->next;
 
@@ -158,8 +158,6 @@ static void event_link(struct upmu_perf_event *event, struct upmu_perf_event *le
         event->next_of_task = event->task->events;
         event->task->events = event;
     }
-    event->id = ++event->perf->next_id;
-    event->perf->events++;
 }
 
 /* The event joins its group, or is one of its own, and counts if it is to. */
@@ -171,7 +169,9 @@ static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *lea
         error = upmu_perf_group_stop(leader);
     if (error)
         return error;
-    event_link(event, leader);
+    upmu_perf_link(event, leader);
+    event->id = ++event->perf->next_id;
+    event->perf->events++;
     upmu_perf_group_start(leader);
     return 0;
 }
@@ -201,7 +201,7 @@ static int check_all(struct request *request, struct upmu_perf_event *event, voi
         error = -UPMU_PERF_EINVAL; /* no event has a ring */
     if (!error)
         error = upmu_perf_attr_traced(&event->attr);
-    return error ? error : upmu_perf_attr_stage(&event->attr);
+    return error ? error : upmu_perf_attr_stage(request->perf, &event->attr);
 }
 
 int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf_event *event, void *user_attr,
@@ -228,17 +228,16 @@ int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf
 
 static void event_unlink(struct upmu_perf_event *event)
 {
-    if (event->leader != event)
-        for (struct upmu_perf_event **link = &event->leader->next; *link; link = &(*link)->next)
-            if (*link == event) {
-                *link = event->next;
-                break;
-            }
+    for (struct upmu_perf_event **link = &event->leader->next; event->leader != event && *link; link = &(*link)->next)
+        if (*link == event) {
+            *link = event->next;
+            break;
+        }
     upmu_perf_leave_task(event);
-    event->perf->events--;
 }
 
-int64_t upmu_perf_close(struct upmu_perf_event *event)
+/* Take an event out of its group. Its siblings, if it led, become groups of their own. */
+static int event_remove(struct upmu_perf_event *event)
 {
     struct upmu_perf_event *leader = event->leader, *next;
     int error = upmu_perf_group_stop(leader);
@@ -246,15 +245,28 @@ int64_t upmu_perf_close(struct upmu_perf_event *event)
     if (error)
         return error;
     event_unlink(event);
-    if (leader != event) {
+    if (leader != event)
         upmu_perf_group_start(leader);
-        return 0;
-    }
-    for (struct upmu_perf_event *sibling = event->next; sibling; sibling = next) {
+    for (struct upmu_perf_event *sibling = leader == event ? event->next : NULL; sibling; sibling = next) {
         next = sibling->next;
         sibling->next = NULL;
         sibling->leader = sibling;
         upmu_perf_group_start(sibling);
     }
     return 0;
+}
+
+int64_t upmu_perf_close(struct upmu_perf_event *event)
+{
+    int error = 0;
+
+    while (event->children && !error) {
+        error = event_remove(event->children);
+        if (!error)
+            upmu_perf_child_end(event->children);
+    }
+    if (!error)
+        error = event_remove(event);
+    event->perf->events -= !error;
+    return error;
 }

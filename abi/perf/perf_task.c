@@ -90,12 +90,20 @@ void upmu_perf_exec(struct upmu_perf_task *task)
             group_exec(event);
 }
 
+/* An event of a task that has ended is read by whoever opened it; an inherited one is nobody's. */
+static void event_end(struct upmu_perf_event *event)
+{
+    upmu_perf_leave_task(event);
+    if (event->original)
+        upmu_perf_child_end(event);
+}
+
 enum upmu_status upmu_perf_exit(struct upmu_perf_task *task)
 {
     for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
         if (event->leader == event && upmu_perf_group_stop(event))
             return UPMU_ERR_BUSY;
     while (task->events)
-        upmu_perf_leave_task(task->events);
+        event_end(task->events);
     return upmu_thread_exit(&task->thread);
 }

@@ -5,6 +5,8 @@
 #ifndef UPMU_TESTS_PERF_HOST_H
 #define UPMU_TESTS_PERF_HOST_H
 
+#include <stdlib.h>
+
 #include "abi/perf/perf_core.h"
 #include "tests/common/host.h"
 
@@ -23,6 +25,7 @@ struct perf_host {
     bool open[PERF_FILES];
     unsigned running[2];   /* tasks */
     unsigned copies_left;  /* copies that still succeed; 0: all */
+    unsigned takes_left, given;
     uint32_t caller;
 };
 
@@ -87,6 +90,19 @@ static struct upmu_perf_event *perf_event_of(void *context, uint32_t caller, int
                : NULL;
 }
 
+static struct upmu_perf_event *perf_take(void *context)
+{
+    (void)context;
+    return perf_host.takes_left && perf_host.takes_left-- ? malloc(sizeof(struct upmu_perf_event)) : NULL;
+}
+
+static void perf_give(void *context, struct upmu_perf_event *event)
+{
+    (void)context;
+    perf_host.given++;
+    free(event);
+}
+
 /* Two CPUs of a model, which idle; tasks 0 to 2 do not run. */
 static void perf_host_set_up(const char *profile)
 {
@@ -105,7 +121,10 @@ static void perf_host_set_up(const char *profile)
                                         .task_cpu = perf_task_cpu,
                                         .may_all = perf_may_all,
                                         .clock_ns = perf_clock,
-                                        .event_of = perf_event_of};
+                                        .event_of = perf_event_of,
+                                        .take = perf_take,
+                                        .give = perf_give};
+    perf_host.takes_left = 1000;
     for (unsigned i = 0; i < PERF_TASKS; i++)
         upmu_perf_task_init(&perf_host.task[i], i, i);
     perf_host.running[0] = 2 + 0;
@@ -177,6 +196,7 @@ static void perf_host_end(void)
         if (perf_host.open[i])
             perf_close(PERF_FIRST_FILE + i);
     assert_int_equal(perf_host.perf.events, 0);
+    assert_int_equal(1000 - perf_host.takes_left, perf_host.given);
     host_end_idle(&perf_host.host);
 }
 

@@ -7,6 +7,7 @@
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
 #include "abi/perf/perf_group.c"
+#include "abi/perf/perf_inherit.c"
 #include "abi/perf/perf_names.c"
 #include "abi/perf/perf_open.c"
 #include "abi/perf/perf_soft.c"
@@ -33,10 +34,10 @@ static int answer(unsigned long seed)
     return file > 0 ? 0 : -file;
 }
 
-/* Does a request sample, or is it inherited? Linux grants that, and this layer does not yet. */
+/* Does a request sample? Linux grants that, and this layer does not yet. */
 static bool is_of_later_stages(void)
 {
-    return request.attr.sample_period || request.attr.flags & UPMU_PERF_INHERIT;
+    return request.attr.sample_period;
 }
 
 static void compare(const char *path, uint32_t caller)
@@ -450,6 +451,119 @@ static void a_pinned_event_without_counter_ends(void **state)
     perf_host_end();
 }
 
+/* ---- Children ---- */
+
+/* Task 0 makes tasks 1 and 2 (which idles on CPU 0 no more), task 1 makes another; all work, and end in any order. */
+static void children_are_counted_once(void **state)
+{
+    (void)state;
+    for (unsigned order = 0; order < 6; order++) {
+        int leader, clock, thread_only, later;
+        static struct upmu_perf_task child[3];
+        uint64_t truth = 0;
+
+        perf_host_set_up("skl");
+        leader = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1);
+        clock = open_software(UPMU_PERF_TASK_CLOCK, UPMU_PERF_INHERIT, 0, -1, leader);
+        thread_only = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT | UPMU_PERF_INHERIT_THREAD, 0, -1, -1);
+        for (unsigned i = 0; i < 3; i++) {
+            upmu_perf_task_init(&child[i], 10 + i, 10 + i);
+            assert_int_equal(upmu_perf_fork(i < 2 ? &perf_host.task[0] : &child[0], &child[i], i == 1), 0);
+        }
+        later = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1);
+        for (unsigned i = 0; i < 3; i++) {
+            assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &perf_host.task[2], &child[i]), UPMU_OK);
+            perf_work(0, true, 100u << i);
+            truth += 100u << i;
+            assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &child[i], &perf_host.task[2]), UPMU_OK);
+            assert_int_equal(value_of(leader), truth);
+        }
+        run_task(1000, 0);
+        truth += 1000;
+        for (unsigned left = 3, code = order, done = 0; left; left--) {
+            unsigned which = code % left;
+
+            code /= left;
+            for (unsigned i = 0; i < 3; i++)
+                if (!(done >> i & 1u) && !which--) {
+                    assert_int_equal(upmu_perf_exit(&child[i]), UPMU_OK);
+                    memset(&child[i], 0xa5, sizeof child[i]);
+                    done |= 1u << i;
+                }
+            assert_int_equal(value_of(leader), truth);
+            assert_int_equal(value_of(clock), truth);
+            assert_int_equal(read_file(leader).enabled, truth);
+            assert_int_equal(value_of(thread_only), 1000 + 200);
+        }
+        assert_int_equal(value_of(later), 1000);
+        perf_host_end();
+    }
+}
+
+static void children_follow_their_original(void **state)
+{
+    struct upmu_perf_task child;
+    int leader, sibling;
+
+    (void)state;
+    perf_host_set_up("skl");
+    upmu_perf_task_init(&child, 10, 10);
+    leader = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1);
+    sibling = open_hardware(BRANCHES, UPMU_PERF_INHERIT, 0, -1, leader);
+    assert_int_equal(upmu_perf_fork(&perf_host.task[0], &child, true), 0);
+    assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &perf_host.task[2], &child), UPMU_OK);
+    perf_work(0, true, 400);
+    assert_int_equal(perf_ioctl(sibling, UPMU_PERF_IOC_DISABLE, 0), 0);
+    perf_work(0, true, 400);
+    assert_int_equal(value_of(sibling), 100);
+    assert_int_equal(perf_ioctl(leader, UPMU_PERF_IOC_DISABLE, UPMU_PERF_IOC_FLAG_GROUP), 0);
+    perf_work(0, true, 400);
+    assert_int_equal(value_of(leader), 800);
+    assert_int_equal(perf_ioctl(sibling, UPMU_PERF_IOC_ENABLE, UPMU_PERF_IOC_FLAG_GROUP), 0);
+    perf_work(0, true, 400);
+    assert_int_equal(value_of(leader), 1200);
+    assert_int_equal(value_of(sibling), 200);
+    perf_close(leader); /* while the child runs: its sibling counts on, alone */
+    perf_work(0, true, 400);
+    assert_int_equal(value_of(sibling), 300);
+    perf_close(sibling);
+    assert_null(child.events);
+    assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &child, &perf_host.task[2]), UPMU_OK);
+    perf_host_end();
+}
+
+static void a_fork_without_memory_leaves_nothing(void **state)
+{
+    struct upmu_perf_task child;
+    int leader;
+
+    (void)state;
+    for (unsigned takes = 0; takes < 3; takes++) {
+        perf_host_set_up("skl");
+        upmu_perf_task_init(&child, 10, 10);
+        leader = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1);
+        assert_true(open_hardware(BRANCHES, UPMU_PERF_INHERIT, 0, -1, leader) > 0);
+        assert_true(open_hardware(CYCLES, UPMU_PERF_INHERIT, 0, -1, -1) > 0);
+        perf_host.takes_left = takes;
+        assert_int_equal(upmu_perf_fork(&perf_host.task[0], &child, true), -UPMU_PERF_ENOMEM);
+        assert_null(child.events);
+        assert_int_equal(perf_host.given, takes);
+        run_task(400, 0);
+        assert_int_equal(value_of(leader), 400);
+        perf_host.takes_left = 1000 - takes;
+        perf_host_end();
+    }
+}
+
+static void without_memory_nothing_is_inherited(void **state)
+{
+    (void)state;
+    perf_host_set_up("skl");
+    perf_host.perf.take = NULL;
+    assert_int_equal(open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1), -UPMU_PERF_EOPNOTSUPP);
+    perf_host_end();
+}
+
 /* ---- What may be counted ---- */
 
 static int open_attr(uint32_t type, uint64_t config, uint64_t flags)
@@ -611,6 +725,10 @@ int main(void)
         cmocka_unit_test(software_events_count_what_is_noted),
         cmocka_unit_test(sharing_groups_report_what_was_counted),
         cmocka_unit_test(a_pinned_event_without_counter_ends),
+        cmocka_unit_test(children_are_counted_once),
+        cmocka_unit_test(children_follow_their_original),
+        cmocka_unit_test(a_fork_without_memory_leaves_nothing),
+        cmocka_unit_test(without_memory_nothing_is_inherited),
         cmocka_unit_test(a_user_may_what_paranoid_grants),
         cmocka_unit_test(words_and_names_are_those_of_the_cpu),
         cmocka_unit_test(events_have_a_limit),
