@@ -4,10 +4,10 @@
  * read, ioctl and close on its descriptors.  This stage counts: hardware events of CPUs, software events, groups, on
  * threads and on CPUs.  docs/PERF.md has the wiring and what differs from Linux.
  *
- * Results are 0 or more, or a negative number of enum upmu_perf_errno, which the host returns to the program unchanged.
- * Calls on one struct upmu_perf are made one at a time (the host's lock), except upmu_perf_switch() and the notes, which
- * may come at the same time from other CPUs.  A call on an event of a task that runs on another CPU, or of another CPU,
- * needs the port's run_on_cpu (upmu/port.h).
+ * Results are 0 or more, or a negative number of enum upmu_perf_errno, which the host returns to the program
+ * unchanged. Calls on one struct upmu_perf are made one at a time (the host's lock), except upmu_perf_switch() and
+ * the notes, which may come at the same time from other CPUs.  A call on an event of a task that runs on another CPU,
+ * or of another CPU, needs the port's run_on_cpu (upmu/port.h).
  */
 #ifndef UPMU_ABI_PERF_H
 #define UPMU_ABI_PERF_H
@@ -66,17 +66,17 @@ struct upmu_perf {
     struct upmu_machine *machine;
     struct upmu_perf_cpu *cpus; /* by the number that programs give */
     unsigned cpu_count;
-    int32_t paranoid;    /* Linux's perf_event_paranoid: -1 to 2, as there */
-    uint32_t max_rate;   /* samples a second; 0: 100000 */
-    uint32_t max_stack;  /* callers of a sample; 0: 127 */
+    int32_t paranoid;     /* Linux's perf_event_paranoid: -1 to 2, as there */
+    uint32_t max_rate;    /* samples a second; 0: 100000 */
+    uint32_t max_stack;   /* callers of a sample; 0: 127 */
     uint32_t most_events; /* open at a time; 0: no limit */
-    void *context;       /* first argument of the hooks */
+    void *context;        /* first argument of the hooks */
     /* Copy memory of the calling program; false: it is not the program's. */
     bool (*copy_in)(void *context, void *to, const void *user, size_t bytes);
     bool (*copy_out)(void *context, void *user, const void *from, size_t bytes);
     /*
-     * The thread that `caller` names by a pid (0: itself); NULL: there is none.  *out_may: may the caller observe it, as
-     * ptrace would?  It must stay until upmu_perf_exit().
+     * The thread that `caller` names by a pid (0: itself); NULL: there is none.  *out_may: may the caller observe it,
+     * as ptrace would?  It must stay until upmu_perf_exit().
      */
     struct upmu_perf_task *(*find_task)(void *context, uint32_t caller, int32_t pid, bool *out_may);
     /*
@@ -85,12 +85,12 @@ struct upmu_perf {
      */
     struct upmu_cpu *(*task_cpu)(void *context, struct upmu_perf_task *task);
     /*
-     * May `caller` do as an administrator does (Linux: CAP_PERFMON)?  NULL: nobody may.
+     * May `caller` do as an administrator does (Linux: CAP_PERFMON)?  NULL: no caller may.
      */
     bool (*may_all)(void *context, uint32_t caller);
     /*
-     * May `caller` use an event that needs these UPMU_RIGHT_ rights?  Asked at each open of a hardware event.  NULL: those
-     * with may_all() may, others where `paranoid` grants it.
+     * May `caller` use an event that needs these UPMU_RIGHT_ rights?  Asked at each open of a hardware event.  NULL:
+     * those with may_all() may, others where `paranoid` grants it.
      */
     bool (*may_use)(void *context, uint32_t caller, const struct upmu_event *event, uint32_t rights);
     /* The time in ns, as the port's clock_ns; NULL: clocks and times are 0. */
@@ -98,8 +98,8 @@ struct upmu_perf {
     /* The event behind a descriptor of the caller; NULL: the descriptor is none of an event. */
     struct upmu_perf_event *(*event_of)(void *context, uint32_t caller, int file);
     /*
-     * Memory for the events that a new task inherits (UPMU_PERF_INHERIT), one at a time, and its return.  NULL: an event
-     * that is to be inherited is refused (-EOPNOTSUPP).
+     * Memory for the events that a new task inherits (UPMU_PERF_INHERIT), one at a time, and its return.  NULL: an
+     * event that is to be inherited is refused (-EOPNOTSUPP).
      */
     struct upmu_perf_event *(*take)(void *context);
     void (*give)(void *context, struct upmu_perf_event *event);
@@ -120,21 +120,21 @@ struct upmu_perf_event {
     struct upmu_perf_event *next_of_task; /* in its task's list */
     struct upmu_perf_task *task;          /* NULL: a CPU's, or the task has ended */
     uint64_t id;
-    int32_t cpu;       /* -1: each */
-    bool of_task;      /* it was opened for a task */
+    int32_t cpu;  /* -1: each */
+    bool of_task; /* it was opened for a task */
     bool enabled;
-    bool failed;       /* pinned, and its counters were not to be had; or a register faulted */
-    uint8_t index;     /* in its group's session, or UPMU_PERF_NO_INDEX */
-    struct upmu_event event; /* of hardware */
-    uint64_t value;    /* what earlier sessions of the group have counted ... */
-    uint64_t enabled_ns, running_ns; /* ... and their times */
+    bool failed;                        /* pinned, and its counters were not to be had; or a register faulted */
+    uint8_t index;                      /* in its group's session, or UPMU_PERF_NO_INDEX */
+    struct upmu_event event;            /* of hardware */
+    uint64_t value;                     /* what earlier sessions of the group have counted ... */
+    uint64_t enabled_ns, running_ns;    /* ... and their times */
     struct upmu_perf_event *original;   /* that it was inherited from, which a program opened; or NULL */
     struct upmu_perf_event *children;   /* of an original: those of living tasks ... */
     struct upmu_perf_event *next_child; /* ... in a list */
     uint64_t children_value, children_enabled_ns, children_running_ns; /* of those that have ended */
-    uint64_t since;    /* of a software event that counts: what was noted when it began ... */
-    uint64_t since_ns; /* ... and the clock of its target */
-    bool counting;     /* a software event counts */
+    uint64_t since;              /* of a software event that counts: what was noted when it began ... */
+    uint64_t since_ns;           /* ... and the clock of its target */
+    bool counting;               /* a software event counts */
     struct upmu_session session; /* of its group, where it leads */
 };
 

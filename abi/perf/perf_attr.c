@@ -21,12 +21,12 @@ _Static_assert(sizeof(struct upmu_perf_attr) == 136, "layouts are the same for 3
 #define REGISTERS UINT64_C(0x00ff0fff)
 #define REGISTERS_XMM (~UINT64_C(0xffffffff))
 
-static bool has(const struct upmu_perf_attr *attr, uint64_t flag)
+static bool attr_has(const struct upmu_perf_attr *attr, uint64_t flag)
 {
     return attr->flags & flag;
 }
 
-static bool samples(const struct upmu_perf_attr *attr, uint64_t what)
+static bool attr_samples(const struct upmu_perf_attr *attr, uint64_t what)
 {
     return attr->sample_type & what;
 }
@@ -105,7 +105,7 @@ static uint64_t branch_levels(const struct upmu_perf_attr *attr)
 
 static int check_branches(const struct upmu_perf *perf, uint32_t caller, const struct upmu_perf_attr *attr)
 {
-    if (!samples(attr, UPMU_PERF_SAMPLE_BRANCH_STACK))
+    if (!attr_samples(attr, UPMU_PERF_SAMPLE_BRANCH_STACK))
         return 0;
     if (attr->branch_sample_type & ~UPMU_PERF_BRANCHES || !(attr->branch_sample_type & ~UPMU_PERF_BRANCH_LEVELS))
         return -UPMU_PERF_EINVAL;
@@ -116,19 +116,19 @@ static int check_samples(const struct upmu_perf_attr *attr)
 {
     bool bad_stack = attr->sample_stack_user >= 65535u || attr->sample_stack_user % 8u;
 
-    return (samples(attr, UPMU_PERF_SAMPLE_REGS_USER) && !are_registers(attr->sample_regs_user)) ||
-                   (samples(attr, UPMU_PERF_SAMPLE_STACK_USER) && bad_stack) ||
-                   (samples(attr, UPMU_PERF_SAMPLE_REGS_INTR) && !are_registers(attr->sample_regs_intr)) ||
-                   (samples(attr, UPMU_PERF_SAMPLE_WEIGHT) && samples(attr, UPMU_PERF_SAMPLE_WEIGHT_STRUCT))
+    return (attr_samples(attr, UPMU_PERF_SAMPLE_REGS_USER) && !are_registers(attr->sample_regs_user)) ||
+                   (attr_samples(attr, UPMU_PERF_SAMPLE_STACK_USER) && bad_stack) ||
+                   (attr_samples(attr, UPMU_PERF_SAMPLE_REGS_INTR) && !are_registers(attr->sample_regs_intr)) ||
+                   (attr_samples(attr, UPMU_PERF_SAMPLE_WEIGHT) && attr_samples(attr, UPMU_PERF_SAMPLE_WEIGHT_STRUCT))
                ? -UPMU_PERF_EINVAL
                : 0;
 }
 
 static int check_life(const struct upmu_perf_attr *attr)
 {
-    return (has(attr, UPMU_PERF_INHERIT_THREAD) && !has(attr, UPMU_PERF_INHERIT)) ||
-                   (has(attr, UPMU_PERF_REMOVE_ON_EXEC) && has(attr, UPMU_PERF_ENABLE_ON_EXEC)) ||
-                   (has(attr, UPMU_PERF_SIGTRAP) && !has(attr, UPMU_PERF_REMOVE_ON_EXEC))
+    return (attr_has(attr, UPMU_PERF_INHERIT_THREAD) && !attr_has(attr, UPMU_PERF_INHERIT)) ||
+                   (attr_has(attr, UPMU_PERF_REMOVE_ON_EXEC) && attr_has(attr, UPMU_PERF_ENABLE_ON_EXEC)) ||
+                   (attr_has(attr, UPMU_PERF_SIGTRAP) && !attr_has(attr, UPMU_PERF_REMOVE_ON_EXEC))
                ? -UPMU_PERF_EINVAL
                : 0;
 }
@@ -153,23 +153,24 @@ bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level)
 
 int upmu_perf_attr_limits(const struct upmu_perf *perf, uint32_t caller, const struct upmu_perf_attr *attr)
 {
-    if (!has(attr, UPMU_PERF_EXCLUDE_KERNEL) && upmu_perf_forbids(perf, caller, 1))
+    if (!attr_has(attr, UPMU_PERF_EXCLUDE_KERNEL) && upmu_perf_forbids(perf, caller, 1))
         return -UPMU_PERF_EACCES;
-    if (has(attr, UPMU_PERF_NAMESPACES) && upmu_perf_forbids(perf, caller, INT32_MIN))
+    if (attr_has(attr, UPMU_PERF_NAMESPACES) && upmu_perf_forbids(perf, caller, INT32_MIN))
         return -UPMU_PERF_EACCES;
-    if (has(attr, UPMU_PERF_FREQ) ? attr->sample_period > (perf->max_rate ? perf->max_rate : MAX_RATE)
-                                  : attr->sample_period >> 63)
+    if (attr_has(attr, UPMU_PERF_FREQ) ? attr->sample_period > (perf->max_rate ? perf->max_rate : MAX_RATE)
+                                       : attr->sample_period >> 63)
         return -UPMU_PERF_EINVAL;
-    if (samples(attr, UPMU_PERF_SAMPLE_PHYS_ADDR) && upmu_perf_forbids(perf, caller, 1))
+    if (attr_samples(attr, UPMU_PERF_SAMPLE_PHYS_ADDR) && upmu_perf_forbids(perf, caller, 1))
         return -UPMU_PERF_EACCES;
     return 0;
 }
 
 int upmu_perf_attr_target(const struct upmu_perf_attr *attr, bool of_task)
 {
-    if (has(attr, UPMU_PERF_SIGTRAP) && !of_task)
+    if (attr_has(attr, UPMU_PERF_SIGTRAP) && !of_task)
         return -UPMU_PERF_EINVAL;
-    if (has(attr, UPMU_PERF_INHERIT) && samples(attr, UPMU_PERF_SAMPLE_READ) && !samples(attr, UPMU_PERF_SAMPLE_TID))
+    if (attr_has(attr, UPMU_PERF_INHERIT) && attr_samples(attr, UPMU_PERF_SAMPLE_READ) &&
+        !attr_samples(attr, UPMU_PERF_SAMPLE_TID))
         return -UPMU_PERF_EINVAL;
     return 0;
 }
@@ -183,7 +184,7 @@ static bool has_xmm(const struct upmu_perf_attr *attr)
 /* Traces beside the samples (AUX): no PMU has them here. */
 static int check_traces(const struct upmu_perf_attr *attr)
 {
-    if (has(attr, UPMU_PERF_AUX_OUTPUT))
+    if (attr_has(attr, UPMU_PERF_AUX_OUTPUT))
         return -UPMU_PERF_EOPNOTSUPP;
     if ((attr->aux_action & AUX_PAUSE_RESUME) == AUX_PAUSE_RESUME)
         return -UPMU_PERF_EINVAL;
@@ -197,7 +198,7 @@ int upmu_perf_attr_type(const struct upmu_perf_attr *attr)
 
 int upmu_perf_attr_callers(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
-    if (samples(attr, UPMU_PERF_SAMPLE_CALLCHAIN) && attr->sample_max_stack > most_stack(perf))
+    if (attr_samples(attr, UPMU_PERF_SAMPLE_CALLCHAIN) && attr->sample_max_stack > most_stack(perf))
         return -UPMU_PERF_EOVERFLOW;
     return 0;
 }
@@ -212,7 +213,7 @@ int upmu_perf_attr_clock(const struct upmu_perf_attr *attr)
     /* CLOCK_REALTIME 0, MONOTONIC 1, MONOTONIC_RAW 4, BOOTTIME 7, TAI 11 */
     const uint32_t clocks = 1u << 0 | 1u << 1 | 1u << 4 | 1u << 7 | 1u << 11;
 
-    if (!has(attr, UPMU_PERF_USE_CLOCKID))
+    if (!attr_has(attr, UPMU_PERF_USE_CLOCKID))
         return 0;
     return attr->clockid >= 0 && attr->clockid < 32 && clocks >> attr->clockid & 1u ? 0 : -UPMU_PERF_EINVAL;
 }
@@ -226,5 +227,5 @@ bool upmu_perf_attr_same_clock(const struct upmu_perf_attr *attr, const struct u
 
 int upmu_perf_attr_stage(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
-    return attr->sample_period || (has(attr, UPMU_PERF_INHERIT) && !perf->take) ? -UPMU_PERF_EOPNOTSUPP : 0;
+    return attr->sample_period || (attr_has(attr, UPMU_PERF_INHERIT) && !perf->take) ? -UPMU_PERF_EOPNOTSUPP : 0;
 }

@@ -115,8 +115,8 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
         return set_output(event, caller, (int32_t)argument);
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES:
         return check_attributes(event, caller, user_pointer(argument));
-    case UPMU_PERF_IOC_REFRESH:      /* of events that sample */
-    case UPMU_PERF_IOC_SET_FILTER:   /* of tracepoints */
+    case UPMU_PERF_IOC_REFRESH:    /* of events that sample */
+    case UPMU_PERF_IOC_SET_FILTER: /* of tracepoints */
     case UPMU_PERF_IOC_SET_BPF:
     case UPMU_PERF_IOC_QUERY_BPF:
     case UPMU_PERF_IOC_PAUSE_OUTPUT: /* of events with a ring */
@@ -218,7 +218,8 @@ int64_t upmu_perf_read(struct upmu_perf_event *event, void *user, size_t bytes)
         return 0;
     if (bytes < needed)
         return -UPMU_PERF_ENOSPC;
-    error = format & UPMU_PERF_READ_GROUP ? read_group(&output, format, event->leader) : read_one(&output, format, event);
+    error =
+        format & UPMU_PERF_READ_GROUP ? read_group(&output, format, event->leader) : read_one(&output, format, event);
     if (error)
         return error;
     return output.failed ? -UPMU_PERF_EFAULT : (int64_t)needed;

@@ -52,12 +52,18 @@ int upmu_perf_errno(enum upmu_status status);
 
 /* ---- perf_group.c: a group is one session ---- */
 
+/* An event joins a group that is stopped, which is its own if it leads, and the list of its task. */
+void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader);
+
+/* An event is no more in the list of its task, which may end. */
+void upmu_perf_leave_task(struct upmu_perf_event *event);
+
 /* Is an event a software event? */
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
 
 /*
- * Make the session of a group anew, of its enabled events, and let it count, if the leader is enabled.  What was counted
- * stays.  A sharing group waits where its counters are in use; a pinned one fails (upmu_perf_event.failed).
+ * Make the session of a group anew, of its enabled events, and let it count, if the leader is enabled.  What was
+ * counted stays.  A sharing group waits where its counters are in use; a pinned one fails (upmu_perf_event.failed).
  */
 void upmu_perf_group_start(struct upmu_perf_event *leader);
 
@@ -78,22 +84,19 @@ int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count)
 /* Raw count and times of an event and of all that were inherited from it.  0, or a negative errno. */
 int upmu_perf_count_all(struct upmu_perf_event *event, struct upmu_count *out_count);
 
+/* A child inherits a group: its events are copied in their order.  False: the host has no memory for all of them. */
+bool upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child);
+
 /* An inherited event of a task that ends: what it has counted is its original's, and its memory the host's. */
 void upmu_perf_child_end(struct upmu_perf_event *event);
 
-/* ---- perf_open.c, perf_control.c, perf_task.c ---- */
-
-/* An event joins a group that is stopped, which is its own if it leads. */
-void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader);
+/* ---- perf_control.c ---- */
 
 /* Bytes of a read of an event in a group of so many events. */
 size_t upmu_perf_read_bytes(const struct upmu_perf_attr *attr, unsigned events);
 
 /* Events of a group. */
 unsigned upmu_perf_group_size(const struct upmu_perf_event *leader);
-
-/* An event is no more in the list of its task, which may end. */
-void upmu_perf_leave_task(struct upmu_perf_event *event);
 
 /* ---- perf_soft.c: software events, by what is noted ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers and layouts of perf_event_open, as programs made for Linux use them: facts of perf_event_open(2), in words and
- * names of this library, so that a kernel that has Linux's own header, too, can include both.
+ * Numbers and layouts of perf_event_open, as programs made for Linux use them: facts of perf_event_open(2), in words
+ * and names of this library, so that a kernel that has Linux's own header, too, can include both.
  */
 #ifndef UPMU_ABI_PERF_EVENT_H
 #define UPMU_ABI_PERF_EVENT_H
@@ -19,9 +19,9 @@ extern "C" {
 
 /* struct perf_event_attr: the same for 32 and 64 bits. */
 struct upmu_perf_attr {
-    uint32_t type;   /* enum upmu_perf_type, or that of a PMU */
-    uint32_t size;   /* bytes that the program knows of */
-    uint64_t config; /* the event of the type */
+    uint32_t type;          /* enum upmu_perf_type, or that of a PMU */
+    uint32_t size;          /* bytes that the program knows of */
+    uint64_t config;        /* the event of the type */
     uint64_t sample_period; /* or, with UPMU_PERF_FREQ, samples a second */
     uint64_t sample_type;   /* UPMU_PERF_SAMPLE_... */
     uint64_t read_format;   /* UPMU_PERF_READ_... */

@@ -8,6 +8,35 @@
 #include <upmu/session.h>
 #include <upmu/set.h>
 
+/* ---- Members ---- */
+
+void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader)
+{
+    struct upmu_perf_event **end = &leader->next;
+
+    event->leader = leader;
+    while (leader != event && *end)
+        end = &(*end)->next;
+    if (leader != event)
+        *end = event;
+    if (event->task) {
+        event->next_of_task = event->task->events;
+        event->task->events = event;
+    }
+}
+
+void upmu_perf_leave_task(struct upmu_perf_event *event)
+{
+    if (!event->task)
+        return;
+    for (struct upmu_perf_event **link = &event->task->events; *link; link = &(*link)->next_of_task)
+        if (*link == event) {
+            *link = event->next_of_task;
+            break;
+        }
+    event->task = NULL;
+}
+
 /* ---- The session ---- */
 
 /* The CPU that runs the task of a group, if it is a task's; the CPU of the group otherwise. */

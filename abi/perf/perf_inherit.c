@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events of children. A new task gets a copy of each group that is inherited, which counts it from its first instruction;
- * a program reads the sum of the event that it opened, of its copies, and of the copies of tasks that have ended.
+ * Events of children. A new task gets a copy of each group that is inherited, which counts it from its first
+ * instruction; a program reads the sum of the event that it opened, of its copies, and of the copies of tasks that
+ * have ended.
  */
 #include <string.h>
 #include "abi/perf/perf_core.h"
@@ -60,7 +61,7 @@ static struct upmu_perf_event *event_copy(const struct upmu_perf_event *event, s
 }
 
 /* The child inherits a group: its events are copied in their order. False: the host has no memory. */
-static bool group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child)
+bool upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *child)
 {
     struct upmu_perf_event *first = NULL;
 
@@ -78,18 +79,4 @@ static bool group_copy(struct upmu_perf_event *leader, struct upmu_perf_task *ch
     }
     upmu_perf_group_start(first);
     return true;
-}
-
-int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *child, bool is_thread)
-{
-    const uint64_t inherit = UPMU_PERF_INHERIT;
-
-    for (struct upmu_perf_event *event = parent->events; event; event = event->next_of_task) {
-        if (event->leader != event || !(event->attr.flags & inherit) ||
-            (event->attr.flags & UPMU_PERF_INHERIT_THREAD && !is_thread) || group_copy(event, child))
-            continue;
-        (void)upmu_perf_exit(child); /* the copies that were made have counted nothing */
-        return -UPMU_PERF_ENOMEM;
-    }
-    return 0;
 }

@@ -16,8 +16,8 @@ struct text {
 };
 
 static const char *const hardware[UPMU_PERF_HARDWARE_EVENTS] = {
-    "cycles",     "instructions",            "cache-references",       "cache-misses", "branches", "branch-misses",
-    "bus-cycles", "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"};
+    "cycles",        "instructions", "cache-references",        "cache-misses",           "branches",
+    "branch-misses", "bus-cycles",   "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"};
 static const char *const cache[UPMU_PERF_CACHES] = {"L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"};
 /* By operation; of each whether it is an access or a miss. */
 static const char *const access_of[UPMU_PERF_CACHE_OPERATIONS][UPMU_PERF_CACHE_RESULTS] = {
@@ -101,7 +101,8 @@ int upmu_perf_errno(enum upmu_status status)
 int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event)
 {
     static const char *const modes[] = {":uk", ":k", ":u"};
-    unsigned without = (attr->flags & UPMU_PERF_EXCLUDE_USER ? 1u : 0) | (attr->flags & UPMU_PERF_EXCLUDE_KERNEL ? 2u : 0);
+    unsigned without =
+        (attr->flags & UPMU_PERF_EXCLUDE_USER ? 1u : 0) | (attr->flags & UPMU_PERF_EXCLUDE_KERNEL ? 2u : 0);
     struct text text = {.length = 0};
 
     if (!text_add_event(&text, attr))

@@ -145,21 +145,6 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
 
 /* ---- Open ---- */
 
-void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader)
-{
-    struct upmu_perf_event **end = &leader->next;
-
-    event->leader = leader;
-    while (leader != event && *end)
-        end = &(*end)->next;
-    if (leader != event)
-        *end = event;
-    if (event->task) {
-        event->next_of_task = event->task->events;
-        event->task->events = event;
-    }
-}
-
 /* The event joins its group, or is one of its own, and counts if it is to. */
 static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *leader)
 {

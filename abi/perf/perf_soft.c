@@ -27,7 +27,7 @@ static uint64_t target_ns(const struct upmu_perf_event *event)
     return notes->ran_ns + (event->task->runs ? now - notes->since_ns : 0);
 }
 
-static uint64_t noted(const struct upmu_perf_event *event, enum upmu_perf_note note)
+static uint64_t notes_sum(const struct upmu_perf_event *event, enum upmu_perf_note note)
 {
     const struct upmu_perf_notes *notes = notes_of(event);
     uintptr_t count = 0;
@@ -45,28 +45,28 @@ static bool is_clock(const struct upmu_perf_event *event)
 }
 
 /* What has happened so far of an event's kind: of a clock in 64 bits, else as wide as a note. */
-static uint64_t happened(const struct upmu_perf_event *event)
+static uint64_t event_total(const struct upmu_perf_event *event)
 {
     switch (event->attr.config) {
     case UPMU_PERF_FAULTS:
-        return noted(event, UPMU_PERF_NOTE_FAULT_MINOR) + noted(event, UPMU_PERF_NOTE_FAULT_MAJOR);
+        return notes_sum(event, UPMU_PERF_NOTE_FAULT_MINOR) + notes_sum(event, UPMU_PERF_NOTE_FAULT_MAJOR);
     case UPMU_PERF_FAULTS_MINOR:
-        return noted(event, UPMU_PERF_NOTE_FAULT_MINOR);
+        return notes_sum(event, UPMU_PERF_NOTE_FAULT_MINOR);
     case UPMU_PERF_FAULTS_MAJOR:
-        return noted(event, UPMU_PERF_NOTE_FAULT_MAJOR);
+        return notes_sum(event, UPMU_PERF_NOTE_FAULT_MAJOR);
     case UPMU_PERF_SWITCHES:
-        return noted(event, UPMU_PERF_NOTE_SWITCH);
+        return notes_sum(event, UPMU_PERF_NOTE_SWITCH);
     case UPMU_PERF_MIGRATIONS:
-        return noted(event, UPMU_PERF_NOTE_MIGRATION);
+        return notes_sum(event, UPMU_PERF_NOTE_MIGRATION);
     default:
         return is_clock(event) ? target_ns(event) : 0;
     }
 }
 
 /* What has happened since the event began to count. */
-static uint64_t happened_since(const struct upmu_perf_event *event)
+static uint64_t event_total_since(const struct upmu_perf_event *event)
 {
-    uint64_t more = happened(event) - event->since;
+    uint64_t more = event_total(event) - event->since;
 
     return is_clock(event) ? more : (uintptr_t)more;
 }
@@ -81,7 +81,7 @@ void upmu_perf_soft_begin(struct upmu_perf_event *event)
     if (event->counting || (event->task && event->cpu >= 0 && event->perf->cpus[event->cpu].running != event->task))
         return;
     event->counting = true;
-    event->since = happened(event);
+    event->since = event_total(event);
     event->since_ns = target_ns(event);
 }
 
@@ -90,7 +90,7 @@ void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_count
     uint64_t ns = event->counting ? target_ns(event) - event->since_ns : 0;
 
     memset(out_count, 0, sizeof *out_count);
-    out_count->raw = event->value + (event->counting ? happened_since(event) : 0);
+    out_count->raw = event->value + (event->counting ? event_total_since(event) : 0);
     out_count->enabled_ns = event->enabled_ns + ns;
     out_count->running_ns = event->running_ns + ns;
 }

@@ -57,18 +57,6 @@ void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task 
     perf->cpus[cpu].notes.count[user][note]++;
 }
 
-void upmu_perf_leave_task(struct upmu_perf_event *event)
-{
-    if (!event->task)
-        return;
-    for (struct upmu_perf_event **link = &event->task->events; *link; link = &(*link)->next_of_task)
-        if (*link == event) {
-            *link = event->next_of_task;
-            break;
-        }
-    event->task = NULL;
-}
-
 /* Events of a group that wait for exec begin; those that end with it leave their task. */
 static void group_exec(struct upmu_perf_event *leader)
 {
@@ -90,7 +78,7 @@ void upmu_perf_exec(struct upmu_perf_task *task)
             group_exec(event);
 }
 
-/* An event of a task that has ended is read by whoever opened it; an inherited one is nobody's. */
+/* An event of a task that has ended can be read by its descriptor; an inherited one has none. */
 static void event_end(struct upmu_perf_event *event)
 {
     upmu_perf_leave_task(event);
@@ -106,4 +94,18 @@ enum upmu_status upmu_perf_exit(struct upmu_perf_task *task)
     while (task->events)
         event_end(task->events);
     return upmu_thread_exit(&task->thread);
+}
+
+int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *child, bool is_thread)
+{
+    const uint64_t inherit = UPMU_PERF_INHERIT;
+
+    for (struct upmu_perf_event *event = parent->events; event; event = event->next_of_task) {
+        if (event->leader != event || !(event->attr.flags & inherit) ||
+            (event->attr.flags & UPMU_PERF_INHERIT_THREAD && !is_thread) || upmu_perf_group_copy(event, child))
+            continue;
+        (void)upmu_perf_exit(child); /* the copies that were made have counted nothing */
+        return -UPMU_PERF_ENOMEM;
+    }
+    return 0;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# What `make test-perf` runs (tests/perf/test_perf.py): abi/perf on the silicon model as the kernel of Debian's perf, two programs
-# that it counts, and what records a kernel's refusals.  Included by the Makefile.
+# What `make test-perf` runs (tests/perf/test_perf.py): abi/perf on the silicon model as the kernel of Debian's perf, two
+# programs that it counts, and what records a kernel's refusals.  Included by the Makefile.
 
 PERF_PROGRAMS := $(addprefix build/gcc-64/tests/perf/,supervisor loop family record_errors)
 build/gcc-64/tests/perf/supervisor: build/gcc-64/tests/perf/supervisor.o \

@@ -13,7 +13,7 @@
 
 #define PERF_REQUEST_BYTES 5000u /* the longest that is allowed, and some */
 
-/* Process, and group, of a request: who makes it says which number that is. */
+/* Process, and group, of a request; a number stands for it where the request is made. */
 enum perf_pid { PERF_SELF, PERF_ANY, PERF_NOBODY, PERF_NEGATIVE, PERF_PIDS };
 enum perf_group { PERF_ALONE, PERF_LEADER, PERF_SIBLING, PERF_CLOSED, PERF_OTHER_FILE, PERF_GROUPS };
 
@@ -43,10 +43,14 @@ static uint64_t perf_bits(uint64_t *state, unsigned width)
     uint64_t one = UINT64_C(1) << perf_random(state) % width, other = UINT64_C(1) << perf_random(state) % width;
 
     switch (perf_random(state) % 4u) {
-    case 0: return one;
-    case 1: return one | other;
-    case 2: return perf_random(state) & perf_random(state) & perf_random(state) & (one | (one - 1u));
-    default: return perf_random(state) % 8u;
+    case 0:
+        return one;
+    case 1:
+        return one | other;
+    case 2:
+        return perf_random(state) & perf_random(state) & perf_random(state) & (one | (one - 1u));
+    default:
+        return perf_random(state) % 8u;
     }
 }
 

@@ -23,8 +23,8 @@ struct perf_host {
     struct upmu_perf_task task[PERF_TASKS];
     struct upmu_perf_event event[PERF_FILES];
     bool open[PERF_FILES];
-    unsigned running[2];   /* tasks */
-    unsigned copies_left;  /* copies that still succeed; 0: all */
+    unsigned running[2];  /* tasks */
+    unsigned copies_left; /* copies that still succeed; 0: all */
     unsigned takes_left, given;
     uint32_t caller;
 };
@@ -140,7 +140,8 @@ static int perf_open(struct upmu_perf_attr *attr, int pid, int cpu, int group, u
     while (perf_host.open[free_one])
         free_one++;
     assert_true(free_one < PERF_FILES);
-    result = upmu_perf_open(&perf_host.perf, perf_host.caller, &perf_host.event[free_one], attr, pid, cpu, group, flags);
+    result =
+        upmu_perf_open(&perf_host.perf, perf_host.caller, &perf_host.event[free_one], attr, pid, cpu, group, flags);
     if (result)
         return (int)result;
     perf_host.open[free_one] = true;
@@ -160,7 +161,7 @@ static int perf_ioctl(int file, uint32_t command, uint64_t argument)
 static void perf_close(int file)
 {
     assert_int_equal(upmu_perf_close(perf_event(file)), 0);
-    memset(perf_event(file), 0xa5, sizeof(struct upmu_perf_event)); /* nobody looks at it any more */
+    memset(perf_event(file), 0xa5, sizeof(struct upmu_perf_event)); /* no list has it any more */
     perf_host.open[file - PERF_FIRST_FILE] = false;
 }
 
@@ -168,9 +169,9 @@ static void perf_close(int file)
 static void perf_switch(unsigned cpu, unsigned next)
 {
     upmu_sim_switch_cpu(&perf_host.host.sim, cpu);
-    assert_int_equal(upmu_perf_switch(&perf_host.perf, cpu, &perf_host.task[perf_host.running[cpu]],
-                                      &perf_host.task[next]),
-                     UPMU_OK);
+    assert_int_equal(
+        upmu_perf_switch(&perf_host.perf, cpu, &perf_host.task[perf_host.running[cpu]], &perf_host.task[next]),
+        UPMU_OK);
     perf_host.running[cpu] = next;
 }
 

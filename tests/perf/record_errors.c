@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Record how the kernel of this machine answers the requests of perf_attrs.h: record_errors SEEDS prints a head that says
- * which kernel it was and with which rights, then the errno of each request, 0 where it was granted, 40 to a line.
+ * Record how the kernel of this machine answers the requests of perf_attrs.h: record_errors SEEDS prints a head that
+ * says which kernel it was and with which rights, then the errno of each request, 0 where it was granted, 40 to a
+ * line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +38,9 @@ int main(int count, char **words)
 {
     unsigned long seeds = count > 1 ? strtoul(words[1], NULL, 0) : 20000;
     static struct perf_request request;
-    struct upmu_perf_attr dummy = {.type = UPMU_PERF_TYPE_SOFTWARE, .size = 64, .config = UPMU_PERF_DUMMY,
+    struct upmu_perf_attr dummy = {.type = UPMU_PERF_TYPE_SOFTWARE,
+                                   .size = 64,
+                                   .config = UPMU_PERF_DUMMY,
                                    .flags = UPMU_PERF_DISABLED | UPMU_PERF_EXCLUDE_KERNEL};
     struct upmu_perf_attr small = {.type = UPMU_PERF_TYPE_SOFTWARE, .size = 1};
     struct utsname system;

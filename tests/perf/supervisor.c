@@ -49,9 +49,9 @@ struct task {
     bool executed;     /* called exec: it is what is measured */
     bool stepping;
     enum pending pending;
-    unsigned event;    /* that it opens */
+    unsigned event; /* that it opens */
     struct user_regs_struct call;
-    uint8_t code[16];  /* of the next instruction */
+    uint8_t code[16]; /* of the next instruction */
     uint64_t instructions;
 };
 
@@ -244,7 +244,7 @@ static void run_on_model(struct upmu_perf_task *next)
     runs = next;
 }
 
-/* Does anything count this thread? What was started counts for CPU 0, not who asked. */
+/* Does anything count this thread? Of CPU 0 those are counted that have called exec: not perf itself. */
 static bool is_counted(const struct task *task)
 {
     if (task->perf.events)
@@ -287,8 +287,10 @@ static void resume(struct task *task, int number)
     if (counted && !task->stepping && ptrace(PTRACE_GETREGS, task->id, NULL, &registers) == 0)
         code_fetch(task, registers.rip);
     task->stepping = counted;
-    (void)ptrace(task->pending ? PTRACE_SYSCALL : counted ? PTRACE_SINGLESTEP : PTRACE_CONT, task->id, NULL,
-                 (void *)(intptr_t)number);
+    (void)ptrace(task->pending ? PTRACE_SYSCALL
+                 : counted     ? PTRACE_SINGLESTEP
+                               : PTRACE_CONT,
+                 task->id, NULL, (void *)(intptr_t)number);
 }
 
 /* Threads that run freely, and are counted from now on, are stopped to be stepped. */
@@ -317,8 +319,8 @@ static void call_open(struct task *task, struct user_regs_struct *r)
 
     while (place < EVENTS && files[place].event)
         place++;
-    result = place < EVENTS ? upmu_perf_open(&perf, (uint32_t)task->id, event, (void *)(uintptr_t)r->rdi, (int32_t)r->rsi,
-                                             (int32_t)r->rdx, (int)r->r10, r->r8)
+    result = place < EVENTS ? upmu_perf_open(&perf, (uint32_t)task->id, event, (void *)(uintptr_t)r->rdi,
+                                             (int32_t)r->rsi, (int32_t)r->rdx, (int)r->r10, r->r8)
                             : -UPMU_PERF_EMFILE;
     if (log_file)
         fprintf(log_file, "%d open type %u config %#llx pid %d cpu %d group %d flags %#llx = %d\n", task->id,
@@ -406,8 +408,8 @@ static bool call_begins(struct task *task)
         return true;
     }
     if (log_file)
-        fprintf(log_file, "%d %s %d %#llx = %d\n", task->id, r.orig_rax == SYS_read ? "read" : "ioctl", (int)r.rdi, r.rsi,
-                (int)result);
+        fprintf(log_file, "%d %s %d %#llx = %d\n", task->id, r.orig_rax == SYS_read ? "read" : "ioctl", (int)r.rdi,
+                r.rsi, (int)result);
     answer(task, &r, result);
     step_all();
     return true;
