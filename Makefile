@@ -223,10 +223,10 @@ soak: $(SOAK_FUZZ) $(SOAK_INJECT)
 	done
 
 include $(wildcard $(addsuffix .mk,tools/install tools/try efi-demo/demo examples/kernel/kernel examples/virt/virt \
-	tests/mutants/mutants tests/host/host tests/foreign/foreign tests/foreign/hosts))
+	tests/mutants/mutants tests/host/host tests/perf/perf tests/foreign/foreign tests/foreign/hosts))
 
 # Layers of `make test`, and those that run alone.
-ALL_LAYERS := $(C_LAYERS) build rows oracle host model trap vm demo kernel bochs foreign
+ALL_LAYERS := $(C_LAYERS) build rows oracle host model trap vm perf demo kernel bochs foreign
 SINGLE := vm-guest zephyr rust foreign-machines foreign-units foreign-demos foreign-hosts host-threads
 $(foreach layer,$(C_LAYERS) $(filter-out $(C_LAYERS) rows demo foreign,$(ALL_LAYERS)) $(SINGLE),$(eval $(call LAYER_RULES,$(layer))))
 

@@ -291,31 +291,28 @@ static enum upmu_status check_fits(struct upmu_place_work *work, void *argument)
     return status;
 }
 
-enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
-                                            struct upmu_cpu *cpu)
+/* A session that is being attached to a thread, on the CPU that runs the thread. */
+struct attaching {
+    struct upmu_session *session;
+    struct upmu_thread *thread;
+    struct upmu_cpu *cpu; /* NULL: the thread does not run */
+    enum upmu_status status;
+};
+
+static enum upmu_status attach_here(struct upmu_session *session, struct upmu_thread *thread, struct upmu_cpu *cpu)
 {
     uintptr_t irq = 0;
-    enum upmu_status status;
+    enum upmu_status status = UPMU_OK;
     bool samples;
 
-    if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
-        return upmu_session_refuse(session, UPMU_ERR_STATE);
-    if (has_unit_event(session))
-        return UPMU_ERR_NOT_PER_THREAD;
-    status = upmu_bracket_place(session->machine, check_fits, session);
-    if (status == UPMU_ERR_BUSY)
-        return upmu_session_refuse(session, status);
+    if (cpu)
+        status = cpu->meter.live ? upmu_bracket_enter(&cpu->meter, &irq) : UPMU_ERR_NO_PMU;
     if (status != UPMU_OK)
         return status;
-    if (cpu) {
-        status = cpu->meter.live ? upmu_bracket_enter(&cpu->meter, &irq) : UPMU_ERR_NO_PMU;
-        if (status != UPMU_OK)
-            return upmu_session_refuse(session, status);
-    }
     if (!upmu_thread_hold(thread)) {
         if (cpu)
             upmu_bracket_leave(&cpu->meter, irq);
-        return upmu_session_refuse(session, UPMU_ERR_BUSY);
+        return UPMU_ERR_BUSY;
     }
     samples = upmu_session_unplace(session);
     upmu_session_tie(session);
@@ -336,6 +333,34 @@ enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct
         upmu_bracket_leave(&cpu->meter, irq);
     }
     return UPMU_OK;
+}
+
+static void attach_there(void *argument)
+{
+    struct attaching *attaching = argument;
+
+    attaching->status = attach_here(attaching->session, attaching->thread, attaching->cpu);
+}
+
+enum upmu_status upmu_session_attach_thread(struct upmu_session *session, struct upmu_thread *thread,
+                                            struct upmu_cpu *cpu)
+{
+    struct attaching attaching = {session, thread, cpu, UPMU_OK};
+    enum upmu_status status;
+
+    if (upmu_session_attached(session) || session->state != UPMU_SESSION_DETACHED || !upmu_session_events(session))
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    if (has_unit_event(session))
+        return UPMU_ERR_NOT_PER_THREAD;
+    status = upmu_bracket_place(session->machine, check_fits, session);
+    if (status == UPMU_ERR_BUSY)
+        return upmu_session_refuse(session, status);
+    if (status != UPMU_OK)
+        return status;
+    attach_there(&attaching);
+    if (attaching.status == UPMU_ERR_WRONG_CPU)
+        (void)port_run_on_cpu(session->machine->port, cpu, attach_there, &attaching);
+    return attaching.status == UPMU_OK ? UPMU_OK : upmu_session_refuse(session, attaching.status);
 }
 
 enum upmu_status upmu_session_limit_cpu(struct upmu_session *session, struct upmu_cpu *cpu)

@@ -2021,12 +2021,33 @@ static void sessions_that_do_not_run_leave_a_cpu_that_ends(void **state)
     tear_down(&f);
 }
 
-static void what_is_refused_changes_nothing(void **state)
+/* A program counts a thread that runs on another CPU: the call goes there. */
+static void a_session_is_attached_to_a_thread_that_runs_elsewhere(void **state)
 {
     struct host f;
 
     (void)state;
     set_up(&f, "skylake", true);
+    host_thread_switch(&f, 0, 0);
+    host_add(&f, 1, "instructions", 0);
+    upmu_sim_switch_cpu(&f.sim, 1);
+    assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], &f.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_OK);
+    host_work(&f, 0, 1000);
+    host_thread_switch(&f, 0, IDLE);
+    host_work(&f, 0, 1000);
+    assert_int_equal(host_count(&f.sessions[1], 0).raw, 1000);
+    tear_down(&f);
+}
+
+static void what_is_refused_changes_nothing(void **state)
+{
+    bool (*run_on_cpu)(void *, struct upmu_cpu *, void (*)(void *), void *);
+    struct host f;
+
+    (void)state;
+    set_up(&f, "skylake", true);
+    run_on_cpu = f.sim.port.run_on_cpu;
     assert_int_equal(upmu_session_attach_thread(&f.sessions[0], &f.threads[0], NULL), UPMU_ERR_STATE);
     host_add(&f, 0, "branches,branches,branches,branches", 0);
     host_add(&f, 0, "branches", 0);
@@ -2034,7 +2055,9 @@ static void what_is_refused_changes_nothing(void **state)
     assert_null(f.threads[0].sessions);
     host_add(&f, 1, "branches", 0);
     upmu_sim_switch_cpu(&f.sim, 1);
+    f.sim.port.run_on_cpu = NULL;
     assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], &f.cpu[0]), UPMU_ERR_WRONG_CPU);
+    f.sim.port.run_on_cpu = run_on_cpu;
     f.cpu[1].meter.busy = 1;
     assert_int_equal(upmu_session_attach_thread(&f.sessions[1], &f.threads[0], &f.cpu[1]), UPMU_ERR_BUSY);
     f.cpu[1].meter.busy = 0;
@@ -2493,6 +2516,7 @@ int main(void)
         cmocka_unit_test(a_detach_leaves_what_others_do_with_the_session_next),
         cmocka_unit_test(on_another_type_of_core_a_session_waits_and_says_why),
         cmocka_unit_test(sessions_that_do_not_run_leave_a_cpu_that_ends),
+        cmocka_unit_test(a_session_is_attached_to_a_thread_that_runs_elsewhere),
         cmocka_unit_test(what_is_refused_changes_nothing),
         cmocka_unit_test(beyond_256_cpus_a_placement_is_good_beside_its_makers_alone),
         cmocka_unit_test(a_detached_session_may_go_from_a_cpu_to_a_thread_and_back),

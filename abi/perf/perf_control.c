@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptors of events: ioctl and read.
+ */
+#include "abi/perf/perf_core.h"
+
+/* ---- ioctl ---- */
+
+/* What a change does to one event of a group. */
+typedef void change_event(struct upmu_perf_event *event);
+
+static void event_enable(struct upmu_perf_event *event)
+{
+    event->enabled = true;
+    event->failed = false;
+}
+
+static void event_disable(struct upmu_perf_event *event)
+{
+    event->enabled = false;
+}
+
+/* The count begins at 0; the times go on. */
+static void event_reset(struct upmu_perf_event *event)
+{
+    event->value = 0;
+}
+
+/* Stop a group, change one event or all of them, let it count again. */
+static int group_change_one(struct upmu_perf_event *event, bool group, change_event *change)
+{
+    struct upmu_perf_event *leader = event->leader;
+    int error = upmu_perf_group_stop(leader);
+
+    if (error)
+        return error;
+    for (struct upmu_perf_event *other = leader; other; other = other->next)
+        if (group || other == event)
+            change(other);
+    upmu_perf_group_start(leader);
+    return 0;
+}
+
+/* The same for the events that were inherited from them. */
+static int group_change(struct upmu_perf_event *event, bool group, change_event *change)
+{
+    struct upmu_perf_event *child = group ? event->leader->children : event->children;
+    int error = group_change_one(event, group, change);
+
+    for (; child && !error; child = child->next_child)
+        error = group_change_one(child, group, change);
+    return error;
+}
+
+/* No event has a ring that another one could write into. */
+static int set_output(const struct upmu_perf_event *event, uint32_t caller, int32_t file)
+{
+    const struct upmu_perf *perf = event->perf;
+
+    if (file == -1)
+        return 0;
+    return perf->event_of(perf->context, caller, file) ? -UPMU_PERF_EINVAL : -UPMU_PERF_EBADF;
+}
+
+static void *user_pointer(uint64_t argument)
+{
+    return (void *)(uintptr_t)argument;
+}
+
+static int copy_id(const struct upmu_perf_event *event, void *user)
+{
+    const struct upmu_perf *perf = event->perf;
+
+    return perf->copy_out(perf->context, user, &event->id, sizeof event->id) ? 0 : -UPMU_PERF_EFAULT;
+}
+
+/* The period of an event that does not sample cannot be changed. */
+static int check_period(const struct upmu_perf_event *event, const void *user)
+{
+    const struct upmu_perf *perf = event->perf;
+    uint64_t period;
+
+    return perf->copy_in(perf->context, &period, user, sizeof period) ? -UPMU_PERF_EINVAL : -UPMU_PERF_EFAULT;
+}
+
+/* Only attributes of breakpoints can be changed, and they are of another type. */
+static int check_attributes(const struct upmu_perf_event *event, uint32_t caller, void *user)
+{
+    struct upmu_perf_attr attr;
+    int error = upmu_perf_attr_copy(event->perf, user, &attr);
+
+    if (!error)
+        error = upmu_perf_attr_check(event->perf, caller, &attr);
+    if (error)
+        return error;
+    return attr.type == event->attr.type ? -UPMU_PERF_EOPNOTSUPP : -UPMU_PERF_EINVAL;
+}
+
+int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t command, uint64_t argument)
+{
+    bool group = argument & UPMU_PERF_IOC_FLAG_GROUP;
+
+    switch (command) {
+    case UPMU_PERF_IOC_ENABLE:
+        return group_change(event, group, event_enable);
+    case UPMU_PERF_IOC_DISABLE:
+        return group_change(event, group, event_disable);
+    case UPMU_PERF_IOC_RESET:
+        return group_change(event, group, event_reset);
+    case UPMU_PERF_IOC_ID:
+        return copy_id(event, user_pointer(argument));
+    case UPMU_PERF_IOC_PERIOD:
+        return check_period(event, user_pointer(argument));
+    case UPMU_PERF_IOC_SET_OUTPUT:
+        return set_output(event, caller, (int32_t)argument);
+    case UPMU_PERF_IOC_MODIFY_ATTRIBUTES:
+        return check_attributes(event, caller, user_pointer(argument));
+    case UPMU_PERF_IOC_REFRESH:    /* of events that sample */
+    case UPMU_PERF_IOC_SET_FILTER: /* of tracepoints */
+    case UPMU_PERF_IOC_SET_BPF:
+    case UPMU_PERF_IOC_QUERY_BPF:
+    case UPMU_PERF_IOC_PAUSE_OUTPUT: /* of events with a ring */
+        return -UPMU_PERF_EINVAL;
+    default:
+        return -UPMU_PERF_ENOTTY;
+    }
+}
+
+/* ---- read ---- */
+
+/* Words that follow the value of one event. */
+static unsigned words_of_value(uint64_t format)
+{
+    return 1u + !!(format & UPMU_PERF_READ_ID) + !!(format & UPMU_PERF_READ_LOST);
+}
+
+size_t upmu_perf_read_bytes(const struct upmu_perf_attr *attr, unsigned events)
+{
+    uint64_t format = attr->read_format;
+    size_t words = (format & UPMU_PERF_READ_ENABLED ? 1u : 0) + (format & UPMU_PERF_READ_RUNNING ? 1u : 0);
+
+    words += format & UPMU_PERF_READ_GROUP ? 1u + (size_t)events * words_of_value(format) : words_of_value(format);
+    return 8u * words;
+}
+
+unsigned upmu_perf_group_size(const struct upmu_perf_event *leader)
+{
+    unsigned events = 0;
+
+    for (; leader; leader = leader->next)
+        events++;
+    return events;
+}
+
+/* Where a read writes: words of the program, one after the other. */
+struct output {
+    const struct upmu_perf *perf;
+    uint8_t *user;
+    bool failed;
+};
+
+static void output_word(struct output *output, bool wanted, uint64_t word)
+{
+    if (!wanted || output->failed)
+        return;
+    output->failed = !output->perf->copy_out(output->perf->context, output->user, &word, sizeof word);
+    output->user += sizeof word;
+}
+
+static void output_times(struct output *output, uint64_t format, const struct upmu_count *count)
+{
+    output_word(output, format & UPMU_PERF_READ_ENABLED, count->enabled_ns);
+    output_word(output, format & UPMU_PERF_READ_RUNNING, count->running_ns);
+}
+
+/* Identity and lost samples of an event: without a ring none is lost. */
+static void output_rest(struct output *output, uint64_t format, const struct upmu_perf_event *event)
+{
+    output_word(output, format & UPMU_PERF_READ_ID, event->id);
+    output_word(output, format & UPMU_PERF_READ_LOST, 0);
+}
+
+/* The program's scale is of the leader: its times stand before all values. */
+static int read_group(struct output *output, uint64_t format, struct upmu_perf_event *leader)
+{
+    struct upmu_count count;
+    int error = upmu_perf_count_all(leader, &count);
+
+    output_word(output, true, upmu_perf_group_size(leader));
+    output_times(output, format, &count);
+    for (struct upmu_perf_event *event = leader; event && !error; event = event->next) {
+        error = upmu_perf_count_all(event, &count);
+        output_word(output, true, count.raw);
+        output_rest(output, format, event);
+    }
+    return error;
+}
+
+static int read_one(struct output *output, uint64_t format, struct upmu_perf_event *event)
+{
+    struct upmu_count count;
+    int error = upmu_perf_count_all(event, &count);
+
+    output_word(output, true, count.raw);
+    output_times(output, format, &count);
+    output_rest(output, format, event);
+    return error;
+}
+
+int64_t upmu_perf_read(struct upmu_perf_event *event, void *user, size_t bytes)
+{
+    struct output output = {.perf = event->perf, .user = user};
+    uint64_t format = event->attr.read_format;
+    size_t needed = upmu_perf_read_bytes(&event->attr, upmu_perf_group_size(event->leader));
+    int error;
+
+    if (event->leader->failed)
+        return 0;
+    if (bytes < needed)
+        return -UPMU_PERF_ENOSPC;
+    error =
+        format & UPMU_PERF_READ_GROUP ? read_group(&output, format, event->leader) : read_one(&output, format, event);
+    if (error)
+        return error;
+    return output.failed ? -UPMU_PERF_EFAULT : (int64_t)needed;
+}

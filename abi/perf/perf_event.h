@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Numbers and layouts of perf_event_open, as programs made for Linux use them: facts of perf_event_open(2), in words
+ * and names of this library, so that a kernel that has Linux's own header, too, can include both.
+ */
+#ifndef UPMU_ABI_PERF_EVENT_H
+#define UPMU_ABI_PERF_EVENT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Attributes ---- */
+
+#define UPMU_PERF_ATTR_BYTES_FIRST 64u  /* the oldest form, which a size of 0 stands for */
+#define UPMU_PERF_ATTR_BYTES_MOST 4096u /* what a program may give; all bytes beyond the known ones are 0 */
+
+/* struct perf_event_attr: the same for 32 and 64 bits. */
+struct upmu_perf_attr {
+    uint32_t type;          /* enum upmu_perf_type, or that of a PMU */
+    uint32_t size;          /* bytes that the program knows of */
+    uint64_t config;        /* the event of the type */
+    uint64_t sample_period; /* or, with UPMU_PERF_FREQ, samples a second */
+    uint64_t sample_type;   /* UPMU_PERF_SAMPLE_... */
+    uint64_t read_format;   /* UPMU_PERF_READ_... */
+    uint64_t flags;         /* UPMU_PERF_DISABLED and so on, and UPMU_PERF_PRECISE */
+    uint32_t wakeup;        /* samples, or bytes with UPMU_PERF_WATERMARK */
+    uint32_t bp_type;
+    uint64_t config1;
+    uint64_t config2;
+    uint64_t branch_sample_type; /* UPMU_PERF_BRANCH_... */
+    uint64_t sample_regs_user;
+    uint32_t sample_stack_user; /* bytes */
+    int32_t clockid;            /* with UPMU_PERF_USE_CLOCKID */
+    uint64_t sample_regs_intr;
+    uint32_t aux_watermark;
+    uint16_t sample_max_stack; /* callers of a sample; 0: the system's limit */
+    uint16_t reserved_2;
+    uint32_t aux_sample_size;
+    uint32_t aux_action; /* bits 0 to 2; the others are reserved */
+    uint64_t sig_data;
+    uint64_t config3;
+};
+
+/* upmu_perf_attr.type.  PMUs have types from UPMU_PERF_TYPE_PMU on. */
+enum upmu_perf_type {
+    UPMU_PERF_TYPE_HARDWARE = 0,
+    UPMU_PERF_TYPE_SOFTWARE = 1,
+    UPMU_PERF_TYPE_TRACEPOINT = 2,
+    UPMU_PERF_TYPE_CACHE = 3,
+    UPMU_PERF_TYPE_RAW = 4, /* on x86 the PMU of the CPU, too */
+    UPMU_PERF_TYPE_BREAKPOINT = 5
+};
+
+/* config of UPMU_PERF_TYPE_HARDWARE: bits 31:0; bits 63:32 are the type of a PMU, or 0. */
+#define UPMU_PERF_HARDWARE_EVENTS 10u
+
+/* config of UPMU_PERF_TYPE_SOFTWARE. */
+enum upmu_perf_software {
+    UPMU_PERF_CPU_CLOCK = 0,  /* ns */
+    UPMU_PERF_TASK_CLOCK = 1, /* ns that the task ran */
+    UPMU_PERF_FAULTS = 2,
+    UPMU_PERF_SWITCHES = 3,
+    UPMU_PERF_MIGRATIONS = 4,
+    UPMU_PERF_FAULTS_MINOR = 5,
+    UPMU_PERF_FAULTS_MAJOR = 6,
+    UPMU_PERF_ALIGNMENT_FAULTS = 7,
+    UPMU_PERF_EMULATION_FAULTS = 8,
+    UPMU_PERF_DUMMY = 9,
+    UPMU_PERF_BPF_OUTPUT = 10,
+    UPMU_PERF_CGROUP_SWITCHES = 11,
+    UPMU_PERF_SOFTWARE_EVENTS = 12
+};
+
+/* config of UPMU_PERF_TYPE_CACHE: cache in bits 7:0, operation in 15:8, result in 23:16. */
+#define UPMU_PERF_CACHES 7u
+#define UPMU_PERF_CACHE_OPERATIONS 3u
+#define UPMU_PERF_CACHE_RESULTS 2u
+
+/* Bits of upmu_perf_attr.flags. */
+#define UPMU_PERF_DISABLED (UINT64_C(1) << 0)
+#define UPMU_PERF_INHERIT (UINT64_C(1) << 1)
+#define UPMU_PERF_PINNED (UINT64_C(1) << 2)
+#define UPMU_PERF_EXCLUSIVE (UINT64_C(1) << 3)
+#define UPMU_PERF_EXCLUDE_USER (UINT64_C(1) << 4)
+#define UPMU_PERF_EXCLUDE_KERNEL (UINT64_C(1) << 5)
+#define UPMU_PERF_EXCLUDE_HV (UINT64_C(1) << 6)
+#define UPMU_PERF_EXCLUDE_IDLE (UINT64_C(1) << 7)
+#define UPMU_PERF_FREQ (UINT64_C(1) << 10)
+#define UPMU_PERF_ENABLE_ON_EXEC (UINT64_C(1) << 12)
+#define UPMU_PERF_WATERMARK (UINT64_C(1) << 14)
+#define UPMU_PERF_PRECISE (UINT64_C(3) << 15)
+#define UPMU_PERF_EXCLUDE_HOST (UINT64_C(1) << 19)
+#define UPMU_PERF_EXCLUDE_GUEST (UINT64_C(1) << 20)
+#define UPMU_PERF_USE_CLOCKID (UINT64_C(1) << 25)
+#define UPMU_PERF_WRITE_BACKWARD (UINT64_C(1) << 27)
+#define UPMU_PERF_NAMESPACES (UINT64_C(1) << 28)
+#define UPMU_PERF_AUX_OUTPUT (UINT64_C(1) << 31)
+#define UPMU_PERF_INHERIT_THREAD (UINT64_C(1) << 35)
+#define UPMU_PERF_REMOVE_ON_EXEC (UINT64_C(1) << 36)
+#define UPMU_PERF_SIGTRAP (UINT64_C(1) << 37)
+#define UPMU_PERF_FLAGS ((UINT64_C(1) << 38) - 1u) /* all that are known */
+
+/* Bits of upmu_perf_attr.sample_type. */
+#define UPMU_PERF_SAMPLE_TID (UINT64_C(1) << 1)
+#define UPMU_PERF_SAMPLE_READ (UINT64_C(1) << 4)
+#define UPMU_PERF_SAMPLE_CALLCHAIN (UINT64_C(1) << 5)
+#define UPMU_PERF_SAMPLE_BRANCH_STACK (UINT64_C(1) << 11)
+#define UPMU_PERF_SAMPLE_REGS_USER (UINT64_C(1) << 12)
+#define UPMU_PERF_SAMPLE_STACK_USER (UINT64_C(1) << 13)
+#define UPMU_PERF_SAMPLE_WEIGHT (UINT64_C(1) << 14)
+#define UPMU_PERF_SAMPLE_REGS_INTR (UINT64_C(1) << 18)
+#define UPMU_PERF_SAMPLE_PHYS_ADDR (UINT64_C(1) << 19)
+#define UPMU_PERF_SAMPLE_CGROUP (UINT64_C(1) << 21)
+#define UPMU_PERF_SAMPLE_WEIGHT_STRUCT (UINT64_C(1) << 24)
+#define UPMU_PERF_SAMPLES ((UINT64_C(1) << 25) - 1u) /* all that are known */
+
+/* Bits of upmu_perf_attr.branch_sample_type. */
+#define UPMU_PERF_BRANCH_LEVELS UINT64_C(7) /* user, kernel, hypervisor */
+#define UPMU_PERF_BRANCH_USER UINT64_C(1)
+#define UPMU_PERF_BRANCHES ((UINT64_C(1) << 20) - 1u) /* all that are known */
+
+/* Bits of upmu_perf_attr.read_format: what follows a value, or the values of a group. */
+#define UPMU_PERF_READ_ENABLED (UINT64_C(1) << 0)
+#define UPMU_PERF_READ_RUNNING (UINT64_C(1) << 1)
+#define UPMU_PERF_READ_ID (UINT64_C(1) << 2)
+#define UPMU_PERF_READ_GROUP (UINT64_C(1) << 3)
+#define UPMU_PERF_READ_LOST (UINT64_C(1) << 4)
+#define UPMU_PERF_READS ((UINT64_C(1) << 5) - 1u) /* all that are known */
+
+/* Bits of the last argument of the call. */
+#define UPMU_PERF_FLAG_NO_GROUP (UINT64_C(1) << 0)
+#define UPMU_PERF_FLAG_OUTPUT (UINT64_C(1) << 1)
+#define UPMU_PERF_FLAG_PID_CGROUP (UINT64_C(1) << 2)
+#define UPMU_PERF_FLAG_CLOEXEC (UINT64_C(1) << 3)
+#define UPMU_PERF_OPEN_FLAGS UINT64_C(15) /* all that are known */
+
+/* ---- ioctl ---- */
+
+/* Commands.  With UPMU_PERF_IOC_FLAG_GROUP as argument the first two and RESET act on the whole group. */
+#define UPMU_PERF_IOC_ENABLE 0x2400u
+#define UPMU_PERF_IOC_DISABLE 0x2401u
+#define UPMU_PERF_IOC_REFRESH 0x2402u
+#define UPMU_PERF_IOC_RESET 0x2403u
+#define UPMU_PERF_IOC_PERIOD 0x40082404u
+#define UPMU_PERF_IOC_SET_OUTPUT 0x2405u
+#define UPMU_PERF_IOC_SET_FILTER 0x40082406u
+#define UPMU_PERF_IOC_ID 0x80082407u
+#define UPMU_PERF_IOC_SET_BPF 0x40042408u
+#define UPMU_PERF_IOC_PAUSE_OUTPUT 0x40042409u
+#define UPMU_PERF_IOC_QUERY_BPF 0xc008240au
+#define UPMU_PERF_IOC_MODIFY_ATTRIBUTES 0x4008240bu
+#define UPMU_PERF_IOC_FLAG_GROUP 1u
+
+/* ---- Errors: the results of the calls are these, negative ---- */
+
+enum upmu_perf_errno {
+    UPMU_PERF_EPERM = 1,
+    UPMU_PERF_ENOENT = 2,
+    UPMU_PERF_ESRCH = 3,
+    UPMU_PERF_EIO = 5,
+    UPMU_PERF_E2BIG = 7,
+    UPMU_PERF_EBADF = 9,
+    UPMU_PERF_ENOMEM = 12,
+    UPMU_PERF_EACCES = 13,
+    UPMU_PERF_EFAULT = 14,
+    UPMU_PERF_EBUSY = 16,
+    UPMU_PERF_ENODEV = 19,
+    UPMU_PERF_EINVAL = 22,
+    UPMU_PERF_EMFILE = 24,
+    UPMU_PERF_ENOTTY = 25,
+    UPMU_PERF_ENOSPC = 28,
+    UPMU_PERF_EOVERFLOW = 75,
+    UPMU_PERF_EOPNOTSUPP = 95
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

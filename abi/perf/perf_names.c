@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Types and configurations of perf_event_open to events of a PMU. Generic events and those of caches are names of our
+ * catalogues, so each PMU counts them by the words that it has there; raw words go through the same encoder as those of
+ * a user's text, which refuses bits that no session may set.
+ */
+#include <string.h>
+#include "abi/perf/perf_core.h"
+
+#define TEXT_BYTES 80
+
+/* A text that grows; what does not fit is cut, and then no catalogue has it. */
+struct text {
+    char bytes[TEXT_BYTES];
+    unsigned length;
+};
+
+static const char *const hardware[UPMU_PERF_HARDWARE_EVENTS] = {
+    "cycles",        "instructions", "cache-references",        "cache-misses",           "branches",
+    "branch-misses", "bus-cycles",   "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"};
+static const char *const cache[UPMU_PERF_CACHES] = {"L1-dcache", "L1-icache", "LLC", "dTLB", "iTLB", "branch", "node"};
+/* By operation; of each whether it is an access or a miss. */
+static const char *const access_of[UPMU_PERF_CACHE_OPERATIONS][UPMU_PERF_CACHE_RESULTS] = {
+    {"-loads", "-load-misses"}, {"-stores", "-store-misses"}, {"-prefetches", "-prefetch-misses"}};
+
+static void text_add(struct text *text, const char *more)
+{
+    while (*more && text->length + 1u < TEXT_BYTES)
+        text->bytes[text->length++] = *more++;
+    text->bytes[text->length] = 0;
+}
+
+static void text_add_hex(struct text *text, const char *before, uint64_t value)
+{
+    char digits[19] = "0x";
+
+    for (unsigned i = 0; i < 16; i++)
+        digits[2 + i] = "0123456789abcdef"[value >> (60u - 4u * i) & 15u];
+    digits[18] = 0;
+    text_add(text, before);
+    text_add(text, digits);
+}
+
+/* The name of an event of a cache. False: there is no such cache, operation or result. */
+static bool text_add_cache(struct text *text, uint64_t config)
+{
+    uint64_t which = config & 255u, operation = config >> 8 & 255u, result = config >> 16;
+
+    if (which >= UPMU_PERF_CACHES || operation >= UPMU_PERF_CACHE_OPERATIONS || result >= UPMU_PERF_CACHE_RESULTS)
+        return false;
+    text_add(text, cache[which]);
+    text_add(text, access_of[operation][result]);
+    return true;
+}
+
+/* Bits of a raw word of x86 that attributes say: user, kernel, interrupt, enable. Linux ignores them as well. */
+#define RAW_OTHERS UINT64_C(0x530000)
+
+static bool text_add_event(struct text *text, const struct upmu_perf_attr *attr)
+{
+    uint32_t number = (uint32_t)attr->config;
+
+    switch (attr->type) {
+    case UPMU_PERF_TYPE_HARDWARE:
+        if (number >= UPMU_PERF_HARDWARE_EVENTS)
+            return false;
+        text_add(text, hardware[number]);
+        return true;
+    case UPMU_PERF_TYPE_CACHE:
+        return text_add_cache(text, number);
+    default:
+        text_add_hex(text, "raw:config=", attr->config & ~RAW_OTHERS);
+        if (attr->config1)
+            text_add_hex(text, ",config1=", attr->config1);
+        if (attr->config2)
+            text_add_hex(text, ",config2=", attr->config2);
+        return true;
+    }
+}
+
+int upmu_perf_errno(enum upmu_status status)
+{
+    switch (status) {
+    case UPMU_OK:
+        return 0;
+    case UPMU_ERR_NO_SUCH_EVENT:
+    case UPMU_ERR_UNSUPPORTED:
+    case UPMU_ERR_NO_PMU:
+        return -UPMU_PERF_ENOENT;
+    case UPMU_ERR_PORT:
+        return -UPMU_PERF_EIO;
+    case UPMU_ERR_BUSY:
+    case UPMU_ERR_LOST_CLAIM:
+    case UPMU_ERR_WRONG_CPU:
+        return -UPMU_PERF_EBUSY;
+    default:
+        return -UPMU_PERF_EINVAL;
+    }
+}
+
+int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event)
+{
+    static const char *const modes[] = {":uk", ":k", ":u"};
+    unsigned without =
+        (attr->flags & UPMU_PERF_EXCLUDE_USER ? 1u : 0) | (attr->flags & UPMU_PERF_EXCLUDE_KERNEL ? 2u : 0);
+    struct text text = {.length = 0};
+
+    if (!text_add_event(&text, attr))
+        return -UPMU_PERF_EINVAL;
+    if (without == 3u)
+        return -UPMU_PERF_EINVAL;
+    text_add(&text, modes[without]);
+    return upmu_perf_errno(upmu_event_parse(pmu, text.bytes, out_event, NULL));
+}

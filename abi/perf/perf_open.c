@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Open and close: what perf_event_open answers, in Linux's order, and which group an event belongs to.
+ */
+#include <string.h>
+#include "abi/perf/perf_core.h"
+
+/* What a program asks for, beside its attributes. */
+struct request {
+    struct upmu_perf *perf;
+    uint32_t caller;
+    int32_t pid, cpu;
+    int group_file;
+    uint64_t flags;
+    struct upmu_perf_event *leader; /* of the group that the event joins, or NULL */
+    bool may;                       /* the caller may observe the task */
+};
+
+/* The PMU that counts an event of hardware; NULL: none. */
+static const struct upmu_pmu *pmu_of(const struct request *request)
+{
+    const struct upmu_perf *perf = request->perf;
+    const struct upmu_cpu *cpu = request->cpu >= 0 ? perf->cpus[request->cpu].cpu : NULL;
+
+    return cpu ? cpu->meter.pmu : upmu_machine_pmu(perf->machine, 0);
+}
+
+/* Groups of processes (cgroups) have no descriptors here: a pid is none. */
+static bool is_of_cgroup(const struct request *request)
+{
+    return request->flags & UPMU_PERF_FLAG_PID_CGROUP;
+}
+
+/* ---- Checks, in their order ---- */
+
+static int check_files(struct request *request)
+{
+    const struct upmu_perf *perf = request->perf;
+    struct upmu_perf_event *event;
+
+    if (is_of_cgroup(request) && (request->pid == -1 || request->cpu == -1))
+        return -UPMU_PERF_EINVAL;
+    if (request->group_file == -1)
+        return 0;
+    event = perf->event_of(perf->context, request->caller, request->group_file);
+    if (!event)
+        return -UPMU_PERF_EBADF;
+    if (!(request->flags & UPMU_PERF_FLAG_NO_GROUP))
+        request->leader = event;
+    return 0;
+}
+
+static int check_target(struct request *request, struct upmu_perf_event *event)
+{
+    const struct upmu_perf *perf = request->perf;
+
+    request->may = true;
+    if (request->pid != -1 && !is_of_cgroup(request)) {
+        event->of_task = true;
+        event->task = perf->find_task(perf->context, request->caller, request->pid, &request->may);
+        if (!event->task)
+            return -UPMU_PERF_ESRCH;
+    }
+    if (event->of_task && request->leader && (request->leader->attr.flags ^ event->attr.flags) & UPMU_PERF_INHERIT)
+        return -UPMU_PERF_EINVAL;
+    if (event->of_task && request->cpu == -1)
+        return upmu_perf_attr_target(&event->attr, true);
+    if (request->cpu < 0 || (unsigned)request->cpu >= perf->cpu_count)
+        return -UPMU_PERF_EINVAL;
+    return upmu_perf_attr_target(&event->attr, event->of_task);
+}
+
+static int check_software(const struct upmu_perf_event *event)
+{
+    if (event->attr.sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK)
+        return -UPMU_PERF_EOPNOTSUPP;
+    return event->attr.config < UPMU_PERF_SOFTWARE_EVENTS ? 0 : -UPMU_PERF_ENOENT;
+}
+
+/* What `paranoid` grants of hardware, where the host has no hook of its own. */
+static bool may_use(const struct request *request, const struct upmu_event *event, uint32_t rights)
+{
+    const struct upmu_perf *perf = request->perf;
+
+    if (perf->may_use)
+        return perf->may_use(perf->context, request->caller, event, rights);
+    return !(rights & UPMU_RIGHT_KERNEL && upmu_perf_forbids(perf, request->caller, 1)) &&
+           !(rights & UPMU_RIGHT_BEYOND && upmu_perf_forbids(perf, request->caller, 0)) &&
+           !(rights & UPMU_RIGHT_PRIVILEGED && upmu_perf_forbids(perf, request->caller, -1));
+}
+
+static int check_hardware(const struct request *request, struct upmu_perf_event *event)
+{
+    const uint64_t precise = event->attr.flags & UPMU_PERF_PRECISE;
+    const struct upmu_pmu *pmu = pmu_of(request);
+    int error;
+
+    if (event->attr.type > UPMU_PERF_TYPE_RAW || event->attr.type == UPMU_PERF_TYPE_TRACEPOINT || !pmu)
+        return -UPMU_PERF_ENOENT;
+    if (event->attr.type != UPMU_PERF_TYPE_RAW && event->attr.config >> 32 &&
+        event->attr.config >> 32 != UPMU_PERF_TYPE_RAW)
+        return -UPMU_PERF_ENOENT;
+    if (precise || event->attr.sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
+        event->attr.flags & (UPMU_PERF_EXCLUDE_HOST | UPMU_PERF_EXCLUSIVE))
+        return -UPMU_PERF_EOPNOTSUPP;
+    error = upmu_perf_encode(pmu, &event->attr, &event->event);
+    if (error)
+        return error;
+    return may_use(request, &event->event, upmu_rights_of(pmu, &event->event)) ? 0 : -UPMU_PERF_EACCES;
+}
+
+static int check_type(const struct request *request, struct upmu_perf_event *event)
+{
+    int error = upmu_perf_is_software(event) ? check_software(event) : check_hardware(request, event);
+
+    if (!error)
+        error = upmu_perf_attr_type(&event->attr);
+    if (!error && is_of_cgroup(request))
+        error = -UPMU_PERF_EBADF;
+    return error ? error : upmu_perf_attr_callers(request->perf, &event->attr);
+}
+
+/* Rights on the target, and whether it is there. */
+static int check_context(const struct request *request, const struct upmu_perf_event *event)
+{
+    if (event->of_task)
+        return request->may ? 0 : -UPMU_PERF_EACCES;
+    if (upmu_perf_forbids(request->perf, request->caller, 0))
+        return -UPMU_PERF_EACCES;
+    return request->perf->cpus[request->cpu].cpu ? 0 : -UPMU_PERF_ENODEV;
+}
+
+static int check_group(const struct request *request, const struct upmu_perf_event *event)
+{
+    const struct upmu_perf_event *leader = request->leader;
+
+    if (!leader)
+        return 0;
+    return leader->leader != leader || leader->cpu != event->cpu || leader->task != event->task ||
+                   leader->of_task != event->of_task || !upmu_perf_attr_same_clock(&leader->attr, &event->attr) ||
+                   event->attr.flags & (UPMU_PERF_EXCLUSIVE | UPMU_PERF_PINNED)
+               ? -UPMU_PERF_EINVAL
+               : 0;
+}
+
+/* ---- Open ---- */
+
+/* The event joins its group, or is one of its own, and counts if it is to. */
+static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *leader)
+{
+    int error = upmu_perf_is_software(event) ? 0 : upmu_perf_group_fits(leader, event);
+
+    if (!error && leader != event)
+        error = upmu_perf_group_stop(leader);
+    if (error)
+        return error;
+    upmu_perf_link(event, leader);
+    event->id = ++event->perf->next_id;
+    event->perf->events++;
+    upmu_perf_group_start(leader);
+    return 0;
+}
+
+static int check_all(struct request *request, struct upmu_perf_event *event, void *user_attr)
+{
+    int error = request->flags & ~UPMU_PERF_OPEN_FLAGS ? -UPMU_PERF_EINVAL
+                                                       : upmu_perf_attr_copy(request->perf, user_attr, &event->attr);
+
+    if (!error)
+        error = upmu_perf_attr_check(request->perf, request->caller, &event->attr);
+    if (!error)
+        error = upmu_perf_attr_limits(request->perf, request->caller, &event->attr);
+    if (!error)
+        error = check_files(request);
+    if (!error)
+        error = check_target(request, event);
+    if (!error)
+        error = check_type(request, event);
+    if (!error)
+        error = upmu_perf_attr_clock(&event->attr);
+    if (!error)
+        error = check_context(request, event);
+    if (!error)
+        error = check_group(request, event);
+    if (!error && request->group_file != -1 && request->flags & UPMU_PERF_FLAG_OUTPUT)
+        error = -UPMU_PERF_EINVAL; /* no event has a ring */
+    if (!error)
+        error = upmu_perf_attr_traced(&event->attr);
+    return error ? error : upmu_perf_attr_stage(request->perf, &event->attr);
+}
+
+int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf_event *event, void *user_attr,
+                       int32_t pid, int32_t cpu, int group_file, uint64_t flags)
+{
+    struct request request = {
+        .perf = perf, .caller = caller, .pid = pid, .cpu = cpu, .group_file = group_file, .flags = flags};
+    int error;
+
+    memset(event, 0, sizeof *event);
+    event->perf = perf;
+    event->cpu = cpu;
+    event->index = UPMU_PERF_NO_INDEX;
+    error = check_all(&request, event, user_attr);
+    if (error)
+        return error;
+    if (perf->most_events && perf->events >= perf->most_events)
+        return -UPMU_PERF_EMFILE;
+    event->enabled = !(event->attr.flags & UPMU_PERF_DISABLED);
+    return event_join(event, request.leader ? request.leader : event);
+}
+
+/* ---- Close ---- */
+
+static void event_unlink(struct upmu_perf_event *event)
+{
+    for (struct upmu_perf_event **link = &event->leader->next; event->leader != event && *link; link = &(*link)->next)
+        if (*link == event) {
+            *link = event->next;
+            break;
+        }
+    upmu_perf_leave_task(event);
+}
+
+/* Take an event out of its group. Its siblings, if it led, become groups of their own. */
+static int event_remove(struct upmu_perf_event *event)
+{
+    struct upmu_perf_event *leader = event->leader, *next;
+    int error = upmu_perf_group_stop(leader);
+
+    if (error)
+        return error;
+    event_unlink(event);
+    if (leader != event)
+        upmu_perf_group_start(leader);
+    for (struct upmu_perf_event *sibling = leader == event ? event->next : NULL; sibling; sibling = next) {
+        next = sibling->next;
+        sibling->next = NULL;
+        sibling->leader = sibling;
+        upmu_perf_group_start(sibling);
+    }
+    return 0;
+}
+
+int64_t upmu_perf_close(struct upmu_perf_event *event)
+{
+    int error = 0;
+
+    while (event->children && !error) {
+        error = event_remove(event->children);
+        if (!error)
+            upmu_perf_child_end(event->children);
+    }
+    if (!error)
+        error = event_remove(event);
+    event->perf->events -= !error;
+    return error;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Software events. The host notes what happens, once for the task and once for the CPU; an event is the difference
+ * between what was noted when it began to count and now, so that a note costs the same however many events there are.
+ */
+#include <string.h>
+#include "abi/perf/perf_core.h"
+
+static uint64_t clock_of(const struct upmu_perf *perf)
+{
+    return perf->clock_ns ? perf->clock_ns(perf->context) : 0;
+}
+
+static const struct upmu_perf_notes *notes_of(const struct upmu_perf_event *event)
+{
+    return event->task ? &event->task->notes : &event->perf->cpus[event->cpu].notes;
+}
+
+/* The clock of an event's target: the time that its task ran, or the time. */
+static uint64_t target_ns(const struct upmu_perf_event *event)
+{
+    const struct upmu_perf_notes *notes = notes_of(event);
+    uint64_t now = clock_of(event->perf);
+
+    if (!event->task)
+        return now;
+    return notes->ran_ns + (event->task->runs ? now - notes->since_ns : 0);
+}
+
+static uint64_t notes_sum(const struct upmu_perf_event *event, enum upmu_perf_note note)
+{
+    const struct upmu_perf_notes *notes = notes_of(event);
+    uintptr_t count = 0;
+
+    if (!(event->attr.flags & UPMU_PERF_EXCLUDE_USER))
+        count += __atomic_load_n(&notes->count[1][note], __ATOMIC_RELAXED);
+    if (!(event->attr.flags & UPMU_PERF_EXCLUDE_KERNEL))
+        count += __atomic_load_n(&notes->count[0][note], __ATOMIC_RELAXED);
+    return count;
+}
+
+static bool is_clock(const struct upmu_perf_event *event)
+{
+    return event->attr.config == UPMU_PERF_CPU_CLOCK || event->attr.config == UPMU_PERF_TASK_CLOCK;
+}
+
+/* What has happened so far of an event's kind: of a clock in 64 bits, else as wide as a note. */
+static uint64_t event_total(const struct upmu_perf_event *event)
+{
+    switch (event->attr.config) {
+    case UPMU_PERF_FAULTS:
+        return notes_sum(event, UPMU_PERF_NOTE_FAULT_MINOR) + notes_sum(event, UPMU_PERF_NOTE_FAULT_MAJOR);
+    case UPMU_PERF_FAULTS_MINOR:
+        return notes_sum(event, UPMU_PERF_NOTE_FAULT_MINOR);
+    case UPMU_PERF_FAULTS_MAJOR:
+        return notes_sum(event, UPMU_PERF_NOTE_FAULT_MAJOR);
+    case UPMU_PERF_SWITCHES:
+        return notes_sum(event, UPMU_PERF_NOTE_SWITCH);
+    case UPMU_PERF_MIGRATIONS:
+        return notes_sum(event, UPMU_PERF_NOTE_MIGRATION);
+    default:
+        return is_clock(event) ? target_ns(event) : 0;
+    }
+}
+
+/* What has happened since the event began to count. */
+static uint64_t event_total_since(const struct upmu_perf_event *event)
+{
+    uint64_t more = event_total(event) - event->since;
+
+    return is_clock(event) ? more : (uintptr_t)more;
+}
+
+bool upmu_perf_is_software(const struct upmu_perf_event *event)
+{
+    return event->attr.type == UPMU_PERF_TYPE_SOFTWARE;
+}
+
+void upmu_perf_soft_begin(struct upmu_perf_event *event)
+{
+    if (event->counting || (event->task && event->cpu >= 0 && event->perf->cpus[event->cpu].running != event->task))
+        return;
+    event->counting = true;
+    event->since = event_total(event);
+    event->since_ns = target_ns(event);
+}
+
+void upmu_perf_soft_count(const struct upmu_perf_event *event, struct upmu_count *out_count)
+{
+    uint64_t ns = event->counting ? target_ns(event) - event->since_ns : 0;
+
+    memset(out_count, 0, sizeof *out_count);
+    out_count->raw = event->value + (event->counting ? event_total_since(event) : 0);
+    out_count->enabled_ns = event->enabled_ns + ns;
+    out_count->running_ns = event->running_ns + ns;
+}
+
+void upmu_perf_soft_end(struct upmu_perf_event *event)
+{
+    struct upmu_count count;
+
+    upmu_perf_soft_count(event, &count);
+    event->value = count.raw;
+    event->enabled_ns = count.enabled_ns;
+    event->running_ns = count.running_ns;
+    event->counting = false;
+}

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Fuzzing: perf_event_open with any attributes, groups, forks, execs, exits, switches and closes in any order.  Books
+ * of the test have, for each event and each copy of a child, what was executed while it was to count: a count is never
+ * more than that, and where an event had its counter all the time it is exactly that.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <upmu/cpu.h>
+
+#include "port/sim/sim.h"
+#include "tests/fuzz/fuzz.h"
+
+#include "abi/perf/perf_attr.c"
+#include "abi/perf/perf_control.c"
+#include "abi/perf/perf_group.c"
+#include "abi/perf/perf_inherit.c"
+#include "abi/perf/perf_names.c"
+#include "abi/perf/perf_open.c"
+#include "abi/perf/perf_soft.c"
+#include "abi/perf/perf_task.c"
+
+#define CPUS 2u
+#define TASKS 6u /* the first ones idle */
+#define FILES 12u
+#define FIRST_FILE 100
+#define BOOKS 64u
+
+/* What an event, or the copy of a child, is to have counted. */
+struct book {
+    bool used;
+    int file; /* of the descriptor whose event this is, or is a copy for */
+    struct book *leader;
+    int task; /* below 0: a CPU's, or the task has ended */
+    int cpu;
+    bool copy, enabled, on_exec, gone_at_exec, user, kernel;
+    uint64_t executed;
+};
+
+static struct upmu_sim sim;
+static struct upmu_machine machine;
+static struct upmu_cpu cpu[CPUS];
+static struct upmu_domain domain;
+static struct upmu_perf perf;
+static struct upmu_perf_cpu cpus[CPUS];
+static struct upmu_perf_task task[TASKS];
+static bool alive[TASKS];
+static struct upmu_perf_event *event[FILES];
+static uint64_t ended[FILES]; /* executed by copies that have ended */
+static struct book books[BOOKS];
+static unsigned running[CPUS], takes;
+
+/* ---- The host ---- */
+
+static bool copy(void *nothing, void *to, const void *from, size_t bytes)
+{
+    (void)nothing;
+    memcpy(to, from, bytes);
+    return true;
+}
+
+static struct upmu_perf_task *find_task(void *nothing, uint32_t caller, int32_t pid, bool *out_may)
+{
+    (void)nothing;
+    (void)caller;
+    *out_may = true;
+    return pid >= (int32_t)CPUS && pid < (int32_t)TASKS && alive[pid] ? &task[pid] : NULL;
+}
+
+static struct upmu_cpu *task_cpu(void *nothing, struct upmu_perf_task *which)
+{
+    (void)nothing;
+    for (unsigned i = 0; i < CPUS; i++)
+        if (&task[running[i]] == which)
+            return &cpu[i];
+    return NULL;
+}
+
+static bool may_all(void *nothing, uint32_t caller)
+{
+    (void)nothing;
+    (void)caller;
+    return true;
+}
+
+static uint64_t clock_ns(void *nothing)
+{
+    (void)nothing;
+    return sim.now_ns;
+}
+
+static struct upmu_perf_event *event_of(void *nothing, uint32_t caller, int file)
+{
+    (void)nothing;
+    (void)caller;
+    return file >= FIRST_FILE && file < FIRST_FILE + (int)FILES ? event[file - FIRST_FILE] : NULL;
+}
+
+static struct upmu_perf_event *take(void *nothing)
+{
+    (void)nothing;
+    return takes && takes-- ? malloc(sizeof(struct upmu_perf_event)) : NULL;
+}
+
+static void give(void *nothing, struct upmu_perf_event *which)
+{
+    (void)nothing;
+    free(which);
+}
+
+static void deliver(struct upmu_sim *from, unsigned number, const struct upmu_sim_interrupt *interrupt)
+{
+    const struct upmu_frame frame = {.ip = interrupt->ip, .user = interrupt->user};
+
+    (void)from;
+    (void)upmu_pmi_handle(&cpu[number], &frame);
+}
+
+static void set_up(void)
+{
+    struct upmu_domain *domains[] = {&domain, NULL};
+
+    memset(cpus, 0, sizeof cpus);
+    memset(cpu, 0, sizeof cpu);
+    memset(event, 0, sizeof event);
+    memset(ended, 0, sizeof ended);
+    memset(books, 0, sizeof books);
+    memset(alive, 0, sizeof alive);
+    upmu_sim_init(&sim, upmu_sim_profile("skl"), CPUS);
+    sim.deliver = deliver;
+    upmu_domain_init(&domain, UPMU_SCOPE_CORE);
+    FUZZ_CHECK(upmu_machine_init(&machine, upmu_sim_port(&sim)) == UPMU_OK, "machine");
+    for (unsigned i = CPUS; i-- > 0;) {
+        upmu_sim_bind_cpu(&sim, i, &cpu[i]);
+        upmu_sim_switch_cpu(&sim, i);
+        FUZZ_CHECK(upmu_cpu_init(&cpu[i], &machine, domains) == UPMU_OK, "CPU");
+        cpus[i].cpu = &cpu[i];
+        running[i] = i;
+    }
+    for (unsigned i = 0; i < TASKS; i++)
+        upmu_perf_task_init(&task[i], i, i);
+    alive[CPUS] = true;
+    takes = 40;
+    perf = (struct upmu_perf){.machine = &machine,
+                              .cpus = cpus,
+                              .cpu_count = CPUS,
+                              .copy_in = copy,
+                              .copy_out = copy,
+                              .find_task = find_task,
+                              .task_cpu = task_cpu,
+                              .may_all = may_all,
+                              .clock_ns = clock_ns,
+                              .event_of = event_of,
+                              .take = take,
+                              .give = give};
+}
+
+/* ---- Books ---- */
+
+static struct book *book_new(void)
+{
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (!books[i].used) {
+            memset(&books[i], 0, sizeof books[i]);
+            books[i].used = true;
+            books[i].leader = &books[i];
+            return &books[i];
+        }
+    fuzz_fail("too many books");
+}
+
+static struct book *book_of(int file)
+{
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (books[i].used && books[i].file == file && !books[i].copy)
+            return &books[i];
+    return NULL;
+}
+
+/* A CPU executes. */
+static void work(unsigned where, bool user, uint64_t instructions)
+{
+    upmu_sim_switch_cpu(&sim, where);
+    upmu_sim_events(
+        &sim, &(struct upmu_sim_burst){
+                  .instructions = instructions, .cycles = instructions, .ref_cycles = instructions, .user = user});
+    for (unsigned i = 0; i < BOOKS; i++) {
+        struct book *book = &books[i];
+        bool there = book->task >= 0
+                         ? running[where] == (unsigned)book->task && (book->cpu < 0 || book->cpu == (int)where)
+                         : book->task == -1 && book->cpu == (int)where;
+
+        if (book->used && there && book->enabled && book->leader->enabled && (user ? book->user : book->kernel))
+            book->executed += instructions;
+    }
+}
+
+static void check(unsigned file)
+{
+    struct book *own = book_of((int)file);
+    uint64_t reading[3], expected = ended[file];
+
+    if (!own || event[file]->leader->failed)
+        return;
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (books[i].used && books[i].file == (int)file)
+            expected += books[i].executed;
+    FUZZ_CHECK(upmu_perf_read(event[file], reading, sizeof reading) == sizeof reading, "file %u: read", file);
+    FUZZ_CHECK(reading[0] <= expected, "file %u: %llu counted, %llu executed", file, (unsigned long long)reading[0],
+               (unsigned long long)expected);
+    FUZZ_CHECK(reading[2] <= reading[1], "file %u: it ran longer than it was enabled", file);
+    FUZZ_CHECK(reading[1] != reading[2] || reading[0] == expected, "file %u: %llu counted, not %llu", file,
+               (unsigned long long)reading[0], (unsigned long long)expected);
+}
+
+/* ---- Steps ---- */
+
+static void open_event(struct fuzz_bytes *bytes)
+{
+    uint8_t choice = fuzz_u8(bytes), target = fuzz_u8(bytes), modes = fuzz_u8(bytes);
+    struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_HARDWARE,
+                                  .size = sizeof attr,
+                                  .config = 1,
+                                  .read_format = UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING,
+                                  .flags = (modes & 3u) == 3u ? 0 : (uint64_t)(modes & 3u) << 4};
+    int pid = target & 1u ? -1 : (int)(CPUS + (target >> 1) % (TASKS - CPUS)),
+        on = target & 16u ? (int)(target >> 5 & 1u) : -1;
+    int group = choice & 1u ? FIRST_FILE + (choice >> 1) % (int)FILES : -1;
+    struct book *book, *leader = group < 0 ? NULL : book_of(group - FIRST_FILE);
+    unsigned file = 0;
+
+    attr.flags |= (modes & 4u ? UPMU_PERF_DISABLED : 0) | (modes & 8u ? UPMU_PERF_INHERIT : 0) |
+                  (modes & 16u ? UPMU_PERF_ENABLE_ON_EXEC : 0) | (modes & 32u ? UPMU_PERF_REMOVE_ON_EXEC : 0) |
+                  (modes & 64u ? UPMU_PERF_INHERIT_THREAD : 0);
+    if (choice & 64u) /* anything, anywhere */
+        ((uint8_t *)&attr)[fuzz_u8(bytes) % sizeof attr] ^= fuzz_u8(bytes);
+    while (file < FILES && event[file])
+        file++;
+    if (file == FILES)
+        return;
+    event[file] = malloc(sizeof *event[file]);
+    if (upmu_perf_open(&perf, 1, event[file], &attr, pid, on, group, choice & 128u ? UPMU_PERF_FLAG_NO_GROUP : 0) !=
+        0) {
+        free(event[file]);
+        event[file] = NULL;
+        return;
+    }
+    if (attr.type != UPMU_PERF_TYPE_HARDWARE || attr.config != 1 ||
+        attr.read_format != (UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING) || attr.flags & UPMU_PERF_PINNED ||
+        (choice & 1u && !(choice & 128u) && !leader)) {
+        FUZZ_CHECK(upmu_perf_close(event[file]) == 0, "close"); /* the books have no such events */
+        free(event[file]);
+        event[file] = NULL;
+        return;
+    }
+    book = book_new();
+    book->file = (int)file;
+    book->leader = leader && !(choice & 128u) ? leader : book;
+    book->task = pid;
+    book->cpu = on;
+    book->enabled = !(attr.flags & UPMU_PERF_DISABLED);
+    book->on_exec = attr.flags & UPMU_PERF_ENABLE_ON_EXEC;
+    book->gone_at_exec = attr.flags & UPMU_PERF_REMOVE_ON_EXEC;
+    book->user = !(attr.flags & UPMU_PERF_EXCLUDE_USER);
+    book->kernel = !(attr.flags & UPMU_PERF_EXCLUDE_KERNEL);
+    ended[file] = 0;
+}
+
+static void close_event(unsigned file)
+{
+    if (!event[file])
+        return;
+    FUZZ_CHECK(upmu_perf_close(event[file]) == 0, "close");
+    free(event[file]);
+    event[file] = NULL;
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (books[i].used && books[i].leader->file == (int)file && books[i].file != (int)file)
+            books[i].leader = &books[i];
+    for (unsigned i = 0; i < BOOKS; i++)
+        books[i].used &= books[i].file != (int)file;
+}
+
+static void control(unsigned file, uint32_t command, bool group)
+{
+    struct book *own = event[file] ? book_of((int)file) : NULL;
+
+    if (!own)
+        return;
+    FUZZ_CHECK(upmu_perf_ioctl(event[file], 1, command, group) == 0, "command %x", (unsigned)command);
+    for (unsigned i = 0; i < BOOKS; i++) {
+        bool meant = books[i].used && (group ? books[i].leader->file == own->leader->file : books[i].file == (int)file);
+
+        if (meant && command == UPMU_PERF_IOC_RESET)
+            books[i].executed = 0;
+        else if (meant)
+            books[i].enabled = command == UPMU_PERF_IOC_ENABLE;
+    }
+}
+
+/* The first task that is free begins as a child of another; its copies have the order of their groups. */
+static void fork_task(unsigned parent, bool is_thread)
+{
+    struct book *made[BOOKS] = {NULL};
+    unsigned child = CPUS;
+
+    while (child < TASKS && alive[child])
+        child++;
+    if (child == TASKS || !alive[parent])
+        return;
+    upmu_perf_task_init(&task[child], child, child);
+    if (upmu_perf_fork(&task[parent], &task[child], is_thread) != 0) {
+        FUZZ_CHECK(!task[child].events, "events of a child without memory");
+        return;
+    }
+    alive[child] = true;
+    for (unsigned i = 0; i < BOOKS; i++) {
+        const struct upmu_perf_attr *attr = books[i].used ? &event[books[i].file]->attr : NULL;
+
+        if (!attr || books[i].task != (int)parent || made[i] || !(attr->flags & UPMU_PERF_INHERIT))
+            continue;
+        if (event[books[i].leader->file]->attr.flags & UPMU_PERF_INHERIT_THREAD && !is_thread)
+            continue;
+        made[i] = book_new();
+        *made[i] = books[i];
+        made[i]->task = -3; /* not yet: a copy is no parent's */
+        made[i]->copy = true;
+        made[i]->executed = 0;
+    }
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (made[i]) {
+            made[i]->task = (int)child;
+            made[i]->leader = made[books[i].leader - books] ? made[books[i].leader - books] : made[i];
+        }
+}
+
+static void exec_task(unsigned which)
+{
+    if (!alive[which])
+        return;
+    upmu_perf_exec(&task[which]);
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (books[i].used && books[i].task == (int)which) {
+            books[i].enabled |= books[i].on_exec;
+            books[i].on_exec = false;
+            books[i].enabled &= !books[i].gone_at_exec;
+        }
+}
+
+static void exit_task(unsigned which)
+{
+    if (!alive[which])
+        return;
+    for (unsigned i = 0; i < CPUS; i++)
+        if (running[i] == which) {
+            upmu_sim_switch_cpu(&sim, i);
+            FUZZ_CHECK(upmu_perf_switch(&perf, i, &task[which], &task[i]) == UPMU_OK, "switch");
+            running[i] = i;
+        }
+    FUZZ_CHECK(upmu_perf_exit(&task[which]) == UPMU_OK, "exit");
+    alive[which] = false;
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (books[i].used && books[i].task == (int)which) {
+            books[i].task = -2;
+            if (books[i].copy) {
+                ended[books[i].file] += books[i].executed;
+                books[i].used = false;
+            }
+        }
+    memset(&task[which], 0xa5, sizeof task[which]);
+}
+
+static void switch_task(unsigned where, unsigned next)
+{
+    if (next < CPUS ? next != where : !alive[next])
+        return;
+    for (unsigned i = 0; i < CPUS; i++)
+        if (running[i] == next)
+            return;
+    upmu_sim_switch_cpu(&sim, where);
+    FUZZ_CHECK(upmu_perf_switch(&perf, where, &task[running[where]], &task[next]) == UPMU_OK, "switch");
+    running[where] = next;
+}
+
+static void step(struct fuzz_bytes *bytes)
+{
+    static const uint32_t commands[] = {UPMU_PERF_IOC_ENABLE, UPMU_PERF_IOC_DISABLE, UPMU_PERF_IOC_RESET};
+    uint8_t what = fuzz_u8(bytes), argument = fuzz_u8(bytes);
+    unsigned which = argument % TASKS, file = argument % FILES;
+
+    fuzz_calls++;
+    switch (what % 10u) {
+    case 0:
+    case 1:
+        open_event(bytes);
+        break;
+    case 2:
+        close_event(file);
+        break;
+    case 3:
+        control(file, commands[argument / 16u % 3u], argument & 128u);
+        break;
+    case 4:
+        if (which >= CPUS)
+            fork_task(which, argument & 64u);
+        break;
+    case 5:
+        if (which >= CPUS)
+            exec_task(which);
+        break;
+    case 6:
+        if (which > CPUS)
+            exit_task(which);
+        break;
+    case 7:
+        switch_task(argument >> 7, which);
+        break;
+    case 8:
+        upmu_sim_switch_cpu(&sim, argument & 1u);
+        FUZZ_CHECK(upmu_cpu_tick(&cpu[argument & 1u]) == UPMU_OK, "tick");
+        break;
+    default:
+        work(argument & 1u, argument & 2u, 1u + (argument >> 2));
+        break;
+    }
+    for (unsigned i = 0; i < FILES; i++)
+        if (event[i])
+            check(i);
+}
+
+static void run_perf(const uint8_t *input, size_t length)
+{
+    struct fuzz_bytes bytes = {input, input + length};
+
+    set_up();
+    while (fuzz_more(&bytes))
+        step(&bytes);
+    for (unsigned i = 0; i < FILES; i++)
+        close_event(i);
+    FUZZ_CHECK(!perf.events, "%u events are left", (unsigned)perf.events);
+    for (unsigned i = CPUS; i < TASKS; i++)
+        exit_task(i);
+    for (unsigned i = 0; i < CPUS; i++) {
+        upmu_sim_switch_cpu(&sim, i);
+        FUZZ_CHECK(upmu_cpu_fini(&cpu[i]) == UPMU_OK, "CPU %u does not end", i);
+        for (unsigned counter = 0; counter < 20; counter++)
+            FUZZ_CHECK(!upmu_sim_runs(&sim, i, counter), "counter %u runs on", counter);
+    }
+    FUZZ_CHECK(!sim.violation_count, "%s", sim.first_violation.text);
+}
+
+static void make_perf(uint64_t *random, struct fuzz_draft *draft)
+{
+    unsigned steps = 10 + fuzz_below(random, 120);
+
+    while (steps-- > 0 && draft->length + 8 < FUZZ_INPUT) {
+        unsigned what = fuzz_below(random, 10);
+
+        fuzz_put(draft, what, 1);
+        fuzz_put(draft, fuzz_random(random), 1);
+        if (what > 1)
+            continue;
+        fuzz_put(draft, fuzz_random(random) & (fuzz_below(random, 4) ? 0xbf : 0xff), 1);
+        fuzz_put(draft, fuzz_random(random), 1);
+        fuzz_put(draft, fuzz_random(random), 1);
+    }
+}
+
+const struct fuzz_target fuzz_target = {.name = "perf",
+                                        .holds = "what_is_counted_is_what_was_executed",
+                                        .runs = 2000,
+                                        .runs_of_soak = 1000000,
+                                        .run = run_perf,
+                                        .make = make_perf};

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Debian's own perf, unmodified, counts on abi/perf and the silicon model.
+
+tests/perf/supervisor.c answers its calls and executes the programs that it counts by single steps, so that the truth is
+known: the supervisor's log has the instructions of each process.  Class of mistake: an interface that our own tests
+accept and that perf reads otherwise.
+"""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "build"))
+from checklib import Skip, check, main  # noqa: E402
+
+HERE = os.path.abspath("build/gcc-64/tests/perf")
+WORK = os.path.abspath("build/tests/perf")
+LOOP, BRANCHES = 2004, 1000  # what loop.S executes
+
+
+def supervised(model, *words):
+    """Output, exit code and log of a command under the supervisor."""
+    os.makedirs(WORK, exist_ok=True)
+    log = f"{WORK}/log"
+    done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=dict(os.environ, SUPERVISOR_LOG=log, LC_ALL="C"), timeout=120)
+    output = done.stdout.decode("utf-8", "replace")
+    if "programs cannot be traced here" in output:
+        raise Skip("programs cannot be traced here (ptrace)")
+    with open(log, encoding="utf-8") as file:
+        return output, done.returncode, file.read()
+
+
+def stat(*options, program="loop", model="skl"):
+    """Counts by event of `perf stat`, the truth (instructions of all processes), and the log."""
+    output, code, log = supervised(model, "perf", "stat", "-x,", *options, f"{HERE}/{program}")
+    assert code == 0, f"perf stat {' '.join(options)}: exit {code}: {output}"
+    counts = {}
+    for line in output.splitlines():
+        fields = line.split(",")
+        if len(fields) < 5:
+            continue
+        if fields[0].startswith(("CPU", "S0-")):
+            fields = fields[1 if fields[0].startswith("CPU") else 2:]
+        value = int(fields[0]) if fields[0].isdigit() else fields[0]
+        counts.setdefault(fields[2], []).append(value)
+    return counts, sum(map(int, re.findall(r" executed (\d+)", log))), log
+
+
+def differences(found, expected):
+    return [f"{name}: {found.get(name)}, not {value}" for name, value in expected.items() if found.get(name) != value]
+
+
+@check
+def perf_counts_exactly_on_each_family():
+    complaints = []
+    for model in "skl", "core", "zen4", "k8_revf", "adl_glc":
+        counts, truth, _ = stat("-e", "instructions:u,branches:u,cycles:u", model=model)
+        complaints += [f"{model}: {text}" for text in differences(
+            counts, {"instructions:u": [LOOP], "branches:u": [BRANCHES], "cycles:u": [2 * LOOP]})]
+        complaints += [] if truth == LOOP else [f"{model}: {truth} steps"]
+    return complaints
+
+
+@check
+def processes_and_threads_are_added():
+    counts, truth, _ = stat("-e", "instructions:u", program="family")
+    complaints = differences(counts, {"instructions:u": [truth]})
+    counts, _, log = stat("-i", "-e", "instructions:u", program="family")
+    own = int(re.findall(r" executed (\d+)", log)[-1])
+    complaints += differences(counts, {"instructions:u": [own]})
+    return complaints + ([] if truth > 3000 > own else [f"{truth}, {own}"])
+
+
+@check
+def groups_raw_words_and_software_events_stand_together():
+    counts, _, _ = stat("-e", "{instructions:u,branches:u}", "-e", "r4300c0:u", "-e",
+                        "context-switches,page-faults,dummy")
+    return differences(counts, {"instructions:u": [LOOP], "branches:u": [BRANCHES], "r4300c0:u": [LOOP],
+                                "page-faults": [0], "dummy": [0]})
+
+
+@check
+def perf_without_options_counts():
+    counts, _, _ = stat()
+    return differences(counts, {"instructions": [LOOP], "branches": [BRANCHES], "cycles": [2 * LOOP],
+                                "branch-misses": [0], "cpu-migrations": [0]})
+
+
+@check
+def whole_cpus_are_counted():
+    counts, _, _ = stat("-a", "-e", "instructions:u")
+    complaints = differences(counts, {"instructions:u": [LOOP]})
+    counts, _, _ = stat("-a", "-A", "-e", "instructions:u")
+    complaints += differences(counts, {"instructions:u": [LOOP, 0]})
+    counts, _, _ = stat("-a", "--per-core", "-e", "branches:u")
+    return complaints + differences(counts, {"branches:u": [BRANCHES, 0]})
+
+
+@check
+def runs_are_repeated_and_intervals_read():
+    output, code, _ = supervised("skl", "perf", "stat", "-r", "3", "-e", "instructions:u", f"{HERE}/loop")
+    complaints = [] if code == 0 and re.search(r"\s2004\s+instructions:u", output) else [output]
+    output, code, _ = supervised("skl", "perf", "stat", "-x,", "-I", "1000", "-e", "instructions:u", f"{HERE}/loop")
+    total = sum(int(value) for value in re.findall(r"^\s*[\d.]+,(\d+),,instructions", output, re.M))
+    complaints += [] if total == LOOP else [f"intervals: {total}: {output}"]
+    output, code, _ = supervised("skl", "perf", "stat", "-j", "-e", "instructions:u", f"{HERE}/loop")
+    return complaints + ([] if '"counter-value" : "2004.000000"' in output else [output])
+
+
+@check
+def events_that_take_turns_are_scaled_by_perf():
+    counts, _, _ = stat("-e", ",".join(["branches:u"] * 6))
+    values = counts["branches:u"]
+    bad = [value for value in values if not isinstance(value, int) or not 850 <= value <= 1150]
+    return [f"scaled: {values}"] if bad or len(values) != 6 else []
+
+
+@check
+def an_event_that_the_cpu_lacks_is_said_to_be():
+    counts, _, log = stat("-e", "stalled-cycles-frontend:u,instructions:u")
+    complaints = differences(counts, {"stalled-cycles-frontend:u": ["<not supported>"], "instructions:u": [LOOP]})
+    counts, _, log = stat("-e", "instructions:pp", "-e", "branches:u")
+    complaints += differences(counts, {"instructions:pp": ["<not supported>"], "branches:u": [BRANCHES]})
+    return complaints + ([] if "= -95" in log else ["precise: not refused"])
+
+
+@check
+def a_kernel_refuses_what_it_refused_when_it_was_recorded():
+    complaints = []
+    for rights, words in ("root", []), ("user", ["setpriv", "--reuid", "65534", "--clear-groups"]):
+        with open(f"tests/golden/perf_errors_{rights}.txt", encoding="ascii") as file:
+            head, recorded = file.readline(), file.read().split()
+        if rights == "user" and os.getuid() != 0:
+            words = []
+        done = subprocess.run([*words, f"{HERE}/record_errors", "4000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        here = done.stdout.decode("ascii", "replace").partition("\n")
+        wanted = re.sub(r"seeds \d+", "seeds 4000", head.strip())
+        if done.returncode or here[0] != wanted:
+            print(f"not compared: this machine's kernel: {here[0] or done.stderr.decode().strip()}; recorded: {wanted}")
+            continue
+        complaints += [f"{rights}: seed {seed}: {ours}, recorded {theirs}" for seed, (ours, theirs) in
+                       enumerate(zip(here[2].split(), recorded)) if ours != theirs]
+    return complaints
+
+
+if __name__ == "__main__":
+    main()
