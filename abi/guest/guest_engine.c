@@ -35,8 +35,7 @@ static unsigned note_overflow(void *state, const struct upmu_overflow *overflow,
     struct upmu_guest *guest = state;
 
     (void)notify;
-    (void)__atomic_fetch_or(&guest->overflowed, (uint32_t)overflow->set->sampling[overflow->event].event_id,
-                            __ATOMIC_RELAXED);
+    (void)__atomic_fetch_or(&guest->overflowed, (uint32_t)upmu_overflow_event_id(overflow), __ATOMIC_RELAXED);
     return 0;
 }
 
@@ -181,14 +180,16 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
     struct upmu_session *session = &guest->memory.sessions[virtual->session - 1u];
+    struct upmu_progress progress;
     uint64_t left;
     bool samples;
 
     if (!(virtual->flags & GUEST_COUNTER_LOAD))
         return;
-    samples = session->set.sampling[0].period;
+    upmu_set_progress(&session->set, 0, &progress);
+    samples = progress.reset;
     left = guest->mask - virtual->value + 1u;
-    if (virtual->flags & GUEST_COUNTER_OWN && !(samples && session->set.tally[0].lent))
+    if (virtual->flags & GUEST_COUNTER_OWN && !(samples && progress.lent))
         (void)!upmu_set_lend(&session->set, 0, samples || left < guest->min_period ? 0 : virtual->value);
     virtual->flags &= (uint8_t) ~(GUEST_COUNTER_LOAD | GUEST_COUNTER_LATE);
     if (!samples)
@@ -228,7 +229,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
     struct upmu_session *session;
 
     /* A session of the host keeps its counter: the guest's counter has to use another counter. */
-    if (may_pass(guest) && cpu->meter.running >> counter & 1u)
+    if (may_pass(guest) && upmu_counter_runs(cpu, counter))
         guest->counter[counter].flags |= GUEST_COUNTER_AWAY;
     guest->waiting &= ~UPMU_BIT32(counter);
     if (!take_session(guest, counter)) {

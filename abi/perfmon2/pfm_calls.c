@@ -256,7 +256,7 @@ enum upmu_status upmu_pfm_read(struct upmu_pfm_context *context, void *user, siz
     if (!bytes || bytes % sizeof(union pfarg_msg))
         return UPMU_ERR_INVALID;
     /* Copy no more messages than the queue holds: otherwise new ones could keep the reader here. */
-    for (uint32_t left = context->queue.capacity; left && *out_bytes < bytes; left--) {
+    for (uint32_t left = context->memory.message_count; left && *out_bytes < bytes; left--) {
         struct upmu_message message;
         union pfarg_msg out;
         uint32_t count;

@@ -11,7 +11,7 @@
 
 static inline const struct upmu_pmu *upmu_pfm_pmu(const struct upmu_pfm_context *context)
 {
-    return &context->session.machine->pmu[0];
+    return &context->pfm->machine->pmu[0];
 }
 
 /* Return the set with a number; NULL: the context has none. */

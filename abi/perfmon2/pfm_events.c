@@ -146,19 +146,21 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
 }
 
 /* Let a new event continue at the value of its PMD. An overflow resets a PMD that counts to the value last written. */
-static void go_on(struct upmu_pfm_set *set, unsigned counter, struct upmu_set *core, unsigned event)
+static enum upmu_status go_on(struct upmu_pfm_set *set, unsigned counter, struct upmu_set *core, unsigned event)
 {
     const struct pfarg_pmd *pmd = &set->pmd[counter];
-    struct upmu_tally *tally = &core->tally[event];
+    struct upmu_progress from;
 
     set->origin[counter] = pmd->reg_last_reset_val;
-    if (tally->period) {
-        tally->due = period_until_overflow(pmd->reg_value);
-        tally->reset = period_until_overflow(pmd->reg_last_reset_val);
-        tally->to_switch = core->flags & UPMU_SET_OVERFLOW_SWITCH ? set->to_switch[counter] : 0;
+    __builtin_memset(&from, 0, sizeof from);
+    if (pmd_samples(pmd)) {
+        from.due = period_until_overflow(pmd->reg_value);
+        from.reset = period_until_overflow(pmd->reg_last_reset_val);
+        from.to_switch = core->flags & UPMU_SET_OVERFLOW_SWITCH ? set->to_switch[counter] : 0;
     } else {
-        tally->total = pmd->reg_value - pmd->reg_last_reset_val;
+        from.count = pmd->reg_value - pmd->reg_last_reset_val;
     }
+    return upmu_set_continue(core, event, &from);
 }
 
 static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_pfm_set *set)
@@ -167,14 +169,15 @@ static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_
     struct upmu_set *core = upmu_pfm_core_set(context, set);
     struct upmu_event event[UPMU_SET_EVENTS];
     unsigned count = 0;
+    enum upmu_status status = upmu_set_clear(core);
 
-    core->count = 0;
+    if (status != UPMU_OK)
+        return status;
     __builtin_memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     for (uint32_t rest = pmu->counters; rest; rest &= rest - 1u) {
         unsigned counter = upmu_bits_lowest(rest);
-        enum upmu_status status = count < UPMU_SET_EVENTS ? make_event(pmu, set, counter, &event[count])
-                                                          : UPMU_ERR_NO_SPACE;
 
+        status = count < UPMU_SET_EVENTS ? make_event(pmu, set, counter, &event[count]) : UPMU_ERR_NO_SPACE;
         if (status == UPMU_OK)
             set->event_of[counter] = (uint8_t)count++;
         else if (status != UPMU_ERR_END)
@@ -183,13 +186,13 @@ static enum upmu_status build_set(struct upmu_pfm_context *context, struct upmu_
     for (unsigned i = 0; i < count; i++) {
         unsigned counter = event[i].pin;
         struct upmu_sampling sampling;
-        enum upmu_status status;
 
         fill_sampling(pmu, set, counter, &sampling);
         status = upmu_set_add_event(core, &event[i], &sampling);
+        if (status == UPMU_OK)
+            status = go_on(set, counter, core, i);
         if (status != UPMU_OK)
             return status;
-        go_on(set, counter, core, i);
     }
     return UPMU_OK;
 }
@@ -198,7 +201,6 @@ enum upmu_status upmu_pfm_build(struct upmu_pfm_context *context)
 {
     enum upmu_status status = UPMU_OK;
 
-    context->session.long_due = 0; /* the events of before no longer exist */
     for (unsigned i = 0; i < context->memory.set_count && status == UPMU_OK; i++)
         if (context->memory.sets[i].used)
             status = build_set(context, &context->memory.sets[i]);
@@ -212,7 +214,7 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
 {
     struct upmu_set *core = upmu_pfm_core_set(context, set);
     unsigned event = set->event_of[counter];
-    const struct upmu_tally *tally;
+    struct upmu_progress progress;
     struct upmu_count count;
     enum upmu_status status;
 
@@ -222,8 +224,8 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
     status = upmu_set_read(core, event, 1, &count);
     if (status != UPMU_OK)
         return status;
-    tally = &core->tally[event];
-    *out_value = tally->period ? count.raw - tally->due : set->origin[counter] + count.raw;
+    upmu_set_progress(core, event, &progress);
+    *out_value = progress.reset ? count.raw - progress.due : set->origin[counter] + count.raw;
     if (set->narrow >> counter & 1u)
         *out_value = upmu_bits_low(*out_value, upmu_pfm_pmu(context)->counter[counter].width);
     return UPMU_OK;
@@ -232,11 +234,10 @@ enum upmu_status upmu_pfm_value(struct upmu_pfm_context *context, struct upmu_pf
 uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_set *set, unsigned counter)
 {
     unsigned event = set->event_of[counter];
-    const struct upmu_tally *tally = upmu_pfm_core_set(context, set)->tally;
+    struct upmu_progress progress;
 
-    if (context->loaded && event != PFM_NO_EVENT && tally[event].period)
-        return UINT64_C(0) - tally[event].reset;
-    return set->pmd[counter].reg_last_reset_val;
+    upmu_set_progress(upmu_pfm_core_set(context, set), event, &progress);
+    return context->loaded && progress.reset ? UINT64_C(0) - progress.reset : set->pmd[counter].reg_last_reset_val;
 }
 
 /* The `type` of a message whose `events` are counters, not events. */
@@ -256,32 +257,28 @@ uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu
 }
 
 /* Messages in the queue name events by numbers that are about to change: let them name counters. */
-static void keep_messages(struct upmu_pfm_context *context)
+static void name_counters(void *context, struct upmu_message *message)
 {
-    struct upmu_queue *queue = &context->queue;
-
-    for (uint32_t at = queue->tail; at != queue->head; at++) {
-        struct upmu_message *message = &queue->messages[at & (queue->capacity - 1u)];
-
-        message->events = upmu_pfm_overflowed(context, message);
-        message->type = ABOUT_COUNTERS;
-    }
+    message->events = upmu_pfm_overflowed(context, message);
+    message->type = ABOUT_COUNTERS;
 }
 
 void upmu_pfm_keep(struct upmu_pfm_context *context)
 {
-    keep_messages(context);
+    upmu_queue_rename(&context->queue, name_counters, context);
     for (unsigned i = 0; i < context->memory.set_count; i++) {
         struct upmu_pfm_set *set = &context->memory.sets[i];
 
         for (unsigned counter = 0; set->used && counter < UPMU_COUNTERS; counter++) {
+            struct upmu_progress progress;
             uint64_t value;
 
             if (set->event_of[counter] == PFM_NO_EVENT || upmu_pfm_value(context, set, counter, &value) != UPMU_OK)
                 continue;
             set->pmd[counter].reg_value = value;
             set->pmd[counter].reg_last_reset_val = upmu_pfm_last_reset(context, set, counter);
-            set->to_switch[counter] = upmu_pfm_core_set(context, set)->tally[set->event_of[counter]].to_switch;
+            upmu_set_progress(upmu_pfm_core_set(context, set), set->event_of[counter], &progress);
+            set->to_switch[counter] = progress.to_switch;
         }
         __builtin_memset(set->event_of, PFM_NO_EVENT, sizeof set->event_of);
     }

@@ -125,7 +125,6 @@ static void give_pmc_back(struct upmu_pfm_context *context, const struct pfarg_p
 struct reload {
     struct upmu_cpu *cpu;
     struct upmu_thread *thread;
-    struct upmu_cpu *runs_on; /* the CPU that runs the thread */
     uint32_t due; /* counters of the active set whose long reset is due */
     bool loaded;
     uint8_t state;
@@ -136,26 +135,32 @@ struct reload {
 static uint32_t due_counters(struct upmu_pfm_context *context, unsigned number)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, number);
+    struct upmu_session_info info;
     uint32_t due = 0;
 
+    upmu_session_ask(&context->session, &info);
     for (unsigned counter = 0; set && counter < UPMU_COUNTERS; counter++)
-        if (set->event_of[counter] != PFM_NO_EVENT && (context->session.long_due >> set->event_of[counter] & 1u))
+        if (set->event_of[counter] != PFM_NO_EVENT && (info.stopped_by >> set->event_of[counter] & 1u))
             due |= UPMU_BIT32(counter);
     return due;
 }
 
-static void set_due(struct upmu_pfm_context *context, const struct reload *reload)
+/* Return the events of these counters, which are new. */
+static uint32_t due_events(struct upmu_pfm_context *context, const struct reload *reload)
 {
     const struct upmu_pfm_set *set = upmu_pfm_find_set(context, reload->active);
+    uint32_t events = 0;
 
     for (uint32_t rest = set ? reload->due : 0; rest; rest &= rest - 1u)
         if (set->event_of[upmu_bits_lowest(rest)] != PFM_NO_EVENT)
-            context->session.long_due |= UPMU_BIT32(set->event_of[upmu_bits_lowest(rest)]);
+            events |= UPMU_BIT32(set->event_of[upmu_bits_lowest(rest)]);
+    return events;
 }
 
 static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *reload)
 {
     struct upmu_session *session = &context->session;
+    struct upmu_session_info info;
     enum upmu_status status;
 
     __builtin_memset(reload, 0, sizeof *reload);
@@ -169,9 +174,10 @@ static enum upmu_status let_go(struct upmu_pfm_context *context, struct reload *
     }
     reload->loaded = true;
     reload->state = session->state;
-    reload->cpu = session->meter ? session->meter->cpu : NULL;
-    reload->thread = session->thread;
-    reload->active = session->active->number;
+    upmu_session_ask(session, &info);
+    reload->cpu = info.cpu;
+    reload->thread = info.thread;
+    reload->active = info.active->number;
     status = upmu_session_detach(session);
     if (session->state != UPMU_SESSION_DETACHED)
         return status;
@@ -192,9 +198,8 @@ static enum upmu_status take_up(struct upmu_pfm_context *context, const struct r
         status = reload->thread ? upmu_session_attach_thread(session, reload->thread, reload->cpu)
                                 : upmu_session_attach_cpu(session, reload->cpu);
     context->loaded = status == UPMU_OK;
-    set_due(context, reload);
-    if (status == UPMU_OK && reload->state == UPMU_SESSION_MASKED)
-        session->state = UPMU_SESSION_MASKED; /* the session's restart is still to come */
+    if (status == UPMU_OK)
+        status = upmu_session_continue(session, due_events(context, reload), reload->state == UPMU_SESSION_MASKED);
     if (status == UPMU_OK && (reload->state == UPMU_SESSION_RUNNING || reload->state == UPMU_SESSION_WAITING))
         status = upmu_session_start(session);
     if (status != UPMU_OK && context->loaded) {

@@ -14,10 +14,14 @@ bool upmu_pfm_may_use(const struct upmu_pfm_context *context, const struct upmu_
 
 bool upmu_pfm_may_use_all(struct upmu_pfm_context *context)
 {
-    for (const struct upmu_set *set = context->session.sets; set; set = set->next)
-        for (unsigned i = 0; i < set->count; i++)
-            if (!upmu_pfm_may_use(context, &set->event[i], upmu_rights_of(upmu_pfm_pmu(context), &set->event[i])))
+    for (unsigned i = 0; i < context->memory.set_count; i++) {
+        struct upmu_pfm_set *set = &context->memory.sets[i];
+        const struct upmu_event *event;
+
+        for (unsigned k = 0; set->used && (event = upmu_set_event(upmu_pfm_core_set(context, set), k)); k++)
+            if (!upmu_pfm_may_use(context, event, upmu_rights_of(upmu_pfm_pmu(context), event)))
                 return false;
+    }
     return true;
 }
 

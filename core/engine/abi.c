@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions of layers above the library (upmu/abi.h), which have no hooks and no backend.
+ * Questions of layers above the library (upmu/abi.h), which have no hooks, no backend and no fields of the engine's.
  */
+#include "core/util/bits.h"
+#include "core/util/mem.h"
 #include "core/hw/backend.h"
 #include "core/hw/port_call.h"
+#include "core/engine/count.h"
+#include "core/engine/session_core.h"
 #include <upmu/abi.h>
 #include <upmu/world.h>
 
@@ -63,6 +67,11 @@ uint64_t upmu_cpu_guest_gate(struct upmu_cpu *cpu)
 
 #endif
 
+bool upmu_counter_runs(const struct upmu_cpu *cpu, unsigned counter)
+{
+    return counter < UPMU_COUNTERS && (cpu->meter.running & UPMU_BIT32(counter));
+}
+
 bool upmu_pmu_is_amd(const struct upmu_pmu *pmu)
 {
     return pmu->backend->vendor == UPMU_VENDOR_AMD;
@@ -80,4 +89,53 @@ bool upmu_event_uses_row(const struct upmu_pmu *pmu, const struct upmu_event *ev
                 pmu->backend->resource_row(pmu, alternative.slot[0].resource[k]) == row)
                 return true;
     return false;
+}
+
+const struct upmu_event *upmu_set_event(const struct upmu_set *set, unsigned index)
+{
+    return index < set->count ? &set->event[index] : NULL;
+}
+
+void upmu_set_progress(const struct upmu_set *set, unsigned index, struct upmu_progress *out_progress)
+{
+    const struct upmu_tally *tally;
+
+    memset(out_progress, 0, sizeof *out_progress);
+    if (index >= set->count)
+        return;
+    tally = &set->tally[index];
+    out_progress->count = UPMU_LOAD(tally->total);
+    if (upmu_tally_samples(tally)) {
+        out_progress->due = UPMU_LOAD(tally->due);
+        out_progress->reset = UPMU_LOAD(tally->reset);
+        out_progress->to_switch = tally->to_switch;
+        out_progress->overflows = tally->overflows;
+        out_progress->lost = UPMU_LOAD(tally->lost);
+    }
+    out_progress->lent = upmu_tally_is_lent(tally);
+}
+
+enum upmu_status upmu_set_continue(struct upmu_set *set, unsigned index, const struct upmu_progress *from)
+{
+    struct upmu_session *session = set->session;
+
+    if (!session || session->state != UPMU_SESSION_DETACHED)
+        return UPMU_ERR_STATE;
+    if (index >= set->count ||
+        (upmu_tally_samples(&set->tally[index]) &&
+         (from->reset - 1u >= UPMU_LONGEST_PERIOD || from->due - from->count - 1u >= UPMU_LONGEST_PERIOD)))
+        return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    upmu_count_continue(set, &set->tally[index], from);
+    return upmu_session_refuse(session, UPMU_OK);
+}
+
+void upmu_session_ask(const struct upmu_session *session, struct upmu_session_info *out_info)
+{
+    /* Load the meter once: another CPU may take the session meanwhile. */
+    const struct upmu_meter *meter = __atomic_load_n(&session->meter, __ATOMIC_RELAXED);
+
+    out_info->cpu = meter ? __atomic_load_n(&meter->cpu, __ATOMIC_RELAXED) : NULL;
+    out_info->thread = UPMU_LOAD(session->thread);
+    out_info->active = upmu_active(session);
+    out_info->stopped_by = session->long_due;
 }

@@ -88,6 +88,16 @@ void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t t
         tally->lent = false;
 }
 
+void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from)
+{
+    upmu_count_begin(set, tally, from->count);
+    if (!upmu_tally_samples(tally))
+        return;
+    UPMU_STORE(tally->due, from->due);
+    UPMU_STORE(tally->reset, from->reset);
+    tally->to_switch = from->to_switch;
+}
+
 void upmu_count_next(struct upmu_tally *tally, uint64_t period)
 {
     const struct upmu_kept *sampling = upmu_tally_sampling(tally);

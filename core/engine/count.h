@@ -61,6 +61,9 @@ bool upmu_count_due(struct upmu_tally *tally);
 /* Set a tally's count to `total`, and begin a full period. */
 void upmu_count_begin(struct upmu_set *set, struct upmu_tally *tally, uint64_t total);
 
+/* Let a tally of a detached session go on where another one stood. */
+void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const struct upmu_progress *from);
+
 /* Set the number of events until the next sample: a period and its random part. */
 void upmu_count_next(struct upmu_tally *tally, uint64_t period);
 

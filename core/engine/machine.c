@@ -77,6 +77,7 @@ unsigned upmu_machine_pmus(const struct upmu_machine *machine)
 struct reader {
     struct upmu_detection detection;
     const struct upmu_port *port;
+    bool lacks; /* a register that CPUID does not promise faulted, or must not be read */
 };
 
 static void read_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
@@ -88,12 +89,13 @@ static void read_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t 
 
 static bool read_register(void *context, uint32_t msr, bool promised, uint64_t *out_value)
 {
-    const struct reader *reader = context;
-
+    struct reader *reader = context;
     /* Hypervisors fault even on registers that CPUID promises. */
-    if (!reader->port->msr_faults_are_safe && (!promised || reader->detection.hypervisor))
-        return false;
-    return port_rdmsr(reader->port, msr, out_value);
+    bool may = reader->port->msr_faults_are_safe || (promised && !reader->detection.hypervisor);
+    bool read = may && port_rdmsr(reader->port, msr, out_value);
+
+    reader->lacks |= !promised && !read;
+    return read;
 }
 
 /* Set family, model and stepping: Intel SDM vol 2, CPUID leaf 1; AMD extends family 15 alike. */
@@ -141,8 +143,9 @@ static enum upmu_status find_pmu(struct upmu_machine *machine, struct upmu_pmu *
 }
 
 /* Say why no backend detects this CPU, in words: "leaf 0AH is 0, under KVMKVMKVM". */
-static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, const struct upmu_detection *detection)
+static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, const struct reader *reader)
 {
+    const struct upmu_detection *detection = &reader->detection;
     struct upmu_why *why = &machine->why;
     struct upmu_text out;
     uint32_t leaf[4] = {0};
@@ -153,6 +156,8 @@ static UPMU_APART enum upmu_status say_why_none(struct upmu_machine *machine, co
     /* "Genu": Intel's CPUs report their PMU in leaf 0AH (SDM vol 2, CPUID). */
     if (detection->leaf0[1] == 0x756e6547u && !(leaf[0] & 0xffu))
         upmu_text_string(&out, "leaf 0AH is 0");
+    else if (reader->lacks)
+        upmu_text_string(&out, "CPUID promises no counters");
     else
         upmu_text_string(&out, "an unknown CPU");
     if (detection->hypervisor) {
@@ -198,7 +203,7 @@ enum upmu_status upmu_machine_detect(struct upmu_machine *machine, struct upmu_m
     do {
         backend = upmu_backend(i++);
         if (!backend)
-            return UPMU_WHY_TEXT ? say_why_none(machine, &reader.detection) : UPMU_ERR_NO_PMU;
+            return UPMU_WHY_TEXT ? say_why_none(machine, &reader) : UPMU_ERR_NO_PMU;
     } while (!backend->detect(&reader.detection, &pmu));
     pmu.backend = backend;
     if (!UPMU_PRELUDES && (pmu.capabilities & UPMU_PMU_PRELUDE))

@@ -244,6 +244,21 @@ enum upmu_status upmu_set_add_event(struct upmu_set *set, const struct upmu_even
     return add_one_event(session, set, event, sampling);
 }
 
+enum upmu_status upmu_set_clear(struct upmu_set *set)
+{
+    struct upmu_session *session = set->session;
+
+    if (!session)
+        return UPMU_ERR_STATE;
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    upmu_program_forget(set);
+    set->count = 0;
+    if (set == upmu_active(session))
+        session->long_due = 0; /* the events of before are gone */
+    return upmu_session_refuse(session, UPMU_OK);
+}
+
 #if UPMU_NAMES
 
 /*
@@ -556,6 +571,16 @@ static void begin_long(struct upmu_session *session)
         session->tagged_by = session->meter ? session->meter->life : 0;
     }
     session->long_due = 0;
+}
+
+enum upmu_status upmu_session_continue(struct upmu_session *session, uint32_t stopped_by, bool masked)
+{
+    if (session->state != UPMU_SESSION_STOPPED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    session->long_due = stopped_by;
+    if (masked)
+        upmu_waiting_end(session, UPMU_SESSION_MASKED);
+    return upmu_session_refuse(session, UPMU_OK);
 }
 
 enum upmu_status upmu_session_static(struct upmu_session *session, bool is_static)

@@ -30,6 +30,11 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
     return event < overflow->set->count ? overflow->set->tally[event].total : 0;
 }
 
+uint64_t upmu_overflow_event_id(const struct upmu_overflow *overflow)
+{
+    return overflow->set->sampling[overflow->event].event_id;
+}
+
 /*
  * Store the callers of the interrupted code, by its frame pointers. Frame pointers rise, because stacks grow downward:
  * so each walk ends.
@@ -242,6 +247,12 @@ uint64_t upmu_overflow_value(const struct upmu_overflow *overflow, unsigned even
 {
     (void)overflow;
     (void)event;
+    return 0;
+}
+
+uint64_t upmu_overflow_event_id(const struct upmu_overflow *overflow)
+{
+    (void)overflow;
     return 0;
 }
 

@@ -106,6 +106,13 @@ enum upmu_status upmu_queue_read(struct upmu_queue *queue, struct upmu_message *
     return UPMU_OK;
 }
 
+void upmu_queue_rename(struct upmu_queue *queue, void (*rename)(void *context, struct upmu_message *message),
+                       void *context)
+{
+    for (uint32_t at = queue->tail; at != queue->head; at++)
+        rename(context, &queue->messages[at & (queue->capacity - 1u)]);
+}
+
 uint32_t upmu_queue_waiting(const struct upmu_queue *queue)
 {
     return __atomic_load_n(&queue->head, __ATOMIC_ACQUIRE) - queue->tail;
@@ -133,6 +140,14 @@ enum upmu_status upmu_queue_read(struct upmu_queue *queue, struct upmu_message *
     (void)count;
     *out_count = 0;
     return UPMU_ERR_COMPILED_OUT;
+}
+
+void upmu_queue_rename(struct upmu_queue *queue, void (*rename)(void *context, struct upmu_message *message),
+                       void *context)
+{
+    (void)queue;
+    (void)rename;
+    (void)context;
 }
 
 uint32_t upmu_queue_waiting(const struct upmu_queue *queue)

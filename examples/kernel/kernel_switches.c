@@ -92,7 +92,7 @@ static enum upmu_status close_sessions(enum upmu_status status)
     if (bench.running != IDLE)
         (void)!to_thread('\0', IDLE);
     for (unsigned i = 0; i < 2; i++)
-        if (bench.session[i].state != UPMU_SESSION_CLOSED)
+        if (bench.session[i].id != 0) /* initialised, and not closed yet */
             (void)!upmu_session_close(&bench.session[i]);
     return status;
 }
@@ -187,8 +187,6 @@ int kernel_switches(struct shell *shell, const char *rest)
     bench.running = IDLE;
     for (i = 0; i < 3; i++)
         upmu_thread_init(&bench.thread[i], 1, i, NULL);
-    for (i = 0; i < 2; i++)
-        bench.session[i].state = UPMU_SESSION_CLOSED;
     if (shell->cmd->live->cpu->meter.pmu != NULL)
         status = two_threads('s', "");
     if (status == UPMU_OK)

@@ -162,6 +162,7 @@ static void print_count(const struct shell *shell, struct upmu_cpu *cpu)
 int kernel_probe(struct shell *shell, const char *rest)
 {
     const struct cmd_live *live = shell->cmd->live;
+    const struct upmu_machine *machine = live->machine;
     struct upmu_cpu *cpu = live->cpu;
     const struct upmu_probe nothing = {0};
     struct upmu_probe probe = nothing;
@@ -171,13 +172,14 @@ int kernel_probe(struct shell *shell, const char *rest)
     print_identity(shell);
     if (cpu->meter.pmu == NULL) { /* once more, to print what was refused */
         cpu = &probe_cpu;
+        machine = &probe_machine;
         status = upmu_machine_init(&probe_machine, live->port);
         if (status == UPMU_OK)
             status = upmu_cpu_init(cpu, &probe_machine, NULL);
     }
     kernel_line_text(shell, "probe.", "init", upmu_status_text(status));
     print_pmu(shell, cpu->meter.pmu);
-    kernel_line_hex(shell, "probe.", "init.faulted", cpu->meter.bank.faulted);
+    kernel_line_hex(shell, "probe.", "init.faulted", machine->why.address);
     status = upmu_cpu_probe(cpu, &probe);
     kernel_line_text(shell, "probe.", "status", upmu_status_text(status));
     kernel_line_text(shell, "probe.", "verdict", upmu_verdict_text(probe.verdict));
@@ -338,6 +340,7 @@ static void sample_inside_calls(void)
     const struct kernel_traps before = kernel_traps;
     struct upmu_session *sampler = &vmtest.session, *counter = &vmtest.second;
     const unsigned rounds = vmtest.amount->rounds;
+    struct upmu_count sampled;
     uint64_t value, total = 0;
     unsigned i;
     enum upmu_status status = open_event(sampler, "instructions", &sampling);
@@ -352,13 +355,15 @@ static void sample_inside_calls(void)
     }
     if (status == UPMU_OK)
         status = upmu_session_stop(sampler);
+    if (status == UPMU_OK)
+        status = upmu_set_read(&sampler->set, 0, 1, &sampled);
     kernel_line_text(vmtest.shell, "calls", ".status", upmu_status_text(status));
     kernel_line_number(vmtest.shell, "calls", ".period", sampling.period);
     kernel_line_number(vmtest.shell, "calls", ".rounds", rounds);
     kernel_line_number(vmtest.shell, "calls", ".passes", API_PASSES);
     if (status == UPMU_OK) {
         kernel_line_number(vmtest.shell, "calls", ".branches:u", total);
-        kernel_line_number(vmtest.shell, "calls", ".late", sampler->set.tally[0].lost);
+        kernel_line_number(vmtest.shell, "calls", ".late", sampled.lost);
         print_samples("calls", sampler, false);
         print_traps("calls", &before);
     }

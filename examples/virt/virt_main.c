@@ -3,6 +3,7 @@
  * The program: bring up upmu, count two loops of known length, sample them, give everything back.
  */
 #include <examples/virt/virt.h>
+#include <upmu/abi.h>
 #include <upmu/cpu.h>
 #include <upmu/probe.h>
 #include <upmu/session.h>
@@ -108,10 +109,11 @@ static void probe(void)
 
 static void show_samples(void)
 {
-    const struct upmu_tally *tally = &session.set.tally[0];
+    struct upmu_progress progress;
     struct upmu_sample sample;
     unsigned first = 0, second = 0, other = 0;
 
+    upmu_set_progress(&session.set, 0, &progress);
     while (upmu_ring_next(&session.ring, &sample)) {
         if (sample.ip >= (uintptr_t)virt_loop_first && sample.ip < (uintptr_t)virt_loop_second)
             first++;
@@ -127,9 +129,9 @@ static void show_samples(void)
     say(" in the second, ");
     say_number(other);
     say(" elsewhere, ");
-    say_number(tally->lost + upmu_ring_lost(&session.ring));
+    say_number(progress.lost + upmu_ring_lost(&session.ring));
     say(" lost");
-    verdict(first + second + other + tally->lost + upmu_ring_lost(&session.ring) == tally->overflows);
+    verdict(first + second + other + progress.lost + upmu_ring_lost(&session.ring) == progress.overflows);
     say("shares: the first loop is three times as long");
     verdict(first >= 2 * FIRST_TURNS / PERIOD * 9 / 10 && second >= 2 * SECOND_TURNS / PERIOD * 9 / 10 &&
             first * 2 > second * 5 && first * 2 < second * 7);

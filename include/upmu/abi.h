@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <upmu/status.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -16,8 +17,13 @@ extern "C" {
 struct upmu_cpu;
 struct upmu_event;
 struct upmu_machine;
+struct upmu_message;
+struct upmu_overflow;
 struct upmu_pmu;
+struct upmu_queue;
 struct upmu_session;
+struct upmu_set;
+struct upmu_thread;
 
 /* ---- Bits: nothing here calls the compiler's runtime library ---- */
 
@@ -155,6 +161,9 @@ bool upmu_machine_has_pmi(const struct upmu_machine *machine);
  */
 uint64_t upmu_cpu_guest_gate(struct upmu_cpu *cpu);
 
+/* Does a session run on a counter of this CPU now?  False: there is no such counter.  Context: local. */
+bool upmu_counter_runs(const struct upmu_cpu *cpu, unsigned counter);
+
 /* ---- PMUs and events ---- */
 
 /* Is a PMU AMD's or Hygon's?  Context: any. */
@@ -185,7 +194,86 @@ bool upmu_event_uses_row(const struct upmu_pmu *pmu, const struct upmu_event *ev
  */
 uint32_t upmu_rights_of(const struct upmu_pmu *pmu, const struct upmu_event *event);
 
+/* ---- Events of sets: no call here accesses a register ---- */
+
+/*
+ * An event of a set, as it was encoded.  NULL: there is no event with this index.  The pointer is good until the set
+ * gets other events.
+ *
+ * Context: any.
+ */
+const struct upmu_event *upmu_set_event(const struct upmu_set *set, unsigned index);
+
+/* How far an event is, up to the last fold of its counter. */
+struct upmu_progress {
+    uint64_t count;     /* events counted */
+    uint64_t due;       /* of an event that samples: the count at which the next sample is due ... */
+    uint64_t reset;     /* ... and the present period, with its random part; 0: the event only counts */
+    uint32_t to_switch; /* overflows until the next set (upmu_sampling.switch_after); 0: none */
+    uint32_t overflows; /* periods completed */
+    uint32_t lost;      /* of these, periods without a sample: throttled, or too short */
+    bool lent;          /* upmu_set_lend() holds for it */
+};
+
+/*
+ * How far an event of a set is.  All 0: there is no event with this index.
+ *
+ * Context: any; exact while the session does not run.
+ */
+void upmu_set_progress(const struct upmu_set *set, unsigned index, struct upmu_progress *out_progress);
+
+/*
+ * Let an event of a detached session go on from `count`, and where it samples from `due`, `reset` and `to_switch` of
+ * `from`: an event that was made anew continues where the former one stood.  Other fields of `from` are ignored.  The
+ * period after the present one is that of the event.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (not detached, or a set of no session); UPMU_ERR_INVALID (no such event; of an event
+ * that samples `reset` is 0 or above 2^63 - 1, or `due` is not 1 to 2^63 - 1 above `count`).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_continue(struct upmu_set *set, unsigned index, const struct upmu_progress *from);
+
+/*
+ * Forget all events of a set; the set stays in the chain, with its number, flags and times.  A world that its events
+ * named stays the session's.
+ *
+ * Returns UPMU_OK, UPMU_ERR_STATE (not detached, or a set of no session).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_clear(struct upmu_set *set);
+
+/*
+ * For upmu_format.overflow: upmu_sampling.event_id of the event that overflowed.
+ *
+ * Context: nmi.
+ */
+uint64_t upmu_overflow_event_id(const struct upmu_overflow *overflow);
+
 /* ---- Sessions ---- */
+
+/* Facts about a session. */
+struct upmu_session_info {
+    struct upmu_cpu *cpu;       /* that it is attached to, or that runs its thread with it; NULL: on none */
+    struct upmu_thread *thread; /* that it is attached to, or NULL */
+    struct upmu_set *active;    /* the set that runs, or runs first at the next start; NULL: it has no set */
+    uint32_t stopped_by;        /* events of this set that masked the session: their long periods are next */
+};
+
+/* Get the facts about a session.  Context: any; exact while the session does not run. */
+void upmu_session_ask(const struct upmu_session *session, struct upmu_session_info *out_info);
+
+/*
+ * Let an attached session that is stopped go on as one that the events `stopped_by` of its active set had masked: they
+ * begin their long periods at the next start.  `masked` true: it is UPMU_SESSION_MASKED, and upmu_session_restart()
+ * starts it.  False: it stays stopped.
+ *
+ * Returns UPMU_OK or UPMU_ERR_STATE (not stopped).
+ * Context: local; any while its thread does not run.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_continue(struct upmu_session *session, uint32_t stopped_by, bool masked);
 
 /*
  * A masked session goes on, or ends, by another way than upmu_session_restart(): a thread that its message blocks
@@ -194,6 +282,16 @@ uint32_t upmu_rights_of(const struct upmu_pmu *pmu, const struct upmu_event *eve
  * Context: any.
  */
 void upmu_message_restarted(struct upmu_session *session);
+
+/*
+ * Call `rename` for each message in the queue of a detached session, oldest first; it may change all fields.  So
+ * messages that wait name events by numbers that stay true when the session gets other events.  Without UPMU_MESSAGES
+ * there are none.
+ *
+ * Context: any; by the queue's one reader.  `rename` has the same context, and makes no call on the queue.
+ */
+void upmu_queue_rename(struct upmu_queue *queue, void (*rename)(void *context, struct upmu_message *message),
+                       void *context);
 
 #ifdef __cplusplus
 }

@@ -48,11 +48,11 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
  * A format.  Constant; must stay while a session uses it.
  *
  * Contract: `overflow` runs inside upmu_pmi_handle(), perhaps in an NMI.  It must not wait, lock,
- * allocate, log or call upmu except for upmu_overflow_value() and upmu_overflow_callers().  It must use
- * at most 128 bytes of stack, without these two, and a bounded time.  It is called once for each event
- * that overflowed, while the counters of the session are closed.  Calls on its session never run at the
- * same time on this CPU.  It may read overflow->frame and the registers there until it returns, and keeps
- * copies of what it needs.
+ * allocate, log or call upmu except for upmu_overflow_value(), upmu_overflow_callers() and
+ * upmu_overflow_event_id() of upmu/abi.h.  It must use at most 128 bytes of stack, without these
+ * three, and a bounded time.  It is called once for each event that overflowed, while the counters
+ * of the session are closed.  Calls on its session never run at the same time on this CPU.  It may
+ * read overflow->frame and the registers there until it returns, and keeps copies of what it needs.
  */
 struct upmu_format {
     const char *name; /* as messages and tools show it */

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 
+import private_fields
 from checklib import check, files, main, parallel, read, run
 
 sys.path.insert(0, "tools")
@@ -41,6 +42,37 @@ def examples_include_neither_core_nor_private_headers():
     sources = files("examples/**/*.[ch]", "integrations/*.[ch]", "efi-demo/*.[ch]")
     return [f"{path}: {line}" for path in sources for line in re.findall(r'^#include ["<](?:core/|upmu/private/)[^">]*', read(path), re.M)] + \
         ([] if len(sources) > 20 else [f"{len(sources)} sources"])
+
+
+OUTSIDE = ("abi/**/*.c", "examples/**/*.c", "integrations/*.c", "zephyr/**/*.c", "bindings/**/*.c", "port/**/*.c")
+PLANTED = """#include <upmu/message.h>
+uint32_t planted(struct upmu_tally *one, struct upmu_session *two, struct upmu_queue *three);
+uint32_t planted(struct upmu_tally *one, struct upmu_session *two, struct upmu_queue *three)
+{{
+    {}
+    return one->counter + two->set.count + three->dropped;
+}}
+"""
+PRIVATE_USES = ("one->total++;", "two->set.event[0].pin = 0;", "two->ring.head = 1;", "three->capacity = 0;")  # each is the one complaint
+PUBLIC_WRITES = ("two->state = 0;", "two->set.count = 0;")
+
+
+@check
+def layers_and_examples_name_no_private_field():
+    """A compiler reports them, and writes of fields that may only be read."""
+    sources = files(*OUTSIDE)
+    count = private_fields.marked()
+    print(f"{count} private declarations, {len(sources)} sources")
+    complaints = [] if count > 300 and len(sources) > 100 else ["the fields or the sources are not found"]
+    for line in ("", *PRIVATE_USES, *PUBLIC_WRITES):
+        path = "build/tests/planted_field.c"
+        with open(path, "w", encoding="ascii") as file:
+            file.write(PLANTED.format(line))
+        found = private_fields.uses(path)
+        wanted = "" if not line else "is private" if line in PRIVATE_USES else "cannot assign"
+        if len(found) != bool(line) or wanted not in "".join(found):
+            complaints.append(f"'{line}' planted: {found}")
+    return complaints + parallel(private_fields.uses, sources)
 
 
 EXAMPLE = """#include <stdio.h>

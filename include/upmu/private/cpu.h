@@ -60,6 +60,7 @@ struct upmu_accesses {
  * A value for some bits of a register: `value` << shift in those of `mask`, signed, << shift.
  */
 struct upmu_step {
+    /* private */
     uint32_t value;
     int32_t mask;
     uint32_t guard;  /* counters that are stopped while it changes */
@@ -69,12 +70,12 @@ struct upmu_step {
 };
 
 /*
- * Shadow and only writer of one PMU's registers on one CPU.  All private but
- * the two access counts.
+ * Shadow and only writer of one PMU's registers on one CPU.
  */
 struct upmu_bank {
     struct upmu_accesses accesses;         /* by local calls */
     struct upmu_accesses handler_accesses; /* by upmu_pmi_handle() */
+    /* private */
     struct upmu_accesses *counted;         /* the one of these two that is in use */
     const struct upmu_port *port;
     const struct upmu_pmu *pmu;
@@ -123,6 +124,7 @@ struct upmu_bank {
 
 /* The event that runs on a counter. */
 struct upmu_counter_slot {
+    /* private */
     struct upmu_tally *tally;     /* the event that has the counter, or NULL */
     struct upmu_session *session; /* its session */
     uint32_t tag;                 /* of the event that ran there last, whose value the counter has; 0: none */
@@ -136,6 +138,7 @@ struct upmu_counter_slot {
  * moves, gets another set, or is loaded again.
  */
 struct upmu_plan {
+    /* private */
     uint32_t leave, come;    /* counters */
     uint32_t changed;        /* counters whose registers differ from what comes */
     uint32_t counted_out, counted_in; /* counters of events that only count, and can continue from one to another */
@@ -167,6 +170,7 @@ struct upmu_plan {
  * then.  The counters say the rest.
  */
 struct upmu_mailbox {
+    /* private */
     volatile uint8_t pending;
     uint8_t has_frame;
     uint32_t stopped; /* counters that it stopped, and the shadow may have open */
@@ -177,13 +181,13 @@ struct upmu_mailbox {
 
 /*
  * A PMU at work: what the engine needs of it, and what runs on it.  A CPU's is the first member of its
- * upmu_cpu.  Its first two fields may be read; all else is private.
+ * upmu_cpu.
  */
 struct upmu_meter {
     struct upmu_machine *machine;
     const struct upmu_pmu *pmu; /* NULL: this CPU has none */
+    struct upmu_cpu *cpu;       /* that drives it; of a unit: or NULL */
     /* private, what is used most first */
-    struct upmu_cpu *cpu;               /* that drives it */
     struct upmu_session *sessions;      /* attached here */
     struct upmu_domain *domain;         /* where the PMU's shared parts are claimed, or NULL */
     struct upmu_place_work *work;       /* for placements here, or NULL: they use the stack */
@@ -221,7 +225,9 @@ struct upmu_meter {
     uint8_t by_hardware;                /* the hardware changes the gates: always in the host */
     uint32_t exit_opens;                /* counters that the next exit from a guest may open */
 #endif
+    /* public again */
     struct upmu_bank bank;              /* bank.accesses: number of accesses */
+    /* private */
     struct upmu_counter_slot slot[UPMU_COUNTERS];
     struct upmu_plan plan;                       /* of the change of what runs that is being made */
     uint32_t stamps;                             /* placements made here */
@@ -234,6 +240,7 @@ struct upmu_meter {
 #if UPMU_BRANCHES
 /* The branch stack of a CPU (upmu/branches.h). */
 struct upmu_branch_unit {
+    /* private */
     const struct upmu_branch_stack *volatile stack; /* records, or is frozen; NULL: it was not started */
     uint64_t control;          /* what the controlling register held before */
     uint64_t select, depth;    /* the same of these registers */

@@ -12,6 +12,7 @@
 
 /* A register write of a unit. */
 struct upmu_ibs_step {
+    /* private */
     uint8_t row;
     uint64_t value;
 };
@@ -21,6 +22,7 @@ struct upmu_ibs_step {
  * sample, then to stop it.  The first register of a sample is its control.
  */
 struct upmu_ibs_plan {
+    /* private */
     uint8_t row[UPMU_IBS_REGISTERS]; /* of a sample, UPMU_NO_ROW: reads 0 */
     uint8_t row_count;
     uint8_t second_row; /* register that the stop restores, or UPMU_NO_ROW */
@@ -32,8 +34,11 @@ struct upmu_ibs_plan {
 
 /* A unit at work: its ring of samples, and what its registers held before. */
 struct upmu_ibs_state {
+    /* private */
     volatile uint32_t head, tail;
+    /* public again */
     volatile uint32_t lost; /* samples that found no room, completed in the stop or faulted */
+    /* private */
     uint32_t lost_told;
     uint64_t second; /* former value of the second control */
     struct upmu_ibs_plan plan;

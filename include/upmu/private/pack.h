@@ -10,6 +10,7 @@
 
 /* A request on the list. */
 struct upmu_pack_request {
+    /* private */
     uint32_t counters;
     uint16_t order;
     uint8_t ease;
@@ -17,6 +18,7 @@ struct upmu_pack_request {
 
 /* The working memory. */
 struct upmu_pack_work {
+    /* private */
     struct upmu_place_work place;
     struct upmu_place_result result[UPMU_REQUESTS];
     uint16_t member[UPMU_REQUESTS];

@@ -9,6 +9,7 @@
 
 /* The session that counts during the probe, and its count; no pointer to them remains. */
 struct upmu_probe_work {
+    /* private */
     struct upmu_count count;
     struct upmu_session session;
 };

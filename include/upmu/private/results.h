@@ -11,8 +11,9 @@
 #include <stdint.h>
 #include <upmu/status.h>
 
-/* State of an output that is being written.  Private. */
+/* State of an output that is being written. */
 struct upmu_emit {
+    /* private */
     struct upmu_output *output; /* NULL: bytes are only counted */
     size_t length;
     uint32_t crc;

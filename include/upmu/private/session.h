@@ -22,10 +22,13 @@ struct upmu_user_page;
 
 /* 64-bit state of one event. */
 struct upmu_tally {
+    /* private */
     uint32_t tag;               /* identifies the last user of a counter: unique on its CPU */
     uint32_t counters;          /* of its placement; 0: not placed */
     uint8_t index;              /* in its set */
+    /* public again */
     uint8_t counter;            /* that counts; UPMU_NO_COUNTER: not placed */
+    /* private */
     uint8_t slot[UPMU_SLOTS];   /* this counter and the other ones of the event, or UPMU_NO_COUNTER */
     uint8_t alternative;
     uint8_t from;               /* counter that it moves from, in a change; or UPMU_NO_COUNTER */
@@ -63,6 +66,7 @@ struct upmu_tally {
 
 /* The sampling attributes of an event, but for those that its tally has. */
 struct upmu_kept {
+    /* private */
     uint64_t period;
     uint64_t event_id;
     uint64_t long_period;
@@ -75,6 +79,7 @@ struct upmu_kept {
 
 /* Sums over the runs of a set, from which one event's count between runs is estimated. */
 struct upmu_estimate {
+    /* private */
     uint64_t turn_total;        /* total at the begin of this run of its set */
     uint64_t squares;           /* of counts in runs, and their products with the time: scaled */
     uint64_t products;
@@ -92,6 +97,7 @@ struct upmu_estimate {
 
 /* A placement of a set, compiled when it is first loaded; constant until the next placement. */
 struct upmu_program {
+    /* private */
     uint64_t placement; /* scattered id; 0: not compiled.  Their sum over what runs is cpu->meter.corunners */
     uint64_t refused;   /* beside what runs no place was found: that sum */
     uint64_t seen;      /* upmu_bank.version that has all of it */
@@ -112,7 +118,9 @@ struct upmu_set {
     uint8_t count;        /* events in it */
     uint8_t flags;        /* UPMU_SET_… */
     uint16_t number;      /* place in the chain, which is in rising order */
-    uint32_t counters;    /* of its last placement; 0: none (private) */
+    /* private */
+    uint32_t counters;    /* of its last placement; 0: none */
+    /* public again */
     struct upmu_tally tally[UPMU_SET_EVENTS]; /* near the beginning: short code */
     uint64_t timeout_ns;  /* UPMU_SET_TIME_SWITCH: how long it runs, as effective */
     uint64_t runs;        /* number of switches to it */
@@ -251,6 +259,7 @@ struct upmu_thread {
 
 /* Values of a region's counters when it was begun. */
 struct upmu_region_begun {
+    /* private */
     uint64_t count[UPMU_SET_EVENTS];
     uint64_t ns;
 };

@@ -15,11 +15,13 @@ struct upmu_unit_info;
 
 /* What the counters of a box held at the last look. */
 struct upmu_box_history {
+    /* private */
     uint64_t last[UPMU_UNIT_COUNTERS];
 };
 
 /* What searches have found out, besides the units. */
 struct upmu_unit_search {
+    /* private */
     uint8_t scanned;       /* configuration space was searched */
     uint8_t guest;         /* a hypervisor shows the units */
     uint16_t counts_at[8]; /* by die: 1 + the function that says how many boxes there are */
@@ -34,6 +36,7 @@ struct upmu_unit_search {
 struct upmu_unit {
     struct upmu_meter meter;
     const struct upmu_unit_info *box; /* the first */
+    /* private */
     uint16_t boxes;
     uint8_t maps;               /* its boxes are mapped memory */
     uint8_t is_timed;           /* cost_ns is a measured one */

@@ -45,6 +45,8 @@ static struct upmu_branch_filter filter;
 static struct upmu_log journal;
 static struct upmu_set set;
 static struct upmu_set_info info;
+static struct upmu_session_info session_info;
+static struct upmu_progress progress;
 static struct upmu_queue queue;
 static struct upmu_message messages[4];
 static struct upmu_user_page page;
@@ -78,6 +80,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_branches_stop, upmu_branches_stop(cpu), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_sessions_change, upmu_sessions_change(cpu, both, 1, both + 1, 1), NO_PMU, NO_PMU, UPMU_ERR_WRONG_CPU, \
       NO_PMU, STATE) \
+    X(upmu_counter_runs, upmu_counter_runs(cpu, 1), SAME(false)) \
     X(upmu_cpu_changed, upmu_cpu_changed(cpu), SAME(NO_PMU)) \
     X(upmu_cpu_enter_guest, upmu_cpu_enter_guest(cpu), SAME(OK)) \
     X(upmu_cpu_fini, upmu_cpu_fini(cpu), SAME(OK)) \
@@ -110,11 +113,13 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_region_end, upmu_region_end(&region), SAME(STATE)) \
     X(upmu_region_open, upmu_region_open(&region, cpu, "cycles"), SAME(NO_PMU)) \
     X(upmu_session_add_set, upmu_session_add_set(fresh, &set, 1, 0, 0), SAME(OK)) \
+    X(upmu_session_ask, DONE(upmu_session_ask(session, &session_info)), SAME(OK)) \
     X(upmu_session_attach_cpu, upmu_session_attach_cpu(fresh, cpu), SAME(STATE)) \
     X(upmu_session_attach_thread, upmu_session_attach_thread(fresh, &host.threads[1], cpu), SAME(STATE)) \
     X(upmu_session_attach_unit, upmu_session_attach_unit(fresh, &unit), SAME(STATE)) \
     X(upmu_session_callers, upmu_session_callers(fresh, NULL), SAME(OK)) \
     X(upmu_session_close, upmu_session_close(session), SAME(OK)) \
+    X(upmu_session_continue, upmu_session_continue(session, 0, true), SAME(STATE)) \
     X(upmu_session_detach, upmu_session_detach(session), SAME(OK)) \
     X(upmu_session_drop, upmu_session_drop(session), SAME(OK)) \
     X(upmu_session_dry_run, upmu_session_dry_run(fresh, &host.machine.pmu[0], &dry_run), SAME(STATE)) \
@@ -140,7 +145,11 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_set_add, upmu_set_add(&fresh->set, "cycles", NULL), NO_PMU, NO_PMU, OK, OK, OK) \
     X(upmu_set_add_event, upmu_set_add_event(&fresh->set, &event, NULL), NO_PMU, NO_PMU, OK, OK, OK) \
     X(upmu_set_ask, DONE(upmu_set_ask(&session->set, &info)), SAME(OK)) \
+    X(upmu_set_clear, upmu_set_clear(&session->set), OK, OK, OK, OK, STATE) \
+    X(upmu_set_continue, upmu_set_continue(&session->set, 0, &progress), INVALID, INVALID, INVALID, OK, STATE) \
+    X(upmu_set_event, upmu_set_event(&session->set, 0) == NULL, 1, 1, 1, 0, 0) \
     X(upmu_set_lend, upmu_set_lend(&session->set, 0, 1), SAME(INVALID)) \
+    X(upmu_set_progress, DONE(upmu_set_progress(&session->set, 0, &progress)), SAME(OK)) \
     X(upmu_set_read, upmu_set_read(&session->set, 0, 1, counts), INVALID, INVALID, INVALID, OK, OK) \
     X(upmu_set_replace, upmu_set_replace(&session->set, 0, "cycles", NULL), INVALID, INVALID, \
       INVALID, OK, OK) \

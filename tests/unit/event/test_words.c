@@ -11,7 +11,8 @@
 static struct host host;
 static bool (*real_wrmsr)(void *context, uint32_t msr, uint64_t value);
 static void (*real_cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
-static bool no_leaf_10, hypervisor, other_maker;
+static bool (*real_rdmsr)(void *context, uint32_t msr, uint64_t *out_value);
+static bool no_leaf_10, hypervisor, other_maker, faults_harm, counters_fault;
 
 static void cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])
 {
@@ -33,6 +34,12 @@ static bool forgetful_wrmsr(void *context, uint32_t msr, uint64_t value)
     return real_wrmsr(context, msr, (msr & ~0x40fu) == 0xc0 ? 0 : value);
 }
 
+/* The first legacy select faults (AMD BKDG of family 0Fh, PerfEvtSel0). */
+static bool faulting_rdmsr(void *context, uint32_t msr, uint64_t *out_value)
+{
+    return msr != 0xc0010000u && real_rdmsr(context, msr, out_value);
+}
+
 static void expect_no_pmu(const char *profile, const char *words)
 {
     char text[200];
@@ -40,6 +47,11 @@ static void expect_no_pmu(const char *profile, const char *words)
     host_prepare(&host, profile);
     real_cpuid = host.sim.port.cpuid;
     host.sim.port.cpuid = cpuid;
+    host.sim.port.msr_faults_are_safe = !faults_harm;
+    if (counters_fault) {
+        real_rdmsr = host.sim.port.rdmsr;
+        host.sim.port.rdmsr = faulting_rdmsr;
+    }
     host_machine(&host);
     assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_ERR_NO_PMU);
     upmu_why_text(&host.machine.why, text, sizeof text);
@@ -56,6 +68,29 @@ static void a_cpu_without_a_pmu_says_why(void **state)
     other_maker = true;
     expect_no_pmu("skl", "no usable PMU: an unknown CPU, under KVMKVMKVM");
     no_leaf_10 = hypervisor = other_maker = false;
+}
+
+/* No CPUID bit promises AMD's legacy counters: under a hypervisor they are tried only where a fault does no harm. */
+static void an_amd_cpu_whose_counters_may_not_be_tried_is_not_unknown(void **state)
+{
+    (void)state;
+    hypervisor = faults_harm = true;
+    expect_no_pmu("k8_revf", "no usable PMU: CPUID promises no counters, under KVMKVMKVM");
+    assert_int_equal(host.sim.access_count[UPMU_SIM_RDMSR], 0);
+    faults_harm = false;
+    host.sim.port.msr_faults_are_safe = true;
+    assert_int_equal(upmu_cpu_init(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(host.machine.why.word[0], 0);
+    hypervisor = false;
+    host_end(&host);
+}
+
+static void nor_is_one_whose_counters_fault(void **state)
+{
+    (void)state;
+    hypervisor = counters_fault = true;
+    expect_no_pmu("k8_revf", "no usable PMU: CPUID promises no counters, under KVMKVMKVM");
+    hypervisor = counters_fault = false;
 }
 
 static void one_that_ignores_writes_says_so_and_a_later_success_nothing(void **state)
@@ -157,6 +192,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_cpu_without_a_pmu_says_why),
+        cmocka_unit_test(an_amd_cpu_whose_counters_may_not_be_tried_is_not_unknown),
+        cmocka_unit_test(nor_is_one_whose_counters_fault),
         cmocka_unit_test(one_that_ignores_writes_says_so_and_a_later_success_nothing),
         cmocka_unit_test(an_attribute_that_there_is_not_names_those_that_there_are),
         cmocka_unit_test(an_abbreviation_is_near_the_shortest_name_that_begins_so),
