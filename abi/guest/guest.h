@@ -162,6 +162,23 @@ struct upmu_guest_x86 {
     bool lapic_off; /* the vCPU's local APIC is disabled by software: lvtpc stays masked */
 };
 
+/*
+ * Sums of what a vCPU did, for a hypervisor that watches its guests: upmu_guest_set_statistics(). The structure has 80
+ * bytes.
+ */
+struct upmu_guest_statistics {
+    uint64_t traps_read;       /* RDMSR and RDPMC that were not "not ours", with those that faulted */
+    uint64_t traps_write;      /* WRMSR, likewise */
+    uint64_t entries;          /* entries of a vCPU that was on a CPU */
+    uint64_t entries_counting; /* entries into which at least one counter counts */
+    uint64_t denied;           /* selects whose event was refused: the sum of `denied` of all counters, unsaturated */
+    uint64_t waited;           /* entries into which `waiting` names a counter */
+    uint64_t host_interrupts;  /* overflows that the host's handler found, one for each counter that overflowed */
+    uint64_t injected;         /* entries that said what to inject */
+    uint64_t late;             /* loads of a counter whose overflow was nearer than min_period */
+    uint64_t faults;           /* accesses of traps_read and traps_write that faulted */
+};
+
 struct upmu_guest_door_table;
 
 /*
@@ -173,6 +190,7 @@ struct upmu_guest {
     struct upmu_guest_shape shown;            /* the shape given to upmu_guest_init() */
     const struct upmu_guest_door_table *door; /* the functions that know its registers */
     const struct upmu_guest_policy *policy;
+    struct upmu_guest_statistics *statistics; /* the host's, or NULL */
     struct upmu_guest_memory memory;
     struct upmu_machine *machine;
     struct upmu_cpu *cpu; /* the CPU of upmu_guest_load(), or NULL */
@@ -306,6 +324,15 @@ void upmu_guest_reset(struct upmu_guest *guest);
  */
 UPMU_MUST_CHECK
 enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct upmu_guest_policy *policy);
+
+/*
+ * Let a vCPU add to these sums from now on (NULL: to none, as after upmu_guest_init()). They begin with what the
+ * structure has, and no reset changes them. The memory must stay until the next call or upmu_guest_fini(). Of one
+ * structure there is one vCPU: the sums are written by its thread, and `host_interrupts` by the host's handler on its
+ * CPU. Another thread that reads them meanwhile may find a sum of a moment ago; on hosts of 32 bits also half of one.
+ * Context: local, outside guest mode; any while the vCPU is on no CPU.
+ */
+void upmu_guest_set_statistics(struct upmu_guest *guest, struct upmu_guest_statistics *statistics);
 
 /* Would a reset make another shape, because the policy has changed? Context: any. */
 bool upmu_guest_shape_is_stale(const struct upmu_guest *guest);

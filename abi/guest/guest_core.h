@@ -20,6 +20,13 @@
 
 #define GUEST_COUNTER_DENIED (1u << 7)  /* the select was refused, and counted in `denied` */
 
+/* Add 1 to a sum of the host's statistics, if the host has any. */
+#define GUEST_ADD_ONE(guest, sum)                                                                                      \
+    do {                                                                                                               \
+        if ((guest)->statistics)                                                                                       \
+            (guest)->statistics->sum++;                                                                                \
+    } while (0)
+
 /* Return the counter for a number that the guest gave: within the array, even if a CPU speculates. */
 static inline struct upmu_guest_counter *upmu_guest_counter(struct upmu_guest *guest, unsigned counter)
 {

@@ -21,6 +21,7 @@
 
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
 _Static_assert(sizeof(struct upmu_guest) <= 1856, "struct upmu_guest is to be small");
+_Static_assert(sizeof(struct upmu_guest_statistics) == 80, "the header says how large the statistics are");
 
 static bool may_pass(const struct upmu_guest *guest)
 {
@@ -36,6 +37,7 @@ static unsigned note_overflow(void *state, const struct upmu_overflow *overflow,
 
     (void)notify;
     (void)__atomic_fetch_or(&guest->overflowed, (uint32_t)upmu_overflow_event_id(overflow), __ATOMIC_RELAXED);
+    GUEST_ADD_ONE(guest, host_interrupts);
     return 0;
 }
 
@@ -125,6 +127,17 @@ static bool may_lend(const struct upmu_guest *guest, unsigned counter, const str
            pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
 }
 
+/* Note that the select of a counter has an event that is refused: once for each select. */
+static void note_denial(struct upmu_guest *guest, struct upmu_guest_counter *virtual)
+{
+    if (virtual->flags & GUEST_COUNTER_DENIED)
+        return;
+    virtual->flags |= GUEST_COUNTER_DENIED;
+    GUEST_ADD_ONE(guest, denied);
+    if (virtual->denied != UINT16_MAX)
+        virtual->denied++;
+}
+
 /*
  * Give the session of a counter that stands still the event that the guest selected; false: the session does not count
  * it.
@@ -139,9 +152,7 @@ static bool give_event(struct upmu_guest *guest, unsigned counter, struct upmu_c
     enum upmu_status status = guest->door->event(guest, counter, &event);
 
     if (status != UPMU_OK) {
-        if (!(virtual->flags & GUEST_COUNTER_DENIED) && virtual->denied != UINT16_MAX)
-            virtual->denied++;
-        virtual->flags |= GUEST_COUNTER_DENIED;
+        note_denial(guest, virtual);
         return false;
     }
     virtual->flags &= (uint8_t)~GUEST_COUNTER_OWN;
@@ -197,6 +208,7 @@ static void load_counter(struct upmu_guest *guest, unsigned counter)
     if (left < guest->min_period) {
         left = guest->min_period;
         virtual->flags |= GUEST_COUNTER_LATE;
+        GUEST_ADD_ONE(guest, late);
     }
     (void)!upmu_set_wait(&session->set, 0, left, guest->mask + 1u);
 }
@@ -385,6 +397,19 @@ struct upmu_cpu *upmu_guest_prepare(struct upmu_guest *guest, struct upmu_guest_
     return cpu;
 }
 
+/* Add an entry to the host's statistics, when all is settled. */
+static void note_entry(const struct upmu_guest *guest, const struct upmu_guest_entry *entry)
+{
+    struct upmu_guest_statistics *statistics = guest->statistics;
+
+    if (!statistics)
+        return;
+    statistics->entries++;
+    statistics->entries_counting += (guest->started & ~guest->waiting) != 0;
+    statistics->waited += guest->waiting != 0;
+    statistics->injected += entry->inject != UPMU_GUEST_INJECT_NONE;
+}
+
 enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu_cpu *cpu,
                                            struct upmu_guest_entry *out_entry)
 {
@@ -393,6 +418,7 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
     if (guest->dirty)
         settle_counters(guest, cpu);
     find_waiting(guest);
+    note_entry(guest, out_entry);
     if (may_pass(guest)) {
         out_entry->passes = guest->passes = find_passes(guest);
         out_entry->rdpmc_passes = guest->passes && guest->door->all_pass(guest);
@@ -455,6 +481,11 @@ static void take_policy(struct upmu_guest *guest, const struct upmu_guest_policy
     guest->min_period = policy->min_period ? policy->min_period : DEFAULT_MIN_PERIOD;
     if (guest->min_period < upmu_guest_pmu(guest)->min_period)
         guest->min_period = upmu_guest_pmu(guest)->min_period;
+}
+
+void upmu_guest_set_statistics(struct upmu_guest *guest, struct upmu_guest_statistics *statistics)
+{
+    guest->statistics = statistics;
 }
 
 enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct upmu_guest_policy *policy)

@@ -129,7 +129,8 @@ bool upmu_pv_cpuid(const struct upmu_pv_vcpu *vcpu, uint32_t first, uint32_t cal
 
 /*
  * Carry out a call of the guest: its operation and arguments may be anything. Returns UPMU_PV_OK or another UPMU_PV_
- * code, which is the answer.
+ * code, which is the answer. The call is an instruction of the guest: upmu_guest_retired() comes after it, as after
+ * every instruction that the hypervisor executes.
  *
  * Context: local, outside guest mode.
  */

@@ -31,7 +31,7 @@ static unsigned what_is(const struct upmu_guest *guest, uint32_t msr)
 
 bool upmu_guest_state_get(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
 {
-    enum upmu_guest_access access = upmu_guest_rdmsr(guest, msr, out_value);
+    enum upmu_guest_access access = upmu_guest_x86_rdmsr(guest, msr, out_value);
 
     return access == UPMU_GUEST_DONE || access == UPMU_GUEST_SHARED;
 }
@@ -72,7 +72,7 @@ bool upmu_guest_state_set(struct upmu_guest *guest, uint32_t msr, uint64_t value
     case CONSTANT:
         return value == present;
     default:
-        access = upmu_guest_wrmsr(guest, msr, value);
+        access = upmu_guest_x86_wrmsr(guest, msr, value);
         return access == UPMU_GUEST_DONE || access == UPMU_GUEST_SHARED;
     }
 }

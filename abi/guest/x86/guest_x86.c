@@ -137,7 +137,7 @@ static void x86_inject(struct upmu_guest *guest, struct upmu_guest_entry *entry)
 
 /* ---- Accesses ---- */
 
-enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
+enum upmu_guest_access upmu_guest_x86_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
 {
     if (!upmu_guest_range_has(guest, msr))
         return UPMU_GUEST_NOT_OURS;
@@ -149,7 +149,7 @@ enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, 
                                                  : upmu_guest_amd_rdmsr(guest, msr, out_value);
 }
 
-enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
+enum upmu_guest_access upmu_guest_x86_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
 {
     if (!upmu_guest_range_has(guest, msr))
         return UPMU_GUEST_NOT_OURS;
@@ -166,7 +166,7 @@ enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, 
 /*
  * Read a counter by RDPMC. Intel's fixed counters have bit 30. Other types do not exist, and AMD has no fixed counters.
  */
-enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
+static enum upmu_guest_access read_by_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
 {
     unsigned counter = UPMU_NO_COUNTER;
 
@@ -178,6 +178,34 @@ enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, 
         return UPMU_GUEST_FAULT;
     *out_value = upmu_guest_value(guest, counter);
     return UPMU_GUEST_DONE;
+}
+
+/* Add a trapped access to the host's statistics, unless the engine has no part in it. */
+static enum upmu_guest_access note_trap(const struct upmu_guest *guest, enum upmu_guest_access access, bool write)
+{
+    struct upmu_guest_statistics *statistics = guest->statistics;
+
+    if (!statistics || access == UPMU_GUEST_NOT_OURS)
+        return access;
+    statistics->traps_read += !write;
+    statistics->traps_write += write;
+    statistics->faults += access == UPMU_GUEST_FAULT;
+    return access;
+}
+
+enum upmu_guest_access upmu_guest_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value)
+{
+    return note_trap(guest, upmu_guest_x86_rdmsr(guest, msr, out_value), false);
+}
+
+enum upmu_guest_access upmu_guest_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value)
+{
+    return note_trap(guest, upmu_guest_x86_wrmsr(guest, msr, value), true);
+}
+
+enum upmu_guest_access upmu_guest_rdpmc(struct upmu_guest *guest, uint32_t ecx, uint64_t *out_value)
+{
+    return note_trap(guest, read_by_rdpmc(guest, ecx, out_value), false);
 }
 
 void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)

@@ -75,6 +75,12 @@ static inline bool upmu_guest_has_global(const struct upmu_guest *guest)
 /* The status as of the last read of each counter: bits of counters, and of what freezes them. */
 uint64_t upmu_guest_status_bits(const struct upmu_guest *guest);
 
+/* ---- guest_x86.c ---- */
+
+/* Read and write an MSR as the guest does, but as no trap of the guest: for the host's own accesses. */
+enum upmu_guest_access upmu_guest_x86_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
+enum upmu_guest_access upmu_guest_x86_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
+
 /* ---- guest_x86_registers.c ---- */
 
 /* Set the register of all gates; set the whole status. Both mark the counters concerned as dirty. */

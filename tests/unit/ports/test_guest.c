@@ -1585,6 +1585,119 @@ static void a_guest_without_svm_has_no_guests(void **state)
         }
 }
 
+/* ---- Statistics ---- */
+
+static struct upmu_guest_statistics sums;
+
+static void assert_sums(const char *when, const struct upmu_guest_statistics *expected)
+{
+    const uint64_t *is = &sums.traps_read, *wanted = &expected->traps_read;
+
+    for (unsigned i = 0; i < sizeof sums / sizeof *is; i++)
+        if (is[i] != wanted[i])
+            fail_msg("%s: sum %u is %u instead of %u", when, i, (unsigned)is[i], (unsigned)wanted[i]);
+}
+
+/* Each sum by itself, and no sum by what the hypervisor does for itself. */
+static void statistics_are_of_what_a_guest_did(void **state)
+{
+    struct upmu_guest_statistics expected = {0};
+    uint64_t value;
+
+    (void)state;
+    sums = expected;
+    nest_prepare(&nest, "skylake", NULL);
+    nest.policy = (struct upmu_guest_policy){.level = UPMU_GUEST_IPC};
+    nest_shape(&nest, UPMU_GUEST_INTEL);
+    nest_begin(&nest);
+    nest.handler = count_injected;
+    nest_write(&nest, 0x38f, 0);
+    upmu_guest_set_statistics(&nest.vcpu, &sums);
+    nest_write(&nest, 0x186, 0x5300c0);
+    nest_write(&nest, 0xc1, (uint64_t)-100);
+    nest_write(&nest, 0x187, 0x4300c4); /* which this policy denies */
+    nest_lvtpc(&nest, 0x400);
+    expected.traps_write = 3;
+    assert_sums("registers", &expected);
+    nest_run(&nest, BURST(10));
+    expected.entries = 1;
+    assert_sums("an entry into which nothing counts", &expected);
+    nest_write(&nest, 0x38f, 3);
+    expected.traps_write++;
+    expected.entries++, expected.entries_counting++;
+    expected.denied++;
+    expected.late++; /* 100 events to go, and at least 1000 between two interrupts of the host */
+    assert_sums("an entry", &expected);
+    assert_int_equal(nest_read(&nest, 0xc2), 0);
+    assert_true(nest.port.rdpmc(&nest, 0, &value));
+    assert_false(nest.port.rdmsr(&nest, 0x680, &value));
+    assert_false(nest.port.rdpmc(&nest, 77, &value));
+    assert_false(nest.port.wrmsr(&nest, 0x187, UINT64_MAX));
+    (void)nest.port.rdmsr(&nest, 0x10, &value); /* not the engine's */
+    expected.traps_read += 4, expected.traps_write++, expected.faults += 3;
+    expected.entries += 6, expected.entries_counting += 6;
+    assert_sums("reads and faults", &expected);
+    nest_run(&nest, BURST(1001));
+    expected.entries++, expected.entries_counting++;
+    expected.host_interrupts++, expected.injected++;
+    assert_sums("an interrupt", &expected);
+    nest_exit(&nest);
+    assert_true(upmu_guest_state_get(&nest.vcpu, 0xc1, &value));
+    assert_true(upmu_guest_state_set(&nest.vcpu, 0xc1, value));
+    assert_false(upmu_guest_state_get(&nest.vcpu, 0x680, &value));
+    (void)upmu_guest_msr_range(&nest.vcpu, 0, &(struct upmu_guest_range){0, 0, false});
+    assert_sums("the host's own accesses", &expected);
+    upmu_guest_set_statistics(&nest.vcpu, NULL);
+    nest_write(&nest, 0x38f, 1);
+    nest_run(&nest, BURST(10));
+    assert_sums("without the structure", &expected);
+    nest_end(&nest);
+    /* One counter more than the host has. */
+    nest_prepare(&nest, "core2", NULL);
+    nest_shape(&nest, UPMU_GUEST_INTEL);
+    nest.shape.general = 3;
+    nest_begin(&nest);
+    sums = (struct upmu_guest_statistics){0};
+    upmu_guest_set_statistics(&nest.vcpu, &sums);
+    for (unsigned i = 0; i < 3; i++)
+        nest_write(&nest, 0x186 + i, 0x4300c4);
+    nest_run(&nest, BURST(10));
+    nest_write(&nest, 0x186, 0);
+    expected = (struct upmu_guest_statistics){.traps_write = 4, .entries = 2, .entries_counting = 2, .waited = 1};
+    assert_sums("a counter stands still", &expected);
+    nest_end(&nest);
+}
+
+/* Counts, interrupts and exits are the same for a guest that is watched. */
+static void what_a_guest_sees_does_not_depend_on_statistics(void **state)
+{
+    uint64_t values[2][3];
+
+    (void)state;
+    for (unsigned pair = 0; pair < PAIRS; pair++) {
+        bool intel = pairs[pair].door == UPMU_GUEST_INTEL;
+
+        for (unsigned watched = 0; watched < 2; watched++) {
+            nest_set_up(&nest, pairs[pair].host, pairs[pair].door);
+            nest.handler = count_injected;
+            sums = (struct upmu_guest_statistics){0};
+            upmu_guest_set_statistics(&nest.vcpu, watched ? &sums : NULL);
+            nest_lvtpc(&nest, 0x400);
+            nest_write(&nest, intel ? 0x186 : 0xc0010000u, 0x5300c0);
+            nest_write(&nest, intel ? 0xc1 : 0xc0010004u, (uint64_t)-20);
+            nest_run(&nest, BURST(500));
+            values[watched][0] = nest.injected; /* before a read could find the overflow */
+            values[watched][1] = nest.exits;
+            values[watched][2] = nest_read(&nest, intel ? 0xc1 : 0xc0010004u);
+            assert_int_equal(sums.host_interrupts, watched);
+            assert_int_equal(sums.injected, watched * nest.injected);
+            nest_end(&nest);
+        }
+        assert_memory_equal(values[0], values[1], sizeof values[0]);
+        assert_int_equal(values[0][0], 1);
+    }
+}
+
 /* ---- A guest in a guest ---- */
 
 static void a_guest_is_a_host(void **state)
@@ -1684,6 +1797,8 @@ int main(void)
         cmocka_unit_test(the_guest_is_told_that_there_is_a_hypervisor),
         cmocka_unit_test(the_interrupt_entry_of_the_apic_has_its_bits),
         cmocka_unit_test(a_guest_without_svm_has_no_guests),
+        cmocka_unit_test(statistics_are_of_what_a_guest_did),
+        cmocka_unit_test(what_a_guest_sees_does_not_depend_on_statistics),
         cmocka_unit_test(a_guest_is_a_host),
         cmocka_unit_test(a_guest_goes_on_elsewhere_with_its_counts),
         cmocka_unit_test(an_overflow_is_injected_once_wherever_the_guest_is_saved),

@@ -11,13 +11,15 @@
 static struct host host;
 static struct vcpu vcpu;
 
-static const struct step {
+struct step {
     enum exit_reason exit;
     uint32_t msr;
     uint64_t value; /* written, or expected */
     unsigned run;   /* instructions before it */
     bool faults;
-} program[] = {
+};
+
+static const struct step whole[] = {
     {.exit = EXIT_CPUID, .msr = 0xa},
     {.exit = EXIT_LVTPC, .value = 0x400},
     {.exit = EXIT_SPURIOUS, .value = 0xff},
@@ -37,6 +39,7 @@ static const struct step {
     {.exit = EXIT_RDMSR, .msr = 0x10, .value = 42},
     {.exit = EXIT_HALT},
 };
+static const struct step *program; /* what the guest executes */
 static unsigned at, injected, faults;
 static uint64_t debugctl;
 
@@ -101,32 +104,78 @@ bool machine_wrmsr(struct vcpu *guest, uint32_t msr, uint64_t value)
     return msr == 0x1d9;
 }
 
-static void the_example_shows_its_guest_a_pmu(void **state)
+/* Run a program to its end, and return general counter 0. */
+static uint64_t run_guest(const struct step *steps, unsigned count)
 {
     struct upmu_guest_shape shape;
     uint64_t value;
 
-    (void)state;
+    program = steps;
+    at = injected = faults = 0;
+    debugctl = 0;
     host_set_up(&host, "skylake");
     host_threads(&host, 1);
     assert_int_equal(upmu_guest_shape_default(&host.machine, UPMU_GUEST_INTEL, NULL, &shape), UPMU_OK);
     assert_int_equal(vcpu_create(&vcpu, &host.machine, &shape, NULL), UPMU_OK);
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &host.threads[0], &vcpu.thread), UPMU_OK);
     vcpu_run(&vcpu);
-    assert_int_equal(at, sizeof program / sizeof program[0]);
-    /* Two reads and HLT came after the last RDPMC: it counted itself after it had read. */
+    assert_int_equal(at, count);
     assert_int_equal(upmu_guest_rdpmc(&vcpu.pmu, 0, &value), UPMU_GUEST_DONE);
+    assert_int_equal(upmu_guest_fini(&vcpu.pmu), UPMU_OK);
+    host_end_idle(&host);
+    return value;
+}
+
+static void the_example_shows_its_guest_a_pmu(void **state)
+{
+    uint64_t value = run_guest(whole, sizeof whole / sizeof whole[0]);
+
+    (void)state;
+    /* Two reads and HLT came after the last RDPMC, which counted itself after its read. */
     assert_int_equal(value, 1102 + 3);
     assert_int_equal(injected, 1);
     assert_int_equal(faults, 1);
-    assert_int_equal(upmu_guest_fini(&vcpu.pmu), UPMU_OK);
-    host_end_idle(&host);
+}
+
+/* Each exit alone, between the write that opens the counter and HLT: both are instructions, and are counted. */
+static void an_exit_counts_as_the_page_says(void **state)
+{
+    static const struct {
+        struct step step;
+        unsigned counts;
+    } rows[] = {
+        {{.exit = EXIT_RDMSR, .msr = 0x186, .value = 0x4300c0}, 1},
+        {{.exit = EXIT_RDMSR, .msr = 0x10, .value = 42}, 1},
+        {{.exit = EXIT_RDMSR, .msr = 0x600, .faults = true}, 0},
+        {{.exit = EXIT_WRMSR, .msr = 0x187, .value = 0x43003c}, 1},
+        {{.exit = EXIT_WRMSR, .msr = 0x1d9, .value = 1}, 1},
+        {{.exit = EXIT_WRMSR, .msr = 0x187, .value = UINT64_MAX, .faults = true}, 0},
+        {{.exit = EXIT_WRMSR, .msr = 0x11, .faults = true}, 0},
+        {{.exit = EXIT_RDPMC, .msr = 0, .value = 1}, 1},
+        {{.exit = EXIT_RDPMC, .msr = 9, .faults = true}, 0},
+        {{.exit = EXIT_CPUID, .msr = 0xa}, 1},
+        {{.exit = EXIT_NMI}, 0},
+        {{.exit = EXIT_LVTPC, .value = 0x400}, 1},
+        {{.exit = EXIT_SPURIOUS, .value = 0xff}, 1},
+        {{.exit = EXIT_OTHER}, 1},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct step steps[] = {
+            {.exit = EXIT_WRMSR, .msr = 0x186, .value = 0x4300c0}, rows[i].step, {.exit = EXIT_HALT}};
+        uint64_t value = run_guest(steps, 3);
+
+        if (value != 2u + rows[i].counts)
+            fail_msg("exit %u: counter %u instead of %u", i, (unsigned)value, 2u + rows[i].counts);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_shows_its_guest_a_pmu),
+        cmocka_unit_test(an_exit_counts_as_the_page_says),
     };
 
     return cmocka_run_group_tests_name("guest_example", tests, NULL, NULL);

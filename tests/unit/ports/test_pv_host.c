@@ -128,6 +128,8 @@ static uint32_t call(uint32_t operation, uint32_t first, uint32_t second)
 
     nest_exit(&nest);
     answer = upmu_pv_call(&vcpu, operation, first, second);
+    if (nest.traps_count)
+        upmu_guest_retired(&nest.vcpu, 1, 0, false);
     calls++;
     if (inside)
         nest_enter(&nest);
@@ -808,6 +810,69 @@ static void a_count_is_longer_than_a_counter(void **state)
     }
 }
 
+/*
+ * The loop of the PMU test of kvm-unit-tests stands between the call that opens its counter and the call that closes
+ * it.  The hypervisor executes both calls, and says so after each: the call that opens is counted, and the call that
+ * closes is not.  A call that reads meanwhile is counted after it has stored the count.
+ */
+#define LOOP_LENGTH (10u * 1000u + 16u)
+
+static void check_loop_by_page(void)
+{
+    map_page();
+    for (unsigned n = 0; n < nest.shape.general; n++) {
+        const uint64_t load = (uint64_t)(n + 1) << 48;
+
+        wish(n, WISH_INSTRUCTIONS, load | 5);
+        assert_int_equal(call(18, 1u << n, 0), 0);
+        nest_run(&nest, BURST(LOOP_LENGTH));
+        assert_int_equal(call(19, 1u << n, 0), 0);
+        assert_int_equal(slot_word(n, 0), LOOP_LENGTH + 1);
+        nest_run(&nest, BURST(LOOP_LENGTH));
+        assert_int_equal(call(18, 0, 0), 0);
+        assert_int_equal(slot_word(n, 0), 2 * LOOP_LENGTH + 2);
+        assert_int_equal(slot_word(n, 16), 5 + 2 * LOOP_LENGTH + 2);
+        assert_int_equal((uint32_t)slot_word(n, 8), 0);
+    }
+    /* The call that opens may be the event that overflows. */
+    wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0xabcdffffffffffff));
+    assert_int_equal(call(18, 1, 0), 0);
+    assert_int_equal(nest.handled, 1);
+    nest_run(&nest, BURST(1));
+    assert_int_equal((uint32_t)slot_word(0, 8), 1);
+    assert_int_equal(call(18, 0, 0), 0);
+    assert_int_equal(slot_word(0, 16), 1);
+    assert_int_equal(nest.handled, 1);
+    assert_int_equal(call(17, 0, 0), 0);
+}
+
+static void check_loop_by_events(void)
+{
+    assert_int_equal(open_at(0, 7, &(struct attr_words){.config = 1}), 0);
+    assert_int_equal(call(3, 7, 0), 0);
+    nest_run(&nest, BURST(LOOP_LENGTH));
+    assert_int_equal(call(5, 7, 0), 0);
+    assert_int_equal(area_count(0), LOOP_LENGTH + 1);
+    nest_run(&nest, BURST(LOOP_LENGTH));
+    assert_int_equal(call(4, 7, 0), 0);
+    assert_int_equal(call(5, 7, 0), 0);
+    assert_int_equal(area_count(0), 2 * LOOP_LENGTH + 2);
+    assert_int_equal(call(2, 7, 0), 0);
+}
+
+static void a_call_that_opens_counts(void **state)
+{
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++) {
+        begin(hosts[host], 1);
+        nest.handler = count_calls;
+        nest.traps_count = true;
+        check_loop_by_page();
+        check_loop_by_events();
+        end();
+    }
+}
+
 static void what_the_shape_lacks_is_no_event(void **state)
 {
     uint32_t out[4];
@@ -1376,6 +1441,7 @@ int main(void)
         cmocka_unit_test(an_attribute_may_cross_a_page),
         cmocka_unit_test(structures_may_end_where_memory_ends),
         cmocka_unit_test(a_count_is_longer_than_a_counter),
+        cmocka_unit_test(a_call_that_opens_counts),
         cmocka_unit_test(a_level_refuses_slots_and_events_by_name),
         cmocka_unit_test(what_the_shape_lacks_is_no_event),
         cmocka_unit_test(a_page_begins_with_nothing_of_the_one_before),
