@@ -37,7 +37,7 @@ struct upmu_branch_facts upmu_branches_facts(const struct upmu_pmu *pmu)
         return facts;
     facts.depth = pmu->branch_depth;
     facts.record = BRANCH_ALWAYS | pmu->branch_filters;
-    facts.info = upmu_branch_info_of((enum upmu_branch_format)pmu->branch_format);
+    facts.info = upmu_branch_info_of((enum upmu_branch_format)pmu->branch_format, pmu->branch_lacks);
     return facts;
 }
 
@@ -345,10 +345,11 @@ static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *
     const enum upmu_branch_format format = (enum upmu_branch_format)bank->pmu->branch_format;
     const unsigned depth = bank->pmu->branch_depth, record = unit->record;
     const bool plain = record & UPMU_BRANCH_NO_INFO, info = stack->info && !plain;
+    const uint64_t known = plain ? 0 : upmu_branch_info_of(format, bank->pmu->branch_lacks);
     const struct upmu_port *port = bank->port;
     struct upmu_branch branch;
     uint64_t from, to, more = 0;
-    bool fine = true, aborted = false;
+    bool fine = true, newer = false;
     unsigned at, count = 0;
     uint32_t reads = 0;
 
@@ -357,7 +358,6 @@ static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *
     for (unsigned left = depth; left && count < room; left--) {
         const uint32_t offset = at * stack->step;
         enum upmu_branch_entry entry;
-        bool aborts;
 
         fine = upmu_bank_read_next(bank, port, stack->from + offset, &reads, &from) &&
                upmu_bank_read_next(bank, port, stack->to + offset, &reads, &to) &&
@@ -369,14 +369,15 @@ static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *
         if (entry == UPMU_BRANCH_END)
             break;
         if (entry == UPMU_BRANCH_SKIP ||
-            ((record & BRANCH_MODES) != BRANCH_MODES && !upmu_branch_is_wanted(&branch, record, unit->kernel_from)))
+            ((record & BRANCH_MODES) != BRANCH_MODES && !upmu_branch_is_wanted(&branch, record, unit->kernel_from))) {
+            newer = false;
             continue;
-        /* An abort makes two entries: the newer one is dropped. */
-        aborts = (stack->traits & UPMU_BRANCH_ABORTS_TWICE) && (branch.info & UPMU_BRANCH_INFO_ABORT);
-        count -= aborts && aborted;
-        aborted = aborts && !aborted;
-        if (plain)
-            branch.info = 0;
+        }
+        /* An abort makes two entries. The newer one, which does not say so, is dropped. */
+        if ((stack->traits & UPMU_BRANCH_ABORTS_TWICE) && (branch.info & UPMU_BRANCH_INFO_ABORT))
+            count -= newer;
+        newer = true;
+        branch.info &= known;
         out[count++] = branch;
     }
     bank->accesses.reads += reads;

@@ -340,27 +340,64 @@ static void without_info_a_third_of_the_reads_is_saved(void **state)
 
 /* ---- What is dropped ---- */
 
+/*
+ * An abort's second entry has no bit that says so (Linux lbr.c, intel_pmu_lbr_read_64). Aborts alone, one behind the
+ * other, at both ends, and with branches between that are not wanted.
+ */
 static void haswell_shows_an_abort_once(void **state)
 {
     static const char *const profiles[] = {"haswell_smt", "broadwell", "skylake"};
+    static const unsigned aborts_of[] = {0x04, 0x0c, 0x21, 0x3f, 0};
 
     (void)state;
-    for (unsigned k = 0; k < 3; k++) {
-        struct upmu_branch out[UPMU_BRANCHES_MOST];
-        unsigned count;
-        struct host host;
+    for (unsigned k = 0; k < 3; k++)
+        for (unsigned which = 0; which < 5; which++)
+            for (uint32_t modes = UPMU_BRANCH_USER; modes <= MODES; modes++) {
+                struct upmu_branch out[UPMU_BRANCHES_MOST];
+                unsigned count, aborts = aborts_of[which], next = 0;
+                struct host host;
 
-        started(&host, profiles[k], EVERYTHING);
-        for (unsigned n = 0; n < 6; n++)
-            upmu_sim_branch(&host.sim,
-                            &(struct upmu_sim_branch){
-                                .from = KERNEL_CODE + n, .to = KERNEL_CODE, .in_tx = n == 2, .abort = n == 2});
-        assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
-        assert_int_equal(count, 6);
-        for (unsigned i = 0; i < count; i++)
-            assert_true(out[i].from == KERNEL_CODE + 5 - i && !(out[i].info & ABORT) == (i != 3));
-        finished(&host);
-    }
+                started(&host, profiles[k], modes | UPMU_BRANCH_ANY);
+                host.sim.rule[UPMU_SIM_RULE_LBR_FILTERS] = 0;
+                for (unsigned n = 0; n < 6; n++) {
+                    uint64_t code = n & 1u ? KERNEL_CODE : USER_CODE;
+
+                    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = code + n,
+                                                                         .to = code,
+                                                                         .in_tx = aborts >> n & 1u,
+                                                                         .abort = aborts >> n & 1u});
+                }
+                assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
+                assert_int_equal(count, modes == MODES ? 6 : 3);
+                for (unsigned n = 6; n-- > 0;)
+                    if (modes & (n & 1u ? UPMU_BRANCH_KERNEL : UPMU_BRANCH_USER)) {
+                        assert_true(out[next].from == (n & 1u ? KERNEL_CODE : USER_CODE) + n);
+                        assert_int_equal(!(out[next++].info & ABORT), !(aborts >> n & 1u));
+                    }
+                finished(&host);
+            }
+}
+
+/* A branch before an abort, and one of the other mode: the abort's second entry is its neighbour, and no other is. */
+static void only_the_neighbour_of_an_abort_is_dropped(void **state)
+{
+    const struct upmu_branch_filter user = {.record = UPMU_BRANCH_USER};
+    struct upmu_branch out[UPMU_BRANCHES_MOST];
+    unsigned count;
+    struct host host;
+
+    (void)state;
+    started(&host, "haswell_smt", 0);
+    assert_int_equal(upmu_branches_stop(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_branches_start(&host.cpu[0], &user, NULL), UPMU_OK);
+    host.sim.rule[UPMU_SIM_RULE_LBR_FILTERS] = host.sim.rule[UPMU_SIM_RULE_LBR_DOUBLE_ABORT] = 0;
+    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = USER_CODE, .to = USER_CODE, .abort = true});
+    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = KERNEL_CODE, .to = KERNEL_CODE});
+    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = USER_CODE + 2, .to = USER_CODE});
+    assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
+    assert_int_equal(count, 2);
+    assert_true(out[0].from == USER_CODE + 2 && out[1].from == USER_CODE && out[1].info == ABORT);
+    finished(&host);
 }
 
 static void amd_entries_are_valid_or_speculative(void **state)
@@ -516,7 +553,7 @@ static void changed_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32
         memcpy(out, leaf_1c, sizeof leaf_1c);
 }
 
-/* A Sapphire Rapids with another leaf 1CH: eax, ebx; NULL: without bit 19 of leaf 7. */
+/* A Sapphire Rapids with another leaf 1CH: eax, ebx, ecx; NULL: without bit 19 of leaf 7. */
 static void set_up_leaf(struct host *host, const uint32_t *words)
 {
     host_prepare(host, "sapphirerapids");
@@ -525,7 +562,7 @@ static void set_up_leaf(struct host *host, const uint32_t *words)
     features_without = words ? 0 : 1u << 19;
     memset(leaf_1c, 0, sizeof leaf_1c);
     if (words)
-        memcpy(leaf_1c, words, 2 * sizeof words[0]);
+        memcpy(leaf_1c, words, 3 * sizeof words[0]);
     host_start(host);
     upmu_sim_irqs(&host->sim, false);
 }
@@ -533,14 +570,14 @@ static void set_up_leaf(struct host *host, const uint32_t *words)
 static void leaf_1c_says_what_architectural_records_are(void **state)
 {
     static const struct {
-        uint32_t words[2];
+        uint32_t words[3];
         unsigned depth;
         uint32_t filters;
-    } leaves[] = {{{0x01, 0}, 8, 0},
-                  {{0x0b, 7}, 32, 0xff},
-                  {{0x83, 3}, 64, 0xff},
-                  {{0x40000003, 1}, 16, MODES},
-                  {{0x02, 2}, 16, 0xff & ~MODES}};
+    } leaves[] = {{{0x01, 0, 7}, 8, 0},
+                  {{0x0b, 7, 7}, 32, 0xff},
+                  {{0x83, 3, 7}, 64, 0xff},
+                  {{0x40000003, 1, 7}, 16, MODES},
+                  {{0x02, 2, 7}, 16, 0xff & ~MODES}};
 
     (void)state;
     for (unsigned i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
@@ -559,10 +596,47 @@ static void leaf_1c_says_what_architectural_records_are(void **state)
     }
 }
 
+/*
+ * Bits of the third register that leaf 1CH ECX does not promise are 0, whatever is in the register (Linux
+ * asm/perf_event.h, union cpuid28_ecx).
+ */
+static void what_leaf_1c_does_not_promise_is_not_shown(void **state)
+{
+    static const struct {
+        uint32_t ecx;
+        uint64_t info;
+    } leaves[] = {{0, IN_TX | ABORT},
+                  {1, IN_TX | ABORT | MISPREDICTED},
+                  {2, IN_TX | ABORT | UPMU_BRANCH_INFO_CYCLES_VALID | CYCLES},
+                  {4, IN_TX | ABORT | UPMU_BRANCH_INFO_TYPE},
+                  {7, UINT64_C(0xff0000000000ffff)},
+                  {0x10000, IN_TX | ABORT | UPMU_BRANCH_INFO_COUNTS},
+                  {0xfffff, UINT64_C(0xff0000ff0000ffff)},
+                  {0xfff0fff8, IN_TX | ABORT}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
+        const uint32_t words[3] = {8, 7, leaves[i].ecx};
+        struct upmu_branch out;
+        unsigned count;
+        struct host host;
+
+        set_up_leaf(&host, words);
+        assert_true(upmu_branches_facts(host.cpu[0].meter.pmu).info == leaves[i].info);
+        start_alone(&host, EVERYTHING);
+        upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = KERNEL_CODE, .to = KERNEL_CODE});
+        assert_int_equal(upmu_branches_freeze(&host.cpu[0]), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, 0x1200, ~UINT64_C(0));
+        assert_int_equal(upmu_branches_read(&host.cpu[0], &out, 1, &count), UPMU_OK);
+        assert_true(count == 1 && out.from == KERNEL_CODE && out.info == leaves[i].info);
+        finished(&host);
+    }
+}
+
 /* LBR_CTL has no bit that leaf 1CH does not promise. */
 static void filters_that_do_not_exist_are_not_written(void **state)
 {
-    static const uint32_t words[][2] = {{8, 0}, {8, 1}, {8, 2}, {8, 7}};
+    static const uint32_t words[][3] = {{8, 0, 7}, {8, 1, 7}, {8, 2, 7}, {8, 7, 7}};
     static const uint64_t controls_of[] = {1, 7, 0x7f0001, 0x7f0007};
 
     (void)state;
@@ -589,7 +663,7 @@ static void told(struct host *host, const char *reason)
 
 static void contradictions_are_refused(void **state)
 {
-    static const uint32_t none[2] = {0x40000000, 7};
+    static const uint32_t none[3] = {0x40000000, 7, 7};
     static struct upmu_sim_profile changed;
     struct host host;
 
@@ -1058,11 +1132,34 @@ static void addresses_keep_their_sign(void **state)
         assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_FLAGS, address << 1 >> 1, address, 7, &out),
                          UPMU_BRANCH_TAKEN);
         assert_true(out.from == address && out.to == address && out.info == 0);
-        assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_AMD, address << 6 >> 6,
-                                            address << 6 >> 6 | UINT64_C(2) << 62, ~UINT64_C(0), &out),
-                         UPMU_BRANCH_TAKEN);
-        assert_true(out.from == address && out.to == address && out.info == UINT64_C(2) << 52);
+        /* AMD: with 58 bits, and with the 57 that CPUID promises at most (Linux amd/lbr.c, sign_ext_branch_ip). */
+        for (unsigned above = 6; above < 8; above++) {
+            uint64_t low = address << above >> above;
+
+            assert_int_equal(
+                upmu_branch_decode(UPMU_BRANCH_FORMAT_AMD, low, low | UINT64_C(2) << 62, ~UINT64_C(0), &out),
+                UPMU_BRANCH_TAKEN);
+            assert_true(out.from == address && out.to == address && out.info == UINT64_C(2) << 52);
+        }
     }
+}
+
+/*
+ * Format 0: addresses of 32 bits. Linux takes both ends from the first register (lbr.c, intel_pmu_lbr_read_32), the
+ * models have two registers: an upper half of the first one decides.
+ */
+static void an_entry_of_32_bits_may_be_one_register(void **state)
+{
+    struct upmu_branch out;
+
+    (void)state;
+    assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_32, UINT64_C(0xc0200000c0100000), 0x1234, 7, &out),
+                     UPMU_BRANCH_TAKEN);
+    assert_true(out.from == 0xc0100000 && out.to == 0xc0200000 && out.info == 0);
+    assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_32, 0xc0100000, UINT64_C(0x7c0200000), 7, &out),
+                     UPMU_BRANCH_TAKEN);
+    assert_true(out.from == 0xc0100000 && out.to == 0xc0200000 && out.info == 0);
+    assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_32, 0, 0xc0200000, 7, &out), UPMU_BRANCH_END);
 }
 
 /* Goldmont: cycles above the 48 bits of a target (Linux lbr.c, LBR_FORMAT_TIME). */
@@ -1134,9 +1231,11 @@ int main(void)
         cmocka_unit_test(the_host_says_where_its_kernel_begins),
         cmocka_unit_test(without_info_a_third_of_the_reads_is_saved),
         cmocka_unit_test(haswell_shows_an_abort_once),
+        cmocka_unit_test(only_the_neighbour_of_an_abort_is_dropped),
         cmocka_unit_test(amd_entries_are_valid_or_speculative),
         cmocka_unit_test(each_refusal_says_why),
         cmocka_unit_test(leaf_1c_says_what_architectural_records_are),
+        cmocka_unit_test(what_leaf_1c_does_not_promise_is_not_shown),
         cmocka_unit_test(filters_that_do_not_exist_are_not_written),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(the_first_models_need_no_capabilities),
@@ -1151,6 +1250,7 @@ int main(void)
         cmocka_unit_test(a_fault_at_any_access_leaves_nothing_recording),
         cmocka_unit_test(calls_cost_what_the_header_says),
         cmocka_unit_test(addresses_keep_their_sign),
+        cmocka_unit_test(an_entry_of_32_bits_may_be_one_register),
         cmocka_unit_test(goldmont_has_cycles_in_its_targets),
         cmocka_unit_test(unknown_bits_of_an_entry_are_dropped),
         cmocka_unit_test(pmus_by_name_know_their_stacks),
