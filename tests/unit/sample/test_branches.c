@@ -378,8 +378,8 @@ static void haswell_shows_an_abort_once(void **state)
             }
 }
 
-/* A branch before an abort, and one of the other mode: the abort's second entry is its neighbour, and no other is. */
-static void only_the_neighbour_of_an_abort_is_dropped(void **state)
+/* An abort's second entry is the next one; another one behind a branch that is not wanted is a branch of its own. */
+static void only_the_entry_after_an_abort_is_dropped(void **state)
 {
     const struct upmu_branch_filter user = {.record = UPMU_BRANCH_USER};
     struct upmu_branch out[UPMU_BRANCHES_MOST];
@@ -1059,6 +1059,61 @@ static void a_fault_at_any_access_leaves_nothing_recording(void **state)
             }
 }
 
+/* ---- Beside samples ---- */
+
+static struct upmu_branch last[UPMU_BRANCHES_MOST];
+static unsigned last_count;
+
+/* The NMI entry of docs/BRANCHES.md: what the handler does is not in the stack. */
+static void entry_that_freezes(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct host *host = sim->test;
+    const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+
+    (void)cpu;
+    assert_int_equal(upmu_branches_freeze(&host->cpu[0]), UPMU_OK);
+    if (upmu_pmi_handle(&host->cpu[0], &frame) == UPMU_PMI_HANDLED)
+        assert_int_equal(upmu_branches_read(&host->cpu[0], last, UPMU_BRANCHES_MOST, &last_count), UPMU_OK);
+    assert_int_equal(upmu_branches_resume(&host->cpu[0]), UPMU_OK);
+}
+
+static void an_interrupts_entry_has_the_branches_before_the_overflow(void **state)
+{
+    static const char *const some[] = {"core2", "nehalem", "haswell_smt", "skylake", "sapphirerapids", "zen4"};
+    const struct upmu_sampling each = {.period = 1000};
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof some / sizeof some[0]; k++) {
+        const unsigned own = k == 4 ? 1 : 3; /* the way into the freeze */
+        struct upmu_sample sample;
+        struct host host;
+
+        set_up(&host, some[k]);
+        host.sim.test = &host;
+        host.sim.deliver = entry_that_freezes;
+        assert_int_equal(start(&host, EVERYTHING, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &each), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        upmu_sim_irqs(&host.sim, true);
+        for (unsigned n = 0; n < 5; n++) {
+            struct upmu_sim_branch branch = {.from = KERNEL_CODE + 0x100 * n, .to = KERNEL_CODE + 0x40 * n};
+
+            last_count = 0;
+            upmu_sim_branch(&host.sim, &branch);
+            upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 1000, .ip = branch.to});
+            assert_true(last_count > own);
+            assert_true(last[own].from == branch.from && last[own].to == branch.to);
+            assert_true(is_recording(&host));
+            assert_true(upmu_ring_next(&host.session.ring, &sample) && sample.ip == branch.to);
+        }
+        upmu_sim_irqs(&host.sim, false);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        finished(&host);
+    }
+}
+
 /* ---- What it costs ---- */
 
 /* Of upmu/branches.h, in this order: the first start, another one, a read of a full stack, freeze, resume, stop. */
@@ -1231,7 +1286,7 @@ int main(void)
         cmocka_unit_test(the_host_says_where_its_kernel_begins),
         cmocka_unit_test(without_info_a_third_of_the_reads_is_saved),
         cmocka_unit_test(haswell_shows_an_abort_once),
-        cmocka_unit_test(only_the_neighbour_of_an_abort_is_dropped),
+        cmocka_unit_test(only_the_entry_after_an_abort_is_dropped),
         cmocka_unit_test(amd_entries_are_valid_or_speculative),
         cmocka_unit_test(each_refusal_says_why),
         cmocka_unit_test(leaf_1c_says_what_architectural_records_are),
@@ -1248,6 +1303,7 @@ int main(void)
         cmocka_unit_test(a_call_that_is_interrupted_records_as_it_should),
         cmocka_unit_test(an_emergency_stop_is_one_write),
         cmocka_unit_test(a_fault_at_any_access_leaves_nothing_recording),
+        cmocka_unit_test(an_interrupts_entry_has_the_branches_before_the_overflow),
         cmocka_unit_test(calls_cost_what_the_header_says),
         cmocka_unit_test(addresses_keep_their_sign),
         cmocka_unit_test(an_entry_of_32_bits_may_be_one_register),
