@@ -87,7 +87,7 @@ CODE(jumps, "call 1f\n jmp 2f\n 1: ret\n"                  /* 3, 3 */
             "endbr64\n push %rax\n pop %rax\n bswap %eax\n"    /* 4 */
             EXIT(0))
 
-/* From 0x400078 on: 4 branches are taken, one is not; the last one leads where it ends, and is like one that was not. */
+/* From 0x400078 on: 4 branches are taken, one is not; the last one leads where it ends, as if it were not taken. */
 CODE(ways, "call 1f\n jmp 2f\n 1: ret\n"                 /* 78, 7d, 7f */
            "2: xor %ecx, %ecx\n jnz 2b\n jz 3f\n nop\n"   /* 80, 82, 84, 86 */
            "3: .byte 0x0f, 0x84, 0, 0, 0, 0\n" EXIT(0))    /* 87 */
