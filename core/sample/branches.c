@@ -259,6 +259,8 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
     unit->record = (uint16_t)start->record;
     unit->kernel_from = start->kernel_from;
     unit->frozen = unit->readers = 0;
+    unit->ours = 1;
+    UPMU_BARRIER();
     status = prepare_stack(bank, unit, stack, start);
     if (status == UPMU_OK) {
         UPMU_BARRIER();
@@ -271,6 +273,8 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
     }
     (void)(record_off(bank, stack) || record_off(bank, stack));
     (void)restore_stack(bank, unit, stack);
+    UPMU_BARRIER();
+    unit->ours = 0;
     return status;
 }
 
@@ -286,7 +290,10 @@ static enum upmu_status stop_stack(struct upmu_meter *meter, void *unused)
     unit->stack = NULL;
     UPMU_BARRIER();
     fine = record_off(&meter->bank, stack) || record_off(&meter->bank, stack);
-    return restore_stack(&meter->bank, unit, stack) && fine ? UPMU_OK : UPMU_ERR_PORT;
+    fine &= restore_stack(&meter->bank, unit, stack);
+    UPMU_BARRIER();
+    unit->ours = 0;
+    return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 bool upmu_branches_end(struct upmu_meter *meter)
@@ -428,13 +435,16 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
     return cpu->branches.readers || go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
+/* A start or a stop may have been interrupted while the stack was on and `stack` was NULL: so `ours` decides. */
 void upmu_records_emergency(struct upmu_cpu *cpu)
 {
-    const struct upmu_branch_stack *stack = cpu->branches.stack;
+    const struct upmu_branch_stack *stack;
 
-    if (!stack)
+    if (!cpu->branches.ours)
         return;
+    stack = cpu->meter.pmu->branch_stack;
     cpu->branches.stack = NULL;
+    cpu->branches.ours = 0;
     (void)upmu_bank_write_address(&cpu->meter.bank, stack->control,
                                   cpu->branches.control & stack->kept & ~(uint64_t)stack->enable);
 }

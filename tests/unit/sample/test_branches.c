@@ -803,6 +803,9 @@ static void a_stop_restores_what_the_start_found(void **state)
             look_at(&host, after);
             assert_memory_equal(before, after, sizeof before);
             assert_false(is_recording(&host));
+            host_forget_cost(&host);
+            upmu_records_emergency(&host.cpu[0]);
+            host_costs(&host, "an emergency afterwards", 0, 0);
             host_no_violation(&host);
             if (end == 1) {
                 assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
@@ -917,7 +920,7 @@ static void frozen_entries_stay_until_the_stack_is_resumed(void **state)
 }
 
 /* What comes in between: at one access of a call, before or after it. */
-enum between { READ, FREEZE, PANIC };
+enum between { READ, FREEZE };
 
 static struct {
     uint32_t at;
@@ -942,8 +945,22 @@ static void interrupt_there(struct upmu_sim *sim, unsigned cpu, uint32_t number,
     assert_true(status == UPMU_OK || status == UPMU_ERR_STATE);
     if (status == UPMU_OK && nmi.what == FREEZE)
         assert_false(is_recording(host));
-    if (nmi.what == PANIC)
-        upmu_records_emergency(&host->cpu[0]);
+}
+
+/* The machine goes down here: the call that was interrupted has no end. */
+static void panic_there(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    struct host *host = sim->test;
+    uint32_t writes;
+
+    (void)cpu, (void)kind, (void)address;
+    if (number != nmi.at)
+        return;
+    nmi.happened = true;
+    writes = host->sim.access_count[UPMU_SIM_WRMSR];
+    upmu_records_emergency(&host->cpu[0]);
+    assert_false(is_recording(host));
+    assert_in_range(host->sim.access_count[UPMU_SIM_WRMSR] - writes, 0, 1);
 }
 
 static enum upmu_status call(struct host *host, unsigned which)
@@ -1021,6 +1038,32 @@ static void an_emergency_stop_is_one_write(void **state)
         host_costs(&host, kinds[k].profile, 0, 0);
         host_no_violation(&host);
     }
+}
+
+/* The same at each access of each call, of the first start on a CPU, too, which records for a moment. */
+static void an_emergency_in_any_call_leaves_nothing_recording(void **state)
+{
+    static const char *const some[] = {"core2", "haswell_smt", "skylake", "sapphirerapids", "zen4"};
+
+    (void)state;
+    for (unsigned k = 0; k < 5; k++)
+        for (unsigned which = 0; which < 5; which++)
+            for (unsigned after = 0; after < 2; after++)
+                for (uint32_t at = 1, more = 1; more; at++) {
+                    struct host host;
+
+                    set_up(&host, some[k]);
+                    host.sim.test = &host;
+                    if (which)
+                        assert_int_equal(start(&host, EVERYTHING, NULL), UPMU_OK);
+                    if (which == 2)
+                        assert_int_equal(upmu_branches_freeze(&host.cpu[0]), UPMU_OK);
+                    nmi.at = host.sim.accesses + at;
+                    nmi.happened = false;
+                    *(after ? &host.sim.after_access : &host.sim.before_access) = panic_there;
+                    (void)!call(&host, which);
+                    more = nmi.happened;
+                }
 }
 
 /* A fault at each access: nothing is left recording that counts as stopped, and no fault is hidden. */
@@ -1302,6 +1345,7 @@ int main(void)
         cmocka_unit_test(frozen_entries_stay_until_the_stack_is_resumed),
         cmocka_unit_test(a_call_that_is_interrupted_records_as_it_should),
         cmocka_unit_test(an_emergency_stop_is_one_write),
+        cmocka_unit_test(an_emergency_in_any_call_leaves_nothing_recording),
         cmocka_unit_test(a_fault_at_any_access_leaves_nothing_recording),
         cmocka_unit_test(an_interrupts_entry_has_the_branches_before_the_overflow),
         cmocka_unit_test(calls_cost_what_the_header_says),
