@@ -187,8 +187,7 @@ static void help_others(struct cmd *cmd, unsigned count, const char *const *word
 {
     if (count == 0 || cmd_equal(words[0], "help") || cmd_equal(words[0], "--help") || cmd_equal(words[0], "-h"))
         msr_help(cmd);
-    else if ((cmd_equal(words[0], "stat") || cmd_equal(words[0], "record")) && asks_for_help(count, words) &&
-             !msr_asked(count, words))
+    else if (child_known(words[0]) && asks_for_help(count, words) && !msr_asked(count, words))
         child_help(cmd);
 }
 

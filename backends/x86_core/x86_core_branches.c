@@ -89,6 +89,9 @@ static const struct branch_model {
 /* Leaf 1Ch, EBX */
 #define SORTS_MODES 1u
 #define SORTS_KINDS 2u
+/* Leaf 1Ch, ECX: what an entry says beside its ends. Bits 2:0 are those of UPMU_BRANCH_LACKS_…. */
+#define KNOWS_BITS 7u
+#define COUNTERS_OF(ecx) ((ecx) >> 16 & 0xfu)
 
 static void use_stack(struct upmu_pmu *pmu, const struct branch_model *model, unsigned depth, unsigned format,
                       unsigned filters)
@@ -116,6 +119,7 @@ static const char *use_architectural(const struct upmu_detection *detection, str
         depth += 8;
     use_stack(pmu, ARCHITECTURAL, depth, UPMU_BRANCH_FORMAT_ARCHITECTURAL,
               (words[1] & SORTS_MODES ? MODE_FILTERS : 0) | (words[1] & SORTS_KINDS ? KIND_FILTERS : 0));
+    pmu->branch_lacks = (uint8_t)((~words[2] & KNOWS_BITS) | (COUNTERS_OF(words[2]) ? 0 : UPMU_BRANCH_LACKS_COUNTS));
     return NULL;
 }
 

@@ -82,7 +82,7 @@ struct upmu_beyond {
 
 /* The form of an entry of a branch stack.  The first eight are Intel's numbers (PERF_CAPABILITIES[5:0]). */
 enum upmu_branch_format {
-    UPMU_BRANCH_FORMAT_32 = 0,
+    UPMU_BRANCH_FORMAT_32 = 0,    /* from[63:32] may be the target */
     UPMU_BRANCH_FORMAT_LINEAR = 1,
     UPMU_BRANCH_FORMAT_EFFECTIVE = 2,
     UPMU_BRANCH_FORMAT_FLAGS = 3, /* from[63]: mispredicted */
@@ -94,10 +94,16 @@ enum upmu_branch_format {
     UPMU_BRANCH_FORMAT_AMD
 };
 
+/* Bits of upmu_pmu.branch_lacks: what an entry of its format leaves out. The first three are as in CPUID 1Ch ECX. */
+#define UPMU_BRANCH_LACKS_MISPREDICTED 0x01u
+#define UPMU_BRANCH_LACKS_CYCLES 0x02u
+#define UPMU_BRANCH_LACKS_TYPE 0x04u
+#define UPMU_BRANCH_LACKS_COUNTS 0x08u
+
 /* Bits of upmu_branch_stack.traits. */
 #define UPMU_BRANCH_OWN_CONTROL 0x01u   /* nothing else uses the controlling register, which also has the filters */
 #define UPMU_BRANCH_SHARED_SELECT 0x02u /* hyper-threads share the register of filters: upmu sets no filter */
-#define UPMU_BRANCH_ABORTS_TWICE 0x04u  /* an abort makes two entries */
+#define UPMU_BRANCH_ABORTS_TWICE 0x04u  /* an abort makes two entries, of which the newer one does not say so */
 
 /*
  * The registers of one kind of branch stack.  Entry i has its registers at `from` + i * `step`, `to` + i * `step` and

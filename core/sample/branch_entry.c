@@ -10,7 +10,10 @@
 
 #if UPMU_BRANCHES
 
-/* AMD: bits 63 and 62 of a target are validity and speculation; addresses have 58 bits. */
+/*
+ * AMD: bits 63 and 62 of a target are validity and speculation.  An address has 58 bits; Linux uses as many as CPUID
+ * promises, 57 at most.
+ */
 #define TARGET_STATE_SHIFT 62u
 #define TARGET_RESERVED UPMU_BIT64(61)
 #define SPECULATION_SHIFT 52u
@@ -28,9 +31,27 @@ static const uint64_t info_bits[] = {
     [UPMU_BRANCH_FORMAT_AMD] = UPMU_BRANCH_INFO_MISPREDICTED | UPMU_BRANCH_INFO_SPECULATION,
 };
 
-uint64_t upmu_branch_info_of(enum upmu_branch_format format)
+static const struct {
+    uint64_t bits; /* of `info` */
+    unsigned lacks;
+} parts[] = {{UPMU_BRANCH_INFO_MISPREDICTED, UPMU_BRANCH_LACKS_MISPREDICTED},
+             {UPMU_BRANCH_INFO_CYCLES_VALID | UPMU_BRANCH_INFO_CYCLES, UPMU_BRANCH_LACKS_CYCLES},
+             {UPMU_BRANCH_INFO_TYPE, UPMU_BRANCH_LACKS_TYPE},
+             {UPMU_BRANCH_INFO_COUNTS, UPMU_BRANCH_LACKS_COUNTS}};
+
+static uint64_t format_bits(enum upmu_branch_format format)
 {
     return (unsigned)format < sizeof info_bits / sizeof info_bits[0] ? info_bits[format] : 0;
+}
+
+uint64_t upmu_branch_info_of(enum upmu_branch_format format, unsigned lacks)
+{
+    uint64_t bits = format_bits(format);
+
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (lacks & parts[i].lacks)
+            bits &= ~parts[i].bits;
+    return bits;
 }
 
 /* Sign-extend an address of 64 - `above` bits. */
@@ -50,9 +71,13 @@ enum upmu_branch_entry upmu_branch_decode(enum upmu_branch_format format, uint64
         if (!state || (to & TARGET_RESERVED))
             return UPMU_BRANCH_SKIP;
         info = (from & UPMU_BRANCH_INFO_MISPREDICTED) | (uint64_t)state << SPECULATION_SHIFT;
-        above_from = above_to = 6;
+        above_from = above_to = 7;
     } else if (!from) {
         return UPMU_BRANCH_END;
+    } else if (format == UPMU_BRANCH_FORMAT_32) {
+        /* Linux reads both ends from the first register (intel_pmu_lbr_read_32); the manual has two registers. */
+        to = from >> 32 ? from >> 32 : (uint32_t)to;
+        from = (uint32_t)from;
     } else if (format == UPMU_BRANCH_FORMAT_FLAGS) {
         info = from;
         above_from = 1;
@@ -66,7 +91,7 @@ enum upmu_branch_entry upmu_branch_decode(enum upmu_branch_format format, uint64
     }
     out_branch->from = address_below(from, above_from);
     out_branch->to = address_below(to, above_to);
-    out_branch->info = info & upmu_branch_info_of(format);
+    out_branch->info = info & format_bits(format);
     return UPMU_BRANCH_TAKEN;
 }
 

@@ -37,7 +37,7 @@ struct upmu_branch_facts upmu_branches_facts(const struct upmu_pmu *pmu)
         return facts;
     facts.depth = pmu->branch_depth;
     facts.record = BRANCH_ALWAYS | pmu->branch_filters;
-    facts.info = upmu_branch_info_of((enum upmu_branch_format)pmu->branch_format);
+    facts.info = upmu_branch_info_of((enum upmu_branch_format)pmu->branch_format, pmu->branch_lacks);
     return facts;
 }
 
@@ -259,6 +259,8 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
     unit->record = (uint16_t)start->record;
     unit->kernel_from = start->kernel_from;
     unit->frozen = unit->readers = 0;
+    unit->ours = 1;
+    UPMU_BARRIER();
     status = prepare_stack(bank, unit, stack, start);
     if (status == UPMU_OK) {
         UPMU_BARRIER();
@@ -271,6 +273,8 @@ static enum upmu_status start_stack(struct upmu_meter *meter, void *argument)
     }
     (void)(record_off(bank, stack) || record_off(bank, stack));
     (void)restore_stack(bank, unit, stack);
+    UPMU_BARRIER();
+    unit->ours = 0;
     return status;
 }
 
@@ -286,7 +290,10 @@ static enum upmu_status stop_stack(struct upmu_meter *meter, void *unused)
     unit->stack = NULL;
     UPMU_BARRIER();
     fine = record_off(&meter->bank, stack) || record_off(&meter->bank, stack);
-    return restore_stack(&meter->bank, unit, stack) && fine ? UPMU_OK : UPMU_ERR_PORT;
+    fine &= restore_stack(&meter->bank, unit, stack);
+    UPMU_BARRIER();
+    unit->ours = 0;
+    return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
 bool upmu_branches_end(struct upmu_meter *meter)
@@ -345,10 +352,11 @@ static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *
     const enum upmu_branch_format format = (enum upmu_branch_format)bank->pmu->branch_format;
     const unsigned depth = bank->pmu->branch_depth, record = unit->record;
     const bool plain = record & UPMU_BRANCH_NO_INFO, info = stack->info && !plain;
+    const uint64_t known = plain ? 0 : upmu_branch_info_of(format, bank->pmu->branch_lacks);
     const struct upmu_port *port = bank->port;
     struct upmu_branch branch;
     uint64_t from, to, more = 0;
-    bool fine = true, aborted = false;
+    bool fine = true, newer = false;
     unsigned at, count = 0;
     uint32_t reads = 0;
 
@@ -357,7 +365,6 @@ static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *
     for (unsigned left = depth; left && count < room; left--) {
         const uint32_t offset = at * stack->step;
         enum upmu_branch_entry entry;
-        bool aborts;
 
         fine = upmu_bank_read_next(bank, port, stack->from + offset, &reads, &from) &&
                upmu_bank_read_next(bank, port, stack->to + offset, &reads, &to) &&
@@ -369,14 +376,15 @@ static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *
         if (entry == UPMU_BRANCH_END)
             break;
         if (entry == UPMU_BRANCH_SKIP ||
-            ((record & BRANCH_MODES) != BRANCH_MODES && !upmu_branch_is_wanted(&branch, record, unit->kernel_from)))
+            ((record & BRANCH_MODES) != BRANCH_MODES && !upmu_branch_is_wanted(&branch, record, unit->kernel_from))) {
+            newer = false;
             continue;
-        /* An abort makes two entries: the newer one is dropped. */
-        aborts = (stack->traits & UPMU_BRANCH_ABORTS_TWICE) && (branch.info & UPMU_BRANCH_INFO_ABORT);
-        count -= aborts && aborted;
-        aborted = aborts && !aborted;
-        if (plain)
-            branch.info = 0;
+        }
+        /* An abort makes two entries. The newer one, which does not say so, is dropped. */
+        if ((stack->traits & UPMU_BRANCH_ABORTS_TWICE) && (branch.info & UPMU_BRANCH_INFO_ABORT))
+            count -= newer;
+        newer = true;
+        branch.info &= known;
         out[count++] = branch;
     }
     bank->accesses.reads += reads;
@@ -427,13 +435,16 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
     return cpu->branches.readers || go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
+/* A start or a stop may have been interrupted while the stack was on and `stack` was NULL: so `ours` decides. */
 void upmu_records_emergency(struct upmu_cpu *cpu)
 {
-    const struct upmu_branch_stack *stack = cpu->branches.stack;
+    const struct upmu_branch_stack *stack;
 
-    if (!stack)
+    if (!cpu->branches.ours)
         return;
+    stack = cpu->meter.pmu->branch_stack;
     cpu->branches.stack = NULL;
+    cpu->branches.ours = 0;
     (void)upmu_bank_write_address(&cpu->meter.bank, stack->control,
                                   cpu->branches.control & stack->kept & ~(uint64_t)stack->enable);
 }

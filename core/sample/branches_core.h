@@ -24,8 +24,8 @@ enum upmu_branch_entry {
 enum upmu_branch_entry upmu_branch_decode(enum upmu_branch_format format, uint64_t from, uint64_t to, uint64_t info,
                                           struct upmu_branch *out_branch);
 
-/* Return the bits of upmu_branch.info that a format has. */
-uint64_t upmu_branch_info_of(enum upmu_branch_format format);
+/* Return the bits of upmu_branch.info that a format has, without parts that the CPU lacks (UPMU_BRANCH_LACKS_…). */
+uint64_t upmu_branch_info_of(enum upmu_branch_format format, unsigned lacks);
 
 /* Does `record` name the mode of a branch? A branch with an address from `kernel_from` on is the kernel's. */
 bool upmu_branch_is_wanted(const struct upmu_branch *branch, uint32_t record, uint64_t kernel_from);

@@ -104,7 +104,8 @@ enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu);
  * Copy the newest branches of the executing CPU, newest first: at most `room`, *out_count in all.  The first thing that
  * a read does is to stop recording, the last is to continue, unless the stack is frozen or another read was
  * interrupted.  The entries begin with the way here: the call itself, and with hooks that are functions three branches
- * more, so that a stack of 4 is full of them.  Freeze it earlier, or use UPMU_PORT_STATIC.
+ * more, so that a stack of 4 is full of them.  Freeze it earlier, or use UPMU_PORT_STATIC.  Haswell records an abort
+ * twice; the second entry is dropped where the first one is read, too: not at the end of a small `room`.
  *
  * Accesses, with n branches in the stack: Intel 2 W + 3 R + 2 n R, from Skylake on 3 n; Intel architectural
  * 2 W + 3 n R; AMD 2 W + 2 R + 2 n R.  An empty entry ends a read of Intel's early.

@@ -239,7 +239,7 @@ const struct upmu_sim_profile *upmu_sim_profile_at(unsigned index);
     R(LBR_SELECT_SHARED, 1, "Nehalem, Westmere: hyper-threads share LBR_SELECT (each its own)", "LX core.c")        \
     R(LBR_TOP_READ_ONLY, 1, "a write of LBR_TOS #GPs (is stored)", "LX lbr.c")                                     \
     R(LBR_DEPTH_CLEARS, 1, "a write of LBR_DEPTH clears all entries (keeps them)", "LX lbr.c")                     \
-    R(LBR_DOUBLE_ABORT, 1, "Haswell records an abort twice (once)", "LX core.c lbr_double_abort")                  \
+    R(LBR_DOUBLE_ABORT, 1, "Haswell records an abort, and again without its bit (once)", "LX lbr.c lbr_double_abort") \
     R(LBR_HOOKS, 1, "a hook's call and return are branches, too (are not)", "LX lbr.c")                            \
     R(CHECK_LBR_READ, 1, "violation: an entry is accessed while branches are recorded", "LX lbr.c")                \
     R(CHECK_CONTEXT, 1, "violation: a hook with interrupts on, outside an NMI", "upmu/port.h")                    \

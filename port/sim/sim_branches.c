@@ -240,7 +240,7 @@ static void record_intel(const struct upmu_sim_profile *profile, struct upmu_sim
     }
 }
 
-/* Does a model record aborts twice? Haswell does, Broadwell does not. */
+/* Does a model record aborts twice, the second time without the bit? Haswell does, Broadwell does not. */
 static bool records_aborts_twice(const struct upmu_sim *sim, unsigned model)
 {
     return (model == 0x3c || model == 0x3f || model == 0x45 || model == 0x46) &&
@@ -262,8 +262,12 @@ void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
         return;
     }
     record_intel(sim_is(sim, index), &cpu->lbr, branch);
-    if (branch->abort && records_aborts_twice(sim, model_of(sim_is(sim, index))))
-        record_intel(sim_is(sim, index), &cpu->lbr, branch);
+    if (branch->abort && records_aborts_twice(sim, model_of(sim_is(sim, index)))) {
+        struct upmu_sim_branch second = *branch;
+
+        second.abort = false;
+        record_intel(sim_is(sim, index), &cpu->lbr, &second);
+    }
 }
 
 /* Record the call of a hook, or its return, as a branch. */

@@ -17,6 +17,14 @@ EXPECTED = {
     "threads": f"{1000 + 200} no error\n",
     # each 1,000th of 5,500 instructions of 4 bytes; the next one is interrupted
     "sample": "".join(f"{0x400000 + 4 * 1000 * i:#x}\n" for i in range(1, 6)) + "no error\n",
+    # the way into the freeze: a hook is called, returns and another one is called; three branches; the start's last return
+    "panic": "no code at 0x1000\n" + "".join(
+        f"{origin:#x} -> {target:#x} {rest}\n" for origin, target, rest in (
+            (0xffffffff81008000, 0xffffffff81004000, "1 cycles"), (0xffffffff81004000, 0xffffffff81008000, "1 cycles"),
+            (0xffffffff81008000, 0xffffffff81004000, "1 cycles"), (0xffffffff81002068, 0x1000, "9 cycles"),
+            (0xffffffff81002044, 0xffffffff81002060, "310 cycles, mispredicted"),
+            (0xffffffff81000010, 0xffffffff81002000, "40 cycles"),
+            (0xffffffff81004000, 0xffffffff81008000, "1 cycles"))) + "no error\n",
 }
 
 PAIR = "build/tests/the pair"

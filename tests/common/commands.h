@@ -5,6 +5,7 @@
 #ifndef TESTS_COMMON_COMMANDS_H
 #define TESTS_COMMON_COMMANDS_H
 
+#include <tools/cmd/cmd_branches.c>
 #include <tools/cmd/cmd_catalog.c>
 #include <tools/cmd/cmd_completion.c>
 #include <tools/cmd/cmd_elf.c>

@@ -61,17 +61,22 @@ static void check_decoder(struct fuzz_bytes *input)
         FUZZ_CHECK(out.from == UINT64_C(0x5a5a5a5a5a5a5a5a) && out.info == out.from, "written");
         return;
     }
-    FUZZ_CHECK(!(out.info & ~upmu_branch_info_of(format)), "%d: info %llx", (int)format, (unsigned long long)out.info);
-    FUZZ_CHECK(is_negative(out.from, format == UPMU_BRANCH_FORMAT_AMD                                          ? 58
+    FUZZ_CHECK(!(out.info & ~upmu_branch_info_of(format, 0)), "%d: info %llx", (int)format,
+               (unsigned long long)out.info);
+    FUZZ_CHECK(is_negative(out.from, format == UPMU_BRANCH_FORMAT_AMD                                          ? 57
                                      : format == UPMU_BRANCH_FORMAT_TSX                                        ? 61
                                      : format == UPMU_BRANCH_FORMAT_FLAGS || format == UPMU_BRANCH_FORMAT_TIME ? 63
                                                                                                                : 64) &&
-                   is_negative(out.to, format == UPMU_BRANCH_FORMAT_AMD    ? 58
+                   is_negative(out.to, format == UPMU_BRANCH_FORMAT_AMD    ? 57
                                        : format == UPMU_BRANCH_FORMAT_TIME ? 48
                                                                            : 64),
                "%d: an address without its sign", (int)format);
-    FUZZ_CHECK(!((out.from ^ from) & ((UINT64_C(1) << 57) - 1)) && !((out.to ^ to) & ((UINT64_C(1) << 47) - 1)),
-               "%d: another address", (int)format);
+    if (format == UPMU_BRANCH_FORMAT_32)
+        FUZZ_CHECK(out.from == (uint32_t)from && out.to == (from >> 32 ? from >> 32 : (uint32_t)to),
+                   "0: another address");
+    else
+        FUZZ_CHECK(!((out.from ^ from) & ((UINT64_C(1) << 57) - 1)) && !((out.to ^ to) & ((UINT64_C(1) << 47) - 1)),
+                   "%d: another address", (int)format);
 }
 
 static bool is_recording(void)

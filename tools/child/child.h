@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that are counted: `upmu stat -- PROGRAM`, `upmu record -- PROGRAM` (docs/LINUX.md).  With --msr the program
- * runs as it does without upmu.  With --sim it is single-stepped by ptrace, and each instruction is told to the silicon
- * model.  Not freestanding.
+ * Programs that are counted: `upmu stat -- PROGRAM`, `upmu record -- PROGRAM` (docs/LINUX.md), `upmu branches --
+ * PROGRAM` (docs/BRANCHES.md).  With --msr the program runs as it does without upmu.  With --sim it is single-stepped
+ * by ptrace, and each instruction is told to the silicon model.  Not freestanding.
  */
 #ifndef UPMU_CHILD_H
 #define UPMU_CHILD_H
@@ -11,6 +11,9 @@
 
 /* Of the command itself, with its options. */
 #define CHILD_WORDS 48u
+
+/* Can the command of this name count a program? */
+bool child_known(const char *command);
 
 /* Do these words count a program? */
 bool child_asked(unsigned count, const char *const *words);

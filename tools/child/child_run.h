@@ -13,7 +13,8 @@
 struct child_task {
     pid_t id;
     uint64_t ip, sp;
-    bool branch, string, system_call, output;
+    unsigned branch, branch_bytes; /* enum x86_branch; bytes up to the instruction behind a conditional one */
+    bool string, system_call, output;
 };
 
 struct child {

@@ -107,7 +107,7 @@ static void look(struct child *child, struct child_task *task)
     task->sp = REGISTER_SP(registers);
     long_mode = IN_LONG_MODE(registers);
     child->unread += !read_code(task->id, task->ip, code);
-    task->branch = x86_is_branch(code, long_mode);
+    task->branch = x86_branch_of(code, long_mode, &task->branch_bytes);
     task->string = x86_is_string(code, long_mode);
     task->system_call = x86_is_system_call(code, long_mode);
     task->output = task->system_call && is_output(&registers, long_mode);
@@ -115,14 +115,29 @@ static void look(struct child *child, struct child_task *task)
 
 /* ---- What a stop says ---- */
 
+/* A branch was taken. (A conditional one to the instruction behind it looks as if it had not been.) */
+static bool went_elsewhere(const struct child_task *executed, uint64_t ip)
+{
+    return executed->branch != X86_NO_BRANCH &&
+           (executed->branch != X86_COND || ip != executed->ip + executed->branch_bytes);
+}
+
 /* An instruction was executed; the next one is at `ip`. */
 static void retire(struct cmd *cmd, struct child *child, const struct child_task *executed, uint64_t ip, uint64_t sp)
 {
+    static const enum upmu_sim_branch_kind kinds[] = {
+        [X86_COND] = UPMU_SIM_BRANCH_COND,         [X86_JUMP] = UPMU_SIM_BRANCH_JUMP,
+        [X86_CALL] = UPMU_SIM_BRANCH_CALL,         [X86_RETURN] = UPMU_SIM_BRANCH_RETURN,
+        [X86_IND_JUMP] = UPMU_SIM_BRANCH_IND_JUMP, [X86_IND_CALL] = UPMU_SIM_BRANCH_IND_CALL,
+        [X86_FAR] = UPMU_SIM_BRANCH_FAR};
     const struct upmu_sim_burst burst = {
-        .instructions = 1, .branches = executed->branch, .user = true, .ip = ip, .sp = sp};
+        .instructions = 1, .branches = executed->branch != X86_NO_BRANCH, .user = true, .ip = ip, .sp = sp};
+    const struct upmu_sim_branch branch = {.from = executed->ip, .to = ip, .kind = kinds[executed->branch]};
 
     if (child->freed)
         return;
+    if (went_elsewhere(executed, ip))
+        upmu_sim_branch(&cmd->sim, &branch);
     upmu_sim_events(&cmd->sim, &burst);
     child->run_instructions++;
     child->freed = child->limit != 0 && child->run_instructions == child->limit;

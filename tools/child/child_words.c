@@ -34,9 +34,14 @@ void child_help(struct cmd *cmd)
     }
 }
 
+bool child_known(const char *command)
+{
+    return cmd_equal(command, "stat") || cmd_equal(command, "record") || cmd_equal(command, "branches");
+}
+
 bool child_asked(unsigned count, const char *const *words)
 {
-    for (unsigned i = 1; i < count && (cmd_equal(words[0], "stat") || cmd_equal(words[0], "record")); i++)
+    for (unsigned i = 1; i < count && child_known(words[0]); i++)
         if (cmd_equal(words[i], "--") || cmd_equal(words[i], "--limit"))
             return true;
     return false;
@@ -103,7 +108,7 @@ int child_take(struct cmd *cmd, unsigned count, const char *const *words, const 
     unsigned i;
 
     memset(child, 0, sizeof *child);
-    child->named = cmd_equal(words[0], "record");
+    child->named = !cmd_equal(words[0], "stat");
     *out_kept = 0;
     for (i = 0; i < count && !cmd_equal(words[i], "--"); i++) {
         if (cmd_equal(words[i], "-M") || cmd_equal(words[i], "-g") || cmd_equal(words[i], "--dry-run"))

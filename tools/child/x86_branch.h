@@ -25,22 +25,51 @@ static inline const uint8_t *x86_skip_prefixes(const uint8_t *code, bool long_mo
     return code;
 }
 
-/* Jumps, calls, returns and loops, taken or not; no system calls and interrupts. */
-static inline bool x86_is_branch(const uint8_t *code, bool long_mode)
+/* Jumps, calls, returns and loops; no system calls and interrupts. */
+enum x86_branch {
+    X86_NO_BRANCH,
+    X86_COND, /* a loop, too */
+    X86_JUMP,
+    X86_CALL,
+    X86_RETURN,
+    X86_IND_JUMP,
+    X86_IND_CALL,
+    X86_FAR
+};
+
+/* The kind of a branch; of a conditional one also the bytes up to the instruction behind it. */
+static inline enum x86_branch x86_branch_of(const uint8_t *code, bool long_mode, unsigned *out_bytes)
 {
-    unsigned rex, group;
+    static const uint8_t of_ff[8] = {0, 0, X86_IND_CALL, X86_FAR, X86_IND_JUMP, X86_FAR, 0, 0};
+    const uint8_t *const begin = code;
+    bool narrow = false;
+    unsigned rex;
 
     code = x86_skip_prefixes(code, long_mode, &rex);
-    if (*code >= 0x70 && *code <= 0x7f)
-        return true;
-    if (*code == 0x0f)
-        return code[1] >= 0x80 && code[1] <= 0x8f;
-    if (*code == 0xff) {
-        group = code[1] >> 3 & 7u;
-        return group >= 2 && group <= 5;
+    for (const uint8_t *prefix = begin; prefix < code; prefix++)
+        narrow |= *prefix == 0x66 && !long_mode;
+    if ((*code >= 0x70 && *code <= 0x7f) || (*code >= 0xe0 && *code <= 0xe3)) {
+        *out_bytes = (unsigned)(code - begin) + 2;
+        return X86_COND;
     }
-    return *code == 0xc2 || *code == 0xc3 || (*code >= 0xe0 && *code <= 0xe3) || *code == 0xe8 || *code == 0xe9 ||
-           *code == 0xeb;
+    if (*code == 0x0f && code[1] >= 0x80 && code[1] <= 0x8f) {
+        *out_bytes = (unsigned)(code - begin) + (narrow ? 4 : 6);
+        return X86_COND;
+    }
+    if (*code == 0xff)
+        return (enum x86_branch)of_ff[code[1] >> 3 & 7u];
+    return *code == 0xc2 || *code == 0xc3 ? X86_RETURN
+           : *code == 0xe8                ? X86_CALL
+           : *code == 0xe9 || *code == 0xeb ? X86_JUMP
+                                            : X86_NO_BRANCH;
+}
+
+/* Is it a branch, taken or not? */
+static inline bool x86_is_branch(const uint8_t *code, bool long_mode)
+{
+    unsigned bytes;
+
+    return x86_branch_of(code, long_mode, &bytes) != X86_NO_BRANCH;
 }
 
 /* A string instruction, of which a single step with a REP prefix executes one iteration. */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <port/sim/sim.h>
 #include <port/sim/sim_uncore.h>
+#include <upmu/branches.h>
 #include <upmu/permit.h>
 #include <upmu/results.h>
 #include <upmu/unit.h>
@@ -182,6 +183,7 @@ struct cmd {
     struct upmu_uncore_region dies[CMD_DIES];
     struct upmu_permit permits[UPMU_PERMITS];
     struct upmu_thread thread[2];
+    struct upmu_branch branches[UPMU_BRANCHES_MOST];
 };
 
 /*

@@ -108,6 +108,7 @@ int cmd_pack(struct cmd *cmd, const struct cmd_args *args);
 int cmd_wrmsr(struct cmd *cmd, const struct cmd_args *args);
 int cmd_stat(struct cmd *cmd, const struct cmd_args *args);
 int cmd_record(struct cmd *cmd, const struct cmd_args *args);
+int cmd_branches(struct cmd *cmd, const struct cmd_args *args);
 int cmd_convert(struct cmd *cmd, const struct cmd_args *args);
 int cmd_top(struct cmd *cmd, const struct cmd_args *args);
 int cmd_selftest(struct cmd *cmd, const struct cmd_args *args);

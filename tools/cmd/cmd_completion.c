@@ -201,7 +201,7 @@ static const char bash_line[] = "_upmu()\n"
                                 "        mapfile -t COMPREPLY < <(compgen -W \"$_upmu_names\" -- \"$cur\")\n"
                                 "        return\n"
                                 "    fi\n"
-                                "    if [[ ${COMP_WORDS[1]} == @(stat|record) &&\n"
+                                "    if [[ ${COMP_WORDS[1]} == @(stat|record|branches) &&\n"
                                 "        ' '${COMP_WORDS[*]:2:COMP_CWORD - 2}' ' == *' -- '* ]]; then\n"
                                 "        kind=files list=$(compgen -c -- \"$cur\")\n"
                                 "    else\n"
@@ -252,7 +252,7 @@ static const char zsh_line[] =
     "        _describe command _upmu_names\n"
     "        return\n"
     "    fi\n"
-    "    if [[ $words[2] == (stat|record) ]] && ((at < CURRENT)); then\n"
+    "    if [[ $words[2] == (stat|record|branches) ]] && ((at < CURRENT)); then\n"
     "        shift $at words\n"
     "        ((CURRENT -= at))\n"
     "        _normal\n"
@@ -356,8 +356,8 @@ static void complete_fish(struct cmd *cmd)
               fish_events);
     for (unsigned i = 0; completed_at(cmd, i, &command); i++)
         fish_command(cmd, &command);
-    cmd_print(cmd, "complete -c upmu -n '__fish_seen_subcommand_from stat record; and contains -- -- (commandline "
-                   "-opc)' -F\ncomplete -c upmu -n __fish_use_subcommand -a 'help --version'\n");
+    cmd_print(cmd, "complete -c upmu -n '__fish_seen_subcommand_from stat record branches; and contains -- -- "
+                   "(commandline -opc)' -F\ncomplete -c upmu -n __fish_use_subcommand -a 'help --version'\n");
 }
 
 static int complete(struct cmd *cmd, const struct cmd_args *args)

@@ -77,6 +77,9 @@ static const struct cmd_command commands[] = {
      CMD_OPT_SIM | CMD_OPT_CALLERS | CMD_OPT_EVENTS | CMD_OPT_PERIOD | CMD_OPT_WORK | CMD_OPT_OUT | CMD_OPT_LOG |
          CMD_OPT_FORMS | CMD_OPT_CHILD,
      0, 1, cmd_record},
+    {"branches", "[-n ITERATIONS] [--sim CPU] [WORKLOAD]", "the last branches of a workload, as in a panic",
+     "CPUs keep the last 4 to 32 taken branches in registers; newest first, with what the CPU knows of each.\n",
+     CMD_OPT_SIM | CMD_OPT_WORK | CMD_OPT_CHILD, 0, 1, cmd_branches},
     {"convert", "[--salvage] [--symbols MAP] [--FORM FILE] LOG",
      "a log of 'record', or of a kernel: what it holds, in other forms",
      "MAP has lines 'ADDRESS t NAME', as nm and /proc/kallsyms write them" CMD_OR_AN_ELF ".\n"

@@ -57,6 +57,26 @@ static uint64_t top_down(const struct upmu_sim_burst *burst)
     return retired | bad << 8 | unfilled << 16 | (255 - retired - bad - unfilled) << 24;
 }
 
+/* The address in run to which a phase's loop returns. */
+static uint64_t sim_return(unsigned index)
+{
+    return SIM_BASE + SIM_RUN * SIM_SPAN + 8 * index + 8;
+}
+
+/* The last branches of a phase: run calls the loop, its last two rounds, the return. */
+static void sim_phase_branches(struct cmd *cmd, unsigned index)
+{
+    const uint64_t begin = SIM_BASE + index * SIM_SPAN, end = begin + 4u * sim_phases[index].instructions;
+    const struct upmu_sim_branch branches[] = {
+        {.from = sim_return(index) - 5, .to = begin, .kind = UPMU_SIM_BRANCH_CALL, .cycles = 2},
+        {.from = end - 4, .to = begin, .kind = UPMU_SIM_BRANCH_COND, .cycles = 12},
+        {.from = end - 4, .to = begin, .kind = UPMU_SIM_BRANCH_COND, .cycles = 3},
+        {.from = end, .to = sim_return(index), .kind = UPMU_SIM_BRANCH_RETURN, .mispredicted = true, .cycles = 21}};
+
+    for (unsigned i = 0; i < sizeof branches / sizeof branches[0]; i++)
+        upmu_sim_branch(&cmd->sim, &branches[i]);
+}
+
 static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
 {
     const struct sim_phase *phase = &sim_phases[index];
@@ -101,6 +121,7 @@ static void sim_phase_run(struct cmd *cmd, unsigned index, uint64_t iterations)
         if (others[i].count != 0)
             burst.other[used++] = others[i];
     upmu_sim_events(&cmd->sim, &burst);
+    sim_phase_branches(cmd, index);
 }
 
 void cmd_work_simulate(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)
@@ -130,7 +151,7 @@ static bool sim_stack_read(void *context, uint64_t fp, bool user, uint64_t *out_
     if (fp < SIM_STACK || frame > SIM_RUN)
         return false;
     *out_next = SIM_STACK + (frame < SIM_RUN ? SIM_RUN : SIM_MAIN) * SIM_FRAME;
-    *out_return = SIM_BASE + (frame < SIM_RUN ? SIM_RUN * SIM_SPAN + 8 * frame : SIM_MAIN * SIM_SPAN) + 8;
+    *out_return = frame < SIM_RUN ? sim_return((unsigned)frame) : SIM_BASE + SIM_MAIN * SIM_SPAN + 8;
     return true;
 }
 

@@ -249,6 +249,7 @@ struct upmu_branch_unit {
     uint8_t proven;            /* the hardware was seen to record */
     volatile uint8_t frozen;   /* by the host */
     volatile uint8_t readers;  /* reads in progress: one can interrupt another */
+    volatile uint8_t ours;     /* from the first write of a start to the last one of a stop */
 };
 #endif
 

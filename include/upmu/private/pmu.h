@@ -102,7 +102,8 @@ struct upmu_pmu {
     uint8_t branch_depth;               /* entries of the stack */
     uint8_t branch_format;              /* what an entry is like: enum upmu_branch_format */
     uint8_t branch_trace;               /* 1: Processor Trace exists, and excludes branch records */
-    uint8_t no_padding[3];              /* equal PMUs have equal bytes */
+    uint8_t branch_lacks;               /* parts of an entry that this CPU leaves out: UPMU_BRANCH_LACKS_… */
+    uint8_t no_padding[2];              /* equal PMUs have equal bytes */
 #endif
     uint8_t preference[UPMU_COUNTERS];  /* counters in the order they are tried */
 };

@@ -340,27 +340,64 @@ static void without_info_a_third_of_the_reads_is_saved(void **state)
 
 /* ---- What is dropped ---- */
 
+/*
+ * An abort's second entry has no bit that says so (Linux lbr.c, intel_pmu_lbr_read_64). Aborts alone, one behind the
+ * other, at both ends, and with branches between that are not wanted.
+ */
 static void haswell_shows_an_abort_once(void **state)
 {
     static const char *const profiles[] = {"haswell_smt", "broadwell", "skylake"};
+    static const unsigned aborts_of[] = {0x04, 0x0c, 0x21, 0x3f, 0};
 
     (void)state;
-    for (unsigned k = 0; k < 3; k++) {
-        struct upmu_branch out[UPMU_BRANCHES_MOST];
-        unsigned count;
-        struct host host;
+    for (unsigned k = 0; k < 3; k++)
+        for (unsigned which = 0; which < 5; which++)
+            for (uint32_t modes = UPMU_BRANCH_USER; modes <= MODES; modes++) {
+                struct upmu_branch out[UPMU_BRANCHES_MOST];
+                unsigned count, aborts = aborts_of[which], next = 0;
+                struct host host;
 
-        started(&host, profiles[k], EVERYTHING);
-        for (unsigned n = 0; n < 6; n++)
-            upmu_sim_branch(&host.sim,
-                            &(struct upmu_sim_branch){
-                                .from = KERNEL_CODE + n, .to = KERNEL_CODE, .in_tx = n == 2, .abort = n == 2});
-        assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
-        assert_int_equal(count, 6);
-        for (unsigned i = 0; i < count; i++)
-            assert_true(out[i].from == KERNEL_CODE + 5 - i && !(out[i].info & ABORT) == (i != 3));
-        finished(&host);
-    }
+                started(&host, profiles[k], modes | UPMU_BRANCH_ANY);
+                host.sim.rule[UPMU_SIM_RULE_LBR_FILTERS] = 0;
+                for (unsigned n = 0; n < 6; n++) {
+                    uint64_t code = n & 1u ? KERNEL_CODE : USER_CODE;
+
+                    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = code + n,
+                                                                         .to = code,
+                                                                         .in_tx = aborts >> n & 1u,
+                                                                         .abort = aborts >> n & 1u});
+                }
+                assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
+                assert_int_equal(count, modes == MODES ? 6 : 3);
+                for (unsigned n = 6; n-- > 0;)
+                    if (modes & (n & 1u ? UPMU_BRANCH_KERNEL : UPMU_BRANCH_USER)) {
+                        assert_true(out[next].from == (n & 1u ? KERNEL_CODE : USER_CODE) + n);
+                        assert_int_equal(!(out[next++].info & ABORT), !(aborts >> n & 1u));
+                    }
+                finished(&host);
+            }
+}
+
+/* An abort's second entry is the next one; another one behind a branch that is not wanted is a branch of its own. */
+static void only_the_entry_after_an_abort_is_dropped(void **state)
+{
+    const struct upmu_branch_filter user = {.record = UPMU_BRANCH_USER};
+    struct upmu_branch out[UPMU_BRANCHES_MOST];
+    unsigned count;
+    struct host host;
+
+    (void)state;
+    started(&host, "haswell_smt", 0);
+    assert_int_equal(upmu_branches_stop(&host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_branches_start(&host.cpu[0], &user, NULL), UPMU_OK);
+    host.sim.rule[UPMU_SIM_RULE_LBR_FILTERS] = host.sim.rule[UPMU_SIM_RULE_LBR_DOUBLE_ABORT] = 0;
+    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = USER_CODE, .to = USER_CODE, .abort = true});
+    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = KERNEL_CODE, .to = KERNEL_CODE});
+    upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = USER_CODE + 2, .to = USER_CODE});
+    assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
+    assert_int_equal(count, 2);
+    assert_true(out[0].from == USER_CODE + 2 && out[1].from == USER_CODE && out[1].info == ABORT);
+    finished(&host);
 }
 
 static void amd_entries_are_valid_or_speculative(void **state)
@@ -516,7 +553,7 @@ static void changed_cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32
         memcpy(out, leaf_1c, sizeof leaf_1c);
 }
 
-/* A Sapphire Rapids with another leaf 1CH: eax, ebx; NULL: without bit 19 of leaf 7. */
+/* A Sapphire Rapids with another leaf 1CH: eax, ebx, ecx; NULL: without bit 19 of leaf 7. */
 static void set_up_leaf(struct host *host, const uint32_t *words)
 {
     host_prepare(host, "sapphirerapids");
@@ -525,7 +562,7 @@ static void set_up_leaf(struct host *host, const uint32_t *words)
     features_without = words ? 0 : 1u << 19;
     memset(leaf_1c, 0, sizeof leaf_1c);
     if (words)
-        memcpy(leaf_1c, words, 2 * sizeof words[0]);
+        memcpy(leaf_1c, words, 3 * sizeof words[0]);
     host_start(host);
     upmu_sim_irqs(&host->sim, false);
 }
@@ -533,14 +570,14 @@ static void set_up_leaf(struct host *host, const uint32_t *words)
 static void leaf_1c_says_what_architectural_records_are(void **state)
 {
     static const struct {
-        uint32_t words[2];
+        uint32_t words[3];
         unsigned depth;
         uint32_t filters;
-    } leaves[] = {{{0x01, 0}, 8, 0},
-                  {{0x0b, 7}, 32, 0xff},
-                  {{0x83, 3}, 64, 0xff},
-                  {{0x40000003, 1}, 16, MODES},
-                  {{0x02, 2}, 16, 0xff & ~MODES}};
+    } leaves[] = {{{0x01, 0, 7}, 8, 0},
+                  {{0x0b, 7, 7}, 32, 0xff},
+                  {{0x83, 3, 7}, 64, 0xff},
+                  {{0x40000003, 1, 7}, 16, MODES},
+                  {{0x02, 2, 7}, 16, 0xff & ~MODES}};
 
     (void)state;
     for (unsigned i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
@@ -559,10 +596,47 @@ static void leaf_1c_says_what_architectural_records_are(void **state)
     }
 }
 
+/*
+ * Bits of the third register that leaf 1CH ECX does not promise are 0, whatever is in the register (Linux
+ * asm/perf_event.h, union cpuid28_ecx).
+ */
+static void what_leaf_1c_does_not_promise_is_not_shown(void **state)
+{
+    static const struct {
+        uint32_t ecx;
+        uint64_t info;
+    } leaves[] = {{0, IN_TX | ABORT},
+                  {1, IN_TX | ABORT | MISPREDICTED},
+                  {2, IN_TX | ABORT | UPMU_BRANCH_INFO_CYCLES_VALID | CYCLES},
+                  {4, IN_TX | ABORT | UPMU_BRANCH_INFO_TYPE},
+                  {7, UINT64_C(0xff0000000000ffff)},
+                  {0x10000, IN_TX | ABORT | UPMU_BRANCH_INFO_COUNTS},
+                  {0xfffff, UINT64_C(0xff0000ff0000ffff)},
+                  {0xfff0fff8, IN_TX | ABORT}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof leaves / sizeof leaves[0]; i++) {
+        const uint32_t words[3] = {8, 7, leaves[i].ecx};
+        struct upmu_branch out;
+        unsigned count;
+        struct host host;
+
+        set_up_leaf(&host, words);
+        assert_true(upmu_branches_facts(host.cpu[0].meter.pmu).info == leaves[i].info);
+        start_alone(&host, EVERYTHING);
+        upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = KERNEL_CODE, .to = KERNEL_CODE});
+        assert_int_equal(upmu_branches_freeze(&host.cpu[0]), UPMU_OK);
+        upmu_sim_poke(&host.sim, 0, 0x1200, ~UINT64_C(0));
+        assert_int_equal(upmu_branches_read(&host.cpu[0], &out, 1, &count), UPMU_OK);
+        assert_true(count == 1 && out.from == KERNEL_CODE && out.info == leaves[i].info);
+        finished(&host);
+    }
+}
+
 /* LBR_CTL has no bit that leaf 1CH does not promise. */
 static void filters_that_do_not_exist_are_not_written(void **state)
 {
-    static const uint32_t words[][2] = {{8, 0}, {8, 1}, {8, 2}, {8, 7}};
+    static const uint32_t words[][3] = {{8, 0, 7}, {8, 1, 7}, {8, 2, 7}, {8, 7, 7}};
     static const uint64_t controls_of[] = {1, 7, 0x7f0001, 0x7f0007};
 
     (void)state;
@@ -589,7 +663,7 @@ static void told(struct host *host, const char *reason)
 
 static void contradictions_are_refused(void **state)
 {
-    static const uint32_t none[2] = {0x40000000, 7};
+    static const uint32_t none[3] = {0x40000000, 7, 7};
     static struct upmu_sim_profile changed;
     struct host host;
 
@@ -729,6 +803,9 @@ static void a_stop_restores_what_the_start_found(void **state)
             look_at(&host, after);
             assert_memory_equal(before, after, sizeof before);
             assert_false(is_recording(&host));
+            host_forget_cost(&host);
+            upmu_records_emergency(&host.cpu[0]);
+            host_costs(&host, "an emergency afterwards", 0, 0);
             host_no_violation(&host);
             if (end == 1) {
                 assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
@@ -843,7 +920,7 @@ static void frozen_entries_stay_until_the_stack_is_resumed(void **state)
 }
 
 /* What comes in between: at one access of a call, before or after it. */
-enum between { READ, FREEZE, PANIC };
+enum between { READ, FREEZE };
 
 static struct {
     uint32_t at;
@@ -868,8 +945,22 @@ static void interrupt_there(struct upmu_sim *sim, unsigned cpu, uint32_t number,
     assert_true(status == UPMU_OK || status == UPMU_ERR_STATE);
     if (status == UPMU_OK && nmi.what == FREEZE)
         assert_false(is_recording(host));
-    if (nmi.what == PANIC)
-        upmu_records_emergency(&host->cpu[0]);
+}
+
+/* The machine goes down here: the call that was interrupted has no end. */
+static void panic_there(struct upmu_sim *sim, unsigned cpu, uint32_t number, enum upmu_sim_kind kind, uint32_t address)
+{
+    struct host *host = sim->test;
+    uint32_t writes;
+
+    (void)cpu, (void)kind, (void)address;
+    if (number != nmi.at)
+        return;
+    nmi.happened = true;
+    writes = host->sim.access_count[UPMU_SIM_WRMSR];
+    upmu_records_emergency(&host->cpu[0]);
+    assert_false(is_recording(host));
+    assert_in_range(host->sim.access_count[UPMU_SIM_WRMSR] - writes, 0, 1);
 }
 
 static enum upmu_status call(struct host *host, unsigned which)
@@ -949,6 +1040,32 @@ static void an_emergency_stop_is_one_write(void **state)
     }
 }
 
+/* The same at each access of each call, of the first start on a CPU, too, which records for a moment. */
+static void an_emergency_in_any_call_leaves_nothing_recording(void **state)
+{
+    static const char *const some[] = {"core2", "haswell_smt", "skylake", "sapphirerapids", "zen4"};
+
+    (void)state;
+    for (unsigned k = 0; k < 5; k++)
+        for (unsigned which = 0; which < 5; which++)
+            for (unsigned after = 0; after < 2; after++)
+                for (uint32_t at = 1, more = 1; more; at++) {
+                    struct host host;
+
+                    set_up(&host, some[k]);
+                    host.sim.test = &host;
+                    if (which)
+                        assert_int_equal(start(&host, EVERYTHING, NULL), UPMU_OK);
+                    if (which == 2)
+                        assert_int_equal(upmu_branches_freeze(&host.cpu[0]), UPMU_OK);
+                    nmi.at = host.sim.accesses + at;
+                    nmi.happened = false;
+                    *(after ? &host.sim.after_access : &host.sim.before_access) = panic_there;
+                    (void)!call(&host, which);
+                    more = nmi.happened;
+                }
+}
+
 /* A fault at each access: nothing is left recording that counts as stopped, and no fault is hidden. */
 static void a_fault_at_any_access_leaves_nothing_recording(void **state)
 {
@@ -983,6 +1100,61 @@ static void a_fault_at_any_access_leaves_nothing_recording(void **state)
                 assert_false(is_recording(&host));
                 host_end(&host);
             }
+}
+
+/* ---- Beside samples ---- */
+
+static struct upmu_branch last[UPMU_BRANCHES_MOST];
+static unsigned last_count;
+
+/* The NMI entry of docs/BRANCHES.md: what the handler does is not in the stack. */
+static void entry_that_freezes(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_interrupt *interrupt)
+{
+    struct host *host = sim->test;
+    const struct upmu_frame frame = {.ip = interrupt->ip, .sp = interrupt->sp, .user = interrupt->user};
+
+    (void)cpu;
+    assert_int_equal(upmu_branches_freeze(&host->cpu[0]), UPMU_OK);
+    if (upmu_pmi_handle(&host->cpu[0], &frame) == UPMU_PMI_HANDLED)
+        assert_int_equal(upmu_branches_read(&host->cpu[0], last, UPMU_BRANCHES_MOST, &last_count), UPMU_OK);
+    assert_int_equal(upmu_branches_resume(&host->cpu[0]), UPMU_OK);
+}
+
+static void an_interrupts_entry_has_the_branches_before_the_overflow(void **state)
+{
+    static const char *const some[] = {"core2", "nehalem", "haswell_smt", "skylake", "sapphirerapids", "zen4"};
+    const struct upmu_sampling each = {.period = 1000};
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof some / sizeof some[0]; k++) {
+        const unsigned own = k == 4 ? 1 : 3; /* the way into the freeze */
+        struct upmu_sample sample;
+        struct host host;
+
+        set_up(&host, some[k]);
+        host.sim.test = &host;
+        host.sim.deliver = entry_that_freezes;
+        assert_int_equal(start(&host, EVERYTHING, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.session.set, "instructions", &each), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+        upmu_sim_irqs(&host.sim, true);
+        for (unsigned n = 0; n < 5; n++) {
+            struct upmu_sim_branch branch = {.from = KERNEL_CODE + 0x100 * n, .to = KERNEL_CODE + 0x40 * n};
+
+            last_count = 0;
+            upmu_sim_branch(&host.sim, &branch);
+            upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 1000, .ip = branch.to});
+            assert_true(last_count > own);
+            assert_true(last[own].from == branch.from && last[own].to == branch.to);
+            assert_true(is_recording(&host));
+            assert_true(upmu_ring_next(&host.session.ring, &sample) && sample.ip == branch.to);
+        }
+        upmu_sim_irqs(&host.sim, false);
+        assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+        finished(&host);
+    }
 }
 
 /* ---- What it costs ---- */
@@ -1058,11 +1230,34 @@ static void addresses_keep_their_sign(void **state)
         assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_FLAGS, address << 1 >> 1, address, 7, &out),
                          UPMU_BRANCH_TAKEN);
         assert_true(out.from == address && out.to == address && out.info == 0);
-        assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_AMD, address << 6 >> 6,
-                                            address << 6 >> 6 | UINT64_C(2) << 62, ~UINT64_C(0), &out),
-                         UPMU_BRANCH_TAKEN);
-        assert_true(out.from == address && out.to == address && out.info == UINT64_C(2) << 52);
+        /* AMD: with 58 bits, and with the 57 that CPUID promises at most (Linux amd/lbr.c, sign_ext_branch_ip). */
+        for (unsigned above = 6; above < 8; above++) {
+            uint64_t low = address << above >> above;
+
+            assert_int_equal(
+                upmu_branch_decode(UPMU_BRANCH_FORMAT_AMD, low, low | UINT64_C(2) << 62, ~UINT64_C(0), &out),
+                UPMU_BRANCH_TAKEN);
+            assert_true(out.from == address && out.to == address && out.info == UINT64_C(2) << 52);
+        }
     }
+}
+
+/*
+ * Format 0: addresses of 32 bits. Linux takes both ends from the first register (lbr.c, intel_pmu_lbr_read_32), the
+ * models have two registers: an upper half of the first one decides.
+ */
+static void an_entry_of_32_bits_may_be_one_register(void **state)
+{
+    struct upmu_branch out;
+
+    (void)state;
+    assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_32, UINT64_C(0xc0200000c0100000), 0x1234, 7, &out),
+                     UPMU_BRANCH_TAKEN);
+    assert_true(out.from == 0xc0100000 && out.to == 0xc0200000 && out.info == 0);
+    assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_32, 0xc0100000, UINT64_C(0x7c0200000), 7, &out),
+                     UPMU_BRANCH_TAKEN);
+    assert_true(out.from == 0xc0100000 && out.to == 0xc0200000 && out.info == 0);
+    assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_32, 0, 0xc0200000, 7, &out), UPMU_BRANCH_END);
 }
 
 /* Goldmont: cycles above the 48 bits of a target (Linux lbr.c, LBR_FORMAT_TIME). */
@@ -1134,9 +1329,11 @@ int main(void)
         cmocka_unit_test(the_host_says_where_its_kernel_begins),
         cmocka_unit_test(without_info_a_third_of_the_reads_is_saved),
         cmocka_unit_test(haswell_shows_an_abort_once),
+        cmocka_unit_test(only_the_entry_after_an_abort_is_dropped),
         cmocka_unit_test(amd_entries_are_valid_or_speculative),
         cmocka_unit_test(each_refusal_says_why),
         cmocka_unit_test(leaf_1c_says_what_architectural_records_are),
+        cmocka_unit_test(what_leaf_1c_does_not_promise_is_not_shown),
         cmocka_unit_test(filters_that_do_not_exist_are_not_written),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(the_first_models_need_no_capabilities),
@@ -1148,9 +1345,12 @@ int main(void)
         cmocka_unit_test(frozen_entries_stay_until_the_stack_is_resumed),
         cmocka_unit_test(a_call_that_is_interrupted_records_as_it_should),
         cmocka_unit_test(an_emergency_stop_is_one_write),
+        cmocka_unit_test(an_emergency_in_any_call_leaves_nothing_recording),
         cmocka_unit_test(a_fault_at_any_access_leaves_nothing_recording),
+        cmocka_unit_test(an_interrupts_entry_has_the_branches_before_the_overflow),
         cmocka_unit_test(calls_cost_what_the_header_says),
         cmocka_unit_test(addresses_keep_their_sign),
+        cmocka_unit_test(an_entry_of_32_bits_may_be_one_register),
         cmocka_unit_test(goldmont_has_cycles_in_its_targets),
         cmocka_unit_test(unknown_bits_of_an_entry_are_dropped),
         cmocka_unit_test(pmus_by_name_know_their_stacks),

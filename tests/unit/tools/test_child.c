@@ -87,6 +87,14 @@ CODE(jumps, "call 1f\n jmp 2f\n 1: ret\n"                  /* 3, 3 */
             "endbr64\n push %rax\n pop %rax\n bswap %eax\n"    /* 4 */
             EXIT(0))
 
+/* From 0x400078 on: 4 branches are taken, one is not; the last one leads where it ends, as if it were not taken. */
+CODE(ways, "call 1f\n jmp 2f\n 1: ret\n"                 /* 78, 7d, 7f */
+           "2: xor %ecx, %ecx\n jnz 2b\n jz 3f\n nop\n"   /* 80, 82, 84, 86 */
+           "3: .byte 0x0f, 0x84, 0, 0, 0, 0\n" EXIT(0))    /* 87 */
+
+/* 40 rounds, so that the stack is full of one branch, and then an indirect call of an address without code. */
+CODE(strays, "mov $40, %ecx\n 1: dec %ecx\n jnz 1b\n xor %eax, %eax\n call *%rax\n") /* 78, 7d, 7f, 81, 83 */
+
 /* 13 instructions; a REP prefix makes none of it. */
 CODE(strings, "lea -256(%rsp), %rdi\n mov %rdi, %rsi\n mov $100, %ecx\n rep stosb\n"
               "xor %ecx, %ecx\n rep movsb\n mov %rsp, %rsi\n mov %rsp, %rdi\n mov $10, %ecx\n repne cmpsb\n" EXIT(0))
@@ -524,6 +532,37 @@ static void samples_of_a_program_have_its_addresses(void **state)
     assert_int_equal(run_line(line), CMD_USAGE);
 }
 
+/* Taken branches alone, each with its kind where the CPU knows it, and the exit status is the program's. */
+static void the_last_branches_of_a_program_are_those_that_it_took(void **state)
+{
+    char line[8192];
+
+    (void)state;
+    snprintf(line, sizeof line, "branches --sim spr -- %s", word_of(&ways, 0, 0));
+    assert_int_equal(run_line(line), 0);
+    has(out, "', newest first: 4\n\n  from");
+    has(out, "to\n  0x400084                                0x400087                                conditional\n"
+             "  0x40007d                                0x400080                                jump\n"
+             "  0x40007f                                0x40007d                                return\n"
+             "  0x400078                                0x40007f                                call\n");
+    assert_int_equal(cmd.sim.violation_count, 0);
+    snprintf(line, sizeof line, "branches --sim skl -- %s", word_of(&strays, 0, 0));
+    assert_int_equal(run_line(line), 128 + SIGSEGV);
+    has(out, "\n Last branches of '/");
+    has(out, "', newest first: 32\n");
+    has(out, "to\n  0x400083                                0x0\n"
+             "  0x40007f                                0x40007d\n"
+             "  0x40007f                                0x40007d\n");
+    snprintf(line, sizeof line, "branches --sim skl -- %s", word_of(&faults, 0, 0));
+    assert_int_equal(run_line(line), 128 + SIGILL);
+    has(out, "', newest first: 0\n");
+    snprintf(line, sizeof line, "branches --sim p6 -- %s", word_of(&ways, 0, 0));
+    assert_int_equal(run_line(line), CMD_REFUSED);
+    has(err, "upmu knows no branch records of this model");
+    snprintf(line, sizeof line, "branches --sim skl spin -- %s", word_of(&ways, 0, 0));
+    assert_int_equal(run_line(line), CMD_USAGE);
+}
+
 static int remove_files(void **state)
 {
     (void)state;
@@ -564,6 +603,7 @@ int main(void)
         cmocka_unit_test(functions_are_where_the_file_says),
         cmocka_unit_test(damage_is_read_within_the_file),
         cmocka_unit_test(samples_of_a_program_have_its_addresses),
+        cmocka_unit_test(the_last_branches_of_a_program_are_those_that_it_took),
     };
 
     if (!can_trace()) {

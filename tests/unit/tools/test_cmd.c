@@ -969,8 +969,8 @@ static void rdpmc_shows_the_value_of_the_counter_that_was_named(void **state)
 
 static void the_model_found_no_fault_with_any_command(void **state)
 {
-    static const char *const lines[] = {"info",     "stat",    "stat -I 1 -n 10m spin", "record", "top -r 1",
-                                        "selftest", "rdpmc 0", "pmcstat -w 1 -n 10m cycles"};
+    static const char *const lines[] = {"info",     "stat",    "stat -I 1 -n 10m spin",      "record", "top -r 1",
+                                        "selftest", "rdpmc 0", "pmcstat -w 1 -n 10m cycles", "branches"};
     char text[64];
 
     (void)state;
@@ -1005,13 +1005,42 @@ static void an_interval_that_no_workload_lasts_ends_with_it(void **state)
     assert_null(strstr(strstr(printed, " us ") + 1, " us "));
 }
 
+/* What the model was told last comes first; each CPU says what it knows, and nothing else. */
+static void branches_shows_the_last_ones_with_what_is_known(void **state)
+{
+    (void)state;
+    assert_int_equal(line("branches --sim skl -n 100 memset"), CMD_OK);
+    assert_non_null(strstr(
+        printed,
+        "\n Last branches of 'memset', newest first: 4\n\n"
+        "  from                                    to\n"
+        "  0x1d0014 memset+0x14                    0x1d1408 run+0x8                        mispredicted, 21 cycles\n"
+        "  0x1d0010 memset+0x10                    0x1d0000 memset+0x0                     3 cycles\n"
+        "  0x1d0010 memset+0x10                    0x1d0000 memset+0x0                     12 cycles\n"
+        "  0x1d1403 run+0x3                        0x1d0000 memset+0x0                     2 cycles\n"));
+    assert_int_equal(line("branches --sim core2 mix"), CMD_OK);
+    prints("\n Last branches of 'mix', newest first: 1\n"); /* the way into the freeze has the other three */
+    prints("\n  0x1d1008 spin+0x8                       0x1d1428 run+0x28\n");
+    assert_int_equal(line("branches --sim spr spin"), CMD_OK);
+    prints("mispredicted, return, 21 cycles\n");
+    prints(" conditional, 3 cycles\n");
+    prints(" call, 2 cycles\n");
+    assert_int_equal(line("branches --sim zen4 spin"), CMD_OK);
+    prints("0x1d1428 run+0x28                       mispredicted\n");
+    assert_null(strstr(printed, "wrong path"));
+    assert_int_equal(line("branches --sim p6"), CMD_REFUSED);
+    complains("not supported on p6: upmu knows no branch records of this model");
+    assert_int_equal(line("branches --sim skl nosuch"), CMD_USAGE);
+    assert_int_equal(line("branches --sim skl -e cycles"), CMD_USAGE);
+}
+
 /* Nothing to work on: no ring 0, no model, or a model whose PMU does not come up. */
 static void without_a_pmu_each_command_refuses(void **state)
 {
     static const char *const lines[] = {"info",       "stat",           "stat -M ipc",       "stat -e imc/CAS_COUNT.RD",
                                         "record",     "record -g --log l", "top",            "uncore",
                                         "selftest",   "pmcstat cycles", "setevent 0 cycles", "setpce on",
-                                        "rdpmc 0",    "keepawake cycles"};
+                                        "rdpmc 0",    "keepawake cycles", "branches"};
     char text[64];
 
     (void)state;
@@ -1152,6 +1181,14 @@ static void the_live_road_runs_the_loops_natively(void **state)
     prints("no sample");
     assert_ptr_equal(cmd->chain_at, buffer + sizeof buffer / 2 + chase_line(1000, sizeof buffer / 2 / 64) * 64);
     assert_int_equal(cmd_run_line(cmd, "stat -n 1000 -r 2"), CMD_OK); /* mix: all the others */
+    /* Of branches the model saw the way back from the start, and that into the freeze; the loops are the machine's. */
+    assert_int_equal(cmd_run_line(cmd, "branches -n 10 spin"), CMD_OK);
+    prints("\n Last branches of 'spin', newest first: 4\n");
+    assert_true(upmu_sim_peek(&sim, 0, 0x1d9) == 0 && upmu_sim_peek(&sim, 0, 0x1c8) == 0);
+    upmu_sim_poke(&sim, 0, 0x1d9, 1);
+    assert_int_equal(cmd_run_line(cmd, "branches -n 10 spin"), CMD_REFUSED);
+    complains("other software records branches");
+    upmu_sim_poke(&sim, 0, 0x1d9, 0);
     assert_int_equal(cmd_run_line(cmd, "encode cycles"), CMD_OK);
     prints("IA32_PERFEVTSEL0 0x186 0x43003c");
     assert_int_equal(cmd_run_line(cmd, "info --sim core2"), CMD_OK);
@@ -1215,6 +1252,7 @@ int main(void)
         cmocka_unit_test(the_model_found_no_fault_with_any_command),
         cmocka_unit_test(a_simulated_cpu_names_its_pmu_on_paper),
         cmocka_unit_test(an_interval_that_no_workload_lasts_ends_with_it),
+        cmocka_unit_test(branches_shows_the_last_ones_with_what_is_known),
         cmocka_unit_test(without_a_pmu_each_command_refuses),
         cmocka_unit_test(loops_retire_what_their_table_says),
         cmocka_unit_test(the_chain_of_chase_visits_every_line_once),
