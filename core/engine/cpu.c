@@ -54,6 +54,30 @@ static void leave_domain(struct upmu_meter *meter)
     meter->bank.domain = NULL;
 }
 
+/*
+ * Begin a CPU: detect its PMU, and make its bank, of which no register is known.  Returns those of detection and
+ * join_domain().
+ */
+static enum upmu_status begin_cpu(struct upmu_cpu *cpu, struct upmu_machine *machine,
+                                  struct upmu_domain *const *domains)
+{
+    const struct upmu_port *port = machine->port;
+    enum upmu_status status;
+
+    /*
+     * A call on another CPU may be reading where this CPU's port is: `machine`, the first field, is never set to NULL
+     * again.
+     */
+    UPMU_STORE(cpu->meter.machine, machine);
+    upmu_shared_clear((char *)cpu + sizeof cpu->meter.machine, sizeof *cpu - sizeof cpu->meter.machine);
+    UPMU_STORE(cpu->meter.cpu, cpu);
+    status = upmu_machine_detect(machine, &cpu->meter);
+    if (status != UPMU_OK)
+        return status;
+    upmu_bank_init(&cpu->meter.bank, cpu->meter.pmu, port, port->msr_faults_are_safe, cpu->registers);
+    return join_domain(&cpu->meter, domains);
+}
+
 enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
 {
     const struct upmu_port *port = machine->port;
@@ -67,22 +91,11 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
     if (status != UPMU_OK)
         return status;
     upmu_units_unlink(machine, cpu);
-    /*
-     * A call on another CPU may be reading where this CPU's port is: `machine`, the first field, is never set to NULL
-     * again.
-     */
-    UPMU_STORE(cpu->meter.machine, machine);
-    upmu_shared_clear((char *)cpu + sizeof cpu->meter.machine, sizeof *cpu - sizeof cpu->meter.machine);
-    UPMU_STORE(cpu->meter.cpu, cpu);
-    upmu_features_begin(cpu);
     state = port_irq_save(port);
-    status = upmu_machine_detect(machine, &cpu->meter);
+    status = begin_cpu(cpu, machine, domains);
+    upmu_features_begin(cpu);
     if (status == UPMU_OK) {
-        upmu_bank_init(&cpu->meter.bank, cpu->meter.pmu, port, port->msr_faults_are_safe,
-                       cpu->registers);
-        status = join_domain(&cpu->meter, domains);
-        if (status == UPMU_OK)
-            status = upmu_life_take_over(&cpu->meter);
+        status = upmu_life_take_over(&cpu->meter);
         if (status == UPMU_OK || status == UPMU_ERR_NO_PMU)
             upmu_machine_publish(machine, cpu->meter.pmu);
     }
@@ -115,6 +128,62 @@ enum upmu_status upmu_cpu_init(struct upmu_cpu *cpu, struct upmu_machine *machin
         (void)upmu_units_come(cpu);
     return status;
 }
+
+#if UPMU_CLEAR
+
+/* Clear the registers of a CPU that is not initialised, with a bank that ends at once. */
+static enum upmu_status clear_without_init(struct upmu_cpu *cpu, struct upmu_machine *machine,
+                                       struct upmu_domain *const *domains)
+{
+    struct upmu_meter *meter = &cpu->meter;
+    enum upmu_status status = begin_cpu(cpu, machine, domains);
+    bool alone;
+
+    if (status == UPMU_OK) {
+        alone = !upmu_claims_others(meter);
+        if (!upmu_shared_page_map(&meter->bank) || !upmu_bank_clear(&meter->bank, alone))
+            status = UPMU_ERR_PORT;
+        if (!upmu_shared_page_unmap(&meter->bank))
+            status = UPMU_ERR_PORT;
+        if (upmu_meter_domain(meter) && alone) /* the next life finds the registers anew */
+            upmu_domain_forget(meter->domain);
+    }
+    if (meter->pmu)
+        leave_domain(meter);
+    UPMU_STORE(meter->pmu, NULL);
+    return status;
+}
+
+enum upmu_status upmu_cpu_clear(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
+{
+    enum upmu_status status;
+    uintptr_t irq;
+
+    upmu_why_clear(&machine->why);
+    if (cpu->meter.pmu) {
+        status = upmu_bracket_run(&cpu->meter, upmu_life_clear, NULL);
+    } else {
+        irq = port_irq_save(machine->port);
+        status = clear_without_init(cpu, machine, domains);
+        port_irq_restore(machine->port, irq);
+    }
+    machine->why.status = status;
+    machine->why.pmu = cpu->meter.pmu;
+    machine->why.address = status == UPMU_ERR_PORT ? cpu->meter.bank.faulted : 0;
+    return status;
+}
+
+#else
+
+enum upmu_status upmu_cpu_clear(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains)
+{
+    (void)cpu;
+    (void)machine;
+    (void)domains;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif
 
 enum upmu_status upmu_cpu_suspend(struct upmu_cpu *cpu)
 {

@@ -86,6 +86,12 @@ static inline void upmu_features_wake(struct upmu_cpu *cpu)
         cpu->user_reads = 2;
 }
 
+/* Does a sampling unit run, whose registers a call is about to clear? */
+static inline bool upmu_features_run(const struct upmu_cpu *cpu)
+{
+    return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]);
+}
+
 /*
  * A CPU leaves or sleeps: stop its branch stack and IBS units.  Returns false where a register faulted.  In a local
  * bracket.

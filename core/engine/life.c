@@ -247,6 +247,26 @@ enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused)
     return fine ? UPMU_OK : UPMU_ERR_PORT;
 }
 
+#if UPMU_CLEAR
+
+enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused)
+{
+    bool alone = !upmu_claims_others(meter), fine;
+    uint32_t mine = meter->pmu->counters & ~meter->watchdog & ~(alone ? 0 : meter->pmu->shared_counters);
+
+    (void)unused;
+    if (meter->running || upmu_features_run(meter->cpu))
+        return UPMU_ERR_STATE;
+    upmu_owners_free(meter, mine);
+    upmu_count_expect(meter, mine); /* the firmware's interrupts, too, may be on their way */
+    fine = upmu_bank_clear(&meter->bank, alone);
+    meter->used &= ~mine;
+    forget_registers(meter);
+    return fine ? UPMU_OK : UPMU_ERR_PORT;
+}
+
+#endif
+
 /* How often a look at the registers is repeated because a handler has interrupted it. */
 #define VERIFY_ATTEMPTS 16u
 

@@ -20,6 +20,12 @@ void upmu_life_end(struct upmu_meter *meter);
 enum upmu_status upmu_life_suspend(struct upmu_meter *meter, void *unused);
 enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused);
 
+/*
+ * Clear the registers of a CPU's PMU, but for those of counters that the host reserved, or that other CPUs of the
+ * domain see.  Returns UPMU_OK, UPMU_ERR_STATE (a session or a sampling unit runs) or UPMU_ERR_PORT.
+ */
+enum upmu_status upmu_life_clear(struct upmu_meter *meter, void *unused);
+
 /* Load everything again, after other software has changed registers. */
 enum upmu_status upmu_life_start_over(struct upmu_meter *meter, void *unused);
 

@@ -59,6 +59,13 @@ void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters)
     upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
 }
 
+void upmu_owners_free(struct upmu_meter *meter, uint32_t counters)
+{
+    meter->firmware &= ~counters;
+    meter->foreign &= ~counters;
+    upmu_bank_others(&meter->bank, meter->watchdog | meter->foreign);
+}
+
 /* Find counters that the hardware reports as in use, though upmu left them idle: other software began to use them. */
 void upmu_owners_notice(struct upmu_meter *meter)
 {

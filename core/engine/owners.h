@@ -16,4 +16,7 @@ void upmu_owners_notice(struct upmu_meter *meter);
 /* Yield counters to other software, which may change their registers from now on. */
 void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters);
 
+/* Free counters of the firmware and of other software: their registers are about to be cleared. */
+void upmu_owners_free(struct upmu_meter *meter, uint32_t counters);
+
 #endif

@@ -1416,6 +1416,90 @@ bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters)
     return fine && ends == UPMU_ROW_FOUND;
 }
 
+#if UPMU_CLEAR
+
+/*
+ * Clear our bits of a register with a shadow, whatever the shadow says.  Its found value has them clear before the
+ * write, which then reads only where there are bits of others.
+ */
+static bool clear_shadowed(struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+    /* All bits of a payload register: a former kernel's records (PEBS of NetBurst) are to end. */
+    uint64_t mask = (class->kind == UPMU_KIND_PAYLOAD ? ~UINT64_C(0) : class->owned) & ~others_bits(bank, row);
+
+    if (mask != ~UINT64_C(0) && !find_row(bank, row))
+        return false;
+    bank->found[row] &= ~mask;
+    row_becomes(bank, row, UPMU_ROW_FOUND, 0);
+    if (domain_of(bank, row))
+        upmu_domain_remember(domain_of(bank, row), row, bank->found[row]);
+    upmu_bank_forget_row(bank, row);
+    return upmu_bank_merge(bank, row, mask, 0, 0);
+}
+
+/* Clear a counter, its alias, or the metrics, which belong to the counter of slots. */
+static bool clear_counter(struct upmu_bank *bank, unsigned row)
+{
+    unsigned counter = bank->rows[row].counter;
+
+    if (bank->others >> (counter < UPMU_COUNTERS ? counter : UPMU_SLOTS_COUNTER) & 1u)
+        return true;
+    bank->found[row] = 0;
+    if (domain_of(bank, row))
+        upmu_domain_remember(domain_of(bank, row), row, 0);
+    return upmu_bank_command(bank, row, 0);
+}
+
+static bool clear_row(struct upmu_bank *bank, unsigned row)
+{
+    const struct upmu_register_class *class = upmu_register_class_of(bank->pmu, row);
+
+    if (row_is(bank, row, UPMU_ROW_SHADOWED))
+        return clear_shadowed(bank, row);
+    if (class->kind == UPMU_KIND_COUNTER)
+        return clear_counter(bank, row);
+    return class->access != UPMU_ACCESS_COMMAND || upmu_bank_command(bank, row, 0);
+}
+
+/* Acknowledge all overflows of our counters, and the end of freezing where that is flagged. */
+static bool clear_status(struct upmu_bank *bank)
+{
+    const struct upmu_pmu *pmu = bank->pmu;
+    uint64_t status = 0, ours;
+    bool fine;
+
+    if (pmu->ack_row == UPMU_NO_ROW)
+        return true;
+    ours = pmu->backend->acknowledge(pmu, pmu->counters & ~bank->others);
+    fine = upmu_bank_read_row(bank, pmu->status_row, &status);
+    if (fine)
+        ours |= status & upmu_register_class_of(pmu, pmu->ack_row)->owned;
+    return upmu_bank_command(bank, pmu->ack_row, ours) && fine;
+}
+
+bool upmu_bank_clear(struct upmu_bank *bank, bool alone)
+{
+    uint32_t first = 0;
+    bool fine = true;
+
+    for (unsigned rank = 0; rank < 8; rank++)
+        for (unsigned row = 0; row < bank->pmu->table->row_count; row++) {
+            if (upmu_register_class_of(bank->pmu, row)->release_rank != rank ||
+                !row_is(bank, row, UPMU_ROW_REACHABLE) || (!alone && row_is(bank, row, UPMU_ROW_SHARED)) ||
+                clear_row(bank, row))
+                continue;
+            first = fine ? bank->faulted : first;
+            fine = false;
+        }
+    if (clear_status(bank) && fine)
+        return true;
+    bank->faulted = fine ? bank->faulted : first;
+    return false;
+}
+
+#endif
+
 /* ---- Writes of the handler ---- */
 
 /*

@@ -235,6 +235,18 @@ unsigned upmu_bank_verify(struct upmu_bank *bank, bool *out_fault);
  */
 bool upmu_bank_restore(struct upmu_bank *bank, uint32_t counters);
 
+#if UPMU_CLEAR
+
+/*
+ * Stop the PMU of a CPU, whatever it does: write 0 to each register of its table that can be written, gates first, and
+ * acknowledge overflows.  Left alone: bits that upmu does not own, what belongs to counters of bank->others, and, if
+ * not `alone`, registers that other CPUs see, too.  The values written are the found ones from now on.  Returns false
+ * where a register faulted: bank->faulted is the first one, and all others were written.
+ */
+bool upmu_bank_clear(struct upmu_bank *bank, bool alone);
+
+#endif
+
 #if UPMU_UNCORE
 
 /* Has a unit found values that are still to be restored? */

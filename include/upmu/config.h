@@ -216,6 +216,11 @@
 #define UPMU_PROBE UPMU_IS_FULL
 #endif
 
+/* Clearing the PMU of a CPU, upmu_cpu_clear().  0: it returns UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_CLEAR
+#define UPMU_CLEAR UPMU_IS_FULL
+#endif
+
 /* Explanations as text, upmu_why_text().  0: it writes the name of the status only. */
 #ifndef UPMU_WHY_TEXT
 #define UPMU_WHY_TEXT (UPMU_PROFILE >= UPMU_PROFILE_COUNT)

@@ -50,6 +50,33 @@ void upmu_domain_init(struct upmu_domain *domain, enum upmu_scope scope);
 enum upmu_status upmu_cpu_fini(struct upmu_cpu *cpu);
 
 /*
+ * Stop the PMU of the executing CPU and make it as empty as after reset, whatever a firmware, a former kernel or a
+ * driver has left: each register of the PMU's table (upmu_pmu.table) that can be written gets 0, in the order gates,
+ * selects and control, payload, auxiliary registers, counters; then overflows are acknowledged.  So no counter runs,
+ * interrupts, is loaded anew or writes records to memory, and no branch trace (BTS) does.  (On P6 and Core Duo a select
+ * becomes 2Eh, an event that counts nothing; a register with inverted bits, as mcountinhibit of RISC-V, gets ones.)
+ *
+ * Left as they are: counters that the host has reserved, and what they need; bits that are not the PMU's (the others of
+ * IA32_DEBUGCTL, mcycle and minstret); registers that another initialised CPU of a domain sees, too; registers that
+ * CPUID does not promise, if upmu_port.msr_faults_are_safe is 0; branch records and their filters, IA32_DS_AREA, the
+ * entry of the local APIC, user mode's right to read; units outside the cores (upmu/unit.h).
+ *
+ * The CPU need not be initialised: then `cpu` is zeroed, or was ended by upmu_cpu_fini(), and `machine` and `domains`
+ * are as for upmu_cpu_init(), which may follow.  Call it so where upmu_cpu_init() fails because a register cannot be
+ * read, or finds counters in use by software that is dead.  Else `machine` is the CPU's own, and `domains` is not
+ * looked at: counters of the firmware and of other software are free afterwards, stopped sessions stay attached and
+ * keep their counts, and upmu_cpu_fini() and upmu_cpu_suspend() leave the registers cleared.  One CPU at a time.
+ *
+ * Returns UPMU_OK; UPMU_ERR_STATE (a session or an IBS unit runs here: nothing was done); UPMU_ERR_PORT (a register
+ * faulted, the first one is machine->why.address; all others were cleared); UPMU_ERR_NO_PMU, UPMU_ERR_NO_SPACE (as
+ * upmu_cpu_init(), whose check for writes that are ignored is not made); UPMU_ERR_BUSY, UPMU_ERR_WRONG_CPU;
+ * UPMU_ERR_COMPILED_OUT.  machine->why has the reason.
+ * Context: local.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_cpu_clear(struct upmu_cpu *cpu, struct upmu_machine *machine, struct upmu_domain *const *domains);
+
+/*
  * Call it before the registers lose their contents (sleep, offline).  It folds all counts, restores
  * the registers as found at take-over and clears the shadow.  Sessions stay attached; sessions that
  * ran continue after upmu_cpu_resume().  If a thread leaves the CPU meanwhile, its sessions wait

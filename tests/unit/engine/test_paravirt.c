@@ -426,6 +426,32 @@ static void it_sleeps_and_wakes(void **state)
     end();
 }
 
+/* A page that an earlier kernel left at work is stopped, and is the hypervisor's no more. */
+static void a_cleared_page_counts_nothing_and_is_taken_back(void **state)
+{
+    (void)state;
+    pv_prepare();
+    pv.vcpu[0].mapped = true;
+    pv.vcpu[0].gate = 5;
+    assert_int_equal(upmu_cpu_clear(&pv.cpu[0], &pv.machine, NULL), UPMU_OK);
+    assert_int_equal(pv.vcpu[0].gate, 0);
+    assert_true(!pv.vcpu[0].mapped);
+    pv_prepare();
+    pv.fail_at = 1;
+    assert_int_equal(upmu_cpu_clear(&pv.cpu[0], &pv.machine, NULL), UPMU_ERR_PORT);
+    assert_null(pv.cpu[0].meter.pmu);
+
+    pv_set_up();
+    begin(&session, "instructions", 0);
+    assert_int_equal(upmu_session_attach_cpu(&session, &pv.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_cpu_clear(&pv.cpu[0], &pv.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&session), UPMU_OK);
+    pv_run(10);
+    assert_int_equal(count_of(&session, 0), 20);
+    assert_int_equal(upmu_session_close(&session), UPMU_OK);
+    end();
+}
+
 static void each_cpu_has_its_page(void **state)
 {
     (void)state;
@@ -469,6 +495,7 @@ int main(void)
         cmocka_unit_test(a_host_that_is_not_what_it_says_is_refused),
         cmocka_unit_test(a_call_that_fails_loses_no_count),
         cmocka_unit_test(it_sleeps_and_wakes),
+        cmocka_unit_test(a_cleared_page_counts_nothing_and_is_taken_back),
         cmocka_unit_test(each_cpu_has_its_page),
     };
 

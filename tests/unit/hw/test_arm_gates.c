@@ -66,7 +66,37 @@ static void what_a_handler_stopped_is_kept_where_a_write_starts_nothing(void **s
     assert_int_equal(enabled | bank.stopped, 7);
 }
 
+/* Gates and interrupts are cleared by their second addresses, each bit of them, though no value was read before. */
+static void a_clear_clears_each_bit_by_the_second_address(void **state)
+{
+    static struct upmu_pmu pmu;
+    static struct upmu_bank bank;
+    static uint64_t memory[1024];
+    const struct upmu_port port = {.rdmsr = arm_rdmsr, .wrmsr = arm_wrmsr};
+
+    (void)state;
+    assert_true(upmu_arm_pmuv3_backend.describe(upmu_arm_pmuv3_backend.names(0), &pmu));
+    pmu.backend = &upmu_arm_pmuv3_backend;
+    upmu_bank_init(&bank, &pmu, &port, true, memory);
+    gate_address = upmu_register_address(&pmu, pmu.counter[0].gate_row);
+    enabled = pmu.counters;
+    assert_true(upmu_bank_clear(&bank, true));
+    assert_int_equal(enabled, 0);
+    enabled = pmu.counters;
+    upmu_bank_others(&bank, 4); /* the host's own */
+    assert_true(upmu_bank_clear(&bank, true));
+    assert_int_equal(enabled, 4);
+    enabled = 0;
+}
+
 #else
+
+static void a_clear_clears_each_bit_by_the_second_address(void **state)
+{
+    (void)state;
+    print_message("this build is without Arm\n");
+    skip();
+}
 
 static void what_a_handler_stopped_is_kept_where_a_write_starts_nothing(void **state)
 {
@@ -80,6 +110,7 @@ static void what_a_handler_stopped_is_kept_where_a_write_starts_nothing(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clear_clears_each_bit_by_the_second_address),
         cmocka_unit_test(what_a_handler_stopped_is_kept_where_a_write_starts_nothing),
     };
 
