@@ -417,29 +417,34 @@ def what_is_said_of_a_page_is_there():
     return complaints
 
 
-def comments_of_library():
+def comments_in(folders):
     for path in tracked(".c", ".h", ".S"):
-        if path.startswith(prose.LIBRARY):
+        if path.startswith(folders):
             for line, words in prose.comments_of(read(path)):
                 yield f"{path}:{line}: {words[:90]}", words
 
 
 @check
 def comments_name_their_subject():
-    """At most one in a hundred begins with a pronoun or a relative clause."""
-    counted = [(place, words) for place, words in comments_of_library() if len(words) >= prose.LABEL]
-    found = [place for place, words in counted if prose.lacks_subject(words)]
-    return found if len(found) * 100 > len(counted) or len(counted) < 1000 else []
+    """At most one in a hundred, of the library and of programs, begins with a pronoun or a relative clause."""
+    complaints = []
+    for folders in prose.LIBRARY, prose.PROGRAMS:
+        counted = [(place, words) for place, words in comments_in(folders) if len(words) >= prose.LABEL]
+        found = [place for place, words in counted if prose.lacks_subject(words)]
+        print(f"{folders}: {len(found)} of {len(counted)} comments name no subject")
+        complaints += found if len(found) * 100 > len(counted) else []
+        complaints += [f"{folders}: only {len(counted)} comments"] if len(counted) < 500 else []
+    return complaints
 
 
 @check
 def no_comment_stands_in_parentheses():
-    return [place for place, words in comments_of_library() if prose.is_in_parentheses(words)]
+    return [place for place, words in comments_in(prose.LIBRARY + prose.PROGRAMS) if prose.is_in_parentheses(words)]
 
 
 @check
 def comments_say_reasons_and_no_numbers_of_rulings():
-    return [place for place, words in comments_of_library() if prose.RULING.search(words)]
+    return [place for place, words in comments_in(prose.LIBRARY + prose.PROGRAMS) if prose.RULING.search(words)]
 
 
 @check
