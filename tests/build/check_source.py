@@ -354,6 +354,26 @@ def names_of_tests_have_at_most_60_characters():
     return [f"{path}: {''.join(name)}" for path, name in names if len("".join(name)) > 60] + ([] if len(names) > 1000 else ["few names"])
 
 
+# A comparison of numbers whose sides are names, numbers, fields and calls without other comparisons inside of them.
+SIDE = r"(?:[\w.\[\] +*-]|->|\((?:[^()&|?]|\([^()]*\))*\))+"
+UNSAID = re.compile(rf"\bassert_(?:true|false)\((?!{SIDE} [=!]= NULL)({SIDE} (?:[=!<>]=|[<>]) {SIDE})(?:, \w+)*\);")
+POINTERS = {"room != MAP_FAILED", "fake != MAP_FAILED", "memory != MAP_FAILED", "line > name"}
+
+
+@check
+def assertions_say_what_they_measured():
+    """Finds `assert_true(n > 2)`, which does not say what n is, and cmocka's own assertions, which name no side."""
+    complaints = []
+    for path in files("tests/**/*.[ch]"):
+        text = code_of(path)
+        complaints += [f"{path}: {found}: use assert_int_equal(), assert_int_not_equal() or assert_compare()" for found in
+                       UNSAID.findall(text) if found not in POINTERS]
+        if "#include <cmocka.h>" in text and path != "tests/common/assertions.h":
+            complaints.append(f"{path}: include tests/common/assertions.h in place of cmocka.h")
+    seen = UNSAID.findall("assert_true(n > 2); assert_false(a->b[i] == f(x, 3), i); assert_true(a && b == 2); assert_true(p == NULL);")
+    return complaints if seen == ["n > 2", "a->b[i] == f(x, 3)"] else complaints + [f"found in an example: {seen}"]
+
+
 @check
 def test_programs_stand_in_their_table():
     """Finds a program that was added or moved, or proves something else, and whose row was forgotten."""
