@@ -14,7 +14,7 @@
 
 /* ---- demo_console.c ---- */
 
-/* What was shown, as far as there is room for it. */
+/* Text that was shown, up to `size` bytes. */
 struct demo_log {
     char *text;
     size_t size, used;
@@ -27,7 +27,7 @@ void demo_text(const char *text);
 /* A sink's function. */
 void demo_progress(void *context, const char *text);
 
-/* What is written from now on is kept in this one, too; NULL: in none. */
+/* Keep all text that is written from now on in `log`, too; NULL: in none. */
 void demo_log_all(struct demo_log *log);
 void demo_log_page(struct demo_log *log);
 
@@ -73,7 +73,7 @@ int demo_page(struct shell *shell, const char *rest);
 /* Install the port and say how it does; fills in what `live` has of interrupts. */
 const struct upmu_port *demo_port_open(struct shell *shell, struct cmd_live *live, struct upmu_cpu *cpu);
 
-/* What can be known only when the CPU is brought up, and has a PMU. */
+/* Try the port on the CPU, which is brought up and has a PMU: on an emulator without interrupts `live` has a remedy. */
 void demo_port_try(struct shell *shell, struct cmd_live *live);
 
 /* After upmu_cpu_fini(). */

@@ -7,7 +7,7 @@
  */
 #include <efi-demo/demo.h>
 
-/* What the widest table and the longest page need; UEFI's modes are 80 x 25, 80 x 50 and the firmware's own. */
+/* Room for the widest table and the longest page.  UEFI's modes are 80 x 25, 80 x 50 and the firmware's own. */
 #define SCREEN_COLUMNS 100u
 #define SCREEN_ROWS 30u
 #define SCREEN_TITLE (EFI_WHITE | EFI_BACKGROUND_BLUE)

@@ -17,7 +17,7 @@ static struct upmu_cpu cpu;
 static struct upmu_thread idle, worker, other; /* the host has one in each of its threads */
 static struct upmu_session session;
 
-/* What a thread does before the next one runs; the model is told. */
+/* A switch, and the work of the next thread, of which the model is told. */
 static void run(struct upmu_thread *from, struct upmu_thread *to, unsigned instructions)
 {
     upmu_sim_irqs(&sim, false);

@@ -12,7 +12,7 @@ static void no_console(const char *text)
 
 void (*counts_out)(const char *text) = no_console;
 
-/* (Without a 64-bit division, which needs a function of the compiler's in 32 bits.) */
+/* A number without a 64-bit division, for which 32 bits need a function of the compiler's library. */
 void counts_number(uint64_t value, unsigned width)
 {
     uint64_t unit[20] = {1};

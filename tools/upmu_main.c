@@ -43,7 +43,7 @@ static void host_colour(void *context, enum cmd_colour colour)
     (void)fprintf(host_output, "\033[%sm", sequences[colour]);
 }
 
-/* One that takes sequences. */
+/* Is the file a terminal that takes sequences for colours? */
 static bool is_terminal(int file)
 {
     const char *terminal = getenv("TERM");
@@ -51,7 +51,7 @@ static bool is_terminal(int file)
     return isatty(file) && terminal != NULL && !cmd_equal(terminal, "dumb");
 }
 
-/* A terminal that knows them, and NO_COLOR does not forbid them (no-color.org). */
+/* The output is a terminal that knows colours, and NO_COLOR does not forbid them (no-color.org). */
 static bool has_colours(void)
 {
     const char *none = getenv("NO_COLOR");

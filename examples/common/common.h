@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the UEFI demo and the example kernel have in common: a shell around upmu's
+ * The common part of the UEFI demo and of the example kernel: a shell around upmu's
  * commands, and bringing up the executing CPU.
  */
 #ifndef UPMU_EXAMPLES_COMMON_H
@@ -60,7 +60,7 @@ bool shell_line(struct shell *shell, char *line);
 
 struct upmu_apic;
 
-/* What the program's handlers counted. */
+/* Counts that the program's handlers keep. */
 struct common_traps {
     const volatile uint32_t *nmis;
     const volatile uint32_t *faults;

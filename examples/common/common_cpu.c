@@ -4,7 +4,7 @@
  */
 #include <examples/common/common.h>
 
-/* What is simulated instead: a Pentium 4 on one, else Skylake. */
+/* The CPU that is simulated on a CPU without a PMU: a Pentium 4 on a Pentium 4, else Skylake. */
 static const char *const stand_ins[][2] = {
     {"skl", "a model of Skylake"},
     {"netburst", "a model of a Pentium 4 (Northwood)"},

@@ -107,7 +107,7 @@ extern const struct shell_command kernel_commands[];
 
 /* ---- kernel_lines.c ---- */
 
-/* What a command found, as a line "KEY VALUE" for programs: the key is in two parts. */
+/* Print a result of a command as a line "KEY VALUE" for programs: `first` and `second` together are the key. */
 void kernel_line_number(const struct shell *shell, const char *first, const char *second, uint64_t value);
 void kernel_line_hex(const struct shell *shell, const char *first, const char *second, uint64_t value);
 void kernel_line_text(const struct shell *shell, const char *first, const char *second, const char *value);

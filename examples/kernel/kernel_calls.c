@@ -47,7 +47,7 @@ static struct upmu_thread threads[3]; /* an idle one, the program, the other */
 static unsigned current;              /* that runs */
 static struct upmu_cpu *calls_cpu;
 
-/* What the program found; ring 3 writes it. */
+/* Results of the program, which ring 3 writes. */
 static struct {
     uint64_t self[2], other[2], quiet;
     uintptr_t status;
@@ -82,7 +82,7 @@ static bool calls_may_use(void *context, struct upmu_pfm_owner *who, const struc
     return who == &owner && !(rights & ~UPMU_PFM_KERNEL);
 }
 
-/* (All threads here are this user's.) */
+/* All threads here belong to `owner`. */
 static struct upmu_thread *calls_find_thread(void *context, struct upmu_pfm_owner *who, uint32_t number,
                                              struct upmu_cpu **out_cpu)
 {
@@ -211,7 +211,7 @@ static uint64_t read_counter(uintptr_t descriptor)
     return pmd.reg_value;
 }
 
-/* The same instructions around each measurement. */
+/* Not inlined, so that each measurement has the same instructions around it. */
 static __attribute__((noinline)) uint64_t count_self(uintptr_t descriptor, uint32_t passes)
 {
     uint64_t before = read_counter(descriptor);

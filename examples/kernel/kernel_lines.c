@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What commands found, as lines "KEY VALUE" for programs that read them from COM1.
+ * Results of commands as lines "KEY VALUE", for programs that read them from COM1.
  */
 #include <examples/kernel/kernel.h>
 

@@ -22,7 +22,7 @@ enum { SAVED_BP = 0, SAVED_DI = 5, SAVED_SI = 6, SAVED_DX = 7, SAVED_AX = 9 };
 enum { SAVED_DI = 0, SAVED_SI = 1, SAVED_BP = 2, SAVED_DX = 5, SAVED_AX = 7 };
 #endif
 
-/* What kernel_stubs.S saves, lowest address first. */
+/* The frame that kernel_stubs.S saves, lowest address first. */
 struct kernel_trap {
 #if defined(__x86_64__)
     uintptr_t saved[10];
@@ -38,7 +38,7 @@ struct kernel_trap {
     uintptr_t ss;
 };
 
-/* One interrupt gate (Intel SDM vol 3 (325384-059) 6.11, 6.14.1). */
+/* An interrupt gate (Intel SDM vol 3 (325384-059) 6.11, 6.14.1). */
 struct kernel_gate {
     uint16_t offset_low;
     uint16_t selector;

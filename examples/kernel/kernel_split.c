@@ -160,7 +160,7 @@ static enum upmu_status open_driver(void)
     return status;
 }
 
-/* The same instructions around each measurement. */
+/* Not inlined, so that each measurement has the same instructions around it. */
 static __attribute__((noinline)) enum upmu_status count(uint32_t passes, uint64_t *out_value)
 {
     struct upmu_count before, after;
@@ -246,7 +246,7 @@ static void forbidden_program(void)
     __asm__ volatile("hlt");
 }
 
-/* All that it may have, and all around it. */
+/* A driver that asks for registers at random: those of the PMU, which it may have, and others near them. */
 static void greedy_program(void)
 {
     static const uint32_t first[] = {0xc1, 0x186, 0x309, 0x38c, 0xc0010000, 0x4c1, 0x1a6, 0x3f0};

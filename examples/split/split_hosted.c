@@ -171,7 +171,7 @@ static pid_t run(int (*side)(void), const char *pmu_name)
 
     if (child)
         return child;
-    /* One process has each end, so that the end of one ends those that wait for it. */
+    /* Each end of a pipe is open in one process alone: when that ends, a process that waits for it ends, too. */
     close(to_driver[0]);
     close(side ? to_server[1] : to_server[0]);
     if (!side)

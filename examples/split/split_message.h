@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a driver in user mode asks of the server that may execute privileged instructions.  24 bytes, the same for
- * 32 and 64 bits.
+ * The message by which a driver in user mode asks the server, which may execute privileged instructions, for an access.
+ * A message has 24 bytes, with 32 and with 64 bits.
  */
 #ifndef UPMU_SPLIT_MESSAGE_H
 #define UPMU_SPLIT_MESSAGE_H

@@ -85,7 +85,7 @@ void virt_off(bool failed)
 {
     register uint64_t call __asm__("x0") = PSCI_SYSTEM_OFF;
 
-    (void)failed; /* (PSCI has no status.) */
+    (void)failed; /* PSCI has no status */
     __asm__ volatile("hvc #0" : "+r"(call) : : "memory");
     for (;;)
         __asm__ volatile("wfi");

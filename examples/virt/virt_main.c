@@ -33,7 +33,7 @@ static void say_number(uint64_t value)
     virt_put((char)('0' + value % 10));
 }
 
-/* One line; a call that fails counts as wrong, and says why. */
+/* Print the reason if a call failed, and count it as wrong. */
 static bool fine(const char *what, enum upmu_status status)
 {
     if (status == UPMU_OK)
@@ -52,7 +52,7 @@ static void verdict(bool good)
     say(good ? ", as it should be\n" : ", WRONG\n");
 }
 
-/* What instructions and cycles were counted while a loop ran. */
+/* Count the instructions and the cycles of a loop. */
 static void measure(uint64_t turns, uint64_t out[2])
 {
     static struct upmu_region region;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What QEMU 7.2 does not do as a RISC-V CPU does, repaired in the hooks.
+ * Hooks that repair what QEMU 7.2 does otherwise than a RISC-V CPU.
  *
- * An inhibited counter goes on; one that is let run again is not looked at; one that begins in the lower half of its
- * range overflows at once; an earlier overflow that still is to come makes it forget a later one; the halves of a
- * counter know nothing of each other where registers have 32 bits.  So counters are stopped, started and kept above
- * half here.  An event is counted where it was first, until that counter has none: a counter that starts with a new
- * event gets it anew, and others that stand still with the same one lend theirs to a table.
+ * In QEMU an inhibited counter goes on.  A counter that is started again is not looked at.  A counter that begins in
+ * the lower half of its range overflows at once.  While an overflow is due, QEMU forgets a later one.  Where registers
+ * have 32 bits, the halves of a counter know nothing of each other.  So the hooks stop and start counters, and keep
+ * them in the upper half.  QEMU counts an event in the first counter that has it, until that counter has none: the
+ * hooks write the event of a counter again when it starts with a new one, and move equal events of stopped counters
+ * into a table.
  */
 #include <examples/virt/virt_qemu.h>
 

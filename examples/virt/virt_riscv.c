@@ -70,7 +70,7 @@ static void identify(void)
     (void)upmu_riscv_csr_read(0xda0, &value); /* scountovf */
     identity.sscofpmf = faults == before;
     identity.width = 64;
-    identity.sbi_events = true; /* (QEMU's) */
+    identity.sbi_events = true; /* QEMU has these */
 }
 
 static void cpuid(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4])

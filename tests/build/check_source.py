@@ -354,6 +354,26 @@ def names_of_tests_have_at_most_60_characters():
     return [f"{path}: {''.join(name)}" for path, name in names if len("".join(name)) > 60] + ([] if len(names) > 1000 else ["few names"])
 
 
+# A comparison of numbers whose sides are names, numbers, fields and calls without other comparisons inside of them.
+SIDE = r"(?:[\w.\[\] +*-]|->|\((?:[^()&|?]|\([^()]*\))*\))+"
+UNSAID = re.compile(rf"\bassert_(?:true|false)\((?!{SIDE} [=!]= NULL)({SIDE} (?:[=!<>]=|[<>]) {SIDE})(?:, \w+)*\);")
+POINTERS = {"room != MAP_FAILED", "fake != MAP_FAILED", "memory != MAP_FAILED", "line > name"}
+
+
+@check
+def assertions_say_what_they_measured():
+    """Finds `assert_true(n > 2)`, which does not say what n is, and cmocka's own assertions, which name no side."""
+    complaints = []
+    for path in files("tests/**/*.[ch]"):
+        text = code_of(path)
+        complaints += [f"{path}: {found}: use assert_int_equal(), assert_int_not_equal() or assert_compare()" for found in
+                       UNSAID.findall(text) if found not in POINTERS]
+        if "#include <cmocka.h>" in text and path != "tests/common/assertions.h":
+            complaints.append(f"{path}: include tests/common/assertions.h in place of cmocka.h")
+    seen = UNSAID.findall("assert_true(n > 2); assert_false(a->b[i] == f(x, 3), i); assert_true(a && b == 2); assert_true(p == NULL);")
+    return complaints if seen == ["n > 2", "a->b[i] == f(x, 3)"] else complaints + [f"found in an example: {seen}"]
+
+
 @check
 def test_programs_stand_in_their_table():
     """Finds a program that was added or moved, or proves something else, and whose row was forgotten."""
@@ -417,29 +437,34 @@ def what_is_said_of_a_page_is_there():
     return complaints
 
 
-def comments_of_library():
+def comments_in(folders):
     for path in tracked(".c", ".h", ".S"):
-        if path.startswith(prose.LIBRARY):
+        if path.startswith(folders):
             for line, words in prose.comments_of(read(path)):
                 yield f"{path}:{line}: {words[:90]}", words
 
 
 @check
 def comments_name_their_subject():
-    """At most one in a hundred begins with a pronoun or a relative clause."""
-    counted = [(place, words) for place, words in comments_of_library() if len(words) >= prose.LABEL]
-    found = [place for place, words in counted if prose.lacks_subject(words)]
-    return found if len(found) * 100 > len(counted) or len(counted) < 1000 else []
+    """At most one in a hundred, of the library and of programs, begins with a pronoun or a relative clause."""
+    complaints = []
+    for folders in prose.LIBRARY, prose.PROGRAMS:
+        counted = [(place, words) for place, words in comments_in(folders) if len(words) >= prose.LABEL]
+        found = [place for place, words in counted if prose.lacks_subject(words)]
+        print(f"{folders}: {len(found)} of {len(counted)} comments name no subject")
+        complaints += found if len(found) * 100 > len(counted) else []
+        complaints += [f"{folders}: only {len(counted)} comments"] if len(counted) < 500 else []
+    return complaints
 
 
 @check
 def no_comment_stands_in_parentheses():
-    return [place for place, words in comments_of_library() if prose.is_in_parentheses(words)]
+    return [place for place, words in comments_in(prose.LIBRARY + prose.PROGRAMS) if prose.is_in_parentheses(words)]
 
 
 @check
 def comments_say_reasons_and_no_numbers_of_rulings():
-    return [place for place, words in comments_of_library() if prose.RULING.search(words)]
+    return [place for place, words in comments_in(prose.LIBRARY + prose.PROGRAMS) if prose.RULING.search(words)]
 
 
 @check

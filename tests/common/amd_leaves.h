@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"
@@ -46,7 +46,7 @@ static inline void amd_leaves_cpuid(void *context, uint32_t leaf, uint32_t suble
         out[0] = leaves->highest ? leaves->highest : 0x80000022;
         return;
     }
-    assert_true(leaf <= (leaves->highest ? leaves->highest : 0x80000022));
+    assert_compare(leaf, <=, leaves->highest ? leaves->highest : 0x80000022);
     switch (leaf) {
     case 0x80000001:
         out[2] = leaves->features;

@@ -67,14 +67,14 @@ void host_machine(struct host *host)
         host_between->open(host);
     assert_int_equal(upmu_machine_init(&host->machine, upmu_sim_port(&host->sim)), UPMU_OK);
     for (unsigned i = 0; i < HOST_SESSIONS; i++)
-        assert_int_equal(upmu_session_init(&host->sessions[i], &host->machine), UPMU_OK);
+        assert_int_equal(upmu_session_init(&host->sessions[i], &host->machine), UPMU_OK, i);
 }
 
 void host_take_over_one(struct host *host, unsigned cpu, bool cores)
 {
     host->domains[cpu / 2][0] = cores ? &host->domain[cpu / 2] : NULL;
     upmu_sim_switch_cpu(&host->sim, cpu);
-    assert_int_equal(upmu_cpu_init(&host->cpu[cpu], &host->machine, host->domains[cpu / 2]), UPMU_OK);
+    assert_int_equal(upmu_cpu_init(&host->cpu[cpu], &host->machine, host->domains[cpu / 2]), UPMU_OK, cpu);
 }
 
 void host_take_over(struct host *host, unsigned n, bool cores)
@@ -148,7 +148,7 @@ void host_thread_switch(struct host *host, unsigned cpu, unsigned next)
 {
     upmu_sim_switch_cpu(&host->sim, cpu);
     assert_int_equal(upmu_thread_switch(&host->cpu[cpu], &host->threads[host->running[cpu]], &host->threads[next]),
-                     UPMU_OK);
+                     UPMU_OK, cpu, next);
     host->running[cpu] = next;
 }
 
@@ -156,7 +156,7 @@ struct upmu_count host_count(struct upmu_session *session, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK, i);
     return count;
 }
 
@@ -169,15 +169,15 @@ void host_add(struct host *host, unsigned i, const char *list, uint64_t period)
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_set_add(&host->sessions[i].set, list, period ? &sampling : NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host->sessions[i].set, list, period ? &sampling : NULL), UPMU_OK, i);
     if (period)
-        assert_int_equal(upmu_session_ring(&host->sessions[i], host->rings[i], sizeof host->rings[i]), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&host->sessions[i], host->rings[i], sizeof host->rings[i]), UPMU_OK, i);
 }
 
 void host_attach(struct host *host, unsigned i, unsigned cpu)
 {
     upmu_sim_switch_cpu(&host->sim, cpu);
-    assert_int_equal(upmu_session_attach_cpu(&host->sessions[i], &host->cpu[cpu]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host->sessions[i], &host->cpu[cpu]), UPMU_OK, i, cpu);
 }
 
 void host_begin(struct host *host, struct upmu_session *session)
@@ -236,7 +236,7 @@ void host_end(struct host *host)
         if (!host->cpu[i].meter.live)
             continue;
         upmu_sim_switch_cpu(&host->sim, i);
-        assert_int_equal(upmu_cpu_fini(&host->cpu[i]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&host->cpu[i]), UPMU_OK, i);
     }
     if (host_between)
         host_between->close(host);
@@ -248,5 +248,5 @@ void host_end_idle(struct host *host)
     host_end(host);
     for (unsigned i = 0; i < host->sim.cpus; i++)
         for (unsigned n = 0; n < UPMU_SIM_COUNTERS; n++)
-            assert_false(upmu_sim_runs(&host->sim, i, n));
+            assert_false(upmu_sim_runs(&host->sim, i, n), i, n);
 }

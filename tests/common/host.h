@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim.h"
 #include <upmu/cpu.h>

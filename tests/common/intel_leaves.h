@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/upmu.h>
 
 #include "backends/x86_core/x86_core.h"

@@ -44,7 +44,7 @@ static inline struct memory memory_new(const char *what, size_t bytes)
 
     assert_ptr_equal(mapped, (void *)memory_next);
     memory_next += pages + MEMORY_PAGE; /* (Nothing is behind it.) */
-    assert_true(memory_next <= MEMORY_ARENA + MEMORY_BYTES);
+    assert_compare(memory_next, <=, MEMORY_ARENA + MEMORY_BYTES);
     memset(memory.at, 0xa5, bytes);
     return memory;
 }

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 /* `path` begins at the top of the tree. */
 static inline FILE *source_open(const char *path)

@@ -137,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 
 #else
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 static int files_given;
 static char **files;
@@ -208,7 +208,7 @@ static void run_corpus(void **state)
     }
     closedir(folder);
     printf("%s: %u inputs of the corpus\n", fuzz_target.name, count);
-    assert_true(count > 0);
+    assert_compare(count, >, 0);
 }
 
 static uint64_t number_of(const char *variable, uint64_t otherwise)
@@ -262,9 +262,9 @@ static void run_made(void **state)
         printf("%s: %llu calls of the library\n", fuzz_target.name, (unsigned long long)fuzz_calls);
     /* A target that counts keeps its promise in `make soak`, and a hundredth of ten million here. */
     if (fuzz_calls && !only && runs >= fuzz_target.runs)
-        assert_true(fuzz_calls >= (!soak                       ? UINT64_C(100000)
+        assert_compare(fuzz_calls, >=, !soak                       ? UINT64_C(100000)
                                    : fuzz_target.calls_of_soak ? fuzz_target.calls_of_soak
-                                                               : UINT64_C(10000000)));
+                                                               : UINT64_C(10000000));
 }
 
 int main(int count, char **arguments)

@@ -356,7 +356,7 @@ static void passed_in_guests(void **state)
     (void)state;
     assert_int_equal(between_failed, 0);
     for (unsigned i = 0; i < 2; i++)
-        assert_true(between_ran[i] > between_count / 2 && between_entries[i] > 10 * between_ran[i]);
+        assert_true(between_ran[i] > between_count / 2 && between_entries[i] > 10 * between_ran[i], i);
     for (size_t i = 0; i < between_rows; i++) {
         size_t n = 0;
 

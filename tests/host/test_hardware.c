@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "tests/host/hardware.h"
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -89,14 +89,14 @@ static void intel_counters_are_those_of_cpuid(void **state)
         machine_is(&hardware_intel, intel_names[i], NULL);
         assert_int_equal(get(0, 0xC1), 0);
         for (unsigned n = 0; n < 12; n++) {
-            assert_int_equal(is_there(0xC1 + n), n < general[i]);
-            assert_int_equal(is_there(0x186 + n), n < general[i]);
-            assert_int_equal(can_be_counted(n), n < general[i]);
-            assert_int_equal(is_there(0x1900 + 4 * n), i >= 10 && n < general[i]);
+            assert_int_equal(is_there(0xC1 + n), n < general[i], n, i);
+            assert_int_equal(is_there(0x186 + n), n < general[i], n, i);
+            assert_int_equal(can_be_counted(n), n < general[i], n, i);
+            assert_int_equal(is_there(0x1900 + 4 * n), i >= 10 && n < general[i], n, i);
         }
         for (unsigned n = 0; n < 9; n++) {
-            assert_int_equal(is_there(0x309 + n), fixed[i] >> n & 1);
-            assert_int_equal(can_be_counted(0x40000000 + n), fixed[i] >> n & 1);
+            assert_int_equal(is_there(0x309 + n), fixed[i] >> n & 1, n, i);
+            assert_int_equal(can_be_counted(0x40000000 + n), fixed[i] >> n & 1, n, i);
         }
         assert_false(can_be_counted(64) || can_be_counted(0x80000000)); /* mock_semantics.md 9 */
     }
@@ -108,12 +108,12 @@ static void intel_registers_come_with_their_version(void **state)
     for (unsigned i = 0; i < 12; i++) {
         machine_is(&hardware_intel, intel_names[i], NULL);
         for (uint32_t msr = 0x38D; msr <= 0x390; msr++) /* intel_core.md 1.3 */
-            assert_int_equal(is_there(msr), i >= 1);
-        assert_int_equal(is_there(0x391), i >= 8);
-        assert_int_equal(is_there(0x392), i >= 8);
-        assert_int_equal(is_there(0x4C1), i >= 6); /* intel_core.md 1.6, bit 13 */
-        assert_int_equal(is_there(0x1A6), i >= 4);
-        assert_int_equal(is_there(0x1A7), i >= 5); /* intel_constraints.csv: no RSP_1 on Nehalem */
+            assert_int_equal(is_there(msr), i >= 1, i);
+        assert_int_equal(is_there(0x391), i >= 8, i);
+        assert_int_equal(is_there(0x392), i >= 8, i);
+        assert_int_equal(is_there(0x4C1), i >= 6, i); /* intel_core.md 1.6, bit 13 */
+        assert_int_equal(is_there(0x1A6), i >= 4, i);
+        assert_int_equal(is_there(0x1A7), i >= 5, i); /* intel_constraints.csv: no RSP_1 on Nehalem */
     }
 }
 
@@ -250,9 +250,9 @@ static void intel_freeze_is_of_two_kinds(void **state)
         put(0, 0xC1, (uint64_t)-10);
         cycles(0, 20);
         assert_int_equal(get(0, 0xC1), 0);
-        assert_int_equal(get(0, 0x38F), i ? 0xF : 0);
-        assert_int_equal(get(0, 0x1D9), i ? 0x1801 : 0x1800);
-        assert_true(get(0, 0x38E) == (i ? BIT(59) | BIT(58) | 1 : 1));
+        assert_int_equal(get(0, 0x38F), i ? 0xF : 0, i);
+        assert_int_equal(get(0, 0x1D9), i ? 0x1801 : 0x1800, i);
+        assert_int_equal(get(0, 0x38E), i ? BIT(59) | BIT(58) | 1 : 1, i);
     }
 }
 
@@ -263,9 +263,9 @@ static void intel_in_use_follows_selects(void **state)
     assert_int_equal(get(0, 0x392), 0);
     put(0, 0x187, 0x3C); /* mock_semantics.md 6: EN is no part of it */
     put(0, 0x38D, 0x200);
-    assert_true(get(0, 0x392) == (BIT(34) | 2));
+    assert_int_equal(get(0, 0x392), BIT(34) | 2);
     put(0, 0x3F1, 1);
-    assert_true(get(0, 0x392) == (BIT(63) | BIT(34) | 2));
+    assert_int_equal(get(0, 0x392), BIT(63) | BIT(34) | 2);
     assert_false(takes(0, 0x392, 0) || takes(0, 0x345, get(0, 0x345)));
 }
 
@@ -419,15 +419,15 @@ static void intel_hidden_flags(void **state)
             assert_true(family->interrupt(machine, 0));
             family->rearm(machine, 0);
             hidden += family->untold(machine, 0);
-            assert_true(!i || family->untold(machine, 0) == !get(0, 0x38E));
+            assert_true(!i || family->untold(machine, 0) == !get(0, 0x38E), i);
             put(0, 0xC1, (uint64_t)-10);
             cycles(0, 10);
-            assert_int_equal(family->interrupt(machine, 0), !i);
+            assert_int_equal(family->interrupt(machine, 0), !i, i);
             if (i)
                 put(0, 0x390, 1);
             assert_false(family->untold(machine, 0));
         }
-        assert_in_range(hidden, i ? 10 : 0, i ? 50 : 0);
+        assert_in_range(hidden, i ? 10 : 0, i ? 50 : 0, i);
     }
 }
 

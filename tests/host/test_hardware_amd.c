@@ -6,7 +6,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,13 +85,13 @@ static void reserved_select_bits_are_dropped_without_a_fault(void **state)
     void *k8 = machine("k8-revf", plain), *f10h = machine("f10h", plain), *zen3 = machine("zen3", plain);
     (void)state;
     put(k8, 0, 0xc0010000, ~UINT64_C(0));
-    assert_true(get(k8, 0, 0xc0010000) == 0xffdfffff);
+    assert_int_equal(get(k8, 0, 0xc0010000), 0xffdfffff);
     put(f10h, 0, 0xc0010000, ~UINT64_C(0));
-    assert_true(get(f10h, 0, 0xc0010000) == 0x30fffd7ffff);
+    assert_int_equal(get(f10h, 0, 0xc0010000), 0x30fffd7ffff);
     put(zen3, 0, 0xc0010200, ~UINT64_C(0));
-    assert_true(get(zen3, 0, 0xc0010200) == 0x70fffdfffff);
+    assert_int_equal(get(zen3, 0, 0xc0010200), 0x70fffdfffff);
     put(zen3, 0, 0xc0010204, ~UINT64_C(0));
-    assert_true(get(zen3, 0, 0xc0010204) == 0xf0fffdfffff); /* A8.4: PREC_RET */
+    assert_int_equal(get(zen3, 0, 0xc0010204), 0xf0fffdfffff); /* A8.4: PREC_RET */
     free(k8);
     free(f10h);
     free(zen3);
@@ -103,7 +103,7 @@ static void counters_have_48_bits_and_go_on_after_an_overflow(void **state)
     void *k8 = machine("k8-revf", plain);
     (void)state;
     put(k8, 0, 0xc0010004, ~UINT64_C(0));
-    assert_true(get(k8, 0, 0xc0010004) == 0xffffffffffff);
+    assert_int_equal(get(k8, 0, 0xc0010004), 0xffffffffffff);
     put(k8, 0, 0xc0010000, 0x430076);
     amd->happen(k8, 0, HARDWARE_CYCLES, true, 10);
     assert_int_equal(get(k8, 0, 0xc0010004), 9);
@@ -160,7 +160,7 @@ static void an_interrupt_may_come_after_its_counter_was_closed(void **state)
     amd->happen(k8, 0, HARDWARE_CYCLES, false, 1);
     put(k8, 0, 0xc0010000, 0);
     while (!amd->interrupt(k8, 0))
-        assert_true(++calls <= 100);
+        assert_compare(++calls, <=, 100);
     free(k8);
 }
 
@@ -204,7 +204,7 @@ static void an_interrupting_overflow_freezes_until_bit_59_is_cleared(void **stat
     amd->happen(zen4, 0, HARDWARE_INSTRUCTIONS, true, 100);
     assert_int_equal(get(zen4, 0, 0xc0010201), 0);
     assert_int_equal(get(zen4, 0, 0xc0010203), 10);
-    assert_true(get(zen4, 0, 0xc0000300) == ((UINT64_C(1) << 59) | 1));
+    assert_int_equal(get(zen4, 0, 0xc0000300), (UINT64_C(1) << 59) | 1);
     put(zen4, 0, 0xc0000302, UINT64_C(1) << 59);
     amd->happen(zen4, 0, HARDWARE_INSTRUCTIONS, true, 5);
     assert_int_equal(get(zen4, 0, 0xc0010203), 15);
@@ -287,7 +287,7 @@ static void ibs_takes_one_sample_until_valid_is_cleared(void **state)
     assert_false(amd->interrupt(zen, 0));
     amd->happen(zen, 0, HARDWARE_INSTRUCTIONS, true, 1);
     assert_int_equal(get(zen, 0, 0xc0011033) & 0xfffff, 0xe0009);
-    assert_true(get(zen, 0, 0xc0011033) >> 32 < 0x80);
+    assert_compare(get(zen, 0, 0xc0011033) >> 32, <, 0x80);
     assert_true(amd->interrupt(zen, 0));
     amd->happen(zen, 0, HARDWARE_INSTRUCTIONS, true, 1000);
     assert_false(amd->interrupt(zen, 0));
@@ -339,10 +339,10 @@ static void a_reset_clears_selects_and_leaves_counters_undefined(void **state)
     amd->leave(zen4, 1, 3);
     amd->reset(zen4, 1, true);
     for (uint32_t i = 0; i < 6; i++) {
-        assert_int_equal(get(zen4, 1, 0xc0010200 + 2 * i), 0);
+        assert_int_equal(get(zen4, 1, 0xc0010200 + 2 * i), 0, i);
         any |= get(zen4, 1, 0xc0010201 + 2 * i);
     }
-    assert_true(any != 0);
+    assert_int_not_equal(any, 0);
     assert_int_equal(get(zen4, 1, 0xc0000301), 0x3f);
     assert_int_equal(get(zen4, 1, 0xc0000300), 0);
     free(zen4);

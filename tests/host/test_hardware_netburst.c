@@ -7,7 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static void bits_that_are_not_there_are_ignored(void **state)
     void *p4 = machine("prescott", plain);
     (void)state;
     put(p4, 0, 0x300, ~UINT64_C(0));
-    assert_true(get(p4, 0, 0x300) == UINT64_C(0xffffffffff));
+    assert_int_equal(get(p4, 0, 0x300), UINT64_C(0xffffffffff));
     put(p4, 0, 0x3b8, 0xffffffff7fffffff);
     assert_int_equal(get(p4, 0, 0x3b8), 0x0e01fe0f);
     put(p4, 0, 0x3b6, 0x7fffffff);
@@ -220,7 +220,7 @@ static void an_interrupt_under_way_arrives_after_its_flag_was_cleared(void **sta
     netburst->happen(p4, 0, HARDWARE_CYCLES, true, 2);
     put(p4, 0, 0x360, 0);
     while (!netburst->interrupt(p4, 0))
-        assert_true(++calls <= 100);
+        assert_compare(++calls, <=, 100);
     free(p4);
 }
 
@@ -257,7 +257,7 @@ static void filters(void **state)
         count_cycles(p4, 0x26000204, cases[i].cccr, 0);
         netburst->happen(p4, 0, HARDWARE_CYCLES, true, 10);
         netburst->happen(p4, 0, HARDWARE_CYCLES, false, 10);
-        assert_int_equal(get(p4, 0, 0x300), cases[i].count);
+        assert_int_equal(get(p4, 0, 0x300), cases[i].count, i);
     }
     count_cycles(p4, 0x26000204, 0x203d000, 0);
     netburst->happen(p4, 0, HARDWARE_CYCLES, true, 1);
@@ -277,11 +277,11 @@ static void a_cascade_starts_at_its_initiators_overflow(void **state)
         put(p4, 0, 0x362, 0x3d000);
         count_cycles(p4, 0x2600020c, 0x4403c000, UINT64_C(0xffffffffff) - 5);
         netburst->happen(p4, 0, HARDWARE_CYCLES, true, 4);
-        assert_true(get(p4, 0, 0x300) == UINT64_C(0xffffffffff) - 5);
+        assert_int_equal(get(p4, 0, 0x300), UINT64_C(0xffffffffff) - 5);
         assert_int_equal(get(p4, 0, 0x362), 0x8003d000);
         netburst->happen(p4, 0, HARDWARE_CYCLES, true, 10);
         assert_int_equal(get(p4, 0, 0x300), 4);
-        assert_int_equal(netburst->interrupt(p4, 0), i != 1);
+        assert_int_equal(netburst->interrupt(p4, 0), i != 1, i);
         put(p4, 0, 0x362, 0);
         netburst->happen(p4, 0, HARDWARE_CYCLES, true, 10);
         assert_int_equal(get(p4, 0, 0x300), 4);
@@ -302,7 +302,7 @@ static void an_extended_cascade(void **state)
         put(p4, 0, 0x370, 0x38800);
         put(p4, 0, 0x371, 0x39000);
         netburst->happen(p4, 0, HARDWARE_INSTRUCTIONS, true, 5);
-        assert_int_equal(get(p4, 0, 0x310), i == 0 ? 0 : 4);
+        assert_int_equal(get(p4, 0, 0x310), i == 0 ? 0 : 4, i);
         free(p4);
     }
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "tests/host/hardware.h"
 
 #define BIT(n) (UINT64_C(1) << (n))
@@ -130,7 +130,7 @@ static void an_occupancy_has_counter_0_alone(void **state)
     hardware_units_happen(units, box, 3, 9);
     assert_int_equal(read_at(HARDWARE_MSR, 0, 64, 0xe18, 0), 9);
     for (unsigned n = 1; n < 4; n++)
-        assert_int_equal(read_at(HARDWARE_MSR, 0, 64, 0xe18 + n, 0), 0);
+        assert_int_equal(read_at(HARDWARE_MSR, 0, 64, 0xe18 + n, 0), 0, n);
     assert_null(hardware_units_damage(units));
 }
 
@@ -143,11 +143,11 @@ static void a_clients_controller_is_read(void **state)
     machine_is("skylake");
     box = box_of("imc", 0, 0);
     assert_int_equal(read_at(HARDWARE_PCI, 0, 32, 0, 0), 0x191f8086);
-    assert_int_equal(read_at(HARDWARE_PCI, 0, 32, 0, 0x48) & ~UINT64_C(0xfff), boxes[box].base);
+    assert_int_equal(read_at(HARDWARE_PCI, 0, 32, 0, 0x48) & ~UINT64_C(0xfff), boxes[box].base, box);
     hardware_units_happen(units, box, 1, UINT64_C(0x100000003));
     hardware_units_happen(units, box, 2, 8);
-    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 32, boxes[box].base + 0x5054, 0), 3);
-    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 32, boxes[box].base + 0x5040, 0), 8);
+    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 32, boxes[box].base + 0x5054, 0), 3, box);
+    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 32, boxes[box].base + 0x5040, 0), 8, box);
     assert_null(hardware_units_damage(units));
     (void)read_at(HARDWARE_MEMORY, 0, 64, boxes[box].base + 0x5050, 0);
     assert_non_null(hardware_units_damage(units));
@@ -186,9 +186,9 @@ static void a_reset_leaves_a_box_away(void **state)
     box = box_of("vectorcopro", 0, 0);
     hardware_units_hide(units, box, true);
     hardware_units_reset(units, box);
-    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 64, boxes[box].base + 0x40, 0), ~UINT64_C(0));
+    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 64, boxes[box].base + 0x40, 0), ~UINT64_C(0), box);
     hardware_units_hide(units, box, false);
-    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 64, boxes[box].base + 0x40, 0), 0);
+    assert_int_equal(read_at(HARDWARE_MEMORY, 0, 64, boxes[box].base + 0x40, 0), 0, box);
 }
 
 int main(void)

@@ -337,7 +337,7 @@ static void s36_each_access_of_a_guests_life_is_interrupted_and_faults(void **st
             for (at = 1; run_one(); at++)
                 runs++;
     print_message("%u injections\n", runs);
-    assert_true(runs > 1000);
+    assert_compare(runs, >, 1000);
 }
 
 int main(void)

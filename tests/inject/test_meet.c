@@ -21,7 +21,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim.h"
 #include "tests/common/share.h"
@@ -285,22 +285,22 @@ static void set_up(void)
     for (unsigned i = 0; i < sizeof cpus / sizeof cpus[0]; i++) {
         upmu_sim_switch_cpu(&sim, i);
         upmu_sim_bind_cpu(&sim, i, &cpus[i]);
-        assert_int_equal(upmu_cpu_init(&cpus[i], &machine, NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_init(&cpus[i], &machine, NULL), UPMU_OK, i);
     }
     upmu_thread_init(&thread, 1, 1, NULL);
     upmu_thread_init(&idle, 0, 0, NULL);
     page = fresh_pages(sizeof *page);
     for (unsigned i = SESSIONS; i-- > 0;) {
         sessions[i] = fresh_pages(sizeof *sessions[i]);
-        assert_int_equal(upmu_session_init(sessions[i], &machine), UPMU_OK);
-        assert_int_equal(upmu_set_add(&sessions[i]->set, lists[i], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_init(sessions[i], &machine), UPMU_OK, i);
+        assert_int_equal(upmu_set_add(&sessions[i]->set, lists[i], NULL), UPMU_OK, i);
         if (i == B && !meeting->quick && !meeting->alone)
-            assert_int_equal(upmu_session_publish(sessions[i], page), UPMU_OK);
-        assert_int_equal(upmu_session_attach_thread(sessions[i], &thread, NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_publish(sessions[i], page), UPMU_OK, i);
+        assert_int_equal(upmu_session_attach_thread(sessions[i], &thread, NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(sessions[i]), UPMU_OK, i);
     }
     for (unsigned i = 0; meeting->quick && i < 4; i++)
-        assert_int_equal(on_cpu_0(i & 1u ? SWITCH_OUT : SWITCH_IN), UPMU_OK);
+        assert_int_equal(on_cpu_0(i & 1u ? SWITCH_OUT : SWITCH_IN), UPMU_OK, i);
     if (meeting->other == START_B)
         assert_int_equal(upmu_session_stop(sessions[B]), UPMU_OK);
     if (meeting->unjoined)
@@ -391,7 +391,7 @@ static void nothing_is_kept_or_touched_that_another_cpu_has_closed(void **state)
         if (fork_step.failed)
             fail_msg("meeting %u, step %u: status %x", (unsigned)(meeting - meetings), steps,
                      (unsigned)fork_step.failed);
-        assert_true(steps > 20);
+        assert_compare(steps, >, 20);
         longest = fork_step.instructions > longest ? fork_step.instructions : longest;
     }
 }

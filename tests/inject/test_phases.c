@@ -26,7 +26,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/common/share.h"
 #include "tests/inject/phase_step.h"

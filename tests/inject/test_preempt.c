@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim.h"
 #include "tests/inject/fork_step.h"
@@ -100,7 +100,7 @@ static void set_up(bool started)
     for (unsigned i = 0; i < 2; i++) {
         upmu_sim_switch_cpu(&sim, i);
         upmu_sim_bind_cpu(&sim, i, &cpus[i]);
-        assert_int_equal(upmu_cpu_init(&cpus[i], &machine, NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_init(&cpus[i], &machine, NULL), UPMU_OK, i);
     }
     upmu_thread_init(&thread, 1, 1, NULL);
     upmu_thread_init(&idle, 0, 0, NULL);
@@ -167,7 +167,7 @@ static void each_instruction(bool started, enum upmu_status (*call)(struct upmu_
         }
         if (fork_step.failed)
             fail_msg("at step %u", steps);
-        assert_true(steps > 20);
+        assert_compare(steps, >, 20);
         assert_int_equal(status, UPMU_OK);
         settle();
         samples = 0;

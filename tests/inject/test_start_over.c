@@ -82,7 +82,7 @@ static void set_up(const char *profile, uint32_t first_counter)
         assert_int_equal(upmu_set_add(&session->set, "cycles", &sampling), UPMU_OK);
         assert_int_equal(upmu_set_add(&session->set, "branches", &sampling), UPMU_OK);
         assert_int_equal(upmu_session_format(session, &masks, NULL, 0), UPMU_OK);
-        assert_int_equal(upmu_session_ring(session, host.rings[i], 256), UPMU_OK);
+        assert_int_equal(upmu_session_ring(session, host.rings[i], 256), UPMU_OK, i);
         host_begin(&host, session);
         /* (Negative, so that the handler does not take it for an overflow.) */
         upmu_sim_poke(&host.sim, 0, first_counter + session->set.tally[1].counter, UINT64_C(1) << 47);
@@ -125,7 +125,7 @@ static void a_session_that_a_handler_masks_in_a_start_over_is_settled(void **sta
         }
         if (fork_step.failed)
             fail_msg("%s: instruction %u of upmu_cpu_changed()", profiles[p], fork_step.instructions);
-        assert_true(fork_step.instructions > 100);
+        assert_compare(fork_step.instructions, >, 100);
         host_end(&host);
     }
 }

@@ -25,7 +25,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/common/share.h"
 #include "tests/common/trap_flag.h"
@@ -382,7 +382,7 @@ static void sweep_from(unsigned first, const char *name)
             part = every ? 1 : share_step(share_few(PART, FEW_PART), PART);
             fflush(stdout);
             play(name, profiles[p], &variants[v], false);
-            assert_true(steps > 500 / SKIP);
+            assert_compare(steps, >, 500 / SKIP);
             if (failed_at.stretch) {
                 printf("    build/gcc-64/tests/inject/test_step scenario=%s profile=%s variant=%s step=%u.%u\n", name,
                        profiles[p], variants[v].name, (unsigned)failed_at.stretch, (unsigned)failed_at.instruction);

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <perfmon/pfmlib.h>
 #include <upmu/catalogs.h>
 #include <upmu/pmu.h>
@@ -283,7 +283,7 @@ static void compare_with_modifiers(struct oracle_tally *tally, const pfm_event_i
     for (int i = 0; i < info->nattrs; i++) {
         pfm_event_attr_info_t attribute;
 
-        assert_int_equal(describe_attribute(info->idx, i, &attribute), PFM_SUCCESS);
+        assert_int_equal(describe_attribute(info->idx, i, &attribute), PFM_SUCCESS, i);
         if (attribute.type == PFM_ATTR_MOD_BOOL || attribute.type == PFM_ATTR_MOD_INTEGER)
             compare_modifier(tally, base, &attribute);
     }
@@ -320,10 +320,10 @@ static void compare_event(struct oracle_tally *tally, int event)
     for (int i = 0; i < info.nattrs; i++) {
         pfm_event_attr_info_t attribute;
 
-        assert_int_equal(describe_attribute(event, i, &attribute), PFM_SUCCESS);
+        assert_int_equal(describe_attribute(event, i, &attribute), PFM_SUCCESS, i);
         if (attribute.type != PFM_ATTR_UMASK)
             continue;
-        assert_true(masks < sizeof mask / sizeof mask[0]);
+        assert_compare(masks, <, sizeof mask / sizeof mask[0]);
         mask[masks++] = attribute.name;
         write_text(text, "%s:%s", info.name, attribute.name);
         compare_with_modifiers(tally, &info, text);
@@ -363,12 +363,12 @@ static void compare_table(const char *name, pfm_pmu_t table)
     assert_string_equal(info.name, name);
     for (int event = info.first_event; event != -1; event = pfm_get_event_next(event))
         compare_event(&tally, event);
-    assert_true(tally.encoded > (unsigned)info.nevents);
+    assert_compare(tally.encoded, >, (unsigned)info.nevents);
     report(&tally);
     if (tally.shown > SHOWN)
         print_message("    and %u more\n", tally.shown - SHOWN);
     assert_int_equal(tally.shown, 0);
-    assert_true((uint64_t)tally.agreed * 1000u >= (uint64_t)(tally.encoded - tally.corrected) * AGREE_PER_MILLE);
+    assert_compare((uint64_t)tally.agreed * 1000u, >=, (uint64_t)(tally.encoded - tally.corrected) * AGREE_PER_MILLE);
 }
 
 /* ---- Tests ---- */
@@ -504,7 +504,7 @@ static void compare_names(const pfm_pmu_info_t *table)
         for (int i = 0; i < info.nattrs; i++) {
             pfm_event_attr_info_t attribute;
 
-            assert_int_equal(describe_attribute(event, i, &attribute), PFM_SUCCESS);
+            assert_int_equal(describe_attribute(event, i, &attribute), PFM_SUCCESS, i);
             if (attribute.type != PFM_ATTR_UMASK)
                 continue;
             write_text(text, "%s:%s", info.name, attribute.name);
@@ -519,7 +519,7 @@ static void compare_names(const pfm_pmu_info_t *table)
                   table->name, names.theirs, names.both, names.agreed, names.corrected, counted - names.agreed,
                   names.agreed * 100u / counted, names.agreed * 10000u / counted % 100u);
     assert_int_equal(tally.shown, 0);
-    assert_true(names.agreed * 100u >= counted * NAMES_AGREE_PER_CENT);
+    assert_compare(names.agreed * 100u, >=, counted * NAMES_AGREE_PER_CENT);
 }
 
 static void names_of_every_other_model_mean_what_they_mean_to_libpfm4(void **state)
@@ -538,7 +538,7 @@ static void names_of_every_other_model_mean_what_they_mean_to_libpfm4(void **sta
         compare_names(&info);
         tables++;
     }
-    assert_true(tables > 20);
+    assert_compare(tables, >, 20);
 }
 
 /* Runs last: the tables were compared. */

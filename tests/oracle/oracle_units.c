@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <perfmon/pfmlib.h>
 #include <upmu/upmu.h>
 
@@ -240,7 +240,7 @@ static void compare_with_filters(struct tally *tally, int event, const pfm_event
 
         memset(&attribute, 0, sizeof attribute);
         attribute.size = sizeof attribute;
-        assert_int_equal(pfm_get_event_attr_info(event, i, PFM_OS_NONE, &attribute), PFM_SUCCESS);
+        assert_int_equal(pfm_get_event_attr_info(event, i, PFM_OS_NONE, &attribute), PFM_SUCCESS, i);
         if (attribute.type == PFM_ATTR_UMASK && strstr(attribute.name, "_FILTER") && !strstr(mask, "_FILTER")) {
             snprintf(text, sizeof text, "%s:%s:%s", info->name, mask, attribute.name);
             compare(tally, text);
@@ -264,7 +264,7 @@ static void compare_table(const pfm_pmu_info_t *table, struct tally *tally)
 
             memset(&attribute, 0, sizeof attribute);
             attribute.size = sizeof attribute;
-            assert_int_equal(pfm_get_event_attr_info(event, i, PFM_OS_NONE, &attribute), PFM_SUCCESS);
+            assert_int_equal(pfm_get_event_attr_info(event, i, PFM_OS_NONE, &attribute), PFM_SUCCESS, i);
             if (attribute.type != PFM_ATTR_UMASK)
                 continue;
             snprintf(text, sizeof text, "%s:%s", info.name, attribute.name);
@@ -316,8 +316,8 @@ static void names_mean_what_they_mean_to_libpfm4(void **state)
     }
     print_message("    %u tables: %u names, upmu has %u (%u encoded), %u agree, %u differ for a reason\n", tables,
                   sum.theirs, sum.both, sum.encoded, sum.agreed, sum.explained);
-    assert_true(tables > 60);
-    assert_true(sum.both > 1000);
+    assert_compare(tables, >, 60);
+    assert_compare(sum.both, >, 1000);
     assert_int_equal(wrong_unit, 0);
     assert_int_equal(unexplained, 0);
 }

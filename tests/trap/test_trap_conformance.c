@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/cpu.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
@@ -81,7 +81,7 @@ static unsigned writes_to(uint32_t address, uint64_t *out_value)
 {
     unsigned writes = 0;
 
-    assert_true(trap.sim.trace_count < LOG);
+    assert_compare(trap.sim.trace_count, <, LOG);
     for (uint32_t i = 0; i < trap.sim.trace_count; i++)
         if (accesses[i].kind == UPMU_SIM_WRMSR && accesses[i].address == address) {
             writes++;
@@ -130,11 +130,11 @@ static void rdpmc_gives_what_rdmsr_gives(void **state)
             before = msr(0xc1 + n);
             trap.sim.trace_count = 0;
             measure(20);
-            assert_int_equal(trap_value(&trap, 0), msr(0xc1 + n) - before);
-            assert_true(trap.cpu.meter.bank.accesses.rdpmcs > 0);
+            assert_int_equal(trap_value(&trap, 0), msr(0xc1 + n) - before, n);
+            assert_compare(trap.cpu.meter.bank.accesses.rdpmcs, >, 0);
             assert_int_equal(trap_value(&trap, 0), trap_between(&trap) + 1);
-            assert_true(rdpmc(n, &value));
-            assert_int_equal(value, msr(0xc1 + n));
+            assert_true(rdpmc(n, &value), n);
+            assert_int_equal(value, msr(0xc1 + n), n);
             assert_int_equal(trap.faults, 0);
             assert_false(rdpmc(64, &value));
             assert_false(rdpmc(general, &value));
@@ -170,7 +170,7 @@ static void a_legacy_write_carries_a_period_of_31_bits(void **state)
         up(profiles[p]);
         trap_session(&trap, "instructions:counter=0", 0x76543211);
         assert_int_equal(upmu_session_start(&trap.session), UPMU_OK);
-        assert_true(writes_to(0xc1, &written) > 0);
+        assert_compare(writes_to(0xc1, &written), >, 0);
         assert_int_equal(msr(0xc1), -UINT64_C(0x76543211) & mask);
         assert_int_equal(upmu_session_stop(&trap.session), UPMU_OK);
         assert_int_equal(writes_to(0x4c1, NULL), 0);
@@ -193,7 +193,7 @@ static void a_longer_period_is_loaded_in_parts(void **state)
     trap_step_off(&trap);
     assert_int_equal(upmu_session_stop(&trap.session), UPMU_OK);
     assert_int_equal(samples(), 0);
-    assert_true(trap_value(&trap, 0) >= 20 * WORKLOAD_INSTRUCTIONS);
+    assert_compare(trap_value(&trap, 0), >=, 20 * WORKLOAD_INSTRUCTIONS);
     assert_int_equal(trap.faults, 0);
     down();
 }
@@ -210,7 +210,7 @@ static void a_full_width_write_never_exceeds_the_width(void **state)
         up(profiles[p]);
         trap_session(&trap, "instructions:counter=0", UINT64_C(0x123456789a));
         assert_int_equal(upmu_session_start(&trap.session), UPMU_OK);
-        assert_true(writes_to(0x4c1, &written) > 0);
+        assert_compare(writes_to(0x4c1, &written), >, 0);
         assert_int_equal(written, -UINT64_C(0x123456789a) & UINT64_C(0xffffffffffff));
         assert_int_equal(msr(0xc1), written);
         assert_int_equal(msr(0x4c1), written);
@@ -309,8 +309,8 @@ static void status_is_acknowledged_and_never_written(void **state)
         up(profiles[p]);
         trap_session(&trap, "instructions:counter=1", PERIOD);
         measure(20);
-        assert_true(samples() > 0);
-        assert_true(writes_to(0x390, &acknowledged) > 0);
+        assert_compare(samples(), >, 0);
+        assert_compare(writes_to(0x390, &acknowledged), >, 0);
         assert_int_equal(acknowledged & 0xff, 2);
         assert_int_equal(writes_to(0x38e, NULL), 0);
         assert_int_equal(writes_to(0x391, NULL), 0);
@@ -332,7 +332,7 @@ static void checkpointed_counting_is_placed_on_counter_2(void **state)
     trap_session(&trap, "INST_RETIRED.ANY_P:intxcp", 0);
     measure(5);
     assert_int_equal(trap.session.set.tally[0].counter, 2);
-    assert_true(writes_to(0x188, &select) > 0);
+    assert_compare(writes_to(0x188, &select), >, 0);
     assert_true(select >> 33 & 1);
     assert_int_equal(trap.faults, 0);
     assert_false(wrmsr(0x186, UINT64_C(0x20000003c)));
@@ -363,13 +363,13 @@ static void only_gates_of_counters_that_exist_are_opened(void **state)
         measure(5);
         for (uint32_t a = 0; a < trap.sim.trace_count; a++)
             if (accesses[a].kind == UPMU_SIM_WRMSR && accesses[a].address == 0x38f)
-                assert_int_equal(accesses[a].value & ~cases[i].valid, 0);
+                assert_int_equal(accesses[a].value & ~cases[i].valid, 0, a, i);
         assert_int_equal(trap.faults, 0);
         assert_int_equal(upmu_session_close(&trap.session), UPMU_OK);
         assert_int_equal(upmu_cpu_fini(&trap.cpu), UPMU_OK);
         found = msr(0x38f);
-        assert_int_equal(found, cases[i].reset); /* as after reset */
-        assert_false(wrmsr(0x38f, cases[i].reset + 1));
+        assert_int_equal(found, cases[i].reset, i); /* as after reset */
+        assert_false(wrmsr(0x38f, cases[i].reset + 1), i);
         assert_int_equal(upmu_cpu_init(&trap.cpu, &trap.machine, NULL), UPMU_OK);
         down();
     }
@@ -390,7 +390,7 @@ static void anythread_is_refused_where_it_is_deprecated(void **state)
     up("skylake");
     trap_session(&trap, "CPU_CLK_UNHALTED.THREAD_P:t", 0);
     measure(5);
-    assert_true(trap_value(&trap, 0) > 0);
+    assert_compare(trap_value(&trap, 0), >, 0);
     assert_int_equal(trap.faults, 0);
     down();
 }
@@ -427,10 +427,10 @@ static void version_1_is_driven_without_global_registers(void **state)
     up("version1");
     trap_session(&trap, "instructions,branches", PERIOD);
     measure(20);
-    assert_true(samples() > 0);
+    assert_compare(samples(), >, 0);
     for (uint32_t i = 0; i < trap.sim.trace_count; i++)
         assert_false(accesses[i].kind != UPMU_SIM_RDPMC && accesses[i].address >= 0x309 &&
-                     accesses[i].address <= 0x392 && accesses[i].address != 0x345);
+                     accesses[i].address <= 0x392 && accesses[i].address != 0x345, i);
     assert_int_equal(trap.faults, 0);
     down();
 }
@@ -464,7 +464,7 @@ static void a_freeze_that_firmware_left_on_stops_no_count(void **state)
         assert_int_equal(upmu_set_read(&counting.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.value, wanted);
         assert_int_equal(samples(), trap_value(&trap, 0) / PERIOD);
-        assert_true(trap.interrupts >= 100 * WORKLOAD_INSTRUCTIONS / PERIOD);
+        assert_compare(trap.interrupts, >=, 100 * WORKLOAD_INSTRUCTIONS / PERIOD);
         assert_int_equal(upmu_session_close(&counting), UPMU_OK);
         down();
     }
@@ -486,7 +486,7 @@ static void the_interrupt_is_rearmed_each_time(void **state)
         workload(100);
         assert_int_equal(trap.sim.cpu[0].pmi_dropped, 0);
         assert_false(trap.sim.cpu[0].lvtpc & UPMU_SIM_LVTPC_MASKED);
-        assert_true(trap.interrupts >= 13);
+        assert_compare(trap.interrupts, >=, 13);
         /* masked by other software: the overflow's interrupt is dropped, the count is not */
         upmu_x86_native_quiet(&trap.native);
         before = trap.interrupts;
@@ -499,9 +499,9 @@ static void the_interrupt_is_rearmed_each_time(void **state)
         workload(100);
         assert_int_equal(upmu_session_stop(&trap.session), UPMU_OK);
         trap_step_off(&trap);
-        assert_true(trap.interrupts >= before + 12);
+        assert_compare(trap.interrupts, >=, before + 12);
         assert_int_equal(trap_value(&trap, 0), trap.sim.cpu[0].counter[UPMU_SIM_FIXED].counted);
-        assert_true(trap_value(&trap, 0) > 300 * WORKLOAD_INSTRUCTIONS);
+        assert_compare(trap_value(&trap, 0), >, 300 * WORKLOAD_INSTRUCTIONS);
         down();
     }
 }

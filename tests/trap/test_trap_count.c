@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/common/workload.h"
 #include "tests/trap/trap.h"
@@ -123,7 +123,8 @@ static void the_enabling_write_itself_may_count_or_not(void **state)
         for (unsigned disabling = 0; disabling < 2; disabling++) {
             run("core2", "instructions", 10, enabling, disabling);
             constant[enabling][disabling] = trap_value(&trap, 0);
-            assert_int_equal(constant[enabling][disabling], trap_between(&trap) + enabling + disabling);
+            assert_int_equal(constant[enabling][disabling], trap_between(&trap) + enabling + disabling, enabling,
+                             disabling);
             trap_down(&trap);
         }
     assert_int_equal(constant[1][0], constant[0][0] + 1);
@@ -165,7 +166,7 @@ static void rings_are_told_apart(void **state)
             workload(passes[i]);
             assert_int_equal(upmu_session_stop(&trap.session), UPMU_OK);
             trap_step_off(&trap);
-            assert_int_equal(trap_value(&trap, 0), passes[i] * WORKLOAD_INSTRUCTIONS + WORKLOAD_AROUND_INSTRUCTIONS);
+            assert_int_equal(trap_value(&trap, 0), passes[i] * WORKLOAD_INSTRUCTIONS + WORKLOAD_AROUND_INSTRUCTIONS, i);
             if (trap.sim.profile->version > 1) /* one enabling write for both */
                 assert_int_equal(trap_value(&trap, 0) + trap_value(&trap, 1), trap_between(&trap) + 1);
             trap_down(&trap);
@@ -193,8 +194,8 @@ static void regions_count_the_known_number_and_one_constant(void **state)
             assert_int_equal(upmu_region_end(&region), UPMU_OK);
             trap_step_off(&trap);
             around[i] = region.count[0].value - (uint64_t)passes[i] * WORKLOAD_INSTRUCTIONS;
-            assert_int_equal(around[i], around[0]);
-            assert_true(around[i] < 3000);
+            assert_int_equal(around[i], around[0], i);
+            assert_compare(around[i], <, 3000, i);
             assert_int_equal(upmu_region_close(&region), UPMU_OK);
             trap_down(&trap);
         }

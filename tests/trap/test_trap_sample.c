@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/format.h>
 #include <upmu/session.h>
 
@@ -70,8 +70,8 @@ static unsigned check_samples(unsigned *out_inside)
         expected = (uint64_t)samples * PERIOD + trap.sim.skid + one_event_late();
         if (trap.rings == TRAP_RING_KERNEL && !trap.enabling_counts)
             expected++;
-        assert_true(expected < TRAP_SEEN);
-        assert_int_equal((uint32_t)sample.ip, trap.seen[expected]);
+        assert_compare(expected, <, TRAP_SEEN);
+        assert_int_equal((uint32_t)sample.ip, trap.seen[expected], expected);
         assert_int_equal(sample.events, 1);
         assert_int_equal(sample.lost, 0);
         assert_int_equal(sample.flags, trap.rings == TRAP_RING_WORKLOAD ? UPMU_SAMPLE_USER : 0);
@@ -337,7 +337,7 @@ static void what_is_masked_in_a_switch_stays_masked(void **state)
     (void)state;
     while (after < LONGER / 2 && mask_in_switch(steps, after))
         after += trap_soaks() ? 7 : share_few(50, 90);
-    assert_true(after > 700);
+    assert_compare(after, >, 700);
 }
 
 static void general_counters_sample_as_fixed_ones_do(void **state)
@@ -438,7 +438,7 @@ static void a_stepped_handler_counts_itself_and_loses_nothing(void **state)
         trap_step_off(&trap);
         value = trap_value(&trap, 0);
         counter = trap.session.set.tally[0].counter;
-        assert_int_equal(value, trap.sim.cpu[0].counter[counter].counted);
+        assert_int_equal(value, trap.sim.cpu[0].counter[counter].counted, counter);
         assert_true(value > passes * WORKLOAD_INSTRUCTIONS && value < trap.steps);
         assert_int_equal(value, trap_between(&trap) + trap.enabling_counts + trap.disabling_counts);
         while (upmu_ring_next(&trap.session.ring, &sample))

@@ -21,7 +21,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/cpu.h>
 
 #include "port/sim/sim_intern.h"
@@ -545,7 +545,7 @@ void trap_up(struct trap *trap)
     depth = 0;
     if (!apic_page)
         apic_page = mmap(NULL, APIC_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(apic_page != MAP_FAILED);
+    assert_int_not_equal(apic_page, MAP_FAILED);
     catch_signals();
     trap->cpuid_faults = set_cpuid(false) == 0;
     assert_int_equal(prctl(PR_SET_TSC, PR_TSC_SIGSEGV), 0);
@@ -575,7 +575,7 @@ void trap_down(struct trap *trap)
     assert_int_equal(prctl(PR_SET_TSC, PR_TSC_ENABLE), 0);
     if (trap->cpuid_faults) {
         (void)set_cpuid(true);
-        assert_true(trap->cpuids > 0);
+        assert_compare(trap->cpuids, >, 0);
     }
     signal(SIGSEGV, SIG_DFL);
     signal(SIGTRAP, SIG_DFL);

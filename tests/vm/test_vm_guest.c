@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/vm/vm_checks.h"
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/common/workload.h"
 #include "tests/vm/vm.h"

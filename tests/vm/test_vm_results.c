@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/vm/vm.h"
 #include "tests/vm/vm_kernel.h"
@@ -98,9 +98,9 @@ static void check_folded(const char *profile, unsigned bits)
         at += line + strspn(at + line, "\r\n");
     }
     assert_int_equal(sum, vm_said(&vm, "results.samples"));
-    assert_true(sum > 25);
+    assert_compare(sum, >, 25);
     for (unsigned i = 0; i < FUNCTIONS; i++)
-        assert_int_equal(of[i], samples_in(functions[i]));
+        assert_int_equal(of[i], samples_in(functions[i]), i);
     /* Of its calls of blend, shade has three of four. */
     assert_in_range(deepest, of[3] / 2, of[3]);
     vm_close(&vm);
@@ -143,7 +143,7 @@ static void check_perf(const char *profile, unsigned bits)
     assert_true(bytes > 104 && memcmp(file, "PERFILE2", 8) == 0);
     at = (size_t)word(file + PERF_HEADER_DATA, 8);
     end = at + (size_t)word(file + PERF_HEADER_DATA + 8, 8);
-    assert_true(end <= bytes);
+    assert_compare(end, <=, bytes);
     while (at < end) {
         size_t record = (size_t)word(file + at + 6, 2);
 
@@ -184,7 +184,7 @@ static uint64_t first_of(const uint8_t *at, const uint8_t *end, unsigned field)
         }
         assert_int_equal(key & 7, 2);
         length = take_varint(&at, end);
-        assert_true(length <= (uint64_t)(end - at));
+        assert_compare(length, <=, (uint64_t)(end - at));
         if (key >> 3 == field)
             return take_varint(&at, at + length);
         at += length;

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/common/workload.h"
 #include "tests/vm/vm.h"
@@ -61,7 +61,7 @@ static void check_driver(const char *profile, unsigned bits, const char *command
     /* What is around the workload is the same each time. */
     assert_int_equal(vm_said(&vm, "split.driver.300") - vm_said(&vm, "split.driver.100"), 200 * WORKLOAD_INSTRUCTIONS);
     assert_in_range(vm_said(&vm, "split.driver.100"), 100 * WORKLOAD_INSTRUCTIONS, 100 * WORKLOAD_INSTRUCTIONS + 3000);
-    assert_true(vm_said(&vm, "split.driver.messages") > 10);
+    assert_compare(vm_said(&vm, "split.driver.messages"), >, 10);
     if (!strstr(command, "all"))
         expect_kernels_count();
     vm_close(&vm);
@@ -87,14 +87,14 @@ static void check_hostile(const char *profile, unsigned bits)
 
     run_kernel(profile, bits, "split hostile");
     assert_int_equal(vm_said(&vm, "split.refused"), vm_said(&vm, "split.wishes"));
-    assert_true(vm_said(&vm, "split.foreign-memory") != 0);
+    assert_int_not_equal(vm_said(&vm, "split.foreign-memory"), 0);
     assert_true(vm_accesses_of(&vm, 'f', 0, &seen));
     assert_int_equal(seen.writes + seen.rearms, 0);
     assert_in_range(seen.reads, 0, 3); /* registers of the PMU are looked at before a write is refused */
     assert_true(vm_accesses_of(&vm, 'g', 0, &seen));
-    assert_true(seen.writes > 10);
+    assert_compare(seen.writes, >, 10);
     assert_int_equal(vm_said(&vm, "split.granted") + vm_said(&vm, "split.not-granted"), 300);
-    assert_true(vm_said(&vm, "split.not-granted") >= 100);
+    assert_compare(vm_said(&vm, "split.not-granted"), >=, 100);
     assert_int_equal(vm_said(&vm, "split.server.refused"),
                      vm_said(&vm, "split.refused") + vm_said(&vm, "split.not-granted"));
     assert_true(vm_accesses_of(&vm, 'w', 0, &seen));

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/common/workload.h"
 #include "tests/vm/vm.h"
@@ -67,7 +67,7 @@ static uint64_t stepped(const struct vm_guest *guest, const char *key, const str
     const struct vm_span *span;
 
     assert_true(vm_spans_of(&vm, key, &first, &behind));
-    assert_true(behind > first);
+    assert_compare(behind, >, first);
     span = &vm.span[behind - 1];
     for (unsigned ring = 0; ring < 2; ring++)
         if (ring ? event->user : event->kernel)
@@ -166,8 +166,8 @@ static void check_addresses(unsigned expected)
     while (next_address(&at, &ip)) {
         uint32_t index = vm.span[first].user_at + ++samples * 100 - 1 + late;
 
-        assert_true(index < vm.seen_count);
-        assert_int_equal((uint32_t)ip, vm.seen[index]);
+        assert_compare(index, <, vm.seen_count);
+        assert_int_equal((uint32_t)ip, vm.seen[index], index);
     }
     assert_int_equal(samples, expected);
 }
@@ -222,7 +222,7 @@ static void check_calls(const struct vm_guest *guest)
     assert_in_range(samples + vm_said(&vm, "calls.late"), strstr(guest->options, "vector=") ? periods / 2 : periods,
                     periods);
     assert_in_range(vm_said(&vm, "calls.late"), 0, 2 * vm_said(&vm, "calls.rounds"));
-    assert_true(vm_said(&vm, "calls.outside") >= vm_said(&vm, "calls.rounds") * 2 / 3);
+    assert_compare(vm_said(&vm, "calls.outside"), >=, vm_said(&vm, "calls.rounds") * 2 / 3);
     assert_int_equal(vm_said(&vm, "calls.lost"), 0);
     assert_int_equal(vm_said(&vm, "calls.not-ours"), 0);
     printf("%u interrupts inside and beside %u starts, reads and stops\n", (unsigned)samples,
@@ -280,7 +280,7 @@ static void compare_accesses(void)
     for (unsigned i = 0; i + 1 < vm.marks; i++) {
         const struct vm_accesses *at = &vm.accesses_at[i], *was = &model.accesses_at[i];
 
-        assert_int_equal(vm.mark[i], model.mark[i]);
+        assert_int_equal(vm.mark[i], model.mark[i], i);
         if (!vm.mark[i])
             continue;
         assert_int_equal(at[1].reads - at->reads, was[1].reads - was->reads);

@@ -396,7 +396,7 @@ void vm_hypervisor_close(struct vm *vm, struct vm_beside *out_beside)
         upmu_pv_vcpu_fini(&hypervisor.door);
     assert_int_equal(upmu_guest_fini(&hypervisor.vcpu.pmu), UPMU_OK);
     for (unsigned i = OWN; i <= ALL && hypervisor.beside; i++)
-        assert_int_equal(upmu_session_close(&host->sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&host->sessions[i]), UPMU_OK, i);
     host_no_violation(host);
     host_end_idle(host);
     vm_close(vm);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "tests/vm/vm_hypervisor.h"
 #include "tests/vm/vm_kernel.h"

@@ -26,10 +26,10 @@ bool child_asked(unsigned count, const char *const *words);
  */
 int child_take(struct cmd *cmd, unsigned count, const char *const *words, const char **kept, unsigned *out_kept);
 
-/* What a shell would say of the program if the command's result is CMD_OK; otherwise that result. */
+/* End the program.  Returns its status, as a shell has it, if the command's result is CMD_OK; else that result. */
 int child_end(struct cmd *cmd, int result);
 
-/* What is completed, and printed below the help of both commands. */
+/* Options for shells' completion, and their help, which stands below that of both commands. */
 extern const struct cmd_option child_options[];
 void child_help(struct cmd *cmd);
 

@@ -192,7 +192,7 @@ static void ended(struct cmd *cmd, struct child *child, struct child_task *task,
     *task = child->task[--child->tasks];
 }
 
-/* One stop of any task.  False: there are no more. */
+/* Wait until any task stops or ends; a stopped one goes on.  False: no task is left. */
 static bool step(struct cmd *cmd, struct child *child)
 {
     struct child_task *task;

@@ -71,7 +71,7 @@ static int by_address(const void *a, const void *b)
                                          : (first->end < second->end) - (first->end > second->end);
 }
 
-/* One symbol at an address, up to the next one at most; labels of assembler code have no size of their own. */
+/* Keep a single symbol at an address, and end it at the next one at most: labels of assembler code have no size. */
 static unsigned without_overlap(struct cmd_symbol *function, unsigned count)
 {
     unsigned kept = 0;

@@ -18,12 +18,12 @@
 #include <upmu/unit.h>
 #include <upmu/upmu.h>
 
-/* What cmd_run() returns: the exit status of a program. */
+/* Results of cmd_run(): exit statuses of a program. */
 #define CMD_OK 0
 #define CMD_REFUSED 1 /* the command is correct and cannot be done; the text says why */
 #define CMD_USAGE 2
 
-/* What a piece of text is, for consoles with colours.  A bar is '#' in text, and one colour on a screen. */
+/* Kinds of text, for consoles with colours.  A bar is '#' in text, and one colour on a screen. */
 enum cmd_colour {
     CMD_PLAIN,
     CMD_TITLE,     /* heads of tables */
@@ -62,7 +62,7 @@ struct cmd_sink {
 struct cmd;
 struct cmd_workload;
 
-/* What reached the interrupt handlers. */
+/* Interrupts that reached the handlers, by the handler's answer. */
 struct cmd_interrupts {
     uint32_t handled, stale, not_ours;
 };
@@ -192,8 +192,8 @@ struct cmd {
 int cmd_run(struct cmd *cmd, unsigned word_count, const char *const *words);
 
 /*
- * The same for a line of text; words are separated by blanks, "…" and '…' hold
- * blanks.  An empty line or one that begins with '#' does nothing.
+ * Run the command of a line of text.  Words are separated by blanks; "…" and '…' hold
+ * blanks.  An empty line or one that begins with '#' does nothing.  Returns as cmd_run().
  */
 int cmd_run_line(struct cmd *cmd, const char *line);
 

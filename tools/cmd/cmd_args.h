@@ -37,7 +37,7 @@
 #define CMD_OPT_SEPARATOR (1u << 21) /* -x SEP */
 #define CMD_OPT_CHILD (1u << 22) /* -- PROGRAM, and options for it, where there are programs (tools/child) */
 
-/* What is made of a log (cmd_results.c). */
+/* Forms that a log is converted to (cmd_results.c). */
 enum cmd_form { CMD_FOLDED, CMD_PPROF, CMD_PERF, CMD_KALLSYMS, CMD_FORMS };
 
 struct cmd_args {
@@ -68,7 +68,7 @@ struct cmd_args {
     const char *operand[CMD_OPERANDS];
 };
 
-/* What stands behind an option. */
+/* The kind of value that stands behind an option. */
 enum cmd_value {
     CMD_VALUE_NONE,
     CMD_VALUE_NUMBER,
@@ -144,7 +144,7 @@ void cmd_progress_text(struct cmd *cmd, const char *text);
 /* So much of the present part is done: shown after two seconds, then twice a second. */
 void cmd_progress(struct cmd *cmd, uint64_t done, uint64_t total);
 
-/* This part begins, from 0 on. */
+/* Part number `part` begins; the first is 0. */
 void cmd_progress_part(struct cmd *cmd, unsigned part);
 
 /* Text comes. */
@@ -176,7 +176,7 @@ void cmd_identity(struct cmd *cmd);
 
 /* ---- The addresses that were sampled (cmd_record.c) ---- */
 
-/* One more sample; false: the table has no room for its address. */
+/* Add a sample to the table.  False: there is no room for its address. */
 bool cmd_hot_add(struct cmd *cmd, uint64_t ip, bool user);
 
 /* The hottest of them, with their shares of `samples`, and the text that name() adds. */
@@ -227,11 +227,11 @@ void cmd_target_label(struct cmd *cmd);
 /* Say why a session call refused; returns CMD_REFUSED. */
 int cmd_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why);
 
-/* Its clock in ns, and that of any port; 0: it has none. */
+/* The clock of the target, and of any port, in ns; 0: there is none. */
 uint64_t cmd_target_time(const struct cmd *cmd);
 uint64_t cmd_port_time(const struct upmu_port *port);
 
-/* What reached the handler so far. */
+/* The interrupts that have reached the target's handler so far. */
 struct cmd_interrupts cmd_target_interrupts(const struct cmd *cmd);
 
 /* ---- Workloads (cmd_work.c) ---- */
@@ -264,7 +264,7 @@ struct cmd_child {
     bool (*start)(struct cmd *cmd);
     /* Let it run on for a moment.  False: it has ended. */
     bool (*run)(struct cmd *cmd);
-    /* Its functions, by address; false after the last. */
+    /* The program's functions, by address; false after the last. */
     bool (*symbol)(unsigned index, struct cmd_symbol *out_symbol);
 };
 
@@ -360,7 +360,7 @@ struct cmd_watch {
     uint64_t ms;
     /* A line: cmd->counts now, watch->last at the last line, microseconds since the begin. */
     void (*line)(struct cmd *cmd, struct cmd_watch *watch, uint64_t microseconds);
-    /* What comes between the pieces of the workload; NULL: nothing. */
+    /* Called between the pieces of the workload; NULL: nothing is. */
     enum upmu_status (*between)(struct cmd *cmd, struct cmd_watch *watch);
     void *context;
     bool to_file, full;

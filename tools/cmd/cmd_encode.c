@@ -128,8 +128,8 @@ static void print_unit(struct cmd *cmd, const struct upmu_event *event, bool jso
 
 /*
  * The event alone, pinned to the counter whose form is shown: the lowest general
- * one that may count it, else the lowest at all (R33 of the encoding: a fixed
- * counter's control stands for an event without a general form).
+ * one that may count it, else the lowest at all.  An event without a general form
+ * has the control of its fixed counter for an encoding.
  */
 static int encode_alone(struct cmd *cmd, const struct upmu_event *event, const char *text, bool json)
 {

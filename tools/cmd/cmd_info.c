@@ -30,7 +30,7 @@ static void ask_cpuid(const struct upmu_port *port, uint32_t leaf, uint32_t out[
         port->irq_restore(port->context, flags);
 }
 
-/* What begins a line of facts. */
+/* The label that begins a line of facts. */
 static void print_label(struct cmd *cmd, const char *label)
 {
     cmd_coloured(cmd, CMD_TITLE, "%-12s ", label);

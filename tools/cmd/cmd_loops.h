@@ -48,7 +48,7 @@ CMD_LOOP_HIDDEN cmd_loop cmd_loop_spin;     /* nothing */
 CMD_LOOP_HIDDEN cmd_loop cmd_loop_memset;   /* one word stored */
 CMD_LOOP_HIDDEN cmd_loop cmd_loop_memcpy;   /* one word loaded, stored half a buffer further */
 CMD_LOOP_HIDDEN cmd_loop cmd_loop_branches; /* one branch that follows a random bit */
-/* One load from the address that the last one gave; returns where to continue. */
+/* Each iteration loads the next address from the last one; returns the address to continue at. */
 CMD_LOOP_HIDDEN void *CMD_LOOP_ABI cmd_loop_chase(uintptr_t iterations, void *at);
 extern CMD_LOOP_HIDDEN const char cmd_loop_end[];
 #endif

@@ -11,7 +11,7 @@ static unsigned char least(unsigned char a, unsigned char b)
     return a < b ? a : b;
 }
 
-/* One row of the table of distances becomes the next one. */
+/* Move the rows of the table of distances up by one. */
 static void next_row(unsigned char row[3][NEAREST_LETTERS + 1])
 {
     for (unsigned i = 0; i <= NEAREST_LETTERS; i++) {

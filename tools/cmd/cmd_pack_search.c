@@ -87,7 +87,7 @@ static void find_helpers(struct packing *packing)
                 last = UPMU_BIT32(p->resource[*++list] >> 1);
             }
             packing->serves[i] |= pairs | last;
-            /* (An option that serves its own helper counts as one that needs a server on every pair.) */
+            /* An option that serves its own helper counts as one that needs a server on every pair. */
             if (p->option[k].shape & OPTION_SERVED)
                 packing->wants[i] |= pairs & last ? ~UINT32_C(0) : last;
         }
@@ -167,7 +167,7 @@ static bool group_claims(const struct group *group, unsigned claim)
     return group->claims[claim >> 6] >> (claim & 63u) & 1u;
 }
 
-/* What a request claims of `resources`; false: it can run without any. */
+/* The claims that a request makes on `resources`; false: the request can run without any. */
 static bool claims_of(const struct placement *p, unsigned request, uint64_t resources, struct group *out)
 {
     out->claims[0] = out->claims[1] = 0;

@@ -81,7 +81,7 @@ void cmd_packing_better(struct packing *packing);
 enum upmu_status cmd_pack_exact(const struct upmu_pack_input *input, uint32_t steps, struct cmd_pack_work *work,
                                 uint16_t *set_of, struct upmu_pack_result *out);
 
-/* The same for encoded events of one PMU on which nothing else runs. */
+/* Pack, as cmd_pack_exact() does, encoded events of one PMU on which nothing else runs. */
 enum upmu_status cmd_pack_exact_events(const struct upmu_pmu *pmu, const struct upmu_event *events, unsigned count,
                                        uint32_t steps, struct cmd_pack_work *work, uint16_t *set_of,
                                        struct upmu_pack_result *out);

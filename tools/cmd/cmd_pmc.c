@@ -124,7 +124,7 @@ static int pmc_event(struct cmd *cmd, const struct cmd_args *args, const struct 
     if (!indexed)
         return CMD_OK;
     for (uint32_t rest = fixed ? kind >> UPMU_FIXED_COUNTER(0) : kind; rest != 0; rest >>= 1)
-        rows++; /* (there may be none of a number between) */
+        rows++; /* a number between may have no counter */
     if (!cmd_number(args->operand[0], &index) || index >= rows) {
         cmd_error(cmd, "row %U: %s has 0 to %u", index, cmd->pmu->title, rows - 1);
         return CMD_REFUSED;
@@ -271,7 +271,7 @@ static bool setevent_write(struct cmd *cmd, uint32_t mine, uint32_t msr, uint64_
 
     if (shared && !dry && !port->rdmsr(port->context, msr, &present))
         present = 0;
-    /* (A register of no counter's own, as an ESCR, is the tool's: it has the machine to itself.) */
+    /* A register that belongs to no counter, as an ESCR, is the tool's, which has the machine to itself. */
     if (shared ? !upmu_permit_merge(cmd->permits, count, mine, UPMU_LEVEL_SESSION, msr, present, &value)
                : !upmu_permit_check(cmd->permits, count, cmd->pmu->counters, UPMU_LEVEL_SESSION, msr, &value)) {
         cmd_error(cmd, "0x%x = 0x%X is not permitted", (unsigned)msr, value);
@@ -413,7 +413,7 @@ int cmd_setpce(struct cmd *cmd, const struct cmd_args *args)
 
 #define AWAKE_EVENTS UINT64_C(100000)
 
-/* What a device moves through the northbridge, the core asleep or awake; of the model only. */
+/* Traffic of a device through the northbridge while the core is asleep or awake; of the model only. */
 static void awake_traffic(struct cmd *cmd, const struct upmu_event *event, bool asleep)
 {
     struct upmu_sim_burst burst = {0};

@@ -78,7 +78,7 @@ static char *hex_digits(char *buffer, uint64_t value)
     return p;
 }
 
-/* One directive behind '%'; returns the position after it. */
+/* Print the directive behind '%'; returns the position after it. */
 static const char *out_directive(struct cmd_out *out, const char *format, va_list *list)
 {
     char buffer[28];

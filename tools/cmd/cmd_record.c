@@ -65,7 +65,7 @@ static void file_sample(struct cmd *cmd, struct record *record, const struct upm
     record->cut += fits ? 0 : 1;
 }
 
-/* One sample into the histogram. */
+/* Add a sample to the histogram. */
 static void histogram_add(struct cmd *cmd, struct record *record, const struct upmu_sample *sample)
 {
     bool user = (sample->flags & UPMU_SAMPLE_USER) != 0;
@@ -156,7 +156,7 @@ static enum upmu_status show_progress(struct cmd *cmd, uint64_t done, uint64_t t
 }
 
 /*
- * One pass over the workload, in slices so that the ring does not fill up; the poll
+ * Run the workload once, in slices so that the ring does not fill up; the poll
  * stands for a kernel's clock tick, which lets throttled counters go on.
  */
 static int record_pass(struct cmd *cmd, struct record *record)
@@ -474,7 +474,7 @@ static void print_top(struct cmd *cmd, const struct record *record)
                   record->elsewhere);
 }
 
-/* What is counted beside the samples of RECORD_EVENT: as many of the usual events as have a counter. */
+/* Events that are counted beside the samples of RECORD_EVENT: as many of the usual ones as have a counter. */
 static const char *const top_beside[] = {
     "instructions,branches,branch-misses,cache-references,cache-misses",
     "instructions,branches,branch-misses",
@@ -523,7 +523,7 @@ static bool top_key(struct cmd *cmd)
     return cmd->sink->read_key != NULL && cmd->sink->read_key(cmd->sink->context, 500) >= 0;
 }
 
-/* One screen.  Where none is cleared, the label of a simulated CPU stands above the first one alone. */
+/* Print a screen.  Where screens are not cleared, the label of a simulated CPU stands above the first one alone. */
 static int top_round(struct cmd *cmd, struct record *record, unsigned round)
 {
     int result;

@@ -129,7 +129,7 @@ static unsigned hex_of(char c)
     return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10u : 16u;
 }
 
-/* One line; true if it names something at an address. */
+/* Read a line of a map; true: it names something at an address. */
 static bool map_line(const char *at, const char *end, struct map_row *out_row, char *out_kind)
 {
     const char *first = at;

@@ -11,7 +11,7 @@
 #define STAT_DEFAULT_SMALL "instructions,cycles"
 #define STAT_TIME UPMU_SET_EVENTS /* row of cmd->runs that holds the time */
 
-/* What an event is to the derived figures. */
+/* The role of an event in derived figures. */
 enum stat_role {
     ROLE_NONE,
     ROLE_INSTRUCTIONS,
@@ -226,7 +226,7 @@ static bool role_mean(const struct stat_table *table, enum stat_role role, uint6
     return *out_mean != 0;
 }
 
-/* What a count means beside another one, otherwise its rate; false: nothing follows from it. */
+/* The figure that follows from a count and another one, else the count's rate; false: there is none. */
 static bool derived(const struct stat_table *table, const struct stat_row *row, uint64_t *out_thousandths,
                     const char **out_unit)
 {
@@ -463,7 +463,7 @@ static enum upmu_status stat_units(struct cmd *cmd, const char *list, struct sta
     return status;
 }
 
-/* (A program reaches no units.) */
+/* A program of an operating system reaches no units. */
 static bool reaches_units(const struct cmd *cmd)
 {
     return cmd->simulated || cmd->live->least_of == 0;
@@ -486,7 +486,7 @@ enum upmu_status cmd_stat_count(struct cmd *cmd, const struct cmd_stat_work *wor
     return status;
 }
 
-/* What a list of units and cores is refused for, in words of the tool, too. */
+/* Say why a list of units and cores is refused, in words of the tool, too. */
 static int stat_refusal(struct cmd *cmd, enum upmu_status status, const struct upmu_why *why)
 {
     int result;

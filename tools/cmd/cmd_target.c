@@ -9,7 +9,7 @@
 static void sim_deliver(struct upmu_sim *sim, unsigned number, const struct upmu_sim_interrupt *interrupt)
 {
     struct cmd *cmd = sim->test;
-    /* (a simulated function's frame is all that it has on the stack) */
+    /* The stack of a simulated function has its frame and nothing else, so the frame begins at the top. */
     const struct upmu_frame frame = {
         .ip = interrupt->ip, .sp = interrupt->sp, .fp = interrupt->sp, .user = interrupt->user};
 
@@ -171,7 +171,7 @@ void cmd_target_close(struct cmd *cmd)
     cmd->cpu = NULL;
 }
 
-/* (The hook is a local call: interrupts are off.) */
+/* Interrupts are off around the hook, which is a local call. */
 uint64_t cmd_port_time(const struct upmu_port *port)
 {
     uintptr_t saved = 0;

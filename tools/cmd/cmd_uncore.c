@@ -9,7 +9,7 @@
 #define COPY_BYTES (UINT64_C(256) << 20)
 #define LINE_BYTES 64u
 
-/* What counts lines read from and written to memory, by generation. */
+/* Events that count lines read from and written to memory, by generation. */
 static const char *const bandwidth[] = {
     "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR",
     "imc/data_reads,imc/data_writes",

@@ -24,7 +24,7 @@ bool msr_asked(unsigned count, const char *const *words);
 int msr_run(struct cmd *cmd, const struct upmu_linux_system *system, unsigned count, const char *const *words,
             void (*loops)(struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations));
 
-/* What is completed beside the commands' own words. */
+/* Commands and options that shells complete beside the commands' own words. */
 extern const struct cmd_other msr_commands[];
 extern const struct cmd_option msr_options[];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a killed program left behind: journals, and the lock that one program of the machine has.
+ * Remains of a killed program: journals, and the lock that one program of the machine has.
  */
 #ifndef UPMU_MSR_LEFT_H
 #define UPMU_MSR_LEFT_H

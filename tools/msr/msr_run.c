@@ -175,7 +175,7 @@ static void msr_workload(void *program, struct cmd *cmd, const struct cmd_worklo
     }
 }
 
-/* Both what stands there now, of counters found in use, too, and what stood there before the last stop. */
+/* Did nothing else write the registers: up to the last stop, and now, those of counters found in use, too? */
 static bool msr_undisturbed(void *program, struct cmd *cmd)
 {
     struct msr *msr = program;
@@ -358,7 +358,7 @@ static int msr_take_over(struct msr *msr)
         return msr_trouble(msr);
     if (status == UPMU_ERR_NO_PMU || status == UPMU_ERR_PORT) {
         (void)upmu_why_text(&msr->machine.why, why, sizeof why);
-        if (status == UPMU_ERR_NO_PMU) /* (no access: the take-over has found it out) */
+        if (status == UPMU_ERR_NO_PMU) /* the take-over has found it out, without access to registers */
             (void)!upmu_cpu_probe(&msr->upmu, &msr->probe);
         return msr_no_pmu(msr, why);
     }

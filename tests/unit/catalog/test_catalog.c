@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "core/catalog/catalog.h"
 #include "core/catalog/catalog_table.h"
 #include "tests/common/table.h"
@@ -145,7 +145,7 @@ static void row_check(const struct upmu_catalog *catalog, const struct line *lin
     assert_int_equal(row.flags & ~(unsigned)UPMU_ROW_MASKED, flags);
     assert_int_equal(row.counters, number(line->field[6]));
     assert_int_equal(row.msr, number(line->field[7]));
-    assert_true(row.payload == number(line->field[8]));
+    assert_int_equal(row.payload, number(line->field[8]));
     assert_int_equal(row.unit, line->fields == 10 ? unit_number(upmu_catalog_name(catalog), line->field[9]) : 0);
     assert_int_equal(upmu_catalog_row_unit(catalog, id.row), row.unit);
 }
@@ -170,7 +170,7 @@ static unsigned mask_check(const struct upmu_catalog *catalog, const struct line
     flags |= flag(line->field[4], "inv", UPMU_MASK_INV);
     flags |= flag(line->field[4], "edge", UPMU_MASK_EDGE);
     assert_int_equal(mask.flags, flags);
-    assert_true(mask.bits == number(line->field[2]));
+    assert_int_equal(mask.bits, number(line->field[2]));
     assert_int_equal(mask.cmask, number(line->field[5]));
     return mask.group;
 }
@@ -180,7 +180,7 @@ static void group_check(unsigned (*groups)[2], unsigned masks)
 {
     for (unsigned i = 0; i < masks; i++)
         for (unsigned j = 0; j < i; j++)
-            assert_int_equal(groups[i][0] == groups[j][0], groups[i][1] == groups[j][1]);
+            assert_int_equal(groups[i][0] == groups[j][0], groups[i][1] == groups[j][1], i, j);
 }
 
 /* The listed names of a composed row besides its own: one mask of each group, none behind a closing one. */
@@ -212,7 +212,7 @@ static unsigned source_combinations(const char *catalogue)
             memset(listed, 0, sizeof listed);
             composed = flag(line.field[5], "composed", 1) != 0;
         } else if (line.field[0][0] == 'M' && composed && flag(line.field[4], "listed", 1)) {
-            assert_true(number(line.field[3]) < 16);
+            assert_compare(number(line.field[3]), <, 16);
             listed[number(line.field[3])][flag(line.field[4], "last", 1)]++;
         }
     }
@@ -276,7 +276,7 @@ static void sources_are_found_row_by_row_mask_by_mask_alias_by_alias(void **stat
                 groups[masks++][1] = mask_check(catalog, &line, id.row);
                 assert_true(upmu_catalog_row(catalog, id.row, &row));
                 assert_true(row.flags & UPMU_ROW_MASKED);
-                assert_true(masks <= row.mask_count);
+                assert_compare(masks, <=, row.mask_count);
             } else if (line.field[0][0] == 'N') {
                 unsigned alias, mask;
 
@@ -331,7 +331,7 @@ static void names_lead_to_ids_and_back_exactly_and_folded(void **state)
         while (upmu_catalog_next(catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
             /* The combinations of a row stand together, whatever comes between them by the alphabet. */
             if (alias || !id.masks) {
-                assert_true(order(before, name) < 0);
+                assert_compare(order(before, name), <, 0);
                 strcpy(before, name);
             }
             assert_true(same_id(id_of(catalog, name), id));
@@ -412,10 +412,10 @@ static void names_are_cut_to_the_buffer_and_their_whole_length_returned(void **s
         assert_int_equal(upmu_catalog_id_name(catalog, id, name, size), strlen(whole));
         if (size) {
             assert_memory_equal(name, whole, kept);
-            assert_int_equal(name[kept], 0);
+            assert_int_equal(name[kept], 0, kept);
         }
         for (size_t i = size; i < sizeof name; i++)
-            assert_int_equal(name[i], '#');
+            assert_int_equal(name[i], '#', i);
     }
     assert_int_equal(upmu_catalog_row_name(catalog, id.row, NULL, 0), strlen("OFFCORE_RESPONSE"));
     assert_int_equal(upmu_catalog_row_name(catalog, 9999, name, sizeof name), 0);
@@ -449,7 +449,7 @@ static void globs_select_names_whatever_their_case_and_separators(void **state)
 
         while (upmu_catalog_next(catalog, cases[i].glob, &cursor, &id, name, sizeof name, NULL) == UPMU_OK)
             names++;
-        assert_int_equal(names, cases[i].names);
+        assert_int_equal(names, cases[i].names, i);
     }
 }
 
@@ -468,9 +468,9 @@ static void nearest_finds_a_misspelt_name_and_nothing_for_noise(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_true(upmu_catalog_nearest(catalog, cases[i][0], strlen(cases[i][0]), &id));
-        assert_true(same_id(id, id_of(catalog, cases[i][1])));
-        assert_true(upmu_catalog_nearest_name(catalog, cases[i][0], strlen(cases[i][0]), &id, name));
+        assert_true(upmu_catalog_nearest(catalog, cases[i][0], strlen(cases[i][0]), &id), i);
+        assert_true(same_id(id, id_of(catalog, cases[i][1])), i);
+        assert_true(upmu_catalog_nearest_name(catalog, cases[i][0], strlen(cases[i][0]), &id, name), i);
         assert_string_equal(name, cases[i][1]);
     }
     assert_false(upmu_catalog_nearest(catalog, "xyzzyplugh", 10, &id));
@@ -506,9 +506,9 @@ static void generic_names_mean_what_linux_and_the_manual_say(void **state)
             /* Nehalem's architectural event for mispredictions miscounts (AAJ80). */
             bool erratum = strcmp(models[k], "nhm") == 0 && cases[i].code == 0xc5;
 
-            assert_int_equal(row.code, erratum ? 0x89 : cases[i].code);
-            assert_int_equal(row.umask, erratum ? 0x7f : cases[i].umask);
-            assert_int_equal(!!(row.flags & UPMU_ROW_FIXED_ONLY), cases[i].code == 0);
+            assert_int_equal(row.code, erratum ? 0x89 : cases[i].code, i);
+            assert_int_equal(row.umask, erratum ? 0x7f : cases[i].umask, i);
+            assert_int_equal(!!(row.flags & UPMU_ROW_FIXED_ONLY), cases[i].code == 0, i);
         }
     assert_int_equal(merged(named("skl"), "LLC-misses").umask, 0x41);
     assert_int_equal(merged(named("core"), "LLC-misses").umask, 0x41);
@@ -537,27 +537,27 @@ static void payload_events_carry_register_and_value(void **state)
 
     (void)state;
     assert_int_equal(row.msr, 0x3f7);
-    assert_true(row.payload == 0x300206);
+    assert_int_equal(row.payload, 0x300206);
     assert_true(row.flags & UPMU_ROW_PAYLOAD);
     row = merged(catalog, "MEM_TRANS_RETIRED.LOAD_LATENCY_GT_512");
     assert_int_equal(row.msr, 0x3f6);
-    assert_true(row.payload == 0x200);
+    assert_int_equal(row.payload, 0x200);
     row = merged(catalog, "OFFCORE_RESPONSE.DEMAND_DATA_RD.L3_MISS.SNOOP_NONE");
     assert_int_equal(row.msr, 0x1a6);
     assert_int_equal(row.code, 0xb7);
     assert_int_equal(row.code2, 0xbb);
-    assert_true(row.payload == 0xBC400001);
+    assert_int_equal(row.payload, 0xBC400001);
     assert_true(row.flags & UPMU_ROW_PAYLOAD);
-    assert_true(merged(catalog, "OFFCORE_RESPONSE.OTHER.L3_HIT.ANY_SNOOP").payload == UINT64_C(0x3FC01C8000));
-    assert_true(merged(catalog, "offcore-response-other-l3-hit-any-snoop").payload == UINT64_C(0x3FC01C8000));
-    assert_true(merged(catalog, "OFFCORE_RESPONSE.DEMAND_RFO.ANY_RESPONSE").payload == 0x10002);
-    assert_true(merged(catalog, "OFFCORE_RESPONSE.OTHER.L4_HIT_LOCAL_L4.SPL_HIT").payload == 0x40408000);
+    assert_int_equal(merged(catalog, "OFFCORE_RESPONSE.OTHER.L3_HIT.ANY_SNOOP").payload, UINT64_C(0x3FC01C8000));
+    assert_int_equal(merged(catalog, "offcore-response-other-l3-hit-any-snoop").payload, UINT64_C(0x3FC01C8000));
+    assert_int_equal(merged(catalog, "OFFCORE_RESPONSE.DEMAND_RFO.ANY_RESPONSE").payload, 0x10002);
+    assert_int_equal(merged(catalog, "OFFCORE_RESPONSE.OTHER.L4_HIT_LOCAL_L4.SPL_HIT").payload, 0x40408000);
     /* libpfm4's default, which a payload given by the caller replaces */
     row = merged(catalog, "OFFCORE_RESPONSE_0");
-    assert_true(row.payload == 0x18007);
+    assert_int_equal(row.payload, 0x18007);
     assert_false(row.flags & UPMU_ROW_PAYLOAD);
     /* a supplier without a snoop: any snoop, as in libpfm4 */
-    assert_true(merged(catalog, "OFFCORE_RESPONSE.DEMAND_DATA_RD.L3_HIT").payload == UINT64_C(0x3f801c0001));
+    assert_int_equal(merged(catalog, "OFFCORE_RESPONSE.DEMAND_DATA_RD.L3_HIT").payload, UINT64_C(0x3f801c0001));
 }
 
 static enum upmu_status merge_status(const char *event, const char *const *masks, uint16_t *out_umask)
@@ -607,9 +607,9 @@ static void masks_of_core_2_merge_with_the_defaults_of_unnamed_groups(void **sta
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint16_t umask;
 
-        assert_int_equal(merge_status(cases[i].event, cases[i].masks, &umask), cases[i].status);
+        assert_int_equal(merge_status(cases[i].event, cases[i].masks, &umask), cases[i].status, i);
         if (cases[i].status == UPMU_OK)
-            assert_int_equal(umask, cases[i].umask);
+            assert_int_equal(umask, cases[i].umask, i);
     }
 }
 
@@ -667,8 +667,8 @@ static void freebsds_names_of_core_2_are_found(void **state)
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct upmu_row row = merged(named("core2"), cases[i].name);
 
-        assert_int_equal(row.code, cases[i].code);
-        assert_int_equal(row.umask, cases[i].umask);
+        assert_int_equal(row.code, cases[i].code, i);
+        assert_int_equal(row.umask, cases[i].umask, i);
     }
 }
 
@@ -698,7 +698,7 @@ static void encodings_lead_to_an_id_with_the_same_encoding(void **state)
             if ((again.flags | row.flags) & UPMU_ROW_REVISIONS)
                 again.payload = row.payload, again.umask = (again.umask & 0xff) | (row.umask & 0xff00);
             assert_int_equal(again.umask, row.umask);
-            assert_true(again.payload == row.payload);
+            assert_int_equal(again.payload, row.payload);
         }
         row.code = 0xfe;
         row.umask = 0x77;
@@ -719,7 +719,7 @@ static void catalogues_are_found_under_their_names_and_numbers(void **state)
         assert_int_not_equal(upmu_catalog_number(catalog), 0);
         assert_int_equal(upmu_catalog_source(catalog), UPMU_SOURCE_BUILT_IN);
         for (j = 0; j < i; j++)
-            assert_int_not_equal(upmu_catalog_number(catalog), upmu_catalog_number(upmu_catalog_builtin(j)));
+            assert_int_not_equal(upmu_catalog_number(catalog), upmu_catalog_number(upmu_catalog_builtin(j)), j);
     }
     assert_int_equal(i, catalogues());
     assert_null(upmu_catalog_builtin(199));
@@ -743,7 +743,7 @@ static void rows_and_masks_out_of_range_are_refused(void **state)
             assert_true(upmu_catalog_row(catalog, number, &row));
             assert_int_equal(!!row.mask_count, !!(row.flags & UPMU_ROW_MASKED));
             for (unsigned j = 0; j < row.mask_count; j++)
-                assert_true(upmu_catalog_mask(catalog, number, j, &mask));
+                assert_true(upmu_catalog_mask(catalog, number, j, &mask), j);
             assert_false(upmu_catalog_mask(catalog, number, row.mask_count, &mask));
             assert_false(upmu_catalog_mask(catalog, number, 0x10000000, &mask));
         }
@@ -794,7 +794,7 @@ static void damaged_tables_are_read_within_their_bounds(void **state)
         unsigned i, at = 0, count = upmu_half(whole + 8);
         const struct upmu_catalog *catalog;
 
-        assert_true(size <= upmu_word(upmu_catalog_data + 4));
+        assert_compare(size, <=, upmu_word(upmu_catalog_data + 4));
         memcpy(file, whole, size);
         catalog = (const void *)(file + upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * (round / 8 % count)));
         for (i = 0; i < 1 + round % 40; i++) {

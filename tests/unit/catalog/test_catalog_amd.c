@@ -58,7 +58,7 @@ static void generic_names_are_linuxs_encodings(void **state)
 
         for (unsigned k = 0; k < sizeof names / sizeof names[0]; k++) {
             if (!models[i].word[k])
-                assert_int_equal(upmu_event_parse(&pmu, names[k], &event, NULL), UPMU_ERR_NO_SUCH_EVENT);
+                assert_int_equal(upmu_event_parse(&pmu, names[k], &event, NULL), UPMU_ERR_NO_SUCH_EVENT, k);
             else if (word(&pmu, names[k]) != models[i].word[k])
                 fail_msg("%s::%s is %llx", models[i].pmu, names[k], (unsigned long long)word(&pmu, names[k]));
         }
@@ -125,9 +125,9 @@ static void every_name_of_every_model_is_encoded_and_comes_back(void **state)
             /* The event knows the default masks, too. */
             assert_true(event.id.catalogue == id.catalogue && event.id.row == id.row);
             assert_int_equal(event.id.masks & id.masks, id.masks);
-            assert_true(upmu_event_format(&pmu, &event, text, sizeof text) < sizeof text);
+            assert_compare(upmu_event_format(&pmu, &event, text, sizeof text), <, sizeof text);
             assert_int_equal(upmu_event_parse(&pmu, text, &again, NULL), UPMU_OK);
-            assert_true(again.config == event.config);
+            assert_int_equal(again.config, event.config);
             assert_memory_equal(&again.id, &event.id, sizeof id);
             encoded++;
         }

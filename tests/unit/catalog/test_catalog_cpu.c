@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
@@ -78,7 +78,7 @@ static void every_cpu_of_a_source_has_that_catalogue_and_no_other(void **state)
         fclose(file);
     }
     closedir(folder);
-    assert_true(checked > 1000);
+    assert_compare(checked, >, 1000);
 }
 
 static void what_cpuid_says_leads_to_the_catalogue(void **state)
@@ -176,13 +176,13 @@ static void a_pmu_is_found_by_the_name_of_its_catalogue(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].name), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].name), UPMU_OK, i);
         assert_string_equal(pmu.name, cases[i].pmu);
         assert_string_equal(upmu_catalog_name(pmu.catalog), cases[i].catalogue);
-        assert_int_equal(pmu.model, cases[i].model);
-        assert_int_equal(pmu.stepping, cases[i].stepping);
-        assert_int_equal(pmu.core_type, cases[i].type);
-        assert_int_equal(pmu.native, cases[i].native);
+        assert_int_equal(pmu.model, cases[i].model, i);
+        assert_int_equal(pmu.stepping, cases[i].stepping, i);
+        assert_int_equal(pmu.core_type, cases[i].type, i);
+        assert_int_equal(pmu.native, cases[i].native, i);
     }
     assert_int_equal(upmu_pmu_by_name(&pmu, "clx"), UPMU_OK);
     assert_string_equal(upmu_catalog_name(pmu.catalog), "clx");

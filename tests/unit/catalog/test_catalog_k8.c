@@ -34,12 +34,12 @@ static void check_spelling(const struct upmu_pmu *pmu, const char *spec, unsigne
         fail_msg("%s is refused", spec);
     if ((event.config & 0xffff) != (code | umask << 8))
         fail_msg("%s is %04x, not %04x", spec, (unsigned)(event.config & 0xffff), code | umask << 8);
-    assert_true(upmu_event_format(pmu, &event, text, sizeof text) < sizeof text);
+    assert_compare(upmu_event_format(pmu, &event, text, sizeof text), <, sizeof text);
     assert_int_equal(upmu_event_parse(pmu, text, &again, NULL), UPMU_OK);
-    assert_true(again.config == event.config);
+    assert_int_equal(again.config, event.config);
     assert_memory_equal(&again.id, &event.id, sizeof event.id);
     /* The id alone leads to a name that leads to it. */
-    assert_true(upmu_event_name(pmu, event.id, name, sizeof name) > 0);
+    assert_compare(upmu_event_name(pmu, event.id, name, sizeof name), >, 0);
     assert_int_equal(upmu_event_parse(pmu, name, &again, NULL), UPMU_OK);
     assert_memory_equal(&again.id, &event.id, sizeof event.id);
 }
@@ -114,12 +114,12 @@ static void what_a_revision_lacks_is_refused_or_left_out_of_all(void **state)
             struct upmu_event event;
 
             if (letter < cases[i].from) {
-                assert_int_equal(upmu_event_parse(&pmu, cases[i].spec, &event, NULL), UPMU_ERR_UNSUPPORTED);
+                assert_int_equal(upmu_event_parse(&pmu, cases[i].spec, &event, NULL), UPMU_ERR_UNSUPPORTED, i);
                 continue;
             }
-            assert_int_equal(upmu_event_parse(&pmu, cases[i].spec, &event, NULL), UPMU_OK);
+            assert_int_equal(upmu_event_parse(&pmu, cases[i].spec, &event, NULL), UPMU_OK, i);
             if (letter == cases[i].from || letter == 'g')
-                assert_int_equal(event.config >> 8 & 0xff, letter == 'g' ? cases[i].last : cases[i].first);
+                assert_int_equal(event.config >> 8 & 0xff, letter == 'g' ? cases[i].last : cases[i].first, i);
         }
 }
 

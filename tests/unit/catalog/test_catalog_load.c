@@ -91,7 +91,7 @@ static void packed_files_are_taken_and_say_what_built_in_tables_say(void **state
             assert_int_equal(row.code, expected.code);
             assert_int_equal(row.umask, expected.umask);
             assert_int_equal(row.flags, expected.flags);
-            assert_true(row.payload == expected.payload);
+            assert_int_equal(row.payload, expected.payload);
         }
     }
     assert_true(files >= 6 && blob_small_count() >= 3);
@@ -195,7 +195,7 @@ static void names_are_looked_for_outside_first_then_among_those_built_in(void **
     /* In one of them. */
     assert_int_equal(upmu_event_parse(&pmu, "emon_simd_instr_retired", &outside, NULL), UPMU_OK);
     assert_int_equal(outside.config & 0xff, 0xce);
-    assert_true(upmu_event_name(&pmu, outside.id, name, sizeof name) > 0);
+    assert_compare(upmu_event_name(&pmu, outside.id, name, sizeof name), >, 0);
     assert_int_equal(upmu_event_parse(&pmu, name, &built_in, NULL), UPMU_OK);
     assert_memory_equal(&built_in.id, &outside.id, sizeof outside.id);
     assert_int_equal(upmu_event_parse(&pmu, "uops_executed.stall_cycles", &built_in, NULL), UPMU_OK);
@@ -274,8 +274,8 @@ static void a_unit_takes_the_list_of_its_own_processor(void **state)
     take(&blob, "k7");
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         rename_to(&blob, names[i][0]);
-        assert_int_equal(upmu_pmu_import(&unit_named(names[i][1])->pmu, blob.bytes), UPMU_OK);
-        assert_int_equal(upmu_pmu_import(&unit_named(names[i][2])->pmu, blob.bytes), UPMU_ERR_NO_SUCH_PMU);
+        assert_int_equal(upmu_pmu_import(&unit_named(names[i][1])->pmu, blob.bytes), UPMU_OK, i);
+        assert_int_equal(upmu_pmu_import(&unit_named(names[i][2])->pmu, blob.bytes), UPMU_ERR_NO_SUCH_PMU, i);
     }
     rename_to(&blob, "uncore");
     assert_int_equal(upmu_pmu_import(&unit_named("clx_unc_imc")->pmu, blob.bytes), UPMU_ERR_NO_SUCH_PMU);
@@ -320,9 +320,9 @@ static void amd_and_netburst_take_catalogues_from_outside_too(void **state)
         struct upmu_event built_in, outside;
 
         take(&blob, names[i][1]);
-        assert_int_equal(upmu_event_parse(&pmu, names[i][2], &built_in, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, names[i][2], &built_in, NULL), UPMU_OK, i);
         assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
-        assert_int_equal(upmu_event_parse(&pmu, names[i][2], &outside, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, names[i][2], &outside, NULL), UPMU_OK, i);
         assert_true(outside.config == built_in.config && outside.config1 == built_in.config1);
         assert_int_equal(outside.id.catalogue, built_in.id.catalogue + 256);
     }
@@ -354,15 +354,15 @@ static void rows_are_translated_if_their_own_catalogue_is_architectural(void **s
         if (!cases[i].built_in) /* left out of the build */
             pmu.catalog = upmu_catalog_find("ix86arch");
         status = upmu_event_parse(&pmu, cases[i].event, &event, NULL);
-        assert_int_equal(status, cases[i].built_in ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT);
-        assert_true(event.config == cases[i].built_in);
+        assert_int_equal(status, cases[i].built_in ? UPMU_OK : UPMU_ERR_NO_SUCH_EVENT, i);
+        assert_int_equal(event.config, cases[i].built_in, i);
         take(&blob, cases[i].blob);
         rename_to(&blob, cases[i].name);
         pmu.imported = upmu_catalog_loaded(blob.bytes, 0); /* for whatever PMU */
         status = upmu_event_parse(&pmu, cases[i].event, &event, NULL);
-        assert_int_equal(status, cases[i].config ? UPMU_OK : UPMU_ERR_UNSUPPORTED);
+        assert_int_equal(status, cases[i].config ? UPMU_OK : UPMU_ERR_UNSUPPORTED, i);
         if (cases[i].config)
-            assert_true(event.config == cases[i].config);
+            assert_int_equal(event.config, cases[i].config, i);
     }
 }
 
@@ -380,11 +380,11 @@ static void a_cascade_begins_with_an_event_of_its_own_catalogue(void **state)
         struct upmu_pmu pmu = pmu_named("netburst");
         struct upmu_event built_in, outside;
 
-        assert_int_equal(upmu_event_parse(&pmu, texts[i], &built_in, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, texts[i], &built_in, NULL), UPMU_OK, i);
         (void)upmu_event_format(&pmu, &built_in, again[0], NAME);
         assert_int_equal(upmu_pmu_import(&pmu, blob.bytes), UPMU_OK);
         pmu.catalog = upmu_catalog_find("ix86arch");
-        assert_int_equal(upmu_event_parse(&pmu, texts[i], &outside, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, texts[i], &outside, NULL), UPMU_OK, i);
         assert_true(outside.config == built_in.config && outside.config1 == built_in.config1);
         (void)upmu_event_format(&pmu, &outside, again[1], NAME);
         assert_string_equal(again[1], again[0]);
@@ -469,7 +469,7 @@ static void shipped_pmus_take_events_of_both_sources(void **state)
         assert_true(knows(&pmu, own));
         both++;
     }
-    assert_true(both > 60);
+    assert_compare(both, >, 60);
 }
 
 static void an_event_from_outside_counts_as_long_as_its_session_lives(void **state)
@@ -525,17 +525,17 @@ static void one_call_takes_events_of_every_origin(void **state)
     assert_int_equal(upmu_event_raw(&plain, event[0].config, 0, 0, &event[2]), UPMU_OK);
     host_set_up(&host, "skylake");
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_set_add_event(&host.session.set, &event[i], NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&host.session.set, &event[i], NULL), UPMU_OK, i);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     for (unsigned i = 0; i < 3; i++) {
         const struct upmu_event_id id = host.session.set.event[i].id;
 
-        assert_int_equal(host_value(&host.session, i), 500);
+        assert_int_equal(host_value(&host.session, i), 500, i);
         assert_memory_equal(&id, &event[i].id, sizeof id);
         assert_int_equal(id.catalogue, i == 0   ? upmu_catalog_number(plain.catalog)
                                        : i == 1 ? upmu_catalog_number(pmu.imported)
-                                                : 0);
+                                                : 0, i);
         (void)upmu_event_name(&pmu, id, name, sizeof name);
         assert_string_equal(name, i < 2 ? "BR_INST_RETIRED.ALL_BRANCHES" : "");
     }
@@ -650,8 +650,8 @@ static void a_walk_through_masks_that_are_gone_ends(void **state)
     upmu_masks_begin(changing.file, set, &masks);
     memset(at + 1, 0, (size_t)(changing.file + blob.size - at) - 1);
     while (upmu_masks_next(&masks))
-        assert_true(++walked < 64);
-    assert_true(masks.run <= masks.heads);
+        assert_compare(++walked, <, 64);
+    assert_compare(masks.run, <=, masks.heads);
 }
 
 static void a_copy_does_not_change_with_what_it_is_of(void **state)

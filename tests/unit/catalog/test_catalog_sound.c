@@ -190,7 +190,7 @@ static void two_catalogues_of_a_file_have_numbers_of_their_own(void **state)
     size += 3 + length;
     put(file + 4, 4, (uint32_t)size);
     file[8] = 2;
-    assert_true(size <= BYTES);
+    assert_compare(size, <=, BYTES);
     assert_int_equal(load(), UPMU_OK);
     memcpy(good, file, size);
     memcpy(second + 12, header() + 12, 2);
@@ -264,7 +264,7 @@ static void two_names_of_one_text_are_refused(void **state)
             pairs++;
         }
     }
-    assert_true(pairs > 0);
+    assert_compare(pairs, >, 0);
 }
 
 static void aliases_of_rows_or_masks_that_there_are_not_are_refused(void **state)
@@ -298,7 +298,7 @@ static void aliases_of_rows_or_masks_that_there_are_not_are_refused(void **state
             break;
         }
     }
-    assert_true(chosen >= 3);
+    assert_compare(chosen, >=, 3);
 }
 
 /* ---- Rows ---- */
@@ -367,7 +367,7 @@ static void payloads_that_are_not_there_are_refused(void **state)
             break;
         }
     }
-    assert_true(plain > 0);
+    assert_compare(plain, >, 0);
     for (unsigned i = 0; i < SOME; i++) {
         unsigned flat;
         uint8_t *shape;
@@ -401,7 +401,7 @@ static void payloads_that_are_not_there_are_refused(void **state)
             }
         }
     }
-    assert_true(taken > 1);
+    assert_compare(taken, >, 1);
     take("netburst");
     put(file + 16, 2, upmu_half(file + 16) - 1);
     refused("the last payload is not there", 0);
@@ -510,7 +510,7 @@ static void two_masks_of_one_name_are_refused(void **state)
                 }
         }
     }
-    assert_true(pairs > 0);
+    assert_compare(pairs, >, 0);
 }
 
 static void masks_whose_names_nobody_can_write_are_refused(void **state)
@@ -545,7 +545,7 @@ static void masks_whose_names_nobody_can_write_are_refused(void **state)
                 }
         }
     }
-    assert_true(longer > 0);
+    assert_compare(longer, >, 0);
 }
 
 /* A row that has a set, but no mask in it; the first letter of a name, as it is written, is a separator. */

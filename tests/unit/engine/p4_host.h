@@ -40,7 +40,7 @@ static inline void tear_down(void)
 {
     host_end_idle(&f);
     for (unsigned n = 0; n < UPMU_SIM_P4_COUNTERS; n++)
-        assert_true(upmu_sim_peek(&f.sim, 0, 0x360 + n) == 0);
+        assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + n), 0, n);
 }
 
 static inline void add(unsigned i, const char *list, uint64_t period)
@@ -55,12 +55,12 @@ static inline void attach(unsigned i, unsigned cpu)
 
 static inline void start(unsigned i)
 {
-    assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK, i);
 }
 
 static inline void stop(unsigned i)
 {
-    assert_int_equal(upmu_session_stop(&f.sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&f.sessions[i]), UPMU_OK, i);
 }
 
 static inline void launch(unsigned i, unsigned cpu, const char *list, uint64_t period)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include <upmu/upmu.h>
 #include "tests/common/garbage.h"
@@ -93,7 +93,7 @@ static uint32_t pv_gate(struct pv_vcpu *vcpu, uint32_t slots)
         if (wish >> 56 & 1u)
             assert_true(pv.has[0] & 8u); /* raw events are taken */
         else if (wish >> 63)
-            assert_true((wish & 0xffffff) < 10);
+            assert_compare(wish & 0xffffff, <, 10);
         if ((uint16_t)(load >> 48) != vcpu->taken[n]) {
             vcpu->taken[n] = (uint16_t)(load >> 48);
             vcpu->value[n] = load & (PV_WRAP - 1);
@@ -109,7 +109,7 @@ static uint32_t pv_map(struct pv_vcpu *vcpu, uint64_t address)
 {
     if (vcpu->mapped)
         return 10;
-    assert_true(address == (UINT64_C(0x123456789) + (unsigned)(vcpu - pv.vcpu)) << 12);
+    assert_int_equal(address, (UINT64_C(0x123456789) + (unsigned)(vcpu - pv.vcpu)) << 12);
     vcpu->mapped = true;
     vcpu->gate = 0;
     memset(vcpu->value, 0, sizeof vcpu->value);
@@ -145,7 +145,7 @@ static bool pv_hypercall(void *context, uint32_t number, const uint32_t argument
         pv_gate(vcpu, 0);
         vcpu->mapped = false;
     } else if (op == 18 && vcpu->mapped) {
-        assert_true(argument[1] >> pv.has[3] == 0);
+        assert_int_equal(argument[1] >> pv.has[3], 0);
         pv_gate(vcpu, argument[1]);
     } else if (op == 19 && vcpu->mapped) {
         pv_publish(vcpu, argument[1] & vcpu->gate);

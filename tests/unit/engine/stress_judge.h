@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim_amd.h"
 #include "port/sim/sim_intern.h"

@@ -83,12 +83,12 @@ static void start_and_stop_cost_a_write_for_each_gate(void **state)
             assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
             costs(&host, gates, 0);
             host_run(&host, 1000);
-            assert_int_equal(upmu_set_read(&host.session.set, 0, n, counts), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 0, n, counts), UPMU_OK, n);
             assert_int_equal(counts[0].value, round * 500);
             costs(&host, 0, n);
             assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
             costs(&host, gates, n);
-            assert_int_equal(upmu_set_read(&host.session.set, 0, n, counts), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, 0, n, counts), UPMU_OK, n);
             costs(&host, 0, 0);
         }
         host_end(&host);
@@ -105,7 +105,7 @@ static void a_region_reads_each_counter_once_at_either_end(void **state)
 
         memset(&region, 0, sizeof region);
         host_set_up(&host, profiles[p].name);
-        assert_int_equal(upmu_region_open(&region, &host.cpu[0], profiles[p].events), UPMU_OK);
+        assert_int_equal(upmu_region_open(&region, &host.cpu[0], profiles[p].events), UPMU_OK, p);
         forget_cost(&host);
         for (unsigned round = 0; round < 3; round++) {
             assert_int_equal(upmu_region_begin(&region), UPMU_OK);
@@ -137,8 +137,8 @@ static void a_changed_configuration_costs_a_write_for_each_select(void **state)
         forget_cost(&host);
         for (unsigned turn = 0; turn < 4; turn++) {
             host_run(&host, 1000);
-            assert_int_equal(upmu_session_stop(session[turn & 1]), UPMU_OK);
-            assert_int_equal(upmu_session_start(session[!(turn & 1)]), UPMU_OK);
+            assert_int_equal(upmu_session_stop(session[turn & 1]), UPMU_OK, turn);
+            assert_int_equal(upmu_session_start(session[!(turn & 1)]), UPMU_OK, turn);
             costs(&host, profiles[p].global ? 2 + n : 2 * n, 2 * n);
         }
         host_end(&host);
@@ -192,10 +192,10 @@ static void an_overflow_costs_four_writes_three_without_global_control(void **st
             assert_int_equal(host.answers, 1);
             assert_int_equal(host.answer[0], UPMU_PMI_HANDLED);
             cost = cost_of(&host);
-            assert_int_equal(cost.writes, profiles[p].global ? 4 : 3);
-            assert_int_equal(cost.reads, profiles[p].global ? 1 : 0);
-            assert_int_equal(cost.rdpmcs, profiles[p].global ? s : s + 1);
-            assert_true(host.sim.access_count[UPMU_SIM_REARM] <= 1);
+            assert_int_equal(cost.writes, profiles[p].global ? 4 : 3, p);
+            assert_int_equal(cost.reads, profiles[p].global ? 1 : 0, p);
+            assert_int_equal(cost.rdpmcs, profiles[p].global ? s : s + 1, p, s);
+            assert_compare(host.sim.access_count[UPMU_SIM_REARM], <=, 1);
             host_end(&host);
         }
 }
@@ -252,7 +252,7 @@ static void a_stop_does_not_wait_for_a_late_interrupt(void **state)
                 /* Close, read; what overflowed is loaded again and acknowledged. */
                 assert_true(cost.writes <= 3 && cost.reads <= 1 && cost.rdpmcs <= 2);
             } else {
-                assert_true(cost.writes + cost.reads + cost.rdpmcs <= 12);
+                assert_compare(cost.writes + cost.reads + cost.rdpmcs, <=, 12);
             }
             host_run(&host, 1000);
             assert_int_equal(host.answers, 1);

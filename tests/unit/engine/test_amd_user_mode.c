@@ -44,13 +44,13 @@ static void monitor(struct programs *p, unsigned i, const char *first, uint64_t 
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_set_add(&(session(p, i))->set, first, period ? &sampling : NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&(session(p, i))->set, first, period ? &sampling : NULL), UPMU_OK, i);
     if (rest)
-        assert_int_equal(upmu_set_add(&(session(p, i))->set, rest, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&(session(p, i))->set, rest, NULL), UPMU_OK, i);
     if (period)
-        assert_int_equal(upmu_session_ring(session(p, i), p->ring[i], sizeof p->ring[i]), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(session(p, i), &p->thread[i], NULL), UPMU_OK);
-    assert_int_equal(upmu_session_start(session(p, i)), UPMU_OK);
+        assert_int_equal(upmu_session_ring(session(p, i), p->ring[i], sizeof p->ring[i]), UPMU_OK, i);
+    assert_int_equal(upmu_session_attach_thread(session(p, i), &p->thread[i], NULL), UPMU_OK, i);
+    assert_int_equal(upmu_session_start(session(p, i)), UPMU_OK, i);
 }
 
 /* Register writes of it. */
@@ -58,7 +58,7 @@ static unsigned switch_to(struct programs *p, unsigned next)
 {
     unsigned before = p->host.sim.access_count[UPMU_SIM_WRMSR];
 
-    assert_int_equal(upmu_thread_switch(&p->host.cpu[0], &p->thread[p->running], &p->thread[next]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&p->host.cpu[0], &p->thread[p->running], &p->thread[next]), UPMU_OK, next);
     p->running = next;
     return p->host.sim.access_count[UPMU_SIM_WRMSR] - before;
 }
@@ -78,7 +78,7 @@ static void end(struct programs *p)
 {
     switch_to(p, 2);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_session_close(session(p, i)), UPMU_OK);
+        assert_int_equal(upmu_session_close(session(p, i)), UPMU_OK, i);
     host_end(&p->host);
 }
 

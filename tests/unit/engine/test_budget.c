@@ -83,7 +83,7 @@ static void tear_down(struct host *f)
     for (unsigned i = 0; i < 3; i++)
         if (f->sessions[i].meter) {
             upmu_sim_switch_cpu(&f->sim, f->sessions[i].meter == &f->cpu[1].meter);
-            assert_int_equal(upmu_session_detach(&f->sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f->sessions[i]), UPMU_OK, i);
         }
     host_end(f);
 }
@@ -97,17 +97,17 @@ static void add(struct upmu_session *session, const char *list, uint64_t period)
 
 static void attach(struct host *f, unsigned i, unsigned cpu)
 {
-    assert_int_equal(upmu_session_attach_cpu(&f->sessions[i], &f->cpu[cpu]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&f->sessions[i], &f->cpu[cpu]), UPMU_OK, i, cpu);
 }
 
 static void start(struct host *f, unsigned i)
 {
-    assert_int_equal(upmu_session_start(&f->sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f->sessions[i]), UPMU_OK, i);
 }
 
 static void stop(struct host *f, unsigned i)
 {
-    assert_int_equal(upmu_session_stop(&f->sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&f->sessions[i]), UPMU_OK, i);
 }
 
 static void work(struct host *f)
@@ -158,14 +158,14 @@ static void start_stop_read(struct host *f, const struct profile *profile, unsig
         start(f, 0);
         costs(f, gates, 0);
         work(f);
-        assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK);
-        assert_true(counts[0].value == (round + 1) * 1000);
+        assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK, n);
+        assert_int_equal(counts[0].value, (round + 1) * 1000);
         costs(f, 0, n);
         assert_int_equal(upmu_set_read(&f->sessions[0].set, 1, 1, counts), UPMU_OK);
         costs(f, 0, 1);
         stop(f, 0);
         costs(f, gates, n);
-        assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK);
+        assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK, n);
         costs(f, 0, 0);
         /* Doing it again does nothing. */
         stop(f, 0);
@@ -173,8 +173,8 @@ static void start_stop_read(struct host *f, const struct profile *profile, unsig
     }
     assert_int_equal(upmu_session_detach(&f->sessions[0]), UPMU_OK);
     forget_cost(f);
-    assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK);
-    assert_true(counts[0].value == 3000);
+    assert_int_equal(upmu_set_read(&f->sessions[0].set, 0, n, counts), UPMU_OK, n);
+    assert_int_equal(counts[0].value, 3000);
     costs(f, 0, 0);
 }
 
@@ -243,14 +243,14 @@ static void region_costs(struct host *f, const struct profile *profile, unsigned
 {
     unsigned n = profile->general;
 
-    assert_int_equal(upmu_region_open(&region, &f->cpu[cpu], profile->generals), UPMU_OK);
+    assert_int_equal(upmu_region_open(&region, &f->cpu[cpu], profile->generals), UPMU_OK, cpu);
     forget_cost(f);
     for (unsigned round = 0; round < 3; round++) {
         assert_int_equal(upmu_region_begin(&region), UPMU_OK);
         costs(f, 0, n);
         work(f);
         assert_int_equal(upmu_region_end(&region), UPMU_OK);
-        assert_true(region.count[0].value == 1000);
+        assert_int_equal(region.count[0].value, 1000);
         costs(f, 0, n);
     }
     assert_int_equal(upmu_region_close(&region), UPMU_OK);
@@ -343,8 +343,8 @@ static void add_offcore(struct host *f, unsigned i, unsigned cpu, uint64_t paylo
 {
     struct upmu_event event;
 
-    assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK, cpu);
+    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK, i);
     attach(f, i, cpu);
 }
 
@@ -386,7 +386,7 @@ static void sampling_switch(struct host *f, const struct profile *profile, unsig
         const char *rest = strchr(i ? profile->changed : profile->generals, ',') + 1;
 
         add(&f->sessions[i], rest, 0);
-        assert_int_equal(upmu_session_ring(&f->sessions[i], f->rings[i], sizeof f->rings[i]), UPMU_OK);
+        assert_int_equal(upmu_session_ring(&f->sessions[i], f->rings[i], sizeof f->rings[i]), UPMU_OK, i);
         attach(f, i, cpu);
     }
     start(f, 0);
@@ -480,7 +480,7 @@ static void making_machines_and_sessions_touches_no_register(void **state)
         add(&session, "cache-references", 0);
         assert_int_equal(upmu_session_ring(&session, f.ring, sizeof f.ring), UPMU_OK);
         assert_int_equal(upmu_session_dry_run(&session, f.cpu[0].meter.pmu, &dry), UPMU_OK);
-        assert_true(dry.count > 2);
+        assert_compare(dry.count, >, 2);
         costs(&f, 0, 0);
         tear_down(&f);
     }
@@ -501,15 +501,15 @@ static void nothing_left(struct host *f, const struct profile *profile, unsigned
             stop(f, 0);
         assert_int_equal(upmu_session_detach(&f->sessions[0]), UPMU_OK);
         for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++) {
-            assert_false(upmu_sim_runs(&f->sim, cpu, i));
+            assert_false(upmu_sim_runs(&f->sim, cpu, i), i);
             if (upmu_cpu_owner(&f->cpu[cpu], i) != UPMU_OWNER_ABSENT)
-                assert_int_equal(upmu_cpu_owner(&f->cpu[cpu], i), UPMU_OWNER_FREE);
+                assert_int_equal(upmu_cpu_owner(&f->cpu[cpu], i), UPMU_OWNER_FREE, cpu, i);
         }
         for (unsigned i = 0; i < profile->general; i++)
-            assert_true(upmu_sim_peek(&f->sim, cpu, 0x186 + i) == 0);
-        assert_true(upmu_sim_peek(&f->sim, cpu, 0x38D) == 0);
-        assert_true(upmu_sim_peek(&f->sim, cpu, 0x38F) == 0);
-        assert_int_equal(upmu_cpu_verify(&f->cpu[cpu], &why), UPMU_OK);
+            assert_int_equal(upmu_sim_peek(&f->sim, cpu, 0x186 + i), 0, i);
+        assert_int_equal(upmu_sim_peek(&f->sim, cpu, 0x38D), 0);
+        assert_int_equal(upmu_sim_peek(&f->sim, cpu, 0x38F), 0);
+        assert_int_equal(upmu_cpu_verify(&f->cpu[cpu], &why), UPMU_OK, cpu);
     }
 }
 

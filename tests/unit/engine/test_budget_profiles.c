@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim.h"
 #include <upmu/cpu.h>
@@ -102,7 +102,7 @@ static void deliver(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_in
 static void new_sessions(struct fixture *f)
 {
     for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK);
+        assert_int_equal(upmu_session_init(&f->session[i], &f->machine), UPMU_OK, i);
 }
 
 /* Does a list fit at once?  *out_fixed: how many of its events have fixed counters. */
@@ -178,9 +178,9 @@ static bool set_up(struct fixture *f, const struct upmu_sim_profile *profile)
 static void tear_down(struct fixture *f)
 {
     for (unsigned i = 0; i <= THREADS; i++)
-        assert_int_equal(upmu_thread_exit(&f->thread[i]), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&f->thread[i]), UPMU_OK, i);
     for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(upmu_session_close(&f->session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&f->session[i]), UPMU_OK, i);
     f->running = THREADS;
     new_sessions(f);
 }
@@ -523,7 +523,7 @@ static void switch_sets(struct fixture *f, bool by_time, const char *what, unsig
         else
             must(f, upmu_session_switch(&f->session[0], NULL), "switch");
         costs(f, what, writes, leaving_reads(f, reads));
-        assert_ptr_equal(f->session[0].active, k & 1u ? &f->session[0].set : &f->set);
+        assert_ptr_equal(f->session[0].active, k & 1u ? &f->session[0].set : &f->set, k);
         assert_int_equal(f->session[0].state, UPMU_SESSION_RUNNING);
     }
 }
@@ -661,7 +661,7 @@ static void sets_by_overflow(struct fixture *f)
             handler_costs(f, still ? "set switch by overflow, user mode (AMD)" : "set switch by overflow",
                           own + each * f->n + 1, (still ? 1 : 2) + 2 * f->n - 1 + (f->folds ? f->n : 0));
         }
-        assert_ptr_equal(session->active, k & 1u ? &session->set : &f->set);
+        assert_ptr_equal(session->active, k & 1u ? &session->set : &f->set, k);
     }
 }
 
@@ -694,7 +694,7 @@ static void on_each(void (*test)(struct fixture *f))
                      (unsigned)f.sim.first_violation.address);
     }
     assert_int_equal(bad, 0);
-    assert_true(taken >= TAKEN);
+    assert_compare(taken, >=, TAKEN);
     assert_int_equal(refused, REFUSED);
 }
 

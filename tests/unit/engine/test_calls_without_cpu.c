@@ -287,7 +287,7 @@ static void a_cpu_that_has_finished_does_not_touch_its_machine(void **unused)
             continue;
         reach(FINISHED);
         memset(&host.machine, 0xa5, sizeof host.machine);
-        assert_int_equal(calls[i].call(), calls[i].answer[FINISHED]);
+        assert_int_equal(calls[i].call(), calls[i].answer[FINISHED], i);
     }
 }
 
@@ -343,7 +343,7 @@ static unsigned check_header(const char *name)
     snprintf(path, sizeof path, "include/upmu/%s", name);
     file = source_open(path);
     bytes = fread(text, 1, sizeof text - 1, file);
-    assert_true(bytes < sizeof text - 1);
+    assert_compare(bytes, <, sizeof text - 1);
     fclose(file);
     text[bytes] = '\0';
     strip(text);
@@ -379,7 +379,7 @@ static void the_list_has_every_function_of_the_headers(void **unused)
         if (strstr(entry->d_name, ".h"))
             found += check_header(entry->d_name);
     closedir(folder);
-    assert_true(found >= CALLED);
+    assert_compare(found, >=, CALLED);
 }
 
 /* A host gives its counters back late: the counter was the firmware's, too. */

@@ -79,7 +79,7 @@ static void what_a_handler_stopped_stays_closed_if_its_session_failed(void **sta
         host_add(&host, 1, "instructions", 1000);
         for (unsigned i = 0; i < 2; i++) {
             host_attach(&host, i, 0);
-            assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
         }
         gate.armed = true;
         gate.next_faults = faults;
@@ -248,10 +248,10 @@ static void an_event_moved_to_a_running_counter_counts_nothing_twice(void **stat
     before = host_value(&host.sessions[1], 0) - host.sim.cpu[0].truth[0].cycles - host.sim.cpu[0].truth[1].cycles;
     host.sim.events_per_access = 5;
     for (unsigned i = 2; i < 4; i++)
-        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
     host.sim.events_per_access = 0;
     after = host_value(&host.sessions[1], 0) - host.sim.cpu[0].truth[0].cycles - host.sim.cpu[0].truth[1].cycles;
-    assert_true((int64_t)(after - before) <= 0);
+    assert_compare((int64_t)(after - before), <=, 0);
     host_end(&host);
 }
 

@@ -90,7 +90,7 @@ static void leaves(const char *what, bool carried, uint64_t total)
     assert_false(calls[0].in_handler);
     if (calls[0].has_open != carried)
         fail_msg("%s, %s: a counter is %s", host.sim.profile->name, what, carried ? "closed" : "open");
-    assert_true(calls[0].total == total);
+    assert_int_equal(calls[0].total, total);
     drained(what, 1, 0);
 }
 
@@ -136,8 +136,8 @@ static void a_thread_switch_drains_once_and_what_it_carries_runs_on(void **state
             host_threads(&host, 3);
             for (unsigned i = 0; i < 2; i++) {
                 host_add(&host, i, i && !same ? "branches" : "instructions", 0);
-                assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[i], NULL), UPMU_OK);
-                assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+                assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[i], NULL), UPMU_OK, i);
+                assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
             }
             drained("threads that do not run", 0, 0);
             for (unsigned i = 0; i < 3; i++) /* each is placed once, by a plan more */
@@ -155,7 +155,7 @@ static void a_thread_switch_drains_once_and_what_it_carries_runs_on(void **state
             leaves("switch out", false, 100);
             assert_int_equal(host_value(&host.session, 0), 200);
             for (unsigned i = 0; i < 2; i++)
-                assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK);
+                assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK, i);
             host_end(&host);
         }
 }
@@ -174,12 +174,12 @@ static void each_interrupt_drains_once_after_its_samples(void **state)
         host_run(&host, 200); /* instructions alone, then both */
         assert_int_equal(host.answers, 2);
         for (unsigned i = 0; i < 2; i++) {
-            assert_false(calls[i].of_plan);
-            assert_true(calls[i].in_handler);
-            assert_int_equal(calls[i].frame_ip, 0x1064 + 100 * i);
-            assert_int_equal(calls[i].samples, i + 1);
-            assert_true(selects_enable() || !calls[i].has_open);
-            assert_true(strcmp(profiles[p], "skylake") || calls[i].has_status);
+            assert_false(calls[i].of_plan, i);
+            assert_true(calls[i].in_handler, i);
+            assert_int_equal(calls[i].frame_ip, 0x1064 + 100 * i, i);
+            assert_int_equal(calls[i].samples, i + 1, i);
+            assert_true(selects_enable() || !calls[i].has_open, i);
+            assert_true(strcmp(profiles[p], "skylake") || calls[i].has_status, p, i);
         }
         drained("two interrupts", 0, 2);
         upmu_sim_foreign_nmi(&host.sim);

@@ -44,7 +44,7 @@ static void a_sample_of_other_events_survives_a_fault(void **state)
             host_run(&host, 60);
             /* What was told is not more than there was, and what is exact is all. */
             assert_int_equal(upmu_set_read(&host.session.set, 1, 1, &count), UPMU_OK);
-            assert_true(count.raw <= 180);
+            assert_compare(count.raw, <=, 180);
             if (count.quality == UPMU_QUALITY_EXACT)
                 assert_int_equal(count.raw, 180);
             host_end(&host);
@@ -109,7 +109,7 @@ static void a_sleep_that_faults_is_told_and_the_cpu_sleeps(void **state)
             assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
             assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
         }
-        assert_true(told >= 3);
+        assert_compare(told, >=, 3);
     }
 }
 

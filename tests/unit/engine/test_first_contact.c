@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim.h"
 #include <upmu/cpu.h>
@@ -103,7 +103,7 @@ static void minute_five_counts_a_memcpy(void **state)
         assert_int_equal(region.count[1].value, 1600);
         assert_int_equal(region.count[2].value, 2);
         for (unsigned i = 0; i < 3; i++)
-            assert_int_equal(region.count[i].quality, UPMU_QUALITY_EXACT);
+            assert_int_equal(region.count[i].quality, UPMU_QUALITY_EXACT, i);
         assert_int_equal(upmu_region_close(&region), UPMU_OK);
         assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);
         nothing_was_done_wrong();
@@ -233,7 +233,7 @@ static void an_hour_later_samples_show_where_the_kernel_works(void **state)
         assert_int_equal(region.count[0].value, 45000000);
         while (upmu_ring_next(&profile.ring, &sample)) {
             assert_int_equal(sample.flags, 0);
-            assert_true(sample.sp == UINT64_C(0xffffc90000001000));
+            assert_int_equal(sample.sp, UINT64_C(0xffffc90000001000));
             hot += (sample.ip & ~UINT64_C(0xff)) == UINT64_C(0xffffffff81000000);
             cold += (sample.ip & ~UINT64_C(0xff)) == UINT64_C(0xffffffff82000000);
         }
@@ -302,18 +302,18 @@ static void a_scheduler_counts_its_threads_with_one_line(void **state)
     for (unsigned i = 0; i < 3; i++)
         upmu_thread_init(&threads[i].pmu, 1, i, &threads[i]);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_session_init(&session[i], &machine), UPMU_OK);
-        assert_int_equal(upmu_set_add(&session[i].set, "instructions,cycles", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_attach_thread(&session[i], &threads[i].pmu, NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&session[i]), UPMU_OK);
+        assert_int_equal(upmu_session_init(&session[i], &machine), UPMU_OK, i);
+        assert_int_equal(upmu_set_add(&session[i].set, "instructions,cycles", NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_attach_thread(&session[i], &threads[i].pmu, NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&session[i]), UPMU_OK, i);
     }
     for (unsigned i = 0; i < 30; i++)
-        assert_int_equal(switch_to(&threads[(i + 2) % 3], &threads[i % 3]), UPMU_OK);
+        assert_int_equal(switch_to(&threads[(i + 2) % 3], &threads[i % 3]), UPMU_OK, i);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_set_read(&session[i].set, 0, 1, &count), UPMU_OK);
-        assert_int_equal(count.value, 10 * threads[i].work);
+        assert_int_equal(upmu_set_read(&session[i].set, 0, 1, &count), UPMU_OK, i);
+        assert_int_equal(count.value, 10 * threads[i].work, i);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
-        assert_int_equal(upmu_thread_exit(&threads[i].pmu), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&threads[i].pmu), UPMU_OK, i);
     }
     assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);
     nothing_was_done_wrong();
@@ -346,14 +346,14 @@ static void threads_and_sets_work_without_interrupts_and_without_a_clock(void **
         assert_int_equal(switch_to(&threads[0], &threads[1]), UPMU_OK);
     }
     assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
-    assert_true(count.value == UINT64_C(100) * 0x7fffffff);
+    assert_int_equal(count.value, UINT64_C(100) * 0x7fffffff);
     assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     assert_int_equal(upmu_session_switch(&session, &second), UPMU_OK);
     assert_int_equal(switch_to(&threads[1], &threads[0]), UPMU_OK);
     assert_int_equal(upmu_thread_exit(&threads[0].pmu), UPMU_OK);
     /* What each missed is unknown. */
     assert_int_equal(upmu_set_read(&second, 0, 1, &count), UPMU_OK);
-    assert_true(count.raw == UINT64_C(2) * 0x7fffffff);
+    assert_int_equal(count.raw, UINT64_C(2) * 0x7fffffff);
     assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
     assert_int_equal(upmu_cpu_fini(&cpu), UPMU_OK);
     nothing_was_done_wrong();

@@ -60,8 +60,8 @@ static void an_overflow_inside_of_a_call_without_frame_has_no_address(void **sta
         upmu_test_end_call(&host.cpu[0]);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         assert_int_equal(host_drain(&host, &sample), 1);
-        assert_int_equal(sample.ip != 0, i != 1);
-        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i == 1 ? UPMU_SAMPLE_NO_FRAME : 0);
+        assert_int_equal(sample.ip != 0, i != 1, i);
+        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i == 1 ? UPMU_SAMPLE_NO_FRAME : 0, i);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     }
     host_end(&host);
@@ -87,10 +87,10 @@ static void a_second_interrupt_leaves_the_first_overflow_its_address(void **stat
         upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .branches = 50, .ip = ip});
     upmu_test_end_call(&host.cpu[0]);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_session_stop(&host.sessions[i]), UPMU_OK);
-        assert_true(upmu_ring_next(&host.sessions[i].ring, &sample));
-        assert_int_equal(sample.ip & 0xf000, i ? 0 : 0x1000);
-        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i ? UPMU_SAMPLE_NO_FRAME : 0);
+        assert_int_equal(upmu_session_stop(&host.sessions[i]), UPMU_OK, i);
+        assert_true(upmu_ring_next(&host.sessions[i].ring, &sample), i);
+        assert_int_equal(sample.ip & 0xf000, i ? 0 : 0x1000, i);
+        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i ? UPMU_SAMPLE_NO_FRAME : 0, i);
     }
     host_end(&host);
 }
@@ -231,8 +231,8 @@ static bool switch_masks(unsigned overflows)
     host_threads(&host, 2);
     for (unsigned i = 0; i < 2; i++) {
         host_add(&host, i, i ? "branches:counter=2" : "branches:counter=1", 0);
-        assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[i], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[i], NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
     }
     host_thread_switch(&host, 0, 0);
     host_add(&host, 2, "instructions:counter=0", 100);
@@ -379,15 +379,15 @@ static void sessions_too_many_for_a_plan_are_masked_by_the_next_call(void **stat
     assert_int_equal(upmu_session_init(&ninth, &host.machine), UPMU_OK);
     for (unsigned i = 0; i < count; i++) {
         sessions[i] = i < HOST_SESSIONS ? &host.sessions[i] : &ninth;
-        assert_int_equal(upmu_set_add(&sessions[i]->set, i ? "branches" : "instructions", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_format(sessions[i], &masks, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_set_add(&sessions[i]->set, i ? "branches" : "instructions", &sampling), UPMU_OK, i);
+        assert_int_equal(upmu_session_format(sessions[i], &masks, NULL, 0), UPMU_OK, i);
         host_begin(&host, sessions[i]);
     }
     upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .branches = 100});
     assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
     for (unsigned i = 0; i < count; i++) {
-        assert_int_equal(sessions[i]->state, UPMU_SESSION_MASKED);
-        assert_int_equal(upmu_session_close(sessions[i]), UPMU_OK);
+        assert_int_equal(sessions[i]->state, UPMU_SESSION_MASKED, i);
+        assert_int_equal(upmu_session_close(sessions[i]), UPMU_OK, i);
     }
     host_end(&host);
 }

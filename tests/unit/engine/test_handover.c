@@ -82,7 +82,7 @@ static void a_stopped_session_that_wants_its_next_set_closes_its_own(void **stat
     starts(&host.session);
     assert_ptr_equal(host.session.active, &mine);
     upmu_set_ask(&host.session.set, &info);
-    assert_true(info.duration_ns == left.duration_ns);
+    assert_int_equal(info.duration_ns, left.duration_ns);
     assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
     host_end(&host);
 }
@@ -439,7 +439,7 @@ static void what_a_handler_stops_runs_on_after_an_unreserve(void **state)
             host_run(&host, BRANCHES(1000));
             assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
         }
-        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], rows[i].reserved), UPMU_OK);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], rows[i].reserved), UPMU_OK, i);
         upmu_cpu_unreserve(&host.cpu[0], rows[i].reserved);
         begun = host_value(&host.other, 0);
         host_run(&host, BRANCHES(1000));
@@ -514,7 +514,7 @@ static void verify_finds_no_difference_where_a_handler_closed_a_session(void **s
             assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
             host_end(&host);
         }
-    assert_true(masked > 10);
+    assert_compare(masked, >, 10);
 }
 
 static struct upmu_port real;
@@ -574,7 +574,7 @@ static void a_handler_that_cannot_read_the_gates_leaves_the_hosts_alone(void **s
             assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         host_run(&host, 1000);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & 1, 0);
-        assert_true(host_value(&host.session, 1) >= 1000);
+        assert_compare(host_value(&host.session, 1), >=, 1000);
         assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
         upmu_cpu_unreserve(&host.cpu[0], 1);
         host_end(&host);

@@ -57,8 +57,8 @@ static void a_session_that_stays_held_joins_with_a_later_tick(void **state)
     host_threads(&host, 3);
     for (unsigned i = 0; i < 2; i++) {
         host_add(&host, i, "instructions", 0);
-        assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[2], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[2], NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
         host.sessions[i].held = 1;
     }
     host_thread_switch(&host, 0, 2);
@@ -68,14 +68,14 @@ static void a_session_that_stays_held_joins_with_a_later_tick(void **state)
         if (i == 2)
             host.sessions[0].held = 0;
         tick();
-        assert_int_equal(host.sessions[0].state, i < 2 ? UPMU_SESSION_WAITING : UPMU_SESSION_RUNNING);
+        assert_int_equal(host.sessions[0].state, i < 2 ? UPMU_SESSION_WAITING : UPMU_SESSION_RUNNING, i);
         assert_int_equal(host.sessions[1].state, UPMU_SESSION_RUNNING);
     }
     host_work(&host, 0, 100);
     assert_int_equal(host_value(&host.sessions[0], 0), 100);
     assert_int_equal(host_value(&host.sessions[1], 0), 300);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_session_detach(&host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&host.sessions[i]), UPMU_OK, i);
 }
 
 /*
@@ -108,7 +108,7 @@ static void a_session_that_comes_with_a_tick_is_tagged_on_its_new_cpu(void **sta
     host_thread_switch(&host, 1, 2);
     assert_int_equal(host_value(&host.sessions[0], 0), 220);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_session_detach(&host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&host.sessions[i]), UPMU_OK, i);
 }
 
 int main(void)

@@ -29,10 +29,10 @@ static void no_two_companies_of_placements_have_the_same_sum(void **state)
     for (unsigned a = 1; a < 40; a++)
         for (unsigned b = 1; b < a; b++) {
             for (unsigned c = 1; c < 80; c++)
-                assert_true(stamp(a) + stamp(b) != stamp(c));
+                assert_int_not_equal(stamp(a) + stamp(b), stamp(c), a, b, c);
             for (unsigned c = 1; c < 40; c++)
                 for (unsigned d = 1; d < c; d++)
-                    assert_true((a == c && b == d) || stamp(a) + stamp(b) != stamp(c) + stamp(d));
+                    assert_true((a == c && b == d) || stamp(a) + stamp(b) != stamp(c) + stamp(d), a, c, d);
         }
 }
 
@@ -50,8 +50,8 @@ static void a_chain_goes_on_with_its_active_set_wherever_it_is_attached(void **s
         upmu_thread_init(&thread, 1, 1, NULL);
         assert_int_equal(upmu_set_add(&host.session.set, "instructions", NULL), UPMU_OK);
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_session_add_set(&host.session, &set[i], (uint16_t)(i + 1), 0, 0), UPMU_OK);
-            assert_int_equal(upmu_set_add(&set[i], "cycles", NULL), UPMU_OK);
+            assert_int_equal(upmu_session_add_set(&host.session, &set[i], (uint16_t)(i + 1), 0, 0), UPMU_OK, i);
+            assert_int_equal(upmu_set_add(&set[i], "cycles", NULL), UPMU_OK, i);
         }
         host_begin(&host, &host.session);
         assert_int_equal(upmu_session_switch(&host.session, &set[0]), UPMU_OK);
@@ -164,7 +164,7 @@ static void a_refused_session_says_which_event_or_hook_is_to_blame(void **state)
         if (!cases[i].clock)
             host.sim.port.clock_ns = NULL;
         host_start(&host);
-        assert_int_not_equal(upmu_set_add(&host.session.set, cases[i].list, &cases[i].sampling), UPMU_OK);
+        assert_int_not_equal(upmu_set_add(&host.session.set, cases[i].list, &cases[i].sampling), UPMU_OK, i);
         assert_int_equal(host.session.set.count, 0);
         upmu_why_text(&host.session.why, text, sizeof text);
         assert_string_equal(text, cases[i].text);
@@ -557,11 +557,11 @@ static void a_clock_that_jumps_spoils_no_count(void **state)
 
         host_run(&host, 1000);
         host.sim.now_ns += jumps[i % 5];
-        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
+        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK, i);
         assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count[0]), UPMU_OK);
         assert_int_equal(upmu_set_read(&set, 0, 1, &count[1]), UPMU_OK);
         counts += 1000;
-        assert_true(count[0].raw + count[1].raw == counts);
+        assert_int_equal(count[0].raw + count[1].raw, counts);
         /* Sums of squares stay below what a word can hold. */
         assert_true(host.session.set.turn_squares < UINT64_C(5) << 60 && set.turn_squares < UINT64_C(5) << 60);
         assert_true(host.session.set.scale < 64 && set.scale < 64);
@@ -587,7 +587,7 @@ static void an_estimate_is_of_the_time_since_the_count_was_written(void **state)
     assert_int_equal(upmu_set_write(&host.session.set, 0, 0), UPMU_OK);
     for (unsigned i = 0; i < 10; i++) {
         host_run(&host, 1000);
-        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
+        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK, i);
     }
     assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.raw, 5000);
@@ -622,13 +622,13 @@ static void the_times_of_an_event_that_comes_later_begin_at_0(void **state)
     host_run(&host, 1000);
     assert_int_equal(upmu_set_read(&host.session.set, 0, 2, count), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(count[i].quality, UPMU_QUALITY_EXACT);
-        assert_int_equal(count[i].enabled_ns, count[i].running_ns);
-        assert_true(count[i].enabled_ns && count[i].enabled_ns < 10000);
+        assert_int_equal(count[i].quality, UPMU_QUALITY_EXACT, i);
+        assert_int_equal(count[i].enabled_ns, count[i].running_ns, i);
+        assert_true(count[i].enabled_ns && count[i].enabled_ns < 10000, i);
     }
     /* Half of the time since. */
     for (unsigned i = 0; i < 9; i++) {
-        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK);
+        assert_int_equal(upmu_session_switch(&host.session, i & 1 ? &host.session.set : &set), UPMU_OK, i);
         host_run(&host, 1000);
     }
     assert_int_equal(upmu_set_read(&set, 0, 1, count), UPMU_OK);

@@ -165,7 +165,7 @@ static void a_fifth_core_type_finds_no_space(void **state)
         host.sim.profile = upmu_sim_profile(types[i]);
         upmu_sim_reset_cpu(&host.sim, 0);
         assert_int_equal(upmu_cpu_init(&cpus[i], &host.machine, NULL),
-                         i < UPMU_CORE_TYPES ? UPMU_OK : UPMU_ERR_NO_SPACE);
+                         i < UPMU_CORE_TYPES ? UPMU_OK : UPMU_ERR_NO_SPACE, i);
     }
     assert_int_equal(host.machine.pmu_count, UPMU_CORE_TYPES);
 }
@@ -443,9 +443,9 @@ static void after_a_change_counts_go_on_and_are_called_partial(void **state)
         assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
         host_run(&host, 100);
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_set_read(&host.session.set, i, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&host.session.set, i, 1, &count), UPMU_OK, i);
             assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
-            assert_true(count.raw >= (i ? 50 : 100) && count.raw <= (i ? 100 : 200));
+            assert_true(count.raw >= (i ? 50 : 100) && count.raw <= (i ? 100 : 200), i);
         }
         host_end(&host);
     }
@@ -516,7 +516,7 @@ static void a_fault_in_a_verification_changes_nothing(void **state)
             faulted = host.sim.accesses >= accesses + at;
             assert_int_equal(status, faulted ? UPMU_ERR_PORT : UPMU_OK);
             for (unsigned i = 0; i < host.cpu[0].meter.pmu->preference_count; i++)
-                assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FOREIGN);
+                assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FOREIGN, i);
             for (unsigned i = 0; i < 5; i++)
                 host_run(&host, 90);
             if (host_value(&host.session, 0) != 500 || host_value(&host.other, 0) != 250)

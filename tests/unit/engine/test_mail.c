@@ -165,8 +165,8 @@ static void the_address_of_an_interrupt_is_in_one_sample(void **state)
     assert_null(host.sim.after_access);
     for (unsigned i = 0; i < 2; i++) {
         assert_true(upmu_ring_next(&host.session.ring, &sample));
-        assert_int_equal(sample.ip & 0xf000, i ? 0 : 0x1000);
-        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i ? UPMU_SAMPLE_NO_FRAME : 0);
+        assert_int_equal(sample.ip & 0xf000, i ? 0 : 0x1000, i);
+        assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i ? UPMU_SAMPLE_NO_FRAME : 0, i);
     }
     host_end(&host);
 }
@@ -190,8 +190,8 @@ static void the_address_of_an_interrupt_is_of_its_own_counter(void **state)
         upmu_test_end_call(&host.cpu[0]);
         call();
         for (unsigned i = 0; i <= first; i++) {
-            assert_true(upmu_ring_next(&host.sessions[i].ring, &sample));
-            assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i == first ? 0 : UPMU_SAMPLE_NO_FRAME);
+            assert_true(upmu_ring_next(&host.sessions[i].ring, &sample), i);
+            assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, i == first ? 0 : UPMU_SAMPLE_NO_FRAME, i);
         }
     }
     host_end(&host);
@@ -264,7 +264,7 @@ static void what_an_interrupt_has_stopped_is_enabled_once(void **state)
     set_up_two();
     writes = writes_after(0);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(writes_after(~i & 1u), writes);
+        assert_int_equal(writes_after(~i & 1u), writes, i);
     host_end(&host);
 }
 
@@ -301,8 +301,8 @@ static void an_interrupt_while_mail_is_read_is_found_by_the_same_call(void **sta
     assert_in_range(looks, 2, 3);
     assert_null(upmu_test_left_over(&host.cpu[0]));
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(samples_of(i), 1);
-        assert_true(upmu_sim_runs(&host.sim, 0, i));
+        assert_int_equal(samples_of(i), 1, i);
+        assert_true(upmu_sim_runs(&host.sim, 0, i), i);
     }
     host_end(&host);
 }
@@ -372,7 +372,7 @@ static void an_overflow_whose_carry_a_stop_within_a_call_loses_is_found(void **s
         upmu_test_end_call(&host.cpu[0]);
         call();
         assert_int_equal(samples_of(0), 1);
-        assert_int_equal(host_value(&host.session, 0), 100 * i + 1);
+        assert_int_equal(host_value(&host.session, 0), 100 * i + 1, i);
     }
     host_end(&host);
 }
@@ -405,7 +405,7 @@ static void a_fault_at_the_end_of_a_call_is_answered_by_it(void **state)
             assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
             host_end(&host);
         }
-    assert_true(stopped > 3);
+    assert_compare(stopped, >, 3);
 }
 
 /* Catches: an interrupt of ours, within a call, that is not ours since the counter cannot be read. */

@@ -28,10 +28,10 @@ static void prepare_many(unsigned first_fixed, bool shares)
     for (unsigned i = 0; i < MANY; i++) {
         const char *name = i - first_fixed < 3 ? fixed[i - first_fixed] : "branches";
 
-        assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK);
-        assert_int_equal(upmu_set_add(&many[i].set, name, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK, i);
+        assert_int_equal(upmu_set_add(&many[i].set, name, NULL), UPMU_OK, i);
         if (shares)
-            assert_int_equal(upmu_session_share(&many[i], true), UPMU_OK);
+            assert_int_equal(upmu_session_share(&many[i], true), UPMU_OK, i);
     }
 }
 
@@ -44,8 +44,8 @@ static void more_sharers_than_a_plan_takes_have_their_turns(void **state)
 
         prepare_many(first, true);
         for (unsigned i = 0; i < MANY; i++) {
-            assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[0]), UPMU_OK);
-            assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+            assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[0]), UPMU_OK, i);
+            assert_int_equal(upmu_session_start(&many[i]), UPMU_OK, i);
         }
         for (unsigned n = 0; n < 120; n++) {
             unsigned running = 0;
@@ -62,7 +62,7 @@ static void more_sharers_than_a_plan_takes_have_their_turns(void **state)
         for (unsigned i = 0; i < MANY; i++) {
             least = ran[i] < least ? ran[i] : least;
             most = ran[i] > most ? ran[i] : most;
-            assert_int_equal(upmu_session_close(&many[i]), UPMU_OK);
+            assert_int_equal(upmu_session_close(&many[i]), UPMU_OK, i);
         }
         assert_true(least >= 40 && most <= 120 && many_ran > 100);
         host_end(&host);
@@ -75,24 +75,24 @@ static void a_thread_leaves_with_more_sessions_than_a_plan_takes(void **state)
     (void)state;
     prepare_many(0, false);
     for (unsigned i = 0; i < 10; i++) {
-        assert_int_equal(upmu_session_attach_thread(&many[i], &host.threads[2], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&many[i], &host.threads[2], NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&many[i]), UPMU_OK, i);
     }
     host_thread_switch(&host, 0, 3);
     host_thread_switch(&host, 0, 2); /* (only searches in vain are limited) */
     for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < 10; i++)
-            assert_int_equal(many[i].state, UPMU_SESSION_RUNNING);
+            assert_int_equal(many[i].state, UPMU_SESSION_RUNNING, i);
         host_work(&host, 0, 1000);
         host_thread_switch(&host, 0, 3);
         host_work(&host, 0, 500);
         for (unsigned i = 0; i < 10; i++)
-            assert_int_equal(many[i].state, UPMU_SESSION_WAITING);
+            assert_int_equal(many[i].state, UPMU_SESSION_WAITING, i);
         host_thread_switch(&host, 0, 2);
     }
     for (unsigned i = 3; i < 10; i++) {
-        assert_int_equal(host_value(&many[i], 0), 600);
-        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK);
+        assert_int_equal(host_value(&many[i], 0), 600, i);
+        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK, i);
     }
 }
 
@@ -126,7 +126,7 @@ static void sharers_that_one_of_their_own_thread_displaces_wait(void **state)
         assert_int_equal(host_value(&host.sessions[1], 0), 400);
         assert_int_equal(host_count(&host.sessions[1], 0).quality, UPMU_QUALITY_EXACT);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_detach(&host.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&host.sessions[i]), UPMU_OK, i);
     }
 }
 
@@ -154,9 +154,9 @@ static void a_session_that_a_start_over_masks_is_forgotten(void **state)
     (void)state;
     host_set_up_two(&host, "sapphirerapids");
     for (unsigned i = 0; i < 9; i++) {
-        assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK);
-        assert_int_equal(upmu_set_add(&many[i].set, events[i], &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_format(&many[i], &masking, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK, i);
+        assert_int_equal(upmu_set_add(&many[i].set, events[i], &sampling), UPMU_OK, i);
+        assert_int_equal(upmu_session_format(&many[i], &masking, NULL, 0), UPMU_OK, i);
         host_begin(&host, &many[i]);
     }
     host.sim.deliver = NULL; /* their interrupt is late */
@@ -169,8 +169,8 @@ static void a_session_that_a_start_over_masks_is_forgotten(void **state)
     assert_int_equal(running, 1);
     assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
     for (unsigned i = 0; i < 9; i++) {
-        assert_int_equal(many[i].state, UPMU_SESSION_MASKED);
-        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK);
+        assert_int_equal(many[i].state, UPMU_SESSION_MASKED, i);
+        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK, i);
     }
     memory_forgotten("masked by a start over", &cpu, 1, &sessions);
     host_end(&host);

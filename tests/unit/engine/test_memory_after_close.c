@@ -114,7 +114,7 @@ static void set_up(struct fixture *f, const char *profile, const char *when)
         f->cpu[i] = piece(f, CPU0 + i, i ? "CPU 1" : "CPU 0", sizeof *f->cpu[i]);
         upmu_sim_switch_cpu(&f->sim, i);
         upmu_sim_bind_cpu(&f->sim, i, f->cpu[i]);
-        assert_int_equal(upmu_cpu_init(f->cpu[i], f->machine, domains), UPMU_OK);
+        assert_int_equal(upmu_cpu_init(f->cpu[i], f->machine, domains), UPMU_OK, i);
     }
     upmu_sim_switch_cpu(&f->sim, 0);
     f->thread = piece(f, THREAD, "thread", sizeof *f->thread);
@@ -653,9 +653,9 @@ static void find_outside(struct fixture *f, uint32_t fault_at)
     list->pmu = piece(f, TYPES, "types", 14 * sizeof *list->pmu);
     for (unsigned i = 0; i < 2; i++) {
         upmu_sim_switch_cpu(&f->sim, i);
-        assert_int_equal(upmu_units_find(f->cpu[i], list, 0), UPMU_OK);
+        assert_int_equal(upmu_units_find(f->cpu[i], list, 0), UPMU_OK, i);
         assert_int_equal(upmu_cpu_use_work(f->cpu[i], piece(f, WORK0 + i, "work area", sizeof(struct upmu_place_work))),
-                         UPMU_OK);
+                         UPMU_OK, i);
     }
     upmu_sim_switch_cpu(&f->sim, 0);
     if (fault_at)
@@ -722,7 +722,7 @@ static void the_latter_of_two_units(struct fixture *f, const struct outside *whe
 static void lose_work(struct fixture *f, unsigned i)
 {
     upmu_sim_switch_cpu(&f->sim, i);
-    assert_int_equal(upmu_cpu_use_work(f->cpu[i], NULL), UPMU_OK);
+    assert_int_equal(upmu_cpu_use_work(f->cpu[i], NULL), UPMU_OK, i);
     lose(f, WORK0 + i);
 }
 

@@ -66,8 +66,8 @@ static void check(struct host *host, unsigned count, uint64_t all, unsigned wind
 
         if (off > counts[i].error)
             fail_msg("metric %u: %llu, not %llu", i, (unsigned long long)counts[i].value, (unsigned long long)truth);
-        assert_int_equal(counts[i].quality, UPMU_QUALITY_SCALED);
-        assert_true(counts[i].error <= all / 510u + windows);
+        assert_int_equal(counts[i].quality, UPMU_QUALITY_SCALED, i);
+        assert_compare(counts[i].error, <=, all / 510u + windows, i);
     }
 }
 
@@ -83,7 +83,7 @@ static void a_metric_counts_its_part_of_the_slots(void **state)
     happen(&host, 500000, 0x00ff0000);
     happen(&host, 70, 0xff000000);
     check(&host, 4, 1500070, 2);
-    assert_true(host_value(&host.session, 2) > 700000);
+    assert_compare(host_value(&host.session, 2), >, 700000);
     host_end(&host);
 }
 
@@ -144,7 +144,7 @@ static void slots_beside_their_metrics_are_exact(void **state)
         happen(&host, 12345, 0x8040);
         check(&host, 2, 12345 * i, 2 * i);
         assert_int_equal(upmu_set_read(&host.session.set, 2, 1, &count), UPMU_OK);
-        assert_int_equal(count.value, 12345 * i);
+        assert_int_equal(count.value, 12345 * i, i);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     }
     host_end(&host);
@@ -272,7 +272,7 @@ static uint32_t overflow_at(uint32_t at)
     for (unsigned i = 0; i < 4; i++) {
         uint64_t truth = 33000u * (0x20405f40u >> 8 * i & 0xffu) / 255u;
 
-        assert_in_range(counts[i].value + counts[i].error, truth, truth + 4096 + 2 * counts[i].error);
+        assert_in_range(counts[i].value + counts[i].error, truth, truth + 4096 + 2 * counts[i].error, i);
     }
     assert_int_equal(host_drain(&host, NULL) + host.session.set.tally[4].lost, host_value(&host.session, 4) / 1000);
     assert_in_range(host_value(&host.session, 4), 8250, 8250 + 1024);
@@ -285,7 +285,7 @@ static void an_overflow_at_any_access_of_a_read_is_lost_to_nobody(void **state)
     uint32_t accesses = overflow_at(0);
 
     (void)state;
-    assert_true(accesses >= 6);
+    assert_compare(accesses, >=, 6);
     for (uint32_t at = 1; at <= accesses; at++)
         (void)overflow_at(at);
 }
@@ -349,7 +349,7 @@ static void a_dry_run_shows_slots_zeroed_before_their_metrics(void **state)
     assert_int_equal(writes[2].address, 0x329);
     assert_int_equal(writes[1].value | writes[2].value, 0);
     assert_int_equal(writes[3].address, 0x38f);
-    assert_true(writes[3].value == (UINT64_C(1) << 48 | UINT64_C(1) << 35));
+    assert_int_equal(writes[3].value, UINT64_C(1) << 48 | UINT64_C(1) << 35);
     host_end(&host);
 }
 
@@ -381,7 +381,7 @@ static void a_handler_stops_metrics_with_what_samples_beside_them(void **state)
     host_run(&host, 250);
     host.sim.before_access = NULL;
     assert_int_equal(host_drain(&host, NULL), 1);
-    assert_true(always_enabled == 0);
+    assert_int_equal(always_enabled, 0);
     assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) >> 48 & 1u);
     host_end(&host);
 }

@@ -64,7 +64,7 @@ static void a_counter_that_was_left_with_a_gap_is_loaded_anew(void **state)
     host_run(&host, 20);
     assert_int_equal(host_count(&host.session, 0).raw, 1620);
     for (unsigned i = 4; i-- > 0;)
-        assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK, i);
     host_end(&host);
 }
 
@@ -105,8 +105,8 @@ static void a_gap_is_taken_off_what_ran(void **state)
     assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
     assert_int_equal(count.raw, 1000);
-    assert_true(host.session.set.tally[0].gap_ns > 0);
-    assert_true(count.running_ns == count.enabled_ns - host.session.set.tally[0].gap_ns);
+    assert_compare(host.session.set.tally[0].gap_ns, >, 0);
+    assert_int_equal(count.running_ns, count.enabled_ns - host.session.set.tally[0].gap_ns);
     assert_true(count.value > count.raw && count.error == count.value - count.raw);
     assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
@@ -133,7 +133,7 @@ static void a_move_beside_a_sequence_has_one_gap(void **state)
     assert_int_equal(upmu_set_add(&host.other.set, text, NULL), UPMU_OK);
     host_begin(&host, &host.other);
     after = host_count(&host.session, 0);
-    assert_true(after.enabled_ns - before.enabled_ns <= host.sim.now_ns - begun_ns);
+    assert_compare(after.enabled_ns - before.enabled_ns, <=, host.sim.now_ns - begun_ns);
     assert_true(after.running_ns >= before.running_ns && after.running_ns < after.enabled_ns);
     assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
@@ -172,7 +172,7 @@ static void tags_go_round_without_0(void **state)
         host_add(&host, 0, "branches,instructions,cycles", 0);
         host_begin(&host, &host.session);
         for (unsigned i = 0; i < 3; i++)
-            assert_int_equal(host.session.set.tally[i].tag, i < left ? UINT32_MAX - left + 1 + i : i - left + 1);
+            assert_int_equal(host.session.set.tally[i].tag, i < left ? UINT32_MAX - left + 1 + i : i - left + 1, i);
         host_run(&host, 100);
         assert_int_equal(host_value(&host.session, 1), 100);
         host_end(&host);

@@ -15,17 +15,17 @@ static unsigned waited[MANY], ran[MANY]; /* ticks: in a row, in all */
 
 static void share(unsigned i, const char *list)
 {
-    assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK);
-    assert_int_equal(upmu_set_add(&many[i].set, list, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_share(&many[i], true), UPMU_OK);
+    assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK, i);
+    assert_int_equal(upmu_set_add(&many[i].set, list, NULL), UPMU_OK, i);
+    assert_int_equal(upmu_session_share(&many[i], true), UPMU_OK, i);
     waited[i] = ran[i] = 0;
 }
 
 static void begin_sharing(unsigned i, const char *list)
 {
     share(i, list);
-    assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[0]), UPMU_OK);
-    assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[0]), UPMU_OK, i);
+    assert_int_equal(upmu_session_start(&many[i]), UPMU_OK, i);
 }
 
 static void tick(void)
@@ -60,7 +60,7 @@ static unsigned longest(unsigned count)
 static void close_all(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK, i);
 }
 
 /* Four general counters, three fixed ones. */
@@ -97,11 +97,11 @@ static void with_n_sessions_of_which_g_run_each_waits_n_over_g_ticks(void **stat
                 waited[i] = ran[i] = 0;
             for (unsigned i = 0; i < 4 * n; i++) {
                 tick();
-                assert_int_equal(look_at(n), g);
-                assert_true(longest(n) * g <= n);
+                assert_int_equal(look_at(n), g, n);
+                assert_compare(longest(n) * g, <=, n, g);
             }
             for (unsigned i = 0; i < n; i++)
-                assert_int_equal(ran[i], 4 * g);
+                assert_int_equal(ran[i], 4 * g, i, g);
             close_all(n);
             host_end(&host);
         }
@@ -127,7 +127,7 @@ static void ten_thousand_sessions_all_run_in_each_round(void **state)
             assert_int_equal(count.raw, round * 200);
             assert_int_equal(count.value, round * 200 * (MANY / 2));
             assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
-            assert_int_equal(many[i].set.turns, round);
+            assert_int_equal(many[i].set.turns, round, i);
         }
     }
     close_all(MANY);
@@ -150,19 +150,19 @@ static void the_first_that_fits_beside_the_unshared_runs_next_tick(void **state)
         for (unsigned i = 0; i < misfits; i++)
             begin_sharing(i, i & 1u ? FOUR : THREE);
         share(misfits, TWO);
-        assert_int_equal(upmu_session_attach_cpu(&many[misfits], &host.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&many[misfits], &host.cpu[0]), UPMU_OK, misfits);
         /* It has not begun where there was room. */
         host_add(&host, 1, "branches:k,branch-misses:k", 0);
         host_begin(&host, &host.other);
-        assert_int_equal(upmu_session_start(&many[misfits]), UPMU_OK);
-        assert_int_equal(many[misfits].state, UPMU_SESSION_WAITING);
+        assert_int_equal(upmu_session_start(&many[misfits]), UPMU_OK, misfits);
+        assert_int_equal(many[misfits].state, UPMU_SESSION_WAITING, misfits);
         assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
         for (unsigned i = 1; i < ticks; i++)
             tick();
         if (misfits >= 4)
-            assert_int_equal(many[misfits].state, UPMU_SESSION_WAITING);
+            assert_int_equal(many[misfits].state, UPMU_SESSION_WAITING, misfits);
         tick();
-        assert_int_equal(many[misfits].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(many[misfits].state, UPMU_SESSION_RUNNING, misfits);
         /* What held the counters ends: all have their turns. */
         assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
         for (unsigned i = 0; i < 2 * misfits + 2; i++) {
@@ -170,7 +170,7 @@ static void the_first_that_fits_beside_the_unshared_runs_next_tick(void **state)
             (void)look_at(misfits + 1);
         }
         for (unsigned i = 0; i <= misfits; i++)
-            assert_true(ran[i] > 0);
+            assert_compare(ran[i], >, 0, i);
         assert_int_equal(upmu_session_init(&host.session, &host.machine), UPMU_OK);
         close_all(misfits + 1);
         assert_int_equal(upmu_session_close(&host.other), UPMU_OK);
@@ -191,9 +191,9 @@ static void a_large_session_has_its_turn_among_small_ones(void **state)
     for (unsigned i = 0; i < 60; i++) {
         tick();
         (void)look_at(7);
-        assert_true(longest(7) <= 7);
+        assert_compare(longest(7), <=, 7);
     }
-    assert_true(ran[6] >= 60 / 7);
+    assert_compare(ran[6], >=, 60 / 7);
     close_all(7);
     host_end(&host);
 }
@@ -223,7 +223,7 @@ static void one_that_does_not_share_displaces_those_in_its_place_alone(void **st
         host_thread_switch(&host, 0, 1);
         /* They return without a tick. */
         for (unsigned i = 0; i < 4; i++)
-            assert_int_equal(many[i].state, UPMU_SESSION_RUNNING);
+            assert_int_equal(many[i].state, UPMU_SESSION_RUNNING, i);
         host_work(&host, 0, 1000);
     }
     for (unsigned i = 0; i < 4; i++) {
@@ -250,21 +250,21 @@ static void chains_of_sets_have_their_turns(void **state)
     host_set_up(&host, "skylake");
     for (unsigned i = 0; i < CHAINS; i++) {
         share(i, FOUR);
-        assert_int_equal(upmu_session_add_set(&many[i], NULL, 0, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK);
-        assert_int_equal(upmu_session_add_set(&many[i], &second[i], 1, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK);
-        assert_int_equal(upmu_set_add(&second[i], i & 1u ? FOUR : THREE, NULL), UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(&many[i], NULL, 0, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK, i);
+        assert_int_equal(upmu_session_add_set(&many[i], &second[i], 1, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK, i);
+        assert_int_equal(upmu_set_add(&second[i], i & 1u ? FOUR : THREE, NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[0]), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&many[i]), UPMU_OK, i);
     }
     for (unsigned i = 0; i < 20 * CHAINS; i++) {
         host_work(&host, 0, 10000);
         tick();
         assert_int_equal(look_at(CHAINS), 1);
-        assert_true(longest(CHAINS) <= CHAINS);
+        assert_compare(longest(CHAINS), <=, CHAINS);
     }
     for (unsigned i = 0; i < CHAINS; i++) {
-        assert_int_equal(ran[i], 20);
-        assert_true(many[i].set.runs >= 10 && second[i].runs >= 9);
+        assert_int_equal(ran[i], 20, i);
+        assert_true(many[i].set.runs >= 10 && second[i].runs >= 9, i);
     }
     close_all(CHAINS);
     host_end(&host);
@@ -284,8 +284,8 @@ static void none_is_forgotten_when_sessions_and_threads_come_and_go(void **state
         share(i, lists[i % 5]);
     for (unsigned i = 0; i < THREADS; i++) {
         host_add(&host, i, i == 2 ? FOUR : TWO, 0);
-        assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[i], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[i], NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&host.sessions[i]), UPMU_OK, i);
     }
     for (unsigned step = 0; step < 20000; step++) {
         unsigned chance = (unsigned)((random = random * UINT64_C(6364136223846793005) + 1) >> 33), cpu = chance & 1u;
@@ -300,26 +300,26 @@ static void none_is_forgotten_when_sessions_and_threads_come_and_go(void **state
                 host_thread_switch(&host, cpu, chance / 4096 % 3 ? next : THREADS + cpu);
         } else if (chance / 128 % 4 == 1 && many[i].state == UPMU_SESSION_DETACHED) {
             if (i < 4 && host.running[0] != i % THREADS && host.running[1] != i % THREADS)
-                assert_int_equal(upmu_session_attach_thread(&many[i], &host.threads[i % THREADS], NULL), UPMU_OK);
+                assert_int_equal(upmu_session_attach_thread(&many[i], &host.threads[i % THREADS], NULL), UPMU_OK, i);
             else if (i >= 4)
-                assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[cpu]), UPMU_OK);
+                assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[cpu]), UPMU_OK, i, cpu);
             if (many[i].state != UPMU_SESSION_DETACHED)
-                assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+                assert_int_equal(upmu_session_start(&many[i]), UPMU_OK, i);
         } else if (chance / 128 % 32 == 2) {
             if (many[i].meter)
                 upmu_sim_switch_cpu(&host.sim, (unsigned)(many[i].meter->cpu - host.cpu));
-            assert_int_equal(upmu_session_detach(&many[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&many[i]), UPMU_OK, i);
             waited[i] = 0;
         } else {
             host_work(&host, cpu, 100);
-            assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK);
+            assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK, cpu);
         }
         for (unsigned k = 0; k < SHARERS + THREADS; k++) {
             struct upmu_session *session = k < SHARERS ? &many[k] : &host.sessions[k - SHARERS];
             unsigned where = session->meter == &host.cpu[1].meter;
 
             if (session->state == UPMU_SESSION_RUNNING) {
-                assert_int_equal(counters[where] & session->counters, 0);
+                assert_int_equal(counters[where] & session->counters, 0, where);
                 counters[where] |= session->counters;
                 running += where == cpu;
                 if (k < SHARERS)
@@ -341,11 +341,11 @@ static void none_is_forgotten_when_sessions_and_threads_come_and_go(void **state
     for (unsigned i = 0; i < SHARERS; i++) {
         if (many[i].meter)
             upmu_sim_switch_cpu(&host.sim, (unsigned)(many[i].meter->cpu - host.cpu));
-        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK, i);
     }
     upmu_sim_switch_cpu(&host.sim, 0);
     for (unsigned i = 0; i < THREADS; i++)
-        assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&host.sessions[i]), UPMU_OK, i);
     host_no_violation(&host);
 }
 
@@ -360,14 +360,14 @@ static void a_session_of_another_kind_of_core_keeps_none_waiting(void **state)
     host_threads(&host, 4);
     for (unsigned i = 0; i < 20; i++) {
         share(i, "adl_glc::branches");
-        assert_int_equal(upmu_session_attach_thread(&many[i], &host.threads[0], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&many[i], &host.threads[0], NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&many[i]), UPMU_OK, i);
     }
     host_thread_switch(&host, 1, 0);
     for (unsigned i = 20; i < 40; i++) {
         share(i, "adl_grt::branches,adl_grt::branches:u,adl_grt::branches:k,adl_grt::branch-misses");
-        assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[1]), UPMU_OK);
-        assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_cpu(&many[i], &host.cpu[1]), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&many[i]), UPMU_OK, i);
     }
     for (unsigned i = 0; i < 200; i++) {
         assert_int_equal(upmu_cpu_tick(&host.cpu[1]), UPMU_OK);
@@ -377,8 +377,8 @@ static void a_session_of_another_kind_of_core_keeps_none_waiting(void **state)
         if ((i < 20) != (ran[i] == 0))
             fail_msg("session %u ran in %u ticks", i, ran[i]);
     for (unsigned i = 20; i < 40; i++) {
-        assert_true(ran[i] >= 5);
-        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK);
+        assert_compare(ran[i], >=, 5, i);
+        assert_int_equal(upmu_session_close(&many[i]), UPMU_OK, i);
     }
     host_thread_switch(&host, 1, 3);
     host_thread_switch(&host, 0, 0);
@@ -389,7 +389,7 @@ static void a_session_of_another_kind_of_core_keeps_none_waiting(void **state)
         (void)look_at(20);
     }
     for (unsigned i = 0; i < 20; i++)
-        assert_true(ran[i] > 0);
+        assert_compare(ran[i], >, 0, i);
     host_thread_switch(&host, 0, 2);
     close_all(20);
     host_no_violation(&host);

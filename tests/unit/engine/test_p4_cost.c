@@ -190,7 +190,7 @@ static void an_overflow_costs_3_writes_and_a_read_per_counter_and_one(void **sta
                 assert_int_equal(f.answered[UPMU_PMI_HANDLED], 1);
                 assert_int_equal(f.handler.writes, 3);
                 assert_int_equal(f.handler.reads, 0);
-                assert_int_equal(f.handler.rdpmcs, s + 1);
+                assert_int_equal(f.handler.rdpmcs, s + 1, s);
                 assert_int_equal(f.handler.rearms, 1);
                 tear_down();
             }

@@ -15,7 +15,7 @@ static void every_model_is_found(void **state)
         for (unsigned cpu = 0; cpu < 2; cpu++) {
             assert_string_equal(f.cpu[cpu].meter.pmu->name,
                                 (f.sim.profile->signature >> 4 & 0xf) < 3 ? "netburst" : "netburst_p");
-            assert_int_equal(f.cpu[cpu].meter.thread, f.sim.profile->flags & UPMU_SIM_SMT ? cpu : 0);
+            assert_int_equal(f.cpu[cpu].meter.thread, f.sim.profile->flags & UPMU_SIM_SMT ? cpu : 0, cpu);
         }
         tear_down();
     }
@@ -74,12 +74,12 @@ static void all_eighteen_counters_count_at_once(void **state)
         happen(0, 0x3c4, 0x06, 0x10, 50);
         happen(0, 0x3ae, 0x08, 0x01, 40);
         for (unsigned i = 0; i < 4; i++) {
-            assert_int_equal(value(0, i), 2090);
-            assert_int_equal(value(0, 4 + i), 100);
-            assert_int_equal(i ? value(1, i - 1) : value(0, 8), 40);
+            assert_int_equal(value(0, i), 2090, i);
+            assert_int_equal(value(0, 4 + i), 100, i);
+            assert_int_equal(i ? value(1, i - 1) : value(0, 8), 40, i);
         }
         for (unsigned i = 0; i < 6; i++)
-            assert_int_equal(value(2, i), i < 3 ? 1000 : 200);
+            assert_int_equal(value(2, i), i < 3 ? 1000 : 200, i);
         tear_down();
     }
 }
@@ -93,9 +93,9 @@ static void filters_reach_the_hardware(void **state)
     launch(1, 0, "execution_event:NBOGUS0:NBOGUS1:c=15:i", 0);
     upmu_sim_switch_cpu(&f.sim, 0);
     upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.cycles = 1000, .uops = 900, .per_cycle = 3, .runs = 7});
-    assert_true(value(0, 0) == 300);
-    assert_true(value(0, 1) == 7);
-    assert_true(value(1, 0) == 1000); /* the clock that never stops */
+    assert_int_equal(value(0, 0), 300);
+    assert_int_equal(value(0, 1), 7);
+    assert_int_equal(value(1, 0), 1000); /* the clock that never stops */
     tear_down();
 }
 
@@ -199,11 +199,11 @@ static void carries_that_a_stop_loses_are_not_missed(void **state)
         launch(0, 0, "instructions", 0);
         run(0, total);
         stop(0);
-        assert_true(value(0, 0) == total);
+        assert_int_equal(value(0, 0), total);
         start(0);
         run(0, 50);
         stop(0);
-        assert_true(value(0, 0) == total + 50);
+        assert_int_equal(value(0, 0), total + 50);
         tear_down();
     }
 }
@@ -290,7 +290,7 @@ static void a_load_that_faults_after_a_lost_carry_is_made_up_for(void **state)
                 f.sim.fault_at = 0;
                 f.sim.fault_until = 0;
                 if (f.sessions[0].state == UPMU_SESSION_STOPPED) {
-                    assert_true(width > 1);
+                    assert_compare(width, >, 1);
                     assert_int_equal(f.sessions[0].error, UPMU_ERR_PORT);
                     start(0);
                 } else if (restarted) {
@@ -367,7 +367,7 @@ static void what_a_fault_left_running_is_silenced(void **state)
             assert_true(upmu_sim_runs(&f.sim, cpu, f.sessions[0].set.tally[0].counter));
             run(cpu, 5000);
             assert_false(upmu_sim_runs(&f.sim, cpu, f.sessions[0].set.tally[0].counter));
-            assert_true(f.sim.cpu[cpu].interrupts <= 2);
+            assert_compare(f.sim.cpu[cpu].interrupts, <=, 2, cpu);
             assert_int_equal(f.answered[UPMU_PMI_NOT_OURS], 0);
             tear_down();
         }
@@ -438,11 +438,11 @@ static void a_firmware_s_counter_is_neither_used_nor_written(void **state)
         upmu_sim_forget(&f.sim);
         for (unsigned cpu = 0; cpu < 2; cpu++) {
             upmu_sim_switch_cpu(&f.sim, cpu);
-            assert_int_equal(upmu_cpu_fini(&f.cpu[cpu]), UPMU_OK);
+            assert_int_equal(upmu_cpu_fini(&f.cpu[cpu]), UPMU_OK, cpu);
         }
         assert_true(upmu_sim_runs(&f.sim, 0, 0));
-        assert_true(upmu_sim_peek(&f.sim, 0, 0x360) == 0x403d000);
-        assert_true(upmu_sim_peek(&f.sim, 0, 0x300) == 2000);
+        assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360), 0x403d000);
+        assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x300), 2000);
         assert_int_equal(f.sim.violation_count, 0);
     }
 }
@@ -561,7 +561,7 @@ static void each_thread_finds_its_registers_as_they_should_be(void **state)
                 struct upmu_why why;
 
                 run(cpu, 1700);
-                assert_int_equal(upmu_cpu_verify(&f.cpu[cpu], &why), UPMU_OK);
+                assert_int_equal(upmu_cpu_verify(&f.cpu[cpu], &why), UPMU_OK, cpu);
                 if (cpu && round == 1)
                     stop(2);
                 if (cpu && round == 2)
@@ -599,7 +599,7 @@ static void counters_that_would_write_records_are_left_alone(void **state)
         looked = upmu_sim_peek(&f.sim, 0, 0x3f1) != 0;
         for (unsigned n = 0; n < UPMU_SIM_P4_COUNTERS; n++)
             assert_int_equal(upmu_cpu_owner(&f.cpu[0], n),
-                             looked && n >= 16 ? UPMU_OWNER_FIRMWARE : UPMU_OWNER_FREE);
+                             looked && n >= 16 ? UPMU_OWNER_FIRMWARE : UPMU_OWNER_FREE, n);
         tear_down();
     }
 }
@@ -682,7 +682,7 @@ static void a_counter_that_the_host_stopped_stands_still_after_the_end(void **st
             take_over(1);
             for (unsigned i = 0; i < 2; i++) {
                 upmu_sim_switch_cpu(&f.sim, i);
-                assert_int_equal(upmu_cpu_reserve(&f.cpu[i], 1), UPMU_OK);
+                assert_int_equal(upmu_cpu_reserve(&f.cpu[i], 1), UPMU_OK, i);
             }
             upmu_sim_poke(&f.sim, 0, returned ? 0x360 : 0x3a2, 0);
             for (unsigned i = 0; returned && i < 2; i++) {
@@ -691,7 +691,7 @@ static void a_counter_that_the_host_stopped_stands_still_after_the_end(void **st
             }
             for (unsigned i = 0; i < 2; i++) {
                 upmu_sim_switch_cpu(&f.sim, i);
-                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK, i);
             }
             assert_false(upmu_sim_runs(&f.sim, 0, 0));
             assert_int_equal(upmu_sim_peek(&f.sim, 0, returned ? 0x360 : 0x3a2) & ~UINT64_C(0x30000), 0);
@@ -728,7 +728,7 @@ static void a_reserved_counter_that_is_not_programmed_holds_no_escr(void **state
                     upmu_sim_poke(&f.sim, 0, 0x360 + counter, watchdog);
                     upmu_sim_poke(&f.sim, 0, escr, looks);
                 }
-                assert_int_equal(upmu_cpu_reserve(&f.cpu[i], UINT32_C(1) << counter), UPMU_OK);
+                assert_int_equal(upmu_cpu_reserve(&f.cpu[i], UINT32_C(1) << counter), UPMU_OK, i);
             }
             if (way == DISABLED || (way == BETWEEN && threads == 1)) {
                 upmu_sim_poke(&f.sim, 0, 0x360 + counter, watchdog);
@@ -736,7 +736,7 @@ static void a_reserved_counter_that_is_not_programmed_holds_no_escr(void **state
             }
             for (unsigned i = 0; i < threads; i++) {
                 upmu_sim_switch_cpu(&f.sim, i);
-                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK, i);
             }
             assert_int_equal(upmu_sim_peek(&f.sim, 0, escr), way == IDLE ? 0 : looks);
             assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + counter), way == IDLE ? 0 : watchdog);
@@ -771,7 +771,7 @@ static void refuse(enum sibling sibling, uint32_t counter)
     upmu_sim_switch_cpu(&f.sim, 0);
     not_written = sibling == SIBLING_FAULTS ? 0x360 + counter : 0;
     f.cpu[0].meter.busy = sibling == SIBLING_BUSY;
-    assert_int_equal(upmu_cpu_reserve(&f.cpu[0], UINT32_C(1) << counter), answers[sibling]);
+    assert_int_equal(upmu_cpu_reserve(&f.cpu[0], UINT32_C(1) << counter), answers[sibling], sibling);
     f.cpu[0].meter.busy = 0;
     not_written = 0;
 }
@@ -815,7 +815,7 @@ static void a_reservation_that_is_taken_back_leaves_all_to_be_restored(void **st
             upmu_cpu_unreserve(&f.cpu[1], UINT32_C(1) << counter);
             for (unsigned i = gone; i < 2; i++) {
                 upmu_sim_switch_cpu(&f.sim, i);
-                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i]), UPMU_OK, i);
             }
             assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x300 + counter), found);
             assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x360 + counter), 0);
@@ -860,7 +860,7 @@ static void the_last_thread_gives_back_what_the_other_took_of_firmware(void **st
             assert_false(upmu_sim_runs(&f.sim, 0, 4));
             for (unsigned i = 0; i < 2; i++) {
                 upmu_sim_switch_cpu(&f.sim, i ^ last ^ 1u);
-                assert_int_equal(upmu_cpu_fini(&f.cpu[i ^ last ^ 1u]), UPMU_OK);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i ^ last ^ 1u]), UPMU_OK, i, last);
             }
             assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x364), 0x35000);
         }
@@ -891,7 +891,7 @@ static void a_reservation_that_the_other_thread_refuses_forgets_nothing(void **s
             stop(0);
             for (unsigned i = 0; i < 2; i++) {
                 upmu_sim_switch_cpu(&f.sim, i ^ last ^ 1u);
-                assert_int_equal(upmu_cpu_fini(&f.cpu[i ^ last ^ 1u]), UPMU_OK);
+                assert_int_equal(upmu_cpu_fini(&f.cpu[i ^ last ^ 1u]), UPMU_OK, i, last);
             }
             assert_int_equal(upmu_sim_peek(&f.sim, 0, 0x36c), 0x35000);
         }
@@ -909,9 +909,9 @@ static void four_threads_of_two_cores_have_two_pmus(void **state)
         run(i, 100 * (i + 1));
     for (unsigned i = 0; i < 4; i++) {
         upmu_sim_switch_cpu(&f.sim, i);
-        assert_int_equal(f.cpu[i].meter.thread, i & 1u);
+        assert_int_equal(f.cpu[i].meter.thread, i & 1u, i);
         for (unsigned k = 0; k < 3; k++)
-            assert_int_equal(value(i, k), 100 * (i + 1));
+            assert_int_equal(value(i, k), 100 * (i + 1), i, k);
     }
     tear_down();
 }
@@ -947,7 +947,7 @@ static void cascades_count_on_every_model(void **state)
             run(cpu, 100); /* 1500 uops */
             run(cpu, 500);
             assert_in_range(value(0, 0), 100, 101);
-            assert_int_equal(f.sim.cpu[cpu].interrupts, 0);
+            assert_int_equal(f.sim.cpu[cpu].interrupts, 0, cpu);
             stop(0);
             run(cpu, 5000);
             assert_in_range(value(0, 0), 100, 101);
@@ -1064,7 +1064,7 @@ static void the_largest_sets_are_compiled(void **state)
         set_up("prescott_smtoff");
         launch(0, 0, lists[i], 0);
         assert_int_equal(f.sessions[0].set.count, 12);
-        assert_true(f.sessions[0].set.program.placement != 0);
+        assert_int_not_equal(f.sessions[0].set.program.placement, 0);
         tear_down();
     }
 }
@@ -1083,7 +1083,7 @@ static void the_probe_believes_the_model(void **state)
             memset(&probe, 0, sizeof probe);
             probe.loop = upmu_sim_work;
             probe.loop_context = &f.sim;
-            assert_int_equal(upmu_cpu_probe(&f.cpu[cpu], &probe), UPMU_OK);
+            assert_int_equal(upmu_cpu_probe(&f.cpu[cpu], &probe), UPMU_OK, cpu);
             assert_int_equal(probe.verdict, UPMU_VERDICT_INTERRUPTS);
             tear_down();
         }

@@ -23,7 +23,7 @@ static uint64_t count_of(struct upmu_session *of, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(&of->set, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&of->set, i, 1, &count), UPMU_OK, i);
     assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     return count.value;
 }
@@ -133,9 +133,9 @@ static void generic_events_count_by_privilege(void **state)
         pv_run(100);
         pv.user = false;
         pv_run(7);
-        assert_int_equal(count_of(&session, 0), 107 * (i + 1));
-        assert_int_equal(count_of(&session, 1), 100 * (i + 1));
-        assert_int_equal(count_of(&session, 2), 7 * (i + 1));
+        assert_int_equal(count_of(&session, 0), 107 * (i + 1), i);
+        assert_int_equal(count_of(&session, 1), 100 * (i + 1), i);
+        assert_int_equal(count_of(&session, 2), 7 * (i + 1), i);
         assert_int_equal(upmu_session_close(&session), UPMU_OK);
     }
     end();
@@ -172,7 +172,7 @@ static void raw_events_are_the_hosts_to_judge(void **state)
     assert_int_equal(upmu_cpu_init(&pv.cpu[0], &pv.machine, NULL), UPMU_OK);
     pmu = pv.cpu[0].meter.pmu;
     assert_int_equal(upmu_event_raw(pmu, UINT64_C(0x1000010001c0) | 5u << 20, 0, 0, &event), UPMU_OK);
-    assert_true(event.config == UINT64_C(0x1000010301c0)); /* both privileges; no enable, no interrupt */
+    assert_int_equal(event.config, UINT64_C(0x1000010301c0)); /* both privileges; no enable, no interrupt */
     assert_int_equal(upmu_event_raw(pmu, 1u << 21, 0, 0, &event), UPMU_ERR_NOT_PERMITTED);
     assert_int_equal(upmu_event_raw(pmu, UINT64_C(1) << 56 | 0xc0, 0, 0, &event), UPMU_ERR_NOT_PERMITTED);
     assert_int_equal(upmu_event_raw(pmu, 0xc0, 1, 0, &event), UPMU_ERR_NOT_PERMITTED);
@@ -183,7 +183,7 @@ static void raw_events_are_the_hosts_to_judge(void **state)
     pv.user = true;
     pv_run(3);
     assert_int_equal(count_of(&session, 0), 300);
-    assert_true(pv.vcpu[0].wish[0] == (UINT64_C(0x8b00000000000000) | 0x1c0));
+    assert_int_equal(pv.vcpu[0].wish[0], UINT64_C(0x8b00000000000000) | 0x1c0);
     assert_int_equal(upmu_session_close(&session), UPMU_OK);
     end();
 }
@@ -389,7 +389,7 @@ static void a_call_that_fails_loses_no_count(void **state)
                     status = upmu_session_stop(&session);
             }
             assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
-            assert_true(count.value <= steps);
+            assert_compare(count.value, <=, steps);
             if (count.quality == UPMU_QUALITY_EXACT)
                 assert_int_equal(count.value, steps);
             assert_int_equal(upmu_session_close(&session), UPMU_OK);

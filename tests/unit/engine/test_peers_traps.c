@@ -62,7 +62,7 @@ static void writes_of_31_bits_lose_no_count_and_no_period(void **state)
     host_sample(&host, "branches", 3 * step);
     for (unsigned i = 0; i < 6; i++)
         upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.branches = step, .cycles = step});
-    assert_true(host_value(&host.session, 0) == 6 * step);
+    assert_int_equal(host_value(&host.session, 0), 6 * step);
     assert_int_equal(host_drain(&host, NULL), 2);
     host_end(&host);
 }
@@ -173,7 +173,7 @@ static void an_overflow_between_a_read_and_a_switch_is_counted_once(void **state
             }
             assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
             host.sim.before_access = NULL;
-            assert_true(host_value(&host.session, 0) == host.sim.cpu[0].counter[counter].counted - runs);
+            assert_int_equal(host_value(&host.session, 0), host.sim.cpu[0].counter[counter].counted - runs, counter);
             host_end(&host);
         }
 }
@@ -192,7 +192,7 @@ static void an_nmi_of_somebody_else_is_never_claimed(void **state)
         upmu_sim_foreign_nmi(&host.sim);
     assert_int_equal(host.answers, 5);
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(host.answer[i], UPMU_PMI_NOT_OURS);
+        assert_int_equal(host.answer[i], UPMU_PMI_NOT_OURS, i);
     host_end(&host);
 }
 
@@ -287,9 +287,9 @@ static void a_leaf_0ah_that_lies_is_corrected_or_refused(void **state)
         struct upmu_pmu pmu;
 
         assert_true(leaves_detect(&leaves, &pmu));
-        assert_int_equal(pmu.counters, cases[i].counters);
+        assert_int_equal(pmu.counters, cases[i].counters, i);
         if (cases[i].fixed_width)
-            assert_int_equal(pmu.counter[16].width, cases[i].fixed_width);
+            assert_int_equal(pmu.counter[16].width, cases[i].fixed_width, i);
     }
 }
 
@@ -333,7 +333,7 @@ static void an_interrupt_of_one_session_costs_the_others_nothing(void **state)
         host_sample(&host, "branches", 100);
         host_run(&host, 20000);
         assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
-        assert_true(host_value(&host.other, 0) >= 20000 + 100 * 3);
+        assert_compare(host_value(&host.other, 0), >=, 20000 + 100 * 3);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         host.sim.events_per_access = 0;
         host_end(&host);

@@ -59,7 +59,7 @@ static struct writes written(struct watch *watch)
     const struct upmu_pmu *pmu = pmu_of(watch->host);
     struct writes writes = {0, 0, 0, 0};
 
-    assert_true(watch->host->sim.trace_count < TRACE);
+    assert_compare(watch->host->sim.trace_count, <, TRACE);
     for (unsigned i = 0; i < watch->host->sim.trace_count; i++) {
         const struct upmu_sim_access *access = &watch->trace[i];
         unsigned row = upmu_register_find(pmu, access->address);
@@ -216,17 +216,17 @@ static void what_is_made_is_off_and_what_is_attached_still_is(void **state)
 
             if (!upmu_register_name(pmu_of(&host), row) || class->kind == UPMU_KIND_COUNTER)
                 continue;
-            assert_true((before.value[row] & class->gates) == 0);
-            assert_true((before.value[row] & class->owned & ~upmu_register_bits(pmu_of(&host), row)) == 0);
+            assert_int_equal(before.value[row] & class->gates, 0, row);
+            assert_int_equal(before.value[row] & class->owned & ~upmu_register_bits(pmu_of(&host), row), 0, row);
             if (class->kind == UPMU_KIND_SELECT)
-                assert_true((before.value[row] & enable) == 0);
+                assert_int_equal(before.value[row] & enable, 0, row);
         }
         /* And the shadows say the same. */
         assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
         attach(&host, &host.session);
         assert_int_equal(upmu_bank_open(bank, pmu_of(&host)->counters), 0);
         for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
-            assert_false(upmu_sim_runs(&host.sim, 0, i));
+            assert_false(upmu_sim_runs(&host.sim, 0, i), i);
         assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
         unwatch(&before);
         host_end(&host);
@@ -249,8 +249,8 @@ static void counts_are_0_before_the_first_start_whatever_registers_hold(void **s
         for (unsigned attached = 0; attached < 2; attached++) {
             assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
             for (unsigned i = 0; i < 2; i++) {
-                assert_true(counts[i].value == 0 && counts[i].raw == 0);
-                assert_int_equal(counts[i].quality, UPMU_QUALITY_NEVER_RAN);
+                assert_true(counts[i].value == 0 && counts[i].raw == 0, i);
+                assert_int_equal(counts[i].quality, UPMU_QUALITY_NEVER_RAN, i);
             }
             if (!attached)
                 attach(&host, &host.session);
@@ -276,12 +276,12 @@ static void sessions_have_ids_of_their_own_and_a_closed_one_is_refused(void **st
     (void)state;
     host_set_up(&host, "skylake");
     for (unsigned i = 0; i < 40; i++) {
-        assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK);
-        assert_int_not_equal(many[i].id, 0);
-        assert_int_not_equal(many[i].id, host.session.id);
-        assert_int_not_equal(many[i].id, host.other.id);
+        assert_int_equal(upmu_session_init(&many[i], &host.machine), UPMU_OK, i);
+        assert_int_not_equal(many[i].id, 0, i);
+        assert_int_not_equal(many[i].id, host.session.id, i);
+        assert_int_not_equal(many[i].id, host.other.id, i);
         for (unsigned k = 0; k < i; k++)
-            assert_int_not_equal(many[i].id, many[k].id);
+            assert_int_not_equal(many[i].id, many[k].id, i, k);
     }
     before = many[7].id;
     add(&many[7], "instructions", 0);
@@ -294,7 +294,7 @@ static void sessions_have_ids_of_their_own_and_a_closed_one_is_refused(void **st
     assert_int_not_equal(many[7].id, before);
     for (unsigned k = 0; k < 40; k++)
         if (k != 7)
-            assert_int_not_equal(many[7].id, many[k].id);
+            assert_int_not_equal(many[7].id, many[k].id, k);
     host_end(&host);
 }
 
@@ -468,17 +468,17 @@ static void a_new_value_touches_no_event(void **state)
         attach(&host, &host.session);
         watch(&w, &host, 0);
         assert_int_equal(upmu_set_write(&host.session.set, 1, value), UPMU_OK);
-        assert_true(host_value(&host.session, 1) == value);
+        assert_int_equal(host_value(&host.session, 1), value);
         assert_int_equal(written(&w).all, 0);
         start(&host.session);
         assert_int_equal(written(&w).configuration, 0);
         host_run(&host, 1000);
-        assert_true(host_value(&host.session, 1) == value + 500);
+        assert_int_equal(host_value(&host.session, 1), value + 500);
         assert_int_equal(upmu_set_write(&host.session.set, 1, 7), UPMU_OK);
         writes = written(&w);
         assert_int_equal(writes.configuration, 0);
         assert_int_equal(writes.counters, 0);
-        assert_true(writes.gates > 0);
+        assert_compare(writes.gates, >, 0);
         host_run(&host, 1000);
         assert_int_equal(host_value(&host.session, 1), 507);
         assert_int_equal(host_value(&host.session, 0), 2000);
@@ -544,8 +544,8 @@ static void attaching_touches_the_cpu_attached_to_and_the_registers_used(void **
         add(&host.session, "branches,cycles:u", 0);
         upmu_sim_switch_cpu(&host.sim, cpu);
         watch(&w, &host, cpu);
-        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[cpu]), UPMU_OK);
-        assert_ptr_equal(host.session.meter, &host.cpu[cpu]);
+        assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[cpu]), UPMU_OK, cpu);
+        assert_ptr_equal(host.session.meter, &host.cpu[cpu], cpu);
         for (unsigned i = 0; i < 2; i++) {
             const struct upmu_counter *counter = &pmu->counter[host.session.set.tally[i].counter];
 
@@ -553,11 +553,11 @@ static void attaching_touches_the_cpu_attached_to_and_the_registers_used(void **
             used[uses++] = upmu_register_address(pmu, counter->value_row);
             used[uses++] = upmu_register_address(pmu, counter->write_row);
         }
-        assert_true(host.sim.trace_count > 0);
+        assert_compare(host.sim.trace_count, >, 0);
         for (unsigned i = 0; i < host.sim.trace_count; i++) {
             bool mine = w.trace[i].kind != UPMU_SIM_WRMSR;
 
-            assert_int_equal(w.trace[i].cpu, cpu);
+            assert_int_equal(w.trace[i].cpu, cpu, i);
             for (unsigned k = 0; k < uses; k++)
                 mine |= w.trace[i].address == used[k];
             mine |= (pmu->capabilities & UPMU_PMU_PRELUDE) != 0; /* an erratum's sequence uses all counters */
@@ -658,7 +658,7 @@ static void what_is_attached_or_detached_does_not_run(void **state)
             assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
             assert_int_equal(host.session.state, UPMU_SESSION_DETACHED);
             for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
-                assert_false(upmu_sim_runs(&host.sim, 0, i));
+                assert_false(upmu_sim_runs(&host.sim, 0, i), i);
             host_run(&host, 100);
             assert_int_equal(host_value(&host.session, 0), 1000 * (round + 1));
         }
@@ -746,17 +746,17 @@ static void a_read_repeats_and_a_running_count_only_grows(void **state)
             host_begin(&host, &host.session);
             for (unsigned round = 1; round <= 50; round++) {
                 host_run(&host, 2 * round);
-                assert_true(host_value(&host.session, 0) == last + 2 * round);
+                assert_int_equal(host_value(&host.session, 0), last + 2 * round);
                 last = host_value(&host.session, 0);
-                assert_true(host_value(&host.session, 0) == last);
-                assert_true(host_value(&host.session, 1) == last / 2);
+                assert_int_equal(host_value(&host.session, 0), last);
+                assert_int_equal(host_value(&host.session, 1), last / 2);
             }
             stop(&host.session);
             host_run(&host, 10);
-            assert_true(host_value(&host.session, 0) == last);
-            assert_true(host_value(&host.session, 0) == last);
+            assert_int_equal(host_value(&host.session, 0), last);
+            assert_int_equal(host_value(&host.session, 0), last);
             assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
-            assert_true(host_value(&host.session, 0) == last);
+            assert_int_equal(host_value(&host.session, 0), last);
             host_end(&host);
         }
     }
@@ -785,11 +785,11 @@ static void a_read_takes_any_range_and_touches_no_more(void **state)
             for (unsigned i = 0; i < count; i++) {
                 unsigned counter = host.session.set.tally[first + i].counter;
 
-                assert_true(counts[i].value == expected[first + i]);
-                assert_int_equal(w.trace[i].kind, UPMU_SIM_RDPMC);
-                assert_int_equal(w.trace[i].address, pmu_of(&host)->counter[counter].rdpmc);
+                assert_int_equal(counts[i].value, expected[first + i], i, first);
+                assert_int_equal(w.trace[i].kind, UPMU_SIM_RDPMC, i);
+                assert_int_equal(w.trace[i].address, pmu_of(&host)->counter[counter].rdpmc, i, counter);
             }
-            assert_true(counts[count].value == UINT64_MAX);
+            assert_int_equal(counts[count].value, UINT64_MAX, count);
             unwatch(&w);
         }
     assert_int_equal(upmu_set_read(&host.session.set, 6, 2, counts), UPMU_ERR_INVALID);
@@ -818,7 +818,7 @@ static void closing_a_running_session_leaves_no_trace_of_it(void **state)
         host_begin(&host, &host.session);
         host_run(&host, 250);
         upmu_test_state(&host.cpu[0], &now);
-        assert_true(now.running != 0);
+        assert_int_not_equal(now.running, 0);
         assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
         assert_int_equal(host.session.state, UPMU_SESSION_CLOSED);
         registers_are_as_at(&before);
@@ -828,7 +828,7 @@ static void closing_a_running_session_leaves_no_trace_of_it(void **state)
         assert_int_equal(now.sampling, 0);
         for (unsigned i = 0; i < UPMU_COUNTERS; i++)
             assert_int_equal(upmu_cpu_owner(&host.cpu[0], i),
-                             pmu_of(&host)->counters >> i & 1u ? UPMU_OWNER_FREE : UPMU_OWNER_ABSENT);
+                             pmu_of(&host)->counters >> i & 1u ? UPMU_OWNER_FREE : UPMU_OWNER_ABSENT, i);
         /* Its memory is the caller's again; samples stay readable. */
         assert_int_equal(host_drain(&host, NULL), 2);
         memset(&host.session, 0xa5, sizeof host.session);
@@ -893,7 +893,7 @@ static void registers_that_outlive_a_sleep_are_not_the_firmwares(void **state)
             assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
             assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);
             for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-                assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FIRMWARE);
+                assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FIRMWARE, i);
             assert_int_equal(host_value(&host.session, 0), 150 * round);
             assert_int_equal(host_value(&host.session, 1), 75 * round);
         }

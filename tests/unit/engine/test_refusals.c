@@ -312,7 +312,7 @@ static void dry_run_lists_writes_and_touches_nothing(void **state)
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry), UPMU_OK);
     all = dry.count;
     assert_true(all >= 3 && all <= 8);
-    assert_int_equal(writes[all - 1].address, 0x38f);
+    assert_int_equal(writes[all - 1].address, 0x38f, all);
     dry.capacity = 1;
     assert_int_equal(upmu_session_dry_run(&host.session, host.cpu[0].meter.pmu, &dry), UPMU_OK);
     assert_int_equal(dry.count, all);

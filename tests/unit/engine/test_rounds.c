@@ -21,7 +21,7 @@ static void a_period_longer_than_a_write_is_waited_for(void **state)
     assert_int_equal(host_drain(&host, NULL), 0);
     host_run(&host, 2);
     assert_int_equal(host_drain(&host, NULL), 1);
-    assert_true(host_value(&host.session, 0) == UINT64_C(0x90000000));
+    assert_int_equal(host_value(&host.session, 0), UINT64_C(0x90000000));
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     host_end(&host);
 }
@@ -33,8 +33,8 @@ static void a_transaction_that_rolls_back_counts_nothing_negative(void **state)
 
     (void)state;
     assert_true(upmu_x86_core_backend.describe("skl", &pmu));
-    assert_true(upmu_count_delta(&pmu, &tally, 2, 90u - UINT64_C(100)) == 0);
-    assert_true(upmu_count_delta(&pmu, &tally, 2, 7) == 7);
+    assert_int_equal(upmu_count_delta(&pmu, &tally, 2, 90u - UINT64_C(100)), 0);
+    assert_int_equal(upmu_count_delta(&pmu, &tally, 2, 7), 7);
 }
 
 /*
@@ -68,7 +68,7 @@ static void a_count_that_falls_is_none(void **state)
                 host_thread_switch(&host, 0, 2);
             value = host.sim.cpu[0].counter[2].value;
             upmu_sim_poke(&host.sim, 0, 0xc3, i == 1 ? value + 100 : value - 5);
-            assert_int_equal(host_value(&host.session, 0), counted[follows][i]);
+            assert_int_equal(host_value(&host.session, 0), counted[follows][i], follows, i);
             if (follows)
                 host_thread_switch(&host, 0, 0);
         }
@@ -88,7 +88,7 @@ static void a_wrap_is_folded_when_it_happens(void **state)
     assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 2 * (round + round / 4));
-    assert_true(host_value(&host.session, 0) == round + round / 4);
+    assert_int_equal(host_value(&host.session, 0), round + round / 4);
     assert_false(upmu_test_session_is_held(&host.session));
     assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
     host_end(&host);
@@ -109,12 +109,12 @@ static void every_round_of_a_counter_is_counted(void **state)
         host_begin(&host, &host.session);
         for (unsigned i = 1; i <= 4; i++) {
             host_run(&host, 2 * (round + i));
-            assert_true(host_value(&host.session, 0) == i * round + i * (i + 1) / 2);
+            assert_int_equal(host_value(&host.session, 0), i * round + i * (i + 1) / 2, i);
         }
         /* A fold of the local side right behind a round, before its interrupt, does not count it twice. */
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-        assert_true(host_value(&host.session, 0) == 4 * round + 10);
+        assert_int_equal(host_value(&host.session, 0), 4 * round + 10);
         assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
         host_end(&host);
     }
@@ -151,7 +151,7 @@ static void a_flag_that_is_seen_late_is_no_round(void **state)
         host_sample(&host, "instructions", 1000);
         host_run(&host, 1400);
         assert_int_equal(host.answers, 1);
-        assert_true(host_value(&host.other, 0) == 900);
+        assert_int_equal(host_value(&host.other, 0), 900);
         assert_int_equal(upmu_session_detach(&host.session), UPMU_OK);
         assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
         host_end(&host);

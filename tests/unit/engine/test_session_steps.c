@@ -78,8 +78,8 @@ static void a_new_session_is_quiescent_whatever_its_memory_held(void **state)
     assert_memory_equal(before, after, sizeof before);
     assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
-        assert_true(counts[i].value == 0 && counts[i].raw == 0);
-        assert_int_equal(counts[i].quality, UPMU_QUALITY_NEVER_RAN);
+        assert_true(counts[i].value == 0 && counts[i].raw == 0, i);
+        assert_int_equal(counts[i].quality, UPMU_QUALITY_NEVER_RAN, i);
     }
     host_end(&host);
 }
@@ -184,11 +184,11 @@ static void a_count_is_given_a_value_without_touching_its_event(void **state)
     ready("instructions,branches");
     trace(entries, 64);
     assert_int_equal(upmu_set_write(&host.session.set, 1, UINT64_C(0x123456789abcdef0)), UPMU_OK);
-    assert_true(host_count(&host.session, 1).value == UINT64_C(0x123456789abcdef0));
+    assert_int_equal(host_count(&host.session, 1).value, UINT64_C(0x123456789abcdef0));
     assert_int_equal(configuration_writes(), 0);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     run(1000);
-    assert_true(host_count(&host.session, 1).value == UINT64_C(0x123456789abcdef0) + 200);
+    assert_int_equal(host_count(&host.session, 1).value, UINT64_C(0x123456789abcdef0) + 200);
     assert_int_equal(upmu_set_write(&host.session.set, 1, 0), UPMU_OK);
     run(1000);
     assert_int_equal(host_count(&host.session, 1).value, 200);
@@ -216,7 +216,7 @@ static void rearming_a_sampling_event_by_hand_is_one_write(void **state)
         unsigned writes = 0;
         for (unsigned i = 0; i < host.sim.trace_count; i++)
             writes += entries[i].kind == UPMU_SIM_WRMSR;
-        assert_true(writes <= 1);
+        assert_compare(writes, <=, 1);
         assert_int_equal(configuration_writes(), 0);
         trace(NULL, 0);
     }
@@ -235,9 +235,9 @@ static void reads_repeat_and_a_running_count_only_grows(void **state)
     for (unsigned turn = 0; turn < 20; turn++) {
         run(500);
         assert_int_equal(upmu_set_read(&host.session.set, 0, 4, counts), UPMU_OK);
-        assert_true(counts[0].value > last);
+        assert_compare(counts[0].value, >, last);
         last = counts[0].value;
-        assert_true(host_count(&host.session, 0).value == last);
+        assert_int_equal(host_count(&host.session, 0).value, last);
         assert_true(counts[1].value == 2 * last && counts[2].value == last / 5 && counts[3].value == last / 50);
     }
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
@@ -454,8 +454,8 @@ static void polling_within_half_the_range_keeps_counts_exact(void **state)
         run(step);
         assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
     }
-    assert_true(host_count(&host.session, 0).value == 7 * step);
-    assert_true(host_count(&host.session, 1).value == 7 * step / 5);
+    assert_int_equal(host_count(&host.session, 0).value, 7 * step);
+    assert_int_equal(host_count(&host.session, 1).value, 7 * step / 5);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     assert_int_equal(host.sim.violation_count, 0);
 }
@@ -473,7 +473,7 @@ static void a_count_begins_at_0_whatever_its_register_held(void **state)
     ready("instructions,cycles,branches,branch-misses");
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(host_count(&host.session, i).value, 0);
+        assert_int_equal(host_count(&host.session, i).value, 0, i);
     run(1000);
     assert_int_equal(host_count(&host.session, 2).value, 200);
     host_end(&host);
@@ -526,7 +526,7 @@ static void counters_are_read_with_the_index_of_their_kind(void **state)
     for (unsigned i = 0; i < 4; i++)
         (void)host_count(&host.session, i).value;
     for (unsigned i = 0; i < host.sim.trace_count; i++) {
-        assert_int_equal(entries[i].kind, UPMU_SIM_RDPMC);
+        assert_int_equal(entries[i].kind, UPMU_SIM_RDPMC, i);
         general |= entries[i].address < 2 ? 1u << entries[i].address : 0;
         fixed |= entries[i].address >> 30 == 1 ? 1u << (entries[i].address & 3) : 0;
     }
@@ -547,7 +547,7 @@ static void each_general_counter_has_one_select_of_its_own(void **state)
         for (unsigned one = 0; one < 16; one++)
             for (unsigned two = 0; two < one; two++)
                 if ((pmu.general >> one & pmu.general >> two & 1u) && pmu.shared_counters == 0)
-                    assert_int_not_equal(pmu.counter[one].select_row, pmu.counter[two].select_row);
+                    assert_int_not_equal(pmu.counter[one].select_row, pmu.counter[two].select_row, one, two);
     }
 }
 
@@ -596,7 +596,7 @@ static void the_time_of_a_move_is_missed_once(void **state)
         missed += missed_ns != 0;
         host_end(&host);
     }
-    assert_true(missed > 0);
+    assert_compare(missed, >, 0);
 }
 
 /* It makes room for one whose start then faults, and is loaded again before another session has used its counter. */
@@ -629,14 +629,14 @@ static void an_event_that_moves_away_and_back_counts_and_samples_on(void **state
         strcpy(name[0], "branch-misses:counter=0");
         strcpy(name[1], "branch-misses:counter=1");
         run(300);
-        assert_int_equal(upmu_set_add(&host.other.set, name[home], NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, name[home], NULL), UPMU_OK, home);
         assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[0]), UPMU_OK);
         host.sim.fault_at = host.sim.accesses + k;
         failed = upmu_session_start(&host.other) != UPMU_OK;
         host.sim.fault_at = 0;
         if (failed && host.session.set.tally[0].counter != home) {
             assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
-            assert_int_equal(upmu_set_add(&third.set, name[!home], NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&third.set, name[!home], NULL), UPMU_OK, home);
             assert_int_equal(upmu_session_attach_cpu(&third, &host.cpu[0]), UPMU_OK);
             assert_int_equal(upmu_session_start(&third), UPMU_OK);
             assert_int_equal(host.session.set.tally[0].counter, home);
@@ -650,7 +650,7 @@ static void an_event_that_moves_away_and_back_counts_and_samples_on(void **state
         }
         host_end(&host);
     }
-    assert_true(back > 0);
+    assert_compare(back, >, 0);
 }
 
 int main(void)

@@ -38,8 +38,8 @@ static void tick(struct host *f)
 /* A new set of these events in the chain. */
 static void chain(struct host *f, unsigned i, uint16_t number, const char *list, unsigned flags, uint64_t timeout_ns)
 {
-    assert_int_equal(upmu_session_add_set(&f->session, &f->sets[i], number, flags, timeout_ns), UPMU_OK);
-    assert_int_equal(upmu_set_add(&f->sets[i], list, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f->session, &f->sets[i], number, flags, timeout_ns), UPMU_OK, i);
+    assert_int_equal(upmu_set_add(&f->sets[i], list, NULL), UPMU_OK, i);
 }
 
 /*
@@ -62,8 +62,8 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
     for (i = 0; i < 4; i++)
         chain(&f, i + 1, numbers[i], "branches", UPMU_SET_TIME_SWITCH, 1000);
     for (set = f.session.sets, i = 0; set; set = set->next, i++)
-        assert_int_equal(set->number, order[i]);
-    assert_int_equal(i, 5);
+        assert_int_equal(set->number, order[i], i);
+    assert_int_equal(i, sizeof order / sizeof order[0]);
     assert_ptr_equal(upmu_session_find_set(&f.session, 9), &f.sets[1]);
     assert_null(upmu_session_find_set(&f.session, 4));
     host_begin(&f, &f.session);
@@ -74,7 +74,7 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
     assert_int_equal(f.session.active->number, 0);
     assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
     for (i = 1; i < 11; i++) {
-        assert_int_equal(f.session.active->number, order[i % 5]);
+        assert_int_equal(f.session.active->number, order[i % 5], i);
         host_work(&f, 0, 1000);
         if (i % 5)
             tick(&f);
@@ -92,7 +92,7 @@ static void sets_stand_in_rising_order_and_the_first_is_the_lowest(void **state)
     assert_int_equal(f.session.active->number, 3);
     assert_int_equal(upmu_session_detach(&f.session), UPMU_OK);
     for (i = 1; i < 5; i++)
-        assert_int_equal(upmu_session_remove_set(&f.session, order[i]), UPMU_OK);
+        assert_int_equal(upmu_session_remove_set(&f.session, order[i]), UPMU_OK, i);
     assert_int_equal(upmu_session_attach_cpu(&f.session, &f.cpu[0]), UPMU_ERR_STATE);
     tear_down(&f);
 }
@@ -317,10 +317,10 @@ static void wall_time_is_what_counts_for_a_cpu(void **state)
     for (unsigned i = 0; i < 6; i++) {
         upmu_sim_advance_ns(&f.sim, 9000);
         tick(&f);
-        assert_int_equal(f.session.active->number, !(i & 1u));
+        assert_int_equal(f.session.active->number, !(i & 1u), i);
         upmu_sim_advance_ns(&f.sim, 1000);
         tick(&f);
-        assert_int_equal(f.session.active->number, i & 1u);
+        assert_int_equal(f.session.active->number, i & 1u, i);
     }
     tear_down(&f);
 }
@@ -341,7 +341,7 @@ static void a_set_without_events_ends_with_its_time(void **state)
         host_run(&f, 100);
         upmu_sim_advance_ns(&f.sim, 10000);
         tick(&f);
-        assert_int_equal(f.session.active->number, ~i & 1u);
+        assert_int_equal(f.session.active->number, ~i & 1u, i);
     }
     assert_int_equal(host_value(&f.session, 0), 300);
     tear_down(&f);
@@ -466,7 +466,7 @@ static void stands_still(struct host *f, uint64_t expected)
     struct upmu_count before, after;
 
     for (unsigned n = 0; n < 18; n++)
-        assert_false(upmu_sim_runs(&f->sim, 0, n));
+        assert_false(upmu_sim_runs(&f->sim, 0, n), n);
     assert_int_equal(upmu_set_read(set, 1, 1, &before), UPMU_OK);
     host_work(f, 0, 10000);
     assert_int_equal(upmu_session_start(&f->session), UPMU_OK);
@@ -504,7 +504,7 @@ static void a_counter_that_stays_open_stops_with_a_fault(void **state)
             set_up(&f, cases[i].profile);
             f.sim.expect_faults = true;
             assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
-            assert_int_equal(upmu_set_add(&f.session.set, cases[i].first, NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&f.session.set, cases[i].first, NULL), UPMU_OK, i);
             chain(&f, 1, 1, cases[i].second, 0, 0);
             host_begin(&f, &f.session);
             for (unsigned round = 0; round < 4; round++)
@@ -552,8 +552,8 @@ static void a_counter_that_stays_open_stops_where_a_switch_masks(void **state)
         assert_int_equal(upmu_session_ring(&f.session, f.ring, 256), UPMU_OK);
         upmu_session_mask_on_full(&f.session, true);
         host_begin(&f, &f.session);
-        for (unsigned n = 0; f.session.state == UPMU_SESSION_RUNNING; n++) {
-            assert_in_range(n, 0, 20);
+        for (unsigned switches = 0; f.session.state == UPMU_SESSION_RUNNING; switches++) {
+            assert_in_range(switches, 0, 20);
             host_work(&f, 0, 5000);
             f.sim.before_access = work_before;
             assert_int_equal(upmu_session_switch(&f.session, same ? &f.session.set : NULL), UPMU_OK);
@@ -613,7 +613,7 @@ static void a_set_switch_costs_what_a_thread_switch_does(void **state)
 
         set_up(&f, profiles[p].name);
         assert_int_equal(upmu_session_shuffle(&f.session, false, 0), UPMU_OK);
-        assert_int_equal(upmu_set_add(&f.session.set, profiles[p].a, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.session.set, profiles[p].a, NULL), UPMU_OK, p);
         chain(&f, 1, 1, profiles[p].b, 0, 0);
         host_begin(&f, &f.session);
         assert_int_equal(upmu_session_switch(&f.session, NULL), UPMU_OK);
@@ -696,7 +696,7 @@ static void forty_events(uint64_t seed, unsigned slots, unsigned period, unsigne
             struct upmu_count count;
             uint64_t error;
 
-            assert_int_equal(upmu_set_read(set, k, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(set, k, 1, &count), UPMU_OK, k);
             assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
             error = count.value > truth[k] ? count.value - truth[k] : truth[k] - count.value;
             *asked += 1;
@@ -717,8 +717,8 @@ static void a_stationary_load_is_estimated_to_1_percent_within_its_error(void **
     for (uint64_t seed = runs; seed > 0; seed--)
         forty_events(seed, 1000, 0, &inside, &asked, &worst);
     print_message("inside %u of %u, worst error %u per mille\n", inside, asked, (unsigned)worst);
-    assert_true(worst <= 10);
-    assert_true(inside * 100 >= asked * 99);
+    assert_compare(worst, <=, 10);
+    assert_compare(inside * 100, >=, asked * 99);
 }
 
 static void a_load_of_any_period_is_inside_the_stated_error(void **state)

@@ -47,7 +47,7 @@ static void fill(struct host *f, unsigned i, const char *branches, unsigned n, c
     struct upmu_sampling sampling = {.period = n ? PERIOD : 0, .switch_after = n};
     struct upmu_set *set = i ? &f->sets[i] : &f->session.set;
 
-    assert_int_equal(upmu_session_add_set(&f->session, i ? set : NULL, (uint16_t)i, flags, timeout_ns), UPMU_OK);
+    assert_int_equal(upmu_session_add_set(&f->session, i ? set : NULL, (uint16_t)i, flags, timeout_ns), UPMU_OK, i);
     assert_int_equal(upmu_set_add(set, branches, &sampling), UPMU_OK);
     if (others)
         assert_int_equal(upmu_set_add(set, others, NULL), UPMU_OK);
@@ -139,8 +139,8 @@ static void the_handler_changes_sets_on_every_protocol(void **state)
         assert_int_equal(f.ticks_asked, 0);
         assert_int_equal(host_drain(&f, NULL), 10);
         /* Every branch is in one of both. */
-        assert_true(raw(&f.session.set, 0) + raw(&f.sets[1], 0) == total);
-        assert_true(raw(&f.session.set, 1) >= UINT64_C(5) * 5 * PERIOD - 500);
+        assert_int_equal(raw(&f.session.set, 0) + raw(&f.sets[1], 0), total);
+        assert_compare(raw(&f.session.set, 1), >=, UINT64_C(5) * 5 * PERIOD - 500);
         tear_down(&f);
     }
 }
@@ -185,8 +185,8 @@ static void a_set_without_a_placement_waits_for_the_next_call(void **state)
     tick(&f);
     assert_int_equal(active(&f), 1);
     assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
-    assert_true(raw(&f.session.set, 0) == PERIOD);
-    assert_true(raw(&f.sets[1], 0) == 0);
+    assert_int_equal(raw(&f.session.set, 0), PERIOD);
+    assert_int_equal(raw(&f.sets[1], 0), 0);
     /* From then on it has one. */
     host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 0);
@@ -225,12 +225,12 @@ static void company_that_takes_a_counter_makes_placements_void(void **state)
         f.ticks_asked = 0;
         for (unsigned k = 0; k < 6; k++) {
             host_work(&f, 0, 5000);
-            assert_int_equal(active(&f), !(k & 1u));
+            assert_int_equal(active(&f), !(k & 1u), k);
         }
         assert_int_equal(f.ticks_asked, 0);
         /* Sessions that none of that concerned. */
         assert_int_equal(upmu_set_read(&f.other.set, 1, 1, &count), UPMU_OK);
-        assert_true(count.raw == 8 * PERIOD);
+        assert_int_equal(count.raw, 8 * PERIOD);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
         tear_down(&f);
     }
@@ -254,15 +254,15 @@ static void company_that_has_left_makes_no_placement_void(void **state)
     assert_int_equal(upmu_session_stop(&f.session), UPMU_OK);
     for (unsigned i = 1; i < 3; i++) {
         assert_int_equal(upmu_set_add(&f.sessions[i].set, "branches,cache-references,cache-misses,bus-cycles", NULL),
-                         UPMU_OK);
-        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+                         UPMU_OK, i);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK, i);
         host_begin(&f, &f.sessions[i]);
     }
     assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
     tick(&f);
     assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
     for (unsigned i = 1; i < 3; i++)
-        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
     assert_int_equal(upmu_session_start(&f.session), UPMU_OK);
     host_work(&f, 0, 5000);
     assert_int_equal(active(&f), 1);
@@ -394,8 +394,8 @@ static void a_chain_of_one_gives_way_to_itself(void **state)
         if (info.runs != 5)
             fail_msg("%s: %u runs", protocols[p], (unsigned)info.runs);
         assert_int_equal(f.ticks_asked, 0);
-        assert_true(raw(&f.session.set, 0) == 6 * PERIOD + 100);
-        assert_true(raw(&f.session.set, 1) == 6 * 5 * PERIOD + 500);
+        assert_int_equal(raw(&f.session.set, 0), 6 * PERIOD + 100);
+        assert_int_equal(raw(&f.session.set, 1), 6 * 5 * PERIOD + 500);
         tear_down(&f);
     }
 }
@@ -457,7 +457,7 @@ static void a_threads_sets_are_changed_and_stay_with_it(void **state)
     host_work(&f, 0, 100);
     assert_int_equal(active(&f), 0);
     assert_int_equal(f.ticks_asked, 0);
-    assert_true(raw(&f.sets[1], 0) == PERIOD);
+    assert_int_equal(raw(&f.sets[1], 0), PERIOD);
     assert_int_equal(upmu_thread_switch(&f.cpu[0], &f.threads[0], &f.threads[1]), UPMU_OK);
     assert_int_equal(upmu_thread_exit(&f.threads[0]), UPMU_OK);
     tear_down(&f);
@@ -629,16 +629,16 @@ static void a_full_ring_masks_the_set_before_it_gives_way(void **state)
         host_work(&f, 0, 5000);
         n++;
     }
-    assert_true(n > 2 && n < 100);
+    assert_true(n > 2 && n < 100, n);
     /* The last overflow masked it: the set is the one that overflowed. */
-    assert_int_equal(active(&f), !(n & 1u));
+    assert_int_equal(active(&f), !(n & 1u), n);
     tick(&f);
     assert_int_equal(f.session.state, UPMU_SESSION_MASKED);
-    assert_int_equal(active(&f), !(n & 1u));
+    assert_int_equal(active(&f), !(n & 1u), n);
     while (upmu_ring_next(&f.session.ring, &sample))
         ;
     assert_int_equal(upmu_session_restart(&f.session), UPMU_OK);
-    assert_int_equal(active(&f), n & 1u);
+    assert_int_equal(active(&f), n & 1u, n);
     assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
     tear_down(&f);
 }
@@ -673,7 +673,7 @@ static void a_record_and_a_message_are_of_the_set_that_overflowed(void **state)
     assert_int_equal(upmu_session_restart(&f.session), UPMU_OK);
     assert_int_equal(active(&f), 0);
     host_work(&f, 0, 2500);
-    assert_true(raw(&f.session.set, 0) == PERIOD + PERIOD / 2);
+    assert_int_equal(raw(&f.session.set, 0), PERIOD + PERIOD / 2);
     tear_down(&f);
 }
 
@@ -712,11 +712,11 @@ static void a_fault_stops_the_session_or_the_set_is_changed(void **state)
             assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
             /* It goes on, and what was counted is not lost. */
             counted = raw(&f.session.set, 0) + raw(&f.sets[1], 0);
-            assert_true(counted <= PERIOD + 40);
+            assert_compare(counted, <=, PERIOD + 40);
             host_work(&f, 0, 20000);
             tick(&f);
             host_work(&f, 0, 5000);
-            assert_true(raw(&f.session.set, 0) + raw(&f.sets[1], 0) >= counted + 2 * PERIOD);
+            assert_compare(raw(&f.session.set, 0) + raw(&f.sets[1], 0), >=, counted + 2 * PERIOD);
             tear_down(&f);
         }
         if (!stopped || left || !done)
@@ -775,7 +775,7 @@ static void handlers_that_come_again_and_again_are_no_difference(void **state)
             assert_int_equal(f.session.state, UPMU_SESSION_RUNNING);
             tear_down(&f);
         }
-        assert_true(outlived > 0);
+        assert_compare(outlived, >, 0);
     }
 }
 
@@ -805,7 +805,7 @@ static void two_events_that_end_a_set_in_one_interrupt_end_it_once(void **state)
     for (unsigned i = 0; i < 6; i++) {
         unsigned done = 0;
 
-        assert_int_equal(host.session.active->number, i % 2);
+        assert_int_equal(host.session.active->number, i % 2, i);
         for (; host.session.active->number == i % 2 && done < 3000; done += 10)
             host_run(&host, 10);
         assert_in_range(done, 1000, 1100); /* (the interrupt is late) */

@@ -85,7 +85,7 @@ static void take_over(struct registers *out_found)
         upmu_sim_switch_cpu(&s.sim, cpu);
         (void)CALL(upmu_cpu_init(&s.cpu[cpu], &s.machine, domains), NEVER);
         s.live[cpu] = true;
-        assert_int_equal(upmu_cpu_use_work(&s.cpu[cpu], &s.work[cpu]), UPMU_OK);
+        assert_int_equal(upmu_cpu_use_work(&s.cpu[cpu], &s.work[cpu]), UPMU_OK, cpu);
     }
     upmu_test_count_searches(&s.machine);
     for (unsigned i = 0; i < STRESS_THREADS; i++)

@@ -119,17 +119,17 @@ static void prepare(struct fixture *f, unsigned i)
     struct upmu_sampling sampling = {.period = PERIOD};
     struct upmu_session *session = &f->host.sessions[i];
 
-    assert_int_equal(upmu_session_ring(session, f->ring[i], sizeof f->ring[i]), UPMU_OK);
+    assert_int_equal(upmu_session_ring(session, f->ring[i], sizeof f->ring[i]), UPMU_OK, i);
     for (uint16_t k = 0; k < SETS; k++) {
         struct upmu_set *set = k ? &f->set[i][k - 1] : &session->set;
         const char *list = lists[(k + i) & 1u];
 
-        assert_int_equal(upmu_session_add_set(session, set, k, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(session, set, k, UPMU_SET_TIME_SWITCH, 20000), UPMU_OK, k);
         /* Not every set samples: some switches leave a counter running. */
-        assert_int_equal(upmu_set_add(set, "branches", k & 1u ? &sampling : NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(set, "branches", k & 1u ? &sampling : NULL), UPMU_OK, k);
         assert_int_equal(upmu_set_add(set, strchr(list, ',') + 1, NULL), UPMU_OK);
     }
-    assert_int_equal(upmu_session_attach_thread(session, &f->host.threads[i], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(session, &f->host.threads[i], NULL), UPMU_OK, i);
     assert_int_equal(upmu_session_start(session), UPMU_OK);
 }
 
@@ -154,7 +154,7 @@ static void tear_down(struct fixture *f)
 {
     f->host.sim.before_access = NULL;
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_thread_exit(&f->host.threads[i]), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&f->host.threads[i]), UPMU_OK, i);
     host_end(&f->host);
 }
 
@@ -176,7 +176,8 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
         f.injected = false;
         f.truth = 0;
         f.switching = true;
-        assert_int_equal(upmu_thread_switch(&f.host.cpu[0], &f.host.threads[!next], &f.host.threads[next]), UPMU_OK);
+        assert_int_equal(upmu_thread_switch(&f.host.cpu[0], &f.host.threads[!next], &f.host.threads[next]), UPMU_OK,
+                         next);
         f.switching = false;
         for (unsigned i = 0; i < 2; i++) {
             after[i] = counted(&f, i);
@@ -186,7 +187,7 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
         if (branches != f.truth)
             fail_msg("%s, switch %u: %u of %u branches inside it were counted", profile, k, (unsigned)branches,
                      (unsigned)f.truth);
-        assert_int_equal(f.host.sessions[next].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(f.host.sessions[next].state, UPMU_SESSION_RUNNING, next);
         random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         branches = 50 + (random >> 33) % 1500;
         burst(&f, branches);
@@ -199,36 +200,36 @@ static void alternate(const char *profile, unsigned switches, unsigned modulus, 
     for (unsigned i = 0; i < 2; i++) {
         uint64_t periods = 0, runs = 0;
 
-        assert_true(counted(&f, i) == total[i] + inside[i]);
+        assert_int_equal(counted(&f, i), total[i] + inside[i], i);
         for (struct upmu_set *set = f.host.sessions[i].sets; set; set = set->next) {
             if (set->number & 1u)
                 periods += set->tally[0].overflows;
             runs += set->runs;
-            assert_true(set->runs > switches / 40);
+            assert_compare(set->runs, >, switches / 40);
         }
-        assert_true(periods > switches / 4);
-        assert_true(runs > switches / 10);
+        assert_compare(periods, >, switches / 4);
+        assert_compare(runs, >, switches / 10);
     }
     if (spare) {
         assert_int_equal(upmu_set_read(&f.host.sessions[2].set, 0, 1, &count), UPMU_OK);
-        assert_true(count.value == 5 * all);
+        assert_int_equal(count.value, 5 * all);
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     }
-    assert_true(f.injections > switches / 12);
+    assert_compare(f.injections, >, switches / 12);
     assert_true(!spare || (f.whole > switches / 50 && f.none > switches / 100));
     /* At rest every period has its sample. */
     f.switching = false;
     for (unsigned i = 0; i < 2; i++) {
         unsigned overflows = 0;
 
-        assert_int_equal(upmu_session_detach(&f.host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.host.sessions[i]), UPMU_OK, i);
         take_samples(&f, i);
         for (struct upmu_set *set = f.host.sessions[i].sets; set; set = set->next)
             if (set->number & 1u) {
                 overflows += set->tally[0].overflows - set->tally[0].lost;
                 assert_int_equal(set->tally[0].overflows, set->tally[0].total / PERIOD);
             }
-        assert_int_equal(f.samples[i], overflows);
+        assert_int_equal(f.samples[i], overflows, i);
     }
     tear_down(&f);
 }

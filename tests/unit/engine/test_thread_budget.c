@@ -56,7 +56,7 @@ static void set_up(struct host *f, const char *profile)
 static void tear_down(struct host *f)
 {
     for (unsigned i = 0; i <= THREADS; i++)
-        assert_int_equal(upmu_thread_exit(&f->threads[i]), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&f->threads[i]), UPMU_OK, i);
     host_end_idle(f);
 }
 
@@ -64,9 +64,9 @@ static void tear_down(struct host *f)
 static void monitor(struct host *f, unsigned i, const char *list, uint64_t period)
 {
     host_add(f, i, list, period);
-    assert_int_equal(upmu_session_attach_thread(&f->sessions[i], &f->threads[i], NULL), UPMU_OK);
-    assert_int_equal(upmu_session_start(&f->sessions[i]), UPMU_OK);
-    assert_int_equal(f->sessions[i].state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_session_attach_thread(&f->sessions[i], &f->threads[i], NULL), UPMU_OK, i);
+    assert_int_equal(upmu_session_start(&f->sessions[i]), UPMU_OK, i);
+    assert_int_equal(f->sessions[i].state, UPMU_SESSION_WAITING, i);
 }
 
 static void work(struct host *f, uint64_t branches)
@@ -86,7 +86,7 @@ static uint64_t value(struct host *f, unsigned i, unsigned event)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(&f->sessions[i].set, event, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&f->sessions[i].set, event, 1, &count), UPMU_OK, i);
     if (count.quality != UPMU_QUALITY_EXACT)
         fail_msg("%s: thread %u, event %u: quality %d, %llu of %llu ns", f->sim.profile->name, i, event,
                  (int)count.quality, (unsigned long long)count.running_ns, (unsigned long long)count.enabled_ns);
@@ -122,10 +122,10 @@ static void two_alike(struct host *f, const struct profile *profile)
         host_costs(f, "the same configuration", 0, n);
     }
     host_thread_switch(f, 0, THREADS);
-    assert_true(value(f, 0, 0) == 3000);
-    assert_true(value(f, 1, 0) == 10000);
-    assert_true(value(f, 0, 1) == 150);
-    assert_true(value(f, 1, 1) == 500);
+    assert_int_equal(value(f, 0, 0), 3000);
+    assert_int_equal(value(f, 1, 0), 10000);
+    assert_int_equal(value(f, 0, 1), 150);
+    assert_int_equal(value(f, 1, 1), 500);
 }
 
 static void the_same_configuration_on_both_sides_is_a_read_per_counter(void **state)
@@ -152,8 +152,8 @@ static void two_unlike(struct host *f, const struct profile *profile)
         host_costs(f, "all changed", writes, 2 * n);
     }
     host_thread_switch(f, 0, THREADS);
-    assert_true(value(f, 0, 0) == 3000);
-    assert_true(value(f, 1, 0) == 10000);
+    assert_int_equal(value(f, 0, 0), 3000);
+    assert_int_equal(value(f, 1, 0), 10000);
 }
 
 static void a_changed_configuration_is_two_writes_and_one_per_select(void **state)
@@ -182,8 +182,8 @@ static void five_events(struct host *f, const struct profile *profile)
     host_thread_switch(f, 0, 1);
     host_costs(f, "general and fixed, all changed", 3 + profile->general, 2 * profile->general + 2);
     host_thread_switch(f, 0, THREADS);
-    assert_true(value(f, 0, profile->general) == 5000);
-    assert_true(value(f, 1, profile->general) == 5000);
+    assert_int_equal(value(f, 0, profile->general), 5000);
+    assert_int_equal(value(f, 1, profile->general), 5000);
 }
 
 static void four_general_and_one_fixed_cost_seven_writes_and_ten_reads(void **state)
@@ -234,7 +234,7 @@ static void alone(struct host *f, const struct profile *profile)
         host_costs(f, "from one", gates, 0);
     }
     host_thread_switch(f, 0, THREADS);
-    assert_true(value(f, 0, 0) == 3000);
+    assert_int_equal(value(f, 0, 0), 3000);
 }
 
 static void an_unmonitored_thread_is_one_write_away(void **state)
@@ -276,8 +276,8 @@ static void samplers(struct host *f, const struct profile *profile)
     while (upmu_ring_next(&f->sessions[1].ring, &sample))
         samples++;
     assert_int_equal(samples, 5000 / 700);
-    assert_true(value(f, 1, 0) == 5000);
-    assert_true(value(f, 0, 0) == 5000);
+    assert_int_equal(value(f, 1, 0), 5000);
+    assert_int_equal(value(f, 0, 0), 5000);
 }
 
 static void sampling_costs_one_more_write_and_no_sample_is_lost(void **state)
@@ -306,7 +306,7 @@ static void beside_a_cpu_session(struct host *f, const struct profile *profile)
         host_costs(f, "beside a session of the CPU", 2 + profile->general, 2 * profile->general);
     }
     assert_int_equal(upmu_set_read(&f->sessions[THREADS].set, 0, 1, &count), UPMU_OK);
-    assert_true(count.value == 20000);
+    assert_int_equal(count.value, 20000);
     assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
     assert_int_equal(upmu_session_detach(&f->sessions[THREADS]), UPMU_OK);
 }
@@ -336,7 +336,7 @@ static void kept_running(struct host *f, const struct profile *profile)
         host_costs(f, "a static session comes", 0, n);
     }
     host_thread_switch(f, 0, THREADS);
-    assert_true(value(f, 0, 0) == 10000);
+    assert_int_equal(value(f, 0, 0), 10000);
     /* Another takes its counters, and it is loaded again. */
     monitor(f, 1, profile->changed, 0);
     host_thread_switch(f, 0, 1);
@@ -347,8 +347,8 @@ static void kept_running(struct host *f, const struct profile *profile)
     work(f, 500);
     host_thread_switch(f, 0, 1);
     host_thread_switch(f, 0, THREADS);
-    assert_true(value(f, 0, 0) == 10500);
-    assert_true(value(f, 1, 0) == 500);
+    assert_int_equal(value(f, 0, 0), 10500);
+    assert_int_equal(value(f, 1, 0), 500);
 }
 
 static void static_counters_run_on_and_a_switch_only_reads_them(void **state)
@@ -362,8 +362,8 @@ static void detached_ones(struct host *f, const struct profile *profile)
     static struct upmu_session many[100];
 
     for (unsigned i = 0; i < 100; i++) {
-        assert_int_equal(upmu_session_init(&many[i], &f->machine), UPMU_OK);
-        assert_int_equal(upmu_set_add(&many[i].set, profile->generals, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_init(&many[i], &f->machine), UPMU_OK, i);
+        assert_int_equal(upmu_set_add(&many[i].set, profile->generals, NULL), UPMU_OK, i);
     }
     two_unlike(f, profile);
 }

@@ -32,19 +32,19 @@ static void tear_down(struct host *f)
     for (unsigned i = 0; i < 2; i++)
         host_thread_switch(f, i, IDLE + i);
     for (unsigned i = 0; i < IDLE; i++)
-        assert_int_equal(upmu_thread_exit(&f->threads[i]), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&f->threads[i]), UPMU_OK, i);
     host_end_idle(f);
 }
 
 static void start(struct host *f, unsigned i)
 {
-    assert_int_equal(upmu_session_start(&f->sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f->sessions[i]), UPMU_OK, i);
 }
 
 /* Session i follows a thread that does not run. */
 static void follow(struct host *f, unsigned i, unsigned thread)
 {
-    assert_int_equal(upmu_session_attach_thread(&f->sessions[i], &f->threads[thread], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&f->sessions[i], &f->threads[thread], NULL), UPMU_OK, i, thread);
     start(f, i);
 }
 
@@ -257,9 +257,9 @@ static void a_zero_that_proves_nothing_is_told_while_the_thread_waits(void **sta
         host_thread_switch(&f, 0, 0);
         upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 2000});
         host_thread_switch(&f, 0, IDLE);
-        assert_int_equal(host_count(&f.sessions[0], 1).quality, cases[i].quality);
+        assert_int_equal(host_count(&f.sessions[0], 1).quality, cases[i].quality, i);
         assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
-        assert_int_equal(host_count(&f.sessions[0], 1).quality, cases[i].quality);
+        assert_int_equal(host_count(&f.sessions[0], 1).quality, cases[i].quality, i);
         tear_down(&f);
     }
 }
@@ -281,7 +281,7 @@ static void the_end_of_a_thread_leaves_sessions_detached_and_readable(void **sta
             host_thread_switch(&f, 0, IDLE);
         assert_int_equal(upmu_thread_exit(&f.threads[0]), UPMU_OK);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(f.sessions[i].state, UPMU_SESSION_DETACHED);
+            assert_int_equal(f.sessions[i].state, UPMU_SESSION_DETACHED, i);
         host_work(&f, 0, 1000);
         counted(&f, 0, 0, 1000);
         counted(&f, 1, 0, 200);
@@ -354,7 +354,7 @@ static void sessions_that_share_take_turns_and_estimate_what_they_missed(void **
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 3; i++) {
         host_add(&f, i, i & 1u ? FOUR_B : FOUR_A, 0);
-        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK, i);
         on_cpu(&f, i, 0);
     }
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
@@ -377,10 +377,10 @@ static void sessions_that_share_take_turns_and_estimate_what_they_missed(void **
         assert_int_equal(count.running_ns, 200000);
         assert_int_equal(count.raw, 20000);
         assert_int_equal(count.value, 60000);
-        assert_true(count.error > 0);
+        assert_compare(count.error, >, 0);
     }
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
     tear_down(&f);
 }
 
@@ -400,7 +400,7 @@ static void what_waits_for_a_counter_is_read_on_its_cpu(void **state)
             f.sim.port.run_on_cpu = NULL;
         for (unsigned i = 0; i < 2; i++) {
             host_add(&f, i, i ? FOUR_B : FOUR_A, 0);
-            assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+            assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK, i);
             on_cpu(&f, i, 0);
         }
         host_work(&f, 0, 1000);
@@ -410,7 +410,7 @@ static void what_waits_for_a_counter_is_read_on_its_cpu(void **state)
         upmu_sim_switch_cpu(&f.sim, 0);
         assert_int_equal(upmu_set_read(&f.sessions[1].set, 0, 1, &count), UPMU_OK);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
         upmu_sim_switch_cpu(&f.sim, 1);
         assert_int_equal(upmu_set_read(&f.sessions[1].set, 0, 1, &count), UPMU_OK);
         tear_down(&f);
@@ -429,7 +429,7 @@ static void time_before_a_session_joins_is_not_enabled_time(void **state)
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 3; i++) {
         host_add(&f, i, i & 1u ? FOUR_B : FOUR_A, 0);
-        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK, i);
     }
     on_cpu(&f, 0, 0);
     on_cpu(&f, 1, 0);
@@ -441,9 +441,9 @@ static void time_before_a_session_joins_is_not_enabled_time(void **state)
     assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
     assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
-    assert_true(host_count(&f.sessions[2], 0).enabled_ns < 1000);
+    assert_compare(host_count(&f.sessions[2], 0).enabled_ns, <, 1000);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
     tear_down(&f);
 }
 
@@ -465,14 +465,14 @@ static void a_session_that_came_keeps_its_time_if_others_find_no_room(void **sta
     host_work(&f, 0, 10000);
     for (unsigned i = 1; i < 3; i++) {
         host_add(&f, i, i & 1u ? FOUR_A : FOUR_B, 0);
-        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK, i);
         on_cpu(&f, i, 0);
     }
     assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
-    assert_true(host_count(&f.sessions[0], 0).enabled_ns >= 10000);
+    assert_compare(host_count(&f.sessions[0], 0).enabled_ns, >=, 10000);
     counted(&f, 0, 0, 10000);
     for (unsigned i = 1; i < 3; i++)
-        assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK, i);
     tear_down(&f);
 }
 
@@ -799,7 +799,7 @@ static void no_counter_runs_on_without_the_claim_on_its_registers(void **state)
         leave_running(&f, rows[i].event, IDLE);
         for (unsigned counter = 0; counter < UPMU_SIM_COUNTERS; counter++)
             runs += upmu_sim_runs(&f.sim, 0, counter);
-        assert_int_equal(runs, i == 3);
+        assert_int_equal(runs, i == 3, i);
         host_add(&f, 1, rows[i].event, 0);
         on_cpu(&f, 1, 1);
         host_no_violation(&f);
@@ -834,7 +834,7 @@ static void a_session_that_faults_when_its_thread_comes_was_not_enabled(void **s
     f.sim.port.wrmsr = hooks.wrmsr;
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_STOPPED);
     assert_int_equal(f.sessions[0].error, UPMU_ERR_PORT);
-    assert_true(host_count(&f.sessions[0], 0).enabled_ns < 1000);
+    assert_compare(host_count(&f.sessions[0], 0).enabled_ns, <, 1000);
     tear_down(&f);
 }
 
@@ -846,7 +846,7 @@ static void without_a_clock_what_waited_is_partial(void **state)
     set_up(&f, "skylake", false);
     for (unsigned i = 0; i < 2; i++) {
         host_add(&f, i, i ? FOUR_B : FOUR_A, 0);
-        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK, i);
         on_cpu(&f, i, 0);
     }
     host_work(&f, 0, 1000);
@@ -854,9 +854,9 @@ static void without_a_clock_what_waited_is_partial(void **state)
     host_work(&f, 0, 1000);
     assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(host_count(&f.sessions[i], 0).quality, UPMU_QUALITY_PARTIAL);
-        assert_int_equal(host_count(&f.sessions[i], 0).value, 200);
-        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(host_count(&f.sessions[i], 0).quality, UPMU_QUALITY_PARTIAL, i);
+        assert_int_equal(host_count(&f.sessions[i], 0).value, 200, i);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
     }
     tear_down(&f);
 }
@@ -873,7 +873,7 @@ static void without_a_clock_what_comes_beside_those_that_wait_is_exact(void **st
     set_up(&f, "skylake", false);
     for (unsigned i = 1; i < 3; i++) {
         host_add(&f, i, i & 1u ? FOUR_A : FOUR_B, 0);
-        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+        assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK, i);
         on_cpu(&f, i, 0);
     }
     assert_int_equal(f.sessions[2].state, UPMU_SESSION_WAITING);
@@ -888,7 +888,7 @@ static void without_a_clock_what_comes_beside_those_that_wait_is_exact(void **st
         counted(&f, 0, 0, 1000 * k);
     }
     for (unsigned i = 1; i < 3; i++)
-        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
     tear_down(&f);
 }
 
@@ -924,7 +924,7 @@ static void the_unshared_come_first_and_are_refused_beside_their_like(void **sta
     assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
     counted(&f, 3, 0, 200);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
     tear_down(&f);
 }
 
@@ -1001,8 +1001,8 @@ static void an_overflow_inside_a_switch_is_of_the_thread_that_made_it(void **sta
         f.sim.skid = skid;
         for (unsigned i = 0; i < 2; i++) {
             assert_int_equal(upmu_set_add(&f.sessions[i].set, "branches", &(struct upmu_sampling){.period = 1000}),
-                             UPMU_OK);
-            assert_int_equal(upmu_session_ring(&f.sessions[i], f.rings[i], sizeof f.rings[i]), UPMU_OK);
+                             UPMU_OK, i);
+            assert_int_equal(upmu_session_ring(&f.sessions[i], f.rings[i], sizeof f.rings[i]), UPMU_OK, i);
             follow(&f, i, i);
         }
         host_thread_switch(&f, 0, 0);
@@ -1079,8 +1079,8 @@ static void zombies_of_a_thread_do_not_point_to_each_other(void **state)
     }
     host_thread_switch(&f, 0, 0);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(f.sessions[i].state, UPMU_SESSION_CLOSED);
-        assert_null(f.sessions[i].next_of_thread);
+        assert_int_equal(f.sessions[i].state, UPMU_SESSION_CLOSED, i);
+        assert_null(f.sessions[i].next_of_thread, i);
     }
     tear_down(&f);
 }
@@ -1141,7 +1141,7 @@ static void a_session_whose_interrupt_was_dropped_is_not_silent_for_ever(void **
     while (upmu_ring_next(&f.sessions[0].ring, &sample))
         samples++;
     assert_int_equal(samples + f.sessions[0].set.tally[0].lost, 8);
-    assert_true(samples >= 6);
+    assert_compare(samples, >=, 6);
     counted(&f, 0, 0, 8000);
     assert_int_equal(upmu_session_detach(&f.sessions[0]), UPMU_OK);
     tear_down(&f);
@@ -1192,9 +1192,9 @@ static void sessions_that_remember_the_same_counter_come_to_two(void **state)
     host_thread_switch(&f, 0, 0);
     for (unsigned i = 0; i < 2; i++) {
         host_add(&f, i, i ? "cache-references" : "branches", 0);
-        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], &f.cpu[0]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], &f.cpu[0]), UPMU_OK, i);
         start(&f, i);
-        assert_int_equal(upmu_session_stop(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_stop(&f.sessions[i]), UPMU_OK, i);
     }
     assert_int_equal(f.sessions[0].set.tally[0].counter, f.sessions[1].set.tally[0].counter);
     host_thread_switch(&f, 0, IDLE);
@@ -1279,19 +1279,19 @@ static void time_asleep_is_no_enabled_time_of_a_session_that_waits(void **state)
         unsigned i = f.sessions[0].state == UPMU_SESSION_WAITING ? 0 : 1;
         uint64_t before_ns;
 
-        assert_int_equal(f.sessions[i].state, UPMU_SESSION_WAITING);
-        assert_ptr_equal(f.sessions[i].meter, &f.cpu[0]);
+        assert_int_equal(f.sessions[i].state, UPMU_SESSION_WAITING, i);
+        assert_ptr_equal(f.sessions[i].meter, &f.cpu[0], i);
         assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
         before_ns = host_count(&f.sessions[i], 0).enabled_ns;
         upmu_sim_advance_ns(&f.sim, 1000000000);
-        assert_int_equal(host_count(&f.sessions[i], 0).enabled_ns, before_ns);
+        assert_int_equal(host_count(&f.sessions[i], 0).enabled_ns, before_ns, i);
         if (way)
-            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
         else
-            assert_int_equal(upmu_set_write(&f.sessions[i].set, 0, 5), UPMU_OK);
+            assert_int_equal(upmu_set_write(&f.sessions[i].set, 0, 5), UPMU_OK, i);
         assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
         count = host_count(&f.sessions[i], 0);
-        assert_true(count.enabled_ns < 1000000000);
+        assert_compare(count.enabled_ns, <, 1000000000);
     }
     tear_down(&f);
 }
@@ -1327,9 +1327,9 @@ static void what_ran_before_a_sleep_comes_before_what_waited(void **state)
         assert_int_equal(upmu_cpu_resume(&f.cpu[0]), UPMU_OK);
         assert_int_equal(f.sessions[0].state, UPMU_SESSION_RUNNING);
         assert_int_equal(f.sessions[1].state, UPMU_SESSION_WAITING);
-        assert_true(host_count(&f.sessions[1], 0).enabled_ns < 1000000000);
+        assert_compare(host_count(&f.sessions[1], 0).enabled_ns, <, 1000000000);
         for (unsigned i = 0; i < 3; i++)
-            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
         tear_down(&f);
     }
 }
@@ -1452,7 +1452,7 @@ static void what_a_handler_closed_before_a_switch_counts_for_the_next(void **sta
         counted(&f, 1, 1, 1400);
         tear_down(&f);
     }
-    assert_true(masked > 10);
+    assert_compare(masked, >, 10);
 }
 
 static void detach_on_the_other_cpu(struct host *f)
@@ -1740,7 +1740,7 @@ static void a_read_counts_no_time_of_a_thread_that_passes_by_elsewhere(void **st
             assert_int_equal(upmu_thread_switch(&f.cpu[1], &f.threads[0], &f.threads[IDLE + 1]), UPMU_OK);
         f.running[1] = IDLE + 1;
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
         tear_down(&f);
     }
 }
@@ -1826,7 +1826,7 @@ static unsigned steps_of_a_switch(struct host *f, unsigned next)
 {
     steps = 0;
     trap_flag_set();
-    assert_int_equal(upmu_thread_switch(&f->cpu[0], &f->threads[f->running[0]], &f->threads[next]), UPMU_OK);
+    assert_int_equal(upmu_thread_switch(&f->cpu[0], &f->threads[f->running[0]], &f->threads[next]), UPMU_OK, next);
     trap_flag_clear();
     f->running[0] = next;
     return steps;
@@ -1860,13 +1860,13 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
 
         set_up(&f, "skylake", true);
         for (unsigned i = 0; i < counts[k]; i++) {
-            assert_int_equal(upmu_session_init(&many[i], &f.machine), UPMU_OK);
-            assert_int_equal(upmu_set_add(&many[i].set, FOUR_A, NULL), UPMU_OK);
+            assert_int_equal(upmu_session_init(&many[i], &f.machine), UPMU_OK, i);
+            assert_int_equal(upmu_set_add(&many[i].set, FOUR_A, NULL), UPMU_OK, i);
             /* Half of them wait for threads that do not run. */
             upmu_thread_init(&threads[i], i, i, NULL);
             if (i & 1u) {
-                assert_int_equal(upmu_session_attach_thread(&many[i], &threads[i], NULL), UPMU_OK);
-                assert_int_equal(upmu_session_start(&many[i]), UPMU_OK);
+                assert_int_equal(upmu_session_attach_thread(&many[i], &threads[i], NULL), UPMU_OK, i);
+                assert_int_equal(upmu_session_start(&many[i]), UPMU_OK, i);
             }
         }
         for (unsigned i = 0; i < 2; i++) {
@@ -1889,12 +1889,12 @@ static void a_switch_and_a_tick_cost_the_same_with_ten_thousand_sessions(void **
             first_tick = tick;
         print_message("%u sessions: a switch %u instructions, a tick %u, model and hooks included\n", counts[k], cost,
                       tick);
-        assert_true(tick > 50);
+        assert_compare(tick, >, 50);
         assert_true(tick * 100 <= first_tick * 102 && tick * 102 >= first_tick * 100);
-        assert_true(cost > 500);
+        assert_compare(cost, >, 500);
         assert_true(cost * 100 <= first * 102 && cost * 102 >= first * 100);
         for (unsigned i = 0; i < counts[k]; i++)
-            assert_int_equal(upmu_thread_exit(&threads[i]), UPMU_OK);
+            assert_int_equal(upmu_thread_exit(&threads[i]), UPMU_OK, i);
         tear_down(&f);
     }
     sigaction(SIGTRAP, &before, NULL);
@@ -2017,7 +2017,7 @@ static void sessions_that_do_not_run_leave_a_cpu_that_ends(void **state)
     host_thread_switch(&f, 0, IDLE);
     assert_int_equal(host_count(&f.sessions[0], 0).raw, 2000);
     assert_int_equal(host_count(&f.sessions[1], 0).raw, 200);
-    assert_true(host_count(&f.sessions[0], 0).enabled_ns > host_count(&f.sessions[0], 0).running_ns);
+    assert_compare(host_count(&f.sessions[0], 0).enabled_ns, >, host_count(&f.sessions[0], 0).running_ns);
     tear_down(&f);
 }
 
@@ -2167,18 +2167,18 @@ static void sixty_four_prepared_sessions_attach_where_threads_are_born(void **st
     (void)state;
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 64; i++) {
-        assert_int_equal(upmu_session_init(&pool[i], &f.machine), UPMU_OK);
-        assert_int_equal(upmu_set_add(&pool[i].set, FOUR_A, NULL), UPMU_OK);
+        assert_int_equal(upmu_session_init(&pool[i], &f.machine), UPMU_OK, i);
+        assert_int_equal(upmu_set_add(&pool[i].set, FOUR_A, NULL), UPMU_OK, i);
         upmu_thread_init(&threads[i], i, i, NULL);
     }
     upmu_sim_forget(&f.sim);
     for (unsigned i = 0; i < 64; i++) {
-        assert_int_equal(upmu_session_attach_thread(&pool[i], &threads[i], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(&pool[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&pool[i], &threads[i], NULL), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&pool[i]), UPMU_OK, i);
     }
     assert_int_equal(f.sim.accesses, 0);
     for (unsigned i = 0; i < 64; i++)
-        assert_int_equal(upmu_thread_exit(&threads[i]), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&threads[i]), UPMU_OK, i);
     assert_int_equal(f.sim.accesses, 0);
     tear_down(&f);
 }
@@ -2188,7 +2188,7 @@ static void add_offcore(struct host *f, unsigned i, uint64_t payload)
     struct upmu_event event;
 
     assert_int_equal(upmu_event_raw(f->cpu[0].meter.pmu, 0x01b7 | 3u << 16, payload, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK, i);
 }
 
 /* The 257th CPU makes its first placements as the first one did: they are not taken for the same. */
@@ -2213,11 +2213,11 @@ static void beyond_256_cpus_a_placement_is_good_beside_its_makers_alone(void **s
     host_thread_switch(&f, 0, 0);
     assert_int_equal(f.sessions[2].state, UPMU_SESSION_RUNNING);
     host_thread_switch(&f, 0, IDLE);
-    assert_true(upmu_sim_peek(&f.sim, 1, 0x1a6) == 0x10001);
+    assert_int_equal(upmu_sim_peek(&f.sim, 1, 0x1a6), 0x10001);
     host_thread_switch(&f, 1, 0);
     assert_int_equal(f.sessions[2].state, UPMU_SESSION_RUNNING);
-    assert_true(upmu_sim_peek(&f.sim, 1, 0x1a6) == 0x10001);
-    assert_true(upmu_sim_peek(&f.sim, 1, 0x1a7) == 0x10004);
+    assert_int_equal(upmu_sim_peek(&f.sim, 1, 0x1a6), 0x10001);
+    assert_int_equal(upmu_sim_peek(&f.sim, 1, 0x1a7), 0x10004);
     /* Samples and messages say which CPU, too. */
     assert_int_equal(f.cpu[1].meter.number, 256);
     host_thread_switch(&f, 1, IDLE + 1);
@@ -2288,7 +2288,7 @@ static void sessions_of_a_thread_come_in_the_order_of_their_starts(void **state)
     set_up(&f, "skylake", true);
     for (unsigned i = 0; i < 3; i++) {
         host_add(&f, i, i == 1 ? "instructions" : "branches:counter=0", 0);
-        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK, i);
     }
     start(&f, 2);
     start(&f, 1);
@@ -2301,7 +2301,7 @@ static void sessions_of_a_thread_come_in_the_order_of_their_starts(void **state)
     }
     /* A session that stops leaves the begin, the middle or the end of the list; with its next start it is the last. */
     for (unsigned i = 3; i-- > 0;) {
-        assert_int_equal(upmu_session_stop(&f.sessions[i ? i : 2]), UPMU_OK);
+        assert_int_equal(upmu_session_stop(&f.sessions[i ? i : 2]), UPMU_OK, i);
         leave_and_come(&f, 0);
         start(&f, i ? i : 2);
         leave_and_come(&f, 0);
@@ -2376,7 +2376,7 @@ static void a_session_with_a_limit_counts_on_that_cpu_alone(void **state)
     for (unsigned i = 0; i < 3; i++) {
         host_add(&f, i, "instructions", 0);
         if (i < 2)
-            assert_int_equal(upmu_session_limit_cpu(&f.sessions[i], &f.cpu[i]), UPMU_OK);
+            assert_int_equal(upmu_session_limit_cpu(&f.sessions[i], &f.cpu[i]), UPMU_OK, i);
         follow(&f, i, 0);
     }
     assert_int_equal(upmu_session_limit_cpu(&f.sessions[0], NULL), UPMU_ERR_STATE);
@@ -2427,8 +2427,8 @@ static void sessions_with_limits_start_and_stop_in_any_order(void **state)
     for (unsigned i = 0; i < 6; i++) {
         host_add(&f, i, events[i], 0);
         if (i % 3)
-            assert_int_equal(upmu_session_limit_cpu(&f.sessions[i], &f.cpu[i % 3 - 1]), UPMU_OK);
-        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_limit_cpu(&f.sessions[i], &f.cpu[i % 3 - 1]), UPMU_OK, i);
+        assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK, i);
     }
     host_thread_switch(&f, 0, 0);
     for (unsigned step = 0; step < 600; step++) {
@@ -2437,7 +2437,7 @@ static void sessions_with_limits_start_and_stop_in_any_order(void **state)
         if (i < 6) {
             started[i] = !started[i];
             assert_int_equal(started[i] ? upmu_session_start(&f.sessions[i]) : upmu_session_stop(&f.sessions[i]),
-                             UPMU_OK);
+                             UPMU_OK, i);
         } else {
             host_thread_switch(&f, at, IDLE + at);
             at = i - 6;
@@ -2448,7 +2448,7 @@ static void sessions_with_limits_start_and_stop_in_any_order(void **state)
             bool here = started[i] && (i % 3 == 0 || i % 3 - 1 == at);
 
             assert_int_equal(f.sessions[i].state, here ? UPMU_SESSION_RUNNING
-                                                       : started[i] ? UPMU_SESSION_WAITING : UPMU_SESSION_STOPPED);
+                                                       : started[i] ? UPMU_SESSION_WAITING : UPMU_SESSION_STOPPED, i);
             truth[i] += here;
         }
     }

@@ -48,7 +48,7 @@ static void run(struct host *f, unsigned cpu, uint64_t instructions)
 
 static void prepare(struct host *f, unsigned i, const char *list, unsigned cpu)
 {
-    assert_int_equal(upmu_set_add(&f->sessions[i].set, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&f->sessions[i].set, list, NULL), UPMU_OK, i);
     host_attach(f, i, cpu);
 }
 
@@ -60,7 +60,7 @@ static void each_cpu_counts_its_own_work(void **state)
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         prepare(&f, i, "instructions,cycles,branches", i);
-        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK, i);
     }
     run(&f, 0, 1000);
     run(&f, 1, 250);
@@ -88,10 +88,10 @@ static void both_cpus_have_all_counters(void **state)
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         prepare(&f, i, "branches,branch-misses,cache-references,cache-misses,instructions,cycles", i);
-        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK, i);
         for (unsigned n = 0; n < 4; n++) {
-            assert_int_equal(upmu_cpu_owner(&f.cpu[i], n), UPMU_OWNER_OURS);
-            assert_int_equal(upmu_cpu_owner(&f.cpu[1], n), i ? UPMU_OWNER_OURS : UPMU_OWNER_FREE);
+            assert_int_equal(upmu_cpu_owner(&f.cpu[i], n), UPMU_OWNER_OURS, i, n);
+            assert_int_equal(upmu_cpu_owner(&f.cpu[1], n), i ? UPMU_OWNER_OURS : UPMU_OWNER_FREE, n, i);
         }
     }
     host_end_idle(&f);
@@ -208,8 +208,8 @@ static void a_session_attached_elsewhere_keeps_its_counts_and_goes_on(void **sta
         unsigned cpu = turn & 1u;
 
         upmu_sim_switch_cpu(&f.sim, cpu);
-        assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[cpu]), UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[cpu]), UPMU_ERR_STATE);
+        assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[cpu]), UPMU_OK, cpu);
+        assert_int_equal(upmu_session_attach_cpu(session, &f.cpu[cpu]), UPMU_ERR_STATE, cpu);
         run(&f, cpu, 33);
         assert_int_equal(upmu_session_start(session), UPMU_OK);
         run(&f, cpu, 100);
@@ -231,10 +231,10 @@ static void samples_name_the_cpu_that_took_them(void **state)
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         upmu_sim_switch_cpu(&f.sim, i);
-        assert_int_equal(upmu_set_add(&f.sessions[i].set, "instructions", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_ring(&f.sessions[i], f.rings[i], sizeof f.rings[i]), UPMU_OK);
-        assert_int_equal(upmu_session_attach_cpu(&f.sessions[i], &f.cpu[i]), UPMU_OK);
-        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_set_add(&f.sessions[i].set, "instructions", &sampling), UPMU_OK, i);
+        assert_int_equal(upmu_session_ring(&f.sessions[i], f.rings[i], sizeof f.rings[i]), UPMU_OK, i);
+        assert_int_equal(upmu_session_attach_cpu(&f.sessions[i], &f.cpu[i]), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK, i);
     }
     run(&f, 0, 1000);
     run(&f, 1, 500);
@@ -244,10 +244,10 @@ static void samples_name_the_cpu_that_took_them(void **state)
 
         while (upmu_ring_next(&f.sessions[i].ring, &sample)) {
             assert_int_equal(sample.cpu, i);
-            assert_int_equal(sample.ip >> 12, i + 1);
+            assert_int_equal(sample.ip >> 12, i + 1, i);
             samples++;
         }
-        assert_int_equal(samples, i ? 5 : 10);
+        assert_int_equal(samples, i ? 5 : 10, i);
     }
     host_end_idle(&f);
 }
@@ -260,7 +260,7 @@ static void a_cpu_that_sleeps_does_not_disturb_the_other(void **state)
     set_up(&f, false);
     for (unsigned i = 0; i < 2; i++) {
         prepare(&f, i, "instructions,branches", i);
-        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK, i);
         run(&f, i, 100);
     }
     upmu_sim_switch_cpu(&f.sim, 0);
@@ -314,9 +314,9 @@ static void prepare_offcore(struct host *f, unsigned i, unsigned cpu, uint64_t p
     struct upmu_event event;
 
     upmu_sim_switch_cpu(&f->sim, cpu);
-    assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK);
-    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&f->sessions[i], &f->cpu[cpu]), UPMU_OK);
+    assert_int_equal(upmu_event_raw(f->cpu[cpu].meter.pmu, 0x4301b7, payload, 0, &event), UPMU_OK, cpu);
+    assert_int_equal(upmu_set_add_event(&f->sessions[i].set, &event, NULL), UPMU_OK, i);
+    assert_int_equal(upmu_session_attach_cpu(&f->sessions[i], &f->cpu[cpu]), UPMU_OK, i, cpu);
 }
 
 static void offcore_happens(struct host *f, unsigned cpu, uint64_t payload, uint64_t count)
@@ -341,7 +341,7 @@ static void hyper_threads_share_an_equal_payload_and_else_take_turns(void **stat
     prepare_offcore(&f, 2, 1, PAYLOAD_A);
     upmu_sim_switch_cpu(&f.sim, 0);
     assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
-    assert_true(upmu_sim_peek(&f.sim, 1, OFFCORE) == PAYLOAD_A);
+    assert_int_equal(upmu_sim_peek(&f.sim, 1, OFFCORE), PAYLOAD_A);
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_ERR_DOES_NOT_FIT);
     assert_int_equal(f.sessions[1].why.collision, UPMU_COLLISION_CLAIMED);
@@ -356,7 +356,7 @@ static void hyper_threads_share_an_equal_payload_and_else_take_turns(void **stat
     assert_int_equal(upmu_session_stop(&f.sessions[0]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_session_start(&f.sessions[1]), UPMU_OK);
-    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_B);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, OFFCORE), PAYLOAD_B);
     offcore_happens(&f, 1, PAYLOAD_B, 4);
     assert_int_equal(host_count(&f.sessions[1], 0).value, 4);
     /* The first starts again: its register was the other's meanwhile. */
@@ -379,10 +379,10 @@ static void a_session_that_does_not_run_holds_nothing(void **state)
     for (unsigned round = 0; round < 3; round++)
         for (unsigned cpu = 2; cpu-- > 0;) {
             upmu_sim_switch_cpu(&f.sim, cpu);
-            assert_int_equal(upmu_session_start(&f.sessions[cpu]), UPMU_OK);
+            assert_int_equal(upmu_session_start(&f.sessions[cpu]), UPMU_OK, cpu);
             offcore_happens(&f, cpu, cpu ? PAYLOAD_B : PAYLOAD_A, 2);
-            assert_int_equal(host_count(&f.sessions[cpu], 0).value, 2 * (round + 1));
-            assert_int_equal(upmu_session_stop(&f.sessions[cpu]), UPMU_OK);
+            assert_int_equal(host_count(&f.sessions[cpu], 0).value, 2 * (round + 1), cpu);
+            assert_int_equal(upmu_session_stop(&f.sessions[cpu]), UPMU_OK, cpu);
         }
     host_end_idle(&f);
 }
@@ -415,7 +415,7 @@ static void a_cpu_that_leaves_lets_alone_what_its_sibling_uses(void **state)
     upmu_sim_switch_cpu(&f.sim, 0);
     assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
     host_no_violation(&f);
-    assert_true(upmu_sim_peek(&f.sim, 1, OFFCORE) == PAYLOAD_B);
+    assert_int_equal(upmu_sim_peek(&f.sim, 1, OFFCORE), PAYLOAD_B);
     offcore_happens(&f, 1, PAYLOAD_B, 9);
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(host_count(&f.sessions[1], 0).value, 9);
@@ -435,10 +435,10 @@ static void a_cpu_that_leaves_last_restores_what_is_shared(void **state)
     assert_int_equal(upmu_session_start(&f.sessions[0]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
-    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_A);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, OFFCORE), PAYLOAD_A);
     upmu_sim_switch_cpu(&f.sim, 0);
     assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
-    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == 0x8);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, OFFCORE), 0x8);
     host_no_violation(&f);
 }
 
@@ -459,15 +459,15 @@ static void what_a_fault_kept_at_the_last_sleep_is_restored_a_life_later(void **
     f.sim.fault_address = OFFCORE;
     assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_ERR_PORT);
     f.sim.fault_address = 0;
-    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == PAYLOAD_A);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, OFFCORE), PAYLOAD_A);
     for (unsigned cpu = 2; cpu--;) {
         upmu_sim_switch_cpu(&f.sim, cpu);
-        assert_int_equal(upmu_cpu_resume(&f.cpu[cpu]), UPMU_OK);
+        assert_int_equal(upmu_cpu_resume(&f.cpu[cpu]), UPMU_OK, cpu);
     }
     assert_int_equal(upmu_cpu_fini(&f.cpu[0]), UPMU_OK);
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
-    assert_true(upmu_sim_peek(&f.sim, 0, OFFCORE) == 0x8);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, OFFCORE), 0x8);
     host_no_violation(&f);
 }
 
@@ -481,7 +481,7 @@ static void a_watchdog_that_a_sibling_found_does_not_run_on_once_closed(void **s
     set_up_with(&f, "prescott", false, true);
     for (unsigned cpu = 2; cpu--;) {
         upmu_sim_switch_cpu(&f.sim, cpu);
-        assert_int_equal(upmu_cpu_reserve(&f.cpu[cpu], watchdog), UPMU_OK);
+        assert_int_equal(upmu_cpu_reserve(&f.cpu[cpu], watchdog), UPMU_OK, cpu);
     }
     upmu_sim_poke(&f.sim, 1, cccr, 0x3d000);
     assert_int_equal(upmu_cpu_suspend(&f.cpu[0]), UPMU_OK);
@@ -497,7 +497,7 @@ static void a_watchdog_that_a_sibling_found_does_not_run_on_once_closed(void **s
     upmu_cpu_unreserve(&f.cpu[1], watchdog);
     upmu_cpu_take_firmware(&f.cpu[1]);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
-    assert_true((upmu_sim_peek(&f.sim, 0, cccr) & enable) == 0);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, cccr) & enable, 0);
     host_no_violation(&f);
 }
 
@@ -514,7 +514,7 @@ static void what_a_cpu_that_did_not_wake_has_found_is_not_its_siblings(void **st
     set_up_with(&f, "prescott", false, true);
     for (unsigned cpu = 2; cpu--;) {
         upmu_sim_switch_cpu(&f.sim, cpu);
-        assert_int_equal(upmu_cpu_reserve(&f.cpu[cpu], watchdog), UPMU_OK);
+        assert_int_equal(upmu_cpu_reserve(&f.cpu[cpu], watchdog), UPMU_OK, cpu);
     }
     upmu_sim_poke(&f.sim, 0, cccr, 0x3d000);
     upmu_sim_switch_cpu(&f.sim, 1);
@@ -530,7 +530,7 @@ static void what_a_cpu_that_did_not_wake_has_found_is_not_its_siblings(void **st
     upmu_sim_switch_cpu(&f.sim, 1);
     host_take_over_one(&f, 1, true);
     assert_int_equal(upmu_cpu_fini(&f.cpu[1]), UPMU_OK);
-    assert_true(upmu_sim_peek(&f.sim, 0, cccr) == 0);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, cccr), 0);
     host_no_violation(&f);
 }
 

@@ -99,9 +99,9 @@ static void sweep_faults(const char *machine, struct upmu_sim_unit *unit, unsign
             print_error("%s: %s %u, access %u\n", machine, unit->type->name, unit->number, k);
         uncore_no_violation(&host);
     } while (host.sim.accesses - begun >= k && k < 400 && host.sim.faults != 0 && (host.sim.faults = 0, true));
-    assert_in_range(k, 4, 399);
+    assert_in_range(k, 4, 399, unit->number);
     for (unsigned i = 0; i < unit->type->counters; i++)
-        assert_true(unit->type->style == UPMU_SIM_UNIT_FREE || !upmu_sim_unit_runs(&host.uncore, unit, i));
+        assert_true(unit->type->style == UPMU_SIM_UNIT_FREE || !upmu_sim_unit_runs(&host.uncore, unit, i), i);
 }
 
 static void a_fault_anywhere_leaves_a_unit_usable(void **state)
@@ -137,7 +137,7 @@ static void a_fault_while_finding_hides_units_at_most(void **state)
             (void)!upmu_units_find(&host.cpu[0], &host.list, 0);
             upmu_sim_irqs(&host.sim, true);
             for (unsigned i = 0; i < host.list.unit_count; i++)
-                assert_non_null(uncore_box(&host, &host.list.unit[i]));
+                assert_non_null(uncore_box(&host, &host.list.unit[i]), i);
             uncore_no_violation(&host);
             if (host.sim.accesses - begun < k)
                 break;
@@ -192,13 +192,13 @@ static void sweep_carry(struct upmu_sim_unit *unit, bool stops)
             fail();
         }
         if (!stops)
-            assert_int_equal(value, k <= accesses ? 16 : 15);
+            assert_int_equal(value, k <= accesses ? 16 : 15, k);
         if (!stops)
             assert_int_equal(upmu_session_stop(session), UPMU_OK);
         assert_int_equal(uncore_value(session, 0), value);
         assert_int_equal(upmu_session_close(session), UPMU_OK);
         assert_int_equal(upmu_unit_close(&host.unit[0]), UPMU_OK);
-        assert_true(host.uncore.unit_reads > before);
+        assert_compare(host.uncore.unit_reads, >, before);
         uncore_no_violation(&host);
     } while (k <= accesses && k < 100);
 }
@@ -268,7 +268,7 @@ static void what_vanishes_keeps_what_was_read_of_it(void **state)
             if (host.uncore.unit[i].type->counters != 0)
                 done += vanish_while_it_counts(&host.uncore.unit[i]);
     }
-    assert_true(done >= 8);
+    assert_compare(done, >=, 8);
 }
 
 int main(void)

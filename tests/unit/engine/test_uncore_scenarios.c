@@ -218,11 +218,11 @@ static void open_some(unsigned which)
     for (unsigned s = 0; s < one->sessions; s++) {
         char text[96];
 
-        assert_int_equal(upmu_session_init(session_of(which, s), &host.machine), UPMU_OK);
+        assert_int_equal(upmu_session_init(session_of(which, s), &host.machine), UPMU_OK, s);
         for (unsigned i = 0; i < one->events[s]; i++)
             assert_int_equal(upmu_set_add(&session_of(which, s)->set, uncore_spec(box->type, one->first[s] + i, text),
-                                          NULL), UPMU_OK);
-        assert_int_equal(upmu_session_attach_unit(session_of(which, s), &host.unit[which]), UPMU_OK);
+                                          NULL), UPMU_OK, s, i);
+        assert_int_equal(upmu_session_attach_unit(session_of(which, s), &host.unit[which]), UPMU_OK, s, which);
     }
 }
 
@@ -233,8 +233,8 @@ static void close_one(unsigned which)
     if (one->boxes == 0)
         return;
     for (unsigned s = 0; s < one->sessions; s++)
-        assert_int_equal(upmu_session_close(session_of(which, s)), UPMU_OK);
-    assert_int_equal(upmu_unit_close(&host.unit[which]), UPMU_OK);
+        assert_int_equal(upmu_session_close(session_of(which, s)), UPMU_OK, s);
+    assert_int_equal(upmu_unit_close(&host.unit[which]), UPMU_OK, which);
     for (unsigned b = 0; b < one->boxes; b++)
         one->box[b].manager = -1;
     one->boxes = 0;
@@ -297,17 +297,17 @@ static void random_call(void)
     case 0:
     case 1:
         if (one->running[s])
-            assert_int_equal(upmu_session_stop(session_of(which, s)), UPMU_OK);
+            assert_int_equal(upmu_session_stop(session_of(which, s)), UPMU_OK, s);
         else
-            assert_int_equal(upmu_session_start(session_of(which, s)), UPMU_OK);
+            assert_int_equal(upmu_session_start(session_of(which, s)), UPMU_OK, s);
         one->running[s] = !one->running[s];
         break;
     case 2:
-        assert_int_equal(upmu_unit_poll(&host.unit[which]), UPMU_OK);
+        assert_int_equal(upmu_unit_poll(&host.unit[which]), UPMU_OK, which);
         break;
     case 3:
         if (cpu < host.sim.cpus) {
-            assert_int_equal(upmu_unit_manage(&host.unit[which], &host.cpu[cpu]), UPMU_OK);
+            assert_int_equal(upmu_unit_manage(&host.unit[which], &host.cpu[cpu]), UPMU_OK, which, cpu);
             for (unsigned b = 0; b < one->boxes; b++)
                 one->box[b].manager = -1;
         }

@@ -229,7 +229,7 @@ static void a_counter_that_stops_at_its_end_goes_on(void **state)
             start();
         }
         assert_int_equal(upmu_unit_poll(&host.unit[0]), UPMU_OK);
-        assert_true(uncore_value(&host.session[0], 0) == total);
+        assert_int_equal(uncore_value(&host.session[0], 0), total);
     }
     /* More than the counters of both boxes hold. */
     assert_true(total >> 50);
@@ -244,9 +244,9 @@ static void a_counter_that_stops_at_its_end_goes_on(void **state)
         upmu_sim_happen(&host.uncore, box("umc", 0, 1), &reads);
         total += reads.count * 8;
         assert_int_equal(upmu_unit_poll(&host.unit[0]), UPMU_OK);
-        assert_true(uncore_value(&host.session[0], 0) == total);
+        assert_int_equal(uncore_value(&host.session[0], 0), total);
     }
-    assert_true(faults > 6);
+    assert_compare(faults, >, 6);
     uncore_no_violation(&host);
     end();
 }
@@ -295,7 +295,7 @@ static void ticks_poll(void **state)
         for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
             upmu_sim_switch_cpu(&host.sim, cpu);
             upmu_sim_irqs(&host.sim, false);
-            assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK);
+            assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK, cpu);
             upmu_sim_irqs(&host.sim, true);
         }
     }
@@ -331,12 +331,12 @@ static void ticks_poll_without_a_clock(void **state)
             for (unsigned cpu = 0; cpu < host.sim.cpus; cpu++) {
                 upmu_sim_switch_cpu(&host.sim, cpu);
                 upmu_sim_irqs(&host.sim, false);
-                assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK);
+                assert_int_equal(upmu_cpu_tick(&host.cpu[cpu]), UPMU_OK, cpu);
                 upmu_sim_irqs(&host.sim, true);
             }
         }
         assert_int_equal(upmu_set_read(&host.session[0].set, 0, 1, &count), UPMU_OK);
-        assert_int_equal(count.quality, hosts[k].quality);
+        assert_int_equal(count.quality, hosts[k].quality, k);
         assert_int_equal(count.value, 100 * each);
         end();
     }
@@ -419,7 +419,7 @@ static void counters_of_a_box_stop_together(void **state)
                     print_error("%s: %s\n", machines[m], type->name);
                 assert_int_equal(uncore_value(&host.session[0], 0), uncore_value(&host.session[0], 1));
             }
-            assert_true(uncore_value(&host.session[0], 0) != 0);
+            assert_int_not_equal(uncore_value(&host.session[0], 0), 0);
             end();
         }
     }
@@ -551,14 +551,14 @@ static void a_filter_of_a_counter_in_use_stays(void **state)
         unit = box(cases[i].type, 0, 0);
         unit->filter[0] = cases[i].filter;
         upmu_sim_stranger(&host.uncore, unit, 3, cases[i].select);
-        assert_int_equal(begin_with(unit, cases[i].other), UPMU_ERR_DOES_NOT_FIT);
-        assert_int_equal(unit->filter[0], cases[i].filter);
+        assert_int_equal(begin_with(unit, cases[i].other), UPMU_ERR_DOES_NOT_FIT, i);
+        assert_int_equal(unit->filter[0], cases[i].filter, i);
         end();
         begin(unit, cases[i].same);
         start();
-        assert_int_equal(unit->filter[0], cases[i].filter);
+        assert_int_equal(unit->filter[0], cases[i].filter, i);
         end();
-        assert_int_equal(unit->filter[0], cases[i].filter);
+        assert_int_equal(unit->filter[0], cases[i].filter, i);
     }
     /* Two boxes may have two filters. */
     uncore_set_up(&host, "skx2");
@@ -617,7 +617,7 @@ static void try_bit(struct upmu_sim_unit *unit, unsigned bit)
     if (begin_with(unit, text) == UPMU_OK) {
         start();
         for (unsigned c = 0; c < unit->type->counters; c++)
-            assert_int_equal(unit->counter[c].select & ~(unit->type->select_bits | enable), 0);
+            assert_int_equal(unit->counter[c].select & ~(unit->type->select_bits | enable), 0, c);
         stop();
         /* (the enable and interrupt bits are the library's, in all raw events) */
         if (!(unit->type->select_bits >> bit & 1) && bit != 20 && !(enable >> bit & 1)) {
@@ -694,9 +694,9 @@ static void a_disabled_bar_gives_no_memory_controller(void **state)
     assert_int_equal(upmu_machine_init(&host.machine, upmu_sim_port(&host.sim)), UPMU_OK);
     uncore_take_over(&host, 0, host.sim.cpus);
     uncore_find(&host);
-    assert_true(host.list.unit_count != 0);
+    assert_int_not_equal(host.list.unit_count, 0);
     for (unsigned i = 0; i < host.list.unit_count; i++)
-        assert_null(strstr(uncore_type(&host, &host.list.unit[i]), "imc"));
+        assert_null(strstr(uncore_type(&host, &host.list.unit[i]), "imc"), i);
     uncore_no_violation(&host);
 }
 
@@ -813,7 +813,7 @@ static void go_offline(unsigned cpu)
 {
     upmu_sim_switch_cpu(&host.sim, cpu);
     upmu_sim_irqs(&host.sim, false);
-    assert_int_equal(upmu_cpu_suspend(&host.cpu[cpu]), UPMU_OK);
+    assert_int_equal(upmu_cpu_suspend(&host.cpu[cpu]), UPMU_OK, cpu);
     upmu_sim_irqs(&host.sim, true);
     host.sim.cpu[cpu].offline = true;
     upmu_sim_switch_cpu(&host.sim, cpu == 0 ? 1 : 0);
@@ -824,7 +824,7 @@ static void come_online(unsigned cpu)
     host.sim.cpu[cpu].offline = false;
     upmu_sim_switch_cpu(&host.sim, cpu);
     upmu_sim_irqs(&host.sim, false);
-    assert_int_equal(upmu_cpu_resume(&host.cpu[cpu]), UPMU_OK);
+    assert_int_equal(upmu_cpu_resume(&host.cpu[cpu]), UPMU_OK, cpu);
     upmu_sim_irqs(&host.sim, true);
 }
 
@@ -858,7 +858,7 @@ static void counts_survive_their_cpu(void **state)
             /* the last CPU of the die goes: no CPU can read it; then one returns */
             struct upmu_count count = {0};
 
-            assert_int_equal(host.uncore.place[other].die, 0);
+            assert_int_equal(host.uncore.place[other].die, 0, other);
             go_offline(other);
             upmu_sim_hand_over(&host.uncore);
             uncore_happen(&host, unit, 0, 7);

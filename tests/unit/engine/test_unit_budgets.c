@@ -94,7 +94,7 @@ static void measure(struct rig *rig, unsigned boxes)
     assert_int_equal(upmu_set_read(&session->set, 0, EVENTS, counts), UPMU_OK);
     expect(rig, "read of a stopped one", 0, 0, 0, 0);
     for (unsigned k = 0; k < EVENTS; k++)
-        assert_int_equal(counts[k].value, (uint64_t)boxes * 1100u * (1 + k));
+        assert_int_equal(counts[k].value, (uint64_t)boxes * 1100u * (1 + k), k);
     if (free)
         return;
 

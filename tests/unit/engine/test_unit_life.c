@@ -109,7 +109,7 @@ static void a_close_that_faults_is_told(void **state)
         assert_null(d.unit.meter.machine);
         assert_int_equal(d.host.session.state, UPMU_SESSION_DETACHED);
     }
-    assert_true(told >= 1);
+    assert_compare(told, >=, 1);
 }
 
 /* The same of a CPU that goes to sleep with its unit, and of one that comes again. */
@@ -159,12 +159,12 @@ static void a_fault_as_a_unit_wakes_leaves_its_boxes_as_they_were(void **state)
             told++;
             assert_null(d.unit.meter.cpu);
             for (unsigned box = 0; box < 2; box++)
-                assert_int_equal(d.box[box].control, d.type.control_idle);
+                assert_int_equal(d.box[box].control, d.type.control_idle, box);
         }
         d.fail_at = 0;
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     }
-    assert_true(told > 4);
+    assert_compare(told, >, 4);
 }
 
 /* ---- CPUs that cannot be reached ---- */
@@ -198,7 +198,7 @@ static void a_unit_that_no_cpu_can_take_sleeps_where_it_was(void **state)
         reached = calls;
         status = upmu_unit_manage(&d.unit, &d.host.cpu[2]);
         assert_int_equal(status, calls == 2 ? UPMU_OK : UPMU_ERR_WRONG_CPU);
-        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[calls == 2 ? 2 : 1]);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[calls == 2 ? 2 : 1], calls);
         reached = 100;
         double_steps(10);
         assert_int_equal(count_of(&d.host.session).value, 60);
@@ -277,7 +277,7 @@ static void a_filter_that_two_events_need_is_named(void **state)
     double_begin(&d, 1);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
     for (unsigned i = 1; i < 3; i++) {
-        assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, i, 0, &event), UPMU_OK);
+        assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3, i, 0, &event), UPMU_OK, i);
         assert_int_equal(upmu_set_add_event(&d.host.session.set, &event, NULL), UPMU_OK);
     }
     assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_ERR_DOES_NOT_FIT);
@@ -365,12 +365,12 @@ static void a_life_is_never_numbered_0(void **state)
     for (unsigned i = 0; i < 3; i++) {
         d.host.machine.lives = UINT32_MAX - 1 + i;
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
-        assert_int_equal(d.unit.meter.life, i ? 1 : UINT32_MAX);
+        assert_int_equal(d.unit.meter.life, i ? 1 : UINT32_MAX, i);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
         assert_int_equal(upmu_cpu_fini(&d.host.cpu[0]), UPMU_OK);
         d.host.machine.lives = UINT32_MAX - 1 + i;
         host_take_over(&d.host, 1, false);
-        assert_int_equal(d.host.cpu[0].meter.life, i ? 1 : UINT32_MAX);
+        assert_int_equal(d.host.cpu[0].meter.life, i ? 1 : UINT32_MAX, i);
     }
 }
 
@@ -395,8 +395,8 @@ static void assert_idle(unsigned except)
 {
     for (unsigned box = 0; box < CROWD; box++)
         for (unsigned n = 0; n < DOUBLE_COUNTERS && !(except >> box & 1u); n++) {
-            assert_int_equal(d.box[box].select[n], 0);
-            assert_false(d.box[box].control & ~(uint64_t)d.type.control_idle);
+            assert_int_equal(d.box[box].select[n], 0, box, n);
+            assert_false(d.box[box].control & ~(uint64_t)d.type.control_idle, box);
         }
 }
 
@@ -434,7 +434,7 @@ static void a_count_goes_on_without_a_box_that_vanishes(void **state)
                 assert_int_equal(count_of(&d.host.session).raw, seen);
                 assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
                 /* (It keeps what it has.) */
-                assert_int_equal(upmu_unit_close(&d.unit), gates[i] == UPMU_UNIT_FREE ? UPMU_OK : UPMU_ERR_PORT);
+                assert_int_equal(upmu_unit_close(&d.unit), gates[i] == UPMU_UNIT_FREE ? UPMU_OK : UPMU_ERR_PORT, i);
                 d.gone = 0;
                 assert_idle(1u << 3);
             }
@@ -510,7 +510,7 @@ static void a_box_that_faults_does_not_keep_others_running(void **state)
         assert_int_equal(upmu_session_stop(&d.host.session), UPMU_ERR_PORT);
         for (unsigned box = 0; box < CROWD; box++)
             for (unsigned n = 0; n < DOUBLE_COUNTERS; n++)
-                assert_true(box == 2 || !double_counts(box, n));
+                assert_true(box == 2 || !double_counts(box, n), n);
         d.gone = 0;
         (void)!upmu_unit_close(&d.unit);
     }
@@ -545,7 +545,7 @@ static void a_box_that_was_reset_is_no_exact_count(void **state)
                 assert_int_equal(count.quality, UPMU_QUALITY_PARTIAL);
                 assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
                 assert_int_equal(count_of(&d.host.session).quality, UPMU_QUALITY_PARTIAL);
-                assert_true(count_of(&d.host.session).raw >= count.raw);
+                assert_compare(count_of(&d.host.session).raw, >=, count.raw);
                 /* It counts again. */
                 assert_int_equal(upmu_set_write(&d.host.session.set, 0, 0), UPMU_OK);
                 assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
@@ -579,7 +579,7 @@ static void what_a_box_dropped_is_written_again(void **state)
                     for (unsigned n = 0; n < 3; n++) {
                         struct upmu_event event;
 
-                        assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3 + n, 5, 0, &event), UPMU_OK);
+                        assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 3 + n, 5, 0, &event), UPMU_OK, n);
                         assert_int_equal(upmu_set_add_event(&d.host.session.set, &event, NULL), UPMU_OK);
                     }
                     d.gone = 1u << box;
@@ -589,13 +589,13 @@ static void what_a_box_dropped_is_written_again(void **state)
                         double_reset(box);
                     assert_int_equal(upmu_session_attach_unit(&d.host.session, &d.unit), UPMU_OK);
                     assert_int_equal(upmu_session_start(&d.host.session), UPMU_OK);
-                    assert_int_equal(d.box[box].filter, 5);
+                    assert_int_equal(d.box[box].filter, 5, box);
                     double_steps(10);
                     for (unsigned n = 0; n < 3; n++) {
                         struct upmu_count count;
 
-                        assert_int_equal(upmu_set_read(&d.host.session.set, n, 1, &count), UPMU_OK);
-                        assert_int_equal(count.value, boxes * 10u * (3 + n));
+                        assert_int_equal(upmu_set_read(&d.host.session.set, n, 1, &count), UPMU_OK, n);
+                        assert_int_equal(count.value, boxes * 10u * (3 + n), n);
                         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
                     }
                     assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
@@ -867,10 +867,10 @@ static void the_price_of_a_turn_rises(void **state)
     double_begin(&d, 1);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_session_share(sharing[i], true), UPMU_OK);
+        assert_int_equal(upmu_session_share(sharing[i], true), UPMU_OK, i);
         double_event(&d, sharing[i], 0x41 + i);
-        assert_int_equal(upmu_session_attach_unit(sharing[i], &d.unit), UPMU_OK);
-        assert_int_equal(upmu_session_start(sharing[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_unit(sharing[i], &d.unit), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(sharing[i]), UPMU_OK, i);
     }
     d.slow_ns = 100;
     for (unsigned tick = 0; tick < 20; tick++) {
@@ -887,7 +887,7 @@ static void the_price_of_a_turn_rises(void **state)
     }
     upmu_unit_ask(&d.unit, &facts);
     assert_true(before && facts.cost_ns > 10 * before);
-    assert_true(facts.every > 1);
+    assert_compare(facts.every, >, 1);
 }
 
 /* ---- Memory without hooks for it ---- */
@@ -915,7 +915,7 @@ static void a_host_needs_no_hooks_to_read_and_write_mapped_memory(void **state)
         device[1][DOUBLE_COUNTER / 8] = 500;
         assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info + 1, 1), UPMU_OK);
         double_count(&d, 7);
-        assert_true((uint32_t)device[1][DOUBLE_SELECT / 8] == (DOUBLE_ENABLE | 7));
+        assert_int_equal((uint32_t)device[1][DOUBLE_SELECT / 8], DOUBLE_ENABLE | 7);
         assert_false(device[1][0] & 0x100);
         device[1][DOUBLE_COUNTER / 8] += 41;
         assert_int_equal(count_of(&d.host.session).value, 41);
@@ -923,7 +923,7 @@ static void a_host_needs_no_hooks_to_read_and_write_mapped_memory(void **state)
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
         assert_int_equal((uint32_t)device[1][DOUBLE_SELECT / 8], 0);
         for (unsigned i = 0; i < 0x20; i++)
-            assert_true(device[0][i] == 0);
+            assert_int_equal(device[0][i], 0, i);
     }
 }
 

@@ -28,11 +28,11 @@ static enum upmu_status run(unsigned i, unsigned code, uint64_t filter, uint32_t
     struct upmu_event event;
     enum upmu_status status;
 
-    assert_int_equal(upmu_session_init(session_of(i), &d.host.machine), UPMU_OK);
+    assert_int_equal(upmu_session_init(session_of(i), &d.host.machine), UPMU_OK, i);
     assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, code, filter, 0, &event), UPMU_OK);
     if (counters)
         event.counters = counters;
-    assert_int_equal(upmu_set_add_event(&session_of(i)->set, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&session_of(i)->set, &event, NULL), UPMU_OK, i);
     status = upmu_session_attach_unit(session_of(i), &d.unit);
     return status == UPMU_OK ? upmu_session_start(session_of(i)) : status;
 }
@@ -48,7 +48,7 @@ static void events_with_different_filters_do_not_run_side_by_side(void **state)
         assert_int_equal(run(1, 4, 6, 0), UPMU_ERR_DOES_NOT_FIT);
         assert_int_equal(d.box[0].filter, 5);
         for (unsigned n = 0; n < 2; n++)
-            assert_int_equal(upmu_session_close(session_of(n)), UPMU_OK);
+            assert_int_equal(upmu_session_close(session_of(n)), UPMU_OK, n);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     }
 }
@@ -75,9 +75,9 @@ static void an_event_takes_the_place_of_one_that_moves(void **state)
         for (unsigned n = 0; n < 3; n++)
             seen[n]++;
         for (unsigned n = 0; n < 3; n++)
-            assert_int_equal(host_count(session_of(n), 0).value, seen[n] * code[n]);
+            assert_int_equal(host_count(session_of(n), 0).value, seen[n] * code[n], n);
         for (unsigned n = 0; n < 3; n++)
-            assert_int_equal(upmu_session_close(session_of(n)), UPMU_OK);
+            assert_int_equal(upmu_session_close(session_of(n)), UPMU_OK, n);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     }
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/session.h>
 #include <upmu/set.h>
 #include <upmu/upmu.h>
@@ -42,7 +42,7 @@ static void bring_up(void)
     for (unsigned i = 0; i < CPUS; i++) {
         upmu_sim_bind_cpu(&sim, i, &cpu[i]);
         upmu_sim_switch_cpu(&sim, i);
-        assert_int_equal(upmu_cpu_init(&cpu[i], &machine, NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_init(&cpu[i], &machine, NULL), UPMU_OK, i);
     }
     list = (struct upmu_unit_list){.unit = boxes, .pmu = types, .unit_capacity = 192, .pmu_capacity = 20};
     for (unsigned i = 0; i < CPUS; i++) {
@@ -50,7 +50,7 @@ static void bring_up(void)
             continue;
         found |= 1u << uncore.place[i].die;
         upmu_sim_switch_cpu(&sim, i);
-        assert_int_equal(upmu_units_find(&cpu[i], &list, 0), UPMU_OK);
+        assert_int_equal(upmu_units_find(&cpu[i], &list, 0), UPMU_OK, i);
     }
     upmu_sim_switch_cpu(&sim, 0);
 }
@@ -103,7 +103,7 @@ static void a_region_counts_on_all_channels_of_all_dies(void **state)
     assert_int_equal(uncore.unit_writes, writes);
     /* Each die's part; and all since the region was opened. */
     assert_int_equal(dies[0].region.count[0].value + dies[1].region.count[0].value, lines[0].value);
-    assert_true(dies[1].region.count[0].value > dies[0].region.count[0].value);
+    assert_compare(dies[1].region.count[0].value, >, dies[0].region.count[0].value);
     assert_int_equal(upmu_uncore_region_read(dies, DIES, all, 2), UPMU_OK);
     assert_int_equal(all[0].value, on_all(107));
     assert_int_equal(all[1].value, on_all(214));
@@ -137,8 +137,8 @@ static void a_region_that_cannot_be_opened_leaves_nothing_open(void **state)
     prepare("skx2");
     bring_up();
     for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        assert_int_equal(upmu_uncore_region_open(dies, 1, &machine, refused[i].list), refused[i].status);
-        assert_int_equal(dies[0].region.session.why.status, refused[i].status);
+        assert_int_equal(upmu_uncore_region_open(dies, 1, &machine, refused[i].list), refused[i].status, i);
+        assert_int_equal(dies[0].region.session.why.status, refused[i].status, i);
         assert_int_equal(upmu_uncore_region_begin(dies, 1), UPMU_ERR_STATE);
         assert_int_equal(upmu_uncore_region_read(dies, 1, lines, 1), UPMU_ERR_STATE);
     }
@@ -185,7 +185,7 @@ static void a_region_of_caches_has_one_unit_for_each(void **state)
         bring_up();
         for (unsigned k = 1; k < CPUS; k++) {
             upmu_sim_switch_cpu(&sim, k);
-            assert_int_equal(upmu_units_find(&cpu[k], &list, 0), UPMU_OK);
+            assert_int_equal(upmu_units_find(&cpu[k], &list, 0), UPMU_OK, k);
         }
         assert_int_equal(upmu_uncore_region_open(caches, CPUS + 1, &machine, "l3/raw:config=0xff04"), UPMU_OK);
         assert_true(caches[CPUS - 1].open && !caches[CPUS].open);
@@ -236,11 +236,11 @@ static void an_event_with_a_path_counts_on_that_unit_alone(void **state)
     prepare("skx2");
     bring_up();
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(upmu_unit_open_text(&unit, &machine, cases[i].unit), UPMU_OK);
+        assert_int_equal(upmu_unit_open_text(&unit, &machine, cases[i].unit), UPMU_OK, i);
         if (attached(&session, &unit, cases[i].event) != (cases[i].fits ? UPMU_OK : UPMU_ERR_WRONG_PMU))
             printf("%s on %s\n", cases[i].event, cases[i].unit);
-        assert_int_equal(session.why.status, cases[i].fits ? UPMU_OK : UPMU_ERR_WRONG_PMU);
-        assert_int_equal(session.state, cases[i].fits ? UPMU_SESSION_STOPPED : UPMU_SESSION_DETACHED);
+        assert_int_equal(session.why.status, cases[i].fits ? UPMU_OK : UPMU_ERR_WRONG_PMU, i);
+        assert_int_equal(session.state, cases[i].fits ? UPMU_SESSION_STOPPED : UPMU_SESSION_DETACHED, i);
         assert_int_equal(upmu_session_close(&session), UPMU_OK);
         assert_int_equal(upmu_unit_close(&unit), UPMU_OK);
     }
@@ -262,7 +262,7 @@ static void an_event_with_a_path_counts_on_that_unit_alone(void **state)
     event = session.set.event[0];
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(upmu_set_replace(&session.set, 0, i ? "imc1/CAS_COUNT.RD" : "package1/die0/imc0/CAS_COUNT.RD",
-                                              NULL), UPMU_OK);
+                                              NULL), UPMU_OK, i);
         assert_int_equal(upmu_session_start(&session), UPMU_ERR_WRONG_PMU);
         move_memory(5);
         assert_int_equal(upmu_set_read(&session.set, 0, 1, &count), UPMU_OK);
@@ -299,7 +299,7 @@ static void counts_of_dies_add_up_and_the_worst_stays(void **state)
     assert_int_equal(sum.running_ns, 35);
     assert_int_equal(sum.quality, UPMU_QUALITY_SCALED);
     upmu_counts_add(&sum, &parts[2]);
-    assert_true(sum.value == UINT64_MAX);
+    assert_int_equal(sum.value, UINT64_MAX);
     assert_int_equal(sum.error, 4);
     assert_int_equal(sum.quality, UPMU_QUALITY_SCALED);
 }
@@ -333,8 +333,8 @@ static void an_idle_die_adds_no_doubt_to_one_that_counted(void **state)
 
         for (unsigned part = 0; part < 4 && rows[i].parts[part]; part++)
             upmu_counts_add(&sum, rows[i].parts[part]);
-        assert_int_equal(sum.value, rows[i].value);
-        assert_int_equal(sum.quality, rows[i].quality);
+        assert_int_equal(sum.value, rows[i].value, i);
+        assert_int_equal(sum.quality, rows[i].quality, i);
     }
 }
 
@@ -361,9 +361,9 @@ static void a_host_hides_and_renames_units(void **state)
     prepare("skx2");
     sim.port.show_unit = show;
     bring_up();
-    assert_true(list.unit_count > 0);
+    assert_compare(list.unit_count, >, 0);
     for (unsigned i = 0; i < list.unit_count; i++)
-        assert_int_equal(list.unit[i].package, 0);
+        assert_int_equal(list.unit[i].package, 0, i);
     assert_int_equal(upmu_unit_find(&list, UPMU_UNIT_PATH, 0, "package1/die0/imc0", &found), UPMU_ERR_NO_SUCH_PMU);
     assert_int_equal(upmu_unit_find(&list, 0, UPMU_UNIT_ADDRESS(0, 0, 1, 0, 0, 0), "imc", &found),
                      UPMU_ERR_NO_SUCH_PMU);
@@ -405,7 +405,7 @@ static void a_hosts_own_unit_is_opened_by_its_path_and_absent_elsewhere(void **s
                      UPMU_ERR_NO_SUCH_PMU);
     assert_int_equal(upmu_unit_open_text(&unit, &machine, "blade4/cpu0/vectorcopro1"), UPMU_ERR_NO_SUCH_PMU);
     for (unsigned i = 0; i < list.unit_count; i++)
-        assert_true(hide_blade4(NULL, &list.unit[i]));
+        assert_true(hide_blade4(NULL, &list.unit[i]), i);
 }
 
 static void a_region_that_is_open_is_not_opened_again(void **state)

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #define EVENTS 12
 #define TICKS 60
@@ -89,7 +89,7 @@ static void one_list_for_three_units_is_skewed(void **state)
         for (char number = '1'; number < '1' + units[i].events; number++) {
             const char event[3] = {units[i].unit, number, '\0'};
 
-            assert_int_equal(ticks_of(event, TICKS), number == '1' ? units[i].first : units[i].others);
+            assert_int_equal(ticks_of(event, TICKS), number == '1' ? units[i].first : units[i].others, i);
         }
 }
 

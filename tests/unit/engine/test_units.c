@@ -14,7 +14,7 @@ static uint64_t value_of(struct upmu_session *session, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK, i);
     return count.value;
 }
 
@@ -22,7 +22,7 @@ static unsigned quality_of(struct upmu_session *session, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK, i);
     return count.quality;
 }
 
@@ -112,7 +112,7 @@ static void a_call_on_a_unit_leaves_pages_of_its_cpu_alone(void **state)
     assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     assert_int_equal(page.sequence, sequence);
     assert_int_equal(upmu_session_stop(&d.host.other), UPMU_OK);
-    assert_true(page.sequence != sequence);
+    assert_int_not_equal(page.sequence, sequence);
     assert_int_equal(upmu_session_close(&d.host.other), UPMU_OK);
 }
 
@@ -130,11 +130,11 @@ static void several_boxes_are_one_unit(void **state)
         double_steps(1000);
         assert_int_equal(value_of(&d.host.session, 0), 6 * 7 * 1000);
         for (unsigned box = 0; box < 6; box++)
-            assert_true(d.box[box].select[0] == (DOUBLE_ENABLE | 7));
+            assert_int_equal(d.box[box].select[0], DOUBLE_ENABLE | 7, box);
         assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
         for (unsigned box = 0; box < 6; box++)
-            assert_true(!d.box[box].select[0] && !d.box[box].control);
+            assert_true(!d.box[box].select[0] && !d.box[box].control, box);
     }
 }
 
@@ -165,11 +165,11 @@ static void what_is_in_use_is_left_alone(void **state)
         assert_int_equal(upmu_session_stop(&d.host.session), UPMU_OK);
         double_steps(10);
         assert_int_equal(value_of(&d.host.session, 2), boxes * 30u);
-        assert_int_equal(d.box[busy].counter[2] - before, 20 * 0x42);
+        assert_int_equal(d.box[busy].counter[2] - before, 20 * 0x42, busy);
         assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
         double_steps(10);
-        assert_int_equal(d.box[busy].counter[2] - before, 30 * 0x42);
+        assert_int_equal(d.box[busy].counter[2] - before, 30 * 0x42, busy);
         assert_int_equal(d.box[0].select[1], boxes == 1 ? 0x17 : 0);
     }
 }
@@ -222,7 +222,7 @@ static void what_firmware_left_can_be_taken(void **state)
         double_steps(10);
         assert_int_equal(*theirs - before, 0);
         assert_int_equal(d.box[0].control & d.type.freeze, beside ? 0 : d.type.freeze);
-        assert_true(d.type.freeze || !(d.box[boxes / 2].control & 4));
+        assert_true(d.type.freeze || !(d.box[boxes / 2].control & 4), boxes);
         if (beside)
             assert_int_equal(value_of(&d.host.session, 2), boxes * 3u * 20u);
         writes = d.writes;
@@ -261,7 +261,7 @@ static void a_fault_leaves_to_the_firmware_what_it_had(void **state)
             d.fail_at = fail_at;
             status = upmu_unit_take_firmware(&d.unit);
             if (d.fail_at) {
-                assert_true(fail_at > 1);
+                assert_compare(fail_at, >, 1);
                 break;
             }
             assert_int_equal(status, UPMU_ERR_PORT);
@@ -269,7 +269,7 @@ static void a_fault_leaves_to_the_firmware_what_it_had(void **state)
             assert_int_equal(upmu_unit_take_firmware(&d.unit), UPMU_OK);
             assert_int_equal(in_use(), 0);
             assert_int_equal(double_counts(0, 2), 0);
-            assert_int_equal(d.box[0].control & d.type.freeze, i & 1 ? 0 : d.type.freeze);
+            assert_int_equal(d.box[0].control & d.type.freeze, i & 1 ? 0 : d.type.freeze, i);
             if (i & 1) {
                 double_steps(10);
                 assert_int_equal(value_of(&d.host.session, 2), 3 * 10);
@@ -341,7 +341,7 @@ static void a_unit_under_a_hypervisor_that_faults_is_not_opened(void **state)
         status = upmu_unit_open(&d.unit, &d.host.machine, d.info, 1);
         if (d.fail_at) {
             assert_int_equal(status, UPMU_OK);
-            assert_true(fail_at > 3);
+            assert_compare(fail_at, >, 3);
             assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
             return;
         }
@@ -529,9 +529,9 @@ static void sets_change_where_counters_never_stop(void **state)
 
         assert_int_equal(upmu_session_shuffle(session, false, 0), UPMU_OK);
         double_event(&d, session, 0);
-        assert_int_equal(upmu_session_add_set(session, &second[i], 1, UPMU_SET_TIME_SWITCH, ns), UPMU_OK);
+        assert_int_equal(upmu_session_add_set(session, &second[i], 1, UPMU_SET_TIME_SWITCH, ns), UPMU_OK, i);
         assert_int_equal(upmu_event_raw(&d.pmu[0].pmu, 1, 0, 0, &event), UPMU_OK);
-        assert_int_equal(upmu_set_add_event(&second[i], &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add_event(&second[i], &event, NULL), UPMU_OK, i);
         session->set.flags |= UPMU_SET_TIME_SWITCH;
         session->set.timeout_ns = ns;
         assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
@@ -546,14 +546,14 @@ static void sets_change_where_counters_never_stop(void **state)
         struct upmu_session *session = &d.host.sessions[i];
 
         /* (The host may change it at any time, too.) */
-        assert_int_equal(upmu_session_switch(session, i ? &second[i] : NULL), UPMU_OK);
-        assert_ptr_equal(session->active, &second[i]);
+        assert_int_equal(upmu_session_switch(session, i ? &second[i] : NULL), UPMU_OK, i);
+        assert_ptr_equal(session->active, &second[i], i);
         double_steps(100);
         assert_int_equal(upmu_session_stop(session), UPMU_OK);
         assert_int_equal(upmu_set_read(&session->set, 0, 1, &count[0]), UPMU_OK);
-        assert_int_equal(upmu_set_read(&second[i], 0, 1, &count[1]), UPMU_OK);
+        assert_int_equal(upmu_set_read(&second[i], 0, 1, &count[1]), UPMU_OK, i);
         /* (The second one waited for the switch of the first in its first set.) */
-        assert_int_equal(count[0].raw, 20 * 100 + i * 100);
+        assert_int_equal(count[0].raw, 20 * 100 + i * 100, i);
         assert_int_equal(count[1].raw, 2 * (20 * 100 + 100));
         assert_int_equal(count[0].value, 2 * count[0].raw);
         assert_int_equal(count[1].value, 2 * count[1].raw);
@@ -806,7 +806,7 @@ static void no_cpu_works_on_a_unit_on_its_way(void **state)
         has_looked = false;
         is_cut_off = !reached;
         assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[3]), reached ? UPMU_OK : UPMU_ERR_WRONG_CPU);
-        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[reached ? 3 : 1]);
+        assert_ptr_equal(d.unit.meter.cpu, &d.host.cpu[reached ? 3 : 1], reached);
         assert_true(has_looked);
         is_cut_off = false;
         double_steps(10);
@@ -935,8 +935,8 @@ static void is_polled(unsigned cpu)
 
     upmu_sim_switch_cpu(&d.host.sim, cpu);
     upmu_sim_advance_ns(&d.host.sim, UINT64_C(61000000000));
-    assert_int_equal(upmu_cpu_tick(&d.host.cpu[cpu]), UPMU_OK);
-    assert_true(d.reads > reads);
+    assert_int_equal(upmu_cpu_tick(&d.host.cpu[cpu]), UPMU_OK, cpu);
+    assert_compare(d.reads, >, reads);
 }
 
 static void a_unit_that_no_cpu_took_is_given_again(void **state)
@@ -945,7 +945,7 @@ static void a_unit_that_no_cpu_took_is_given_again(void **state)
     for (unsigned cpu = 0; cpu < 2; cpu++) {
         begin_few_calls();
         for (unsigned times = 0; times < 2; times++)
-            assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[cpu]), UPMU_OK);
+            assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[cpu]), UPMU_OK, cpu);
         is_polled(cpu);
         assert_int_equal(value_of(&d.host.session, 0), 60);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
@@ -1000,14 +1000,14 @@ static void share_units(unsigned slow_ns)
     d.type.constraints = first;
     double_begin(&d, 1);
     for (unsigned u = 0; u < UNITS; u++) {
-        assert_int_equal(upmu_unit_open(&unit[u], &d.host.machine, d.info + u, 1), UPMU_OK);
+        assert_int_equal(upmu_unit_open(&unit[u], &d.host.machine, d.info + u, 1), UPMU_OK, u);
         for (unsigned i = 0; i < sessions[u]; i++) {
             struct upmu_session *session = &sharing[u][i];
 
             assert_int_equal(upmu_session_init(session, &d.host.machine), UPMU_OK);
             assert_int_equal(upmu_session_share(session, true), UPMU_OK);
             double_event(&d, session, 0x41 + i);
-            assert_int_equal(upmu_session_attach_unit(session, &unit[u]), UPMU_OK);
+            assert_int_equal(upmu_session_attach_unit(session, &unit[u]), UPMU_OK, u);
             assert_int_equal(upmu_session_start(session), UPMU_OK);
         }
     }
@@ -1032,10 +1032,10 @@ static void each_unit_has_its_own_turns(void **state)
             struct upmu_count count;
             uint64_t slots;
 
-            assert_int_equal(upmu_set_read(&sharing[u][i].set, 0, 1, &count), UPMU_OK);
+            assert_int_equal(upmu_set_read(&sharing[u][i].set, 0, 1, &count), UPMU_OK, u, i);
             slots = count.raw / (100 * (0x41 + i));
-            assert_in_range(slots, 60 / sessions[u] - 1, 60 / sessions[u] + 1);
-            assert_in_range(count.value, 60u * 100 * (0x41 + i) * 9 / 10, 60u * 100 * (0x41 + i) * 11 / 10);
+            assert_in_range(slots, 60 / sessions[u] - 1, 60 / sessions[u] + 1, u);
+            assert_in_range(count.value, 60u * 100 * (0x41 + i) * 9 / 10, 60u * 100 * (0x41 + i) * 11 / 10, i);
         }
 }
 
@@ -1120,9 +1120,9 @@ static void turns_are_taken_on_the_cpu_that_drives_a_unit(void **state)
 
             upmu_sim_switch_cpu(&d.host.sim, cpu);
             upmu_sim_advance_ns(&d.host.sim, 1000000);
-            assert_int_equal(upmu_cpu_tick(&d.host.cpu[cpu]), UPMU_OK);
+            assert_int_equal(upmu_cpu_tick(&d.host.cpu[cpu]), UPMU_OK, cpu);
             upmu_unit_ask(&d.unit, &facts);
-            assert_int_equal(facts.rotations, 2 * there + rotations[i]);
+            assert_int_equal(facts.rotations, 2 * there + rotations[i], i);
         }
         memset(d.writer, 0, sizeof d.writer); /* told */
         assert_int_equal(upmu_unit_manage(&d.unit, &d.host.cpu[3]), UPMU_OK);
@@ -1162,10 +1162,10 @@ static void a_unit_that_is_slow_changes_places_less_often(void **state)
     }
     upmu_unit_ask(&unit[0], &facts);
     settled = facts.every;
-    assert_true(facts.cost_ns > 100000);
+    assert_compare(facts.cost_ns, >, 100000);
     assert_true(settled > 1 && settled <= 64);
     /* What a turn costs is below 0.8 % of the time between two. */
-    assert_true(facts.cost_ns * 128 <= (uint64_t)settled * 4000000);
+    assert_compare(facts.cost_ns * 128, <=, (uint64_t)settled * 4000000);
     last = settled;
     for (unsigned tick = 0; tick < 10000; tick++) {
         upmu_sim_advance_ns(&d.host.sim, 4000000);
@@ -1267,7 +1267,7 @@ static void a_device_that_goes_while_its_counter_races_adds_nothing(void **state
             answers[2 * k + 1] = high[i][k];
         }
         assert_true(upmu_space_read(&port, &place, &accesses, &value));
-        assert_true(value == expected[i]);
+        assert_int_equal(value, expected[i], i);
         assert_int_equal(accesses, 6);
     }
 }
@@ -1289,7 +1289,7 @@ static void a_narrow_counter_is_folded_before_it_goes_round(void **state)
         upmu_sim_advance_ns(&d.host.sim, 10000000);
         assert_int_equal(upmu_cpu_tick(&d.host.cpu[0]), UPMU_OK);
     }
-    assert_true(value_of(&d.host.session, 0) == UINT64_C(8000000000));
+    assert_int_equal(value_of(&d.host.session, 0), UINT64_C(8000000000));
     assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_EXACT);
     double_steps(UINT64_C(300000000));
     assert_int_equal(quality_of(&d.host.session, 0), UPMU_QUALITY_PARTIAL);
@@ -1321,15 +1321,15 @@ static void sessions_share_counters_that_never_stop(void **state)
     for (unsigned i = 0; i < 4; i++) {
         double_event(&d, &d.host.sessions[i], 1);
         double_event(&d, &d.host.sessions[i], 1);
-        assert_int_equal(upmu_session_attach_unit(&d.host.sessions[i], &d.unit), UPMU_OK);
-        assert_int_equal(upmu_session_start(&d.host.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_unit(&d.host.sessions[i], &d.unit), UPMU_OK, i);
+        assert_int_equal(upmu_session_start(&d.host.sessions[i]), UPMU_OK, i);
         double_steps(1000);
     }
     assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
     double_steps(500);
     for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(value_of(&d.host.sessions[i], 0), 2 * ((4 - i) * 1000 + 500));
-        assert_int_equal(value_of(&d.host.sessions[i], 1), 2 * ((4 - i) * 1000 + 500));
+        assert_int_equal(value_of(&d.host.sessions[i], 0), 2 * ((4 - i) * 1000 + 500), i);
+        assert_int_equal(value_of(&d.host.sessions[i], 1), 2 * ((4 - i) * 1000 + 500), i);
     }
     assert_int_equal(upmu_session_stop(&d.host.sessions[0]), UPMU_OK);
     double_steps(500);
@@ -1342,7 +1342,7 @@ static void sessions_share_counters_that_never_stop(void **state)
         double_steps(UINT64_C(0x30000000)); /* 3/8 of a round */
         assert_int_equal(upmu_unit_poll(&d.unit), UPMU_OK);
     }
-    assert_true(value_of(&d.host.sessions[0], 0) == 9002 + UINT64_C(0x120000000));
+    assert_int_equal(value_of(&d.host.sessions[0], 0), 9002 + UINT64_C(0x120000000));
     assert_int_equal(d.writes, 0);
     assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
     assert_int_equal(d.writes, 0);
@@ -1426,8 +1426,8 @@ static void what_several_boxes_have_in_use_stays_as_it_is(void **state)
         assert_int_equal(upmu_cpu_changed(&d.host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_close(&d.host.session), UPMU_OK);
         assert_int_equal(upmu_unit_close(&d.unit), UPMU_OK);
-        assert_true(d.box[0].select[1] == 5);
-        assert_true(d.box[1].select[1] == (DOUBLE_ENABLE | 9));
+        assert_int_equal(d.box[0].select[1], 5);
+        assert_int_equal(d.box[1].select[1], DOUBLE_ENABLE | 9);
         assert_int_equal(d.box[0].filter, 0);
         assert_int_equal(d.box[1].filter, 0x21);
         /* Nothing is in use: what filters hold is of no use, and they are left idle. */
@@ -1506,7 +1506,7 @@ static void other_software_is_noticed(void **state)
     assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_ERR_CHANGED);
     assert_ptr_equal(why.pmu, &d.pmu[0].pmu);
     assert_int_equal(upmu_cpu_changed(&d.host.cpu[0]), UPMU_OK);
-    assert_true(d.box[1].select[0] == (DOUBLE_ENABLE | 2));
+    assert_int_equal(d.box[1].select[0], DOUBLE_ENABLE | 2);
     assert_int_equal(upmu_cpu_verify(&d.host.cpu[0], &why), UPMU_OK);
     double_steps(10);
     assert_int_equal(value_of(&d.host.session, 0), 60);
@@ -1603,7 +1603,7 @@ static void a_unit_that_is_not_open_has_an_interval(void **state)
     double_prepare(&d, UPMU_UNIT_BOX, UPMU_SPACE_PCI, 1, 1);
     double_begin(&d, 1);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, NULL, 1), UPMU_ERR_INVALID);
-    assert_true(upmu_unit_poll_interval(&d.unit) > 0);
+    assert_compare(upmu_unit_poll_interval(&d.unit), >, 0);
     assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
     stranger = d.host.cpu[0];
     stranger.meter.machine = &elsewhere;

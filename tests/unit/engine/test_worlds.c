@@ -36,14 +36,14 @@ static void leave(void)
 /* Session i of a world, attached. */
 static void attach(unsigned i, enum upmu_world world, const char *list, uint64_t period)
 {
-    assert_int_equal(upmu_session_world(&f.sessions[i], world), UPMU_OK);
+    assert_int_equal(upmu_session_world(&f.sessions[i], world), UPMU_OK, i);
     host_add(&f, i, list, period);
     host_attach(&f, i, 0);
 }
 
 static void start(unsigned i)
 {
-    assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&f.sessions[i]), UPMU_OK, i);
 }
 
 static void counts(unsigned i, uint64_t value)
@@ -124,7 +124,7 @@ static void an_entry_is_one_write(void **state)
         leave();
         host_costs(&f, "in the host already", 0, 0);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_stop(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_stop(&f.sessions[i]), UPMU_OK, i);
         host_forget_cost(&f);
         enter();
         leave();
@@ -154,8 +154,8 @@ static void sessions_that_cannot_change_their_world_stop(void **state)
             assert_int_equal(guest ? upmu_cpu_leave_guest(&f.cpu[0]) : upmu_cpu_enter_guest(&f.cpu[0]), UPMU_ERR_PORT);
             f.sim.fault_at = f.sim.fault_until = 0;
             for (unsigned i = 0; i < 2; i++) {
-                assert_int_equal(f.sessions[i].state, UPMU_SESSION_STOPPED);
-                assert_int_equal(f.sessions[i].error, UPMU_ERR_PORT);
+                assert_int_equal(f.sessions[i].state, UPMU_SESSION_STOPPED, i);
+                assert_int_equal(f.sessions[i].error, UPMU_ERR_PORT, i);
             }
             host_forget_cost(&f);
             guest ? enter() : leave();
@@ -213,9 +213,9 @@ static void threads_switch_in_both_worlds(void **state)
         host_set_up(&f, p->name);
         host_threads(&f, 3);
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_session_world(&f.sessions[i], UPMU_WORLD_GUEST), UPMU_OK);
+            assert_int_equal(upmu_session_world(&f.sessions[i], UPMU_WORLD_GUEST), UPMU_OK, i);
             host_add(&f, i, "branches", i ? 0 : 90);
-            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK, i);
             start(i);
         }
         attach(2, UPMU_WORLD_HOST, "instructions", 0);
@@ -241,7 +241,7 @@ static void threads_switch_in_both_worlds(void **state)
         counts(2, 400);
         assert_int_equal(f.sessions[0].set.tally[0].overflows, 5);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK, i);
         host_end(&f);
     }
 }
@@ -265,9 +265,9 @@ static void a_thread_of_a_guest_migrates(void **state)
             upmu_sim_switch_cpu(&f.sim, cpu);
             host_thread_switch(&f, cpu, 0);
             host_run(&f, 1000);
-            assert_int_equal(upmu_cpu_enter_guest(&f.cpu[cpu]), UPMU_OK);
+            assert_int_equal(upmu_cpu_enter_guest(&f.cpu[cpu]), UPMU_OK, cpu);
             host_run(&f, 100);
-            assert_int_equal(upmu_cpu_leave_guest(&f.cpu[cpu]), UPMU_OK);
+            assert_int_equal(upmu_cpu_leave_guest(&f.cpu[cpu]), UPMU_OK, cpu);
             host_run(&f, 1000);
             host_thread_switch(&f, cpu, 1 + cpu);
         }
@@ -288,9 +288,9 @@ static void a_switch_between_guests_moves_no_gate(void **state)
         host_set_up(&f, names[n]);
         host_threads(&f, 3);
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_session_world(&f.sessions[i], UPMU_WORLD_GUEST), UPMU_OK);
+            assert_int_equal(upmu_session_world(&f.sessions[i], UPMU_WORLD_GUEST), UPMU_OK, i);
             host_add(&f, i, i ? "branches" : "branches:u", 0);
-            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK, i);
             start(i);
         }
         for (unsigned i = 0; i < 6; i++) {
@@ -306,7 +306,7 @@ static void a_switch_between_guests_moves_no_gate(void **state)
         counts(1, 150);
         host_thread_switch(&f, 0, 2);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK, i);
         host_end(&f);
     }
 }
@@ -333,8 +333,9 @@ static void sets_switch_by_overflows_of_guests(void **state)
                 struct upmu_set *set = i ? &f.sets[0] : &session->set;
 
                 assert_int_equal(
-                    upmu_session_add_set(session, i ? set : NULL, (uint16_t)i, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
-                assert_int_equal(upmu_set_add(set, i ? "branches" : "branches,cycles", &sampling), UPMU_OK);
+                    upmu_session_add_set(session, i ? set : NULL, (uint16_t)i, UPMU_SET_OVERFLOW_SWITCH, 0),
+                    UPMU_OK, i);
+                assert_int_equal(upmu_set_add(set, i ? "branches" : "branches,cycles", &sampling), UPMU_OK, i);
             }
             attach(1, UPMU_WORLD_HOST, "instructions", 0);
             host_attach(&f, 0, 0);
@@ -359,7 +360,7 @@ static void sets_switch_by_overflows_of_guests(void **state)
             for (unsigned i = 0; i < 2; i++) {
                 struct upmu_count count;
 
-                assert_int_equal(upmu_set_read(i ? &f.sets[0] : &session->set, 0, 1, &count), UPMU_OK);
+                assert_int_equal(upmu_set_read(i ? &f.sets[0] : &session->set, 0, 1, &count), UPMU_OK, i);
                 counted += count.raw;
             }
             assert_true(counted <= 40 * 30 && counted >= 40 * 30 / 2);
@@ -379,7 +380,7 @@ static void sharing_sessions_stay_in_their_worlds(void **state)
     for (unsigned n = 0; n < sizeof names / sizeof names[0]; n++) {
         host_set_up(&f, names[n]);
         for (unsigned i = 0; i < 6; i++) {
-            assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK);
+            assert_int_equal(upmu_session_share(&f.sessions[i], true), UPMU_OK, i);
             attach(i, (enum upmu_world)(i % 3), lists[i / 2], 0);
             start(i);
         }
@@ -403,8 +404,8 @@ static void sharing_sessions_stay_in_their_worlds(void **state)
             struct upmu_count count = host_count(&f.sessions[i], 0);
 
             if (i / 2 != 1) /* (The model runs no program.) */
-                assert_true(count.raw > 0 && count.raw <= (i % 3 ? 200 * 50 : 400 * 50));
-            assert_true(count.running_ns < count.enabled_ns);
+                assert_true(count.raw > 0 && count.raw <= (i % 3 ? 200 * 50 : 400 * 50), i);
+            assert_compare(count.running_ns, <, count.enabled_ns);
         }
         host_end(&f);
     }
@@ -461,7 +462,7 @@ static void a_session_goes_to_a_cpu_in_a_guest(void **state)
     enter();
     host_run(&f, 100);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
     leave();
     upmu_sim_switch_cpu(&f.sim, 1);
     assert_int_equal(upmu_cpu_enter_guest(&f.cpu[1]), UPMU_OK);
@@ -478,7 +479,7 @@ static void a_session_goes_to_a_cpu_in_a_guest(void **state)
     counts(0, 150);
     counts(1, 25);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&f.sessions[i]), UPMU_OK, i);
     host_end(&f);
 }
 
@@ -500,7 +501,7 @@ static void an_absent_event_moves(void **state)
         snprintf(pinned, sizeof pinned, "instructions:counter=%u", f.sessions[0].set.tally[0].counter);
         attach(1, UPMU_WORLD_HOST, pinned, 0);
         start(1);
-        assert_true(f.sessions[0].set.tally[0].counter != f.sessions[1].set.tally[0].counter);
+        assert_int_not_equal(f.sessions[0].set.tally[0].counter, f.sessions[1].set.tally[0].counter);
         host_run(&f, 100);
         enter();
         host_run(&f, 100);
@@ -522,10 +523,10 @@ static void static_sessions_have_worlds(void **state)
         host_set_up(&f, names[n]);
         host_threads(&f, 2);
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_session_static(&f.sessions[i], true), UPMU_OK);
-            assert_int_equal(upmu_session_world(&f.sessions[i], i ? UPMU_WORLD_HOST : UPMU_WORLD_GUEST), UPMU_OK);
+            assert_int_equal(upmu_session_static(&f.sessions[i], true), UPMU_OK, i);
+            assert_int_equal(upmu_session_world(&f.sessions[i], i ? UPMU_WORLD_HOST : UPMU_WORLD_GUEST), UPMU_OK, i);
             host_add(&f, i, i ? "instructions" : "branches", 0);
-            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[0], NULL), UPMU_OK, i);
             start(i);
         }
         for (unsigned i = 0; i < 6; i++) {
@@ -546,7 +547,7 @@ static void static_sessions_have_worlds(void **state)
         counts(1, 70);
         host_thread_switch(&f, 0, 1);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK, i);
         host_end(&f);
     }
 }
@@ -598,9 +599,9 @@ static void counters_of_user_mode_have_worlds(void **state)
         host_start(&f);
         host_threads(&f, 3);
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_session_world(&f.sessions[i], i ? UPMU_WORLD_GUEST : UPMU_WORLD_HOST), UPMU_OK);
+            assert_int_equal(upmu_session_world(&f.sessions[i], i ? UPMU_WORLD_GUEST : UPMU_WORLD_HOST), UPMU_OK, i);
             host_add(&f, i, i ? "branches:u" : "instructions:u", 0);
-            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(&f.sessions[i], &f.threads[i], NULL), UPMU_OK, i);
             start(i);
         }
         for (unsigned i = 0; i < 10; i++) {
@@ -617,7 +618,7 @@ static void counters_of_user_mode_have_worlds(void **state)
         counts(1, 250);
         host_thread_switch(&f, 0, 2);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK);
+            assert_int_equal(upmu_session_close(&f.sessions[i]), UPMU_OK, i);
         host_end(&f);
     }
 }
@@ -747,11 +748,11 @@ static void a_session_that_failed_is_in_no_world(void **state)
         leave();
         enter();
         for (unsigned n = 0; n < 8; n++)
-            assert_true(f.sessions[0].state == UPMU_SESSION_RUNNING || !upmu_sim_runs(&f.sim, 0, n));
+            assert_true(f.sessions[0].state == UPMU_SESSION_RUNNING || !upmu_sim_runs(&f.sim, 0, n), n);
         leave();
         host_end(&f);
     }
-    assert_true(failed > 0);
+    assert_compare(failed, >, 0);
 }
 
 /* There counters are read at an exit: where one faults the crossing goes on, or what cannot be closed is stopped. */
@@ -777,13 +778,13 @@ static void a_fault_at_an_exit_counts_nothing_of_the_host(void **state)
         reached = f.sim.faults != 0;
         f.sim.fault_at = 0;
         host_run(&f, 5000);
-        assert_true(host_value(&f.sessions[1], 0) == 505);
-        assert_true(host_value(&f.sessions[0], 0) == 1010);
+        assert_int_equal(host_value(&f.sessions[1], 0), 505);
+        assert_int_equal(host_value(&f.sessions[0], 0), 1010);
         assert_true(status == UPMU_OK || status == UPMU_ERR_PORT);
         crossed += reached && status == UPMU_OK;
         host_end(&f);
     } while (reached);
-    assert_true(crossed > 2);
+    assert_compare(crossed, >, 2);
 }
 
 static bool (*write_register)(void *context, uint32_t msr, uint64_t value);
@@ -902,7 +903,7 @@ static void the_hardware_opens_no_counter_that_a_handler_masked(void **state)
         f.sim.deliver = deliver_to_a_hypervisor;
         host_start(&f);
         assert_int_equal(upmu_cpu_world_by_hardware(&f.cpu[0], true), UPMU_OK);
-        assert_int_equal(upmu_session_world(&f.sessions[0], worlds[n]), UPMU_OK);
+        assert_int_equal(upmu_session_world(&f.sessions[0], worlds[n]), UPMU_OK, n);
         host_add(&f, 0, "instructions", 100);
         assert_int_equal(upmu_session_format(&f.sessions[0], &masking, NULL, 0), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&f.sessions[0], &f.cpu[0]), UPMU_OK);
@@ -1000,9 +1001,9 @@ static void the_hardware_opens_no_counter_that_is_still_to_be_masked(void **stat
     for (unsigned i = 0; i <= UPMU_PARTS; i++) {
         struct upmu_sampling sampling = {.period = i ? 50 : 100};
 
-        assert_int_equal(upmu_session_init(&sessions[i], &f.machine), UPMU_OK);
-        assert_int_equal(upmu_set_add(&sessions[i].set, i ? "branches" : "instructions", &sampling), UPMU_OK);
-        assert_int_equal(upmu_session_format(&sessions[i], &masking, NULL, 0), UPMU_OK);
+        assert_int_equal(upmu_session_init(&sessions[i], &f.machine), UPMU_OK, i);
+        assert_int_equal(upmu_set_add(&sessions[i].set, i ? "branches" : "instructions", &sampling), UPMU_OK, i);
+        assert_int_equal(upmu_session_format(&sessions[i], &masking, NULL, 0), UPMU_OK, i);
         host_begin(&f, &sessions[i]);
     }
     host_run(&f, 100);
@@ -1013,9 +1014,9 @@ static void the_hardware_opens_no_counter_that_is_still_to_be_masked(void **stat
     assert_int_equal(upmu_cpu_gate_value(&f.cpu[0], UPMU_WORLD_GUEST), 0);
     assert_int_equal(upmu_cpu_tick(&f.cpu[0]), UPMU_OK);
     for (unsigned i = 0; i <= UPMU_PARTS; i++) {
-        assert_int_equal(sessions[i].state, UPMU_SESSION_MASKED);
-        assert_int_equal(host_value(&sessions[i], 0), i ? 50 : 100);
-        assert_int_equal(upmu_session_close(&sessions[i]), UPMU_OK);
+        assert_int_equal(sessions[i].state, UPMU_SESSION_MASKED, i);
+        assert_int_equal(host_value(&sessions[i], 0), i ? 50 : 100, i);
+        assert_int_equal(upmu_session_close(&sessions[i]), UPMU_OK, i);
     }
     host_end(&f);
 }
@@ -1040,8 +1041,8 @@ static void attributes_choose_the_world(void **state)
             if (strncmp(p->name, "zen", 3) == 0) /* its selects have bits for it: the_bits_of_selects_need_no_gates */
                 continue;
             host_set_up(&f, p->name);
-            assert_int_equal(add(0, lists[i][0]), UPMU_OK);
-            assert_int_equal(add(1, lists[i][1]), UPMU_OK);
+            assert_int_equal(add(0, lists[i][0]), UPMU_OK, i);
+            assert_int_equal(add(1, lists[i][1]), UPMU_OK, i);
             for (unsigned j = 0; j < 2; j++) {
                 host_attach(&f, j, 0);
                 start(j);
@@ -1106,12 +1107,12 @@ static void events_of_a_session_agree_on_the_world(void **state)
     host_set_up(&f, "skylake");
     for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++) {
         assert_int_equal(upmu_session_init(session, &f.machine), UPMU_OK);
-        assert_int_equal(upmu_session_world(session, lists[i].world), UPMU_OK);
+        assert_int_equal(upmu_session_world(session, lists[i].world), UPMU_OK, i);
         if (add(0, lists[i].list) != lists[i].status)
             fail_msg("%s: %u", lists[i].list, (unsigned)session->why.status);
         /* What was refused has left nothing. */
         if (lists[i].status != UPMU_OK)
-            assert_int_equal(add(0, lists[i].world ? "branches:h" : "branches:h,cycles:h"), UPMU_OK);
+            assert_int_equal(add(0, lists[i].world ? "branches:h" : "branches:h,cycles:h"), UPMU_OK, i);
     }
     assert_int_equal(upmu_session_init(session, &f.machine), UPMU_OK);
     assert_int_equal(add(0, "instructions:h"), UPMU_OK);
@@ -1123,7 +1124,7 @@ static void events_of_a_session_agree_on_the_world(void **state)
     assert_int_equal(upmu_session_world(session, UPMU_WORLD_GUEST), UPMU_OK);
     assert_int_equal(upmu_set_replace(&session->set, 0, "branches", NULL), UPMU_ERR_CONTRADICTION);
     assert_int_equal(upmu_set_replace(&session->set, 0, "branches:g", NULL), UPMU_OK);
-    assert_true(upmu_event_format(f.cpu[0].meter.pmu, &session->set.event[0], text, sizeof text) < sizeof text);
+    assert_compare(upmu_event_format(f.cpu[0].meter.pmu, &session->set.event[0], text, sizeof text), <, sizeof text);
     assert_string_equal(text, "BR_INST_RETIRED.ALL_BRANCHES:g=1");
     assert_int_equal(upmu_event_parse(f.cpu[0].meter.pmu, text, &event, NULL), UPMU_OK);
     assert_memory_equal(&event, &session->set.event[0], sizeof event);
@@ -1451,8 +1452,8 @@ static void a_lent_counter_is_closed_before_another_session_writes_it(void **sta
 
             host_add(&f, i, "branches:counter=0", 0);
             assert_int_equal(upmu_session_world(session, UPMU_WORLD_HOST), UPMU_OK);
-            assert_int_equal(upmu_session_attach_thread(session, &f.threads[i], NULL), UPMU_OK);
-            assert_int_equal(upmu_set_lend(&session->set, 0, 1000 * (i + 1)), UPMU_OK);
+            assert_int_equal(upmu_session_attach_thread(session, &f.threads[i], NULL), UPMU_OK, i);
+            assert_int_equal(upmu_set_lend(&session->set, 0, 1000 * (i + 1)), UPMU_OK, i);
             assert_int_equal(upmu_session_start(session), UPMU_OK);
         }
         for (unsigned k = 0; k < 8; k++) {
@@ -1462,13 +1463,13 @@ static void a_lent_counter_is_closed_before_another_session_writes_it(void **sta
             host_no_violation(&f);
             upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 40, .branches = 10});
             assert_true(upmu_set_where(&session->set, 0, &counter, &ahead));
-            assert_int_equal(ahead, 1000 * ((k & 1u) + 1));
+            assert_int_equal(ahead, 1000 * ((k & 1u) + 1), k);
             assert_int_equal(counter, 0);
         }
         host_thread_switch(&f, 0, 2);
         for (unsigned i = 0; i < 2; i++) {
             counts(i, 40);
-            assert_int_equal(upmu_thread_exit(&f.threads[i]), UPMU_OK);
+            assert_int_equal(upmu_thread_exit(&f.threads[i]), UPMU_OK, i);
         }
         host_end(&f);
     }
@@ -1486,7 +1487,7 @@ static void two_that_start_have_two_counters(void **state)
         attach(1, UPMU_WORLD_BOTH, "branch-misses", 0);
         for (unsigned j = 0; j < 4; j++) {
             start(j % 2);
-            assert_int_equal(upmu_session_stop(&f.sessions[j % 2]), UPMU_OK);
+            assert_int_equal(upmu_session_stop(&f.sessions[j % 2]), UPMU_OK, j);
         }
         assert_int_equal(f.sessions[0].counters, f.sessions[1].counters);
         assert_int_equal(upmu_sessions_change(&f.cpu[0], both, 2, NULL, 0), UPMU_OK);

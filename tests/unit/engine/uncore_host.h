@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim_uncore.h"
 #include <upmu/unit.h>
@@ -52,7 +52,7 @@ static inline void uncore_take_over(struct uncore_host *host, unsigned first, un
         upmu_sim_switch_cpu(&host->sim, i);
         upmu_sim_bind_cpu(&host->sim, i, &host->cpu[i]);
         upmu_sim_irqs(&host->sim, false);
-        assert_int_equal(upmu_cpu_init(&host->cpu[i], &host->machine, NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_init(&host->cpu[i], &host->machine, NULL), UPMU_OK, i);
         upmu_sim_irqs(&host->sim, true);
     }
 }
@@ -63,7 +63,7 @@ static inline void uncore_find(struct uncore_host *host)
     for (unsigned i = 0; i < host->sim.cpus; i++) {
         upmu_sim_switch_cpu(&host->sim, i);
         upmu_sim_irqs(&host->sim, false);
-        assert_int_equal(upmu_units_find(&host->cpu[i], &host->list, 0), UPMU_OK);
+        assert_int_equal(upmu_units_find(&host->cpu[i], &host->list, 0), UPMU_OK, i);
         upmu_sim_irqs(&host->sim, true);
     }
     upmu_sim_switch_cpu(&host->sim, 0);

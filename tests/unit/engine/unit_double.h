@@ -62,7 +62,7 @@ static struct unit_double *doubled;
 
 static uint64_t *double_register(unsigned box, unsigned offset)
 {
-    assert_true(box < doubled->boxes);
+    assert_compare(box, <, doubled->boxes);
     if (offset == DOUBLE_CONTROL)
         return &doubled->box[box].control;
     if (offset == DOUBLE_FILTER)
@@ -134,8 +134,8 @@ static void double_check_cpu(unsigned box)
 {
     const struct upmu_cpu_place *place = &doubled->place[doubled->host.sim.current];
 
-    assert_int_equal(place->package, doubled->info[box].package);
-    assert_int_equal(place->die, doubled->info[box].die);
+    assert_int_equal(place->package, doubled->info[box].package, box);
+    assert_int_equal(place->die, doubled->info[box].die, box);
 }
 
 static void double_note_write(unsigned box, unsigned offset, uint64_t value)
@@ -144,7 +144,7 @@ static void double_note_write(unsigned box, unsigned offset, uint64_t value)
 
     doubled->writes++;
     /* (Until it is told, a unit has one writer.) */
-    assert_true(!doubled->writer[box] || doubled->writer[box] == cpu);
+    assert_true(!doubled->writer[box] || doubled->writer[box] == cpu, box);
     doubled->writer[box] = cpu;
     assert_false(offset >= DOUBLE_COUNTER && offset < DOUBLE_FILTER);
     if (offset == DOUBLE_CONTROL && (value & doubled->type.reset) && box == 0 && doubled->reset_count < 8)
@@ -190,7 +190,7 @@ static bool double_pci_read(void *context, uint32_t where, uint32_t offset, uint
     *out_value = 0xffffffffu; /* (All else is absent.) */
     if (where - DOUBLE_WHERE >= DOUBLE_BOXES)
         return true;
-    assert_true(offset % 4 == 0);
+    assert_int_equal(offset % 4, 0);
     doubled->reads++;
     if (double_fails()) {
         *out_value = (uint32_t)GARBAGE;
@@ -207,7 +207,7 @@ static bool double_pci_write(void *context, uint32_t where, uint32_t offset, uin
     unsigned shift = (offset & 4u) * 8u;
 
     (void)context;
-    assert_true(offset % 4 == 0);
+    assert_int_equal(offset % 4, 0);
     double_note_write(where - DOUBLE_WHERE, offset, value);
     if (double_fails())
         return false;
@@ -237,7 +237,7 @@ static bool double_mmio_read(void *context, const volatile void *pointer, unsign
     unsigned at = (unsigned)((uintptr_t)pointer - 0x10000u);
 
     (void)context;
-    assert_true(at % (bits / 8) == 0);
+    assert_int_equal(at % (bits / 8), 0);
     doubled->reads++;
     if (double_fails())
         return garbage(out_value);
@@ -254,7 +254,7 @@ static bool double_mmio_write(void *context, volatile void *pointer, unsigned bi
     uint64_t mask = bits == 32 ? UINT64_C(0xffffffff) << shift : ~UINT64_C(0);
 
     (void)context;
-    assert_true(at % (bits / 8) == 0);
+    assert_int_equal(at % (bits / 8), 0);
     double_note_write(at >> 8, at & 0xffu, value);
     if (double_fails())
         return false;

@@ -50,7 +50,7 @@ static uint64_t rendered(const struct upmu_pmu *pmu, const struct upmu_event *ev
     if (event->attributes & UPMU_ATTR_WIDE)
         counters[1] = (uint8_t)(counter + 1);
     pmu->backend->render(pmu, event, 0, counters, flags, &image);
-    assert_true(image_mask(&image, row) != 0);
+    assert_int_not_equal(image_mask(&image, row), 0);
     /* (Enable bits are not an image's.) */
     return image_value(&image, row) | upmu_register_class_of(pmu, row)->gates;
 }
@@ -98,8 +98,8 @@ static void an_athlon_has_four_selects_with_each_bit_in_its_place(void **state)
     (void)state;
     assert_int_equal(amd[K7].counters, 0xf);
     for (unsigned n = 0; n < 4; n++) {
-        assert_int_equal(upmu_register_address(&amd[K7], amd[K7].counter[n].select_row), 0xc0010000 + n);
-        assert_int_equal(upmu_register_address(&amd[K7], amd[K7].counter[n].value_row), 0xc0010004 + n);
+        assert_int_equal(upmu_register_address(&amd[K7], amd[K7].counter[n].select_row), 0xc0010000 + n, n);
+        assert_int_equal(upmu_register_address(&amd[K7], amd[K7].counter[n].value_row), 0xc0010004 + n, n);
     }
     for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         struct upmu_event event = made(K7, fields[i].text);
@@ -107,8 +107,9 @@ static void an_athlon_has_four_selects_with_each_bit_in_its_place(void **state)
         if (event.config != fields[i].word)
             fail_msg("%s: %llx", fields[i].text, (unsigned long long)event.config);
         for (unsigned n = 0; n < 4; n++) {
-            assert_true(rendered(&amd[K7], &event, n, 0) == (fields[i].word | 1u << 22));
-            assert_true(rendered(&amd[K7], &event, n, UPMU_RENDER_INTERRUPT) == (fields[i].word | 1u << 22 | 1u << 20));
+            assert_int_equal(rendered(&amd[K7], &event, n, 0), fields[i].word | 1u << 22, n, i);
+            assert_int_equal(rendered(&amd[K7], &event, n, UPMU_RENDER_INTERRUPT),
+                             fields[i].word | 1u << 22 | 1u << 20, n, i);
         }
     }
 }
@@ -137,7 +138,7 @@ static void every_raw_bit_is_taken_or_refused_as_the_family_has_it(void **state)
             if (!(exist[model] >> bit & 1))
                 assert_int_equal(status, UPMU_ERR_NOT_PERMITTED);
             else if (status == UPMU_OK)
-                assert_true(event.config == ((UINT64_C(0x300c1) ^ UINT64_C(1) << bit) & ~UINT64_C(0x500000)));
+                assert_int_equal(event.config, (UINT64_C(0x300c1) ^ UINT64_C(1) << bit) & ~UINT64_C(0x500000));
             else /* a code that family 15h counts nowhere */
                 assert_true(status == UPMU_ERR_DOES_NOT_FIT || status == UPMU_ERR_UNSUPPORTED);
         }
@@ -149,11 +150,11 @@ static void every_raw_bit_is_taken_or_refused_as_the_family_has_it(void **state)
 static void event_bits_11_to_8_stand_at_35_to_32(void **state)
 {
     (void)state;
-    assert_true(made(F10H, "cpu/event=0x4e1,umask=0xf3/").config == UINT64_C(0x40003f3e1));
-    assert_true(made(ZEN4, "cpu/event=0x120,umask=1/").config == UINT64_C(0x100030120));
+    assert_int_equal(made(F10H, "cpu/event=0x4e1,umask=0xf3/").config, UINT64_C(0x40003f3e1));
+    assert_int_equal(made(ZEN4, "cpu/event=0x120,umask=1/").config, UINT64_C(0x100030120));
     assert_int_equal(refused(K8, "cpu/event=0x1e0/"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(refused(F10H, "cpu/event=0x1000/"), UPMU_ERR_BAD_VALUE);
-    assert_true(made(ZEN2, "raw:config=0x1000301c0").config == UINT64_C(0x1000301c0));
+    assert_int_equal(made(ZEN2, "raw:config=0x1000301c0").config, UINT64_C(0x1000301c0));
 }
 
 static void neither_privilege_means_both_and_raw_words_keep_theirs(void **state)
@@ -162,9 +163,9 @@ static void neither_privilege_means_both_and_raw_words_keep_theirs(void **state)
 
     (void)state;
     assert_int_equal(raw(&amd[ZEN2], 0xc0, &event), UPMU_OK);
-    assert_true(event.config == 0x300c0);
+    assert_int_equal(event.config, 0x300c0);
     assert_int_equal(raw(&amd[ZEN2], 0x200c0, &event), UPMU_OK);
-    assert_true(event.config == 0x200c0);
+    assert_int_equal(event.config, 0x200c0);
     assert_int_equal(event.attributes, UPMU_ATTR_RAW | UPMU_ATTR_OS);
     assert_int_equal(refused(ZEN2, "cpu/event=0xc0,u=0,k=0/"), UPMU_ERR_CONTRADICTION);
     assert_int_equal(refused(ZEN2, "cpu/event=0xc0,u=2/"), UPMU_ERR_BAD_VALUE);
@@ -181,7 +182,7 @@ static void families_without_the_bits_note_the_world(void **state)
     assert_int_equal(made(K8, "cpu/event=0xc0,h=1/").world, UPMU_WORLD_HOST);
     assert_int_equal(made(F11H, "cpu/event=0xc0,g=1/").world, UPMU_WORLD_GUEST);
     assert_int_equal(made(F11H, "cpu/event=0xc0,g=1,h=1/").world, UPMU_WORLD_BOTH);
-    assert_true(made(K8, "cpu/event=0xc0,g=1/").config == 0x300c0);
+    assert_int_equal(made(K8, "cpu/event=0xc0,g=1/").config, 0x300c0);
     assert_int_equal(made(ZEN4, "cpu/event=0xc0,g=1/").world, UPMU_WORLD_BOTH);
     assert_int_equal(refused(K8, "cpu/event=0xc0,h=2/"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(refused(K8, "cpu/event=0xc0,h=1,h=0/"), UPMU_ERR_CONTRADICTION);
@@ -202,12 +203,12 @@ static void guest_and_host_are_loaded_so_that_they_count(void **state)
         uint64_t word = UINT64_C(0x300c0) | (uint64_t)bits << 40;
 
         assert_int_equal(raw(&amd[ZEN4], word, &event), UPMU_OK);
-        assert_true(event.config >> 40 == (bits == 3 ? 0 : bits));
-        assert_true(rendered(&on, &event, 0, 0) >> 40 == (bits == 3 ? 0 : bits));
-        assert_true(rendered(&amd[ZEN4], &event, 0, 0) >> 40 == (bits == 1));
+        assert_int_equal(event.config >> 40, bits == 3 ? 0 : bits);
+        assert_int_equal(rendered(&on, &event, 0, 0) >> 40, bits == 3 ? 0 : bits);
+        assert_int_equal(rendered(&amd[ZEN4], &event, 0, 0) >> 40, bits == 1);
     }
-    assert_true(made(ZEN4, "cpu/event=0xc0,h=1/").config == UINT64_C(0x200000300c0));
-    assert_true(made(ZEN4, "cpu/event=0xc0,g=1/").config == UINT64_C(0x100000300c0));
+    assert_int_equal(made(ZEN4, "cpu/event=0xc0,h=1/").config, UINT64_C(0x200000300c0));
+    assert_int_equal(made(ZEN4, "cpu/event=0xc0,g=1/").config, UINT64_C(0x100000300c0));
 }
 
 /* Linux arch/x86/events/amd/core.c, amd_pmu_event_map and those of Zen. */
@@ -297,14 +298,15 @@ static void revisions_lack_what_came_later(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 6; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, k8[i]), UPMU_OK);
-        assert_int_equal(upmu_event_parse(&pmu, "CACHE_BLOCK", &event, NULL), i < 3 ? UPMU_ERR_UNSUPPORTED : UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, k8[i]), UPMU_OK, i);
+        assert_int_equal(upmu_event_parse(&pmu, "CACHE_BLOCK", &event, NULL), i < 3 ? UPMU_ERR_UNSUPPORTED : UPMU_OK,
+                         i);
         assert_int_equal(upmu_event_parse(&pmu, "PROBE:ALL", &event, NULL), UPMU_OK);
-        assert_true(event.config == (i < 2 ? 0x33fec : 0x37fec));
+        assert_int_equal(event.config, i < 2 ? 0x33fec : 0x37fec, i);
     }
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, k10[i]), UPMU_OK);
-        assert_int_equal(upmu_event_parse(&pmu, "IBS_OPS_TAGGED", &event, NULL), i ? UPMU_OK : UPMU_ERR_UNSUPPORTED);
+        assert_int_equal(upmu_pmu_by_name(&pmu, k10[i]), UPMU_OK, i);
+        assert_int_equal(upmu_event_parse(&pmu, "IBS_OPS_TAGGED", &event, NULL), i ? UPMU_OK : UPMU_ERR_UNSUPPORTED, i);
     }
 }
 
@@ -318,7 +320,7 @@ static void an_unknown_family_has_raw_words_and_what_all_families_count(void **s
     assert_true(amd_leaves_detect(&leaves, &pmu));
     pmu.catalog = upmu_catalog_find("ix86arch");
     assert_int_equal(upmu_event_parse(&pmu, "branches:u", &event, NULL), UPMU_OK);
-    assert_true(event.config == 0x100c2);
+    assert_int_equal(event.config, 0x100c2);
     assert_int_equal(upmu_event_parse(&pmu, "cache-misses", &event, NULL), UPMU_ERR_UNSUPPORTED);
     assert_int_equal(upmu_event_parse(&pmu, "raw:config=0x1003ff64", &event, NULL), UPMU_OK);
     assert_int_equal(event.counters, 0x3f);
@@ -342,7 +344,7 @@ static void canonical_text_is_the_event_again(void **state)
         struct upmu_event event = made(ZEN2, texts[i]), again;
         char text[100];
 
-        assert_true(upmu_event_format(&amd[ZEN2], &event, text, sizeof text) < sizeof text);
+        assert_compare(upmu_event_format(&amd[ZEN2], &event, text, sizeof text), <, sizeof text);
         again = made(ZEN2, text);
         assert_memory_equal(&event, &again, sizeof event);
     }
@@ -357,12 +359,12 @@ static void a_counter_is_chosen_by_its_number(void **state)
 
         (void)snprintf(text, sizeof text, "cycles:counter=%u", n);
         if (n < 4)
-            assert_int_equal(made(K8, text).counters, 1u << n);
+            assert_int_equal(made(K8, text).counters, 1u << n, n);
         else
             assert_int_equal(refused(K8, text), UPMU_ERR_BAD_VALUE);
         (void)snprintf(text, sizeof text, "%u cycles", n);
         if (n < 4)
-            assert_int_equal(made(K8, text).counters, 1u << n);
+            assert_int_equal(made(K8, text).counters, 1u << n, n);
         else
             assert_int_equal(refused(K8, text), UPMU_ERR_BAD_VALUE);
     }
@@ -377,14 +379,14 @@ static void a_wide_event_takes_an_even_counter_and_the_merge_event(void **state)
 
     (void)state;
     for (unsigned model = ZEN1; model < MODELS; model++) {
-        assert_int_equal(raw(&amd[model], 0xff03, &event), UPMU_OK);
+        assert_int_equal(raw(&amd[model], 0xff03, &event), UPMU_OK, model);
         assert_true(event.attributes & UPMU_ATTR_WIDE);
         assert_int_equal(event.counters, 0x15);
-        assert_true(amd[model].backend->alternative(&amd[model], &event, 0, 0, &way));
+        assert_true(amd[model].backend->alternative(&amd[model], &event, 0, 0, &way), model);
         assert_int_equal(way.slot_count, 2);
         assert_int_equal(way.slot[0].counters, 0x15);
         assert_int_equal(way.slot[1].counters, 0x2a);
-        assert_false(amd[model].backend->alternative(&amd[model], &event, 0, 1, &way));
+        assert_false(amd[model].backend->alternative(&amd[model], &event, 0, 1, &way), model);
         for (unsigned n = 0; n < 6; n += 2) {
             uint8_t counters[UPMU_SLOTS] = {(uint8_t)n, (uint8_t)(n + 1), UPMU_NO_COUNTER};
             struct upmu_step steps[UPMU_IMAGE_STEPS];
@@ -392,16 +394,16 @@ static void a_wide_event_takes_an_even_counter_and_the_merge_event(void **state)
             unsigned row = amd[model].counter[n].select_row, upper = amd[model].counter[n + 1].select_row;
 
             amd[model].backend->render(&amd[model], &event, 0, counters, UPMU_RENDER_INTERRUPT, &image);
-            assert_true((image_value(&image, upper) | UPMU_AMD_SELECT_EN) == UINT64_C(0xf004000ff));
-            assert_true((image_value(&image, row) | UPMU_AMD_SELECT_EN) == 0x53ff03);
-            assert_int_equal(image_guard(&image, upper), 3u << n);
+            assert_int_equal(image_value(&image, upper) | UPMU_AMD_SELECT_EN, UINT64_C(0xf004000ff));
+            assert_int_equal(image_value(&image, row) | UPMU_AMD_SELECT_EN, 0x53ff03);
+            assert_int_equal(image_guard(&image, upper), 3u << n, n);
         }
         /* The merge event by itself would lend its counter to another's. */
-        assert_int_equal(raw(&amd[model], UINT64_C(0xf000000ff), &event), UPMU_ERR_UNSUPPORTED);
+        assert_int_equal(raw(&amd[model], UINT64_C(0xf000000ff), &event), UPMU_ERR_UNSUPPORTED, model);
     }
     for (unsigned model = K7; model < ZEN1; model++)
         if (model != F15H) {
-            assert_int_equal(raw(&amd[model], 0x03, &event), UPMU_OK);
+            assert_int_equal(raw(&amd[model], 0x03, &event), UPMU_OK, model);
             assert_int_equal(event.attributes & UPMU_ATTR_WIDE, 0);
             assert_int_equal(event.counters, 0xf);
         }
@@ -466,7 +468,7 @@ static void the_northbridge_of_k8_has_an_owner_of_15h_its_own_counters(void **st
         assert_int_equal(event.payload, UPMU_AMD_PAYLOAD_NB);
         assert_true(amd[K8].backend->alternative(&amd[K8], &event, 7, 0, &way));
         assert_int_equal(way.slot[0].resource_count, 1);
-        assert_true(way.slot[0].value[0] == 7);
+        assert_int_equal(way.slot[0].value[0], 7);
         assert_int_equal(raw(&amd[F10H], UINT64_C(0x400000000) | code, &event), UPMU_OK);
         assert_int_equal(event.payload, UPMU_AMD_PAYLOAD_NB);
         assert_int_equal(raw(&amd[F15H], code, &event), UPMU_ERR_DOES_NOT_FIT);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/upmu.h>
 
 #include "backends/x86_core/x86_core.h"
@@ -106,7 +106,7 @@ static void every_golden_specification_encodes_as_recorded(void **state)
             fail_msg("%s on %s: %d, %s, %s", fields[0], fields[1], (int)status, words, text);
     }
     fclose(file);
-    assert_true(rows >= 100);
+    assert_compare(rows, >=, 100);
     /* Every status of the text, UNSUPPORTED and DOES_NOT_FIT among them. */
     assert_int_equal(statuses & 0x3fe, 0x3fe);
     assert_int_equal(statuses >> 32 & 0xa, 0xa);
@@ -142,7 +142,7 @@ static void every_example_of_the_manual_is_a_golden_row(void **state)
         examples++;
     }
     fclose(manual);
-    assert_true(examples >= 40);
+    assert_compare(examples, >=, 40);
 }
 
 /* ---- Round trips ---- */
@@ -198,8 +198,8 @@ static void every_event_with_every_attribute_encodes_again_as_written(void **sta
             }
         }
     }
-    assert_true(names > 800);
-    assert_true(written > 8 * names);
+    assert_compare(names, >, 800);
+    assert_compare(written, >, 8 * names);
 }
 
 static void every_name_can_be_encoded_and_keeps_its_id(void **state)
@@ -244,11 +244,11 @@ static void raw_words_are_written_so_that_they_encode_again(void **state)
                     continue;
                 upmu_event_format(&pmus[p], &event, text, sizeof text);
                 snprintf(parsed, sizeof parsed, "r%llx", (unsigned long long)(bits[i] | codes[k]));
-                assert_true(round_trips(&pmus[p], text));
-                assert_true(round_trips(&pmus[p], parsed));
+                assert_true(round_trips(&pmus[p], text), p);
+                assert_true(round_trips(&pmus[p], parsed), p);
                 written++;
             }
-    assert_true(written > 200);
+    assert_compare(written, >, 200);
 }
 
 static void a_short_buffer_gets_what_fits_of_an_event(void **state)
@@ -264,8 +264,8 @@ static void a_short_buffer_gets_what_fits_of_an_event(void **state)
         memset(part, '#', sizeof part);
         assert_int_equal(upmu_event_format(pmu, &event, part, size), length);
         assert_memory_equal(part, whole, size - 1);
-        assert_int_equal(part[size - 1], '\0');
-        assert_int_equal(part[size], '#');
+        assert_int_equal(part[size - 1], '\0', size);
+        assert_int_equal(part[size], '#', size);
     }
 }
 
@@ -383,10 +383,10 @@ static void a_models_own_events_need_a_cpuid_bit_under_a_hypervisor(void **state
 
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, models[i]), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, models[i]), UPMU_OK, i);
         assert_false(pmu.arch_events >> 2 & 1u);
         assert_int_equal(upmu_event_parse(&pmu, "CPU_CLK_UNHALTED.REF_P", &event, NULL), UPMU_OK);
-        assert_true(event.config == 0x3013c);
+        assert_int_equal(event.config, 0x3013c);
         assert_int_equal(upmu_event_parse(&pmu, "bus-cycles", &event, NULL), UPMU_ERR_UNSUPPORTED);
         pmu.capabilities |= UPMU_PMU_HYPERVISOR;
         assert_int_equal(upmu_event_parse(&pmu, "CPU_CLK_UNHALTED.REF_P", &event, NULL), UPMU_ERR_UNSUPPORTED);
@@ -527,7 +527,7 @@ static void each_fixed_counter_takes_its_own_event_only(void **state)
     for (unsigned event = 0; event < 3; event++)
         for (unsigned i = 0; i < 3; i++) {
             snprintf(text, sizeof text, "%s,counter=%u", own[event], UPMU_FIXED_COUNTER(i));
-            assert_int_equal(refused("core", text), i == event ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+            assert_int_equal(refused("core", text), i == event ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT, i);
         }
     /* MX-072: FreeBSD's enumerators mean the same. */
     for (unsigned event = 0; event < 3; event++) {
@@ -560,7 +560,7 @@ static void general_events_exist_on_every_model_and_others_are_its_own(void **st
     (void)state;
     for (unsigned m = 0; m < sizeof models / sizeof models[0]; m++)
         for (unsigned i = 0; i < sizeof general / sizeof general[0]; i++)
-            assert_int_equal(refused(models[m], general[i]), UPMU_OK);
+            assert_int_equal(refused(models[m], general[i]), UPMU_OK, m, i);
     assert_int_equal(refused("core", "L2_LINES_IN,core=all"), UPMU_OK);
     assert_int_equal(refused("skl", "L2_LINES_IN,core=all"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
     assert_int_equal(refused("core", "FRONTEND_RETIRED.DSB_MISS"), UPMU_ERR_NO_SUCH_EVENT);
@@ -593,10 +593,10 @@ static void an_offcore_event_runs_with_either_register_and_its_code(void **state
         struct upmu_image image = upmu_image_on(skl, steps, UPMU_IMAGE_STEPS);
         bool select = false, payload = false;
 
-        assert_int_equal(how[i].slot_count, 1);
-        assert_int_equal(how[i].slot[0].counters, 0xf);
-        assert_int_equal(how[i].slot[0].resource_count, 1);
-        assert_int_equal(how[i].slot[0].value[0], 0x10001);
+        assert_int_equal(how[i].slot_count, 1, i);
+        assert_int_equal(how[i].slot[0].counters, 0xf, i);
+        assert_int_equal(how[i].slot[0].resource_count, 1, i);
+        assert_int_equal(how[i].slot[0].value[0], 0x10001, i);
         assert_string_equal(skl->backend->resource_name(skl, how[i].slot[0].resource[0]),
                             i ? "OFFCORE_RSP_1" : "OFFCORE_RSP_0");
         skl->backend->render(skl, &event, i, counter, 0, &image);
@@ -651,7 +651,7 @@ static void an_event_of_the_omr_registers_runs_with_each_of_the_four(void **stat
         char text[64];
         unsigned seen = 0;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, models[m]), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, models[m]), UPMU_OK, m);
         snprintf(text, sizeof text, "r%x:offcore_rsp=0x1", codes[m]);
         assert_int_equal(upmu_event_parse(&pmu, text, &event, NULL), UPMU_OK);
         for (unsigned i = 0; i < 4; i++) {
@@ -659,15 +659,15 @@ static void an_event_of_the_omr_registers_runs_with_each_of_the_four(void **stat
             uint32_t address;
             uint64_t select, payload;
 
-            assert_true(pmu.backend->alternative(&pmu, &event, 0, i, &how));
+            assert_true(pmu.backend->alternative(&pmu, &event, 0, i, &how), i);
             words_of(&pmu, &event, i, &select, &address, &payload);
             assert_in_range(address, 0x3e0, 0x3e3);
-            assert_int_equal(select, (codes[m] & 0xff) | 0x100u << (address - 0x3e0));
+            assert_int_equal(select, (codes[m] & 0xff) | 0x100u << (address - 0x3e0), m);
             assert_int_equal(payload, 1);
             assert_int_equal(how.slot[0].resource[0], pmu.backend->resource_name(&pmu, how.slot[0].resource[0])[4] -
                                                           '0' + UPMU_X86_RESOURCE_OMR0);
             if (i == 0)
-                assert_int_equal(select, codes[m]);
+                assert_int_equal(select, codes[m], m);
             seen |= 1u << (address & 3u);
         }
         assert_int_equal(seen, 0xf);
@@ -701,13 +701,13 @@ static void a_value_goes_into_no_register_that_reserves_a_bit_of_it(void **state
         uint32_t address;
         unsigned ways = 0;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[k].pmu), UPMU_OK);
-        assert_int_equal(upmu_event_parse(&pmu, cases[k].text, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[k].pmu), UPMU_OK, k);
+        assert_int_equal(upmu_event_parse(&pmu, cases[k].text, &event, NULL), UPMU_OK, k);
         while (pmu.backend->alternative(&pmu, &event, 0, ways, &how))
             ways++;
-        assert_int_equal(ways, cases[k].ways);
+        assert_int_equal(ways, cases[k].ways, k);
         words_of(&pmu, &event, 0, &select, &address, &payload);
-        assert_int_equal(address, cases[k].address);
+        assert_int_equal(address, cases[k].address, k);
         assert_int_equal(select, address == 0x1a6 ? 0x1b7 : 0x2b7);
     }
     assert_int_equal(upmu_pmu_by_name(&pmu, "knl"), UPMU_OK);
@@ -746,13 +746,13 @@ static void records_with_lists_of_registers_have_their_words(void **state)
         uint64_t select = 0, payload = 0;
         uint32_t address;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK, i);
         if (upmu_event_parse(&pmu, cases[i].text, &event, NULL) != UPMU_OK)
             fail_msg("%s is refused", cases[i].text);
         words_of(&pmu, &event, 0, &select, &address, &payload);
-        assert_int_equal(select, cases[i].select);
-        assert_int_equal(address, cases[i].address);
-        assert_true(payload == cases[i].payload);
+        assert_int_equal(select, cases[i].select, i);
+        assert_int_equal(address, cases[i].address, i);
+        assert_int_equal(payload, cases[i].payload, i);
     }
 }
 
@@ -789,10 +789,10 @@ static void payloads_are_held_to_the_registers_bits(void **state)
 static void a_front_end_event_of_latency_takes_a_threshold(void **state)
 {
     (void)state;
-    assert_true(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES").config1 == 0x200106);
-    assert_true(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=1").config1 == 0x200106);
-    assert_true(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=255").config1 == 0x20ff06);
-    assert_true(encoded("skl", "FRONTEND_RETIRED.IDQ_1_BUBBLE:fe_thres=4095").config1 == 0x1fff06);
+    assert_int_equal(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES").config1, 0x200106);
+    assert_int_equal(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=1").config1, 0x200106);
+    assert_int_equal(encoded("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=255").config1, 0x20ff06);
+    assert_int_equal(encoded("skl", "FRONTEND_RETIRED.IDQ_1_BUBBLE:fe_thres=4095").config1, 0x1fff06);
     assert_int_equal(refused("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=4096"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(refused("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=0"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(refused("skl", "FRONTEND_RETIRED:IDQ_2_BUBBLES:fe_thres=2:fe_thres=3"), UPMU_ERR_CONTRADICTION);
@@ -815,7 +815,7 @@ static void equality_is_asked_for_where_leaf_23h_has_it(void **state)
     assert_true(event.config >> 36 & 1u);
     assert_int_equal(upmu_event_parse(&lnc, "cycles:c=2:eq:counter=0", &event, NULL), UPMU_OK);
     assert_true(event.config >> 36 & 1u);
-    assert_true(upmu_event_format(&lnc, &event, text, sizeof text) < sizeof text);
+    assert_compare(upmu_event_format(&lnc, &event, text, sizeof text), <, sizeof text);
     assert_non_null(strstr(text, ":eq=1"));
     assert_int_equal(upmu_event_parse(&lnc, text, &event, NULL), UPMU_OK);
     assert_true(event.config >> 36 & 1u);
@@ -829,7 +829,7 @@ static const char *explained(const struct upmu_why *why)
 {
     static char text[400];
 
-    assert_true(upmu_why_text(why, text, sizeof text) < sizeof text);
+    assert_compare(upmu_why_text(why, text, sizeof text), <, sizeof text);
     return text;
 }
 
@@ -976,8 +976,8 @@ static void random_text_never_harms_and_refusals_change_nothing(void **state)
         if (status != UPMU_OK) {
             assert_memory_equal(&event, &before, sizeof event);
             assert_int_equal(why.status, status);
-            assert_true(why.position + why.length <= length);
-            assert_true(upmu_why_text(&why, line, sizeof line) > 0);
+            assert_compare(why.position + why.length, <=, length);
+            assert_compare(upmu_why_text(&why, line, sizeof line), >, 0);
         } else {
             assert_true(event.counters && !(event.counters & ~pmu->counters));
             assert_true(round_trips(pmu, exact));
@@ -985,7 +985,7 @@ static void random_text_never_harms_and_refusals_change_nothing(void **state)
         }
         free(exact);
     }
-    assert_true(good > rounds / 100);
+    assert_compare(good, >, rounds / 100);
     for (unsigned i = UPMU_ERR_SYNTAX; i <= UPMU_ERR_MASKS_EXCLUSIVE; i++)
         if (i != UPMU_ERR_MASK_REQUIRED && !by_status[i])
             fail_msg("status %u never seen", i);
@@ -1013,12 +1013,12 @@ static unsigned write_masks(const struct upmu_pmu *pmu, unsigned row, unsigned m
         status = upmu_event_parse(pmu, tried, &event, NULL);
         if (status != UPMU_OK && status != UPMU_ERR_MASK_REQUIRED)
             continue;
-        assert_true(snprintf(forwards, size, "%s", tried) < (int)size);
+        assert_compare(snprintf(forwards, size, "%s", tried), <, (int)size);
         snprintf(tried, sizeof tried, ":%s%s", mask, tail);
         memcpy(tail, tried, sizeof tail);
         count++;
     }
-    assert_true(snprintf(backwards, size, "%s%s", name, tail) < (int)size);
+    assert_compare(snprintf(backwards, size, "%s%s", name, tail), <, (int)size);
     return count;
 }
 
@@ -1052,7 +1052,7 @@ static void unit_masks_in_any_order_are_the_same_event(void **state)
         }
     }
     printf("%u events\n", compared);
-    assert_true(compared > 200);
+    assert_compare(compared, >, 200);
 }
 
 /*
@@ -1073,7 +1073,7 @@ static void offcore_responses_have_linuxs_names_too(void **state)
         uint32_t cursor = 0;
         bool alias;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, models[i]), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, models[i]), UPMU_OK, i);
         while (upmu_catalog_next(pmu.catalog, "OFFCORE_RESPONSE_0.*", &cursor, &id, name, sizeof name, &alias) ==
                UPMU_OK) {
             snprintf(linuxs, sizeof linuxs, "OFFCORE_RESPONSE%s", name + strlen("OFFCORE_RESPONSE_0"));
@@ -1082,7 +1082,7 @@ static void offcore_responses_have_linuxs_names_too(void **state)
                 fail_msg("%s: %s is not %s", models[i], linuxs, name);
             compared++;
         }
-        assert_true(compared > 100);
+        assert_compare(compared, >, 100);
     }
 }
 

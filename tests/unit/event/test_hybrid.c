@@ -34,7 +34,7 @@ static void a_region_counts_by_name_on_each_core_type(void **state)
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         upmu_sim_switch_cpu(&host.sim, i);
-        assert_int_equal(upmu_region_open(&region, &host.cpu[i], "instructions,cycles,branches"), UPMU_OK);
+        assert_int_equal(upmu_region_open(&region, &host.cpu[i], "instructions,cycles,branches"), UPMU_OK, i);
         assert_int_equal(upmu_region_begin(&region), UPMU_OK);
         upmu_sim_events(&host.sim, &burst);
         assert_int_equal(upmu_region_end(&region), UPMU_OK);

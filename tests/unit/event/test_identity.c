@@ -51,13 +51,13 @@ static void rows_are_numbered_from_0_and_lead_to_their_name_and_back(void **stat
     for (unsigned i = 0; upmu_catalog_builtin(i); i++) {
         const struct upmu_catalog *catalog = upmu_catalog_builtin(i);
 
-        assert_true(upmu_catalog_rows(catalog) > 2);
+        assert_compare(upmu_catalog_rows(catalog), >, 2);
         for (unsigned row = 0; row < upmu_catalog_rows(catalog); row++) {
             struct upmu_event_id id;
             struct upmu_row contents;
             char name[NAME];
 
-            assert_true(upmu_catalog_row_name(catalog, row, name, sizeof name) < sizeof name);
+            assert_compare(upmu_catalog_row_name(catalog, row, name, sizeof name), <, sizeof name);
             assert_int_equal(upmu_catalog_lookup(catalog, name, strlen(name), &id), UPMU_OK);
             assert_int_equal(id.row, row);
             assert_int_equal(id.masks, 0);
@@ -90,7 +90,7 @@ static void the_half_that_drives_hardware_needs_no_names(void **state)
             if (way)
                 kernel.catalog = NULL;
             if (way == 0) {
-                assert_int_equal(upmu_set_add(&host.session.set, texts[i], NULL), UPMU_OK);
+                assert_int_equal(upmu_set_add(&host.session.set, texts[i], NULL), UPMU_OK, i);
             } else if (way == 1) {
                 assert_int_equal(upmu_set_add_event(&host.session.set, &event, NULL), UPMU_OK);
                 assert_true(same_id(host.session.set.event[0].id, event.id));
@@ -104,8 +104,8 @@ static void the_half_that_drives_hardware_needs_no_names(void **state)
             assert_true(dry.count >= 2 && dry.count <= 8);
             counts[way] = dry.count;
             for (size_t k = 0; k < dry.count; k++) {
-                assert_int_equal(writes[way][k].address, writes[0][k].address);
-                assert_true(writes[way][k].value == writes[0][k].value);
+                assert_int_equal(writes[way][k].address, writes[0][k].address, way, k);
+                assert_int_equal(writes[way][k].value, writes[0][k].value, way, k);
             }
             host_end(&host);
         }
@@ -159,13 +159,13 @@ static void words_and_id_are_fields_of_their_own(void **state)
 
     (void)state;
     assert_true(same_id(plain.id, changed.id));
-    assert_true(plain.config != changed.config);
+    assert_int_not_equal(plain.config, changed.config);
     assert_int_equal(plain.config & 0xffff, 0x1c4);
     assert_int_equal(changed.config & 0xffff, 0x1c4);
     assert_int_not_equal(payload.id.catalogue, 0);
-    assert_true(payload.config1 != 0);
+    assert_int_not_equal(payload.config1, 0);
     assert_int_equal(upmu_event_raw(&pmu, plain.config, 0, 0, &raw), UPMU_OK);
-    assert_true(raw.config == plain.config);
+    assert_int_equal(raw.config, plain.config);
     assert_true(raw.id.catalogue == 0 && raw.id.row == 0 && raw.id.masks == 0);
     assert_true(raw.attributes & UPMU_ATTR_RAW);
 }
@@ -191,7 +191,7 @@ static void an_id_says_which_catalogue_it_is_of(void **state)
         assert_ptr_equal(catalogue_of(a), skl.catalog);
         assert_ptr_equal(catalogue_of(b), core.catalog);
         /* No PMU takes another's id for one of its own. */
-        assert_true(upmu_event_name(&skl, a, again, sizeof again) > 0);
+        assert_compare(upmu_event_name(&skl, a, again, sizeof again), >, 0);
         assert_string_equal(again, of_skl);
         foreign[0] = '\0';
         (void)upmu_event_name(&skl, b, foreign, sizeof foreign);
@@ -246,7 +246,7 @@ static void every_name_comes_back_from_its_id_alone(void **state)
         while (upmu_catalog_next(pmu.catalog, NULL, &cursor, &id, name, sizeof name, &alias) == UPMU_OK) {
             struct upmu_event event, again;
 
-            assert_true(upmu_event_name(&pmu, id, back, sizeof back) < sizeof back);
+            assert_compare(upmu_event_name(&pmu, id, back, sizeof back), <, sizeof back);
             if (!alias)
                 assert_string_equal(back, name);
             if (upmu_event_parse(&pmu, name, &event, NULL) != UPMU_OK)
@@ -258,7 +258,7 @@ static void every_name_comes_back_from_its_id_alone(void **state)
             names++;
         }
     }
-    assert_true(names > 800);
+    assert_compare(names, >, 800);
 }
 
 /* What no catalogue has is given no name at all. */
@@ -299,14 +299,14 @@ static void one_format_holds_events_of_every_origin(void **state)
 
             assert_true(upmu_catalog_row(catalog, row, &contents));
             for (unsigned m = 0; m < contents.mask_count; m++)
-                assert_true(upmu_catalog_mask(catalog, row, m, &mask));
+                assert_true(upmu_catalog_mask(catalog, row, m, &mask), m);
             masked += contents.mask_count > 0 && !strcmp(upmu_catalog_name(catalog), "core");
             flat += !contents.mask_count && !strcmp(upmu_catalog_name(catalog), "skl");
             payloads += contents.msr != 0;
         }
-    assert_true(masked > 50);
-    assert_true(flat > 300);
-    assert_true(payloads > 0);
+    assert_compare(masked, >, 50);
+    assert_compare(flat, >, 300);
+    assert_compare(payloads, >, 0);
 }
 
 int main(void)

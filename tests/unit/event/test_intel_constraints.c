@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/upmu.h>
 
 #include "backends/x86_core/x86_core.h"
@@ -274,7 +274,7 @@ static void every_payload_register_takes_the_published_bits_alone(void **state)
             assert_int_equal(upmu_event_raw(&pmu, row->low | row->umask << 8, row->bits, 0, &event), UPMU_OK);
             assert_true(pmu.backend->alternative(&pmu, &event, 0, 0, &alternative));
             assert_int_equal(alternative.slot[0].resource_count, 1);
-            assert_true(alternative.slot[0].value[0] == row->bits);
+            assert_int_equal(alternative.slot[0].value[0], row->bits);
             assert_int_equal(
                 upmu_register_address(&pmu, pmu.backend->resource_row(&pmu, alternative.slot[0].resource[0])),
                 row->msr);
@@ -335,8 +335,8 @@ static void offcore_responses_have_two_registers_with_the_models_codes(void **st
             struct upmu_event event;
             struct upmu_pmu pmu;
 
-            assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
-            assert_int_equal(upmu_event_raw(&pmu, code, cases[i].both, 0, &event), UPMU_OK);
+            assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK, i);
+            assert_int_equal(upmu_event_raw(&pmu, code, cases[i].both, 0, &event), UPMU_OK, i);
             assert_true(pmu.backend->alternative(&pmu, &event, 0, 0, &alternative));
             assert_int_equal(alternative.slot[0].resource[0], second);
             assert_int_equal(upmu_x86_core_select(&event, 0) & 0xffff, code);
@@ -349,7 +349,7 @@ static void offcore_responses_have_two_registers_with_the_models_codes(void **st
             if (!cases[i].first)
                 continue;
             assert_int_equal(upmu_event_raw(&pmu, code, cases[i].first, 0, &event),
-                             second ? UPMU_ERR_NOT_PERMITTED : UPMU_OK);
+                             second ? UPMU_ERR_NOT_PERMITTED : UPMU_OK, i);
             if (!second)
                 assert_false(pmu.backend->alternative(&pmu, &event, 0, 1, &alternative));
         }

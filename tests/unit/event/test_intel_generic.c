@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/upmu.h>
 
 #include "backends/x86_core/x86_core.h"
@@ -52,7 +52,7 @@ static void check(char *const *field)
     /* And it takes attributes as any other. */
     snprintf(text, sizeof text, "%s:u", field[1]);
     assert_int_equal(upmu_event_parse(&pmu, text, &again, NULL), UPMU_OK);
-    assert_true(again.config == (event.config & ~UPMU_X86_SELECT_OS));
+    assert_int_equal(again.config, event.config & ~UPMU_X86_SELECT_OS);
 }
 
 static void generic_names_are_what_linux_makes_of_them_on_every_model(void **state)
@@ -88,9 +88,9 @@ static void what_cpuid_does_not_announce_is_refused(void **state)
         struct upmu_pmu pmu;
 
         assert_int_equal(upmu_pmu_by_name(&pmu, "hsw"), UPMU_OK);
-        assert_int_equal(upmu_event_parse(&pmu, cases[i].name, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, cases[i].name, &event, NULL), UPMU_OK, i);
         pmu.arch_events &= ~(1u << cases[i].bit);
-        assert_int_equal(upmu_event_parse(&pmu, cases[i].name, &event, NULL), UPMU_ERR_UNSUPPORTED);
+        assert_int_equal(upmu_event_parse(&pmu, cases[i].name, &event, NULL), UPMU_ERR_UNSUPPORTED, i);
         /* Reference cycles on fixed counter 2 are another event. */
         assert_int_equal(upmu_event_parse(&pmu, "ref-cycles", &event, NULL), UPMU_OK);
         assert_int_equal(event.config & 0xffff, 0x300);
@@ -130,18 +130,18 @@ static void topdown_names_are_metrics_or_events_where_there_are_any(void **state
             struct upmu_event event;
             struct upmu_pmu pmu;
 
-            assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
+            assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK, i);
             if (k >= cases[i].count) {
-                assert_int_equal(upmu_event_parse(&pmu, names[k], &event, NULL), UPMU_ERR_NO_SUCH_EVENT);
+                assert_int_equal(upmu_event_parse(&pmu, names[k], &event, NULL), UPMU_ERR_NO_SUCH_EVENT, k);
                 continue;
             }
-            assert_int_equal(upmu_event_parse(&pmu, names[k], &event, NULL), UPMU_OK);
+            assert_int_equal(upmu_event_parse(&pmu, names[k], &event, NULL), UPMU_OK, k);
             if (cases[i].codes[0]) {
-                assert_int_equal(event.config & 0xffff, cases[i].codes[k]);
+                assert_int_equal(event.config & 0xffff, cases[i].codes[k], i, k);
                 assert_true(event.counters & pmu.general);
             } else {
-                assert_int_equal(event.config & 0xffff, 0x8000 + k * 0x100);
-                assert_int_equal(event.counters, UINT32_C(0x1000000) << k);
+                assert_int_equal(event.config & 0xffff, 0x8000 + k * 0x100, k);
+                assert_int_equal(event.counters, UINT32_C(0x1000000) << k, k);
             }
         }
 }

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/x86_p4/p4_registers.h"
 #include "core/hw/backend.h"
@@ -139,9 +139,9 @@ static void family_15_of_intel_with_its_flag_set_is_a_pentium_4(void **state)
         assert_int_equal(pmu.preference_count, 18);
         assert_int_equal(pmu.preference[17], 1);
         for (unsigned n = 0; n < 17; n++)
-            assert_int_equal(pmu.preference[n], n < 1 ? n : n + 1);
+            assert_int_equal(pmu.preference[n], n < 1 ? n : n + 1, n);
         /* perfctr 2.6.42: loads of -8 to -1 interrupt one instruction for ever. */
-        assert_true(pmu.min_period > 8);
+        assert_compare(pmu.min_period, >, 8);
         assert_true(pmu.capabilities & UPMU_PMU_REARM_LAST);
     }
 }
@@ -209,11 +209,11 @@ static void hyper_threads_are_numbered_within_their_core(void **state)
             detection_of(&fake, cases[i].model, 4, cases[i].logical, cases[i].apic_id);
         struct upmu_pmu pmu;
 
-        assert_int_equal(p4[0].backend->thread(&detection), cases[i].thread);
+        assert_int_equal(p4[0].backend->thread(&detection), cases[i].thread, i);
         assert_true(p4[0].backend->detect(&detection, &pmu));
         /* Bits of a second thread exist where there is one. */
-        assert_int_equal(pmu.limit[UPMU_P4_CLASS_ESCR] & 3, cases[i].shared ? 3 : 0);
-        assert_int_equal(!!(pmu.limit[UPMU_P4_CLASS_CCCR] & UPMU_P4_CCCR_OVF_PMI_T1), cases[i].shared);
+        assert_int_equal(pmu.limit[UPMU_P4_CLASS_ESCR] & 3, cases[i].shared ? 3 : 0, i);
+        assert_int_equal(!!(pmu.limit[UPMU_P4_CLASS_CCCR] & UPMU_P4_CCCR_OVF_PMI_T1), cases[i].shared, i);
     }
 }
 
@@ -239,7 +239,7 @@ static void row_12_of_branch_retired_is_classic_and_row_18_is_refused(void **sta
         uint32_t address = upmu_register_address(&p4[NORTHWOOD], steps[i].row);
 
         assert_true(address == 0x36c ? (steps[i].value | UPMU_P4_CCCR_ENABLE) == 0x3b000
-                                     : address == 0x3cc && steps[i].value == 0x0c00140c);
+                                     : address == 0x3cc && steps[i].value == 0x0c00140c, i);
     }
     assert_int_equal(upmu_register_address(&p4[NORTHWOOD], p4[NORTHWOOD].counter[12].value_row), 0x30c);
     assert_int_equal(upmu_event_parse(&p4[NORTHWOOD], "18 p4-branch-retired", &event, &why), UPMU_ERR_BAD_VALUE);
@@ -254,27 +254,27 @@ static void row_12_of_branch_retired_is_classic_and_row_18_is_refused(void **sta
 static void keywords_set_their_fields(void **state)
 {
     (void)state;
-    assert_true(cccr("cycles") == 0x3c000);
-    assert_true(cccr("p4-global-power-events,threshold=3") == 0x37c000);
-    assert_true(cccr("cycles:thr=3") == 0x37c000);
-    assert_true(cccr("p4-global-power-events,threshold=3,complement") == 0x3fc000);
-    assert_true(cccr("cycles:cmpl:c=3") == 0x3fc000);
-    assert_true(cccr("p4-global-power-events,edge") == 0x103c000 + 0x40000); /* COMPARE: nothing to see without */
-    assert_true(cccr("cycles:c=0") == 0x7c000);
-    assert_true(cccr("p4-global-power-events,active=none") == 0xc000);
-    assert_true(cccr("p4-global-power-events,active=single") == 0x1c000);
-    assert_true(cccr("p4-global-power-events,active=both") == 0x2c000);
-    assert_true(cccr("p4-global-power-events,active=any") == 0x3c000);
-    assert_true(escr("cycles") == 0x2600020c);
-    assert_true(escr("p4-global-power-events,usr") == 0x26000204);
-    assert_true(escr("p4-global-power-events,os") == 0x26000208);
-    assert_true(escr("cycles:u=0") == 0x26000208);
-    assert_true(escr("cycles:uk") == 0x2600020c);
-    assert_true(escr("cycles:any:u") == 0x26000205);
-    assert_true(escr("p4-packed-sp-uop,tag=5") == 0x110000bc);
-    assert_true(escr("packed_SP_uop:TAG2") == 0x1100009c);
-    assert_true(escr("p4-ioq-allocation,busreqtype=5") == 0x06000a0c);
-    assert_true(escr("p4-ioq-allocation,mask=own+all-read,busreqtype=0x1f") == 0x06407e0c);
+    assert_int_equal(cccr("cycles"), 0x3c000);
+    assert_int_equal(cccr("p4-global-power-events,threshold=3"), 0x37c000);
+    assert_int_equal(cccr("cycles:thr=3"), 0x37c000);
+    assert_int_equal(cccr("p4-global-power-events,threshold=3,complement"), 0x3fc000);
+    assert_int_equal(cccr("cycles:cmpl:c=3"), 0x3fc000);
+    assert_int_equal(cccr("p4-global-power-events,edge"), 0x103c000 + 0x40000); /* COMPARE: nothing to see without */
+    assert_int_equal(cccr("cycles:c=0"), 0x7c000);
+    assert_int_equal(cccr("p4-global-power-events,active=none"), 0xc000);
+    assert_int_equal(cccr("p4-global-power-events,active=single"), 0x1c000);
+    assert_int_equal(cccr("p4-global-power-events,active=both"), 0x2c000);
+    assert_int_equal(cccr("p4-global-power-events,active=any"), 0x3c000);
+    assert_int_equal(escr("cycles"), 0x2600020c);
+    assert_int_equal(escr("p4-global-power-events,usr"), 0x26000204);
+    assert_int_equal(escr("p4-global-power-events,os"), 0x26000208);
+    assert_int_equal(escr("cycles:u=0"), 0x26000208);
+    assert_int_equal(escr("cycles:uk"), 0x2600020c);
+    assert_int_equal(escr("cycles:any:u"), 0x26000205);
+    assert_int_equal(escr("p4-packed-sp-uop,tag=5"), 0x110000bc);
+    assert_int_equal(escr("packed_SP_uop:TAG2"), 0x1100009c);
+    assert_int_equal(escr("p4-ioq-allocation,busreqtype=5"), 0x06000a0c);
+    assert_int_equal(escr("p4-ioq-allocation,mask=own+all-read,busreqtype=0x1f"), 0x06407e0c);
     assert_int_equal(answer(PRESCOTT, "p4-ioq-allocation,busreqtype=32"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(answer(PRESCOTT, "p4-packed-sp-uop,tag=16"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(answer(PRESCOTT, "p4-instr-retired,tag=1"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
@@ -305,7 +305,7 @@ static void without_a_second_thread_nothing_of_it_can_be_asked(void **state)
     assert_int_equal(answer(WILLAMETTE, "cycles:active=both"), UPMU_ERR_UNSUPPORTED);
     assert_int_equal(answer(WILLAMETTE, "cycles,any"), UPMU_ERR_NO_SUCH_ATTRIBUTE);
     assert_int_equal(answer(WILLAMETTE, "raw:escr=0x2600020f:cccr=0x3d000"), UPMU_ERR_BAD_VALUE);
-    assert_true(made(WILLAMETTE, "raw:escr=0x2600020c:cccr=0xd000").config >> 32 == 0x3c000);
+    assert_int_equal(made(WILLAMETTE, "raw:escr=0x2600020c:cccr=0xd000").config >> 32, 0x3c000);
 }
 
 static void below_signature_f27_bus_allocations_have_one_escr(void **state)
@@ -369,10 +369,10 @@ static void raw_words_are_checked_against_the_registers(void **state)
     (void)state;
     assert_int_equal(upmu_event_raw(&p4[PRESCOTT], UINT64_C(0x3b0000c00140c), 0, 0, &event), UPMU_OK);
     assert_int_equal(event.counters, 0x3f000);
-    assert_true(event.config == UINT64_C(0x3a0000c00140c));
+    assert_int_equal(event.config, UINT64_C(0x3a0000c00140c));
     /* OVF, OVF_PMI and ENABLE are the library's. */
     assert_int_equal(upmu_event_raw(&p4[PRESCOTT], UINT64_C(0x8c03b0000c00140c), 0, 0, &event), UPMU_OK);
-    assert_true(event.config == UINT64_C(0x3a0000c00140c));
+    assert_int_equal(event.config, UINT64_C(0x3a0000c00140c));
     /* ESCR bit 31, tag bits that CRU_ESCR2 lacks, undocumented CCCR bits, a select that is not wired. */
     assert_int_equal(upmu_event_raw(&p4[PRESCOTT], UINT64_C(0x3b0008c00140c), 0, 0, &event), UPMU_ERR_NOT_PERMITTED);
     assert_int_equal(upmu_event_raw(&p4[PRESCOTT], UINT64_C(0x3b0000c00143c), 0, 0, &event), UPMU_ERR_NOT_PERMITTED);
@@ -383,8 +383,8 @@ static void raw_words_are_checked_against_the_registers(void **state)
     assert_int_equal(answer(PRESCOTT, "raw:escr=0x1200020c:cccr=0x3b000:pebs=0x3000001:vert=1"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(answer(PRESCOTT, "raw:escr=0x1200020c:cccr=0x3b000:vert=0x2000"), UPMU_ERR_BAD_VALUE);
     assert_int_equal(answer(PRESCOTT, "raw:escr=0x10000000c:cccr=0x3b000"), UPMU_ERR_BAD_VALUE);
-    assert_true(made(PRESCOTT, "raw:cccr=0x3b000:escr=0x0c00140c").config ==
-                made(PRESCOTT, "raw:config=0x3b0000c00140c").config);
+    assert_int_equal(made(PRESCOTT, "raw:cccr=0x3b000:escr=0x0c00140c").config,
+                     made(PRESCOTT, "raw:config=0x3b0000c00140c").config);
     /* IQ_ESCR0/1 (select 0 of the IQ group): on models 0 to 2. */
     assert_int_equal(answer(NORTHWOOD, "raw:escr=0x0200020c:cccr=0x31000:counter=12"), UPMU_OK);
     assert_int_equal(answer(PRESCOTT, "raw:escr=0x0200020c:cccr=0x31000:counter=12"), UPMU_ERR_BAD_VALUE);
@@ -410,7 +410,7 @@ static void round_trip(unsigned model, const char *text)
     struct upmu_event event = made(model, text), again;
     char canonical[256];
 
-    assert_true(upmu_event_format(&p4[model], &event, canonical, sizeof canonical) < sizeof canonical);
+    assert_compare(upmu_event_format(&p4[model], &event, canonical, sizeof canonical), <, sizeof canonical, model);
     again = made(model, canonical);
     if (memcmp(&event, &again, sizeof event) != 0)
         fail_msg("%s became %s", text, canonical);
@@ -459,7 +459,7 @@ static void canonical_text_encodes_to_the_same_event(void **state)
         }
         listed++;
     }
-    assert_true(listed > 80);
+    assert_compare(listed, >, 80);
 }
 
 static void generic_names_mean_netbursts_events(void **state)
@@ -488,7 +488,7 @@ static void generic_names_mean_netbursts_events(void **state)
         assert_memory_equal(&a.id, &b.id, sizeof a.id);
     }
     /* Intel SDM vol 3 18.17: COMPARE, COMPLEMENT, threshold 15 count every clock while either thread is awake. */
-    assert_true(cccr("nonsleep_clockticks") == 0xffa000);
+    assert_int_equal(cccr("nonsleep_clockticks"), 0xffa000);
 }
 
 /* ---- The manual ---- */

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/x86_p4/p4_registers.h"
 #include "core/hw/backend.h"
@@ -65,9 +65,9 @@ static void rendered(const char *text, unsigned flags, uint64_t *cccr, uint64_t 
     prescott.backend->render(&prescott, &event, first, counters, flags, &image);
     *cccr = *escr = 0;
     for (unsigned i = 0; i < image.count; i++) {
-        assert_int_equal(steps[i].guard, 1u << counters[0]);
+        assert_int_equal(steps[i].guard, 1u << counters[0], i);
         if (steps[i].row == UPMU_P4_ROW_CCCR + counters[0]) {
-            assert_true((image_mask(&image, steps[i].row) & (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF)) == 0);
+            assert_int_equal(image_mask(&image, steps[i].row) & (UPMU_P4_CCCR_ENABLE | UPMU_P4_CCCR_OVF), 0, i);
             *cccr = image_value(&image, steps[i].row) | UPMU_P4_CCCR_ENABLE;
         } else if (!*escr) {
             *escr = image_value(&image, steps[i].row);
@@ -89,19 +89,19 @@ static void every_event_and_mask_gives_the_published_words(void **state)
         if (strstr(field[0], "active_entries"))
             snprintf(text, sizeof text, "raw:escr=%s:cccr=%s", field[2], field[5]);
         rendered(text, 0, &cccr, &escr);
-        assert_true(escr == strtoull(field[2], NULL, 16));
-        assert_true(cccr == strtoull(field[5], NULL, 16));
+        assert_int_equal(escr, strtoull(field[2], NULL, 16));
+        assert_int_equal(cccr, strtoull(field[5], NULL, 16));
         rendered(text, UPMU_RENDER_INTERRUPT, &cccr, &escr);
-        assert_true(cccr == strtoull(field[6], NULL, 16));
+        assert_int_equal(cccr, strtoull(field[6], NULL, 16));
         rendered(text, UPMU_RENDER_INTERRUPT | UPMU_RENDER_THREAD1, &cccr, &escr);
-        assert_true(escr == strtoull(field[3], NULL, 16));
-        assert_true(cccr == strtoull(field[7], NULL, 16));
+        assert_int_equal(escr, strtoull(field[3], NULL, 16));
+        assert_int_equal(cccr, strtoull(field[7], NULL, 16));
         /* The name gives the same words as the numbers, for both threads together, too. */
         snprintf(text, sizeof text, "%s:%s", field[0], field[1]);
-        assert_true((parsed_p4(text).config & 0xffffffff) == strtoull(field[2], NULL, 16));
-        assert_true((parsed_p4(text).config >> 32 | UPMU_P4_CCCR_ENABLE) == strtoull(field[5], NULL, 16));
+        assert_int_equal(parsed_p4(text).config & 0xffffffff, strtoull(field[2], NULL, 16));
+        assert_int_equal(parsed_p4(text).config >> 32 | UPMU_P4_CCCR_ENABLE, strtoull(field[5], NULL, 16));
         strcat(text, ":any");
-        assert_true((parsed_p4(text).config & 0xffffffff) == strtoull(field[4], NULL, 16));
+        assert_int_equal(parsed_p4(text).config & 0xffffffff, strtoull(field[4], NULL, 16));
         rows++;
     }
     fclose(file);
@@ -121,7 +121,7 @@ static void freebsds_names_masks_and_defaults_mean_what_the_manual_says(void **s
         if (!strcmp(field[0], "mask")) {
             snprintf(text, sizeof text, "%s,mask=%s", field[1], field[2]);
             escr = parsed_p4(text).config;
-            assert_true((escr & UPMU_P4_ESCR_MASK) >> 9 == 1u << atoi(field[4]));
+            assert_int_equal((escr & UPMU_P4_ESCR_MASK) >> 9, 1u << atoi(field[4]));
             masks++;
             continue;
         }
@@ -131,13 +131,13 @@ static void freebsds_names_masks_and_defaults_mean_what_the_manual_says(void **s
 
             for (char *c = field[1] + 3, *out = enumerator + 10; *c; c++)
                 *out++ = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
-            assert_true(parsed_p4(enumerator).config == escr);
-            assert_true((escr & UPMU_P4_ESCR_SELECT) >> 25 == strtoull(field[3], NULL, 16));
-            assert_true((parsed_p4(field[2]).config & UPMU_P4_ESCR_SELECT) == (escr & UPMU_P4_ESCR_SELECT));
+            assert_int_equal(parsed_p4(enumerator).config, escr);
+            assert_int_equal((escr & UPMU_P4_ESCR_SELECT) >> 25, strtoull(field[3], NULL, 16));
+            assert_int_equal(parsed_p4(field[2]).config & UPMU_P4_ESCR_SELECT, escr & UPMU_P4_ESCR_SELECT);
             events++;
         } else {
             assert_string_equal(field[0], "default");
-            assert_true((escr & UPMU_P4_ESCR_MASK) >> 9 == strtoull(field[2], NULL, 16));
+            assert_int_equal((escr & UPMU_P4_ESCR_MASK) >> 9, strtoull(field[2], NULL, 16));
             defaults++;
         }
     }
@@ -170,9 +170,9 @@ static void replay_metrics_program_the_tag_registers(void **state)
     for (unsigned i = 0; i < sizeof metrics / sizeof metrics[0]; i++) {
         struct upmu_event event = parsed_p4(metrics[i].name);
 
-        assert_true(event.config2 == metrics[i].config2);
-        assert_true((event.config & 0xffffffff) == 0x1200020c);
-        assert_true((event.config1 & 0xffffffff) == metrics[i].upstream);
+        assert_int_equal(event.config2, metrics[i].config2, i);
+        assert_int_equal(event.config & 0xffffffff, 0x1200020c);
+        assert_int_equal(event.config1 & 0xffffffff, metrics[i].upstream, i);
     }
 }
 

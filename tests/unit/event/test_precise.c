@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/catalogs.h>
 #include <upmu/ibs.h>
 #include <upmu/pmu.h>
@@ -42,7 +42,7 @@ static int read_tables(void **state)
 
     (void)state;
     for (; table_row(file, line, sizeof line, field, 4); row_count++) {
-        assert_true(row_count < ROWS);
+        assert_compare(row_count, <, ROWS);
         snprintf(rows[row_count].catalogue, sizeof rows->catalogue, "%s", field[0]);
         snprintf(rows[row_count].name, sizeof rows->name, "%s", field[1]);
         rows[row_count].counters = *field[3] == '-' ? 0 : strtoull(field[3], NULL, 16);
@@ -50,7 +50,7 @@ static int read_tables(void **state)
     fclose(file);
     file = source_open("tests/golden/precise_exceptions.tsv");
     for (; table_row(file, line, sizeof line, field, 4) == 4; exception_count++) {
-        assert_true(exception_count < EXCEPTIONS);
+        assert_compare(exception_count, <, EXCEPTIONS);
         snprintf(exceptions[exception_count].catalogue, sizeof exceptions->catalogue, "%s", field[0]);
         snprintf(exceptions[exception_count].name, sizeof exceptions->name, "%s", field[1]);
         snprintf(exceptions[exception_count].answer, sizeof exceptions->answer, "%s", field[2]);
@@ -137,7 +137,7 @@ static void check_row(const struct golden_event *row, const struct upmu_pmu *pmu
         assert_int_equal(status, UPMU_ERR_NOT_PRECISE);
     } else {
         assert_int_equal(status, UPMU_OK);
-        assert_true(counters_of(&event) == strtoull(exception->answer, NULL, 16));
+        assert_int_equal(counters_of(&event), strtoull(exception->answer, NULL, 16));
     }
 }
 
@@ -153,7 +153,7 @@ static void every_precise_event_of_the_files_has_their_counters(void **state)
     (void)state;
     for (unsigned i = 0; i < row_count; i++) {
         if (i == 0 || strcmp(rows[i].catalogue, rows[i - 1].catalogue) != 0)
-            assert_int_equal(upmu_pmu_by_name(&pmu, rows[i].catalogue), UPMU_OK);
+            assert_int_equal(upmu_pmu_by_name(&pmu, rows[i].catalogue), UPMU_OK, i);
         check_row(&rows[i], &pmu);
         check_words(&rows[i], &pmu);
     }
@@ -189,16 +189,16 @@ static void before_ice_lake_an_event_that_no_file_marks_is_refused(void **state)
         unsigned first = 0;
         struct upmu_pmu pmu;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, catalogues[c]), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, catalogues[c]), UPMU_OK, c);
         while (strcmp(rows[first].catalogue, catalogues[c]) != 0)
-            assert_true(++first < row_count);
+            assert_compare(++first, <, row_count);
         for (unsigned i = 0; i < upmu_catalog_rows(pmu.catalog); i++) {
             struct upmu_event event, precise;
             struct upmu_row row;
             char name[128];
 
-            assert_true(upmu_catalog_row(pmu.catalog, i, &row));
-            assert_true(upmu_catalog_row_name(pmu.catalog, i, name, sizeof name) < sizeof name);
+            assert_true(upmu_catalog_row(pmu.catalog, i, &row), i);
+            assert_compare(upmu_catalog_row_name(pmu.catalog, i, name, sizeof name), <, sizeof name, i);
             if (parse(&pmu, name, "", &event) != UPMU_OK || is_golden(&pmu, first, &event))
                 continue;
             if (parse(&pmu, name, ":precise", &precise) == UPMU_OK)
@@ -208,7 +208,7 @@ static void before_ice_lake_an_event_that_no_file_marks_is_refused(void **state)
                 refused++;
         }
     }
-    assert_true(refused > 2000);
+    assert_compare(refused, >, 2000);
 }
 
 static void each_p_is_one_level_and_a_number_is_the_level(void **state)
@@ -240,14 +240,14 @@ static void each_p_is_one_level_and_a_number_is_the_level(void **state)
     (void)state;
     assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(parse(&pmu, cases[i].text, "", &event), UPMU_OK);
-        assert_int_equal(UPMU_PRECISE_LEVEL(event.attributes), cases[i].level);
-        assert_true(upmu_event_format(&pmu, &event, text, sizeof text) < sizeof text);
+        assert_int_equal(parse(&pmu, cases[i].text, "", &event), UPMU_OK, i);
+        assert_int_equal(UPMU_PRECISE_LEVEL(event.attributes), cases[i].level, i);
+        assert_compare(upmu_event_format(&pmu, &event, text, sizeof text), <, sizeof text);
         assert_int_equal(parse(&pmu, text, "", &again), UPMU_OK);
         assert_memory_equal(&event, &again, sizeof event);
     }
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(parse(&pmu, wrong[i].text, "", &event), wrong[i].status);
+        assert_int_equal(parse(&pmu, wrong[i].text, "", &event), wrong[i].status, i);
 }
 
 /*
@@ -267,7 +267,7 @@ static void a_level_is_no_part_of_another_name(void **state)
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         enum upmu_status status = parse(&pmu, names[i], ":precise", &long_form);
 
-        assert_int_equal(parse(&pmu, names[i], ":p", &short_form), status);
+        assert_int_equal(parse(&pmu, names[i], ":p", &short_form), status, i);
         if (status == UPMU_OK)
             assert_memory_equal(&short_form, &long_form, sizeof long_form);
         snprintf(text, sizeof text, "%s_P", names[i]);
@@ -294,12 +294,12 @@ static void precise_cycles_are_counted_by_what_retires(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
-        assert_int_equal(parse(&pmu, cases[i].text, "", &event), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK, i);
+        assert_int_equal(parse(&pmu, cases[i].text, "", &event), UPMU_OK, i);
         if (event.config != cases[i].config || event.counters != cases[i].counters)
             fail_msg("%s on %s: %#llx on %#x", cases[i].text, cases[i].pmu, (unsigned long long)event.config,
                      event.counters);
-        assert_true(upmu_event_format(&pmu, &event, text, sizeof text) < sizeof text);
+        assert_compare(upmu_event_format(&pmu, &event, text, sizeof text), <, sizeof text);
         assert_non_null(strstr(text, ":precise="));
         assert_null(strstr(text, ":c="));
     }
@@ -328,7 +328,7 @@ static void level_3_is_on_the_counters_without_a_shadow(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK, i);
         if (parse(&pmu, cases[i].text, "", &event) != UPMU_OK || event.counters != cases[i].counters)
             fail_msg("%s on %s: %#x", cases[i].text, cases[i].pmu, event.counters);
     }
@@ -362,7 +362,7 @@ static void a_refusal_names_the_levels_that_are_possible(void **state)
         struct upmu_pmu pmu;
         char text[160];
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK, i);
         if (upmu_event_parse(&pmu, cases[i].text, &event, &why) != UPMU_ERR_NOT_PRECISE ||
             why.levels != cases[i].levels)
             fail_msg("%s on %s: status %d, levels %#x", cases[i].text, cases[i].pmu, why.status, why.levels);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/event.h>
 #include <upmu/upmu.h>
 
@@ -241,7 +241,7 @@ static void parts_are_equal(const struct upmu_spec *a, struct upmu_spec_part p, 
     assert_int_equal(p.value_length, q.value_length);
     assert_int_equal(p.separator, q.separator);
     for (unsigned i = 0; i < p.length; i++)
-        assert_int_equal(upmu_text_lower(a->text[p.position + i]), upmu_text_lower(b->text[q.position + i]));
+        assert_int_equal(upmu_text_lower(a->text[p.position + i]), upmu_text_lower(b->text[q.position + i]), i);
     assert_memory_equal(a->text + p.value, b->text + q.value, p.value_length);
 }
 
@@ -268,15 +268,15 @@ static void random_text_never_harms_and_plain_forms_parse_to_themselves(void **s
             if (status != UPMU_OK) {
                 assert_memory_equal(&spec, &before, sizeof spec);
                 assert_int_equal(cursor, start);
-                assert_true(why.position + why.length <= strlen(text));
+                assert_compare(why.position + why.length, <=, strlen(text));
                 bad += status != UPMU_ERR_END;
                 break;
             }
             good++;
             assert_true(cursor > start && cursor <= strlen(text));
-            assert_true(upmu_spec_format(&spec, plain, sizeof plain) < sizeof plain);
+            assert_compare(upmu_spec_format(&spec, plain, sizeof plain), <, sizeof plain);
             assert_int_equal(upmu_spec_next(plain, &second, &again, NULL), UPMU_OK);
-            assert_int_equal(plain[second], '\0');
+            assert_int_equal(plain[second], '\0', second);
             parts_are_equal(&spec, spec.unit, &again, again.unit);
             parts_are_equal(&spec, spec.pmu, &again, again.pmu);
             parts_are_equal(&spec, spec.name, &again, again.name);
@@ -306,13 +306,13 @@ static void numbers_are_read_and_written_exactly(void **state)
         upmu_text_end(&text);
         snprintf(theirs, sizeof theirs, "%llu", (unsigned long long)values[i]);
         assert_string_equal(mine, theirs);
-        assert_true(upmu_text_number(mine, strlen(mine), &value) && value == values[i]);
+        assert_true(upmu_text_number(mine, strlen(mine), &value) && value == values[i], i);
         upmu_text_begin(&text, mine, sizeof mine);
         upmu_text_hex(&text, values[i]);
         upmu_text_end(&text);
         snprintf(theirs, sizeof theirs, "0x%llx", (unsigned long long)values[i]);
         assert_string_equal(mine, theirs);
-        assert_true(upmu_text_number(mine, strlen(mine), &value) && value == values[i]);
+        assert_true(upmu_text_number(mine, strlen(mine), &value) && value == values[i], i);
     }
 }
 
@@ -324,7 +324,7 @@ static void numbers_that_are_none_or_too_big_are_refused(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false(upmu_text_number(bad[i], strlen(bad[i]), &value));
+        assert_false(upmu_text_number(bad[i], strlen(bad[i]), &value), i);
     assert_int_equal(value, 7);
     assert_true(upmu_text_number("0XfF", 4, &value) && value == 255);
     assert_true(upmu_text_number("007", 3, &value) && value == 7);

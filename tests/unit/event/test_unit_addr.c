@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 /* The layout again, as a table: first bit and number of bits of each field. */
 enum { RACK, BLADE, CHIP, NODE, CORE, NUMBER, FIELDS };
@@ -52,7 +52,7 @@ static void each_field_has_its_bits_and_no_value_beyond_them(void **state)
 
         for (int64_t value = 0; value < end; value++) {
             values[field] = value;
-            assert_int_equal(address_of(values), (uint32_t)value << layout[field].first);
+            assert_int_equal(address_of(values), (uint32_t)value << layout[field].first, field);
             for (unsigned other = 0; other < FIELDS; other++)
                 assert_int_equal(field_of(address_of(values), other), other == field ? value : 0);
         }

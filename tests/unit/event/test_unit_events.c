@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/upmu.h>
 
 #include "backends/uncore/uncore.h"
@@ -80,7 +80,7 @@ static void check_type(unsigned generation, const struct upmu_uncore_pmu *pmu)
         enum upmu_status status;
         uint64_t filter;
 
-        assert_true(upmu_catalog_row(catalog, i, &row));
+        assert_true(upmu_catalog_row(catalog, i, &row), i);
         upmu_catalog_row_name(catalog, i, name, sizeof name);
         if (row.unit != pmu->type->number)
             continue;

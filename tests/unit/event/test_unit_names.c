@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/unit.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -97,7 +97,7 @@ static void paths_of_the_library_name_package_die_and_box(void **state)
 
         snprintf(expected, sizeof expected, server[i].type == L3 ? "package%d/die%d/%s_%d" : "package%d/die%d/%s%d",
                  server[i].package, server[i].die, types[server[i].type].name, server[i].number);
-        assert_int_equal(upmu_unit_path(&list, &server[i], path, sizeof path), strlen(expected));
+        assert_int_equal(upmu_unit_path(&list, &server[i], path, sizeof path), strlen(expected), i);
         assert_string_equal(path, expected);
         strcat(expected, "*1");
         assert_string_equal(by_path(&list, path), expected);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/event.h>
 #include <upmu/unit.h>
 
@@ -211,17 +211,17 @@ static void a_canonical_text_has_the_number_of_the_box_that_was_named(void **sta
         char canonical[64], cut[64];
         size_t length;
 
-        assert_int_equal(upmu_event_parse(texts[i].pmu, texts[i].text, &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(texts[i].pmu, texts[i].text, &event, NULL), UPMU_OK, i);
         length = upmu_event_format(texts[i].pmu, &event, canonical, sizeof canonical);
         assert_string_equal(canonical, texts[i].canonical);
         assert_int_equal(length, strlen(canonical));
-        assert_int_equal(upmu_event_parse(texts[i].pmu, canonical, &again, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(texts[i].pmu, canonical, &again, NULL), UPMU_OK, i);
         assert_memory_equal(&again, &event, sizeof event);
         for (size_t room = 0; room <= length; room++) {
             memset(cut, '#', sizeof cut);
-            assert_int_equal(upmu_event_format(texts[i].pmu, &event, cut, room), length);
+            assert_int_equal(upmu_event_format(texts[i].pmu, &event, cut, room), length, i);
             assert_memory_equal(cut, canonical, room ? room - 1 : 0);
-            assert_int_equal(cut[room], '#');
+            assert_int_equal(cut[room], '#', room);
         }
     }
     memory.pmu.catalog = NULL;
@@ -262,10 +262,11 @@ static const char *meant(unsigned pmu, struct upmu_unit_list *list, const char *
 
     if (upmu_event_parse(&server_pmus[pmu].pmu, text, &event, NULL) != UPMU_OK)
         return "none";
-    assert_true(upmu_event_format(&server_pmus[pmu].pmu, &event, canonical, sizeof canonical) < sizeof canonical);
+    assert_compare(upmu_event_format(&server_pmus[pmu].pmu, &event, canonical, sizeof canonical), <, sizeof canonical,
+                   pmu);
     if (upmu_event_parse(&server_pmus[pmu].pmu, canonical, &again, NULL) != UPMU_OK)
         printf("%s: %s\n", text, canonical);
-    assert_int_equal(upmu_event_parse(&server_pmus[pmu].pmu, canonical, &again, NULL), UPMU_OK);
+    assert_int_equal(upmu_event_parse(&server_pmus[pmu].pmu, canonical, &again, NULL), UPMU_OK, pmu);
     assert_memory_equal(&again, &event, sizeof event);
     for (unsigned i = 0; i < SERVER; i++)
         if (server[i].type == pmu && (!event.unit || upmu_unit_is_meant(list, &server[i], &event)))
@@ -337,13 +338,13 @@ static void a_unit_that_is_not_in_the_list_any_more_is_not_meant(void **state)
     assert_int_equal(upmu_event_parse(&server_pmus[0].pmu, "package1/die1/imc1/r304", &event, NULL), UPMU_OK);
     list.unit_count = 7;
     for (unsigned i = 0; i < SERVER; i++)
-        assert_false(upmu_unit_is_meant(&list, &server[i], &event));
+        assert_false(upmu_unit_is_meant(&list, &server[i], &event), i);
     assert_int_equal(upmu_event_format(&server_pmus[0].pmu, &event, text, sizeof text), strlen("imc/raw:config=0x304"));
     /* Where another list has a shorter path. */
     list.unit_count = SERVER;
     server[7].name = "a/imc1";
     for (unsigned i = 0; i < SERVER; i++)
-        assert_false(upmu_unit_is_meant(&list, &server[i], &event));
+        assert_false(upmu_unit_is_meant(&list, &server[i], &event), i);
     assert_int_equal(upmu_event_format(&server_pmus[0].pmu, &event, text, sizeof text), strlen("imc/raw:config=0x304"));
     server[7].name = NULL;
 }
@@ -408,7 +409,7 @@ static void filters_are_given_by_field_or_by_word(void **state)
         if (upmu_event_parse(cha, same[i], &event, &why) != UPMU_OK)
             fail_msg("%s: %s", same[i], upmu_status_text(why.status));
         assert_int_equal(event.config, 0x3135);
-        assert_true(event.config1 == UINT64_C(0x4004040000000000));
+        assert_int_equal(event.config1, UINT64_C(0x4004040000000000));
     }
     assert_string_equal(encoded(cha, "cha/TOR_INSERTS.IA:match_opc=1"), "no such attribute");
     assert_string_equal(encoded(cha, "cha/TOR_INSERTS.IA:filter_opc0=0x400"), "value out of range");

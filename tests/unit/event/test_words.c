@@ -133,7 +133,7 @@ static void an_attribute_that_there_is_not_names_those_that_there_are(void **sta
         const char *at;
         unsigned named = 0;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, pmus[i]), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, pmus[i]), UPMU_OK, i);
         refuse(&pmu, i == 6 ? "cycles:z" : "instructions:z", text);
         assert_non_null(strstr(text, "\"z\": no such "));
         assert_null(strstr(text, "nearest"));
@@ -146,7 +146,7 @@ static void an_attribute_that_there_is_not_names_those_that_there_are(void **sta
             assert_int_not_equal(upmu_event_parse(&pmu, name, &event, NULL), UPMU_ERR_NO_SUCH_ATTRIBUTE);
             at += length + (at[length] ? 2 : 0);
         }
-        assert_true(named >= 4);
+        assert_compare(named, >=, 4);
     }
 }
 
@@ -182,7 +182,7 @@ static void a_refused_name_is_told_with_the_catalogue_that_lacks_it(void **state
 
     (void)state;
     for (unsigned i = 0; i < sizeof row / sizeof row[0]; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, row[i].pmu), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, row[i].pmu), UPMU_OK, i);
         refuse(&pmu, "zzzzzz", text);
         assert_string_equal(text, row[i].text);
     }

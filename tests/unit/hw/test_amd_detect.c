@@ -108,7 +108,7 @@ static void only_amd_and_hygon_from_family_6_on_have_it(void **state)
         struct amd_leaves leaves = {.family = vendors[i].family, .vendor = vendors[i].vendor};
         struct upmu_pmu pmu;
 
-        assert_int_equal(amd_leaves_detect(&leaves, &pmu), vendors[i].found);
+        assert_int_equal(amd_leaves_detect(&leaves, &pmu), vendors[i].found, i);
         if (vendors[i].family == 0x18)
             assert_string_equal(pmu.name, "hygon_fam18h");
     }
@@ -145,21 +145,21 @@ static void counters_and_registers_are_as_cpuid_says(void **state)
         struct upmu_pmu pmu;
 
         assert_true(amd_leaves_detect(&leaves, &pmu));
-        assert_int_equal(pmu.counters, (1u << shapes[i].counters) - 1u);
+        assert_int_equal(pmu.counters, (1u << shapes[i].counters) - 1u, i);
         assert_int_equal(pmu.general, pmu.counters);
-        assert_int_equal(!!(pmu.capabilities & UPMU_PMU_GLOBAL_CTRL), shapes[i].global);
-        assert_int_equal(!!(pmu.capabilities & UPMU_PMU_STATUS), shapes[i].global);
+        assert_int_equal(!!(pmu.capabilities & UPMU_PMU_GLOBAL_CTRL), shapes[i].global, i);
+        assert_int_equal(!!(pmu.capabilities & UPMU_PMU_STATUS), shapes[i].global, i);
         for (unsigned n = 0; n < shapes[i].counters; n++) {
             const struct upmu_counter *counter = &pmu.counter[n];
 
-            assert_int_equal(upmu_register_address(&pmu, counter->select_row), shapes[i].select + step * n);
-            assert_int_equal(upmu_register_address(&pmu, counter->value_row), shapes[i].value + step * n);
+            assert_int_equal(upmu_register_address(&pmu, counter->select_row), shapes[i].select + step * n, i, n);
+            assert_int_equal(upmu_register_address(&pmu, counter->value_row), shapes[i].value + step * n, i, n);
             assert_int_equal(counter->write_row, counter->value_row);
             assert_int_equal(counter->width, 48);
-            assert_int_equal(counter->rdpmc, n < 6 ? n : UPMU_NO_RDPMC);
+            assert_int_equal(counter->rdpmc, n < 6 ? n : UPMU_NO_RDPMC, n);
             assert_int_equal(upmu_register_address(&pmu, counter->gate_row),
-                             shapes[i].global ? 0xc0000301 : shapes[i].select + step * n);
-            assert_int_equal(counter->gate_bit, shapes[i].global ? n : 22);
+                             shapes[i].global ? 0xc0000301 : shapes[i].select + step * n, i, n);
+            assert_int_equal(counter->gate_bit, shapes[i].global ? n : 22, i, n);
         }
         /* Never both sets, and nothing that CPUID does not promise. */
         for (unsigned row = 0; row < pmu.table->row_count; row++) {
@@ -168,7 +168,7 @@ static void counters_and_registers_are_as_cpuid_says(void **state)
             if (!upmu_register_name(&pmu, row))
                 continue;
             assert_true((address & ~0x7u) == 0xc0010000 ? step == 1 : step == 2);
-            assert_true(address >= 0xc0010000 || shapes[i].global);
+            assert_true(address >= 0xc0010000 || shapes[i].global, i);
             assert_int_not_equal(address, 0x1d9);
         }
     }
@@ -190,7 +190,7 @@ static void freezing_is_kept_off_where_it_exists(void **state)
     assert_int_equal(upmu_register_address(&pmu, steps[0].row), 0x1d9);
     assert_true(image_mask(&image, steps[0].row) == 0x1800 && image_value(&image, steps[0].row) == 0);
     assert_int_equal(upmu_register_address(&pmu, steps[1].row), 0xc0000302);
-    assert_true(image_value(&image, steps[1].row) == UINT64_C(3) << 58);
+    assert_int_equal(image_value(&image, steps[1].row), UINT64_C(3) << 58);
 }
 
 /* The status shows reserved bits on some microcode (Linux amd_pmu_v2_handle_irq): they are no counters. */
@@ -203,7 +203,7 @@ static void status_bits_beyond_the_counters_are_nobody(void **state)
     assert_true(amd_leaves_detect(&leaves, &pmu));
     assert_int_equal(pmu.backend->overflowed(&pmu, ~UINT64_C(0)), 0x3f);
     assert_int_equal(pmu.backend->overflowed(&pmu, UINT64_C(3) << 58 | 0xffc4), 0x04);
-    assert_true(pmu.backend->acknowledge(&pmu, 0x24) == 0x24);
+    assert_int_equal(pmu.backend->acknowledge(&pmu, 0x24), 0x24);
 }
 
 /* Guest and host bits: from family 10h on, not on 11h, with SVM; host alone once SVM is on. */
@@ -229,12 +229,12 @@ static void select_bits_exist_as_the_family_has_them(void **state)
         struct upmu_pmu pmu;
 
         assert_true(amd_leaves_detect(&leaves, &pmu));
-        assert_true(pmu.limit[UPMU_AMD_CLASS_SELECT] == limits[i].bits);
-        assert_int_equal(leaves.reads, (limits[i].bits >> 41 & 1) != 0);
+        assert_int_equal(pmu.limit[UPMU_AMD_CLASS_SELECT], limits[i].bits, i);
+        assert_int_equal(leaves.reads, (limits[i].bits >> 41 & 1) != 0, i);
         assert_false(pmu.quirks & UPMU_AMD_SVME);
         leaves.efer = 1u << 12;
         assert_true(amd_leaves_detect(&leaves, &pmu));
-        assert_int_equal(!!(pmu.quirks & UPMU_AMD_SVME), (limits[i].bits >> 41 & 1) != 0);
+        assert_int_equal(!!(pmu.quirks & UPMU_AMD_SVME), (limits[i].bits >> 41 & 1) != 0, i);
         leaves.faults = true;
         assert_true(amd_leaves_detect(&leaves, &pmu));
         assert_false(pmu.quirks & UPMU_AMD_SVME);
@@ -299,8 +299,8 @@ static void models_are_described_by_either_name(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        assert_int_equal(upmu_pmu_by_name(&a, pairs[i][0]), UPMU_OK);
-        assert_int_equal(upmu_pmu_by_name(&b, pairs[i][1]), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&a, pairs[i][0]), UPMU_OK, i);
+        assert_int_equal(upmu_pmu_by_name(&b, pairs[i][1]), UPMU_OK, i);
         assert_memory_equal(&a, &b, sizeof a);
         assert_string_equal(a.name, pairs[i][1]);
     }

@@ -46,8 +46,8 @@ static void a_wide_event_counts_every_operation(void **state)
         host_begin(&host, &host.session);
         for (unsigned round = 1; round < 4; round++) {
             run_wide(&host, 640000);
-            assert_true(host_value(&host.session, 0) == round * UINT64_C(640000));
-            assert_true(host_value(&host.session, 1) == round * UINT64_C(640000));
+            assert_int_equal(host_value(&host.session, 0), round * UINT64_C(640000));
+            assert_int_equal(host_value(&host.session, 1), round * UINT64_C(640000));
             assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
             run_wide(&host, 640);
             assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
@@ -86,12 +86,12 @@ static void the_upper_counter_of_a_pair_opens_first_and_closes_last(void **state
         if (trace[i].kind != UPMU_SIM_WRMSR)
             continue;
         if (trace[i].address == 0xc0010203) {
-            assert_true(trace[i].value == 0xffff && selects == 0);
+            assert_true(trace[i].value == 0xffff && selects == 0, i);
             loaded = true;
         } else {
-            assert_true(selects < 4);
-            assert_int_equal(trace[i].address, expected[selects].address);
-            assert_true(trace[i].value == expected[selects].value);
+            assert_compare(selects, <, 4);
+            assert_int_equal(trace[i].address, expected[selects].address, i, selects);
+            assert_int_equal(trace[i].value, expected[selects].value, i, selects);
             selects++;
         }
     }
@@ -114,7 +114,7 @@ static void a_wide_event_is_sampled_by_both_halves(void **state)
         host_sample(&host, WIDE, 10000);
         for (unsigned round = 0; round < 50; round++)
             run_wide(&host, 6400);
-        assert_true(host_value(&host.session, 0) == 320000);
+        assert_int_equal(host_value(&host.session, 0), 320000);
         assert_int_equal(host_drain(&host, NULL), 32);
         assert_int_equal(host.session.set.tally[0].lost, 0);
         host_no_violation(&host);
@@ -142,8 +142,8 @@ static void a_pair_is_loaded_again_after_another_session(void **state)
         assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
         run_wide(&host, 500);
-        assert_true(host_value(&host.session, 0) == 1500);
-        assert_true(host_value(&host.other, 1) == 1000);
+        assert_int_equal(host_value(&host.session, 0), 1500);
+        assert_int_equal(host_value(&host.other, 1), 1000);
         host_no_violation(&host);
         host_end(&host);
     }
@@ -163,8 +163,8 @@ static void a_counting_pair_wraps_and_counts_on(void **state)
     run_wide(&host, 5000);
     assert_int_equal(host.answers, 1);
     assert_int_equal(host.answer[0], UPMU_PMI_HANDLED);
-    assert_true(host.sim.cpu[0].counter[1].value == 0xffff);
-    assert_true(host_value(&host.session, 0) == 5000);
+    assert_int_equal(host.sim.cpu[0].counter[1].value, 0xffff);
+    assert_int_equal(host_value(&host.session, 0), 5000);
     host_no_violation(&host);
     host_end(&host);
 }
@@ -183,7 +183,7 @@ static void two_cores(struct host *host, const char *profile)
     upmu_domain_init(&node, UPMU_SCOPE_NODE);
     for (unsigned cpu = 0; cpu < 2; cpu++) {
         upmu_sim_switch_cpu(&host->sim, cpu);
-        assert_int_equal(upmu_cpu_init(&host->cpu[cpu], &host->machine, nodes), UPMU_OK);
+        assert_int_equal(upmu_cpu_init(&host->cpu[cpu], &host->machine, nodes), UPMU_OK, cpu);
     }
     upmu_sim_switch_cpu(&host->sim, 0);
 }
@@ -210,13 +210,13 @@ static void one_core_of_a_node_counts_the_northbridge(void **state)
         (void)upmu_why_text(&host.other.why, words, sizeof words);
         assert_non_null(strstr(words, "the node's northbridge, in use by others"));
         upmu_sim_switch_cpu(&host.sim, 0);
-        assert_true(host_value(&host.session, 0) == 77);
-        assert_true(host_value(&host.session, 1) == 77);
+        assert_int_equal(host_value(&host.session, 0), 77);
+        assert_int_equal(host_value(&host.session, 1), 77);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         upmu_sim_switch_cpu(&host.sim, 1);
         assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
         run_other(&host, 0xe0, 1, 9, 1);
-        assert_true(host_value(&host.other, 0) == 9);
+        assert_int_equal(host_value(&host.other, 0), 9);
         assert_int_equal(upmu_session_detach(&host.other), UPMU_OK);
         host_no_violation(&host);
         assert_int_equal(upmu_cpu_fini(&host.cpu[1]), UPMU_OK);
@@ -239,9 +239,9 @@ static void core_events_share_nothing_with_the_other_core(void **state)
     assert_int_equal(upmu_session_attach_cpu(&host.other, &host.cpu[1]), UPMU_OK);
     assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
     host_run(&host, 1000);
-    assert_true(host_value(&host.other, 0) == 1000);
+    assert_int_equal(host_value(&host.other, 0), 1000);
     upmu_sim_switch_cpu(&host.sim, 0);
-    assert_true(host_value(&host.session, 1) == 0);
+    assert_int_equal(host_value(&host.session, 1), 0);
     host_no_violation(&host);
 }
 
@@ -273,10 +273,10 @@ static void host_only_counts_with_svm_and_without(void **state)
         host_run(&host, 1000);
         host.sim.cpu[0].guest = svme;
         host_run(&host, 50);
-        assert_true(host_value(&host.session, 0) == (svme ? 1000 : 1050));
-        assert_true(host_value(&host.session, 1) == (svme ? 50 : 0));
-        assert_true(host_value(&host.session, 2) == 1050);
-        assert_true(host_value(&host.session, 3) == 1050);
+        assert_int_equal(host_value(&host.session, 0), svme ? 1000 : 1050);
+        assert_int_equal(host_value(&host.session, 1), svme ? 50 : 0);
+        assert_int_equal(host_value(&host.session, 2), 1050);
+        assert_int_equal(host_value(&host.session, 3), 1050);
         host_no_violation(&host);
         host_end(&host);
     }
@@ -296,7 +296,7 @@ static void instructions_of_early_zen_3_count_right_on_counter_2(void **state)
     host_begin(&host, &host.session);
     host_run(&host, 1000);
     assert_int_equal(host.session.set.tally[2].counter, 2);
-    assert_true(host_value(&host.session, 2) == 1000);
+    assert_int_equal(host_value(&host.session, 2), 1000);
     host_no_violation(&host);
     host_end(&host);
 }
@@ -321,8 +321,8 @@ static void overflows_leave_a_credit_for_each_counter_at_most(void **state)
         assert_int_equal(host_drain(&host, NULL), 50);
         /* As an NMI of another source; the model is not asked (it would find interrupts on). */
         while (upmu_pmi_handle(&host.cpu[0], NULL) == UPMU_PMI_STALE)
-            assert_true(++stale < 50);
-        assert_in_range(stale, 1, i ? 6 : 4);
+            assert_compare(++stale, <, 50);
+        assert_in_range(stale, 1, i ? 6 : 4, i);
     }
 }
 
@@ -347,12 +347,12 @@ static void counters_in_use_at_take_over_are_left_alone(void **state)
         assert_int_equal(upmu_set_add(&host.session.set, "instructions,cycles", NULL), UPMU_OK);
         host_begin(&host, &host.session);
         host_run(&host, 100);
-        assert_true(host_value(&host.session, 0) == 100);
+        assert_int_equal(host_value(&host.session, 0), 100);
         assert_true(host.sim.cpu[0].select[0] == 0x4300c0 && host.sim.cpu[0].select[2] == 0x1300c0);
-        assert_true(host.sim.cpu[0].counter[0].value >= 100);
+        assert_compare(host.sim.cpu[0].counter[0].value, >=, 100);
         host_no_violation(&host);
         host_end(&host);
-        assert_true(host.sim.cpu[0].select[3] == 0x0300c0);
+        assert_int_equal(host.sim.cpu[0].select[3], 0x0300c0);
     }
 }
 
@@ -413,9 +413,9 @@ static void a_family_that_nobody_knows_counts_what_all_have(void **state)
     assert_int_equal(upmu_set_add(&host.session.set, "instructions,cycles,branches,branch-misses", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
-    assert_true(host_value(&host.session, 0) == 1000);
-    assert_true(host_value(&host.session, 1) == 2000);
-    assert_true(host_value(&host.session, 2) == 500);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    assert_int_equal(host_value(&host.session, 1), 2000);
+    assert_int_equal(host_value(&host.session, 2), 500);
     host_no_violation(&host);
     host_end(&host);
 }

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "core/hw/backend.h"
 #include "core/hw/bank.h"

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/x86_core/x86_core.h"
 #include "backends/x86_core/x86_core_registers.h"
@@ -348,8 +348,8 @@ static void netburst_starts_with_escr_matrix_tags_counter_and_cccr_last(void **s
     assert_true(upmu_bank_write(&space.bank, 12, UINT64_C(0xffffffff00)));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(12), 0));
     EXPECT_WRITES(&space, 0x3CC, 0x3F2, 0x3F1, 0x30C, 0x36C);
-    assert_true(space.value[UPMU_P4_ROW_CCCR + 12] == UINT64_C(0x3b000));
-    assert_true(space.value[UPMU_P4_ROW_COUNTER + 12] == UINT64_C(0xffffffff00));
+    assert_int_equal(space.value[UPMU_P4_ROW_CCCR + 12], UINT64_C(0x3b000));
+    assert_int_equal(space.value[UPMU_P4_ROW_COUNTER + 12], UINT64_C(0xffffffff00));
 }
 
 static void netburst_loads_without_opening_and_then_opens_with_one_write(void **state)
@@ -364,12 +364,12 @@ static void netburst_loads_without_opening_and_then_opens_with_one_write(void **
     add_p4(&image, 0, 0, 7, 0);
     assert_true(load(&space.bank, &image, 0, &changed));
     EXPECT_WRITES(&space, 0x3A0, 0x360);
-    assert_true(space.value[UPMU_P4_ROW_CCCR] == UINT64_C(0x3e000));
+    assert_int_equal(space.value[UPMU_P4_ROW_CCCR], UINT64_C(0x3e000));
     forget_trace(&space);
     assert_true(load(&space.bank, &image, UPMU_BIT32(0), &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(0), 0));
     EXPECT_WRITES(&space, 0x360);
-    assert_true(space.value[UPMU_P4_ROW_CCCR] == UINT64_C(0x3f000));
+    assert_int_equal(space.value[UPMU_P4_ROW_CCCR], UINT64_C(0x3f000));
 }
 
 /* CCCR closed, ESCR, CCCR opened: 3 writes. */
@@ -388,8 +388,8 @@ static void netburst_changes_a_running_counter_in_three_writes(void **state)
     assert_true(load(&space.bank, &image, UPMU_BIT32(4), &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(4), 0));
     EXPECT_WRITES(&space, 0x364, 0x3A4, 0x364);
-    assert_true(space.written[0].value == UINT64_C(0x32000)); /* the old event, closed */
-    assert_true(space.written[2].value == UINT64_C(0x35000));
+    assert_int_equal(space.written[0].value, UINT64_C(0x32000)); /* the old event, closed */
+    assert_int_equal(space.written[2].value, UINT64_C(0x35000));
     assert_int_equal(space.reads, 0);
 }
 
@@ -414,8 +414,8 @@ static void netburst_gives_up_cccr_escr_tags_matrix(void **state)
     upmu_image_add(&image, UPMU_P4_ROW_CCCR + 12, CCCR_CONFIG, 0, UPMU_BIT32(12));
     assert_true(load(&space.bank, &image, 0, &changed));
     EXPECT_WRITES(&space, 0x36C, 0x36C, 0x3CC, 0x3F1, 0x3F2);
-    assert_true(space.written[0].value == UINT64_C(0x3a000));
-    assert_true(space.value[UPMU_P4_ROW_CCCR + 12] == 0);
+    assert_int_equal(space.written[0].value, UINT64_C(0x3a000));
+    assert_int_equal(space.value[UPMU_P4_ROW_CCCR + 12], 0);
 }
 
 static void global_table_closes_loads_payload_selects_fixed_and_opens(void **state)
@@ -437,8 +437,8 @@ static void global_table_closes_loads_payload_selects_fixed_and_opens(void **sta
     assert_true(upmu_bank_gate(&space.bank, counters, 0));
     EXPECT_WRITES(&space, 0x38F, 0x1A6, 0x187, 0x38D, 0x38F);
     /* Counter 0, which the image does not concern, ran on. */
-    assert_true(space.written[0].value == 1);
-    assert_true(space.written[4].value == UINT64_C(0x100000003));
+    assert_int_equal(space.written[0].value, 1);
+    assert_int_equal(space.written[4].value, UINT64_C(0x100000003));
 }
 
 static void global_table_gives_up_selects_before_payloads(void **state)
@@ -478,8 +478,8 @@ static void a_select_that_gates_itself_is_closed_idle_and_written_once(void **st
     assert_true(load(&space.bank, &image, UPMU_BIT32(0), &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(0), 0));
     EXPECT_WRITES(&space, 0x186, 0x186);
-    assert_true(space.written[0].value == UINT64_C(0x30031));
-    assert_true(space.written[1].value == UINT64_C(0x43003c));
+    assert_int_equal(space.written[0].value, UINT64_C(0x30031));
+    assert_int_equal(space.written[1].value, UINT64_C(0x43003c));
 }
 
 /* What the shadow holds for the next opening must reach the register if the opening never comes. */
@@ -500,8 +500,8 @@ static void a_select_put_off_is_written_if_its_counter_closes_instead(void **sta
         assert_true(load(&space.bank, &image, UPMU_BIT32(0), &changed));
         assert_int_equal(upmu_bank_verify(&space.bank, &fault), UPMU_NO_ROW);
         assert_true(upmu_bank_gate(&space.bank, 0, UPMU_BIT32(0)));
-        assert_true(space.value[row] == space.bank.shadow[row]);
-        assert_true(space.value[row] != 0);
+        assert_int_equal(space.value[row], space.bank.shadow[row], row);
+        assert_int_not_equal(space.value[row], 0, row);
         assert_false(gate_open(&space, 0));
         assert_int_equal(upmu_bank_verify(&space.bank, &fault), UPMU_NO_ROW);
     }
@@ -544,8 +544,8 @@ static void one_write_gates_all_counters_of_a_register(void **state)
     assert_true(upmu_bank_gate(&space.bank, UINT32_C(0x7000f), 0));
     assert_true(upmu_bank_gate(&space.bank, 0, UINT32_C(0x7000f)));
     EXPECT_WRITES(&space, 0x38F, 0x38F);
-    assert_true(space.written[0].value == UINT64_C(0x70000000f));
-    assert_true(space.written[1].value == 0);
+    assert_int_equal(space.written[0].value, UINT64_C(0x70000000f));
+    assert_int_equal(space.written[1].value, 0);
 }
 
 static void closing_netburst_keeps_configuration_opening_is_one_write(void **state)
@@ -558,9 +558,9 @@ static void closing_netburst_keeps_configuration_opening_is_one_write(void **sta
     forget_trace(&space);
     space.value[UPMU_P4_ROW_CCCR + 17] |= UPMU_P4_CCCR_OVF;
     assert_true(upmu_bank_gate(&space.bank, 0, UPMU_BIT32(17)));
-    assert_true(space.value[UPMU_P4_ROW_CCCR + 17] == UINT64_C(0x38000));
+    assert_int_equal(space.value[UPMU_P4_ROW_CCCR + 17], UINT64_C(0x38000));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(17), 0));
-    assert_true(space.value[UPMU_P4_ROW_CCCR + 17] == UINT64_C(0x39000));
+    assert_int_equal(space.value[UPMU_P4_ROW_CCCR + 17], UINT64_C(0x39000));
     EXPECT_WRITES(&space, 0x371, 0x371);
     assert_int_equal(space.reads, 0);
 }
@@ -583,8 +583,8 @@ static void bits_of_other_counters_stay(void **state)
     add_fixed(&image, 2, 1);
     assert_true(load(&space.bank, &image, 0, &changed));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(UPMU_FIXED_COUNTER(0)) | UPMU_BIT32(2), 0));
-    assert_true(space.value[UPMU_X86_ROW_FIXED_CTRL] == 0x1b2);
-    assert_true(space.value[UPMU_X86_ROW_GLOBAL_CTRL] == UINT64_C(0x300000005));
+    assert_int_equal(space.value[UPMU_X86_ROW_FIXED_CTRL], 0x1b2);
+    assert_int_equal(space.value[UPMU_X86_ROW_GLOBAL_CTRL], UINT64_C(0x300000005));
     EXPECT_WRITES(&space, 0x38D, 0x38F);
 }
 
@@ -602,10 +602,10 @@ static void bits_that_are_not_ours_are_read_and_kept_at_every_write(void **state
     upmu_image_add(&image, UPMU_X86_ROW_DEBUGCTL, ~UINT64_C(0), 0, 0);
     space.value[UPMU_X86_ROW_DEBUGCTL] = 0x1803; /* the host turns on single-stepping on branches */
     assert_true(load(&space.bank, &image, 0, &changed));
-    assert_true(space.value[UPMU_X86_ROW_DEBUGCTL] == 3);
+    assert_int_equal(space.value[UPMU_X86_ROW_DEBUGCTL], 3);
     space.value[UPMU_X86_ROW_DEBUGCTL] = 2;
     assert_true(upmu_bank_restore(&space.bank, 0));
-    assert_true(space.value[UPMU_X86_ROW_DEBUGCTL] == 0x1802);
+    assert_int_equal(space.value[UPMU_X86_ROW_DEBUGCTL], 0x1802);
 
     begin(&space, NETBURST);
     space.value[UPMU_P4_ROW_PEBS_ENABLE] = UINT64_C(1) << 25;
@@ -613,7 +613,7 @@ static void bits_that_are_not_ours_are_read_and_kept_at_every_write(void **state
     image.count = 0;
     upmu_image_add(&image, UPMU_P4_ROW_PEBS_ENABLE, ~UINT64_C(0), (UINT64_C(1) << 24) | (UINT64_C(1) << 26) | 1u, 0);
     assert_true(load(&space.bank, &image, 0, &changed));
-    assert_true(space.value[UPMU_P4_ROW_PEBS_ENABLE] == ((UINT64_C(3) << 24) | 1u));
+    assert_int_equal(space.value[UPMU_P4_ROW_PEBS_ENABLE], (UINT64_C(3) << 24) | 1u);
 }
 
 static void unknown_registers_are_read_before_part_of_them_changes(void **state)
@@ -626,7 +626,7 @@ static void unknown_registers_are_read_before_part_of_them_changes(void **state)
     space.value[UPMU_X86_ROW_GLOBAL_CTRL] = UINT64_C(0x100000000);
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(3), 0));
     assert_int_equal(space.bank.accesses.reads, 1);
-    assert_true(space.value[UPMU_X86_ROW_GLOBAL_CTRL] == UINT64_C(0x100000008));
+    assert_int_equal(space.value[UPMU_X86_ROW_GLOBAL_CTRL], UINT64_C(0x100000008));
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(1), 0));
     assert_int_equal(space.bank.accesses.reads, 1);
 }
@@ -689,12 +689,12 @@ static void an_overflow_flag_that_was_read_is_never_written_back(void **state)
     upmu_bank_forget(&space.bank);
     assert_true(upmu_bank_gate(&space.bank, 0, UINT32_C(0x3ffff)));
     assert_true(upmu_bank_restore(&space.bank, 0));
-    assert_true(space.writes >= 2 * UPMU_P4_COUNTERS);
+    assert_compare(space.writes, >=, 2 * UPMU_P4_COUNTERS);
     for (unsigned i = 0; i < space.writes; i++)
         if (space.written[i].address >= 0x360 && space.written[i].address <= 0x371)
-            assert_true((space.written[i].value & UPMU_P4_CCCR_OVF) == 0);
+            assert_int_equal(space.written[i].value & UPMU_P4_CCCR_OVF, 0, i);
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
-        assert_true(space.value[UPMU_P4_ROW_CCCR + n] == (UPMU_P4_CCCR_OVF_PMI_T0 | 0x3b000));
+        assert_int_equal(space.value[UPMU_P4_ROW_CCCR + n], UPMU_P4_CCCR_OVF_PMI_T0 | 0x3b000, n);
 }
 
 static void flags_that_are_asked_for_are_written_each_time(void **state)
@@ -714,13 +714,13 @@ static void flags_that_are_asked_for_are_written_each_time(void **state)
         space.value[UPMU_P4_ROW_CCCR + 2] |= UPMU_P4_CCCR_OVF;
         assert_true(load(&space.bank, &image, 0, &changed));
         EXPECT_WRITES(&space, 0x362);
-        assert_true(space.value[UPMU_P4_ROW_CCCR + 2] == 0x32000);
+        assert_int_equal(space.value[UPMU_P4_ROW_CCCR + 2], 0x32000);
     }
     steps[0].value = UPMU_P4_CCCR_OVF >> steps[0].shift;
     assert_true(load(&space.bank, &image, 0, &changed));
-    assert_true(space.value[UPMU_P4_ROW_CCCR + 2] == (UPMU_P4_CCCR_OVF | 0x32000));
+    assert_int_equal(space.value[UPMU_P4_ROW_CCCR + 2], UPMU_P4_CCCR_OVF | 0x32000);
     assert_true(upmu_bank_gate(&space.bank, UPMU_BIT32(2), 0));
-    assert_true(space.value[UPMU_P4_ROW_CCCR + 2] == 0x33000);
+    assert_int_equal(space.value[UPMU_P4_ROW_CCCR + 2], 0x33000);
 }
 
 /* ---- Differences only ---- */
@@ -776,16 +776,16 @@ static void short_writes_send_what_the_hardware_sign_extends(void **state)
     take_over(&space, GLOBAL_SHORT_WRITES);
     assert_true(upmu_bank_write(&space.bank, 2, UINT64_C(0xffffffffff9c)));
     EXPECT_WRITES(&space, 0xC3);
-    assert_true(space.written[0].value == UINT64_C(0xffffff9c));
+    assert_int_equal(space.written[0].value, UINT64_C(0xffffff9c));
     assert_true(upmu_bank_read(&space.bank, 2, &value));
-    assert_true(value == UINT64_C(0xffffffffff9c));
+    assert_int_equal(value, UINT64_C(0xffffffffff9c));
     /* Fixed counters take all bits. */
     assert_true(upmu_bank_write(&space.bank, UPMU_FIXED_COUNTER(1), UINT64_C(0xffffffffff9c)));
-    assert_true(space.written[1].value == UINT64_C(0xffffffffff9c));
+    assert_int_equal(space.written[1].value, UINT64_C(0xffffffffff9c));
 
     take_over(&space, NETBURST);
     assert_true(upmu_bank_write(&space.bank, 2, UINT64_C(0xffffffffffffff9c)));
-    assert_true(space.written[0].value == UINT64_C(0xffffffff9c));
+    assert_int_equal(space.written[0].value, UINT64_C(0xffffffff9c));
 }
 
 static void counters_are_read_by_rdpmc_and_after_a_fault_by_rdmsr(void **state)
@@ -798,13 +798,13 @@ static void counters_are_read_by_rdpmc_and_after_a_fault_by_rdmsr(void **state)
         take_over(&space, tables[t]);
         space.value[space.pmu.counter[1].value_row] = 77;
         assert_true(upmu_bank_read(&space.bank, 1, &value));
-        assert_true(value == 77);
+        assert_int_equal(value, 77);
         assert_int_equal(space.bank.accesses.rdpmcs, 1);
         assert_int_equal(space.bank.accesses.reads, 0);
         space.rdpmc_faults = true;
         for (unsigned i = 1; i <= 2; i++) {
             assert_true(upmu_bank_read(&space.bank, 1, &value));
-            assert_true(value == 77);
+            assert_int_equal(value, 77);
             assert_int_equal(space.rdpmcs, 2);
             assert_int_equal(space.reads, i);
         }
@@ -897,7 +897,7 @@ static void a_fault_at_any_access_closes_its_counter_and_no_other(void **state)
     for (unsigned t = 0; t < TABLES; t++) {
         unsigned points = count_fault_points(tables[t]);
 
-        assert_true(points >= 4);
+        assert_compare(points, >=, 4);
         for (unsigned k = 1; k <= points; k++) {
             struct space space;
             unsigned row;
@@ -917,8 +917,8 @@ static void a_fault_at_any_access_closes_its_counter_and_no_other(void **state)
             assert_false(gate_open(&space, 1));
             assert_int_equal(upmu_bank_open(&space.bank, 3), 1);
             assert_true(gate_open(&space, 0));
-            assert_true((space.value[space.pmu.counter[0].select_row] & 0xffff) ==
-                        (space.bank.shadow[space.pmu.counter[0].select_row] & 0xffff));
+            assert_int_equal(space.value[space.pmu.counter[0].select_row] & 0xffff,
+                             space.bank.shadow[space.pmu.counter[0].select_row] & 0xffff);
             /* And it can be used again. */
             assert_true(fault_scenario(&space));
             assert_true(gate_open(&space, 1));
@@ -964,7 +964,7 @@ static void a_fault_of_the_opening_write_does_not_leave_an_open_shadow(void **st
         space.accesses = 0;
         space.fault_at = 1;
         assert_false(upmu_bank_gate(&space.bank, UPMU_BIT32(1), 0));
-        assert_true((space.bank.shadow[counter->gate_row] >> counter->gate_bit & 1u) == 0);
+        assert_int_equal(space.bank.shadow[counter->gate_row] >> counter->gate_bit & 1u, 0);
         /* What is unknown may be open. */
         assert_int_equal(upmu_bank_open(&space.bank, UPMU_BIT32(1)), UPMU_BIT32(1));
         assert_true(upmu_bank_handler_open(&space.bank, UPMU_BIT32(1), 0));
@@ -1012,15 +1012,15 @@ static void a_dry_run_lists_what_is_written(void **state)
         assert_int_equal(dry.writes + dry.reads, 0);
         assert_int_equal(list.count, real.writes);
         for (unsigned i = 0; i < real.writes; i++) {
-            assert_int_equal(writes[i].address, real.written[i].address);
-            assert_true(writes[i].value == real.written[i].value);
+            assert_int_equal(writes[i].address, real.written[i].address, i);
+            assert_int_equal(writes[i].value, real.written[i].value, i);
             assert_string_equal(writes[i].name, upmu_register_name(&real.pmu, find_row(&real, writes[i].address)));
         }
         /* More than fits is counted. */
         list = (struct upmu_dry_run){writes, 1, 0};
         writes[1].address = 0xdead;
         assert_true(run_event(&dry, 0, 5));
-        assert_true(list.count > 1);
+        assert_compare(list.count, >, 1);
         assert_int_equal(writes[1].address, 0xdead);
     }
 }
@@ -1066,8 +1066,8 @@ static void verify_minds_neither_flags_nor_bits_that_a_register_lacks(void **sta
     /* CRU_ESCR0 lacks the tag bits: what is written there reads 0. */
     upmu_image_add(&image, UPMU_P4_ROW_ESCR + 24, ~UINT64_C(0), UINT64_C(0x0400063c), UPMU_BIT32(12));
     assert_true(load(&space.bank, &image, 0, &changed));
-    assert_true(space.written[0].value == UINT64_C(0x0400063c));
-    assert_true(space.value[UPMU_P4_ROW_ESCR + 24] == UINT64_C(0x0400060c));
+    assert_int_equal(space.written[0].value, UINT64_C(0x0400063c));
+    assert_int_equal(space.value[UPMU_P4_ROW_ESCR + 24], UINT64_C(0x0400060c));
     assert_int_equal(upmu_bank_verify(&space.bank, &fault), UPMU_NO_ROW);
     /* It is remembered as written. */
     forget_trace(&space);
@@ -1125,7 +1125,7 @@ static void restore_writes_back_registers_read_at_their_first_write(void **state
     assert_true(load(&space.bank, &image, 0, &changed));
     assert_int_equal(space.bank.accesses.reads, 1);
     assert_true(upmu_bank_restore(&space.bank, 0));
-    assert_true(space.value[UPMU_X86_ROW_OFFCORE] == 0x55);
+    assert_int_equal(space.value[UPMU_X86_ROW_OFFCORE], 0x55);
 }
 
 static void restore_goes_on_after_a_fault(void **state)
@@ -1184,7 +1184,7 @@ static void the_handlers_half_never_changes_the_shadow(void **state)
         assert_true(gate_open(&space, 0) && gate_open(&space, 1));
         assert_memory_equal(space.registers, before.registers, sizeof before.registers);
         assert_memory_equal(&space.bank.accesses, &before.bank.accesses, sizeof before.bank.accesses);
-        assert_true(space.bank.handler_accesses.writes > 0);
+        assert_compare(space.bank.handler_accesses.writes, >, 0);
     }
 }
 
@@ -1204,7 +1204,7 @@ static void handler_passes(struct space *space)
     if (space->pmu.table == &upmu_p4_table) {
         uint64_t select = space->value[row] >> 13 & 7u;
 
-        assert_true(space->value[UPMU_P4_ROW_ESCR + 1] == UINT64_C(0x0400020c) + select);
+        assert_int_equal(space->value[UPMU_P4_ROW_ESCR + 1], UINT64_C(0x0400020c) + select);
         handler_saw_old |= select == 2;
         handler_saw_new |= select == 4;
     } else {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/x86_p4/p4_registers.h"
 #include "core/hw/backend.h"
@@ -137,7 +137,7 @@ static void equal_values_are_shared_and_different_ones_refused(void **state)
     assert_int_equal(upmu_domain_held(&domain, 2, held, 4), 1);
     assert_int_equal(held[0].resource, 9);
     assert_true(held[0].shareable);
-    assert_true(held[0].value == UINT64_C(0x100000007));
+    assert_int_equal(held[0].value, UINT64_C(0x100000007));
     /* While another holds it, not even a holder may change it. */
     assert_false(upmu_domain_claim(&domain, 0, 9, 8));
     upmu_domain_park(&domain, 1, 9);
@@ -259,7 +259,7 @@ static void sixteen_cpus_join_and_no_more(void **state)
     }
     assert_false(upmu_domain_join(&domain, &number));
     for (uint8_t i = 0; i < 16; i++)
-        assert_true(upmu_domain_claim(&domain, i, 0, 5));
+        assert_true(upmu_domain_claim(&domain, i, 0, 5), i);
     assert_int_equal(holders_of(domain.claim[0]), 0xffff);
     assert_false(upmu_domain_claim(&domain, 15, 0, 6));
     for (uint8_t i = 0; i < 15; i++)
@@ -433,7 +433,7 @@ static void a_value_that_is_being_stored_is_not_shareable_yet(void **state)
     at_step = look_at_held;
     assert_true(operate(&one, CLAIM_ONE));
     at_step = NULL;
-    assert_true(half_stored > 0);
+    assert_compare(half_stored, >, 0);
 }
 
 static void two_cpus_agree_whatever_atomic_step_the_other_comes_at(void **state)
@@ -453,7 +453,7 @@ static void two_cpus_agree_whatever_atomic_step_the_other_comes_at(void **state)
                     interleave(setting, (enum operation)outer);
                 }
             }
-    assert_true(interleavings > 5000);
+    assert_compare(interleavings, >, 5000);
     printf("%u interleavings of claims\n", interleavings);
 }
 
@@ -532,19 +532,19 @@ static void two_threads_never_hold_what_excludes_the_other(void **state)
     (void)state;
     upmu_domain_init(&domain, UPMU_SCOPE_CORE);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&handles[i], NULL, claim_and_release, &threads[i]), 0);
+        assert_int_equal(pthread_create(&handles[i], NULL, claim_and_release, &threads[i]), 0, i);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(pthread_join(handles[i], NULL), 0);
+        assert_int_equal(pthread_join(handles[i], NULL), 0, i);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(threads[i].wrong, 0);
-        assert_int_equal(threads[i].claimed + threads[i].refused, THREAD_ROUNDS);
-        assert_true(threads[i].claimed > THREAD_ROUNDS / 10);
+        assert_int_equal(threads[i].wrong, 0, i);
+        assert_int_equal(threads[i].claimed + threads[i].refused, THREAD_ROUNDS, i);
+        assert_compare(threads[i].claimed, >, THREAD_ROUNDS / 10, i);
     }
     assert_int_equal(domain.generation, threads[0].claimed + threads[1].claimed);
     for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-        assert_int_equal(holders_of(domain.claim[UPMU_DOMAIN_COUNTER(i)]), 0);
+        assert_int_equal(holders_of(domain.claim[UPMU_DOMAIN_COUNTER(i)]), 0, i);
     for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-        assert_int_equal(holders_of(domain.claim[i]) | (domain.claim[i] >> 16 & 1u), 0);
+        assert_int_equal(holders_of(domain.claim[i]) | (domain.claim[i] >> 16 & 1u), 0, i);
 }
 
 /* ---- Two logical CPUs of one NetBurst core ---- */
@@ -645,7 +645,7 @@ static bool core_wrmsr(void *context, uint32_t address, uint64_t value)
     if (row >= UPMU_P4_ROW_ESCR)
         check_escr(core, row - UPMU_P4_ROW_ESCR, value);
     if (row < UPMU_P4_ROW_CCCR)
-        assert_true((core->value[row - UPMU_P4_ROW_COUNTER + UPMU_P4_ROW_CCCR] & UPMU_P4_CCCR_ENABLE) == 0);
+        assert_int_equal(core->value[row - UPMU_P4_ROW_COUNTER + UPMU_P4_ROW_CCCR] & UPMU_P4_CCCR_ENABLE, 0, row);
     core->value[row] = value & upmu_register_bits(&core->machine.pmu[0], row);
     return true;
 }
@@ -805,19 +805,19 @@ static void add_event(struct core *core, unsigned cpu, unsigned session, uint32_
     event.config = UINT64_C(0x30000) | (uint64_t)(escr & 7u) << 13;
     event.config1 = value;
     event.config2 = escr;
-    assert_int_equal(upmu_set_add_event(&core->session[cpu][session].set, &event, NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&core->session[cpu][session].set, &event, NULL), UPMU_OK, cpu, session);
 }
 
 static void begin_session(struct core *core, unsigned cpu, unsigned session)
 {
-    assert_int_equal(upmu_session_init(&core->session[cpu][session], &core->machine), UPMU_OK);
+    assert_int_equal(upmu_session_init(&core->session[cpu][session], &core->machine), UPMU_OK, cpu, session);
     core->expected[cpu][session] = 0;
 }
 
 static void attach(struct core *core, unsigned cpu, unsigned session)
 {
     core->current = cpu;
-    assert_int_equal(upmu_session_attach_cpu(&core->session[cpu][session], &core->cpu[cpu]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&core->session[cpu][session], &core->cpu[cpu]), UPMU_OK, cpu, session);
 }
 
 /* Everything that is enabled counts `events`; sessions that run get them. */
@@ -855,13 +855,13 @@ static void check_core(struct core *core)
                 unsigned counter = session->set.tally[k].counter;
                 struct upmu_count count;
 
-                assert_int_equal(upmu_set_read(&session->set, k, 1, &count), UPMU_OK);
-                assert_true(count.value == core->expected[c][i]);
+                assert_int_equal(upmu_set_read(&session->set, k, 1, &count), UPMU_OK, k);
+                assert_int_equal(count.value, core->expected[c][i], c, i);
                 if (session->state != UPMU_SESSION_RUNNING)
                     continue;
-                assert_true(core->value[UPMU_P4_ROW_CCCR + counter] == (event->config | UPMU_P4_CCCR_ENABLE));
-                assert_true(core->value[UPMU_P4_ROW_ESCR + escr_of(event, session->set.tally[k].alternative)] ==
-                            event->config1);
+                assert_int_equal(core->value[UPMU_P4_ROW_CCCR + counter], event->config | UPMU_P4_CCCR_ENABLE, counter);
+                assert_int_equal(core->value[UPMU_P4_ROW_ESCR + escr_of(event, session->set.tally[k].alternative)],
+                                 event->config1, k);
             }
         }
     }
@@ -900,7 +900,7 @@ static void two_threads_of_a_core_take_turns_on_a_counter(void **state)
     }
     for (unsigned c = 0; c < 2; c++) {
         core.current = c;
-        assert_int_equal(upmu_session_detach(&core.session[c][0]), UPMU_OK);
+        assert_int_equal(upmu_session_detach(&core.session[c][0]), UPMU_OK, c);
     }
 }
 
@@ -971,7 +971,7 @@ static void two_threads_of_a_core_never_work_on_stale_shadows(void **state)
                 core.current = c;
                 if (upmu_session_attach_cpu(&core.session[c][i], &core.cpu[c]) == UPMU_OK)
                     continue;
-                assert_int_equal(core.session[c][i].why.status, UPMU_ERR_DOES_NOT_FIT);
+                assert_int_equal(core.session[c][i].why.status, UPMU_ERR_DOES_NOT_FIT, c, i);
                 begin_session(&core, c, i);
                 add_event(&core, c, i, 1, 24, 0x02000004);
                 attach(&core, c, i);
@@ -996,15 +996,15 @@ static void two_threads_of_a_core_never_work_on_stale_shadows(void **state)
         for (unsigned c = 0; c < 2; c++)
             for (unsigned i = 0; i < SESSIONS; i++) {
                 core.current = c;
-                assert_int_equal(upmu_session_detach(&core.session[c][i]), UPMU_OK);
+                assert_int_equal(upmu_session_detach(&core.session[c][i]), UPMU_OK, c, i);
             }
         check_core(&core);
         for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-            assert_int_equal(holders_of(core.domain.claim[UPMU_DOMAIN_COUNTER(i)]), 0);
+            assert_int_equal(holders_of(core.domain.claim[UPMU_DOMAIN_COUNTER(i)]), 0, i);
         for (unsigned i = 0; i < UPMU_RESOURCES; i++)
-            assert_int_equal(holders_of(core.domain.claim[i]) | (core.domain.claim[i] >> 16 & 1u), 0);
+            assert_int_equal(holders_of(core.domain.claim[i]) | (core.domain.claim[i] >> 16 & 1u), 0, i);
         for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
-            assert_true((core.value[UPMU_P4_ROW_CCCR + n] & UPMU_P4_CCCR_ENABLE) == 0);
+            assert_int_equal(core.value[UPMU_P4_ROW_CCCR + n] & UPMU_P4_CCCR_ENABLE, 0, n);
     }
     assert_true(started > 500 && refused > 500);
 }
@@ -1062,10 +1062,10 @@ static unsigned race(unsigned at, bool sibling_runs)
         if (core.session[1][0].state == UPMU_SESSION_RUNNING)
             assert_int_equal(upmu_session_stop(&core.session[1][0]), UPMU_OK);
         core.current = c;
-        assert_int_equal(upmu_session_start(&core.session[c][0]), UPMU_OK);
+        assert_int_equal(upmu_session_start(&core.session[c][0]), UPMU_OK, c);
         happen(&core, 3);
         check_core(&core);
-        assert_int_equal(upmu_session_stop(&core.session[c][0]), UPMU_OK);
+        assert_int_equal(upmu_session_stop(&core.session[c][0]), UPMU_OK, c);
     }
     check_core(&core);
     return points;
@@ -1081,9 +1081,9 @@ static void a_sibling_between_placement_and_claim_loses_nothing(void **state)
 
         for (unsigned at = 1; at <= points; at++, swept++)
             points = race(at, running);
-        assert_true(points > 2);
+        assert_compare(points, >, 2);
     }
-    assert_true(swept > 15);
+    assert_compare(swept, >, 15);
     printf("%u points of a start where the sibling came\n", swept);
 }
 
@@ -1139,8 +1139,8 @@ static void a_session_that_must_move_is_not_lost_to_a_sibling(void **state)
     for (at = 1; at <= points; at++)
         points = move_race(at, &moved);
     (void)move_race(at, &moved);
-    assert_true(moved > 5);
-    assert_true(at > moved);
+    assert_compare(moved, >, 5);
+    assert_compare(at, >, moved);
     printf("%u points of a move where the sibling came\n", at);
 }
 
@@ -1261,7 +1261,7 @@ static void a_count_is_written_whenever_the_sibling_wants_the_counter(void **sta
     (void)state;
     for (unsigned at = 1; at <= points; at++)
         points = write_race(at);
-    assert_true(points > 2);
+    assert_compare(points, >, 2);
     printf("%u points of a write where the sibling came\n", points);
 }
 
@@ -1272,7 +1272,7 @@ static void found_core(struct core *core, uint64_t before[UPMU_REGISTERS])
 {
     begin_core(core);
     for (unsigned c = 0; c < 2; c++) {
-        assert_int_equal(upmu_domain_end(&core->domain, core->cpu[c].meter.domain_number), c == 1);
+        assert_int_equal(upmu_domain_end(&core->domain, core->cpu[c].meter.domain_number), c == 1, c);
         core->cpu[c].meter.live = 0;
     }
     for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
@@ -1286,8 +1286,8 @@ static void found_core(struct core *core, uint64_t before[UPMU_REGISTERS])
 static void come(struct core *core, unsigned cpu)
 {
     core->current = cpu;
-    assert_int_equal(upmu_cpu_resume(&core->cpu[cpu]), UPMU_OK);
-    assert_int_equal(core->cpu[cpu].meter.firmware, 1u << 5);
+    assert_int_equal(upmu_cpu_resume(&core->cpu[cpu]), UPMU_OK, cpu);
+    assert_int_equal(core->cpu[cpu].meter.firmware, 1u << 5, cpu);
 }
 
 static void run_one(struct core *core, unsigned cpu, uint32_t counters, unsigned escr)
@@ -1295,7 +1295,7 @@ static void run_one(struct core *core, unsigned cpu, uint32_t counters, unsigned
     begin_session(core, cpu, 0);
     add_event(core, cpu, 0, counters, escr, 0x0400000c + cpu);
     attach(core, cpu, 0);
-    assert_int_equal(upmu_session_start(&core->session[cpu][0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&core->session[cpu][0]), UPMU_OK, cpu);
 }
 
 static void assert_registers(const struct core *core, const uint64_t *values)
@@ -1342,17 +1342,17 @@ static void the_last_cpu_restores_what_the_first_one_found(void **state)
         run_one(&core, 1, 0xf, 34);
         happen(&core, 12);
         core.current = leaver;
-        assert_int_equal(upmu_session_close(&core.session[leaver][0]), UPMU_OK);
+        assert_int_equal(upmu_session_close(&core.session[leaver][0]), UPMU_OK, leaver);
         memcpy(during, core.value, sizeof during);
-        assert_int_equal(upmu_cpu_fini(&core.cpu[leaver]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&core.cpu[leaver]), UPMU_OK, leaver);
         assert_registers(&core, during);
         happen(&core, 5);
         core.expected[leaver][0] = 0;
         core.current = !leaver;
-        assert_int_equal(upmu_cpu_fini(&core.cpu[!leaver]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&core.cpu[!leaver]), UPMU_OK, leaver);
         before[UPMU_P4_ROW_COUNTER + 5] += 17; /* the firmware's has counted on */
         assert_registers(&core, before);
-        assert_int_equal(core.session[!leaver][0].set.tally[0].total, 17);
+        assert_int_equal(core.session[!leaver][0].set.tally[0].total, 17, leaver);
     }
 }
 
@@ -1380,7 +1380,7 @@ static void a_cpu_that_sleeps_lets_its_sibling_run(void **state)
     /* Both sleep, and the firmware works meanwhile: the first to wake looks anew. */
     for (unsigned c = 0; c < 2; c++) {
         core.current = c;
-        assert_int_equal(upmu_cpu_suspend(&core.cpu[c]), UPMU_OK);
+        assert_int_equal(upmu_cpu_suspend(&core.cpu[c]), UPMU_OK, c);
     }
     before[UPMU_P4_ROW_COUNTER + 5] += 12;
     assert_registers(&core, before);
@@ -1392,7 +1392,7 @@ static void a_cpu_that_sleeps_lets_its_sibling_run(void **state)
     check_core(&core);
     for (unsigned c = 0; c < 2; c++) {
         core.current = c;
-        assert_int_equal(upmu_cpu_fini(&core.cpu[c]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&core.cpu[c]), UPMU_OK, c);
     }
     before[UPMU_P4_ROW_COUNTER + 5] += 6;
     assert_registers(&core, before);
@@ -1458,7 +1458,7 @@ static unsigned change_race(unsigned at, bool runs)
     /* Nothing stays claimed for what was closed. */
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
         assert_int_equal(holders_of(core.domain.claim[UPMU_DOMAIN_COUNTER(n)]) & 1u,
-                         runs && core.session[0][0].set.tally[0].counter == n);
+                         runs && core.session[0][0].set.tally[0].counter == n, n);
     return points;
 }
 
@@ -1477,7 +1477,7 @@ static void a_sibling_that_wakes_as_another_starts_over_loses_nothing(void **sta
         for (unsigned at = 1; at <= points + 1; at++, swept++)
             points = change_race(at, runs);
     }
-    assert_true(swept > 5);
+    assert_compare(swept, >, 5);
     printf("%u points of a start over where the sibling woke up\n", swept);
 }
 
@@ -1516,7 +1516,7 @@ static void the_last_cpu_leaves_the_watchdogs_counter_alone(void **state)
         core.value[UPMU_P4_ROW_COUNTER + counter] = 1000;
         for (unsigned c = way ? 0 : 1; c < 2; c++) {
             core.current = c;
-            assert_int_equal(upmu_cpu_fini(&core.cpu[c]), UPMU_OK);
+            assert_int_equal(upmu_cpu_fini(&core.cpu[c]), UPMU_OK, c);
         }
         happen(&core, 5);
         watchdog[0] = core.value[UPMU_P4_ROW_ESCR + 33];

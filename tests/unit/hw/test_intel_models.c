@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/upmu.h>
 
 #include "backends/x86_core/x86_core_registers.h"
@@ -50,7 +50,7 @@ static uint32_t quirks_of(const char *list)
         unsigned i = 0;
 
         while (strcmp(quirk_names[i].name, at) != 0)
-            assert_true(++i < sizeof quirk_names / sizeof quirk_names[0]);
+            assert_compare(++i, <, sizeof quirk_names / sizeof quirk_names[0], i);
         quirks |= quirk_names[i].bit;
     }
     return quirks;
@@ -84,23 +84,23 @@ static void check_registers(const struct upmu_pmu *pmu, char *const *field)
         unsigned n = fixed ? i - UPMU_FIXED_COUNTER(0) : i;
         uint32_t block = pmu->version >= 6;
 
-        assert_int_equal(counter->width, number(field[fixed ? FIXED_WIDTH : WIDTH]));
+        assert_int_equal(counter->width, number(field[fixed ? FIXED_WIDTH : WIDTH]), fixed);
         assert_int_equal(upmu_register_address(pmu, counter->value_row),
-                         fixed ? (block ? 0x1980 + 4 * n : 0x309 + n) : (block ? 0x1900 + 4 * n : 0xc1 + n));
+                         fixed ? (block ? 0x1980 + 4 * n : 0x309 + n) : (block ? 0x1900 + 4 * n : 0xc1 + n), n);
         assert_int_equal(upmu_register_address(pmu, counter->select_row),
-                         fixed ? 0x38d : (block ? 0x1901 + 4 * n : 0x186 + n));
-        assert_int_equal(counter->rdpmc, fixed ? 0x40000000 + n : n);
+                         fixed ? 0x38d : (block ? 0x1901 + 4 * n : 0x186 + n), n);
+        assert_int_equal(counter->rdpmc, fixed ? 0x40000000 + n : n, n);
         if (fixed || block || number(field[FULL_WIDTH])) {
             assert_int_equal(counter->write_bits, counter->width);
             assert_int_equal(upmu_register_address(pmu, counter->write_row),
-                             fixed || block ? upmu_register_address(pmu, counter->value_row) : 0x4c1 + n);
+                             fixed || block ? upmu_register_address(pmu, counter->value_row) : 0x4c1 + n, n);
         } else {
             assert_int_equal(counter->write_bits, 32);
             assert_int_equal(counter->write_row, counter->value_row);
         }
         if (pmu->version >= 2) {
             assert_int_equal(upmu_register_address(pmu, counter->gate_row), 0x38f);
-            assert_int_equal(counter->gate_bit, fixed ? 32 + n : n);
+            assert_int_equal(counter->gate_bit, fixed ? 32 + n : n, n);
         }
     }
 }
@@ -121,8 +121,8 @@ static void check_model(char *const *field)
     assert_int_equal(pmu.arch_events, number(field[EVENTS]));
     assert_int_equal(pmu.quirks & ~UPMU_X86_QUIRK_TFA, quirks_of(field[QUIRKS]));
     assert_int_equal(pmu.core_type, leaves.core_type >> 24);
-    assert_true((pmu.capabilities & UPMU_PMU_ANYTHREAD) ==
-                (pmu.version >= 3 && !(leaves.perfmon[3] >> 15 & 1) ? UPMU_PMU_ANYTHREAD : 0));
+    assert_int_equal(pmu.capabilities & UPMU_PMU_ANYTHREAD,
+                     pmu.version >= 3 && !(leaves.perfmon[3] >> 15 & 1) ? UPMU_PMU_ANYTHREAD : 0);
     check_registers(&pmu, field);
     /* And by name. */
     assert_int_equal(upmu_pmu_by_name(&again, field[NAME]), UPMU_OK);
@@ -154,7 +154,7 @@ static void every_model_is_recognised_by_its_leaves(void **state)
     }
     fclose(file);
     assert_int_equal(rows, 132);
-    assert_true(dumps >= 105);
+    assert_compare(dumps, >=, 105);
     /* Each name of this backend belongs to some model. */
     for (unsigned i = 0; (name = upmu_x86_core_backend.names(i)) != NULL; i++, seen++) {
         char padded[16];
@@ -163,7 +163,7 @@ static void every_model_is_recognised_by_its_leaves(void **state)
         if (!strstr(names, padded))
             fail_msg("no model is called %s", name);
     }
-    assert_true(seen >= 44);
+    assert_compare(seen, >=, 44);
 }
 
 /* ---- Unknown models ---- */

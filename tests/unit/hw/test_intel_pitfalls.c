@@ -109,7 +109,7 @@ static void fixed_counters_are_a_bitmap_with_a_floor_on_bare_metal(void **state)
     assert_int_equal(upmu_set_add(&host.session.set, "r500,r600,r700,r300,r200,r100", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d) >> 12 & 0xf, 0);
-    assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) == (UINT64_C(0x77) << 32));
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38f), UINT64_C(0x77) << 32);
     host_end(&host);
 }
 
@@ -165,12 +165,13 @@ static void short_writes_are_sign_extended_full_ones_need_a_capability(void **st
         unsigned counter;
 
         host_set_up(&host, cases[i].profile);
-        assert_true(host.cpu[0].meter.pmu->max_period == cases[i].longest);
+        assert_int_equal(host.cpu[0].meter.pmu->max_period, cases[i].longest, i);
         /* A period that no write can express is waited for in pieces. */
         host_sample(&host, "branches", UINT64_C(1) << 50);
         counter = upmu_bits_lowest(host.session.counters);
         value = host.sim.cpu[0].counter[counter].value;
-        assert_true(value == ((0 - cases[i].longest) & upmu_bits_ones(host.cpu[0].meter.pmu->counter[counter].width)));
+        assert_int_equal(value, (0 - cases[i].longest) & upmu_bits_ones(host.cpu[0].meter.pmu->counter[counter].width),
+                         i, counter);
         host_end(&host);
     }
 }
@@ -185,7 +186,7 @@ static void a_counter_is_idle_by_its_select_beside_global_ones(void **state)
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38f), 0xf);
     host_start(&host);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FREE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], i), UPMU_OWNER_FREE, i);
     assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
     host_begin(&host, &host.session);
     host_run(&host, 1000);
@@ -218,11 +219,11 @@ static void no_bit_of_a_missing_counter_is_ever_written(void **state)
         if (host.cpu[0].meter.pmu->version >= 4)
             thaw = UPMU_X86_STATUS_FROZEN;
         host_end(&host);
-        assert_true(host.sim.trace_count < 4000);
+        assert_compare(host.sim.trace_count, <, 4000);
         for (unsigned i = 0; i < host.sim.trace_count; i++) {
-            assert_false(trace[i].faulted);
+            assert_false(trace[i].faulted, i);
             if (trace[i].kind == UPMU_SIM_WRMSR && (trace[i].address == 0x38f || trace[i].address == 0x390))
-                assert_true((trace[i].value & ~(exist | (trace[i].address == 0x390 ? thaw : 0))) == 0);
+                assert_int_equal(trace[i].value & ~(exist | (trace[i].address == 0x390 ? thaw : 0)), 0, i);
         }
     }
 }
@@ -252,10 +253,10 @@ static void lvtpc_is_rearmed_while_our_gates_are_closed(void **state)
                 control = trace[i].value;
             rearms += trace[i].kind == UPMU_SIM_REARM;
             if (trace[i].kind == UPMU_SIM_REARM)
-                assert_true(control == 0);
+                assert_int_equal(control, 0);
         }
         assert_int_equal(rearms, 1);
-        assert_true(control != 0);
+        assert_int_not_equal(control, 0);
         host.sim.trace_size = 0;
         host_run(&host, 200);
         assert_int_equal(host.answers, 2); /* armed again */
@@ -270,7 +271,7 @@ static void status_that_is_no_counters_is_no_overflow(void **state)
 
     (void)state;
     for (unsigned i = 0; upmu_x86_core_backend.names(i); i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, upmu_x86_core_backend.names(i)), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, upmu_x86_core_backend.names(i)), UPMU_OK, i);
         for (unsigned bit = 49; bit < 64; bit++)
             assert_int_equal(pmu.backend->overflowed(&pmu, UINT64_C(1) << bit), 0);
         /* Nor is that of a counter that is not there. */
@@ -356,17 +357,17 @@ static void reference_cycles_are_not_bus_cycles_before_golden_cove(void **state)
         struct upmu_event reference, bus;
         struct upmu_pmu pmu;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].name), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].name), UPMU_OK, i);
         assert_int_equal(upmu_event_parse(&pmu, "ref-cycles", &reference, NULL), UPMU_OK);
-        assert_int_equal(reference.config & 0xffff, cases[i].alike ? 0x013c : 0x0300);
-        assert_int_equal(reference.counters, cases[i].alike ? (0x40000 | pmu.general) : 0x40000);
+        assert_int_equal(reference.config & 0xffff, cases[i].alike ? 0x013c : 0x0300, i);
+        assert_int_equal(reference.counters, cases[i].alike ? (0x40000 | pmu.general) : 0x40000, i);
         if (strcmp(cases[i].name, "wsm") == 0) { /* says that it has none */
             assert_int_equal(upmu_event_parse(&pmu, "bus-cycles", &bus, NULL), UPMU_ERR_UNSUPPORTED);
             continue;
         }
         assert_int_equal(upmu_event_parse(&pmu, "bus-cycles", &bus, NULL), UPMU_OK);
         assert_int_equal(bus.config & 0xffff, 0x013c);
-        assert_int_equal(bus.counters, cases[i].alike ? (0x40000 | pmu.general) : pmu.general);
+        assert_int_equal(bus.counters, cases[i].alike ? (0x40000 | pmu.general) : pmu.general, i);
     }
 }
 
@@ -386,7 +387,7 @@ static void a_sticky_second_interrupt_of_fixed_counter_2_is_no_sample(void **sta
         for (unsigned i = 0; i < 100; i++)
             upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .cycles = 100, .ref_cycles = 100});
         assert_int_equal(host_drain(&host, NULL), 10);
-        assert_true(host.answers > 10); /* they came, and were answered */
+        assert_compare(host.answers, >, 10); /* they came, and were answered */
         assert_int_equal(host_value(&host.session, 0), 10000);
         host_end(&host);
     }
@@ -403,9 +404,9 @@ static void a_code_means_what_it_means_on_this_model(void **state)
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(upmu_pmu_by_name(&pmu, "hsw"), UPMU_OK);
-        assert_int_equal(upmu_event_parse(&pmu, topdown[i], &event, NULL), UPMU_ERR_NO_SUCH_EVENT);
+        assert_int_equal(upmu_event_parse(&pmu, topdown[i], &event, NULL), UPMU_ERR_NO_SUCH_EVENT, i);
         assert_int_equal(upmu_pmu_by_name(&pmu, "skt"), UPMU_OK);
-        assert_int_equal(upmu_event_parse(&pmu, topdown[i], &event, NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(&pmu, topdown[i], &event, NULL), UPMU_OK, i);
     }
     assert_int_equal(counters_of("skt", 0x0073), 0x1000ff | 0); /* and fixed counter 4 */
     /* The offcore payload goes with B7h/01h, 2Ah/01h or B7h/02h: nowhere with another's. */
@@ -440,9 +441,9 @@ static void constraints_are_linuxs_first_match_narrowed_by_intels_files(void **s
         for (unsigned i = 0; i < 4; i++) {
             static const char *const names[] = {"snb", "ivb_ep", "hsw", "bdw"};
 
-            assert_int_equal(upmu_pmu_by_name(&pmu, names[i]), UPMU_OK);
+            assert_int_equal(upmu_pmu_by_name(&pmu, names[i]), UPMU_OK, i);
             assert_int_equal(upmu_event_raw(&pmu, 0x0100 | code, 0, 0, &event), UPMU_OK);
-            assert_int_equal((event.attributes & UPMU_ATTR_EXCLUSIVE) != 0, i < 3 && code >= 0xd0 && code <= 0xd3);
+            assert_int_equal((event.attributes & UPMU_ATTR_EXCLUSIVE) != 0, i < 3 && code >= 0xd0 && code <= 0xd3, i);
         }
 }
 
@@ -470,8 +471,8 @@ static void errata_that_need_code_are_bits_of_their_models(void **state)
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct upmu_pmu pmu;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].name), UPMU_OK);
-        assert_int_equal(pmu.quirks, cases[i].quirks);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].name), UPMU_OK, i);
+        assert_int_equal(pmu.quirks, cases[i].quirks, i);
     }
 }
 
@@ -492,11 +493,11 @@ static void metrics_are_zeroed_after_slots_and_have_bit_48(void **state)
         struct host host;
 
         host_set_up(&host, cases[i].profile);
-        assert_int_equal(upmu_bits_count(host.cpu[0].meter.pmu->counters >> 24), cases[i].metrics);
+        assert_int_equal(upmu_bits_count(host.cpu[0].meter.pmu->counters >> 24), cases[i].metrics, i);
         assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x8300, 0, 0, &event),
-                         cases[i].metrics ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+                         cases[i].metrics ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT, i);
         assert_int_equal(upmu_event_raw(host.cpu[0].meter.pmu, 0x8400, 0, 0, &event),
-                         cases[i].metrics == 8 ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT);
+                         cases[i].metrics == 8 ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT, i);
         if (cases[i].metrics) {
             host.sim.trace = trace;
             host.sim.trace_size = 64;
@@ -507,16 +508,16 @@ static void metrics_are_zeroed_after_slots_and_have_bit_48(void **state)
                 if (trace[k].kind != UPMU_SIM_WRMSR)
                     continue;
                 if (trace[k].address == upmu_register_address(host.cpu[0].meter.pmu, UPMU_X86_ROW_FIXED + 3)) {
-                    assert_true(trace[k].value == 0);
+                    assert_int_equal(trace[k].value, 0, k);
                     slots = k + 1;
                 }
                 if (trace[k].address == 0x329) {
-                    assert_true(trace[k].value == 0);
+                    assert_int_equal(trace[k].value, 0, k);
                     metrics = k + 1;
                 }
             }
             assert_true(slots && metrics > slots);
-            assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) == ((UINT64_C(1) << 48) | (UINT64_C(1) << 35)));
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38f), (UINT64_C(1) << 48) | (UINT64_C(1) << 35));
             assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         }
         host_end(&host);

@@ -39,7 +39,7 @@ static void events_of_nehalem_and_westmere_start_right_beside_others(void **stat
         host_run(&host, 5000); /* 2500 branches: the next sample is 500 away */
         add(&host.other, "r2c4,cycles"); /* another select */
         host_begin(&host, &host.other);
-        assert_true(host.cpu[0].meter.bank.accesses.prelude > 0);
+        assert_compare(host.cpu[0].meter.bank.accesses.prelude, >, 0);
         upmu_sim_events(&host.sim,
                         &(struct upmu_sim_burst){.instructions = 5000, .cycles = 5000, .branches = 2500,
                                                  .other = {{.count = 700, .event = 0xc4, .umask = 2}}});
@@ -79,7 +79,7 @@ static void the_sequence_leaves_no_event_behind(void **state)
     add(&host.session, "branches:counter=2");
     host_begin(&host, &host.session);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186 + i) & 0xffff, i == 2 ? 0xc4 : 0);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186 + i) & 0xffff, i == 2 ? 0xc4 : 0, i);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38f), 0x4);
     host_end(&host);
 }
@@ -145,8 +145,8 @@ static void periods_are_never_programmed_shorter_than_the_model_can_do(void **st
         upmu_sim_set_delivery(&host.sim, 0, UPMU_SIM_LVTPC_NMI);
         host_start(&host);
         host_sample(&host, cases[i].event, cases[i].period);
-        assert_true(loaded(&host) >= cases[i].period && loaded(&host) >= cases[i].shortest);
-        assert_true(loaded(&host) % cases[i].multiple == 0);
+        assert_true(loaded(&host) >= cases[i].period && loaded(&host) >= cases[i].shortest, i);
+        assert_int_equal(loaded(&host) % cases[i].multiple, 0, i);
         for (unsigned k = 0; k < 400; k++) {
             bool retired = strcmp(cases[i].event, "r1c0") == 0;
 
@@ -159,8 +159,8 @@ static void periods_are_never_programmed_shorter_than_the_model_can_do(void **st
         assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
         assert_int_equal(count.raw, events); /* exact, whatever was programmed */
         /* On average as asked: each period that was complete is a sample or said to be lost. */
-        assert_true(host.session.set.tally[0].overflows >= (events - 256) / cases[i].period);
-        assert_true(host.session.set.tally[0].overflows <= events / cases[i].period);
+        assert_compare(host.session.set.tally[0].overflows, >=, (events - 256) / cases[i].period, i);
+        assert_compare(host.session.set.tally[0].overflows, <=, events / cases[i].period, i);
         host_end(&host);
     }
 }
@@ -243,7 +243,7 @@ static void load_latency_of_golden_cove_has_its_auxiliary_event(void **state)
 
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, with[i]), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, with[i]), UPMU_OK, i);
         assert_int_equal(upmu_event_raw(&pmu, 0x1cd, 3, 0, &event), UPMU_OK);
         assert_true(pmu.backend->alternative(&pmu, &event, 0, 0, &alternative));
         assert_int_equal(alternative.slot_count, 2);
@@ -251,7 +251,7 @@ static void load_latency_of_golden_cove_has_its_auxiliary_event(void **state)
         assert_int_equal(alternative.slot[1].counters, 0x0f);
     }
     for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, without[i]), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, without[i]), UPMU_OK, i);
         assert_int_equal(upmu_event_raw(&pmu, 0x1cd, 3, 0, &event), UPMU_OK);
         assert_true(pmu.backend->alternative(&pmu, &event, 0, 0, &alternative));
         assert_int_equal(alternative.slot_count, 1);
@@ -266,8 +266,8 @@ static void load_latency_of_golden_cove_has_its_auxiliary_event(void **state)
             codes |= 1;
         if ((select & 0xffff) == 0x8203) {
             codes |= 2;
-            assert_true(upmu_sim_runs(&host.sim, 0, i));
-            assert_true((select & (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)) == UPMU_X86_SELECT_USR);
+            assert_true(upmu_sim_runs(&host.sim, 0, i), i);
+            assert_int_equal(select & (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS), UPMU_X86_SELECT_USR);
         }
     }
     assert_int_equal(codes, 3);
@@ -294,9 +294,9 @@ static void precise_events_are_described_and_not_sampled(void **state)
         struct host host;
 
         host_set_up(&host, cases[i].profile);
-        assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, cases[i].text, &event, NULL), UPMU_OK);
-        assert_int_equal(event.counters, cases[i].counters);
-        assert_int_equal(upmu_set_add(&host.session.set, cases[i].text, &sampling), UPMU_ERR_NOT_PRECISE);
+        assert_int_equal(upmu_event_parse(host.cpu[0].meter.pmu, cases[i].text, &event, NULL), UPMU_OK, i);
+        assert_int_equal(event.counters, cases[i].counters, i);
+        assert_int_equal(upmu_set_add(&host.session.set, cases[i].text, &sampling), UPMU_ERR_NOT_PRECISE, i);
         host_end(&host);
     }
 }
@@ -366,7 +366,7 @@ static void a_common_enable_leaves_a_counter_of_the_firmwares_running(void **sta
         host_run(&host, 1000);
         assert_int_equal(host_value(&host.session, 0), 500);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x4300c0);
-        assert_true(upmu_cpu_verify(&host.cpu[0], NULL) == UPMU_OK);
+        assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
         host_end(&host);
         assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0x4300c0);
     }
@@ -468,9 +468,9 @@ static void threads_of_nehalem_and_modules_of_silvermont_share_offcore(void **st
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct upmu_pmu pmu;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].name), UPMU_OK);
-        assert_int_equal(pmu.shared & 0xfff, cases[i].shared);
-        assert_int_equal(pmu.shared_scope, cases[i].scope);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].name), UPMU_OK, i);
+        assert_int_equal(pmu.shared & 0xfff, cases[i].shared, i);
+        assert_int_equal(pmu.shared_scope, cases[i].scope, i);
     }
 }
 

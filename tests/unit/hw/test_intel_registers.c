@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/x86_core/x86_core_registers.h"
 #include "core/hw/backend.h"
@@ -34,13 +34,13 @@ static const struct upmu_register_class *class_of(const struct upmu_register_tab
 static void expect_load_order(const struct upmu_register_table *table, const uint8_t *rows, unsigned count)
 {
     for (unsigned i = 1; i < count; i++)
-        assert_true(class_of(table, rows[i - 1])->load_rank < class_of(table, rows[i])->load_rank);
+        assert_compare(class_of(table, rows[i - 1])->load_rank, <, class_of(table, rows[i])->load_rank, i);
 }
 
 static void expect_release_order(const struct upmu_register_table *table, const uint8_t *rows, unsigned count)
 {
     for (unsigned i = 1; i < count; i++)
-        assert_true(class_of(table, rows[i - 1])->release_rank < class_of(table, rows[i])->release_rank);
+        assert_compare(class_of(table, rows[i - 1])->release_rank, <, class_of(table, rows[i])->release_rank, i);
 }
 
 /* A counter is written with its event chosen; what an overflow left behind is acknowledged before it may run. */
@@ -60,8 +60,8 @@ static void metrics_are_loaded_after_the_slots_they_divide(void **state)
 {
     (void)state;
     for (unsigned t = 0; t < 2; t++)
-        assert_true(class_of(tables[t], UPMU_X86_ROW_METRICS)->load_rank >
-                    class_of(tables[t], UPMU_X86_ROW_FIXED)->load_rank);
+        assert_compare(class_of(tables[t], UPMU_X86_ROW_METRICS)->load_rank, >,
+                       class_of(tables[t], UPMU_X86_ROW_FIXED)->load_rank, t);
 }
 
 /* The common gate first; a payload only when no select asks for it any more; freeze bits are restored last. */
@@ -92,9 +92,9 @@ static void hardware_changes_counters_status_and_acknowledgements_alone(void **s
             bool volatile_kind = class->kind == UPMU_KIND_COUNTER || class->kind == UPMU_KIND_STATUS ||
                                  class->kind == UPMU_KIND_ACK;
 
-            assert_true(class->hardware == (volatile_kind ? ~UINT64_C(0) : 0));
-            assert_true((class->access == UPMU_ACCESS_RO) == (class->kind == UPMU_KIND_STATUS));
-            assert_true((class->access == UPMU_ACCESS_W1C) == (class->kind == UPMU_KIND_ACK));
+            assert_int_equal(class->hardware, volatile_kind ? ~UINT64_C(0) : 0);
+            assert_int_equal(class->access == UPMU_ACCESS_RO, class->kind == UPMU_KIND_STATUS);
+            assert_int_equal(class->access == UPMU_ACCESS_W1C, class->kind == UPMU_KIND_ACK);
         }
 }
 
@@ -104,7 +104,7 @@ static void only_payload_registers_may_fault(void **state)
     (void)state;
     for (unsigned t = 0; t < TABLES; t++)
         for (unsigned i = 0; i < tables[t]->class_count; i++)
-            assert_int_equal(tables[t]->classes[i].promised, tables[t]->classes[i].kind != UPMU_KIND_PAYLOAD);
+            assert_int_equal(tables[t]->classes[i].promised, tables[t]->classes[i].kind != UPMU_KIND_PAYLOAD, t, i);
 }
 
 /* Registers that other software may have configured are read at take-over, so they can be restored. */
@@ -116,7 +116,7 @@ static void configuration_is_read_at_take_over(void **state)
             unsigned kind = tables[t]->classes[i].kind;
 
             if (kind == UPMU_KIND_SELECT || kind == UPMU_KIND_CONTROL || kind == UPMU_KIND_AUX)
-                assert_int_equal(tables[t]->classes[i].found, 1);
+                assert_int_equal(tables[t]->classes[i].found, 1, t, i);
         }
 }
 
@@ -128,9 +128,9 @@ static void an_idle_select_is_disabled_but_for_the_enable_bit_of_p6(void **state
         uint64_t idle = (~UINT64_C(0) & class->idle_keep) | class->idle_value;
 
         if (tables[t] == &upmu_x86_core_p6_table)
-            assert_true((idle & (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS)) == 0);
+            assert_int_equal(idle & (UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS), 0);
         else
-            assert_true((idle & UPMU_X86_SELECT_EN) == 0);
+            assert_int_equal(idle & UPMU_X86_SELECT_EN, 0);
     }
 }
 
@@ -139,9 +139,9 @@ static void an_overflow_requests_an_interrupt_by_a_bit_of_its_counter(void **sta
 {
     (void)state;
     for (unsigned t = 0; t < TABLES; t++)
-        assert_true(class_of(tables[t], UPMU_X86_ROW_SELECT)->interrupt == UINT64_C(1) << 20);
+        assert_int_equal(class_of(tables[t], UPMU_X86_ROW_SELECT)->interrupt, UINT64_C(1) << 20, t);
     for (unsigned t = 0; t < 2; t++)
-        assert_true(class_of(tables[t], UPMU_X86_ROW_FIXED_CTRL)->interrupt == 0x8888888);
+        assert_int_equal(class_of(tables[t], UPMU_X86_ROW_FIXED_CTRL)->interrupt, 0x8888888, t);
 }
 
 /*
@@ -171,9 +171,9 @@ static void a_register_of_several_counters_has_bits_of_each(void **state)
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct upmu_pmu pmu;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, rows[i].pmu), UPMU_OK);
-        assert_int_equal(class_of(pmu.table, rows[i].row)->by_counter, 1);
-        assert_true(pmu.backend->bits_of(&pmu, rows[i].row, rows[i].counter) == rows[i].bits);
+        assert_int_equal(upmu_pmu_by_name(&pmu, rows[i].pmu), UPMU_OK, i);
+        assert_int_equal(class_of(pmu.table, rows[i].row)->by_counter, 1, i);
+        assert_int_equal(pmu.backend->bits_of(&pmu, rows[i].row, rows[i].counter), rows[i].bits, i);
     }
 }
 
@@ -197,7 +197,7 @@ static void the_counter_of_an_event_guards_its_select_and_its_payload(void **sta
         pmu.backend->render(&pmu, &event, 0, counters, 0, &image);
         assert_int_equal(image_guard(&image, UPMU_X86_ROW_SELECT + counter), UPMU_BIT32(counter));
         assert_int_equal(image_guard(&image, UPMU_X86_ROW_OFFCORE), UPMU_BIT32(counter));
-        assert_true(image_value(&image, UPMU_X86_ROW_OFFCORE) == 0x10001);
+        assert_int_equal(image_value(&image, UPMU_X86_ROW_OFFCORE), 0x10001);
     }
 }
 

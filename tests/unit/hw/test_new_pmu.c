@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/x86_core/x86_core_registers.h"
 #include "backends/x86_p4/p4_registers.h"
@@ -37,7 +37,7 @@ static bool memory_rdmsr(void *context, uint32_t address, uint64_t *out_value)
 {
     struct memory *memory = context;
 
-    assert_true(address < REGISTERS);
+    assert_compare(address, <, REGISTERS);
     *out_value = memory->value[address];
     return true;
 }
@@ -249,7 +249,7 @@ static uint64_t value(struct upmu_session *session, unsigned i)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&session->set, i, 1, &count), UPMU_OK, i);
     return count.value;
 }
 
@@ -268,7 +268,7 @@ static void a_new_pmu_is_a_table_and_a_few_functions(void **state)
     assert_int_equal(upmu_session_dry_run(&fabric.session, fabric.cpu.meter.pmu, &dry), UPMU_OK);
     assert_int_equal(dry.count, 4);
     assert_string_equal(writes[3].name, "FABRIC_CTRL");
-    assert_true(writes[3].value == 7);
+    assert_int_equal(writes[3].value, 7);
     assert_int_equal(upmu_session_attach_cpu(&fabric.session, &fabric.cpu), UPMU_OK);
     assert_int_equal(fabric.memory.writes, 3);
     assert_int_equal(upmu_session_start(&fabric.session), UPMU_OK);
@@ -285,11 +285,11 @@ static void a_new_pmu_is_a_table_and_a_few_functions(void **state)
         happen(&fabric.memory, 0x06, 1, 0x7fffffff);
         assert_int_equal(upmu_cpu_poll(&fabric.cpu), UPMU_OK);
     }
-    assert_true(value(&fabric.session, 2) == UINT64_C(0x7fffffff) * 5);
+    assert_int_equal(value(&fabric.session, 2), UINT64_C(0x7fffffff) * 5);
     assert_int_equal(upmu_session_close(&fabric.session), UPMU_OK);
     for (unsigned n = 0; n < FABRIC_COUNTERS; n++)
-        assert_true(fabric.memory.value[0x101 + 8 * n] == 0);
-    assert_true(fabric.memory.value[0x130] == 0);
+        assert_int_equal(fabric.memory.value[0x101 + 8 * n], 0, n);
+    assert_int_equal(fabric.memory.value[0x130], 0);
 }
 
 static void a_new_pmus_limits_are_kept_and_named(void **state)
@@ -357,19 +357,19 @@ static void tables_say_which_registers_a_counter_has(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
-        assert_int_equal(upmu_pmu_by_name(&pmu, known[i].name), UPMU_OK);
-        assert_int_equal(upmu_bits_count(pmu.counters & ~UPMU_METRIC_COUNTERS(&pmu)), known[i].counters);
+        assert_int_equal(upmu_pmu_by_name(&pmu, known[i].name), UPMU_OK, i);
+        assert_int_equal(upmu_bits_count(pmu.counters & ~UPMU_METRIC_COUNTERS(&pmu)), known[i].counters, i);
         for (uint32_t rest = pmu.general; rest; rest &= rest - 1u) {
             count_rows(&pmu, upmu_bits_lowest(rest), &alone, &shared);
-            assert_int_equal(alone, known[i].general_alone);
-            assert_int_equal(shared, known[i].general_shared);
+            assert_int_equal(alone, known[i].general_alone, i);
+            assert_int_equal(shared, known[i].general_shared, i);
         }
         /* Fixed counters: one control for all of them. */
         for (uint32_t rest = pmu.counters & ~pmu.general & ~UPMU_METRIC_COUNTERS(&pmu); rest; rest &= rest - 1u) {
             count_rows(&pmu, upmu_bits_lowest(rest), &alone, &shared);
             assert_int_equal(alone, 0);
             assert_int_equal(shared, 2);
-            assert_int_equal(pmu.counter[upmu_bits_lowest(rest)].select_row, UPMU_X86_ROW_FIXED_CTRL);
+            assert_int_equal(pmu.counter[upmu_bits_lowest(rest)].select_row, UPMU_X86_ROW_FIXED_CTRL, rest);
         }
     }
     /* NetBurst: a CCCR of its own, and one of 45 ESCRs that the placement chooses as a resource. */
@@ -418,21 +418,21 @@ static void eighteen_netburst_counters_go_in_one_image(void **state)
     assert_true(upmu_bank_load(&bank, steps, image.count, 0, 0));
     assert_int_equal(memory.writes, 36);
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++) {
-        assert_true(memory.value[0x360 + n] == (UPMU_P4_CCCR_THREAD | UINT64_C(4) << 13));
-        assert_true(memory.value[upmu_register_address(&pmu, UPMU_P4_ROW_ESCR + n)] >> 25 == n + 1);
+        assert_int_equal(memory.value[0x360 + n], UPMU_P4_CCCR_THREAD | UINT64_C(4) << 13, n);
+        assert_int_equal(memory.value[upmu_register_address(&pmu, UPMU_P4_ROW_ESCR + n)] >> 25, n + 1, n);
     }
     memory.writes = 0;
     assert_true(upmu_bank_gate(&bank, 0x3ffff, 0));
     assert_int_equal(memory.writes, 18);
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++) {
-        assert_true(memory.value[0x360 + n] & UPMU_P4_CCCR_ENABLE);
+        assert_true(memory.value[0x360 + n] & UPMU_P4_CCCR_ENABLE, n);
         memory.value[0x300 + n] = 1000 + n;
-        assert_true(upmu_bank_read(&bank, n, &read));
-        assert_true(read == 1000 + n);
+        assert_true(upmu_bank_read(&bank, n, &read), n);
+        assert_int_equal(read, 1000 + n, n);
     }
     assert_true(upmu_bank_close(&bank, 0x3ffff));
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++)
-        assert_false(memory.value[0x360 + n] & UPMU_P4_CCCR_ENABLE);
+        assert_false(memory.value[0x360 + n] & UPMU_P4_CCCR_ENABLE, n);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void an_idle_cpu_has_free_counters_and_no_others(void **state)
                           (i >= UPMU_FIXED_COUNTER(0) && i < UPMU_FIXED_COUNTER(0) + host.sim.profile->fixed) ||
                           (i >= 24 && i < 24u + host.sim.profile->metrics);
 
-            assert_int_equal(upmu_cpu_owner(&host.cpu[0], i), exists ? UPMU_OWNER_FREE : UPMU_OWNER_ABSENT);
+            assert_int_equal(upmu_cpu_owner(&host.cpu[0], i), exists ? UPMU_OWNER_FREE : UPMU_OWNER_ABSENT, i);
         }
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], UPMU_COUNTERS), UPMU_OWNER_ABSENT);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], ~0u), UPMU_OWNER_ABSENT);
@@ -77,7 +77,7 @@ static void counters_of_the_firmware_run_on_untouched(void **state)
         host_prepare(&host, *profile);
         leave_firmware(&host);
         host_start(&host);
-        assert_true(host.sim.log_lines > 0);
+        assert_compare(host.sim.log_lines, >, 0);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 0), UPMU_OWNER_FIRMWARE);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FREE);
         assert_int_equal(upmu_set_add(&host.session.set, "branches", &sampling), UPMU_OK);
@@ -146,14 +146,14 @@ static void a_counter_that_would_write_records_is_the_firmwares(void **state)
         upmu_sim_poke(&host.sim, 0, 0x3f1, rows[i].left);
         host_start(&host);
         for (unsigned n = 0; n < UPMU_COUNTERS; n++)
-            assert_int_equal(upmu_cpu_owner(&host.cpu[0], n) == UPMU_OWNER_FIRMWARE, rows[i].counters >> n & 1u);
+            assert_int_equal(upmu_cpu_owner(&host.cpu[0], n) == UPMU_OWNER_FIRMWARE, rows[i].counters >> n & 1u, n, i);
         while (!(rows[i].counters >> counter & 1u))
             counter++;
         snprintf(list, sizeof list, "branches:counter=%u", counter);
         assert_int_equal(upmu_set_add(&host.session.set, list, &sampling), UPMU_OK);
         assert_int_equal(upmu_session_ring(&host.session, host.ring, sizeof host.ring), UPMU_OK);
         assert_int_equal(upmu_session_attach_cpu(&host.session, &host.cpu[0]), UPMU_ERR_DOES_NOT_FIT);
-        assert_true(upmu_sim_peek(&host.sim, 0, 0x3f1) == rows[i].left);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x3f1), rows[i].left, i);
         /* The host knows better: no records, but samples. */
         upmu_cpu_take_firmware(&host.cpu[0]);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], counter), UPMU_OWNER_FREE);
@@ -163,7 +163,7 @@ static void a_counter_that_would_write_records_is_the_firmwares(void **state)
         assert_int_equal(host_drain(&host, NULL), 10);
         assert_int_equal(host.sim.cpu[0].pebs_records, 0);
         host_end(&host);
-        assert_true(upmu_sim_peek(&host.sim, 0, 0x3f1) == rows[i].left);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x3f1), rows[i].left, i);
     }
 }
 
@@ -185,18 +185,18 @@ static void a_branch_trace_of_a_former_kernel_ends_with_take_firmware(void **sta
             upmu_sim_poke(&host.sim, 0, 0x600, 0xdead000);
             upmu_sim_poke(&host.sim, 0, 0x1d9, left);
             host_start(&host);
-            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == (left & ~UINT64_C(0x1800)));
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), left & ~UINT64_C(0x1800));
             for (unsigned n = 0; n < UPMU_COUNTERS; n++)
-                assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], n), UPMU_OWNER_FIRMWARE);
+                assert_int_not_equal(upmu_cpu_owner(&host.cpu[0], n), UPMU_OWNER_FIRMWARE, n);
             upmu_cpu_take_firmware(&host.cpu[0]);
-            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == (left & 1));
-            assert_true(upmu_sim_peek(&host.sim, 0, 0x600) == 0xdead000);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), left & 1);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x600), 0xdead000);
             assert_int_equal(upmu_set_add(&host.session.set, "branches", NULL), UPMU_OK);
             host_begin(&host, &host.session);
             host_run(&host, 1000);
-            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == (left & 1));
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), left & 1);
             host_end(&host);
-            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == left);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), left);
         }
 }
 
@@ -245,16 +245,16 @@ static void a_counter_that_would_reload_is_the_firmwares(void **state)
         upmu_sim_poke(&host.sim, 0, rows[i].msr, rows[i].left);
         host_start(&host);
         for (unsigned n = 0; n < UPMU_COUNTERS; n++)
-            assert_int_equal(upmu_cpu_owner(&host.cpu[0], n) == UPMU_OWNER_FIRMWARE, n == rows[i].counter);
-        assert_true(upmu_sim_peek(&host.sim, 0, rows[i].msr) == rows[i].left);
+            assert_int_equal(upmu_cpu_owner(&host.cpu[0], n) == UPMU_OWNER_FIRMWARE, n == rows[i].counter, n, i);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, rows[i].msr), rows[i].left, i);
         upmu_cpu_take_firmware(&host.cpu[0]);
-        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i].counter), UPMU_OWNER_FREE);
-        assert_int_equal(upmu_sim_peek(&host.sim, 0, rows[i].msr), 0);
-        assert_int_equal(upmu_set_add(&host.session.set, rows[i].list, NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i].counter), UPMU_OWNER_FREE, i);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, rows[i].msr), 0, i);
+        assert_int_equal(upmu_set_add(&host.session.set, rows[i].list, NULL), UPMU_OK, i);
         host_begin(&host, &host.session);
         host_run(&host, 2000);
         host_end(&host);
-        assert_true(upmu_sim_peek(&host.sim, 0, rows[i].msr) == rows[i].left);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, rows[i].msr), rows[i].left, i);
     }
 }
 
@@ -321,7 +321,7 @@ static void one_fault_hides_no_records(void **state)
         fault_once = rows[i].msr;
         host_start(&host);
         assert_int_equal(fault_once, 0);
-        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i].counter), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i].counter), UPMU_OWNER_FIRMWARE, i);
         host_end(&host);
     }
 }
@@ -347,9 +347,9 @@ static void a_reserved_counter_keeps_the_common_enable(void **state)
         host_run(&host, 100);
         assert_int_equal(host_value(&host.session, 0), 100);
         counted = host.sim.cpu[0].counter[1].counted;
-        assert_int_equal(i < 3 ? upmu_cpu_fini(&host.cpu[0]) : upmu_cpu_suspend(&host.cpu[0]), UPMU_OK);
+        assert_int_equal(i < 3 ? upmu_cpu_fini(&host.cpu[0]) : upmu_cpu_suspend(&host.cpu[0]), UPMU_OK, i);
         assert_false(upmu_sim_runs(&host.sim, 0, 0));
-        assert_true(upmu_sim_peek(&host.sim, 0, 0x187) == 0x300c0);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x300c0);
         host_run(&host, 100);
         assert_int_equal(host.sim.cpu[0].counter[1].counted, counted + 100);
         host_no_violation(&host);
@@ -432,12 +432,12 @@ static void what_the_host_ended_for_its_counter_is_not_put_back(void **state)
         host_prepare(&host, rows[i].profile);
         upmu_sim_poke(&host.sim, 0, rows[i].msr, rows[i].left);
         host_start(&host);
-        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], rows[i].counters), UPMU_OK);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], rows[i].counters), UPMU_OK, i);
         upmu_sim_poke(&host.sim, 0, rows[i].msr, rows[i].kept);
         assert_int_equal(upmu_cpu_verify(&host.cpu[0], NULL), UPMU_OK);
         assert_int_equal(upmu_cpu_changed(&host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
-        assert_true(upmu_sim_peek(&host.sim, 0, rows[i].msr) == rows[i].kept);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, rows[i].msr), rows[i].kept, i);
     }
 }
 
@@ -643,8 +643,8 @@ static void a_watchdog_begun_later_runs_beside_sessions_if_upmu_is_told(void **s
         host_run(&host, 150);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
-        assert_true(upmu_sim_peek(&host.sim, 0, 0xc1) == general + 300);
-        assert_true(upmu_sim_peek(&host.sim, 0, 0x30a) == fixed + 300);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0xc1), general + 300);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x30a), fixed + 300);
         general += 300;
         fixed += 300;
     }
@@ -679,7 +679,7 @@ static void a_reserved_fixed_counter_leaves_the_others_to_upmu(void **state)
     upmu_sim_poke(&host.sim, 0, 0x38d, 0x1b);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d), 0x10);
-    assert_true(upmu_sim_peek(&host.sim, 0, 0x38f) == (UINT64_C(2) << 32 | 0xf));
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38f), UINT64_C(2) << 32 | 0xf);
 }
 
 static void a_counter_in_use_cannot_be_reserved(void **state)
@@ -730,7 +730,7 @@ static void somebody_who_came_later_is_noticed_by_the_next_attach(void **state)
     assert_int_equal(upmu_cpu_owner(&host.cpu[0], 1), UPMU_OWNER_FOREIGN);
     assert_int_not_equal(host.session.set.tally[0].counter, 1);
     assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x4300c5);
-    assert_true(host.sim.log_lines > 0);
+    assert_compare(host.sim.log_lines, >, 0);
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     host_run(&host, 100);
     assert_int_equal(host_value(&host.session, 0), 50);
@@ -818,10 +818,10 @@ static void a_counter_that_came_back_stopped_does_not_run_at_the_end(void **stat
         if (!upmu_sim_runs(&host.sim, 0, rows[i / 4].counter))
             fail_msg("%s does not run", rows[i / 4].profile);
         host_start(&host);
-        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i / 4].counter), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[0], rows[i / 4].counter), UPMU_OWNER_FIRMWARE, i);
         if (taken)
             upmu_cpu_take_firmware(&host.cpu[0]);
-        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1u << rows[i / 4].counter), UPMU_OK);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 1u << rows[i / 4].counter), UPMU_OK, i);
         last = upmu_sim_peek(&host.sim, 0, rows[i / 4].enable);
         if (by_select || !rows[i / 4].bit)
             upmu_sim_poke(&host.sim, 0, rows[i / 4].select, 0);
@@ -898,7 +898,7 @@ static void a_counter_that_came_back_running_runs_at_the_end(void **state)
         upmu_cpu_unreserve(&host.cpu[0], 1);
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
         assert_true(upmu_sim_runs(&host.sim, 0, 0));
-        assert_true(upmu_sim_peek(&host.sim, 0, rows[i].select) == rows[i].left);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, rows[i].select), rows[i].left, i);
     }
 }
 
@@ -953,15 +953,15 @@ static void a_shared_counter_back_stopped_does_not_run_at_the_end(void **state)
         host_machine(&host);
         host_take_over(&host, 2, true);
         upmu_sim_switch_cpu(&host.sim, cpu);
-        assert_int_equal(upmu_cpu_owner(&host.cpu[cpu], 0), UPMU_OWNER_FIRMWARE);
+        assert_int_equal(upmu_cpu_owner(&host.cpu[cpu], 0), UPMU_OWNER_FIRMWARE, cpu);
         if (taken)
             upmu_cpu_take_firmware(&host.cpu[cpu]);
-        assert_int_equal(upmu_cpu_reserve(&host.cpu[cpu], 1), UPMU_OK);
+        assert_int_equal(upmu_cpu_reserve(&host.cpu[cpu], 1), UPMU_OK, cpu);
         upmu_sim_poke(&host.sim, 0, 0x360, left);
         upmu_cpu_unreserve(&host.cpu[cpu], 1);
         for (unsigned i = 0; i < 2; i++) {
             upmu_sim_switch_cpu(&host.sim, i);
-            assert_int_equal(upmu_cpu_fini(&host.cpu[i]), UPMU_OK);
+            assert_int_equal(upmu_cpu_fini(&host.cpu[i]), UPMU_OK, i);
         }
         if (upmu_sim_runs(&host.sim, 0, 0))
             fail_msg("CPU %u, %x%s: it runs", cpu, (unsigned)left, taken ? ", taken" : "");

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/x86_core/x86_core_registers.h"
 #include "backends/x86_p4/p4_registers.h"
@@ -89,12 +89,12 @@ static void every_register_is_as_the_facts_say(void **state)
     for (unsigned i = 0; i < fact_count; i++) {
         unsigned row = row_of_fact(&facts[i]);
 
-        assert_int_equal(upmu_register_address(&pmu, row), facts[i].address);
+        assert_int_equal(upmu_register_address(&pmu, row), facts[i].address, i);
         assert_string_equal(upmu_register_name(&old, row), facts[i].name);
         if (!strcmp(facts[i].mask, "absent"))
             assert_null(upmu_register_name(&pmu, row));
         else
-            assert_true(upmu_register_bits(&pmu, row) == strtoull(facts[i].mask, NULL, 16));
+            assert_int_equal(upmu_register_bits(&pmu, row), strtoull(facts[i].mask, NULL, 16), i);
     }
 }
 
@@ -109,7 +109,7 @@ static void every_model_has_the_registers_that_the_facts_give_it(void **state)
         for (unsigned i = 0; i < fact_count; i++) {
             unsigned row = upmu_register_find(&pmu, facts[i].address);
 
-            assert_int_equal(row, fact_has_model(&facts[i], models[m]) ? row_of_fact(&facts[i]) : UPMU_NO_ROW);
+            assert_int_equal(row, fact_has_model(&facts[i], models[m]) ? row_of_fact(&facts[i]) : UPMU_NO_ROW, i, m);
         }
     }
 }
@@ -124,8 +124,8 @@ static void extended_cascade_bits_exist_in_four_cccrs_from_model_2_on(void **sta
         uint64_t bit = UPMU_P4_CCCR_EXTENDED_CASCADE;
         bool has = n == 12 || n == 15 || n == 16 || n == 17;
 
-        assert_true((upmu_register_bits(&old, UPMU_P4_ROW_CCCR + n) & bit) == 0);
-        assert_true(!(upmu_register_bits(&new, UPMU_P4_ROW_CCCR + n) & bit) == !has);
+        assert_int_equal(upmu_register_bits(&old, UPMU_P4_ROW_CCCR + n) & bit, 0, n);
+        assert_true(!(upmu_register_bits(&new, UPMU_P4_ROW_CCCR + n) & bit) == !has, n);
     }
 }
 
@@ -138,10 +138,10 @@ static void counters_know_their_registers_and_rdpmc_index(void **state)
     for (unsigned n = 0; n < UPMU_P4_COUNTERS; n++) {
         const struct upmu_counter *counter = &pmu.counter[n];
 
-        assert_int_equal(upmu_register_address(&pmu, counter->value_row), 0x300 + n);
-        assert_int_equal(upmu_register_address(&pmu, counter->write_row), 0x300 + n);
-        assert_int_equal(upmu_register_address(&pmu, counter->select_row), 0x360 + n);
-        assert_int_equal(upmu_register_address(&pmu, counter->gate_row), 0x360 + n);
+        assert_int_equal(upmu_register_address(&pmu, counter->value_row), 0x300 + n, n);
+        assert_int_equal(upmu_register_address(&pmu, counter->write_row), 0x300 + n, n);
+        assert_int_equal(upmu_register_address(&pmu, counter->select_row), 0x360 + n, n);
+        assert_int_equal(upmu_register_address(&pmu, counter->gate_row), 0x360 + n, n);
         assert_int_equal(counter->gate_bit, 12);
         assert_int_equal(counter->width, 40);
         assert_int_equal(counter->write_bits, 40);
@@ -158,8 +158,8 @@ static void everything_is_shared_by_the_threads_of_a_core(void **state)
     (void)state;
     assert_int_equal(pmu.shared_scope, UPMU_SCOPE_CORE);
     assert_int_equal(pmu.shared_counters, pmu.counters);
-    assert_true(old.shared == upmu_bits_ones(UPMU_P4_RESOURCES));
-    assert_true((old.shared ^ pmu.shared) == (UPMU_BIT64(UPMU_P4_IQ_ESCR0) | UPMU_BIT64(UPMU_P4_IQ_ESCR1)));
+    assert_int_equal(old.shared, upmu_bits_ones(UPMU_P4_RESOURCES));
+    assert_int_equal(old.shared ^ pmu.shared, UPMU_BIT64(UPMU_P4_IQ_ESCR0) | UPMU_BIT64(UPMU_P4_IQ_ESCR1));
     for (unsigned row = 0; row < UPMU_P4_ROWS; row++)
         assert_int_equal(upmu_register_class_of(&pmu, row)->scope, UPMU_SCOPE_CORE);
 }
@@ -175,9 +175,9 @@ static void ranks_give_the_documented_order(void **state)
 
     (void)state;
     for (unsigned i = 1; i < 5; i++)
-        assert_true(classes[loading[i - 1]].load_rank < classes[loading[i]].load_rank);
+        assert_compare(classes[loading[i - 1]].load_rank, <, classes[loading[i]].load_rank, i);
     for (unsigned i = 1; i < 4; i++)
-        assert_true(classes[giving_up[i - 1]].release_rank < classes[giving_up[i]].release_rank);
+        assert_compare(classes[giving_up[i - 1]].release_rank, <, classes[giving_up[i]].release_rank, i);
 }
 
 static void sessions_may_not_raise_interrupts_or_make_records(void **state)
@@ -187,42 +187,42 @@ static void sessions_may_not_raise_interrupts_or_make_records(void **state)
     uint64_t pmi = UPMU_P4_CCCR_OVF_PMI_T0 | UPMU_P4_CCCR_OVF_PMI_T1 | UPMU_P4_CCCR_FORCE_OVF;
 
     (void)state;
-    assert_true((upmu_register_settable(&pmu, cccr, UPMU_LEVEL_SESSION) & (pmi | UPMU_P4_CCCR_OVF)) == 0);
-    assert_true((upmu_register_settable(&pmu, cccr, UPMU_LEVEL_PRIVILEGED) & pmi) == pmi);
-    assert_true((upmu_register_settable(&pmu, cccr, UPMU_LEVEL_PRIVILEGED) & UPMU_P4_CCCR_OVF) == 0);
-    assert_true(upmu_register_settable(&pmu, cccr, UPMU_LEVEL_SESSION) == UINT64_C(0x41fff800));
-    assert_true(upmu_register_settable(&pmu, UPMU_P4_ROW_CCCR, UPMU_LEVEL_SESSION) == UINT64_C(0x41fff000));
-    assert_true(upmu_register_settable(&pmu, tags, UPMU_LEVEL_SESSION) == 0);
-    assert_true(upmu_register_settable(&pmu, tags, UPMU_LEVEL_PRIVILEGED) == UPMU_P4_PEBS_TAGS);
-    assert_true(upmu_register_settable(&pmu, tags, UPMU_LEVEL_LIBRARY) == UINT64_C(0x07ffffff));
-    assert_true(upmu_register_settable(&pmu, UPMU_P4_ROW_ESCR, UPMU_LEVEL_SESSION) == UINT64_C(0x7fffffff));
-    assert_true(upmu_register_settable(&pmu, UPMU_P4_ROW_ESCR + UPMU_P4_IQ_ESCR0, UPMU_LEVEL_LIBRARY) == 0);
+    assert_int_equal(upmu_register_settable(&pmu, cccr, UPMU_LEVEL_SESSION) & (pmi | UPMU_P4_CCCR_OVF), 0);
+    assert_int_equal(upmu_register_settable(&pmu, cccr, UPMU_LEVEL_PRIVILEGED) & pmi, pmi);
+    assert_int_equal(upmu_register_settable(&pmu, cccr, UPMU_LEVEL_PRIVILEGED) & UPMU_P4_CCCR_OVF, 0);
+    assert_int_equal(upmu_register_settable(&pmu, cccr, UPMU_LEVEL_SESSION), UINT64_C(0x41fff800));
+    assert_int_equal(upmu_register_settable(&pmu, UPMU_P4_ROW_CCCR, UPMU_LEVEL_SESSION), UINT64_C(0x41fff000));
+    assert_int_equal(upmu_register_settable(&pmu, tags, UPMU_LEVEL_SESSION), 0);
+    assert_int_equal(upmu_register_settable(&pmu, tags, UPMU_LEVEL_PRIVILEGED), UPMU_P4_PEBS_TAGS);
+    assert_int_equal(upmu_register_settable(&pmu, tags, UPMU_LEVEL_LIBRARY), UINT64_C(0x07ffffff));
+    assert_int_equal(upmu_register_settable(&pmu, UPMU_P4_ROW_ESCR, UPMU_LEVEL_SESSION), UINT64_C(0x7fffffff));
+    assert_int_equal(upmu_register_settable(&pmu, UPMU_P4_ROW_ESCR + UPMU_P4_IQ_ESCR0, UPMU_LEVEL_LIBRARY), 0);
     /* OVF_PMI of each hyper-thread (SDM 18.15.2). */
-    assert_true(upmu_p4_table.classes[UPMU_P4_CLASS_CCCR].interrupt == UINT64_C(3) << 26);
+    assert_int_equal(upmu_p4_table.classes[UPMU_P4_CLASS_CCCR].interrupt, UINT64_C(3) << 26);
     /* Bits 25, 26 of PEBS_ENABLE write records to memory: upmu never owns them. */
-    assert_true((upmu_p4_table.classes[UPMU_P4_CLASS_PEBS_ENABLE].owned & (UINT64_C(3) << 25)) == 0);
+    assert_int_equal(upmu_p4_table.classes[UPMU_P4_CLASS_PEBS_ENABLE].owned & (UINT64_C(3) << 25), 0);
 }
 
 static void table_is_well_formed(const struct upmu_register_table *table)
 {
-    assert_true(table->row_count <= UPMU_REGISTERS);
-    assert_true(table->class_count <= UPMU_REGISTER_CLASSES);
+    assert_compare(table->row_count, <=, UPMU_REGISTERS);
+    assert_compare(table->class_count, <=, UPMU_REGISTER_CLASSES);
     for (unsigned i = 0; i < table->class_count; i++) {
         const struct upmu_register_class *class = &table->classes[i];
 
         assert_true(class->load_rank < 8 && class->release_rank < 8);
-        assert_true((class->gates & ~class->owned) == 0);
-        assert_true((class->gates & class->hardware) == 0);
+        assert_int_equal(class->gates & ~class->owned, 0);
+        assert_int_equal(class->gates & class->hardware, 0);
         assert_true((class->idle_keep & (class->gates | class->hardware)) == 0 || class->kind != UPMU_KIND_SELECT ||
                     !class->gates);
-        assert_true((class->idle_value & class->gates) == 0);
-        assert_true(strncmp(table->text + class->source, "SDM ", 4) == 0);
+        assert_int_equal(class->idle_value & class->gates, 0);
+        assert_int_equal(strncmp(table->text + class->source, "SDM ", 4), 0);
     }
     for (unsigned i = 0; i < table->row_count; i++) {
-        assert_true(table->rows[i].class_index < table->class_count);
-        assert_true(strlen(table->text + table->rows[i].name) > 4);
+        assert_compare(table->rows[i].class_index, <, table->class_count, i);
+        assert_compare(strlen(table->text + table->rows[i].name), >, 4, i);
         for (unsigned k = 0; k < i; k++) {
-            assert_int_not_equal(table->rows[i].address, table->rows[k].address);
+            assert_int_not_equal(table->rows[i].address, table->rows[k].address, i, k);
             assert_string_not_equal(table->text + table->rows[i].name, table->text + table->rows[k].name);
         }
     }

@@ -23,8 +23,8 @@ static void set_up(unsigned cpus)
 static void attach(unsigned i, const char *list, unsigned cpu)
 {
     upmu_sim_switch_cpu(&p.sim, cpu);
-    assert_int_equal(upmu_set_add(&p.sessions[i].set, list, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_cpu(&p.sessions[i], &p.cpu[cpu]), UPMU_OK);
+    assert_int_equal(upmu_set_add(&p.sessions[i].set, list, NULL), UPMU_OK, i);
+    assert_int_equal(upmu_session_attach_cpu(&p.sessions[i], &p.cpu[cpu]), UPMU_OK, i, cpu);
 }
 
 static enum upmu_status start(unsigned i)
@@ -36,7 +36,7 @@ static enum upmu_status start(unsigned i)
 static void stop(unsigned i)
 {
     upmu_sim_switch_cpu(&p.sim, (unsigned)(p.sessions[i].meter->cpu - p.cpu));
-    assert_int_equal(upmu_session_stop(&p.sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&p.sessions[i]), UPMU_OK, i);
 }
 
 static void run(unsigned cpu, uint64_t instructions)
@@ -53,7 +53,7 @@ static uint64_t value(unsigned i, unsigned event)
     struct upmu_count count;
 
     upmu_sim_switch_cpu(&p.sim, (unsigned)(p.sessions[i].meter->cpu - p.cpu));
-    assert_int_equal(upmu_set_read(&p.sessions[i].set, event, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&p.sessions[i].set, event, 1, &count), UPMU_OK, i);
     return count.value;
 }
 
@@ -152,8 +152,8 @@ static void without_an_exclusive_event_both_threads_use_all(void **state)
     set_up(2);
     for (unsigned i = 0; i < 2; i++) {
         attach(i, "r4c4,r8c4,r10c4,r20c4", i);
-        assert_int_equal(start(i), UPMU_OK);
-        assert_int_equal(p.sessions[i].counters, 0xf);
+        assert_int_equal(start(i), UPMU_OK, i);
+        assert_int_equal(p.sessions[i].counters, 0xf, i);
     }
     host_end(&p);
 }
@@ -178,7 +178,7 @@ static void numbers_are_given_back(void **state)
         assert_int_equal(start(0), UPMU_OK);
         assert_int_equal(start(1), UPMU_OK);
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(p.sessions[!i].counters >> p.sessions[i].set.tally[0].counter & 1u, 0);
+            assert_int_equal(p.sessions[!i].counters >> p.sessions[i].set.tally[0].counter & 1u, 0, i);
         run(0, 100);
         run(1, 100);
         stop(0);
@@ -190,7 +190,7 @@ static void numbers_are_given_back(void **state)
     assert_int_equal(value(0, 0), 150);
     assert_int_equal(value(1, 0), 150);
     for (unsigned i = 0; i < UPMU_RESOURCES; i++) /* its last holder has parked it */
-        assert_true(!(p.domain[0].claim[i] & 0x1ffffu) || (p.domain[0].claim[i] & UPMU_CLAIM_PARKED));
+        assert_true(!(p.domain[0].claim[i] & 0x1ffffu) || (p.domain[0].claim[i] & UPMU_CLAIM_PARKED), i);
     host_end(&p);
 }
 

@@ -122,10 +122,10 @@ static void every_register_that_is_no_pmus_is_refused(void **state)
             for (uint32_t msr = dangers[k].first; msr <= dangers[k].last; msr++)
                 if (settable(&pmu, UPMU_LEVEL_LIBRARY, msr) || writes(&pmu, ALL, UPMU_LEVEL_LIBRARY, msr, 0))
                     fail_msg("%s: %x may be written", name, (unsigned)msr);
-        assert_true(writable >= 4);
+        assert_compare(writable, >=, 4);
         pmus++;
     }
-    assert_true(pmus > 40);
+    assert_compare(pmus, >, 40);
 }
 
 /* The classic ones, address by address. */
@@ -169,7 +169,7 @@ static void interrupts_payloads_need_privilege_reserved_bits_more(void **state)
     assert_int_equal(settable(&skl, SESSION, 0x186) & 0x300000, 0);
     assert_int_equal(settable(&skl, PRIVILEGED, 0x186) & 0x300000, 0x300000);
     assert_int_equal(settable(&skl, SESSION, 0x1a6), 0);
-    assert_true(settable(&skl, PRIVILEGED, 0x1a6) != 0);
+    assert_int_not_equal(settable(&skl, PRIVILEGED, 0x1a6), 0);
     /* The same bits at AMD's, pin control among them. */
     assert_int_equal(settable(&k8, SESSION, 0xc0010003), 0xffcfffff);
     assert_int_equal(settable(&k8, PRIVILEGED, 0xc0010003), 0xffdfffff);
@@ -243,7 +243,7 @@ static void a_register_of_several_counters_keeps_the_bits_of_others(void **state
     uint64_t value = 0x700000003, none = 0;
 
     (void)state;
-    assert_true(count < UPMU_PERMITS);
+    assert_compare(count, <, UPMU_PERMITS);
     /* The global control as a whole is the library's. */
     assert_false(writes(&core, ALL, UPMU_LEVEL_LIBRARY, 0x38f, 0));
     assert_false(upmu_permit_check(rows, count, ALL, PRIVILEGED, 0x38f, &none));
@@ -294,7 +294,7 @@ static void rows_say_what_the_description_says(void **state)
         struct upmu_pmu pmu = known(name);
         size_t count = upmu_permit_list(&pmu, rows, UPMU_PERMITS);
 
-        assert_true(count <= UPMU_PERMITS);
+        assert_compare(count, <=, UPMU_PERMITS);
         if (!count)
             continue;
         assert_int_equal(upmu_permit_list(&pmu, &one, 1), count);
@@ -352,7 +352,7 @@ static void what_passes_changes_no_counter_of_another(void **state)
             assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x38d) & ~UINT64_C(0xf), 0x330);
             assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), 0);
         }
-        assert_true(upmu_sim_peek(&host.sim, 0, 0x186) != 0);
+        assert_int_not_equal(upmu_sim_peek(&host.sim, 0, 0x186), 0);
     }
 }
 
@@ -364,7 +364,7 @@ static void what_ibs_sees_is_for_no_program(void **state)
 
     (void)state;
     host_set_up(&host, "zen2");
-    assert_true(host.machine.pmu[0].ibs != 0);
+    assert_int_not_equal(host.machine.pmu[0].ibs, 0);
     assert_true(upmu_msr_permitted(&host.machine, SESSION, 0xc0010200, &value));
     for (uint32_t msr = 0xc0011030; msr <= 0xc001103d; msr++) {
         assert_false(upmu_msr_permitted(&host.machine, PRIVILEGED, msr, NULL));

@@ -68,7 +68,7 @@ static void counts_of_others_survive_it(void **state)
     host_run(&host, 1000);
     assert_int_equal(upmu_set_add(&host.other.set, "r04c4:u:k", NULL), UPMU_OK);
     host_begin(&host, &host.other);
-    assert_true(host.cpu[0].meter.bank.accesses.prelude > 0);
+    assert_compare(host.cpu[0].meter.bank.accesses.prelude, >, 0);
     host_run(&host, 600);
     assert_int_equal(host_value(&host.session, 0), 800);
     assert_int_equal(host_value(&host.session, 1), 1600);
@@ -130,7 +130,7 @@ static void a_restart_of_the_same_event_needs_none(void **state)
     host_begin(&host, &host.session);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     before = host.cpu[0].meter.bank.accesses.prelude;
-    assert_true(before >= 10);
+    assert_compare(before, >=, 10);
     host.cpu[0].meter.bank.accesses.writes = 0;
     assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
     assert_int_equal(host.cpu[0].meter.bank.accesses.writes, 1);
@@ -160,9 +160,9 @@ static void what_the_firmware_uses_is_left_out_of_it(void **state)
     host_begin(&host, &host.session);
     host_run(&host, 100);
     assert_int_equal(host_value(&host.session, 0), 50);
-    assert_true(upmu_sim_peek(&host.sim, 0, 0x187) == 0x4300c4);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x187), 0x4300c4);
     assert_true(upmu_sim_runs(&host.sim, 0, 1));
-    assert_true(upmu_sim_peek(&host.sim, 0, 0xc2) == 100);
+    assert_int_equal(upmu_sim_peek(&host.sim, 0, 0xc2), 100);
     host_end(&host);
 }
 
@@ -222,7 +222,7 @@ static void an_overflow_at_any_access_of_it_is_lost_to_nobody(void **state)
     uint32_t accesses = overflow_at(0, false);
 
     (void)state;
-    assert_true(accesses > 20);
+    assert_compare(accesses, >, 20);
     for (uint32_t at = 1; at <= accesses; at++) {
         (void)overflow_at(at, false);
         (void)overflow_at(at, true);
@@ -259,7 +259,7 @@ static void a_fault_at_any_access_of_it_stops_whom_it_must(void **state)
         assert_false(upmu_test_session_is_held(&host.session));
         assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
     }
-    assert_true(ran_on > accesses / 2);
+    assert_compare(ran_on, >, accesses / 2);
 }
 
 /* Catches: an event that was selected without the whole sequence, and counts wrong. */
@@ -284,7 +284,7 @@ static void a_sequence_that_faults_twice_starts_nothing(void **state)
     assert_int_equal(host.session.error, UPMU_ERR_PORT);
     assert_int_equal(host_value(&host.session, 0), 250);
     for (unsigned i = 2; i < 4; i++)
-        assert_false(upmu_sim_runs(&host.sim, 0, i));
+        assert_false(upmu_sim_runs(&host.sim, 0, i), i);
     host_end(&host);
 }
 

@@ -112,7 +112,7 @@ static void a_whole_pmu_interrupts(void **state)
         assert_int_equal(upmu_cpu_probe(&host.cpu[0], &probe), UPMU_OK);
         assert_int_equal(probe.verdict, UPMU_VERDICT_INTERRUPTS);
         assert_int_equal(probe.counted, UPMU_SIM_WORK_INSTRUCTIONS);
-        assert_true(probe.counter < UPMU_COUNTERS);
+        assert_compare(probe.counter, <, UPMU_COUNTERS);
         assert_int_equal(upmu_cpu_owner(&host.cpu[0], probe.counter), UPMU_OWNER_FREE);
         assert_false(upmu_sim_runs(&host.sim, 0, probe.counter));
         host_end(&host);
@@ -232,7 +232,7 @@ static void the_built_in_loop_runs_without_the_callers(void **state)
     /* The model cannot see real instructions; what it counts are the accesses' own events. */
     host.sim.events_per_access = 200;
     assert_int_equal(upmu_cpu_probe(&host.cpu[0], &probe), UPMU_OK);
-    assert_true(probe.verdict >= UPMU_VERDICT_COUNTS);
+    assert_compare(probe.verdict, >=, UPMU_VERDICT_COUNTS);
     host.sim.events_per_access = 0;
     host_end(&host);
 }
@@ -254,7 +254,7 @@ static void a_fault_leaves_no_session_behind(void **state)
         assert_null(host.cpu[0].meter.sessions);
         host.sim.fault_at = 0;
         for (unsigned i = 0; i < UPMU_COUNTERS; i++)
-            assert_false(upmu_sim_runs(&host.sim, 0, i < UPMU_SIM_COUNTERS ? i : 0));
+            assert_false(upmu_sim_runs(&host.sim, 0, i < UPMU_SIM_COUNTERS ? i : 0), i);
         host_end(&host);
     }
 }

@@ -27,8 +27,8 @@ static void a_level_sets_no_more_than_its_bits(void **state)
         assert_true(!(session & (interrupt | pin)));
         assert_true((privileged & interrupt) && !(privileged & pin));
     }
-    assert_true(upmu_register_settable(&pmu, UPMU_X86_ROW_GLOBAL_CTRL, UPMU_LEVEL_PRIVILEGED) == 0);
-    assert_true(upmu_register_settable(&pmu, UPMU_X86_ROW_DEBUGCTL, UPMU_LEVEL_PRIVILEGED) == 0);
+    assert_int_equal(upmu_register_settable(&pmu, UPMU_X86_ROW_GLOBAL_CTRL, UPMU_LEVEL_PRIVILEGED), 0);
+    assert_int_equal(upmu_register_settable(&pmu, UPMU_X86_ROW_DEBUGCTL, UPMU_LEVEL_PRIVILEGED), 0);
 }
 
 static void only_counters_overflow(void **state)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/x86_p4/p4_registers.h"
 #include "core/hw/backend.h"
@@ -229,7 +229,7 @@ static void begin(uint32_t capabilities)
     rig.cpu.meter.live = 1;
     rig.cpu.meter.life = 1;
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(upmu_session_init(&rig.session[i], &rig.machine), UPMU_OK);
+        assert_int_equal(upmu_session_init(&rig.session[i], &rig.machine), UPMU_OK, i);
 }
 
 static struct upmu_event event_on(uint32_t counters, uint32_t beside, unsigned escr)
@@ -248,29 +248,29 @@ static void add(unsigned session, struct upmu_event event, uint64_t period)
 {
     struct upmu_sampling sampling = {.period = period};
 
-    assert_int_equal(upmu_set_add_event(&rig.session[session].set, &event, &sampling), UPMU_OK);
+    assert_int_equal(upmu_set_add_event(&rig.session[session].set, &event, &sampling), UPMU_OK, session);
 }
 
 static void attach(unsigned session)
 {
-    assert_int_equal(upmu_session_attach_cpu(&rig.session[session], &rig.cpu), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&rig.session[session], &rig.cpu), UPMU_OK, session);
 }
 
 static void start(unsigned session)
 {
-    assert_int_equal(upmu_session_start(&rig.session[session]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&rig.session[session]), UPMU_OK, session);
 }
 
 static void stop(unsigned session)
 {
-    assert_int_equal(upmu_session_stop(&rig.session[session]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&rig.session[session]), UPMU_OK, session);
 }
 
 static struct upmu_count count_of(unsigned session)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_set_read(&rig.session[session].set, 0, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_set_read(&rig.session[session].set, 0, 1, &count), UPMU_OK, session);
     return count;
 }
 
@@ -470,11 +470,11 @@ static void a_dry_run_shows_an_initiator_with_period_and_closed_target(void **st
     assert_int_equal(upmu_session_dry_run(&rig.session[0], &rig.machine.pmu[0], &dry), UPMU_OK);
     assert_int_equal(dry.count, 5);
     assert_int_equal(writes[1].address, 0x36c);
-    assert_true(writes[1].value == (UINT64_C(0x30000) | UPMU_P4_CCCR_CASCADE));
+    assert_int_equal(writes[1].value, UINT64_C(0x30000) | UPMU_P4_CCCR_CASCADE);
     assert_int_equal(writes[3].address, 0x30e);
-    assert_true(writes[3].value == upmu_bits_ones(40) - 9);
+    assert_int_equal(writes[3].value, upmu_bits_ones(40) - 9);
     assert_int_equal(writes[4].address, 0x36e);
-    assert_true(writes[4].value == 0x31000);
+    assert_int_equal(writes[4].value, 0x31000);
 }
 
 /* ---- Stops ---- */
@@ -497,7 +497,7 @@ static void a_stop_replays_an_overflow_that_it_finds_by_the_sign(void **state)
     assert_int_equal(sample.flags & UPMU_SAMPLE_NO_FRAME, UPMU_SAMPLE_NO_FRAME);
     assert_int_equal(count_of(0).value, 104);
     start(0);
-    assert_true(rig.value[4] == upmu_bits_ones(40) - 95);
+    assert_int_equal(rig.value[4], upmu_bits_ones(40) - 95);
     /* Its interrupt comes late. */
     assert_int_equal(upmu_pmi_handle(&rig.cpu, NULL), UPMU_PMI_STALE);
     assert_int_equal(upmu_pmi_handle(&rig.cpu, NULL), UPMU_PMI_NOT_OURS);
@@ -518,12 +518,12 @@ static void a_stop_that_loses_a_carry_loses_no_count(void **state)
         start(0);
         happen(~0u, round < 2 ? 0x120 : UINT64_C(0x500000120) - (round & 1u));
         stop(0);
-        assert_true(rig.value[4] >> 32 == (round < 2 ? 7 : 12)); /* it was lost */
-        assert_true(count_of(0).value - before == (round < 2 ? 0x120 : UINT64_C(0x500000120) - (round & 1u)));
+        assert_int_equal(rig.value[4] >> 32, round < 2 ? 7 : 12); /* it was lost */
+        assert_int_equal(count_of(0).value - before, round < 2 ? 0x120 : UINT64_C(0x500000120) - (round & 1u));
         start(0);
         happen(~0u, 9);
         stop(0);
-        assert_true(count_of(0).value - before == (round < 2 ? 0x129 : UINT64_C(0x500000129) - (round & 1u)));
+        assert_int_equal(count_of(0).value - before, round < 2 ? 0x129 : UINT64_C(0x500000129) - (round & 1u));
     }
 }
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/uncore/uncore_tables.h"
 #include "core/hw/image.h"
@@ -52,9 +52,9 @@ static void expect(const char *name, const char *text, uint64_t config, uint64_t
         printf("%s %s: %#x, %#llx %#llx %#llx\n", name, text, status, (unsigned long long)event.config,
                (unsigned long long)event.config1, (unsigned long long)event.config2);
     assert_int_equal(status, UPMU_OK);
-    assert_true(event.config == config);
-    assert_true(event.config1 == config1);
-    assert_true(event.config2 == config2);
+    assert_int_equal(event.config, config);
+    assert_int_equal(event.config1, config1);
+    assert_int_equal(event.config2, config2);
 }
 
 static void expect_status(const char *name, const char *text, enum upmu_status status)
@@ -111,7 +111,7 @@ static void names_that_linux_gives_events_are_known(void **state)
             else
                 expect(name, field[1], strtoull(field[field[3][0] == '=' ? 2 : 3], NULL, 16), 0, 0);
         }
-    assert_true(names > 240);
+    assert_compare(names, >, 240);
     fclose(file);
 }
 
@@ -212,7 +212,7 @@ static void fields_of_filters_have_their_bits(void **state)
         fields++;
     }
     printf("%u fields\n", fields);
-    assert_true(fields > 60);
+    assert_compare(fields, >, 60);
 }
 
 static unsigned resource_of(const char *name)
@@ -278,7 +278,7 @@ static void events_are_subject_to_the_filters_that_apply(void **state)
         compared++;
     }
     printf("%u events\n", compared);
-    assert_true(compared > 90);
+    assert_compare(compared, >, 90);
 }
 
 static bool way(const void *context, unsigned request, unsigned i, struct upmu_alternative *out)
@@ -327,11 +327,11 @@ static void filters_are_shared_by_equal_values_only(void **state)
         struct upmu_event events[2];
 
         use(pairs[i].pmu);
-        assert_int_equal(encode(pairs[i].a, &events[0]), UPMU_OK);
-        assert_int_equal(encode(pairs[i].b, &events[1]), UPMU_OK);
+        assert_int_equal(encode(pairs[i].a, &events[0]), UPMU_OK, i);
+        assert_int_equal(encode(pairs[i].b, &events[1]), UPMU_OK, i);
         if ((place(events, 2, result) == UPMU_OK) != pairs[i].fit)
             printf("%s %s %s\n", pairs[i].pmu, pairs[i].a, pairs[i].b);
-        assert_int_equal(place(events, 2, result) == UPMU_OK, pairs[i].fit);
+        assert_int_equal(place(events, 2, result) == UPMU_OK, pairs[i].fit, i);
     }
 }
 
@@ -366,20 +366,20 @@ static void bands_move_to_a_free_byte(void **state)
         char text[64];
 
         snprintf(text, sizeof text, "cpu/event=0x0b,filter_band0=%u/", 10 + i);
-        assert_int_equal(encode(text, &events[i]), UPMU_OK);
+        assert_int_equal(encode(text, &events[i]), UPMU_OK, i);
     }
     assert_int_equal(place(events, 4, result), UPMU_OK);
     for (unsigned i = 0; i < 4; i++)
         upmu_uncore_render(&pmu.pmu, &events[i], result[i].alternative, result[i].counter, 0, &image);
     filter = value_of(&image, pmu.table.row_count - 1u, &mask);
-    assert_true(mask == 0xffffffff);
+    assert_int_equal(mask, 0xffffffff);
     for (unsigned i = 0; i < 4; i++) {
         unsigned row = pmu.pmu.counter[result[i].counter[0]].select_row;
         unsigned band = (unsigned)(value_of(&image, row, &mask) & 0xff) - 0x0b;
 
         assert_true(band < 4 && !(used >> band & 1u));
         used |= 1u << band;
-        assert_int_equal(filter >> 8 * band & 0xff, 10 + i);
+        assert_int_equal(filter >> 8 * band & 0xff, 10 + i, i);
         assert_true(value_of(&image, row, &mask) >> 22 & 1u);
     }
     events[4] = events[0];
@@ -407,9 +407,9 @@ static void filters_of_four_registers_have_the_halves_of_two_words(void **state)
     assert_int_equal(value_of(&image, row + 2, &mask), 0x80000010);
     assert_int_equal(value_of(&image, row + 3, &mask), 0x30001);
     assert_int_equal(value_of(&image, pmu.pmu.counter[1].select_row, &mask), 0x400038);
-    assert_int_equal(pmu.row[row].address, 0x228);
-    assert_int_equal(pmu.row[row + 3].address, 0x23c);
-    assert_int_equal(pmu.table.classes[pmu.row[row].class_index].second, 1);
+    assert_int_equal(pmu.row[row].address, 0x228, row);
+    assert_int_equal(pmu.row[row + 3].address, 0x23c, row);
+    assert_int_equal(pmu.table.classes[pmu.row[row].class_index].second, 1, row);
 }
 
 /* A free-running counter has no register but itself; the fixed counter's select has its enable bit alone. */
@@ -447,9 +447,9 @@ static void counters_without_a_choice(void **state)
         use(free[i].pmu);
         if (encode(free[i].text, &event) != UPMU_OK || event.counters != UPMU_BIT32(free[i].counter))
             printf("%s %s: %#x\n", free[i].pmu, free[i].text, event.counters);
-        assert_int_equal(encode(free[i].text, &event), UPMU_OK);
-        assert_int_equal(event.counters, UPMU_BIT32(free[i].counter));
-        assert_int_equal(pmu.row[pmu.pmu.counter[free[i].counter].value_row].address, free[i].address);
+        assert_int_equal(encode(free[i].text, &event), UPMU_OK, i);
+        assert_int_equal(event.counters, UPMU_BIT32(free[i].counter), i);
+        assert_int_equal(pmu.row[pmu.pmu.counter[free[i].counter].value_row].address, free[i].address, i);
         counter = (uint8_t)free[i].counter;
         image = upmu_image_on(&pmu.pmu, steps, UPMU_IMAGE_STEPS);
         upmu_uncore_render(&pmu.pmu, &event, 0, &counter, 0, &image);
@@ -463,7 +463,7 @@ static void counters_without_a_choice(void **state)
         counter = UPMU_FIXED_COUNTER(0);
         image = upmu_image_on(&pmu.pmu, steps, UPMU_IMAGE_STEPS);
         upmu_uncore_render(&pmu.pmu, &event, 0, &counter, 0, &image);
-        assert_int_equal(value_of(&image, pmu.pmu.counter[counter].select_row, &mask), fixed[i].value);
+        assert_int_equal(value_of(&image, pmu.pmu.counter[counter].select_row, &mask), fixed[i].value, counter, i);
     }
 }
 
@@ -484,7 +484,7 @@ static void a_fixed_counters_name_needs_a_unit_with_that_counter(void **state)
         use(clocks[i]);
         assert_int_equal(encode("UNC_CLOCK.SOCKET", &event), UPMU_OK);
         assert_int_equal(event.counters, UPMU_BIT32(UPMU_FIXED_COUNTER(0)));
-        assert_true(event.config == 0xff);
+        assert_int_equal(event.config, 0xff);
     }
     for (size_t i = 0; i < LENGTH(others); i++) {
         use(others[i]);
@@ -535,8 +535,8 @@ static void events_have_only_the_counters_that_their_file_lists(void **state)
         assert_string_equal(pmu.pmu.name, limits[i].pmu);
         if (encode(limits[i].text, &event) != UPMU_OK || event.counters != limits[i].counters)
             printf("%s %s: %#x\n", limits[i].pmu, limits[i].text, event.counters);
-        assert_int_equal(encode(limits[i].text, &event), UPMU_OK);
-        assert_int_equal(event.counters, limits[i].counters);
+        assert_int_equal(encode(limits[i].text, &event), UPMU_OK, i);
+        assert_int_equal(event.counters, limits[i].counters, i);
     }
 }
 
@@ -560,7 +560,7 @@ static enum upmu_status l3_event(const char *text, struct upmu_event *event)
 
     if (status != UPMU_OK)
         return status;
-    assert_true(upmu_event_format(&pmu.pmu, event, canonical, sizeof canonical) < sizeof canonical);
+    assert_compare(upmu_event_format(&pmu.pmu, event, canonical, sizeof canonical), <, sizeof canonical);
     assert_int_equal(upmu_event_parse(&pmu.pmu, canonical, &again, NULL), UPMU_OK);
     if (memcmp(event, &again, sizeof again))
         printf("%s, as text %s\n", text, canonical);
@@ -585,9 +585,9 @@ static void a_mask_of_slices_or_threads_that_is_not_given_is_all_of_them(void **
             give(text, "slicemask", slice);
             give(text, "threadmask", thread);
             assert_int_equal(l3_event(text, &event), UPMU_OK);
-            assert_true(event.config >> 48 ==
-                        ((slice > 0 ? (unsigned)slice : 15u) | (thread > 0 ? (unsigned)thread : 255u) << 8));
-            assert_true((event.config & 0xffffffffffff) == 0xff04);
+            assert_int_equal(event.config >> 48,
+                             (slice > 0 ? (unsigned)slice : 15u) | (thread > 0 ? (unsigned)thread : 255u) << 8);
+            assert_int_equal(event.config & 0xffffffffffff, 0xff04);
         }
         /* Slices are a mask here, no number. */
         expect_status(pmus[i], "cpu/event=0x04,sliceid=2/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
@@ -635,7 +635,7 @@ static void cores_and_slices_are_those_that_are_given_else_all(void **state)
                 expected |= UINT64_C(1) << 46;
             if (event.config != (expected | 0xff04))
                 printf("%s: %#llx\n", text, (unsigned long long)event.config);
-            assert_true(event.config == (expected | 0xff04));
+            assert_int_equal(event.config, expected | 0xff04);
         }
         expect_status(pmus[i], "cpu/event=0x04,slicemask=3/", UPMU_ERR_NO_SUCH_ATTRIBUTE);
     }
@@ -666,10 +666,10 @@ static void the_text_of_an_event_of_one_core_or_slice_says_so(void **state)
     (void)state;
     use("amd64_fam19h_zen4_l3");
     for (size_t i = 0; i < LENGTH(events); i++) {
-        assert_int_equal(l3_event(events[i].text, &event), UPMU_OK);
+        assert_int_equal(l3_event(events[i].text, &event), UPMU_OK, i);
         if (event.config >> 32 != events[i].high)
             printf("%s: %#llx\n", events[i].text, (unsigned long long)event.config);
-        assert_true(event.config >> 32 == events[i].high);
+        assert_int_equal(event.config >> 32, events[i].high, i);
     }
     /* It is counted for all cores and threads, or not at all. */
     assert_int_equal(l3_event("l3_xi_sampled_latency.all:coreid=2", &event), UPMU_ERR_CONTRADICTION);
@@ -677,11 +677,11 @@ static void the_text_of_an_event_of_one_core_or_slice_says_so(void **state)
     assert_int_equal(l3_event("l3_xi_sampled_latency.all:threadmask=1", &event), UPMU_ERR_CONTRADICTION);
     /* Words say what they say: nothing of threads, but a core. */
     assert_int_equal(upmu_event_raw(&pmu.pmu, UINT64_C(0x0000080000000104), 0, 0, &event), UPMU_OK);
-    assert_true(event.config == UINT64_C(0x0300480000000104));
+    assert_int_equal(event.config, UINT64_C(0x0300480000000104));
     assert_int_equal(upmu_event_raw(&pmu.pmu, UINT64_C(0x0002000000000104), 0, 0, &event), UPMU_OK);
-    assert_true(event.config == UINT64_C(0x0302800000000104));
+    assert_int_equal(event.config, UINT64_C(0x0302800000000104));
     assert_int_equal(upmu_event_raw(&pmu.pmu, UINT64_C(0x0200000000000104), 0, 0, &event), UPMU_OK);
-    assert_true(event.config == UINT64_C(0x0200000000000104));
+    assert_int_equal(event.config, UINT64_C(0x0200000000000104));
     assert_int_equal(event.flags | event.flags1, 0);
 }
 
@@ -699,8 +699,8 @@ static void text_of_an_event_gives_the_event(void **state)
         char text[128];
 
         use(texts[i][0]);
-        assert_int_equal(encode(texts[i][1], &event), UPMU_OK);
-        assert_true(upmu_event_format(&pmu.pmu, &event, text, sizeof text) < sizeof text);
+        assert_int_equal(encode(texts[i][1], &event), UPMU_OK, i);
+        assert_compare(upmu_event_format(&pmu.pmu, &event, text, sizeof text), <, sizeof text);
         if (encode(text, &again) != UPMU_OK)
             printf("%s\n", text);
         assert_int_equal(encode(text, &again), UPMU_OK);
@@ -716,11 +716,11 @@ static void defaults_of_filters_are_replaced(void **state)
     (void)state;
     use("hswep_unc_cbo");
     assert_int_equal(encode("UNC_C_LLC_LOOKUP.DATA_READ", &plain), UPMU_OK);
-    assert_true(plain.config1 != 0);
+    assert_int_not_equal(plain.config1, 0);
     assert_int_equal(encode("UNC_C_LLC_LOOKUP.DATA_READ:filter_state=1", &given), UPMU_OK);
-    assert_true(given.config1 == 0x20000);
+    assert_int_equal(given.config1, 0x20000);
     assert_int_equal(encode("UNC_C_LLC_LOOKUP.DATA_READ:config1=0x40000", &given), UPMU_OK);
-    assert_true(given.config1 == 0x40000);
+    assert_int_equal(given.config1, 0x40000);
     assert_int_equal(encode("UNC_C_LLC_LOOKUP.DATA_READ:filter_state=1:filter_state=2", &given),
                      UPMU_ERR_CONTRADICTION);
 }

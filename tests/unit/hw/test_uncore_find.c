@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/uncore/uncore.h"
 #include "core/util/bits.h"
@@ -259,7 +259,7 @@ static void every_box_is_found_once_on_its_die_where_the_model_has_it(void **sta
         for (unsigned k = 1; k < list.unit_count; k++)
             for (unsigned m = 0; m < k; m++)
                 assert_false(units[k].type == units[m].type && units[k].package == units[m].package &&
-                             units[k].die == units[m].die && units[k].number == units[m].number);
+                             units[k].die == units[m].die && units[k].number == units[m].number, k, m);
         assert_int_equal(model.unit_writes, 0);
         assert_int_equal(sim.access_count[UPMU_SIM_PCI_WRITE], 0);
         assert_int_equal(model.maps, model.unmaps);
@@ -284,7 +284,7 @@ static void boxes_of_a_type_and_die_stand_side_by_side(void **state)
                 if (a->type != b->type || a->package != b->package || a->die != b->die)
                     continue;
                 assert_true(between->type == a->type && between->package == a->package && between->die == a->die);
-                assert_true(between->number > a->number);
+                assert_compare(between->number, >, a->number);
             }
     }
 }
@@ -336,12 +336,12 @@ static void what_is_missing_leaves_the_rest(void **state)
     begin("skx2");
     model.no_u_boxes = true;
     assert_int_equal(find_on(0, false), UPMU_OK);
-    assert_true(count("imc") >= 6);
+    assert_compare(count("imc"), >=, 6);
     begin("adl");
     model.bar_off = true;
     assert_int_equal(find_on(0, false), UPMU_OK);
     assert_int_equal(count("imc"), 0);
-    assert_true(count("cbox") > 0);
+    assert_compare(count("cbox"), >, 0);
     begin("snb");
     model.refused_map = 1;
     assert_int_equal(find_on(0, false), UPMU_OK);
@@ -395,7 +395,7 @@ static void more_cores_do_not_make_more_boxes_than_a_type_has(void **state)
     seen.cores = 100;
     assert_int_equal(upmu_uncore_find(&seen, &list), UPMU_OK);
     /* (Boxes above the fourth are not asked for.) */
-    assert_true(seen.accesses < 30);
+    assert_compare(seen.accesses, <, 30);
 }
 
 /* A machine whose functions have other registers. */
@@ -441,9 +441,9 @@ static void memory_controllers_are_on_the_die_of_their_bus(void **state)
             continue;
         boxes[units[i].package]++;
         /* D0h has bits 51:23. */
-        assert_int_equal(units[i].base >> 32, units[i].package ? 0x11 : 1);
+        assert_int_equal(units[i].base >> 32, units[i].package ? 0x11 : 1, i);
     }
-    assert_true(boxes[0] >= 8);
+    assert_compare(boxes[0], >=, 8);
     assert_int_equal(boxes[0], boxes[1]);
 }
 
@@ -451,7 +451,7 @@ static uint64_t highest;
 
 static void *map_above_ram(void *context, uint64_t physical, size_t bytes)
 {
-    assert_true(physical >= 0x100000);
+    assert_compare(physical, >=, 0x100000);
     highest = physical > highest ? physical : highest;
     return see_map(context, physical, bytes);
 }
@@ -486,7 +486,7 @@ static void a_counter_at_its_end_is_no_missing_controller(void **state)
         begin("snb");
         ones = n;
         assert_int_equal(find_on(0, false), UPMU_OK);
-        assert_int_equal(count("imc"), n < 2);
+        assert_int_equal(count("imc"), n < 2, n);
         ones = 0;
     }
 }
@@ -511,7 +511,7 @@ static void without_fabric_counters_there_is_no_fabric(void **state)
     sim.port.cpuid = cpuid_without_fabric;
     assert_int_equal(find_all(), UPMU_OK);
     assert_int_equal(count("df"), 0);
-    assert_true(count("l3") == 4);
+    assert_int_equal(count("l3"), 4);
 }
 
 static void what_did_not_fit_is_found_by_a_longer_list(void **state)
@@ -557,7 +557,7 @@ static void a_hypervisor_has_none_unless_forced(void **state)
     assert_int_equal(seen.accesses, 0);
     seen.force = true;
     assert_int_equal(upmu_uncore_find(&seen, &list), UPMU_OK);
-    assert_true(list.unit_count > 30);
+    assert_compare(list.unit_count, >, 30);
 }
 
 /* ---- Tables of discovery ---- */
@@ -616,8 +616,8 @@ static void expect_registers_apart(void)
 
                     assert_true(bytes == 1 || first % 4 == 0);
                     assert_true(pmus[units[i].type].type->space != UPMU_SPACE_PCI ||
-                                first >> 12 == (first + bytes - 1) >> 12);
-                    assert_true((i == k && a == b) || first >= second + other || second >= first + bytes);
+                                first >> 12 == (first + bytes - 1) >> 12, i);
+                    assert_true((i == k && a == b) || first >= second + other || second >= first + bytes, i, k, b);
                 }
         }
 }
@@ -663,11 +663,11 @@ static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
         if (stride < 3) {
             assert_int_equal(find_on(0, false), UPMU_ERR_PORT);
             assert_string_equal(seen.failure, "the head of a table of units is damaged");
-            assert_true(seen.failed_at != 0);
+            assert_int_not_equal(seen.failed_at, 0);
         } else {
             (void)find_on(0, false);
         }
-        assert_true(seen.accesses <= 100000);
+        assert_compare(seen.accesses, <=, 100000);
     }
     /* A second call meets the same. */
     begin("spr");
@@ -694,7 +694,7 @@ static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
     how = UNITS_MANY;
     model.table = damage_table;
     (void)find_on(0, false);
-    assert_true(seen.accesses <= 100000);
+    assert_compare(seen.accesses, <=, 100000);
     for (unsigned map = 1; map < 16; map++) {
         begin("spr");
         model.refused_map = map;
@@ -702,7 +702,7 @@ static void damaged_tables_end_with_a_reason_and_few_accesses(void **state)
             assert_non_null(seen.failure);
             refused++;
         }
-        assert_true(list.unit_count > 4);
+        assert_compare(list.unit_count, >, 4);
     }
     /* The head and the whole of each of two tables; what else is refused is no table. */
     assert_int_equal(refused, 4);
@@ -749,7 +749,7 @@ static void a_table_may_lie_at_any_address(void **state)
         altered.table_address = addresses[i];
         upmu_sim_uncore_init(&model, &sim, &altered);
         assert_int_equal(find_on(0, false), UPMU_OK);
-        assert_true(count("cha") > 0);
+        assert_compare(count("cha"), >, 0);
     }
     alter("spr");
     set_register(0x10, 4, 4);
@@ -773,10 +773,10 @@ static void any_word_of_a_table_may_be_anything(void **state)
         damage = random ^ random << 29;
         model.table = damage_table;
         (void)find_on(0, false);
-        assert_true(seen.accesses <= 100000);
+        assert_compare(seen.accesses, <=, 100000);
         for (unsigned i = 0; i < list.pmu_count; i++) {
-            assert_true(pmus[i].table.row_count <= UPMU_UNIT_REGISTERS);
-            assert_true(pmus[i].type->counters <= 16 && pmus[i].type->width <= 64);
+            assert_compare(pmus[i].table.row_count, <=, UPMU_UNIT_REGISTERS, i);
+            assert_true(pmus[i].type->counters <= 16 && pmus[i].type->width <= 64, i);
         }
         expect_registers_apart();
     }
@@ -814,7 +814,7 @@ static void energy_is_what_can_be_read(void **state)
         for (unsigned k = 0; k < list.unit_count; k++)
             if (!strcmp(pmus[units[k].type].type->name, "power"))
                 power = &pmus[units[k].type];
-        assert_true((power != NULL) == ((energy_there >> 1 & 1u) != 0));
+        assert_int_equal(power != NULL, (energy_there >> 1 & 1u) != 0);
         if (!power)
             continue;
         assert_int_equal(power->pmu.counters, energy_there);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "backends/uncore/uncore_tables.h"
 #include "core/util/bits.h"
@@ -181,16 +181,16 @@ static void counters_have_the_numbers_that_rdpmc_takes(void **state)
     static struct upmu_uncore_pmu pmu;
 
     (void)state;
-    assert_true(make(&pmu, "ZEN4", "df") >= 0);
+    assert_compare(make(&pmu, "ZEN4", "df"), >=, 0);
     for (unsigned i = 0; i < 16; i++)
-        assert_int_equal(pmu.pmu.counter[i].rdpmc, i < 4 ? 6 + i : 12 + i);
-    assert_true(make(&pmu, "ZEN4", "l3") >= 0);
+        assert_int_equal(pmu.pmu.counter[i].rdpmc, i < 4 ? 6 + i : 12 + i, i);
+    assert_compare(make(&pmu, "ZEN4", "l3"), >=, 0);
     for (unsigned i = 0; i < 6; i++)
-        assert_int_equal(pmu.pmu.counter[i].rdpmc, 10 + i);
-    assert_true(make(&pmu, "ZEN4", "umc") >= 0);
-    assert_true(pmu.pmu.counter[0].rdpmc == UPMU_NO_RDPMC);
-    assert_true(make(&pmu, "SKX", "cha") >= 0);
-    assert_true(pmu.pmu.counter[0].rdpmc == UPMU_NO_RDPMC);
+        assert_int_equal(pmu.pmu.counter[i].rdpmc, 10 + i, i);
+    assert_compare(make(&pmu, "ZEN4", "umc"), >=, 0);
+    assert_int_equal(pmu.pmu.counter[0].rdpmc, UPMU_NO_RDPMC);
+    assert_compare(make(&pmu, "SKX", "cha"), >=, 0);
+    assert_int_equal(pmu.pmu.counter[0].rdpmc, UPMU_NO_RDPMC);
 }
 
 /* Intel's guides; a box whose further counters are not offered is not reset: they may be in use. */
@@ -216,10 +216,10 @@ static void bits_of_box_control_are_those_of_the_style(void **state)
 
     (void)state;
     for (size_t i = 0; i < LENGTH(boxes); i++) {
-        assert_true(make(&pmu, boxes[i].generation, boxes[i].box) >= 0);
-        assert_int_equal(pmu.type->control_idle, boxes[i].idle);
-        assert_int_equal(pmu.type->freeze, boxes[i].freeze);
-        assert_int_equal(pmu.type->reset, boxes[i].reset);
+        assert_compare(make(&pmu, boxes[i].generation, boxes[i].box), >=, 0, i);
+        assert_int_equal(pmu.type->control_idle, boxes[i].idle, i);
+        assert_int_equal(pmu.type->freeze, boxes[i].freeze, i);
+        assert_int_equal(pmu.type->reset, boxes[i].reset, i);
     }
 }
 
@@ -271,7 +271,7 @@ static void offsets_widths_and_bits_of_selects_are_those_of_the_hardware(void **
         types++;
     }
     printf("%u types\n", types);
-    assert_true(types >= 30);
+    assert_compare(types, >=, 30);
     assert_int_equal(differences, 0);
 }
 
@@ -307,7 +307,7 @@ static void every_function_is_known_by_its_device_and_place(void **state)
         functions++;
     }
     printf("%u functions\n", functions);
-    assert_true(functions > 80);
+    assert_compare(functions, >, 80);
     assert_int_equal(differences, 0);
 }
 
@@ -453,7 +453,7 @@ static void no_byte_of_a_box_belongs_to_two_registers(void **state)
                     assert_true(made.type->space == UPMU_SPACE_MSR || first % 4 == 0);
                 }
         }
-    assert_true(registers > 2000);
+    assert_compare(registers, >, 2000);
 }
 
 /* The boxes of one generation on one die: no MSR and no byte of memory at a fixed place belongs to two of them. */
@@ -496,8 +496,8 @@ static void no_register_belongs_to_two_boxes(void **state)
                         if (now.begin < taken[k].end && taken[k].begin < now.end)
                             printf("%s: box %u, register %u: also of row %u\n", made.pmu.name, n, i, taken[k].row);
                     for (unsigned k = 0; k < count; k++)
-                        assert_false(now.begin < taken[k].end && taken[k].begin < now.end);
-                    assert_true(count < LENGTH(taken));
+                        assert_false(now.begin < taken[k].end && taken[k].begin < now.end, k);
+                    assert_compare(count, <, LENGTH(taken));
                     taken[count++] = now;
                 }
         }

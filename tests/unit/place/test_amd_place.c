@@ -48,7 +48,7 @@ static void family_15h_counts_each_event_where_both_sources_say(void **state)
         rows++;
     }
     (void)fclose(file);
-    assert_true(rows > 120);
+    assert_compare(rows, >, 120);
 }
 
 /* ---- Seeded sets ---- */
@@ -144,7 +144,7 @@ static void draw_f15h(uint64_t *random)
 
         assert_int_equal(upmu_event_raw(&pmu, upmu_amd_word(f15h[row].code) | (unsigned)f15h[row].umask << 8, 0, 0,
                                         &request[i].event),
-                         UPMU_OK);
+                         UPMU_OK, row, i);
         request[i].counters = f15h[row].counters;
         request[i].wide = false;
     }
@@ -159,7 +159,7 @@ static void draw_zen(uint64_t *random)
         unsigned pin = draw(random, 4) ? 6 : draw(random, 6);
 
         assert_int_equal(upmu_event_raw(&pmu, wide ? 0xff03 : 0xc0 + draw(random, 4), 0, 0, &request[i].event),
-                         UPMU_OK);
+                         UPMU_OK, i);
         request[i].counters = wide ? 0x15 : 0x3f;
         request[i].wide = wide;
         if (pin < 6 && (request[i].counters >> pin & 1u)) {

@@ -84,9 +84,9 @@ static void an_event_stands_in_either_escr_of_its_unit(void **state)
     assert_int_equal(ways.count, 2);
     assert_int_equal(ways.way[0].slot[0].counters, 0x13000);
     assert_int_equal(ways.way[1].slot[0].counters, 0x2c000);
-    assert_true(wanted(&ways.way[0].slot[0], escr_named("MSR_CRU_ESCR0")) == 0x04001e0c);
-    assert_true(wanted(&ways.way[1].slot[0], escr_named("MSR_CRU_ESCR1")) == 0x04001e0c);
-    assert_true(wanted(&second.way[0].slot[0], escr_named("MSR_CRU_ESCR0")) == 0x04001e03);
+    assert_int_equal(wanted(&ways.way[0].slot[0], escr_named("MSR_CRU_ESCR0")), 0x04001e0c);
+    assert_int_equal(wanted(&ways.way[1].slot[0], escr_named("MSR_CRU_ESCR1")), 0x04001e0c);
+    assert_int_equal(wanted(&second.way[0].slot[0], escr_named("MSR_CRU_ESCR0")), 0x04001e03);
     assert_int_equal(ways.way[0].slot[0].resource_count, 1);
     assert_int_equal(ways_of("BSQ_allocation", 0).count, 1);
     assert_int_equal(ways_of("p4-instr-retired,mask=nbogustag:counter=14", 0).count, 1);
@@ -114,7 +114,7 @@ static void every_event_has_a_way_for_both_threads_within_limits(void **state)
                     assert_in_range(one->resource_count, 1, UPMU_SLOT_RESOURCES);
                     assert_true(one->counters && !(one->counters & ~pmu.counters));
                     for (unsigned k = 0; k < one->resource_count; k++)
-                        assert_true(pmu.shared >> one->resource[k] & 1u);
+                        assert_true(pmu.shared >> one->resource[k] & 1u, k);
                 }
             }
             assert_int_equal(counters, event_of(&pmu, name).counters);
@@ -143,14 +143,14 @@ static void thread_independent_events_have_one_resource_each(void **state)
 
                 assert_true(resource >= TI_RESOURCES && resource < UPMU_RESOURCES);
                 assert_int_equal(pmu.backend->resource_row(&pmu, resource), UPMU_NO_ROW);
-                assert_true(ways.way[k].slot[0].value[1] == thread);
-                assert_true(!(seen >> resource & 1u) || k || thread);
+                assert_int_equal(ways.way[k].slot[0].value[1], thread, k);
+                assert_true(!(seen >> resource & 1u) || k || thread, k);
                 seen |= UPMU_BIT64(resource);
             }
         }
     assert_int_equal(upmu_bits_count((uint32_t)(seen >> 32)), sizeof independent / sizeof independent[0]);
     for (unsigned k = 0; k < 2; k++)
-        assert_true(ways_of("uops_retired", 0).way[k].slot[0].resource[0] < UPMU_P4_ESCRS);
+        assert_compare(ways_of("uops_retired", 0).way[k].slot[0].resource[0], <, UPMU_P4_ESCRS, k);
 }
 
 /* ---- Recipes ---- */
@@ -179,15 +179,15 @@ static void execution_recipes_tag_upstream_with_a_bit_of_that_escr(void **state)
             assert_int_equal(way->slot_count, 2);
             assert_true(way->helper);
             assert_int_equal(way->slot[1].resource[0], escr_named("MSR_FIRM_ESCR0") + odd);
-            assert_true(way->slot[1].value[0] == (odd ? recipes[i].upstream + 0x20 : recipes[i].upstream));
+            assert_int_equal(way->slot[1].value[0], odd ? recipes[i].upstream + 0x20 : recipes[i].upstream, i);
             assert_int_equal(way->slot[1].counters, odd ? 0xc00 : 0x300);
-            assert_true(way->slot[0].value[0] == (odd ? 0x1800040c : 0x1800020c));
+            assert_int_equal(way->slot[0].value[0], odd ? 0x1800040c : 0x1800020c);
         }
     }
     /* What is counted of the tagged is the counted ESCR's to say. */
-    assert_true(ways_of("packed_SP_retired:u", 0).way[0].slot[0].value[0] == 0x18000204);
-    assert_true(ways_of("packed_SP_retired:u", 0).way[0].slot[1].value[0] == 0x1100003c);
-    assert_true(ways_of("packed_SP_retired", 1).way[0].slot[1].value[0] == 0x11000033);
+    assert_int_equal(ways_of("packed_SP_retired:u", 0).way[0].slot[0].value[0], 0x18000204);
+    assert_int_equal(ways_of("packed_SP_retired:u", 0).way[0].slot[1].value[0], 0x1100003c);
+    assert_int_equal(ways_of("packed_SP_retired", 1).way[0].slot[1].value[0], 0x11000033);
 }
 
 /* One front-end tag: within a thread loads and stores have one ESCR between them. */
@@ -200,9 +200,9 @@ static void front_end_recipes_tag_in_their_threads_escr(void **state)
 
             assert_int_equal(ways.count, 2);
             for (unsigned k = 0; k < 2; k++) {
-                assert_int_equal(ways.way[k].slot[1].resource[0], escr_named("MSR_RAT_ESCR0") + thread);
-                assert_true(ways.way[k].slot[1].value[0] ==
-                            (uint64_t)(stores ? 0x04000800 : 0x04000400) + (thread ? 3 : 12));
+                assert_int_equal(ways.way[k].slot[1].resource[0], escr_named("MSR_RAT_ESCR0") + thread, k);
+                assert_int_equal(ways.way[k].slot[1].value[0],
+                                 (uint64_t)(stores ? 0x04000800 : 0x04000400) + (thread ? 3 : 12), k);
             }
         }
 }
@@ -214,9 +214,9 @@ static void replay_recipes_hold_both_tag_registers(void **state)
 
     (void)state;
     assert_int_equal(loads.count, 2);
-    assert_true(wanted(&loads.way[0].slot[0], UPMU_P4_RESOURCE_PEBS_ENABLE) == 0x01000400);
-    assert_true(wanted(&loads.way[0].slot[0], UPMU_P4_RESOURCE_MATRIX_VERT) == 1);
-    assert_true(wanted(&stores.way[0].slot[0], UPMU_P4_RESOURCE_MATRIX_VERT) == 2);
+    assert_int_equal(wanted(&loads.way[0].slot[0], UPMU_P4_RESOURCE_PEBS_ENABLE), 0x01000400);
+    assert_int_equal(wanted(&loads.way[0].slot[0], UPMU_P4_RESOURCE_MATRIX_VERT), 1);
+    assert_int_equal(wanted(&stores.way[0].slot[0], UPMU_P4_RESOURCE_MATRIX_VERT), 2);
     /* Intel SDM vol 3 table 19-34: SAAT_ESCR1 for loads, SAAT_ESCR0 for stores. */
     assert_int_equal(loads.way[0].slot[1].resource[0], escr_named("MSR_SAAT_ESCR1"));
     assert_int_equal(stores.way[0].slot[1].resource[0], escr_named("MSR_SAAT_ESCR0"));
@@ -243,16 +243,16 @@ static unsigned check_hints(const struct upmu_event *event, unsigned thread)
             assert_int_equal(next.helper, way.helper);
             assert_int_equal(next.dormant, way.dormant);
             for (unsigned k = 0; k < way.slot_count; k++) {
-                assert_int_equal(next.slot[k].counters, way.slot[k].counters);
-                assert_int_equal(next.slot[k].resource_count, way.slot[k].resource_count);
+                assert_int_equal(next.slot[k].counters, way.slot[k].counters, k);
+                assert_int_equal(next.slot[k].resource_count, way.slot[k].resource_count, k);
                 for (unsigned j = 0; j < way.slot[k].resource_count; j++) {
-                    assert_int_equal(next.slot[k].resource[j], way.slot[k].resource[j]);
-                    assert_true(next.slot[k].value[j] == way.slot[k].value[j]);
+                    assert_int_equal(next.slot[k].resource[j], way.slot[k].resource[j], k, j);
+                    assert_int_equal(next.slot[k].value[j], way.slot[k].value[j], k, j);
                 }
             }
         }
         for (unsigned k = i + 1 + (way.twin != 0); way.last && k < MOST_WAYS + 2; k++)
-            assert_true(!pmu.backend->alternative(&pmu, event, thread, k, &next) || !next.slot[0].counters);
+            assert_true(!pmu.backend->alternative(&pmu, event, thread, k, &next) || !next.slot[0].counters, k);
     }
     return twins;
 }
@@ -285,12 +285,12 @@ static void occupancy_takes_both_escrs_of_its_unit_and_one_counter(void **state)
     assert_int_equal(ways.count, 1);
     assert_int_equal(ways.way[0].slot_count, 1);
     assert_int_equal(ways.way[0].slot[0].counters, 0xc);
-    assert_true(wanted(&ways.way[0].slot[0], escr_named("MSR_FSB_ESCR1")) == 0x3440400c);
-    assert_true(wanted(&ways.way[0].slot[0], escr_named("MSR_FSB_ESCR0")) == 0x0640400c);
+    assert_int_equal(wanted(&ways.way[0].slot[0], escr_named("MSR_FSB_ESCR1")), 0x3440400c);
+    assert_int_equal(wanted(&ways.way[0].slot[0], escr_named("MSR_FSB_ESCR0")), 0x0640400c);
     /* The same as the allocation event wants, which so runs beside it. */
-    assert_true(wanted(&ways_of("IOQ_allocation:ALL_READ:OWN:e", 0).way[0].slot[0], escr_named("MSR_FSB_ESCR0")) ==
-                0x0640400c);
-    assert_true(wanted(&bsq.way[0].slot[0], escr_named("MSR_BSU_ESCR0")) == (0x0a000000 | 0x3fef << 9 | 3));
+    assert_int_equal(wanted(&ways_of("IOQ_allocation:ALL_READ:OWN:e", 0).way[0].slot[0], escr_named("MSR_FSB_ESCR0")),
+                     0x0640400c);
+    assert_int_equal(wanted(&bsq.way[0].slot[0], escr_named("MSR_BSU_ESCR0")), 0x0a000000 | 0x3fef << 9 | 3);
 }
 
 static void a_tag_value_belongs_to_a_side(void **state)
@@ -378,7 +378,7 @@ static void cascades_have_the_pairs_that_are_wired(void **state)
                 bool extended = (n == 12 && from == 16) || (n == 15 && from == 17) || (n == 16 && from == 17) ||
                                 (n == 17 && from == 16);
 
-                assert_int_equal(initiators[n] >> from & 1u, by_bit_30[n] == from || (extended && !m));
+                assert_int_equal(initiators[n] >> from & 1u, by_bit_30[n] == from || (extended && !m), n, m);
             }
     }
 }
@@ -403,8 +403,8 @@ static void a_target_names_its_initiator_by_the_bit_of_the_pair(void **state)
         target = image_value(&image, UPMU_P4_ROW_CCCR + pairs[i].target);
         initiator = image_value(&image, UPMU_P4_ROW_CCCR + pairs[i].initiator);
         /* Neither interrupts: targets cannot on models 0 to 2, an initiator's OVF must stay. */
-        assert_true(target == (0x3a000 | pairs[i].bit));
-        assert_true(initiator == 0x38000);
+        assert_int_equal(target, 0x3a000 | pairs[i].bit, i);
+        assert_int_equal(initiator, 0x38000);
     }
 }
 
@@ -457,14 +457,14 @@ static void two_threads_tag_in_escrs_of_their_own(void **state)
     (void)state;
     core_set_up(&core, texts);
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(core_start(&core, i), UPMU_OK);
+        assert_int_equal(core_start(&core, i), UPMU_OK, i);
     for (unsigned i = 0; i < 2; i++) {
         struct upmu_count counts[2];
 
         upmu_sim_switch_cpu(&core.sim, i);
         upmu_sim_work(&core.sim);
-        assert_int_equal(upmu_set_read(&core.sessions[i].set, 0, 2, counts), UPMU_OK);
-        assert_true(counts[1].value >= 1000);
+        assert_int_equal(upmu_set_read(&core.sessions[i].set, 0, 2, counts), UPMU_OK, i);
+        assert_compare(counts[1].value, >=, 1000);
     }
     host_end(&core);
 }
@@ -520,7 +520,7 @@ static void every_event_runs_on_every_model_as_the_silicon_allows(void **state)
         host_end(&host);
     }
     assert_int_equal(missing, 3); /* instr_completed on models 1 and 2 */
-    assert_true(ran > 600);
+    assert_compare(ran, >, 600);
 }
 
 static uint64_t counted_of(struct host *host, const char *text, const struct upmu_sim_burst *burst)

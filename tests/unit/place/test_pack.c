@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/upmu.h>
 #include <tools/cmd/cmd_pack_exact.c>
 #include <tools/cmd/cmd_pack_search.c>
@@ -142,14 +142,14 @@ static void check_sets(const struct shape *whole)
     uint32_t sets[UPMU_REQUESTS] = {0};
 
     for (unsigned i = 0; i < whole->input.request_count; i++) {
-        assert_true(set_of[i] < result.sets);
+        assert_compare(set_of[i], <, result.sets, i);
         sets[set_of[i]] |= UINT32_C(1) << i;
     }
     for (unsigned set = 0; set < result.sets; set++) {
-        assert_true(sets[set] != 0);
-        assert_true(fits(whole, sets[set]));
+        assert_int_not_equal(sets[set], 0, set);
+        assert_true(fits(whole, sets[set]), set);
     }
-    assert_true(result.bound <= result.sets);
+    assert_compare(result.bound, <=, result.sets);
     assert_int_equal(result.optimal, result.bound == result.sets);
 }
 
@@ -252,8 +252,8 @@ static void every_enumerable_list_of_up_to_12_is_packed_optimally(void **state)
         bettered += first_fit_decreasing(&shape) > least;
     }
     printf("%u proven (%u better than first-fit-decreasing), %u cannot run at all\n", proven, bettered, refused);
-    assert_true(proven > CASES / 2);
-    assert_true(bettered > CASES / 1000);
+    assert_compare(proven, >, CASES / 2);
+    assert_compare(bettered, >, CASES / 1000);
 }
 
 /* Helpers of every kind: some that only helpers serve, some served by plain requests, and those that serve both. */
@@ -336,11 +336,11 @@ static void any_budget_gives_sets_that_run_and_a_bound_that_holds(void **state)
         check_sets(&shape);
         least = fewest_sets(&shape, true);
         assert_true(result.bound <= least && result.sets >= least);
-        assert_true(result.sets <= first_fit_decreasing(&shape));
+        assert_compare(result.sets, <=, first_fit_decreasing(&shape));
         given_up += !result.optimal;
     }
     printf("%u given up\n", given_up);
-    assert_true(given_up != 0);
+    assert_int_not_equal(given_up, 0);
 }
 
 static void lists_of_up_to_24_events_of_three_pmus_are_packed_optimally(void **state)
@@ -366,7 +366,7 @@ static void lists_of_up_to_24_events_of_three_pmus_are_packed_optimally(void **s
             check_sets(&shape);
             lists++;
             first_fit = first_fit_decreasing(&shape);
-            assert_true(result.sets <= first_fit);
+            assert_compare(result.sets, <=, first_fit);
             bettered += result.sets < first_fit;
             most = result.steps > most ? result.steps : most;
             if (!result.optimal)
@@ -375,7 +375,7 @@ static void lists_of_up_to_24_events_of_three_pmus_are_packed_optimally(void **s
         }
         printf("%s: %u optimal (%u better than first-fit-decreasing), at most %u placements\n", name[kind], lists,
                bettered, (unsigned)most);
-        assert_true(lists > cases / 2);
+        assert_compare(lists, >, cases / 2);
     }
 }
 
@@ -404,7 +404,7 @@ static void check_long_lists(enum upmu_status (*any_pack)(const struct upmu_plac
     for (unsigned i = 0; i < longest; i++)
         in_set[set_of[i]]++;
     for (unsigned i = 0; i < sets; i++)
-        assert_int_equal(in_set[i], i < longest / 10 ? 5 : 4);
+        assert_int_equal(in_set[i], i < longest / 10 ? 5 : 4, i);
     /* At most three in a set. */
     assert_int_equal(any_pack(&place, 30, 3), UPMU_OK);
     assert_int_equal(result.sets, 10);
@@ -487,8 +487,8 @@ static void the_bound_knows_narrow_requests_taken_counters_and_limits(void **sta
                                          .limited = rows[i].limited,
                                          .limit = (uint8_t)rows[i].limit};
 
-        assert_int_equal(pack(&place, rows[i].requests, rows[i].in_a_set), UPMU_OK);
-        assert_int_equal(result.bound, rows[i].bound);
+        assert_int_equal(pack(&place, rows[i].requests, rows[i].in_a_set), UPMU_OK, i);
+        assert_int_equal(result.bound, rows[i].bound, i);
         assert_true(result.optimal);
     }
 }
@@ -545,7 +545,7 @@ static void the_library_packs_first_fit_decreasing_and_its_bound_holds(void **st
         lists++;
         check_sets(&shape);
         assert_int_equal(result.sets, first_fit_decreasing(&shape));
-        assert_true(result.bound <= fewest_sets(&shape, true));
+        assert_compare(result.bound, <=, fewest_sets(&shape, true));
         optimal += result.optimal;
     }
     printf("%u of %u reach the bound\n", optimal, lists);
@@ -590,7 +590,7 @@ static void events_of_a_pmu_are_packed(void **state)
     assert_true(result.optimal);
     assert_in_range(result.sets, 4, 9);
     for (unsigned i = 0; i < 40; i++)
-        assert_true(set_of[i] < result.sets);
+        assert_compare(set_of[i], <, result.sets, i);
     sets = result.sets;
     assert_int_equal(cmd_pack_exact_events(&pmu, events, 40, 1000, &exact_memory, set_of, &result), UPMU_OK);
     assert_int_equal(result.sets, sets);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "core/place/placement.h"
 #include "tests/common/place_exhaustive.h"
 #include "tests/common/share.h"
@@ -81,7 +81,7 @@ static bool everybody_stayed(const struct shape *shape)
 
 static void assert_culprits_are_minimal(const struct shape *shape)
 {
-    assert_true(why.culprits != 0);
+    assert_int_not_equal(why.culprits, 0);
     assert_false(exhaustive_fits(shape, why.culprits, 0));
     for (unsigned request = 0; request < shape->input.request_count; request++)
         if (why.culprits >> request & 1u)
@@ -115,7 +115,7 @@ static void assert_collision_is_the_reason(const struct shape *shape)
     case UPMU_COLLISION_RESOURCE:
         assert_false(exhaustive_fits(shape, why.culprits, LIFT_TAKEN | LIFT_HELD));
         assert_true(exhaustive_fits(shape, why.culprits, LIFT_RESOURCES));
-        assert_true(why.resource < UPMU_RESOURCES);
+        assert_compare(why.resource, <, UPMU_RESOURCES);
         break;
     case UPMU_COLLISION_LIMIT:
         assert_false(exhaustive_fits(shape, why.culprits, LIFT_TAKEN | LIFT_HELD));
@@ -554,7 +554,7 @@ static void place_counts_a_limit_over_requests_that_share_nothing_else(void **st
     shape.input.taken = 0;
     assert_int_equal(place(&shape), UPMU_OK);
     for (unsigned request = 0; request < 4; request++)
-        assert_int_equal(result[request].counter[0], 16 + request);
+        assert_int_equal(result[request].counter[0], 16 + request, request);
     shape.input.taken = 0x70000;
     shape.input.limit = 2;
     assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
@@ -608,7 +608,7 @@ static void place_leaves_the_results_alone_when_it_refuses(void **state)
     memset(result, 0x5a, sizeof result);
     assert_int_equal(place(&shape), UPMU_ERR_DOES_NOT_FIT);
     for (unsigned i = 0; i < sizeof result; i++)
-        assert_int_equal(((const uint8_t *)result)[i], 0x5a);
+        assert_int_equal(((const uint8_t *)result)[i], 0x5a, i);
     assert_int_equal(upmu_requests_place(&shape.input, &work, result, NULL), UPMU_ERR_DOES_NOT_FIT);
 }
 

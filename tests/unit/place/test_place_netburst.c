@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <upmu/upmu.h>
 #include "core/hw/backend.h"
 #include "tests/common/p4_place_fits.h"
@@ -64,7 +64,7 @@ static bool alternative(const void *context, unsigned request, unsigned i, struc
 static unsigned event_called(const char *name)
 {
     unsigned found = p4_event_by_name(name, strlen(name));
-    assert_true(found < P4_EVENTS);
+    assert_compare(found, <, P4_EVENTS);
     return found;
 }
 

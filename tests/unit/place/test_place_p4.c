@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "tests/common/p4_place_fits.h"
 #include "tests/common/table.h"
 
@@ -33,7 +33,7 @@ static void parse_requests(struct p4_set *set, char *text)
     for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
         size_t length = strcspn(word, "#%");
         unsigned event = p4_event_by_name(word, length);
-        assert_true(event < P4_EVENTS);
+        assert_compare(event, <, P4_EVENTS);
         /* Settings of one event are told apart by '#'; by '%' they are the same. */
         p4_add(set, event, word[length] == '#' ? ++settings : 0);
     }
@@ -98,7 +98,7 @@ static void check_case(const struct p4_set *set, uint64_t placements)
     assert_false(p4_groups_fit(set, why.culprits));
     for (unsigned i = 0; i < set->count; i++)
         if (why.culprits >> i & 1)
-            assert_true(p4_groups_fit(set, why.culprits & ~(UINT32_C(1) << i)));
+            assert_true(p4_groups_fit(set, why.culprits & ~(UINT32_C(1) << i)), i);
 }
 
 static void every_published_case_fits_or_not_as_worked_out_by_hand(void **state)
@@ -164,7 +164,7 @@ static void place_all_groups(bool repeats, bool without, unsigned room)
         set.taken = without ? 2 : 0;
         place_subsets(&set, p4_group_first[group], group, room ? room : P4_EVENTS, repeats, fitting);
         for (unsigned size = 7; size <= P4_EVENTS; size++)
-            assert_int_equal(fitting[size], 0);
+            assert_int_equal(fitting[size], 0, size);
         for (unsigned a = 0; a < 19; a++)
             for (unsigned b = 0; b <= 6 && a + b < 19; b++)
                 sum[a + b] += all[a] * fitting[b];
@@ -182,7 +182,7 @@ static void compare_with_published(bool repeats, bool without)
         unsigned size = (unsigned)atoi(field[2]);
         if (strcmp(field[0], repeats ? "repeat2" : "distinct") || strcmp(field[1], without ? "without-1" : "all"))
             continue;
-        assert_int_equal(fits_by_size[repeats][without][size], strtoull(field[3], NULL, 10));
+        assert_int_equal(fits_by_size[repeats][without][size], strtoull(field[3], NULL, 10), repeats, without, size);
         compared++;
     }
     fclose(file);

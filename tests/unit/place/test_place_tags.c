@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "core/place/placement.h"
 #include "tests/common/p4_place_fits.h"
 
@@ -30,7 +30,7 @@ static enum upmu_status place(const struct p4_set *set)
 static unsigned event_called(const char *name)
 {
     unsigned event = p4_event_by_name(name, strlen(name));
-    assert_true(event < P4_EVENTS);
+    assert_compare(event, <, P4_EVENTS);
     return event;
 }
 
@@ -64,7 +64,7 @@ static void a_counter_on_the_twin_serves_a_tag(void **state)
     /* With one counter left: its own. */
     set.count--;
     assert_int_equal(place(&set), UPMU_OK);
-    assert_true(result[0].counter[1] != NONE);
+    assert_int_not_equal(result[0].counter[1], NONE);
 }
 
 static void tags_serve_each_other_but_not_those_of_another_set(void **state)
@@ -74,7 +74,7 @@ static void tags_serve_each_other_but_not_those_of_another_set(void **state)
     p4_add_tagged(&set, P4_EXECUTION_EVENT, 1, P4_PACKED_SP_UOP, 9, 3);
     p4_add_tagged(&set, P4_EXECUTION_EVENT, 2, P4_SCALAR_DP_UOP, 9, 3);
     assert_int_equal(place(&set), UPMU_OK);
-    assert_true((result[0].counter[1] == NONE) != (result[1].counter[1] == NONE));
+    assert_int_not_equal(result[0].counter[1] == NONE, result[1].counter[1] == NONE);
     set.several_sets = true;
     set.request[1].set = 1;
     assert_int_equal(place(&set), UPMU_OK);
@@ -168,7 +168,7 @@ static void a_server_may_share_nothing_but_the_pair(void **state)
         shape_claim(&shape.alternative[served][0].slot[1], 6, 1);
         shape.input.taken = 2;
         assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_OK);
-        assert_int_equal(result[served].counter[1], NONE);
+        assert_int_equal(result[served].counter[1], NONE, served);
         shape.alternative[server][0].slot[0].resource[0] = 8;
         assert_int_equal(upmu_requests_place(&shape.input, &work, result, &why), UPMU_ERR_DOES_NOT_FIT);
         assert_int_equal(why.culprits, 1u << served);
@@ -264,7 +264,7 @@ static void check_sets(uint64_t seed, unsigned sets, void (*draw)(struct p4_set 
     printf("%u sets fit and were placed (tags: %u served, %u with a counter; at most %u rounds), %u do not fit\n",
            fitting, served, own, (unsigned)most, refused);
     assert_true(fitting > sets / 8 && refused > sets / 5 && served > sets / 50 && own > sets / 50);
-    assert_true(most < 2000); /* of 20,000 */
+    assert_compare(most, <, 2000); /* of 20,000 */
 }
 
 static void seeded_sets_with_tags_and_cascades_fit_when_a_search_fits(void **state)

@@ -268,7 +268,7 @@ static void structures_have_the_same_bytes_for_32_and_64_bits(void **state)
     assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_ovfl_ip), 16);
     assert_int_equal(offsetof(struct pfarg_ovfl_msg, msg_ovfl_pmds), 24);
     assert_int_equal(PFM_PMD_BV, 4);
-    assert_true(UPMU_REGISTERS <= 64 * PFM_PMD_BV);
+    assert_compare(UPMU_REGISTERS, <=, 64 * PFM_PMD_BV);
     assert_int_equal(PFM_FL_NOTIFY_BLOCK | PFM_FL_SYSTEM_WIDE << 4 | PFM_FL_SMPL_FMT << 8 | PFM_FL_OVFL_NO_MSG << 12,
                      0x8421);
     assert_int_equal(PFM_PMDFL_SMPL | PFM_PMDFL_SWITCH << 4 | PFM_PMDFL_OVFL_NOTIFY << 8 | PFM_PMDFL_RANDOM << 12,
@@ -325,7 +325,7 @@ static void the_eight_actions_count_a_cpu(void **state)
         load_and_start(0);
         host_run(&caller.host, 1000);
         assert_int_equal(value_of(0), 1000);
-        assert_true(value_of(1) == (UINT64_C(1) << 60) + 500);
+        assert_int_equal(value_of(1), (UINT64_C(1) << 60) + 500);
         assert_int_equal(upmu_pfm_stop(&caller.context, 0), UPMU_OK);
         host_run(&caller.host, 1000);
         assert_int_equal(upmu_pfm_start(&caller.context, 0, 0), UPMU_OK);
@@ -456,7 +456,7 @@ static void a_value_is_rewritten_without_touching_any_register(void **state)
     writes = caller.host.cpu[0].meter.bank.accesses.writes;
     for (unsigned i = 0; i < 10; i++) {
         host_run(&caller.host, 100);
-        assert_int_equal(value_of(0), i ? 5100 : 100);
+        assert_int_equal(value_of(0), i ? 5100 : 100, i);
         pmd = pmd_of(0, 5000);
         assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
     }
@@ -501,7 +501,7 @@ static void without_emulation_a_counter_keeps_the_hardwares_width(void **state)
     load_and_start(0);
     assert_true(asks_for_interrupts(0));
     host_run(&caller.host, 100);
-    assert_true(value_of(0) == (UINT64_C(1) << 40) + 50);
+    assert_int_equal(value_of(0), (UINT64_C(1) << 40) + 50);
     pmc = pmc_of(0, INSTRUCTIONS);
     pmc.reg_flags = PFM_PMCFL_NO_EMUL64;
     assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
@@ -570,7 +570,7 @@ static void minus_n_overflows_after_n_and_resets_long_after_a_message(void **sta
     assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
     load_and_start(0);
     host_run(&caller.host, 99);
-    assert_true(value_of(0) == UINT64_MAX);
+    assert_int_equal(value_of(0), UINT64_MAX);
     assert_int_equal(upmu_pfm_read(&caller.context, message, sizeof message, &bytes), UPMU_ERR_END);
     host_run(&caller.host, 1);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
@@ -633,7 +633,7 @@ static void a_masked_context_is_programmed_and_restarted(void **state)
     assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
     /* What was written stays, also where the long reset was due. */
-    assert_true(value_of(0) == UINT64_C(0) - 70);
+    assert_int_equal(value_of(0), UINT64_C(0) - 70);
     host_run(&caller.host, 69);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
     host_run(&caller.host, 1);
@@ -643,7 +643,7 @@ static void a_masked_context_is_programmed_and_restarted(void **state)
     assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
     assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
-    assert_true(value_of(0) == UINT64_C(0) - 300);
+    assert_int_equal(value_of(0), UINT64_C(0) - 300);
     end();
 }
 
@@ -656,7 +656,7 @@ static void a_reset_that_is_due_stays_with_its_pmd_when_events_come(void **state
     pmc = pmc_of(0, 0);
     assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
     assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
-    assert_true(value_of(1) == UINT64_C(0) - 150);
+    assert_int_equal(value_of(1), UINT64_C(0) - 150);
     end();
 }
 
@@ -724,8 +724,8 @@ static void samples_carry_pmds_and_the_event_id(void **state)
     host_run(&caller.host, 250);
     for (unsigned i = 1; i <= 2; i++) {
         assert_true(upmu_ring_view(&caller.context.session.ring, &record));
-        assert_true(record.event_id == 0x1234567890);
-        assert_in_range(record.value[0], 50 * i - 1, 50 * i);
+        assert_int_equal(record.event_id, 0x1234567890);
+        assert_in_range(record.value[0], 50 * i - 1, 50 * i, i);
         upmu_ring_drop(&caller.context.session.ring);
     }
     assert_false(upmu_ring_view(&caller.context.session.ring, &record));
@@ -788,13 +788,13 @@ static void overflows_set_other_pmds_back_and_say_the_last_reset_value(void **st
     load_and_start(0);
     read = pmd_of(0, 0);
     assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
-    assert_true(read.reg_last_reset_val == UINT64_C(0) - 70);
+    assert_int_equal(read.reg_last_reset_val, UINT64_C(0) - 70);
     host_run(&caller.host, 170); /* overflows at 70 and 170 */
     host_run(&caller.host, 40);
     assert_int_equal(value_of(1), 20);
     assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
-    assert_true(read.reg_last_reset_val == UINT64_C(0) - 100);
-    assert_true(read.reg_value == UINT64_C(0) - 60);
+    assert_int_equal(read.reg_last_reset_val, UINT64_C(0) - 100);
+    assert_int_equal(read.reg_value, UINT64_C(0) - 60);
     end();
 }
 
@@ -883,7 +883,7 @@ static void sampling_fields_count_with_their_flag_alone(void **state)
         flag(&pmd, 0);
         host_run(&caller.host, 1000);
         assert_int_equal(records(&record), 0);
-        assert_true(value_of(0) == UINT64_C(0) - 100 + 1000);
+        assert_int_equal(value_of(0), UINT64_C(0) - 100 + 1000);
     }
     end();
 }
@@ -908,18 +908,18 @@ static void a_sample_takes_the_short_reset_and_a_message_the_long_one(void **sta
     for (unsigned i = 0; i < 3; i++) {
         host_run(&caller.host, i ? 100 : 50);
         assert_int_equal(records(&record), 1);
-        assert_true(value_of(0) == UINT64_C(0) - 100);
+        assert_int_equal(value_of(0), UINT64_C(0) - 100);
     }
     flag(&pmd, PFM_PMDFL_SMPL | PFM_PMDFL_OVFL_NOTIFY);
     host_run(&caller.host, 50);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
     assert_int_equal(upmu_pfm_start(&caller.context, PFM_STARTFL_RESTART, 0), UPMU_OK);
-    assert_true(value_of(0) == UINT64_C(0) - 700);
+    assert_int_equal(value_of(0), UINT64_C(0) - 700);
     /* Without the flag again: no message, no mask. */
     flag(&pmd, PFM_PMDFL_SMPL);
     host_run(&caller.host, 50);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
-    assert_true(value_of(0) == UINT64_C(0) - 100);
+    assert_int_equal(value_of(0), UINT64_C(0) - 100);
     end();
 }
 
@@ -1084,7 +1084,7 @@ static void a_loaded_session_survives_registers_that_make_no_event(void **state)
     pmcs[1] = pmc_of(1, 0x300u | USR_OS);
     assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, sizeof pmcs), UPMU_ERR_DOES_NOT_FIT);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
-    assert_true(caller.sets[0].pmc[pmcs[0].reg_num] == INSTRUCTIONS);
+    assert_int_equal(caller.sets[0].pmc[pmcs[0].reg_num], INSTRUCTIONS);
     host_run(&caller.host, 100);
     assert_int_equal(value_of(0), 200);
     /* A period that the PMU cannot have. */
@@ -1188,8 +1188,8 @@ static void callers_memory_is_read_once(void **state)
     caller.bytes_in = 0;
     assert_int_equal(upmu_pfm_write_pmcs(&caller.context, pmcs, sizeof pmcs), UPMU_OK);
     assert_int_equal(caller.bytes_in, sizeof pmcs);
-    assert_true(caller.sets[0].pmc[pmu()->counter[2].select_row] == INSTRUCTIONS);
-    assert_true(caller.sets[0].pmc[pmu()->counter[3].select_row] == 0);
+    assert_int_equal(caller.sets[0].pmc[pmu()->counter[2].select_row], INSTRUCTIONS);
+    assert_int_equal(caller.sets[0].pmc[pmu()->counter[3].select_row], 0);
     caller.mutate = &pmds[1].reg_flags;
     caller.bytes_in = 0;
     assert_int_equal(upmu_pfm_write_pmds(&caller.context, pmds, sizeof pmds), UPMU_OK);
@@ -1322,7 +1322,7 @@ static void sets_come_and_go_in_vectors_while_detached(void **state)
     make_set(9, PFM_SETFL_TIME_SWITCH, 5000000);
     assert_int_equal(value_in(9, 2), 77);
     assert_int_equal(info_of(9).set_flags, PFM_SETFL_TIME_SWITCH);
-    assert_true(info_of(9).set_timeout >= 5000000);
+    assert_compare(info_of(9).set_timeout, >=, 5000000);
     /* Deleting: all or none, set 0, too. */
     sets[0] = set_of(0, 0, 0);
     sets[1] = set_of(4, 0, 0);
@@ -1375,7 +1375,7 @@ static void the_nth_overflow_switches_its_message_names_the_set_before(void **st
     assert_int_equal(records(&record), 3);
     host_run(&caller.host, 50);
     assert_int_equal(value_in(2, 0), 50);
-    assert_true(info_of(0).set_ovfl_pmds[0] == UINT64_C(1) << pmd.reg_num);
+    assert_int_equal(info_of(0).set_ovfl_pmds[0], UINT64_C(1) << pmd.reg_num);
     end();
     /* With a message on the same overflow. */
     begin("skylake", PFM_FL_SYSTEM_WIDE);
@@ -1393,7 +1393,7 @@ static void the_nth_overflow_switches_its_message_names_the_set_before(void **st
     assert_int_equal(upmu_cpu_tick(&caller.host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_pfm_read(&caller.context, &message, sizeof message, &bytes), UPMU_OK);
     assert_int_equal(message.pfm_ovfl_msg.msg_active_set, 1);
-    assert_true(message.pfm_ovfl_msg.msg_ovfl_pmds[0] == UINT64_C(1) << pmd.reg_num);
+    assert_int_equal(message.pfm_ovfl_msg.msg_ovfl_pmds[0], UINT64_C(1) << pmd.reg_num);
     end();
 }
 
@@ -1462,8 +1462,8 @@ static void a_reload_keeps_what_the_core_knew_of_the_events(void **state)
     assert_int_equal(upmu_pfm_write_pmds(&caller.context, &other, sizeof other), UPMU_ERR_INVALID);
     read = pmd_of(0, 0);
     assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
-    assert_true(read.reg_value == UINT64_C(0) - 80);
-    assert_true(read.reg_last_reset_val == UINT64_C(0) - 100);
+    assert_int_equal(read.reg_value, UINT64_C(0) - 80);
+    assert_int_equal(read.reg_last_reset_val, UINT64_C(0) - 100);
     /* What it is given now is what the next overflow, which is the third, sets it to. */
     other = pmd_of(1, 500);
     assert_int_equal(upmu_pfm_write_pmds(&caller.context, &other, sizeof other), UPMU_OK);
@@ -1479,7 +1479,7 @@ static void a_reload_keeps_what_the_core_knew_of_the_events(void **state)
     /* Unloaded, it says so still. */
     assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
     assert_int_equal(upmu_pfm_read_pmds(&caller.context, &read, sizeof read), UPMU_OK);
-    assert_true(read.reg_last_reset_val == UINT64_C(0) - 100);
+    assert_int_equal(read.reg_last_reset_val, UINT64_C(0) - 100);
     end();
 }
 
@@ -1637,13 +1637,13 @@ static void a_right_that_is_missing_changes_nothing(void **state)
     assert_int_equal(caller.context.session.state, UPMU_SESSION_RUNNING);
     assert_true(upmu_sim_peek(&caller.host.sim, 0, 0x186) >> 16 == 0x51 ||
                 upmu_sim_peek(&caller.host.sim, 0, 0x186) >> 16 == 0x41);
-    assert_true(caller.sets[0].pmc[pmc.reg_num] == 0x100c0);
+    assert_int_equal(caller.sets[0].pmc[pmc.reg_num], 0x100c0);
     /* The host knows the event: it may refuse one that needs no right. */
     caller.asked = 0;
     caller.barred = 0x100c4;
     pmc = pmc_of(1, 0x100c4);
     assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_ERR_NOT_PERMITTED);
-    assert_true(caller.asked > 0);
+    assert_compare(caller.asked, >, 0);
     pmc = pmc_of(1, 0x100c5);
     assert_int_equal(upmu_pfm_write_pmcs(&caller.context, &pmc, sizeof pmc), UPMU_OK);
     caller.pfm.may_use = NULL;
@@ -1699,7 +1699,7 @@ static void kernel_addresses_are_shown_to_who_may_see_them(void **state)
         overflow_at(false, &record, &message);
         assert_int_equal(record.sample->ip != 0, may);
         assert_int_equal(record.sample->flags, may ? 0 : UPMU_SAMPLE_HIDDEN);
-        assert_true(message.pfm_ovfl_msg.msg_ovfl_ip == record.sample->ip);
+        assert_int_equal(message.pfm_ovfl_msg.msg_ovfl_ip, record.sample->ip);
         assert_true(may || record.sample->sp == 0);
         assert_int_equal(upmu_pfm_unload_context(&caller.context, 0), UPMU_OK);
     }
@@ -1769,7 +1769,7 @@ static void a_process_that_ends_closes_all_its_descriptors(void **state)
     for (unsigned i = 0; i < 3; i++) {
         bool last;
 
-        assert_int_equal(upmu_pfm_close(descriptors[i], &last), UPMU_OK);
+        assert_int_equal(upmu_pfm_close(descriptors[i], &last), UPMU_OK, i);
         ended += last;
     }
     assert_int_equal(ended, 2);
@@ -1834,10 +1834,10 @@ static void what_is_written_after_a_threads_end_begins_the_next_load(void **stat
     pmd = pmd_of(0, UINT64_C(0) - 70);
     pmd.reg_flags = PFM_PMDFL_OVFL_NOTIFY;
     assert_int_equal(upmu_pfm_write_pmds(&caller.context, &pmd, sizeof pmd), UPMU_OK);
-    assert_true(value_of(0) == UINT64_C(0) - 70);
+    assert_int_equal(value_of(0), UINT64_C(0) - 70);
     upmu_thread_init(&caller.thread, 41, 42, NULL);
     load_and_start(42);
-    assert_true(value_of(0) == UINT64_C(0) - 70);
+    assert_int_equal(value_of(0), UINT64_C(0) - 70);
     host_run(&caller.host, 70);
     assert_int_equal(caller.context.session.state, UPMU_SESSION_MASKED);
     end();

@@ -65,7 +65,7 @@ static bool log_write(void *context, uint32_t owner, int32_t number, const void 
     assert_int_equal(number, 3);
     if (full)
         return false;
-    assert_true(file_bytes + length <= sizeof file);
+    assert_compare(file_bytes + length, <=, sizeof file);
     memcpy(file + file_bytes, bytes, length);
     file_bytes += length;
     return true;
@@ -112,7 +112,7 @@ static void tear_down(void)
     assert_int_equal(upmu_pmc_exit(&pmcs, STRANGER), UPMU_OK);
     assert_int_equal(upmu_pmc_exit(&pmcs, ANOTHER), UPMU_OK);
     for (unsigned i = 0; i < PMCS; i++)
-        assert_int_equal(memory[i].owner, 0);
+        assert_int_equal(memory[i].owner, 0, i);
     host_end_idle(&host);
 }
 
@@ -219,16 +219,16 @@ static void the_usual_programs_run_on_four_classes(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         set_up(cases[i].profile);
-        assert_int_equal(program_counts(cases[i].spec, 12345), 12345);
-        assert_int_equal(program_polls(cases[i].spec, 50), 50000);
-        assert_int_equal(program_samples(cases[i].spec, 1000, 10000), 1);
+        assert_int_equal(program_counts(cases[i].spec, 12345), 12345, i);
+        assert_int_equal(program_polls(cases[i].spec, 50), 50000, i);
+        assert_int_equal(program_samples(cases[i].spec, 1000, 10000), 1, i);
         assert_in_range(records(PMCLOG_TYPE_PCSAMPLE), 9, 10);
         assert_int_equal(records(PMCLOG_TYPE_INITIALIZE) + records(PMCLOG_TYPE_CLOSELOG), 2);
         {
             pmc_id_t id;
 
-            assert_int_equal(pmc_allocate(cases[i].spec, PMC_MODE_SC, 0, 0, &id, 0), 0);
-            assert_int_equal(id >> 26, cases[i].class_of);
+            assert_int_equal(pmc_allocate(cases[i].spec, PMC_MODE_SC, 0, 0, &id, 0), 0, i);
+            assert_int_equal(id >> 26, cases[i].class_of, i);
             assert_int_equal(id >> 22 & 15u, PMC_MODE_SC);
         }
         tear_down();
@@ -335,7 +335,7 @@ static void what_libpmc_asks_is_answered(void **state)
     assert_int_equal(pmc_allocate("0 instructions", PMC_MODE_SC, 0, 0, &id, 0), 0);
     assert_int_equal(pmc_enable(0, 9), -1);
     assert_int_equal(pmc_event_name_of_class(PMC_CLASS_IAP, 0, name, sizeof name), 0);
-    assert_true(name[0] != 0);
+    assert_int_not_equal(name[0], 0);
     assert_int_equal(pmc_event_name_of_class(PMC_CLASS_IAP, 60000, name, sizeof name), -1);
     assert_int_equal(pmc_event_name_of_class(PMC_CLASS_P4, 0, name, sizeof name), -1);
     assert_int_equal(pmc_get_driver_stats(&stats), 0);
@@ -443,7 +443,7 @@ static void the_log_says_which_table_an_event_is_of(void **state)
     assert_non_null(allocated);
     assert_true(allocated->pl_pmcid == id && allocated->pl_flags & PMC_F_EV_PMU);
     event = (struct upmu_event_id){allocated->pl_catalogue, allocated->pl_row, allocated->pl_masks};
-    assert_true(upmu_event_name(&host.machine.pmu[0], event, name, sizeof name) > 0);
+    assert_compare(upmu_event_name(&host.machine.pmu[0], event, name, sizeof name), >, 0);
     assert_non_null(strstr(name, "branch_retired:"));
     assert_non_null(strstr(name, "MMTM"));
     allocated = record(PMCLOG_TYPE_PMCALLOCATE, &at);
@@ -471,7 +471,7 @@ static void records_without_room_are_counted_and_told(void **state)
     assert_int_equal(pmc_flush_logfile(), -1);
     caller = PROCESS;
     for (uint32_t i = 0; i < 40; i++) /* 31 find room behind the first record */
-        assert_int_equal(pmc_writelog(i), 0);
+        assert_int_equal(pmc_writelog(i), 0, i);
     assert_int_equal(pmc_flush_logfile(), 0);
     assert_int_equal(pmc_writelog(100), 0);
     assert_int_equal(pmc_close_logfile(), 0);
@@ -499,7 +499,7 @@ static void a_full_log_is_told_of_and_closed(void **state)
     set_up("core2");
     assert_int_equal(pmc_configure_logfile(3), 0);
     for (uint32_t i = 0; i < 40; i++)
-        assert_int_equal(pmc_writelog(i), 0);
+        assert_int_equal(pmc_writelog(i), 0, i);
     assert_int_equal(pmc_close_logfile(), 0);
     assert_int_equal(records(PMCLOG_TYPE_USERDATA), 31);
     assert_int_equal(records(PMCLOG_TYPE_CLOSELOG), 1);
@@ -682,7 +682,7 @@ static void an_event_of_other_cores_or_agents_needs_its_right(void **state)
         struct upmu_event event;
         unsigned found = 0;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK);
+        assert_int_equal(upmu_pmu_by_name(&pmu, cases[i].pmu), UPMU_OK, i);
         for (unsigned row = 0; row < upmu_catalog_rows(pmu.catalog); row++) {
             char name[96], text[200], mask[64] = "";
             struct upmu_row unpacked;
@@ -787,8 +787,9 @@ static void the_processes_of_a_user_share_its_limits(void **state)
     pmcs.user_of = same_user;
     for (unsigned i = 0; i < PMCS; i++) {
         caller = STRANGER + i % 3;
-        assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), i < PMCS / 4 ? 0 : -1);
-        assert_int_equal(pmc_configure_logfile(3), i ? -1 : 0);
+        assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), i < PMCS / 4 ? 0 : -1,
+                         i);
+        assert_int_equal(pmc_configure_logfile(3), i ? -1 : 0, i);
     }
     caller = STRANGER + 3; /* another user */
     assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TC, 0, PMC_CPU_ANY, &id, 0), 0);
@@ -895,8 +896,8 @@ static void a_flush_takes_the_callers_samples_and_leaves_those_of_others(void **
     for (unsigned i = 0; i < 2; i++) {
         caller = STRANGER + i;
         assert_int_equal(pmc_configure_logfile(3), 0);
-        assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TS, 0, PMC_CPU_ANY, &ids[i], 100), 0);
-        assert_int_equal(pmc_start(ids[i]), 0);
+        assert_int_equal(pmc_allocate("instructions,usr", PMC_MODE_TS, 0, PMC_CPU_ANY, &ids[i], 100), 0, i);
+        assert_int_equal(pmc_start(ids[i]), 0, i);
     }
     run_thread(true);
     for (unsigned i = 0; i < 20; i++)
@@ -904,13 +905,13 @@ static void a_flush_takes_the_callers_samples_and_leaves_those_of_others(void **
     at = file_bytes;
     caller = ANOTHER;
     assert_int_equal(pmc_flush_logfile(), 0);
-    assert_true(file_owner == ANOTHER);
+    assert_int_equal(file_owner, ANOTHER);
     assert_int_equal(samples_of(ids[1], at), 20);
     upmu_pmc_log_samples(&pmcs);
     at = file_bytes;
     caller = STRANGER;
     assert_int_equal(pmc_flush_logfile(), 0);
-    assert_true(file_owner == STRANGER);
+    assert_int_equal(file_owner, STRANGER);
     assert_int_equal(samples_of(ids[0], at), 20);
     assert_int_equal(records(PMCLOG_TYPE_DROPNOTIFY), 0);
     run_thread(false);
@@ -953,7 +954,7 @@ static void owners_ids_and_arguments_are_checked(void **state)
         assert_int_equal(pmc_release(again), 0);
     }
     for (unsigned i = 0; i < PMCS; i++)
-        assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &ids[i], 0), 0);
+        assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &ids[i], 0), 0, i);
     assert_int_equal(pmc_allocate("instructions", PMC_MODE_SC, 0, 0, &again, 0), -1);
     assert_int_equal(pmc_errno, 12);
     assert_int_equal(pmc_release(ids[3]), 0);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim.h"
 
@@ -107,15 +107,15 @@ static void registers_are_those_that_cpuid_counts(void **state)
         counters = counters_by_cpuid();
         assert_int_equal(counters, sim.profile->general);
         for (unsigned i = 0; i < 4; i++)
-            assert_true(exists(0xc0010000 + i) && exists(0xc0010004 + i));
+            assert_true(exists(0xc0010000 + i) && exists(0xc0010004 + i), i);
         for (unsigned i = 0; i < 6; i++) {
             bool expected = features[2] >> 23 & 1 && i < counters;
 
-            assert_int_equal(exists(0xc0010200 + 2 * i), expected);
-            assert_int_equal(exists(0xc0010201 + 2 * i), expected);
+            assert_int_equal(exists(0xc0010200 + 2 * i), expected, i);
+            assert_int_equal(exists(0xc0010201 + 2 * i), expected, i);
         }
         for (unsigned i = 0; i < 6; i++)
-            assert_int_equal(rdpmc_exists(i), i < counters);
+            assert_int_equal(rdpmc_exists(i), i < counters, i);
         assert_int_equal(exists(0xc0010241), features[2] >> 24 & 1);
         assert_int_equal(rdpmc_exists(9), features[2] >> 24 & 1);
         assert_int_equal(exists(0xc0010231), features[2] >> 28 & 1);

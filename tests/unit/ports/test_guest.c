@@ -49,7 +49,7 @@ static void a_guest_counts_exactly_what_it_executes(void **state)
             nest_set_up(&nest, pairs[pair].host, pairs[pair].door);
             nest_library(&nest);
             assert_int_equal(upmu_session_init(&session, &nest.machine), UPMU_OK);
-            assert_int_equal(upmu_set_add(&session.set, lists[i], NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&session.set, lists[i], NULL), UPMU_OK, i);
             assert_int_equal(upmu_session_attach_cpu(&session, &nest.cpu), UPMU_OK);
             nest_run(&nest, BURST(77));
             assert_int_equal(upmu_session_start(&session), UPMU_OK);
@@ -64,7 +64,7 @@ static void a_guest_counts_exactly_what_it_executes(void **state)
             assert_int_equal(upmu_session_stop(&session), UPMU_OK);
             nest_run(&nest, BURST(300));
             assert_int_equal(upmu_set_read(&session.set, 0, events, count), UPMU_OK);
-            assert_int_equal(count[0].value, expected[i][0]);
+            assert_int_equal(count[0].value, expected[i][0], i);
             assert_int_equal(upmu_cpu_fini(&nest.cpu), UPMU_OK);
             nest_end(&nest);
         }
@@ -237,14 +237,15 @@ static void costs_of_a_guests_library_are_these(void **state)
         nest_library(&nest);
         for (unsigned n = 0; n < 2; n++) {
             upmu_thread_init(&threads[n], n, 0, NULL);
-            assert_int_equal(upmu_session_init(&sessions[n], &nest.machine), UPMU_OK);
+            assert_int_equal(upmu_session_init(&sessions[n], &nest.machine), UPMU_OK, n);
             assert_int_equal(
-                upmu_set_add(&sessions[n].set, rows[i].door == UPMU_GUEST_AMD_K7 ? four[n] : lists[n], NULL), UPMU_OK);
-            assert_int_equal(upmu_session_attach_thread(&sessions[n], &threads[n], NULL), UPMU_OK);
-            assert_int_equal(upmu_session_start(&sessions[n]), UPMU_OK);
+                upmu_set_add(&sessions[n].set, rows[i].door == UPMU_GUEST_AMD_K7 ? four[n] : lists[n], NULL),
+                UPMU_OK, n, i);
+            assert_int_equal(upmu_session_attach_thread(&sessions[n], &threads[n], NULL), UPMU_OK, n);
+            assert_int_equal(upmu_session_start(&sessions[n]), UPMU_OK, n);
         }
         for (unsigned k = 0; k < 6; k++) {
-            assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[!(k & 1u)], &threads[k & 1u]), UPMU_OK);
+            assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[!(k & 1u)], &threads[k & 1u]), UPMU_OK, k);
             nest_run(&nest, BURST(100));
             if (k > 1)
                 assert_spent("a switch of the guest's threads", rows[i].change);
@@ -252,7 +253,7 @@ static void costs_of_a_guests_library_are_these(void **state)
             host_forget_cost(&nest.host);
         }
         for (unsigned n = 0; n < 2; n++)
-            assert_int_equal(upmu_session_close(&sessions[n]), UPMU_OK);
+            assert_int_equal(upmu_session_close(&sessions[n]), UPMU_OK, n);
         assert_int_equal(upmu_session_init(&sessions[0], &nest.machine), UPMU_OK);
         assert_int_equal(upmu_set_add(&sessions[0].set, "instructions", &(struct upmu_sampling){.period = 100}),
                          UPMU_OK);
@@ -414,7 +415,7 @@ static void no_counter_of_the_default_shape_waits(void **state)
     for (unsigned i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
         nest_prepare(&nest, hosts[i], "skylake");
         nest_shape(&nest, UPMU_GUEST_INTEL);
-        assert_int_equal(nest.shape.general, i == 4 ? 6 : 2);
+        assert_int_equal(nest.shape.general, i == 4 ? 6 : 2, i);
         nest_begin(&nest);
         if (nest.shape.version >= 2)
             nest_write(&nest, 0x38f, UPMU_BIT64(nest.shape.general) - 1);
@@ -551,9 +552,9 @@ static void on_cores_of_another_type_counters_stand_still_and_are_named(void **s
     assert_int_equal(upmu_guest_wrmsr(&vcpu, 0x38f, 1), UPMU_GUEST_DONE);
     for (unsigned i = 0; i < 4; i++) {
         upmu_sim_switch_cpu(&f.sim, cpus[i]);
-        assert_int_equal(upmu_guest_load(&vcpu, &f.cpu[cpus[i]]), UPMU_OK);
-        assert_int_equal(upmu_guest_enter(&vcpu, &entry), cpus[i] ? UPMU_ERR_DOES_NOT_FIT : UPMU_OK);
-        assert_int_equal(vcpu.waiting, cpus[i]);
+        assert_int_equal(upmu_guest_load(&vcpu, &f.cpu[cpus[i]]), UPMU_OK, i);
+        assert_int_equal(upmu_guest_enter(&vcpu, &entry), cpus[i] ? UPMU_ERR_DOES_NOT_FIT : UPMU_OK, i);
+        assert_int_equal(vcpu.waiting, cpus[i], i);
         upmu_sim_events(&f.sim, BURST(100));
         assert_int_equal(upmu_guest_exit(&vcpu), UPMU_OK);
         expected += cpus[i] ? 0 : 100;
@@ -602,7 +603,8 @@ static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
     bad[n].door = UPMU_GUEST_AMD_K7;
     n++;
     for (unsigned i = 0; i < n; i++)
-        assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &bad[i], &policy, &memory), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &bad[i], &policy, &memory), UPMU_ERR_INVALID,
+                         i);
     /* Of the default policy these events count nothing: they are not to be shown. */
     assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &all, NULL, &memory), UPMU_ERR_UNSUPPORTED);
     assert_int_equal(upmu_guest_shape_denied(&all, NULL), 0x78);
@@ -712,9 +714,9 @@ static void an_interrupt_is_what_the_local_apic_of_the_guest_says(void **state)
         nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
         upmu_guest_lvtpc(&nest.vcpu, cases[i].lvtpc);
         overflow_in_guest();
-        assert_int_equal(enter_once(&entry), cases[i].inject);
-        assert_int_equal(entry.vector, cases[i].vector);
-        assert_int_equal(nest.vcpu.x86.lvtpc, cases[i].after);
+        assert_int_equal(enter_once(&entry), cases[i].inject, i);
+        assert_int_equal(entry.vector, cases[i].vector, i);
+        assert_int_equal(nest.vcpu.x86.lvtpc, cases[i].after, i);
         assert_int_equal(enter_once(&entry), UPMU_GUEST_INJECT_NONE);
         nest_end(&nest);
     }
@@ -1043,7 +1045,7 @@ static void filters_that_are_not_well_formed_are_refused(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_int_equal(upmu_guest_filter_check(&bad[i]), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_guest_filter_check(&bad[i]), UPMU_ERR_INVALID, i);
     assert_int_equal(upmu_guest_filter_check(&(struct upmu_guest_filter){.count = 1, .entry = fine}), UPMU_OK);
     assert_int_equal(
         upmu_guest_filter_check(&(struct upmu_guest_filter){.count = UPMU_GUEST_FILTER_ENTRIES, .entry = many}),
@@ -1094,7 +1096,7 @@ static void level_ipc_has_its_events_and_no_kinds_of_them(void **state)
         nest_write(&nest, 0x186, selects[i]);
         nest_write(&nest, 0x38d, 3);
         nest_enter(&nest);
-        assert_int_equal(nest.vcpu.counter[0].denied, !allowed[i]);
+        assert_int_equal(nest.vcpu.counter[0].denied, !allowed[i], i);
         assert_int_equal(nest.vcpu.counter[16].denied, 0);
         nest_end(&nest);
     }
@@ -1118,7 +1120,7 @@ static void a_level_says_what_a_guest_may_count(void **state)
             nest_write(&nest, 0x186 + k, selects[k]);
         nest_enter(&nest);
         for (unsigned k = 0; k < 3; k++)
-            assert_int_equal(!nest.vcpu.counter[k].denied, allowed[levels[i]] >> k & 1u);
+            assert_int_equal(!nest.vcpu.counter[k].denied, allowed[levels[i]] >> k & 1u, k, i);
         nest_end(&nest);
     }
     nest_prepare(&nest, "zen2", NULL);
@@ -1344,7 +1346,7 @@ static void a_policy_that_cannot_be_changes_nothing(void **state)
     nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
     before = nest.vcpu;
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &bad[i]), why[i]);
+        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &bad[i]), why[i], i);
         assert_memory_equal(&before, &nest.vcpu, sizeof before);
     }
     nest_end(&nest);

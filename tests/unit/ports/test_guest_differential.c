@@ -227,9 +227,9 @@ static void a_guest_reads_what_the_model_reads(void **state)
                 failures++;
         }
     print_message("%llu operations on registers, by %u shapes on hosts that have room for them\n", operations, pairs);
-    assert_true(pairs > 30);
+    assert_compare(pairs, >, 30);
     if (!runs || soak)
-        assert_true(operations >= (soak ? 100000000u : 100000u));
+        assert_compare(operations, >=, soak ? 100000000u : 100000u);
     assert_int_equal(failures, 0);
 }
 

@@ -67,7 +67,7 @@ void machine_inject(struct vcpu *guest, unsigned what, unsigned vector)
 void machine_general_protection(struct vcpu *guest)
 {
     (void)guest;
-    assert_true(program[at++].faults);
+    assert_true(program[at++].faults, at);
     faults++;
 }
 

@@ -395,12 +395,12 @@ static void check_rdpmc(void)
             uint64_t expected = bank == &legacy ? (uint64_t)(int64_t)(int32_t)(uint32_t)values[k] : values[k];
 
             nest_write(&nest, value_of(n), written);
-            assert_true(nest.port.rdpmc(&nest, n, &value));
+            assert_true(nest.port.rdpmc(&nest, n, &value), n);
             same("RDPMC", n, value, expected & width_mask());
         }
         for (unsigned i = 0; i < nest.shape.fixed; i++) {
             nest_write(&nest, value_of(FIXED + i), values[k] & width_mask());
-            assert_true(nest.port.rdpmc(&nest, i | 1u << 30, &value));
+            assert_true(nest.port.rdpmc(&nest, i | 1u << 30, &value), i);
             same("RDPMC of fixed", i, value, values[k] & width_mask());
         }
     }

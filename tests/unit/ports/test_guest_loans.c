@@ -81,9 +81,9 @@ static void a_register_that_passes_holds_the_guests_value(void **state)
             assert_int_equal(nest.vcpu.passes, 3);
             for (unsigned i = 0; i < 2; i++) { /* (the second one goes round) */
                 expected[i] = (expected[i] + 10 + k) & nest.vcpu.mask;
-                assert_true(upmu_guest_passes(&nest.vcpu, counter_of(i)));
-                assert_false(upmu_guest_passes(&nest.vcpu, select_of(i)));
-                assert_int_equal(native(counter_of(i)), expected[i]);
+                assert_true(upmu_guest_passes(&nest.vcpu, counter_of(i)), i);
+                assert_false(upmu_guest_passes(&nest.vcpu, select_of(i)), i);
+                assert_int_equal(native(counter_of(i)), expected[i], i);
             }
             assert_false(upmu_guest_passes(&nest.vcpu, counter_of(2)));
             nest_run_host(&nest, BURST(1000));
@@ -96,7 +96,7 @@ static void a_register_that_passes_holds_the_guests_value(void **state)
             }
         }
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(nest_read(&nest, counter_of(i)), expected[i]);
+            assert_int_equal(nest_read(&nest, counter_of(i)), expected[i], i);
         nest_end(&nest);
     }
 }
@@ -140,7 +140,7 @@ static void nothing_passes_that_has_another_address(void **state)
     nest_run(&nest, BURST(100));
     assert_int_equal(nest.vcpu.passes, 0);
     for (unsigned n = 0; n < 4; n++)
-        assert_false(upmu_guest_passes(&nest.vcpu, counter_of(n)));
+        assert_false(upmu_guest_passes(&nest.vcpu, counter_of(n)), n);
     assert_int_equal(nest_read(&nest, counter_of(0)), 200);
     nest_end(&nest);
 }
@@ -310,7 +310,7 @@ static void the_host_takes_a_counter_back(void **state)
         assert_int_equal(count.quality, UPMU_QUALITY_EXACT);
         assert_int_equal(count.value, 40); /* 160 instructions */
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(nest_read(&nest, counter_of(i)), 125);
+            assert_int_equal(nest_read(&nest, counter_of(i)), 125, i);
         assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
         /* It is lent again when the guest selects anew. */
         nest_write(&nest, select_of(0), 0);
@@ -342,8 +342,8 @@ static void each_of_two_guests_reads_its_own(void **state)
         else if (nest.shape.door == UPMU_GUEST_AMD_V2)
             assert_int_equal(upmu_guest_wrmsr(&other, 0xc0000301u, 1), UPMU_GUEST_DONE);
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(upmu_guest_wrmsr(i ? &other : &nest.vcpu, select_of(0), 0x4300c0), UPMU_GUEST_DONE);
-            assert_int_equal(upmu_guest_wrmsr(i ? &other : &nest.vcpu, counter_of(0), expected[i]), UPMU_GUEST_DONE);
+            assert_int_equal(upmu_guest_wrmsr(i ? &other : &nest.vcpu, select_of(0), 0x4300c0), UPMU_GUEST_DONE, i);
+            assert_int_equal(upmu_guest_wrmsr(i ? &other : &nest.vcpu, counter_of(0), expected[i]), UPMU_GUEST_DONE, i);
         }
         for (unsigned k = 0; k < 12; k++) {
             struct upmu_guest *guest = k & 1u ? &other : &nest.vcpu;
@@ -354,7 +354,7 @@ static void each_of_two_guests_reads_its_own(void **state)
             upmu_sim_events(&nest.host.sim, BURST(10 + k));
             expected[k & 1u] += 10 + k;
             assert_int_equal(entry.passes, 1);
-            assert_int_equal(native(counter_of(0)), expected[k & 1u]);
+            assert_int_equal(native(counter_of(0)), expected[k & 1u], k);
             assert_int_equal(upmu_guest_exit(guest), UPMU_OK);
         }
         host_thread_switch(&nest.host, 0, 1);
@@ -383,7 +383,7 @@ static void rdpmc_passes_where_each_counter_is_the_guests(void **state)
     assert_int_equal(entry.passes, nest.vcpu.counters);
     upmu_sim_events(&nest.host.sim, BURST(100));
     for (unsigned i = 0; i < nest.shape.general; i++)
-        assert_int_equal(native(0xc1 + i), 25);
+        assert_int_equal(native(0xc1 + i), 25, i);
     assert_int_equal(native(0x309), 100);
     assert_int_equal(native(0x30a), 200);
     assert_int_equal(upmu_guest_exit(&nest.vcpu), UPMU_OK);
@@ -428,7 +428,7 @@ static void select_all(struct upmu_guest *guest, bool misses)
 {
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(upmu_guest_wrmsr(guest, select_of(i), (is_intel() ? 0x4300c4 : 0x4300c2) + misses),
-                         UPMU_GUEST_DONE);
+                         UPMU_GUEST_DONE, i);
 }
 
 static void the_cost_of_each_operation_is_this(void **state)
@@ -538,7 +538,7 @@ static void look(struct nest *guest)
     for (unsigned i = 0; i < guest->shape.general; i++)
         if (passes >> i & 1u) {
             looks++;
-            assert_int_equal(seen[i], nest_read(guest, counter_of(i)));
+            assert_int_equal(seen[i], nest_read(guest, counter_of(i)), i);
         }
 }
 
@@ -605,7 +605,7 @@ static void what_passes_is_right_whatever_happens(void **state)
                 look(&nest);
             nest_run_host(&nest, BURST(below(50)));
         }
-        assert_true(looks > 100);
+        assert_compare(looks, >, 100);
         nest_exit(&nest);
         if (host_runs)
             assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);

@@ -517,9 +517,10 @@ static void each_level_counts_and_samples_its_own(void **state)
             add(&sessions[level], machines[level], "instructions",
                 sampled ? &(struct upmu_sampling){.period = periods[level]} : NULL);
             if (sampled)
-                assert_int_equal(upmu_session_ring(&sessions[level], rings[level], sizeof rings[level]), UPMU_OK);
+                assert_int_equal(upmu_session_ring(&sessions[level], rings[level], sizeof rings[level]), UPMU_OK,
+                                 level);
             if (level < 2)
-                assert_int_equal(upmu_session_world(&sessions[level], UPMU_WORLD_HOST), UPMU_OK);
+                assert_int_equal(upmu_session_world(&sessions[level], UPMU_WORLD_HOST), UPMU_OK, level);
             begin(&sessions[level], cpus[level]);
         }
         inner.injected = inner.handled = inner.other = 0;
@@ -579,9 +580,9 @@ static void levels_take_turns_in_any_order(void **state)
 
             go_to(level);
             add(&sessions[level], machines[level], "instructions", &(struct upmu_sampling){.period = periods[level]});
-            assert_int_equal(upmu_session_ring(&sessions[level], rings[level], sizeof rings[level]), UPMU_OK);
+            assert_int_equal(upmu_session_ring(&sessions[level], rings[level], sizeof rings[level]), UPMU_OK, level);
             if (level < 2)
-                assert_int_equal(upmu_session_world(&sessions[level], UPMU_WORLD_HOST), UPMU_OK);
+                assert_int_equal(upmu_session_world(&sessions[level], UPMU_WORLD_HOST), UPMU_OK, level);
             begin(&sessions[level], cpus[level]);
         }
         for (unsigned k = 0; k < 2000; k++) {
@@ -593,7 +594,7 @@ static void levels_take_turns_in_any_order(void **state)
             if (below(5) == 0) {
                 level = below(3);
                 go_to(level);
-                assert_int_equal(value(&sessions[level]), executed[level]);
+                assert_int_equal(value(&sessions[level]), executed[level], level);
             }
         }
         for (unsigned level = 3; level-- > 0;) {
@@ -631,7 +632,7 @@ static void s14_a_page_of_l1_is_never_named_by_l2(void **state)
         assert_true(inner_call(NULL, CALL, (uint32_t[]){17, 0, 0}, &answer));
         assert_int_equal(answer, UPMU_PV_OK);
         for (unsigned k = 0; k < 4; k++) {
-            assert_true(inner_call(NULL, CALL, (uint32_t[]){16, low + 4096 * k, high}, &answer));
+            assert_true(inner_call(NULL, CALL, (uint32_t[]){16, low + 4096 * k, high}, &answer), k);
             assert_int_equal(answer, UPMU_PV_BAD_ADDRESS);
         }
         assert_int_equal(doors[0].pins, pins[0]);

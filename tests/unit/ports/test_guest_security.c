@@ -126,7 +126,7 @@ static unsigned watched(void)
 {
     unsigned count = nest.host.sim.trace_count;
 
-    assert_true(count < TRACE);
+    assert_compare(count, <, TRACE);
     nest.host.sim.trace_count = 0;
     return count;
 }
@@ -335,8 +335,8 @@ static void s09_registers_of_records_and_traces_fault_without_an_access(void **s
         for (unsigned i = 0; i < (vendor ? sizeof amd : sizeof intel) / 4; i++) {
             uint64_t value;
 
-            assert_int_equal(upmu_guest_rdmsr(&nest.vcpu, vendor ? amd[i] : intel[i], &value), UPMU_GUEST_FAULT);
-            assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, vendor ? amd[i] : intel[i], 0), UPMU_GUEST_FAULT);
+            assert_int_equal(upmu_guest_rdmsr(&nest.vcpu, vendor ? amd[i] : intel[i], &value), UPMU_GUEST_FAULT, i);
+            assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, vendor ? amd[i] : intel[i], 0), UPMU_GUEST_FAULT, i);
         }
         host_costs(&nest.host, "absent registers", 0, 0);
         nest_end(&nest);
@@ -429,18 +429,18 @@ static void s07_selects_of_the_hardware_follow_the_present_policy(void **state)
         for (unsigned k = 0; k < 4; k++)
             (void)upmu_guest_rdpmc(&nest.vcpu, k, &before[k]);
         now = draw() % POLICIES;
-        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &in_turn[now]), UPMU_OK);
+        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &in_turn[now]), UPMU_OK, now);
         nest_enter(&nest);
         check_selects(now);
         nest_exit(&nest);
         for (unsigned k = 0; k < 4; k++) {
             (void)upmu_guest_rdpmc(&nest.vcpu, k, &after);
-            assert_int_equal(after, before[k]);
+            assert_int_equal(after, before[k], k);
         }
         if (draw() % 16)
             continue;
         upmu_guest_reset(&nest.vcpu);
-        assert_int_equal(upmu_guest_shape_denied(&nest.vcpu.shape, &in_turn[now]), 0);
+        assert_int_equal(upmu_guest_shape_denied(&nest.vcpu.shape, &in_turn[now]), 0, now);
     }
     nest_end(&nest);
 }
@@ -491,7 +491,7 @@ static void s15_a_guest_has_the_sessions_that_it_was_given_and_no_more(void **st
     assert_int_equal(nest_read(&nest, 0xc2), 50);
     assert_int_equal(nest_read(&nest, 0xc3), 0);
     for (size_t i = 0; i < sizeof nest.sessions[2]; i++)
-        assert_int_equal(((const uint8_t *)&nest.sessions[2])[i], 0xa5);
+        assert_int_equal(((const uint8_t *)&nest.sessions[2])[i], 0xa5, i);
     /* One that is given up serves another counter. */
     nest_write(&nest, 0x187, 0);
     nest_write(&nest, 0x188, 0x4300c4);
@@ -555,9 +555,9 @@ static void s16_a_counter_interrupts_once_in_so_many_events(void **state)
     load_again(&nest, NULL);
     for (unsigned i = 0; i < 100; i++)
         nest_run(&nest, BURST(1000));
-    assert_true(nest.injected > 90);
-    assert_true(nest.injected <= 100);
-    assert_true(nest.host.answers <= 110);
+    assert_compare(nest.injected, >, 90);
+    assert_compare(nest.injected, <=, 100);
+    assert_compare(nest.host.answers, <=, 110);
     nest_end(&nest);
 }
 
@@ -606,7 +606,7 @@ static void s17_the_work_of_a_trap_is_bounded(void **state)
         }
         nest_end(&nest);
     }
-    assert_true(most <= 160);
+    assert_compare(most, <=, 160);
 }
 
 static void s19_reserved_counters_are_not_touched(void **state)
@@ -632,11 +632,11 @@ static void s19_reserved_counters_are_not_touched(void **state)
         count = watched();
         for (unsigned k = 0; k < count; k++)
             if (trace[k].kind == UPMU_SIM_WRMSR) {
-                assert_int_not_equal(trace[k].address, 0x189);
-                assert_int_not_equal(trace[k].address, 0xc4);
-                assert_int_not_equal(trace[k].address, 0x4c4);
+                assert_int_not_equal(trace[k].address, 0x189, k);
+                assert_int_not_equal(trace[k].address, 0xc4, k);
+                assert_int_not_equal(trace[k].address, 0x4c4, k);
                 if (trace[k].address == 0x38f)
-                    assert_int_equal(trace[k].value & 8u, 0);
+                    assert_int_equal(trace[k].value & 8u, 0, k);
             }
     }
     nest_end(&nest);
@@ -656,19 +656,19 @@ static void s18_guests_that_alternate_get_the_same(void **state)
                                      &(struct upmu_guest_memory){sessions, 4, &nest.host.threads[0]}),
                      UPMU_OK);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x186 + i, 0x4300c4), UPMU_GUEST_DONE);
-        assert_int_equal(upmu_guest_wrmsr(&other, 0x186 + i, 0x4300c4), UPMU_GUEST_DONE);
+        assert_int_equal(upmu_guest_wrmsr(&nest.vcpu, 0x186 + i, 0x4300c4), UPMU_GUEST_DONE, i);
+        assert_int_equal(upmu_guest_wrmsr(&other, 0x186 + i, 0x4300c4), UPMU_GUEST_DONE, i);
     }
     for (unsigned i = 0; i < 20; i++) {
         host_thread_switch(&nest.host, 0, i & 1u);
-        assert_int_equal(upmu_guest_enter(i & 1u ? &nest.vcpu : &other, &entry), UPMU_OK);
+        assert_int_equal(upmu_guest_enter(i & 1u ? &nest.vcpu : &other, &entry), UPMU_OK, i);
         upmu_sim_events(&nest.host.sim, BURST(40));
-        assert_int_equal(upmu_guest_exit(i & 1u ? &nest.vcpu : &other), UPMU_OK);
-        assert_int_equal((i & 1u ? &nest.vcpu : &other)->waiting, 0);
+        assert_int_equal(upmu_guest_exit(i & 1u ? &nest.vcpu : &other), UPMU_OK, i);
+        assert_int_equal((i & 1u ? &nest.vcpu : &other)->waiting, 0, i);
     }
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_guest_rdpmc(&nest.vcpu, i, &mine), UPMU_GUEST_DONE);
-        assert_int_equal(upmu_guest_rdpmc(&other, i, &others), UPMU_GUEST_DONE);
+        assert_int_equal(upmu_guest_rdpmc(&nest.vcpu, i, &mine), UPMU_GUEST_DONE, i);
+        assert_int_equal(upmu_guest_rdpmc(&other, i, &others), UPMU_GUEST_DONE, i);
         assert_int_equal(mine, 100);
         assert_int_equal(others, 100);
     }
@@ -763,8 +763,8 @@ static void s25_a_guests_counts_leave_with_it(void **state)
         for (unsigned i = 0; i < 2; i++) {
             uint64_t value;
 
-            assert_int_equal(upmu_guest_wrmsr(&other, select + i, 0x4300c0), UPMU_GUEST_DONE);
-            assert_int_equal(upmu_guest_rdpmc(&other, i, &value), UPMU_GUEST_DONE);
+            assert_int_equal(upmu_guest_wrmsr(&other, select + i, 0x4300c0), UPMU_GUEST_DONE, i);
+            assert_int_equal(upmu_guest_rdpmc(&other, i, &value), UPMU_GUEST_DONE, i);
             assert_int_equal(value, 0);
         }
         for (unsigned k = 1; k <= 3; k++) {
@@ -774,7 +774,7 @@ static void s25_a_guests_counts_leave_with_it(void **state)
             upmu_sim_events(&nest.host.sim, BURST(5));
             assert_int_equal(upmu_guest_exit(&other), UPMU_OK);
             assert_int_equal(upmu_guest_rdmsr(&other, counter, &value), UPMU_GUEST_DONE);
-            assert_int_equal(value, 5 * k);
+            assert_int_equal(value, 5 * k, k);
         }
         host_thread_switch(&nest.host, 0, 1);
         assert_int_equal(upmu_guest_fini(&other), UPMU_OK);
@@ -791,12 +791,12 @@ static void s25_a_guests_counts_leave_with_it(void **state)
             uintptr_t irqs = port->irq_save(port->context);
             uint64_t value = 0;
 
-            assert_true(port->rdpmc(port->context, pmu->counter[upmu_bits_lowest(rest)].rdpmc, &value));
+            assert_true(port->rdpmc(port->context, pmu->counter[upmu_bits_lowest(rest)].rdpmc, &value), rest);
             port->irq_restore(port->context, irqs);
             /* (Its own counter goes on from `base`, whatever that is.) */
             if (pmu->counter[upmu_bits_lowest(rest)].rdpmc + 1u == page.event[0].index)
                 value -= page.event[0].base;
-            assert_true(value <= 100);
+            assert_compare(value, <=, 100);
         }
         host_thread_switch(&nest.host, 0, 1);
         assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
@@ -869,8 +869,8 @@ static void s28_the_default_is_cycles_and_instructions(void **state)
         nest_begin(&nest);
         nest_write(&nest, 0x186, events[i].select);
         nest_run(&nest, BURST(10));
-        assert_int_equal(nest.vcpu.counter[0].denied, !events[i].counts);
-        assert_int_equal(nest_read(&nest, 0x186), events[i].select);
+        assert_int_equal(nest.vcpu.counter[0].denied, !events[i].counts, i);
+        assert_int_equal(nest_read(&nest, 0x186), events[i].select, i);
         nest_end(&nest);
     }
 }
@@ -988,7 +988,7 @@ static void s35_side_registers_are_not_written(void **state)
             count = watched();
             for (unsigned k = 0; k < count; k++)
                 for (unsigned n = 0; n < sizeof side / sizeof side[0]; n++)
-                    assert_false(trace[k].kind == UPMU_SIM_WRMSR && trace[k].address == side[n]);
+                    assert_false(trace[k].kind == UPMU_SIM_WRMSR && trace[k].address == side[n], k, n);
         }
         nest_end(&nest);
     }
@@ -1041,18 +1041,18 @@ static void s36_a_fault_closes_the_guests_counters_and_leaves_the_hosts(void **s
             nest.host.sim.fault_at = 0;
             /* What the host executes is in no guest's counter; the host's session is right, or says so. */
             assert_int_equal(before, after);
-            assert_true(after <= 120);
+            assert_compare(after, <=, 120);
             assert_int_equal(upmu_set_read(&nest.host.session.set, 0, 1, &count), UPMU_OK);
             if (nest.host.session.error == UPMU_OK && count.quality == UPMU_QUALITY_EXACT)
                 assert_int_equal(count.value, 8000);
-            assert_true(count.value <= 8000);
+            assert_compare(count.value, <=, 8000);
             host_thread_switch(&nest.host, 0, 0);
             assert_int_equal(upmu_guest_fini(&nest.vcpu), UPMU_OK);
             assert_int_equal(upmu_session_close(&nest.host.session), UPMU_OK);
             nest.host.sim.test = &nest.host;
             host_end_idle(&nest.host);
         }
-        assert_true(at > 12);
+        assert_compare(at, >, 12);
     }
 }
 
@@ -1108,7 +1108,7 @@ static void s37_a_state_may_hold_any_bytes(void **state)
                 host_thread_switch(&nest.host, 0, 0);
             }
         }
-        assert_true(taken > 50);
+        assert_compare(taken, >, 50);
         host_thread_switch(&nest.host, 0, 1);
         nest_end(&nest);
     }
@@ -1465,7 +1465,7 @@ static void s41_the_list_of_registers_is_what_is_answered(void **state)
             set_up(pair);
             nest.policy.flags |= own ? UPMU_GUEST_OWN_LAPIC : 0;
             for (; upmu_guest_msr_range(&nest.vcpu, count, &range); before = range, count++) {
-                assert_true(range.first <= range.last);
+                assert_compare(range.first, <=, range.last);
                 assert_true(!count || range.first > before.last);
             }
             assert_in_range(count, 1, UPMU_GUEST_RANGES);
@@ -1521,7 +1521,7 @@ static void check_bitmap(bool svm, uint8_t before)
     else
         upmu_guest_msr_bitmap_vmx(&nest.vcpu, seen);
     assert_memory_equal(seen, wanted, sizeof seen);
-    assert_int_equal(seen[bytes], before);
+    assert_int_equal(seen[bytes], before, bytes);
 }
 
 static void s41_bitmaps_of_the_hardware_trap_what_is_listed(void **state)
@@ -1554,23 +1554,23 @@ static void shown_is_there(void)
         nest.port.cpuid(&nest, 0xa, 0, leaf);
         version = leaf[0] & 0xff, general = leaf[0] >> 8 & 0xff, fixed = leaf[3] & 0x1f, width = leaf[0] >> 16 & 0xff;
         for (unsigned i = 0; i < 16; i++) {
-            assert_int_equal(nest.port.rdmsr(&nest, 0x186 + i, &value), i < general);
-            assert_int_equal(nest.port.wrmsr(&nest, 0x186 + i, 0), i < general);
-            assert_int_equal(nest.port.rdmsr(&nest, 0x309 + i, &value), i < fixed);
-            assert_int_equal(nest.port.rdpmc(&nest, i, &value), i < general);
-            assert_int_equal(nest.port.rdpmc(&nest, 0x40000000 + i, &value), i < fixed);
-            assert_int_equal(nest.port.wrmsr(&nest, 0x38d, UINT64_C(3) << 4 * i), version >= 2 && i < fixed);
-            assert_int_equal(nest.port.wrmsr(&nest, 0x38f, UPMU_BIT64(i)), version >= 2 && i < general);
-            assert_int_equal(nest.port.wrmsr(&nest, 0x38f, UPMU_BIT64(32 + i)), version >= 2 && i < fixed);
+            assert_int_equal(nest.port.rdmsr(&nest, 0x186 + i, &value), i < general, i);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x186 + i, 0), i < general, i);
+            assert_int_equal(nest.port.rdmsr(&nest, 0x309 + i, &value), i < fixed, i);
+            assert_int_equal(nest.port.rdpmc(&nest, i, &value), i < general, i);
+            assert_int_equal(nest.port.rdpmc(&nest, 0x40000000 + i, &value), i < fixed, i);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x38d, UINT64_C(3) << 4 * i), version >= 2 && i < fixed, i);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x38f, UPMU_BIT64(i)), version >= 2 && i < general, i);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x38f, UPMU_BIT64(32 + i)), version >= 2 && i < fixed, i);
         }
         for (unsigned i = 0; i < 64 && fixed; i++)
-            assert_int_equal(nest.port.wrmsr(&nest, 0x309, UPMU_BIT64(i)), i < width);
+            assert_int_equal(nest.port.wrmsr(&nest, 0x309, UPMU_BIT64(i)), i < width, i);
         assert_int_equal(nest.port.rdmsr(&nest, 0x38f, &value), version >= 2);
         assert_int_equal(nest.port.rdmsr(&nest, 0x392, &value), version >= 4);
         nest.port.cpuid(&nest, 1, 0, leaf);
         assert_int_equal(nest.port.rdmsr(&nest, 0x345, &value), leaf[2] >> 15 & 1);
         for (unsigned i = 0; i < 16; i++)
-            assert_int_equal(nest.port.rdmsr(&nest, 0x4c1 + i, &value), i < general && leaf[2] >> 15 & 1);
+            assert_int_equal(nest.port.rdmsr(&nest, 0x4c1 + i, &value), i < general && leaf[2] >> 15 & 1, i);
         assert_int_equal(nest.port.rdmsr(&nest, 0x600, &value), leaf[3] >> 21 & 1);
         return;
     }
@@ -1580,10 +1580,10 @@ static void shown_is_there(void)
     nest.port.cpuid(&nest, 0x80000022u, 0, leaf);
     assert_int_equal(nest.port.rdmsr(&nest, 0xc0000300u, &value), leaf[0] & 1);
     for (unsigned i = 0; i < 8; i++) {
-        assert_int_equal(nest.port.rdpmc(&nest, i, &value), i < nest.shape.general);
+        assert_int_equal(nest.port.rdpmc(&nest, i, &value), i < nest.shape.general, i);
         if (leaf[0] & 1) {
             nest_write(&nest, 0xc0000301u, UPMU_BIT64(i));
-            assert_int_equal(nest_read(&nest, 0xc0000301u) != 0, i < (leaf[1] & 0xf));
+            assert_int_equal(nest_read(&nest, 0xc0000301u) != 0, i < (leaf[1] & 0xf), i);
         }
     }
 }
@@ -1660,7 +1660,7 @@ static void s42_no_leaf_shows_what_the_shape_lacks(void **state)
             if (!same)
                 fail_msg("%s, leaf %x, %u: %x %x %x %x", hosts[how >> 1], (unsigned)cases[i].leaf, how,
                          (unsigned)word[0], (unsigned)word[1], (unsigned)word[2], (unsigned)word[3]);
-            assert_false(upmu_guest_cpuid(&nest.vcpu, cases[i].leaf, cases[i].subleaf, word));
+            assert_false(upmu_guest_cpuid(&nest.vcpu, cases[i].leaf, cases[i].subleaf, word), i);
         }
         nest_end(&nest);
     }

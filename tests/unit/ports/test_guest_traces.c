@@ -100,7 +100,7 @@ static uint64_t number_of(const char *what, uint64_t last)
 
 static void note(struct side *side, const struct line *line, uint64_t value)
 {
-    assert_true(side->reads < MOST_READS);
+    assert_compare(side->reads, <, MOST_READS);
     side->line[side->reads] = line->number;
     side->value[side->reads++] = value;
 }
@@ -327,13 +327,13 @@ static void drivers_of_other_systems_find_the_same_in_a_guest(void **state)
         }
         print_message("%s, %s: %s exits, %s interrupts, on %u hosts\n", name->field[FIELD_NAME],
                       name->field[FIELD_MODEL], name->field[FIELD_EXITS], name->field[FIELD_INTERRUPTS], on);
-        assert_true(on > 0);
-        assert_true(*name->field[FIELD_SOURCE] != '\0');
+        assert_compare(on, >, 0);
+        assert_int_not_equal(*name->field[FIELD_SOURCE], '\0');
         traces++;
         runs += on;
     }
     print_message("%u traces, %u runs\n", traces, runs);
-    assert_true(traces >= 12);
+    assert_compare(traces, >=, 12);
     assert_int_equal(failures, 0);
 }
 

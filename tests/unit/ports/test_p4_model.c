@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim.h"
 #include "tests/common/table.h"
@@ -68,7 +68,7 @@ static void every_register_keeps_the_bits_that_were_probed(void **state)
             continue;
         bits = strtoull(mask, NULL, 16);
         assert_true(written(address, strcmp(kind, "escr") ? UINT64_MAX : UINT64_MAX ^ 0x80000000u));
-        assert_true(read(address) == bits);
+        assert_int_equal(read(address), bits);
         upmu_sim_reset_cpu(&sim, 0);
         seen++;
     }
@@ -208,7 +208,7 @@ static void there_is_no_architectural_leaf(void **state)
 
         set_up(every[p], 1);
         sim.port.cpuid(sim.port.context, 0, 0, highest);
-        assert_true(highest[0] < 10);
+        assert_compare(highest[0], <, 10);
         sim.port.cpuid(sim.port.context, 10, 0, beyond);
         sim.port.cpuid(sim.port.context, highest[0], 0, last);
         assert_memory_equal(beyond, last, sizeof last);
@@ -264,7 +264,7 @@ static void an_interrupt_comes_at_the_event_after_the_overflow(void **state)
     upmu_sim_events(&sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 3000, .ip = 0x1000, .ip_step = 1});
     assert_int_equal(interrupts, 1);
     assert_int_equal(interrupted_at, 0x1000 + 101);
-    assert_true(read(0x30c) == 900);
+    assert_int_equal(read(0x30c), 900);
 }
 
 int main(void)

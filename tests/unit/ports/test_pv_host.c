@@ -74,7 +74,7 @@ static void (*visit)(void); /* while a hook is executed: another vCPU */
 /* (A hypervisor may compare the begin and the end of an access as numbers, so the end must not wrap.) */
 static bool is_ram(uint64_t address, size_t bytes)
 {
-    assert_true(address + bytes > address);
+    assert_compare(address + bytes, >, address);
     return address >= RAM_BASE && address - RAM_BASE <= sizeof ram - bytes;
 }
 
@@ -99,7 +99,7 @@ static void *pin(void *context, uint64_t address, size_t bytes)
         visit();
     if ((fail_in && --fail_in == 0) || !is_ram(address, bytes))
         return NULL;
-    assert_true(address % 4096 + bytes <= 4096);
+    assert_compare(address % 4096 + bytes, <=, 4096);
     pins++;
     pinned++;
     return ram + (address - RAM_BASE);
@@ -109,7 +109,7 @@ static void unpin(void *context, void *memory, size_t bytes)
 {
     (void)context, (void)bytes;
     assert_true((uint8_t *)memory >= ram && (uint8_t *)memory < ram + sizeof ram);
-    assert_true(pinned > 0);
+    assert_compare(pinned, >, 0);
     pinned--;
 }
 
@@ -351,20 +351,20 @@ static void calls_and_accesses_of_each_operation_are_these(void **state)
         assert_int_equal(upmu_session_close(&sessions[0]), UPMU_OK);
         for (unsigned n = 0; n < 2; n++) {
             upmu_thread_init(&threads[n], n, 0, NULL);
-            assert_int_equal(upmu_session_init(&sessions[n], &nest.machine), UPMU_OK);
-            assert_int_equal(upmu_set_add(&sessions[n].set, lists[n], NULL), UPMU_OK);
-            assert_int_equal(upmu_session_attach_thread(&sessions[n], &threads[n], NULL), UPMU_OK);
-            assert_int_equal(upmu_session_start(&sessions[n]), UPMU_OK);
+            assert_int_equal(upmu_session_init(&sessions[n], &nest.machine), UPMU_OK, n);
+            assert_int_equal(upmu_set_add(&sessions[n].set, lists[n], NULL), UPMU_OK, n);
+            assert_int_equal(upmu_session_attach_thread(&sessions[n], &threads[n], NULL), UPMU_OK, n);
+            assert_int_equal(upmu_session_start(&sessions[n]), UPMU_OK, n);
         }
         for (unsigned k = 0; k < 6; k++) {
             (void)spent();
-            assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[!(k & 1u)], &threads[k & 1u]), UPMU_OK);
+            assert_int_equal(upmu_thread_switch(&nest.cpu, &threads[!(k & 1u)], &threads[k & 1u]), UPMU_OK, k);
             if (k > 1)
                 assert_spent("a switch of the guest's threads", rows[i].change);
             nest_run(&nest, BURST(100));
         }
         for (unsigned n = 0; n < 2; n++)
-            assert_int_equal(upmu_session_close(&sessions[n]), UPMU_OK);
+            assert_int_equal(upmu_session_close(&sessions[n]), UPMU_OK, n);
         assert_int_equal(upmu_session_init(&sessions[2], &nest.machine), UPMU_OK);
         assert_int_equal(upmu_set_add(&sessions[2].set, "instructions", &(struct upmu_sampling){.period = 100}),
                          UPMU_OK);
@@ -460,7 +460,7 @@ static void an_event_counts_from_enable_to_disable_and_twice_is_fine(void **stat
     memset(ram, 0xee, sizeof ram);
     nest_run(&nest, BURST(1000));
     for (unsigned i = 0; i < sizeof ram; i++)
-        assert_int_equal(ram[i], 0xee); /* after close the area is never written */
+        assert_int_equal(ram[i], 0xee, i); /* after close the area is never written */
     end();
 }
 
@@ -479,12 +479,12 @@ static void an_event_counts_in_the_modes_that_its_attribute_leaves(void **state)
     for (unsigned i = 0; i < 3; i++) {
         begin("skylake", 1);
         nest_enter(&nest);
-        assert_int_equal(open_at(0, 7, &(struct attr_words){.config = 1, .flags = flags[i]}), 0);
+        assert_int_equal(open_at(0, 7, &(struct attr_words){.config = 1, .flags = flags[i]}), 0, i);
         assert_int_equal(call(3, 7, 0), 0);
         nest_run(&nest, &user);
         nest_run(&nest, BURST(40));
         assert_int_equal(call(4, 7, 0), 0);
-        assert_int_equal(area_count(0), counts[i]);
+        assert_int_equal(area_count(0), counts[i], i);
         end();
     }
 }
@@ -511,7 +511,7 @@ static void a_number_that_is_opened_again_is_a_new_event(void **state)
     assert_int_equal(call(4, 7, 0), 0);
     assert_int_equal(area_count(1024), 100); /* branches */
     for (unsigned i = 0; i < 1024; i++)
-        assert_int_equal(ram[i], 0xee);
+        assert_int_equal(ram[i], 0xee, i);
     end();
 }
 
@@ -536,9 +536,9 @@ static void overflows_reach_the_area_before_the_interrupt(void **state)
         nest_run(&nest, BURST(1000));
         assert_int_equal(nest.handled, seen + 1); /* of both events */
         seen = nest.handled;
-        assert_int_equal(area_overflows(0), i + 1);
-        assert_int_equal(area_overflows(1024), i + 1);
-        assert_int_equal(area_count(0), 1000 * (i + 1));
+        assert_int_equal(area_overflows(0), i + 1, i);
+        assert_int_equal(area_overflows(1024), i + 1, i);
+        assert_int_equal(area_count(0), 1000 * (i + 1), i);
     }
     memset(ram + 520, 0, 4); /* the guest took them */
     nest_run(&nest, BURST(1000));
@@ -622,7 +622,7 @@ static void what_a_guest_asks_wrongly_is_refused(void **state)
     assert_int_equal(pinned, 0);
     /* The table: one number twice, too many. */
     for (uint32_t i = 0; i < EVENTS; i++)
-        assert_int_equal(open_at(1024 * i, i, &good), 0);
+        assert_int_equal(open_at(1024 * i, i, &good), 0, i);
     assert_int_equal(open_at(4096, 0, &good), UPMU_PV_DUPLICATE);
     assert_int_equal(open_at(4096, 99, &good), UPMU_PV_LIMIT);
     assert_int_equal(pinned, EVENTS);
@@ -631,7 +631,7 @@ static void what_a_guest_asks_wrongly_is_refused(void **state)
     assert_int_equal(call(3, 0, 0), 0);
     assert_int_equal(call(16, (uint32_t)RAM_BASE, (uint32_t)(RAM_BASE >> 32)), UPMU_PV_BAD_STATE);
     for (uint32_t i = 0; i < EVENTS; i++)
-        assert_int_equal(call(2, i, 0), 0);
+        assert_int_equal(call(2, i, 0), 0, i);
     assert_int_equal(call(16, (uint32_t)RAM_BASE + 8, (uint32_t)(RAM_BASE >> 32)), UPMU_PV_BAD_ADDRESS);
     assert_int_equal(call(16, (uint32_t)RAM_BASE, 0), UPMU_PV_BAD_ADDRESS);
     assert_int_equal(call(18, 1, 0), UPMU_PV_BAD_STATE);
@@ -909,10 +909,10 @@ static void a_page_begins_with_nothing_of_the_one_before(void **state)
         nest_run(&nest, BURST(100));
         nest_exit(&nest);
         for (unsigned n = 0; n < nest.shape.general; n++) {
-            assert_int_equal(slot_word(n, 0), 0);
-            assert_int_equal((uint32_t)slot_word(n, 8), 0);
-            assert_int_equal(slot_word(n, 16), 0);
-            assert_int_equal(slot_word(n, 56), 0);
+            assert_int_equal(slot_word(n, 0), 0, n);
+            assert_int_equal((uint32_t)slot_word(n, 8), 0, n);
+            assert_int_equal(slot_word(n, 16), 0, n);
+            assert_int_equal(slot_word(n, 56), 0, n);
         }
         assert_int_equal(nest.injected, 0);
         end();
@@ -980,7 +980,7 @@ static void what_was_closed_points_nowhere(void **state)
     assert_int_equal(open_at(0, 1, &(struct attr_words){.config = 1}), 0);
     assert_int_equal(call(2, 1, 0), 0);
     for (unsigned i = 0; i < EVENTS; i++)
-        assert_null(events[i].area);
+        assert_null(events[i].area, i);
     end();
 }
 
@@ -1044,8 +1044,8 @@ static void s02_addresses_that_are_no_memory_of_the_guest_are_refused(void **sta
     for (unsigned i = 0; i < sizeof nowhere / sizeof nowhere[0]; i++) {
         const uint64_t words[2][3] = {{nowhere[i], RAM_BASE + 512, 1}, {RAM_BASE + 256, nowhere[i], 1}};
 
-        assert_int_equal(call(16, (uint32_t)nowhere[i], (uint32_t)(nowhere[i] >> 32)), UPMU_PV_BAD_ADDRESS);
-        assert_int_equal(call(1, (uint32_t)nowhere[i], (uint32_t)(nowhere[i] >> 32)), UPMU_PV_BAD_ADDRESS);
+        assert_int_equal(call(16, (uint32_t)nowhere[i], (uint32_t)(nowhere[i] >> 32)), UPMU_PV_BAD_ADDRESS, i);
+        assert_int_equal(call(1, (uint32_t)nowhere[i], (uint32_t)(nowhere[i] >> 32)), UPMU_PV_BAD_ADDRESS, i);
         for (unsigned k = 0; k < 2; k++) {
             memcpy(ram, words[k], 24);
             memcpy(ram + 256, &attr, sizeof attr);
@@ -1073,7 +1073,7 @@ static void s02_addresses_that_are_no_memory_of_the_guest_are_refused(void **sta
 
         for (unsigned k = 0; k < 2; k++) {
             memcpy(ram, words[k], 24);
-            assert_int_equal(call(1, BASE_LOW, BASE_HIGH), k ? 0 : UPMU_PV_BAD_ADDRESS);
+            assert_int_equal(call(1, BASE_LOW, BASE_HIGH), k ? 0 : UPMU_PV_BAD_ADDRESS, k);
         }
     }
     assert_int_equal(pins, 1);
@@ -1140,16 +1140,16 @@ static void s10_memory_is_pinned_and_stored_to_from_open_to_close_alone(void **s
     nest.handler = count_calls;
     for (unsigned round = 0; round < 4; round++) {
         for (uint32_t i = 0; i < EVENTS; i++) {
-            assert_int_equal(open_at(1024 * i, i, &(struct attr_words){.config = 1, .period = 100}), 0);
-            assert_int_equal(pinned, i + 1);
+            assert_int_equal(open_at(1024 * i, i, &(struct attr_words){.config = 1, .period = 100}), 0, i);
+            assert_int_equal(pinned, i + 1, i);
             if (round & 1u)
-                assert_int_equal(call(3, i, 0), 0);
+                assert_int_equal(call(3, i, 0), 0, i);
         }
         nest_run(&nest, BURST(150));
         for (uint32_t i = 0; i < EVENTS; i++) {
-            assert_int_equal(call(2, i, 0), 0);
-            assert_int_equal(pinned, EVENTS - 1 - i);
-            assert_int_equal(call(2, i, 0), UPMU_PV_BAD_ID);
+            assert_int_equal(call(2, i, 0), 0, i);
+            assert_int_equal(pinned, EVENTS - 1 - i, i);
+            assert_int_equal(call(2, i, 0), UPMU_PV_BAD_ID, i);
         }
         map_page();
         wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0x1ffffffffff00) + ((uint64_t)round << 48));
@@ -1164,7 +1164,7 @@ static void s10_memory_is_pinned_and_stored_to_from_open_to_close_alone(void **s
         nest_exit(&nest);
         nest_run(&nest, BURST(1000));
         for (unsigned i = 0; i < sizeof ram; i++)
-            assert_int_equal(ram[i], 0xee);
+            assert_int_equal(ram[i], 0xee, i);
         memset(ram, 0, sizeof ram);
     }
     assert_int_equal(pins, 4 * (EVENTS + 1));
@@ -1186,7 +1186,7 @@ static void s12_a_page_that_runs_is_not_replaced(void **state)
     assert_int_equal(call(18, 0, 0), 0);
     assert_int_equal(slot_word(0, 0), 200);
     for (unsigned i = 4096; i < sizeof ram; i++)
-        assert_int_equal(ram[i], 0);
+        assert_int_equal(ram[i], 0, i);
     end();
 }
 
@@ -1198,16 +1198,16 @@ static void s13_an_open_that_fails_leaves_everything_as_it_was(void **state)
     (void)state;
     begin("skylake", 1);
     for (uint32_t i = 0; i + 1 < EVENTS; i++)
-        assert_int_equal(open_at(1024 * i, i, &(struct attr_words){.config = 1}), 0);
+        assert_int_equal(open_at(1024 * i, i, &(struct attr_words){.config = 1}), 0, i);
     assert_int_equal(call(3, 0, 0), 0);
     before = vcpu;
     guest = nest.vcpu;
     for (unsigned i = 0; i < 12; i++) { /* each of the three hooks */
         fail_in = 1 + i % 3;
-        assert_int_equal(open_at(4096, 50 + i, &(struct attr_words){.config = 1}), UPMU_PV_BAD_ADDRESS);
+        assert_int_equal(open_at(4096, 50 + i, &(struct attr_words){.config = 1}), UPMU_PV_BAD_ADDRESS, i);
         assert_int_equal(fail_in, 0);
         assert_int_equal(pinned, EVENTS - 1);
-        assert_int_equal(call(2, 50 + i, 0), UPMU_PV_BAD_ID);
+        assert_int_equal(call(2, 50 + i, 0), UPMU_PV_BAD_ID, i);
     }
     assert_memory_equal(&before, &vcpu, sizeof vcpu);
     assert_memory_equal(&guest, &nest.vcpu, sizeof guest);
@@ -1290,7 +1290,7 @@ static void s23_overflows_saturate_and_are_added_by_one_attempt(void **state)
     for (unsigned i = 0; i < 5; i++) {
         memset(ram + 520, 1, 4);
         nest_run(&nest, BURST(1000));
-        assert_int_equal(additions, i + 1);
+        assert_int_equal(additions, i + 1, i);
         assert_int_equal(area_overflows(0), 1);
     }
     is_faster = false;
@@ -1331,7 +1331,7 @@ static void s29_the_page_tells_nothing_of_the_host(void **state)
         assert_int_equal(call(19, 3, 0), 0);
         for (unsigned n = 0; n < 24; n++)
             for (unsigned at = 24; at < 60; at += at == 48 ? 4 : 8) /* times, address, what is reserved */
-                assert_int_equal(slot_word(n, at) & (at < 52 ? UINT64_MAX : UINT32_MAX), 0);
+                assert_int_equal(slot_word(n, at) & (at < 52 ? UINT64_MAX : UINT32_MAX), 0, n);
         assert_int_equal(slot_word(0, 0), 1000);
         if (!other)
             memcpy(first, ram, sizeof ram);
@@ -1360,7 +1360,7 @@ static void s30_no_address_of_the_host_is_in_a_slot(void **state)
         wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0xffffffffff80) | (uint64_t)(i + 2) << 48);
         assert_int_equal(call(18, 1, 0), 0);
     }
-    assert_true(nest.handled > 4);
+    assert_compare(nest.handled, >, 4);
     end();
 }
 
@@ -1418,7 +1418,7 @@ static void a_guest_that_calls_anything_harms_nobody(void **state)
             expected += 10;
             nest_run_host(&nest, BURST(10));
         }
-        assert_true(pinned <= EVENTS + 1);
+        assert_compare(pinned, <=, EVENTS + 1);
     }
     nest_exit(&nest);
     assert_int_equal(host_value(session, 0), expected);

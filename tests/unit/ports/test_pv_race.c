@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include <abi/paravirt/pv_core.h>
 
@@ -96,7 +96,7 @@ static void step(void)
     while (tries && rounds) {
         bool goes = places < known && order[places];
 
-        assert_true(places < sizeof order);
+        assert_compare(places, <, sizeof order);
         order[places++] = goes;
         if (!goes)
             return;
@@ -185,8 +185,8 @@ static void host_adds_and_guest_clears_in_any_order(void **state)
 {
     (void)state;
     /* Of n accesses of the host's and k of the guest's there are n + k over k orders, and more where it tries again. */
-    assert_true(all_orders(publish_slot, 2, 2) > 20000);
-    assert_true(all_orders(publish_event, 3, 3) > 2000);
+    assert_compare(all_orders(publish_slot, 2, 2), >, 20000);
+    assert_compare(all_orders(publish_event, 3, 3), >, 2000);
 }
 
 /* ---- The guest that reads ---- */
@@ -306,9 +306,10 @@ static void one_number_is_opened_once(void **state)
                 opens_too();
             tries = opening = false;
             open = (answers[0] == UPMU_PV_OK) + (answers[1] == UPMU_PV_OK);
-            assert_true(open <= 1);
+            assert_compare(open, <=, 1);
             for (unsigned i = 0; i < 2; i++)
-                assert_true(answers[i] == UPMU_PV_OK || answers[i] == UPMU_PV_BUSY || answers[i] == UPMU_PV_DUPLICATE);
+                assert_true(answers[i] == UPMU_PV_OK || answers[i] == UPMU_PV_BUSY || answers[i] == UPMU_PV_DUPLICATE,
+                            i);
             assert_true(open == 1 || answers[0] == UPMU_PV_BUSY || answers[1] == UPMU_PV_BUSY);
             opened[answers[0] == UPMU_PV_OK ? 0 : answers[1] == UPMU_PV_OK ? 1 : 2]++;
         } while (next_order());

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -92,10 +92,10 @@ static void division_equals_the_machine_s(void **state)
         a = seed >> (i % 60);
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         b = (seed >> (i % 63)) | 1u;
-        assert_true(upmu_sim_divide(a, b) == a / b);
+        assert_int_equal(upmu_sim_divide(a, b), a / b, a, b);
     }
-    assert_true(upmu_sim_divide(UINT64_MAX, 1) == UINT64_MAX);
-    assert_true(upmu_sim_divide(UINT64_MAX, UINT64_MAX) == 1);
+    assert_int_equal(upmu_sim_divide(UINT64_MAX, 1), UINT64_MAX);
+    assert_int_equal(upmu_sim_divide(UINT64_MAX, UINT64_MAX), 1);
 }
 
 /* ---- Bursts ---- */
@@ -115,11 +115,11 @@ static void overflow_test_of_each_counter_with_and_without_int(void **state)
             wr(0xc1 + n, UINT64_C(1) - 100);
             wr(0x186 + n, 0x4300c0u | with_int << 20);
             upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 100, .cycles = 300});
-            assert_true(rd(0xc1 + n) == 1);
-            assert_true(rd(0x38e) == UINT64_C(1) << n);
+            assert_int_equal(rd(0xc1 + n), 1, n);
+            assert_int_equal(rd(0x38e), UINT64_C(1) << n, n);
             assert_int_equal(f.interrupts, with_int);
             wr(0x390, UINT64_C(1) << n);
-            assert_true(rd(0x38e) == 0);
+            assert_int_equal(rd(0x38e), 0);
             no_violation();
         }
     }
@@ -138,12 +138,12 @@ static void samples_are_exact_at_skid_zero(void **state)
                     .instructions = 100000, .cycles = 233333, .user = true, .ip = 0x1000, .ip_step = 2, .sp = 0x77});
     assert_int_equal(f.interrupts, 1000);
     for (unsigned i = 0; i < 1000; i++) {
-        assert_true(f.seen[i].ip == 0x1000 + 2 * 100 * (uint64_t)(i + 1));
-        assert_true(f.seen[i].user && f.seen[i].sp == 0x77 && f.seen[i].nmi);
+        assert_int_equal(f.seen[i].ip, 0x1000 + 2 * 100 * (uint64_t)(i + 1), i);
+        assert_true(f.seen[i].user && f.seen[i].sp == 0x77 && f.seen[i].nmi, i);
     }
-    assert_true(f.sim.cpu[0].counter[0].counted == 100000);
+    assert_int_equal(f.sim.cpu[0].counter[0].counted, 100000);
     assert_int_equal(f.sim.cpu[0].counter[0].wraps, 1000);
-    assert_true(rd(0xc1) == (f.reload & 0xffffffffffffu));
+    assert_int_equal(rd(0xc1), f.reload & 0xffffffffffffu);
     no_violation();
 }
 
@@ -158,7 +158,7 @@ static void ips_stay_in_the_loop(void **state)
     upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 7000, .ip = 100, .ip_step = 1, .ip_loop = 5});
     assert_int_equal(f.interrupts, 1000);
     for (unsigned i = 0; i < 1000; i++)
-        assert_true(f.seen[i].ip == 100 + (i + 1) * 7 % 5);
+        assert_int_equal(f.seen[i].ip, 100 + (i + 1) * 7 % 5, i);
 }
 
 static void every_stream_keeps_its_total_however_the_burst_is_cut(void **state)
@@ -187,14 +187,14 @@ static void every_stream_keeps_its_total_however_the_burst_is_cut(void **state)
         f.port->pmi_rearm(f.port->context);
         upmu_sim_events(&f.sim, &burst);
         upmu_sim_events(&f.sim, &burst);
-        assert_true(f.sim.cpu[0].counter[0].counted == 2 * (round & 1 ? burst.instructions : burst.cycles));
-        assert_true(rd(0xc2) == 2 * burst.branches);
-        assert_true(rd(0xc3) == 2 * burst.mispredicts);
-        assert_true(rd(0x309) == 2 * burst.instructions);
-        assert_true(rd(0x30a) == 2 * burst.cycles);
-        assert_true(rd(0x30b) == 2 * burst.ref_cycles);
+        assert_int_equal(f.sim.cpu[0].counter[0].counted, 2 * (round & 1 ? burst.instructions : burst.cycles));
+        assert_int_equal(rd(0xc2), 2 * burst.branches);
+        assert_int_equal(rd(0xc3), 2 * burst.mispredicts);
+        assert_int_equal(rd(0x309), 2 * burst.instructions);
+        assert_int_equal(rd(0x30a), 2 * burst.cycles);
+        assert_int_equal(rd(0x30b), 2 * burst.ref_cycles);
         assert_int_equal(f.interrupts, f.sim.cpu[0].counter[0].wraps);
-        assert_true(f.sim.now_ns == 2 * (burst.ref_cycles != 0 ? burst.ref_cycles
+        assert_int_equal(f.sim.now_ns, 2 * (burst.ref_cycles != 0 ? burst.ref_cycles
                                          : burst.cycles != 0   ? burst.cycles
                                                                : burst.instructions));
         no_violation();
@@ -212,12 +212,12 @@ static void huge_bursts_count_exactly(void **state)
     wr(0x188, 0x4300c4);
     upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = many, .cycles = 2 * many, .branches = many / 7});
     upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = many, .cycles = 2 * many, .branches = many / 7});
-    assert_true(f.sim.cpu[0].counter[0].counted == 2 * many);
-    assert_true(f.sim.cpu[0].counter[1].counted == 4 * many);
-    assert_true(f.sim.cpu[0].counter[2].counted == 2 * (many / 7));
-    assert_true(rd(0xc2) == (4 * many & 0xffffffffffffu));
+    assert_int_equal(f.sim.cpu[0].counter[0].counted, 2 * many);
+    assert_int_equal(f.sim.cpu[0].counter[1].counted, 4 * many);
+    assert_int_equal(f.sim.cpu[0].counter[2].counted, 2 * (many / 7));
+    assert_int_equal(rd(0xc2), 4 * many & 0xffffffffffffu);
     assert_int_equal(f.sim.cpu[0].counter[1].wraps, 1);
-    assert_true(rd(0x38e) == 2);
+    assert_int_equal(rd(0x38e), 2);
 }
 
 /* Work that grows with the length of a burst of which nothing happens: it was cut at each 2^32 steps. */
@@ -227,9 +227,9 @@ static void a_burst_is_cut_only_where_something_is_due(void **state)
 
     (void)state;
     upmu_sim_init(&sim, upmu_sim_profile("skl"), 1);
-    assert_true(upmu_sim_steps_left(&sim.cpu[0]) == UINT64_MAX);
+    assert_int_equal(upmu_sim_steps_left(&sim.cpu[0]), UINT64_MAX);
     sim.cpu[0].skid_left = 7;
-    assert_true(upmu_sim_steps_left(&sim.cpu[0]) == 7);
+    assert_int_equal(upmu_sim_steps_left(&sim.cpu[0]), 7);
 }
 
 static void truth_is_kept_per_ring(void **state)
@@ -240,9 +240,9 @@ static void truth_is_kept_per_ring(void **state)
     upmu_sim_events(&f.sim, &(struct upmu_sim_burst){.instructions = 7, .slots = 3});
     upmu_sim_work(&f.sim);
     assert_true(f.sim.cpu[0].truth[1].instructions == 5 && f.sim.cpu[0].truth[1].llc_misses == 2);
-    assert_true(f.sim.cpu[0].truth[0].instructions == 7 + UPMU_SIM_WORK_INSTRUCTIONS);
-    assert_true(f.sim.cpu[0].truth[0].cycles == UPMU_SIM_WORK_CYCLES);
-    assert_true(f.sim.cpu[1].truth[0].instructions == 0);
+    assert_int_equal(f.sim.cpu[0].truth[0].instructions, 7 + UPMU_SIM_WORK_INSTRUCTIONS);
+    assert_int_equal(f.sim.cpu[0].truth[0].cycles, UPMU_SIM_WORK_CYCLES);
+    assert_int_equal(f.sim.cpu[1].truth[0].instructions, 0);
 }
 
 static void accesses_take_kernel_events(void **state)
@@ -253,9 +253,9 @@ static void accesses_take_kernel_events(void **state)
     wr(0x186, 0x4200c0); /* these 10 came before it counted */
     wr(0x187, 0x4100c0); /* user: never */
     wr(0x38f, 0);
-    assert_true(f.sim.cpu[0].counter[0].counted == 20);
-    assert_true(rd(0xc1) == 20);
-    assert_true(rd(0xc2) == 0);
+    assert_int_equal(f.sim.cpu[0].counter[0].counted, 20);
+    assert_int_equal(rd(0xc1), 20);
+    assert_int_equal(rd(0xc2), 0);
 }
 
 /* ---- Interrupts ---- */
@@ -426,7 +426,7 @@ static void callbacks_see_each_access_once(void **state)
     assert_int_equal(f.sim.accesses, 2);
     f.sim.before_access = NULL;
     f.sim.after_access = count_call;
-    assert_true(rd(0xc1) == 7);
+    assert_int_equal(rd(0xc1), 7);
     assert_int_equal(f.callbacks, 2);
     assert_int_equal(f.before[0], 3);
     f.port->pmi_rearm(f.port->context);
@@ -447,8 +447,8 @@ static void injected_faults_have_no_effect_and_are_no_violation(void **state)
     wr(0xc1, 1);
     assert_false(f.port->wrmsr(f.port->context, 0xc1, 2));
     assert_false(f.port->rdpmc(f.port->context, 0, &value));
-    assert_true(value == UINT64_MAX); /* garbage, which no caller may use */
-    assert_true(rd(0xc1) == 1);
+    assert_int_equal(value, UINT64_MAX); /* garbage, which no caller may use */
+    assert_int_equal(rd(0xc1), 1);
     f.sim.fault_address = 0x38f;
     assert_false(f.port->rdmsr(f.port->context, 0x38f, &value));
     assert_false(f.port->wrmsr(f.port->context, 0x38f, 0));
@@ -484,7 +484,7 @@ static void time_passes_with_accesses_if_asked(void **state)
     f.sim.ns_per_access = 3;
     wr(0xc1, 0);
     upmu_sim_advance_ns(&f.sim, 100);
-    assert_true(f.port->clock_ns(f.port->context) == 103);
+    assert_int_equal(f.port->clock_ns(f.port->context), 103);
 }
 
 static void poke_and_peek_pass_the_rules_by(void **state)
@@ -492,11 +492,11 @@ static void poke_and_peek_pass_the_rules_by(void **state)
     (void)state;
     set_up("skylake");
     upmu_sim_poke(&f.sim, 1, 0x38e, UINT64_C(1) << 63);
-    assert_true(upmu_sim_peek(&f.sim, 1, 0x38e) == UINT64_C(1) << 63);
+    assert_int_equal(upmu_sim_peek(&f.sim, 1, 0x38e), UINT64_C(1) << 63);
     upmu_sim_poke(&f.sim, 1, 0x186, 0x3c);
-    assert_true(upmu_sim_peek(&f.sim, 1, 0x392) == 1);
-    assert_true(upmu_sim_peek(&f.sim, 1, 0x345) == f.sim.profile->capabilities);
-    assert_true(upmu_sim_peek(&f.sim, 0, 0xdead) == 0);
+    assert_int_equal(upmu_sim_peek(&f.sim, 1, 0x392), 1);
+    assert_int_equal(upmu_sim_peek(&f.sim, 1, 0x345), f.sim.profile->capabilities);
+    assert_int_equal(upmu_sim_peek(&f.sim, 0, 0xdead), 0);
     assert_int_equal(f.sim.accesses, 0);
 }
 
@@ -526,19 +526,19 @@ static void cpuid_is_the_dump_s(void **state)
 
         set_up(dumps[i].name);
         f.port->cpuid(f.port->context, 1, 0, out);
-        assert_int_equal(out[0], dumps[i].leaf1);
+        assert_int_equal(out[0], dumps[i].leaf1, i);
         assert_int_equal(out[2] >> 15 & 1, f.sim.profile->flags & UPMU_SIM_PDCM ? 1 : 0);
         assert_int_equal(out[2] >> 31, f.sim.profile->flags & UPMU_SIM_HYPERVISOR ? 1 : 0);
         f.port->cpuid(f.port->context, 0xa, 0, out);
-        assert_int_equal(out[0], dumps[i].eax);
-        assert_int_equal(out[1], dumps[i].ebx);
-        assert_int_equal(out[2], dumps[i].ecx);
-        assert_int_equal(out[3], dumps[i].edx);
+        assert_int_equal(out[0], dumps[i].eax, i);
+        assert_int_equal(out[1], dumps[i].ebx, i);
+        assert_int_equal(out[2], dumps[i].ecx, i);
+        assert_int_equal(out[3], dumps[i].edx, i);
         f.port->cpuid(f.port->context, 0, 0, out);
         assert_memory_equal(&out[1], "Genu", 4);
         assert_memory_equal(&out[3], "ineI", 4);
         assert_memory_equal(&out[2], "ntel", 4);
-        assert_true(out[0] >= 0xa);
+        assert_compare(out[0], >=, 0xa);
     }
 }
 
@@ -579,8 +579,8 @@ static void profiles_have_unique_names_and_sources(void **state)
         if (profile->alias != NULL)
             assert_ptr_equal(upmu_sim_profile(profile->alias), profile);
         assert_true(profile->source[0] != '\0' && profile->about[0] != '\0');
-        assert_true(profile->general <= (profile->flags & UPMU_SIM_P4 ? UPMU_SIM_P4_COUNTERS : UPMU_SIM_GENERAL));
-        assert_true(profile->fixed <= UPMU_SIM_COUNTERS - UPMU_SIM_FIXED);
+        assert_compare(profile->general, <=, profile->flags & UPMU_SIM_P4 ? UPMU_SIM_P4_COUNTERS : UPMU_SIM_GENERAL);
+        assert_compare(profile->fixed, <=, UPMU_SIM_COUNTERS - UPMU_SIM_FIXED);
     }
     assert_null(upmu_sim_profile("no such"));
     assert_ptr_equal(upmu_sim_profile("core"), upmu_sim_profile("core2"));

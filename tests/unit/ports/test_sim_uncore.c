@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim_uncore.h"
 
@@ -1054,7 +1054,7 @@ static void machines_are_sound(void **state)
             const struct upmu_sim_unit *unit = &uncore.unit[k];
             unsigned cpu = 0, found = 0;
 
-            assert_true(unit->type->counters < UPMU_SIM_UNIT_COUNTERS);
+            assert_compare(unit->type->counters, <, UPMU_SIM_UNIT_COUNTERS);
             if (unit->type->space != UPMU_SIM_SPACE_MSR || unit->absent || unit->type->style == UPMU_SIM_UNIT_FREE ||
                 unit->type->counters == 0)
                 continue;

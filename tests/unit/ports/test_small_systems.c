@@ -86,7 +86,7 @@ static void a_privilege_is_the_only_mode_a_counted_event_has(void **state)
         upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 100, .cycles = 150, .branches = 10});
         upmu_sim_events(&host.sim,
                         &(struct upmu_sim_burst){.instructions = 7, .cycles = 9, .branches = 3, .user = true});
-        assert_int_equal(host_value(&host.session, 0), expected[mode]);
+        assert_int_equal(host_value(&host.session, 0), expected[mode], mode);
         host_end(&host);
     }
 }
@@ -114,10 +114,10 @@ static void polling_makes_64_bits_of_counters_that_wrap(void **state)
                 assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
         }
         if (polled) {
-            assert_true(host_value(&host.session, 1) == 7 * step);
-            assert_true(host_value(&host.session, 0) == 7 * (step / 2));
+            assert_int_equal(host_value(&host.session, 1), 7 * step);
+            assert_int_equal(host_value(&host.session, 0), 7 * (step / 2));
         } else {
-            assert_true(host_value(&host.session, 1) < 2 * step);
+            assert_compare(host_value(&host.session, 1), <, 2 * step);
         }
         assert_int_equal(host.sim.cpu[0].interrupts, 0);
         host_end(&host);
@@ -191,7 +191,7 @@ static void counters_are_read_by_the_index_of_their_kind(void **state)
         for (uint32_t rest = pmu->counters & ~UPMU_METRIC_COUNTERS(pmu); rest; rest &= rest - 1u) {
             unsigned n = upmu_bits_lowest(rest);
 
-            assert_int_equal(pmu->counter[n].rdpmc, pmu->general >> n & 1u ? n : 0x40000000u + (n - UPMU_SIM_FIXED));
+            assert_int_equal(pmu->counter[n].rdpmc, pmu->general >> n & 1u ? n : 0x40000000u + (n - UPMU_SIM_FIXED), n);
         }
         add(&host.session, "instructions,branches");
         host_begin(&host, &host.session);
@@ -200,10 +200,10 @@ static void counters_are_read_by_the_index_of_their_kind(void **state)
         host.sim.trace_count = 0;
         for (unsigned i = 0; i < 2; i++) {
             (void)host_value(&host.session, i);
-            assert_int_equal(host.sim.trace_count, i + 1);
-            assert_int_equal(trace[i].kind, UPMU_SIM_RDPMC);
-            assert_int_equal(trace[i].address, pmu->counter[host.session.set.tally[i].counter].rdpmc);
-            assert_false(trace[i].faulted);
+            assert_int_equal(host.sim.trace_count, i + 1, i);
+            assert_int_equal(trace[i].kind, UPMU_SIM_RDPMC, i);
+            assert_int_equal(trace[i].address, pmu->counter[host.session.set.tally[i].counter].rdpmc, i);
+            assert_false(trace[i].faulted, i);
         }
         host.sim.trace_size = 0;
         host_end(&host);
@@ -241,12 +241,12 @@ static void each_general_counter_has_an_event_register_of_its_own(void **state)
                 value = 0x1900 + 3 * n;
                 select = 0x1901 + 3 * n;
             }
-            assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].value_row), value + n);
-            assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].select_row), select + n);
+            assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].value_row), value + n, n);
+            assert_int_equal(upmu_register_address(&pmu, pmu.counter[n].select_row), select + n, n);
             seen++;
         }
     }
-    assert_true(seen >= 12);
+    assert_compare(seen, >=, 12);
 }
 
 /*
@@ -279,20 +279,20 @@ static void the_global_register_may_hold_nothing_or_everything(void **state)
         host_start(&host);
         if (watched)
             assert_int_equal(upmu_cpu_reserve(&host.cpu[0], 2), UPMU_OK);
-        assert_true((upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & gates) == 0);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) & gates, 0);
         add(&host.session, "instructions,branches");
         host_begin(&host, &host.session);
         gates = 0;
         for (unsigned i = 0; i < 2; i++)
             gates |= UPMU_BIT64(pmu->counter[host.session.set.tally[i].counter].gate_bit);
-        assert_true(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) == gates);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL), gates);
         host_run(&host, 1000);
         assert_int_equal(host_value(&host.session, 0), 1000);
         assert_int_equal(host_value(&host.session, 1), 500);
         if (watched)
             upmu_cpu_unreserve(&host.cpu[0], 2);
         host_end(&host);
-        assert_true(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL) == before);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, GLOBAL_CTRL), before);
     }
 }
 
@@ -319,8 +319,8 @@ static void halted_time_is_in_no_count(void **state)
             assert_int_equal(upmu_set_read(&host.session.set, 0, 2, counts), UPMU_OK);
             assert_int_equal(counts[0].value, 2000);
             assert_int_equal(counts[1].value, 1000);
-            assert_true(counts[0].enabled_ns >= 1000000);
-            assert_true(counts[0].running_ns == counts[0].enabled_ns);
+            assert_compare(counts[0].enabled_ns, >=, 1000000);
+            assert_int_equal(counts[0].running_ns, counts[0].enabled_ns);
             assert_int_equal(counts[0].quality, UPMU_QUALITY_EXACT);
             host_run(&host, 500);
             assert_int_equal(host_value(&host.session, 0), 3000);

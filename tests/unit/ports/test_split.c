@@ -316,11 +316,11 @@ static void a_driver_raises_no_interrupts(void **state)
         server.payload = UINT32_C(1) << DRIVER;
         split_serve(&server, DRIVER, &message);
         assert_int_equal(message.answer, SPLIT_OK);
-        assert_int_equal(upmu_sim_peek(&sim, 0, writes_of[i].msr), writes_of[i].value);
+        assert_int_equal(upmu_sim_peek(&sim, 0, writes_of[i].msr), writes_of[i].value, i);
         message.value |= writes_of[i].interrupt;
         split_serve(&server, DRIVER, &message);
-        assert_int_equal(message.answer, writes_of[i].interrupt ? SPLIT_REFUSED : SPLIT_OK);
-        assert_int_equal(upmu_sim_peek(&sim, 0, writes_of[i].msr), writes_of[i].value);
+        assert_int_equal(message.answer, writes_of[i].interrupt ? SPLIT_REFUSED : SPLIT_OK, i);
+        assert_int_equal(upmu_sim_peek(&sim, 0, writes_of[i].msr), writes_of[i].value, i);
     }
 }
 
@@ -441,7 +441,7 @@ static void a_hostile_driver_reaches_its_own_counters_only(void **state)
         if (message.value & 4)
             message.value &= UINT64_C(0x3000fffff);
         split_serve(&server, DRIVER, &message);
-        assert_true(message.answer <= SPLIT_OTHERS);
+        assert_compare(message.answer, <=, SPLIT_OTHERS);
         answers[message.answer]++;
         for (; before != writes; before++) {
             uint32_t msr = written[before % 64];
@@ -490,7 +490,7 @@ static void the_split_costs_what_its_page_says(void **state)
 
         for (unsigned i = 0; i < 3; i++)
             if (sscanf(line, names[i], &said) == 1) {
-                assert_int_equal(said, cost[i]);
+                assert_int_equal(said, cost[i], i);
                 found |= 1u << i;
             }
     }

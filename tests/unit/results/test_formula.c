@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include <upmu/metric.h>
 
@@ -231,7 +231,7 @@ static void a_refusal_says_where_and_why(void **state)
             fail_msg("%s: byte %u, \"%s\"", rows[i].text, why.position, why.word);
         assert_int_equal(result.millionths, 0);
         assert_false(result.unknown);
-        assert_int_equal(upmu_formula(rows[i].text, &values, &result, NULL), rows[i].status);
+        assert_int_equal(upmu_formula(rows[i].text, &values, &result, NULL), rows[i].status, i);
     }
     assert_int_equal(upmu_formula("1 / ({a} - {a})", &values, &result, &why), UPMU_ERR_DIVISION);
     upmu_why_text(&why, text, sizeof text);

@@ -132,8 +132,8 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
         assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_EVENT);
         assert_int_equal(item.of.event.source, 3);
         assert_int_equal(item.of.event.event, i);
-        assert_int_equal(item.of.event.period, i ? 100 : 400);
-        assert_int_equal(item.of.event.event_id, i ? 9 : 0);
+        assert_int_equal(item.of.event.period, i ? 100 : 400, i);
+        assert_int_equal(item.of.event.event_id, i ? 9 : 0, i);
         assert_int_equal(item.of.event.values, i);
         assert_memory_equal(&item.of.event.id, &event->id, sizeof event->id);
         assert_int_equal(item.of.event.config, event->config);
@@ -156,28 +156,28 @@ static void a_log_of_a_session_says_what_it_counted_and_sampled(void **state)
 
         assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_SAMPLE);
         assert_int_equal(sample->source, 3);
-        assert_true(sample->ip == (i ? 0x10c8 : 0x1064));
-        assert_int_equal(sample->events, i == 2 ? 1 : 2);
-        assert_int_equal(sample->values, i == 2 ? 0 : 1);
-        assert_int_equal(sample->value.count, i == 2 ? 0 : 1);
-        assert_int_equal(sample->period, i == 2 ? 0 : 100);
-        assert_int_equal(sample->process, i == 2 ? 0 : 5);
-        assert_int_equal(sample->thread, i == 2 ? 0 : 6);
-        assert_int_equal(sample->event_id, i == 2 ? 0 : 9);
+        assert_int_equal(sample->ip, i ? 0x10c8 : 0x1064, i);
+        assert_int_equal(sample->events, i == 2 ? 1 : 2, i);
+        assert_int_equal(sample->values, i == 2 ? 0 : 1, i);
+        assert_int_equal(sample->value.count, i == 2 ? 0 : 1, i);
+        assert_int_equal(sample->period, i == 2 ? 0 : 100, i);
+        assert_int_equal(sample->process, i == 2 ? 0 : 5, i);
+        assert_int_equal(sample->thread, i == 2 ? 0 : 6, i);
+        assert_int_equal(sample->event_id, i == 2 ? 0 : 9, i);
         if (sample->value.count)
-            assert_in_range(upmu_log_word(sample->value, 0), i ? 399 : 199, i ? 400 : 200);
+            assert_in_range(upmu_log_word(sample->value, 0), i ? 399 : 199, i ? 400 : 200, i);
         assert_int_equal(upmu_log_word(sample->value, sample->value.count), 0);
     }
     for (unsigned i = 0; i < 2; i++) {
         assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_COUNT);
         assert_int_equal(item.of.count.event, i);
-        assert_int_equal(item.of.count.value, counts[i].value);
-        assert_int_equal(item.of.count.raw, counts[i].raw);
-        assert_int_equal(item.of.count.quality, counts[i].quality);
-        assert_int_equal(item.of.count.enabled_ns, counts[i].enabled_ns);
-        assert_int_equal(item.of.count.running_ns, counts[i].running_ns);
-        assert_int_equal(counts[i].lost, i ? 0 : 17);
-        assert_int_equal(item.of.count.lost, counts[i].lost);
+        assert_int_equal(item.of.count.value, counts[i].value, i);
+        assert_int_equal(item.of.count.raw, counts[i].raw, i);
+        assert_int_equal(item.of.count.quality, counts[i].quality, i);
+        assert_int_equal(item.of.count.enabled_ns, counts[i].enabled_ns, i);
+        assert_int_equal(item.of.count.running_ns, counts[i].running_ns, i);
+        assert_int_equal(counts[i].lost, i ? 0 : 17, i);
+        assert_int_equal(item.of.count.lost, counts[i].lost, i);
     }
     assert_true(upmu_log_next(&reader, &item) && item.kind == UPMU_LOG_END);
     assert_int_equal(item.of.total.records, 11);
@@ -208,7 +208,7 @@ static void a_short_buffer_and_a_short_ring_are_told_in_a_whole_log(void **state
         assert_int_equal(upmu_session_ring(&host.session, host.ring, 512), UPMU_OK);
         assert_int_equal(upmu_log_begin(&log, &output, "", 0), UPMU_OK);
         if (upmu_log_session(&log, &host.session, 0) != UPMU_OK)
-            assert_true(size < 320);
+            assert_compare(size, <, 320);
         host_begin(&host, &host.session);
         for (unsigned i = 0; i < 4; i++) {
             host_run(&host, 1000); /* ten samples, for nine places */
@@ -219,7 +219,7 @@ static void a_short_buffer_and_a_short_ring_are_told_in_a_whole_log(void **state
         assert_int_equal(upmu_log_samples(&log, &host.session, 0), UPMU_OK);
         sessions[0] = &host.session;
         assert_int_equal(upmu_log_end(&log, sessions, 1, 0), UPMU_OK);
-        assert_true(output.length <= size);
+        assert_compare(output.length, <=, size);
         assert_int_equal(upmu_log_open(&reader, room, output.length), UPMU_OK);
         while (upmu_log_next(&reader, &item))
             samples += item.kind == UPMU_LOG_SAMPLE;
@@ -300,7 +300,7 @@ static void an_output_that_stops_is_an_error_at_every_place(void **state)
         /* The function gets the bytes of the buffer. */
         struct upmu_output output = {.buffer = room, .size = sizeof room};
 
-        assert_int_equal(forms[form](&results, &output), UPMU_OK);
+        assert_int_equal(forms[form](&results, &output), UPMU_OK, form);
         assert_int_equal(output.length, stopping.length);
         assert_memory_equal(room, stopping.bytes, output.length);
     }
@@ -349,16 +349,16 @@ static void a_buffer_that_is_too_short_is_untouched_and_told_the_need(void **sta
         struct upmu_output output = {.buffer = NULL, .size = 0};
         size_t needed;
 
-        assert_int_equal(forms[form](&results, &output), UPMU_ERR_NO_SPACE);
+        assert_int_equal(forms[form](&results, &output), UPMU_ERR_NO_SPACE, form);
         needed = output.length;
         assert_true(needed > 20 && needed < sizeof room);
         for (size_t size = needed - 20; size <= needed; size++) {
             output = (struct upmu_output){.buffer = room, .size = size};
             memset(room, 0xee, needed + 1);
-            assert_int_equal(forms[form](&results, &output), size < needed ? UPMU_ERR_NO_SPACE : UPMU_OK);
+            assert_int_equal(forms[form](&results, &output), size < needed ? UPMU_ERR_NO_SPACE : UPMU_OK, form);
             assert_int_equal(output.length, needed);
             for (size_t i = size < needed ? 0 : needed; i <= needed; i++)
-                assert_int_equal(room[i], 0xee);
+                assert_int_equal(room[i], 0xee, i);
         }
     }
 }
@@ -375,7 +375,7 @@ static void a_short_work_area_is_refused_one_that_fits_changes_nothing(void **st
         enum upmu_status status = UPMU_ERR_NO_SPACE;
         size_t length;
 
-        assert_int_equal(forms[form](&results, &output), UPMU_OK);
+        assert_int_equal(forms[form](&results, &output), UPMU_OK, form);
         length = output.length;
         for (size_t bytes = 0; status != UPMU_OK; bytes += 4) {
             output = (struct upmu_output){.buffer = room, .size = sizeof room};
@@ -384,11 +384,11 @@ static void a_short_work_area_is_refused_one_that_fits_changes_nothing(void **st
             status = forms[form](&results, &output);
             assert_true(status == UPMU_OK || status == UPMU_ERR_NO_SPACE);
             assert_int_equal(output.length, status == UPMU_OK ? length : 0);
-            assert_true(bytes < sizeof work);
+            assert_compare(bytes, <, sizeof work);
         }
         assert_memory_equal(room, whole, length);
         /* As upmu/results.h says: four events, two symbols, six stacks, six addresses. */
-        assert_true(results.work_bytes <= 40 * (4 + 2) + 48 * 6 + 8 * 6);
+        assert_compare(results.work_bytes, <=, 40 * (4 + 2) + 48 * 6 + 8 * 6);
     }
 }
 
@@ -404,7 +404,7 @@ static void every_log_that_is_cut_or_changed_is_refused(void **state)
     for (size_t i = 0; i < made.length; i++) {
         made.bytes[i] ^= 0x10;
         assert_int_equal(upmu_log_open(&reader, made.bytes, made.length),
-                         i >= 8 && i < 16 ? UPMU_ERR_VERSION : UPMU_ERR_DAMAGED);
+                         i >= 8 && i < 16 ? UPMU_ERR_VERSION : UPMU_ERR_DAMAGED, i);
         made.bytes[i] ^= 0x10;
     }
     made.bytes[made.length] = 0;
@@ -425,7 +425,7 @@ static unsigned given_as_written(const uint8_t *log, size_t length, struct upmu_
     }
     while (upmu_log_next(&reader, &item)) {
         memcpy(&bytes, log + reader.item, 4);
-        assert_true(reader.item + bytes <= made.length);
+        assert_compare(reader.item + bytes, <=, made.length);
         assert_memory_equal(log + reader.item, made.bytes + reader.item, bytes);
         given++;
     }
@@ -517,9 +517,9 @@ static void lost_periods_are_in_perf_data_and_in_pprofs_comments(void **state)
     assert_int_equal(upmu_results_perf(&results, &output), UPMU_OK);
     for (size_t at = 104 + 16 + 2 * 144; room[at] == 2 || room[at] == 10; at += room[at + 6]) {
         records++;
-        assert_int_equal(room[at], 2);        /* LOST */
-        assert_int_equal(room[at + 8], 2);    /* of the second */
-        assert_int_equal(room[at + 16] | room[at + 17] << 8, 1234);
+        assert_int_equal(room[at], 2, at);        /* LOST */
+        assert_int_equal(room[at + 8], 2, at);    /* of the second */
+        assert_int_equal(room[at + 16] | room[at + 17] << 8, 1234, at);
     }
     assert_int_equal(records, 1);
     assert_int_equal(upmu_results_pprof(&results, &output), UPMU_OK);
@@ -560,7 +560,7 @@ static void perf_data_has_attributes_of_128_bytes_and_mmap2_mappings(void **stat
         assert_int_equal(word_at(at + 4, 4), 128);
         assert_true(word_at(at + 40, 8) >> 23 & 1);
         for (unsigned i = 64; i < 128; i++)
-            assert_int_equal(room[at + i], 0);
+            assert_int_equal(room[at + i], 0, at, i);
     }
     for (at = word_at(40, 8), end = at + word_at(48, 8); at < end; at += word_at(at + 6, 2)) {
         assert_int_not_equal(word_at(at, 4), 1);
@@ -570,7 +570,7 @@ static void perf_data_has_attributes_of_128_bytes_and_mmap2_mappings(void **stat
         assert_int_equal(word_at(at + 16, 8), 0x400000);
         assert_int_equal(word_at(at + 24, 8), 0x1000);
         for (unsigned i = 40; i < 64; i++)
-            assert_int_equal(room[at + i], 0);
+            assert_int_equal(room[at + i], 0, at, i);
         assert_int_equal(word_at(at + 64, 4), 5); /* read, execute */
         assert_int_equal(word_at(at + 68, 4), 2); /* private */
         assert_string_equal((char *)room + at + 72, "/bin/worker");
@@ -594,10 +594,10 @@ static void forms_of_a_damaged_log_have_what_is_sound_if_asked_to(void **state)
     made.length -= 8;
     results = of_made();
     for (unsigned form = 0; form < FORMS; form++)
-        assert_int_equal(forms[form](&results, &output), UPMU_ERR_DAMAGED);
+        assert_int_equal(forms[form](&results, &output), UPMU_ERR_DAMAGED, form);
     results.salvage = true;
     for (unsigned form = 0; form < FORMS; form++)
-        assert_int_equal(forms[form](&results, &output), UPMU_OK);
+        assert_int_equal(forms[form](&results, &output), UPMU_OK, form);
     assert_string_equal(folded(&results), "first 3\n0x9999;second;first 1\n");
 }
 
@@ -648,7 +648,7 @@ static void a_log_with_a_right_checksum_is_refused_for_what_it_says(void **state
     made_close(&made, 0, 0);
     results = of_made();
     for (unsigned form = 0; form < FORMS; form++)
-        assert_int_equal(forms[form](&results, &output), UPMU_ERR_DAMAGED);
+        assert_int_equal(forms[form](&results, &output), UPMU_ERR_DAMAGED, form);
 }
 
 static void refusals_add_nothing_to_a_log(void **state)

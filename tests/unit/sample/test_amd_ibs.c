@@ -70,13 +70,13 @@ static void both_units_take_a_sample_each_period(void **state)
             assert_in_range(drain(&op, &last), skid ? 9 : 10, 10);
             assert_true(last.registers[UPMU_IBS_OP_CTL] >> 18 & 1);
             assert_in_range(last.registers[UPMU_IBS_OP_RIP], 0x1000, 0x2000);
-            assert_true(last.registers[UPMU_IBS_OP_DATA1] == 0x00100005);
+            assert_int_equal(last.registers[UPMU_IBS_OP_DATA1], 0x00100005);
             assert_int_equal(drain(&fetch, &last), 0);
             assert_int_equal(upmu_ibs_stop(&host.cpu[0], &op), UPMU_OK);
             host_run(&host, 20000);
             assert_int_equal(drain(&op, &last), 0);
             for (unsigned k = 0; k < host.answers && k < HOST_ANSWERS; k++)
-                assert_int_not_equal(host.answer[k], UPMU_PMI_NOT_OURS);
+                assert_int_not_equal(host.answer[k], UPMU_PMI_NOT_OURS, k);
             assert_true(host.sim.cpu[0].amd.ibs[0] == 0 && host.sim.cpu[0].amd.ibs[3] == 0);
             host_no_violation(&host);
             host_end(&host);
@@ -93,7 +93,7 @@ static void the_op_unit_counts_ops_as_well(void **state)
     set_up(&host, "zen2");
     op.ops = true;
     assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
-    assert_true(host.sim.cpu[0].amd.ibs[3] == (UINT64_C(1) << 20 | 1u << 19 | 1u << 17));
+    assert_int_equal(host.sim.cpu[0].amd.ibs[3], UINT64_C(1) << 20 | 1u << 19 | 1u << 17);
     host_run(&host, 0x100000);
     host_run(&host, 100);
     assert_int_equal(drain(&op, &last), 1);
@@ -120,7 +120,7 @@ static void counters_sample_beside_the_units(void **state)
         assert_int_equal(host_drain(&host, NULL), 20);
         assert_in_range(drain(&op, &last), 16, 18);
         assert_int_equal(upmu_ibs_stop(&host.cpu[0], &op), UPMU_OK);
-        assert_true(host_value(&host.session, 0) == 14000);
+        assert_int_equal(host_value(&host.session, 0), 14000);
         host_no_violation(&host);
         host_end(&host);
     }
@@ -233,11 +233,11 @@ static void the_alternate_disable_bit_is_cleared_set_and_put_back(void **state)
         set_up(&host, "zen6");
         host.sim.cpu[0].amd.ibs[second] = 1;
         assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
-        assert_true(host.sim.cpu[0].amd.ibs[second] == 0);
+        assert_int_equal(host.sim.cpu[0].amd.ibs[second], 0, second);
         host_run(&host, 1650);
         assert_in_range(drain(&ibs, &last), 1, 3);
         assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
-        assert_true(host.sim.cpu[0].amd.ibs[second] == 1);
+        assert_int_equal(host.sim.cpu[0].amd.ibs[second], 1, second);
         host.sim.cpu[0].amd.ibs[second] = 0;
         assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), UPMU_OK);
         host.sim.trace = trace;
@@ -245,10 +245,10 @@ static void the_alternate_disable_bit_is_cleared_set_and_put_back(void **state)
         assert_int_equal(upmu_ibs_stop(&host.cpu[0], &ibs), UPMU_OK);
         for (unsigned i = 0; i < host.sim.trace_count; i++)
             if (trace[i].kind == UPMU_SIM_WRMSR && trace[i].address == 0xc0011030 + second)
-                assert_true(trace[i].value == (writes++ == 0));
+                assert_int_equal(trace[i].value, writes++ == 0, i);
         assert_int_equal(writes, 2);
         host.sim.trace_size = 0;
-        assert_true(host.sim.cpu[0].amd.ibs[second] == 0);
+        assert_int_equal(host.sim.cpu[0].amd.ibs[second], 0, second);
         host_end(&host);
     }
 }
@@ -275,7 +275,7 @@ static void errata_of_early_zen_3_are_known(void **state)
         sample.registers[UPMU_IBS_OP_DATA3] = UINT64_C(1) << bit;
         assert_true(upmu_amd_ibs_sample(&pmu, &sample));
         assert_int_equal(sample.flags, garbage ? UPMU_IBS_NO_DATA2 : 0);
-        assert_true(sample.registers[UPMU_IBS_OP_DATA2] == (garbage ? 0 : 7));
+        assert_int_equal(sample.registers[UPMU_IBS_OP_DATA2], garbage ? 0 : 7);
     }
     sample.registers[UPMU_IBS_OP_DATA1] = UINT64_C(1) << 38;
     sample.flags = 0;
@@ -384,7 +384,7 @@ static void what_cannot_be_is_refused(void **state)
         struct host host;
 
         host_set_up(&host, periods[i].profile);
-        assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), periods[i].status);
+        assert_int_equal(upmu_ibs_start(&host.cpu[0], &ibs), periods[i].status, i);
         if (periods[i].status == UPMU_OK) {
             assert_int_equal(upmu_ibs_start(&host.cpu[0], &again), UPMU_ERR_STATE);
             assert_int_equal(upmu_ibs_stop(&host.cpu[0], &again), UPMU_OK);
@@ -419,7 +419,7 @@ static void leaving_and_sleeping_stop_the_units(void **state)
     assert_int_equal(upmu_cpu_resume(&host.cpu[0]), UPMU_OK);
     assert_int_equal(upmu_ibs_start(&host.cpu[0], &op), UPMU_OK);
     assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
-    assert_true(host.sim.cpu[0].amd.ibs[3] == 0);
+    assert_int_equal(host.sim.cpu[0].amd.ibs[3], 0);
     host_no_violation(&host);
 }
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim.h"
 #include <upmu/cpu.h>
@@ -145,7 +145,7 @@ static void check_counts(struct nmi_host *host)
     for (unsigned i = 0; i < 2; i++) {
         const struct upmu_tally *tally = &host->session.set.tally[i];
 
-        assert_int_equal(samples[i] + tally->lost, tally->total / 97);
+        assert_int_equal(samples[i] + tally->lost, tally->total / 97, i);
         assert_int_equal(tally->total, host->sim.cpu[0].counter[tally->counter].counted);
     }
 }
@@ -195,7 +195,7 @@ static void foreign_nmis_reach_their_source_beside_ibs(void **state)
             execute(&host, 40);
             assert_int_equal(host.reached, raised);
             assert_int_equal(host.not_ours, 0);
-            assert_true(host.sim.cpu[0].ibs_requests > 10);
+            assert_compare(host.sim.cpu[0].ibs_requests, >, 10);
             check_counts(&host);
             nmi_host_down(&host);
         }
@@ -240,7 +240,7 @@ static void a_storm_of_another_source_starves_nobody(void **state)
         }
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         execute(&host, 20);
-        assert_true(host.reached + host.sim.cpu[0].merged >= 990);
+        assert_compare(host.reached + host.sim.cpu[0].merged, >=, 990);
         check_counts(&host);
         nmi_host_down(&host);
     }

@@ -122,11 +122,11 @@ static void check_branch(const struct cpu_kind *kind, const struct upmu_branch *
                          const struct upmu_sim_branch *expected)
 {
     assert_true(branch->from == expected->from && branch->to == expected->to);
-    assert_true((branch->info & kind->info) == (info_of(expected) & kind->info));
+    assert_int_equal(branch->info & kind->info, info_of(expected) & kind->info);
     if (kind->kind != ARCH && kind->kind != AMD)
         assert_true(!(branch->info & ~kind->info));
     else if (kind->kind == AMD)
-        assert_true((branch->info & ~kind->info) == UINT64_C(2) << 52);
+        assert_int_equal(branch->info & ~kind->info, UINT64_C(2) << 52);
     else
         assert_true(branch->info & UPMU_BRANCH_INFO_CYCLES_VALID);
 }
@@ -143,7 +143,7 @@ static void each_stack_gives_its_newest_branches_first(void **state)
 
             started(&host, kind->profile, many & 1u ? EVERYTHING : 0);
             assert_int_equal(upmu_branches_facts(host.cpu[0].meter.pmu).depth, kind->depth);
-            assert_true((upmu_branches_facts(host.cpu[0].meter.pmu).info & kind->info) == kind->info);
+            assert_int_equal(upmu_branches_facts(host.cpu[0].meter.pmu).info & kind->info, kind->info);
             for (unsigned n = 0; n < many; n++) {
                 struct upmu_sim_branch branch = branch_of(n, n & 1u);
 
@@ -164,7 +164,7 @@ static void each_stack_gives_its_newest_branches_first(void **state)
             memset(out, 0x5a, sizeof out);
             assert_int_equal(upmu_branches_read(&host.cpu[0], out, 3, &count), UPMU_OK);
             assert_int_equal(count, kept < 3 ? kept : 3);
-            assert_true(out[3].from == UINT64_C(0x5a5a5a5a5a5a5a5a));
+            assert_int_equal(out[3].from, UINT64_C(0x5a5a5a5a5a5a5a5a));
             finished(&host);
         }
 }
@@ -187,12 +187,12 @@ static void the_way_to_a_read_takes_four_entries_at_most(void **state)
             upmu_sim_branch(&host.sim, &branch);
         }
         assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
-        assert_int_equal(count, kinds[k].depth);
+        assert_int_equal(count, kinds[k].depth, k);
         while (out[own].from < KERNEL_CODE)
             own++;
-        assert_int_equal(own, kinds[k].kind == ARCH ? 1 : 3);
+        assert_int_equal(own, kinds[k].kind == ARCH ? 1 : 3, k);
         for (unsigned i = own; i < count; i++)
-            assert_true(out[i].from == branch_of(63 - (i - own), true).from);
+            assert_int_equal(out[i].from, branch_of(63 - (i - own), true).from, i);
         finished(&host);
     }
 }
@@ -253,7 +253,7 @@ static void kinds_are_recorded_alone_or_refused(void **state)
             for (unsigned f = 0, wanted = 0; f < 5; f++) {
                 wanted += 2u * (set >> f & 1u);
                 if (f == 4)
-                    assert_true(count == (wanted < kinds[k].depth ? wanted : kinds[k].depth) && seen == count);
+                    assert_true(count == (wanted < kinds[k].depth ? wanted : kinds[k].depth) && seen == count, k);
             }
             finished(&host);
         }
@@ -309,7 +309,7 @@ static void the_host_says_where_its_kernel_begins(void **state)
     upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = 0xc0000000, .to = 0x8048000});
     assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
     assert_int_equal(count, 1);
-    assert_true(out[0].from == 0xbfffffff);
+    assert_int_equal(out[0].from, 0xbfffffff);
     finished(&host);
 }
 
@@ -330,10 +330,10 @@ static void without_info_a_third_of_the_reads_is_saved(void **state)
         }
         host_forget_cost(&host);
         assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
-        assert_int_equal(count, kinds[k].depth);
-        assert_true(host.sim.access_count[UPMU_SIM_RDMSR] <= 2 * kinds[k].depth + 3);
+        assert_int_equal(count, kinds[k].depth, k);
+        assert_compare(host.sim.access_count[UPMU_SIM_RDMSR], <=, 2 * kinds[k].depth + 3, k);
         for (unsigned i = 0; i < count; i++)
-            assert_true(!out[i].info);
+            assert_true(!out[i].info, i);
         finished(&host);
     }
 }
@@ -419,8 +419,8 @@ static void amd_entries_are_valid_or_speculative(void **state)
     for (unsigned i = 0; i < count; i++) {
         unsigned n = i < 2 ? 7 - i : 6 - i;
 
-        assert_true(out[i].from == KERNEL_CODE + n && out[i].to == KERNEL_CODE + 0x10 + n);
-        assert_true(out[i].info == (uint64_t)(n == 1 ? 1 : n == 2 ? 3 : 2) << 52);
+        assert_true(out[i].from == KERNEL_CODE + n && out[i].to == KERNEL_CODE + 0x10 + n, i, n);
+        assert_int_equal(out[i].info, (uint64_t)(n == 1 ? 1 : n == 2 ? 3 : 2) << 52, i, n);
     }
     finished(&host);
 }
@@ -586,10 +586,10 @@ static void leaf_1c_says_what_architectural_records_are(void **state)
 
         set_up_leaf(&host, leaves[i].words);
         pmu = host.cpu[0].meter.pmu;
-        assert_int_equal(upmu_branches_facts(pmu).depth, leaves[i].depth);
-        assert_int_equal(pmu->branch_filters, leaves[i].filters);
+        assert_int_equal(upmu_branches_facts(pmu).depth, leaves[i].depth, i);
+        assert_int_equal(pmu->branch_filters, leaves[i].filters, i);
         /* The modes are sorted out in any case, and any kind can be asked for. */
-        assert_int_equal(upmu_branches_facts(pmu).record & 0xff, leaves[i].filters | EVERYTHING);
+        assert_int_equal(upmu_branches_facts(pmu).record & 0xff, leaves[i].filters | EVERYTHING, i);
         if (!(leaves[i].filters & UPMU_BRANCH_CALL))
             assert_int_equal(start(&host, UPMU_BRANCH_CALL, NULL), UPMU_ERR_UNSUPPORTED);
         host_end(&host);
@@ -646,7 +646,7 @@ static void filters_that_do_not_exist_are_not_written(void **state)
         set_up_leaf(&host, words[i]);
         host.sim.rule[UPMU_SIM_RULE_LBR_FILTERS] = 0;
         assert_int_equal(start(&host, EVERYTHING, NULL), UPMU_OK);
-        assert_true(upmu_sim_peek(&host.sim, 0, 0x14ce) == controls_of[i]);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x14ce), controls_of[i], i);
         finished(&host);
     }
 }
@@ -793,7 +793,7 @@ static void a_stop_restores_what_the_start_found(void **state)
             assert_true(is_recording(&host));
             assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) & 2);
             if (kinds[k].kind == AMD)
-                assert_true(upmu_sim_peek(&host.sim, 0, 0xc000010f) == 0x58);
+                assert_int_equal(upmu_sim_peek(&host.sim, 0, 0xc000010f), 0x58);
             if (end == 0)
                 assert_int_equal(upmu_branches_stop(&host.cpu[0]), UPMU_OK);
             else if (end == 1)
@@ -837,7 +837,7 @@ static void what_others_left_can_be_taken_and_comes_back(void **state)
         assert_memory_equal(before, after, sizeof before);
         assert_int_equal(start(&host, UPMU_BRANCH_TAKE, NULL), UPMU_OK);
         assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
-        assert_int_equal(count, kinds[k].kind == ARCH ? 2 : 4); /* what was there before is cleared */
+        assert_int_equal(count, kinds[k].kind == ARCH ? 2 : 4, k); /* what was there before is cleared */
         assert_int_equal(upmu_branches_stop(&host.cpu[0]), UPMU_OK);
         look_at(&host, after);
         assert_memory_equal(before, after, sizeof before);
@@ -862,10 +862,10 @@ static void a_shared_filter_is_never_used(void **state)
 
             upmu_sim_switch_cpu(&host.sim, cpu);
             upmu_sim_irqs(&host.sim, false);
-            assert_int_equal(upmu_branches_start(&host.cpu[cpu], &filter, NULL), UPMU_OK);
+            assert_int_equal(upmu_branches_start(&host.cpu[cpu], &filter, NULL), UPMU_OK, cpu);
         }
         host.sim.rule[UPMU_SIM_RULE_LBR_HOOKS] = 0;
-        assert_true(upmu_sim_peek(&host.sim, 0, 0x1c8) == 0);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1c8), 0);
         for (unsigned cpu = 0; cpu < 2; cpu++) {
             upmu_sim_switch_cpu(&host.sim, cpu);
             for (unsigned n = 0; n < 8; n++) {
@@ -873,11 +873,11 @@ static void a_shared_filter_is_never_used(void **state)
 
                 upmu_sim_branch(&host.sim, &branch);
             }
-            assert_int_equal(upmu_branches_read(&host.cpu[cpu], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
+            assert_int_equal(upmu_branches_read(&host.cpu[cpu], out, UPMU_BRANCHES_MOST, &count), UPMU_OK, cpu);
             assert_in_range(count, 4, 8);
             for (unsigned i = 0; i < count; i++)
-                assert_int_equal(out[i].from >> 63, !cpu);
-            assert_int_equal(upmu_branches_stop(&host.cpu[cpu]), UPMU_OK);
+                assert_int_equal(out[i].from >> 63, !cpu, i);
+            assert_int_equal(upmu_branches_stop(&host.cpu[cpu]), UPMU_OK, cpu);
         }
         upmu_sim_switch_cpu(&host.sim, 0);
         host_no_violation(&host);
@@ -904,7 +904,7 @@ static void frozen_entries_stay_until_the_stack_is_resumed(void **state)
             upmu_sim_branch(&host.sim, &other);
             host_forget_cost(&host);
             assert_int_equal(upmu_branches_read(&host.cpu[0], out, UPMU_BRANCHES_MOST, &count), UPMU_OK);
-            assert_int_equal(host.sim.access_count[UPMU_SIM_WRMSR], kinds[k].kind == ARCH);
+            assert_int_equal(host.sim.access_count[UPMU_SIM_WRMSR], kinds[k].kind == ARCH, k);
             assert_false(is_recording(&host));
             assert_int_equal(count, 1);
             check_branch(&kinds[k], &out[0], &branch);
@@ -1033,7 +1033,7 @@ static void an_emergency_stop_is_one_write(void **state)
         host_costs(&host, kinds[k].profile, 1, 0);
         assert_false(is_recording(&host));
         if (kinds[k].kind < ARCH)
-            assert_true(upmu_sim_peek(&host.sim, 0, 0x1d9) == 0);
+            assert_int_equal(upmu_sim_peek(&host.sim, 0, 0x1d9), 0);
         upmu_records_emergency(&host.cpu[0]);
         host_costs(&host, kinds[k].profile, 0, 0);
         host_no_violation(&host);
@@ -1270,7 +1270,7 @@ static void goldmont_has_cycles_in_its_targets(void **state)
                                         UINT64_C(0x1234ffff81000040), ~UINT64_C(0), &out),
                      UPMU_BRANCH_TAKEN);
     assert_true(out.from == UINT64_C(0xffffffff81000000) && out.to == UINT64_C(0xffffffff81000040));
-    assert_true(out.info == (MISPREDICTED | 0x1234));
+    assert_int_equal(out.info, MISPREDICTED | 0x1234);
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_TIME, 0x1000, 0x7fff00001000, 0, &out), UPMU_BRANCH_TAKEN);
     assert_true(out.from == 0x1000 && out.to == 0x7fff00001000 && out.info == 0);
 }
@@ -1282,13 +1282,13 @@ static void unknown_bits_of_an_entry_are_dropped(void **state)
 
     (void)state;
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_INFO, 1, 2, ~UINT64_C(0), &out), UPMU_BRANCH_TAKEN);
-    assert_true(out.info == UINT64_C(0xe00000000000ffff));
+    assert_int_equal(out.info, UINT64_C(0xe00000000000ffff));
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_INFO2, 1, 2, ~UINT64_C(0), &out), UPMU_BRANCH_TAKEN);
-    assert_true(out.info == UINT64_C(0x800000000000ffff));
+    assert_int_equal(out.info, UINT64_C(0x800000000000ffff));
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_ARCHITECTURAL, 1, 2, ~UINT64_C(0), &out), UPMU_BRANCH_TAKEN);
-    assert_true(out.info == UINT64_C(0xff0000ff0000ffff));
+    assert_int_equal(out.info, UINT64_C(0xff0000ff0000ffff));
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_EFFECTIVE, 1, 2, ~UINT64_C(0), &out), UPMU_BRANCH_TAKEN);
-    assert_true(out.info == 0);
+    assert_int_equal(out.info, 0);
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_INFO, 0, 2, 3, &out), UPMU_BRANCH_END);
     assert_int_equal(upmu_branch_decode(UPMU_BRANCH_FORMAT_AMD, 1, 2, 3, &out), UPMU_BRANCH_SKIP);
 }
@@ -1313,9 +1313,9 @@ static void pmus_by_name_know_their_stacks(void **state)
     for (unsigned i = 0; i < sizeof pmus / sizeof pmus[0]; i++) {
         struct upmu_pmu pmu;
 
-        assert_int_equal(upmu_pmu_by_name(&pmu, pmus[i].name), UPMU_OK);
-        assert_int_equal(upmu_branches_facts(&pmu).depth, pmus[i].depth);
-        assert_true(upmu_branches_facts(&pmu).info == pmus[i].info);
+        assert_int_equal(upmu_pmu_by_name(&pmu, pmus[i].name), UPMU_OK, i);
+        assert_int_equal(upmu_branches_facts(&pmu).depth, pmus[i].depth, i);
+        assert_int_equal(upmu_branches_facts(&pmu).info, pmus[i].info, i);
     }
 }
 

@@ -73,7 +73,7 @@ static void callers_come_nearest_first_and_as_deep_as_asked_for(void **state)
         assert_int_equal(stack.reads, depth);
         assert_false(stack.user);
         for (unsigned i = 0; i < depth; i++)
-            assert_int_equal(record.frame[i], 0xa000 + i);
+            assert_int_equal(record.frame[i], 0xa000 + i, i);
         assert_int_equal(record.sample->ip, 0x1064);
         assert_int_equal(record.last_reset, 100);
         upmu_ring_drop(&host.session.ring);
@@ -113,7 +113,7 @@ static void a_walk_ends_where_the_stack_does_and_where_it_is_broken(void **state
     assert_int_equal(frames_of_next(), 3);
     stack.back = UINT64_MAX - 3; /* one far above: the hook's to refuse */
     assert_int_equal(frames_of_next(), 3);
-    assert_true(stack.last == UINT64_MAX - 3);
+    assert_int_equal(stack.last, UINT64_MAX - 3);
     host.fp = 0; /* none known */
     stack.reads = 0;
     assert_int_equal(frames_of_next(), 0);
@@ -191,16 +191,16 @@ static void records_with_callers_wrap_in_a_small_ring(void **state)
             while (upmu_ring_view(&host.session.ring, &record)) {
                 assert_in_range(record.frames, 0, 16);
                 for (unsigned i = 0; i < record.frames; i++)
-                    assert_int_equal(record.frame[i], 0xa000 + i);
+                    assert_int_equal(record.frame[i], 0xa000 + i, i);
                 assert_int_equal(record.values, 0);
                 lost += record.sample->lost;
                 seen++;
                 upmu_ring_drop(&host.session.ring);
             }
         }
-        assert_true(seen > 12);
+        assert_compare(seen, >, 12);
         assert_int_equal(upmu_ring_lost(&host.session.ring), samples - seen);
-        assert_true(lost <= samples - seen);
+        assert_compare(lost, <=, samples - seen);
         host_end(&host);
     }
 }

@@ -34,14 +34,14 @@ static void samples_carry_the_values_that_an_event_asks_for_in_order(void **stat
             assert_true(record.extended);
             assert_int_equal(record.event, 1);
             assert_int_equal(record.sample->events, 2);
-            assert_int_equal(record.sample->ip, 0x1000 + 100 * n);
-            assert_true(record.event_id == UINT64_C(0xfedcba9876543210));
+            assert_int_equal(record.sample->ip, 0x1000 + 100 * n, n);
+            assert_int_equal(record.event_id, UINT64_C(0xfedcba9876543210));
             assert_int_equal(record.last_reset, 100);
             assert_int_equal(record.set, 0);
             assert_int_equal(record.process, 5);
             assert_int_equal(record.thread, 6);
             assert_int_equal(record.values, 1);
-            assert_in_range(record.value[0], 200 * n - 1, 200 * n);
+            assert_in_range(record.value[0], 200 * n - 1, 200 * n, n);
             upmu_ring_drop(&host.session.ring);
         }
         assert_false(upmu_ring_view(&host.session.ring, &record));
@@ -66,7 +66,7 @@ static void values_come_in_increasing_order_and_may_name_the_event(void **state)
     host_run(&host, 50);
     assert_true(upmu_ring_view(&host.session.ring, &record));
     assert_int_equal(record.values, 7);
-    assert_true(record.value[0] - UINT64_C(0x123400000000) <= 25);
+    assert_compare(record.value[0] - UINT64_C(0x123400000000), <=, 25);
     assert_int_equal(record.value[1], 50);
     assert_int_equal(record.value[2], 100);
     host_end(&host);
@@ -139,7 +139,7 @@ static void records_of_all_lengths_wrap_in_a_small_ring(void **state)
             upmu_ring_drop(&host.session.ring);
         }
         assert_int_equal(seen + upmu_ring_lost(&host.session.ring), 60);
-        assert_true(told <= upmu_ring_lost(&host.session.ring));
+        assert_compare(told, <=, upmu_ring_lost(&host.session.ring));
         host_end(&host);
     }
 }
@@ -322,7 +322,7 @@ static void addresses_of_the_kernel_are_hidden_where_asked_for(void **state)
             assert_true(shown || !sample.sp);
             assert_int_equal(sample.flags, burst.user ? UPMU_SAMPLE_USER : shown ? 0 : UPMU_SAMPLE_HIDDEN);
             assert_int_equal(upmu_queue_read(&queue, &message, 1, &count), UPMU_OK);
-            assert_true(message.ip == sample.ip);
+            assert_int_equal(message.ip, sample.ip);
             assert_int_equal(upmu_session_restart(&host.session), UPMU_OK);
         }
         host_end(&host);

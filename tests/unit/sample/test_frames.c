@@ -116,11 +116,11 @@ static void a_format_records_registers_and_callers(void **state)
         assert_ptr_equal(recorder.frame.registers, registers);
         assert_int_equal(recorder.frame.register_mask, mask);
         for (unsigned i = 0; i < REGISTERS; i++)
-            assert_int_equal(recorder.registers[i], mask >> i & 1u ? registers[i] : 0);
+            assert_int_equal(recorder.registers[i], mask >> i & 1u ? registers[i] : 0, i);
         assert_int_equal(recorder.callers, 4);
         assert_int_equal(reads, 4);
         for (unsigned i = 0; i < ROOM; i++)
-            assert_true(recorder.caller[i] == (i < 4 ? 0xa000 + i : UNTOUCHED));
+            assert_int_equal(recorder.caller[i], i < 4 ? 0xa000 + i : UNTOUCHED, i);
         host_end(&host);
     }
 }
@@ -138,7 +138,7 @@ static void callers_are_as_many_as_there_is_room_for(void **state)
         assert_int_equal(recorder.callers, most);
         assert_int_equal(reads, most);
         for (unsigned i = 0; i < ROOM; i++)
-            assert_true(recorder.caller[i] == (i < most ? 0xa000 + i : UNTOUCHED));
+            assert_int_equal(recorder.caller[i], i < most ? 0xa000 + i : UNTOUCHED, i);
     }
     host.fp = 0x7080; /* the hook refuses the third */
     recorder.capacity = ROOM;
@@ -149,7 +149,7 @@ static void callers_are_as_many_as_there_is_room_for(void **state)
     host_run(&host, 100);
     assert_int_equal(recorder.calls, 1);
     assert_int_equal(recorder.callers, 0);
-    assert_true(recorder.caller[0] == UNTOUCHED);
+    assert_int_equal(recorder.caller[0], UNTOUCHED);
     host_end(&host);
 }
 

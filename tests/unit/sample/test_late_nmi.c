@@ -121,14 +121,14 @@ static unsigned answered_at_each(unsigned *moment, const char *what)
             for (unsigned at = 1;; at++, swept++) {
                 overflow_unheard(profiles[p], "instructions");
                 *moment = at;
-                assert_int_equal(calls[call](), UPMU_OK);
+                assert_int_equal(calls[call](), UPMU_OK, call);
                 if (!late)
                     break;
                 if (late_answer == UPMU_PMI_NOT_OURS)
                     fail_msg("%s, call %u, %s %u: our interrupt is NOT_OURS", profiles[p], call, what, at);
                 assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
             }
-    assert_true(swept > 50);
+    assert_compare(swept, >, 50);
     return swept;
 }
 

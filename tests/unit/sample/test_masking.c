@@ -55,7 +55,7 @@ static void set_up(struct host *host, const char *profile)
 
         assert_int_equal(upmu_set_add(&session->set, other ? list_of_other : "instructions", &sampling), UPMU_OK);
         assert_int_equal(upmu_set_add(&session->set, "branches", NULL), UPMU_OK);
-        assert_int_equal(upmu_session_ring(session, host->ring + 256 * i, 256), UPMU_OK);
+        assert_int_equal(upmu_session_ring(session, host->ring + 256 * i, 256), UPMU_OK, i);
         upmu_session_mask_on_full(session, true);
         host_begin(host, session);
     }
@@ -470,7 +470,7 @@ static void what_is_masked_as_it_leaves_does_not_come(void **state)
         }
         host_begin(&host, &host.session);
         for (unsigned i = 0; i < 2 && !moves; i++) /* each set gets its place */
-            assert_int_equal(upmu_session_switch(&host.session, i ? &host.session.set : &second), UPMU_OK);
+            assert_int_equal(upmu_session_switch(&host.session, i ? &host.session.set : &second), UPMU_OK, i);
         host.sim.deliver = NULL;
         host_run(&host, 300);
         assert_int_equal(host.session.state, UPMU_SESSION_RUNNING);

@@ -115,7 +115,7 @@ static void a_wrap_of_the_hardware_is_no_sample(void **state)
         host_sample(&host, "branches", UINT64_C(5000000000));
         host_run(&host, UINT64_C(9999999998));
         assert_int_equal(host_drain(&host, NULL), 0);
-        assert_true(host.answers > 0);
+        assert_compare(host.answers, >, 0);
         assert_int_equal(host_value(&host.session, 0), UINT64_C(4999999999));
         host_run(&host, 200);
         assert_int_equal(host_drain(&host, NULL), 1);
@@ -257,14 +257,14 @@ static void nmis_write_the_ring_with_interrupts_off_and_amid_its_reader(void **s
         upmu_sim_irqs(&host.sim, false);
         for (unsigned i = 0; i < 20; i++) {
             host_run(&host, 100);
-            assert_int_equal(host.answers, vector ? 0 : i + 1);
+            assert_int_equal(host.answers, vector ? 0 : i + 1, i);
             /* One of two is left in the ring for the next NMI to come behind. */
             if (i % 2 == 0 || vector)
                 continue;
             assert_true(upmu_ring_next(&host.session.ring, &sample));
             assert_int_equal(sample.events, 1);
             assert_int_equal(sample.flags, 0);
-            assert_true(sample.time_ns > time_ns);
+            assert_compare(sample.time_ns, >, time_ns);
             time_ns = sample.time_ns;
             got++;
         }
@@ -296,7 +296,7 @@ static void rings_of_every_size_keep_the_order(void **state)
             for (unsigned i = 0; i < 60; i++) {
                 host_run(&host, 100 * (1 + i % 7));
                 for (unsigned k = 0; k < greed && upmu_ring_next(&host.session.ring, &sample); k++) {
-                    assert_true(sample.time_ns > time_ns);
+                    assert_compare(sample.time_ns, >, time_ns);
                     assert_int_equal(sample.flags, sample.lost ? UPMU_SAMPLE_LOST : 0);
                     time_ns = sample.time_ns;
                     told += sample.lost;
@@ -304,8 +304,8 @@ static void rings_of_every_size_keep_the_order(void **state)
                 }
             }
             got += host_drain(&host, NULL);
-            assert_true(told <= upmu_ring_lost(&host.session.ring));
-            assert_true(host.ring[bytes / 8] == UINT64_C(0x1122334455667788));
+            assert_compare(told, <=, upmu_ring_lost(&host.session.ring));
+            assert_int_equal(host.ring[bytes / 8], UINT64_C(0x1122334455667788), bytes);
             assert_int_equal(got + upmu_ring_lost(&host.session.ring), host_value(&host.session, 0) / 100);
             assert_int_equal(upmu_cpu_fini(&host.cpu[0]), UPMU_OK);
         }
@@ -331,7 +331,7 @@ static void a_full_ring_masks_its_session_until_the_restart_and_no_other(void **
         host_run(&host, 2000);
         assert_int_equal(host.session.state, UPMU_SESSION_MASKED);
         value = host_value(&host.session, 0);
-        assert_true(value < 2000);
+        assert_compare(value, <, 2000);
         host_run(&host, 1000);
         assert_int_equal(host_value(&host.session, 0), value);
         assert_int_equal(host_value(&host.other, 0), 6000);
@@ -381,7 +381,7 @@ static void an_interrupt_when_nothing_overflowed_is_not_ours(void **state)
         upmu_sim_foreign_nmi(&host.sim);
         assert_int_equal(host.answers, 4);
         for (unsigned i = 0; i < 4; i++)
-            assert_int_equal(host.answer[i], UPMU_PMI_NOT_OURS);
+            assert_int_equal(host.answer[i], UPMU_PMI_NOT_OURS, i);
         assert_int_equal(host_drain(&host, NULL), 0);
         assert_int_equal(host_value(&host.session, 0), 500);
         host_end(&host);
@@ -431,7 +431,7 @@ static void further_interrupts_for_one_pass_are_stale(void **state)
     upmu_sim_advance_ns(&host.sim, 95000000);
     for (unsigned i = 0; i < 5; i++) {
         upmu_sim_foreign_nmi(&host.sim);
-        assert_int_equal(host.answer[i], UPMU_PMI_STALE);
+        assert_int_equal(host.answer[i], UPMU_PMI_STALE, i);
     }
     host_end(&host);
 }
@@ -552,9 +552,9 @@ static void a_handler_inside_the_handler_does_nothing(void **state)
         host_sample(&host, "instructions", 100);
         host.sim.before_access = enter_handler_again;
         host_run(&host, 100);
-        assert_true(host.answers > 3);
+        assert_compare(host.answers, >, 3);
         for (unsigned i = 0; i + 1 < host.answers; i++)
-            assert_int_equal(host.answer[i], UPMU_PMI_STALE);
+            assert_int_equal(host.answer[i], UPMU_PMI_STALE, i);
         assert_int_equal(host.answer[host.answers - 1], UPMU_PMI_HANDLED);
         assert_int_equal(host_drain(&host, NULL), 1);
         assert_int_equal(host_value(&host.session, 0), 100);
@@ -581,7 +581,7 @@ static void too_short_a_period_is_throttled_told_and_resumed_by_a_poll(void **st
         assert_int_equal(host_value(&host.session, 0), 500000);
         assert_int_equal(upmu_cpu_poll(&host.cpu[0]), UPMU_OK);
         lost = host.session.set.tally[0].lost;
-        assert_true(lost > 0);
+        assert_compare(lost, >, 0);
         assert_int_equal(host_drain(&host, NULL) + upmu_ring_lost(&host.session.ring) + lost, 5000);
         host_run(&host, 1000);
         assert_int_equal(host.answers, answers + 10);
@@ -657,7 +657,7 @@ static void two_events_at_a_reasonable_rate_are_never_throttled(void **state)
         upmu_sim_events(&host.sim, &second);
         upmu_sim_advance_ns(&host.sim, 20000000);
         for (unsigned k = 0; k < 2; k++)
-            assert_false(host.session.set.tally[k].throttled);
+            assert_false(host.session.set.tally[k].throttled, k);
     }
     assert_int_equal(host.session.set.tally[0].overflows, 1200);
     assert_int_equal(host.session.set.tally[1].overflows, 1200);
@@ -678,7 +678,7 @@ static void a_handler_that_overflows_its_own_counter_comes_to_an_end(void **stat
         host_run(&host, 1000);
         assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
         host.sim.events_per_access = 0;
-        assert_true(host.answers < 20000);
+        assert_compare(host.answers, <, 20000);
         assert_int_equal(host.session.set.tally[0].overflows, host_value(&host.session, 0) / 50);
         host_end(&host);
     }
@@ -786,7 +786,7 @@ static void the_time_of_a_move_is_enabled_time_once(void **state)
     assert_int_equal(host.session.set.tally[0].counter, 1);
     assert_int_equal(upmu_set_read(&host.session.set, 0, 1, &count), UPMU_OK);
     assert_int_equal(count.enabled_ns - before.enabled_ns, passing_ns - read_ns);
-    assert_true(count.running_ns < count.enabled_ns);
+    assert_compare(count.running_ns, <, count.enabled_ns);
     assert_int_equal(count.quality, count.raw ? UPMU_QUALITY_SCALED : count.quality);
     host_end(&host);
 }

@@ -84,7 +84,7 @@ static void a_tenth_of_a_second_after_an_overflow_an_nmi_is_not_ours(void **stat
             host_run(&host, 10);
             for (unsigned n = 0; n < 3; n++) {
                 upmu_sim_foreign_nmi(&host.sim);
-                assert_int_equal(last_answer(&host), cases[i].answer);
+                assert_int_equal(last_answer(&host), cases[i].answer, i);
             }
             host_end(&host);
         }
@@ -118,7 +118,7 @@ static void each_overflow_that_a_foreign_nmi_took_has_its_answer(void **state)
             if (sampled) {
                 host_sample(&host, cases[i].events, 1000);
             } else {
-                assert_int_equal(upmu_set_add(&host.session.set, cases[i].events, NULL), UPMU_OK);
+                assert_int_equal(upmu_set_add(&host.session.set, cases[i].events, NULL), UPMU_OK, i);
                 host_begin(&host, &host.session);
                 for (unsigned e = 0; e < cases[i].count; e++)
                     wrap_soon(&host, host.session.set.tally[e].counter);
@@ -366,7 +366,7 @@ static void follow(struct host *host)
     assert_int_equal(upmu_session_attach_thread(&host->session, &threads[0], NULL), UPMU_OK);
     assert_int_equal(upmu_session_start(&host->session), UPMU_OK);
     for (unsigned i = 0; i < 5; i++)
-        assert_int_equal(upmu_thread_switch(&host->cpu[0], &threads[~i & 1u], &threads[i & 1u]), UPMU_OK);
+        assert_int_equal(upmu_thread_switch(&host->cpu[0], &threads[~i & 1u], &threads[i & 1u]), UPMU_OK, i);
 }
 
 /* Interrupts are STALE however many come, and 100 ms later not the library's.  The end of a test. */
@@ -412,7 +412,7 @@ static void a_wrap_that_a_local_call_folded_leaves_an_interrupt(void **state)
         host.sim.port.clock_ns = clock_with_interrupt;
         looked_at = &host;
         look = at;
-        assert_int_equal(calls[call / 2](&host), UPMU_OK);
+        assert_int_equal(calls[call / 2](&host), UPMU_OK, call);
         if (!looked_at)
             assert_int_equal(answered, UPMU_PMI_STALE);
         else

@@ -112,15 +112,15 @@ static void random_parts_stay_under_their_mask_and_reach_all_of_it(void **state)
         struct upmu_count count = host_count(&f.session, 0);
 
         assert_true(count.reset >= 1000 && count.reset <= 1000 + 0xff);
-        assert_true(count.left == count.reset);
+        assert_int_equal(count.left, count.reset);
         buckets[(count.reset - 1000) >> 5]++;
         sum += count.reset;
         work(&f, count.reset, 1);
         assert_int_equal(host_drain(&f, NULL), 1);
     }
     for (unsigned i = 1; i < 8; i++)
-        assert_true(buckets[i] > 80 && buckets[i] < 180);
-    assert_true(host_count(&f.session, 0).value == sum);
+        assert_true(buckets[i] > 80 && buckets[i] < 180, i);
+    assert_int_equal(host_count(&f.session, 0).value, sum);
     tear_down(&f);
 }
 
@@ -186,8 +186,8 @@ static void a_counter_that_may_wrap_does_and_asks_for_no_interrupt(void **state)
     assert_int_equal(upmu_set_add(&f.session.set, "branches", &sampling), UPMU_OK);
     host_begin(&f, &f.session);
     counter = f.session.set.tally[0].counter;
-    assert_true(counter < 16);
-    assert_int_equal(f.sim.cpu[0].select[counter] >> 20 & 1u, 0);
+    assert_compare(counter, <, 16);
+    assert_int_equal(f.sim.cpu[0].select[counter] >> 20 & 1u, 0, counter);
     assert_int_equal(upmu_set_write(&f.session.set, 0, (UINT64_C(1) << 48) - 10), UPMU_OK);
     work(&f, 100, 1);
     assert_int_equal(host_count(&f.session, 0).value, 10);

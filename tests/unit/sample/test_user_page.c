@@ -175,7 +175,7 @@ static void an_event_that_the_active_set_does_not_have_is_refused(void **state)
     generation = page.generation;
     assert_int_equal(upmu_session_switch(&host.session, small), UPMU_OK);
     assert_int_equal(page.count, 1);
-    assert_true(page.generation != generation);
+    assert_int_not_equal(page.generation, generation);
     assert_true(upmu_user_read(&page, 0, true, &count));
     for (unsigned event = 1; event < 4; event++) {
         assert_false(upmu_user_read(&page, event, true, &count));
@@ -248,10 +248,10 @@ static void interrupts_that_load_a_counter_publish_it_again(void **state)
     for (unsigned i = 1; i <= 50; i++) {
         host_run(&host, 37);
         assert_true(upmu_user_read(&page, 0, false, &count));
-        assert_int_equal(count, 37 * i);
+        assert_int_equal(count, 37 * i, i);
         assert_int_equal(count, host_value(&host.session, 0));
     }
-    assert_true(host.answers >= 18);
+    assert_compare(host.answers, >=, 18);
     host_end(&host);
 }
 
@@ -336,7 +336,7 @@ static void an_event_that_moves_has_a_new_generation_and_the_right_count(void **
     assert_int_equal(upmu_set_add(&host.other.set, "cache-misses,counter=0", NULL), UPMU_OK);
     host_begin(&host, &host.other);
     assert_int_equal(page.event[0].index, 2);
-    assert_true(page.generation != generation);
+    assert_int_not_equal(page.generation, generation);
     host_run(&host, 200);
     assert_true(upmu_user_read(&page, 0, false, &count));
     assert_int_equal(count, 200);
@@ -444,8 +444,8 @@ static void a_reader_between_index_and_rdpmc_is_never_refused(void **state)
             assert_false(allowed[host.sim.current]);
             for (unsigned cpu = 0; cpu < 2; cpu++) {
                 upmu_sim_switch_cpu(&host.sim, cpu);
-                assert_int_equal(upmu_cpu_fini(&host.cpu[cpu]), UPMU_OK);
-                assert_false(allowed[cpu]);
+                assert_int_equal(upmu_cpu_fini(&host.cpu[cpu]), UPMU_OK, cpu);
+                assert_false(allowed[cpu], cpu);
             }
             host_no_violation(&host);
         }
@@ -524,7 +524,7 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
         upmu_thread_init(&theirs, 2, 2, NULL);
         publish_on("instructions", &mine, NULL);
         assert_int_equal(upmu_set_add(&host.other.set, "branches", NULL), UPMU_OK);
-        assert_int_equal(upmu_set_add(&host.other.set, "cycles", i % 2 ? NULL : &sampling), UPMU_OK);
+        assert_int_equal(upmu_set_add(&host.other.set, "cycles", i % 2 ? NULL : &sampling), UPMU_OK, i);
         assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, &host.cpu[0]), UPMU_OK);
         assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
         for (unsigned round = 1; round <= 4; round++) {
@@ -539,7 +539,7 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
                     counter == host.session.set.tally[0].counter)
                     continue;
                 value = upmu_sim_peek(&host.sim, 0, host.machine.pmu[0].table->rows[of->value_row].address);
-                assert_true(value == 0);
+                assert_int_equal(value, 0);
             }
             host_run(&host, 10);
             assert_int_equal(host_value(&host.session, 0), 10 * round);
@@ -549,7 +549,7 @@ static void nothing_of_earlier_threads_is_left_to_read(void **state)
         }
         host_run(&host, 1000);
         assert_int_equal(host_value(&host.other, 1), 10000);
-        assert_int_equal(host.other.set.tally[1].overflows, i % 2 ? 0 : 2);
+        assert_int_equal(host.other.set.tally[1].overflows, i % 2 ? 0 : 2, i);
         assert_int_equal(upmu_thread_exit(&mine), UPMU_OK);
         assert_int_equal(upmu_thread_exit(&theirs), UPMU_OK);
         host_end(&host);
@@ -576,7 +576,7 @@ static void a_counter_that_changes_hands_keeps_nothing_of_the_former(void **stat
             upmu_thread_init(&mine, 1, 1, NULL);
             upmu_thread_init(&theirs, 2, 2, NULL);
             publish_on(lists[list][1], &mine, NULL);
-            assert_int_equal(upmu_set_add(&host.other.set, lists[list][0], NULL), UPMU_OK);
+            assert_int_equal(upmu_set_add(&host.other.set, lists[list][0], NULL), UPMU_OK, list);
             assert_int_equal(upmu_session_attach_thread(&host.other, &theirs, &host.cpu[0]), UPMU_OK);
             assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
             for (unsigned round = 1; round <= 3; round++) {
@@ -588,7 +588,7 @@ static void a_counter_that_changes_hands_keeps_nothing_of_the_former(void **stat
 
                     assert_int_equal(
                         upmu_sim_peek(&host.sim, 0, host.machine.pmu[0].table->rows[of->value_row].address), 0);
-                    assert_int_equal(page.event[event].base, 0);
+                    assert_int_equal(page.event[event].base, 0, event);
                 }
                 host_run(&host, 400);
                 assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
@@ -616,7 +616,7 @@ static void a_counter_that_a_call_hands_to_a_session_keeps_nothing(void **state)
         begin("skylake");
         publish(lists[i][1]);
         assert_int_equal(upmu_session_attach_cpu(mine, &host.cpu[0]), UPMU_OK);
-        assert_int_equal(upmu_set_add(&theirs->set, lists[i][0], NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(&theirs->set, lists[i][0], NULL), UPMU_OK, i);
         assert_int_equal(upmu_session_attach_cpu(theirs, &host.cpu[0]), UPMU_OK);
         for (unsigned round = 1; round <= 3; round++) {
             assert_int_equal(upmu_sessions_change(&host.cpu[0], &theirs, 1, &mine, round > 1), UPMU_OK);
@@ -871,7 +871,7 @@ static void what_a_static_session_left_running_is_closed_and_cleared(void **stat
         const struct upmu_pmu *pmu = &host.machine.pmu[0];
         unsigned row = pmu->counter[host.other.set.tally[i].counter].value_row;
 
-        assert_true(upmu_sim_peek(&host.sim, 0, pmu->table->rows[row].address) == 0);
+        assert_int_equal(upmu_sim_peek(&host.sim, 0, pmu->table->rows[row].address), 0, row);
     }
     assert_int_equal(upmu_thread_switch(&host.cpu[0], &mine, &theirs), UPMU_OK);
     host_run(&host, 10);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "tests/common/commands.h"
 #include <tools/child/child_start.c>
 #include <tools/child/child_step.c>
@@ -31,7 +31,7 @@ static struct cmd cmd;
 static void take_out(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(said_bytes + length < sizeof out);
+    assert_compare(said_bytes + length, <, sizeof out);
     memcpy(out + said_bytes, text, length);
     out[said_bytes += length] = '\0';
 }
@@ -39,7 +39,7 @@ static void take_out(void *context, const char *text, size_t length)
 static void take_err(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(error_bytes + length < sizeof err);
+    assert_compare(error_bytes + length, <, sizeof err);
     memcpy(err + error_bytes, text, length);
     err[error_bytes += length] = '\0';
 }
@@ -158,7 +158,7 @@ static const char *file_of(const struct code *code, unsigned loops, unsigned num
     ssize_t before = readlink("/proc/self/exe", name, sizeof names[0] - 16);
     int file;
 
-    assert_true(before > 0);
+    assert_compare(before, >, 0);
     snprintf(name + before, 16, ".%u", number);
     memcpy(bytes, &header, sizeof header);
     memcpy(bytes + sizeof header, &segment, sizeof segment);
@@ -167,7 +167,7 @@ static const char *file_of(const struct code *code, unsigned loops, unsigned num
         memcpy(bytes + head + 1, &loops, sizeof loops);
     (void)unlink(name);
     file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-    assert_true(file >= 0);
+    assert_compare(file, >=, 0);
     assert_int_equal(write(file, bytes, head + length), head + length);
     close(file);
     return name;
@@ -276,7 +276,7 @@ static void a_loop_is_counted_to_its_last_instruction_on_each_cpu(void **state)
         must_count(profile->name, 1, 20 + i);
         counted++;
     }
-    assert_true(counted > 40);
+    assert_compare(counted, >, 40);
 }
 
 static void each_kind_of_code_is_counted_once(void **state)
@@ -513,7 +513,7 @@ static void damage_is_read_within_the_file(void **state)
                     read += cmd_elf_function(&elf, i, &symbol) ? strlen(symbol.name) : 0;
             bytes[at] ^= (uint8_t)change;
         }
-    assert_true(read != 0);
+    assert_int_not_equal(read, 0);
     free(bytes);
 }
 

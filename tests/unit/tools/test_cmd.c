@@ -14,7 +14,7 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "tests/common/blobs.h"
 #include "tests/common/commands.h"
 
@@ -25,7 +25,7 @@ static int keys;
 static void test_write(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(printed_bytes + length < sizeof printed);
+    assert_compare(printed_bytes + length, <, sizeof printed);
     memcpy(printed + printed_bytes, text, length);
     printed_bytes += length;
     printed[printed_bytes] = '\0';
@@ -34,7 +34,7 @@ static void test_write(void *context, const char *text, size_t length)
 static void test_write_error(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(error_bytes + length < sizeof errors);
+    assert_compare(error_bytes + length, <, sizeof errors);
     memcpy(errors + error_bytes, text, length);
     error_bytes += length;
     errors[error_bytes] = '\0';
@@ -93,7 +93,7 @@ static const void *test_read_file(void *context, const char *name, size_t *out_l
                                     "that a search by halves meets it before those around it, whichever it is for\n"
                                     "k8\tSNOOP_RESYNCS\tof another\n";
 
-        assert_true(*out_length + sizeof about <= sizeof blob);
+        assert_compare(*out_length + sizeof about, <=, sizeof blob);
         memcpy(blob + *out_length, about, sizeof about - 1);
         *out_length += sizeof about - 1;
     }
@@ -185,7 +185,7 @@ static void division_and_scaling_agree_with_the_compilers(void **state)
         by = (x >> (x & 63)) | 1;
         assert_int_equal(cmd_divide(value, by), value / by);
         y = cmd_root(value);
-        assert_true(y * y <= value && (y == UINT32_MAX || (y + 1) * (y + 1) > value));
+        assert_true(y * y <= value && (y == UINT32_MAX || (y + 1) * (y + 1) > value), y);
         factor = 1000;
         value >>= 20, by >>= 20;
         if (by != 0)
@@ -299,7 +299,7 @@ static void help_explains_each_option_of_its_usage(void **state)
             explained++;
         }
     }
-    assert_true(explained > 20);
+    assert_compare(explained, >, 20);
 }
 
 static void the_version_is_that_of_the_headers(void **state)
@@ -527,7 +527,7 @@ static void every_model_lists_encodes_and_places_by_its_name(void **state)
         snprintf(text, sizeof text, "place --pmu %s instructions cycles", name);
         assert_int_equal(line(text), CMD_OK);
     }
-    assert_true(i > 50);
+    assert_compare(i, >, 50);
 }
 
 /* ---- On simulated CPUs ---- */
@@ -686,7 +686,7 @@ static void stat_shows_metrics_of_what_it_counted(void **state)
     assert_int_equal(line("stat --sim core2 --json -r 1 -M misses"), CMD_OK);
     assert_in_range(number_behind("\"millionths\":", 1), misses * 100000000 / branches,
                     misses * 100000000 / branches + 1);
-    assert_true(number_behind("\"millionths\":", 2) > 1000000);
+    assert_compare(number_behind("\"millionths\":", 2), >, 1000000);
     assert_int_equal(line("stat --sim core2 -r 2 -M misses,ipc branches"), CMD_OK);
     prints("Metrics of 'branches' on core, 200,000 iterations, 2 runs:");
     prints("            24.8");
@@ -1045,7 +1045,7 @@ static void without_a_pmu_each_command_refuses(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        assert_int_equal(line(lines[i]), CMD_REFUSED);
+        assert_int_equal(line(lines[i]), CMD_REFUSED, i);
         complains("simulate one with --sim");
         snprintf(text, sizeof text, "%s --sim p4_no_perfmon", lines[i]);
         if (strcmp(lines[i], "info") != 0 && strcmp(lines[i], "selftest") != 0) {
@@ -1112,7 +1112,7 @@ static void loops_retire_what_their_table_says(void **state)
     for (unsigned i = 0; i < sizeof loops / sizeof loops[0]; i++) {
         uint64_t few = steps_of(loops[i].loop, 100), many = steps_of(loops[i].loop, 1100);
 
-        assert_int_equal(many - few, 1000 * loops[i].instructions);
+        assert_int_equal(many - few, 1000 * loops[i].instructions, i);
     }
 }
 
@@ -1129,7 +1129,7 @@ static void the_chain_of_chase_visits_every_line_once(void **state)
     cmd_workload_prepare(cmd);
     for (i = 1; i <= lines; i++) {
         at = *(void **)at;
-        assert_int_equal(at == buffer + sizeof buffer / 2, i == lines);
+        assert_int_equal(at == buffer + sizeof buffer / 2, i == lines, i);
     }
 }
 
@@ -1169,7 +1169,7 @@ static void the_live_road_runs_the_loops_natively(void **state)
     prints("Counts of 'memset' on skl");
     prints("(unproven)");
     for (unsigned i = 0; i < 4096 * sizeof(void *); i++)
-        assert_int_equal(buffer[i % (sizeof buffer / 2)], 0);
+        assert_int_equal(buffer[i % (sizeof buffer / 2)], 0, i);
     memset(buffer, 0x55, sizeof buffer / 4);
     assert_int_equal(cmd_run_line(cmd, "stat -n 4096 -e instructions memcpy"), CMD_OK);
     assert_memory_equal(buffer, buffer + sizeof buffer / 4, 4096 * sizeof(void *) < sizeof buffer / 4

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "tests/common/garbage.h"
 #include "tests/common/commands.h"
 
@@ -21,7 +21,7 @@ static struct cmd cmd;
 static void take(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(printed_bytes + length < sizeof printed);
+    assert_compare(printed_bytes + length, <, sizeof printed);
     memcpy(printed + printed_bytes, text, length);
     printed_bytes += length;
     printed[printed_bytes] = '\0';
@@ -30,7 +30,7 @@ static void take(void *context, const char *text, size_t length)
 static void take_error(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(error_bytes + length < sizeof errors);
+    assert_compare(error_bytes + length, <, sizeof errors);
     memcpy(errors + error_bytes, text, length);
     error_bytes += length;
     errors[error_bytes] = '\0';
@@ -154,7 +154,7 @@ static void lines_come_at_intervals_and_add_up(void **state)
         assert_true(at[1] && (!strchr(at + 1, '\n')[1] || microseconds - before >= 1000));
         before = microseconds;
     }
-    assert_true(lines >= 5);
+    assert_compare(lines, >=, 5);
     assert_int_equal(sum, 20000000);
     has(printed, "\n20000000 instructions");
     assert_int_equal(line("pmcstat --sim core2 -o full/disk instructions spin"), CMD_REFUSED);
@@ -171,14 +171,14 @@ static void a_process_is_counted_while_it_runs(void **state)
     (void)state;
     assert_int_equal(line("pmcstat --sim core2 -p -n 1000000 instructions spin"), CMD_OK);
     has(printed, "\n2000000 instructions");
-    assert_true(cmd.own_cpu.meter.bank.accesses.writes > 100);
+    assert_compare(cmd.own_cpu.meter.bank.accesses.writes, >, 100);
 }
 
 static void stat_prints_counts_at_intervals(void **state)
 {
     (void)state;
     assert_int_equal(line("stat --sim skylake -I 1 -n 5000000 -e instructions,cycles spin"), CMD_OK);
-    assert_true(lines_with(printed, " us ") >= 6);
+    assert_compare(lines_with(printed, " us "), >=, 6);
     assert_int_equal(lines_with(printed, " us ") % 2, 0);
     has(printed, "        10,000,000  instructions");
     assert_int_equal(line("stat --sim skylake -n 1000 -e instructions spin"), CMD_OK);
@@ -211,11 +211,11 @@ static void an_interval_costs_one_rdpmc_for_each_event(void **state)
     assert_int_equal(upmu_session_attach_cpu(&cmd.session, cmd.cpu), UPMU_OK);
     assert_int_equal(upmu_session_start(&cmd.session), UPMU_OK);
     assert_int_equal(cmd_watch_run(&cmd, &watch, cmd_workload_find("spin"), 10000000), UPMU_OK);
-    assert_true(lines_seen >= 5);
+    assert_compare(lines_seen, >=, 5);
     for (unsigned i = 1; i < lines_seen; i++) {
-        assert_int_equal(at_line[i].writes, at_line[0].writes);
-        assert_int_equal(at_line[i].reads, at_line[0].reads);
-        assert_int_equal(at_line[i].rdpmcs - at_line[i - 1].rdpmcs, 3);
+        assert_int_equal(at_line[i].writes, at_line[0].writes, i);
+        assert_int_equal(at_line[i].reads, at_line[0].reads, i);
+        assert_int_equal(at_line[i].rdpmcs - at_line[i - 1].rdpmcs, 3, i);
     }
     assert_int_equal(upmu_session_stop(&cmd.session), UPMU_OK);
     assert_int_equal(upmu_session_detach(&cmd.session), UPMU_OK);

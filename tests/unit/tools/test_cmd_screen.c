@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "tests/common/commands.h"
 
 /* A colour is a mark of two bytes in what was printed: MARK and its letter. */
@@ -24,7 +24,7 @@ static struct cmd cmd;
 static void screen_take(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(printed_bytes + length < sizeof printed);
+    assert_compare(printed_bytes + length, <, sizeof printed);
     memcpy(printed + printed_bytes, text, length);
     printed_bytes += length;
     printed[printed_bytes] = '\0';
@@ -33,7 +33,7 @@ static void screen_take(void *context, const char *text, size_t length)
 static void screen_take_error(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(error_bytes + length < sizeof errors);
+    assert_compare(error_bytes + length, <, sizeof errors);
     memcpy(errors + error_bytes, text, length);
     error_bytes += length;
     errors[error_bytes] = '\0';
@@ -152,10 +152,10 @@ static void the_text_is_the_same_with_colours_and_without(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        assert_int_equal(line(&plain_sink, lines[i]), CMD_OK);
+        assert_int_equal(line(&plain_sink, lines[i]), CMD_OK, i);
         assert_null(strchr(printed, MARK));
         memcpy(kept, printed, printed_bytes + 1);
-        assert_int_equal(line(&coloured_sink, lines[i]), CMD_OK);
+        assert_int_equal(line(&coloured_sink, lines[i]), CMD_OK, i);
         assert_int_equal(unmark(), 0);
         assert_string_equal(printed, kept);
     }
@@ -173,7 +173,7 @@ static void what_programs_read_has_no_colour(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        assert_int_equal(line(&coloured_sink, lines[i]), CMD_OK);
+        assert_int_equal(line(&coloured_sink, lines[i]), CMD_OK, i);
         if (strchr(printed, MARK) != NULL)
             fail_msg("%s", lines[i]);
     }
@@ -219,8 +219,8 @@ static void a_bar_is_as_long_as_its_part(void **state)
         printed_bytes = 0;
         printed[0] = '\0';
         cmd_bar(&cmd, bars[i].part, bars[i].whole, bars[i].width);
-        assert_int_equal(strspn(printed, "#"), bars[i].length);
-        assert_int_equal(printed_bytes, bars[i].length);
+        assert_int_equal(strspn(printed, "#"), bars[i].length, i);
+        assert_int_equal(printed_bytes, bars[i].length, i);
     }
 }
 
@@ -265,12 +265,12 @@ static void stat_prints_cells_at_intervals(void **state)
     assert_int_equal(line(&plain_sink, "stat --sim skl -n 10000000 -I 1 -x ; -e instructions spin"), CMD_OK);
     for (const char *at = strchr(printed, '\n') + 1; *at != '\0'; at = strchr(at, '\n') + 1) {
         assert_int_equal(sscanf(at, "%lf;%llu;;instructions\n", &seconds, &count), 2);
-        assert_true(seconds > last);
+        assert_compare(seconds, >, last);
         last = seconds;
         sum += count;
         lines++;
     }
-    assert_true(lines >= 3);
+    assert_compare(lines, >=, 3);
     assert_int_equal(sum, 20000000);
 }
 
@@ -333,7 +333,7 @@ static void a_wrong_word_names_the_nearest_right_one(void **state)
 
     (void)state;
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_not_equal(line(&plain_sink, wrong[i].line), CMD_OK);
+        assert_int_not_equal(line(&plain_sink, wrong[i].line), CMD_OK, i);
         if (strstr(errors, wrong[i].said) == NULL)
             fail_msg("%s: no '%s' in: %s", wrong[i].line, wrong[i].said, errors);
     }
@@ -376,7 +376,7 @@ static void distances_are_those_of_their_definition(void **state)
         for (unsigned j = 0; j < 6u << 5; j += 5) {
             a_word_of_bits(i, one);
             a_word_of_bits(j, other);
-            assert_int_equal(distance(one, other), defined(one, i >> 5, other, j >> 5));
+            assert_int_equal(distance(one, other), defined(one, i >> 5, other, j >> 5), i, j);
         }
     assert_int_equal(distance("abcdefghijklmnopqrstuvwxyz012345", "bcdefghijklmnopqrstuvwxyz0123456"), 2);
 }
@@ -396,7 +396,7 @@ static uint64_t screen_now_ms(void *context)
 static void screen_progress(void *context, const char *text)
 {
     (void)context;
-    assert_true(strlen(progress_all) + strlen(text) + 2 < sizeof progress_all);
+    assert_compare(strlen(progress_all) + strlen(text) + 2, <, sizeof progress_all);
     strcat(strcat(progress_all, text), "\n");
     snprintf(progress_now, sizeof progress_now, "%s", text);
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 
 #include "port/sim/sim_uncore.h"
 #include "tests/common/commands.h"
@@ -19,7 +19,7 @@ static size_t printed_bytes;
 static void take(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(printed_bytes + length < sizeof printed);
+    assert_compare(printed_bytes + length, <, sizeof printed);
     memcpy(printed + printed_bytes, text, length);
     printed_bytes += length;
     printed[printed_bytes] = '\0';

@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include <port/linux/linux_journal.c>
 #include <port/linux/linux_look.c>
 #include <port/linux/linux_msr.c>
@@ -166,7 +166,7 @@ static void record_write(uint32_t address)
     for (unsigned i = 0; i < fake->written; i++)
         if (fake->write_address[i] == address)
             return;
-    assert_true(fake->written < WRITTEN);
+    assert_compare(fake->written, <, WRITTEN);
     fake->write_address[fake->written++] = address;
     if (is_command(address))
         return;
@@ -290,7 +290,7 @@ static const struct upmu_linux_system fake_system = {.open = fake_open,
 static void write_out(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(text_bytes_out + length < sizeof out);
+    assert_compare(text_bytes_out + length, <, sizeof out);
     memcpy(out + text_bytes_out, text, length);
     out[text_bytes_out += length] = '\0';
 }
@@ -306,7 +306,7 @@ static void write_colour(void *context, enum cmd_colour colour)
 static void write_err(void *context, const char *text, size_t length)
 {
     (void)context;
-    assert_true(text_bytes_err + length < sizeof err);
+    assert_compare(text_bytes_err + length, <, sizeof err);
     memcpy(err + text_bytes_err, text, length);
     err[text_bytes_err += length] = '\0';
 }
@@ -563,7 +563,7 @@ static void a_pmu_that_counts_nothing_is_found_out(void **state)
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fresh_machine(bad[i], false);
         run_to("selftest --msr --yes --report page", 4);
-        assert_non_null(strstr(stored, verdicts[i]));
+        assert_non_null(strstr(stored, verdicts[i]), i);
         registers_are_as_found(bad[i]);
         fresh_machine(bad[i], false);
         run_to("stat --msr --yes", 4);
@@ -615,13 +615,13 @@ static void counters_are_read_twice_in_a_second_while_the_loops_run(void **state
     fake->ns_per_loop = 300000000;
     run_to("stat --msr --yes -e instructions:u -n 3000000000 spin", 0);
     says("     6,000,000,000  instructions:u");
-    assert_true(fake->loops > 2000);
-    assert_true(fake->accesses_at_last - fake->accesses_at_first >= fake->loops / 2 - 1);
+    assert_compare(fake->loops, >, 2000);
+    assert_compare(fake->accesses_at_last - fake->accesses_at_first, >=, fake->loops / 2 - 1);
     registers_are_as_found("p6");
     fresh_machine("p6", false);
     fake->ns_per_loop = 1000000; /* and not more often */
     run_to("stat --msr --yes -e instructions:u -n 30000000 spin", 0);
-    assert_true(fake->loops > 20);
+    assert_compare(fake->loops, >, 20);
     assert_int_equal(fake->accesses_at_last, fake->accesses_at_first);
 }
 
@@ -777,9 +777,9 @@ static void any_access_that_fails_ends_with_the_registers_as_found(void **state)
             total = fake->accesses < at ? 0 : total;
             registers_are_as_found(what);
             if (total && result != -EIO) {
-                assert_true(status != 0);
+                assert_int_not_equal(status, 0);
                 if (fake->writes)
-                    assert_true(status == 1);
+                    assert_int_equal(status, 1);
             }
         }
     }
@@ -842,7 +842,7 @@ static void a_signal_restores_before_it_ends_the_program(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         if (!WIFSIGNALED(status) || WTERMSIG(status) != signals[i])
             fail_msg("signal %d: status %#x", signals[i], (unsigned)status);
-        assert_true(fake->written != 0);
+        assert_int_not_equal(fake->written, 0);
         registers_are_as_found("signal");
     }
 }
@@ -971,7 +971,7 @@ static void the_systems_functions_do_what_their_names_say(void **state)
     assert_int_equal(system->open(NULL, path, O_RDONLY), -ENOENT);
     assert_false(upmu_linux_line(system, path, line, sizeof line));
     file = system->open(NULL, path, O_RDWR | O_CREAT | O_EXCL);
-    assert_true(file >= 0);
+    assert_compare(file, >=, 0);
     assert_int_equal(system->open(NULL, path, O_RDWR | O_CREAT | O_EXCL), -EEXIST);
     second = system->open(NULL, path, O_RDWR);
     assert_int_equal(system->lock(NULL, file), 0);
@@ -998,7 +998,7 @@ static void the_systems_functions_do_what_their_names_say(void **state)
                   : 1);
     }
     assert_true(wait(&file) > 0 && file == 0);
-    assert_true(system->clock_ns(NULL) <= system->clock_ns(NULL));
+    assert_compare(system->clock_ns(NULL), <=, system->clock_ns(NULL));
 }
 
 /* ---- Words ---- */
@@ -1009,9 +1009,9 @@ static void text_has_its_colours(void **state)
     (void)state;
     fresh_machine("skl", false);
     run_to("stat --msr -e instructions", 0);
-    assert_true(colours > 4);
+    assert_compare(colours, >, 4);
     run_to("pmus --msr", 0);
-    assert_true(colours > 4);
+    assert_compare(colours, >, 4);
 }
 
 static void the_report_has_what_a_reader_needs(void **state)

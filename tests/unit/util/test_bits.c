@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "core/util/bits.h"
 
 static void bits_count_agrees_with_a_loop_over_all_16_bit_masks(void **state)

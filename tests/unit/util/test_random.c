@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "tests/common/assertions.h"
 #include "core/util/random.h"
 
 /* From the definition, worked out by hand: 1 -> 1 ^ 1 << 25 ^ (both) >> 27, times the multiplier. */
@@ -16,9 +16,9 @@ static void random_numbers_are_xorshift64_star(void **state)
     uint64_t word = UINT64_C(0x2000001);
 
     (void)state;
-    assert_true(upmu_random_next(&seed) == word * UINT64_C(2685821657736338717));
-    assert_true(seed == word);
-    assert_true(word * UINT64_C(2685821657736338717) == UINT64_C(0x47e4ce4b896cdd1d));
+    assert_int_equal(upmu_random_next(&seed), word * UINT64_C(2685821657736338717));
+    assert_int_equal(seed, word);
+    assert_int_equal(word * UINT64_C(2685821657736338717), UINT64_C(0x47e4ce4b896cdd1d));
 }
 
 static void the_same_seed_gives_the_same_numbers_and_zero_is_a_seed(void **state)
@@ -29,10 +29,10 @@ static void the_same_seed_gives_the_same_numbers_and_zero_is_a_seed(void **state
     (void)state;
     for (unsigned i = 0; i < 1000; i++) {
         uint64_t number = upmu_random_next(&one);
-        assert_true(number == upmu_random_next(&two));
+        assert_int_equal(number, upmu_random_next(&two));
         same += number == upmu_random_next(&other);
     }
-    assert_true(one != 0);
+    assert_int_not_equal(one, 0);
     assert_int_equal(same, 0);
 }
 
@@ -49,7 +49,7 @@ static void every_bit_of_a_random_number_is_set_half_of_the_time(void **state)
             set[bit] += (unsigned)(number >> bit & 1u);
     }
     for (unsigned bit = 0; bit < 64; bit++)
-        assert_in_range(set[bit], 4700, 5300);
+        assert_in_range(set[bit], 4700, 5300, bit);
 }
 
 static void a_number_below_a_limit_takes_each_value_alike(void **state)
@@ -64,7 +64,7 @@ static void a_number_below_a_limit_takes_each_value_alike(void **state)
         seen[number]++;
     }
     for (unsigned i = 0; i < 7; i++)
-        assert_in_range(seen[i], 9400, 10600);
+        assert_in_range(seen[i], 9400, 10600, i);
     for (unsigned i = 0; i < 100; i++)
         assert_int_equal(upmu_random_below(&seed, 1), 0);
 }
