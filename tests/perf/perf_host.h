@@ -139,7 +139,7 @@ static int perf_open(struct upmu_perf_attr *attr, int pid, int cpu, int group, u
 
     while (perf_host.open[free_one])
         free_one++;
-    assert_true(free_one < PERF_FILES);
+    assert_compare(free_one, <, PERF_FILES);
     result =
         upmu_perf_open(&perf_host.perf, perf_host.caller, &perf_host.event[free_one], attr, pid, cpu, group, flags);
     if (result)

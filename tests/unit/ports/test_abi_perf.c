@@ -71,7 +71,8 @@ static void compare(const char *path, uint32_t caller)
             fail_msg("seed %lu: errno %d here, %d of Linux", seed, ours, recorded);
     }
     fclose(file);
-    assert_true(granted > seeds / 4 && later < seeds / 16);
+    assert_compare(granted, >, seeds / 4);
+    assert_compare(later, <, seeds / 16);
     perf_host_end();
 }
 
@@ -333,7 +334,7 @@ static void every_format_has_its_bytes(void **state)
         assert_int_equal(upmu_perf_read(perf_event(leader), out, words * 8 - 1), -UPMU_PERF_ENOSPC);
         memset(out, 0xff, sizeof out);
         assert_int_equal(upmu_perf_read(perf_event(leader), out, sizeof out), words * 8);
-        assert_true(out[words] == UINT64_MAX);
+        assert_int_equal(out[words], UINT64_MAX);
         assert_int_equal(out[value], 400);
         if (format & UPMU_PERF_READ_ID)
             assert_int_equal(out[id], 1);
@@ -434,8 +435,8 @@ static void sharing_groups_report_what_was_counted(void **state)
         struct reading reading = read_file(file[i]);
         uint64_t scaled = reading.value * reading.enabled / reading.running;
 
-        assert_true(reading.value < TICKS * PART / 4);
-        assert_true(reading.running < reading.enabled);
+        assert_compare(reading.value, <, TICKS * PART / 4);
+        assert_compare(reading.running, <, reading.enabled);
         assert_in_range(scaled, TICKS * PART / 4 * 9 / 10, TICKS * PART / 4 * 11 / 10);
     }
     perf_switch(0, 2);
@@ -552,8 +553,8 @@ static void a_fork_without_memory_leaves_nothing(void **state)
         perf_host_set_up("skl");
         upmu_perf_task_init(&child, 10, 10);
         leader = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1);
-        assert_true(open_hardware(BRANCHES, UPMU_PERF_INHERIT, 0, -1, leader) > 0);
-        assert_true(open_hardware(CYCLES, UPMU_PERF_INHERIT, 0, -1, -1) > 0);
+        assert_compare(open_hardware(BRANCHES, UPMU_PERF_INHERIT, 0, -1, leader), >, 0);
+        assert_compare(open_hardware(CYCLES, UPMU_PERF_INHERIT, 0, -1, -1), >, 0);
         perf_host.takes_left = takes;
         assert_int_equal(upmu_perf_fork(&perf_host.task[0], &child, true), -UPMU_PERF_ENOMEM);
         assert_null(child.events);
@@ -658,7 +659,7 @@ static void events_have_a_limit(void **state)
     perf_host_set_up("skl");
     perf_host.perf.most_events = 1;
     file = open_software(UPMU_PERF_DUMMY, 0, 0, -1, -1);
-    assert_true(file > 0);
+    assert_compare(file, >, 0);
     assert_int_equal(open_software(UPMU_PERF_DUMMY, 0, 0, -1, -1), -UPMU_PERF_EMFILE);
     perf_close(file);
     assert_int_equal(open_attr(UPMU_PERF_TYPE_SOFTWARE, UPMU_PERF_DUMMY, 0), 0);
