@@ -208,7 +208,7 @@ static void each_register_of_each_model_is_cleared(void **state)
         assert_cleared(&host, 0, 0, "after an end");
     }
     print_message("%u models\n", cleared);
-    assert_true(cleared > 60);
+    assert_compare(cleared, >, 60);
 }
 
 /* Clear a CPU one of whose registers faults.  Returns whether the call met it. */
@@ -256,7 +256,7 @@ static void a_faulting_register_is_named_and_the_rest_is_cleared(void **state)
                 faults += clear_beside_a_fault(profile->name, msr);
     }
     print_message("%u registers\n", faults);
-    assert_true(faults > 1000);
+    assert_compare(faults, >, 1000);
 }
 
 /* The registers of a counter that the host has reserved, and what it needs, stay; the firmware's are free then. */

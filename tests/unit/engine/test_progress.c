@@ -368,8 +368,8 @@ static void a_format_is_told_the_id_of_the_event_that_overflowed(void **state)
     assert_int_equal(upmu_session_format(session, &format, &argument, sizeof argument), UPMU_OK);
     host_begin(&host, session);
     host_run(&host, 2 * PERIOD);
-    assert_true(ids[0] == one.event_id);
-    assert_true(ids[1] == two.event_id);
+    assert_int_equal(ids[0], one.event_id);
+    assert_int_equal(ids[1], two.event_id);
     detach();
     host_end(&host);
 }
