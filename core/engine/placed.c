@@ -51,8 +51,10 @@ bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_s
 static void remember_place(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
 {
     struct upmu_set *set = upmu_active(session);
+    uint64_t refused = set->program.refused;
 
     upmu_program_forget(set);
+    set->program.refused = refused; /* a place beside others does not make one beside those */
     set->counters = counters;
     /*
      * The factor is 2^32 divided by the golden ratio: stamps of different CPUs begin far from each other, for 1,000

@@ -223,6 +223,15 @@ static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_ses
     return note_place(meter, session, mode, corunners, &joint->result[first]);
 }
 
+/* Are all events of a set for the PMU of this meter? */
+static bool is_of_pmu(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
+            return false;
+    return true;
+}
+
 static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
 {
     struct upmu_joint joint;
@@ -230,9 +239,8 @@ static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_sess
     uint32_t taken = 0;
     uint64_t corunners = 0;
 
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        if (upmu_machine_pmu_of(meter->machine, upmu_active(session)->event[i].pmu) != meter->pmu)
-            return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+    if (!is_of_pmu(meter, upmu_active(session)))
+        return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
     if (upmu_bank_type(&meter->bank))
         status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));
     if (status != UPMU_OK)
@@ -277,6 +285,23 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
         return status;
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     return upmu_plan_in(meter, session, upmu_active(session)) ? UPMU_OK : UPMU_ERR_LOST_CLAIM;
+}
+
+void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, uint32_t spared)
+{
+    struct upmu_joint joint;
+    bool fits;
+
+    if (!is_of_pmu(meter, upmu_active(session)))
+        return;
+    fits = spared && upmu_joint_begin_apart(meter, &joint, session, spared) &&
+           upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK;
+    if (!fits) {
+        upmu_joint_begin(&joint, meter->pmu);
+        fits = upmu_joint_add(&joint, session, false) && upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK;
+    }
+    if (fits && upmu_placing_note(meter, session, joint.result))
+        upmu_active(session)->placed_beside = 0;
 }
 
 enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_session *session)

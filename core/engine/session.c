@@ -601,7 +601,7 @@ static enum upmu_status start_work(const struct upmu_call *call)
     }
     status = upmu_waiting_start(call->meter, session, true);
     UPMU_STORE(session->why.status, status);
-    upmu_waiting_admit(call->meter);
+    upmu_waiting_admit(call->meter, false);
     return status;
 }
 
@@ -625,7 +625,7 @@ static enum upmu_status stop_work(const struct upmu_call *call)
     enum upmu_status status = upmu_session_halt(call->meter, call->session);
 
     if (call->meter)
-        upmu_waiting_admit(call->meter);
+        upmu_waiting_admit(call->meter, false);
     return status;
 }
 
@@ -694,7 +694,7 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
         if (status == UPMU_OK)
             status = one;
     }
-    upmu_waiting_admit(meter);
+    upmu_waiting_admit(meter, false);
     return status;
 }
 
@@ -713,7 +713,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
 
     if (call->meter) {
         status = upmu_session_leave(call->meter, call->session, call->listed);
-        upmu_waiting_admit(call->meter);
+        upmu_waiting_admit(call->meter, false);
         return status;
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))

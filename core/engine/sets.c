@@ -130,7 +130,7 @@ static enum upmu_status switch_work(const struct upmu_call *call)
             (void)upmu_plan_in(meter, session, session->following);
         upmu_reconcile(meter);
         upmu_waiting_leavers(meter);
-        upmu_waiting_admit(meter);
+        upmu_waiting_admit(meter, true);
         return UPMU_OK;
     }
     if (meter && session->counters)
@@ -138,7 +138,7 @@ static enum upmu_status switch_work(const struct upmu_call *call)
     upmu_sets_advance(session, call->set);
     session->begun = 1;
     if (meter)
-        upmu_waiting_admit(meter);
+        upmu_waiting_admit(meter, true);
     return UPMU_OK;
 }
 
