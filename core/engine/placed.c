@@ -47,6 +47,11 @@ bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_s
     return (may_move ? refused : refused & ~UINT64_C(1)) == refusal_of(meter, corunners);
 }
 
+void upmu_placed_beside(struct upmu_set *set, uint64_t corunners)
+{
+    set->placed_beside = corunners;
+}
+
 /* Note the PMU and the co-runners of the active set's new placement. */
 static void remember_place(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
 {
@@ -61,7 +66,7 @@ static void remember_place(struct upmu_meter *meter, struct upmu_session *sessio
      * CPUs more than 2^20.
      */
     set->stamp = meter->number * UINT32_C(0x9e3779b1) + ++meter->stamps;
-    set->placed_beside = upmu_placed_corunners(meter, session);
+    upmu_placed_beside(set, upmu_placed_corunners(meter, session));
     set->placed_blocked = upmu_meter_blocked(meter);
     set->placed_class = upmu_placed_class(meter);
 }

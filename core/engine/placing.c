@@ -69,7 +69,7 @@ static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session
     if (!upmu_placing_note(meter, session, result))
         return UPMU_ERR_UNSUPPORTED;
     if (mode == PLACE_PINNED)
-        upmu_active(session)->placed_beside = corunners;
+        upmu_placed_beside(upmu_active(session), corunners);
     return UPMU_OK;
 }
 
@@ -127,7 +127,7 @@ static void end_moves(struct upmu_meter *meter)
         }
     for (unsigned part = 0; part < plan->ins; part++)
         if (plan->in[part])
-            plan->set[part]->placed_beside = meter->corunners - plan->set[part]->program.placement;
+            upmu_placed_beside(plan->set[part], meter->corunners - plan->set[part]->program.placement);
 }
 
 /*
@@ -301,7 +301,7 @@ void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, 
         fits = upmu_joint_add(&joint, session, false) && upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK;
     }
     if (fits && upmu_placing_note(meter, session, joint.result))
-        upmu_active(session)->placed_beside = 0;
+        upmu_placed_beside(upmu_active(session), 0);
 }
 
 enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_session *session)

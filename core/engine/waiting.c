@@ -533,7 +533,7 @@ static UPMU_APART bool place_beside(struct selection *selection, struct upmu_ses
     }
     if (!upmu_placing_note(meter, session, &joint.result[first]))
         return false;
-    set->placed_beside = selection->corunners;
+    upmu_placed_beside(set, selection->corunners);
     return true;
 }
 

@@ -197,6 +197,53 @@ static void a_stop_searches_where_nothing_would_run(void **state)
     host_end(&host);
 }
 
+/* An event with a register of its own beside the selects: its place is good beside the same company, and beside none. */
+static void a_place_that_was_found_beside_others_is_good_alone(void **state)
+{
+    (void)state;
+    set_up();
+    attach(0, "branches", false);
+    assert_int_equal(start(0), 0);
+    attach(1, "r01b7:offcore_rsp=0x10001", false);
+    assert_int_equal(start(1), 0);
+    assert_int_equal(stop(1), 0);
+    assert_int_equal(stop(0), 0);
+    assert_int_equal(start(1), 0);
+    assert_int_equal(state_of(1), UPMU_SESSION_RUNNING);
+    host_end(&host);
+}
+
+/* The number of an AMD core says who has the northbridge, and is no part of a place: a thread takes its place along. */
+static void a_thread_takes_its_place_from_core_to_core_of_amd(void **state)
+{
+    static struct upmu_place_work works[3];
+
+    (void)state;
+    host_prepare_cpus(&host, "zen2", 3);
+    host_machine(&host);
+    host_take_over(&host, 3, false);
+    host_threads(&host, 5);
+    for (unsigned i = 0; i < 3; i++) {
+        upmu_sim_switch_cpu(&host.sim, i);
+        assert_int_equal(upmu_cpu_use_work(&host.cpu[i], &works[i]), UPMU_OK);
+    }
+    upmu_test_count_searches(&host.machine);
+    assert_int_equal(upmu_set_add(&host.sessions[0].set, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[0], &host.threads[0], NULL), UPMU_OK);
+    (void)made(upmu_session_start(&host.sessions[0]));
+    for (unsigned cpu = 1; cpu < 3; cpu++) {
+        host_thread_switch(&host, cpu, 0);
+        assert_int_equal(made(UPMU_OK), cpu == 1 ? 1 : 0);
+        assert_int_equal(state_of(0), UPMU_SESSION_RUNNING);
+        host_work(&host, cpu, 1000);
+        host_thread_switch(&host, cpu, 2 + cpu);
+    }
+    assert_true(host_value(&host.sessions[0], 0) != 0);
+    assert_int_equal(host_count(&host.sessions[0], 0).quality, UPMU_QUALITY_EXACT);
+    assert_int_equal(upmu_thread_exit(&host.threads[0]), UPMU_OK);
+    host_end(&host);
+}
+
 /*
  * Aim: 1.  A switch searches for each session that it finds a place for, and for at most four that it finds none for.
  * A switch away searches for nothing where nothing waits.
@@ -265,6 +312,8 @@ int main(void)
         cmocka_unit_test(a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered),
         cmocka_unit_test(what_waits_comes_in_the_order_of_its_starts_without_a_search),
         cmocka_unit_test(a_stop_searches_where_nothing_would_run),
+        cmocka_unit_test(a_place_that_was_found_beside_others_is_good_alone),
+        cmocka_unit_test(a_thread_takes_its_place_from_core_to_core_of_amd),
         cmocka_unit_test(a_switch_searches_until_four_sessions_have_found_no_place),
         cmocka_unit_test(a_handler_makes_no_search),
     };
