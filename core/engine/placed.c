@@ -12,7 +12,8 @@ uint64_t upmu_placed_stamp(const struct upmu_set *set)
 {
     uint64_t mixed = set->stamp * UINT64_C(0x9e3779b97f4a7c15);
 
-    return (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed & ~UPMU_STAMP_ALONE) | (set->session->alone ? UPMU_STAMP_ALONE : 0);
 }
 
 /* Sum the placements that run beside a session. */

@@ -18,6 +18,18 @@ static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
     return (uint8_t)(0x80u | (unsigned)meter->pmu->index << 1 | (meter->thread != 0));
 }
 
+/*
+ * A bit of stamps, and so of their sum: only a session that runs alone (upmu_session_alone()) has it in its stamp.  No
+ * other stamp has a part in the sum then, so the bit of the sum says whether such a session runs.
+ */
+#define UPMU_STAMP_ALONE UINT64_C(1)
+
+/* May a session have counters beside those with the counters `taken` and this sum of stamps?  Not if one is alone. */
+static inline bool upmu_placed_may_join(const struct upmu_session *session, uint32_t taken, uint64_t corunners)
+{
+    return !taken || !(session->alone || (corunners & UPMU_STAMP_ALONE));
+}
+
 /* A set's placement as a scattered number; the sum of these numbers over all running sessions but `except`. */
 uint64_t upmu_placed_stamp(const struct upmu_set *set);
 uint64_t upmu_placed_corunners(const struct upmu_meter *meter, const struct upmu_session *except);

@@ -236,7 +236,7 @@ static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_sess
 {
     struct upmu_joint joint;
     enum upmu_status status = UPMU_OK;
-    uint32_t taken = 0;
+    uint32_t taken = 0, rest = meter->running;
     uint64_t corunners = 0;
 
     if (!is_of_pmu(meter, upmu_active(session)))
@@ -245,15 +245,16 @@ static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_sess
         status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));
     if (status != UPMU_OK)
         return status;
-    if (upmu_meter_is_free(meter)) {
-        return note_free(meter, session) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
-    }
-    uint32_t rest = meter->running;
-
+    if (upmu_meter_is_free(meter))
+        return !session->alone && note_free(meter, session)
+                   ? UPMU_OK
+                   : upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
     for (const struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;) {
         corunners += upmu_placed_stamp(upmu_active(other));
         taken |= other->counters;
     }
+    if (!upmu_placed_may_join(session, taken, corunners))
+        return upmu_session_refuse(session, UPMU_ERR_DOES_NOT_FIT);
     if (mode != PLACE_ALONE && upmu_joint_begin_apart(meter, &joint, session, taken) &&
         upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK)
         return note_place(meter, session, mode, corunners, &joint.result[0]);

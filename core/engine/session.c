@@ -554,6 +554,14 @@ static void begin_long(struct upmu_session *session)
     session->long_due = 0;
 }
 
+enum upmu_status upmu_session_alone(struct upmu_session *session, bool alone)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    session->alone = alone;
+    return UPMU_OK;
+}
+
 enum upmu_status upmu_session_static(struct upmu_session *session, bool is_static)
 {
     if (session->state != UPMU_SESSION_DETACHED)

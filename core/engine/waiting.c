@@ -116,7 +116,7 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
 {
     const struct upmu_set *set = upmu_active(session);
 
-    return could_fit(meter, set, taken, may_move) &&
+    return upmu_placed_may_join(session, taken, corunners) && could_fit(meter, set, taken, may_move) &&
            (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move));
 }
 
@@ -232,8 +232,8 @@ static bool recall_counters(struct upmu_meter *meter)
 #endif
 
 /*
- * Returns the counters of the sessions that wait just before this one, as far as it can do without them: if all of these
- * come at once, so can it.
+ * Returns the counters of the sessions that wait just before this one, as far as it can do without them: if all of
+ * these come at once, so can it.
  */
 static uint32_t find_spared(const struct upmu_meter *meter, const struct upmu_session *session)
 {
@@ -339,10 +339,16 @@ static bool displace_sharers(struct upmu_meter *meter, uint32_t wanted)
 bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
 {
     struct upmu_set *set = upmu_active(session);
-    uint32_t taken = set->counters & upmu_plan_taken(meter);
+    uint64_t corunners = meter->plan.corunners;
+    uint32_t taken = upmu_plan_taken(meter);
+    bool alone = set->counters && !upmu_placed_may_join(session, taken, corunners); /* one of the two sides is alone */
 
-    if (taken && (session->shares || (taken & meter->plan.come) || !(set->program.flags & UPMU_PROGRAM_FREE) ||
-                  !upmu_program_fits(meter, set, meter->plan.corunners) || !displace_sharers(meter, taken)))
+    if (alone)
+        corunners = 0;
+    else
+        taken &= set->counters;
+    if (taken && (session->shares || (taken & meter->plan.come) || !upmu_program_fits(meter, set, corunners) ||
+                  !(alone || (set->program.flags & UPMU_PROGRAM_FREE)) || !displace_sharers(meter, taken)))
         return false;
     return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
 }
@@ -374,12 +380,13 @@ void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *threa
 static bool is_worth_a_search(const struct upmu_meter *meter, const struct upmu_session *session)
 {
     uint32_t taken = meter->running;
-    uint64_t corunners;
+    uint64_t corunners = meter->corunners;
     bool others;
 
     if (!session->shares)
         taken = find_private(meter, &corunners, &others);
-    return !upmu_session_dropped(session) && could_fit(meter, upmu_active(session), taken, false) &&
+    return !upmu_session_dropped(session) && upmu_placed_may_join(session, taken, corunners) &&
+           could_fit(meter, upmu_active(session), taken, false) &&
            !was_refused(meter, session, false);
 }
 
@@ -542,16 +549,17 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
 {
     struct upmu_meter *meter = selection->meter;
     const struct upmu_set *set = upmu_active(session);
-    uint32_t both = selection->taken | selection->later;
     bool waits = upmu_session_waits(session), is_first = selection->taken == selection->kept;
+    uint32_t later = session->alone ? 0 : selection->later; /* all later runners leave for one that runs alone */
     bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
                                                         (!waits && !selection->coming));
 
-    if (!waits || (fits && !(set->counters & selection->later)))
+    if (!waits || (fits && !(set->counters & later)))
         return fits;
-    if (selection->later && selection->searches && could_fit(meter, set, both, false)) {
+    if (later && selection->searches && upmu_placed_may_join(session, selection->taken, selection->corunners) &&
+        could_fit(meter, set, selection->taken | later, false)) {
         selection->searches--;
-        if (place_beside(selection, session, selection->later))
+        if (place_beside(selection, session, later))
             return true;
     }
     if (fits || !selection->searches ||

@@ -171,7 +171,7 @@ static void metrics_are_not_sampled_nor_are_slots_beside_them(void **state)
     host_end(&host);
 }
 
-/* A thread's session that samples slots beside its metrics waits for their register: it does not come when that is free. */
+/* A thread's session that samples slots beside its metrics waits for their register, and stays away when it is free. */
 static void what_waits_and_samples_slots_beside_metrics_does_not_come(void **state)
 {
     static struct host host;

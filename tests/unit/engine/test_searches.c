@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many searches for places a call makes, on a PMU with four general counters.  The aim is one at most; each test has
- * what holds today, and names it.  A stop and a switch away make none unless the PMU would stand idle.  Class of mistake: a search that is made again
+ * How many searches for places a call makes, on a PMU with four general counters.  The aim is one at most; each test
+ * has what holds today, and names it.  A stop and a switch away make none unless the PMU would stand idle.  Class of
+ * mistake: a search that is made again
  * though nothing has changed, and one that is made where only a look is allowed.
  */
 #include <upmu/place.h>
@@ -197,7 +198,7 @@ static void a_stop_searches_where_nothing_would_run(void **state)
     host_end(&host);
 }
 
-/* An event with a register of its own beside the selects: its place is good beside the same company, and beside none. */
+/* An event with a register of its own beside the selects: its place is good beside the same company, and alone. */
 static void a_place_that_was_found_beside_others_is_good_alone(void **state)
 {
     (void)state;
