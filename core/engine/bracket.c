@@ -44,7 +44,7 @@ static inline bool has_work(const struct upmu_meter *meter)
 void upmu_bracket_settle(struct upmu_meter *meter)
 {
     if ((UPMU_SAMPLING || UPMU_SETS) && (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter))
-        upmu_waiting_admit(meter);
+        upmu_waiting_admit(meter, true);
     if (meter->failed)
         upmu_reconcile_repair(meter);
 }
@@ -52,7 +52,7 @@ void upmu_bracket_settle(struct upmu_meter *meter)
 static UPMU_APART void settle_work(struct upmu_meter *meter)
 {
     if (upmu_interrupt_mail(meter) && upmu_interrupt_read_mail(meter))
-        upmu_waiting_admit(meter);
+        upmu_waiting_admit(meter, true);
     upmu_bracket_settle(meter);
     if (meter->work_due & UPMU_DUE_LOG) /* a repair, in a handler or in this call, has stopped sessions */
         upmu_reconcile_log(meter);

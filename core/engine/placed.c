@@ -12,7 +12,8 @@ uint64_t upmu_placed_stamp(const struct upmu_set *set)
 {
     uint64_t mixed = set->stamp * UINT64_C(0x9e3779b97f4a7c15);
 
-    return (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    mixed = (mixed ^ mixed >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    return (mixed & ~UPMU_STAMP_ALONE) | (set->session->alone ? UPMU_STAMP_ALONE : 0);
 }
 
 /* Sum the placements that run beside a session. */
@@ -47,19 +48,26 @@ bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_s
     return (may_move ? refused : refused & ~UINT64_C(1)) == refusal_of(meter, corunners);
 }
 
+void upmu_placed_beside(struct upmu_set *set, uint64_t corunners)
+{
+    set->placed_beside = corunners;
+}
+
 /* Note the PMU and the co-runners of the active set's new placement. */
 static void remember_place(struct upmu_meter *meter, struct upmu_session *session, uint32_t counters)
 {
     struct upmu_set *set = upmu_active(session);
+    uint64_t refused = set->program.refused;
 
     upmu_program_forget(set);
+    set->program.refused = refused; /* a place beside others does not make one beside those */
     set->counters = counters;
     /*
      * The factor is 2^32 divided by the golden ratio: stamps of different CPUs begin far from each other, for 1,000
      * CPUs more than 2^20.
      */
     set->stamp = meter->number * UINT32_C(0x9e3779b1) + ++meter->stamps;
-    set->placed_beside = upmu_placed_corunners(meter, session);
+    upmu_placed_beside(set, upmu_placed_corunners(meter, session));
     set->placed_blocked = upmu_meter_blocked(meter);
     set->placed_class = upmu_placed_class(meter);
 }

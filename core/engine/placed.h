@@ -8,10 +8,26 @@
 
 #include "core/engine/session_core.h"
 
-/* Returns the kind of CPU that a placement is for (PMU and hyper-thread), as a number that is never 0. */
+/*
+ * Returns the kind of CPU that a placement is for, as a number that is never 0: its PMU, and whether it is a second
+ * hyper-thread, which is all that a backend renders registers for (UPMU_RENDER_THREAD1).  The numbers of AMD's cores
+ * (meter->thread) say whose a claim is: a placement is good on each core.
+ */
 static inline uint8_t upmu_placed_class(const struct upmu_meter *meter)
 {
-    return (uint8_t)(0x80u | (unsigned)meter->pmu->index << 1 | meter->thread);
+    return (uint8_t)(0x80u | (unsigned)meter->pmu->index << 1 | (meter->thread != 0));
+}
+
+/*
+ * A bit of stamps, and so of their sum: only a session that runs alone (upmu_session_alone()) has it in its stamp.  No
+ * other stamp has a part in the sum then, so the bit of the sum says whether such a session runs.
+ */
+#define UPMU_STAMP_ALONE UINT64_C(1)
+
+/* May a session have counters beside those with the counters `taken` and this sum of stamps?  Not if one is alone. */
+static inline bool upmu_placed_may_join(const struct upmu_session *session, uint32_t taken, uint64_t corunners)
+{
+    return !taken || !(session->alone || (corunners & UPMU_STAMP_ALONE));
 }
 
 /* A set's placement as a scattered number; the sum of these numbers over all running sessions but `except`. */
@@ -24,6 +40,9 @@ void upmu_placed_refuse(const struct upmu_meter *meter, struct upmu_set *set, ui
 /* Has upmu_placed_refuse() noted this for the same co-runners, and the same counters that sessions may not have? */
 bool upmu_placed_was_refused(const struct upmu_meter *meter, const struct upmu_set *set, uint64_t corunners,
                           bool may_move);
+
+/* The placement of a set is valid beside these co-runners, which need not be those that run now. */
+void upmu_placed_beside(struct upmu_set *set, uint64_t corunners);
 
 /* Note the new placement of a session's active set: its counters, the co-runners, the PMU. */
 void upmu_placed_note(struct upmu_meter *meter, struct upmu_session *session);

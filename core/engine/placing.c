@@ -69,7 +69,7 @@ static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session
     if (!upmu_placing_note(meter, session, result))
         return UPMU_ERR_UNSUPPORTED;
     if (mode == PLACE_PINNED)
-        upmu_active(session)->placed_beside = corunners;
+        upmu_placed_beside(upmu_active(session), corunners);
     return UPMU_OK;
 }
 
@@ -127,7 +127,7 @@ static void end_moves(struct upmu_meter *meter)
         }
     for (unsigned part = 0; part < plan->ins; part++)
         if (plan->in[part])
-            plan->set[part]->placed_beside = meter->corunners - plan->set[part]->program.placement;
+            upmu_placed_beside(plan->set[part], meter->corunners - plan->set[part]->program.placement);
 }
 
 /*
@@ -223,29 +223,38 @@ static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_ses
     return note_place(meter, session, mode, corunners, &joint->result[first]);
 }
 
+/* Are all events of a set for the PMU of this meter? */
+static bool is_of_pmu(const struct upmu_meter *meter, const struct upmu_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (upmu_machine_pmu_of(meter->machine, set->event[i].pmu) != meter->pmu)
+            return false;
+    return true;
+}
+
 static enum upmu_status place_session(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode)
 {
     struct upmu_joint joint;
     enum upmu_status status = UPMU_OK;
-    uint32_t taken = 0;
+    uint32_t taken = 0, rest = meter->running;
     uint64_t corunners = 0;
 
-    for (unsigned i = 0; i < upmu_active(session)->count; i++)
-        if (upmu_machine_pmu_of(meter->machine, upmu_active(session)->event[i].pmu) != meter->pmu)
-            return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
+    if (!is_of_pmu(meter, upmu_active(session)))
+        return upmu_session_refuse(session, UPMU_ERR_WRONG_PMU);
     if (upmu_bank_type(&meter->bank))
         status = upmu_session_refuse(session, upmu_unit_check(meter, upmu_active(session)));
     if (status != UPMU_OK)
         return status;
-    if (upmu_meter_is_free(meter)) {
-        return note_free(meter, session) ? UPMU_OK : UPMU_ERR_UNSUPPORTED;
-    }
-    uint32_t rest = meter->running;
-
+    if (upmu_meter_is_free(meter))
+        return !session->alone && note_free(meter, session)
+                   ? UPMU_OK
+                   : upmu_session_refuse(session, UPMU_ERR_UNSUPPORTED);
     for (const struct upmu_session *other; (other = next_beside(meter, session, mode, &rest)) != NULL;) {
         corunners += upmu_placed_stamp(upmu_active(other));
         taken |= other->counters;
     }
+    if (!upmu_placed_may_join(session, taken, corunners))
+        return upmu_session_refuse(session, UPMU_ERR_DOES_NOT_FIT);
     if (mode != PLACE_ALONE && upmu_joint_begin_apart(meter, &joint, session, taken) &&
         upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK)
         return note_place(meter, session, mode, corunners, &joint.result[0]);
@@ -277,6 +286,23 @@ enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session
         return status;
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
     return upmu_plan_in(meter, session, upmu_active(session)) ? UPMU_OK : UPMU_ERR_LOST_CLAIM;
+}
+
+void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, uint32_t spared)
+{
+    struct upmu_joint joint;
+    bool fits;
+
+    if (!is_of_pmu(meter, upmu_active(session)))
+        return;
+    fits = spared && upmu_joint_begin_apart(meter, &joint, session, spared) &&
+           upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK;
+    if (!fits) {
+        upmu_joint_begin(&joint, meter->pmu);
+        fits = upmu_joint_add(&joint, session, false) && upmu_joint_place(meter, &joint, false, NULL) == UPMU_OK;
+    }
+    if (fits && upmu_placing_note(meter, session, joint.result))
+        upmu_placed_beside(upmu_active(session), 0);
 }
 
 enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_session *session)

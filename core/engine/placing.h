@@ -22,6 +22,12 @@ enum upmu_status upmu_placing_pinned(struct upmu_meter *meter, struct upmu_sessi
  */
 enum upmu_status upmu_placing_plan(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
+/*
+ * Note a place beside no other session for one that waits: it comes without a search where these counters are free.
+ * `spared`: counters that the place leaves to others, if it can.
+ */
+void upmu_placing_later(struct upmu_meter *meter, struct upmu_session *session, uint32_t spared);
+
 /* Store places in the tallies of a session's active set, and compile it.  Returns false where it cannot be compiled. */
 bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, const struct upmu_place_result *result);
 

@@ -74,6 +74,8 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
                               tally->notifies))
             flags |= UPMU_PROGRAM_RECORDS;
     }
+    if (set->session->alone)
+        flags &= ~UPMU_PROGRAM_FREE;
     program->counting &= ~metrics; /* metrics: their counter of slots is set to 0 at the begin of each window */
     for (unsigned i = 0; UPMU_BACKEND_AMD && i < program->steps; i++)
         if (upmu_step_mask(&program->step[i]) & ~upmu_step_value(&program->step[i]) & meter->pmu->kernel_select)
@@ -116,7 +118,7 @@ bool upmu_program_fits(const struct upmu_meter *meter, const struct upmu_set *se
     uint32_t blocked = upmu_meter_blocked(meter);
 
     return program->placement && (set->counters || upmu_meter_is_free(meter)) && program->kind == meter->kind &&
-           !(set->counters & blocked) &&
+           !(set->counters & blocked) && !(corunners & UPMU_STAMP_ALONE) &&
            ((program->flags & UPMU_PROGRAM_FREE) ||
             ((set->placed_beside == corunners || !corunners) && set->placed_blocked == blocked));
 }

@@ -286,9 +286,7 @@ enum upmu_status upmu_set_read(struct upmu_set *set, unsigned first, unsigned co
     uintptr_t state;
     bool here;
 
-    if (!session)
-        return UPMU_ERR_STATE;
-    if (first >= UPMU_LOAD(set->count) || count > UPMU_LOAD(set->count) - first)
+    if (!session || first >= UPMU_LOAD(set->count) || count > UPMU_LOAD(set->count) - first)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     port = session->machine->port;
 #if UPMU_THREADS

@@ -36,7 +36,7 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
     memset(session, 0, sizeof *session);
     session->machine = machine;
     session->sets = &session->set;
-    session->set.session = session;
+    upmu_set_link(&session->set, session);
     UPMU_STORE(session->active, &session->set);
     do
         session->id = __atomic_fetch_add(&machine->last_session, 1, __ATOMIC_RELAXED) + 1u;
@@ -238,19 +238,15 @@ enum upmu_status upmu_set_add_event(struct upmu_set *set, const struct upmu_even
 {
     struct upmu_session *session = set->session;
 
-    if (!session)
-        return UPMU_ERR_STATE;
-    (void)upmu_session_refuse(session, UPMU_OK);
-    return add_one_event(session, set, event, sampling);
+    return upmu_session_refuse(session, UPMU_OK) == UPMU_OK ? add_one_event(session, set, event, sampling)
+                                                            : UPMU_ERR_STATE;
 }
 
 enum upmu_status upmu_set_clear(struct upmu_set *set)
 {
     struct upmu_session *session = set->session;
 
-    if (!session)
-        return UPMU_ERR_STATE;
-    if (session->state != UPMU_SESSION_DETACHED)
+    if (!session || session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     upmu_program_forget(set);
     set->count = 0;
@@ -297,9 +293,7 @@ enum upmu_status upmu_set_add(struct upmu_set *set, const char *list,
     struct upmu_event event;
     enum upmu_status status;
 
-    if (!session)
-        return UPMU_ERR_STATE;
-    if (session->state != UPMU_SESSION_DETACHED)
+    if (!session || session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     world = world_of(session);
     do {
@@ -330,7 +324,7 @@ enum upmu_status upmu_set_add(struct upmu_set *set, const char *list,
 {
     (void)list;
     (void)sampling;
-    return set->session ? upmu_session_refuse(set->session, UPMU_ERR_COMPILED_OUT) : UPMU_ERR_STATE;
+    return upmu_session_refuse(set->session, UPMU_ERR_COMPILED_OUT);
 }
 
 #endif
@@ -583,6 +577,14 @@ enum upmu_status upmu_session_continue(struct upmu_session *session, uint32_t st
     return upmu_session_refuse(session, UPMU_OK);
 }
 
+enum upmu_status upmu_session_alone(struct upmu_session *session, bool alone)
+{
+    if (session->state != UPMU_SESSION_DETACHED)
+        return upmu_session_refuse(session, UPMU_ERR_STATE);
+    session->alone = alone;
+    return UPMU_OK;
+}
+
 enum upmu_status upmu_session_static(struct upmu_session *session, bool is_static)
 {
     if (session->state != UPMU_SESSION_DETACHED)
@@ -626,7 +628,7 @@ static enum upmu_status start_work(const struct upmu_call *call)
     }
     status = upmu_waiting_start(call->meter, session, true);
     UPMU_STORE(session->why.status, status);
-    upmu_waiting_admit(call->meter);
+    upmu_waiting_admit(call->meter, false);
     return status;
 }
 
@@ -650,7 +652,7 @@ static enum upmu_status stop_work(const struct upmu_call *call)
     enum upmu_status status = upmu_session_halt(call->meter, call->session);
 
     if (call->meter)
-        upmu_waiting_admit(call->meter);
+        upmu_waiting_admit(call->meter, false);
     return status;
 }
 
@@ -719,7 +721,7 @@ static enum upmu_status change_work(struct upmu_meter *meter, void *argument)
         if (status == UPMU_OK)
             status = one;
     }
-    upmu_waiting_admit(meter);
+    upmu_waiting_admit(meter, false);
     return status;
 }
 
@@ -738,7 +740,7 @@ static enum upmu_status detach_work(const struct upmu_call *call)
 
     if (call->meter) {
         status = upmu_session_leave(call->meter, call->session, call->listed);
-        upmu_waiting_admit(call->meter);
+        upmu_waiting_admit(call->meter, false);
         return status;
     }
     if (UPMU_THREADS && !call->listed && !upmu_thread_hold(thread))
@@ -884,9 +886,7 @@ enum upmu_status upmu_set_write(struct upmu_set *set, unsigned index, uint64_t v
     struct upmu_call call = {
         .work = write_work, .session = session, .set = set, .index = index, .value = value, .follow = true};
 
-    if (!session)
-        return UPMU_ERR_STATE;
-    if (index >= set->count || value > UPMU_LONGEST_PERIOD)
+    if (!session || index >= set->count || value > UPMU_LONGEST_PERIOD)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     return upmu_session_call(&call);
 }
@@ -904,11 +904,9 @@ enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t le
                              .follow = true};
     const struct upmu_pmu *pmu;
 
-    if (!session)
-        return UPMU_ERR_STATE;
     if (!UPMU_SAMPLING)
         return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
-    if (index >= set->count || !set->tally[index].period)
+    if (!session || index >= set->count || !set->tally[index].period)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     pmu = upmu_machine_pmu_of(session->machine, set->event[index].pmu);
     if (!left || left > UPMU_LONGEST_PERIOD || period < pmu->min_period ||
@@ -939,10 +937,8 @@ enum upmu_status upmu_set_lend(struct upmu_set *set, unsigned index, uint64_t va
                              .follow = true,
                              .lends = true};
 
-    if (!session)
-        return UPMU_ERR_STATE;
     /* A loan needs plans that are odd; sessions of one world make every plan odd (meter->worlds). */
-    if (index >= set->count || !session->world)
+    if (!session || index >= set->count || !session->world)
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (set->tally[index].falls || !takes_values(upmu_machine_pmu_of(session->machine, set->event[index].pmu),
                                                  &set->event[index]))
@@ -1018,10 +1014,9 @@ enum upmu_status upmu_set_replace_event(struct upmu_set *set, unsigned index,
 {
     struct upmu_session *session = set->session;
 
-    if (!session)
-        return UPMU_ERR_STATE;
-    (void)upmu_session_refuse(session, UPMU_OK);
-    return replace_event(session, set, index, event, sampling, false);
+    return upmu_session_refuse(session, UPMU_OK) == UPMU_OK
+               ? replace_event(session, set, index, event, sampling, false)
+               : UPMU_ERR_STATE;
 }
 
 enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
@@ -1032,9 +1027,7 @@ enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
     size_t cursor = 0;
     enum upmu_status status;
 
-    if (!session)
-        return UPMU_ERR_STATE;
-    status = index < set->count ? encode_next(session, specification, &cursor, &event) : UPMU_ERR_INVALID;
+    status = session && index < set->count ? encode_next(session, specification, &cursor, &event) : UPMU_ERR_INVALID;
     if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
         return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
     return status == UPMU_OK ? replace_event(session, set, index, &event, sampling, true) : status;

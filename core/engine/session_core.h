@@ -141,7 +141,10 @@ static inline const struct upmu_kept *upmu_tally_sampling(const struct upmu_tall
     return &((const struct upmu_set *)(const void *)set)->sampling[tally->index];
 }
 
-/* Set session->why to a status, without further details; returns that status. */
+/*
+ * Set session->why to a status, without further details; returns that status.  NULL, the session of a set that is in no
+ * session: UPMU_ERR_STATE.
+ */
 enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status);
 
 /* Note in a session (`error`, `why`) that a register faulted; returns UPMU_ERR_PORT. */
@@ -165,6 +168,9 @@ void upmu_session_end(struct upmu_session *session);
  * found.
  */
 #define UPMU_WAIT_EMPTY 2u
+
+/* Make a set one of a session's; NULL: of none, because its memory may outlive the session's. */
+void upmu_set_link(struct upmu_set *set, struct upmu_session *session);
 
 /* Forget the places of a session's events in all sets.  Returns whether an event samples. */
 bool upmu_session_unplace(struct upmu_session *session);

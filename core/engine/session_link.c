@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linking a session into the lists of a CPU, and unlinking it.
+ * Linking a session into the lists of a CPU, and unlinking it; a set's link to its session.
  */
 #include "core/engine/features.h"
 #include "core/engine/meter.h"
@@ -30,6 +30,11 @@ void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
     meter->worlds |= session->world;
 #endif
     session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
+}
+
+void upmu_set_link(struct upmu_set *set, struct upmu_session *session)
+{
+    set->session = session;
 }
 
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session)
@@ -135,8 +140,8 @@ void upmu_session_end(struct upmu_session *session)
         (void)__atomic_fetch_sub(&session->machine->dropped, 1, __ATOMIC_RELAXED);
     session->id = 0;
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
-        if (set != &session->set) /* its memory may outlive the session's */
-            set->session = NULL;
+        if (set != &session->set)
+            upmu_set_link(set, NULL);
     UPMU_STORE(session->set.count, 0);
     upmu_features_close(session);
     __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);

@@ -88,6 +88,8 @@ unsigned upmu_session_events(const struct upmu_session *session)
 
 enum upmu_status upmu_session_refuse(struct upmu_session *session, enum upmu_status status)
 {
+    if (!session)
+        return UPMU_ERR_STATE;
     upmu_shared_clear(&session->why, sizeof session->why);
     UPMU_STORE(session->why.status, status);
     return status;

@@ -68,7 +68,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
         return upmu_why_hook(&session->why, "clock_ns");
     if (!*link || (*link)->number != number) {
         memset(set, 0, sizeof *set);
-        set->session = session;
+        upmu_set_link(set, session);
         set->number = number;
         set->next = *link;
         *link = set;
@@ -99,7 +99,7 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (session->active == *link)
         session->begun = 0;
-    (*link)->session = NULL;
+    upmu_set_link(*link, NULL);
     *link = (*link)->next;
     note_chain(session);
     upmu_session_rewind(session);
@@ -130,7 +130,7 @@ static enum upmu_status switch_work(const struct upmu_call *call)
             (void)upmu_plan_in(meter, session, session->following);
         upmu_reconcile(meter);
         upmu_waiting_leavers(meter);
-        upmu_waiting_admit(meter);
+        upmu_waiting_admit(meter, true);
         return UPMU_OK;
     }
     if (meter && session->counters)
@@ -138,7 +138,7 @@ static enum upmu_status switch_work(const struct upmu_call *call)
     upmu_sets_advance(session, call->set);
     session->begun = 1;
     if (meter)
-        upmu_waiting_admit(meter);
+        upmu_waiting_admit(meter, true);
     return UPMU_OK;
 }
 

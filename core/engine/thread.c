@@ -42,11 +42,12 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 static UPMU_APART void unlink_unheld(struct upmu_meter *meter, const struct upmu_thread *thread)
 {
     struct upmu_session *next;
+    uint64_t now_ns = 0;
 
     for (struct upmu_session *session = meter->sessions; session; session = next) {
         next = session->next;
         if (UPMU_LOAD(session->thread) == thread)
-            upmu_thread_unlink(meter, session);
+            upmu_thread_unlink(meter, session, &now_ns);
     }
 }
 
@@ -55,6 +56,7 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
 {
     struct upmu_session *session, *next, *dropped = NULL;
     struct upmu_started walk;
+    uint64_t now_ns = 0;
 
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED)) {
         UPMU_STORE(thread->cpu, NULL);
@@ -68,7 +70,7 @@ static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
     for (session = upmu_started_first(&walk, thread, meter->cpu); session; session = next) {
         next = upmu_started_next(&walk, session);
         if (session->meter == meter)
-            upmu_thread_unlink(meter, session);
+            upmu_thread_unlink(meter, session, &now_ns);
     }
     UPMU_STORE(thread->cpu, NULL);
     if (upmu_thread_any_dropped(meter->machine))
@@ -118,21 +120,6 @@ static void plan_thread_out(struct upmu_meter *meter, const struct upmu_thread *
 }
 
 /*
- * Plan a session in, if it has a place beside those that run with it.  Sharing sessions on its counters leave for a
- * session that is not shared.  Returns false where the session has no place.
- */
-static bool plan_session_in(struct upmu_meter *meter, struct upmu_session *session)
-{
-    struct upmu_set *set = session->active;
-    uint32_t taken = set->counters & upmu_plan_taken(meter);
-
-    if (taken && (session->shares || (taken & meter->plan.come) || !(set->program.flags & UPMU_PROGRAM_FREE) ||
-                  !upmu_program_fits(meter, set, meter->plan.corunners) || !upmu_waiting_displace(meter, taken)))
-        return false;
-    return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
-}
-
-/*
  * Link the started sessions of a thread, whose list is held, to this CPU, and plan them in.  Returns whether a session
  * has no place in the plan.
  */
@@ -151,7 +138,7 @@ static bool plan_thread_in(struct upmu_meter *meter, struct upmu_thread *thread)
         else if (!upmu_thread_join(meter, session))
             UPMU_STORE(thread->unjoined, 1);
         else if (session->state == UPMU_SESSION_WAITING)
-            waits |= !plan_session_in(meter, session);
+            waits |= !upmu_waiting_plan(meter, session);
     }
     return waits;
 }
@@ -162,12 +149,13 @@ static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_t
     unsigned searches = SEARCHES;
     struct upmu_started walk;
     struct upmu_session *session;
+    uint64_t now_ns = 0;
 
     for (session = upmu_started_first(&walk, thread, meter->cpu); session;
          session = upmu_started_next(&walk, session)) {
         if (session->meter != meter || session->state != UPMU_SESSION_WAITING || session->queued)
             continue;
-        if (upmu_waiting_come(meter, session, searches != 0))
+        if (upmu_waiting_come(meter, session, searches != 0, &now_ns))
             searches -= upmu_session_waits(session);
     }
 }
@@ -210,8 +198,8 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
     unlink_all(meter, prev);
     if (waits)
         find_places(meter, next);
-    else if (meter->waiting[1])
-        upmu_waiting_search(meter);
+    else if (!meter->running)
+        upmu_waiting_admit(meter, false);
     if (held)
         upmu_thread_release(next);
     if (dropped)

@@ -110,7 +110,10 @@ void upmu_thread_bury(struct upmu_session *dropped);
  */
 bool upmu_thread_join(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Unlink a session without counters from its CPU.  A suspended session, whose CPU sleeps, waits from now on. */
-void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session);
+/*
+ * Unlink a session without counters from its CPU.  A suspended session, whose CPU sleeps, waits from now on.
+ * *now_ns: 0, or the time, which is read when the first session of a walk needs it.
+ */
+void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t *now_ns);
 
 #endif

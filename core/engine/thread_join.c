@@ -23,13 +23,15 @@ void upmu_thread_bury(struct upmu_session *dropped)
     }
 }
 
-/* A suspended session, whose CPU sleeps, waits from now on. */
-void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session)
+void upmu_thread_unlink(struct upmu_meter *meter, struct upmu_session *session, uint64_t *now_ns)
 {
     if (session->state == UPMU_SESSION_SUSPENDED)
         UPMU_STORE(session->state, UPMU_SESSION_WAITING);
-    if (session->queued && session->state == UPMU_SESSION_WAITING)
-        upmu_session_enabled(session, upmu_meter_now(meter));
+    if (session->queued && session->state == UPMU_SESSION_WAITING) {
+        if (!*now_ns)
+            *now_ns = upmu_meter_now(meter);
+        upmu_session_enabled(session, *now_ns);
+    }
     upmu_session_unlink(meter, session);
 }
 
@@ -71,6 +73,7 @@ enum upmu_status upmu_thread_admit(struct upmu_meter *meter, struct upmu_session
 enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *session)
 {
     enum upmu_status status = UPMU_OK;
+    uint64_t now_ns = 0;
 
     if (upmu_session_occupies(session)) {
         upmu_plan_begin(meter, UPMU_SESSION_WAITING);
@@ -80,7 +83,7 @@ enum upmu_status upmu_thread_put(struct upmu_meter *meter, struct upmu_session *
     }
     if (session->thread)
         UPMU_STORE(session->thread->unjoined, 1);
-    upmu_thread_unlink(meter, session);
+    upmu_thread_unlink(meter, session, &now_ns);
     return status;
 }
 

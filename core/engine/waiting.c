@@ -116,7 +116,7 @@ static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_sessio
 {
     const struct upmu_set *set = upmu_active(session);
 
-    return could_fit(meter, set, taken, may_move) &&
+    return upmu_placed_may_join(session, taken, corunners) && could_fit(meter, set, taken, may_move) &&
            (upmu_meter_domain(meter) || !upmu_placed_was_refused(meter, set, corunners, may_move));
 }
 
@@ -231,6 +231,23 @@ static bool recall_counters(struct upmu_meter *meter)
 
 #endif
 
+/*
+ * Returns the counters of the sessions that wait just before this one, as far as it can do without them: if all of
+ * these come at once, so can it.
+ */
+static uint32_t find_spared(const struct upmu_meter *meter, const struct upmu_session *session)
+{
+    const struct upmu_session *other = meter->last_waiting[session->shares];
+    uint32_t spared = 0;
+
+    for (unsigned looks = SWITCH_LOOKS - 1u; other && looks; other = other->before_waiting, looks--) {
+        if (!could_fit(meter, upmu_active(session), spared | upmu_active(other)->counters, false))
+            break;
+        spared |= upmu_active(other)->counters;
+    }
+    return spared;
+}
+
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move)
 {
     enum upmu_status status = try_start(meter, session, may_move);
@@ -240,6 +257,9 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
     if (!has_no_room(status) || !(session->thread || session->shares))
         return status;
     UPMU_STORE(session->error, UPMU_OK);
+    /* A start (which may move others) searches once more, so that no stop has to.  A switch does not. */
+    if (may_move && status == UPMU_ERR_DOES_NOT_FIT && !has_place(meter, session, 0))
+        upmu_placing_later(meter, session, find_spared(meter, session));
     upmu_waiting_begin(meter, session, upmu_meter_now(meter));
     return UPMU_OK;
 }
@@ -257,36 +277,40 @@ static bool was_refused(const struct upmu_meter *meter, const struct upmu_sessio
     return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
 }
 
-bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search)
+bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint64_t *now_ns)
 {
     search = search && !was_refused(meter, session, false);
-    if (search)
+    if (search) {
         (void)upmu_waiting_start(meter, session, false);
-    else
-        upmu_waiting_begin(meter, session, upmu_meter_now(meter));
-    return search;
+        return true;
+    }
+    if (!*now_ns)
+        *now_ns = upmu_meter_now(meter);
+    upmu_waiting_begin(meter, session, *now_ns);
+    return false;
 }
 
 /*
- * Start waiting sessions that do not share.  A tick stops at the first session for which a search finds no place, and
- * puts the sessions that it has looked at to the end of the list.  Returns whether a place was searched.
+ * A tick: start waiting sessions that do not share, up to the first for which a search finds no place.  The sessions
+ * that it has looked at go to the end of the list.  Returns whether a place was searched.
  */
-static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick)
+static bool admit_private(struct upmu_meter *meter)
 {
     uint32_t last = meter->tickets;
+    unsigned looks = SWITCH_LOOKS;
     bool searched = false, failed = false;
     struct upmu_session *session, *next;
 
     for (session = meter->waiting[0]; session && looks && session->ticket <= last && !failed;
          session = next, looks--) {
         next = session->next_waiting;
-        if (!was_refused(meter, session, is_tick)) {
-            enum upmu_status status = try_start(meter, session, is_tick);
+        if (!was_refused(meter, session, true)) {
+            enum upmu_status status = try_start(meter, session, true);
 
             searched = status != UPMU_ERR_WRONG_PMU;
-            failed = status != UPMU_OK && searched && is_tick;
+            failed = status != UPMU_OK && searched;
         }
-        if (is_tick && upmu_session_waits(session))
+        if (upmu_session_waits(session))
             renew_session(meter, session);
     }
     return searched;
@@ -294,7 +318,11 @@ static bool admit_private(struct upmu_meter *meter, unsigned looks, bool is_tick
 
 /* ---- Between ticks ---- */
 
-bool upmu_waiting_displace(struct upmu_meter *meter, uint32_t wanted)
+/*
+ * Plan out the sharing sessions on the counters `wanted`.  Returns false where one of these does not share, or the plan
+ * is full.
+ */
+static bool displace_sharers(struct upmu_meter *meter, uint32_t wanted)
 {
     struct upmu_session *session;
     uint32_t rest;
@@ -306,6 +334,33 @@ bool upmu_waiting_displace(struct upmu_meter *meter, uint32_t wanted)
         if (!upmu_plan_out(meter, session))
             return false;
     return true;
+}
+
+bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
+{
+    struct upmu_set *set = upmu_active(session);
+    uint64_t corunners = meter->plan.corunners;
+    uint32_t taken = upmu_plan_taken(meter);
+    bool alone = set->counters && !upmu_placed_may_join(session, taken, corunners); /* one of the two sides is alone */
+
+    if (alone)
+        corunners = 0;
+    else
+        taken &= set->counters;
+    if (taken && (session->shares || (taken & meter->plan.come) || !upmu_program_fits(meter, set, corunners) ||
+                  !(alone || (set->program.flags & UPMU_PROGRAM_FREE)) || !displace_sharers(meter, taken)))
+        return false;
+    return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
+}
+
+/* Plan the first of the sessions that wait and do not share in, where they have a valid place. */
+static void fill_private(struct upmu_meter *meter)
+{
+    unsigned looks = SWITCH_LOOKS;
+
+    for (struct upmu_session *session = meter->waiting[0]; session && looks; session = session->next_waiting, looks--)
+        if (!upmu_session_dropped(session) && !upmu_special_clash(meter, session))
+            (void)upmu_waiting_plan(meter, session);
 }
 
 void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread)
@@ -321,29 +376,47 @@ void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *threa
     }
 }
 
-void upmu_waiting_search(struct upmu_meter *meter)
+/* Could a search find a place for a waiting session beside what does not leave for it? */
+static bool is_worth_a_search(const struct upmu_meter *meter, const struct upmu_session *session)
 {
-    struct upmu_session *session = free_beside(meter, meter->running) ? meter->waiting[1] : NULL;
+    uint32_t taken = meter->running;
+    uint64_t corunners = meter->corunners;
+    bool others;
 
-    for (unsigned looks = SWITCH_LOOKS; session && looks; session = session->next_waiting, looks--)
-        if (is_worth_it(meter, session, meter->running, meter->corunners, false)) {
-            (void)bring_session(meter, session, false);
-            return;
-        }
+    if (!session->shares)
+        taken = find_private(meter, &corunners, &others);
+    return !upmu_session_dropped(session) && upmu_placed_may_join(session, taken, corunners) &&
+           could_fit(meter, upmu_active(session), taken, false) &&
+           !was_refused(meter, session, false);
 }
 
-void upmu_waiting_admit(struct upmu_meter *meter)
+/* Search a place for one of the sessions at the head of a list, the first for which that is worth it. */
+static bool search_in(struct upmu_meter *meter, unsigned list)
+{
+    struct upmu_session *session = meter->waiting[list];
+
+    for (unsigned looks = SWITCH_LOOKS; session && looks; session = session->next_waiting, looks--)
+        if (is_worth_a_search(meter, session)) {
+            (void)try_start(meter, session, false);
+            return true;
+        }
+    return false;
+}
+
+void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 {
     if (!meter->live || !upmu_waiting_any(meter))
         return;
-    (void)admit_private(meter, SWITCH_LOOKS, false);
-    if (!meter->waiting[1] || !free_beside(meter, meter->running))
-        return;
     upmu_plan_begin(meter, UPMU_SESSION_WAITING);
-    upmu_waiting_fill(meter, NULL);
-    if (meter->plan.ins)
+    fill_private(meter);
+    if (meter->waiting[1] && free_beside(meter, upmu_plan_taken(meter)))
+        upmu_waiting_fill(meter, NULL);
+    if (meter->plan.outs | meter->plan.ins) {
         upmu_reconcile(meter);
-    upmu_waiting_search(meter);
+        end_turns(meter);
+    }
+    if ((searches || !meter->running) && !search_in(meter, 0))
+        (void)search_in(meter, 1);
 }
 
 /* ---- Ticks ---- */
@@ -402,7 +475,8 @@ static void find_waiters(struct selection *selection)
         next = session->next_waiting;
         if (upmu_session_dropped(session))
             continue;
-        if (has_place(meter, session, selection->corunners) ||
+        if ((has_place(meter, session, selection->corunners) &&
+             !(upmu_active(session)->counters & selection->kept)) ||
             is_worth_it(meter, session, selection->kept, selection->corunners, UPMU_MOVES))
             selection->waiter[selection->waiters++] = session;
         else
@@ -466,7 +540,7 @@ static UPMU_APART bool place_beside(struct selection *selection, struct upmu_ses
     }
     if (!upmu_placing_note(meter, session, &joint.result[first]))
         return false;
-    set->placed_beside = selection->corunners;
+    upmu_placed_beside(set, selection->corunners);
     return true;
 }
 
@@ -475,16 +549,17 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
 {
     struct upmu_meter *meter = selection->meter;
     const struct upmu_set *set = upmu_active(session);
-    uint32_t both = selection->taken | selection->later;
     bool waits = upmu_session_waits(session), is_first = selection->taken == selection->kept;
+    uint32_t later = session->alone ? 0 : selection->later; /* all later runners leave for one that runs alone */
     bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
                                                         (!waits && !selection->coming));
 
-    if (!waits || (fits && !(set->counters & selection->later)))
+    if (!waits || (fits && !(set->counters & later)))
         return fits;
-    if (selection->later && selection->searches && could_fit(meter, set, both, false)) {
+    if (later && selection->searches && upmu_placed_may_join(session, selection->taken, selection->corunners) &&
+        could_fit(meter, set, selection->taken | later, false)) {
         selection->searches--;
-        if (place_beside(selection, session, selection->later))
+        if (place_beside(selection, session, later))
             return true;
     }
     if (fits || !selection->searches ||
@@ -583,6 +658,9 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
     renew_runners(&selection, leavers);
     choose_all(&selection);
     rotate_chosen(&selection);
+    /* Sessions that take turns in one place would leave other counters idle. */
+    if (selection.searches)
+        (void)search_in(meter, 1);
 }
 
 /*
@@ -666,7 +744,7 @@ void upmu_waiting_tick(struct upmu_meter *meter)
 #if UPMU_SETS
     expire_sets(meter);
 #endif
-    searched = meter->waiting[0] && admit_private(meter, SWITCH_LOOKS, true);
+    searched = meter->waiting[0] && admit_private(meter);
     if (meter->waiting[1])
         rotate_sessions(meter, searched ? 0 : TICK_SEARCHES);
 }
@@ -678,9 +756,10 @@ enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_sessio
     return bring_session(meter, session, may_move);
 }
 
-void upmu_waiting_admit(struct upmu_meter *meter)
+void upmu_waiting_admit(struct upmu_meter *meter, bool searches)
 {
     (void)meter;
+    (void)searches;
 }
 
 void upmu_waiting_tick(struct upmu_meter *meter)

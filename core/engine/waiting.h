@@ -36,9 +36,11 @@ static inline bool upmu_waiting_any(const struct upmu_meter *meter)
 enum upmu_status upmu_waiting_start(struct upmu_meter *meter, struct upmu_session *session, bool may_move);
 
 /*
- * Start sessions that wait, at the head of the lists, where they fit and no other session moves.  A tick starts others.
+ * Start sessions that wait, at the head of the lists, where they have a valid place and its counters are free or those
+ * of sharing sessions, which leave.  `searches`, or nothing runs: search a place for one of them, such as a session
+ * whose next set has not run yet.  A tick starts others.
  */
-void upmu_waiting_admit(struct upmu_meter *meter);
+void upmu_waiting_admit(struct upmu_meter *meter, bool searches);
 
 /* Do the work of the host's clock tick: next sets, sessions that wait, rotation of sharing sessions. */
 void upmu_waiting_tick(struct upmu_meter *meter);
@@ -47,20 +49,22 @@ void upmu_waiting_tick(struct upmu_meter *meter);
 
 /*
  * Start a session that comes with its thread and has no valid place.  `search`: search one; else the session waits.
- * Returns whether a place was searched.
+ * *now_ns: 0, or the time, which is read when the first session of a walk needs it.  Returns whether a place was
+ * searched.
  */
-bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search);
+bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint64_t *now_ns);
 
 /*
- * Add parts to a plan.  upmu_waiting_displace(): the sharing sessions on the counters `wanted` leave; returns false
- * where one of these does not share, or the plan is full.  upmu_waiting_fill(): the first sharing sessions that wait
- * come, where they have a valid place; not those of `thread`, which leaves (NULL: no thread leaves).
+ * Plan a waiting session in, if it has a place beside those that run with it.  Sharing sessions on its counters, or
+ * all where one side is alone, leave for a session that does not share.  Returns false where the session has no place.
  */
-bool upmu_waiting_displace(struct upmu_meter *meter, uint32_t wanted);
-void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread);
+bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Search a place for one of the first few sharing sessions that wait. */
-void upmu_waiting_search(struct upmu_meter *meter);
+/*
+ * Plan in the first sharing sessions that wait, where they have a valid place; not those of `thread`, which leaves
+ * (NULL: no thread leaves).
+ */
+void upmu_waiting_fill(struct upmu_meter *meter, const struct upmu_thread *thread);
 
 #endif
 

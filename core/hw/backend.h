@@ -194,8 +194,8 @@ struct upmu_backend {
     enum upmu_status (*finish)(const struct upmu_pmu *pmu, struct upmu_event *event);
 
     /*
-     * Returns the number of the executing hyper-thread in its core, 0 or 1, where the hardware needs it.  May read
-     * CPUID alone.  NULL: the number is always 0.
+     * Returns the number of the executing hyper-thread in its core, 0 or 1, or of AMD's core in its node, where the
+     * hardware needs it.  May read CPUID alone.  NULL: the number is always 0.
      */
     unsigned (*thread)(const struct upmu_detection *detection);
 

@@ -72,6 +72,21 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_session_share(struct upmu_session *session, bool share);
 
 /*
+ * `alone` true: while the session has counters, no other session has counters of the same CPU's PMU, or of the same
+ * unit, as with perf's attr.exclusive.  It has no priority over others: where they hold counters it waits for all of
+ * them to leave, or is refused, as a session whose counters are in use (UPMU_ERR_DOES_NOT_FIT), and so are they while
+ * it runs.  Sharing sessions leave for one that does not share; one that shares has its turns alone.  Counters of the
+ * host, the firmware and the other hyper-thread are no session's and count on.  While its active set is empty the
+ * session has no counters, and others run.  It cannot be attached to a unit whose counters never stop, because sessions
+ * have no counters of their own there: UPMU_ERR_UNSUPPORTED from upmu_session_attach_unit().
+ *
+ * Returns UPMU_OK or UPMU_ERR_STATE (not detached).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_alone(struct upmu_session *session, bool alone);
+
+/*
  * `is_static` true: at a switch to a thread that does not need its counters, the counters are left
  * running and only their values are read.  Such a switch is one read for each counter and no write,
  * in both directions.  It applies to events that are counted, not sampled.  Events of the meantime

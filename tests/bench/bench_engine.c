@@ -359,6 +359,20 @@ static void measure_round(const char *where)
     measure_many_calls("switch", where, do_switch_to_one, &wide);
 }
 
+/* Stops of sessions that run while others wait; each time a tick lets one of these come. */
+static void measure_stops(const char *where, unsigned count)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        unsigned running = 0;
+
+        while (running < count && many[running].state != UPMU_SESSION_RUNNING)
+            running++;
+        must(running < count, "none of many runs");
+        measure_many_calls("stop", where, do_end, &many[running]);
+        do_tick(&cpu);
+    }
+}
+
 /* Sessions that share, for which one thread leaves two counters. */
 static void measure_sharing(const char *list, unsigned count, const char *searched, const char *searching,
                             const char *placed)
@@ -383,6 +397,7 @@ static void measure_sharing(const char *list, unsigned count, const char *search
         do_tick(&cpu);
     for (unsigned i = 0; i < 20; i++)
         measure_round(placed);
+    measure_stops(placed, count);
 }
 
 /* Sessions of one thread that do not share, of which few have room; and as many of the CPU that are stopped. */
@@ -407,6 +422,33 @@ static void measure_crowd(unsigned count, const char *crowd, const char *stopped
     do_switch_to_one(&idle);
     for (unsigned i = 0; i < 40; i++)
         measure_many_calls("tick", crowd, do_tick, &cpu);
+    measure_stops(crowd, count);
+    open_session(&first, "branch-misses,cache-misses", NULL);
+    must(upmu_session_attach_thread(&first, &one, NULL) == UPMU_OK, "one more");
+    measure_many_calls("start", crowd, do_begin, &first);
+    must(first.state == UPMU_SESSION_WAITING, "a session for which there is no room runs");
+    measure_many_calls("switch-out", crowd, do_switch_to_idle, &one);
+    measure_many_calls("switch-in", crowd, do_switch_to_one, &idle);
+}
+
+/* Sessions that share all eight counters of Ice Lake, and leave them to one another. */
+static void measure_hard(unsigned count, const char *hard)
+{
+    static const char *const lists[] = {
+        "branches,branches:u,branches:k,branch-misses,branch-misses:u,branch-misses:k,cache-references,cache-misses",
+        "cache-misses:u,cache-misses:k,cache-references:u,cache-references:k,branches:u,branch-misses:u,branches"};
+
+    begin("icl");
+    empty_hooks();
+    for (unsigned i = 0; i < count; i++) {
+        open_session(&many[i], lists[i & 1u], NULL);
+        must(upmu_session_share(&many[i], true) == UPMU_OK && upmu_session_attach_cpu(&many[i], &cpu) == UPMU_OK,
+             "hard");
+        measure_many_calls("start", hard, do_begin, &many[i]);
+    }
+    for (unsigned i = 0; i < 40; i++)
+        measure_many_calls("tick", hard, do_tick, &cpu);
+    measure_stops(hard, count);
 }
 
 /*
@@ -439,6 +481,7 @@ static void measure_many(void)
     measure_sharing("branch-misses", 1000, "1000-single-search", "1000-single-searching", "1000-single");
     measure_crowd(1000, "1000-private", "1000-stopped");
     measure_crowd(10000, "10000-private", "10000-stopped");
+    measure_hard(1000, "1000-hard");
     measure_own(1000, "1000-own-stopped", 0);
     measure_own(10000, "10000-own-stopped", 0);
     measure_own(10000, "10000-own-limited", 1);

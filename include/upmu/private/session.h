@@ -190,7 +190,7 @@ struct upmu_session {
     volatile uint8_t ties;     /* UPMU_TIED, UPMU_DROPPED */
     volatile uint8_t full;     /* to be masked by the next plan: the ring was full, a message was sent */
     volatile uint8_t switch_due; /* after an overflow the next set is due */
-    uint8_t unused;
+    uint8_t alone;             /* while it has counters no other session has any of this PMU */
     uint8_t is_static;         /* its counters are left running */
     uint8_t chain;             /* its sets are switched, or its only one to itself */
     uint8_t shares;            /* is multiplexed with others (these eight are one word: core/engine/session_core.h) */

@@ -139,6 +139,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_session_shuffle, upmu_session_shuffle(fresh, true, 1), SAME(OK)) \
     X(upmu_session_start, upmu_session_start(session), SAME(STATE)) \
     X(upmu_session_static, upmu_session_static(fresh, true), SAME(OK)) \
+    X(upmu_session_alone, upmu_session_alone(fresh, true), SAME(OK)) \
     X(upmu_session_stop, upmu_session_stop(session), STATE, STATE, STATE, STATE, OK) \
     X(upmu_session_switch, upmu_session_switch(session, NULL), STATE, STATE, STATE, STATE, OK) \
     X(upmu_session_world, upmu_session_world(fresh, UPMU_WORLD_HOST), SAME(OK)) \

@@ -171,6 +171,28 @@ static void metrics_are_not_sampled_nor_are_slots_beside_them(void **state)
     host_end(&host);
 }
 
+/* A thread's session that samples slots beside its metrics waits for their register, and stays away when it is free. */
+static void what_waits_and_samples_slots_beside_metrics_does_not_come(void **state)
+{
+    static struct host host;
+
+    (void)state;
+    set_up_metrics(&host, 1);
+    host_threads(&host, 2);
+    host_begin(&host, &host.session);
+    add(&host.other, metric(&host, 1), 0);
+    add(&host.other, slots(&host), 1000);
+    assert_int_equal(upmu_session_attach_thread(&host.other, &host.threads[1], NULL), UPMU_OK);
+    host_thread_switch(&host, 0, 1);
+    assert_int_equal(upmu_session_start(&host.other), UPMU_OK);
+    assert_int_equal(host.other.state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(host.other.state, UPMU_SESSION_WAITING);
+    assert_int_equal(upmu_session_stop(&host.other), UPMU_OK);
+    assert_int_equal(upmu_thread_exit(&host.threads[1]), UPMU_OK);
+    host_end(&host);
+}
+
 /* A PMU with counters like any other from 24 on samples them, and a poll folds them. */
 static void counters_from_24_on_are_metrics_only_where_the_pmu_says_so(void **state)
 {
@@ -394,6 +416,7 @@ int main(void)
         cmocka_unit_test(metrics_go_on_after_a_stop_and_a_poll),
         cmocka_unit_test(slots_beside_their_metrics_are_exact),
         cmocka_unit_test(metrics_are_not_sampled_nor_are_slots_beside_them),
+        cmocka_unit_test(what_waits_and_samples_slots_beside_metrics_does_not_come),
         cmocka_unit_test(counters_from_24_on_are_metrics_only_where_the_pmu_says_so),
         cmocka_unit_test(metrics_of_two_sessions_do_not_share_their_slots),
         cmocka_unit_test(a_region_measures_metrics),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How many searches for places a call makes, on a PMU with four general counters.  The aim is one at most, and none in
- * a stop or a switch away; each test has what holds today, and names it.  Class of mistake: a search that is made again
+ * How many searches for places a call makes, on a PMU with four general counters.  The aim is one at most; each test
+ * has what holds today, and names it.  A stop and a switch away make none unless the PMU would stand idle.  Class of
+ * mistake: a search that is made again
  * though nothing has changed, and one that is made where only a look is allowed.
  */
 #include <upmu/place.h>
@@ -112,11 +113,8 @@ static void sharers_take_turns_without_a_search(void **state)
     host_end(&host);
 }
 
-/*
- * Aim: none in a stop, which now looks for a place for one of those that wait.  For a session that found no
- * place none is searched for again beside the same co-runners.
- */
-static void a_stop_searches_for_what_waits_and_a_refusal_is_remembered(void **state)
+/* A session whose place others have waits for the tick.  A refusal beside the same co-runners is remembered. */
+static void a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered(void **state)
 {
     static const char *const shared[] = {"branches", "cache-references", "cache-misses", "bus-cycles"};
 
@@ -132,10 +130,118 @@ static void a_stop_searches_for_what_waits_and_a_refusal_is_remembered(void **st
     assert_int_equal(tick(), 2);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(tick(), 0);
-    assert_int_equal(stop(4), 1);
-    assert_int_equal(tick(), 1);
+    assert_int_equal(stop(4), 0);
+    for (unsigned i = 0; i < 6; i++) /* two sessions take turns in each place, until each has a place of its own */
+        assert_int_equal(tick(), i < 2);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(tick(), 0);
+        assert_int_equal(host.sessions[i].state, UPMU_SESSION_RUNNING);
+    host_end(&host);
+}
+
+static enum upmu_session_state state_of(unsigned i)
+{
+    return (enum upmu_session_state)host.sessions[i].state;
+}
+
+static void attach_to_thread(unsigned i, const char *list)
+{
+    assert_int_equal(upmu_set_add(&host.sessions[i].set, list, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[1], NULL), UPMU_OK);
+    (void)made(UPMU_OK);
+}
+
+/*
+ * Sessions of a thread that wait for one which has all counters.  A start that finds no room notes places for later, so
+ * that those which wait one after the other do not wait for each other: two of two events come at once, and the third
+ * when the first has left.
+ */
+static void what_waits_comes_in_the_order_of_its_starts_without_a_search(void **state)
+{
+    static const char *const pair[] = {"branches,branch-misses", "branches:u,cache-misses", "branches:k,bus-cycles",
+                                       "cache-misses:u,cache-references"};
+
+    (void)state;
+    set_up();
+    attach_to_thread(0, FOUR_A);
+    for (unsigned i = 0; i < 4; i++)
+        attach_to_thread(1 + i, pair[i]);
+    (void)change_to(1);
+    assert_int_equal(start(0), 1);
+    for (unsigned i = 1; i < 5; i++) {
+        assert_int_equal(start(i), 2);
+        assert_int_equal(state_of(i), UPMU_SESSION_WAITING);
+    }
+    for (unsigned gone = 0; gone < 3; gone++) {
+        assert_int_equal(stop(gone), 0);
+        for (unsigned i = gone + 1; i < 5; i++)
+            assert_int_equal(state_of(i), i < gone + 3 ? UPMU_SESSION_RUNNING : UPMU_SESSION_WAITING);
+    }
+    assert_int_equal(upmu_thread_exit(&host.threads[1]), UPMU_OK);
+    host_end(&host);
+}
+
+/* Sessions for which no switch has searched have no place: a stop that leaves nothing running looks for one of them. */
+static void a_stop_searches_where_nothing_would_run(void **state)
+{
+    (void)state;
+    set_up();
+    for (unsigned i = 0; i < HOST_SESSIONS; i++) {
+        attach_to_thread(i, i & 1u ? FOUR_B : FOUR_A);
+        assert_int_equal(start(i), 0);
+    }
+    assert_int_equal(change_to(1), 1 + 4);
+    for (unsigned i = 0; i < HOST_SESSIONS; i++) {
+        assert_int_equal(state_of(i), UPMU_SESSION_RUNNING);
+        assert_int_equal(stop(i), i + 1 < HOST_SESSIONS ? 1 : 0);
+    }
+    assert_int_equal(upmu_thread_exit(&host.threads[1]), UPMU_OK);
+    host_end(&host);
+}
+
+/* An event with a register of its own beside the selects: its place is good beside the same company, and alone. */
+static void a_place_that_was_found_beside_others_is_good_alone(void **state)
+{
+    (void)state;
+    set_up();
+    attach(0, "branches", false);
+    assert_int_equal(start(0), 0);
+    attach(1, "r01b7:offcore_rsp=0x10001", false);
+    assert_int_equal(start(1), 0);
+    assert_int_equal(stop(1), 0);
+    assert_int_equal(stop(0), 0);
+    assert_int_equal(start(1), 0);
+    assert_int_equal(state_of(1), UPMU_SESSION_RUNNING);
+    host_end(&host);
+}
+
+/* The number of an AMD core says who has the northbridge, and is no part of a place: a thread takes its place along. */
+static void a_thread_takes_its_place_from_core_to_core_of_amd(void **state)
+{
+    static struct upmu_place_work works[3];
+
+    (void)state;
+    host_prepare_cpus(&host, "zen2", 3);
+    host_machine(&host);
+    host_take_over(&host, 3, false);
+    host_threads(&host, 5);
+    for (unsigned i = 0; i < 3; i++) {
+        upmu_sim_switch_cpu(&host.sim, i);
+        assert_int_equal(upmu_cpu_use_work(&host.cpu[i], &works[i]), UPMU_OK);
+    }
+    upmu_test_count_searches(&host.machine);
+    assert_int_equal(upmu_set_add(&host.sessions[0].set, "instructions,branches", NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[0], &host.threads[0], NULL), UPMU_OK);
+    (void)made(upmu_session_start(&host.sessions[0]));
+    for (unsigned cpu = 1; cpu < 3; cpu++) {
+        host_thread_switch(&host, cpu, 0);
+        assert_int_equal(made(UPMU_OK), cpu == 1 ? 1 : 0);
+        assert_int_equal(state_of(0), UPMU_SESSION_RUNNING);
+        host_work(&host, cpu, 1000);
+        host_thread_switch(&host, cpu, 2 + cpu);
+    }
+    assert_true(host_value(&host.sessions[0], 0) != 0);
+    assert_int_equal(host_count(&host.sessions[0], 0).quality, UPMU_QUALITY_EXACT);
+    assert_int_equal(upmu_thread_exit(&host.threads[0]), UPMU_OK);
     host_end(&host);
 }
 
@@ -204,7 +310,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_attachment_makes_two_searches_and_what_has_a_place_none),
         cmocka_unit_test(sharers_take_turns_without_a_search),
-        cmocka_unit_test(a_stop_searches_for_what_waits_and_a_refusal_is_remembered),
+        cmocka_unit_test(a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered),
+        cmocka_unit_test(what_waits_comes_in_the_order_of_its_starts_without_a_search),
+        cmocka_unit_test(a_stop_searches_where_nothing_would_run),
+        cmocka_unit_test(a_place_that_was_found_beside_others_is_good_alone),
+        cmocka_unit_test(a_thread_takes_its_place_from_core_to_core_of_amd),
         cmocka_unit_test(a_switch_searches_until_four_sessions_have_found_no_place),
         cmocka_unit_test(a_handler_makes_no_search),
     };

@@ -7,6 +7,7 @@
 #include <upmu/event.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
+#include <upmu/world.h>
 
 #include "tests/common/host.h"
 #include "tests/common/share.h"
@@ -773,6 +774,7 @@ static void refused_by_each_call(struct upmu_set *set, const struct upmu_event *
     assert_int_equal(upmu_set_replace(set, 0, "branches", NULL), UPMU_ERR_STATE);
     assert_int_equal(upmu_set_replace_event(set, 0, event, NULL), UPMU_ERR_STATE);
     assert_int_equal(upmu_set_wait(set, 0, 1000, 1000), UPMU_ERR_STATE);
+    assert_int_equal(upmu_set_lend(set, 0, 1), UPMU_ERR_STATE);
     memset(&info, 0xa5, sizeof info);
     upmu_set_ask(set, &info);
     assert_true(info.number == 0 && !info.active && info.available_counters == 0 && info.duration_ns == 0);

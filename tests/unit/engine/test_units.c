@@ -512,6 +512,25 @@ static void sets_and_dry_runs_work_on_units(void **state)
     assert_int_equal(count[1].value, 2 * 40 * 100 * 5);
 }
 
+/* Counters that never stop are no session's, so none can have them alone. */
+static void no_session_is_alone_where_counters_never_stop(void **state)
+{
+    struct upmu_session *session = &d.host.session;
+
+    (void)state;
+    double_prepare(&d, UPMU_UNIT_FREE, UPMU_SPACE_MMIO, 1, 1);
+    double_begin(&d, 1);
+    assert_int_equal(upmu_unit_open(&d.unit, &d.host.machine, d.info, 1), UPMU_OK);
+    double_event(&d, session, 0);
+    assert_int_equal(upmu_session_alone(session, true), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(session->why.status, UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_session_alone(session, false), UPMU_OK);
+    assert_int_equal(upmu_session_attach_unit(session, &d.unit), UPMU_OK);
+    assert_int_equal(upmu_session_start(session), UPMU_OK);
+    assert_int_equal(upmu_session_stop(session), UPMU_OK);
+}
+
 /* Two sessions with two sets each on counters that never stop, with different times. */
 static void sets_change_where_counters_never_stop(void **state)
 {
@@ -1687,6 +1706,7 @@ int main(void)
         cmocka_unit_test(filters_in_a_companion_are_written_there_or_refused),
         cmocka_unit_test(the_last_unit_restores_what_several_need),
         cmocka_unit_test(sets_and_dry_runs_work_on_units),
+        cmocka_unit_test(no_session_is_alone_where_counters_never_stop),
         cmocka_unit_test(sets_change_where_counters_never_stop),
         cmocka_unit_test(a_set_that_shares_counters_which_never_stop_runs_in_its_time),
         cmocka_unit_test(a_type_with_too_many_registers_is_refused),
