@@ -170,6 +170,20 @@ int64_t upmu_perf_read(struct upmu_perf_event *event, void *user, size_t bytes);
  */
 int64_t upmu_perf_close(struct upmu_perf_event *event);
 
+/* ---- Files ---- */
+
+/* A file of the system: its path and its text, which are valid during the call.  `context`: upmu_perf.context. */
+typedef void upmu_perf_emit(void *context, const char *path, const char *text);
+
+/*
+ * Tell the files that programs read about events: below /sys/bus/event_source/devices the PMU of the first CPU, with
+ * the fields of its raw words and its generic events, and software events; below /proc/sys/kernel the limits.  Call
+ * it again when `paranoid` or a limit has changed.
+ *
+ * Context: any.
+ */
+void upmu_perf_files(const struct upmu_perf *perf, upmu_perf_emit *emit);
+
 /* ---- Notes of the host ---- */
 
 /* Make a task before its first switch.  Context: any. */

@@ -31,9 +31,14 @@ static bool attr_samples(const struct upmu_perf_attr *attr, uint64_t what)
     return attr->sample_type & what;
 }
 
-static uint32_t most_stack(const struct upmu_perf *perf)
+uint32_t upmu_perf_most_stack(const struct upmu_perf *perf)
 {
     return perf->max_stack ? perf->max_stack : MAX_STACK;
+}
+
+uint32_t upmu_perf_most_rate(const struct upmu_perf *perf)
+{
+    return perf->max_rate ? perf->max_rate : MAX_RATE;
 }
 
 /* ---- Copying ---- */
@@ -142,7 +147,7 @@ int upmu_perf_attr_check(const struct upmu_perf *perf, uint32_t caller, struct u
     if (!error)
         error = check_samples(attr);
     if (!attr->sample_max_stack)
-        attr->sample_max_stack = (uint16_t)most_stack(perf);
+        attr->sample_max_stack = (uint16_t)upmu_perf_most_stack(perf);
     return error ? error : check_life(attr);
 }
 
@@ -157,8 +162,7 @@ int upmu_perf_attr_limits(const struct upmu_perf *perf, uint32_t caller, const s
         return -UPMU_PERF_EACCES;
     if (attr_has(attr, UPMU_PERF_NAMESPACES) && upmu_perf_forbids(perf, caller, INT32_MIN))
         return -UPMU_PERF_EACCES;
-    if (attr_has(attr, UPMU_PERF_FREQ) ? attr->sample_period > (perf->max_rate ? perf->max_rate : MAX_RATE)
-                                       : attr->sample_period >> 63)
+    if (attr_has(attr, UPMU_PERF_FREQ) ? attr->sample_period > upmu_perf_most_rate(perf) : attr->sample_period >> 63)
         return -UPMU_PERF_EINVAL;
     if (attr_samples(attr, UPMU_PERF_SAMPLE_PHYS_ADDR) && upmu_perf_forbids(perf, caller, 1))
         return -UPMU_PERF_EACCES;
@@ -198,7 +202,7 @@ int upmu_perf_attr_type(const struct upmu_perf_attr *attr)
 
 int upmu_perf_attr_callers(const struct upmu_perf *perf, const struct upmu_perf_attr *attr)
 {
-    if (attr_samples(attr, UPMU_PERF_SAMPLE_CALLCHAIN) && attr->sample_max_stack > most_stack(perf))
+    if (attr_samples(attr, UPMU_PERF_SAMPLE_CALLCHAIN) && attr->sample_max_stack > upmu_perf_most_stack(perf))
         return -UPMU_PERF_EOVERFLOW;
     return 0;
 }

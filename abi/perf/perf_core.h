@@ -39,10 +39,24 @@ int upmu_perf_attr_clock(const struct upmu_perf_attr *attr);
 /* What Linux grants and this layer, or this host, does not have. */
 int upmu_perf_attr_stage(const struct upmu_perf *perf, const struct upmu_perf_attr *attr);
 
+/* The limits of the system: callers of a sample, samples a second. */
+uint32_t upmu_perf_most_stack(const struct upmu_perf *perf);
+uint32_t upmu_perf_most_rate(const struct upmu_perf *perf);
+
 /* Without the right of an administrator: does `paranoid` forbid what is allowed up to `level`? */
 bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level);
 
 /* ---- perf_names.c: types and configurations to events ---- */
+
+#define UPMU_PERF_TEXT 80 /* bytes, with its end */
+
+/* A text that grows; what does not fit is cut, and then no catalogue has it. */
+struct upmu_perf_text {
+    char bytes[UPMU_PERF_TEXT];
+    unsigned length;
+};
+
+void upmu_perf_text_add(struct upmu_perf_text *text, const char *more);
 
 /* Encode an event of hardware.  0; -ENOENT: this PMU has no such event; -EINVAL. */
 int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event);

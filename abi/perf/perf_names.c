@@ -7,14 +7,6 @@
 #include <string.h>
 #include "abi/perf/perf_core.h"
 
-#define TEXT_BYTES 80
-
-/* A text that grows; what does not fit is cut, and then no catalogue has it. */
-struct text {
-    char bytes[TEXT_BYTES];
-    unsigned length;
-};
-
 static const char *const hardware[UPMU_PERF_HARDWARE_EVENTS] = {
     "cycles",        "instructions", "cache-references",        "cache-misses",           "branches",
     "branch-misses", "bus-cycles",   "stalled-cycles-frontend", "stalled-cycles-backend", "ref-cycles"};
@@ -23,40 +15,40 @@ static const char *const cache[UPMU_PERF_CACHES] = {"L1-dcache", "L1-icache", "L
 static const char *const access_of[UPMU_PERF_CACHE_OPERATIONS][UPMU_PERF_CACHE_RESULTS] = {
     {"-loads", "-load-misses"}, {"-stores", "-store-misses"}, {"-prefetches", "-prefetch-misses"}};
 
-static void text_add(struct text *text, const char *more)
+void upmu_perf_text_add(struct upmu_perf_text *text, const char *more)
 {
-    while (*more && text->length + 1u < TEXT_BYTES)
+    while (*more && text->length + 1u < UPMU_PERF_TEXT)
         text->bytes[text->length++] = *more++;
     text->bytes[text->length] = 0;
 }
 
-static void text_add_hex(struct text *text, const char *before, uint64_t value)
+static void text_add_hex(struct upmu_perf_text *text, const char *before, uint64_t value)
 {
     char digits[19] = "0x";
 
     for (unsigned i = 0; i < 16; i++)
         digits[2 + i] = "0123456789abcdef"[value >> (60u - 4u * i) & 15u];
     digits[18] = 0;
-    text_add(text, before);
-    text_add(text, digits);
+    upmu_perf_text_add(text, before);
+    upmu_perf_text_add(text, digits);
 }
 
 /* The name of an event of a cache. False: there is no such cache, operation or result. */
-static bool text_add_cache(struct text *text, uint64_t config)
+static bool text_add_cache(struct upmu_perf_text *text, uint64_t config)
 {
     uint64_t which = config & 255u, operation = config >> 8 & 255u, result = config >> 16;
 
     if (which >= UPMU_PERF_CACHES || operation >= UPMU_PERF_CACHE_OPERATIONS || result >= UPMU_PERF_CACHE_RESULTS)
         return false;
-    text_add(text, cache[which]);
-    text_add(text, access_of[operation][result]);
+    upmu_perf_text_add(text, cache[which]);
+    upmu_perf_text_add(text, access_of[operation][result]);
     return true;
 }
 
 /* Bits of a raw word of x86 that attributes say: user, kernel, interrupt, enable. Linux ignores them as well. */
 #define RAW_OTHERS UINT64_C(0x530000)
 
-static bool text_add_event(struct text *text, const struct upmu_perf_attr *attr)
+static bool text_add_event(struct upmu_perf_text *text, const struct upmu_perf_attr *attr)
 {
     uint32_t number = (uint32_t)attr->config;
 
@@ -64,7 +56,7 @@ static bool text_add_event(struct text *text, const struct upmu_perf_attr *attr)
     case UPMU_PERF_TYPE_HARDWARE:
         if (number >= UPMU_PERF_HARDWARE_EVENTS)
             return false;
-        text_add(text, hardware[number]);
+        upmu_perf_text_add(text, hardware[number]);
         return true;
     case UPMU_PERF_TYPE_CACHE:
         return text_add_cache(text, number);
@@ -103,12 +95,12 @@ int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *at
     static const char *const modes[] = {":uk", ":k", ":u"};
     unsigned without =
         (attr->flags & UPMU_PERF_EXCLUDE_USER ? 1u : 0) | (attr->flags & UPMU_PERF_EXCLUDE_KERNEL ? 2u : 0);
-    struct text text = {.length = 0};
+    struct upmu_perf_text text = {.length = 0};
 
     if (!text_add_event(&text, attr))
         return -UPMU_PERF_EINVAL;
     if (without == 3u)
         return -UPMU_PERF_EINVAL;
-    text_add(&text, modes[without]);
+    upmu_perf_text_add(&text, modes[without]);
     return upmu_perf_errno(upmu_event_parse(pmu, text.bytes, out_event, NULL));
 }

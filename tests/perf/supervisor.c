@@ -7,8 +7,9 @@
  *     supervisor MODEL PROGRAM [ARGUMENT...]
  *
  * Environment: SUPERVISOR_LOG, a file for each call and its answer and, at the end of each process, its instructions
- * since it called exec. Each descriptor is a memory file of the program's, so that dup, fork and close stay the
- * kernel's.
+ * since it called exec; SUPERVISOR_FILES, a folder that gets the files of upmu_perf_files() and is mounted in the
+ * place of the machine's own (needs root). Each descriptor is a memory file of the program's, so that dup, fork and
+ * close stay the kernel's.
  */
 #define _GNU_SOURCE
 #include "abi/perf/perf.h"
@@ -24,7 +25,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -213,6 +216,30 @@ static void machine_make(const char *model)
                               .event_of = event_of,
                               .take = take,
                               .give = give};
+}
+
+/* ---- Files ---- */
+
+static const char *files_at; /* a folder that stands for /sys/bus/event_source/devices */
+
+/* Write a file of devices below that folder. */
+static void file_write(void *context, const char *path, const char *text)
+{
+    const char devices[] = "/sys/bus/event_source/devices";
+    char copy[256];
+    FILE *file;
+
+    (void)context;
+    if (strncmp(path, devices, sizeof devices - 1) != 0)
+        return;
+    snprintf(copy, sizeof copy, "%s%s", files_at, path + sizeof devices - 1);
+    for (char *end = copy + strlen(files_at) + 1; (end = strchr(end, '/')); *end++ = '/') {
+        *end = 0;
+        (void)mkdir(copy, 0777);
+    }
+    file = fopen(copy, "w");
+    if (!file || fputs(text, file) < 0 || fclose(file) != 0)
+        die(copy);
 }
 
 /* ---- Tasks ---- */
@@ -555,6 +582,11 @@ static _Noreturn void become(char **words, int ready)
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     char byte;
 
+    if (files_at && (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+                     mount(files_at, "/sys/bus/event_source/devices", NULL, MS_BIND, NULL))) {
+        fprintf(stderr, "supervisor: files cannot be mounted here: %s\n", strerror(errno));
+        _exit(125);
+    }
     if (read(ready, &byte, 1) != 1 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
         _exit(125);
@@ -579,6 +611,9 @@ int main(int count, char **words)
     machine_make(words[1]);
     if (log && !(log_file = fopen(log, "w")))
         die(log);
+    files_at = getenv("SUPERVISOR_FILES");
+    if (files_at)
+        upmu_perf_files(&perf, file_write);
     if (pipe(ready) != 0 || (first = fork()) < 0)
         die("fork");
     if (!first) {

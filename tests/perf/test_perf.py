@@ -8,6 +8,7 @@ accept and that perf reads otherwise.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -19,22 +20,24 @@ WORK = os.path.abspath("build/tests/perf")
 LOOP, BRANCHES = 2004, 1000  # what loop.S executes
 
 
-def supervised(model, *words):
-    """Output, exit code and log of a command under the supervisor."""
+def supervised(model, *words, **more):
+    """Output, exit code and log of a command under the supervisor; `more`: variables of its environment."""
     os.makedirs(WORK, exist_ok=True)
     log = f"{WORK}/log"
     done = subprocess.run([f"{HERE}/supervisor", model, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          env=dict(os.environ, SUPERVISOR_LOG=log, LC_ALL="C"), timeout=120)
+                          env=dict(os.environ, SUPERVISOR_LOG=log, LC_ALL="C", **more), timeout=120)
     output = done.stdout.decode("utf-8", "replace")
     if "programs cannot be traced here" in output:
         raise Skip("programs cannot be traced here (ptrace)")
+    if "files cannot be mounted here" in output:
+        raise Skip(output.strip())
     with open(log, encoding="utf-8") as file:
         return output, done.returncode, file.read()
 
 
-def stat(*options, program="loop", model="skl"):
+def stat(*options, program="loop", model="skl", **more):
     """Counts by event of `perf stat`, the truth (instructions of all processes), and the log."""
-    output, code, log = supervised(model, "perf", "stat", "-x,", *options, f"{HERE}/{program}")
+    output, code, log = supervised(model, "perf", "stat", "-x,", *options, f"{HERE}/{program}", **more)
     assert code == 0, f"perf stat {' '.join(options)}: exit {code}: {output}"
     counts = {}
     for line in output.splitlines():
@@ -124,6 +127,23 @@ def an_event_that_the_cpu_lacks_is_said_to_be():
     counts, _, log = stat("-e", "instructions:pp", "-e", "branches:u")
     complaints += differences(counts, {"instructions:pp": ["<not supported>"], "branches:u": [BRANCHES]})
     return complaints + ([] if "= -95" in log else ["precise: not refused"])
+
+
+@check
+def words_by_fields_are_those_of_the_files():
+    """perf reads which bits a field has, and which words a generic event of the PMU has."""
+    complaints = []
+    for model, branches in ("skl", "cpu/event=0xc4/u"), ("zen4", "cpu/event=0xc2/u"):
+        folder = f"{WORK}/files-{model}"
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+        counts, _, log = stat("-e", f"cpu/instructions/u,{branches},cpu/event=0xc0,cmask=3,inv=1,edge=1/u", model=model,
+                              SUPERVISOR_FILES=folder)
+        complaints += [f"{model}: {text}" for text in differences(counts, {"cpu/instructions/u": [LOOP],
+                                                                           branches: [BRANCHES]})]
+        if "type 4 config 0x38400c0" not in log:
+            complaints.append(f"{model}: fields of the raw word: {log}")
+    return complaints
 
 
 @check

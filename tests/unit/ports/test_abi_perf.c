@@ -6,6 +6,7 @@
  */
 #include "abi/perf/perf_attr.c"
 #include "abi/perf/perf_control.c"
+#include "abi/perf/perf_files.c"
 #include "abi/perf/perf_group.c"
 #include "abi/perf/perf_inherit.c"
 #include "abi/perf/perf_names.c"
@@ -651,6 +652,48 @@ static void words_and_names_are_those_of_the_cpu(void **state)
     }
 }
 
+static char files[4096];
+
+static void note_file(void *context, const char *path, const char *text)
+{
+    (void)context;
+    assert_compare(strlen(files) + strlen(path) + strlen(text) + 2, <, sizeof files);
+    strcat(strcat(strcat(files, path), " "), text);
+}
+
+/* As Linux shows them for the same CPU, but for what this layer lacks. */
+static void files_say_what_a_raw_word_is(void **state)
+{
+    static const struct {
+        const char *profile, *has, *lacks;
+    } rows[] = {
+        {"skl", "/cpu/type 4\n", "stalled"},
+        {"skl", "/cpu/format/event config:0-7\n", "NULL"},
+        {"skl", "/cpu/format/offcore_rsp config1:0-63\n", "NULL"},
+        {"skl", "/cpu/events/cpu-cycles event=0x3c\n", "NULL"},
+        {"skl", "/cpu/events/cache-misses event=0x2e,umask=0x41\n", "NULL"},
+        {"skl", "/cpu/events/bus-cycles event=0x3c,umask=0x01\n", "NULL"},
+        {"zen4", "/cpu/format/event config:0-7,32-35\n", "offcore"},
+        {"zen4", "/cpu/events/branch-instructions event=0xc2\n", "in_tx"},
+        {"zen4", "/cpu/events/stalled-cycles-frontend event=0xa9\n", "stalled-cycles-backend"},
+        {"zen4", "/cpu/events/cache-misses event=0x64,umask=0x09\n", "NULL"},
+        {"northwood", "/cpu/type 4\n", "format"},
+        {"skl", "/software/type 1\n", "NULL"},
+        {"skl", "/proc/sys/kernel/perf_event_paranoid -1\n", "NULL"},
+        {"skl", "/proc/sys/kernel/perf_event_max_sample_rate 100000\n", "NULL"},
+    };
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        perf_host_set_up(rows[i].profile);
+        perf_host.perf.paranoid = -1;
+        files[0] = 0;
+        upmu_perf_files(&perf_host.perf, note_file);
+        if (!strstr(files, rows[i].has) || strstr(files, rows[i].lacks))
+            fail_msg("row %u: %s", i, files);
+        perf_host_end();
+    }
+}
+
 static void events_have_a_limit(void **state)
 {
     int file;
@@ -744,6 +787,7 @@ int main(void)
         cmocka_unit_test(without_memory_nothing_is_inherited),
         cmocka_unit_test(a_user_may_what_paranoid_grants),
         cmocka_unit_test(words_and_names_are_those_of_the_cpu),
+        cmocka_unit_test(files_say_what_a_raw_word_is),
         cmocka_unit_test(events_have_a_limit),
         cmocka_unit_test(each_copy_may_fail),
         cmocka_unit_test(commands_that_do_nothing_here_say_why),

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What programs read of a kernel's files about events: the PMU of the CPUs, its raw words by fields, its generic
+ * events in these fields, and limits.
+ *
+ * Source of the fields: Linux 6.12, arch/x86/events/intel/core.c and amd/core.c (format attributes),
+ * arch/x86/events/core.c (events_sysfs_show).
+ */
+#include "abi/perf/perf_core.h"
+
+#define DEVICES "/sys/bus/event_source/devices/"
+#define CPU DEVICES "cpu/"
+#define SETTINGS "/proc/sys/kernel/perf_event_"
+
+/* A field of raw words. */
+struct field {
+    const char *path, *text;
+    uint32_t capability; /* that the PMU has; 0: any */
+};
+
+static const struct field intel_fields[] = {
+    {CPU "format/event", "config:0-7\n", 0},
+    {CPU "format/umask", "config:8-15\n", 0},
+    {CPU "format/edge", "config:18\n", 0},
+    {CPU "format/any", "config:21\n", UPMU_PMU_ANYTHREAD},
+    {CPU "format/inv", "config:23\n", 0},
+    {CPU "format/cmask", "config:24-31\n", 0},
+    {CPU "format/in_tx", "config:32\n", UPMU_PMU_TSX},
+    {CPU "format/in_tx_cp", "config:33\n", UPMU_PMU_TSX},
+    {CPU "format/offcore_rsp", "config1:0-63\n", 0},
+    {CPU "format/ldlat", "config1:0-15\n", 0},
+    {CPU "format/frontend", "config1:0-23\n", 0},
+    {NULL, NULL, 0},
+};
+static const struct field amd_fields[] = {
+    {CPU "format/event", "config:0-7,32-35\n", 0}, {CPU "format/umask", "config:8-15\n", 0},
+    {CPU "format/edge", "config:18\n", 0},         {CPU "format/inv", "config:23\n", 0},
+    {CPU "format/cmask", "config:24-31\n", 0},     {NULL, NULL, 0},
+};
+
+/* By the number of the generic event. */
+static const char *const generic[UPMU_PERF_HARDWARE_EVENTS] = {CPU "events/cpu-cycles",
+                                                               CPU "events/instructions",
+                                                               CPU "events/cache-references",
+                                                               CPU "events/cache-misses",
+                                                               CPU "events/branch-instructions",
+                                                               CPU "events/branch-misses",
+                                                               CPU "events/bus-cycles",
+                                                               CPU "events/stalled-cycles-frontend",
+                                                               CPU "events/stalled-cycles-backend",
+                                                               CPU "events/ref-cycles"};
+
+/* ---- Texts ---- */
+
+/* A value of 12 bits at most, in two digits or three. */
+static void text_add_value(struct upmu_perf_text *text, const char *before, uint32_t value)
+{
+    const char *digit = "0123456789abcdef";
+    const char digits[] = {digit[value >> 8 & 15u], digit[value >> 4 & 15u], digit[value & 15u], 0};
+
+    upmu_perf_text_add(text, before);
+    upmu_perf_text_add(text, digits[0] == '0' ? digits + 1 : digits);
+}
+
+static void text_add_number(struct upmu_perf_text *text, int64_t value)
+{
+    char digits[24];
+    unsigned at = sizeof digits - 1u;
+    uint64_t rest = value < 0 ? 0u - (uint64_t)value : (uint64_t)value, digit;
+
+    digits[at] = 0;
+    do {
+        rest = upmu_divide(rest, 10, &digit);
+        digits[--at] = (char)('0' + digit);
+    } while (rest);
+    if (value < 0)
+        digits[--at] = '-';
+    upmu_perf_text_add(text, digits + at);
+    upmu_perf_text_add(text, "\n");
+}
+
+/* ---- Files ---- */
+
+static void emit_number(const struct upmu_perf *perf, upmu_perf_emit *emit, const char *path, int64_t value)
+{
+    struct upmu_perf_text text = {.length = 0};
+
+    text_add_number(&text, value);
+    emit(perf->context, path, text.bytes);
+}
+
+/* The fields of a generic event's word, as Linux writes them. An event that the CPU lacks has no file. */
+static void emit_event(const struct upmu_perf *perf, upmu_perf_emit *emit, const struct upmu_pmu *pmu, unsigned number)
+{
+    const struct upmu_perf_attr attr = {.type = UPMU_PERF_TYPE_HARDWARE, .config = number};
+    struct upmu_perf_text text = {.length = 0};
+    struct upmu_event event;
+    uint64_t config;
+
+    if (upmu_perf_encode(pmu, &attr, &event))
+        return;
+    config = event.config;
+    text_add_value(&text, "event=0x", (uint32_t)(config & 255u) | (uint32_t)(config >> 24 & 0xf00u));
+    if (config >> 8 & 255u)
+        text_add_value(&text, ",umask=0x", (uint32_t)(config >> 8 & 255u));
+    if (config >> 18 & 1u)
+        upmu_perf_text_add(&text, ",edge");
+    if (config >> 23 & 1u)
+        upmu_perf_text_add(&text, ",inv");
+    if (config >> 24 & 255u)
+        text_add_value(&text, ",cmask=0x", (uint32_t)(config >> 24 & 255u));
+    upmu_perf_text_add(&text, "\n");
+    emit(perf->context, generic[number], text.bytes);
+}
+
+static void emit_pmu(const struct upmu_perf *perf, upmu_perf_emit *emit, const struct upmu_pmu *pmu)
+{
+    const struct field *fields = upmu_pmu_is_amd(pmu) ? amd_fields : pmu->version ? intel_fields : NULL;
+
+    emit_number(perf, emit, CPU "type", UPMU_PERF_TYPE_RAW);
+    emit_number(perf, emit, CPU "caps/max_precise", 0);
+    if (!fields) /* raw words of other families have other fields */
+        return;
+    for (const struct field *field = fields; field->path; field++)
+        if ((pmu->capabilities & field->capability) == field->capability)
+            emit(perf->context, field->path, field->text);
+    for (unsigned i = 0; i < UPMU_PERF_HARDWARE_EVENTS; i++)
+        emit_event(perf, emit, pmu, i);
+}
+
+void upmu_perf_files(const struct upmu_perf *perf, upmu_perf_emit *emit)
+{
+    const struct upmu_pmu *pmu = upmu_machine_pmu(perf->machine, 0);
+
+    emit_number(perf, emit, DEVICES "software/type", UPMU_PERF_TYPE_SOFTWARE);
+    if (pmu)
+        emit_pmu(perf, emit, pmu);
+    emit_number(perf, emit, SETTINGS "paranoid", perf->paranoid);
+    emit_number(perf, emit, SETTINGS "max_sample_rate", upmu_perf_most_rate(perf));
+    emit_number(perf, emit, SETTINGS "max_stack", upmu_perf_most_stack(perf));
+}
