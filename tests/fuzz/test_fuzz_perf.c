@@ -223,15 +223,22 @@ static void open_event(struct fuzz_bytes *bytes)
                                   .config = 1,
                                   .read_format = UPMU_PERF_READ_ENABLED | UPMU_PERF_READ_RUNNING,
                                   .flags = (modes & 3u) == 3u ? 0 : (uint64_t)(modes & 3u) << 4};
-    int pid = target & 1u ? -1 : (int)(CPUS + (target >> 1) % (TASKS - CPUS)),
-        on = target & 16u ? (int)(target >> 5 & 1u) : -1;
+    unsigned named = CPUS + (target >> 1) % (TASKS - CPUS); /* the first task, where that one has ended */
+    int pid = target & 1u ? -1 : (int)(alive[named] || target & 64u ? named : CPUS);
+    int on = target & 16u ? (int)(target >> 5 & 1u) : -1;
     int group = choice & 1u ? FIRST_FILE + (choice >> 1) % (int)FILES : -1;
     struct book *book, *leader = group < 0 ? NULL : book_of(group - FIRST_FILE);
     unsigned file = 0;
 
     attr.flags |= (modes & 4u ? UPMU_PERF_DISABLED : 0) | (modes & 8u ? UPMU_PERF_INHERIT : 0) |
-                  (modes & 16u ? UPMU_PERF_ENABLE_ON_EXEC : 0) | (modes & 32u ? UPMU_PERF_REMOVE_ON_EXEC : 0) |
-                  (modes & 64u ? UPMU_PERF_INHERIT_THREAD : 0);
+                  (modes & 16u ? UPMU_PERF_ENABLE_ON_EXEC : 0) | ((modes & 48u) == 32u ? UPMU_PERF_REMOVE_ON_EXEC : 0) |
+                  ((modes & 72u) == 72u ? UPMU_PERF_INHERIT_THREAD : 0);
+    if (leader && !(target & 128u)) { /* as its leader's */
+        pid = leader->task;
+        on = leader->cpu;
+        attr.flags = (attr.flags & ~UPMU_PERF_INHERIT) |
+                     (event[leader->file]->attr.flags & (UPMU_PERF_INHERIT | UPMU_PERF_INHERIT_THREAD));
+    }
     if (choice & 64u) /* anything, anywhere */
         ((uint8_t *)&attr)[fuzz_u8(bytes) % sizeof attr] ^= fuzz_u8(bytes);
     while (file < FILES && event[file])
