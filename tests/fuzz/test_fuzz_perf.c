@@ -49,6 +49,8 @@ static struct upmu_perf_event *event[FILES];
 static uint64_t ended[FILES]; /* executed by copies that have ended */
 static struct book books[BOOKS];
 static unsigned running[CPUS], takes;
+static uint8_t
+    program[UPMU_PERF_ATTR_BYTES_MOST]; /* memory of the program, as much as it may say that attributes have */
 
 /* ---- The host ---- */
 
@@ -241,12 +243,13 @@ static void open_event(struct fuzz_bytes *bytes)
     }
     if (choice & 64u) /* anything, anywhere */
         ((uint8_t *)&attr)[fuzz_u8(bytes) % sizeof attr] ^= fuzz_u8(bytes);
+    memcpy(program, &attr, sizeof attr);
     while (file < FILES && event[file])
         file++;
     if (file == FILES)
         return;
     event[file] = malloc(sizeof *event[file]);
-    if (upmu_perf_open(&perf, 1, event[file], &attr, pid, on, group, choice & 128u ? UPMU_PERF_FLAG_NO_GROUP : 0) !=
+    if (upmu_perf_open(&perf, 1, event[file], program, pid, on, group, choice & 128u ? UPMU_PERF_FLAG_NO_GROUP : 0) !=
         0) {
         free(event[file]);
         event[file] = NULL;
