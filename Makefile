@@ -301,11 +301,12 @@ stack:
 
 # ---- The rest ----
 
+# (what abi/paravirt calls is in abi/guest)
 .PHONY: vendor
 vendor:
 	@rm -rf build/vendor
 	@mkdir -p build/vendor
-	@cp -rp --parents LICENSE upmu.mk include core backends $(wildcard abi events port/template port/x86_native port/arm32_native port/arm64_native port/riscv_native port/riscv_sbi) \
+	@cp -rp --parents LICENSE upmu.mk include core backends $(sort $(wildcard $(addprefix abi/,$(VENDOR_ABI) $(if $(filter paravirt,$(VENDOR_ABI)),guest)))) $(wildcard events port/template port/x86_native port/arm32_native port/arm64_native port/riscv_native port/riscv_sbi) \
 		CMakeLists.txt meson.build meson_options.txt tools/sources.py \
 		$(if $(filter 0,$(VENDOR_SIM)),,$(wildcard port/sim)) build/vendor
 	@find build/vendor -name '*.tsv' -delete

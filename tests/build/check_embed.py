@@ -18,11 +18,30 @@ kernel.o: main.o $(OBJECTS)
 %.o: %.c
 \t@gcc -Werror -Wall $(UPMU_CFLAGS) -fno-pie $(UPMU_INCLUDES) -c -o $@ $<
 """
+# A kernel with one layer of abi, by that layer's .mk alone: every file of the layer is in the link.
+LAYER = """
+include third-party/upmu/upmu.mk
+include third-party/upmu/abi/$(NAME)/$(NAME).mk
+SOURCES := $(UPMU_$(shell echo $(NAME) | tr a-z A-Z)_SOURCES) $(if $(filter paravirt,$(NAME)),$(UPMU_GUEST_SOURCES))
+# What a program for the layer compiles, beside the function that it has of the system's.
+SOURCES += $(UPMU_PMC_CLIENT)
+BUILD := gcc -Werror -Wall -O1 $(UPMU_CFLAGS) -fno-pie -fno-stack-protector $(UPMU_INCLUDES)
+$(NAME): main.c library.o $(SOURCES)
+\t@$(BUILD) $(if $(UPMU_PMC_CLIENT),-DSYSCALLS=1) -nostdlib -no-pie -Wl,-e,main -o $@ main.c library.o $(SOURCES) third-party/upmu/port/template/mem.c
+library.o: $(UPMU_SOURCES)
+\t@printf '#include "%s"\\n' $(UPMU_SOURCES) > library.c
+\t@$(BUILD) -c -o $@ library.c
+"""
+LAYERS = ("guest", "paravirt", "perfmon2", "pmc")
 PROGRAM = """
 #include <upmu/upmu.h>
 static struct upmu_machine machine;
 int main(void);
 int main(void) { static const struct upmu_port port; return upmu_machine_init(&machine, &port) != UPMU_ERR_HOOK_MISSING; }
+#if SYSCALLS
+#include <abi/pmc/pmc.h>
+int pmc_syscall(unsigned call, void *argument, uint32_t bytes) { return call && argument && bytes ? 0 : -1; }
+#endif
 """
 
 
@@ -121,11 +140,32 @@ def vendored_copy_builds_from_another_directory_by_upmu_mk():
 
 
 @check
+def each_layer_of_a_vendored_copy_links_by_its_own_mk():
+    """One layer is vendored at a time, so that a layer which needs another says so."""
+    folder, complaints = fresh("layers"), []
+    for name, text in ("Makefile", LAYER), ("main.c", PROGRAM):
+        with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+            file.write(text)
+    for name in LAYERS:
+        code, output = run(["make", "--no-print-directory", "vendor", "VENDOR_SIM=0", f"VENDOR_ABI={name}"], env=environment())
+        shutil.rmtree(os.path.join(folder, "third-party"), ignore_errors=True)
+        shutil.copytree("build/vendor", os.path.join(folder, "third-party/upmu"))
+        there = sorted(os.listdir("build/vendor/abi")) if not code else [output]
+        if there != sorted({name, "guest"} if name == "paravirt" else {name}):
+            complaints.append(f"VENDOR_ABI={name}: {there}")
+        code, output = run(["make", "-C", folder, "-s", f"NAME={name}", name], env=environment())
+        if code or not os.path.exists(os.path.join(folder, name)):
+            complaints.append(f"{name}: {output[-2000:]}")
+    present = sorted(os.path.basename(os.path.dirname(path)) for path in files("abi/*/*.mk"))
+    return finished(folder, complaints + ([] if present == sorted(LAYERS) else [f"layers: {present}"]))
+
+
+@check
 def vendor_takes_the_silicon_model_along_unless_told_not_to():
     complaints = []
     for options, expected in (["VENDOR_SIM=0"], False), ([], True):
         code, output = run(["make", "--no-print-directory", "vendor"] + options, env=environment())
-        if code or os.path.exists("build/vendor/port/sim/sim.h") != expected:
+        if code or os.path.exists("build/vendor/port/sim/sim.h") != expected or os.path.exists("build/vendor/abi"):
             complaints.append(f"make vendor {' '.join(options)}: {output}")
     return complaints
 
