@@ -123,6 +123,7 @@ struct upmu_guest_filter {
 struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
+    uint8_t max_counters; /* most counters of a vCPU that count at the same time, the others wait; 0: no limit */
     const struct upmu_guest_filter *filter; /* with level LIST */
     uint64_t min_period; /* least events between two interrupts of the host by a counter; below 2^32; 0: 1000 */
     uint64_t payload[2]; /* bits of OFFCORE_RSP 0 and 1 that the guest may set; 0: the register faults */
@@ -249,7 +250,8 @@ struct upmu_guest_entry {
  * machine's general counters, its fixed ones (Intel on Intel), and the architectural events that the machine can count
  * in the same meaning, both without those that the policy denies. If the vendor is the same, the shape also names the
  * machine's CPU, for other events. AMD's CPUID names no event: an event of its doors that the policy denies counts
- * nothing, and only `denied` tells.
+ * nothing, and only `denied` tells. A shape has no more counters than max_counters, general ones first, except AMD's
+ * doors with a fixed number of counters.
  * Subtract counters that the host wants for itself (a watchdog) from `general`; then no virtual counter ever waits,
  * except those of AMD's doors with a fixed number of counters, and those with events of one CPU model, which may have
  * few counters. On NetBurst the shape has two general counters, because an event of NetBurst has few counters; more may
@@ -263,9 +265,13 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
                                           const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape);
 
+/* A bit of upmu_guest_shape_denied(). */
+#define UPMU_GUEST_DENIED_COUNTERS (1u << 31)
+
 /*
- * Return the events that a shape shows, but a policy (NULL: the default) never counts: bit n, 0 to 6: architectural
- * event n; bit 16 + i: fixed counter i. 0: the shape is honest under this policy. The policy must be valid.
+ * Return what a shape shows, but a policy (NULL: the default) never counts: bit n, 0 to 6: architectural event n; bit
+ * 16 + i: fixed counter i; UPMU_GUEST_DENIED_COUNTERS: there are more counters than max_counters, and the door could
+ * show fewer. 0: the shape is honest under this policy. The policy must be valid.
  * Context: any.
  */
 uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
