@@ -94,6 +94,11 @@ enum upmu_guest_level {
  * answers.
  */
 #define UPMU_GUEST_NO_HYPERVISOR_BIT (1u << 5)
+/*
+ * AMD's doors: the guest has SVM, so its selects have the bits guest-only and host-only (40 and 41), and
+ * upmu_guest_mode() says where it executes. Without the flag both bits are dropped from a write.
+ */
+#define UPMU_GUEST_NESTED_SVM (1u << 6)
 
 /* The most entries that a filter has. */
 #define UPMU_GUEST_FILTER_ENTRIES 300
@@ -161,6 +166,8 @@ struct upmu_guest_x86 {
     uint64_t offcore[2];
     uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC */
     bool lapic_off; /* the vCPU's local APIC is disabled by software: lvtpc stays masked */
+    bool svme;      /* EFER.SVME */
+    bool nested;    /* the guest of the guest executes */
 };
 
 /*
@@ -324,8 +331,8 @@ void upmu_guest_reset(struct upmu_guest *guest);
  * more, and starts events that are permitted again; values stay. The shape stays until the guest's reset, because the
  * guest has read it: until then an event that the shape shows may count nothing.
  *
- * Returns UPMU_OK; UPMU_ERR_STATE (OWN_LAPIC or PASSES differ); and UPMU_ERR_INVALID, UPMU_ERR_NOT_PERMITTED,
- * UPMU_ERR_HOOK_MISSING as upmu_guest_init(): nothing has changed then.
+ * Returns UPMU_OK; UPMU_ERR_STATE (OWN_LAPIC, PASSES or NESTED_SVM differ); and UPMU_ERR_INVALID,
+ * UPMU_ERR_NOT_PERMITTED, UPMU_ERR_HOOK_MISSING as upmu_guest_init(): nothing has changed then.
  * Context: local, outside guest mode.
  */
 UPMU_MUST_CHECK
@@ -444,6 +451,16 @@ void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value);
  * Context: local, outside guest mode.
  */
 void upmu_guest_lapic(struct upmu_guest *guest, bool enabled);
+
+/*
+ * Say where a guest of AMD's doors executes: `svme`: its EFER.SVME is set; `nested`: its own guest executes, from an
+ * emulated VMRUN to the #VMEXIT. Call it when one of them has changed, before upmu_guest_retired() for the instruction
+ * that did so. A counter with guest-only or host-only counts nothing without SVME, and with SVME in the modes that its
+ * bits name. After upmu_guest_init(), upmu_guest_reset() and upmu_guest_restore() both are false. Without
+ * UPMU_GUEST_NESTED_SVM there is no effect.
+ * Context: local, outside guest mode.
+ */
+void upmu_guest_mode(struct upmu_guest *guest, bool svme, bool nested);
 
 /*
  * Count instructions that the hypervisor executed in the place of the guest: they count like the guest's own. `user`:

@@ -17,7 +17,7 @@
 /*
  * Flags that a policy keeps while its guest lives, because they decide which registers exist, and what these contain.
  */
-#define KEPT_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_PASSES)
+#define KEPT_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_PASSES | UPMU_GUEST_NESTED_SVM)
 
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
 _Static_assert(sizeof(struct upmu_guest) <= 1856, "struct upmu_guest is to be small");

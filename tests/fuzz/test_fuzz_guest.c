@@ -196,6 +196,7 @@ static void step(struct fuzz_bytes *in)
     case 6:
         leave();
         upmu_guest_lvtpc(&of->guest, fuzz_u32(in));
+        upmu_guest_mode(&of->guest, what & 0x10, what & 0x20);
         break;
     case 7:
         leave();
@@ -252,7 +253,8 @@ static void choose_policy(struct fuzz_bytes *in)
 
     memset(&policy, 0, sizeof policy);
     policy.level = what % 5u;
-    policy.flags = UPMU_GUEST_BESIDE_STRANGERS | (what & 0x40 ? UPMU_GUEST_OWN_LAPIC : 0);
+    policy.flags = UPMU_GUEST_BESIDE_STRANGERS | (what & 0x40 ? UPMU_GUEST_OWN_LAPIC : 0) |
+                   (what & 0x20 ? UPMU_GUEST_NESTED_SVM : 0);
     policy.min_period = 1;
     memcpy(policy.payload, payload, sizeof payload);
     if (policy.level != UPMU_GUEST_LIST)

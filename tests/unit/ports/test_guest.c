@@ -1703,6 +1703,57 @@ static void a_guest_without_svm_has_no_guests(void **state)
         }
 }
 
+/*
+ * With SVM a counter counts in the modes that its bits name, and nothing while SVME is 0: AMD APM vol 2 table 13-4,
+ * which Linux tools/testing/selftests/kvm/x86/svm_pmu_host_guest_test.c checks.
+ */
+static bool counts(unsigned bits, bool svme, bool nested)
+{
+    static const bool table[4][2] = {{true, true}, {false, true}, {true, false}, {true, true}};
+
+    return bits ? svme && table[bits][nested] : true;
+}
+
+static void a_guest_with_svm_counts_in_the_modes_of_its_selects(void **state)
+{
+    static const enum upmu_guest_door doors[] = {UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_CORE, UPMU_GUEST_AMD_V2};
+    static const char *const hosts[] = {"zen4", "k8_revf", "zen2", "skylake"};
+
+    (void)state;
+    for (unsigned i = 0; i < 24; i++)
+        for (unsigned bits = 0; bits < 4; bits++) {
+            uint32_t select = i % 3 ? 0xc0010200u : 0xc0010000u, counter = i % 3 ? 0xc0010201u : 0xc0010004u;
+            bool has_svm = i >= 12;
+            uint64_t word = 0x4300c0 | (uint64_t)(has_svm ? bits : 0) << 40, expected = 0;
+
+            nest_prepare(&nest, hosts[i / 3 % 4], i / 3 % 4 == 3 ? "zen2" : NULL);
+            nest.policy.flags |= has_svm ? UPMU_GUEST_NESTED_SVM : 0;
+            nest_shape(&nest, doors[i % 3]);
+            nest_begin(&nest);
+            nest_write(&nest, select, 0x4300c0 | (uint64_t)bits << 40);
+            assert_int_equal(nest_read(&nest, select), word);
+            /* Each mode after each other one; the instruction that changes the mode is counted in the new mode. */
+            for (unsigned change = 0; change < 16; change++) {
+                unsigned mode = change & 4u ? change : change >> 2;
+                bool svme = mode & 1u, nested = mode & 2u;
+
+                nest_exit(&nest);
+                upmu_guest_mode(&nest.vcpu, svme, nested);
+                upmu_guest_retired(&nest.vcpu, 1, 0, false);
+                nest_run(&nest, BURST(77));
+                expected += counts(has_svm ? bits : 0, svme, nested) ? 78 : 0;
+                if (nest_read(&nest, counter) != expected)
+                    fail_msg("%s, door %u, bits %u, SVME %u, nested %u: %u instead of %u", hosts[i / 3 % 4], i % 3,
+                             bits, svme, nested, (unsigned)nest_read(&nest, counter), (unsigned)expected);
+            }
+            nest_exit(&nest);
+            upmu_guest_mode(&nest.vcpu, true, true);
+            upmu_guest_reset(&nest.vcpu);
+            assert_false(nest.vcpu.x86.svme || nest.vcpu.x86.nested);
+            nest_end(&nest);
+        }
+}
+
 /* ---- Statistics ---- */
 
 static struct upmu_guest_statistics sums;
@@ -1917,6 +1968,7 @@ int main(void)
         cmocka_unit_test(the_guest_is_told_that_there_is_a_hypervisor),
         cmocka_unit_test(the_interrupt_entry_of_the_apic_has_its_bits),
         cmocka_unit_test(a_guest_without_svm_has_no_guests),
+        cmocka_unit_test(a_guest_with_svm_counts_in_the_modes_of_its_selects),
         cmocka_unit_test(statistics_are_of_what_a_guest_did),
         cmocka_unit_test(what_a_guest_sees_does_not_depend_on_statistics),
         cmocka_unit_test(a_guest_is_a_host),
