@@ -54,7 +54,7 @@ enum upmu_guest_door {
  */
 struct upmu_guest_shape {
     uint8_t door;         /* enum upmu_guest_door */
-    uint8_t version;      /* Intel: 1 to 4; AMD: 0 */
+    uint8_t version;      /* Intel: 1 to 5; AMD: 0 */
     uint8_t general;      /* Intel: 1 to 8; AMD K7: 4, CORE: 6, V2: 1 to 6 */
     uint8_t fixed;        /* Intel from version 2 on: 0 to 3; else 0 */
     uint8_t width;        /* bits of each counter: Intel 32 to 48, AMD 48 */

@@ -103,7 +103,7 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     if (door == UPMU_GUEST_INTEL) {
         uint32_t available = upmu_guest_event_available(pmu, door);
 
-        shape.version = same && pmu->version ? (uint8_t)(pmu->version < 4 ? pmu->version : 4) : 2;
+        shape.version = same && pmu->version ? (uint8_t)(pmu->version < 5 ? pmu->version : 5) : 2;
         shape.general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL);
         shape.full_write = shape.version >= 2;
         shape.arch_events = (uint16_t)(available & 0x7fu);

@@ -589,7 +589,7 @@ static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
     bad[n++].door = 0;
     bad[n++].door = 5;
     bad[n++].version = 0;
-    bad[n++].version = 5;
+    bad[n++].version = 6;
     bad[n++].general = 0;
     bad[n++].general = 9;
     bad[n++].fixed = 4;
@@ -633,6 +633,21 @@ static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
 }
 
 /* ---- Gates that the hardware moves ---- */
+
+static void the_default_shape_has_the_version_of_the_host(void **state)
+{
+    static const struct {
+        const char *host;
+        unsigned version;
+    } rows[] = {{"version1", 1}, {"core2", 2}, {"skylake", 4}, {"icelake", 5}, {"zen4", 2}, {"p6", 2}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        nest_set_up(&nest, rows[i].host, UPMU_GUEST_INTEL);
+        assert_int_equal(nest.shape.version, rows[i].version);
+        nest_end(&nest);
+    }
+}
 
 static void gates_of_the_vmcs_cost_nothing_and_count_exactly(void **state)
 {
@@ -1944,6 +1959,7 @@ int main(void)
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
         cmocka_unit_test(on_cores_of_another_type_counters_stand_still_and_are_named),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
+        cmocka_unit_test(the_default_shape_has_the_version_of_the_host),
         cmocka_unit_test(gates_of_the_vmcs_cost_nothing_and_count_exactly),
         cmocka_unit_test(an_interrupt_is_what_the_local_apic_of_the_guest_says),
         cmocka_unit_test(an_overflow_interrupts_as_its_select_said),

@@ -1665,7 +1665,7 @@ static void s42_what_is_shown_is_what_is_there(void **state)
         shown_is_there();
         nest_end(&nest);
     }
-    for (unsigned version = 1; version <= 4; version++)
+    for (unsigned version = 1; version <= 5; version++)
         for (unsigned general = 1; general <= 8; general++)
             for (unsigned rest = 0; rest < 16; rest++) {
                 nest_prepare(&nest, "skylake_smtoff", NULL);
