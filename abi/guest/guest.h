@@ -54,7 +54,7 @@ enum upmu_guest_door {
  */
 struct upmu_guest_shape {
     uint8_t door;         /* enum upmu_guest_door */
-    uint8_t version;      /* Intel: 1 to 4; AMD: 0 */
+    uint8_t version;      /* Intel: 1 to 5; AMD: 0 */
     uint8_t general;      /* Intel: 1 to 8; AMD K7: 4, CORE: 6, V2: 1 to 6 */
     uint8_t fixed;        /* Intel from version 2 on: 0 to 3; else 0 */
     uint8_t width;        /* bits of each counter: Intel 32 to 48, AMD 48 */
@@ -94,6 +94,11 @@ enum upmu_guest_level {
  * answers.
  */
 #define UPMU_GUEST_NO_HYPERVISOR_BIT (1u << 5)
+/*
+ * AMD's doors: the guest has SVM, so its selects have the bits guest-only and host-only (40 and 41), and
+ * upmu_guest_mode() says where it executes. Without the flag both bits are dropped from a write.
+ */
+#define UPMU_GUEST_NESTED_SVM (1u << 6)
 
 /* The most entries that a filter has. */
 #define UPMU_GUEST_FILTER_ENTRIES 300
@@ -123,6 +128,7 @@ struct upmu_guest_filter {
 struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
+    uint8_t max_counters; /* most counters of a vCPU that count at the same time, the others wait; 0: no limit */
     const struct upmu_guest_filter *filter; /* with level LIST */
     uint64_t min_period; /* least events between two interrupts of the host by a counter; below 2^32; 0: 1000 */
     uint64_t payload[2]; /* bits of OFFCORE_RSP 0 and 1 that the guest may set; 0: the register faults */
@@ -160,6 +166,8 @@ struct upmu_guest_x86 {
     uint64_t offcore[2];
     uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC */
     bool lapic_off; /* the vCPU's local APIC is disabled by software: lvtpc stays masked */
+    bool svme;      /* EFER.SVME */
+    bool nested;    /* the guest of the guest executes */
 };
 
 /*
@@ -249,7 +257,8 @@ struct upmu_guest_entry {
  * machine's general counters, its fixed ones (Intel on Intel), and the architectural events that the machine can count
  * in the same meaning, both without those that the policy denies. If the vendor is the same, the shape also names the
  * machine's CPU, for other events. AMD's CPUID names no event: an event of its doors that the policy denies counts
- * nothing, and only `denied` tells.
+ * nothing, and only `denied` tells. A shape has no more counters than max_counters, general ones first, except AMD's
+ * doors with a fixed number of counters.
  * Subtract counters that the host wants for itself (a watchdog) from `general`; then no virtual counter ever waits,
  * except those of AMD's doors with a fixed number of counters, and those with events of one CPU model, which may have
  * few counters. On NetBurst the shape has two general counters, because an event of NetBurst has few counters; more may
@@ -263,9 +272,13 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, enum upmu_guest_door door,
                                           const struct upmu_guest_policy *policy, struct upmu_guest_shape *out_shape);
 
+/* A bit of upmu_guest_shape_denied(). */
+#define UPMU_GUEST_DENIED_COUNTERS (1u << 31)
+
 /*
- * Return the events that a shape shows, but a policy (NULL: the default) never counts: bit n, 0 to 6: architectural
- * event n; bit 16 + i: fixed counter i. 0: the shape is honest under this policy. The policy must be valid.
+ * Return what a shape shows, but a policy (NULL: the default) never counts: bit n, 0 to 6: architectural event n; bit
+ * 16 + i: fixed counter i; UPMU_GUEST_DENIED_COUNTERS: there are more counters than max_counters, and the door could
+ * show fewer. 0: the shape is honest under this policy. The policy must be valid.
  * Context: any.
  */
 uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy);
@@ -318,8 +331,8 @@ void upmu_guest_reset(struct upmu_guest *guest);
  * more, and starts events that are permitted again; values stay. The shape stays until the guest's reset, because the
  * guest has read it: until then an event that the shape shows may count nothing.
  *
- * Returns UPMU_OK; UPMU_ERR_STATE (OWN_LAPIC or PASSES differ); and UPMU_ERR_INVALID, UPMU_ERR_NOT_PERMITTED,
- * UPMU_ERR_HOOK_MISSING as upmu_guest_init(): nothing has changed then.
+ * Returns UPMU_OK; UPMU_ERR_STATE (OWN_LAPIC, PASSES or NESTED_SVM differ); and UPMU_ERR_INVALID,
+ * UPMU_ERR_NOT_PERMITTED, UPMU_ERR_HOOK_MISSING as upmu_guest_init(): nothing has changed then.
  * Context: local, outside guest mode.
  */
 UPMU_MUST_CHECK
@@ -438,6 +451,16 @@ void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value);
  * Context: local, outside guest mode.
  */
 void upmu_guest_lapic(struct upmu_guest *guest, bool enabled);
+
+/*
+ * Say where a guest of AMD's doors executes: `svme`: its EFER.SVME is set; `nested`: its own guest executes, from an
+ * emulated VMRUN to the #VMEXIT. Call it when one of them has changed, before upmu_guest_retired() for the instruction
+ * that did so. A counter with guest-only or host-only counts nothing without SVME, and with SVME in the modes that its
+ * bits name. After upmu_guest_init(), upmu_guest_reset() and upmu_guest_restore() both are false. Without
+ * UPMU_GUEST_NESTED_SVM there is no effect.
+ * Context: local, outside guest mode.
+ */
+void upmu_guest_mode(struct upmu_guest *guest, bool svme, bool nested);
 
 /*
  * Count instructions that the hypervisor executed in the place of the guest: they count like the guest's own. `user`:

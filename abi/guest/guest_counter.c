@@ -7,7 +7,7 @@
 
 #define POLICY_FLAGS                                                                                                   \
     (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_STRICT | UPMU_GUEST_POLLED | UPMU_GUEST_BESIDE_STRANGERS | UPMU_GUEST_PASSES | \
-     UPMU_GUEST_NO_HYPERVISOR_BIT)
+     UPMU_GUEST_NO_HYPERVISOR_BIT | UPMU_GUEST_NESTED_SVM)
 
 /* ---- Values ---- */
 

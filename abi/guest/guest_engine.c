@@ -17,7 +17,7 @@
 /*
  * Flags that a policy keeps while its guest lives, because they decide which registers exist, and what these contain.
  */
-#define KEPT_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_PASSES)
+#define KEPT_FLAGS (UPMU_GUEST_OWN_LAPIC | UPMU_GUEST_PASSES | UPMU_GUEST_NESTED_SVM)
 
 _Static_assert(sizeof(struct upmu_guest_shape) == 32, "the shape is part of the saved state");
 _Static_assert(sizeof(struct upmu_guest) <= 1856, "struct upmu_guest is to be small");
@@ -258,11 +258,21 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
         guest->waiting |= UPMU_BIT32(counter);
 }
 
+/* Do as many counters count as the policy permits? */
+static bool is_at_quota(const struct upmu_guest *guest)
+{
+    return guest->policy->max_counters && upmu_bits_count(guest->started) >= guest->policy->max_counters;
+}
+
 /* Start a counter. If the host's counter with the same number is taken, let the guest's counter use any other one. */
 static void start_counter(struct upmu_guest *guest, unsigned counter, struct upmu_cpu *cpu)
 {
     struct upmu_guest_counter *virtual = &guest->counter[counter];
 
+    if (is_at_quota(guest)) {
+        guest->waiting |= UPMU_BIT32(counter);
+        return;
+    }
     try_to_start(guest, counter, cpu);
     if (!(guest->waiting >> counter & 1u) || !(virtual->flags & GUEST_COUNTER_OWN))
         return;

@@ -25,6 +25,7 @@ struct guest_under_test {
     struct upmu_thread thread;
     struct upmu_session sessions[SESSIONS];
     struct upmu_guest_policy other; /* a policy that it got later */
+    struct upmu_guest_statistics sums; /* of the second guest */
     uint8_t state[UPMU_GUEST_STATE_BYTES];
     size_t saved;
     bool watched;      /* counter 0 counts instructions from `expected` on, and nothing has touched it */
@@ -56,6 +57,10 @@ static void enter(void)
         return;
     status = upmu_guest_enter(&present->guest, &entry);
     FUZZ_CHECK(status == UPMU_OK || status == UPMU_ERR_DOES_NOT_FIT, "entry: %d", (int)status);
+    FUZZ_CHECK(!present->guest.policy->max_counters ||
+                   upmu_bits_count(present->guest.started) <= present->guest.policy->max_counters,
+               "counters %x count, and the policy permits %u", (unsigned)present->guest.started,
+               present->guest.policy->max_counters);
     inside = true;
     fuzz_calls++;
 }
@@ -147,13 +152,14 @@ static void restore(struct guest_under_test *to, struct fuzz_bytes *in)
         to->watched = false;
 }
 
-/* Of another level, with the filter that the guest began with, if it had one. */
+/* Of another level and number of counters, with the filter that the guest began with, if it had one. */
 static void change_policy(struct guest_under_test *of, uint8_t level)
 {
     leave();
     of->watched = false;
     of->other = policy;
     of->other.level = level % 5u == UPMU_GUEST_LIST && !policy.filter ? UPMU_GUEST_ALL : level % 5u;
+    of->other.max_counters = level / 5u % 4u;
     of->other.flags |= UPMU_GUEST_BESIDE_STRANGERS;
     FUZZ_CHECK(upmu_guest_policy_change(&of->guest, &of->other) == UPMU_OK, "another policy");
 }
@@ -190,6 +196,7 @@ static void step(struct fuzz_bytes *in)
     case 6:
         leave();
         upmu_guest_lvtpc(&of->guest, fuzz_u32(in));
+        upmu_guest_mode(&of->guest, what & 0x10, what & 0x20);
         break;
     case 7:
         leave();
@@ -246,7 +253,8 @@ static void choose_policy(struct fuzz_bytes *in)
 
     memset(&policy, 0, sizeof policy);
     policy.level = what % 5u;
-    policy.flags = UPMU_GUEST_BESIDE_STRANGERS | (what & 0x40 ? UPMU_GUEST_OWN_LAPIC : 0);
+    policy.flags = UPMU_GUEST_BESIDE_STRANGERS | (what & 0x40 ? UPMU_GUEST_OWN_LAPIC : 0) |
+                   (what & 0x20 ? UPMU_GUEST_NESTED_SVM : 0);
     policy.min_period = 1;
     memcpy(policy.payload, payload, sizeof payload);
     if (policy.level != UPMU_GUEST_LIST)
@@ -305,7 +313,16 @@ static void begin(const char *profile, struct fuzz_bytes *in)
                                                                &guest->thread}) == UPMU_OK,
                    "guest");
     }
+    upmu_guest_set_statistics(&guests[1].guest, &guests[1].sums);
     host_start();
+}
+
+/* A sum that is a part of another one is not larger. */
+static void check_sums(const struct upmu_guest_statistics *sums)
+{
+    FUZZ_CHECK(sums->faults <= sums->traps_read + sums->traps_write && sums->entries_counting <= sums->entries &&
+                   sums->waited <= sums->entries && sums->injected <= sums->entries,
+               "statistics");
 }
 
 static void run(const uint8_t *bytes, size_t length)
@@ -318,6 +335,7 @@ static void run(const uint8_t *bytes, size_t length)
         step(&in);
     go(NULL);
     host_check_count();
+    check_sums(&guests[1].sums);
     for (unsigned i = 0; i < 2; i++)
         FUZZ_CHECK(upmu_guest_fini(&guests[i].guest) == UPMU_OK, "end of guest %u", i);
     host_end();

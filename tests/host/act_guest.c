@@ -22,7 +22,7 @@ static unsigned number_of(const struct host_guest *guest)
 static void draw_shape(struct upmu_guest_shape *shape, struct lots *lots)
 {
     if (shape->door == UPMU_GUEST_INTEL) {
-        shape->version = (uint8_t)(1u + lots_below(lots, 4));
+        shape->version = (uint8_t)(1u + lots_below(lots, 5));
         shape->width = (uint8_t)(lots_below(lots, 2) ? 48 : 32 + lots_below(lots, 17));
         shape->full_write = (uint8_t)lots_below(lots, 2);
         if (lots_one_in(lots, 8))

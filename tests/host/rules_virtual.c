@@ -491,7 +491,7 @@ void guests_cpuid(struct host_guest *guest, uint32_t leaf, uint32_t subleaf)
     if (intel && leaf == 0xa) {
         wanted[0] = shape->version | (uint32_t)shape->general << 8 | (uint32_t)shape->width << 16 | 7u << 24;
         wanted[1] = ~(uint32_t)shape->arch_events & 0x7f;
-        wanted[2] = 0;
+        wanted[2] = shape->version < 5 ? 0 : (1u << shape->fixed) - 1u;
         wanted[3] = shape->version < 2 ? 0 : 1u << 15 | shape->fixed | (shape->fixed ? (uint32_t)shape->width << 5 : 0);
     } else if (leaf == 0xa || leaf == 0x14 || leaf == 0x80000022) {
         memset(wanted, 0, sizeof wanted);

@@ -17,7 +17,8 @@
 
 /*
  * Bits 19 and 21 mean nothing; bits 35:32 belong to the event. Bits 40 and 41, guest only and host only, are dropped
- * with all others: a guest of these shapes has no SVM (reserved_bits in Linux arch/x86/kvm/svm/pmu.c drops them, too).
+ * with all others from the selects of a guest without SVM (reserved_bits in Linux arch/x86/kvm/svm/pmu.c drops them,
+ * too).
  */
 #define AMD_SELECT_BITS UINT64_C(0xfffd7ffff)
 
@@ -96,9 +97,9 @@ enum upmu_guest_access upmu_guest_amd_rdmsr(struct upmu_guest *guest, uint32_t m
     return UPMU_GUEST_DONE;
 }
 
-uint64_t upmu_guest_amd_select_bits(void)
+uint64_t upmu_guest_amd_select_bits(const struct upmu_guest *guest)
 {
-    return AMD_SELECT_BITS;
+    return AMD_SELECT_BITS | (guest->policy->flags & UPMU_GUEST_NESTED_SVM ? GUEST_SELECT_MODES : 0);
 }
 
 uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest)
@@ -124,7 +125,7 @@ enum upmu_guest_access upmu_guest_amd_wrmsr(struct upmu_guest *guest, uint32_t m
 
     if (counter != UPMU_NO_COUNTER) {
         if (select)
-            upmu_guest_set_select(guest, counter, value & AMD_SELECT_BITS);
+            upmu_guest_set_select(guest, counter, value & upmu_guest_amd_select_bits(guest));
         else
             upmu_guest_set_value(guest, counter, value & guest->mask);
         return UPMU_GUEST_DONE;

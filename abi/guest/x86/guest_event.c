@@ -94,7 +94,7 @@ enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsi
 
     if (counter >= UPMU_FIXED_COUNTER(0))
         return of_fixed[counter - UPMU_FIXED_COUNTER(0)];
-    if (select >> 32)
+    if (select >> 32 & 0xfu)
         return GUEST_ARCH_NONE;
     for (unsigned i = 0; i < GUEST_ARCH_TSC; i++)
         if (available >> i & 1u && codes[i] == (select & EVENT_AND_UMASK))

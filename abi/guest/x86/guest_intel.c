@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Intel's door: architectural perfmon, versions 1 to 4 (Intel SDM vol 3 18.2), with AnyThread
+ * Intel's door: architectural perfmon, versions 1 to 5 (Intel SDM vol 3 18.2), with AnyThread
  * deprecated, no PEBS, no branch records, no metrics.
  */
 #include <abi/guest/x86/guest_x86.h>
@@ -30,7 +30,7 @@
 
 bool upmu_guest_intel_shape(const struct upmu_guest_shape *shape)
 {
-    return shape->version >= 1 && shape->version <= 4 && shape->general >= 1 && shape->general <= UPMU_GUEST_GENERAL &&
+    return shape->version >= 1 && shape->version <= 5 && shape->general >= 1 && shape->general <= UPMU_GUEST_GENERAL &&
            shape->fixed <= (shape->version >= 2 ? UPMU_GUEST_FIXED : 0) && shape->width >= 32 && shape->width <= 48 &&
            shape->full_write <= 1 && !(shape->arch_events & ~0x7fu);
 }
@@ -48,6 +48,7 @@ void upmu_guest_intel_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint3
     } else if (leaf == 0xa) {
         out[0] = shape->version | (uint32_t)shape->general << 8 | (uint32_t)shape->width << 16 | 7u << 24;
         out[1] = ~(uint32_t)shape->arch_events & 0x7fu;
+        out[2] = shape->version < 5 ? 0 : UPMU_BIT32(shape->fixed) - 1u;
         out[3] = shape->version < 2 ? 0 : 1u << 15 | shape->fixed | (shape->fixed ? (uint32_t)shape->width << 5 : 0);
     }
 }

@@ -42,24 +42,37 @@ enum upmu_status upmu_guest_shape_can_show(const struct upmu_machine *machine, c
     return upmu_guest_shape_denied(shape, policy) ? UPMU_ERR_UNSUPPORTED : UPMU_OK;
 }
 
+/* How many counters may a shape show? The doors of AMD before version 2 have a fixed number of counters. */
+static unsigned most_counters(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
+{
+    bool can_be_fewer = shape->door == UPMU_GUEST_INTEL || shape->door == UPMU_GUEST_AMD_V2;
+
+    return can_be_fewer && policy->max_counters ? policy->max_counters : UPMU_GUEST_COUNTERS;
+}
+
 uint32_t upmu_guest_shape_denied(const struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
     uint32_t shown = shape->arch_events | (UPMU_BIT32(shape->fixed) - 1u) << UPMU_FIXED_COUNTER(0);
 
-    return shown & ~upmu_guest_event_permitted(upmu_guest_policy(policy));
+    policy = upmu_guest_policy(policy);
+    return (shown & ~upmu_guest_event_permitted(policy)) |
+           (shape->general + shape->fixed > most_counters(shape, policy) ? UPMU_GUEST_DENIED_COUNTERS : 0);
 }
 
 /*
  * Remove from a shape what the policy denies. CPUID has only the number of fixed counters: so those above a denied one
- * are not shown either.
+ * are not shown either. Fixed counters go first where the policy lets not all counters count, because general counters
+ * count every event.
  */
 static void limit_shape(struct upmu_guest_shape *shape, const struct upmu_guest_policy *policy)
 {
     uint32_t permitted = upmu_guest_event_permitted(policy);
-    unsigned fixed = 0;
+    unsigned most = most_counters(shape, policy), fixed = 0;
 
     shape->arch_events &= (uint16_t)permitted;
-    while (fixed < shape->fixed && permitted >> UPMU_FIXED_COUNTER(fixed) & 1u)
+    if (shape->general > most)
+        shape->general = (uint8_t)most;
+    while (fixed < shape->fixed && shape->general + fixed < most && permitted >> UPMU_FIXED_COUNTER(fixed) & 1u)
         fixed++;
     shape->fixed = (uint8_t)fixed;
 }
@@ -90,18 +103,18 @@ enum upmu_status upmu_guest_shape_default(const struct upmu_machine *machine, en
     if (door == UPMU_GUEST_INTEL) {
         uint32_t available = upmu_guest_event_available(pmu, door);
 
-        shape.version = same && pmu->version ? (uint8_t)(pmu->version < 4 ? pmu->version : 4) : 2;
+        shape.version = same && pmu->version ? (uint8_t)(pmu->version < 5 ? pmu->version : 5) : 2;
         shape.general = (uint8_t)(general < UPMU_GUEST_GENERAL ? general : UPMU_GUEST_GENERAL);
         shape.full_write = shape.version >= 2;
         shape.arch_events = (uint16_t)(available & 0x7fu);
         if (available >> GUEST_ARCH_TSC & 1u && shape.version >= 2)
             shape.fixed = UPMU_GUEST_FIXED;
-        limit_shape(&shape, policy);
     } else {
         shape.general = (uint8_t)(door == UPMU_GUEST_AMD_K7                    ? 4
                                   : door == UPMU_GUEST_AMD_CORE || general > 6 ? 6
                                                                                : general);
     }
+    limit_shape(&shape, policy);
     *out_shape = shape;
     return UPMU_OK;
 }

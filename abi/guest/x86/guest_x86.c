@@ -27,13 +27,24 @@ static bool x86_interrupts(const struct upmu_guest *guest, unsigned counter)
     return select & GUEST_SELECT_INT && !(guest->shape.door == UPMU_GUEST_INTEL && select & GUEST_SELECT_IN_TXCP);
 }
 
+/*
+ * Does a select count in the mode of the guest? The lower of its two bits is guest-only, the upper one host-only; with
+ * either bit a counter counts nothing while EFER.SVME is 0 (AMD APM vol 2 table 13-4).
+ */
+static bool counts_in_mode(const struct upmu_guest *guest, uint64_t select)
+{
+    unsigned modes = (unsigned)((select & GUEST_SELECT_MODES) >> 40);
+
+    return !modes || (guest->x86.svme && (guest->x86.nested ? modes : modes >> 1) & 1u);
+}
+
 static bool is_enabled(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
 
     if (counter >= UPMU_FIXED_COUNTER(0))
         return select & GUEST_FIXED_RINGS;
-    return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS;
+    return select & GUEST_SELECT_EN && select & GUEST_SELECT_RINGS && counts_in_mode(guest, select);
 }
 
 /* Return the counters that count, as far as the guest is concerned. */
@@ -213,6 +224,17 @@ void upmu_guest_lvtpc(struct upmu_guest *guest, uint32_t value)
     guest->x86.lvtpc = (value & GUEST_LVTPC_BITS) | (guest->x86.lapic_off ? GUEST_LVTPC_MASKED : 0);
 }
 
+void upmu_guest_mode(struct upmu_guest *guest, bool svme, bool nested)
+{
+    if (guest->x86.svme == svme && guest->x86.nested == nested)
+        return;
+    guest->x86.svme = svme;
+    guest->x86.nested = nested;
+    for (unsigned i = 0; i < guest->shape.general; i++)
+        if (guest->counter[i].select & GUEST_SELECT_MODES)
+            guest->dirty |= UPMU_BIT32(i);
+}
+
 void upmu_guest_lapic(struct upmu_guest *guest, bool enabled)
 {
     guest->x86.lapic_off = !enabled;
@@ -232,6 +254,7 @@ static void x86_reset(struct upmu_guest *guest)
     guest->x86.debugctl = 0;
     guest->x86.lvtpc = GUEST_LVTPC_MASKED;
     guest->x86.lapic_off = false;
+    upmu_guest_mode(guest, false, false);
 }
 
 static void x86_save(const struct upmu_guest *guest, struct upmu_guest_registers *out_registers)
@@ -262,7 +285,7 @@ static bool x86_could_select(const struct upmu_guest *guest, unsigned counter, u
 {
     uint64_t bits = counter >= UPMU_FIXED_COUNTER(0)            ? GUEST_FIXED_RINGS | GUEST_FIXED_INT
                     : guest->shape.door == UPMU_GUEST_INTEL ? upmu_guest_intel_select_bits(guest, counter)
-                                                            : upmu_guest_amd_select_bits();
+                                                            : upmu_guest_amd_select_bits(guest);
 
     return !(select & ~bits);
 }

@@ -18,6 +18,8 @@
 #define GUEST_SELECT_MODIFIERS (GUEST_SELECT_EDGE | GUEST_SELECT_INV | GUEST_SELECT_CMASK)
 #define GUEST_SELECT_RINGS (GUEST_SELECT_USR | GUEST_SELECT_OS)
 #define GUEST_SELECT_IN_TXCP UPMU_BIT64(33)
+/* Guest-only and host-only of AMD. A guest of Intel's door has no select with these bits. */
+#define GUEST_SELECT_MODES (UINT64_C(3) << 40)
 
 /* Bits of the control of a fixed counter. */
 #define GUEST_FIXED_RINGS 3u
@@ -148,7 +150,7 @@ enum upmu_guest_access upmu_guest_intel_wrmsr(struct upmu_guest *guest, uint32_t
 /* Return the bits that the guest may have set in a select, and in the status. */
 uint64_t upmu_guest_intel_select_bits(const struct upmu_guest *guest, unsigned counter);
 uint64_t upmu_guest_intel_status_bits(const struct upmu_guest *guest);
-uint64_t upmu_guest_amd_select_bits(void);
+uint64_t upmu_guest_amd_select_bits(const struct upmu_guest *guest);
 uint64_t upmu_guest_amd_status_bits(const struct upmu_guest *guest);
 bool upmu_guest_amd_shape(const struct upmu_guest_shape *shape);
 void upmu_guest_amd_cpuid(const struct upmu_guest *guest, uint32_t leaf, uint32_t out[4]);

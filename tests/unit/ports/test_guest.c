@@ -590,7 +590,7 @@ static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
     bad[n++].door = 0;
     bad[n++].door = 5;
     bad[n++].version = 0;
-    bad[n++].version = 5;
+    bad[n++].version = 6;
     bad[n++].general = 0;
     bad[n++].general = 9;
     bad[n++].fixed = 4;
@@ -635,6 +635,21 @@ static void shapes_and_policies_beyond_the_limits_are_refused(void **state)
 }
 
 /* ---- Gates that the hardware moves ---- */
+
+static void the_default_shape_has_the_version_of_the_host(void **state)
+{
+    static const struct {
+        const char *host;
+        unsigned version;
+    } rows[] = {{"version1", 1}, {"core2", 2}, {"skylake", 4}, {"icelake", 5}, {"zen4", 2}, {"p6", 2}};
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        nest_set_up(&nest, rows[i].host, UPMU_GUEST_INTEL);
+        assert_int_equal(nest.shape.version, rows[i].version);
+        nest_end(&nest);
+    }
+}
 
 static void gates_of_the_vmcs_cost_nothing_and_count_exactly(void **state)
 {
@@ -1329,6 +1344,124 @@ static void a_reset_shows_what_the_present_policy_counts(void **state)
     nest_end(&nest);
 }
 
+/* ---- How many counters count ---- */
+
+/* The default shape has no more counters than the policy lets count, and an Intel or V2 shape with more is refused. */
+static void a_shape_has_no_more_counters_than_its_policy(void **state)
+{
+    static const struct {
+        const char *host;
+        enum upmu_guest_door door;
+        uint8_t most, general, fixed;
+    } rows[] = {
+        {"skylake", UPMU_GUEST_INTEL, 0, 4, 3},  {"skylake", UPMU_GUEST_INTEL, 1, 1, 0},
+        {"skylake", UPMU_GUEST_INTEL, 4, 4, 0},  {"skylake", UPMU_GUEST_INTEL, 5, 4, 1},
+        {"skylake", UPMU_GUEST_INTEL, 7, 4, 3},  {"skylake", UPMU_GUEST_INTEL, 255, 4, 3},
+        {"zen4", UPMU_GUEST_AMD_V2, 0, 6, 0},    {"zen4", UPMU_GUEST_AMD_V2, 3, 3, 0},
+        {"zen4", UPMU_GUEST_AMD_V2, 6, 6, 0},    {"zen2", UPMU_GUEST_AMD_CORE, 2, 6, 0},
+        {"k8_revf", UPMU_GUEST_AMD_K7, 2, 4, 0},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool binds = rows[i].most && rows[i].general + rows[i].fixed >= rows[i].most && rows[i].general <= rows[i].most;
+        struct upmu_guest_shape more;
+
+        nest_prepare(&nest, rows[i].host, NULL);
+        nest.policy.max_counters = rows[i].most;
+        nest_shape(&nest, rows[i].door);
+        assert_int_equal(nest.shape.general, rows[i].general);
+        assert_int_equal(nest.shape.fixed, rows[i].fixed);
+        assert_int_equal(upmu_guest_shape_denied(&nest.shape, &nest.policy), 0);
+        nest_begin(&nest);
+        nest_end(&nest);
+        more = nest.shape;
+        if (rows[i].door == UPMU_GUEST_INTEL && more.fixed < 3)
+            more.fixed++;
+        else if (more.general < 6)
+            more.general++;
+        assert_int_equal(upmu_guest_shape_denied(&more, &nest.policy) == UPMU_GUEST_DENIED_COUNTERS,
+                         binds && memcmp(&more, &nest.shape, sizeof more) != 0);
+        if (!binds || memcmp(&more, &nest.shape, sizeof more) == 0)
+            continue;
+        nest_prepare(&nest, rows[i].host, NULL);
+        nest.policy.max_counters = rows[i].most;
+        assert_int_equal(upmu_guest_init(&nest.vcpu, &nest.host.machine, &more, &nest.policy,
+                                         &(struct upmu_guest_memory){nest.sessions, NEST_SESSIONS, NULL}),
+                         UPMU_ERR_UNSUPPORTED);
+        nest.host.sim.test = &nest.host;
+        host_end_idle(&nest.host);
+    }
+}
+
+static void assert_values(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32_t waiting)
+{
+    const uint64_t expected[4] = {a, b, c, d};
+
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(nest_read(&nest, 0xc0010201u + 2 * i), expected[i]);
+    assert_int_equal(nest.vcpu.waiting, waiting);
+}
+
+/* Counters that count go on; of the others those with the lowest numbers are next, and the rest stand still. */
+static void counters_beyond_the_policys_number_stand_still(void **state)
+{
+    struct upmu_guest_policy wide, narrow;
+    uint64_t value;
+
+    (void)state;
+    nest_prepare(&nest, "zen2", NULL);
+    wide = nest.policy;
+    nest.policy.max_counters = 2;
+    nest.policy.flags |= UPMU_GUEST_STRICT;
+    narrow = nest.policy;
+    narrow.max_counters = 1;
+    nest_shape(&nest, UPMU_GUEST_AMD_CORE);
+    nest_begin(&nest);
+    for (unsigned i = 0; i < 4; i++)
+        nest_write(&nest, 0xc0010200u + 2 * i, 0x4300c0);
+    nest_run(&nest, BURST(100));
+    assert_int_equal(nest.refused, 1);
+    assert_values(100, 100, 0, 0, 0xc);
+    nest_exit(&nest);
+    upmu_guest_retired(&nest.vcpu, 7, 0, false);
+    assert_values(107, 107, 0, 0, 0xc);
+    nest_write(&nest, 0xc0010200u, 0);
+    nest_run(&nest, BURST(50));
+    assert_values(107, 157, 50, 0, 8);
+    nest_write(&nest, 0xc0010200u, 0x4300c0);
+    nest_run(&nest, BURST(10));
+    assert_values(107, 167, 60, 0, 9);
+    nest_write(&nest, 0xc0010202u, 0);
+    nest_write(&nest, 0xc0010204u, 0);
+    nest_run(&nest, BURST(5));
+    assert_values(112, 167, 60, 5, 0);
+    nest_write(&nest, 0xc0010202u, 0x4300c0);
+    nest_write(&nest, 0xc0010204u, 0x4300c0);
+    nest_exit(&nest);
+    assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &wide), UPMU_OK);
+    nest_run(&nest, BURST(1));
+    assert_values(113, 168, 61, 6, 0);
+    nest_exit(&nest);
+    assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &narrow), UPMU_OK);
+    nest_run(&nest, BURST(1));
+    assert_values(114, 168, 61, 6, 0xe);
+    nest_end(&nest);
+    /* What CPUID has shown stands until the reset. */
+    nest_set_up(&nest, "skylake", UPMU_GUEST_INTEL);
+    narrow = nest.policy;
+    narrow.max_counters = 2;
+    assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &narrow), UPMU_OK);
+    assert_true(upmu_guest_shape_is_stale(&nest.vcpu));
+    nest_write(&nest, 0x188, 0);
+    upmu_guest_reset(&nest.vcpu);
+    assert_false(upmu_guest_shape_is_stale(&nest.vcpu));
+    assert_int_equal(nest.vcpu.shape.general, 2);
+    assert_int_equal(nest.vcpu.shape.fixed, 0);
+    assert_false(nest.port.rdmsr(&nest, 0x188, &value));
+    nest_end(&nest);
+}
+
 static void a_policy_that_cannot_be_changes_nothing(void **state)
 {
     static const struct upmu_guest_policy bad[] = {
@@ -1587,6 +1720,57 @@ static void a_guest_without_svm_has_no_guests(void **state)
         }
 }
 
+/*
+ * With SVM a counter counts in the modes that its bits name, and nothing while SVME is 0: AMD APM vol 2 table 13-4,
+ * which Linux tools/testing/selftests/kvm/x86/svm_pmu_host_guest_test.c checks.
+ */
+static bool counts(unsigned bits, bool svme, bool nested)
+{
+    static const bool table[4][2] = {{true, true}, {false, true}, {true, false}, {true, true}};
+
+    return bits ? svme && table[bits][nested] : true;
+}
+
+static void a_guest_with_svm_counts_in_the_modes_of_its_selects(void **state)
+{
+    static const enum upmu_guest_door doors[] = {UPMU_GUEST_AMD_K7, UPMU_GUEST_AMD_CORE, UPMU_GUEST_AMD_V2};
+    static const char *const hosts[] = {"zen4", "k8_revf", "zen2", "skylake"};
+
+    (void)state;
+    for (unsigned i = 0; i < 24; i++)
+        for (unsigned bits = 0; bits < 4; bits++) {
+            uint32_t select = i % 3 ? 0xc0010200u : 0xc0010000u, counter = i % 3 ? 0xc0010201u : 0xc0010004u;
+            bool has_svm = i >= 12;
+            uint64_t word = 0x4300c0 | (uint64_t)(has_svm ? bits : 0) << 40, expected = 0;
+
+            nest_prepare(&nest, hosts[i / 3 % 4], i / 3 % 4 == 3 ? "zen2" : NULL);
+            nest.policy.flags |= has_svm ? UPMU_GUEST_NESTED_SVM : 0;
+            nest_shape(&nest, doors[i % 3]);
+            nest_begin(&nest);
+            nest_write(&nest, select, 0x4300c0 | (uint64_t)bits << 40);
+            assert_int_equal(nest_read(&nest, select), word);
+            /* Each mode after each other one; the instruction that changes the mode is counted in the new mode. */
+            for (unsigned change = 0; change < 16; change++) {
+                unsigned mode = change & 4u ? change : change >> 2;
+                bool svme = mode & 1u, nested = mode & 2u;
+
+                nest_exit(&nest);
+                upmu_guest_mode(&nest.vcpu, svme, nested);
+                upmu_guest_retired(&nest.vcpu, 1, 0, false);
+                nest_run(&nest, BURST(77));
+                expected += counts(has_svm ? bits : 0, svme, nested) ? 78 : 0;
+                if (nest_read(&nest, counter) != expected)
+                    fail_msg("%s, door %u, bits %u, SVME %u, nested %u: %u instead of %u", hosts[i / 3 % 4], i % 3,
+                             bits, svme, nested, (unsigned)nest_read(&nest, counter), (unsigned)expected);
+            }
+            nest_exit(&nest);
+            upmu_guest_mode(&nest.vcpu, true, true);
+            upmu_guest_reset(&nest.vcpu);
+            assert_false(nest.vcpu.x86.svme || nest.vcpu.x86.nested);
+            nest_end(&nest);
+        }
+}
+
 /* ---- Statistics ---- */
 
 static struct upmu_guest_statistics sums;
@@ -1777,6 +1961,7 @@ int main(void)
         cmocka_unit_test(a_vcpu_without_a_thread_is_loaded_and_put),
         cmocka_unit_test(on_cores_of_another_type_counters_stand_still_and_are_named),
         cmocka_unit_test(shapes_and_policies_beyond_the_limits_are_refused),
+        cmocka_unit_test(the_default_shape_has_the_version_of_the_host),
         cmocka_unit_test(gates_of_the_vmcs_cost_nothing_and_count_exactly),
         cmocka_unit_test(an_interrupt_is_what_the_local_apic_of_the_guest_says),
         cmocka_unit_test(an_overflow_interrupts_as_its_select_said),
@@ -1795,10 +1980,13 @@ int main(void)
         cmocka_unit_test(what_is_shown_counts),
         cmocka_unit_test(a_policy_changes_while_its_guest_lives),
         cmocka_unit_test(a_reset_shows_what_the_present_policy_counts),
+        cmocka_unit_test(a_shape_has_no_more_counters_than_its_policy),
+        cmocka_unit_test(counters_beyond_the_policys_number_stand_still),
         cmocka_unit_test(a_policy_that_cannot_be_changes_nothing),
         cmocka_unit_test(the_guest_is_told_that_there_is_a_hypervisor),
         cmocka_unit_test(the_interrupt_entry_of_the_apic_has_its_bits),
         cmocka_unit_test(a_guest_without_svm_has_no_guests),
+        cmocka_unit_test(a_guest_with_svm_counts_in_the_modes_of_its_selects),
         cmocka_unit_test(statistics_are_of_what_a_guest_did),
         cmocka_unit_test(what_a_guest_sees_does_not_depend_on_statistics),
         cmocka_unit_test(a_guest_is_a_host),

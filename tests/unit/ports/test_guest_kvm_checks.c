@@ -26,6 +26,7 @@ static const struct upmu_guest_shape shapes[] = {
     INTEL(4, 4, 3, 48, 1),
     INTEL(4, 8, 3, 48, 1),
     INTEL(4, 4, 3, 48, 0),
+    INTEL(5, 4, 3, 48, 1),
     {.door = UPMU_GUEST_AMD_K7, .general = 4, .width = 48},
     {.door = UPMU_GUEST_AMD_CORE, .general = 6, .width = 48},
     {.door = UPMU_GUEST_AMD_V2, .general = 6, .width = 48},
@@ -147,7 +148,7 @@ static void on_each(void (*check)(void))
                 nest_end(&nest);
                 runs++;
             }
-    assert_int_equal(runs, HOSTS * 15);
+    assert_int_equal(runs, HOSTS * 17);
     assert_int_equal(failures, 0);
 }
 
@@ -302,6 +303,8 @@ static void check_shown(void)
     same("CPUID: version", 0, leaf[0] & 0xffu, nest.shape.version);
     same("CPUID: general counters", 0, leaf[0] >> 8 & 0xffu, nest.shape.general);
     same("CPUID: width", 0, leaf[0] >> 16 & 0xffu, nest.shape.width);
+    /* From version 5 on Linux takes the fixed counters from these bits alone. */
+    same("CPUID: bits of fixed counters", 0, leaf[2], nest.shape.version >= 5 ? (1u << nest.shape.fixed) - 1u : 0);
     if (nest.shape.version >= 2) {
         same("CPUID: fixed counters", 0, leaf[3] & 0x1fu, nest.shape.fixed);
         if (nest.shape.fixed)

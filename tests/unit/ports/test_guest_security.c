@@ -216,10 +216,15 @@ static void s06_no_number_of_a_counter_leaves_its_table(void **state)
 static void s07_selects_hold_only_what_a_guest_may_choose(void **state)
 {
     (void)state;
-    for (unsigned pair = 0; pair < PAIRS; pair++) {
+    for (unsigned run = 0; run < 2 * PAIRS; run++) {
+        unsigned pair = run % PAIRS;
         bool amd = strncmp(pairs[pair].host, "zen", 3) == 0 || strncmp(pairs[pair].host, "k8", 2) == 0;
 
         set_up(pair);
+        if (run >= PAIRS) { /* whose own selects have guest-only and host-only */
+            nest.policy.flags |= UPMU_GUEST_NESTED_SVM;
+            upmu_guest_mode(&nest.vcpu, true, false);
+        }
         seed = 0x1234567 + pair;
         watch();
         for (unsigned i = 0; i < 3000; i++) {
@@ -540,6 +545,70 @@ static void load_again(struct nest *guest, const struct upmu_frame *frame)
         (void)guest->port.wrmsr(guest, 0xc1 + i, UINT64_MAX);
     (void)guest->port.wrmsr(guest, 0x390, 0xf);
     guest->port.pmi_rearm(guest);
+}
+
+/* The gates of the host that are open: bits of one register, or of each select. */
+static unsigned open_gates(unsigned pair)
+{
+    static const uint32_t registers[] = {[0] = 0x38f, [1] = 0x38f, [3] = 0xc0000301u, [4] = 0};
+    struct upmu_sim *sim = &nest.host.sim;
+    unsigned count = 0;
+    uint64_t gates = registers[pair] ? upmu_sim_peek(sim, 0, registers[pair]) : 0;
+
+    for (unsigned i = 0; i < 6 && !registers[pair]; i++)
+        count += upmu_sim_peek(sim, 0, 0xc0010200u + 2 * i) >> 22 & 1u;
+    return count + upmu_bits_count((uint32_t)gates) + upmu_bits_count((uint32_t)(gates >> 32));
+}
+
+/* Let the guest count with all its general counters. */
+static void open_all(void)
+{
+    bool intel = nest.shape.door == UPMU_GUEST_INTEL;
+
+    for (unsigned i = 0; i < nest.shape.general; i++)
+        nest_write(&nest, intel ? 0x186 + i : 0xc0010200u + 2 * i, 0x4300c0);
+    if (upmu_guest_has_global(&nest.vcpu))
+        nest_write(&nest, intel ? 0x38f : 0xc0000301u, UPMU_BIT64(nest.shape.general) - 1u);
+}
+
+/* A guest does what it likes, under policies that follow one another: the host opens no gate more than they permit. */
+static void s15_a_vcpu_has_the_counters_of_its_policy_and_no_more(void **state)
+{
+    static struct upmu_guest_policy policies[4];
+    static const unsigned of[] = {0, 1, 3, 4}; /* pairs whose registers open_gates() knows */
+
+    (void)state;
+    for (unsigned k = 0; k < sizeof of / sizeof of[0]; k++) {
+        unsigned most = 0, reached[4] = {0, 0, 0, 0};
+
+        set_up(of[k]);
+        seed = 31 + k;
+        for (unsigned i = 0; i < 4; i++) {
+            policies[i] = nest.policy;
+            policies[i].level = UPMU_GUEST_ARCH; /* some other events need two counters of the host */
+            policies[i].max_counters = (uint8_t)i;
+        }
+        assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &policies[0]), UPMU_OK);
+        for (unsigned i = 0; i < 4000; i++) {
+            act(&nest);
+            if (draw() % 20 == 0)
+                open_all();
+            if (draw() % 40 == 0) {
+                nest_exit(&nest);
+                most = draw() % 4;
+                assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &policies[most]), UPMU_OK);
+            }
+            nest_enter(&nest);
+            if (most && open_gates(of[k]) > most)
+                fail_msg("%s: %u gates of the host are open", pairs[of[k]].host, open_gates(of[k]));
+            if (open_gates(of[k]) > reached[most])
+                reached[most] = open_gates(of[k]);
+        }
+        assert_true(reached[0] >= nest.shape.general);
+        for (unsigned i = 1; i <= 2; i++)
+            assert_int_equal(reached[i], i);
+        nest_end(&nest);
+    }
 }
 
 static void s16_a_counter_interrupts_once_in_so_many_events(void **state)
@@ -1596,7 +1665,7 @@ static void s42_what_is_shown_is_what_is_there(void **state)
         shown_is_there();
         nest_end(&nest);
     }
-    for (unsigned version = 1; version <= 4; version++)
+    for (unsigned version = 1; version <= 5; version++)
         for (unsigned general = 1; general <= 8; general++)
             for (unsigned rest = 0; rest < 16; rest++) {
                 nest_prepare(&nest, "skylake_smtoff", NULL);
@@ -1680,6 +1749,7 @@ int main(void)
         cmocka_unit_test(s11_a_vcpu_ends_in_every_state),
         cmocka_unit_test(s15_a_guest_has_the_sessions_that_it_was_given_and_no_more),
         cmocka_unit_test(s15_a_counter_that_waits_gets_what_is_given_up),
+        cmocka_unit_test(s15_a_vcpu_has_the_counters_of_its_policy_and_no_more),
         cmocka_unit_test(s16_a_counter_interrupts_once_in_so_many_events),
         cmocka_unit_test(s16_transactions_that_abort_interrupt_nobody),
         cmocka_unit_test(s17_the_work_of_a_trap_is_bounded),
