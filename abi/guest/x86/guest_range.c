@@ -17,8 +17,8 @@ struct range {
 /*
  * 560h, 561h and 570h to 587h are Processor Trace: output, control, status, CR3, address ranges (Intel SDM vol 4 table
  * 2-2; Linux's msr-index.h and FreeBSD's specialreg.h have the same addresses).  Branch records: 40h, 60h (Core 2,
- * Atom), 1C8h and 1C9h, 680h, 6C0h, DC0h, 1200h, 14CEh, 1500h, 1600h, and 1DBh to 1DEh, the last branch and exception
- * of P6.
+ * Atom), 1C8h and 1C9h, 680h, 6C0h, DC0h, 1200h, 14CEh, 1500h, 1600h (64 entries, which leaf 1Ch can promise), and 1DBh
+ * to 1DEh, the last branch and exception of P6.
  */
 static const struct range intel_ranges[] = {
     {0x40, 8, RANGE_ABSENT},       {0x60, 8, RANGE_ABSENT},     {0xc1, 10, RANGE_ALWAYS},
@@ -28,8 +28,8 @@ static const struct range intel_ranges[] = {
     {0x38d, 6, RANGE_ALWAYS},      {0x3f1, 2, RANGE_ABSENT},    {0x3f4, 4, RANGE_ABSENT},
     {0x4c1, 10, RANGE_ALWAYS},     {0x560, 2, RANGE_ABSENT},    {0x570, 0x18, RANGE_ABSENT},
     {0x600, 1, RANGE_ABSENT},      {0x680, 0x20, RANGE_ABSENT}, {0x6c0, 0x20, RANGE_ABSENT},
-    {0x834, 1, RANGE_LVTPC},       {0xdc0, 0x20, RANGE_ABSENT}, {0x1200, 32, RANGE_ABSENT},
-    {0x14ce, 2, RANGE_ABSENT},     {0x1500, 32, RANGE_ABSENT},  {0x1600, 32, RANGE_ABSENT},
+    {0x834, 1, RANGE_LVTPC},       {0xdc0, 0x20, RANGE_ABSENT}, {0x1200, 64, RANGE_ABSENT},
+    {0x14ce, 2, RANGE_ABSENT},     {0x1500, 64, RANGE_ABSENT},  {0x1600, 64, RANGE_ABSENT},
     {0x1900, 0x100, RANGE_ABSENT},
 };
 
