@@ -28,12 +28,12 @@ enum upmu_status upmu_group_init(struct upmu_group *group, struct upmu_machine *
     if (!count || count > UPMU_SET_EVENTS || (flags & ~(UPMU_GROUP_CHILDREN | UPMU_GROUP_SHARE)))
         return UPMU_ERR_INVALID;
     memset(group, 0, sizeof *group);
-    group->machine = machine;
-    group->event = events;
-    group->events = count;
-    group->flags = flags;
+    group->state.machine = machine;
+    group->state.event = events;
+    group->state.events = count;
+    group->state.flags = flags;
     for (unsigned i = 0; i < count; i++)
-        group->sum[i].quality = UPMU_QUALITY_NEVER_RAN;
+        group->state.sum[i].quality = UPMU_QUALITY_NEVER_RAN;
     return UPMU_OK;
 }
 
@@ -42,12 +42,12 @@ static enum upmu_status start_member(const struct upmu_group *group, struct upmu
                                      struct upmu_thread *thread, struct upmu_cpu *cpu)
 {
     struct upmu_session *session = &member->session;
-    enum upmu_status status = upmu_session_init(session, group->machine);
+    enum upmu_status status = upmu_session_init(session, group->state.machine);
 
-    for (unsigned i = 0; status == UPMU_OK && i < group->events; i++)
-        status = upmu_set_add_event(&session->set, &group->event[i], NULL);
+    for (unsigned i = 0; status == UPMU_OK && i < group->state.events; i++)
+        status = upmu_set_add_event(&session->set, &group->state.event[i], NULL);
     if (status == UPMU_OK)
-        status = upmu_session_share(session, group->flags & UPMU_GROUP_SHARE);
+        status = upmu_session_share(session, group->state.flags & UPMU_GROUP_SHARE);
     if (status == UPMU_OK)
         status = upmu_session_attach_thread(session, thread, cpu);
     if (status == UPMU_OK)
@@ -72,11 +72,11 @@ static enum upmu_status add_member(struct upmu_group *group, struct upmu_member 
     /* Also a member that could be neither started nor detached: it is attached until it leaves. */
     UPMU_STORE(member->group, group);
     member->thread = thread;
-    member->next = group->first;
-    member->link = &group->first;
-    if (member->next)
-        member->next->link = &member->next;
-    group->first = member;
+    member->state.next = group->state.first;
+    member->state.link = &group->state.first;
+    if (member->state.next)
+        member->state.next->state.link = &member->state.next;
+    group->state.first = member;
     group->members++;
     return status;
 }
@@ -97,7 +97,7 @@ enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member 
     struct upmu_group *group = UPMU_LOAD(parent->group);
     enum upmu_status status = UPMU_OK;
 
-    if (!group || (thread->pid != parent->thread->pid && !(group->flags & UPMU_GROUP_CHILDREN)))
+    if (!group || (thread->pid != parent->thread->pid && !(group->state.flags & UPMU_GROUP_CHILDREN)))
         return UPMU_OK;
     lock_group(group);
     if (UPMU_LOAD(parent->group) == group) /* another CPU has not closed the group meanwhile */
@@ -144,14 +144,14 @@ static void remove_member(struct upmu_group *group, struct upmu_member *member)
 {
     struct upmu_count count[UPMU_SET_EVENTS];
 
-    if (upmu_set_read(&member->session.set, 0, group->events, count) == UPMU_OK)
-        for (unsigned i = 0; i < group->events; i++)
-            add_count(&group->sum[i], &count[i]);
+    if (upmu_set_read(&member->session.set, 0, group->state.events, count) == UPMU_OK)
+        for (unsigned i = 0; i < group->state.events; i++)
+            add_count(&group->state.sum[i], &count[i]);
     else
         group->missed++;
-    *member->link = member->next;
-    if (member->next)
-        member->next->link = member->link;
+    *member->state.link = member->state.next;
+    if (member->state.next)
+        member->state.next->state.link = member->state.link;
     UPMU_STORE(member->group, NULL);
     group->members--;
     group->left++;
@@ -188,7 +188,7 @@ static enum upmu_status add_members(struct upmu_group *group, unsigned first, un
 {
     struct upmu_count part[UPMU_SET_EVENTS];
 
-    for (struct upmu_member *member = group->first; member; member = member->next) {
+    for (struct upmu_member *member = group->state.first; member; member = member->state.next) {
         enum upmu_status status = upmu_set_read(&member->session.set, first, count, part);
 
         if (status == UPMU_OK)
@@ -208,10 +208,10 @@ enum upmu_status upmu_group_read(struct upmu_group *group, unsigned first, unsig
     enum upmu_status status;
     bool fault = false;
 
-    if (first >= group->events || count > group->events - first)
+    if (first >= group->state.events || count > group->state.events - first)
         return UPMU_ERR_INVALID;
     lock_group(group);
-    memcpy(out_counts, &group->sum[first], count * sizeof *out_counts);
+    memcpy(out_counts, &group->state.sum[first], count * sizeof *out_counts);
     status = add_members(group, first, count, out_counts, &fault);
     for (unsigned i = 0; i < count; i++)
         if (group->missed || fault)
@@ -225,8 +225,8 @@ enum upmu_status upmu_group_close(struct upmu_group *group)
     enum upmu_status status = UPMU_OK, first = UPMU_OK;
 
     lock_group(group);
-    while (group->first && (status == UPMU_OK || status == UPMU_ERR_PORT)) {
-        status = leave_locked(group, group->first);
+    while (group->state.first && (status == UPMU_OK || status == UPMU_ERR_PORT)) {
+        status = leave_locked(group, group->state.first);
         first = first == UPMU_OK ? status : first;
     }
     unlock_group(group);

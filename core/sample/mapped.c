@@ -30,12 +30,12 @@ static enum upmu_status begin_mapped(struct upmu_session *session, const void *a
     for (uint32_t i = 0; i < ring->pages; i++)
         if (!ring->page[i] || ((uintptr_t)ring->page[i] & (_Alignof(uint64_t) - 1u)))
             return UPMU_ERR_INVALID;
-    ring->records = data * SAMPLES_PER_PAGE;
-    ring->head = ring->lost = ring->told = 0;
+    ring->state.records = data * SAMPLES_PER_PAGE;
+    ring->state.head = ring->lost = ring->state.told = 0;
     page = ring->page[0];
     memset(page, 0, sizeof *page);
     page->version = UPMU_MAPPED_VERSION;
-    page->records = ring->records;
+    page->records = ring->state.records;
     *out_state = ring;
     return UPMU_OK;
 }
@@ -47,13 +47,13 @@ static bool has_room(const struct upmu_mapped_ring *ring)
     /* Acquire: what the program has read of a sample it has read before this sample is overwritten. */
     uint32_t tail = __atomic_load_n(&page->tail, __ATOMIC_ACQUIRE);
 
-    return ring->head - tail < ring->records;
+    return ring->state.head - tail < ring->state.records;
 }
 
 /* Store a sample.  Nothing of it is read back. */
 static void fill_mapped(struct upmu_mapped_ring *ring, const struct upmu_overflow *overflow)
 {
-    uint32_t at = ring->head & (ring->records - 1u), lost = ring->lost - ring->told;
+    uint32_t at = ring->state.head & (ring->state.records - 1u), lost = ring->lost - ring->state.told;
     struct upmu_mapped_sample *sample = ring->page[1u + at / SAMPLES_PER_PAGE];
 
     sample += at % SAMPLES_PER_PAGE;
@@ -71,7 +71,7 @@ static void fill_mapped(struct upmu_mapped_ring *ring, const struct upmu_overflo
     sample->set = overflow->set_number;
     sample->event = overflow->event;
     sample->zero = 0;
-    ring->told = ring->lost;
+    ring->state.told = ring->lost;
 }
 
 static unsigned store_mapped(void *state, const struct upmu_overflow *overflow, bool notify)
@@ -86,8 +86,8 @@ static unsigned store_mapped(void *state, const struct upmu_overflow *overflow, 
         return answer | (ring->mask_on_full ? UPMU_OVERFLOW_MASK : 0);
     }
     fill_mapped(ring, overflow);
-    ring->head++;
-    __atomic_store_n(&page->head, ring->head, __ATOMIC_RELEASE);
+    ring->state.head++;
+    __atomic_store_n(&page->head, ring->state.head, __ATOMIC_RELEASE);
     return answer;
 }
 

@@ -30,6 +30,7 @@
 #include <upmu/upmu.h>
 #include <upmu/session.h>
 #include <upmu/set.h>
+#include <upmu/private/group.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,8 +39,6 @@ extern "C" {
 /* Flags of upmu_group_init(). */
 #define UPMU_GROUP_CHILDREN (1u << 0) /* upmu_group_fork() follows child processes, too, and not new threads alone */
 #define UPMU_GROUP_SHARE (1u << 1)    /* the sessions of members share (upmu_session_share()) */
-
-struct upmu_member;
 
 /* A group.  `lock` to `context` are for the host to fill in after upmu_group_init(); the rest may be read under the
    lock. */
@@ -50,13 +49,7 @@ struct upmu_group {
     uint32_t members;              /* threads that are followed now */
     uint32_t left;                 /* threads that have left; their counts are in each sum */
     uint32_t missed;               /* children that could not be followed, and members that could not be read */
-    /* private */
-    uint32_t flags;
-    uint32_t events;
-    const struct upmu_event *event;
-    struct upmu_machine *machine;
-    struct upmu_member *first;
-    struct upmu_count sum[UPMU_SET_EVENTS]; /* of the members that have left */
+    struct upmu_group_state state; /* the library's */
 };
 
 /* A thread in a group.  Zero it before its first use. */
@@ -64,9 +57,7 @@ struct upmu_member {
     struct upmu_group *group;   /* NULL: it is in none */
     struct upmu_thread *thread; /* while it is in one */
     struct upmu_session session; /* session.why explains a refusal */
-    /* private */
-    struct upmu_member *next;
-    struct upmu_member **link; /* what points to it */
+    struct upmu_member_state state; /* the library's */
 };
 
 /*

@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <upmu/format.h>
 #include <upmu/mapped_user.h>
+#include <upmu/private/mapped.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,10 +38,7 @@ struct upmu_mapped_ring {
     uint32_t pages;    /* 1 + 2^n, n at most 16 */
     bool mask_on_full; /* a sample that finds no room stops the session, until it is restarted and there is room */
     uint32_t lost;     /* samples that found no room, in all; to be read */
-    /* private */
-    uint32_t head;     /* samples that were stored */
-    uint32_t records;
-    uint32_t told;     /* of those lost: said in a sample */
+    struct upmu_mapped_state state; /* the library's */
 };
 
 /*

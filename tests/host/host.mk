@@ -28,11 +28,6 @@ $(foreach build,host host-asan host-32,$(eval $(call HOST_RULES,$(build))))
 build/tsan/tests/host/host: $(call HOST_OBJECTS,tsan) build/tsan/library.o
 	$(QUIET)$(tsan_CC) -no-pie -fsanitize=thread -o $@ $(filter %.o,$^) -lpthread
 
-# A group of threads, on CPUs that are threads with a model each.
-build/tsan/tests/unit/engine/test_group_threads: build/tsan/tests/unit/engine/test_group_threads.o \
-		$(SIM_SOURCES:%.c=build/tsan/%.o) build/tsan/library.o
-	$(QUIET)$(tsan_CC) -no-pie -fsanitize=thread -o $@ $^ -lcmocka -lpthread
-
 # Does it notice when a mend is taken back?  Those of tests/host/mends.tsv (MEND: whose number or mutant contains it), or
 # rows of tests/mutants/mutants.tsv whose name contains MUTANT_ONLY.
 MENDS = MENDS_COMPILE='$(host_CC) $(LIB_CFLAGS) $(host_POINTS) $(host_FLAGS) -w' \

@@ -3,7 +3,9 @@
  * A group whose threads run on CPUs that are threads of the machine: they fork, end and move between CPUs while sums
  * are read, at the same moment.  Each CPU has a silicon model of its own, so that only the library's memory is shared.
  *
- * With ThreadSanitizer (`make test-host-threads`) each access that two CPUs make without an order is a failure.
+ * With ThreadSanitizer each access of the library that two CPUs make without an order is reported.  By hand:
+ * make build/tsan/library.o && clang -no-pie -fsanitize=thread -I. -Iinclude tests/unit/engine/test_group_threads.c \
+ *     port/sim/sim*.c build/tsan/library.o -lcmocka -lpthread -o build/test_group_threads && build/test_group_threads
  */
 #define _GNU_SOURCE
 #include <pthread.h>

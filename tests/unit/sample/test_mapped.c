@@ -198,7 +198,7 @@ static void a_hostile_program_loses_its_own_samples_at_most(void **state)
                 words()->tail = (uint32_t)rand() << 16 ^ (uint32_t)rand();
                 break;
             case 1: /* near what it may be */
-                words()->tail = m.ring.head + (uint32_t)(rand() % 400 - 200);
+                words()->tail = m.ring.state.head + (uint32_t)(rand() % 400 - 200);
                 break;
             case 2:
                 for (unsigned i = 0; i < 64; i++)
@@ -207,21 +207,21 @@ static void a_hostile_program_loses_its_own_samples_at_most(void **state)
             default:
                 memset(m.page[0], rand(), sizeof(struct upmu_mapped_page));
             }
-            head = m.ring.head;
+            head = m.ring.state.head;
             go_on(300);
-            stored += m.ring.head - head;
+            stored += m.ring.state.head - head;
         }
         assert_canaries(data);
         assert_int_equal(host_value(&m.host.session, 0), 300u * runs); /* the counts are not the program's */
         /* What the library wrote into the first page it does not read there. */
-        head = m.ring.head;
+        head = m.ring.state.head;
         words()->tail = head;
         words()->head = head + 5;
         words()->records = 1;
         go_on(300);
-        assert_int_equal(m.ring.head, head + 3);
+        assert_int_equal(m.ring.state.head, head + 3);
         /* The program behaves again. */
-        words()->tail = m.ring.head;
+        words()->tail = m.ring.state.head;
         words()->records = data * PER_PAGE;
         go_on(300);
         assert_true(take(&sample));
