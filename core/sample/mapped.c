@@ -28,7 +28,7 @@ static enum upmu_status begin_mapped(struct upmu_session *session, const void *a
     if (!ring->page || !data || data > DATA_PAGES_MOST || (data & (data - 1u)))
         return UPMU_ERR_INVALID;
     for (uint32_t i = 0; i < ring->pages; i++)
-        if (!ring->page[i] || ((uintptr_t)ring->page[i] & (_Alignof(uint64_t) - 1u)))
+        if (!ring->page[i] || ((uintptr_t)ring->page[i] & 7u))
             return UPMU_ERR_INVALID;
     ring->state.records = data * SAMPLES_PER_PAGE;
     ring->state.head = ring->lost = ring->state.told = 0;

@@ -53,7 +53,7 @@ static struct {
     struct task *queue[QUEUE]; /* tasks that do not run */
     unsigned queued, tasks, forks, ends, reads, steps;
     int started, stopping;
-    uint64_t begun, done; /* instructions of members */
+    uint32_t begun, done; /* instructions of members */
 } w;
 
 static __thread struct own_cpu *here;
@@ -209,7 +209,7 @@ static struct task *take_from_queue(void)
     return task;
 }
 
-static void work(uint64_t instructions)
+static void work(uint32_t instructions)
 {
     __atomic_fetch_add(&w.begun, instructions, __ATOMIC_SEQ_CST);
     upmu_sim_events(&here->sim, &(struct upmu_sim_burst){.instructions = instructions, .cycles = instructions});
@@ -219,7 +219,7 @@ static void work(uint64_t instructions)
 /* A sum lies between what members had executed before the call and what they had begun behind it. */
 static void check_sum(uint64_t *last)
 {
-    uint64_t least = __atomic_load_n(&w.done, __ATOMIC_SEQ_CST), most;
+    uint32_t least = __atomic_load_n(&w.done, __ATOMIC_SEQ_CST), most;
     struct upmu_count sum;
     enum upmu_status status = upmu_group_read(&w.group, 0, 1, &sum);
 
@@ -228,8 +228,8 @@ static void check_sum(uint64_t *last)
         return;
     assert_int_equal(status, UPMU_OK);
     if (sum.raw < least || sum.raw > most || sum.raw < *last)
-        fail_msg("a sum of %llu, not %llu to %llu, after %llu", (unsigned long long)sum.raw, (unsigned long long)least,
-                 (unsigned long long)most, (unsigned long long)*last);
+        fail_msg("a sum of %llu, not %u to %u, after %llu", (unsigned long long)sum.raw, (unsigned)least,
+                 (unsigned)most, (unsigned long long)*last);
     *last = sum.raw;
     __atomic_fetch_add(&w.reads, 1, __ATOMIC_RELAXED);
 }
@@ -361,8 +361,7 @@ static void sums_hold_while_cpus_run_at_the_same_moment(void **state)
     assert_int_equal(sum.quality, UPMU_QUALITY_EXACT);
     assert_int_equal(w.group.members, 0);
     assert_int_equal(w.group.missed, 0);
-    print_message("%u forks, %u ends, %u sums, %llu instructions\n", w.forks, w.ends, w.reads,
-                  (unsigned long long)w.done);
+    print_message("%u forks, %u ends, %u sums, %u instructions\n", w.forks, w.ends, w.reads, (unsigned)w.done);
     for (unsigned i = 0; i < CPUS; i++) {
         here = &w.cpu[i];
         assert_int_equal(upmu_cpu_fini(&here->cpu), UPMU_OK);
