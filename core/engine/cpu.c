@@ -137,16 +137,12 @@ static enum upmu_status clear_without_init(struct upmu_cpu *cpu, struct upmu_mac
 {
     struct upmu_meter *meter = &cpu->meter;
     enum upmu_status status = begin_cpu(cpu, machine, domains);
-    bool alone;
 
     if (status == UPMU_OK) {
-        alone = !upmu_claims_others(meter);
-        if (!upmu_shared_page_map(&meter->bank) || !upmu_bank_clear(&meter->bank, alone))
+        if (!upmu_shared_page_map(&meter->bank) || !upmu_bank_clear(&meter->bank, !upmu_claims_others(meter)))
             status = UPMU_ERR_PORT;
         if (!upmu_shared_page_unmap(&meter->bank))
             status = UPMU_ERR_PORT;
-        if (upmu_meter_domain(meter) && alone) /* the next life finds the registers anew */
-            upmu_domain_forget(meter->domain);
     }
     if (meter->pmu)
         leave_domain(meter);

@@ -6,17 +6,13 @@
 
 #include "core/util/apart.h"
 #include "core/util/mem.h"
+#include "core/util/muldiv.h"
 #include "core/event/unit_names.h"
 #include "core/event/why.h"
 #include "core/engine/session_core.h"
 #include "core/engine/unit_core.h"
 
 #if UPMU_UNCORE
-
-static uint64_t add_saturating(uint64_t value, uint64_t more)
-{
-    return value + more < more ? UINT64_MAX : value + more;
-}
 
 /*
  * Does another die's count remove the doubt about a 0 that is UNPROVEN (nothing was ever seen to move)?  If the other
@@ -33,10 +29,10 @@ void upmu_counts_add(struct upmu_count *sum, const struct upmu_count *count)
 
     if (!doubt_settled(count, sum) && (doubt_settled(sum, count) || sum->quality < count->quality))
         sum->quality = count->quality;
-    sum->value = add_saturating(sum->value, count->value);
+    sum->value = upmu_add_saturating(sum->value, count->value);
     sum->raw += count->raw;
     sum->lost += count->lost;
-    sum->error = add_saturating(sum->error, count->error);
+    sum->error = upmu_add_saturating(sum->error, count->error);
     if (sum->enabled_ns < count->enabled_ns)
         sum->enabled_ns = count->enabled_ns;
     gap = gap > other_gap ? gap : other_gap;

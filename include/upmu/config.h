@@ -171,6 +171,11 @@
 #define UPMU_SETS (UPMU_THREADS && UPMU_IS_FULL)
 #endif
 
+/* Groups of threads, and their sums (upmu/group.h); needs UPMU_THREADS.  0: UPMU_ERR_COMPILED_OUT. */
+#ifndef UPMU_GROUPS
+#define UPMU_GROUPS (UPMU_THREADS && UPMU_IS_FULL)
+#endif
+
 /* Host and guests counted apart (upmu/world.h).  0: everything is counted everywhere; the calls return
    UPMU_ERR_COMPILED_OUT. */
 #ifndef UPMU_WORLDS

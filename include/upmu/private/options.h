@@ -22,6 +22,9 @@
 #if UPMU_SETS && !UPMU_THREADS
 #error "UPMU_SETS needs UPMU_THREADS"
 #endif
+#if UPMU_GROUPS && !UPMU_THREADS
+#error "UPMU_GROUPS needs UPMU_THREADS"
+#endif
 #if UPMU_LOANS && !UPMU_WORLDS
 #error "UPMU_LOANS needs UPMU_WORLDS"
 #endif

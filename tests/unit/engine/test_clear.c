@@ -259,6 +259,32 @@ static void a_faulting_register_is_named_and_the_rest_is_cleared(void **state)
     assert_compare(faults, >, 1000);
 }
 
+/* Of several registers that fault the first one is named. */
+static void the_first_of_several_faults_is_named(void **state)
+{
+    static struct upmu_sim_access trace[200];
+    uint32_t first = 0;
+
+    (void)state;
+    for (unsigned run = 0; run < 2; run++) {
+        struct host host;
+
+        host_prepare(&host, "skylake");
+        host_machine(&host);
+        upmu_sim_switch_cpu(&host.sim, 0);
+        host.sim.trace = trace;
+        host.sim.trace_size = 200;
+        host.sim.expect_faults = true;
+        host.sim.fault_at = run ? first + 3u : 0;
+        host.sim.fault_until = run ? first + 10u : 0;
+        assert_int_equal(clear(&host, 0), run ? UPMU_ERR_PORT : UPMU_OK);
+        while (!run && trace[first].kind != UPMU_SIM_WRMSR)
+            first++;
+        if (run)
+            assert_int_equal(host.machine.why.address, trace[first + 2u].address);
+    }
+}
+
 /* The registers of a counter that the host has reserved, and what it needs, stay; the firmware's are free then. */
 static void reserved_counters_run_on_and_the_firmwares_are_free(void **state)
 {
@@ -333,6 +359,50 @@ static void a_running_session_refuses_a_stopped_one_keeps_its_counts(void **stat
         host_end(&host);
         assert_cleared(&host, 0, 0, "after an end");
     }
+}
+
+/* A stopped session that samples has its period left, though its counter is empty now. */
+static void a_stopped_sampling_session_keeps_its_period(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_sample(&host, "instructions", 1000);
+    host_run(&host, 600);
+    assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
+    assert_int_equal(upmu_cpu_clear(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 399);
+    assert_int_equal(host_drain(&host, NULL), 0);
+    host_run(&host, 1);
+    assert_int_equal(host_drain(&host, NULL), 1);
+    host_end(&host);
+}
+
+/* A static session has left its counters running: they are stopped, and the next switch loads them again. */
+static void counters_that_were_left_running_are_loaded_again(void **state)
+{
+    struct host host;
+
+    (void)state;
+    host_set_up(&host, "skylake");
+    host_threads(&host, 2);
+    host_add(&host, 0, "branches", 0);
+    assert_int_equal(upmu_session_static(&host.session, true), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.session, &host.threads[1], &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_start(&host.session), UPMU_OK);
+    host_run(&host, 1000);
+    host_thread_switch(&host, 0, 0);
+    host_run(&host, 1000);
+    assert_int_equal(upmu_cpu_clear(&host.cpu[0], &host.machine, NULL), UPMU_OK);
+    for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
+        assert_false(upmu_sim_runs(&host.sim, 0, i));
+    host_thread_switch(&host, 0, 1);
+    host_run(&host, 1000);
+    assert_int_equal(host_value(&host.session, 0), 1000);
+    assert_int_equal(upmu_session_close(&host.session), UPMU_OK);
+    host_end(&host);
 }
 
 /* A sleeping CPU: what was found before the sleep is not restored behind the clear. */
@@ -480,6 +550,9 @@ int main(void)
         cmocka_unit_test(a_faulting_register_is_named_and_the_rest_is_cleared),
         cmocka_unit_test(reserved_counters_run_on_and_the_firmwares_are_free),
         cmocka_unit_test(a_running_session_refuses_a_stopped_one_keeps_its_counts),
+        cmocka_unit_test(the_first_of_several_faults_is_named),
+        cmocka_unit_test(a_stopped_sampling_session_keeps_its_period),
+        cmocka_unit_test(counters_that_were_left_running_are_loaded_again),
         cmocka_unit_test(a_sleeping_cpu_is_cleared),
         cmocka_unit_test(registers_that_another_cpu_uses_are_left_to_it),
         cmocka_unit_test(a_clear_is_not_remembered_as_what_the_first_cpu_found),

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Groups of threads: a session for each member, made by public calls, and the sum of those that have left.
+ */
+#include <upmu/group.h>
+
+#include "core/util/mem.h"
+#include "core/util/muldiv.h"
+#include "core/util/shared.h"
+
+#if UPMU_GROUPS
+
+static void lock_group(const struct upmu_group *group)
+{
+    if (group->lock)
+        group->lock(group->context);
+}
+
+static void unlock_group(const struct upmu_group *group)
+{
+    if (group->lock)
+        group->unlock(group->context);
+}
+
+enum upmu_status upmu_group_init(struct upmu_group *group, struct upmu_machine *machine,
+                                 const struct upmu_event *events, unsigned count, unsigned flags)
+{
+    if (!count || count > UPMU_SET_EVENTS || (flags & ~(UPMU_GROUP_CHILDREN | UPMU_GROUP_SHARE)))
+        return UPMU_ERR_INVALID;
+    memset(group, 0, sizeof *group);
+    group->state.machine = machine;
+    group->state.event = events;
+    group->state.events = count;
+    group->state.flags = flags;
+    for (unsigned i = 0; i < count; i++)
+        group->state.sum[i].quality = UPMU_QUALITY_NEVER_RAN;
+    return UPMU_OK;
+}
+
+/* Make the session of a member, and start it. */
+static enum upmu_status start_member(const struct upmu_group *group, struct upmu_member *member,
+                                     struct upmu_thread *thread, struct upmu_cpu *cpu)
+{
+    struct upmu_session *session = &member->session;
+    enum upmu_status status = upmu_session_init(session, group->state.machine);
+
+    for (unsigned i = 0; status == UPMU_OK && i < group->state.events; i++)
+        status = upmu_set_add_event(&session->set, &group->state.event[i], NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_share(session, group->state.flags & UPMU_GROUP_SHARE);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_thread(session, thread, cpu);
+    if (status == UPMU_OK)
+        status = upmu_session_start(session);
+    return status;
+}
+
+static enum upmu_status add_member(struct upmu_group *group, struct upmu_member *member, struct upmu_thread *thread,
+                                   struct upmu_cpu *cpu)
+{
+    enum upmu_status status;
+
+    if (member->group)
+        return UPMU_ERR_STATE;
+    status = start_member(group, member, thread, cpu);
+    if (status != UPMU_OK) {
+        enum upmu_status detached = upmu_session_detach(&member->session);
+
+        if (detached == UPMU_OK || detached == UPMU_ERR_PORT)
+            return status;
+    }
+    /* Also a member that could be neither started nor detached: it is attached until it leaves. */
+    UPMU_STORE(member->group, group);
+    member->thread = thread;
+    member->state.next = group->state.first;
+    member->state.link = &group->state.first;
+    if (member->state.next)
+        member->state.next->state.link = &member->state.next;
+    group->state.first = member;
+    group->members++;
+    return status;
+}
+
+enum upmu_status upmu_group_join(struct upmu_group *group, struct upmu_member *member, struct upmu_thread *thread,
+                                 struct upmu_cpu *cpu)
+{
+    enum upmu_status status;
+
+    lock_group(group);
+    status = add_member(group, member, thread, cpu);
+    unlock_group(group);
+    return status;
+}
+
+enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member *child, struct upmu_thread *thread)
+{
+    struct upmu_group *group = UPMU_LOAD(parent->group);
+    enum upmu_status status = UPMU_OK;
+
+    if (!group || (thread->pid != parent->thread->pid && !(group->state.flags & UPMU_GROUP_CHILDREN)))
+        return UPMU_OK;
+    lock_group(group);
+    if (UPMU_LOAD(parent->group) == group) /* another CPU has not closed the group meanwhile */
+        status = child ? add_member(group, child, thread, NULL) : UPMU_ERR_NO_SPACE;
+    group->missed += status != UPMU_OK;
+    unlock_group(group);
+    return status;
+}
+
+/* The quality of a sum, of which both parts have counted something or 0. */
+static enum upmu_quality worse_quality(const struct upmu_count *sum, const struct upmu_count *count)
+{
+    const struct upmu_count *doubtful = sum->quality == UPMU_QUALITY_UNPROVEN ? sum : count;
+    const struct upmu_count *other = doubtful == sum ? count : sum;
+
+    /* An unproven 0 is one no more, once the other part has seen counters move. */
+    if (doubtful->quality == UPMU_QUALITY_UNPROVEN && (other->raw || other->quality == UPMU_QUALITY_PARTIAL ||
+                                                       other->quality == UPMU_QUALITY_SCALED))
+        return other->quality;
+    return sum->quality > count->quality ? sum->quality : count->quality;
+}
+
+/* Add a member's count to a sum, and its times, too: they are those of different threads. */
+static void add_count(struct upmu_count *sum, const struct upmu_count *count)
+{
+    struct upmu_count part = *count;
+
+    if (part.quality == UPMU_QUALITY_NEVER_RAN) {
+        if (!part.enabled_ns)
+            return;
+        part.quality = UPMU_QUALITY_PARTIAL; /* it ran without a counter */
+    }
+    sum->quality = sum->quality == UPMU_QUALITY_NEVER_RAN ? part.quality : worse_quality(sum, &part);
+    sum->value = upmu_add_saturating(sum->value, part.value);
+    sum->raw = upmu_add_saturating(sum->raw, part.raw);
+    sum->error = upmu_add_saturating(sum->error, part.error);
+    sum->enabled_ns += part.enabled_ns;
+    sum->running_ns += part.running_ns;
+    sum->lost += part.lost;
+}
+
+/* Add the counts of a member that has left its thread, and take it out of the list. */
+static void remove_member(struct upmu_group *group, struct upmu_member *member)
+{
+    struct upmu_count count[UPMU_SET_EVENTS];
+
+    if (upmu_set_read(&member->session.set, 0, group->state.events, count) == UPMU_OK)
+        for (unsigned i = 0; i < group->state.events; i++)
+            add_count(&group->state.sum[i], &count[i]);
+    else
+        group->missed++;
+    *member->state.link = member->state.next;
+    if (member->state.next)
+        member->state.next->state.link = member->state.link;
+    UPMU_STORE(member->group, NULL);
+    group->members--;
+    group->left++;
+    (void)upmu_session_close(&member->session); /* it is detached: no register is accessed */
+}
+
+/* As upmu_group_leave(), with the lock. */
+static enum upmu_status leave_locked(struct upmu_group *group, struct upmu_member *member)
+{
+    enum upmu_status status = upmu_session_detach(&member->session);
+
+    if (status != UPMU_OK && status != UPMU_ERR_PORT)
+        return status;
+    remove_member(group, member);
+    return status;
+}
+
+enum upmu_status upmu_group_leave(struct upmu_member *member)
+{
+    struct upmu_group *group = UPMU_LOAD(member->group);
+    enum upmu_status status;
+
+    if (!group)
+        return UPMU_OK;
+    lock_group(group);
+    status = UPMU_LOAD(member->group) == group ? leave_locked(group, member) : UPMU_OK;
+    unlock_group(group);
+    return status;
+}
+
+/* Add the counts of all members that are there. */
+static enum upmu_status add_members(struct upmu_group *group, unsigned first, unsigned count,
+                                    struct upmu_count *out_counts, bool *out_fault)
+{
+    struct upmu_count part[UPMU_SET_EVENTS];
+
+    for (struct upmu_member *member = group->state.first; member; member = member->state.next) {
+        enum upmu_status status = upmu_set_read(&member->session.set, first, count, part);
+
+        if (status == UPMU_OK)
+            for (unsigned i = 0; i < count; i++)
+                add_count(&out_counts[i], &part[i]);
+        else if (status == UPMU_ERR_PORT)
+            *out_fault = true;
+        else
+            return status;
+    }
+    return UPMU_OK;
+}
+
+enum upmu_status upmu_group_read(struct upmu_group *group, unsigned first, unsigned count,
+                                 struct upmu_count *out_counts)
+{
+    enum upmu_status status;
+    bool fault = false;
+
+    if (first >= group->state.events || count > group->state.events - first)
+        return UPMU_ERR_INVALID;
+    lock_group(group);
+    memcpy(out_counts, &group->state.sum[first], count * sizeof *out_counts);
+    status = add_members(group, first, count, out_counts, &fault);
+    for (unsigned i = 0; i < count; i++)
+        if (group->missed || fault)
+            out_counts[i].quality = UPMU_QUALITY_PARTIAL;
+    unlock_group(group);
+    return status == UPMU_OK && fault ? UPMU_ERR_PORT : status;
+}
+
+enum upmu_status upmu_group_close(struct upmu_group *group)
+{
+    enum upmu_status status = UPMU_OK, first = UPMU_OK;
+
+    lock_group(group);
+    while (group->state.first && (status == UPMU_OK || status == UPMU_ERR_PORT)) {
+        status = leave_locked(group, group->state.first);
+        first = first == UPMU_OK ? status : first;
+    }
+    unlock_group(group);
+    return first;
+}
+
+#else
+
+enum upmu_status upmu_group_init(struct upmu_group *group, struct upmu_machine *machine,
+                                 const struct upmu_event *events, unsigned count, unsigned flags)
+{
+    (void)group, (void)machine, (void)events, (void)count, (void)flags;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_group_join(struct upmu_group *group, struct upmu_member *member, struct upmu_thread *thread,
+                                 struct upmu_cpu *cpu)
+{
+    (void)group, (void)member, (void)thread, (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_group_fork(struct upmu_member *parent, struct upmu_member *child, struct upmu_thread *thread)
+{
+    (void)parent, (void)child, (void)thread;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_group_leave(struct upmu_member *member)
+{
+    (void)member;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_group_read(struct upmu_group *group, unsigned first, unsigned count,
+                                 struct upmu_count *out_counts)
+{
+    (void)group, (void)first, (void)count, (void)out_counts;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_group_close(struct upmu_group *group)
+{
+    (void)group;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+#endif
