@@ -658,7 +658,7 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
     renew_runners(&selection, leavers);
     choose_all(&selection);
     rotate_chosen(&selection);
-    /* Sessions that take turns in one place would leave other counters idle. */
+    /* Sessions that were placed on the same counters, and run there in alternation, would leave others idle. */
     if (selection.searches)
         (void)search_in(meter, 1);
 }

@@ -114,7 +114,7 @@ static void sharers_take_turns_without_a_search(void **state)
 }
 
 /* A session whose place others have waits for the tick.  A refusal beside the same co-runners is remembered. */
-static void a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered(void **state)
+static void a_stop_leaves_the_search_to_the_tick(void **state)
 {
     static const char *const shared[] = {"branches", "cache-references", "cache-misses", "bus-cycles"};
 
@@ -131,7 +131,7 @@ static void a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered(voi
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(tick(), 0);
     assert_int_equal(stop(4), 0);
-    for (unsigned i = 0; i < 6; i++) /* two sessions take turns in each place, until each has a place of its own */
+    for (unsigned i = 0; i < 6; i++) /* two sessions alternate in each place, until each has a place of its own */
         assert_int_equal(tick(), i < 2);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(host.sessions[i].state, UPMU_SESSION_RUNNING);
@@ -198,7 +198,7 @@ static void a_stop_searches_where_nothing_would_run(void **state)
     host_end(&host);
 }
 
-/* An event with a register of its own beside the selects: its place is good beside the same company, and alone. */
+/* An event with a register of its own beside the selects: its place is good beside the same sessions, and alone. */
 static void a_place_that_was_found_beside_others_is_good_alone(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void a_place_that_was_found_beside_others_is_good_alone(void **state)
     host_end(&host);
 }
 
-/* The number of an AMD core says who has the northbridge, and is no part of a place: a thread takes its place along. */
+/* The number of an AMD core says which one has the northbridge.  A place is good on each core, so a thread keeps it. */
 static void a_thread_takes_its_place_from_core_to_core_of_amd(void **state)
 {
     static struct upmu_place_work works[3];
@@ -310,7 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_attachment_makes_two_searches_and_what_has_a_place_none),
         cmocka_unit_test(sharers_take_turns_without_a_search),
-        cmocka_unit_test(a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered),
+        cmocka_unit_test(a_stop_leaves_the_search_to_the_tick),
         cmocka_unit_test(what_waits_comes_in_the_order_of_its_starts_without_a_search),
         cmocka_unit_test(a_stop_searches_where_nothing_would_run),
         cmocka_unit_test(a_place_that_was_found_beside_others_is_good_alone),
