@@ -277,17 +277,14 @@ static bool was_refused(const struct upmu_meter *meter, const struct upmu_sessio
     return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
 }
 
-bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint64_t *now_ns)
+bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, struct upmu_walk *walk)
 {
     search = search && !was_refused(meter, session, false);
-    if (search) {
+    if (search)
         (void)upmu_waiting_start(meter, session, false);
-        return true;
-    }
-    if (!*now_ns)
-        *now_ns = upmu_meter_now(meter);
-    upmu_waiting_begin(meter, session, *now_ns);
-    return false;
+    else
+        upmu_waiting_join(meter, session, walk);
+    return search;
 }
 
 /*
