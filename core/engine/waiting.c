@@ -546,17 +546,18 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
 {
     struct upmu_meter *meter = selection->meter;
     const struct upmu_set *set = upmu_active(session);
+    uint32_t both = selection->taken | selection->later;
     bool waits = upmu_session_waits(session), is_first = selection->taken == selection->kept;
-    uint32_t later = session->alone ? 0 : selection->later; /* all later runners leave for one that runs alone */
     bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
                                                         (!waits && !selection->coming));
 
-    if (!waits || (fits && !(set->counters & later)))
+    if (!waits || (fits && !(set->counters & selection->later)))
         return fits;
-    if (later && selection->searches && upmu_placed_may_join(session, selection->taken, selection->corunners) &&
-        could_fit(meter, set, selection->taken | later, false)) {
+    if (!upmu_placed_may_join(session, selection->taken, selection->corunners))
+        return false;
+    if (selection->later && selection->searches && could_fit(meter, set, both, false)) {
         selection->searches--;
-        if (place_beside(selection, session, later))
+        if (place_beside(selection, session, selection->later))
             return true;
     }
     if (fits || !selection->searches ||
