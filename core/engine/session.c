@@ -36,7 +36,7 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
     memset(session, 0, sizeof *session);
     session->machine = machine;
     session->sets = &session->set;
-    upmu_set_link(&session->set, session);
+    upmu_session_keep_set(session, &session->set);
     UPMU_STORE(session->active, &session->set);
     do
         session->id = __atomic_fetch_add(&machine->last_session, 1, __ATOMIC_RELAXED) + 1u;

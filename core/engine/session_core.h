@@ -169,8 +169,8 @@ void upmu_session_end(struct upmu_session *session);
  */
 #define UPMU_WAIT_EMPTY 2u
 
-/* Make a set one of a session's; NULL: of none, because its memory may outlive the session's. */
-void upmu_set_link(struct upmu_set *set, struct upmu_session *session);
+/* Make a set one of a session's; `session` NULL: of none, because the set's memory may outlive the session's. */
+void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set);
 
 /* Forget the places of a session's events in all sets.  Returns whether an event samples. */
 bool upmu_session_unplace(struct upmu_session *session);

@@ -32,7 +32,7 @@ void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session)
     session->ticket = UPMU_THREADS ? ++meter->tickets : 0;
 }
 
-void upmu_set_link(struct upmu_set *set, struct upmu_session *session)
+void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set)
 {
     set->session = session;
 }
@@ -141,7 +141,7 @@ void upmu_session_end(struct upmu_session *session)
     session->id = 0;
     for (struct upmu_set *set = session->sets; set; set = upmu_set_after(set))
         if (set != &session->set)
-            upmu_set_link(set, NULL);
+            upmu_session_keep_set(NULL, set);
     UPMU_STORE(session->set.count, 0);
     upmu_features_close(session);
     __atomic_store_n(&session->state, UPMU_SESSION_CLOSED, __ATOMIC_RELEASE);

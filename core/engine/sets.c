@@ -68,7 +68,7 @@ enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_
         return upmu_why_hook(&session->why, "clock_ns");
     if (!*link || (*link)->number != number) {
         memset(set, 0, sizeof *set);
-        upmu_set_link(set, session);
+        upmu_session_keep_set(session, set);
         set->number = number;
         set->next = *link;
         *link = set;
@@ -99,7 +99,7 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     if (session->active == *link)
         session->begun = 0;
-    upmu_set_link(*link, NULL);
+    upmu_session_keep_set(NULL, *link);
     *link = (*link)->next;
     note_chain(session);
     upmu_session_rewind(session);

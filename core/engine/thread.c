@@ -51,12 +51,11 @@ static UPMU_APART void unlink_unheld(struct upmu_meter *meter, const struct upmu
     }
 }
 
-/* Unlink the sessions of the thread that leaves; end those that have no owner. */
-static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread)
+/* Unlink the sessions of the thread that leaves; end those that have no owner.  `now_ns`: the time, or 0. */
+static void unlink_all(struct upmu_meter *meter, struct upmu_thread *thread, uint64_t now_ns)
 {
     struct upmu_session *session, *next, *dropped = NULL;
     struct upmu_started walk;
-    uint64_t now_ns = 0;
 
     if (!__atomic_load_n(&thread->sessions, __ATOMIC_RELAXED)) {
         UPMU_STORE(thread->cpu, NULL);
@@ -149,13 +148,13 @@ static UPMU_APART void find_places(struct upmu_meter *meter, const struct upmu_t
     unsigned searches = SEARCHES;
     struct upmu_started walk;
     struct upmu_session *session;
-    uint64_t now_ns = 0;
+    struct upmu_walk waiters = {0, NULL};
 
     for (session = upmu_started_first(&walk, thread, meter->cpu); session;
          session = upmu_started_next(&walk, session)) {
         if (session->meter != meter || session->state != UPMU_SESSION_WAITING || session->queued)
             continue;
-        if (upmu_waiting_come(meter, session, searches != 0, &now_ns))
+        if (upmu_waiting_come(meter, session, searches != 0, &waiters))
             searches -= upmu_session_waits(session);
     }
 }
@@ -179,7 +178,7 @@ static void put_leavers(struct upmu_meter *meter, const struct upmu_thread *thre
  */
 static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev, struct upmu_thread *next)
 {
-    bool held = upmu_thread_hold(next), waits = false;
+    bool held = upmu_thread_hold(next), waits = false, changes;
     struct upmu_session *dropped = NULL;
 
     if (held && upmu_thread_any_dropped(meter->machine))
@@ -192,10 +191,11 @@ static void exchange_threads(struct upmu_meter *meter, struct upmu_thread *prev,
     set_current(meter, next);
     if (meter->waiting[1])
         upmu_waiting_fill(meter, prev);
-    if (meter->plan.outs | meter->plan.ins)
+    changes = (meter->plan.outs | meter->plan.ins) != 0;
+    if (changes)
         upmu_reconcile(meter);
     put_leavers(meter, prev);
-    unlink_all(meter, prev);
+    unlink_all(meter, prev, changes ? meter->plan.now_ns : 0);
     if (waits)
         find_places(meter, next);
     else if (!meter->running)
@@ -229,7 +229,7 @@ enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_
             set_current(&cpu->meter, next); /* the thread's sessions are linked at a tick after the CPU has woken */
             UPMU_STORE(next->unjoined, 1);
         }
-        unlink_all(&cpu->meter, prev);
+        unlink_all(&cpu->meter, prev, 0);
     }
     upmu_bracket_leave(&cpu->meter, irq);
     return UPMU_OK;

@@ -277,17 +277,14 @@ static bool was_refused(const struct upmu_meter *meter, const struct upmu_sessio
     return upmu_placed_was_refused(meter, upmu_active(session), corunners, may_move);
 }
 
-bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint64_t *now_ns)
+bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, struct upmu_walk *walk)
 {
     search = search && !was_refused(meter, session, false);
-    if (search) {
+    if (search)
         (void)upmu_waiting_start(meter, session, false);
-        return true;
-    }
-    if (!*now_ns)
-        *now_ns = upmu_meter_now(meter);
-    upmu_waiting_begin(meter, session, *now_ns);
-    return false;
+    else
+        upmu_waiting_join(meter, session, walk);
+    return search;
 }
 
 /*
@@ -549,17 +546,18 @@ static bool choose_one(struct selection *selection, struct upmu_session *session
 {
     struct upmu_meter *meter = selection->meter;
     const struct upmu_set *set = upmu_active(session);
+    uint32_t both = selection->taken | selection->later;
     bool waits = upmu_session_waits(session), is_first = selection->taken == selection->kept;
-    uint32_t later = session->alone ? 0 : selection->later; /* all later runners leave for one that runs alone */
     bool fits = !(set->counters & selection->taken) && (has_place(meter, session, selection->corunners) ||
                                                         (!waits && !selection->coming));
 
-    if (!waits || (fits && !(set->counters & later)))
+    if (!waits || (fits && !(set->counters & selection->later)))
         return fits;
-    if (later && selection->searches && upmu_placed_may_join(session, selection->taken, selection->corunners) &&
-        could_fit(meter, set, selection->taken | later, false)) {
+    if (!upmu_placed_may_join(session, selection->taken, selection->corunners))
+        return false;
+    if (selection->later && selection->searches && could_fit(meter, set, both, false)) {
         selection->searches--;
-        if (place_beside(selection, session, later))
+        if (place_beside(selection, session, selection->later))
             return true;
     }
     if (fits || !selection->searches ||
@@ -658,7 +656,7 @@ static UPMU_APART void rotate_sessions(struct upmu_meter *meter, unsigned search
     renew_runners(&selection, leavers);
     choose_all(&selection);
     rotate_chosen(&selection);
-    /* Sessions that take turns in one place would leave other counters idle. */
+    /* Sessions that were placed on the same counters, and run there in alternation, would leave others idle. */
     if (selection.searches)
         (void)search_in(meter, 1);
 }

@@ -17,6 +17,15 @@ void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session);
 /* Let a started session wait: it has no counters from `now_ns` on. */
 void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns);
 
+/* A walk over sessions of which many begin to wait; at first all 0. */
+struct upmu_walk {
+    uint64_t now_ns;           /* the time, which is read when the first session needs it */
+    struct upmu_session *last; /* the last one that began to wait: the ticket of the next is mostly a little higher */
+};
+
+/* Let the next session of a walk wait. */
+void upmu_waiting_join(struct upmu_meter *meter, struct upmu_session *session, struct upmu_walk *walk);
+
 /* After a plan: each session that left and is still started begins to wait. */
 void upmu_waiting_leavers(struct upmu_meter *meter);
 
@@ -49,10 +58,9 @@ void upmu_waiting_tick(struct upmu_meter *meter);
 
 /*
  * Start a session that comes with its thread and has no valid place.  `search`: search one; else the session waits.
- * *now_ns: 0, or the time, which is read when the first session of a walk needs it.  Returns whether a place was
- * searched.
+ * Returns whether a place was searched.
  */
-bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, uint64_t *now_ns);
+bool upmu_waiting_come(struct upmu_meter *meter, struct upmu_session *session, bool search, struct upmu_walk *walk);
 
 /*
  * Plan a waiting session in, if it has a place beside those that run with it.  Sharing sessions on its counters, or

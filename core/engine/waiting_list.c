@@ -5,9 +5,13 @@
 #include "core/engine/waiting.h"
 #include "core/hw/port_call.h"
 #include "core/engine/count.h"
+#include "core/engine/meter.h"
 
-/* Insert by ticket, from the end: new tickets are mostly the highest. */
-void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session)
+/*
+ * Insert by ticket: at the end, as new tickets are mostly the highest, or else behind `near` or from the front.
+ * `near`: a session whose ticket may be a little lower, or NULL.
+ */
+static void put_behind(struct upmu_meter *meter, struct upmu_session *session, struct upmu_session *near)
 {
     unsigned list = upmu_session_waits(session) ? session->shares : UPMU_WAIT_EMPTY;
     struct upmu_session **first = &meter->waiting[list], **last = &meter->last_waiting[list];
@@ -16,7 +20,7 @@ void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session)
     if (session->queued)
         return;
     if (after && after->ticket > session->ticket) {
-        before = *first;
+        before = near && near->queued == 1u + list && near->ticket < session->ticket ? near : *first;
         while (before->ticket < session->ticket)
             before = before->next_waiting;
         after = before->before_waiting;
@@ -26,6 +30,11 @@ void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session)
     session->before_waiting = after;
     *(after ? &after->next_waiting : first) = session;
     *(before ? &before->before_waiting : last) = session;
+}
+
+void upmu_waiting_put(struct upmu_meter *meter, struct upmu_session *session)
+{
+    put_behind(meter, session, NULL);
 }
 
 void upmu_waiting_take(struct upmu_meter *meter, struct upmu_session *session)
@@ -48,12 +57,26 @@ static void wait_here(struct upmu_meter *meter, struct upmu_session *session)
         upmu_count_mar(session);
 }
 
-void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
+static void begin_behind(struct upmu_meter *meter, struct upmu_session *session, struct upmu_session *near,
+                         uint64_t now_ns)
 {
     UPMU_STORE(session->started_ns, now_ns);
     UPMU_STORE(session->state, UPMU_SESSION_WAITING);
-    upmu_waiting_put(meter, session);
+    put_behind(meter, session, near);
     wait_here(meter, session);
+}
+
+void upmu_waiting_begin(struct upmu_meter *meter, struct upmu_session *session, uint64_t now_ns)
+{
+    begin_behind(meter, session, NULL, now_ns);
+}
+
+void upmu_waiting_join(struct upmu_meter *meter, struct upmu_session *session, struct upmu_walk *walk)
+{
+    if (!walk->now_ns)
+        walk->now_ns = upmu_meter_now(meter);
+    begin_behind(meter, session, walk->last, walk->now_ns);
+    walk->last = session;
 }
 
 void upmu_waiting_end(struct upmu_session *session, enum upmu_session_state state)

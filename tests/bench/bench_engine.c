@@ -178,9 +178,13 @@ static void do_pmi(void *argument)
 static void note_hooks(const char *name)
 {
     size_t length = strlen(name), searches = sizeof "-search" - 1;
-    /* (A session that is placed starts by itself; a tick looks before its first plan, and at each of its plans.) */
+    /*
+     * A session that is placed starts by itself, as do those that come after a stop; a tick looks before its first
+     * plan, and at each of its plans.
+     */
     bool is_search = length > searches && !strcmp(name + length - searches, "-search");
-    unsigned limit = strstr(name, "-tick-") ? 3 : is_search ? 6 : 1;
+    bool places = is_search || (strstr(name, "-switch-in-") && strstr(name, "-private"));
+    unsigned limit = strstr(name, "-tick-") ? 3 : places ? 6 : strstr(name, "-stop-") ? 2 : 1;
 
     printf("hooks.%s.clock\t%u\tcalls\nbudget.hooks.%s.clock\t%u\tcalls\n", name, clocks, name, limit);
     printf("hooks.%s.this_cpu\t%u\tcalls\nbudget.hooks.%s.this_cpu\t1\tcalls\n", name, lookups_of_cpu, name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sessions that run alone on their PMU: while one has counters no other session has any, of the CPU, of a thread, in a
- * chain of sets or in turn.  Class of mistake: a way to counters that does not ask who has the others.
+ * chain of sets or in turn.  Class of mistake: a way to counters that does not look at the others.
  */
 #include <upmu/session.h>
 #include <upmu/set.h>
@@ -119,7 +119,7 @@ static void it_is_chosen_before_the_session_is_attached(void **state)
     end();
 }
 
-/* All sessions that share leave for one that does not and is alone, on whatever counters they are, and come back. */
+/* All sessions that share leave for one that does not and is alone, on whatever counters they are, and run again. */
 static void sharers_leave_for_it_and_come_back(void **state)
 {
     static const char *const lists[] = {"branches", "branch-misses", "cache-references"};

@@ -15,9 +15,11 @@
 
 static uint64_t stamp(unsigned number)
 {
+    static struct upmu_session session;
     struct upmu_set set;
 
     memset(&set, 0, sizeof set);
+    set.session = &session;
     set.stamp = number;
     return upmu_placed_stamp(&set);
 }

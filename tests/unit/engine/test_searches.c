@@ -7,6 +7,7 @@
  */
 #include <upmu/place.h>
 #include <upmu/session.h>
+#include <upmu/set.h>
 #include "tests/common/host.h"
 #include "tests/common/searches.h"
 
@@ -114,7 +115,7 @@ static void sharers_take_turns_without_a_search(void **state)
 }
 
 /* A session whose place others have waits for the tick.  A refusal beside the same co-runners is remembered. */
-static void a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered(void **state)
+static void a_stop_leaves_the_search_to_the_tick(void **state)
 {
     static const char *const shared[] = {"branches", "cache-references", "cache-misses", "bus-cycles"};
 
@@ -131,7 +132,7 @@ static void a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered(voi
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(tick(), 0);
     assert_int_equal(stop(4), 0);
-    for (unsigned i = 0; i < 6; i++) /* two sessions take turns in each place, until each has a place of its own */
+    for (unsigned i = 0; i < 6; i++) /* two sessions alternate in each place, until each has a place of its own */
         assert_int_equal(tick(), i < 2);
     for (unsigned i = 0; i < 4; i++)
         assert_int_equal(host.sessions[i].state, UPMU_SESSION_RUNNING);
@@ -180,6 +181,26 @@ static void what_waits_comes_in_the_order_of_its_starts_without_a_search(void **
     host_end(&host);
 }
 
+/* A set that has not run yet has no place: the switch to it searches one, also where others run. */
+static void a_set_that_is_switched_to_is_searched_for_at_once(void **state)
+{
+    (void)state;
+    set_up();
+    attach(0, "branches", false);
+    assert_int_equal(start(0), 0);
+    assert_int_equal(upmu_session_add_set(&host.sessions[1], &host.sets[0], 1, 0, 0), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.sets[0], "cache-references", NULL), UPMU_OK);
+    attach(1, "cache-misses", true);
+    assert_int_equal(start(1), 0);
+    for (unsigned round = 0; round < 2; round++) {
+        assert_int_equal(made(upmu_session_switch(&host.sessions[1], &host.sets[0])), round ? 0 : 1);
+        assert_int_equal(state_of(1), UPMU_SESSION_RUNNING);
+        assert_int_equal(made(upmu_session_switch(&host.sessions[1], &host.sessions[1].set)), 0);
+        assert_int_equal(state_of(1), UPMU_SESSION_RUNNING);
+    }
+    host_end(&host);
+}
+
 /* Sessions for which no switch has searched have no place: a stop that leaves nothing running looks for one of them. */
 static void a_stop_searches_where_nothing_would_run(void **state)
 {
@@ -198,7 +219,7 @@ static void a_stop_searches_where_nothing_would_run(void **state)
     host_end(&host);
 }
 
-/* An event with a register of its own beside the selects: its place is good beside the same company, and alone. */
+/* An event with a register of its own beside the selects: its place is good beside the same sessions, and alone. */
 static void a_place_that_was_found_beside_others_is_good_alone(void **state)
 {
     (void)state;
@@ -214,7 +235,7 @@ static void a_place_that_was_found_beside_others_is_good_alone(void **state)
     host_end(&host);
 }
 
-/* The number of an AMD core says who has the northbridge, and is no part of a place: a thread takes its place along. */
+/* The number of an AMD core says which one has the northbridge.  A place is good on each core, so a thread keeps it. */
 static void a_thread_takes_its_place_from_core_to_core_of_amd(void **state)
 {
     static struct upmu_place_work works[3];
@@ -310,8 +331,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_attachment_makes_two_searches_and_what_has_a_place_none),
         cmocka_unit_test(sharers_take_turns_without_a_search),
-        cmocka_unit_test(a_stop_leaves_the_search_to_the_tick_and_a_refusal_is_remembered),
+        cmocka_unit_test(a_stop_leaves_the_search_to_the_tick),
         cmocka_unit_test(what_waits_comes_in_the_order_of_its_starts_without_a_search),
+        cmocka_unit_test(a_set_that_is_switched_to_is_searched_for_at_once),
         cmocka_unit_test(a_stop_searches_where_nothing_would_run),
         cmocka_unit_test(a_place_that_was_found_beside_others_is_good_alone),
         cmocka_unit_test(a_thread_takes_its_place_from_core_to_core_of_amd),
