@@ -191,14 +191,15 @@ static const char *split_once(const char *list, size_t bytes, size_t *cursor, ch
 }
 
 /*
- * Each beginning of many lists, in memory of just its length, is what it is with a NUL behind it, whatever byte follows.
- * Finds a look at the byte behind a text (the sanitizers find a read of it).
+ * Each beginning of many lists, in memory of just its length, is what it is with a NUL behind it, whatever byte
+ * follows.  Finds a look at the byte behind a text; the sanitizers find a read of it.
  */
 static void a_text_with_a_length_is_the_same_with_a_nul_behind_it(void **state)
 {
     static const char *const lists[] = {
         "instructions,cycles:u=1:k , branch-misses", "cpu/event=0xc0,umask=1/ adl_grt::cycles:cmask=0x2",
-        "0 skl::BR_MISP_RETIRED.ALL_BRANCHES:i:c=3,os,usr\tx", "a::b/c=d/ 1 1 2::3,,4", "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR/",
+        "0 skl::BR_MISP_RETIRED.ALL_BRANCHES:i:c=3,os,usr\tx", "a::b/c=d/ 1 1 2::3,,4",
+        "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR/",
     };
     static const char behind[] = "x1:/=, ";
     char with_nul[64], one[512], other[512];
