@@ -139,6 +139,24 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, struct upmu_event *out_event,
                                   struct upmu_why *why);
 
+/* Events that need no name. */
+enum upmu_basic_event {
+    UPMU_BASIC_CYCLES = 0,      /* cycles that are not halted */
+    UPMU_BASIC_INSTRUCTIONS = 1 /* instructions retired */
+};
+
+/*
+ * Encode cycles or instructions, at all levels of privilege, for a PMU: also without UPMU_NAMES.  They are what the names
+ * `cycles` and `instructions` are.
+ *
+ * Returns UPMU_OK; UPMU_ERR_UNSUPPORTED (the library knows no such word: NetBurst, paravirtual PMUs, RISC-V, units
+ * outside the cores, an Arm PMU that has no event of instructions); UPMU_ERR_DOES_NOT_FIT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_event_basic(const struct upmu_pmu *pmu, enum upmu_basic_event which,
+                                  struct upmu_event *out_event);
+
 /*
  * Encode an event by its register words: `config` is the word of the select register (gate and
  * interrupt bits are ignored), `config1` the word of the extra register that the event code uses,
