@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Write UpmuPkg, the library as a package of EDK II: its INF has no patterns, so that the list of sources is generated.
 
-Usage: edk2.py FOLDER [OPTION...]   FOLDER/UpmuPkg, with the sources in it; options of include/upmu/config.h as -DNAME=VALUE
+Usage: edk2.py FOLDER [OPTION...]   FOLDER/UpmuPkg, with the sources in it; options of include/upmu/config.h as -DNAME=VALUE.
+                                    Without -DUPMU_EVENTS_ALL=1 events of single models have no names.
 
 UpmuLib.inf is the library with its ports for UEFI, Application/UpmuStat an application, UpmuPkg.dsc builds both (docs/EDK2.md).
 """
@@ -132,9 +133,15 @@ def lines(paths):
     return "".join(f"  upmu/{path}\n" for path in paths)
 
 
+def beside(options):
+    """Options as the end of a line; no catalogue of a model is in unless it is asked for."""
+    asked = any(option.startswith("-DUPMU_EVENTS_ALL=") for option in options)
+    return "".join(f" {option}" for option in (*([] if asked else ["-DUPMU_EVENTS_ALL=0"]), *options))
+
+
 def inf(options=()):
     """The text of UpmuLib.inf."""
-    text = INF.format(version=version(), options="".join(f" {option}" for option in options),
+    text = INF.format(version=version(), options=beside(options),
                       sources=lines([*sources(), MEMORY]))
     for architecture, folders in PORTS.items():
         ports = [path for folder in folders for path in sources(folder.removeprefix("port/"))]
@@ -144,11 +151,10 @@ def inf(options=()):
 
 def written(options=()):
     """{path in the package: its text} of what is not copied."""
-    beside = "".join(f" {option}" for option in options)
     # A package and a platform have versions of two numbers.
     short = version().rpartition(".")[0]
     return {"UpmuPkg.dec": DEC.format(version=short), "UpmuLib.inf": inf(options), "UpmuPkg.dsc": DSC.format(version=short),
-            "Application/UpmuStat/UpmuStat.inf": STAT.format(version=version(), options=beside)}
+            "Application/UpmuStat/UpmuStat.inf": STAT.format(version=version(), options=beside(options))}
 
 
 def main(folder, *options):

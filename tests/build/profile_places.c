@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a build of a profile answers to lists of raw events.  tests/build/check_profiles.py compiles this program with two
+ * profiles and compares their answers.
+ *
+ *     profile_places events     for each simulated CPU, events that differ in where they may be counted: CPU CONFIG CONFIG1
+ *     profile_places < LISTS    for each line "CPU CONFIG,CONFIG1 ...": the status, and a digest of the registers after a start
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <port/sim/sim.h>
+#include <upmu/catalogs.h>
+#include <upmu/cpu.h>
+#include <upmu/event.h>
+#include <upmu/session.h>
+#include <upmu/set.h>
+#include <upmu/upmu.h>
+
+static struct upmu_sim sim;
+static struct upmu_machine machine;
+static struct upmu_cpu cpu;
+static struct upmu_session session;
+
+static enum upmu_status boot(const struct upmu_sim_profile *profile)
+{
+    memset(&cpu, 0, sizeof cpu);
+    upmu_sim_init(&sim, profile, 1);
+    upmu_sim_bind_cpu(&sim, 0, &cpu);
+    if (upmu_machine_init(&machine, upmu_sim_port(&sim)) != UPMU_OK)
+        return UPMU_ERR_NO_PMU;
+    return upmu_cpu_init(&cpu, &machine, NULL);
+}
+
+#if UPMU_NAMES
+static void print_events(const char *profile)
+{
+    static struct upmu_event seen[4096];
+    const struct upmu_pmu *pmu = cpu.meter.pmu;
+    struct upmu_event event;
+    struct upmu_event_id id;
+    unsigned count = 0, i;
+    uint32_t cursor = 0;
+    char name[160];
+
+    while (pmu->catalog && count < 4096 &&
+           upmu_catalog_next(pmu->catalog, NULL, &cursor, &id, name, sizeof name, NULL) == UPMU_OK) {
+        if (upmu_event_parse(pmu, name, &event, NULL) != UPMU_OK || event.config2)
+            continue;
+        for (i = 0; i < count; i++)
+            if (seen[i].counters == event.counters && seen[i].payload == event.payload && seen[i].flags == event.flags)
+                break;
+        if (i < count)
+            continue;
+        seen[count++] = event;
+        printf("%s %" PRIx64 " %" PRIx64 "\n", profile, event.config, event.config1);
+    }
+}
+#endif
+
+/* All registers of the PMU, as one number. */
+static uint64_t digest_of_registers(void)
+{
+    uint64_t digest = 0xcbf29ce484222325u;
+
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
+        if (upmu_register_name(cpu.meter.pmu, row)) {
+            uint64_t value = upmu_sim_peek(&sim, 0, upmu_register_address(cpu.meter.pmu, row));
+
+            for (unsigned bit = 0; bit < 64; bit += 8)
+                digest = (digest ^ (value >> bit & 0xff)) * 0x100000001b3u;
+        }
+    return digest;
+}
+
+/* The status of a list, which words follow; where it starts also the digest. */
+static enum upmu_status place_list(const char *words, uint64_t *out_digest)
+{
+    enum upmu_status status = upmu_session_init(&session, &machine);
+    struct upmu_event event;
+    int length;
+
+    for (uint64_t config, config1; status == UPMU_OK && sscanf(words, " %" SCNx64 ",%" SCNx64 "%n", &config, &config1, &length) == 2;
+         words += length) {
+        status = upmu_event_raw(cpu.meter.pmu, config, config1, 0, &event);
+        if (status == UPMU_OK)
+            status = upmu_set_add_event(&session.set, &event, NULL);
+    }
+    if (status == UPMU_OK)
+        status = upmu_session_attach_cpu(&session, &cpu);
+    if (status == UPMU_OK)
+        status = upmu_session_start(&session);
+    *out_digest = status == UPMU_OK ? digest_of_registers() : session.why.culprits;
+    return upmu_session_close(&session) == UPMU_OK ? status : UPMU_ERR_PORT;
+}
+
+int main(int argc, char **argv)
+{
+    static char line[512], now[64], name[64];
+    enum upmu_status booted = UPMU_ERR_NO_PMU;
+    uint64_t digest;
+    int length;
+
+    (void)argv;
+#if UPMU_NAMES
+    const struct upmu_sim_profile *profile;
+
+    for (unsigned i = 0; argc > 1 && (profile = upmu_sim_profile_at(i)) != NULL; i++)
+        if (boot(profile) == UPMU_OK)
+            print_events(profile->name);
+#endif
+    while (argc == 1 && fgets(line, sizeof line, stdin) && sscanf(line, "%63s%n", name, &length) == 1) {
+        enum upmu_status status;
+
+        if (strcmp(name, now) != 0) {
+            booted = boot(upmu_sim_profile(name));
+            strcpy(now, name);
+        }
+        digest = 0;
+        status = booted == UPMU_OK ? place_list(line + length, &digest) : booted;
+        printf("%d %" PRIx64 "\n", (int)status, digest);
+    }
+    return 0;
+}
