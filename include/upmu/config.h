@@ -131,6 +131,13 @@
 #define UPMU_EVENTS_ARM UPMU_BACKEND_ARM_PMUV3
 #endif
 
+/* The search for counters of events.  0: events get counters one after the other, those first that failed before.  What
+   has no place then is refused with UPMU_ERR_DOES_NOT_FIT, though another order may have one; why.culprits are all events
+   that share counters or registers. */
+#ifndef UPMU_PLACE_SEARCH
+#define UPMU_PLACE_SEARCH (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
+#endif
+
 /* A running event moves to another counter where a session does not fit otherwise.  0: such a session is refused,
    without naming a conflict. */
 #ifndef UPMU_MOVES
