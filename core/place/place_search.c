@@ -775,19 +775,13 @@ enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uin
 #else
 
 /*
- * Make passes until all have a place, those first that have failed before.  Requests that fail in each of these passes
- * may have places in an order that was not tried.
+ * Make one more pass, with the requests first that have failed before.  A place that it gives is the one that a search
+ * would begin with.  Requests that fail may have places in an order that was not tried.
  */
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned)
 {
-    uint32_t failed = 0;
-
-    for (unsigned passes = p->fault == UPMU_OK ? 1 + upmu_bits_count(members) : 0; passes != 0; passes--) {
-        if (upmu_placement_try(p, members, pinned) == 0)
-            return UPMU_OK;
-        failed |= p->failed;
-        p->failed = failed;
-    }
+    if (p->fault == UPMU_OK && upmu_placement_try(p, members, pinned) == 0)
+        return UPMU_OK;
     p->witness = members;
     return p->fault == UPMU_OK ? UPMU_ERR_DOES_NOT_FIT : p->fault;
 }
