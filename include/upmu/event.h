@@ -146,8 +146,8 @@ enum upmu_basic_event {
 };
 
 /*
- * Encode cycles or instructions, at all levels of privilege, for a PMU: also without UPMU_NAMES.  They are what the names
- * `cycles` and `instructions` are.
+ * Encode cycles or instructions, at all levels of privilege, for a PMU: also without UPMU_NAMES.  They are what the
+ * names `cycles` and `instructions` are.
  *
  * Returns UPMU_OK; UPMU_ERR_UNSUPPORTED (the library knows no such word: NetBurst, paravirtual PMUs, RISC-V, units
  * outside the cores, an Arm PMU that has no event of instructions); UPMU_ERR_DOES_NOT_FIT.

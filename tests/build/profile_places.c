@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a build of a profile answers to lists of raw events.  tests/build/check_profiles.py compiles this program with two
+ * A build of a profile answers lists of raw events.  tests/build/check_profiles.py compiles this program with two
  * profiles and compares their answers.
  *
- *     profile_places events     for each simulated CPU, events that differ in where they may be counted: CPU CONFIG CONFIG1
- *     profile_places < LISTS    for each line "CPU CONFIG,CONFIG1 ...": the status, and a digest of the registers after a start
+ *     profile_places events     CPU CONFIG CONFIG1: events of each simulated CPU that differ in where they are counted
+ *     profile_places < LISTS    for each line "CPU CONFIG,CONFIG1 ...": the status, and a digest of the registers when
+ *                               it is started
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +82,8 @@ static enum upmu_status place_list(const char *words, uint64_t *out_digest)
     struct upmu_event event;
     int length;
 
-    for (uint64_t config, config1; status == UPMU_OK && sscanf(words, " %" SCNx64 ",%" SCNx64 "%n", &config, &config1, &length) == 2;
+    for (uint64_t config, config1;
+         status == UPMU_OK && sscanf(words, " %" SCNx64 ",%" SCNx64 "%n", &config, &config1, &length) == 2;
          words += length) {
         status = upmu_event_raw(cpu.meter.pmu, config, config1, 0, &event);
         if (status == UPMU_OK)
