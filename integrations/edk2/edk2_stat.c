@@ -7,7 +7,7 @@
 #include <Library/UefiBootServicesTableLib.h>
 #include <Library/UefiLib.h>
 
-#include <upmu/upmu.h>
+#include <upmu/cpu.h>
 #ifdef __aarch64__
 #include <port/efi_arm64/efi_arm64.h>
 #else

@@ -141,6 +141,8 @@ def what_tiny_places_is_what_full_places():
             complaints += [] if (wanted, place) == (status, found) else [f"{line}: tiny places it, and full says {wanted}, or another place"]
         elif wanted == number["OK"]:
             refused += 1
+            if refused <= 5:
+                print(f"refused by tiny alone: {line}: {status}")
             complaints += [] if status == number["COMPILED_OUT"] or (status == number["DOES_NOT_FIT"] and int(found, 16)) else \
                 [f"{line}: full places it, and tiny says {status}"]
     print(f"{len(lists)} lists on {len(events)} simulated CPUs, of {sampled} a sample: {placed} placed alike, {refused} refused by tiny alone; "

@@ -60,18 +60,28 @@ static void print_events(const char *profile)
 }
 #endif
 
-/* All registers of the PMU, as one number. */
+/*
+ * The registers that say what is counted where, as one number.  Interrupts are left out: builds that sample have them on
+ * for each event.
+ */
 static uint64_t digest_of_registers(void)
 {
+    const struct upmu_pmu *pmu = cpu.meter.pmu;
     uint64_t digest = 0xcbf29ce484222325u;
 
-    for (unsigned row = 0; row < UPMU_REGISTERS; row++)
-        if (upmu_register_name(cpu.meter.pmu, row)) {
-            uint64_t value = upmu_sim_peek(&sim, 0, upmu_register_address(cpu.meter.pmu, row));
+    for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
+        const struct upmu_register_class *class = &pmu->table->classes[pmu->table->rows[row].class_index];
+        uint64_t value;
 
-            for (unsigned bit = 0; bit < 64; bit += 8)
-                digest = (digest ^ (value >> bit & 0xff)) * 0x100000001b3u;
-        }
+        if (!upmu_register_name(pmu, row) || (class->kind != UPMU_KIND_SELECT && class->kind != UPMU_KIND_CONTROL &&
+                                              class->kind != UPMU_KIND_PAYLOAD))
+            continue;
+        value = upmu_sim_peek(&sim, 0, upmu_register_address(pmu, row)) & ~class->interrupt;
+        if (getenv("SHOW"))
+            printf("%" PRIx32 "=%" PRIx64 " ", upmu_register_address(pmu, row), value);
+        for (unsigned bit = 0; bit < 64; bit += 8)
+            digest = (digest ^ (value >> bit & 0xff)) * 0x100000001b3u;
+    }
     return digest;
 }
 

@@ -102,13 +102,12 @@ def compile_command(architecture, *more):
     return [*FLAGS[architecture], *options, f"-I{PACKAGE}/upmu", f"-I{PACKAGE}/upmu/include", *more]
 
 
-def in_one(architecture):
-    """A file that includes all sources of an architecture, in the package's folder."""
-    path = f"{ROOM}/{architecture}.c"
+def units(architecture):
+    """Files that are all sources of an architecture: the library as one, and its ports, whose static names may be the library's."""
+    path, inf = f"{ROOM}/{architecture}.c", package()
     with open(path, "w", encoding="ascii") as file:
-        inf = package()
-        file.writelines(f'#include "{ROOT}/{PACKAGE}/{source}"\n' for source in listed(inf, "Sources") + listed(inf, f"Sources.{architecture}"))
-    return path
+        file.writelines(f'#include "{ROOT}/{PACKAGE}/{source}"\n' for source in listed(inf, "Sources"))
+    return [path] + [f"{PACKAGE}/{source}" for source in listed(inf, f"Sources.{architecture}")]
 
 
 @check
@@ -116,7 +115,7 @@ def sources_compile_with_the_flags_of_edk_ii():
     """X64 and IA32 are compiled by the next check, too: here what is read is read as it stands, without GNU-EFI."""
     missing = [] if shutil.which("aarch64-linux-gnu-gcc") else ["AARCH64"]
     print("".join(f"{name} skipped: aarch64-linux-gnu-gcc is not installed (make deps-edk2)\n" for name in missing) +
-          ("" if SOAK else "the sources are read as one; each is compiled in make soak (FUZZ_RUNS=soak)"))
+          ("" if SOAK else "the library is read as one source; each is compiled in make soak (FUZZ_RUNS=soak)"))
 
     def compile_one(job):
         architecture, source, mode = job
@@ -127,7 +126,7 @@ def sources_compile_with_the_flags_of_edk_ii():
     for architecture in sorted(set(FLAGS) - set(missing)):
         sources = listed(inf, "Sources") + listed(inf, f"Sources.{architecture}")
         jobs += [(architecture, f"{PACKAGE}/{source}", ["-c", "-o", "/dev/null"]) for source in sources] if SOAK else \
-            [(architecture, in_one(architecture), ["-fsyntax-only"])]
+            [(architecture, source, ["-fsyntax-only"]) for source in units(architecture)]
     return parallel(compile_one, jobs)
 
 
@@ -140,8 +139,8 @@ def link(architecture):
     place = ["-fpic", "-fvisibility=hidden"]
     application = f"{PACKAGE}/Application/UpmuStat/UpmuStat.c"
     script = f"{folder}/elf_{called}_efi.lds"
-    jobs = [(in_one(architecture), ["-include", f"{ROOM}/AutoGen.h"]), (application, [f"-I{ROOM}/headers", *efi]),
-            ("tests/edk2/edk2_entry.c", efi)]
+    jobs = [*((source, ["-include", f"{ROOM}/AutoGen.h"]) for source in units(architecture)),
+            (application, [f"-I{ROOM}/headers", *efi]), ("tests/edk2/edk2_entry.c", efi)]
     objects = []
     for source, more in jobs:
         objects.append(f"{made}-{os.path.basename(source)[:-2]}.o")
