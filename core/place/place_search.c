@@ -196,6 +196,17 @@ static bool take_option(struct placement *p, unsigned request, uint8_t *made, ui
     return false;
 }
 
+/* Return the request, as a bit, that can have the fewest counters. */
+static uint32_t neediest_request(const struct placement *p, uint32_t left)
+{
+    uint32_t best = left & (0u - left);
+
+    while ((left &= left - 1u) != 0)
+        if (upmu_bits_count(p->counters[upmu_bits_lowest(left)]) < upmu_bits_count(p->counters[upmu_bits_lowest(best)]))
+            best = left & (0u - left);
+    return best;
+}
+
 /*
  * Place the requests one after the other, without undoing. Requests that found no place the last time are first. This
  * is enough for nearly all sets that fit; for others the result is the start of the matching. Returns the requests
@@ -226,7 +237,7 @@ static uint32_t take_options(struct placement *p)
         unsigned request;
 
         next = left & first ? left & first : left & second ? left & second : left;
-        next &= 0u - next;
+        next = UPMU_PLACE_SEARCH ? next & (0u - next) : neediest_request(p, next);
         request = upmu_bits_lowest(next);
         if (take_option(p, request, made, &serving))
             continue;
@@ -775,8 +786,8 @@ enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uin
 #else
 
 /*
- * Make one more pass, with the requests first that have failed before.  A place that it gives is the one that a search
- * would begin with.  Requests that fail may have places in an order that was not tried.
+ * Make one more pass, with the requests first that have failed before.  Requests that fail may have places in an order
+ * that was not tried.
  */
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned)
 {

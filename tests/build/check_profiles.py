@@ -104,7 +104,7 @@ def statuses():
 
 
 def answers(profile, lists):
-    """(status, digest or culprits) of each list, by a build of this profile; without lists the events of all simulated CPUs."""
+    """(status, counters or culprits) of each list, by a build of this profile; without lists the events of all simulated CPUs."""
     program = f"{ROOM}/places-{profile}"
     if not os.path.exists(program):
         os.makedirs(ROOM, exist_ok=True)
@@ -123,7 +123,7 @@ def what_tiny_places_is_what_full_places():
     shutil.rmtree(ROOM, ignore_errors=True)
     number, events, lists, sampled = statuses(), {}, [], 0
     for cpu, config, config1 in answers("full", []):
-        events.setdefault(cpu, []).append(f"{config},{config1}")
+        events.setdefault(cpu, []).append(f"{config},{config1},0")
     for cpu, words in events.items():
         lots, number_of = random.Random(cpu), sum(math.comb(len(words) + count - 1, count) for count in range(1, 5))
         sampled += number_of > LISTS
@@ -131,22 +131,24 @@ def what_tiny_places_is_what_full_places():
             if number_of <= LISTS else {tuple(sorted(lots.choices(words, k=lots.choice((1, 2, 3, 4, 4))))) for _ in range(LISTS)}
         lists += [f"{cpu} {' '.join(found)}" for found in sorted(every)]
     full, tiny = answers("full", lists), answers("tiny", lists)
-    complaints, placed, refused, without = [], 0, 0, set()
-    for line, (wanted, place), (status, found) in zip(lists, full, tiny):
+    complaints, asked, refused, left_out, without = [], [], [], 0, set()
+    for line, (wanted, _), (status, found) in zip(lists, full, tiny):
         wanted, status = int(wanted), int(status)
         if status == number["NO_PMU"]:
             without.add(line.split()[0])
         elif status == number["OK"]:
-            placed += 1
-            complaints += [] if (wanted, place) == (status, found) else [f"{line}: tiny places it, and full says {wanted}, or another place"]
+            cpu, *words = line.split()
+            asked.append((found, " ".join([cpu, *(word[:-1] + counter for word, counter in zip(words, found.split(".")))])))
         elif wanted == number["OK"]:
-            refused += 1
-            if refused <= 5:
-                print(f"refused by tiny alone: {line}: {status}")
+            refused += [line] if status == number["DOES_NOT_FIT"] else []
+            left_out += status == number["COMPILED_OUT"]
             complaints += [] if status == number["COMPILED_OUT"] or (status == number["DOES_NOT_FIT"] and int(found, 16)) else \
                 [f"{line}: full places it, and tiny says {status}"]
-    print(f"{len(lists)} lists on {len(events)} simulated CPUs, of {sampled} a sample: {placed} placed alike, {refused} refused by tiny alone; "
-          f"without a PMU in tiny: {' '.join(sorted(without))}")
+    complaints += [f"{line}: tiny's counters, and full says {' '.join(answer)}" for (place, line), answer in
+                   zip(asked, answers("full", [line for _, line in asked])) if answer != [str(number["OK"]), place]]
+    placed = len(asked)
+    print(f"{len(lists)} lists on {len(events)} simulated CPUs, of {sampled} a sample: {placed} have the places that tiny gives, {len(refused)} have none in tiny alone ({'; '.join(refused[:3])}), "
+          f"{left_out} have an event that tiny leaves out; without a PMU in tiny: {' '.join(sorted(without))}")
     return complaints + ([] if len(tiny) == len(lists) and placed > len(lists) / 4 else [f"{len(tiny)} answers, {placed} placed"])
 
 

@@ -4,8 +4,8 @@
  * profiles and compares their answers.
  *
  *     profile_places events     CPU CONFIG CONFIG1: events of each simulated CPU that differ in where they are counted
- *     profile_places < LISTS    for each line "CPU CONFIG,CONFIG1 ...": the status, and a digest of the registers when
- *                               it is started
+ *     profile_places < LISTS    for each line "CPU CONFIG,CONFIG1,COUNTERS ...": the status of its start, then the counters
+ *                               of its events, or the culprits.  COUNTERS that are not 0 are all that an event may have
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,58 +60,38 @@ static void print_events(const char *profile)
 }
 #endif
 
-/*
- * The registers that say what is counted where, as one number.  Interrupts are left out: builds that sample have them on
- * for each event.
- */
-static uint64_t digest_of_registers(void)
-{
-    const struct upmu_pmu *pmu = cpu.meter.pmu;
-    uint64_t digest = 0xcbf29ce484222325u;
-
-    for (unsigned row = 0; row < UPMU_REGISTERS; row++) {
-        const struct upmu_register_class *class = &pmu->table->classes[pmu->table->rows[row].class_index];
-        uint64_t value;
-
-        if (!upmu_register_name(pmu, row) || (class->kind != UPMU_KIND_SELECT && class->kind != UPMU_KIND_CONTROL &&
-                                              class->kind != UPMU_KIND_PAYLOAD))
-            continue;
-        value = upmu_sim_peek(&sim, 0, upmu_register_address(pmu, row)) & ~class->interrupt;
-        if (getenv("SHOW"))
-            printf("%" PRIx32 "=%" PRIx64 " ", upmu_register_address(pmu, row), value);
-        for (unsigned bit = 0; bit < 64; bit += 8)
-            digest = (digest ^ (value >> bit & 0xff)) * 0x100000001b3u;
-    }
-    return digest;
-}
-
-/* The status of a list, which words follow; where it starts also the digest. */
-static enum upmu_status place_list(const char *words, uint64_t *out_digest)
+/* The status of a list, which words follow; where it starts, the counter of each event. */
+static enum upmu_status place_list(const char *words, char text[64])
 {
     enum upmu_status status = upmu_session_init(&session, &machine);
     struct upmu_event event;
+    uint64_t config, config1;
+    uint32_t counters;
     int length;
 
-    for (uint64_t config, config1;
-         status == UPMU_OK && sscanf(words, " %" SCNx64 ",%" SCNx64 "%n", &config, &config1, &length) == 2;
-         words += length) {
+    while (status == UPMU_OK &&
+           sscanf(words, " %" SCNx64 ",%" SCNx64 ",%" SCNx32 "%n", &config, &config1, &counters, &length) == 3) {
         status = upmu_event_raw(cpu.meter.pmu, config, config1, 0, &event);
+        if (counters)
+            event.counters = counters;
         if (status == UPMU_OK)
             status = upmu_set_add_event(&session.set, &event, NULL);
+        words += length;
     }
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(&session, &cpu);
     if (status == UPMU_OK)
         status = upmu_session_start(&session);
-    *out_digest = status == UPMU_OK ? digest_of_registers() : session.why.culprits;
+    snprintf(text, 64, "%x", (unsigned)session.why.culprits);
+    for (unsigned i = 0, at = 0; status == UPMU_OK && i < session.set.count; i++)
+        at += (unsigned)snprintf(text + at, 64 - at, "%x.", 1u << session.set.tally[i].counter);
     return upmu_session_close(&session) == UPMU_OK ? status : UPMU_ERR_PORT;
 }
 
 int main(int argc, char **argv)
 {
-    static char line[512], now[64], name[64];
+    static char line[512], now[64], name[64], text[64];
     enum upmu_status booted = UPMU_ERR_NO_PMU;
-    uint64_t digest;
     int length;
 
     (void)argv;
@@ -129,9 +109,8 @@ int main(int argc, char **argv)
             booted = boot(upmu_sim_profile(name));
             strcpy(now, name);
         }
-        digest = 0;
-        status = booted == UPMU_OK ? place_list(line + length, &digest) : booted;
-        printf("%d %" PRIx64 "\n", (int)status, digest);
+        status = booted == UPMU_OK ? place_list(line + length, text) : booted;
+        printf("%d %s\n", (int)status, booted == UPMU_OK ? text : "0");
     }
     return 0;
 }
