@@ -4,8 +4,8 @@
  * profiles and compares their answers.
  *
  *     profile_places events     CPU CONFIG CONFIG1: events of each simulated CPU that differ in where they are counted
- *     profile_places < LISTS    for each line "CPU CONFIG,CONFIG1,COUNTERS ...": the status of its start, then the counters
- *                               of its events, or the culprits.  COUNTERS that are not 0 are all that an event may have
+ *     profile_places < LISTS    for each line "CPU CONFIG,CONFIG1,COUNTERS ...": the status of its start, then the
+ *                               counters of its events, or the culprits; COUNTERS, if not 0: all that an event may have
  */
 #include <inttypes.h>
 #include <stdio.h>
