@@ -13,21 +13,6 @@
 extern "C" {
 #endif
 
-/* The compiler warns where the result of the call is not looked at. */
-#if defined(__GNUC__)
-#define UPMU_MUST_CHECK __attribute__((warn_unused_result))
-#else
-#define UPMU_MUST_CHECK
-#endif
-
-/* A function that callers in C may have inline, and that the library has as a function, for other languages.
-   -fgnu89-inline turns the words round. */
-#ifdef __GNUC_GNU_INLINE__
-#define UPMU_INLINE extern inline
-#else
-#define UPMU_INLINE inline
-#endif
-
 /*
  * A code has one cause; numbers are never reused.  Grouped by whose fault it is.
  */
