@@ -5,6 +5,8 @@
 #
 #     integrations/object.sh FILE [FLAG...]      CC and LD are the kernel's; FLAGs too: -m32, -mcmodel=kernel, -mno-red-zone
 #
+# Events have generic names, such as cycles.  -DUPMU_EVENTS_skl=1 adds those of a model, -DUPMU_EVENTS_ALL=1 those of all models.
+#
 # It asks the kernel for memcpy, memmove, memset and memcmp, and for nothing else.
 set -eu
 file=$1
@@ -15,6 +17,8 @@ trap 'rm -rf "$room"' EXIT
 cc=${CC:-cc}
 emulation=elf_x86_64
 case " $* " in *" -m32 "*) emulation=elf_i386 ;; esac
+names=-DUPMU_EVENTS_ALL=0
+case " $* " in *" -DUPMU_EVENTS_ALL="*) names= ;; esac
 
 cat > "$room/Makefile" <<'END'
 SOURCES := $(wildcard $(TOP)/core/*/*.c $(TOP)/backends/*/*.c $(TOP)/events/*.c $(TOP)/port/sim/*.c $(TOP)/port/x86_native/*.c \
@@ -29,7 +33,7 @@ all: $(OBJECTS)
 END
 # (make splits paths at blanks)
 ln -s "$top" "$room/upmu"
-make -s -C "$room" -j"${JOBS:-2}" TOP="$room/upmu" CC="$cc" LD="${LD:-ld}" EMULATION=$emulation FLAGS="$*" all
+make -s -C "$room" -j"${JOBS:-2}" TOP="$room/upmu" CC="$cc" LD="${LD:-ld}" EMULATION=$emulation FLAGS="$names $*" all
 missing=$(nm -u "$room/all.o" | awk '{print $2}' | grep -vxE 'memcpy|memmove|memset|memcmp' || true)
 [ -z "$missing" ] || { echo "object.sh: these are missing:" $missing >&2; exit 1; }
 # What the kernel sees: the calls of counts.h and of the library.

@@ -62,12 +62,12 @@ def catalogues(size):
 
 def builds(size):
     """Whole builds, the smallest first."""
-    lines = ["| build | text | read-only data | RAM |", "|---|---:|---:|---:|"]
-    for name, text in (("minimum", "the smallest: Intel, counts of a CPU, 4 raw events"),
-                       ("profile_tiny", "`UPMU_PROFILE_TINY`: Intel and AMD, counts of CPUs and threads, 4 raw events"),
+    lines = ["| build | text | read-only data | RAM | a kernel grows by |", "|---|---:|---:|---:|---:|"]
+    for name, text in (("minimum", "the smallest: Intel, counts of a CPU, 4 events without names"),
+                       ("profile_tiny", "`UPMU_PROFILE_TINY`: Intel and AMD, counts of CPUs and threads, 4 events without names"),
                        ("profile_count", "`UPMU_PROFILE_COUNT`: 12 events, generic names"),
                        ("profile_full", "`UPMU_PROFILE_FULL`: all; catalogues of all models")):
-        lines.append(f"| {text} | " + " | ".join(f"{size[f'{kind}.{name}']:,}" for kind in ("text", "rodata", "ram")) + " |")
+        lines.append(f"| {text} | " + " | ".join(f"{size[f'{kind}.{name}']:,}" for kind in ("text", "rodata", "ram", "kernel")) + " |")
     return "\n".join(lines) + "\n"
 
 

@@ -113,7 +113,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
 
     memset(pmu, 0, sizeof *pmu);
     pmu->name = model->name;
-    pmu->title = model->title;
+    pmu->title = AMD_TITLE(model);
     pmu->table = has & AMD_WITH_EXTENDED ? &upmu_amd_extended_table : &upmu_amd_legacy_table;
     pmu->capabilities = UPMU_PMU_FULL_WRITE;
     pmu->variant = (uint8_t)index;
@@ -123,6 +123,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->max_period = upmu_bits_ones(AMD_WIDTH - 1u);
     pmu->min_period = AMD_LEAST_PERIOD;
     pmu->loop_config = UINT64_C(0xc0) | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS; /* instructions retired */
+    pmu->cycles_config = UINT64_C(0x76) | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS;
     pmu->limit[UPMU_AMD_CLASS_CTR] = upmu_bits_ones(AMD_WIDTH);
     pmu->limit[UPMU_AMD_CLASS_SELECT] = select_limit(has | model->traits);
     if (pmu->quirks & UPMU_AMD_NB_SHARED) {

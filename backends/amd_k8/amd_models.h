@@ -14,7 +14,9 @@
 
 struct amd_model {
     char name[24];   /* name of the PMU: libpfm4's, if libpfm4 has one */
+#if UPMU_TITLES
     char title[27];  /* for display */
+#endif
     char catalog[7]; /* of its events */
     uint8_t generic; /* UPMU_AMD_GENERIC_… */
     uint32_t traits;
@@ -34,36 +36,44 @@ enum {
 };
 
 /* clang-format off */
+#if UPMU_TITLES
+#define AMD_TITLED(title) title,
+#define AMD_TITLE(model) ((model)->title)
+#else
+#define AMD_TITLED(title)
+#define AMD_TITLE(model) ""
+#endif
 #define K8 UPMU_AMD_GENERIC_K7, AMD_WITH_BITS_8 | AMD_HAS(NB_SHARED)
 #define NODE UPMU_AMD_GENERIC_K7, AMD_HAS(NB_SHARED)
 #define ZEN AMD_WITH_EXTENDED | AMD_HAS(PAIRS)
 static const struct amd_model amd_models[AMD_MODELS] = {
-    [AMD_K7]     = {"amd64_k7", "AMD K7 (Athlon)", "k7", UPMU_AMD_GENERIC_K7, AMD_WITH_BITS_8},
-    [AMD_K8_B]   = {"amd64_k8_revb", "AMD K8 revision B", "k8", K8},
-    [AMD_K8_C]   = {"amd64_k8_revc", "AMD K8 revision C", "k8", K8},
-    [AMD_K8_D]   = {"amd64_k8_revd", "AMD K8 revision D", "k8", K8},
-    [AMD_K8_E]   = {"amd64_k8_reve", "AMD K8 revision E", "k8", K8},
-    [AMD_K8_F]   = {"amd64_k8_revf", "AMD K8 revision F", "k8", K8},
-    [AMD_K8_G]   = {"amd64_k8_revg", "AMD K8 revision G", "k8", K8},
-    [AMD_10H_B]  = {"amd64_fam10h_barcelona", "AMD K10 (Barcelona)", "fam10h", NODE},
-    [AMD_10H_C]  = {"amd64_fam10h_shanghai", "AMD K10 (Shanghai)", "fam10h", NODE},
-    [AMD_10H_D]  = {"amd64_fam10h_istanbul", "AMD K10 (Istanbul)", "fam10h", NODE},
-    [AMD_11H]    = {"amd64_fam11h_turion", "AMD family 11h (Turion)", "fam11h", NODE},
-    [AMD_12H]    = {"amd64_fam12h_llano", "AMD family 12h (Llano)", "fam12h", NODE},
-    [AMD_14H]    = {"amd64_fam14h_bobcat", "AMD family 14h (Bobcat)", "fam14h", NODE},
-    [AMD_15H]    = {"amd64_fam15h_interlagos", "AMD family 15h (Bulldozer)", "fam15h", UPMU_AMD_GENERIC_K7,
-                  AMD_WITH_EXTENDED | AMD_HAS(GROUPS) | AMD_HAS(NB_APART)},
-    [AMD_16H]    = {"amd64_fam16h", "AMD family 16h (Jaguar)", "fam16h", UPMU_AMD_GENERIC_K7, AMD_HAS(NB_APART)},
-    [AMD_ZEN1]   = {"amd64_fam17h_zen1", "AMD Zen", "zen1", UPMU_AMD_GENERIC_ZEN1, ZEN},
-    [AMD_ZEN2]   = {"amd64_fam17h_zen2", "AMD Zen 2", "zen2", UPMU_AMD_GENERIC_ZEN2, ZEN},
-    [AMD_HYGON]  = {"hygon_fam18h", "Hygon family 18h (Dhyana)", "zen1", UPMU_AMD_GENERIC_ZEN1, ZEN},
-    [AMD_ZEN3_0] = {"amd64_fam19h_zen3", "AMD Zen 3", "zen3", UPMU_AMD_GENERIC_ZEN2, ZEN | AMD_HAS(1292)},
-    [AMD_ZEN3]   = {"amd64_fam19h_zen3", "AMD Zen 3", "zen3", UPMU_AMD_GENERIC_ZEN2, ZEN},
-    [AMD_ZEN4]   = {"amd64_fam19h_zen4", "AMD Zen 4", "zen4", UPMU_AMD_GENERIC_ZEN4, ZEN | AMD_WITH_GLOBAL},
-    [AMD_ZEN5]   = {"amd64_fam1ah_zen5", "AMD Zen 5", "zen5", UPMU_AMD_GENERIC_ZEN4, ZEN | AMD_WITH_GLOBAL},
-    [AMD_ZEN6]   = {"amd64_fam1ah_zen6", "AMD Zen 6", "zen6", UPMU_AMD_GENERIC_ZEN4, ZEN | AMD_WITH_GLOBAL},
-    [AMD_OLD]    = {"amd64", "AMD family unknown", "", UPMU_AMD_GENERIC_NONE, AMD_HAS(NB_SHARED)},
-    [AMD_NEW]    = {"amd64_zen", "AMD Zen, model unknown", "", UPMU_AMD_GENERIC_NONE, ZEN},
+    [AMD_K7]     = {"amd64_k7", AMD_TITLED("AMD K7 (Athlon)") "k7", UPMU_AMD_GENERIC_K7, AMD_WITH_BITS_8},
+    [AMD_K8_B]   = {"amd64_k8_revb", AMD_TITLED("AMD K8 revision B") "k8", K8},
+    [AMD_K8_C]   = {"amd64_k8_revc", AMD_TITLED("AMD K8 revision C") "k8", K8},
+    [AMD_K8_D]   = {"amd64_k8_revd", AMD_TITLED("AMD K8 revision D") "k8", K8},
+    [AMD_K8_E]   = {"amd64_k8_reve", AMD_TITLED("AMD K8 revision E") "k8", K8},
+    [AMD_K8_F]   = {"amd64_k8_revf", AMD_TITLED("AMD K8 revision F") "k8", K8},
+    [AMD_K8_G]   = {"amd64_k8_revg", AMD_TITLED("AMD K8 revision G") "k8", K8},
+    [AMD_10H_B]  = {"amd64_fam10h_barcelona", AMD_TITLED("AMD K10 (Barcelona)") "fam10h", NODE},
+    [AMD_10H_C]  = {"amd64_fam10h_shanghai", AMD_TITLED("AMD K10 (Shanghai)") "fam10h", NODE},
+    [AMD_10H_D]  = {"amd64_fam10h_istanbul", AMD_TITLED("AMD K10 (Istanbul)") "fam10h", NODE},
+    [AMD_11H]    = {"amd64_fam11h_turion", AMD_TITLED("AMD family 11h (Turion)") "fam11h", NODE},
+    [AMD_12H]    = {"amd64_fam12h_llano", AMD_TITLED("AMD family 12h (Llano)") "fam12h", NODE},
+    [AMD_14H]    = {"amd64_fam14h_bobcat", AMD_TITLED("AMD family 14h (Bobcat)") "fam14h", NODE},
+    [AMD_15H]    = {"amd64_fam15h_interlagos", AMD_TITLED("AMD family 15h (Bulldozer)") "fam15h",
+                    UPMU_AMD_GENERIC_K7, AMD_WITH_EXTENDED | AMD_HAS(GROUPS) | AMD_HAS(NB_APART)},
+    [AMD_16H]    = {"amd64_fam16h", AMD_TITLED("AMD family 16h (Jaguar)") "fam16h", UPMU_AMD_GENERIC_K7,
+                    AMD_HAS(NB_APART)},
+    [AMD_ZEN1]   = {"amd64_fam17h_zen1", AMD_TITLED("AMD Zen") "zen1", UPMU_AMD_GENERIC_ZEN1, ZEN},
+    [AMD_ZEN2]   = {"amd64_fam17h_zen2", AMD_TITLED("AMD Zen 2") "zen2", UPMU_AMD_GENERIC_ZEN2, ZEN},
+    [AMD_HYGON]  = {"hygon_fam18h", AMD_TITLED("Hygon family 18h (Dhyana)") "zen1", UPMU_AMD_GENERIC_ZEN1, ZEN},
+    [AMD_ZEN3_0] = {"amd64_fam19h_zen3", AMD_TITLED("AMD Zen 3") "zen3", UPMU_AMD_GENERIC_ZEN2, ZEN | AMD_HAS(1292)},
+    [AMD_ZEN3]   = {"amd64_fam19h_zen3", AMD_TITLED("AMD Zen 3") "zen3", UPMU_AMD_GENERIC_ZEN2, ZEN},
+    [AMD_ZEN4]   = {"amd64_fam19h_zen4", AMD_TITLED("AMD Zen 4") "zen4", UPMU_AMD_GENERIC_ZEN4, ZEN | AMD_WITH_GLOBAL},
+    [AMD_ZEN5]   = {"amd64_fam1ah_zen5", AMD_TITLED("AMD Zen 5") "zen5", UPMU_AMD_GENERIC_ZEN4, ZEN | AMD_WITH_GLOBAL},
+    [AMD_ZEN6]   = {"amd64_fam1ah_zen6", AMD_TITLED("AMD Zen 6") "zen6", UPMU_AMD_GENERIC_ZEN4, ZEN | AMD_WITH_GLOBAL},
+    [AMD_OLD]    = {"amd64", AMD_TITLED("AMD family unknown") "", UPMU_AMD_GENERIC_NONE, AMD_HAS(NB_SHARED)},
+    [AMD_NEW]    = {"amd64_zen", AMD_TITLED("AMD Zen, model unknown") "", UPMU_AMD_GENERIC_NONE, ZEN},
 };
 #undef K8
 #undef NODE

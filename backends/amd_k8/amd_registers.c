@@ -52,6 +52,7 @@
 #define AMD_LEGACY_NAMES(n) "PERFEVTSEL" #n, "PERFCTR" #n,
 #define AMD_EXTENDED_MEMBERS(n) char select##n[sizeof "PERF_CTL" #n], counter##n[sizeof "PERF_CTR" #n];
 #define AMD_EXTENDED_NAMES(n) "PERF_CTL" #n, "PERF_CTR" #n,
+#if UPMU_TITLES
 static const struct amd_names {
     char source[sizeof "APM 13.2"];
     AMD_FOUR(AMD_LEGACY_MEMBERS)
@@ -64,24 +65,30 @@ static const struct amd_names {
     AMD_IBS(AMD_IBS_NAME)
     "PerfCntrGlobalCtl", "PerfCntrGlobalStatus", "PerfCntrGlobalStatusClr", "DebugCtl"
 };
+#define AMD_TEXT ((const char *)&amd_names)
+#define AMD_NAMED(member) ((uint16_t)offsetof(struct amd_names, member))
+#else
+#define AMD_TEXT ""
+#define AMD_NAMED(member) 0
+#endif
 
 #define AMD_LEGACY_ROWS(n)                                                                                            \
     [UPMU_AMD_ROW_CTR + (n)] = { 0xC0010004u + (n), UPMU_AMD_CLASS_CTR, (n),                                          \
-                                 (uint16_t)offsetof(struct amd_names, legacy_counter##n) },                           \
+                                 AMD_NAMED(legacy_counter##n) },                           \
     [UPMU_AMD_ROW_SELECT + (n)] = { 0xC0010000u + (n), UPMU_AMD_CLASS_SELECT, (n),                                    \
-                                    (uint16_t)offsetof(struct amd_names, legacy_select##n) },
+                                    AMD_NAMED(legacy_select##n) },
 #define AMD_EXTENDED_ROWS(n)                                                                                          \
     [UPMU_AMD_ROW_CTR + (n)] = { 0xC0010201u + 2 * (n), UPMU_AMD_CLASS_CTR, (n),                                      \
-                                 (uint16_t)offsetof(struct amd_names, counter##n) },                                  \
+                                 AMD_NAMED(counter##n) },                                  \
     [UPMU_AMD_ROW_SELECT + (n)] = { 0xC0010200u + 2 * (n), UPMU_AMD_CLASS_SELECT, (n),                                \
-                                    (uint16_t)offsetof(struct amd_names, select##n) },
+                                    AMD_NAMED(select##n) },
 #define AMD_OTHER_ROW(row, address, name)                                                                             \
     [UPMU_AMD_ROW_##row] = { address, UPMU_AMD_CLASS_##row, UPMU_NO_COUNTER,                                          \
-                             (uint16_t)offsetof(struct amd_names, name) },
+                             AMD_NAMED(name) },
 
 #define AMD_IBS_ROW(row, address, class, text, member)                                                                \
     [UPMU_AMD_ROW_##row] = { address, UPMU_AMD_CLASS_##class, UPMU_NO_COUNTER,                                        \
-                             (uint16_t)offsetof(struct amd_names, member) },
+                             AMD_NAMED(member) },
 
 static const struct upmu_register amd_legacy_rows[UPMU_AMD_ROW_GLOBAL_CTL] = {
     AMD_FOUR(AMD_LEGACY_ROWS)
@@ -143,17 +150,17 @@ static const struct upmu_register_class amd_global_classes[UPMU_AMD_CLASSES] = {
 /* clang-format on */
 
 const struct upmu_register_table upmu_amd_legacy_table = {
-    amd_legacy_rows, amd_single_classes, (const char *)&amd_names, UPMU_AMD_ROW_GLOBAL_CTL,
+    amd_legacy_rows, amd_single_classes, AMD_TEXT, UPMU_AMD_ROW_GLOBAL_CTL,
     AMD_SINGLE_CLASSES, 0
 };
 
 const struct upmu_register_table upmu_amd_extended_table = {
-    amd_extended_rows, amd_single_classes, (const char *)&amd_names, UPMU_AMD_ROW_GLOBAL_CTL,
+    amd_extended_rows, amd_single_classes, AMD_TEXT, UPMU_AMD_ROW_GLOBAL_CTL,
     AMD_SINGLE_CLASSES, 0
 };
 
 const struct upmu_register_table upmu_amd_global_table = {
-    amd_extended_rows, amd_global_classes, (const char *)&amd_names, UPMU_AMD_ROWS, UPMU_AMD_CLASSES, 0
+    amd_extended_rows, amd_global_classes, AMD_TEXT, UPMU_AMD_ROWS, UPMU_AMD_CLASSES, 0
 };
 
 #endif

@@ -70,6 +70,7 @@ static void arm_build(struct upmu_pmu *pmu, unsigned counters, unsigned version,
     pmu->min_period = 2;
     /* Some CPUs count cycles even where events are prohibited: so another event proves that a counter counts. */
     pmu->loop_config = common >> ARM_EVENT_INSTRUCTIONS & 1u ? ARM_EVENT_INSTRUCTIONS : ARM_EVENT_CYCLES;
+    pmu->cycles_config = ARM_EVENT_CYCLES;
     arm_add_counter(pmu, UPMU_ARM_CYCLE, quirks & ARM_QUIRK_AARCH32 ? 32 : 64);
     for (unsigned n = 0; n < counters && n < UPMU_ARM_EVENT_COUNTERS; n++)
         arm_add_counter(pmu, n, width);

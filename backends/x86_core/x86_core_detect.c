@@ -36,6 +36,7 @@ static const struct upmu_pmu intel_common = {
                  METRIC_ONE(0), METRIC_ONE(1), METRIC_ONE(2), METRIC_ONE(3), METRIC_ONE(4), METRIC_ONE(5),
                  METRIC_ONE(6), METRIC_ONE(7) },
     .loop_config = UINT64_C(0xc0) | UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS, /* instructions retired */
+    .cycles_config = UINT64_C(0x3c) | UPMU_X86_SELECT_USR | UPMU_X86_SELECT_OS,
     .limit = { [UPMU_X86_CLASS_SELECT] = 0xffd7ffff,
                [UPMU_X86_CLASS_STATUS] = ~UINT64_C(0), [UPMU_X86_CLASS_ACK] = ~UINT64_C(0),
                [UPMU_X86_CLASS_INUSE] = ~UINT64_C(0), [UPMU_X86_CLASS_DEBUGCTL] = ~UINT64_C(0),
@@ -135,12 +136,14 @@ static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const str
         pmu->metrics = model->traits & WITH_8 ? 0xffu : 0xfu;
     counters |= UPMU_METRIC_COUNTERS(pmu);
     pmu->name = model->name;
-    pmu->title = model->title;
+    pmu->title = TITLE_OF(model);
     pmu->table = stage->table;
     pmu->version = shape->version;
     pmu->arch_events = shape->arch_events;
     pmu->min_period = model->min_period;
     pmu->variant = model->rules;
+    if (model->rules == UPMU_X86_RULES_P6)
+        pmu->cycles_config ^= 0x3c ^ 0x79;
     pmu->quirks = quirks_of(model, shape);
     pmu->capabilities = stage->capabilities | shape->capabilities | (pmu->quirks & SHOWN) << 3;
     pmu->general = shape->general;
@@ -169,6 +172,24 @@ static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const str
     for (unsigned k = 0; k < UPMU_COUNTERS; k++)
         if (counters >> (k ^ UPMU_FIXED_COUNTER(0)) & 1u)
             add_counter(pmu, shape, stage, k ^ UPMU_FIXED_COUNTER(0));
+}
+
+/* What CPUID of a typical CPU of a model says. */
+static UPMU_APART struct shape typical_shape(const struct model *model)
+{
+    struct shape shape = {.version = model->version,
+                          .general_width = model->traits & WITH_40_BITS ? 40 : 48,
+                          .general = UPMU_BIT32(model->general) - 1u,
+                          .fixed = model->fixed,
+                          .arch_events = model->arch_events,
+                          .capabilities = model->traits & WITH_CAPABILITIES,
+                          .metrics = model->traits & WITH_METRICS,
+                          .branch_format = UPMU_X86_NO_FORMAT};
+
+    shape.fixed_width = shape.general_width;
+    if (model->traits & WITH_UMASK2)
+        shape.select = UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2;
+    return shape;
 }
 
 /* The CPUID leaves that are read, by their index in `words`. */
@@ -383,9 +404,9 @@ bool upmu_x86_core_detect(const struct upmu_detection *detection, struct upmu_pm
          * A CPU without the features of leaf 0Ah has counters if it is a P6, which has no leaf 0Ah, and has no
          * hypervisor.
          */
-        if (model->typical.version || detection->hypervisor || detection->leaf0[0] >= 0xA)
+        if (model->version || detection->hypervisor || detection->leaf0[0] >= 0xA)
             return false;
-        shape = model->typical;
+        shape = typical_shape(model);
     }
     /* Transactional counting, and whether microcode takes counter 3 for it. */
     if (words[LEAF_FEATURES][1] & (UPMU_BIT32(11) | UPMU_BIT32(4)))
@@ -419,9 +440,12 @@ bool upmu_x86_core_describe(const char *name, struct upmu_pmu *out_pmu)
     if (same_text(name, "core2"))
         name = models[M_CORE].name;
     for (unsigned i = 0; i < M_UNKNOWN5; i++) {
+        struct shape shape;
+
         if (!same_text(models[i].name, name))
             continue;
-        build_pmu(out_pmu, &models[i], &models[i].typical);
+        shape = typical_shape(&models[i]);
+        build_pmu(out_pmu, &models[i], &shape);
         out_pmu->family = 6;
         for (unsigned k = SIGNATURES; k-- > 0;)
             if (signatures[k].row == i || (i >= M_HYBRID && (signatures[k].row | 1u) == i)) {

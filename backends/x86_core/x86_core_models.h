@@ -26,15 +26,18 @@ struct shape {
     uint8_t branch_format; /* PERF_CAPABILITIES[5:0] */
 };
 
-/* A model with its typical CPUID values, for upmu_x86_core_describe(). */
+/* A model.  What follows the quirks, and traits, are its typical CPUID values: typical_shape(). */
 struct model {
     char name[10];
+#if UPMU_TITLES
     char title[24];
+#endif
     uint16_t traits;
     uint8_t rules; /* UPMU_X86_RULES_… */
     uint8_t min_period;
     uint32_t quirks; /* UPMU_X86_QUIRK_… */
-    struct shape typical;
+    uint8_t version, general, fixed; /* of counters: how many general ones, a bitmap of fixed ones */
+    uint16_t arch_events;
 };
 
 /* Traits of a model: capabilities (full-width writes, any thread, TSX), and the bits below. */
@@ -64,11 +67,14 @@ enum {
 
 /* `general` is how many general counters there are, `fixed` a bitmap of fixed counters. */
 #define MODEL_OF(name, title, rules, version, general, fixed, arch_events, traits, quirks, min_period) \
-    { name, title, (traits) & 0xffffu & ~WITH_CAPABILITIES, rules, min_period, quirks, \
-      { version, (traits) & WITH_40_BITS ? 40 : 48, (traits) & WITH_40_BITS ? 40 : 48, (1u << (general)) - 1u, fixed, \
-        arch_events, (traits) & WITH_CAPABILITIES, \
-        (traits) & WITH_UMASK2 ? UPMU_X86_SELECT_EQ | UPMU_X86_SELECT_UMASK2 : 0, ((traits) & WITH_METRICS) != 0, \
-        UPMU_X86_NO_FORMAT } }
+    { name, TITLED(title) (traits) & 0xffffu, rules, min_period, quirks, version, general, fixed, arch_events }
+#if UPMU_TITLES
+#define TITLED(title) title,
+#define TITLE_OF(model) ((model)->title)
+#else
+#define TITLED(title)
+#define TITLE_OF(model) ""
+#endif
 #define MODEL(...) MODEL_OF(__VA_ARGS__)
 #define QUIRK(name) UPMU_X86_QUIRK_##name
 #define P6_SHAPE UPMU_X86_RULES_P6, 0, 2, 0, 0x7f, WITH_40_BITS, 0, 2

@@ -32,6 +32,7 @@
 #define FIXED_KERNEL UINT64_C(0x1111111)
 #define FIXED_BEYOND UINT64_C(0x4444444)
 
+#if UPMU_TITLES
 static const char register_text[] =
     "SDM 18.2\0"
     "IA32_PMC0\0IA32_PMC1\0IA32_PMC2\0IA32_PMC3\0IA32_PMC4\0"
@@ -80,6 +81,11 @@ enum {
     TEXT_END = TEXT_CFG_C + 17 * 19
 };
 _Static_assert(TEXT_END + 1 == sizeof register_text, "a name changed its length");
+#define NAMED(offset) (offset)
+#else
+#define register_text ""
+#define NAMED(offset) 0
+#endif
 
 #define COUNTER_CLASS(alias)                                                                                   \
     {                                                                                                          \
@@ -186,17 +192,17 @@ static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
                                            UPMU_X86_SELECT_EN, UPMU_X86_P6_IDLE),
 };
 
-#define PMC(n) [UPMU_X86_ROW_PMC + (n)] = { PMC_ADDRESS(n), UPMU_X86_CLASS_PMC, (n), TEXT_PMC + (n) * 10 }
+#define PMC(n) [UPMU_X86_ROW_PMC + (n)] = { PMC_ADDRESS(n), UPMU_X86_CLASS_PMC, (n), NAMED(TEXT_PMC + (n) * 10) }
 #define SELECT(n) \
-    [UPMU_X86_ROW_SELECT + (n)] = { SELECT_ADDRESS(n), UPMU_X86_CLASS_SELECT, (n), TEXT_SELECT + (n) * 17 }
-#define FULL(n) [UPMU_X86_ROW_FULL + (n)] = { 0x4C1 + (n), UPMU_X86_CLASS_FULL, (n), TEXT_FULL + (n) * 12 }
+    [UPMU_X86_ROW_SELECT + (n)] = { SELECT_ADDRESS(n), UPMU_X86_CLASS_SELECT, (n), NAMED(TEXT_SELECT + (n) * 17) }
+#define FULL(n) [UPMU_X86_ROW_FULL + (n)] = { 0x4C1 + (n), UPMU_X86_CLASS_FULL, (n), NAMED(TEXT_FULL + (n) * 12) }
 #define FIXED(n)                                                                                               \
     [UPMU_X86_ROW_FIXED + (n)] = { FIXED_ADDRESS(n), UPMU_X86_CLASS_FIXED, UPMU_FIXED_COUNTER(n),              \
-                                   TEXT_FIXED + (n) * 16 }
+                                   NAMED(TEXT_FIXED + (n) * 16) }
 #define SEVEN(row) row(0), row(1), row(2), row(3), row(4), row(5), row(6)
 #define TEN(row) SEVEN(row), row(7), row(8), row(9)
 #define OTHER(row, address, class, text) \
-    [UPMU_X86_ROW_##row] = { address, UPMU_X86_CLASS_##class, UPMU_NO_COUNTER, TEXT_##text }
+    [UPMU_X86_ROW_##row] = { address, UPMU_X86_CLASS_##class, UPMU_NO_COUNTER, NAMED(TEXT_##text) }
 #define OTHER_ROWS                                                                                             \
     OTHER(FIXED_CTRL, 0x38D, FIXED_CTRL, FIXED_CTRL), OTHER(GLOBAL_CTRL, 0x38F, GLOBAL_CTRL, GLOBAL_CTRL),     \
         OTHER(STATUS, 0x38E, STATUS, STATUS), OTHER(ACK, 0x390, ACK, ACK), OTHER(INUSE, 0x392, INUSE, INUSE),  \
@@ -208,7 +214,7 @@ static const struct upmu_register_class p6_classes[SINGLE_CLASSES] = {
         OTHER(OMR + 2, 0x3E2, OMR, OMR + 20), OTHER(OMR + 3, 0x3E3, OMR, OMR + 30),                                    \
         OTHER(PEBS, 0x3F1, PEBS, PEBS)
 #define CFG(b_or_c, msr, n, counter) \
-    [UPMU_X86_ROW_CFG_##b_or_c + (n)] = { (msr), UPMU_X86_CLASS_CFG, counter, TEXT_CFG_##b_or_c + (n) * 19 }
+    [UPMU_X86_ROW_CFG_##b_or_c + (n)] = { (msr), UPMU_X86_CLASS_CFG, counter, NAMED(TEXT_CFG_##b_or_c + (n) * 19) }
 #define CFG_GENERAL(n) CFG(B, 0x1902 + 4 * (n), n, n), CFG(C, 0x1903 + 4 * (n), n, n)
 #define CFG_FIXED(n)                                                        \
     CFG(B, 0x1982 + 4 * (n), UPMU_X86_GENERAL + (n), UPMU_FIXED_COUNTER(n)), \

@@ -47,6 +47,13 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
     return check_hooks(machine);
 }
 
+/* The function of this name, in place of the macro, which stands for the sizes of its caller. */
+#undef upmu_machine_init
+enum upmu_status upmu_machine_init(struct upmu_machine *machine, const struct upmu_port *port)
+{
+    return upmu_machine_init_checked(machine, port, UPMU_VERSION, sizeof(struct upmu_machine), sizeof(struct upmu_cpu));
+}
+
 const struct upmu_pmu *upmu_machine_pmu(const struct upmu_machine *machine, unsigned index)
 {
     if (index < UPMU_UNIT_PMU)

@@ -6,7 +6,7 @@
 #include "core/util/mem.h"
 #include "core/engine/session_core.h"
 
-enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list)
+enum upmu_status upmu_region_open_n(struct upmu_region *region, struct upmu_cpu *cpu, const char *list, size_t bytes)
 {
     struct upmu_session *session = &region->session;
     enum upmu_status status;
@@ -16,7 +16,7 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
         return upmu_session_refuse(session, UPMU_ERR_NO_PMU);
     (void)!upmu_session_init(session, cpu->meter.machine); /* it cannot fail */
     session->pmu = cpu->meter.pmu->index;
-    status = upmu_set_add(&session->set, list, NULL);
+    status = upmu_set_add_n(&session->set, list, bytes, NULL);
     if (status == UPMU_OK)
         status = upmu_session_attach_cpu(session, cpu);
     if (status == UPMU_OK)
@@ -25,6 +25,11 @@ enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *c
     if (status != UPMU_OK && upmu_session_detach(session) != UPMU_OK)
         status = UPMU_ERR_PORT;
     return status;
+}
+
+enum upmu_status upmu_region_open(struct upmu_region *region, struct upmu_cpu *cpu, const char *list)
+{
+    return upmu_region_open_n(region, cpu, list, UPMU_TO_NUL);
 }
 
 static UPMU_APART enum upmu_status read_all(struct upmu_region *region)

@@ -261,13 +261,13 @@ enum upmu_status upmu_set_clear(struct upmu_set *set)
  * Encode the next specification of a list, for the PMU that its prefix names, or else the session's.  session->why gets
  * the text of the specification, for a later refusal of the event.
  */
-static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
+static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t bytes, size_t *cursor,
                                     struct upmu_event *out_event)
 {
     const struct upmu_machine *machine = session->machine;
     struct upmu_spec spec;
     unsigned i = session->pmu, next = 0;
-    enum upmu_status status = upmu_spec_next(list, cursor, &spec, &session->why);
+    enum upmu_status status = upmu_spec_next_n(list, bytes, cursor, &spec, &session->why);
 
     if (status != UPMU_OK)
         return status;
@@ -284,8 +284,8 @@ static enum upmu_status encode_next(struct upmu_session *session, const char *li
     return status;
 }
 
-enum upmu_status upmu_set_add(struct upmu_set *set, const char *list,
-                              const struct upmu_sampling *sampling)
+enum upmu_status upmu_set_add_n(struct upmu_set *set, const char *list, size_t bytes,
+                                const struct upmu_sampling *sampling)
 {
     struct upmu_session *session = set->session;
     uint8_t before = set->count, world;
@@ -297,7 +297,7 @@ enum upmu_status upmu_set_add(struct upmu_set *set, const char *list,
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     world = world_of(session);
     do {
-        status = encode_next(session, list, &cursor, &event);
+        status = encode_next(session, list, bytes, &cursor, &event);
         if (status == UPMU_OK)
             status = add_one_event(session, set, &event, sampling);
     } while (status == UPMU_OK);
@@ -310,24 +310,31 @@ enum upmu_status upmu_set_add(struct upmu_set *set, const char *list,
 
 #else
 
-static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t *cursor,
+static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t bytes, size_t *cursor,
                                     struct upmu_event *out_event)
 {
     (void)list;
+    (void)bytes;
     (void)cursor;
     (void)out_event;
     return upmu_session_refuse(session, UPMU_ERR_COMPILED_OUT);
 }
 
-enum upmu_status upmu_set_add(struct upmu_set *set, const char *list,
-                              const struct upmu_sampling *sampling)
+enum upmu_status upmu_set_add_n(struct upmu_set *set, const char *list, size_t bytes,
+                                const struct upmu_sampling *sampling)
 {
     (void)list;
+    (void)bytes;
     (void)sampling;
     return upmu_session_refuse(set->session, UPMU_ERR_COMPILED_OUT);
 }
 
 #endif
+
+enum upmu_status upmu_set_add(struct upmu_set *set, const char *list, const struct upmu_sampling *sampling)
+{
+    return upmu_set_add_n(set, list, UPMU_TO_NUL, sampling);
+}
 
 enum upmu_status upmu_session_ring(struct upmu_session *session, void *buffer, size_t bytes)
 {
@@ -1027,7 +1034,7 @@ enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
     size_t cursor = 0;
     enum upmu_status status;
 
-    status = session && index < set->count ? encode_next(session, specification, &cursor, &event) : UPMU_ERR_INVALID;
+    status = session && index < set->count ? encode_next(session, specification, UPMU_TO_NUL, &cursor, &event) : UPMU_ERR_INVALID;
     if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
         return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
     return status == UPMU_OK ? replace_event(session, set, index, &event, sampling, true) : status;

@@ -22,6 +22,10 @@
 
 _Static_assert(sizeof(struct upmu_thread) <= 64, "struct upmu_thread is to be small");
 
+/* The function beside the inline one of upmu/private/inline.h. */
+extern inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev,
+                                                  struct upmu_thread *next);
+
 void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, void *host)
 {
     memset(thread, 0, sizeof *thread);

@@ -182,4 +182,37 @@ enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardwa
     return UPMU_OK;
 }
 
+#else
+
+enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_world world)
+{
+    return upmu_session_refuse(session, world == UPMU_WORLD_BOTH ? UPMU_OK : UPMU_ERR_COMPILED_OUT);
+}
+
+enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu)
+{
+    (void)cpu;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
+uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
+{
+    (void)cpu;
+    (void)world;
+    return 0;
+}
+
+enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware)
+{
+    (void)cpu;
+    (void)by_hardware;
+    return UPMU_ERR_COMPILED_OUT;
+}
+
 #endif

@@ -35,6 +35,16 @@ enum upmu_status upmu_event_raw(const struct upmu_pmu *pmu, uint64_t config, uin
     return status;
 }
 
+enum upmu_status upmu_event_basic(const struct upmu_pmu *pmu, enum upmu_basic_event which,
+                                  struct upmu_event *out_event)
+{
+    uint64_t config = which == UPMU_BASIC_CYCLES ? pmu->cycles_config : pmu->loop_config;
+
+    if (!pmu->cycles_config || (which != UPMU_BASIC_CYCLES && config == pmu->cycles_config))
+        return UPMU_ERR_UNSUPPORTED;
+    return upmu_event_raw(pmu, config, 0, 0, out_event);
+}
+
 #if UPMU_NAMES
 
 /* Names of raw words in a specification; on NetBurst also of their halves. */

@@ -21,7 +21,8 @@ static const char reserved_words[][11] = {"os",        "usr",     "edge",       
 
 /* A specification being parsed. */
 struct parser {
-    const char *at; /* the next part; after a refusal, the refused part */
+    const char *at;  /* the next part; after a refusal, the refused part */
+    const char *end; /* where the text ends, if no NUL comes first; NULL: at its NUL */
     enum upmu_status refusal;
     struct upmu_spec_part *attribute; /* the next free element of spec.attribute */
     struct upmu_spec spec;
@@ -54,18 +55,24 @@ static const uint8_t uses[256] = {
 };
 /* clang-format on */
 
-/* Return the first place from `at` on whose character is not of the class `use`. */
-static const char *skip_class(const char *at, unsigned use)
+/* Return the character at a place of the text, or NUL at its end. */
+static char character_at(const struct parser *parser, const char *at)
 {
-    while (uses[(unsigned char)*at] & use)
+    return at == parser->end ? '\0' : *at;
+}
+
+/* Return the first place from `at` on whose character is not of the class `use`. */
+static const char *skip_class(const struct parser *parser, const char *at, unsigned use)
+{
+    while (uses[(unsigned char)character_at(parser, at)] & use)
         at++;
     return at;
 }
 
 /* Return the end of the word that `at` is in or behind, without the '/' by which perf closes a unit's terms. */
-static const char *word_end(const char *begin, const char *at)
+static const char *word_end(const struct parser *parser, const char *begin, const char *at)
 {
-    const char *end = skip_class(at, IN_WORD);
+    const char *end = skip_class(parser, at, IN_WORD);
 
     return end > begin && end[-1] == '/' ? end - 1 : end;
 }
@@ -94,10 +101,10 @@ static UPMU_APART bool is_reserved(const char *word, const char *end)
 /* Parse a counter index at the beginning, if there is one: a number, a blank, and an event. */
 static UPMU_APART void parse_row(struct parser *parser)
 {
-    const char *end = skip_class(parser->at, IN_INDEX);
-    const char *next = skip_class(end, IN_BLANK);
+    const char *end = skip_class(parser, parser->at, IN_INDEX);
+    const char *next = skip_class(parser, end, IN_BLANK);
 
-    if (end == parser->at || next == end || !(uses[(unsigned char)*next] & IN_WORD))
+    if (end == parser->at || next == end || next == skip_class(parser, next, IN_WORD))
         return;
     set_part(parser, &parser->spec.row, parser->at, end);
     parser->spec.row.value = parser->spec.row.position;
@@ -114,11 +121,11 @@ static bool parse_name(struct parser *parser)
 
     for (;;) {
         name = parser->at;
-        end = skip_class(name, IN_PLAIN);
+        end = skip_class(parser, name, IN_PLAIN);
         /* If `plain` is false, the word has a unit, or perf's '=' or '/'. */
-        plain = !(uses[(unsigned char)*end] & IN_WORD);
+        plain = end == skip_class(parser, end, IN_WORD);
         if (!plain)
-            for (end = name = word_end(name, end); name > parser->at && name[-1] != '/';)
+            for (end = name = word_end(parser, name, end); name > parser->at && name[-1] != '/';)
                 name--;
         if (name > parser->at) {
             if (spec->pmu.length)
@@ -130,12 +137,12 @@ static bool parse_name(struct parser *parser)
         }
         if (name == end)
             return false;
-        if (spec->pmu.length || end[0] != ':' || end[1] != ':')
+        if (spec->pmu.length || character_at(parser, end) != ':' || character_at(parser, end + 1) != ':')
             break;
         set_part(parser, &spec->pmu, name, end);
         parser->at = end + 2;
     }
-    if (!plain && *skip_class(name, IN_NAME) == '=') {
+    if (!plain && character_at(parser, skip_class(parser, name, IN_NAME)) == '=') {
         spec->name.position = (uint16_t)(name - spec->text);
         return spec->unit.length && !spec->pmu.length;
     }
@@ -150,8 +157,8 @@ static bool parse_name(struct parser *parser)
 static bool add_attribute(struct parser *parser, char separator)
 {
     const char *begin = parser->at;
-    const char *equals = skip_class(begin, IN_NAME);
-    const char *end = word_end(begin, equals);
+    const char *equals = skip_class(parser, begin, IN_NAME);
+    const char *end = word_end(parser, begin, equals);
     struct upmu_spec_part *part = parser->attribute++;
 
     if (parser->spec.attribute_count == UPMU_SPEC_ATTRIBUTES) {
@@ -160,7 +167,7 @@ static bool add_attribute(struct parser *parser, char separator)
     }
     parser->spec.attribute_count++;
     part->separator = separator;
-    if (*equals == '=') {
+    if (character_at(parser, equals) == '=') {
         part->value = (uint16_t)(equals + 1 - parser->spec.text);
         part->value_length = (uint16_t)(end - equals - 1);
         if (equals + 1 == end)
@@ -176,11 +183,11 @@ static bool add_attribute(struct parser *parser, char separator)
 }
 
 /* Does the word at `at`, after a comma, belong to the specification before the comma? */
-static bool continues_spec(const char *at)
+static bool continues_spec(const struct parser *parser, const char *at)
 {
-    const char *end = skip_class(at, IN_PLAIN);
+    const char *end = skip_class(parser, at, IN_PLAIN);
 
-    return *end == '=' || is_reserved(at, end);
+    return character_at(parser, end) == '=' || is_reserved(at, end);
 }
 
 /* Parse attributes up to the next specification, which follows blanks, or a comma that is not before an attribute. */
@@ -190,25 +197,25 @@ static bool parse_attributes(struct parser *parser)
         const char *next;
         char separator;
 
-        if (*parser->at == '/')
+        if (character_at(parser, parser->at) == '/')
             parser->at++;
-        separator = *parser->at;
-        next = skip_class(parser->at, IN_BLANK);
+        separator = character_at(parser, parser->at);
+        next = skip_class(parser, parser->at, IN_BLANK);
         if (!parser->spec.name.length && !parser->spec.attribute_count) {
             separator = '/';
         } else if (separator == ':') {
             parser->at++;
-        } else if (*next == ',') {
+        } else if (character_at(parser, next) == ',') {
             parser->at = next;
-            next = skip_class(next + 1, IN_BLANK);
-            if (!*next || *next == ',')
+            next = skip_class(parser, next + 1, IN_BLANK);
+            if (!character_at(parser, next) || *next == ',')
                 return false;
             parser->at = next;
-            if (!continues_spec(next))
+            if (!continues_spec(parser, next))
                 return true;
             separator = ',';
         } else {
-            bool ends = next != parser->at || !*next;
+            bool ends = next != parser->at || !character_at(parser, next);
 
             parser->at = next;
             return ends;
@@ -218,7 +225,8 @@ static bool parse_attributes(struct parser *parser)
     }
 }
 
-enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_spec *out_spec, struct upmu_why *why)
+enum upmu_status upmu_spec_next_n(const char *list, size_t bytes, size_t *cursor, struct upmu_spec *out_spec,
+                                  struct upmu_why *why)
 {
     struct parser parser;
     size_t position, length;
@@ -227,12 +235,13 @@ enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_sp
     memset(&parser, 0, sizeof parser);
     parser.spec.text = list;
     parser.attribute = parser.spec.attribute;
-    parser.at = skip_class(list + *cursor, IN_BLANK);
-    parser.refusal = *parser.at ? UPMU_ERR_SYNTAX : UPMU_ERR_END;
+    parser.end = bytes == UPMU_TO_NUL ? NULL : list + bytes;
+    parser.at = skip_class(&parser, list + *cursor, IN_BLANK);
+    parser.refusal = character_at(&parser, parser.at) ? UPMU_ERR_SYNTAX : UPMU_ERR_END;
     parse_row(&parser);
     good = parse_name(&parser) && parse_attributes(&parser);
     position = (size_t)(parser.at - list);
-    length = (size_t)(skip_class(parser.at, IN_WORD) - parser.at);
+    length = (size_t)(skip_class(&parser, parser.at, IN_WORD) - parser.at);
     if (position >= TEXT_LIMIT) {
         parser.refusal = UPMU_ERR_NO_SPACE;
         position = TEXT_LIMIT;
@@ -242,7 +251,7 @@ enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_sp
         *cursor = position;
         upmu_why_clear(why);
         return UPMU_OK;
-    } else if (!length && *parser.at) {
+    } else if (!length && character_at(&parser, parser.at)) {
         length = 1;
     }
     return upmu_why_refuse(why, parser.refusal, NULL, list, position, length);
@@ -282,9 +291,11 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 
 #else
 
-enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_spec *out_spec, struct upmu_why *why)
+enum upmu_status upmu_spec_next_n(const char *list, size_t bytes, size_t *cursor, struct upmu_spec *out_spec,
+                                  struct upmu_why *why)
 {
     (void)list;
+    (void)bytes;
     (void)cursor;
     (void)out_spec;
     return upmu_why_refuse(why, UPMU_ERR_COMPILED_OUT, NULL, NULL, 0, 0);
@@ -300,3 +311,8 @@ size_t upmu_spec_format(const struct upmu_spec *spec, char *buffer, size_t size)
 }
 
 #endif
+
+enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_spec *out_spec, struct upmu_why *why)
+{
+    return upmu_spec_next_n(list, UPMU_TO_NUL, cursor, out_spec, why);
+}

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The search of a placement: take the options that a matching of counters to slots suggests, decide where they
- * contradict each other, and exclude options by values and by the matching, which is repaired after each step instead
- * of copied.
+ * The pass, which places requests one after the other, and the search of a placement: take the options that a matching
+ * of counters to slots suggests, decide where they contradict each other, and exclude options by values and by the
+ * matching, which is repaired after each step instead of copied.  Builds without UPMU_PLACE_SEARCH have the pass alone.
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
 #include "core/place/placement.h"
 
-/* ---- Matching counters to units ---- */
-
-static uint32_t unit_request(unsigned unit)
-{
-    return UPMU_BIT32(unit & (UPMU_REQUESTS - 1u));
-}
+/* ---- What the pass and the search have in common ---- */
 
 /* Return the counter of a mask that is tried first: the lowest of the counters with the lowest rank. */
 static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p, uint32_t counters)
@@ -24,6 +19,259 @@ static UPMU_APART_IF_SMALL unsigned preferred_counter(const struct placement *p,
         if (p->rank[upmu_bits_lowest(counters)] < p->rank[best])
             best = upmu_bits_lowest(counters);
     return best;
+}
+
+static UPMU_APART_IF_SMALL void take_counter(struct placement *p, unsigned unit, unsigned counter)
+{
+    p->used |= UPMU_BIT32(counter);
+    p->u.search.counter[unit] = (uint8_t)counter;
+    p->u.search.owner[counter] = (uint8_t)unit;
+}
+
+/* Return the counter that a slot of a pinned request stays on, as a mask; 0: the slot is a helper without a counter. */
+static uint32_t stays_on(const struct placement *p, unsigned request, unsigned slot)
+{
+    unsigned counter = p->input->stay[request][slot];
+
+    return counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
+}
+
+/* Does an option make a claim? */
+static bool has_claim(const struct placement *p, const struct place_option *option, unsigned claim)
+{
+    const uint8_t *list = &p->list[option->claims];
+
+    for (unsigned left = *list; left != 0; left--)
+        if (*++list == claim)
+            return true;
+    return false;
+}
+
+/* Return the pair of resources of an option's helper: a counter on either of them serves the helper. */
+static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+
+    return p->resource[list[*list]] >> 1;
+}
+
+/* Return the pairs of resources whose helpers an option serves by counters of its own. */
+static uint32_t pairs_served(const struct placement *p, const struct place_option *option)
+{
+    const uint8_t *list = &p->list[option->claims];
+    unsigned end = *list + (option->shape & OPTION_SERVED ? 0 : 1u);
+    uint32_t pairs = 0;
+
+    for (unsigned i = 1u + (option->shape >> OPTION_DORMANT & 3u); i < end; i++)
+        pairs |= UPMU_BIT32(p->resource[list[i]] >> 1);
+    return pairs;
+}
+
+/* Does a claim, made by the first viable option of a request, also stand in all others? */
+static bool makes_always(const struct placement *p, unsigned request, unsigned claim)
+{
+    uint32_t left = p->u.search.viable[request];
+
+    if ((p->contested >> p->resource[claim] & 1u) == 0)
+        return false;
+    while ((left &= left - 1u) != 0)
+        if (!has_claim(p, &p->option[p->first[request] + upmu_bits_lowest(left)], claim))
+            return false;
+    return true;
+}
+
+static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
+{
+    p->members = members;
+    p->pinned = pinned;
+    p->used = 0;
+    p->unmatched = 0;
+    p->changed = members;
+    p->trail_count = 0;
+    p->decision_count = 0;
+    p->witness = 0;
+    for (; members != 0; members &= members - 1u) {
+        unsigned request = upmu_bits_lowest(members);
+
+        p->u.search.viable[request] =
+            p->pinned >> request & 1u ? UPMU_BIT32(p->keep[request] - p->first[request]) : p->usable[request];
+    }
+}
+
+/*
+ * Add the claims of an option to `made`, which has a claim for each resource. False: one contradicts, and none is
+ * added.
+ */
+static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
+{
+    const uint8_t *list = &p->list[p->option[index].claims];
+    unsigned claims = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list;
+
+    for (unsigned i = 1; i <= claims; i++)
+        if (made[p->resource[list[i]]] != NO_CLAIM && made[p->resource[list[i]]] != list[i])
+            return false;
+    for (; claims != 0; claims--)
+        made[p->resource[list[claims]]] = list[claims];
+    return true;
+}
+
+#if UPMU_PLACE_SEARCH
+static void spread_claim(struct placement *p, unsigned request, unsigned claim);
+#endif
+
+/*
+ * Note the claims that all viable options of a request make and, if `exclude` is set, exclude options that contradict
+ * them.
+ */
+static void spread_request(struct placement *p, unsigned request, bool exclude)
+{
+    unsigned index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
+    const uint8_t *list = &p->list[p->option[index].claims];
+
+    (void)exclude;
+    if ((p->resources[request] & p->contested) == 0)
+        return;
+    for (unsigned left = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list; left != 0; left--) {
+        unsigned claim = *++list;
+        uint8_t *by = &p->u.search.spread[p->resource[claim]];
+
+        if (*by == claim || !makes_always(p, request, claim))
+            continue;
+        *by = (uint8_t)claim;
+#if UPMU_PLACE_SEARCH
+        if (exclude)
+            spread_claim(p, request, claim);
+#endif
+    }
+}
+
+/* ---- A pass, request by request ---- */
+
+/* Give the slots of an option counters that are unused; false: too few counters are unused. */
+static bool take_counters(struct placement *p, const struct place_option *option)
+{
+    unsigned unit = option->request, slots = option->shape & OPTION_SLOTS;
+    uint32_t before = p->used;
+
+    for (unsigned k = 0; k < slots; k++, unit += UPMU_REQUESTS) {
+        uint32_t counters = option->counters[k] & p->available & ~p->used;
+
+        if (p->pinned >> option->request & 1u)
+            counters &= stays_on(p, option->request, k);
+        if (counters == 0) {
+            p->used = before;
+            return false;
+        }
+        take_counter(p, unit, preferred_counter(p, counters));
+    }
+    for (; slots < p->slots; slots++, unit += UPMU_REQUESTS)
+        p->u.search.counter[unit] = UPMU_NO_COUNTER;
+    return true;
+}
+
+/*
+ * Give a request its first viable option that agrees with the claims made, for which counters are unused, and whose
+ * helper is served; false: no option is possible.
+ */
+static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
+{
+    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
+        unsigned index = p->first[request] + upmu_bits_lowest(left);
+        const struct place_option *option = &p->option[index];
+        uint32_t before = p->used;
+
+        if ((option->counters[0] & p->available & ~before) == 0 ||
+            (HELPED(p) && (option->shape & OPTION_SERVED) != 0 && (*serving >> helper_pair(p, option) & 1u) == 0) ||
+            !take_counters(p, option))
+            continue;
+        if (!make_claims(p, index, made)) {
+            p->used = before;
+            continue;
+        }
+        if (HELPED(p) && p->input->set_of == NULL)
+            *serving |= pairs_served(p, option);
+        p->u.search.choice[request] = (uint8_t)index;
+        return true;
+    }
+    return false;
+}
+
+/* Return the request, as a bit, that can have the fewest counters. */
+static uint32_t neediest_request(const struct placement *p, uint32_t left)
+{
+    uint32_t best = left & (0u - left);
+
+    while ((left &= left - 1u) != 0)
+        if (upmu_bits_count(p->counters[upmu_bits_lowest(left)]) < upmu_bits_count(p->counters[upmu_bits_lowest(best)]))
+            best = left & (0u - left);
+    return best;
+}
+
+/*
+ * Place the requests one after the other, without undoing. Requests that found no place the last time are first. This
+ * is enough for nearly all sets that fit; for others the result is the start of the matching. Returns the requests
+ * without a place.
+ */
+static uint32_t take_options(struct placement *p)
+{
+    uint32_t first = p->failed, second = p->failed != 0 ? ~p->helpers : 0, serving = p->served, skipped = 0, left, next;
+    uint8_t *made = p->u.search.spread;
+
+    memset(made, NO_CLAIM, sizeof p->u.search.spread);
+    for (left = p->members; left != 0; left &= left - 1u) {
+        unsigned request = upmu_bits_lowest(left);
+
+        if (single_bit(p->u.search.viable[request]))
+            first |= UPMU_BIT32(request);
+        if ((p->resources[request] & p->contested) != 0 && (p->helpers >> request & 1u) == 0)
+            second |= UPMU_BIT32(request);
+        if (UPMU_SLOTS == 1 || p->slots == 1 || p->u.search.viable[request] == 0)
+            continue;
+        if (p->option[p->first[request]].shape & 2u)
+            first |= UPMU_BIT32(request);
+        if (p->list[p->option[p->first[request]].claims] > 1u)
+            spread_request(p, request, false);
+    }
+    p->failed = 0;
+    for (left = p->members; left != 0; left &= ~next) {
+        unsigned request;
+
+        next = left & first ? left & first : left & second ? left & second : left;
+        next = UPMU_PLACE_SEARCH ? next & (0u - next) : neediest_request(p, next);
+        request = upmu_bits_lowest(next);
+        if (take_option(p, request, made, &serving))
+            continue;
+        /* Requests that can have the same counters are left without a place, too: the search places them again. */
+        p->failed |= next;
+        for (uint32_t others = left; others != 0; others &= others - 1u)
+            if (p->counters[upmu_bits_lowest(others)] & p->counters[request])
+                next |= others & (0u - others);
+        skipped |= next;
+    }
+    return skipped;
+}
+
+uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinned)
+{
+    uint32_t left;
+
+    begin_search(p, members, pinned);
+    left = PLACE_TRIES == 0 || p->tries == 0 || (UPMU_PLACE_SEARCH && p->limited != 0) ? members : take_options(p);
+    if (!UPMU_PLACE_SEARCH && p->limited != 0 && upmu_bits_count(p->used & p->limited) > p->input->limit)
+        left = members;
+    for (members = left; members != 0; members &= members - 1u)
+        for (unsigned k = 0; k < p->slots; k++)
+            p->u.search.counter[k * UPMU_REQUESTS + upmu_bits_lowest(members)] = UPMU_NO_COUNTER;
+    return left;
+}
+
+#if UPMU_PLACE_SEARCH
+
+/* ---- Matching counters to units ---- */
+
+static uint32_t unit_request(unsigned unit)
+{
+    return UPMU_BIT32(unit & (UPMU_REQUESTS - 1u));
 }
 
 /*
@@ -47,13 +295,6 @@ static void note_witness(struct placement *p, uint32_t counters, uint32_t witnes
     for (; counters != 0; counters &= counters - 1u)
         witness |= unit_request(p->u.search.owner[upmu_bits_lowest(counters)]);
     p->witness = witness;
-}
-
-static UPMU_APART_IF_SMALL void take_counter(struct placement *p, unsigned unit, unsigned counter)
-{
-    p->used |= UPMU_BIT32(counter);
-    p->u.search.counter[unit] = (uint8_t)counter;
-    p->u.search.owner[counter] = (uint8_t)unit;
 }
 
 /* Give `counter` to `unit`, the counter that `unit` had to its parent, the parent's to the next one, and so on. */
@@ -147,14 +388,6 @@ static UPMU_APART_IF_SMALL bool match_all(struct placement *p)
 
 /* ---- Options ---- */
 
-/* Return the counter that a slot of a pinned request stays on, as a mask; 0: the slot is a helper without a counter. */
-static uint32_t stays_on(const struct placement *p, unsigned request, unsigned slot)
-{
-    unsigned counter = p->input->stay[request][slot];
-
-    return counter < UPMU_COUNTERS ? UPMU_BIT32(counter) : 0;
-}
-
 /* Return the counters that a slot of a request may have; 0: not all viable options have that slot. */
 static uint32_t allowed_counters(const struct placement *p, unsigned request, unsigned slot)
 {
@@ -207,37 +440,6 @@ static void exclude_option(struct placement *p, unsigned index, uint32_t because
     flip_option(p, index);
 }
 
-/* Does an option make a claim? */
-static bool has_claim(const struct placement *p, const struct place_option *option, unsigned claim)
-{
-    const uint8_t *list = &p->list[option->claims];
-
-    for (unsigned left = *list; left != 0; left--)
-        if (*++list == claim)
-            return true;
-    return false;
-}
-
-/* Return the pair of resources of an option's helper: a counter on either of them serves the helper. */
-static UPMU_APART_IF_SMALL unsigned helper_pair(const struct placement *p, const struct place_option *option)
-{
-    const uint8_t *list = &p->list[option->claims];
-
-    return p->resource[list[*list]] >> 1;
-}
-
-/* Return the pairs of resources whose helpers an option serves by counters of its own. */
-static uint32_t pairs_served(const struct placement *p, const struct place_option *option)
-{
-    const uint8_t *list = &p->list[option->claims];
-    unsigned end = *list + (option->shape & OPTION_SERVED ? 0 : 1u);
-    uint32_t pairs = 0;
-
-    for (unsigned i = 1u + (option->shape >> OPTION_DORMANT & 3u); i < end; i++)
-        pairs |= UPMU_BIT32(p->resource[list[i]] >> 1);
-    return pairs;
-}
-
 /*
  * Return the viable options of a request that make a claim; if `claim` is SERVES(pair): that serve the helpers of a
  * pair.
@@ -254,19 +456,6 @@ static uint32_t options_with(const struct placement *p, unsigned request, unsign
             with |= left & (0u - left);
     }
     return with;
-}
-
-/* Does a claim, made by the first viable option of a request, also stand in all others? */
-static bool makes_always(const struct placement *p, unsigned request, unsigned claim)
-{
-    uint32_t left = p->u.search.viable[request];
-
-    if ((p->contested >> p->resource[claim] & 1u) == 0)
-        return false;
-    while ((left &= left - 1u) != 0)
-        if (!has_claim(p, &p->option[p->first[request] + upmu_bits_lowest(left)], claim))
-            return false;
-    return true;
 }
 
 /* Exclude some options of a request, and note the requests that were the reason. */
@@ -297,29 +486,6 @@ static void spread_claim(struct placement *p, unsigned request, unsigned claim)
                     break;
                 }
         }
-    }
-}
-
-/*
- * Note the claims that all viable options of a request make and, if `exclude` is set, exclude options that contradict
- * them.
- */
-static void spread_request(struct placement *p, unsigned request, bool exclude)
-{
-    unsigned index = p->first[request] + upmu_bits_lowest(p->u.search.viable[request]);
-    const uint8_t *list = &p->list[p->option[index].claims];
-
-    if ((p->resources[request] & p->contested) == 0)
-        return;
-    for (unsigned left = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list; left != 0; left--) {
-        unsigned claim = *++list;
-        uint8_t *by = &p->u.search.spread[p->resource[claim]];
-
-        if (*by == claim || !makes_always(p, request, claim))
-            continue;
-        *by = (uint8_t)claim;
-        if (exclude)
-            spread_claim(p, request, claim);
     }
 }
 
@@ -454,24 +620,6 @@ static UPMU_APART_IF_SMALL bool draw_conclusions(struct placement *p)
 
 /* ---- Decisions ---- */
 
-static void begin_search(struct placement *p, uint32_t members, uint32_t pinned)
-{
-    p->members = members;
-    p->pinned = pinned;
-    p->used = 0;
-    p->unmatched = 0;
-    p->changed = members;
-    p->trail_count = 0;
-    p->decision_count = 0;
-    p->witness = 0;
-    for (; members != 0; members &= members - 1u) {
-        unsigned request = upmu_bits_lowest(members);
-
-        p->u.search.viable[request] =
-            p->pinned >> request & 1u ? UPMU_BIT32(p->keep[request] - p->first[request]) : p->usable[request];
-    }
-}
-
 /* Return the options of a request that a decision tries. */
 static uint32_t options_decided(const struct placement *p, const struct place_decision *decision)
 {
@@ -572,23 +720,6 @@ static unsigned suggested_option(const struct placement *p, unsigned request)
 }
 
 /*
- * Add the claims of an option to `made`, which has a claim for each resource. False: one contradicts, and none is
- * added.
- */
-static bool make_claims(const struct placement *p, unsigned index, uint8_t *made)
-{
-    const uint8_t *list = &p->list[p->option[index].claims];
-    unsigned claims = p->lifted & PLACE_LIFT_RESOURCES ? 0 : *list;
-
-    for (unsigned i = 1; i <= claims; i++)
-        if (made[p->resource[list[i]]] != NO_CLAIM && made[p->resource[list[i]]] != list[i])
-            return false;
-    for (; claims != 0; claims--)
-        made[p->resource[list[claims]]] = list[claims];
-    return true;
-}
-
-/*
  * Store the option that the matching suggests for each request. If a request has none, or contradicts an earlier
  * request, make a decision about this request. True: all suggestions agree.
  */
@@ -613,113 +744,6 @@ static bool suggestions_agree(struct placement *p)
         }
     }
     return true;
-}
-
-/* ---- A pass, request by request ---- */
-
-/* Give the slots of an option counters that are unused; false: too few counters are unused. */
-static bool take_counters(struct placement *p, const struct place_option *option)
-{
-    unsigned unit = option->request, slots = option->shape & OPTION_SLOTS;
-    uint32_t before = p->used;
-
-    for (unsigned k = 0; k < slots; k++, unit += UPMU_REQUESTS) {
-        uint32_t counters = option->counters[k] & p->available & ~p->used;
-
-        if (p->pinned >> option->request & 1u)
-            counters &= stays_on(p, option->request, k);
-        if (counters == 0) {
-            p->used = before;
-            return false;
-        }
-        take_counter(p, unit, preferred_counter(p, counters));
-    }
-    for (; slots < p->slots; slots++, unit += UPMU_REQUESTS)
-        p->u.search.counter[unit] = UPMU_NO_COUNTER;
-    return true;
-}
-
-/*
- * Give a request its first viable option that agrees with the claims made, for which counters are unused, and whose
- * helper is served; false: no option is possible.
- */
-static bool take_option(struct placement *p, unsigned request, uint8_t *made, uint32_t *serving)
-{
-    for (uint32_t left = p->u.search.viable[request]; left != 0; left &= left - 1u) {
-        unsigned index = p->first[request] + upmu_bits_lowest(left);
-        const struct place_option *option = &p->option[index];
-        uint32_t before = p->used;
-
-        if ((option->counters[0] & p->available & ~before) == 0 ||
-            (HELPED(p) && (option->shape & OPTION_SERVED) != 0 && (*serving >> helper_pair(p, option) & 1u) == 0) ||
-            !take_counters(p, option))
-            continue;
-        if (!make_claims(p, index, made)) {
-            p->used = before;
-            continue;
-        }
-        if (HELPED(p) && p->input->set_of == NULL)
-            *serving |= pairs_served(p, option);
-        p->u.search.choice[request] = (uint8_t)index;
-        return true;
-    }
-    return false;
-}
-
-/*
- * Place the requests one after the other, without undoing. Requests that found no place the last time are first. This
- * is enough for nearly all sets that fit; for others the result is the start of the matching. Returns the requests
- * without a place.
- */
-static uint32_t take_options(struct placement *p)
-{
-    uint32_t first = p->failed, second = p->failed != 0 ? ~p->helpers : 0, serving = p->served, skipped = 0, left, next;
-    uint8_t *made = p->u.search.spread;
-
-    memset(made, NO_CLAIM, sizeof p->u.search.spread);
-    for (left = p->members; left != 0; left &= left - 1u) {
-        unsigned request = upmu_bits_lowest(left);
-
-        if (single_bit(p->u.search.viable[request]))
-            first |= UPMU_BIT32(request);
-        if ((p->resources[request] & p->contested) != 0 && (p->helpers >> request & 1u) == 0)
-            second |= UPMU_BIT32(request);
-        if (UPMU_SLOTS == 1 || p->slots == 1 || p->u.search.viable[request] == 0)
-            continue;
-        if (p->option[p->first[request]].shape & 2u)
-            first |= UPMU_BIT32(request);
-        if (p->list[p->option[p->first[request]].claims] > 1u)
-            spread_request(p, request, false);
-    }
-    p->failed = 0;
-    for (left = p->members; left != 0; left &= ~next) {
-        unsigned request;
-
-        next = left & first ? left & first : left & second ? left & second : left;
-        next &= 0u - next;
-        request = upmu_bits_lowest(next);
-        if (take_option(p, request, made, &serving))
-            continue;
-        /* Requests that can have the same counters are left without a place, too: the search places them again. */
-        p->failed |= next;
-        for (uint32_t others = left; others != 0; others &= others - 1u)
-            if (p->counters[upmu_bits_lowest(others)] & p->counters[request])
-                next |= others & (0u - others);
-        skipped |= next;
-    }
-    return skipped;
-}
-
-uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinned)
-{
-    uint32_t left;
-
-    begin_search(p, members, pinned);
-    left = PLACE_TRIES == 0 || p->tries == 0 || p->limited != 0 ? members : take_options(p);
-    for (members = left; members != 0; members &= members - 1u)
-        for (unsigned k = 0; k < p->slots; k++)
-            p->u.search.counter[k * UPMU_REQUESTS + upmu_bits_lowest(members)] = UPMU_NO_COUNTER;
-    return left;
 }
 
 /* ---- The search ---- */
@@ -758,3 +782,19 @@ enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uin
     }
     return UPMU_ERR_TOO_HARD;
 }
+
+#else
+
+/*
+ * Make one more pass, with the requests first that have failed before.  Requests that fail may have places in an order
+ * that was not tried.
+ */
+enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned)
+{
+    if (p->fault == UPMU_OK && upmu_placement_try(p, members, pinned) == 0)
+        return UPMU_OK;
+    p->witness = members;
+    return p->fault == UPMU_OK ? UPMU_ERR_DOES_NOT_FIT : p->fault;
+}
+
+#endif

@@ -6,6 +6,8 @@
 #include "core/util/shared.h"
 #include "core/place/placement.h"
 
+#if UPMU_PLACE_SEARCH
+
 /* The properties that the requests of a subset have in common. */
 struct place_needs {
     uint32_t counters;
@@ -113,3 +115,12 @@ void upmu_placement_explain(struct placement *p, struct upmu_why *why)
     UPMU_STORE(why->counters, counters);
     UPMU_STORE(why->resource, (uint8_t)resource);
 }
+
+#else
+
+void upmu_placement_explain(struct placement *p, struct upmu_why *why)
+{
+    UPMU_STORE(why->culprits, p->witness);
+}
+
+#endif

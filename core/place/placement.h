@@ -21,7 +21,7 @@
 #define PLACE_ROUNDS 20000u
 
 /* Passes of upmu_placement_try() before a search. They save time if there are many counters. */
-#define PLACE_TRIES (UPMU_BACKEND_X86_P4 ? 2u : 0)
+#define PLACE_TRIES (UPMU_BACKEND_X86_P4 || !UPMU_PLACE_SEARCH ? 2u : 0)
 
 /* The number of decisions that can be for a claim; further decisions are for single options. */
 #define PLACE_DECISIONS 32
@@ -164,7 +164,7 @@ uint32_t upmu_placement_try(struct placement *p, uint32_t members, uint32_t pinn
  */
 enum upmu_status upmu_placement_solve(struct placement *p, uint32_t members, uint32_t pinned);
 
-/* Store in *why a subset of the witness that conflicts, and the cause of the conflict. */
+/* Store in *why a subset of the witness that conflicts, and the cause of the conflict; without a search the witness. */
 void upmu_placement_explain(struct placement *p, struct upmu_why *why);
 
 #endif

@@ -131,6 +131,12 @@
 #define UPMU_EVENTS_ARM UPMU_BACKEND_ARM_PMUV3
 #endif
 
+/* The search for counters of events.  0: they get counters one after the other, in two orders.  What has no place then
+   is refused, though another order may have one; why.culprits are all events that share counters or registers. */
+#ifndef UPMU_PLACE_SEARCH
+#define UPMU_PLACE_SEARCH (UPMU_PROFILE >= UPMU_PROFILE_COUNT)
+#endif
+
 /* A running event moves to another counter where a session does not fit otherwise.  0: such a session is refused,
    without naming a conflict. */
 #ifndef UPMU_MOVES

@@ -56,6 +56,24 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_spec_next(const char *list, size_t *cursor, struct upmu_spec *out_spec, struct upmu_why *why);
 
 /*
+ * Texts with a length, for languages whose strings have no NUL: `bytes` is the length of the text, which also ends at a
+ * NUL among these bytes.  With UPMU_TO_NUL it ends at its NUL.
+ */
+#define UPMU_TO_NUL SIZE_MAX
+
+/* Do as upmu_spec_next() for a list of `bytes` bytes.  Returns and context: the same. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_spec_next_n(const char *list, size_t bytes, size_t *cursor, struct upmu_spec *out_spec,
+                                  struct upmu_why *why);
+
+/* Do as upmu_set_add() and upmu_region_open() for a list of `bytes` bytes.  Returns and context: the same. */
+UPMU_MUST_CHECK
+enum upmu_status upmu_set_add_n(struct upmu_set *set, const char *list, size_t bytes,
+                                const struct upmu_sampling *sampling);
+UPMU_MUST_CHECK
+enum upmu_status upmu_region_open_n(struct upmu_region *region, struct upmu_cpu *cpu, const char *list, size_t bytes);
+
+/*
  * Write a specification in its plain form: lower-case prefix, attributes in their order, separators
  * as given.  upmu_spec_next() of the result gives the same specification.
  *
@@ -120,6 +138,24 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
 UPMU_MUST_CHECK
 enum upmu_status upmu_event_parse(const struct upmu_pmu *pmu, const char *text, struct upmu_event *out_event,
                                   struct upmu_why *why);
+
+/* Events that need no name. */
+enum upmu_basic_event {
+    UPMU_BASIC_CYCLES = 0,      /* cycles that are not halted */
+    UPMU_BASIC_INSTRUCTIONS = 1 /* instructions retired */
+};
+
+/*
+ * Encode cycles or instructions, at all levels of privilege, for a PMU: also without UPMU_NAMES.  They are what the
+ * names `cycles` and `instructions` are.
+ *
+ * Returns UPMU_OK; UPMU_ERR_UNSUPPORTED (the library knows no such word: NetBurst, paravirtual PMUs, RISC-V, units
+ * outside the cores, an Arm PMU that has no event of instructions); UPMU_ERR_DOES_NOT_FIT.
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_event_basic(const struct upmu_pmu *pmu, enum upmu_basic_event which,
+                                  struct upmu_event *out_event);
 
 /*
  * Encode an event by its register words: `config` is the word of the select register (gate and

@@ -156,7 +156,8 @@ const struct upmu_pmu *upmu_machine_pmu(const struct upmu_machine *machine, unsi
 size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buffer, size_t size);
 
 /*
- * The name of a row of a PMU's register table, or NULL if the PMU has no such row.  Constant text.
+ * The name of a row of a PMU's register table, or NULL if the PMU has no such row.  Constant text; empty in a build
+ * without UPMU_NAMES and UPMU_WHY_TEXT.
  *
  * Context: any.
  */

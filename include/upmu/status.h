@@ -13,13 +13,6 @@
 extern "C" {
 #endif
 
-/* The compiler warns where the result of the call is not looked at. */
-#if defined(__GNUC__)
-#define UPMU_MUST_CHECK __attribute__((warn_unused_result))
-#else
-#define UPMU_MUST_CHECK
-#endif
-
 /*
  * A code has one cause; numbers are never reused.  Grouped by whose fault it is.
  */

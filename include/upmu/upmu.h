@@ -48,9 +48,11 @@ extern "C" {
  *
  * Returns UPMU_OK, UPMU_ERR_HOOK_MISSING (rdmsr, wrmsr or cpuid is NULL, or one of irq_save and irq_restore),
  * UPMU_ERR_VERSION (the library was built from other headers or options), UPMU_ERR_NOT_LINKED (its tables of functions
- * are all zero: a position-independent kernel without .data.rel.ro).
+ * are all zero: a position-independent kernel without .data.rel.ro).  The function of this name, for other languages
+ * than C, compares no versions.
  * Context: any.
  */
+UPMU_MUST_CHECK enum upmu_status upmu_machine_init(struct upmu_machine *machine, const struct upmu_port *port);
 #define upmu_machine_init(machine, port) \
     upmu_machine_init_checked((machine), (port), UPMU_VERSION, sizeof(struct upmu_machine), sizeof(struct upmu_cpu))
 
@@ -209,8 +211,8 @@ void upmu_thread_init(struct upmu_thread *thread, uint32_t pid, uint32_t tid, vo
 /* The CPU switches from thread `prev` to `next`, which must differ; an idle thread is a thread, too.  Two threads
    without sessions cost four loads and one branch; else each register that differs is written once.  Returns UPMU_OK;
    UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (mistakes of the host).  A session's error is in its `error`.  Context: local. */
-static inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev,
-                                                  struct upmu_thread *next);
+UPMU_INLINE
+enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 
 /* The thread ends: its sessions are detached and stay readable, and its memory may be freed.  The host attaches no
    session to it once this call has begun.  Returns UPMU_OK; UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY (some are still attached:

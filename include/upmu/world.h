@@ -5,6 +5,7 @@
  * A hypervisor says when a CPU enters a guest and when it leaves it.  Counters of sessions of the
  * other world are closed meanwhile.  They keep their values, their places and their loads, so a
  * session misses nothing of its own world: its times continue, and its counts stay exact.
+ * Without UPMU_WORLDS the calls return UPMU_ERR_COMPILED_OUT, but for upmu_session_world() with UPMU_WORLD_BOTH.
  */
 #ifndef UPMU_WORLD_H
 #define UPMU_WORLD_H
@@ -14,8 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#if UPMU_WORLDS
 
 /*
  * Choose the world of a session, for all its sets; after init it counts in both.  The attributes
@@ -88,42 +87,6 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world);
  * Context: local.
  */
 enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware);
-
-#else
-
-static inline enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_world world)
-{
-    (void)session;
-    return world == UPMU_WORLD_BOTH ? UPMU_OK : UPMU_ERR_COMPILED_OUT;
-}
-
-static inline enum upmu_status upmu_cpu_enter_guest(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-    return UPMU_ERR_COMPILED_OUT;
-}
-
-static inline enum upmu_status upmu_cpu_leave_guest(struct upmu_cpu *cpu)
-{
-    (void)cpu;
-    return UPMU_ERR_COMPILED_OUT;
-}
-
-static inline uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
-{
-    (void)cpu;
-    (void)world;
-    return 0;
-}
-
-static inline enum upmu_status upmu_cpu_world_by_hardware(struct upmu_cpu *cpu, bool by_hardware)
-{
-    (void)cpu;
-    (void)by_hardware;
-    return UPMU_ERR_COMPILED_OUT;
-}
-
-#endif
 
 #if UPMU_LOANS
 

@@ -566,6 +566,18 @@ def options_stand_in_one_table_and_every_list_of_them_agrees():
 
 
 @check
+def the_list_for_edk_ii_is_that_of_upmu_mk():
+    """Finds a source that UpmuLib.inf would lack: it has the patterns of upmu.mk, as make understands them, and one file more."""
+    sys.path.insert(0, "tools")
+    import edk2
+    found = re.search(r"^\[Sources\]\n((?:  .*\n)*)", edk2.inf(), re.M)[1].split()
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+    code, output = run(["make", "-s", "-f", "upmu.mk", "--eval", "print: ; @echo $(UPMU_SOURCES)", "print"], env=environment)
+    wanted = {os.path.normpath(f"upmu/{path}") for path in (*output.split(), edk2.MEMORY)}
+    return [output] if code or len(found) < 100 else [f"only one of UpmuLib.inf and upmu.mk has {path}" for path in sorted(wanted ^ set(found))]
+
+
+@check
 def generated_tables_are_what_their_generator_makes():
     complaints = []
     for packer in "tools/catalog_pack.py", "tools/uncore_tables.py":

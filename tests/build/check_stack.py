@@ -40,7 +40,7 @@ ROWS = [
     ("`upmu_cpu_init`, `upmu_machine_init`", r"upmu_(cpu|machine)_init"),
     ("`upmu_cpu_probe`", r"upmu_cpu_probe$"),
     ("`upmu_cpu_suspend`, `upmu_cpu_resume`, `upmu_cpu_changed`, `upmu_cpu_fini`", r"upmu_cpu_(suspend|resume|changed|fini)$"),
-    ("`upmu_cpu_tick`, `upmu_cpu_poll`, `upmu_thread_switch`", r"upmu_(cpu_tick|cpu_poll|thread_switch_monitored)$"),
+    ("`upmu_cpu_tick`, `upmu_cpu_poll`, `upmu_thread_switch`", r"upmu_(cpu_tick|cpu_poll|thread_switch(_monitored)?)$"),
     ("`upmu_session_attach_thread`, `upmu_session_dry_run`", r"upmu_session_(attach_thread|dry_run)$"),
     ("`upmu_set_add`, `upmu_event_parse` and all that reads or writes names, logs, results or formulas",
      r"upmu_(session_add|set_add|event_|catalog_|why_text|spec_|log_|results_|formula|metric_)"),

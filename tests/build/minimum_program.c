@@ -16,7 +16,8 @@ void *memset(void *to, int value, size_t bytes);
 int memcmp(const void *one, const void *other, size_t bytes);
 int minimum_program(const struct upmu_port *port);
 
-/* Stand-ins: only their names matter, the program is never run. */
+#ifndef COUNTS
+/* Stand-ins: only their names matter, the program is never run.  The example kernel has functions. */
 void *memcpy(void *to, const void *from, size_t bytes)
 {
     (void)from;
@@ -39,6 +40,7 @@ int memcmp(const void *one, const void *other, size_t bytes)
 {
     return bytes && one == other;
 }
+#endif
 
 static struct upmu_machine machine;
 static struct upmu_cpu cpu;
@@ -46,11 +48,11 @@ static struct upmu_session session;
 static struct upmu_event event;
 static struct upmu_count count[2];
 
-static bool add(const char *name, uint64_t word)
+static bool add(const char *name, enum upmu_basic_event which)
 {
     if (UPMU_NAMES)
         return upmu_set_add(&session.set, name, NULL) == UPMU_OK;
-    return upmu_event_raw(cpu.meter.pmu, word, 0, 0, &event) == UPMU_OK &&
+    return upmu_event_basic(cpu.meter.pmu, which, &event) == UPMU_OK &&
            upmu_set_add_event(&session.set, &event, NULL) == UPMU_OK;
 }
 
@@ -61,7 +63,7 @@ static bool measure(void)
 {
     upmu_thread_init(&thread, 1, 1, NULL);
     upmu_thread_init(&idle, 0, 0, NULL);
-    return add("cycles", 0x30076u) && add("instructions", 0x300c0u) &&
+    return add("cycles", UPMU_BASIC_CYCLES) && add("instructions", UPMU_BASIC_INSTRUCTIONS) &&
            upmu_session_attach_thread(&session, &thread, NULL) == UPMU_OK && upmu_session_start(&session) == UPMU_OK &&
            upmu_thread_switch(&cpu, &idle, &thread) == UPMU_OK && upmu_thread_switch(&cpu, &thread, &idle) == UPMU_OK &&
            upmu_set_read(&session.set, 0, 2, count) == UPMU_OK && upmu_thread_exit(&thread) == UPMU_OK &&
@@ -70,7 +72,7 @@ static bool measure(void)
 #else
 static bool measure(void)
 {
-    return add("instructions", 0x300c0u) && upmu_session_attach_cpu(&session, &cpu) == UPMU_OK &&
+    return add("instructions", UPMU_BASIC_INSTRUCTIONS) && upmu_session_attach_cpu(&session, &cpu) == UPMU_OK &&
            upmu_session_start(&session) == UPMU_OK && upmu_set_read(&session.set, 0, 1, count) == UPMU_OK &&
            upmu_session_stop(&session) == UPMU_OK && upmu_session_detach(&session) == UPMU_OK;
 }

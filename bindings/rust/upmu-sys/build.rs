@@ -158,9 +158,9 @@ fn main() {
     assert!(sources.len() > 50, "the sources of upmu.mk were not understood: {} were found", sources.len());
     if env::var_os("CARGO_FEATURE_SIM").is_some() {
         matching(&tree, "port/sim/*.c", &mut sources);
+        sources.push(here.join("src/rust_model.c"));
     }
     sources.sort();
-    sources.push(here.join("src/rust_calls.c"));
 
     let objects = compile(&cc, &flags, &sources, &out);
     let library = out.join("libupmu.a");
@@ -178,7 +178,7 @@ fn main() {
     for part in ["upmu.mk", "include", "core", "backends", "events", "port/sim"] {
         println!("cargo:rerun-if-changed={}", tree.join(part).display());
     }
-    for source in ["rust_calls.c", "rust_layout.c"] {
+    for source in ["rust_model.c", "rust_layout.c"] {
         println!("cargo:rerun-if-changed={}", here.join("src").join(source).display());
     }
 }

@@ -19,8 +19,8 @@ enum upmu_status upmu_machine_init_checked(struct upmu_machine *machine, const s
 /* upmu_thread_switch() where a thread is monitored.  Returns and context: the same. */
 enum upmu_status upmu_thread_switch_monitored(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
 
-static inline enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev,
-                                                  struct upmu_thread *next)
+UPMU_INLINE
+enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
 {
 #if UPMU_THREADS
     if (((uintptr_t)prev->cpu | (uintptr_t)next->sessions |

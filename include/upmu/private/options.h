@@ -10,6 +10,9 @@
 /* Is there a PMU of another kind than x86's: registers that set and clear, or gates that close?  Not an option. */
 #define UPMU_FOREIGN (UPMU_BACKEND_ARM_PMUV3 || UPMU_BACKEND_RISCV_HPM)
 
+/* Are there names of registers and titles of models, which names of events and explanations show?  Not an option. */
+#define UPMU_TITLES (UPMU_NAMES || UPMU_WHY_TEXT)
+
 #if UPMU_PROFILE < 1 || UPMU_PROFILE > 3
 #error "UPMU_PROFILE is UPMU_PROFILE_TINY, UPMU_PROFILE_COUNT or UPMU_PROFILE_FULL"
 #endif

@@ -62,7 +62,7 @@ struct upmu_catalog;
  */
 struct upmu_pmu {
     const char *name;                   /* libpfm4's where it has one: "skl", "core" */
-    const char *title;                  /* for display: "Intel Skylake" */
+    const char *title;                  /* for display: "Intel Skylake"; may be empty without UPMU_NAMES */
     const struct upmu_backend *backend; /* functions of its family */
     const struct upmu_register_table *table; /* its registers */
     const struct upmu_catalog *catalog; /* its events, or NULL: architectural and raw only */
@@ -95,6 +95,7 @@ struct upmu_pmu {
     uint32_t ibs;                       /* upmu_ibs_capabilities() */
     uint32_t call;                      /* UPMU_PMU_PAGE: number of the hypervisor's call */
     uint64_t loop_config;               /* raw event that happens in every loop: for the probe */
+    uint64_t cycles_config;             /* raw event: cycles; the other is instructions then, if it is another; or 0 */
 #if UPMU_BRANCHES
     const struct upmu_branch_stack *branch_stack; /* registers of its branch records, or NULL ... */
     const char *no_branches;            /* ... for this reason */

@@ -10,6 +10,21 @@
 #error "upmu needs gcc or clang: Microsoft's compiler cannot build it"
 #endif
 
+/* The compiler warns where the result of the call is not looked at. */
+#if defined(__GNUC__)
+#define UPMU_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define UPMU_MUST_CHECK
+#endif
+
+/* A function that callers in C may have inline, and that the library has as a function, for other languages.
+   -fgnu89-inline turns the words round. */
+#ifdef __GNUC_GNU_INLINE__
+#define UPMU_INLINE extern inline
+#else
+#define UPMU_INLINE inline
+#endif
+
 /* The CPUs that a build is for: backends, and parts that only they need, are on for the CPUs that the compiler
  * compiles for.  No option for embedders: tests set it that drive simulated x86 CPUs on other machines. */
 #ifndef UPMU_FOR_X86

@@ -73,6 +73,41 @@ static void generic_names_are_what_linux_makes_of_them_on_every_model(void **sta
     assert_int_equal(rows, 10 * models); /* no model is forgotten */
 }
 
+/* Without a name the event has the same words and counters, on each PMU that has such words. */
+static void cycles_and_instructions_need_no_name(void **state)
+{
+    static const char *const names[] = {[UPMU_BASIC_CYCLES] = "cycles", [UPMU_BASIC_INSTRUCTIONS] = "instructions"};
+    struct upmu_event named, basic;
+    struct upmu_pmu pmu;
+    unsigned same = 0, refused = 0;
+
+    (void)state;
+    for (unsigned i = 0; upmu_pmu_known(i); i++)
+        for (unsigned which = 0; which < 2; which++) {
+            assert_int_equal(upmu_pmu_by_name(&pmu, upmu_pmu_known(i)), UPMU_OK);
+            if (upmu_event_basic(&pmu, (enum upmu_basic_event)which, &basic) != UPMU_OK) {
+                refused++;
+                continue;
+            }
+            assert_int_equal(upmu_event_parse(&pmu, names[which], &named, NULL), UPMU_OK);
+            if (basic.config != named.config || basic.config1 || basic.counters != named.counters)
+                fail_msg("%s on %s: %#llx, counters %#x, by name %#llx, %#x", names[which], pmu.name,
+                         (unsigned long long)basic.config, basic.counters, (unsigned long long)named.config,
+                         named.counters);
+            same++;
+        }
+    print_message("%u alike, %u refused\n", same, refused);
+    assert_true(same > 120);
+    /* NetBurst has no word for cycles that is known here; Arm PMUs may have no instructions. */
+    assert_int_equal(upmu_pmu_by_name(&pmu, "netburst"), UPMU_OK);
+    assert_int_equal(upmu_event_basic(&pmu, UPMU_BASIC_CYCLES, &basic), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_event_basic(&pmu, UPMU_BASIC_INSTRUCTIONS, &basic), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_pmu_by_name(&pmu, "skl"), UPMU_OK);
+    pmu.loop_config = pmu.cycles_config;
+    assert_int_equal(upmu_event_basic(&pmu, UPMU_BASIC_INSTRUCTIONS, &basic), UPMU_ERR_UNSUPPORTED);
+    assert_int_equal(upmu_event_basic(&pmu, UPMU_BASIC_CYCLES, &basic), UPMU_OK);
+}
+
 /* An event that a CPU does not announce is refused by its name, or has a substitute. */
 static void what_cpuid_does_not_announce_is_refused(void **state)
 {
@@ -150,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generic_names_are_what_linux_makes_of_them_on_every_model),
+        cmocka_unit_test(cycles_and_instructions_need_no_name),
         cmocka_unit_test(what_cpuid_does_not_announce_is_refused),
         cmocka_unit_test(reference_cycles_fall_back_to_the_fixed_counter),
         cmocka_unit_test(topdown_names_are_metrics_or_events_where_there_are_any),

@@ -175,6 +175,70 @@ static void lists_beyond_65534_bytes_are_refused(void **state)
     assert_int_equal(upmu_spec_next(text, &(size_t){ 70000 }, &spec, &why), UPMU_ERR_NO_SPACE);
 }
 
+/* The last one that both parsers accept, as text, with its place; or the refusal. */
+static const char *split_once(const char *list, size_t bytes, size_t *cursor, char out[512])
+{
+    struct upmu_spec spec;
+    struct upmu_why why;
+    enum upmu_status status = upmu_spec_next_n(list, bytes, cursor, &spec, &why);
+    size_t length = 0;
+
+    if (status == UPMU_OK)
+        length = upmu_spec_format(&spec, out, 512);
+    snprintf(out + length, 512 - length, "!%d@%u+%u %zu", (int)status, status == UPMU_OK ? 0 : why.position,
+             status == UPMU_OK ? 0 : why.length, *cursor);
+    return status == UPMU_OK ? out : NULL;
+}
+
+/*
+ * Each beginning of many lists, in memory of just its length, is what it is with a NUL behind it, whatever byte
+ * follows.  Finds a look at the byte behind a text; the sanitizers find a read of it.
+ */
+static void a_text_with_a_length_is_the_same_with_a_nul_behind_it(void **state)
+{
+    static const char *const lists[] = {
+        "instructions,cycles:u=1:k , branch-misses", "cpu/event=0xc0,umask=1/ adl_grt::cycles:cmask=0x2",
+        "0 skl::BR_MISP_RETIRED.ALL_BRANCHES:i:c=3,os,usr\tx", "a::b/c=d/ 1 1 2::3,,4",
+        "imc/CAS_COUNT.RD,imc/CAS_COUNT.WR/",
+    };
+    static const char behind[] = "x1:/=, ";
+    char with_nul[64], one[512], other[512];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (size_t bytes = 0; bytes <= strlen(lists[i]); bytes++)
+            for (unsigned next = 0; next < sizeof behind; next++) {
+                char *text = malloc(bytes + (next > 0));
+                size_t at = 0, at_other = 0;
+                const char *more;
+
+                memcpy(with_nul, lists[i], bytes);
+                with_nul[bytes] = '\0';
+                memcpy(text, lists[i], bytes);
+                if (next)
+                    text[bytes] = behind[next - 1];
+                do {
+                    more = split_once(text, bytes, &at, one);
+                    (void)split_once(with_nul, UPMU_TO_NUL, &at_other, other);
+                    assert_string_equal(one, other);
+                } while (more);
+                free(text);
+            }
+}
+
+static void a_nul_ends_a_text_before_its_length(void **state)
+{
+    char out[512];
+    size_t cursor = 0;
+
+    (void)state;
+    assert_non_null(split_once("a b\0c", 5, &cursor, out));
+    assert_non_null(split_once("a b\0c", 5, &cursor, out));
+    assert_memory_equal(out, "b!", 2);
+    assert_null(split_once("a b\0c", 5, &cursor, out));
+    assert_int_equal(cursor, 3);
+}
+
 static void success_clears_the_explanation_and_the_end_is_a_status(void **state)
 {
     struct upmu_why why, zero;
@@ -342,6 +406,8 @@ int main(void)
         cmocka_unit_test(syntax_errors_say_where),
         cmocka_unit_test(too_many_attributes_are_refused_with_the_first_too_many),
         cmocka_unit_test(lists_beyond_65534_bytes_are_refused),
+        cmocka_unit_test(a_text_with_a_length_is_the_same_with_a_nul_behind_it),
+        cmocka_unit_test(a_nul_ends_a_text_before_its_length),
         cmocka_unit_test(success_clears_the_explanation_and_the_end_is_a_status),
         cmocka_unit_test(a_short_buffer_gets_what_fits_and_the_whole_length),
         cmocka_unit_test(random_text_never_harms_and_plain_forms_parse_to_themselves),

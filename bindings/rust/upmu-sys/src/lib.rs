@@ -154,14 +154,7 @@ record! {
 }
 
 extern "C" {
-    /// What the macro `upmu_machine_init` of C calls.
-    pub fn upmu_machine_init_checked(
-        machine: *mut upmu_machine,
-        port: *const upmu_port,
-        version: u32,
-        machine_bytes: usize,
-        cpu_bytes: usize,
-    ) -> upmu_status;
+    pub fn upmu_machine_init(machine: *mut upmu_machine, port: *const upmu_port) -> upmu_status;
     pub fn upmu_cpu_init(cpu: *mut upmu_cpu, machine: *mut upmu_machine, domains: *const *mut c_void) -> upmu_status;
     pub fn upmu_cpu_fini(cpu: *mut upmu_cpu) -> upmu_status;
     pub fn upmu_cpu_use_work(cpu: *mut upmu_cpu, work: *mut upmu_place_work) -> upmu_status;
@@ -174,7 +167,12 @@ extern "C" {
 
     pub fn upmu_session_init(session: *mut upmu_session, machine: *mut upmu_machine) -> upmu_status;
     /// `set` is a session's member: `layout::upmu_session_set_AT`.
-    pub fn upmu_set_add(set: *mut c_void, list: *const u8, sampling: *const upmu_sampling) -> upmu_status;
+    pub fn upmu_set_add_n(
+        set: *mut c_void,
+        list: *const u8,
+        bytes: usize,
+        sampling: *const upmu_sampling,
+    ) -> upmu_status;
     pub fn upmu_session_ring(session: *mut upmu_session, buffer: *mut c_void, bytes: usize) -> upmu_status;
     pub fn upmu_session_mask_on_full(session: *mut upmu_session, mask_on_full: bool);
     pub fn upmu_session_share(session: *mut upmu_session, share: bool) -> upmu_status;
@@ -189,27 +187,26 @@ extern "C" {
     pub fn upmu_session_restart(session: *mut upmu_session) -> upmu_status;
     pub fn upmu_session_detach(session: *mut upmu_session) -> upmu_status;
     pub fn upmu_session_close(session: *mut upmu_session) -> upmu_status;
-    /// See `upmu_set_add`.
+    /// See `upmu_set_add_n`.
     pub fn upmu_set_read(set: *mut c_void, first: u32, count: u32, out_counts: *mut upmu_count) -> upmu_status;
     /// `ring` is the session's member: `layout::upmu_session_ring_AT`.
     pub fn upmu_ring_next(ring: *mut c_void, out_sample: *mut upmu_sample) -> bool;
     /// See `upmu_ring_next`.
     pub fn upmu_ring_lost(ring: *const c_void) -> u32;
 
-    pub fn upmu_region_open(region: *mut upmu_region, cpu: *mut upmu_cpu, list: *const u8) -> upmu_status;
+    pub fn upmu_region_open_n(
+        region: *mut upmu_region,
+        cpu: *mut upmu_cpu,
+        list: *const u8,
+        bytes: usize,
+    ) -> upmu_status;
     pub fn upmu_region_begin(region: *mut upmu_region) -> upmu_status;
     pub fn upmu_region_end(region: *mut upmu_region) -> upmu_status;
     pub fn upmu_region_close(region: *mut upmu_region) -> upmu_status;
 
-    /// `upmu_thread_switch` of C, which is static inline there.
-    #[link_name = "upmu_rust_thread_switch"]
     pub fn upmu_thread_switch(cpu: *mut upmu_cpu, prev: *mut upmu_thread, next: *mut upmu_thread) -> upmu_status;
-    /// `upmu_session_world` of C, which is static inline there without UPMU_WORLDS; so are the next two.
-    #[link_name = "upmu_rust_session_world"]
     pub fn upmu_session_world(session: *mut upmu_session, world: u32) -> upmu_status;
-    #[link_name = "upmu_rust_cpu_enter_guest"]
     pub fn upmu_cpu_enter_guest(cpu: *mut upmu_cpu) -> upmu_status;
-    #[link_name = "upmu_rust_cpu_leave_guest"]
     pub fn upmu_cpu_leave_guest(cpu: *mut upmu_cpu) -> upmu_status;
     pub fn upmu_thread_exit(thread: *mut upmu_thread) -> upmu_status;
 

@@ -143,25 +143,11 @@ pub(crate) unsafe fn text_at<'a>(begin: *const u8) -> &'a str {
     core::str::from_utf8(unsafe { core::slice::from_raw_parts(begin, length) }).unwrap_or("")
 }
 
-/// The text of a call, with the NUL that C wants.
-pub(crate) struct Text([u8; 256]);
-
-impl Text {
-    /// At most 255 bytes, without a NUL.
-    pub(crate) fn new(text: &str) -> Result<Self, Error> {
-        let mut bytes = [0; 256];
-        if text.as_bytes().contains(&0) {
-            return Err(Error::Syntax);
-        }
-        if text.len() >= bytes.len() {
-            return Err(Error::NoSpace);
-        }
-        bytes[..text.len()].copy_from_slice(text.as_bytes());
-        Ok(Text(bytes))
-    }
-
-    pub(crate) fn as_ptr(&self) -> *const u8 {
-        self.0.as_ptr()
+/// The bytes of a text, for a call that wants their number: C would take a NUL among them for the end.
+pub(crate) fn bytes_of(text: &str) -> Result<&[u8], Error> {
+    match text.as_bytes() {
+        bytes if bytes.contains(&0) => Err(Error::Syntax),
+        bytes => Ok(bytes),
     }
 }
 

@@ -45,17 +45,9 @@ impl Machine {
         }
         // SAFETY: only this call writes `port`: `pmus` is held, and `ready`, after which it is read, is not set.
         unsafe { (*self.port.get()).write(table(port)) };
-        // SAFETY: the static machine and the table in it stay; nothing else uses them yet. The sizes are those that C
-        // had when the library was compiled with the same options.
-        Error::check(unsafe {
-            upmu_sys::upmu_machine_init_checked(
-                self.raw.get(),
-                self.port.get().cast(),
-                layout::UPMU_VERSION,
-                upmu_sys::upmu_machine::SIZE,
-                upmu_sys::upmu_cpu::SIZE,
-            )
-        })?;
+        // SAFETY: the static machine and the table in it stay; nothing else uses them yet. Sizes are C's: one build
+        // script has compiled the library and asked for them, with the same options.
+        Error::check(unsafe { upmu_sys::upmu_machine_init(self.raw.get(), self.port.get().cast()) })?;
         self.ready.store(true, Ordering::Release);
         Ok(())
     }

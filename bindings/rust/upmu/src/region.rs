@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Regions: the short form around a piece of code.
-use crate::error::{Text, Why};
+use crate::error::{bytes_of, Why};
 use crate::gate::{Gate, OPEN, SHUT};
 use crate::session::end_or_stop;
 use crate::{Count, Cpu, Error, EVENTS};
@@ -32,12 +32,14 @@ impl Region {
 
     /// Set it up on the executing CPU, with a list of events.
     pub fn open(self: Pin<&Self>, cpu: &'static Cpu, events: &str) -> Result<(), Error> {
-        let (text, mut entered) = (Text::new(events)?, self.gate.enter(SHUT)?);
+        let (text, mut entered) = (bytes_of(events)?, self.gate.enter(SHUT)?);
         let (_, _using) = cpu.machine()?.in_use()?;
         // SAFETY: the region is pinned until it is closed, in drop at the latest; the library does not know it (SHUT;
         // it is closed if this fails), and nothing else calls on it meanwhile (gate). The CPU is a static, the text
-        // ends with a NUL and is copied, no CPU is initialised meanwhile (in_use).
-        Error::check(unsafe { upmu_sys::upmu_region_open(self.raw.get(), cpu.as_ptr(), text.as_ptr()) })?;
+        // has so many bytes and is not kept, no CPU is initialised meanwhile (in_use).
+        Error::check(unsafe {
+            upmu_sys::upmu_region_open_n(self.raw.get(), cpu.as_ptr(), text.as_ptr(), text.len())
+        })?;
         entered.state = OPEN;
         Ok(())
     }

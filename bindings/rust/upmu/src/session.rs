@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Sessions: events that run together, their counts and samples.
-use crate::error::{Text, Why};
+use crate::error::{bytes_of, Why};
 use crate::gate::{Gate, OPEN, SHUT};
 use crate::{Cpu, Error, Machine, Sample, Thread, EVENTS};
 use core::cell::UnsafeCell;
@@ -192,11 +192,11 @@ impl Session {
     }
 
     fn add_list(self: Pin<&Self>, events: &str, sampling: *const upmu_sys::upmu_sampling) -> Result<(), Error> {
-        let (text, _entered) = (Text::new(events)?, self.gate.enter(OPEN)?);
+        let (text, _entered) = (bytes_of(events)?, self.gate.enter(OPEN)?);
         let (_, _using) = self.machine()?.in_use()?;
-        // SAFETY: an open session, behind its gate; the text ends with a NUL; `sampling` is NULL or good, and both are
-        // copied. No CPU is initialised meanwhile (in_use).
-        Error::check(unsafe { upmu_sys::upmu_set_add(self.set(), text.as_ptr(), sampling) })
+        // SAFETY: an open session, behind its gate; the text has so many bytes; `sampling` is NULL or good, and nothing
+        // of both is kept but copies. No CPU is initialised meanwhile (in_use).
+        Error::check(unsafe { upmu_sys::upmu_set_add_n(self.set(), text.as_ptr(), text.len(), sampling) })
     }
 
     /// Give it memory for samples.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 //! A model of a CPU in the place of a kernel's port: for tests, and to try upmu on any host.
-use crate::error::Text;
 use crate::port::{shielded, Port, RemoteWork};
 use crate::{Cpu, Error, Frame};
 use core::cell::UnsafeCell;
@@ -57,9 +56,8 @@ impl Model {
     /// From now on one thread at a time uses the model, and what upmu has on it: its machine, CPUs, sessions and
     /// threads.
     pub unsafe fn init(&'static self, profile: &str, cpus: &[&'static Cpu], handler: Handler) -> Result<(), Error> {
-        let name = Text::new(profile)?;
         // SAFETY: a text with a NUL.
-        let found = unsafe { upmu_sim_profile(name.as_ptr()) };
+        let found = unsafe { upmu_sim_profile(with_nul(profile)?.as_ptr()) };
         if found.is_null() || !(1..=4).contains(&cpus.len()) {
             return Err(Error::Invalid);
         }
@@ -109,6 +107,16 @@ impl Model {
         // SAFETY: the model is ready; its table is filled in and nothing writes it; it is copied, not referred to.
         unsafe { ptr::read(upmu_sim_port(self.as_ptr())) }
     }
+}
+
+/// The name of a profile, with the NUL that the model wants.
+fn with_nul(name: &str) -> Result<[u8; 64], Error> {
+    let mut bytes = [0; 64];
+    if name.len() >= bytes.len() {
+        return Err(Error::Invalid);
+    }
+    bytes[..name.len()].copy_from_slice(name.as_bytes());
+    Ok(bytes)
 }
 
 impl Default for Model {

@@ -197,6 +197,11 @@ fn a_refusal_has_a_text() {
     assert!(why.contains("instrutions") && why.contains("instructions"), "{why}");
     assert_eq!(session.as_ref().add("cyc\0les"), Err(Error::Syntax));
     assert_eq!(session.as_ref().add(&"cycles,".repeat(50)), Err(Error::NoSpace));
+    assert_eq!(session.as_ref().add(""), Err(Error::Syntax));
+    // A text of any length; bytes behind it are of none of these events.
+    let list = format!("instructions{},cycles:no-such-attribute", " ".repeat(1000));
+    assert_eq!(session.as_ref().add(&list[..1019]), Ok(()));
+    assert_eq!(session.as_ref().add(&list), Err(Error::NoSuchAttribute));
     let too_many = "instructions,".repeat(EVENTS + 1);
     assert_eq!(session.as_ref().add(too_many.trim_end_matches(',')), Err(Error::NoSpace));
     let region = Box::pin(Region::new());

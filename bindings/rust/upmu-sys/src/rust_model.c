@@ -1,38 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls that Rust cannot make by itself: static inline functions of the headers (those of worlds are such without
- * UPMU_WORLDS), and calls of the silicon model, whose structures Rust does not know.  build.rs compiles this file with
- * the library.
+ * Calls of the silicon model, whose structures Rust does not know.  build.rs compiles this file with the feature `sim`.
  */
-#include <upmu/upmu.h>
-#include <upmu/world.h>
-
-enum upmu_status upmu_rust_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next);
-enum upmu_status upmu_rust_session_world(struct upmu_session *session, enum upmu_world world);
-enum upmu_status upmu_rust_cpu_enter_guest(struct upmu_cpu *cpu);
-enum upmu_status upmu_rust_cpu_leave_guest(struct upmu_cpu *cpu);
-
-enum upmu_status upmu_rust_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
-{
-    return upmu_thread_switch(cpu, prev, next);
-}
-
-enum upmu_status upmu_rust_session_world(struct upmu_session *session, enum upmu_world world)
-{
-    return upmu_session_world(session, world);
-}
-
-enum upmu_status upmu_rust_cpu_enter_guest(struct upmu_cpu *cpu)
-{
-    return upmu_cpu_enter_guest(cpu);
-}
-
-enum upmu_status upmu_rust_cpu_leave_guest(struct upmu_cpu *cpu)
-{
-    return upmu_cpu_leave_guest(cpu);
-}
-
-#ifdef UPMU_RUST_SIM
 #include <port/sim/sim.h>
 
 /* The interrupt entry of Rust's side. */
@@ -69,4 +38,3 @@ void upmu_rust_sim_work(struct upmu_sim *sim, uint64_t instructions, uint64_t cy
 
     upmu_sim_events(sim, &burst);
 }
-#endif
