@@ -103,8 +103,6 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
     *link = (*link)->next;
     note_chain(session);
     upmu_session_rewind(session);
-    /* The memory of the removed set is the host's now: no pointer to it stays. */
-    session->overflow.set = NULL;
     return upmu_session_refuse(session, UPMU_OK);
 }
 

@@ -149,28 +149,6 @@ struct upmu_ring {
     uint32_t lost_reported; /* of these, reported in the stream */
 };
 
-/* An overflow, as it is passed to the format (upmu/format.h). */
-struct upmu_overflow {
-    struct upmu_session *session; /* whose events overflowed */
-    struct upmu_cpu *cpu;       /* where they overflowed */
-    const struct upmu_set *set; /* active when it happened, not after a switch */
-    /*
-     * The interrupted code, until upmu_format.overflow returns.  NULL: the host gave no frame, the frame is another
-     * overflow's (UPMU_SAMPLE_NO_FRAME), or it is hidden (UPMU_SAMPLE_HIDDEN).  Where the interrupt came inside a local
-     * call, the end of this call reports the overflow: then `fp` is 0 and `registers` NULL.
-     */
-    const struct upmu_frame *frame;
-    uint64_t ip;                /* of the frame, or 0 */
-    uint64_t sp;                /* of the frame, or 0 */
-    uint64_t time_ns; /* clock_ns, or 0 */
-    uint32_t events;            /* all events of the session that overflowed together */
-    uint32_t process;           /* upmu_frame's */
-    uint32_t thread;            /* upmu_frame's */
-    uint16_t set_number;        /* upmu_set.number */
-    uint16_t flags;             /* UPMU_SAMPLE_… */
-    uint8_t event;              /* the one that this call is about */
-};
-
 /*
  * Events, their target and their counts.  The memory must stay until the session is closed.
  */
@@ -229,7 +207,6 @@ struct upmu_session {
     struct upmu_session *next_started, *before_started; /* in that of started sessions; NULL: it is not there */
     struct upmu_session *next_list; /* of the first of such a list: the first of that for the next limit */
     struct upmu_cpu *limit;    /* the CPU where it counts, or NULL: each */
-    struct upmu_overflow overflow;    /* being reported: by a bracket, or by a handler that interrupted none */
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* of the last call that refused */
