@@ -46,13 +46,15 @@ struct upmu_tally {
     bool lent : 1;              /* upmu_set_lend(): its counter holds `total` + `reset` */
     uint16_t storm;             /* overflows in a throttle window ... */
     uint16_t window;            /* ... the number of which is this */
+    uint32_t frequency;         /* upmu_sampling's */
     uint64_t total;             /* events up to `base` */
     uint64_t base;              /* counter value that `total` belongs to */
     uint64_t due;               /* sampling: total at which the next sample is due */
     uint64_t period;            /* sampling: events between samples; 0: counts only */
     uint64_t reset;             /* sampling: the present period, with its random part ... */
     uint64_t ended;             /* ... and the one before it */
-    uint64_t random;            /* state of the generator */
+    uint64_t random;            /* state of the generator ... */
+    uint64_t random_mask;       /* ... and the bits of its numbers that a period gets */
     uint64_t adapted_ns;        /* enabled time at the last sample, for a frequency */
     uint64_t gap_ns;            /* enabled without a counter */
     uint32_t overflows;         /* periods completed */
@@ -66,11 +68,9 @@ struct upmu_kept {
     uint64_t period;
     uint64_t event_id;
     uint64_t long_period;
-    uint64_t random_mask;
     uint32_t values;
     uint32_t switch_after;
     uint32_t resets;
-    uint32_t frequency;
 };
 
 /* Sums over the runs of a set, from which one event's count between runs is estimated. */
@@ -86,9 +86,10 @@ struct upmu_estimate {
  * third, and two registers are beside; elsewhere two values of 32 bits for each event, and for four registers beside.
  * On RISC-V a select has three.
  */
-#define UPMU_STEPS_WANTED                                                                                              \
-    (UPMU_BACKEND_X86_P4 ? 6 * UPMU_SET_EVENTS + 4 : (2 + UPMU_BACKEND_RISCV_HPM) * UPMU_SET_EVENTS + 8)
-#define UPMU_STEPS (UPMU_STEPS_WANTED < 44 ? UPMU_STEPS_WANTED : 44)
+#define UPMU_STEPS_WANTED(events)                                                                                      \
+    (UPMU_BACKEND_X86_P4 ? 6u * (events) + 4u : (2u + UPMU_BACKEND_RISCV_HPM) * (events) + 8u)
+#define UPMU_STEPS_OF(events) (UPMU_STEPS_WANTED(events) < 44u ? UPMU_STEPS_WANTED(events) : 44u)
+#define UPMU_STEPS UPMU_STEPS_OF(UPMU_SET_EVENTS)
 
 /* A placement of a set, compiled when it is first loaded; constant until the next placement. */
 struct upmu_program {
@@ -101,19 +102,31 @@ struct upmu_program {
     uint8_t kind;       /* of CPU that it is for */
     uint8_t steps;
     uint8_t flags;      /* UPMU_PROGRAM_… */
-    struct upmu_step step[UPMU_STEPS]; /* in load order, those of one register together */
+    struct upmu_step *step; /* in load order, those of one register together; in the set's room */
 };
+
+/* Words that the events of a set take, and the steps of their program: core/engine/room.c lays them out. */
+#define UPMU_ROOM_WORDS(events)                                                                                        \
+    (((size_t)(events) * (sizeof(struct upmu_tally) + sizeof(struct upmu_event) + sizeof(struct upmu_kept) +           \
+                          sizeof(struct upmu_estimate)) +                                                              \
+      (size_t)UPMU_STEPS_OF(events) * sizeof(struct upmu_step) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
 
 /*
  * Requests that run together or not at all; one link of a session's chain
  * (<upmu/set.h>).
+ *
+ * The memory of a set may end early: for `events` events it has the first UPMU_SET_BYTES(events) bytes.
  */
 struct upmu_set {
     uint8_t count;        /* events in it */
     uint8_t flags;        /* UPMU_SET_… */
     uint16_t number;      /* place in the chain, which is in rising order */
     uint32_t counters;    /* of its last placement; 0: none (private) */
-    struct upmu_tally tally[UPMU_SET_EVENTS]; /* near the beginning: short code */
+    struct upmu_tally *tally; /* of its events, as the next three: arrays in `room` */
+    struct upmu_event *event;
+    struct upmu_kept *sampling;
+    struct upmu_estimate *estimate;
+    struct upmu_program program;
     uint64_t timeout_ns;  /* UPMU_SET_TIME_SWITCH: how long it runs, as effective */
     uint64_t runs;        /* number of switches to it */
     /* private */
@@ -131,10 +144,8 @@ struct upmu_set {
     uint8_t placed_class; /* PMU and hyper-thread that it was placed for */
     uint8_t scale;        /* bits that times are shifted by in these sums */
     uint8_t proven;       /* first set of a session: the meter's seen_counting when the session left it */
-    struct upmu_event event[UPMU_SET_EVENTS];
-    struct upmu_kept sampling[UPMU_SET_EVENTS];
-    struct upmu_estimate estimate[UPMU_SET_EVENTS];
-    struct upmu_program program;
+    uint8_t capacity;     /* events that it has room for */
+    uint64_t room[UPMU_ROOM_WORDS(UPMU_SET_EVENTS)];
 };
 
 /* A byte ring of records; one writer (the handler), one reader. */
@@ -150,7 +161,8 @@ struct upmu_ring {
 };
 
 /*
- * Events, their target and their counts.  The memory must stay until the session is closed.
+ * Events, their target and their counts.  The memory must stay until the session is closed.  The memory may end early,
+ * in the room of the first set: UPMU_SESSION_BYTES() (upmu/session.h).
  */
 struct upmu_session {
     enum upmu_status error;    /* why the library stopped it, or UPMU_OK */
@@ -210,7 +222,7 @@ struct upmu_session {
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* of the last call that refused */
-    struct upmu_set set;
+    struct upmu_set set;       /* the last member: its room may be shorter */
 };
 
 /* A thread, which the host embeds in its own structure.  At most 64 bytes. */
