@@ -106,7 +106,7 @@ static bool is_missed(const struct cmd_live *live)
 static void run(void *program, struct cmd *cmd, const struct cmd_workload *workload, uint64_t iterations)
 {
     const uint64_t piece = PIECE / workload->instructions;
-    const bool sampled = cmd->session.set.tally[0].period != 0;
+    const bool sampled = cmd->session.set.count && cmd->session.set.tally[0].period != 0;
     uint64_t value;
 
     (void)program;

@@ -100,22 +100,19 @@ void upmu_count_continue(struct upmu_set *set, struct upmu_tally *tally, const s
 
 void upmu_count_next(struct upmu_tally *tally, uint64_t period)
 {
-    const struct upmu_kept *sampling = upmu_tally_sampling(tally);
-
     UPMU_STORE(tally->reset, period);
-    if (sampling->random_mask)
-        UPMU_STORE(tally->reset, tally->reset + (upmu_random_next(&tally->random) & sampling->random_mask));
+    if (tally->random_mask)
+        UPMU_STORE(tally->reset, tally->reset + (upmu_random_next(&tally->random) & tally->random_mask));
 }
 
 void upmu_count_adapt(struct upmu_tally *tally, uint64_t now_ns)
 {
     uint64_t elapsed_ns = now_ns - tally->adapted_ns, ideal, rest;
-    uint32_t frequency = upmu_tally_sampling(tally)->frequency;
 
     tally->adapted_ns = now_ns;
     if (!elapsed_ns)
         return;
-    ideal = upmu_divide(upmu_muldiv(tally->ended, UINT64_C(1000000000), elapsed_ns), frequency, &rest);
+    ideal = upmu_divide(upmu_muldiv(tally->ended, UINT64_C(1000000000), elapsed_ns), tally->frequency, &rest);
     if (ideal > UPMU_LONGEST_PERIOD >> 1)
         ideal = UPMU_LONGEST_PERIOD >> 1;
     /* Go an eighth of the way: a sample long ago tells little of what is to come. */
@@ -395,7 +392,7 @@ UPMU_APART bool upmu_count_end(struct upmu_meter *meter, const struct upmu_sessi
     if (!samples)
         return false;
     due = upmu_count_due(tally);
-    if (due && upmu_tally_sampling(tally)->frequency)
+    if (due && tally->frequency)
         upmu_count_adapt(tally, upmu_session_clock(session, now_ns));
     if (passed)
         meter->flagged |= UPMU_BIT32(counter);

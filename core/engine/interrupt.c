@@ -86,7 +86,7 @@ static void take_overflow(struct pass *pass, unsigned counter, struct upmu_tally
     upmu_count_fold(meter, tally, counter, value);
     if (upmu_count_due(tally)) {
         pass->due |= UPMU_BIT32(counter);
-        if (upmu_tally_sampling(tally)->frequency)
+        if (tally->frequency)
             upmu_count_adapt(tally, upmu_session_clock(session, pass->now_ns));
         throttle_tally(pass, tally, tally->lost != lost);
     }

@@ -88,7 +88,7 @@ static void sum_up(const struct upmu_meter *meter, struct upmu_set *set)
 static void compile_program(struct upmu_meter *meter, struct upmu_set *set)
 {
     struct upmu_program *program = &set->program;
-    struct upmu_image image = upmu_image_on(meter->pmu, program->step, UPMU_STEPS);
+    struct upmu_image image = upmu_image_on(meter->pmu, program->step, UPMU_STEPS_OF(set->capacity));
 
     if (!set->placed_class)
         return;

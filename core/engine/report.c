@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reporting an overflow: a sample in the ring, a call of a format, or a message.  A report is made in a bracket, or in
- * a handler that interrupted none: so ring, queue and session->overflow have one writer.
+ * a handler that interrupted none: so ring, queue and cpu->overflow have one writer.
  */
 #include "core/engine/report.h"
 #include "core/util/apart.h"
@@ -74,7 +74,7 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
                             uint64_t now_ns)
 {
     struct upmu_cpu *cpu = session->meter->cpu;
-    struct upmu_overflow *overflow = &session->overflow;
+    struct upmu_overflow *overflow = &cpu->overflow;
 
     if (upmu_session_dropped(session))
         return;
@@ -115,7 +115,10 @@ static void record_overflow(struct upmu_session *session, uint32_t events, const
         UPMU_STORE(session->full, 1);
         cpu->meter.work_due |= UPMU_DUE_SESSIONS;
     }
+    /* The frame is on the handler's stack, and the session may be closed, or its set removed: no pointer stays. */
     overflow->frame = NULL;
+    overflow->session = NULL;
+    overflow->set = NULL;
 }
 
 void upmu_report(struct upmu_session *session, uint32_t events, const struct upmu_frame *frame, const uint64_t *now_ns)

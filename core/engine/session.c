@@ -19,6 +19,7 @@
 #include "core/engine/placing.h"
 #include "core/engine/reconcile.h"
 #include "core/engine/program.h"
+#include "core/engine/room.h"
 #include "core/engine/session_core.h"
 #include "core/engine/sets.h"
 #include "core/engine/special.h"
@@ -31,9 +32,17 @@
 #define FIRST_PERIOD 10000u
 #define FALLS_LEAST 0x7fffffffu /* shortest period where a count can fall */
 
-enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine)
+enum upmu_status upmu_session_init_sized(void *memory, size_t bytes, struct upmu_machine *machine,
+                                         struct upmu_session **out_session)
 {
-    memset(session, 0, sizeof *session);
+    const size_t before = offsetof(struct upmu_session, set);
+    unsigned events = bytes > before ? upmu_room_events(memory, bytes - before) : 0;
+    struct upmu_session *session = memory;
+
+    if (!events)
+        return UPMU_ERR_NO_SPACE;
+    memset(session, 0, before);
+    upmu_room_begin(&session->set, events);
     session->machine = machine;
     session->sets = &session->set;
     upmu_session_keep_set(session, &session->set);
@@ -41,7 +50,13 @@ enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_mac
     do
         session->id = __atomic_fetch_add(&machine->last_session, 1, __ATOMIC_RELAXED) + 1u;
     while (!session->id);
+    *out_session = session;
     return UPMU_OK;
+}
+
+enum upmu_status upmu_session_init(struct upmu_session *session, struct upmu_machine *machine)
+{
+    return upmu_session_init_sized(session, sizeof *session, machine, &session);
 }
 
 /* Has an event sampling attributes?  In other builds set->sampling is not used. */
@@ -137,15 +152,16 @@ static void set_event(struct upmu_session *session, struct upmu_set *set, unsign
     if (HAS_ATTRIBUTES)
         set->sampling[i] = (struct upmu_kept){
             .period = sampling->period, .event_id = sampling->event_id, .long_period = sampling->long_period,
-            .random_mask = sampling->random_mask, .values = sampling->values, .switch_after = sampling->switch_after,
-            .resets = sampling->resets, .frequency = sampling->frequency};
+            .values = sampling->values, .switch_after = sampling->switch_after, .resets = sampling->resets};
     if (UPMU_THREADS)
         memset(&set->estimate[i], 0, sizeof set->estimate[i]);
     memset(tally, 0, sizeof *tally);
     tally->index = (uint8_t)i;
     if (UPMU_SAMPLING) {
         UPMU_STORE(tally->period, upmu_event_cascades(event) ? 0 : sampling->period);
+        tally->frequency = sampling->frequency;
         tally->random = sampling->random_seed;
+        tally->random_mask = sampling->random_mask;
         tally->notifies = sampling->flags & UPMU_SAMPLING_NOTIFY;
         tally->wraps = sampling->flags & UPMU_SAMPLING_WRAP;
         tally->least_log2 = event->least_log2;
@@ -221,7 +237,7 @@ static enum upmu_status add_one_event(struct upmu_session *session, struct upmu_
         status = UPMU_ERR_STATE;
     else if (!session->machine || !__atomic_load_n(&session->machine->pmu_count, __ATOMIC_ACQUIRE))
         status = UPMU_ERR_NO_PMU;
-    else if (set->count == UPMU_SET_EVENTS)
+    else if (set->count == set->capacity)
         status = UPMU_ERR_NO_SPACE;
     else if ((status = check_world(session, event)) == UPMU_OK)
         status = check_sampling(session, event, sampling, &checked);
@@ -917,7 +933,7 @@ enum upmu_status upmu_set_wait(struct upmu_set *set, unsigned index, uint64_t le
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     pmu = upmu_machine_pmu_of(session->machine, set->event[index].pmu);
     if (!left || left > UPMU_LONGEST_PERIOD || period < pmu->min_period ||
-        period > UPMU_LONGEST_PERIOD - set->sampling[index].random_mask ||
+        period > UPMU_LONGEST_PERIOD - set->tally[index].random_mask ||
         (set->tally[index].falls && (left < FALLS_LEAST || period < FALLS_LEAST)))
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
     return upmu_session_call(&call);
@@ -957,11 +973,13 @@ bool upmu_set_where(const struct upmu_set *set, unsigned index,
                     unsigned *out_counter, uint64_t *out_ahead)
 {
     const struct upmu_session *session = set->session;
-    const volatile struct upmu_tally *tally = &set->tally[index];
+    const volatile struct upmu_tally *tally;
     uint64_t base;
 
-    if (!session || session->state != UPMU_SESSION_RUNNING || set != upmu_active(session) ||
-        tally->counter >= UPMU_COUNTERS || tally->counters != UPMU_BIT32(tally->counter))
+    if (!session || session->state != UPMU_SESSION_RUNNING || set != upmu_active(session) || index >= set->count)
+        return false;
+    tally = &set->tally[index];
+    if (tally->counter >= UPMU_COUNTERS || tally->counters != UPMU_BIT32(tally->counter))
         return false;
     do { /* a handler may load the counter between the two reads */
         base = tally->base;

@@ -133,14 +133,6 @@ static inline struct upmu_session *upmu_meter_next_running(const struct upmu_met
     return session;
 }
 
-/* Returns the sampling attributes of a tally's event, which stand in the set of the tally. */
-static inline const struct upmu_kept *upmu_tally_sampling(const struct upmu_tally *tally)
-{
-    const char *set = (const char *)(tally - tally->index) - offsetof(struct upmu_set, tally);
-
-    return &((const struct upmu_set *)(const void *)set)->sampling[tally->index];
-}
-
 /*
  * Set session->why to a status, without further details; returns that status.  NULL, the session of a set that is in no
  * session: UPMU_ERR_STATE.

@@ -66,7 +66,6 @@ void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session)
     UPMU_STORE(session->counters, 0);
     session->next = NULL;
     session->link = NULL;
-    session->overflow.cpu = NULL;
     UPMU_STORE(session->set.proven, meter->seen_counting);
     /* From now on a call on another CPU may work on the session. */
     __atomic_store_n(&session->meter, NULL, __ATOMIC_RELEASE);

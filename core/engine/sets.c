@@ -10,6 +10,7 @@
 #include "core/engine/meter.h"
 #include "core/engine/placing.h"
 #include "core/engine/reconcile.h"
+#include "core/engine/room.h"
 #include "core/engine/sets.h"
 #include "core/engine/waiting.h"
 #include "core/engine/session_core.h"
@@ -37,7 +38,7 @@ static uint64_t effective_timeout(const struct upmu_session *session, uint64_t t
 }
 
 /* Is this memory a set of the chain already?  A second link to it would make the chain a circle. */
-static bool is_chained(const struct upmu_session *session, const struct upmu_set *memory)
+static bool is_chained(const struct upmu_session *session, const void *memory)
 {
     const struct upmu_set *set = session->sets;
 
@@ -51,23 +52,27 @@ static void note_chain(struct upmu_session *session)
     session->chain = session->sets && (session->sets->next || session->sets->flags);
 }
 
-enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_set *set, uint16_t number,
-                                      unsigned flags, uint64_t timeout_ns)
+enum upmu_status upmu_session_add_set_sized(struct upmu_session *session, void *memory, size_t bytes, uint16_t number,
+                                            unsigned flags, uint64_t timeout_ns)
 {
-    struct upmu_set **link = &session->sets;
-    bool timed = flags & UPMU_SET_TIME_SWITCH;
+    struct upmu_set **link = &session->sets, *set = memory;
+    bool timed = flags & UPMU_SET_TIME_SWITCH, is_new;
+    unsigned events = upmu_room_events(memory, bytes);
 
     if (session->state != UPMU_SESSION_DETACHED)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     while (*link && (*link)->number < number)
         link = &(*link)->next;
+    is_new = !*link || (*link)->number != number;
     if ((flags & ~(UPMU_SET_TIME_SWITCH | UPMU_SET_OVERFLOW_SWITCH)) || timed != (timeout_ns != 0) ||
-        (!(*link && (*link)->number == number) && (!set || is_chained(session, set))))
+        (is_new && (!set || is_chained(session, set))))
         return upmu_session_refuse(session, UPMU_ERR_INVALID);
+    if (is_new && !events)
+        return upmu_session_refuse(session, UPMU_ERR_NO_SPACE);
     if (timed && !port_has_clock(session->machine->port))
         return upmu_why_hook(&session->why, "clock_ns");
-    if (!*link || (*link)->number != number) {
-        memset(set, 0, sizeof *set);
+    if (is_new) {
+        upmu_room_begin(set, events);
         upmu_session_keep_set(session, set);
         set->number = number;
         set->next = *link;
@@ -103,8 +108,6 @@ enum upmu_status upmu_session_remove_set(struct upmu_session *session, uint16_t 
     *link = (*link)->next;
     note_chain(session);
     upmu_session_rewind(session);
-    /* The memory of the removed set is the host's now: no pointer to it stays. */
-    session->overflow.set = NULL;
     return upmu_session_refuse(session, UPMU_OK);
 }
 
@@ -181,10 +184,11 @@ void upmu_set_ask(const struct upmu_set *set, struct upmu_set_info *out_info)
 
 #else
 
-enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_set *set, uint16_t number,
-                                      unsigned flags, uint64_t timeout_ns)
+enum upmu_status upmu_session_add_set_sized(struct upmu_session *session, void *memory, size_t bytes, uint16_t number,
+                                            unsigned flags, uint64_t timeout_ns)
 {
-    (void)set;
+    (void)memory;
+    (void)bytes;
     (void)number;
     (void)flags;
     (void)timeout_ns;
@@ -222,3 +226,9 @@ void upmu_set_ask(const struct upmu_set *set, struct upmu_set_info *out_info)
 }
 
 #endif
+
+enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_set *set, uint16_t number,
+                                      unsigned flags, uint64_t timeout_ns)
+{
+    return upmu_session_add_set_sized(session, set, sizeof *set, number, flags, timeout_ns);
+}

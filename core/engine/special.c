@@ -319,12 +319,12 @@ static uint32_t find_targets(const struct upmu_plan *plan)
 }
 
 /* Load the initiator of a cascade, which begins anew with each start. */
-static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *tally)
+static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *tally, uint64_t period)
 {
     unsigned counter = tally->slot[UPMU_SECOND_SLOT];
 
     if (!upmu_bank_close(&meter->bank, UPMU_BIT32(counter)) ||
-        !upmu_bank_write(&meter->bank, counter, UINT64_C(0) - upmu_tally_sampling(tally)->period))
+        !upmu_bank_write(&meter->bank, counter, UINT64_C(0) - period))
         upmu_meter_fails(meter, tally->counters);
 }
 
@@ -549,7 +549,7 @@ void upmu_special_load(struct upmu_meter *meter, struct upmu_session *session)
         if (meter->slot[tally->counter].tag == tally->tag)
             upmu_meter_tag(meter, tally->counters, tally->tag);
         if (upmu_tally_cascades(tally))
-            load_initiator(meter, tally);
+            load_initiator(meter, tally, upmu_active(session)->sampling[tally->index].period);
     }
 #if UPMU_METRICS
     if (upmu_session_has_metrics(meter, session))

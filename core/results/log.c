@@ -108,6 +108,7 @@ static enum upmu_status log_event(struct upmu_log *log, const struct upmu_sessio
 {
     const struct upmu_event *event = &set->event[index];
     const struct upmu_kept *sampling = &set->sampling[index];
+    const struct upmu_tally *tally = &set->tally[index];
     const struct upmu_pmu *pmu = upmu_machine_pmu_of(session->machine, event->pmu);
     const struct upmu_catalog *catalog = UPMU_NAMES && event->id.catalogue ? upmu_catalog_of(pmu, event->id) : NULL;
     const char *catalogue = catalog ? upmu_catalog_name(catalog) : "";
@@ -129,13 +130,13 @@ static enum upmu_status log_event(struct upmu_log *log, const struct upmu_sessio
     upmu_emit_number(emit, event->id.catalogue, 2);
     upmu_emit_number(emit, event->id.row, 2);
     upmu_emit_number(emit, event->id.masks, 4);
-    upmu_emit_number(emit, sampling->frequency, 4);
+    upmu_emit_number(emit, tally->frequency, 4);
     upmu_emit_number(emit, sampling->values, 4);
     upmu_emit_number(emit, event->config, 8);
     upmu_emit_number(emit, event->config1, 8);
     upmu_emit_number(emit, event->config2, 8);
     upmu_emit_number(emit, sampling->period, 8);
-    upmu_emit_number(emit, sampling->random_mask, 8);
+    upmu_emit_number(emit, tally->random_mask, 8);
     upmu_emit_number(emit, sampling->event_id, 8);
     put_name(emit, name);
     put_name(emit, pmu->name);

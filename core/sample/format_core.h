@@ -9,7 +9,7 @@
 
 /*
  * Report events of one session that overflowed: make records and messages, call hooks. The caller has filled in
- * session->overflow except `event`, and folded the values that the events ask for. Returns UPMU_OVERFLOW_MASK if the
+ * cpu->overflow except `event`, and folded the values that the events ask for. Returns UPMU_OVERFLOW_MASK if the
  * session is to be masked.
  * Context: a bracket, or a handler that interrupted none.
  */

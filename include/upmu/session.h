@@ -44,6 +44,31 @@ struct upmu_dry_run {
     size_t count; /* writes that there were */
 };
 
+/*
+ * Bytes of a session whose first set has room for `events` events, 1 to UPMU_SET_EVENTS.  A session of one event takes
+ * less than a third of struct upmu_session, which has room for UPMU_SET_EVENTS.
+ */
+#define UPMU_SESSION_BYTES(events)                                                                                     \
+    (offsetof(struct upmu_session, set.room) + UPMU_ROOM_WORDS(events) * sizeof(uint64_t))
+
+/* UPMU_SESSION_BYTES() of the library's build; 0 for numbers of events that it does not allow.  Context: any. */
+size_t upmu_session_bytes(unsigned events);
+
+/*
+ * Make an empty session in `bytes` bytes of memory, whose former contents do not matter; *out_session is where the
+ * memory begins.  The first set has room for as many events as the memory has (UPMU_SESSION_BYTES()); nothing behind
+ * is touched.  Then it is a session as any other: a call that adds more events is refused with UPMU_ERR_NO_SPACE.  Do
+ * not copy it, nor take its size by sizeof, because struct upmu_session is longer.  The memory and `machine` must stay
+ * until upmu_session_close().
+ *
+ * Returns UPMU_OK; UPMU_ERR_NO_SPACE (not even one event: fewer bytes than UPMU_SESSION_BYTES(1), or memory that is not
+ * aligned as uint64_t; *out_session is unchanged).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_init_sized(void *memory, size_t bytes, struct upmu_machine *machine,
+                                         struct upmu_session **out_session);
+
 /* Number of samples that found no room so far.  Context: any. */
 uint32_t upmu_ring_lost(const struct upmu_ring *ring);
 

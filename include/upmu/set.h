@@ -18,6 +18,12 @@ extern "C" {
 #define UPMU_SET_TIME_SWITCH (1u << 0)     /* after timeout_ns: of its thread's time; of a CPU's session: wall time */
 #define UPMU_SET_OVERFLOW_SWITCH (1u << 1) /* when an event has overflowed upmu_sampling.switch_after times */
 
+/* Bytes of a set with room for `events` events, 1 to UPMU_SET_EVENTS: struct upmu_set has room for UPMU_SET_EVENTS. */
+#define UPMU_SET_BYTES(events) (offsetof(struct upmu_set, room) + UPMU_ROOM_WORDS(events) * sizeof(uint64_t))
+
+/* UPMU_SET_BYTES() of the library's build; 0 for numbers of events that it does not allow.  Context: any. */
+size_t upmu_set_bytes(unsigned events);
+
 /*
  * Put an empty set into the chain, which is in rising order of `number`.  The former contents of
  * its memory do not matter; the memory must stay until the set is removed or the session is closed.
@@ -34,6 +40,19 @@ extern "C" {
 UPMU_MUST_CHECK
 enum upmu_status upmu_session_add_set(struct upmu_session *session, struct upmu_set *set, uint16_t number,
                                       unsigned flags, uint64_t timeout_ns);
+
+/*
+ * upmu_session_add_set() with memory for a set of fewer events than UPMU_SET_EVENTS: as many as `bytes` bytes have room
+ * for (UPMU_SET_BYTES()); nothing behind is touched.  upmu_session_find_set() returns the set, which begins where the
+ * memory does.  Do not copy it, nor take its size by sizeof, because struct upmu_set is longer.
+ *
+ * Returns as upmu_session_add_set(); UPMU_ERR_NO_SPACE (a new set has not even room for one event: fewer bytes than
+ * UPMU_SET_BYTES(1), or memory that is not aligned as uint64_t).
+ * Context: any.
+ */
+UPMU_MUST_CHECK
+enum upmu_status upmu_session_add_set_sized(struct upmu_session *session, void *memory, size_t bytes, uint16_t number,
+                                            unsigned flags, uint64_t timeout_ns);
 
 /*
  * Remove a set, which may be set 0, from the chain; its counts are lost.

@@ -42,13 +42,16 @@ const char *upmu_test_left_over(const struct upmu_cpu *cpu)
                               : NULL;
 }
 
-bool upmu_test_program(const struct upmu_set *set, struct upmu_program *out_program)
+bool upmu_test_program(const struct upmu_set *set, struct upmu_test_program *out_program)
 {
     const struct upmu_program *program = &set->program;
 
     memset(out_program, 0, sizeof *out_program);
-    memcpy(out_program, program, offsetof(struct upmu_program, step) + program->steps * sizeof program->step[0]);
-    out_program->seen = out_program->refused = 0;
+    memcpy(&out_program->program, program, sizeof *program);
+    if (program->steps)
+        memcpy(out_program->step, program->step, program->steps * sizeof program->step[0]);
+    out_program->program.step = NULL;
+    out_program->program.seen = out_program->program.refused = 0;
     return program->placement != 0;
 }
 

@@ -30,8 +30,14 @@ void upmu_test_state(const struct upmu_cpu *cpu, struct upmu_test_state *out_sta
  */
 const char *upmu_test_left_over(const struct upmu_cpu *cpu);
 
-/* The compiled placement of a set, without the notes that plans make in it.  False: there is none. */
-bool upmu_test_program(const struct upmu_set *set, struct upmu_program *out_program);
+/* The compiled placement of a set with its steps, without the notes that plans make in it. */
+struct upmu_test_program {
+    struct upmu_program program; /* whose `step` is NULL */
+    struct upmu_step step[UPMU_STEPS];
+};
+
+/* Copy it; false: there is none. */
+bool upmu_test_program(const struct upmu_set *set, struct upmu_test_program *out_program);
 
 /* Pages that are published. */
 unsigned upmu_test_pages(const struct upmu_machine *machine);

@@ -137,15 +137,18 @@ static void add_event(struct host_session *session, struct host_set *set, struct
 
 /* ---- Life ---- */
 
+/* Sets have room for their events alone: behind them an access faults. */
+#define SET_BYTES UPMU_SET_BYTES(HOST_EVENTS)
+
 static void add_set(struct host_session *session, unsigned k, struct lots *lots)
 {
     unsigned flags = (setting_has(&host.setting, THEME_SETS) ? UPMU_SET_OVERFLOW_SWITCH : lots_below(lots, 4)) &
                      (host.setting.no_clock ? UPMU_SET_OVERFLOW_SWITCH : ~0u);
     uint64_t timeout_ns = flags & UPMU_SET_TIME_SWITCH ? lots_size(lots, 22) : 0;
 
-    rules_status("upmu_session_add_set",
-                 HOST_CALL(upmu_session_add_set(session->session, k ? session->set[k].set : NULL, (uint16_t)k, flags,
-                                                timeout_ns)),
+    rules_status("upmu_session_add_set_sized",
+                 HOST_CALL(upmu_session_add_set_sized(session->session, k ? session->set[k].set : NULL, SET_BYTES,
+                                                      (uint16_t)k, flags, timeout_ns)),
                  "");
 }
 
@@ -154,7 +157,7 @@ static void add_sets(struct host_session *session, struct lots *lots)
     session->set[0].set = &session->session->set;
     session->sets = 1;
     while (session->sets < HOST_SETS && lots_one_in(lots, setting_has(&host.setting, THEME_SETS) ? 2 : 4)) {
-        session->set[session->sets].set = arena_take(sizeof(struct upmu_set), "set");
+        session->set[session->sets].set = arena_take(SET_BYTES, "set");
         add_set(session, session->sets, lots);
         session->sets++;
     }
@@ -353,6 +356,7 @@ void act_first_start(struct host_session *session)
 void act_create(const struct step *step, struct lots *lots)
 {
     struct host_session *session = &host.session[step->what % HOST_SESSIONS];
+    size_t bytes = UPMU_SESSION_BYTES(HOST_EVENTS + step->what % 3u); /* sessions of three sizes meet */
 
     if (session->session) {
         if (!session->readers && act_begin(session, true)) {
@@ -362,9 +366,10 @@ void act_create(const struct step *step, struct lots *lots)
         if (session->session)
             return;
     }
-    session->session = arena_take(sizeof *session->session, "session");
+    session->session = arena_take(bytes, "session");
     (void)act_begin(session, true);
-    rules_status("upmu_session_init", HOST_CALL(upmu_session_init(session->session, host.machine)), "");
+    rules_status("upmu_session_init_sized",
+                 HOST_CALL(upmu_session_init_sized(session->session, bytes, host.machine, &session->session)), "");
     if (setting_has(&host.setting, THEME_UNITS) ? lots_below(lots, 4) : lots_one_in(lots, 4)) {
         const struct host_unit *unit = act_unit_find(NULL, lots_below(lots, HOST_UNITS));
 

@@ -16,6 +16,7 @@
 #include <upmu/private/pmu.h>
 
 struct upmu_session;
+struct upmu_set;
 struct upmu_tally;
 struct upmu_ibs;
 struct upmu_thread;
@@ -179,6 +180,28 @@ struct upmu_mailbox {
     struct upmu_frame frame; /* without what its interrupted code has changed since: stack and registers */
 };
 
+/* An overflow, as it is passed to the format (upmu/format.h). */
+struct upmu_overflow {
+    struct upmu_session *session; /* whose events overflowed */
+    struct upmu_cpu *cpu;       /* where they overflowed */
+    const struct upmu_set *set; /* active when it happened, not after a switch */
+    /*
+     * The interrupted code, until upmu_format.overflow returns.  NULL: the host gave no frame, the frame is another
+     * overflow's (UPMU_SAMPLE_NO_FRAME), or it is hidden (UPMU_SAMPLE_HIDDEN).  Where the interrupt came inside a local
+     * call, the end of this call reports the overflow: then `fp` is 0 and `registers` NULL.
+     */
+    const struct upmu_frame *frame;
+    uint64_t ip;                /* of the frame, or 0 */
+    uint64_t sp;                /* of the frame, or 0 */
+    uint64_t time_ns; /* clock_ns, or 0 */
+    uint32_t events;            /* all events of the session that overflowed together */
+    uint32_t process;           /* upmu_frame's */
+    uint32_t thread;            /* upmu_frame's */
+    uint16_t set_number;        /* upmu_set.number */
+    uint16_t flags;             /* UPMU_SAMPLE_… */
+    uint8_t event;              /* the one that this call is about */
+};
+
 /*
  * A PMU at work: what the engine needs of it, and what runs on it.  A CPU's is the first member of its
  * upmu_cpu.
@@ -266,6 +289,9 @@ struct upmu_cpu {
     volatile uint32_t interrupts;       /* handled since upmu_cpu_init() */
     struct upmu_session *pages;         /* published ones that run */
     struct upmu_mailbox mail;
+#if UPMU_SAMPLING
+    struct upmu_overflow overflow;               /* being reported: by a bracket, or a handler that interrupted none */
+#endif
     uint64_t window_start_ns;                    /* of the throttle */
     uint8_t user_reads;                          /* user mode may execute RDPMC; 2: the register may have been lost */
     uint8_t readers;                             /* for pages of: 1: the CPU's sessions, 2: the thread's */

@@ -49,13 +49,15 @@ struct upmu_tally {
     bool lent : 1;              /* upmu_set_lend(): its counter holds `total` + `reset` */
     uint16_t storm;             /* overflows in a throttle window ... */
     uint16_t window;            /* ... the number of which is this */
+    uint32_t frequency;         /* upmu_sampling's */
     uint64_t total;             /* events up to `base` */
     uint64_t base;              /* counter value that `total` belongs to */
     uint64_t due;               /* sampling: total at which the next sample is due */
     uint64_t period;            /* sampling: events between samples; 0: counts only */
     uint64_t reset;             /* sampling: the present period, with its random part ... */
     uint64_t ended;             /* ... and the one before it */
-    uint64_t random;            /* state of the generator */
+    uint64_t random;            /* state of the generator ... */
+    uint64_t random_mask;       /* ... and the bits of its numbers that a period gets */
     uint64_t adapted_ns;        /* enabled time at the last sample, for a frequency */
     uint64_t gap_ns;            /* enabled without a counter */
     uint32_t overflows;         /* periods completed */
@@ -70,11 +72,9 @@ struct upmu_kept {
     uint64_t period;
     uint64_t event_id;
     uint64_t long_period;
-    uint64_t random_mask;
     uint32_t values;
     uint32_t switch_after;
     uint32_t resets;
-    uint32_t frequency;
 };
 
 /* Sums over the runs of a set, from which one event's count between runs is estimated. */
@@ -91,9 +91,10 @@ struct upmu_estimate {
  * third, and two registers are beside; elsewhere two values of 32 bits for each event, and for four registers beside.
  * On RISC-V a select has three.
  */
-#define UPMU_STEPS_WANTED                                                                                              \
-    (UPMU_BACKEND_X86_P4 ? 6 * UPMU_SET_EVENTS + 4 : (2 + UPMU_BACKEND_RISCV_HPM) * UPMU_SET_EVENTS + 8)
-#define UPMU_STEPS (UPMU_STEPS_WANTED < 44 ? UPMU_STEPS_WANTED : 44)
+#define UPMU_STEPS_WANTED(events)                                                                                      \
+    (UPMU_BACKEND_X86_P4 ? 6u * (events) + 4u : (2u + UPMU_BACKEND_RISCV_HPM) * (events) + 8u)
+#define UPMU_STEPS_OF(events) (UPMU_STEPS_WANTED(events) < 44u ? UPMU_STEPS_WANTED(events) : 44u)
+#define UPMU_STEPS UPMU_STEPS_OF(UPMU_SET_EVENTS)
 
 /* A placement of a set, compiled when it is first loaded; constant until the next placement. */
 struct upmu_program {
@@ -107,12 +108,20 @@ struct upmu_program {
     uint8_t kind;       /* of CPU that it is for */
     uint8_t steps;
     uint8_t flags;      /* UPMU_PROGRAM_… */
-    struct upmu_step step[UPMU_STEPS]; /* in load order, those of one register together */
+    struct upmu_step *step; /* in load order, those of one register together; in the set's room */
 };
+
+/* Words that the events of a set take, and the steps of their program: core/engine/room.c lays them out. */
+#define UPMU_ROOM_WORDS(events)                                                                                        \
+    (((size_t)(events) * (sizeof(struct upmu_tally) + sizeof(struct upmu_event) + sizeof(struct upmu_kept) +           \
+                          sizeof(struct upmu_estimate)) +                                                              \
+      (size_t)UPMU_STEPS_OF(events) * sizeof(struct upmu_step) + sizeof(uint64_t) - 1) / sizeof(uint64_t))
 
 /*
  * Requests that run together or not at all; one link of a session's chain
  * (<upmu/set.h>).
+ *
+ * The memory of a set may end early: for `events` events it has the first UPMU_SET_BYTES(events) bytes.
  */
 struct upmu_set {
     uint8_t count;        /* events in it */
@@ -121,7 +130,13 @@ struct upmu_set {
     /* private */
     uint32_t counters;    /* of its last placement; 0: none */
     /* public again */
-    struct upmu_tally tally[UPMU_SET_EVENTS]; /* near the beginning: short code */
+    struct upmu_tally *tally; /* of its events, as the next three: arrays in `room` */
+    /* private */
+    struct upmu_event *event;
+    struct upmu_kept *sampling;
+    struct upmu_estimate *estimate;
+    struct upmu_program program;
+    /* public again */
     uint64_t timeout_ns;  /* UPMU_SET_TIME_SWITCH: how long it runs, as effective */
     uint64_t runs;        /* number of switches to it */
     /* private */
@@ -139,10 +154,8 @@ struct upmu_set {
     uint8_t placed_class; /* PMU and hyper-thread that it was placed for */
     uint8_t scale;        /* bits that times are shifted by in these sums */
     uint8_t proven;       /* first set of a session: the meter's seen_counting when the session left it */
-    struct upmu_event event[UPMU_SET_EVENTS];
-    struct upmu_kept sampling[UPMU_SET_EVENTS];
-    struct upmu_estimate estimate[UPMU_SET_EVENTS];
-    struct upmu_program program;
+    uint8_t capacity;     /* events that it has room for */
+    uint64_t room[UPMU_ROOM_WORDS(UPMU_SET_EVENTS)];
 };
 
 /* A byte ring of records; one writer (the handler), one reader. */
@@ -157,30 +170,9 @@ struct upmu_ring {
     uint32_t lost_reported; /* of these, reported in the stream */
 };
 
-/* An overflow, as it is passed to the format (upmu/format.h). */
-struct upmu_overflow {
-    struct upmu_session *session; /* whose events overflowed */
-    struct upmu_cpu *cpu;       /* where they overflowed */
-    const struct upmu_set *set; /* active when it happened, not after a switch */
-    /*
-     * The interrupted code, until upmu_format.overflow returns.  NULL: the host gave no frame, the frame is another
-     * overflow's (UPMU_SAMPLE_NO_FRAME), or it is hidden (UPMU_SAMPLE_HIDDEN).  Where the interrupt came inside a local
-     * call, the end of this call reports the overflow: then `fp` is 0 and `registers` NULL.
-     */
-    const struct upmu_frame *frame;
-    uint64_t ip;                /* of the frame, or 0 */
-    uint64_t sp;                /* of the frame, or 0 */
-    uint64_t time_ns; /* clock_ns, or 0 */
-    uint32_t events;            /* all events of the session that overflowed together */
-    uint32_t process;           /* upmu_frame's */
-    uint32_t thread;            /* upmu_frame's */
-    uint16_t set_number;        /* upmu_set.number */
-    uint16_t flags;             /* UPMU_SAMPLE_… */
-    uint8_t event;              /* the one that this call is about */
-};
-
 /*
- * Events, their target and their counts.  The memory must stay until the session is closed.
+ * Events, their target and their counts.  The memory must stay until the session is closed.  The memory may end early,
+ * in the room of the first set: UPMU_SESSION_BYTES() (upmu/session.h).
  */
 struct upmu_session {
     enum upmu_status error;    /* why the library stopped it, or UPMU_OK */
@@ -237,11 +229,10 @@ struct upmu_session {
     struct upmu_session *next_started, *before_started; /* in that of started sessions; NULL: it is not there */
     struct upmu_session *next_list; /* of the first of such a list: the first of that for the next limit */
     struct upmu_cpu *limit;    /* the CPU where it counts, or NULL: each */
-    struct upmu_overflow overflow;    /* being reported: by a bracket, or by a handler that interrupted none */
     /* public again */
     struct upmu_ring ring;
     struct upmu_why why;       /* of the last call that refused */
-    struct upmu_set set;
+    struct upmu_set set;       /* the last member: its room may be shorter */
 };
 
 /* A thread, which the host embeds in its own structure.  At most 64 bytes. */

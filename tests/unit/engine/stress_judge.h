@@ -74,7 +74,7 @@ struct stress_set {
     struct upmu_set *set;
     unsigned events;
     struct stress_event event[STRESS_EVENTS];
-    struct upmu_program program; /* when its placement was seen first */
+    struct upmu_test_program program; /* when its placement was seen first */
 };
 
 enum stress_target { STRESS_DETACHED, STRESS_ON_CPU, STRESS_ON_THREAD };
@@ -461,15 +461,16 @@ static inline void judge_programs(void)
         for (unsigned k = 0; k < s.session[i].sets; k++) {
             struct stress_session *session = &s.session[i];
             struct stress_set *set = &session->set[k];
-            struct upmu_program now;
+            struct upmu_test_program now;
             bool compiled = upmu_test_program(set->set, &now);
 
             if (!compiled && set->events && session->session.state == UPMU_SESSION_RUNNING &&
                 session->session.active == set->set)
                 stress_fail("session %u: set %u runs without a program", i, k);
-            if (compiled && now.placement == set->program.placement && memcmp(&now, &set->program, sizeof now))
+            if (compiled && now.program.placement == set->program.program.placement &&
+                memcmp(&now, &set->program, sizeof now))
                 stress_fail("session %u: the program of set %u has changed, and its placement has not", i, k);
-            for (unsigned n = 0; compiled && n < now.steps; n++)
+            for (unsigned n = 0; compiled && n < now.program.steps; n++)
                 if (!now.step[n].guard || (now.step[n].guard & ~set->set->counters))
                     stress_fail("session %u: step %u of set %u guards %x, and the set has %x", i, n, k,
                                 (unsigned)now.step[n].guard, (unsigned)set->set->counters);

@@ -54,7 +54,7 @@ static struct upmu_place_work work;
 static struct upmu_event event;
 static struct upmu_dry_run dry_run;
 static struct upmu_count counts[UPMU_SET_EVENTS];
-static struct upmu_session *both[2];
+static struct upmu_session *both[2], *made;
 static struct upmu_output output;
 static char journal_bytes[4096];
 static uint64_t ring[64], ahead;
@@ -113,6 +113,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_region_end, upmu_region_end(&region), SAME(STATE)) \
     X(upmu_region_open, upmu_region_open(&region, cpu, "cycles"), SAME(NO_PMU)) \
     X(upmu_session_add_set, upmu_session_add_set(fresh, &set, 1, 0, 0), SAME(OK)) \
+    X(upmu_session_add_set_sized, upmu_session_add_set_sized(fresh, &set, sizeof set, 1, 0, 0), SAME(OK)) \
     X(upmu_session_ask, DONE(upmu_session_ask(session, &session_info)), SAME(OK)) \
     X(upmu_session_attach_cpu, upmu_session_attach_cpu(fresh, cpu), SAME(STATE)) \
     X(upmu_session_attach_thread, upmu_session_attach_thread(fresh, &host.threads[1], cpu), SAME(STATE)) \
@@ -128,6 +129,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_session_hide_kernel, DONE(upmu_session_hide_kernel(session, true)), SAME(OK)) \
     X(upmu_session_hold, DONE(upmu_session_hold(session)), SAME(OK)) \
     X(upmu_session_init, upmu_session_init(fresh, &host.machine), SAME(OK)) \
+    X(upmu_session_init_sized, upmu_session_init_sized(fresh, sizeof *fresh, &host.machine, &made), SAME(OK)) \
     X(upmu_session_limit_cpu, upmu_session_limit_cpu(fresh, NULL), SAME(OK)) \
     X(upmu_session_mask_on_full, DONE(upmu_session_mask_on_full(session, true)), SAME(OK)) \
     X(upmu_session_messages, upmu_session_messages(fresh, &queue, messages, 4, 0, NULL), SAME(OK)) \

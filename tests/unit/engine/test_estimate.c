@@ -56,9 +56,15 @@ static double formula(const struct slots *kinds, double enabled, double *out_run
 static uint64_t error_of(const struct slots *kinds, uint64_t enabled_ns)
 {
     static struct upmu_set set;
+    static struct upmu_tally tally;
+    static struct upmu_estimate sums;
     struct upmu_count count;
 
     memset(&set, 0, sizeof set);
+    memset(&tally, 0, sizeof tally);
+    memset(&sums, 0, sizeof sums);
+    set.tally = &tally;
+    set.estimate = &sums;
     memset(&count, 0, sizeof count);
     set.count = 1;
     for (const struct slots *kind = kinds; kind < kinds + KINDS; kind++)

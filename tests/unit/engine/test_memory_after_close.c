@@ -86,8 +86,10 @@ static void lose(struct fixture *f, unsigned which)
 
 static void add_session(struct fixture *f)
 {
-    f->session = piece(f, SESSION, "session", sizeof *f->session);
-    assert_int_equal(upmu_session_init(f->session, f->machine), UPMU_OK);
+    const size_t bytes = UPMU_SESSION_BYTES(8); /* for all events that a life adds */
+
+    f->session = piece(f, SESSION, "session", bytes);
+    assert_int_equal(upmu_session_init_sized(f->session, bytes, f->machine, &f->session), UPMU_OK);
 }
 
 static void set_up(struct fixture *f, const char *profile, const char *when)
@@ -155,10 +157,11 @@ static void furnish(struct fixture *f, uint64_t period)
 static void add_set(struct fixture *f)
 {
     struct upmu_sampling sampling = {.period = 100, .switch_after = 1};
+    const size_t bytes = UPMU_SET_BYTES(3); /* for all events that a life adds */
 
-    f->set = piece(f, SET, "set", sizeof *f->set);
+    f->set = piece(f, SET, "set", bytes);
     assert_int_equal(upmu_session_shuffle(f->session, false, 0), UPMU_OK);
-    assert_int_equal(upmu_session_add_set(f->session, f->set, 1, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
+    assert_int_equal(upmu_session_add_set_sized(f->session, f->set, bytes, 1, UPMU_SET_OVERFLOW_SWITCH, 0), UPMU_OK);
     assert_int_equal(upmu_set_add(f->set, "branches:k", &sampling), UPMU_OK);
 }
 

@@ -251,13 +251,13 @@ static void no_pointer_to_a_frame_is_left(void **state)
     sample_with("skylake", 4);
     host_run(&host, 100);
     assert_int_equal(recorder.calls, 1);
-    assert_null(host.session.overflow.frame);
+    assert_null(host.cpu[0].overflow.frame);
     upmu_test_begin_call(&host.cpu[0]);
     host_run(&host, 100);
     upmu_test_end_call(&host.cpu[0]);
     assert_int_equal(upmu_session_stop(&host.session), UPMU_OK);
     assert_int_equal(recorder.calls, 2);
-    assert_null(host.session.overflow.frame);
+    assert_null(host.cpu[0].overflow.frame);
     host_end(&host);
 }
 
