@@ -1052,7 +1052,8 @@ enum upmu_status upmu_set_replace(struct upmu_set *set, unsigned index,
     size_t cursor = 0;
     enum upmu_status status;
 
-    status = session && index < set->count ? encode_next(session, specification, UPMU_TO_NUL, &cursor, &event) : UPMU_ERR_INVALID;
+    status = session && index < set->count ? encode_next(session, specification, UPMU_TO_NUL, &cursor, &event)
+                                           : UPMU_ERR_INVALID;
     if (status == UPMU_ERR_INVALID || status == UPMU_ERR_END)
         return upmu_session_refuse(session, status == UPMU_ERR_END ? UPMU_ERR_SYNTAX : status);
     return status == UPMU_OK ? replace_event(session, set, index, &event, sampling, true) : status;

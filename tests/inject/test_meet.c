@@ -256,7 +256,7 @@ static void *fresh_pages(size_t bytes)
 {
     void *memory = mmap(NULL, pages_of(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    assert_true(memory != MAP_FAILED);
+    assert_int_not_equal(memory, MAP_FAILED);
     return memory;
 }
 

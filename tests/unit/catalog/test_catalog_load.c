@@ -557,7 +557,7 @@ static void place_at_the_end(const struct blob *blob)
     size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = (blob->size + page - 1) / page * page;
     uint8_t *room = mmap(NULL, pages + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    assert_true(room != MAP_FAILED);
+    assert_int_not_equal(room, MAP_FAILED);
     assert_int_equal(mprotect(room + pages, page, PROT_NONE), 0);
     changing.file = room + pages - blob->size;
     memcpy(changing.file, blob->bytes, blob->size);

@@ -161,11 +161,11 @@ static void it_takes_turns_with_others(void **state)
         for (unsigned i = 0; i < 5; i++) {
             make_for_cpu(i, lists[i], true, i == alone);
             assert_int_equal(start(i), UPMU_OK);
-            assert_true(running(5) > 0);
+            assert_compare(running(5), >, 0);
         }
         for (unsigned tick = 0; tick < 60; tick++) {
             assert_int_equal(upmu_cpu_tick(&host.cpu[0]), UPMU_OK);
-            assert_true(running(5) > 0);
+            assert_compare(running(5), >, 0);
             for (unsigned i = 0; i < 5; i++)
                 ran[i] += runs(i);
             host_work(&host, 0, 1000);

@@ -441,7 +441,7 @@ static void shared_counters_make_estimates_of_sums(void **state)
         for (unsigned i = 0; i < 2; i++)
             assert_int_equal(upmu_set_read(&task[i]->member[group].session.set, 0, 1, &part[i]), UPMU_OK);
         assert_int_equal(sum.quality, UPMU_QUALITY_SCALED);
-        assert_true(sum.running_ns < sum.enabled_ns);
+        assert_compare(sum.running_ns, <, sum.enabled_ns);
         assert_int_equal(sum.enabled_ns, part[0].enabled_ns + part[1].enabled_ns);
         assert_int_equal(sum.running_ns, part[0].running_ns + part[1].running_ns);
         assert_int_equal(sum.raw, part[0].raw + part[1].raw);

@@ -260,7 +260,7 @@ static void a_thread_takes_its_place_from_core_to_core_of_amd(void **state)
         host_work(&host, cpu, 1000);
         host_thread_switch(&host, cpu, 2 + cpu);
     }
-    assert_true(host_value(&host.sessions[0], 0) != 0);
+    assert_int_not_equal(host_value(&host.sessions[0], 0), 0);
     assert_int_equal(host_count(&host.sessions[0], 0).quality, UPMU_QUALITY_EXACT);
     assert_int_equal(upmu_thread_exit(&host.threads[0]), UPMU_OK);
     host_end(&host);

@@ -117,7 +117,7 @@ static void a_session_takes_1024_bytes_and_320_for_each_event(void **state)
 {
     (void)state;
     for (unsigned n = 1; n <= UPMU_SET_EVENTS; n++) {
-        assert_true(UPMU_SESSION_BYTES(n) <= 1024 + 320 * n);
+        assert_compare(UPMU_SESSION_BYTES(n), <=, 1024 + 320 * n);
         assert_int_equal(upmu_session_bytes(n), UPMU_SESSION_BYTES(n));
         assert_int_equal(upmu_set_bytes(n), UPMU_SET_BYTES(n));
     }
@@ -283,7 +283,7 @@ static void each_event_samples_by_its_own_attributes(void **state)
     }
     assert_in_range(records[0], 19, 20);
     assert_in_range(records[1], 3900 / 131, 4000 / 100);
-    assert_true(records[2] > 3);
+    assert_compare(records[2], >, 3);
     assert_int_not_equal(session->set.tally[2].period, 50); /* it went towards its frequency */
     close_and_give(session);
     tear_down();
@@ -326,7 +326,7 @@ static void lists_of_hard_events_have_room_for_their_steps(void **state)
             fail_msg("%s on %s: %s", hard[i].list, hard[i].profile, upmu_status_text(session->why.status));
         assert_int_equal(session->state, UPMU_SESSION_RUNNING);
         assert_int_equal(session->set.count, hard[i].events);
-        assert_true(session->set.program.steps <= UPMU_STEPS_OF(hard[i].events));
+        assert_compare(session->set.program.steps, <=, UPMU_STEPS_OF(hard[i].events));
         close_and_give(session);
         tear_down();
     }

@@ -125,7 +125,7 @@ static void extended_cascade_bits_exist_in_four_cccrs_from_model_2_on(void **sta
         bool has = n == 12 || n == 15 || n == 16 || n == 17;
 
         assert_int_equal(upmu_register_bits(&old, UPMU_P4_ROW_CCCR + n) & bit, 0, n);
-        assert_true(!(upmu_register_bits(&new, UPMU_P4_ROW_CCCR + n) & bit) == !has, n);
+        assert_int_equal(!(upmu_register_bits(&new, UPMU_P4_ROW_CCCR + n) & bit), !has, n);
     }
 }
 

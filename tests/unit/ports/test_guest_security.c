@@ -604,7 +604,7 @@ static void s15_a_vcpu_has_the_counters_of_its_policy_and_no_more(void **state)
             if (open_gates(of[k]) > reached[most])
                 reached[most] = open_gates(of[k]);
         }
-        assert_true(reached[0] >= nest.shape.general);
+        assert_compare(reached[0], >=, nest.shape.general);
         for (unsigned i = 1; i <= 2; i++)
             assert_int_equal(reached[i], i);
         nest_end(&nest);

@@ -369,7 +369,7 @@ static void fresh_machine(const char *profile, bool used)
 {
     if (fake == NULL)
         fake = mmap(NULL, sizeof *fake, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    assert_true(fake != MAP_FAILED);
+    assert_int_not_equal(fake, MAP_FAILED);
     memset(fake, 0, sizeof *fake);
     upmu_sim_init(&fake->sim, upmu_sim_profile(profile), 1);
     fake->sim.expect_faults = true;
