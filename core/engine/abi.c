@@ -136,6 +136,6 @@ void upmu_session_ask(const struct upmu_session *session, struct upmu_session_in
 
     out_info->cpu = meter ? __atomic_load_n(&meter->cpu, __ATOMIC_RELAXED) : NULL;
     out_info->thread = UPMU_LOAD(session->thread);
-    out_info->active = upmu_active(session);
+    out_info->active = UPMU_LOAD(session->active);
     out_info->stopped_by = session->long_due;
 }
