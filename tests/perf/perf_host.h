@@ -171,7 +171,7 @@ static void perf_switch(unsigned cpu, unsigned next)
     upmu_sim_switch_cpu(&perf_host.host.sim, cpu);
     assert_int_equal(
         upmu_perf_switch(&perf_host.perf, cpu, &perf_host.task[perf_host.running[cpu]], &perf_host.task[next]),
-        UPMU_OK);
+        UPMU_OK, cpu, next);
     perf_host.running[cpu] = next;
 }
 

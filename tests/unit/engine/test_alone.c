@@ -30,13 +30,13 @@ static void make(unsigned i, const char *list, bool shares, bool alone)
 static void make_for_cpu(unsigned i, const char *list, bool shares, bool alone)
 {
     make(i, list, shares, alone);
-    assert_int_equal(upmu_session_attach_cpu(&host.sessions[i], &host.cpu[0]), UPMU_OK);
+    assert_int_equal(upmu_session_attach_cpu(&host.sessions[i], &host.cpu[0]), UPMU_OK, i);
 }
 
 static void make_for_thread(unsigned i, const char *list, bool alone, unsigned thread)
 {
     make(i, list, false, alone);
-    assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[thread], NULL), UPMU_OK);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[thread], NULL), UPMU_OK, i, thread);
 }
 
 static enum upmu_status start(unsigned i)
@@ -46,7 +46,7 @@ static enum upmu_status start(unsigned i)
 
 static void stop(unsigned i)
 {
-    assert_int_equal(upmu_session_stop(&host.sessions[i]), UPMU_OK);
+    assert_int_equal(upmu_session_stop(&host.sessions[i]), UPMU_OK, i);
 }
 
 static bool runs(unsigned i)
@@ -70,7 +70,7 @@ static unsigned running(unsigned sessions)
 static void end(void)
 {
     for (unsigned i = 0; i < IDLE; i++)
-        assert_int_equal(upmu_thread_exit(&host.threads[i]), UPMU_OK);
+        assert_int_equal(upmu_thread_exit(&host.threads[i]), UPMU_OK, i);
     host_end(&host);
 }
 
@@ -85,7 +85,7 @@ static void the_second_session_of_a_cpu_is_refused(void **state)
         for (unsigned round = 0; round < 2; round++) {
             assert_int_equal(start(first), UPMU_OK);
             assert_int_equal(start(!first), UPMU_ERR_DOES_NOT_FIT);
-            assert_int_equal(host.sessions[!first].why.status, UPMU_ERR_DOES_NOT_FIT);
+            assert_int_equal(host.sessions[!first].why.status, UPMU_ERR_DOES_NOT_FIT, first);
             host_work(&host, 0, 1000);
             stop(first);
             assert_int_equal(start(!first), UPMU_OK);
@@ -128,7 +128,7 @@ static void sharers_leave_for_it_and_come_back(void **state)
     set_up();
     for (unsigned i = 0; i < 3; i++) {
         make_for_cpu(i, lists[i], true, false);
-        assert_int_equal(start(i), UPMU_OK);
+        assert_int_equal(start(i), UPMU_OK, i);
     }
     make_for_cpu(3, "cache-misses", false, true);
     assert_int_equal(running(3), 3);
@@ -160,7 +160,7 @@ static void it_takes_turns_with_others(void **state)
         set_up();
         for (unsigned i = 0; i < 5; i++) {
             make_for_cpu(i, lists[i], true, i == alone);
-            assert_int_equal(start(i), UPMU_OK);
+            assert_int_equal(start(i), UPMU_OK, i);
             assert_compare(running(5), >, 0);
         }
         for (unsigned tick = 0; tick < 60; tick++) {
@@ -171,10 +171,10 @@ static void it_takes_turns_with_others(void **state)
             host_work(&host, 0, 1000);
         }
         for (unsigned i = 0; i < 5; i++) {
-            assert_in_range(ran[i], 10, 50);
+            assert_in_range(ran[i], 10, 50, i);
             stop(i);
             if (i == alone && i != 1 && i != 2)
-                assert_int_equal(host_count(&host.sessions[i], 0).raw, ran[i] * 200);
+                assert_int_equal(host_count(&host.sessions[i], 0).raw, ran[i] * 200, i);
         }
         end();
     }
@@ -194,7 +194,7 @@ static void it_comes_and_leaves_with_its_thread(void **state)
     make_for_thread(2, "cache-references", false, 1);
     make_for_thread(3, "branch-misses", false, 2);
     for (unsigned i = 1; i < 4; i++)
-        assert_int_equal(start(i), UPMU_OK);
+        assert_int_equal(start(i), UPMU_OK, i);
     for (unsigned round = 0; round < 3; round++) {
         host_thread_switch(&host, 0, 1);
         assert_true(runs(1) && running(4) == 1);
@@ -257,7 +257,7 @@ static void each_of_its_sets_runs_alone(void **state)
     make_for_cpu(1, "cache-misses", true, false);
     make_for_cpu(2, "instructions", true, false);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(start(i), UPMU_OK);
+        assert_int_equal(start(i), UPMU_OK, i);
     for (unsigned round = 0; round < 2; round++) {
         assert_true(runs(0) && running(3) == 1);
         assert_int_equal(upmu_session_switch(&host.sessions[0], &host.sets[0]), UPMU_OK);

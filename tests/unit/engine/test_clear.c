@@ -281,7 +281,7 @@ static void the_first_of_several_faults_is_named(void **state)
         while (!run && trace[first].kind != UPMU_SIM_WRMSR)
             first++;
         if (run)
-            assert_int_equal(host.machine.why.address, trace[first + 2u].address);
+            assert_int_equal(host.machine.why.address, trace[first + 2u].address, first);
     }
 }
 
@@ -397,7 +397,7 @@ static void counters_that_were_left_running_are_loaded_again(void **state)
     host_run(&host, 1000);
     assert_int_equal(upmu_cpu_clear(&host.cpu[0], &host.machine, NULL), UPMU_OK);
     for (unsigned i = 0; i < UPMU_SIM_COUNTERS; i++)
-        assert_false(upmu_sim_runs(&host.sim, 0, i));
+        assert_false(upmu_sim_runs(&host.sim, 0, i), i);
     host_thread_switch(&host, 0, 1);
     host_run(&host, 1000);
     assert_int_equal(host_value(&host.session, 0), 1000);

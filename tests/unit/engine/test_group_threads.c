@@ -348,7 +348,7 @@ static void sums_hold_while_cpus_run_at_the_same_moment(void **state)
     w.tasks = 1;
     add_to_queue(task);
     for (unsigned i = 0; i < CPUS; i++)
-        assert_int_equal(pthread_create(&thread[i], NULL, run_cpu, &w.cpu[i]), 0);
+        assert_int_equal(pthread_create(&thread[i], NULL, run_cpu, &w.cpu[i]), 0, i);
     for (unsigned i = 0; i < CPUS; i++)
         pthread_join(thread[i], NULL);
     while ((task = take_from_queue()) != NULL) {

@@ -54,7 +54,7 @@ static void unlock_world(void *context)
 
 static void begin_group(unsigned i, unsigned flags, unsigned events)
 {
-    assert_int_equal(upmu_group_init(&w.group[i], &w.machine, w.event, events, flags), UPMU_OK);
+    assert_int_equal(upmu_group_init(&w.group[i], &w.machine, w.event, events, flags), UPMU_OK, i);
     w.group[i].lock = lock_world;
     w.group[i].unlock = unlock_world;
     w.group[i].context = &w;
@@ -72,7 +72,7 @@ static void prepare(const char *profile, unsigned flags)
     for (unsigned i = 0; i < CPUS; i++) {
         upmu_sim_bind_cpu(&w.sim, i, &w.cpu[i]);
         upmu_sim_switch_cpu(&w.sim, i);
-        assert_int_equal(upmu_cpu_init(&w.cpu[i], &w.machine, NULL), UPMU_OK);
+        assert_int_equal(upmu_cpu_init(&w.cpu[i], &w.machine, NULL), UPMU_OK, i);
         upmu_thread_init(&w.idle[i], 0, i, NULL);
     }
     upmu_sim_switch_cpu(&w.sim, 0);
@@ -107,7 +107,7 @@ static void put(unsigned cpu, struct task *next)
     upmu_sim_switch_cpu(&w.sim, cpu);
     assert_int_equal(upmu_thread_switch(&w.cpu[cpu], prev ? &prev->thread : &w.idle[cpu],
                                         next ? &next->thread : &w.idle[cpu]),
-                     UPMU_OK);
+                     UPMU_OK, cpu);
     if (prev)
         prev->cpu = -1;
     if (next)
@@ -148,7 +148,7 @@ static struct task *fork_task(struct task *parent, bool process)
     if (parent->cpu >= 0)
         upmu_sim_switch_cpu(&w.sim, (unsigned)parent->cpu);
     for (unsigned i = 0; child && i < GROUPS; i++)
-        assert_int_equal(upmu_group_fork(&parent->member[i], &child->member[i], &child->thread), UPMU_OK);
+        assert_int_equal(upmu_group_fork(&parent->member[i], &child->member[i], &child->thread), UPMU_OK, i);
     return child;
 }
 
@@ -163,7 +163,7 @@ static void end_task(struct task *task, bool order)
         assert_int_equal(upmu_thread_exit(&task->thread), UPMU_OK);
     for (unsigned i = 0; i < GROUPS; i++)
         for (unsigned twice = 0; twice < 2; twice++)
-            assert_int_equal(upmu_group_leave(&task->member[i]), UPMU_OK);
+            assert_int_equal(upmu_group_leave(&task->member[i]), UPMU_OK, i);
     if (!order)
         assert_int_equal(upmu_thread_exit(&task->thread), UPMU_OK);
     if (cpu >= 0)
@@ -176,7 +176,7 @@ static struct upmu_count read_sum(unsigned group, unsigned event)
 {
     struct upmu_count count;
 
-    assert_int_equal(upmu_group_read(&w.group[group], event, 1, &count), UPMU_OK);
+    assert_int_equal(upmu_group_read(&w.group[group], event, 1, &count), UPMU_OK, group);
     return count;
 }
 
@@ -184,10 +184,10 @@ static void assert_sum(unsigned group)
 {
     struct upmu_count count[EVENTS];
 
-    assert_int_equal(upmu_group_read(&w.group[group], 0, EVENTS, count), UPMU_OK);
-    assert_int_equal(count[0].raw, w.truth[group]);
-    assert_int_equal(count[0].value, w.truth[group]);
-    assert_int_equal(count[1].value, w.truth[group] / 2);
+    assert_int_equal(upmu_group_read(&w.group[group], 0, EVENTS, count), UPMU_OK, group);
+    assert_int_equal(count[0].raw, w.truth[group], group);
+    assert_int_equal(count[0].value, w.truth[group], group);
+    assert_int_equal(count[1].value, w.truth[group] / 2, group);
     if (w.truth[group]) {
         assert_int_equal(count[0].quality, UPMU_QUALITY_EXACT);
         assert_int_equal(count[1].quality, UPMU_QUALITY_EXACT);
@@ -198,19 +198,19 @@ static void assert_sum(unsigned group)
 static void finish(void)
 {
     for (unsigned i = 0; i < GROUPS; i++) {
-        assert_int_equal(upmu_group_close(&w.group[i]), UPMU_OK);
-        assert_int_equal(w.group[i].members, 0);
+        assert_int_equal(upmu_group_close(&w.group[i]), UPMU_OK, i);
+        assert_int_equal(w.group[i].members, 0, i);
         assert_sum(i);
     }
     assert_int_equal(w.locks, w.unlocks);
     for (unsigned i = 0; i < CPUS; i++) {
         put(i, NULL);
         upmu_sim_switch_cpu(&w.sim, i);
-        assert_int_equal(upmu_cpu_fini(&w.cpu[i]), UPMU_OK);
+        assert_int_equal(upmu_cpu_fini(&w.cpu[i]), UPMU_OK, i);
     }
     for (unsigned i = 0; i < CPUS; i++)
         for (unsigned counter = 0; counter < UPMU_SIM_COUNTERS; counter++)
-            assert_false(upmu_sim_runs(&w.sim, i, counter));
+            assert_false(upmu_sim_runs(&w.sim, i, counter), i);
     if (w.sim.violation)
         fail_msg("%s", w.sim.violation);
 }
@@ -308,7 +308,7 @@ static void sums_are_kept_whatever_threads_do(void **state)
                 if (task->cpu >= 0)
                     upmu_sim_switch_cpu(&w.sim, (unsigned)task->cpu);
                 if (task->member[group].group)
-                    assert_int_equal(upmu_group_leave(&task->member[group]), UPMU_OK);
+                    assert_int_equal(upmu_group_leave(&task->member[group]), UPMU_OK, group);
                 else
                     assert_int_equal(join(group, task), UPMU_OK);
                 break;
@@ -415,14 +415,14 @@ static void shared_counters_make_estimates_of_sums(void **state)
     (void)state;
     prepare("core2", 0); /* two general counters */
     for (unsigned i = 0; i < 2; i++)
-        assert_int_equal(upmu_event_parse(w.cpu[0].meter.pmu, names[i], &events[i], NULL), UPMU_OK);
+        assert_int_equal(upmu_event_parse(w.cpu[0].meter.pmu, names[i], &events[i], NULL), UPMU_OK, i);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(upmu_group_init(&w.group[i], &w.machine, events, 2, UPMU_GROUP_SHARE), UPMU_OK);
+        assert_int_equal(upmu_group_init(&w.group[i], &w.machine, events, 2, UPMU_GROUP_SHARE), UPMU_OK, i);
         task[i] = new_task(1 + i);
     }
     for (unsigned i = 0; i < 2; i++)
         for (unsigned group = 0; group < 2; group++)
-            assert_int_equal(join(group, task[i]), UPMU_OK);
+            assert_int_equal(join(group, task[i]), UPMU_OK, i);
     for (unsigned turn = 0; turn < 400; turn++) {
         put(0, task[turn & 1u]);
         put(1, turn & 2u ? NULL : task[!(turn & 1u)]);
@@ -439,7 +439,7 @@ static void shared_counters_make_estimates_of_sums(void **state)
         struct upmu_count sum = read_sum(group, 0), part[2];
 
         for (unsigned i = 0; i < 2; i++)
-            assert_int_equal(upmu_set_read(&task[i]->member[group].session.set, 0, 1, &part[i]), UPMU_OK);
+            assert_int_equal(upmu_set_read(&task[i]->member[group].session.set, 0, 1, &part[i]), UPMU_OK, i, group);
         assert_int_equal(sum.quality, UPMU_QUALITY_SCALED);
         assert_compare(sum.running_ns, <, sum.enabled_ns);
         assert_int_equal(sum.enabled_ns, part[0].enabled_ns + part[1].enabled_ns);
@@ -447,7 +447,7 @@ static void shared_counters_make_estimates_of_sums(void **state)
         assert_int_equal(sum.raw, part[0].raw + part[1].raw);
         assert_int_equal(sum.value, part[0].value + part[1].value);
         assert_int_equal(sum.error, part[0].error + part[1].error);
-        assert_int_equal(upmu_group_close(&w.group[group]), UPMU_OK);
+        assert_int_equal(upmu_group_close(&w.group[group]), UPMU_OK, group);
         assert_int_equal(read_sum(group, 0).raw, sum.raw);
         assert_int_equal(read_sum(group, 0).enabled_ns, sum.enabled_ns);
     }
@@ -491,7 +491,7 @@ static void a_fault_makes_the_sum_partial(void **state)
     for (unsigned i = 0; i < 2; i++) {
         task[i] = new_task(1);
         put(i, task[i]);
-        assert_int_equal(join(0, task[i]), UPMU_OK);
+        assert_int_equal(join(0, task[i]), UPMU_OK, i);
         work(i, 1000);
     }
     upmu_sim_switch_cpu(&w.sim, 0);

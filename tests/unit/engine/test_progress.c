@@ -179,7 +179,7 @@ static void what_is_refused_changes_nothing(void **state)
     add("instructions", &sampling);
     add("branches", NULL);
     for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(upmu_set_continue(&session->set, wrong[i].index, &wrong[i].from), UPMU_ERR_INVALID);
+        assert_int_equal(upmu_set_continue(&session->set, wrong[i].index, &wrong[i].from), UPMU_ERR_INVALID, i);
         assert_int_equal(session->why.status, UPMU_ERR_INVALID);
         assert_int_equal(progress_of(0).due, PERIOD);
     }
@@ -293,7 +293,7 @@ static void a_counter_runs_while_its_session_does(void **state)
     host_begin(&host, session);
     counter = session->set.tally[0].counter;
     for (unsigned i = 0; i < 64; i++)
-        assert_int_equal(upmu_counter_runs(&host.cpu[0], i), i == counter);
+        assert_int_equal(upmu_counter_runs(&host.cpu[0], i), i == counter, i);
     assert_int_equal(upmu_session_stop(session), UPMU_OK);
     assert_false(upmu_counter_runs(&host.cpu[0], counter));
     detach();

@@ -133,9 +133,9 @@ static void a_stop_leaves_the_search_to_the_tick(void **state)
         assert_int_equal(tick(), 0);
     assert_int_equal(stop(4), 0);
     for (unsigned i = 0; i < 6; i++) /* two sessions alternate in each place, until each has a place of its own */
-        assert_int_equal(tick(), i < 2);
+        assert_int_equal(tick(), i < 2, i);
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(host.sessions[i].state, UPMU_SESSION_RUNNING);
+        assert_int_equal(host.sessions[i].state, UPMU_SESSION_RUNNING, i);
     host_end(&host);
 }
 
@@ -146,8 +146,8 @@ static enum upmu_session_state state_of(unsigned i)
 
 static void attach_to_thread(unsigned i, const char *list)
 {
-    assert_int_equal(upmu_set_add(&host.sessions[i].set, list, NULL), UPMU_OK);
-    assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[1], NULL), UPMU_OK);
+    assert_int_equal(upmu_set_add(&host.sessions[i].set, list, NULL), UPMU_OK, i);
+    assert_int_equal(upmu_session_attach_thread(&host.sessions[i], &host.threads[1], NULL), UPMU_OK, i);
     (void)made(UPMU_OK);
 }
 
@@ -169,13 +169,13 @@ static void what_waits_comes_in_the_order_of_its_starts_without_a_search(void **
     (void)change_to(1);
     assert_int_equal(start(0), 1);
     for (unsigned i = 1; i < 5; i++) {
-        assert_int_equal(start(i), 2);
-        assert_int_equal(state_of(i), UPMU_SESSION_WAITING);
+        assert_int_equal(start(i), 2, i);
+        assert_int_equal(state_of(i), UPMU_SESSION_WAITING, i);
     }
     for (unsigned gone = 0; gone < 3; gone++) {
         assert_int_equal(stop(gone), 0);
         for (unsigned i = gone + 1; i < 5; i++)
-            assert_int_equal(state_of(i), i < gone + 3 ? UPMU_SESSION_RUNNING : UPMU_SESSION_WAITING);
+            assert_int_equal(state_of(i), i < gone + 3 ? UPMU_SESSION_RUNNING : UPMU_SESSION_WAITING, i);
     }
     assert_int_equal(upmu_thread_exit(&host.threads[1]), UPMU_OK);
     host_end(&host);
@@ -208,12 +208,12 @@ static void a_stop_searches_where_nothing_would_run(void **state)
     set_up();
     for (unsigned i = 0; i < HOST_SESSIONS; i++) {
         attach_to_thread(i, i & 1u ? FOUR_B : FOUR_A);
-        assert_int_equal(start(i), 0);
+        assert_int_equal(start(i), 0, i);
     }
     assert_int_equal(change_to(1), 1 + 4);
     for (unsigned i = 0; i < HOST_SESSIONS; i++) {
-        assert_int_equal(state_of(i), UPMU_SESSION_RUNNING);
-        assert_int_equal(stop(i), i + 1 < HOST_SESSIONS ? 1 : 0);
+        assert_int_equal(state_of(i), UPMU_SESSION_RUNNING, i);
+        assert_int_equal(stop(i), i + 1 < HOST_SESSIONS ? 1 : 0, i);
     }
     assert_int_equal(upmu_thread_exit(&host.threads[1]), UPMU_OK);
     host_end(&host);
@@ -247,7 +247,7 @@ static void a_thread_takes_its_place_from_core_to_core_of_amd(void **state)
     host_threads(&host, 5);
     for (unsigned i = 0; i < 3; i++) {
         upmu_sim_switch_cpu(&host.sim, i);
-        assert_int_equal(upmu_cpu_use_work(&host.cpu[i], &works[i]), UPMU_OK);
+        assert_int_equal(upmu_cpu_use_work(&host.cpu[i], &works[i]), UPMU_OK, i);
     }
     upmu_test_count_searches(&host.machine);
     assert_int_equal(upmu_set_add(&host.sessions[0].set, "instructions,branches", NULL), UPMU_OK);

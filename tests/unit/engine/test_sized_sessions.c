@@ -49,7 +49,7 @@ static void give(const void *memory)
 {
     for (unsigned i = 0; i < pieces; i++)
         if ((const char *)memory >= piece[i].map && (const char *)memory < piece[i].end) {
-            assert_int_equal(munmap(piece[i].map, (size_t)(piece[i].end - piece[i].map) + PAGE), 0);
+            assert_int_equal(munmap(piece[i].map, (size_t)(piece[i].end - piece[i].map) + PAGE), 0, i);
             piece[i] = piece[--pieces];
             return;
         }
@@ -79,7 +79,7 @@ static struct upmu_set *chain(struct upmu_session *session, unsigned room, uint1
 static void add(struct upmu_set *set, unsigned first, unsigned count)
 {
     for (unsigned i = first; i < first + count; i++)
-        assert_int_equal(upmu_set_add(set, events[i].name, NULL), UPMU_OK);
+        assert_int_equal(upmu_set_add(set, events[i].name, NULL), UPMU_OK, i);
 }
 
 /* Each event of a set has counted so many thousand instructions. */
@@ -117,9 +117,9 @@ static void a_session_takes_1024_bytes_and_320_for_each_event(void **state)
 {
     (void)state;
     for (unsigned n = 1; n <= UPMU_SET_EVENTS; n++) {
-        assert_compare(UPMU_SESSION_BYTES(n), <=, 1024 + 320 * n);
-        assert_int_equal(upmu_session_bytes(n), UPMU_SESSION_BYTES(n));
-        assert_int_equal(upmu_set_bytes(n), UPMU_SET_BYTES(n));
+        assert_compare(UPMU_SESSION_BYTES(n), <=, 1024 + 320 * n, n);
+        assert_int_equal(upmu_session_bytes(n), UPMU_SESSION_BYTES(n), n);
+        assert_int_equal(upmu_set_bytes(n), UPMU_SET_BYTES(n), n);
     }
     assert_int_equal(UPMU_SESSION_BYTES(UPMU_SET_EVENTS), sizeof(struct upmu_session));
     assert_int_equal(UPMU_SET_BYTES(UPMU_SET_EVENTS), sizeof(struct upmu_set));
@@ -182,9 +182,9 @@ static void nothing_behind_the_room_is_touched(void **state)
     counted(set, 3, 1);
     assert_int_equal(upmu_session_close(session), UPMU_OK);
     for (size_t i = used; i < bytes; i++)
-        assert_int_equal(memory[i], FILL);
+        assert_int_equal(memory[i], FILL, i);
     for (size_t i = set_used; i < set_bytes; i++)
-        assert_int_equal(set_memory[i], FILL);
+        assert_int_equal(set_memory[i], FILL, i);
     give(memory);
     give(set_memory);
     tear_down();
@@ -205,16 +205,16 @@ static void a_full_set_takes_all_of_a_list_or_nothing(void **state)
 
         for (unsigned k = 0; k < 2; k++) {
             for (unsigned i = 1; i < n; i++)
-                assert_int_equal(upmu_set_add(each[k], "branches", NULL), UPMU_OK);
-            assert_int_equal(upmu_set_add(each[k], "branches,cycles", NULL), UPMU_ERR_NO_SPACE);
+                assert_int_equal(upmu_set_add(each[k], "branches", NULL), UPMU_OK, k);
+            assert_int_equal(upmu_set_add(each[k], "branches,cycles", NULL), UPMU_ERR_NO_SPACE, k);
             assert_int_equal(session->why.status, UPMU_ERR_NO_SPACE);
-            assert_int_equal(each[k]->count, n - 1);
-            assert_int_equal(upmu_set_add_event(each[k], &event, NULL), UPMU_OK);
-            assert_int_equal(upmu_set_add_event(each[k], &event, NULL), UPMU_ERR_NO_SPACE);
-            assert_int_equal(upmu_set_add(each[k], "cycles", NULL), UPMU_ERR_NO_SPACE);
-            assert_int_equal(upmu_set_replace(each[k], n - 1, "cycles", NULL), UPMU_OK);
-            assert_int_equal(upmu_set_replace(each[k], n, "cycles", NULL), UPMU_ERR_INVALID);
-            assert_int_equal(each[k]->count, n);
+            assert_int_equal(each[k]->count, n - 1, k, n);
+            assert_int_equal(upmu_set_add_event(each[k], &event, NULL), UPMU_OK, k);
+            assert_int_equal(upmu_set_add_event(each[k], &event, NULL), UPMU_ERR_NO_SPACE, k);
+            assert_int_equal(upmu_set_add(each[k], "cycles", NULL), UPMU_ERR_NO_SPACE, k);
+            assert_int_equal(upmu_set_replace(each[k], n - 1, "cycles", NULL), UPMU_OK, k, n);
+            assert_int_equal(upmu_set_replace(each[k], n, "cycles", NULL), UPMU_ERR_INVALID, k, n);
+            assert_int_equal(each[k]->count, n, k);
         }
         close_and_give(session);
         give(set);
@@ -235,14 +235,14 @@ static void each_size_counts_what_happened(void **state)
         host_begin(&host, session);
         host_work(&host, 0, 3000);
         counted(&session->set, 0, 3);
-        assert_int_equal(upmu_set_write(&session->set, n - 1, 0), UPMU_OK);
-        assert_int_equal(host_value(session, n - 1), 0);
+        assert_int_equal(upmu_set_write(&session->set, n - 1, 0), UPMU_OK, n);
+        assert_int_equal(host_value(session, n - 1), 0, n);
         assert_int_equal(upmu_session_stop(session), UPMU_OK);
         host_work(&host, 0, 1000);
         assert_int_equal(upmu_session_start(session), UPMU_OK);
         host_work(&host, 0, 2000);
-        assert_int_equal(host_value(session, n - 1), 2 * events[n - 1].count);
-        assert_int_equal(upmu_set_read(&session->set, n, 1, &count), UPMU_ERR_INVALID);
+        assert_int_equal(host_value(session, n - 1), 2 * events[n - 1].count, n);
+        assert_int_equal(upmu_set_read(&session->set, n, 1, &count), UPMU_ERR_INVALID, n);
         close_and_give(session);
         tear_down();
     }
@@ -325,8 +325,8 @@ static void lists_of_hard_events_have_room_for_their_steps(void **state)
         if (upmu_session_attach_cpu(session, &host.cpu[0]) != UPMU_OK || upmu_session_start(session) != UPMU_OK)
             fail_msg("%s on %s: %s", hard[i].list, hard[i].profile, upmu_status_text(session->why.status));
         assert_int_equal(session->state, UPMU_SESSION_RUNNING);
-        assert_int_equal(session->set.count, hard[i].events);
-        assert_compare(session->set.program.steps, <=, UPMU_STEPS_OF(hard[i].events));
+        assert_int_equal(session->set.count, hard[i].events, i);
+        assert_compare(session->set.program.steps, <=, UPMU_STEPS_OF(hard[i].events), i);
         close_and_give(session);
         tear_down();
     }
@@ -346,7 +346,7 @@ static void sessions_of_different_sizes_share_counters(void **state)
     for (unsigned k = 0; k < 3; k++) {
         session[k] = make(rooms[k]);
         add(&session[k]->set, 3, 4);
-        assert_int_equal(upmu_session_share(session[k], true), UPMU_OK);
+        assert_int_equal(upmu_session_share(session[k], true), UPMU_OK, k);
         host_begin(&host, session[k]);
     }
     for (unsigned i = 0; i < 30; i++) {
@@ -357,7 +357,7 @@ static void sessions_of_different_sizes_share_counters(void **state)
         for (unsigned i = 0; i < 4; i++) {
             count = host_count(session[k], i);
             assert_int_equal(count.quality, UPMU_QUALITY_SCALED);
-            assert_int_equal(count.value, 300 * events[3 + i].count);
+            assert_int_equal(count.value, 300 * events[3 + i].count, i);
             assert_int_equal(count.running_ns, 10 * 20000);
         }
     for (unsigned k = 0; k < 3; k++) {
@@ -414,8 +414,8 @@ static void sessions_of_different_sizes_follow_their_threads(void **state)
     add(&session[0]->set, 3, 1);
     add(&session[1]->set, 2, 5);
     for (unsigned k = 0; k < 2; k++) {
-        assert_int_equal(upmu_session_attach_thread(session[k], &host.threads[k], NULL), UPMU_OK);
-        assert_int_equal(upmu_session_start(session[k]), UPMU_OK);
+        assert_int_equal(upmu_session_attach_thread(session[k], &host.threads[k], NULL), UPMU_OK, k);
+        assert_int_equal(upmu_session_start(session[k]), UPMU_OK, k);
     }
     for (unsigned i = 0; i < 6; i++) {
         host_thread_switch(&host, i & 1u, 0);

@@ -84,12 +84,12 @@ static void cycles_and_instructions_need_no_name(void **state)
     (void)state;
     for (unsigned i = 0; upmu_pmu_known(i); i++)
         for (unsigned which = 0; which < 2; which++) {
-            assert_int_equal(upmu_pmu_by_name(&pmu, upmu_pmu_known(i)), UPMU_OK);
+            assert_int_equal(upmu_pmu_by_name(&pmu, upmu_pmu_known(i)), UPMU_OK, i);
             if (upmu_event_basic(&pmu, (enum upmu_basic_event)which, &basic) != UPMU_OK) {
                 refused++;
                 continue;
             }
-            assert_int_equal(upmu_event_parse(&pmu, names[which], &named, NULL), UPMU_OK);
+            assert_int_equal(upmu_event_parse(&pmu, names[which], &named, NULL), UPMU_OK, which);
             if (basic.config != named.config || basic.config1 || basic.counters != named.counters)
                 fail_msg("%s on %s: %#llx, counters %#x, by name %#llx, %#x", names[which], pmu.name,
                          (unsigned long long)basic.config, basic.counters, (unsigned long long)named.config,

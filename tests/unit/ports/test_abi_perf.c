@@ -282,7 +282,7 @@ static void a_group_is_closed_in_any_order(void **state)
             code /= members;
             run_task(400, 0);
             for (unsigned i = 0; i < members; i++)
-                assert_int_equal(value_of(file[left[i]]), (5 - members) * (left[i] == 1 ? 100u : 400u));
+                assert_int_equal(value_of(file[left[i]]), (5 - members) * (left[i] == 1 ? 100u : 400u), i);
             perf_close(file[left[which]]);
             memmove(&left[which], &left[which + 1], (3 - which) * sizeof *left);
         }
@@ -335,13 +335,13 @@ static void every_format_has_its_bytes(void **state)
         assert_int_equal(upmu_perf_read(perf_event(leader), out, words * 8 - 1), -UPMU_PERF_ENOSPC);
         memset(out, 0xff, sizeof out);
         assert_int_equal(upmu_perf_read(perf_event(leader), out, sizeof out), words * 8);
-        assert_int_equal(out[words], UINT64_MAX);
-        assert_int_equal(out[value], 400);
+        assert_int_equal(out[words], UINT64_MAX, words);
+        assert_int_equal(out[value], 400, value);
         if (format & UPMU_PERF_READ_ID)
-            assert_int_equal(out[id], 1);
+            assert_int_equal(out[id], 1, id);
         if (group) {
             assert_int_equal(out[0], 2);
-            assert_int_equal(out[value + (words - value) / 2], 100);
+            assert_int_equal(out[value + (words - value) / 2], 100, value, words);
         }
         perf_host.copies_left = words;
         assert_int_equal(upmu_perf_read(perf_event(leader), out, sizeof out), -UPMU_PERF_EFAULT);
@@ -480,14 +480,14 @@ static void children_are_counted_once(void **state)
         thread_only = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT | UPMU_PERF_INHERIT_THREAD, 0, -1, -1);
         for (unsigned i = 0; i < 3; i++) {
             upmu_perf_task_init(&child[i], 10 + i, 10 + i);
-            assert_int_equal(upmu_perf_fork(i < 2 ? &perf_host.task[0] : &child[0], &child[i], i == 1), 0);
+            assert_int_equal(upmu_perf_fork(i < 2 ? &perf_host.task[0] : &child[0], &child[i], i == 1), 0, i);
         }
         later = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1);
         for (unsigned i = 0; i < 3; i++) {
-            assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &perf_host.task[2], &child[i]), UPMU_OK);
+            assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &perf_host.task[2], &child[i]), UPMU_OK, i);
             perf_work(0, true, 100u << i);
             truth += 100u << i;
-            assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &child[i], &perf_host.task[2]), UPMU_OK);
+            assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &child[i], &perf_host.task[2]), UPMU_OK, i);
             assert_int_equal(value_of(leader), truth);
         }
         run_task(1000, 0);
@@ -498,7 +498,7 @@ static void children_are_counted_once(void **state)
             code /= left;
             for (unsigned i = 0; i < 3; i++)
                 if (!(done >> i & 1u) && !which--) {
-                    assert_int_equal(upmu_perf_exit(&child[i]), UPMU_OK);
+                    assert_int_equal(upmu_perf_exit(&child[i]), UPMU_OK, i);
                     memset(&child[i], 0xa5, sizeof child[i]);
                     done |= 1u << i;
                 }
@@ -607,7 +607,7 @@ static void a_user_may_what_paranoid_grants(void **state)
         for (unsigned i = 0; i < 2; i++) {
             int file = i ? perf_open(&attr, 0, -1, -1, 0) : open_hardware(CYCLES, UPMU_PERF_EXCLUDE_KERNEL, -1, 0, -1);
 
-            assert_int_equal(file > 0 ? 0 : file, paranoid > (i ? -1 : 0) ? -UPMU_PERF_EACCES : 0);
+            assert_int_equal(file > 0 ? 0 : file, paranoid > (i ? -1 : 0) ? -UPMU_PERF_EACCES : 0, i);
             if (file > 0)
                 perf_close(file);
         }
@@ -647,7 +647,7 @@ static void words_and_names_are_those_of_the_cpu(void **state)
         assert_int_equal(open_attr(rows[i].type, rows[i].config, UPMU_PERF_PRECISE & UINT64_C(1) << 15),
                          rows[i].error && rows[i].config >> 32 == 9 ? -2
                          : rows[i].type > 4 || rows[i].type == 2    ? -2
-                                                                    : -95);
+                                                                    : -95, i);
         perf_host_end();
     }
 }

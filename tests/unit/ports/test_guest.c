@@ -646,7 +646,7 @@ static void the_default_shape_has_the_version_of_the_host(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         nest_set_up(&nest, rows[i].host, UPMU_GUEST_INTEL);
-        assert_int_equal(nest.shape.version, rows[i].version);
+        assert_int_equal(nest.shape.version, rows[i].version, i);
         nest_end(&nest);
     }
 }
@@ -1370,8 +1370,8 @@ static void a_shape_has_no_more_counters_than_its_policy(void **state)
         nest_prepare(&nest, rows[i].host, NULL);
         nest.policy.max_counters = rows[i].most;
         nest_shape(&nest, rows[i].door);
-        assert_int_equal(nest.shape.general, rows[i].general);
-        assert_int_equal(nest.shape.fixed, rows[i].fixed);
+        assert_int_equal(nest.shape.general, rows[i].general, i);
+        assert_int_equal(nest.shape.fixed, rows[i].fixed, i);
         assert_int_equal(upmu_guest_shape_denied(&nest.shape, &nest.policy), 0);
         nest_begin(&nest);
         nest_end(&nest);
@@ -1399,7 +1399,7 @@ static void assert_values(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint32
     const uint64_t expected[4] = {a, b, c, d};
 
     for (unsigned i = 0; i < 4; i++)
-        assert_int_equal(nest_read(&nest, 0xc0010201u + 2 * i), expected[i]);
+        assert_int_equal(nest_read(&nest, 0xc0010201u + 2 * i), expected[i], i);
     assert_int_equal(nest.vcpu.waiting, waiting);
 }
 

@@ -596,7 +596,7 @@ static void s15_a_vcpu_has_the_counters_of_its_policy_and_no_more(void **state)
             if (draw() % 40 == 0) {
                 nest_exit(&nest);
                 most = draw() % 4;
-                assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &policies[most]), UPMU_OK);
+                assert_int_equal(upmu_guest_policy_change(&nest.vcpu, &policies[most]), UPMU_OK, most);
             }
             nest_enter(&nest);
             if (most && open_gates(of[k]) > most)

@@ -301,7 +301,7 @@ static void find_handler(const struct line *name)
     native.end = guest.end = line;
     while (line > name && strcmp(line[-1].field[FIELD_STEP], "handler") != 0)
         line--;
-    assert_compare(line, >, name);
+    assert_true(line > name);
     native.handler = guest.handler = line;
 }
 

@@ -824,15 +824,15 @@ static void check_loop_by_page(void)
         const uint64_t load = (uint64_t)(n + 1) << 48;
 
         wish(n, WISH_INSTRUCTIONS, load | 5);
-        assert_int_equal(call(18, 1u << n, 0), 0);
+        assert_int_equal(call(18, 1u << n, 0), 0, n);
         nest_run(&nest, BURST(LOOP_LENGTH));
-        assert_int_equal(call(19, 1u << n, 0), 0);
-        assert_int_equal(slot_word(n, 0), LOOP_LENGTH + 1);
+        assert_int_equal(call(19, 1u << n, 0), 0, n);
+        assert_int_equal(slot_word(n, 0), LOOP_LENGTH + 1, n);
         nest_run(&nest, BURST(LOOP_LENGTH));
         assert_int_equal(call(18, 0, 0), 0);
-        assert_int_equal(slot_word(n, 0), 2 * LOOP_LENGTH + 2);
-        assert_int_equal(slot_word(n, 16), 5 + 2 * LOOP_LENGTH + 2);
-        assert_int_equal((uint32_t)slot_word(n, 8), 0);
+        assert_int_equal(slot_word(n, 0), 2 * LOOP_LENGTH + 2, n);
+        assert_int_equal(slot_word(n, 16), 5 + 2 * LOOP_LENGTH + 2, n);
+        assert_int_equal((uint32_t)slot_word(n, 8), 0, n);
     }
     /* The call that opens may be the event that overflows. */
     wish(0, WISH_INSTRUCTIONS | WISH_INTERRUPT, UINT64_C(0xabcdffffffffffff));

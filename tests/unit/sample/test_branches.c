@@ -371,8 +371,8 @@ static void haswell_shows_an_abort_once(void **state)
                 assert_int_equal(count, modes == MODES ? 6 : 3);
                 for (unsigned n = 6; n-- > 0;)
                     if (modes & (n & 1u ? UPMU_BRANCH_KERNEL : UPMU_BRANCH_USER)) {
-                        assert_int_equal(out[next].from, (n & 1u ? KERNEL_CODE : USER_CODE) + n);
-                        assert_int_equal(!(out[next++].info & ABORT), !(aborts >> n & 1u));
+                        assert_int_equal(out[next].from, (n & 1u ? KERNEL_CODE : USER_CODE) + n, next, n);
+                        assert_int_equal(!(out[next++].info & ABORT), !(aborts >> n & 1u), next, n);
                     }
                 finished(&host);
             }
@@ -622,13 +622,13 @@ static void what_leaf_1c_does_not_promise_is_not_shown(void **state)
         struct host host;
 
         set_up_leaf(&host, words);
-        assert_int_equal(upmu_branches_facts(host.cpu[0].meter.pmu).info, leaves[i].info);
+        assert_int_equal(upmu_branches_facts(host.cpu[0].meter.pmu).info, leaves[i].info, i);
         start_alone(&host, EVERYTHING);
         upmu_sim_branch(&host.sim, &(struct upmu_sim_branch){.from = KERNEL_CODE, .to = KERNEL_CODE});
         assert_int_equal(upmu_branches_freeze(&host.cpu[0]), UPMU_OK);
         upmu_sim_poke(&host.sim, 0, 0x1200, ~UINT64_C(0));
         assert_int_equal(upmu_branches_read(&host.cpu[0], &out, 1, &count), UPMU_OK);
-        assert_true(count == 1 && out.from == KERNEL_CODE && out.info == leaves[i].info);
+        assert_true(count == 1 && out.from == KERNEL_CODE && out.info == leaves[i].info, i);
         finished(&host);
     }
 }
@@ -1147,7 +1147,7 @@ static void an_interrupts_entry_has_the_branches_before_the_overflow(void **stat
             upmu_sim_branch(&host.sim, &branch);
             upmu_sim_events(&host.sim, &(struct upmu_sim_burst){.instructions = 1000, .cycles = 1000, .ip = branch.to});
             assert_compare(last_count, >, own);
-            assert_true(last[own].from == branch.from && last[own].to == branch.to);
+            assert_true(last[own].from == branch.from && last[own].to == branch.to, own);
             assert_true(is_recording(&host));
             assert_true(upmu_ring_next(&host.session.ring, &sample) && sample.ip == branch.to);
         }

@@ -74,7 +74,7 @@ static void assert_canaries(unsigned data)
     for (unsigned i = 0; i < 2 * DATA_MOST + 3; i++)
         if (!(i & 1u) || i > 2 * data + 1)
             for (unsigned at = 0; at < UPMU_MAPPED_PAGE; at++)
-                assert_int_equal(m.memory[i][at], CANARY);
+                assert_int_equal(m.memory[i][at], CANARY, i, at);
 }
 
 static void end(unsigned data)
