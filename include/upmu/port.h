@@ -65,10 +65,8 @@ struct upmu_port {
     /* Write one; the rules and the context are those of rdmsr. */
     bool (*wrmsr)(void *context, uint32_t msr, uint64_t value);
 
-    /*
-     * CPUID of the executing CPU: out[0..3] = EAX, EBX, ECX, EDX.
-     * Context: local, only in upmu_cpu_init() and upmu_cpu_resume().
-     */
+    /* CPUID of the executing CPU: out[0..3] = EAX, EBX, ECX, EDX.
+       Context: local, only in upmu_cpu_init() and upmu_cpu_resume(). */
     void (*cpuid)(void *context, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
 
     /*
@@ -96,9 +94,8 @@ struct upmu_port {
     bool (*rdpmc)(void *context, uint32_t index, uint64_t *out_value);
 
     /*
-     * Unmask the performance-counter entry (LVTPC, offset 340h) of this CPU's local APIC; the
-     * hardware masks it when it delivers the interrupt.  The host has chosen NMI or vector delivery
-     * before.
+     * Unmask the performance-counter entry (LVTPC, offset 340h) of this CPU's local APIC; the hardware masks it when
+     * it delivers the interrupt.  The host has chosen NMI or vector delivery before.
      * NULL: no sampling (UPMU_ERR_HOOK_MISSING), and counts stay exact only if upmu_cpu_poll() runs
      * within half a counter's range.
      * Context: local, nmi.
@@ -107,9 +104,8 @@ struct upmu_port {
 
     /*
      * Monotonic time in nanoseconds.
-     * NULL: enabled_ns, running_ns and the time of samples are 0, throttling sees only counters
-     * that overflow inside the handler, and late interrupts are recognised by number instead of
-     * age.
+     * NULL: enabled_ns, running_ns and the time of samples are 0, throttling sees only counters that overflow inside
+     * the handler, and late interrupts are recognised by number instead of age.
      * Context: local, nmi.
      */
     uint64_t (*clock_ns)(void *context);
@@ -123,8 +119,7 @@ struct upmu_port {
     void (*allow_rdpmc)(void *context, bool allow);
 
     /*
-     * Run function(argument) on another CPU with interrupts off and wait for it.
-     * False if that CPU cannot be reached.
+     * Run function(argument) on another CPU with interrupts off and wait for it. False if that CPU cannot be reached.
      * NULL: a local call on another CPU's session is UPMU_ERR_WRONG_CPU.
      * Context: any.
      */
@@ -184,12 +179,11 @@ struct upmu_port {
     /* ---- Units outside the cores (upmu/unit.h); not called without UPMU_UNCORE ---- */
 
     /*
-     * Read aligned 32 bits of a function's configuration space by one access that is neither split
-     * nor merged.  `where` = segment << 16 | bus << 8 | device << 3 | function.  A function that is
-     * absent reads all ones, or returns false; so does an offset from 100h on where it cannot be
-     * reached (without ECAM).  Any CPU may call it: a host that uses ports CF8h and CFCh holds a
-     * lock of its own.
-     * NULL (one of both): no units in configuration space, nor memory-mapped ones whose addresses stand there.
+     * Read aligned 32 bits of a function's configuration space by one access that is neither split nor merged.
+     * `where` = segment << 16 | bus << 8 | device << 3 | function.  A function that is absent reads all ones, or
+     * returns false; so does an offset from 100h on where it cannot be reached (without ECAM).  Any CPU may call it:
+     * a host that uses ports CF8h and CFCh holds a lock of its own. NULL (one of both): no units in configuration
+     * space, nor memory-mapped ones whose addresses stand there.
      * Context: local.
      */
     bool (*pci_read)(void *context, uint32_t where, uint32_t offset, uint32_t *out_value);
@@ -238,9 +232,8 @@ struct upmu_port {
     bool (*show_unit)(void *context, struct upmu_unit_info *info);
 
     /*
-     * The host's own device number i, from 0 on: its place, and its type of any style but
-     * UPMU_UNIT_DISCOVERED and UPMU_UNIT_CLIENT_IMC; the type must stay as long as the machine.
-     * False: there is none with this number.
+     * The host's own device number i, from 0 on: its place, and its type of any style but UPMU_UNIT_DISCOVERED and
+     * UPMU_UNIT_CLIENT_IMC; the type must stay as long as the machine. False: there is none with this number.
      * NULL: no units besides those of the processor.
      * Context: any.
      */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The status that a call returns, and the reasons for a refusal.
- */
+/* The status that a call returns, and the reasons for a refusal. */
 #ifndef UPMU_STATUS_H
 #define UPMU_STATUS_H
 
@@ -13,9 +11,7 @@
 extern "C" {
 #endif
 
-/*
- * A code has one cause; numbers are never reused.  Grouped by whose fault it is.
- */
+/* A code has one cause; numbers are never reused.  Grouped by whose fault it is. */
 enum upmu_status {
     UPMU_OK = 0,
 
