@@ -212,7 +212,7 @@ struct upmu_guest {
     uint32_t raised;              /* counters whose overflow the guest sees */
     uint32_t pending;             /* counters whose overflow is to be injected */
     uint32_t waiting;             /* counters that are to count, but have no counter of the host */
-    uint32_t attached;            /* sessions that are attached */
+    uint32_t attached;            /* bit n: memory.sessions[n] is attached to a thread */
     uint32_t passes;              /* counters that the guest may read itself, since the last entry */
     struct upmu_thread own;
     struct upmu_guest_counter counter[UPMU_GUEST_COUNTERS];

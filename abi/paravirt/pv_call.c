@@ -88,9 +88,9 @@ enum upmu_status upmu_pv_enter(struct upmu_pv_vcpu *vcpu, struct upmu_guest_entr
     if (!cpu)
         return UPMU_ERR_STATE;
     /*
-     * The guest has no status register: the guest's words in memory have all overflows that the guest is told of at
-     * this entry. An overflow that only a look would find has its own interrupt.
-     */
+ * Report overflows in the guest's memory, as the guest has no status register. No counter is read here to find more of
+ * them: an overflow that the handler has not noted yet has its own interrupt, and is reported at a later entry.
+ */
     if (guest->raised) {
         uint32_t overflowed = guest->raised;
 

@@ -18,7 +18,7 @@
 
 #define AMD_SELECT_WORLDS (UPMU_AMD_SELECT_GUEST | UPMU_AMD_SELECT_HOST)
 
-/* Return the bits of a select that can be set. */
+/* Return the bits of a select that an event may set; enable and interrupt bit are among them. Others are refused. */
 static UPMU_APART uint64_t amd_settable(const struct upmu_pmu *pmu)
 {
     return upmu_register_settable(pmu, UPMU_AMD_ROW_SELECT, UPMU_LEVEL_PRIVILEGED);

@@ -102,7 +102,10 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
  */
 enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable);
 
-/* Set the attribute bits of an event by the event's words. */
+/*
+ * Correct event->attributes by the registers' values in the event (config, config1): an attribute whose field is 0 is
+ * removed; a raw event keeps the privileges, has the payload's if config1 is not 0, and no others of the select's.
+ */
 void upmu_x86_settle_attributes(struct upmu_event *event);
 
 #endif

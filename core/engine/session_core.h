@@ -68,7 +68,7 @@ enum upmu_status upmu_session_call(struct upmu_call *call);
 /* Returns the number of events in all sets of a session. */
 unsigned upmu_session_events(const struct upmu_session *session);
 
-/* Choose the set that a start begins with: the one that was active last, or the first. */
+/* Make the first set active after the chain of sets has changed, unless the session has begun: its active set stays. */
 void upmu_session_rewind(struct upmu_session *session);
 
 /* Add the time since `started_ns` to the enabled time of a started session whose target is here. */

@@ -26,8 +26,10 @@ enum upmu_status upmu_units_check(struct upmu_machine *machine, const struct upm
  */
 enum upmu_status upmu_units_each(struct upmu_cpu *cpu, upmu_bracket_work *work, const struct upmu_meter **out_meter);
 
-/* Do the work of a tick for a unit; add the counts of all running events of a unit. */
+/* Do a tick's work for a unit: fold its running events if that is due; in each unit->every-th tick rotate sessions. */
 enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused);
+
+/* Fold all running events of a unit; mark the counts if the call is so late that a counter may have wrapped twice. */
 enum upmu_status upmu_unit_fold(struct upmu_meter *meter, void *unused);
 
 /*

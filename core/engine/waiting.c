@@ -25,7 +25,7 @@
 #include "core/engine/special.h"
 #include "core/engine/thread_core.h"
 
-/* End the sessions that have no owner and are linked here. */
+/* Stop and close all sessions of a meter that have no controller any more; a session that is held stays until later. */
 static void bury_zombies(struct upmu_meter *meter)
 {
     bool bury = __atomic_load_n(&meter->machine->dropped, __ATOMIC_RELAXED) != 0;

@@ -302,7 +302,10 @@ bool upmu_bank_write_address(struct upmu_bank *bank, uint32_t address, uint64_t 
 bool upmu_bank_handler_close(struct upmu_bank *bank, uint32_t counters);
 bool upmu_bank_handler_open(struct upmu_bank *bank, uint32_t counters, uint32_t keep_closed);
 
-/* upmu_bank_take_gates() of core/hw/bank_inline.h, counter by counter. */
+/*
+ * Return the enable bits that counters of *counters have in a register (a row), and remove these counters from
+ * *counters.  Each counter is looked up: for upmu_bank_take_gates(), where the bits have no simple order.
+ */
 uint64_t upmu_bank_take_each(const struct upmu_bank *bank, uint32_t *counters, unsigned row);
 
 #endif

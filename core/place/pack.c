@@ -124,7 +124,7 @@ static unsigned sets_for(const struct list *list, uint32_t counters)
     return room ? (requests + room - 1u) / room : 1u;
 }
 
-/* Return a lower bound for the number of sets: the greatest of what each request's counters need, and all counters. */
+/* Return a lower bound for the number of sets: the greatest sets_for() of a request's counters or of all counters. */
 static unsigned bound_by_counters(const struct list *list)
 {
     unsigned bound = sets_for(list, list->set.counters);

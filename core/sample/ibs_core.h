@@ -10,7 +10,10 @@
 
 #if UPMU_IBS
 
-/* Read a unit in the handler; returns the number of samples taken (0 or 1). */
+/*
+ * Take the sample of each IBS unit (fetch, op) of the executing CPU that has one, and arm that unit again; called by
+ * the handler.  Returns the number of units that had a sample, 0 to 2; a sample that was lost is counted, too.
+ */
 unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame);
 
 /* Write some steps of a unit's plan, by the local side or the handler; false: a register faulted. */

@@ -174,7 +174,7 @@ static uint64_t nb_instructions(const struct nb_view *view, uint32_t mask)
     return (mask & 1u ? view->burst->instructions - tagged : 0) + (mask & 2u ? tagged : 0);
 }
 
-/* Return the number of threads that are not halted. */
+/* Return the number of hyper-threads that are not halted. */
 static unsigned nb_active(const struct upmu_sim *sim, unsigned home)
 {
     unsigned active = sim->cpu[home].halted ? 0 : 1;
@@ -237,7 +237,7 @@ static bool nb_ioq_answers(const struct upmu_sim *sim, uint32_t mask, uint32_t w
     return type || access || (memory && !(mask & 0x60u));
 }
 
-/* Does this occurrence answer to the mask of an ESCR that has its unit and class? */
+/* Does an ESCR of a unit select an occurrence: are unit and event number the same, and do the event masks match? */
 static bool nb_answers(const struct upmu_sim *sim, uint32_t unit, uint64_t escr, const struct upmu_sim_other *other)
 {
     uint32_t mask = P4_ESCR_MASK(escr), event = P4_ESCR_EVENT(escr);
@@ -310,7 +310,7 @@ static uint64_t nb_conditioned(const struct nb_view *view, uint64_t cccr, uint64
     return compare ? clocks : count;
 }
 
-/* ACTIVE_THREAD: is the number of active threads the wanted one? */
+/* ACTIVE_THREAD: is the number of active hyper-threads the wanted one? */
 static bool nb_activity(const struct upmu_sim *sim, unsigned home, uint64_t cccr)
 {
     unsigned wanted = (unsigned)(cccr >> 16) & 3u;

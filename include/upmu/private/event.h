@@ -26,8 +26,11 @@ struct upmu_event {
     uint8_t world : 2;       /* enum upmu_world that the text named, where the select has no bits for it */
     uint8_t least_log2 : 4;  /* shortest period programmed: 1 << least_log2 (an erratum) */
     uint8_t step_log2 : 4;   /* programmed periods are multiples of 1 << step_log2 */
-    uint16_t unit;           /* of a unit: 1 + the number that the text named ("imc3/..."), or where it had a path 1 +
-                                the first of the list's units with it; 0: none */
+    /*
+     * Of a unit outside the cores: 1 + its number in the text ("imc3/..."); if the text had a path (flags1 is not 0) 1 +
+     * the index in upmu_unit_list.unit of the first unit with that path; 0: the text names no unit.
+     */
+    uint16_t unit;
 };
 
 #endif

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include <upmu/branches.h>
+#include <upmu/group.h>
 #include <upmu/ibs.h>
 #include <upmu/message.h>
 #include <upmu/page.h>
@@ -57,6 +58,8 @@ static struct upmu_count counts[UPMU_SET_EVENTS];
 static struct upmu_session *both[2], *made;
 static struct upmu_output output;
 static char journal_bytes[4096];
+static struct upmu_group group;
+static struct upmu_member joined = {.group = &group}, lone, child;
 static uint64_t ring[64], ahead;
 static unsigned counter;
 
@@ -82,6 +85,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
       NO_PMU, STATE) \
     X(upmu_counter_runs, upmu_counter_runs(cpu, 1), SAME(false)) \
     X(upmu_cpu_changed, upmu_cpu_changed(cpu), SAME(NO_PMU)) \
+    X(upmu_cpu_clear, upmu_cpu_clear(cpu, &host.machine, NULL), OK, NO_PMU, OK, OK, OK) \
     X(upmu_cpu_enter_guest, upmu_cpu_enter_guest(cpu), SAME(OK)) \
     X(upmu_cpu_fini, upmu_cpu_fini(cpu), SAME(OK)) \
     X(upmu_cpu_gate_value, upmu_cpu_gate_value(cpu, UPMU_WORLD_HOST), SAME(0)) \
@@ -101,6 +105,8 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_cpu_verify, upmu_cpu_verify(cpu, NULL), SAME(OK)) \
     X(upmu_cpu_world_by_hardware, upmu_cpu_world_by_hardware(cpu, true), NO_PMU, NO_PMU, OK, NO_PMU, STATE) \
     X(upmu_pmi_handle, upmu_pmi_handle(cpu, NULL), SAME(UPMU_PMI_NOT_OURS)) \
+    X(upmu_group_fork, upmu_group_fork(&lone, &child, &host.threads[1]), SAME(OK)) \
+    X(upmu_group_join, upmu_group_join(&group, &joined, &host.threads[1], cpu), SAME(STATE)) \
     X(upmu_ibs_start, upmu_ibs_start(cpu, &ibs), SAME(NO_PMU)) \
     X(upmu_ibs_stop, upmu_ibs_stop(cpu, &ibs), NO_PMU, NO_PMU, OK, NO_PMU, OK) \
     X(upmu_log_end, upmu_log_end(&journal, both, 1, 0), SAME(OK)) \
@@ -112,6 +118,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_region_close, upmu_region_close(&region), SAME(OK)) \
     X(upmu_region_end, upmu_region_end(&region), SAME(STATE)) \
     X(upmu_region_open, upmu_region_open(&region, cpu, "cycles"), SAME(NO_PMU)) \
+    X(upmu_region_open_n, upmu_region_open_n(&region, cpu, "cycles", 6), SAME(NO_PMU)) \
     X(upmu_session_add_set, upmu_session_add_set(fresh, &set, 1, 0, 0), SAME(OK)) \
     X(upmu_session_add_set_sized, upmu_session_add_set_sized(fresh, &set, sizeof set, 1, 0, 0), SAME(OK)) \
     X(upmu_session_ask, DONE(upmu_session_ask(session, &session_info)), SAME(OK)) \
@@ -146,6 +153,7 @@ static struct upmu_session *const of_thread = &host.sessions[2];
     X(upmu_session_switch, upmu_session_switch(session, NULL), STATE, STATE, STATE, STATE, OK) \
     X(upmu_session_world, upmu_session_world(fresh, UPMU_WORLD_HOST), SAME(OK)) \
     X(upmu_set_add, upmu_set_add(&fresh->set, "cycles", NULL), NO_PMU, NO_PMU, OK, OK, OK) \
+    X(upmu_set_add_n, upmu_set_add_n(&fresh->set, "cycles", 6, NULL), NO_PMU, NO_PMU, OK, OK, OK) \
     X(upmu_set_add_event, upmu_set_add_event(&fresh->set, &event, NULL), NO_PMU, NO_PMU, OK, OK, OK) \
     X(upmu_set_ask, DONE(upmu_set_ask(&session->set, &info)), SAME(OK)) \
     X(upmu_set_clear, upmu_set_clear(&session->set), OK, OK, OK, OK, STATE) \
@@ -250,9 +258,12 @@ static void reach(unsigned state)
     host_forget_cost(&host);
 }
 
-/* The end of a CPU that ignores writes reads the register that its take-over tried to write. */
+/* The end of a CPU that ignores writes reads the register that its take-over tried to write.  A clearing is for CPUs
+   that are not initialised, too. */
 static unsigned accesses_allowed(const struct call *call, unsigned state)
 {
+    if (call->call == call_upmu_cpu_clear)
+        return 100;
     return call->call == call_upmu_cpu_fini && state == IGNORING;
 }
 
@@ -285,6 +296,8 @@ static void a_cpu_that_has_finished_does_not_touch_its_machine(void **unused)
 {
     (void)unused;
     for (unsigned i = 0; i < CALLED; i++) {
+        if (calls[i].call == call_upmu_cpu_clear) /* it is given the machine */
+            continue;
         if (strncmp(calls[i].name, "upmu_cpu_", 9) != 0 && calls[i].call != call_upmu_sessions_change &&
             calls[i].call != call_upmu_pmi_handle)
             continue;
