@@ -41,7 +41,7 @@ NEED = $(if $(1),echo "$@: not installed: $(1); 'make $(2)' installs it"; exit 1
 # ---- Sources: found, not registered ----
 
 LIB_SOURCES := $(patsubst ./%,%,$(UPMU_SOURCES))
-SIM_SOURCES := $(sort $(wildcard port/sim/*.c))
+SIM_SOURCES := $(sort $(wildcard models/sim/*.c))
 TOOL_SOURCES := $(sort $(wildcard tools/upmu_main.c $(patsubst %,tools/%/*.c,child cmd msr) port/linux/*.c))
 CATALOG_SOURCES := $(wildcard events/*.tsv)
 
@@ -308,7 +308,7 @@ vendor:
 	@mkdir -p build/vendor
 	@cp -rp --parents LICENSE upmu.mk include core backends $(sort $(wildcard $(addprefix abi/,$(VENDOR_ABI) $(if $(filter paravirt,$(VENDOR_ABI)),guest)))) $(wildcard events port/template port/x86_native port/arm32_native port/arm64_native port/riscv_native port/riscv_sbi) \
 		CMakeLists.txt meson.build meson_options.txt tools/sources.py \
-		$(if $(filter 0,$(VENDOR_SIM)),,$(wildcard port/sim)) build/vendor
+		$(if $(filter 0,$(VENDOR_SIM)),,$(wildcard models/sim)) build/vendor
 	@find build/vendor -name '*.tsv' -delete
 	@echo "build/vendor holds what an embedder needs: copy it into your tree and include upmu.mk"
 

@@ -8,7 +8,7 @@
  * Here the machine is the silicon model's Skylake-SP with two packages.  In a kernel, its port takes the model's place.
  */
 #include <stdio.h>
-#include <port/sim/sim_uncore.h>
+#include <models/sim/sim_uncore.h>
 #include <upmu/upmu.h>
 
 #define DIES 2

@@ -8,7 +8,7 @@
  * Here the CPU is the silicon model's Skylake.  In a kernel, its port takes the model's place.
  */
 #include <stdio.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include <upmu/branches.h>
 
 static struct upmu_sim sim; /* stands for the CPU */

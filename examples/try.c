@@ -5,7 +5,7 @@
  * The CPU is the silicon model's Skylake.  In a kernel, its port, scheduler and NMI entry take the model's place.
  */
 #include <stdio.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include <upmu/cpu.h>
 #include <upmu/upmu.h>
 

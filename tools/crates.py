@@ -14,7 +14,7 @@ from sources import ROOT
 
 CRATES = ("upmu-sys", "upmu")
 # Beside the folders of upmu.mk's patterns: headers, the list itself, and the model of the feature `sim`.
-COPIED = ("upmu.mk", "LICENSE", "include", "core", "backends", "events", "port/sim")
+COPIED = ("upmu.mk", "LICENSE", "include", "core", "backends", "events", "models/sim")
 
 
 def copy(source, target):

@@ -17,7 +17,7 @@ from sources import ROOT, sources, version
 PORTS = {"IA32": ["port/efi"], "X64": ["port/efi"], "AARCH64": ["port/efi_arm64", "port/arm64_native"]}
 # memmove() and memcmp(), which EDK II's CompilerIntrinsicsLib does not have for GCC.
 MEMORY = "examples/common/common_memory.c"
-APPLICATION = "integrations/edk2/edk2_stat.c"
+APPLICATION = "examples/edk2/edk2_stat.c"
 COPIED = ["include", "core", "backends", "events", "port/efi", "port/x86_native", "port/efi_arm64", "port/arm64_native"]
 
 DEC = """## @file

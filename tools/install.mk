@@ -33,7 +33,7 @@ build/completion/%: $(INSTALL_TOOL)
 	$(QUIET)$(INSTALL_TOOL) completion $* > $@
 
 # What programs include of the silicon model.
-SIM_HEADERS := $(addprefix port/sim/,sim.h sim_amd_rules.h sim_uncore.h sim_uncore_rules.h)
+SIM_HEADERS := $(addprefix models/sim/,sim.h sim_amd_rules.h sim_uncore.h sim_uncore_rules.h)
 # Each is WHERE:MODE:FILE.
 INSTALL_FILES = bin/upmu:755:$(INSTALL_TOOL) \
 	lib/libupmu.a:644:build/$(INSTALL_BUILD)/libupmu.a lib/libupmu_sim.a:644:build/$(INSTALL_BUILD)/libsim.a \
@@ -45,7 +45,7 @@ INSTALL_FILES = bin/upmu:755:$(INSTALL_TOOL) \
 	$(foreach file,$(sort $(wildcard docs/screenshots/*.png)),share/doc/upmu/screenshots/$(notdir $(file)):644:$(file))
 INSTALL_MADE := lib/pkgconfig/upmu.pc lib/pkgconfig/upmu-sim.pc lib/cmake/upmu/upmu-config.cmake lib/cmake/upmu/upmu-config-version.cmake
 # Folders that are ours: they go if nothing else is in them.
-INSTALL_FOLDERS := include/upmu-sim/port/sim include/upmu-sim/port include/upmu-sim include/upmu/private include/upmu share/doc/upmu/screenshots share/doc/upmu lib/cmake/upmu
+INSTALL_FOLDERS := include/upmu-sim/models/sim include/upmu-sim/models include/upmu-sim include/upmu/private include/upmu share/doc/upmu/screenshots share/doc/upmu lib/cmake/upmu
 
 # $(call PC,NAME,ABOUT,REQUIRES,CFLAGS,LIBRARY): the lines of NAME.pc.
 PC = 'prefix=$(subst $(BLANK),\ ,$(PREFIX))' 'Name: $(1)' 'Description: $(2)' 'Version: $(UPMU_VERSION)' $(if $(3),'Requires: $(3)') 'Cflags: $(4)' \

@@ -21,8 +21,8 @@ BUILDERS = {"upmu.mk": "$(UPMU_OPTIONS:%=-D%)", "CMakeLists.txt": '"${UPMU_OPTIO
             "bindings/rust/upmu-sys/build.rs": 'variable("UPMU_OPTIONS", "")', "tools/edk2.py": "{options}",
             "zephyr/CMakeLists.txt": '"${CONFIG_UPMU_OPTIONS}"'}
 # Texts that may name options with a value.  (CHANGELOG.md tells of options that are gone, check_source.py makes up wrong ones.)
-TEXTS = ("*", "tests/*", "tests/*/*", *(f"{folder}/**/*" for folder in ("docs", "include", "abi", "port", "tools", "zephyr", "bindings",
-                                                                          "integrations", "examples", "efi-demo")))
+TEXTS = ("*", "tests/*", "tests/*/*", *(f"{folder}/**/*" for folder in ("docs", "include", "abi", "port", "models", "tools", "zephyr",
+                                                                          "bindings", "examples", "efi-demo")))
 NO_TEXT = re.compile(r"^CHANGELOG\.md$|/check_source\.py$|/target/|\.(tsv|pyc)$")
 ASSIGNED = re.compile(r"(?<!\w)(?:-D)?(UPMU_\w+)=(\d+)")
 NO_OPTIONS = {"UPMU_RUST_SIM", "UPMU_DOXYGEN"}  # (of a binding's own source and of the reference)

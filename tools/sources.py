@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The library's source files: upmu.mk's list, for builds that are not make's.  Prints one on each line.
 
-Usage: sources.py [PORT]    with a name: the files of this folder of port/
+Usage: sources.py [PORT]    with a name: the files of this folder of port/ or models/
        sources.py --version  the version that include/upmu/config.h states
 """
 import glob
@@ -21,7 +21,7 @@ def read(tree, path):
 def sources(port=None):
     """Paths from the tree on, in the order of upmu.mk."""
     line = re.search(r"^UPMU_SOURCES := (.*)$", read(ROOT, "upmu.mk"), re.M)[1]
-    patterns = [f"port/{port}/*.c"] if port else re.findall(r"\$\(UPMU_DIR\)/([\w/*.]+)", line)
+    patterns = [f"port/{port}/*.c", f"models/{port}/*.c"] if port else re.findall(r"\$\(UPMU_DIR\)/([\w/*.]+)", line)
     found = [path for pattern in patterns for path in glob.glob(os.path.join(glob.escape(ROOT), pattern))]
     return sorted(os.path.relpath(path, ROOT) for path in found)
 

@@ -4,7 +4,8 @@
 
 Usage: upgrade.py [--dry-run] FILE...
 
-Functions: those of tools/renames.tsv; calls through pointers and macros are yours to look at.  Headers: <upmu/upmu.h> has what most hosts need; for each further name that a file
+Functions: those of tools/renames.tsv; calls through pointers and macros are yours to look at.  Lines of #include get the folders of
+that table.  Headers: <upmu/upmu.h> has what most hosts need; for each further name that a file
 uses, the header that has it is included.  A file without a line `#include <upmu/...>` is taken to have <upmu/upmu.h>
 from a header of yours.
 """
@@ -36,7 +37,21 @@ def renames():
     """Rows of the table: [old name, number of its arguments, what becomes of the first, new name]."""
     rows = [line.split("\t") for line in read(os.path.join(ROOT, "tools/renames.tsv")).splitlines()
             if line and not line.startswith("#")]
-    return [(old, int(count), first, new) for old, count, first, new in rows]
+    return [(old, int(count), first, new) for old, count, first, new in rows if count != "-"]
+
+
+def paths():
+    """Rows of the table: (old folder, new folder) in lines of #include."""
+    rows = [line.split("\t") for line in read(os.path.join(ROOT, "tools/renames.tsv")).splitlines() if line[:1] not in ("", "#")]
+    return [(old, new) for old, count, _, new in rows if count == "-"]
+
+
+def with_paths(text):
+    """Lines of #include that name a header of this tree by its old folder."""
+    for old, new in paths():
+        text = re.sub(rf'^([ \t]*#[ \t]*include[ \t]*[<"](?:[^>"\n]*/)?){re.escape(old)}(\w+\.h)', lambda line, new=new: line[1] + new +
+                      line[2] if os.path.exists(os.path.join(ROOT, new, line[2])) else line[0], text, flags=re.M)
+    return text
 
 
 def arguments(text, at):
@@ -124,6 +139,7 @@ def header_of():
 
 def convert(text):
     """A source's text in the names and with the headers of this tree."""
+    text = with_paths(text)
     for row in reversed(renames()):  # calls of sets lose their session before others get their name
         before = None
         while text != before:  # a call may be an argument of another

@@ -18,7 +18,7 @@ _Static_assert(CONFIG_ISR_STACK_SIZE >= STACK_NEEDED, "upmu: set CONFIG_ISR_STAC
 /* ---- The port of this architecture ---- */
 
 #if defined CONFIG_UPMU_SIM
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 
 struct upmu_sim upmu_zephyr_sim;
 

@@ -46,7 +46,7 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_zephyr_leave(struct k_thread *thread);
 
 #ifdef CONFIG_UPMU_SIM
-/* The model in place of the PMU: upmu_sim_events() tells it what "happened" (<port/sim/sim.h>). */
+/* The model in place of the PMU: upmu_sim_events() tells it what "happened" (<models/sim/sim.h>). */
 extern struct upmu_sim upmu_zephyr_sim;
 #endif
 

@@ -275,8 +275,8 @@ static uint32_t unit_request(unsigned unit)
 }
 
 /*
- * Return the counter of `counters` that is tried first for a unit (here: one slot of a request). Of the options that are
- * not excluded the first one that can use any of `counters` decides; of these counters the lowest rank is best.
+ * Return the counter of `counters` that is tried first for a unit (here: one slot of a request). Of the options that
+ * are not excluded the first one that can use any of `counters` decides; of these counters the lowest rank is best.
  */
 static unsigned best_counter(const struct placement *p, unsigned unit, uint32_t counters)
 {

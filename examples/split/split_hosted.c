@@ -16,7 +16,7 @@
 #include <abi/pmc/upmu_pmc.h>
 #include <examples/split/split_driver.h>
 #include <examples/split/split_server.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include <upmu/cpu.h>
 
 /* A system call as it goes from program to driver. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <upmu/session.h>
 #include <upmu/upmu.h>
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 
 /* Writes, MSR reads, RDPMCs and re-arms of the local APIC. */
 struct cost {

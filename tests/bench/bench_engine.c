@@ -10,7 +10,7 @@
 #include <upmu/place.h>
 #include <upmu/session.h>
 #include <upmu/upmu.h>
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/bench/callgrind_count.h"
 
 #define MANY 10000

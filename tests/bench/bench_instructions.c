@@ -8,7 +8,7 @@
 #include <string.h>
 #include <upmu/upmu.h>
 #include "core/catalog/catalog_table.h"
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/bench/callgrind_count.h"
 
 static struct upmu_sim sim;

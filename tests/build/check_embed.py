@@ -165,7 +165,7 @@ def vendor_takes_the_silicon_model_along_unless_told_not_to():
     complaints = []
     for options, expected in (["VENDOR_SIM=0"], False), ([], True):
         code, output = run(["make", "--no-print-directory", "vendor"] + options, env=environment())
-        if code or os.path.exists("build/vendor/port/sim/sim.h") != expected or os.path.exists("build/vendor/abi"):
+        if code or os.path.exists("build/vendor/models/sim/sim.h") != expected or os.path.exists("build/vendor/abi"):
             complaints.append(f"make vendor {' '.join(options)}: {output}")
     return complaints
 
@@ -190,7 +190,7 @@ def old_name_of_the_choice_of_events_is_told_a_hosts_own_is_not():
 def take_objects_along(folder):
     """The objects that are made already, but for one of each rule, newer than the files of their flags."""
     made, again = 0, set()
-    sources = files("core/*/*.c", "backends/*/*.c", "events/*.c", "port/*/*.c", "tools/**/*.c", "tests/unit/*.c", "tests/common/*.c")
+    sources = files("core/*/*.c", "backends/*/*.c", "events/*.c", "models/*/*.c", "port/*/*.c", "tools/**/*.c", "tests/unit/*.c", "tests/common/*.c")
     for build, path in ((build, path) for build in ("gcc-64", "tool") for path in sources):
         rule = (build, *path.split("/")[:2 if path.startswith("port/linux") else 1])
         built = f"build/{build}/{path[:-2]}.o"
@@ -207,7 +207,7 @@ def take_objects_along(folder):
 @check
 def builds_and_tests_from_a_path_with_a_blank():
     folder = fresh("a path with blanks")
-    for path in ["Makefile", "upmu.mk", "include", "core", "backends", "events", "port", "tools", "tests"]:
+    for path in ["Makefile", "upmu.mk", "include", "core", "backends", "events", "models", "port", "tools", "tests"]:
         if os.path.isdir(path):
             shutil.copytree(path, os.path.join(folder, path), ignore=shutil.ignore_patterns("__pycache__"))
         elif os.path.exists(path):
@@ -223,7 +223,7 @@ def builds_and_tests_from_a_path_with_a_blank():
     if code or "2 passed, 0 failed" not in output.split("\n"):
         return [output[-3000:]]
     made = [name for name in os.listdir(folder) if name not in
-            ("Makefile", "upmu.mk", "include", "core", "backends", "events", "port", "tools", "tests", "build")]
+            ("Makefile", "upmu.mk", "include", "core", "backends", "events", "models", "port", "tools", "tests", "build")]
     return finished(folder, [f"written outside build/: {name}" for name in made])
 
 

@@ -39,12 +39,12 @@ def public_headers_have_no_private_fields():
 
 @check
 def examples_include_neither_core_nor_private_headers():
-    sources = files("examples/**/*.[ch]", "integrations/*.[ch]", "efi-demo/*.[ch]")
+    sources = files("examples/**/*.[ch]", "efi-demo/*.[ch]")
     return [f"{path}: {line}" for path in sources for line in re.findall(r'^#include ["<](?:core/|upmu/private/)[^">]*', read(path), re.M)] + \
         ([] if len(sources) > 20 else [f"{len(sources)} sources"])
 
 
-OUTSIDE = ("abi/**/*.c", "examples/**/*.c", "integrations/*.c", "zephyr/**/*.c", "bindings/**/*.c", "port/**/*.c")
+OUTSIDE = ("abi/**/*.c", "examples/**/*.c", "examples/processes/*.c", "zephyr/**/*.c", "bindings/**/*.c", "port/**/*.c")
 PLANTED = """#include <upmu/message.h>
 uint32_t planted(struct upmu_tally *one, struct upmu_session *two, struct upmu_queue *three);
 uint32_t planted(struct upmu_tally *one, struct upmu_session *two, struct upmu_queue *three)
@@ -77,7 +77,7 @@ def layers_and_examples_name_no_private_field():
 
 EXAMPLE = """#include <stdio.h>
 #include <upmu/upmu.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 {code}
 static void entry(struct upmu_sim *model, unsigned number, const struct upmu_sim_interrupt *interrupt)
 {{
@@ -133,9 +133,26 @@ def every_old_name_is_there_or_has_a_new_one():
     complaints = [f"{name} of 0.2.0: no public header has it, and tools/renames.tsv has no row of it"
                   for name in read(f"{OLD}/names_0_2_0.txt").split() if name not in now and name not in renamed]
     complaints += [f"tools/renames.tsv: no public header has {new}" for _, _, _, new in table if new not in now]
+    complaints += [f"tools/renames.tsv: no folder {new}, or still a folder {old}" for old, new in upgrade.paths()
+                   if not os.path.isdir(new) or os.path.isdir(old)]
     log = read("CHANGELOG.md")
+    complaints += [f"CHANGELOG.md: the table of names has no row of {old}" for old, new in upgrade.paths()
+                   if f"| `#include <{old}…>` | `#include <{new}…>` |" not in log]
     complaints += [f"CHANGELOG.md: the table of names has no row of {old}" for old, _, first, new in table
                    if not re.search(rf"^\| `{old}\b[^|]*\| `{new}\b", log, re.M)]
+    return complaints
+
+
+@check
+def includes_of_folders_that_moved_are_converted():
+    """Whatever stands before the folder; a header of the host's in a folder of the same name stays."""
+    complaints = []
+    for old, new in upgrade.paths():
+        header = os.path.basename(files(f"{new}*.h")[0])
+        for text, wanted in ((f"<{old}{header}>", f"<{new}{header}>"), (f'"lib/{old}{header}"', f'"lib/{new}{header}"'),
+                             (f'"{old}mine.h"', f'"{old}mine.h"'), (f"<sup{old}{header}>", f"<sup{old}{header}>")):
+            found = upgrade.convert(f"#include {text}\n")
+            complaints += [] if found == f"#include {wanted}\n" else [f"{text}: {found}"]
     return complaints
 
 

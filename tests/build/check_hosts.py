@@ -16,7 +16,7 @@ import shutil
 from checklib import SOAK, check, main, needs, read, run
 
 ROOM = "build/tests/hosts with blanks"
-NEEDED = ["include", "core", "backends", "events", *glob.glob("port/*_native"), "port/riscv_sbi", "port/sim", "upmu.mk", "CMakeLists.txt", "meson.build", "meson_options.txt",
+NEEDED = ["include", "core", "backends", "events", *glob.glob("port/*_native"), "port/riscv_sbi", "models/sim", "upmu.mk", "CMakeLists.txt", "meson.build", "meson_options.txt",
           "tools/sources.py"]
 # The blocks of the page, one for each tool, cut at their comments: for a tree inside of the host's, for one elsewhere, for both.
 BLOCKS = {language: re.split(r"^# .*:\n", re.search(rf"^```{language}\n(.*?)^```", read("docs/PORTING.md"), re.M | re.S)[1],
@@ -89,7 +89,7 @@ def looks_right(folder, made):
     for row in commands_of(made):
         path = os.path.realpath(os.path.join(row["directory"], row["file"]))
         words = shlex.split(row["command"])
-        if path.startswith(place + "/") and "/port/" not in path:
+        if path.startswith(place + "/") and "/port/" not in path and "/models/" not in path:
             found[os.path.relpath(path, place)] = words
             lacking = flags - set(words)
             if lacking:

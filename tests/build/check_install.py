@@ -99,7 +99,7 @@ def programs_build_against_what_was_installed():
     needs("pkg-config")
     shutil.rmtree(ROOM, ignore_errors=True)
     files, complaints = installed(), []
-    for wanted in "bin/upmu", "lib/libupmu.a", "lib/libupmu_sim.a", "include/upmu/upmu.h", "include/upmu-sim/port/sim/sim.h", \
+    for wanted in "bin/upmu", "lib/libupmu.a", "lib/libupmu_sim.a", "include/upmu/upmu.h", "include/upmu-sim/models/sim/sim.h", \
             "share/bash-completion/completions/upmu", "share/zsh/site-functions/_upmu", "share/fish/vendor_completions.d/upmu.fish":
         complaints += [] if wanted in files else [f"{wanted} is not there"]
     flags, libraries = package("--cflags", "upmu-sim"), package("--libs", "upmu-sim")

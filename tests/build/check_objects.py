@@ -68,7 +68,7 @@ def library_needs_only_the_four_memory_functions():
 
 @check
 def silicon_model_needs_only_library_and_memory_functions():
-    sim = [f"build/gcc-64/{source[:-2]}.o" for source in files("port/sim/*.c")]
+    sim = [f"build/gcc-64/{source[:-2]}.o" for source in files("models/sim/*.c")]
     defined = set(symbols(objects("gcc-64") + sim, "-g", "--defined-only"))
     missing = set(symbols(sim, "-u")) - MEMORY_FUNCTIONS
     return [f"undefined: {name}" for name in sorted(missing - defined)]
@@ -133,8 +133,8 @@ def backends_call_only_pure_helpers():
 @check
 def every_header_compiles_alone():
     public = files("include/upmu/**/*.h", "port/x86_native/*.h", "port/template/*.h", "abi/perfmon2/perfmon2.h",
-                   "abi/guest/guest.h", "port/sim/sim.h")
-    private = files("core/*/*.h", "backends/*/*.h", "port/sim/*.h")
+                   "abi/guest/guest.h", "models/sim/sim.h")
+    private = files("core/*/*.h", "backends/*/*.h", "models/sim/*.h")
     languages = [["gcc", "-m32", "-x", "c", "-std=c11"], ["clang", "-x", "c++", "-std=c++17"]]
     # (Strict C99 of both compilers and C++11 of gcc are read by checks below.)
     languages += [["gcc", "-x", "c", "-std=c99"], ["clang", "-x", "c", "-std=c11"], ["gcc", "-x", "c++", "-std=c++11"]] if SOAK else []
@@ -147,7 +147,7 @@ def every_header_compiles_alone():
     def compile_alone(job):
         header, language = job
         warnings = "-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Wsign-conversion -Wcast-qual -Werror".split()
-        if header == "port/sim/sim.h":
+        if header == "models/sim/sim.h":
             warnings.remove("-Wshadow")  # (a function of a struct's name hides its constructor)
         text = f'#include "{header}"\n#include "{header}"\nint upmu_header_alone;\n'.encode()
         code, output = run(language + warnings + ["-ffreestanding", "-fsyntax-only", "-Iinclude", "-I.", "-"], input=text)
@@ -187,7 +187,7 @@ def functions_of_every_public_header_have_c_names_in_cpp():
         return [f"{header}: {name} has a C++ name" for name in symbols([built], "-u") if name.startswith("_Z")]
     os.makedirs("build/tests", exist_ok=True)
     return parallel(names_of, files("include/upmu/**/*.h", "port/x86_native/x86_native.h", "port/template/*.h",
-                                    "port/sim/sim.h", "abi/perfmon2/perfmon2.h", "abi/guest/guest.h"))
+                                    "models/sim/sim.h", "abi/perfmon2/perfmon2.h", "abi/guest/guest.h"))
 
 
 # What the check below must refuse: constructs that a compiler of the stated level may lack.

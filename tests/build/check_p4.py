@@ -63,7 +63,7 @@ def eighteen_events_run_in_one_session_within_the_budgets():
     whole = f"{WORK}/p4_whole.c"
     with open(whole, "w") as file:
         file.writelines(f'#include "{source}"\n' for source in library_sources())
-    sources = [whole, *files("port/sim/*.c"), "tests/build/p4_eighteen.c"]
+    sources = [whole, *files("models/sim/*.c"), "tests/build/p4_eighteen.c"]
     code, output = run(["clang", "-std=gnu11", "-O0", "-DUPMU_SET_EVENTS=18", "-Iinclude", "-I.", "-o", program, *sources])
     if code == 0:
         code, output = run([program])

@@ -42,7 +42,7 @@ void thread_end(struct thread *thread);
 THREADS = """
 #include <stdio.h>
 #include <string.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include "threads.c"
 static struct upmu_sim sim;
 static struct upmu_machine machine;
@@ -112,7 +112,7 @@ PRINTK = """int printk(const char *format, ...)
 BRANCHES = """
 #include <stdarg.h>
 #include <stdio.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include "branches.c"
 static struct upmu_sim sim;
 static struct upmu_machine machine;
@@ -136,7 +136,7 @@ static struct upmu_cpu cpu;
 HARNESS = """
 #include <stdarg.h>
 #include <stdio.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include <port/x86_native/x86_native.h>
 #include "kernel.h"
 #include "prototypes.h"

@@ -86,7 +86,7 @@ def profiles_count_threads_on_intel_and_amd():
     def count_with(profile):
         program = f"build/tests/profile-{profile}"
         code, output = run(["gcc", "-std=c11", "-O0", "-Iinclude", "-I.", option(profile), "-o", program,
-                            "tests/build/profile_program.c", source, *files("port/sim/*.c")])
+                            "tests/build/profile_program.c", source, *files("models/sim/*.c")])
         if code:
             return [f"{profile}: {output[:800]}"]
         code, output = run([program])
@@ -109,7 +109,7 @@ def answers(profile, lists):
     if not os.path.exists(program):
         os.makedirs(ROOM, exist_ok=True)
         code, output = run(["gcc", "-std=c11", "-O0", "-Iinclude", "-I.", option(profile), "-o", program,
-                            "tests/build/profile_places.c", amalgamation(), *files("port/sim/*.c")])
+                            "tests/build/profile_places.c", amalgamation(), *files("models/sim/*.c")])
         assert code == 0, output
     code, output = run([program, *([] if lists else ["events"])], input="".join(line + "\n" for line in lists).encode())
     assert code == 0, output

@@ -26,7 +26,7 @@ def readme_example_compiles_and_prints_counts():
     line = re.sub(r" && \./example$", "", line)
     line = re.sub(r"-o (\S+)", "-o build/tests/readme_example", line)
     sources = [path for word in line.split() if "*" in word for path in files(word)]
-    if sorted(sources) != sorted(library_sources() + files("port/sim/*.c")):
+    if sorted(sources) != sorted(library_sources() + files("models/sim/*.c")):
         return [f"{line}: not all of the library and the model"]
     if SOAK:
         code, output = run(["bash", "-c", line])

@@ -30,7 +30,7 @@ def library():
 
 
 def freestanding():
-    return library() + files("port/**/*.[ch]", "tools/cmd/*.[ch]", "efi-demo/*.[ch]", "examples/**/*.[ch]",
+    return library() + files("port/**/*.[ch]", "models/**/*.[ch]", "tools/cmd/*.[ch]", "efi-demo/*.[ch]", "examples/**/*.[ch]",
                              "include/upmu/**/*.h")
 
 
@@ -70,7 +70,7 @@ def file_names_are_lower_case_and_unique():
 def static_function_names_are_unique():
     definition = re.compile(r"^static\s+(?:inline\s+)?(?:const\s+)?[\w\s]*?[\w*]\s*\**\b(\w+)\(", re.M)
     complaints, seen = [], {}
-    for path in library() + files("port/sim/*.[ch]"):
+    for path in library() + files("models/sim/*.[ch]"):
         for name in set(definition.findall(code_of(path))) - {"__attribute__"}:
             if seen.setdefault(name, path) != path:
                 complaints.append(f"{path}: {name}() is in {seen[name]}, too")
@@ -105,7 +105,7 @@ def static_objects_of_the_library_have_names_of_their_own():
 @check
 def options_are_tested_by_value():
     # A port's header and that of user programs may ask whether there is a function of their own.
-    sources = [path for path in freestanding() if not path.startswith("port/")]
+    sources = [path for path in freestanding() if not path.startswith(("port/", "models/"))]
     allowed = re.compile(r"#\s*ifndef\s+UPMU_\w+_H\b")
     return [line for line in grep(r"#\s*(ifdef|ifndef|if.*\bdefined)\b.*\bUPMU_", sources)
             if not allowed.search(line) and not line.startswith(("include/upmu/config.h:", "events/catalog_models.c:",
@@ -128,7 +128,7 @@ def include_lines_follow_the_direction_of_dependency():
             if folder in ("include", "core", "backends", "events") and system:
                 if what not in ("stdbool.h", "stddef.h", "stdint.h"):
                     complaints.append(where + " is not freestanding")
-            elif what.startswith("upmu/private/") and folder in ("abi", "port", "examples"):
+            elif what.startswith("upmu/private/") and folder in ("abi", "port", "models", "examples"):
                 complaints.append(where)
             elif system or what.startswith("upmu/"):
                 continue
@@ -145,9 +145,9 @@ def include_lines_follow_the_direction_of_dependency():
                     complaints.append(where)
             elif folder == "events" and root not in ("core", "events"):
                 complaints.append(where)
-            elif folder in ("port", "efi-demo", "examples") and root in ("core", "backends", "abi", "tests"):
+            elif folder in ("port", "models", "efi-demo", "examples") and root in ("core", "backends", "abi", "tests"):
                 complaints.append(where)
-            elif folder == "port" and "/" in what and not what.startswith("/".join(path.split("/")[:2]) + "/"):
+            elif folder in ("port", "models") and "/" in what and not what.startswith("/".join(path.split("/")[:2]) + "/"):
                 complaints.append(where)
     return complaints
 
@@ -187,7 +187,7 @@ def folders_of_core_include_downward():
 
 @check
 def no_file_uses_one_that_uses_it():
-    """No circle, over core, backends, abi and port together; one that is planted is found."""
+    """No circle, over core, backends, abi, port and models together; one that is planted is found."""
     code = links.texts()
     complaints = ["files use one another in a circle: " + ", ".join(sorted(circle))
                   for circle in links.circles(links.links(code))]
@@ -300,7 +300,7 @@ def tests_look_at_private_state_in_one_file():
 @check
 def nothing_needs_the_compilers_runtime_library():
     return grep(r"__builtin_(popcount|ctzll|clzll|ffsll|parity)|\b(float|double|long double|__int128)\b|"
-                r"__atomic_\w+_8|\b(malloc|calloc|realloc|alloca)\s*\(", library() + files("port/sim/*.[ch]"))
+                r"__atomic_\w+_8|\b(malloc|calloc|realloc|alloca)\s*\(", library() + files("models/sim/*.[ch]"))
 
 
 @check
@@ -333,7 +333,7 @@ def table_rows(path):
 @check
 def fakes_of_the_host_share_nothing_with_model_or_library():
     complaints, others = [], {}
-    for path in library() + files("port/sim/*.[ch]"):
+    for path in library() + files("models/sim/*.[ch]"):
         others.update((row, path) for row in table_rows(path))
     for path in files("tests/host/hardware*.[ch]"):
         for number, line in enumerate(read(path).split("\n"), 1):

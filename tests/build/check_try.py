@@ -11,7 +11,7 @@ from checklib import ROOT, check, main, read, run
 # The compiler with its assembler and linker, make, and what each Linux has; no bash, no python3, no git, no gcc by name.
 NEEDED = ["cc", "as", "ld", "make", "sh", "mkdir", "cmp", "find", "id", "sed"]
 TREE = "build/tests/try tree"
-FOLDERS = ["backends", "core", "efi-demo", "events", "examples", "include", "port", "tests", "tools"]
+FOLDERS = ["backends", "core", "efi-demo", "events", "examples", "include", "models", "port", "tests", "tools"]
 FILES = ["Makefile", "upmu.mk", "tools/builds.tsv", "tools/packages.tsv", "tests/layers.tsv"]
 
 EXPECTED = f"""simulated: these are counts of a model of Intel's Skylake, not of this machine

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Which source file uses a function or an object of which other one, over core, backends, abi and port together.
+"""Which source file uses a function or an object of which other one, over core, backends, abi, port and models together.
 
 Read from the text, and not from objects: so the files of all processors, firmwares and options are in it at once.
 A name that a file uses is a name in its code, or in a macro or an inline function of a header that its code names.
@@ -17,7 +17,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from checklib import ROOT, code_of, files  # noqa: E402
 
-FOLDERS = ("core/*", "backends/*", "abi/**", "port/*")
+FOLDERS = ("core/*", "backends/*", "abi/**", "port/*", "models/*")
 WORD = re.compile(r"(?<!struct )(?<!enum )(?<!union )\b[A-Za-z_]\w+")
 INLINE = re.compile(r"^static (?:\w+ )*?inline\b[^;{}()]*?\b(\w+)\([^;{}]*\)\s*\{(.*?)^\}", re.M | re.S)
 MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)((?:\\\n|[^\n])*)", re.M)

@@ -5,7 +5,7 @@
  */
 #include <stdio.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include <upmu/cpu.h>
 #include <upmu/upmu.h>
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include <upmu/catalogs.h>
 #include <upmu/cpu.h>
 #include <upmu/event.h>

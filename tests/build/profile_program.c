@@ -4,7 +4,7 @@
  * generic names where the build has names.  tests/build/check_profiles.py compiles and runs it.
  */
 #include <stdio.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include <upmu/cpu.h>
 #include <upmu/event.h>
 #include <upmu/session.h>

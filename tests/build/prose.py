@@ -20,8 +20,8 @@ BANNED = re.compile(rf"\b(?:{PEOPLE}|{IMAGES})\b", re.I)
 
 # A comment of the library, and of the programs that users read beside it, names its subject, does not stand in
 # parentheses, and cites no number of a list that is not in the tree.  Labels of a few words are not counted.
-LIBRARY = ("core/", "backends/", "abi/", "include/", "port/")
-PROGRAMS = ("tools/", "efi-demo/", "examples/", "integrations/")
+LIBRARY = ("core/", "backends/", "abi/", "include/", "port/", "models/")
+PROGRAMS = ("tools/", "efi-demo/", "examples/")
 PRONOUN = re.compile(r"(?:It|Its|They|This|That|Those|These|What|One|Both|Others|All that|The same|Such)\b")
 LABEL = 25
 RULING = re.compile(r"\bR[1-9]\d?\b")

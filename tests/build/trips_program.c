@@ -6,7 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #include <upmu/upmu.h>
 
 static struct upmu_sim sim;

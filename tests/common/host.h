@@ -17,7 +17,7 @@
 
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include <upmu/cpu.h>
 #include <upmu/upmu.h>
 

@@ -16,7 +16,7 @@ MORE = {"riscv32": {"__ashldi3", "__lshrdi3"}}
 
 def needed(folder, machine):
     """Names that no object of the library defines; how many objects there are."""
-    objects = [path for part in ("core", "backends", "port", "events")
+    objects = [path for part in ("core", "backends", "port", "models", "events")
                for path in glob.glob(f"{folder}/{machine}/{part}/**/*.o", recursive=True)]
     listed = subprocess.run([NM[machine], "-g", *objects], stdout=subprocess.PIPE, check=True, text=True).stdout
     fields = [line.split() for line in listed.splitlines() if line and not line.endswith(":")]

@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 TREE = "build/foreign/mutants"
-PARTS = ("backends", "core", "events", "include", "port", "tests/foreign", "examples/virt", "tools")
+PARTS = ("backends", "core", "events", "include", "models", "port", "tests/foreign", "examples/virt", "tools")
 FILES = ("Makefile", "tests/tokens.py", "upmu.mk")
 BOOTS = ("a57_el1", "max_el2", "a15_hyp", "riscv64_m_29_counters", "riscv64_s_4_counters", "riscv64_s_no_overflows")
 MACHINES = ("aarch64", "arm", "riscv64")

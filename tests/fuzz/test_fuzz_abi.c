@@ -8,7 +8,7 @@
 #include <string.h>
 #include <upmu/cpu.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
 #include "abi/perfmon2/pfm_calls.c"

@@ -8,7 +8,7 @@
 #include <upmu/cpu.h>
 
 #include "core/sample/branches_core.h"
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
 #define FORMATS 12u /* ten, and two that do not exist */

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <upmu/cpu.h>

@@ -13,7 +13,7 @@
 #include <upmu/set.h>
 #include <upmu/upmu.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
 #define DUTIES 4u

@@ -10,7 +10,7 @@
 #include "abi/pmc/pmc_info.c"
 #include "abi/pmc/pmc_log.c"
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PMCS 4u

@@ -18,7 +18,7 @@ static uint64_t read_as_user(uint32_t index);
 #include <upmu/set.h>
 #include <upmu/upmu.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/common/state.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/session_model.h"

@@ -14,7 +14,7 @@
 #include <upmu/session.h>
 #include <upmu/upmu.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <examples/split/split_server.c>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Hardware as the simulated host sees it: one small fake for each family, written from
- * the published facts alone.  A fake shares no file, table or constant with port/sim
+ * the published facts alone.  A fake shares no file, table or constant with models/sim
  * or with the library (`make check` looks): if both models have the same rule, it was
  * read twice.  Each rule of a fake cites where it was read.
  *

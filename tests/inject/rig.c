@@ -10,7 +10,7 @@
 #include <upmu/set.h>
 #include <upmu/world.h>
 
-#include "port/sim/sim_p4.h"
+#include "models/sim/sim_p4.h"
 #include "tests/common/state.h"
 #include "tests/inject/rig.h"
 

@@ -12,7 +12,7 @@
 #ifndef UPMU_TESTS_INJECT_RIG_H
 #define UPMU_TESTS_INJECT_RIG_H
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include <upmu/cpu.h>
 #include <upmu/upmu.h>
 

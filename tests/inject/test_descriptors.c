@@ -19,7 +19,7 @@
 #include "abi/perfmon2/pfm_events.c"
 #include "abi/perfmon2/pfm_registers.c"
 #include "abi/perfmon2/pfm_rights.c"
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/inject/fork_step.h"
 
 static struct upmu_sim sim;

@@ -23,7 +23,7 @@
 
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/common/share.h"
 #include "tests/common/state.h"
 #include "tests/inject/fork_step.h"

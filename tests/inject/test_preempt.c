@@ -19,7 +19,7 @@
 
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/inject/fork_step.h"
 #include <upmu/session.h>
 #include <upmu/upmu.h>

@@ -23,7 +23,7 @@ MUTANT_SWITCH := build/mutants/tests/mutants/switch.o
 MUTANT_TESTS := $(patsubst %,build/mutants/tests/%,$(unit_TESTS:%=unit/%) $(mutants_PROGRAMS))
 
 # The model's rules are switched by an environment variable (tests/mutants/switch.c).
-build/mutants/port/sim/sim.o: LIB_CFLAGS += -DUPMU_SIM_MUTANT=upmu_sim_mutant
+build/mutants/models/sim/sim.o: LIB_CFLAGS += -DUPMU_SIM_MUTANT=upmu_sim_mutant
 
 build/mutants/libupmu.so: $(MUTANT_LIB)
 	$(QUIET)$(mutants_CC) -shared -Wl,-z,now -o $@ $^

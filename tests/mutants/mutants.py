@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Mutants: switch a rule of the silicon model round, or change a line of the library; some test must fail.
 
-Rules come from port/sim/sim.h, sim_amd_rules.h and sim_uncore_rules.h, changes of the library from
+Rules come from models/sim/sim.h, sim_amd_rules.h and sim_uncore_rules.h, changes of the library from
 tests/mutants/mutants.tsv, with the columns file (`HEADER@FILE`: a header, compiled with that file; `SOURCE@TEST`: a source that this
 test in tests/unit or tests/inject includes), pattern (a
 regular expression), replacement, which (`one`: the pattern matches once; `each`: every
@@ -14,7 +14,7 @@ Mutations of the rows of tests/requirements.tsv stand apart, in tests/mutants/re
 against the tests that its row names, and against no other (tests/mutants/rows.py):
   ID           of a row of tests/requirements.tsv; several mutations may have the same
   file         as above.  `FILE@UNIT+UNIT`: what includes FILE and is compiled with it, sources of the library or
-               tests.  Files of abi/, tools/ and port/ (but port/sim) are compiled with the tests that are named
+               tests.  Files of abi/, tools/ and port/ are compiled with the tests that are named
   pattern      as above, about the behaviour that the row states; `-`: code does nothing for this row (it is about a
                document, or about what is not there), and `why` says so
   replacement  as above
@@ -76,7 +76,7 @@ class Mutant:
     def __init__(self, name, file=None, unit=None, text=None, first=(), rule=None):
         self.name, self.file, self.unit, self.text, self.first, self.rule = name, file, unit, text, first, rule
         self.killer = None
-        self.model = unit is not None and unit.startswith("port/sim/")
+        self.model = unit is not None and unit.startswith("models/sim/")
 
     def paths(self, tests):
         """The tests that are named for it: a change of the model is held against no other."""
@@ -85,7 +85,7 @@ class Mutant:
 
 def rule_mutants():
     """One for each rule of the model, in the order of its numbers."""
-    text = "".join(open(f"port/sim/{name}.h").read() for name in ("sim", "sim_amd_rules", "sim_uncore_rules"))
+    text = "".join(open(f"models/sim/{name}.h").read() for name in ("sim", "sim_amd_rules", "sim_uncore_rules"))
     found = re.findall(r'^    R\((\w+), [01], "([^"]*)"', text, re.M)
     return [Mutant(f"rule {name}: not so: {about}", rule=i) for i, (name, about) in enumerate(found)]
 

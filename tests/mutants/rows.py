@@ -79,7 +79,7 @@ def read_row(fields, known):
         for place in places:
             tests.setdefault(place, []).append(name)
     # What tests include, not what the library is made of, is compiled with the test.
-    own = file.startswith(("abi/", "tools/", "port/")) and not file.startswith("port/sim/")
+    own = file.startswith(("abi/", "tools/", "port/")) and not file.startswith("models/sim/")
     programs = [place for place in tests if is_program(place)]
     units = units.split("+") if units else programs if own and programs else [file]
     return Row(identifier, file, units, texts[0], why, tests)

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 
 unsigned upmu_sim_mutant = UPMU_SIM_RULE_COUNT;
 

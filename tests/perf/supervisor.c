@@ -13,7 +13,7 @@
  */
 #define _GNU_SOURCE
 #include "abi/perf/perf.h"
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tools/child/x86_branch.h"
 
 #include <errno.h>

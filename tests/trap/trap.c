@@ -24,7 +24,7 @@
 #include "tests/common/assertions.h"
 #include <upmu/cpu.h>
 
-#include "port/sim/sim_intern.h"
+#include "models/sim/sim_intern.h"
 #include "tests/common/garbage.h"
 #include "tests/common/trap_flag.h"
 #include "tests/common/workload.h"

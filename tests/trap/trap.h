@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "port/x86_native/x86_native.h"
 #include <upmu/upmu.h>
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "port/sim/sim_intern.h"
+#include "models/sim/sim_intern.h"
 #include "tests/trap/trap_decode.h"
 #include "tests/vm/vm_intern.h"
 

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 
 #define VM_SERIAL (1u << 18)
 #define VM_SPANS 8192u

@@ -81,7 +81,7 @@ def one_cpu(compiler):
 
 def smp(compiler):
     return cases(f"smp {compiler}", compiler, [f"{HERE}/common.conf", f"{HERE}/smp.conf"], X86,
-                 [f"{HERE}/zephyr_smp.c", *files("port/sim/*.c")], link="-Wl,--wrap=upmu_x86_native_port")
+                 [f"{HERE}/zephyr_smp.c", *files("models/sim/*.c")], link="-Wl,--wrap=upmu_x86_native_port")
 
 
 @check

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "provider.h"
 #include "stand_in.h"
 #include "upmu_zephyr.h"

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <port/sim/sim.h>
-#include <port/sim/sim_uncore.h>
+#include <models/sim/sim.h>
+#include <models/sim/sim_uncore.h>
 #include <upmu/branches.h>
 #include <upmu/permit.h>
 #include <upmu/results.h>

@@ -157,7 +157,7 @@ fn main() {
     }
     assert!(sources.len() > 50, "the sources of upmu.mk were not understood: {} were found", sources.len());
     if env::var_os("CARGO_FEATURE_SIM").is_some() {
-        matching(&tree, "port/sim/*.c", &mut sources);
+        matching(&tree, "models/sim/*.c", &mut sources);
         sources.push(here.join("src/rust_model.c"));
     }
     sources.sort();
@@ -175,7 +175,7 @@ fn main() {
 
     println!("cargo:rustc-link-search=native={}", out.display());
     println!("cargo:rustc-link-lib=static=upmu");
-    for part in ["upmu.mk", "include", "core", "backends", "events", "port/sim"] {
+    for part in ["upmu.mk", "include", "core", "backends", "events", "models/sim"] {
         println!("cargo:rerun-if-changed={}", tree.join(part).display());
     }
     for source in ["rust_model.c", "rust_layout.c"] {

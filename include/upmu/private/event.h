@@ -27,8 +27,8 @@ struct upmu_event {
     uint8_t least_log2 : 4;  /* shortest period programmed: 1 << least_log2 (an erratum) */
     uint8_t step_log2 : 4;   /* programmed periods are multiples of 1 << step_log2 */
     /*
-     * Of a unit outside the cores: 1 + its number in the text ("imc3/..."); if the text had a path (flags1 is not 0) 1 +
-     * the index in upmu_unit_list.unit of the first unit with that path; 0: the text names no unit.
+     * Of a unit outside the cores: 1 + its number in the text ("imc3/..."); if the text had a path (flags1 is not 0)
+     * 1 + the index in upmu_unit_list.unit of the first unit with that path; 0: the text names no unit.
      */
     uint16_t unit;
 };

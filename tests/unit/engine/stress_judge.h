@@ -20,9 +20,9 @@
 
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim_amd.h"
-#include "port/sim/sim_intern.h"
-#include "port/sim/sim_p4.h"
+#include "models/sim/sim_amd.h"
+#include "models/sim/sim_intern.h"
+#include "models/sim/sim_p4.h"
 #include "tests/common/searches.h"
 #include "tests/common/state.h"
 #include <upmu/cpu.h>

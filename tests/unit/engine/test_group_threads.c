@@ -5,7 +5,7 @@
  *
  * With ThreadSanitizer each access of the library that two CPUs make without an order is reported.  By hand:
  * make build/tsan/library.o && clang -no-pie -fsanitize=thread -I. -Iinclude tests/unit/engine/test_group_threads.c \
- *     port/sim/sim*.c build/tsan/library.o -lcmocka -lpthread -o build/test_group_threads && build/test_group_threads
+ *     models/sim/sim*.c build/tsan/library.o -lcmocka -lpthread -o build/test_group_threads && build/test_group_threads
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-#include "port/sim/sim_uncore.h"
+#include "models/sim/sim_uncore.h"
 #include <upmu/event.h>
 #include <upmu/format.h>
 #include <upmu/ibs.h>

@@ -7,8 +7,8 @@
  */
 #include <upmu/session.h>
 #include <upmu/set.h>
-#include "port/sim/sim_intern.h"
-#include "port/sim/sim_p4.h"
+#include "models/sim/sim_intern.h"
+#include "models/sim/sim_p4.h"
 #include "tests/common/host.h"
 #include "tests/common/share.h"
 

@@ -13,7 +13,7 @@
 #include <upmu/set.h>
 #include <upmu/upmu.h>
 
-#include "port/sim/sim_uncore.h"
+#include "models/sim/sim_uncore.h"
 
 #define CPUS 4
 #define DIES 2

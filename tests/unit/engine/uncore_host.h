@@ -15,7 +15,7 @@
 
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim_uncore.h"
+#include "models/sim/sim_uncore.h"
 #include <upmu/unit.h>
 #include <upmu/upmu.h>
 

@@ -14,7 +14,7 @@
 
 #include "backends/uncore/uncore.h"
 #include "core/util/bits.h"
-#include "port/sim/sim_uncore.h"
+#include "models/sim/sim_uncore.h"
 #include "tests/common/garbage.h"
 #include "tests/common/share.h"
 

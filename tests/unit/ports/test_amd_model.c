@@ -11,7 +11,7 @@
 
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 
 static struct upmu_sim sim;
 

@@ -14,7 +14,7 @@
 
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/common/table.h"
 
 static struct upmu_sim sim;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "port/sim/sim_intern.h"
+#include "models/sim/sim_intern.h"
 
 #define RECORDS 2000
 

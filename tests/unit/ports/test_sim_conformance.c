@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "port/sim/sim.h"
+#include "models/sim/sim.h"
 #include "tests/guest/nest.c"
 
 #define MAX_LINES 4000

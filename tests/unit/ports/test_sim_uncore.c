@@ -13,7 +13,7 @@
 
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim_uncore.h"
+#include "models/sim/sim_uncore.h"
 
 #define ENABLE (UINT64_C(1) << 22)
 #define OVERFLOW (UINT64_C(1) << 20)

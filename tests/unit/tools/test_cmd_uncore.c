@@ -10,7 +10,7 @@
 #include <string.h>
 #include "tests/common/assertions.h"
 
-#include "port/sim/sim_uncore.h"
+#include "models/sim/sim_uncore.h"
 #include "tests/common/commands.h"
 
 static char printed[65536];

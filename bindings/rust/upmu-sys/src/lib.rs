@@ -214,7 +214,7 @@ extern "C" {
     pub fn upmu_why_text(why: *const upmu_why, buffer: *mut u8, size: usize) -> usize;
 }
 
-/// The silicon model (`port/sim/sim.h`).
+/// The silicon model (`models/sim/sim.h`).
 #[cfg(feature = "sim")]
 pub mod sim {
     pub use super::layout::upmu_sim;

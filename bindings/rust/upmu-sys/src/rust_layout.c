@@ -8,7 +8,7 @@
 #include <upmu/session.h>
 #include <upmu/upmu.h>
 #ifdef UPMU_RUST_SIM
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 #endif
 
 #define NUMBER(name) __asm__ volatile("\n.ascii \"->number " #name " %c0\"" ::"i"((int)(name)))

@@ -2,7 +2,7 @@
 /*
  * Calls of the silicon model, whose structures Rust does not know.  build.rs compiles this file with the feature `sim`.
  */
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 
 /* The interrupt entry of Rust's side. */
 typedef void upmu_rust_entry(struct upmu_sim *sim, unsigned cpu, const struct upmu_frame *frame);

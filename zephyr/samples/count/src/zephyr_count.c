@@ -11,7 +11,7 @@
 #define STACK_BYTES 8192
 
 #ifdef CONFIG_UPMU_SIM
-#include <port/sim/sim.h>
+#include <models/sim/sim.h>
 
 static void work(void)
 {

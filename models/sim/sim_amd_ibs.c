@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * AMD's instruction-based sampling: a unit for fetches, a unit for ops. Each counts up to its maximum, stores a sample
+ * and waits until the sample was read. Layouts: AMD APM vol 2 (24593) 13.3; Linux arch/x86/events/amd/ibs.c.
+ */
+#include "models/sim/sim_amd.h"
+
+#define COUNT_16 0xffffu
+/* Bits of the fetch control that hardware writes, besides VAL and the count: 61, 60, 58, 56:50, 47:32. */
+#define FETCH_SAMPLE (UINT64_C(0xd7f) << 50 | UINT64_C(0xffff) << 32)
+#define OP_COUNT_SHIFT 32
+#define OP_COUNT_MASK (UINT64_C(0x7ffffff) << OP_COUNT_SHIFT)
+#define OP_RESERVED (UINT64_C(0x1f) << 27)
+#define OP_LATENCY (UINT64_C(0x1f) << 59)
+#define CAP_EXTENDED_COUNT 6
+#define CAP_LOAD_LATENCY 12
+#define CAP_DISABLE 13
+#define AGAIN 4u /* steps until an interrupt that cannot be cleared repeats */
+
+static bool sa_capable(const struct upmu_sim *sim, unsigned cpu, unsigned bit)
+{
+    return sa_facts(sim, cpu)->ibs >> bit & 1u;
+}
+
+bool upmu_sim_amd_ibs_exists(const struct upmu_sim *sim, unsigned cpu, unsigned index)
+{
+    bool all = !sim_on(sim, UPMU_SIM_RULE_AMD_IBS_REGISTERS);
+    bool filters = (sa_facts(sim, cpu)->ibs >> 13 & 0xfu) != 0;
+
+    if (!(sa_facts(sim, cpu)->features & UPMU_SIM_AMD_IBS))
+        return all;
+    switch (index) {
+    case SA_BR_TARGET:
+        return all || sa_capable(sim, cpu, 5);
+    case SA_FETCH_EXTENDED:
+        return all || sa_capable(sim, cpu, 9);
+    case SA_OP_DATA4:
+        return all || sa_capable(sim, cpu, 10);
+    case SA_OP_CTL2:
+    case SA_FETCH_CTL2:
+        return all || filters;
+    default:
+        return true;
+    }
+}
+
+/* ---- Counting ---- */
+
+static bool sa_is_fetch(unsigned counter)
+{
+    return counter == UPMU_SIM_AMD_FETCH;
+}
+
+static uint64_t *sa_control(struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    return &sim->cpu[cpu].amd.ibs[sa_is_fetch(counter) ? SA_FETCH_CTL : SA_OP_CTL];
+}
+
+static uint64_t sa_enable(unsigned counter)
+{
+    return sa_is_fetch(counter) ? SA_FETCH_EN : SA_OP_EN;
+}
+
+static uint64_t sa_valid(unsigned counter)
+{
+    return sa_is_fetch(counter) ? SA_FETCH_VAL : SA_OP_VAL;
+}
+
+static uint64_t sa_maximum(const struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t control)
+{
+    uint64_t maximum = (control & COUNT_16) << 4;
+
+    if (!sa_is_fetch(counter) && sa_capable(sim, cpu, CAP_EXTENDED_COUNT))
+        maximum |= control & UINT64_C(0x7f) << 20;
+    return maximum;
+}
+
+bool upmu_sim_amd_ibs_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    const struct upmu_sim_amd *amd = &sim->cpu[cpu].amd;
+    uint64_t control = amd->ibs[sa_is_fetch(counter) ? SA_FETCH_CTL : SA_OP_CTL];
+    uint64_t second = amd->ibs[sa_is_fetch(counter) ? SA_FETCH_CTL2 : SA_OP_CTL2];
+
+    if (!(control & sa_enable(counter)) || sa_maximum(sim, cpu, counter, control) == 0)
+        return false;
+    if (control & sa_valid(counter) && sim_on(sim, UPMU_SIM_RULE_AMD_IBS_VALID))
+        return false;
+    if (sa_is_fetch(counter) && amd->fetch_waiting)
+        return false;
+    return !(sa_capable(sim, cpu, CAP_DISABLE) && second & 1u && sim_on(sim, UPMU_SIM_RULE_AMD_IBS_DIS));
+}
+
+uint64_t upmu_sim_amd_ibs_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter,
+                                const struct upmu_sim_burst *burst)
+{
+    uint64_t ops = burst->uops != 0 ? burst->uops : burst->instructions;
+
+    if (!upmu_sim_amd_ibs_runs(sim, cpu, counter) ||
+        sim_is(sim, cpu)->flags & (UPMU_SIM_COUNTS_NOTHING | UPMU_SIM_IGNORES_WRITES))
+        return 0;
+    if (sa_is_fetch(counter))
+        return burst->instructions;
+    return sim->cpu[cpu].amd.ibs[SA_OP_CTL] & SA_OP_COUNTS_OPS ? ops : burst->cycles;
+}
+
+uint64_t upmu_sim_amd_ibs_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter)
+{
+    uint64_t control = sim->cpu[cpu].amd.ibs[sa_is_fetch(counter) ? SA_FETCH_CTL : SA_OP_CTL];
+    uint64_t maximum = sa_maximum(sim, cpu, counter, control);
+    uint64_t value = sim->cpu[cpu].counter[counter].value;
+
+    return maximum > value ? maximum - value : 1;
+}
+
+/* ---- Samples ---- */
+
+void upmu_sim_amd_ibs_fire(struct upmu_sim *sim, unsigned index)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t stuck = cpu->amd.ibs[SA_FETCH_CTL] & SA_FETCH_EN ? 0 : cpu->amd.ibs[SA_FETCH_CTL] & COUNT_16;
+
+    stuck |= cpu->amd.ibs[SA_OP_CTL] & SA_OP_EN ? 0 : cpu->amd.ibs[SA_OP_CTL] & COUNT_16;
+    if (cpu->amd.stuck && stuck != 0)
+        cpu->amd.ibs_left = AGAIN;
+    else
+        cpu->amd.stuck = false;
+    if (!(cpu->amd.ibs[SA_IBS_CONTROL] >> 8 & 1u))
+        return;
+    cpu->ibs_requests++;
+    cpu->merged += cpu->nmi_pending && cpu->nmi_foreign ? 1u : 0u;
+    cpu->nmi_pending = cpu->nmi_pending || !cpu->in_nmi || sim_on(sim, UPMU_SIM_RULE_NMI_PENDS);
+}
+
+void upmu_sim_amd_ibs_count(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t count,
+                            const struct upmu_sim_burst *burst)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t *control = sa_control(sim, index, counter);
+    uint64_t *value = &cpu->counter[counter].value;
+
+    (void)burst;
+    *value += count;
+    if (*value < sa_maximum(sim, index, counter, *control))
+        return;
+    *value = 0;
+    cpu->counter[counter].wraps++;
+    *control |= sa_valid(counter);
+    cpu->amd.sampled |= sa_is_fetch(counter) ? 1u : 2u;
+    if (sim->skid != 0)
+        cpu->amd.ibs_left = sim->skid;
+    else
+        upmu_sim_amd_ibs_fire(sim, index);
+}
+
+/* Fill in the samples just taken, with the address of the instruction that was reached. */
+void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned index)
+{
+    struct upmu_sim_amd *amd = &sim->cpu[index].amd;
+    uint64_t ip = sim->cpu[index].where.ip;
+
+    if (amd->sampled & 1u) {
+        amd->ibs[SA_FETCH_CTL] = (amd->ibs[SA_FETCH_CTL] & ~FETCH_SAMPLE) | SIM_BIT(50) | UINT64_C(7) << 32;
+        amd->ibs[SA_FETCH_LINEAR] = ip;
+    }
+    if (amd->sampled & 2u) {
+        amd->random = amd->random * 1103515245u + 12345u;
+        amd->ibs[SA_OP_RIP] = ip;
+        amd->ibs[SA_OP_DATA1] = 0x00100005;
+        amd->ibs[SA_OP_CTL] &= ~OP_COUNT_MASK;
+        if (sim_on(sim, UPMU_SIM_RULE_AMD_IBS_RANDOM))
+            amd->ibs[SA_OP_CTL] |= (uint64_t)(amd->random >> 16 & 0x7fu) << OP_COUNT_SHIFT;
+    }
+    amd->sampled = 0;
+}
+
+/* Return the value of an IBS control, which contains the count. */
+uint64_t upmu_sim_amd_ibs_control(const struct upmu_sim *sim, unsigned index, unsigned distance)
+{
+    const struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t control = cpu->amd.ibs[distance];
+
+    if (distance == SA_FETCH_CTL)
+        return (control & ~(UINT64_C(0xffff) << 16)) | (cpu->counter[UPMU_SIM_AMD_FETCH].value >> 4 & COUNT_16) << 16;
+    if (distance == SA_OP_CTL && !(control & SA_OP_VAL))
+        return (control & ~OP_COUNT_MASK) | (cpu->counter[UPMU_SIM_AMD_OP].value << OP_COUNT_SHIFT & OP_COUNT_MASK);
+    return control;
+}
+
+/* ---- Writes ---- */
+
+/* Do what the stop of a unit brings about: errata and late interrupts. */
+static void sa_stopped(struct upmu_sim *sim, unsigned index, uint64_t old)
+{
+    struct upmu_sim_amd *amd = &sim->cpu[index].amd;
+
+    if (sa_family(sim_is(sim, index)) == 0x10 && old & COUNT_16 && sim_on(sim, UPMU_SIM_RULE_AMD_IBS_420)) {
+        amd->stuck = true;
+        amd->ibs_left = AGAIN;
+    } else if (sim_on(sim, UPMU_SIM_RULE_HAZARD_AMD_IBS_LATE)) {
+        amd->ibs_left = AGAIN;
+    }
+}
+
+static void sa_write_fetch(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    unsigned family = sa_family(sim_is(sim, index));
+    uint64_t old = cpu->amd.ibs[SA_FETCH_CTL];
+    bool needs_edge = family >= 0x16 && family <= 0x18 && sim_on(sim, UPMU_SIM_RULE_AMD_IBS_EDGE);
+
+    cpu->amd.ibs[SA_FETCH_CTL] = value;
+    if (value & SA_FETCH_EN && old & SA_FETCH_EN && needs_edge) {
+        /* The count continues. A unit that has reached its maximum does not begin a new count. */
+        cpu->amd.fetch_waiting = cpu->amd.fetch_waiting || old & SA_FETCH_VAL;
+    } else if (value & SA_FETCH_EN) {
+        cpu->amd.fetch_waiting = false;
+        cpu->counter[UPMU_SIM_AMD_FETCH].value = (value >> 16 & COUNT_16) << 4;
+    }
+    if (old & SA_FETCH_EN && !(value & SA_FETCH_EN))
+        sa_stopped(sim, index, old);
+}
+
+static void sa_write_op(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t old = cpu->amd.ibs[SA_OP_CTL];
+    uint64_t reserved = OP_RESERVED | (sa_capable(sim, index, CAP_LOAD_LATENCY) ? 0 : OP_LATENCY);
+
+    if (value & reserved && sim_on(sim, UPMU_SIM_RULE_CHECK_AMD_IBS))
+        upmu_sim_violate(sim, "reserved bits of the IBS op control", SA_MSR_IBS + SA_OP_CTL, value);
+    cpu->amd.ibs[SA_OP_CTL] = value & ~reserved;
+    if (value & SA_OP_EN)
+        cpu->counter[UPMU_SIM_AMD_OP].value = (value & OP_COUNT_MASK) >> OP_COUNT_SHIFT;
+    if (old & SA_OP_EN && !(value & SA_OP_EN))
+        sa_stopped(sim, index, old);
+}
+
+void upmu_sim_amd_ibs_write(struct upmu_sim *sim, unsigned cpu, unsigned index, uint64_t value)
+{
+    switch (index) {
+    case SA_FETCH_CTL:
+        sa_write_fetch(sim, cpu, value);
+        return;
+    case SA_OP_CTL:
+        sa_write_op(sim, cpu, value);
+        return;
+    case SA_FETCH_LINEAR:
+    case SA_FETCH_LINEAR + 1:
+    case SA_IBS_CONTROL:
+    case SA_FETCH_EXTENDED:
+        return; /* read-only */
+    default:
+        sim->cpu[cpu].amd.ibs[index] = value;
+        return;
+    }
+}

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Branch records of the silicon model: the stacks of Intel's models, the architectural one, and AMD's of version 2.
+ *
+ * Numbers, addresses and layouts: Linux 6.12 arch/x86/events/intel/lbr.c,
+ * arch/x86/events/amd/lbr.c, asm/msr-index.h; leaf 1CH: asm/perf_event.h.
+ */
+#include "models/sim/sim_amd.h"
+
+#define LBR_TOP 0x1c9u
+#define LBR_SELECT 0x1c8u
+#define LBR_CTL 0x14ceu
+#define LBR_DEPTH 0x14cfu
+#define LBR_SELECT_BITS 0x3ffu
+#define LBR_CTL_BITS 0x7f000fu
+#define LBR_CTL_ENABLE 1u
+#define RTIT_CTL 0x570u
+
+#define BRANCH_MISPREDICTED SIM_BIT(63)
+#define BRANCH_IN_TX SIM_BIT(62)
+#define BRANCH_ABORT SIM_BIT(61)
+#define BRANCH_CYCLES_VALID SIM_BIT(60)
+
+#define EXTENSION_LBR SIM_BIT(6) /* C000_010FH */
+#define AMD_VALID SIM_BIT(63)
+#define AMD_SPECULATIVE SIM_BIT(62)
+#define AMD_1452 SIM_BIT(61)
+#define AMD_ADDRESS (SIM_BIT(58) - 1u)
+
+/* Formats of PERF_CAPABILITIES[5:0]. */
+enum { FORMAT_32, FORMAT_LIP, FORMAT_EIP, FORMAT_FLAGS, FORMAT_TSX, FORMAT_INFO, FORMAT_TIME, FORMAT_INFO2 };
+
+enum stack_kind {
+    STACK_NONE,
+    STACK_CORE,
+    STACK_ATOM,
+    STACK_SLM,
+    STACK_NHM,
+    STACK_SNB,
+    STACK_HSW,
+    STACK_KNL,
+    STACK_SKL,
+    STACK_ARCH
+};
+
+static const struct sim_stack {
+    uint32_t from, to, info;
+    uint8_t depth;
+    bool top, selects;
+} stacks[] = {
+    [STACK_CORE] = {0x40, 0x60, 0, 4, true, false},
+    [STACK_ATOM] = {0x40, 0x60, 0, 8, true, false},
+    [STACK_SLM] = {0x40, 0x60, 0, 8, true, true},
+    [STACK_NHM] = {0x680, 0x6c0, 0, 16, true, true},
+    [STACK_SNB] = {0x680, 0x6c0, 0, 16, true, true},
+    [STACK_HSW] = {0x680, 0x6c0, 0, 16, true, true},
+    [STACK_KNL] = {0x680, 0x6c0, 0, 8, true, true},
+    [STACK_SKL] = {0x680, 0x6c0, 0xdc0, 32, true, true},
+    [STACK_ARCH] = {0x1500, 0x1600, 0x1200, 32, false, false},
+};
+
+/* Models of family 6 by their numbers; 0 after the last of a kind. */
+static const uint8_t stack_models[STACK_ARCH][24] = {
+    [STACK_CORE] = {0x0f, 0x16, 0x17, 0x1d},
+    [STACK_ATOM] = {0x1c, 0x26, 0x27, 0x35, 0x36},
+    [STACK_SLM] = {0x37, 0x4a, 0x4c, 0x4d, 0x5a, 0x75},
+    [STACK_NHM] = {0x1a, 0x1e, 0x1f, 0x2e, 0x25, 0x2c, 0x2f},
+    [STACK_SNB] = {0x2a, 0x2d, 0x3a, 0x3e},
+    [STACK_HSW] = {0x3c, 0x45, 0x46, 0x3f, 0x3d, 0x47, 0x4f, 0x56},
+    [STACK_KNL] = {0x57, 0x85},
+    [STACK_SKL] = {0x4e, 0x5e, 0x8e, 0x9e, 0xa5, 0xa6, 0x55, 0x7d, 0x7e, 0x8c, 0x8d,
+                   0x9d, 0xa7, 0x6c, 0x6a, 0x5c, 0x5f, 0x7a, 0x86, 0x96, 0x9c},
+};
+
+static unsigned model_of(const struct upmu_sim_profile *profile)
+{
+    return (profile->signature >> 4 & 0xfu) | (profile->signature >> 12 & 0xf0u);
+}
+
+static enum stack_kind kind_of(const struct upmu_sim_profile *profile)
+{
+    unsigned model = model_of(profile);
+
+    if (profile->amd != NULL || profile->flags & (UPMU_SIM_P4 | UPMU_SIM_P6) || profile->version == 0)
+        return STACK_NONE;
+    /* A hypervisor shows a format if it has branch records (Linux kvm/vmx/vmx.c). */
+    if (profile->flags & UPMU_SIM_HYPERVISOR && (profile->capabilities & 0x3fu) == 0)
+        return STACK_NONE;
+    for (unsigned kind = STACK_CORE; kind < STACK_ARCH; kind++)
+        for (unsigned i = 0; i < sizeof stack_models[kind] && stack_models[kind][i] != 0; i++)
+            if (stack_models[kind][i] == model)
+                return (enum stack_kind)kind;
+    return profile->version >= 5 ? STACK_ARCH : STACK_NONE;
+}
+
+bool upmu_sim_branches_architectural(const struct upmu_sim_profile *profile)
+{
+    return kind_of(profile) == STACK_ARCH;
+}
+
+/* Answer leaf 1CH: one depth; lost in deep sleep; privilege, kinds, call stack; mispredictions, times, types. */
+void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t out[4])
+{
+    if (kind_of(profile) != STACK_ARCH)
+        return;
+    out[0] = 1u << (stacks[STACK_ARCH].depth / 8u - 1u) | 1u << 30;
+    out[1] = out[2] = 7;
+}
+
+/* Return the layout of entries. Knights Landing has another layout than PERF_CAPABILITIES reports (Linux lbr.c). */
+static unsigned format_of(const struct upmu_sim_profile *profile)
+{
+    return kind_of(profile) == STACK_KNL ? FORMAT_FLAGS : profile->capabilities & 0x3fu;
+}
+
+static unsigned select_home(const struct upmu_sim *sim, unsigned cpu)
+{
+    bool shared = sim_is(sim, cpu)->flags & UPMU_SIM_SHARED_PAYLOAD && sim_on(sim, UPMU_SIM_RULE_LBR_SELECT_SHARED);
+
+    return shared ? cpu & ~1u : cpu;
+}
+
+void upmu_sim_branches_reset(struct upmu_sim *sim, unsigned index)
+{
+    __builtin_memset(&sim->cpu[index].lbr, 0, sizeof sim->cpu[index].lbr);
+    sim->cpu[index].lbr.depth = upmu_sim_branches_architectural(sim_is(sim, index)) ? stacks[STACK_ARCH].depth : 0;
+}
+
+/* ---- Recording ---- */
+
+static bool is_recording(const struct upmu_sim *sim, unsigned index)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    const struct upmu_sim_cpu *cpu = &sim->cpu[index];
+
+    if (profile->amd != NULL)
+        return profile->amd->perfmon[0] & 2u && cpu->amd.debug_extension & EXTENSION_LBR &&
+               !(cpu->status & SIM_STATUS_LBR_FROZEN);
+    if (kind_of(profile) == STACK_NONE || profile->flags & UPMU_SIM_COUNTS_NOTHING ||
+        (profile->version >= 4 && cpu->status & SIM_STATUS_LBR_FROZEN))
+        return false;
+    return (kind_of(profile) == STACK_ARCH ? cpu->lbr.ctl : cpu->debugctl) & 1u;
+}
+
+/* Bits by the kind of a branch: of a select, where they exclude the kind, and of LBR_CTL, where they include it. */
+static const uint32_t select_bit[] = {
+    [UPMU_SIM_BRANCH_COND] = 1u << 2,   [UPMU_SIM_BRANCH_CALL] = 1u << 3,     [UPMU_SIM_BRANCH_IND_CALL] = 1u << 4,
+    [UPMU_SIM_BRANCH_RETURN] = 1u << 5, [UPMU_SIM_BRANCH_IND_JUMP] = 1u << 6, [UPMU_SIM_BRANCH_JUMP] = 1u << 7,
+    [UPMU_SIM_BRANCH_FAR] = 1u << 8};
+static const uint32_t ctl_bit[] = {
+    [UPMU_SIM_BRANCH_COND] = 1u << 16, [UPMU_SIM_BRANCH_JUMP] = 1u << 17,     [UPMU_SIM_BRANCH_IND_JUMP] = 1u << 18,
+    [UPMU_SIM_BRANCH_CALL] = 1u << 19, [UPMU_SIM_BRANCH_IND_CALL] = 1u << 20, [UPMU_SIM_BRANCH_RETURN] = 1u << 21,
+    [UPMU_SIM_BRANCH_FAR] = 1u << 22};
+/* Types of branches in an architectural entry. */
+static const uint8_t type_of[] = {
+    [UPMU_SIM_BRANCH_COND] = 0,     [UPMU_SIM_BRANCH_IND_JUMP] = 1, [UPMU_SIM_BRANCH_JUMP] = 2,
+    [UPMU_SIM_BRANCH_IND_CALL] = 3, [UPMU_SIM_BRANCH_CALL] = 4,     [UPMU_SIM_BRANCH_RETURN] = 5,
+    [UPMU_SIM_BRANCH_FAR] = 8};
+
+/* Does a branch end in the kernel? */
+static bool ends_in_kernel(const struct upmu_sim_branch *branch)
+{
+    return branch->to >> 63;
+}
+
+static bool passes(const struct upmu_sim *sim, unsigned index, const struct upmu_sim_branch *branch)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    bool kernel = ends_in_kernel(branch);
+    uint64_t select;
+
+    if (!sim_on(sim, UPMU_SIM_RULE_LBR_FILTERS))
+        return true;
+    if (kind_of(profile) == STACK_ARCH) {
+        uint64_t ctl = sim->cpu[index].lbr.ctl;
+
+        return ctl >> (kernel ? 1 : 2) & 1u && ctl & ctl_bit[branch->kind];
+    }
+    if (profile->amd == NULL && !stacks[kind_of(profile)].selects)
+        return true;
+    select = profile->amd != NULL ? sim->cpu[index].amd.lbr_select : sim->cpu[select_home(sim, index)].lbr.select;
+    return !(select >> (kernel ? 0 : 1) & 1u) && !(select & select_bit[branch->kind]);
+}
+
+static void record_amd(struct upmu_sim_amd *amd, const struct upmu_sim_branch *branch)
+{
+    for (unsigned i = UPMU_SIM_AMD_LBR - 1u; i != 0; i--) {
+        amd->lbr[i][0] = amd->lbr[i - 1u][0];
+        amd->lbr[i][1] = amd->lbr[i - 1u][1];
+    }
+    amd->lbr[0][0] = (branch->from & AMD_ADDRESS) | (branch->mispredicted ? BRANCH_MISPREDICTED : 0);
+    amd->lbr[0][1] = (branch->to & AMD_ADDRESS) | (branch->wrong_path    ? AMD_SPECULATIVE
+                                                   : branch->speculative ? AMD_VALID | AMD_SPECULATIVE
+                                                                         : AMD_VALID);
+    if (branch->reserved)
+        amd->lbr[0][1] |= AMD_1452;
+}
+
+static uint64_t with_top(uint64_t address, unsigned bits, uint64_t flags)
+{
+    return (address << bits >> bits) | flags;
+}
+
+static void record_intel(const struct upmu_sim_profile *profile, struct upmu_sim_lbr *lbr,
+                         const struct upmu_sim_branch *branch)
+{
+    const struct sim_stack *stack = &stacks[kind_of(profile)];
+    unsigned at = 0, format = format_of(profile);
+    uint64_t misses = branch->mispredicted ? BRANCH_MISPREDICTED : 0;
+    uint64_t transaction = (branch->in_tx ? BRANCH_IN_TX : 0) | (branch->abort ? BRANCH_ABORT : 0);
+
+    if (stack->top) {
+        at = (unsigned)(lbr->top + 1u) & (stack->depth - 1u);
+        lbr->top = at;
+    } else {
+        for (unsigned i = stack->depth - 1u; i != 0; i--) {
+            lbr->from[i] = lbr->from[i - 1u];
+            lbr->to[i] = lbr->to[i - 1u];
+            lbr->info[i] = lbr->info[i - 1u];
+        }
+    }
+    lbr->from[at] = branch->from;
+    lbr->to[at] = branch->to;
+    lbr->info[at] = 0;
+    if (stack->info != 0)
+        lbr->info[at] = misses | branch->cycles | (format == FORMAT_INFO2 ? 0 : transaction);
+    if (!stack->top)
+        lbr->info[at] |= BRANCH_CYCLES_VALID | (uint64_t)type_of[branch->kind] << 56;
+    if (stack->info == 0 && format == FORMAT_32) {
+        lbr->from[at] = (uint32_t)branch->from;
+        lbr->to[at] = (uint32_t)branch->to;
+    } else if (stack->info == 0 && format == FORMAT_FLAGS) {
+        lbr->from[at] = with_top(branch->from, 1, misses);
+    } else if (stack->info == 0 && format == FORMAT_TSX) {
+        lbr->from[at] = with_top(branch->from, 3, misses | transaction);
+    } else if (format == FORMAT_TIME) {
+        lbr->info[at] = 0;
+        lbr->from[at] = with_top(branch->from, 1, misses);
+        lbr->to[at] = with_top(branch->to, 16, (uint64_t)branch->cycles << 48);
+    }
+}
+
+/* Does a model record aborts twice, the second time without the bit? Haswell does, Broadwell does not. */
+static bool records_aborts_twice(const struct upmu_sim *sim, unsigned model)
+{
+    return (model == 0x3c || model == 0x3f || model == 0x45 || model == 0x46) &&
+           sim_on(sim, UPMU_SIM_RULE_LBR_DOUBLE_ABORT);
+}
+
+void upmu_sim_branch(struct upmu_sim *sim, const struct upmu_sim_branch *branch)
+{
+    unsigned index = sim->current;
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+
+    /* Return early, because each access of each test is two branches. */
+    if (!((cpu->debugctl | cpu->lbr.ctl) & 1u) && !(cpu->amd.debug_extension & EXTENSION_LBR))
+        return;
+    if (!is_recording(sim, index) || !passes(sim, index, branch) || !sim_on(sim, UPMU_SIM_RULE_LBR_RECORDS))
+        return;
+    if (sim_is(sim, index)->amd != NULL) {
+        record_amd(&cpu->amd, branch);
+        return;
+    }
+    record_intel(sim_is(sim, index), &cpu->lbr, branch);
+    if (branch->abort && records_aborts_twice(sim, model_of(sim_is(sim, index)))) {
+        struct upmu_sim_branch second = *branch;
+
+        second.abort = false;
+        record_intel(sim_is(sim, index), &cpu->lbr, &second);
+    }
+}
+
+/* Record the call of a hook, or its return, as a branch. */
+void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns)
+{
+    const uint64_t hook = UPMU_SIM_KERNEL_IP + 0x4000u, caller = UPMU_SIM_KERNEL_IP + 0x8000u;
+    struct upmu_sim_branch branch = {.from = returns ? hook : caller,
+                                     .to = returns ? caller : hook,
+                                     .cycles = 1,
+                                     .kind = returns ? UPMU_SIM_BRANCH_RETURN : UPMU_SIM_BRANCH_IND_CALL};
+
+    if (sim_on(sim, UPMU_SIM_RULE_LBR_HOOKS))
+        upmu_sim_branch(sim, &branch);
+}
+
+/* ---- Registers ---- */
+
+/* Check that nothing is recorded when an entry is read: otherwise entries of different moments would be mixed. */
+static void check_entry(struct upmu_sim *sim, unsigned index, uint32_t msr)
+{
+    if (is_recording(sim, index) && sim_on(sim, UPMU_SIM_RULE_CHECK_LBR_READ))
+        upmu_sim_violate(sim, "an entry of the branch stack is accessed while it records", msr, 0);
+}
+
+uint64_t *upmu_sim_branches_place(struct upmu_sim *sim, unsigned index, uint32_t msr)
+{
+    const struct sim_stack *stack = &stacks[kind_of(sim_is(sim, index))];
+    struct upmu_sim_lbr *lbr = &sim->cpu[index].lbr;
+
+    if (kind_of(sim_is(sim, index)) == STACK_NONE)
+        return NULL;
+    if (msr - stack->from < stack->depth)
+        return &lbr->from[msr - stack->from];
+    if (msr - stack->to < stack->depth)
+        return &lbr->to[msr - stack->to];
+    if (stack->info != 0 && msr - stack->info < stack->depth)
+        return &lbr->info[msr - stack->info];
+    if (msr == LBR_TOP && stack->top)
+        return &lbr->top;
+    if (msr == LBR_SELECT && stack->selects)
+        return &sim->cpu[select_home(sim, index)].lbr.select;
+    if (!stack->top && (msr == LBR_CTL || msr == LBR_DEPTH))
+        return msr == LBR_CTL ? &lbr->ctl : &lbr->depth;
+    if (msr == RTIT_CTL && sim_is(sim, index)->flags & UPMU_SIM_PT)
+        return &lbr->trace;
+    return NULL;
+}
+
+/* Is this the address of a register of entries? */
+static bool is_entry(const struct upmu_sim *sim, unsigned index, uint32_t msr)
+{
+    const struct sim_stack *stack = &stacks[kind_of(sim_is(sim, index))];
+
+    return msr - stack->from < stack->depth || msr - stack->to < stack->depth ||
+           (stack->info != 0 && msr - stack->info < stack->depth);
+}
+
+bool upmu_sim_branches_read(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t *out_value)
+{
+    const uint64_t *place = upmu_sim_branches_place(sim, index, msr);
+
+    if (place == NULL)
+        return false;
+    if (is_entry(sim, index, msr) || msr == LBR_TOP)
+        check_entry(sim, index, msr);
+    *out_value = *place;
+    return true;
+}
+
+void upmu_sim_branches_amd_access(struct upmu_sim *sim, unsigned index, uint32_t msr)
+{
+    if (msr - SA_MSR_LBR < 2u * UPMU_SIM_AMD_LBR)
+        check_entry(sim, index, msr);
+}
+
+bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
+{
+    struct upmu_sim_lbr *lbr = &sim->cpu[index].lbr;
+    uint64_t *place = upmu_sim_branches_place(sim, index, msr);
+
+    if (msr == LBR_TOP && sim_on(sim, UPMU_SIM_RULE_LBR_TOP_READ_ONLY))
+        return false;
+    if ((msr == LBR_SELECT && value & ~(uint64_t)LBR_SELECT_BITS) ||
+        (msr == LBR_CTL && value & ~(uint64_t)LBR_CTL_BITS))
+        return !sim_on(sim, UPMU_SIM_RULE_LBR_RESERVED);
+    if (msr == LBR_DEPTH) {
+        if (value != stacks[STACK_ARCH].depth)
+            return !sim_on(sim, UPMU_SIM_RULE_LBR_RESERVED);
+        if (sim_on(sim, UPMU_SIM_RULE_LBR_DEPTH_CLEARS)) {
+            __builtin_memset(lbr->from, 0, sizeof lbr->from);
+            __builtin_memset(lbr->to, 0, sizeof lbr->to);
+            __builtin_memset(lbr->info, 0, sizeof lbr->info);
+        }
+        return true;
+    }
+    if (is_entry(sim, index, msr))
+        check_entry(sim, index, msr);
+    *place = value;
+    return true;
+}

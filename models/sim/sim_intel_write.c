@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes to registers of Intel's core PMU: accepted values and effects. Sources are with the rules in models/sim/sim.h.
+ */
+#include "models/sim/sim_intern.h"
+
+#define MISC_READ_ONLY (SIM_BIT(7) | SIM_BIT(11) | SIM_BIT(12))
+
+static bool sim_any_allowed(const struct upmu_sim_profile *profile)
+{
+    return profile->version >= 3 && !profile->any_deprecated;
+}
+
+/* Return the value that a sampling counter gets, by errata of INST_RETIRED and the shortest period. */
+static uint64_t sim_take_period(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t value)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    uint64_t mask = sim_width_mask(profile, counter);
+    uint64_t config = upmu_sim_intel_config(sim, index, counter);
+    bool retired = !sim_is_fixed(counter) && (config & 0xffffu) == 0x01c0;
+    uint64_t period = (0 - value) & mask;
+    uint64_t shortest = retired && profile->flags & UPMU_SIM_HSW11 ? 128 : profile->shortest;
+
+    if (!(config & SIM_SELECT_INT) || value <= mask >> 1)
+        return value;
+    if (period < shortest && sim_on(sim, UPMU_SIM_RULE_CHECK_PERIOD))
+        upmu_sim_violate(sim, "period shorter than the CPU counts right", SIM_MSR_COUNTER + counter, value);
+    if (retired && profile->flags & UPMU_SIM_BDM55 && sim_on(sim, UPMU_SIM_RULE_ERRATUM_BDM55))
+        period &= ~UINT64_C(0x3f);
+    return (0 - period) & mask;
+}
+
+static bool sim_write_counter(struct upmu_sim *sim, unsigned index, unsigned counter, uint32_t msr, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t mask = sim_width_mask(sim_is(sim, index), counter);
+    bool legacy = msr - SIM_MSR_COUNTER < UPMU_SIM_GENERAL;
+
+    if (legacy) {
+        if (sim_on(sim, UPMU_SIM_RULE_LEGACY_EXTENDS))
+            value = (value & 0x7fffffffu) - (value & 0x80000000u);
+    } else if (value & ~mask) {
+        if (sim_on(sim, sim_is_fixed(counter) ? UPMU_SIM_RULE_FIXED_WIDTH_FAULTS : UPMU_SIM_RULE_FULL_WIDTH_FAULTS))
+            return false;
+    }
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_COUNTER) && upmu_sim_intel_runs(sim, index, counter))
+        upmu_sim_violate(sim, "write of a running counter", msr, value);
+    cpu->counter[counter].value = sim_take_period(sim, index, counter, value & mask);
+    if (counter == UPMU_SIM_FIXED + 3)
+        cpu->metrics_wrong = true;
+    if (!sim_on(sim, UPMU_SIM_RULE_WRITE_KEEPS_STATUS))
+        cpu->status &= ~sim_global_bit(counter);
+    return true;
+}
+
+static uint64_t sim_select_writable(const struct upmu_sim *sim, unsigned index, unsigned counter)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    uint32_t extended = sim_on(sim, UPMU_SIM_RULE_SELECT_EXTENDED) ? sim_extended(profile, 0, 1) : 0;
+    uint64_t mask = 0xffffffffu & ~SIM_SELECT_ANY;
+
+    if (sim_any_allowed(profile) && sim_on(sim, UPMU_SIM_RULE_SELECT_ANY))
+        mask |= SIM_SELECT_ANY;
+    if (profile->version >= 6 ? sim_on(sim, UPMU_SIM_RULE_SELECT_PIN_V6) : !sim_on(sim, UPMU_SIM_RULE_SELECT_PIN))
+        mask &= ~SIM_SELECT_PIN;
+    mask |= (extended & 1u ? SIM_SELECT_UMASK2 : 0) | (extended & 2u ? SIM_SELECT_EQ : 0) |
+            (extended & 4u ? SIM_SELECT_HIDDEN : 0);
+    if (profile->flags & UPMU_SIM_RTM) {
+        mask |= SIM_SELECT_IN_TX;
+        if (counter == 2 || !sim_on(sim, UPMU_SIM_RULE_SELECT_TXCP))
+            mask |= SIM_SELECT_IN_TXCP;
+    }
+    if (profile->capabilities & SIM_CAP_BASELINE)
+        mask |= SIM_SELECT_ADAPTIVE;
+    return mask;
+}
+
+/* AAK100: give a wrong value to counters that start with a new event without the sequence. */
+static void sim_start_wrong(struct upmu_sim *sim, unsigned index)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    bool any = false;
+
+    if (!(sim_is(sim, index)->flags & UPMU_SIM_AAK100) || cpu->magic == 1)
+        return;
+    for (unsigned i = 0; i < sim_is(sim, index)->general; i++) {
+        if (!upmu_sim_intel_runs(sim, index, i))
+            continue;
+        any = true;
+        if (cpu->counter[i].selected_new && sim_on(sim, UPMU_SIM_RULE_HAZARD_AAK100))
+            cpu->counter[i].value = (cpu->counter[i].value + 1001u) & sim_width_mask(sim_is(sim, index), i);
+        cpu->counter[i].selected_new = false;
+    }
+    if (any)
+        cpu->magic = 0;
+}
+
+/* AAK100: notice the sequence that prevents the error (Linux intel_pmu_nhm_workaround). */
+static void sim_watch_magic(struct upmu_sim_cpu *cpu, uint64_t global)
+{
+    static const uint32_t magic[] = {0x4300b5, 0x4300d2, 0x4300b1, 0x4300b1};
+    bool seen = true;
+
+    for (unsigned i = 0; i < 4; i++)
+        seen = seen && cpu->select[i] == magic[i];
+    if (global == 0xfu && seen)
+        cpu->magic = 1;
+    else if (cpu->magic == 1 && global == 0)
+        cpu->magic = 2;
+}
+
+/* Check and adjust counters that may have begun to run. */
+static void sim_started(struct upmu_sim *sim, unsigned index)
+{
+    const struct upmu_sim_cpu *cpu = &sim->cpu[index];
+
+    sim_start_wrong(sim, index);
+    if (sim_is(sim, index)->flags & UPMU_SIM_TFA && !(cpu->force_abort & 1u) && upmu_sim_intel_runs(sim, index, 3) &&
+        sim_on(sim, UPMU_SIM_RULE_CHECK_TFA))
+        upmu_sim_violate(sim, "counter 3 runs while transactions may use it", SIM_MSR_FORCE_ABORT, cpu->force_abort);
+}
+
+static bool sim_write_select(struct upmu_sim *sim, unsigned index, unsigned counter, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t old = cpu->select[counter];
+
+    if (value & ~sim_select_writable(sim, index, counter) && sim_on(sim, UPMU_SIM_RULE_SELECT_RESERVED))
+        return false;
+    /*
+     * If one enable bit is for both counters, one counter can only be stopped by an event at no privilege (Linux
+     * arch/x86/events/intel/p6.c).
+     */
+    if (sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT) && upmu_sim_intel_runs(sim, index, counter) && value != old &&
+        value & SIM_SELECT_EN &&
+        (value & (SIM_SELECT_OS | SIM_SELECT_USR) ||
+         !(sim_is(sim, index)->flags & (UPMU_SIM_P6 | UPMU_SIM_ONE_ENABLE))))
+        upmu_sim_violate(sim, "change of a running counter's select", SIM_MSR_SELECT + counter, value);
+    if ((value ^ old) & 0xffffu)
+        cpu->counter[counter].selected_new = cpu->magic != 2; /* after the sequence the counter starts right */
+    cpu->select[counter] = value;
+    if (!sim_on(sim, UPMU_SIM_RULE_SELECT_KEEPS_STATUS))
+        cpu->status &= ~sim_global_bit(counter);
+    sim_started(sim, index);
+    return true;
+}
+
+static uint64_t sim_fixed_writable(const struct upmu_sim *sim, unsigned index)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    uint64_t nibble = 0xb | (sim_any_allowed(profile) && sim_on(sim, UPMU_SIM_RULE_FIXED_ANY) ? 4u : 0);
+    uint64_t mask = 0;
+
+    for (unsigned i = 0; i < profile->fixed; i++) {
+        if (!sim_has_counter(profile, UPMU_SIM_FIXED + i))
+            continue;
+        mask |= nibble << 4u * i;
+        if (profile->capabilities & SIM_CAP_BASELINE)
+            mask |= SIM_BIT(32u + 4u * i);
+        if (sim_extended(profile, 0, 1) & 4u && sim_on(sim, UPMU_SIM_RULE_SELECT_EXTENDED))
+            mask |= SIM_BIT(33u + 4u * i);
+    }
+    if (profile->capabilities & SIM_CAP_METRICS_CLEAR && profile->fixed > 3)
+        mask |= SIM_BIT(14);
+    return mask;
+}
+
+static bool sim_write_fixed_ctrl(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+
+    if (value & ~sim_fixed_writable(sim, index) && sim_on(sim, UPMU_SIM_RULE_FIXED_RESERVED))
+        return false;
+    for (unsigned i = 0; i < sim_is(sim, index)->fixed; i++) {
+        uint64_t changed = (value ^ cpu->fixed_ctrl) >> 4u * i & 0xfu;
+
+        if (changed != 0 && value >> 4u * i & 3u && upmu_sim_intel_runs(sim, index, UPMU_SIM_FIXED + i) &&
+            sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_SELECT))
+            upmu_sim_violate(sim, "change of a running fixed counter's control", SIM_MSR_FIXED_CTRL, value);
+    }
+    cpu->fixed_ctrl = value;
+    return true;
+}
+
+static bool sim_write_global_ctrl(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    uint64_t mask = upmu_sim_intel_counter_bits(sim_is(sim, index));
+
+    if (sim_has_metrics(sim_is(sim, index)))
+        mask |= SIM_STATUS_METRICS;
+    if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_GLOBAL_RESERVED))
+        return false;
+    sim_watch_magic(cpu, value & mask);
+    cpu->global_ctrl = value & mask;
+    sim_started(sim, index);
+    return true;
+}
+
+static uint64_t sim_status_writable(const struct upmu_sim_profile *profile)
+{
+    uint64_t mask = upmu_sim_intel_counter_bits(profile) | SIM_STATUS_DS | SIM_STATUS_CHANGED;
+
+    if (profile->flags & UPMU_SIM_PT)
+        mask |= SIM_STATUS_PT;
+    if (profile->version >= 3)
+        mask |= SIM_STATUS_UNCORE;
+    if (profile->version >= 4)
+        mask |= SIM_STATUS_LBR_FROZEN | SIM_STATUS_FROZEN;
+    if (profile->version >= 4 && profile->flags & UPMU_SIM_SGX)
+        mask |= SIM_STATUS_ASCI;
+    if (sim_has_metrics(profile))
+        mask |= SIM_STATUS_METRICS;
+    if (SIM_CAP_PEBS_FORMAT(profile->capabilities) == 0xf)
+        mask |= SIM_STATUS_ARCH_PEBS;
+    return mask;
+}
+
+static bool sim_write_status_reset(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+    const uint64_t reference = SIM_BIT(34);
+
+    if (value & ~sim_status_writable(sim_is(sim, index)) && sim_on(sim, UPMU_SIM_RULE_ACK_RESERVED))
+        return false;
+    if (!sim_on(sim, UPMU_SIM_RULE_ACK_UNFREEZES))
+        value &= ~SIM_STATUS_FROZEN;
+    if (value & cpu->status & reference && cpu->sticky_armed) {
+        cpu->sticky_armed = false;
+        cpu->sticky_left = 2;
+    }
+    if (sim_on(sim, UPMU_SIM_RULE_ACK_CLEARS))
+        cpu->status &= ~value;
+    return true;
+}
+
+static bool sim_write_status_set(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    uint64_t mask = sim_status_writable(sim_is(sim, index));
+
+    if (sim_on(sim, UPMU_SIM_RULE_SET_BIT63))
+        mask &= ~SIM_STATUS_CHANGED;
+    if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_ACK_RESERVED))
+        return false;
+    sim->cpu[index].status |= value & mask;
+    if (value & upmu_sim_intel_counter_bits(sim_is(sim, index)) && !sim_on(sim, UPMU_SIM_RULE_SET_IS_SILENT))
+        upmu_sim_request_pmi(sim, index);
+    return true;
+}
+
+static bool sim_write_debugctl(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    uint64_t mask = SIM_BIT(0) | SIM_BIT(1) | 0x7c0u | SIM_DEBUGCTL_FREEZE_SMM;
+
+    if (sim_is(sim, index)->version >= 2)
+        mask |= SIM_DEBUGCTL_FREEZE | SIM_DEBUGCTL_FREEZE_LBR;
+    if (sim_is(sim, index)->flags & UPMU_SIM_RTM)
+        mask |= SIM_BIT(15);
+    if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_DEBUGCTL_RESERVED))
+        return false;
+    if (!sim_on(sim, UPMU_SIM_RULE_LBR_ENABLE))
+        value &= ~SIM_DEBUGCTL_LBR;
+    sim->cpu[index].debugctl = value;
+    return true;
+}
+
+/* Does the CPU have load latency, and so PEBS_ENABLE[35:32]? */
+static bool sim_has_load_latency(const struct upmu_sim_profile *profile)
+{
+    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)
+        if (profile->payload[i].address == SIM_MSR_LOAD_LATENCY)
+            return true;
+    return false;
+}
+
+static bool sim_write_pebs_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    uint64_t mask = SIM_BIT(profile->general) - 1u;
+
+    if (profile->capabilities & SIM_CAP_BASELINE)
+        mask = upmu_sim_intel_counter_bits(profile);
+    else if (sim_has_load_latency(profile))
+        mask |= mask << 32;
+    if (profile->flags & UPMU_SIM_PRECISE_STORE)
+        mask |= SIM_BIT(63);
+    if (value & ~mask && sim_on(sim, UPMU_SIM_RULE_PEBS_RESERVED))
+        return false;
+    sim->cpu[index].pebs_enable = value;
+    return true;
+}
+
+static bool sim_write_misc_enable(struct upmu_sim *sim, unsigned index, uint64_t value)
+{
+    uint64_t old = sim->cpu[index].misc_enable;
+
+    if ((value ^ old) & MISC_READ_ONLY && !sim_on(sim, UPMU_SIM_RULE_MISC_READ_ONLY))
+        return false;
+    sim->cpu[index].misc_enable = (value & ~MISC_READ_ONLY) | (old & MISC_READ_ONLY);
+    return true;
+}
+
+/* Return the bits that any event of a payload register can set in it. */
+static uint64_t sim_payload_writable(const struct upmu_sim_profile *profile, uint32_t address)
+{
+    uint64_t mask = 0;
+
+    for (unsigned i = 0; i < UPMU_SIM_PAYLOADS; i++)
+        mask |= profile->payload[i].address == address ? profile->payload[i].valid : 0;
+    return mask;
+}
+
+static bool sim_payload_in_use(const struct upmu_sim *sim, unsigned home, unsigned payload)
+{
+    for (unsigned cpu = 0; cpu < sim->cpus; cpu++) {
+        if (upmu_sim_intel_payload_home(sim, cpu, payload) != home)
+            continue;
+        for (unsigned i = 0; i < sim_is(sim, cpu)->general; i++) {
+            if (upmu_sim_intel_runs(sim, cpu, i) &&
+                upmu_sim_intel_payload(sim_is(sim, cpu), sim->cpu[cpu].select[i]) == payload)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool sim_write_payload(struct upmu_sim *sim, unsigned index, unsigned payload, uint64_t value)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    unsigned home = upmu_sim_intel_payload_home(sim, index, payload);
+    uint32_t address = profile->payload[payload].address;
+    uint64_t *present = &sim->cpu[home].payload[payload];
+
+    if (value & ~sim_payload_writable(profile, address) && sim_on(sim, UPMU_SIM_RULE_PAYLOAD_RESERVED))
+        return false;
+    if (*present != value && sim_on(sim, UPMU_SIM_RULE_CHECK_RUNNING_PAYLOAD) && sim_payload_in_use(sim, home, payload))
+        upmu_sim_violate(sim, "payload changed under a running counter", address, value);
+    *present = value;
+    return true;
+}
+
+static bool sim_canonical(uint64_t address)
+{
+    return address >> 47 == 0 || address >> 47 == 0x1ffffu;
+}
+
+static void sim_write_metrics(struct upmu_sim_cpu *cpu, uint64_t value)
+{
+    cpu->metrics = value;
+    for (unsigned i = 0; i < UPMU_SIM_METRICS; i++)
+        cpu->metric_sum[i] = 0;
+    cpu->metric_slots = 0;
+    cpu->metrics_wrong = false;
+}
+
+/* Write a control register that exists, as the caller has checked; false: #GP. */
+static bool sim_write_control(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
+{
+    struct upmu_sim_cpu *cpu = &sim->cpu[index];
+
+    switch (msr) {
+    case SIM_MSR_TSC:
+        cpu->tsc_offset = value - sim->now_ns;
+        return true;
+    case SIM_MSR_MISC_ENABLE:
+        return sim_write_misc_enable(sim, index, value);
+    case SIM_MSR_DEBUGCTL:
+        return sim_write_debugctl(sim, index, value);
+    case SIM_MSR_METRICS:
+        sim_write_metrics(cpu, value);
+        return true;
+    case SIM_MSR_FORCE_ABORT:
+        if (value & ~UINT64_C(1))
+            return false;
+        cpu->force_abort = value;
+        return true;
+    case SIM_MSR_PEBS_BASE:
+    case SIM_MSR_PEBS_INDEX:
+        cpu->pebs_base[msr - SIM_MSR_PEBS_BASE] = value;
+        return true;
+    case SIM_MSR_CAPABILITIES:
+        return !sim_on(sim, UPMU_SIM_RULE_CAP_READ_ONLY);
+    case SIM_MSR_FIXED_CTRL:
+        return sim_write_fixed_ctrl(sim, index, value);
+    case SIM_MSR_STATUS:
+        if (sim_on(sim, UPMU_SIM_RULE_STATUS_READ_ONLY))
+            return false;
+        cpu->status = value;
+        return true;
+    case SIM_MSR_GLOBAL_CTRL:
+        return sim_write_global_ctrl(sim, index, value);
+    case SIM_MSR_STATUS_RESET:
+        return sim_write_status_reset(sim, index, value);
+    case SIM_MSR_STATUS_SET:
+        return sim_write_status_set(sim, index, value);
+    case SIM_MSR_INUSE:
+        return !sim_on(sim, UPMU_SIM_RULE_INUSE_READ_ONLY);
+    case SIM_MSR_PEBS_ENABLE:
+        return sim_write_pebs_enable(sim, index, value);
+    case SIM_MSR_PEBS_DATA_CFG:
+        if (value & ~UINT64_C(0xff00000f) && sim_on(sim, UPMU_SIM_RULE_PEBS_RESERVED))
+            return false;
+        cpu->pebs_data_cfg = value;
+        return true;
+    default: /* SIM_MSR_DS_AREA */
+        if (!sim_canonical(value) && sim_on(sim, UPMU_SIM_RULE_DS_CANONICAL))
+            return false;
+        cpu->ds_area = value;
+        return true;
+    }
+}
+
+bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned index, uint32_t msr, uint64_t value)
+{
+    const struct upmu_sim_profile *profile = sim_is(sim, index);
+    unsigned counter = upmu_sim_intel_counter_at(sim, index, msr);
+    unsigned payload = upmu_sim_intel_payload_at(profile, msr);
+    unsigned select = upmu_sim_intel_select_at(sim, index, msr);
+    uint64_t writable;
+    uint64_t *reload = upmu_sim_intel_reload_at(sim, index, msr, &writable);
+
+    if (profile->flags & UPMU_SIM_IGNORES_WRITES)
+        return true;
+    if (upmu_sim_intel_feature_faults(profile, msr))
+        return false;
+    if (counter < UPMU_SIM_COUNTERS)
+        return sim_write_counter(sim, index, counter, msr, value);
+    if (select < UPMU_SIM_GENERAL)
+        return sim_write_select(sim, index, select, value);
+    if (reload != NULL) {
+        *reload = value & ~writable ? *reload : value;
+        return !(value & ~writable);
+    }
+    if (payload < UPMU_SIM_PAYLOADS)
+        return sim_write_payload(sim, index, payload, value);
+    if (upmu_sim_intel_has_control(sim, index, msr))
+        return sim_write_control(sim, index, msr, value);
+    if (upmu_sim_branches_place(sim, index, msr) != NULL)
+        return upmu_sim_branches_write(sim, index, msr, value);
+    return upmu_sim_intel_missing(sim, msr);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions shared by the model's files.
+ *
+ *   sim_base.c         records of mistakes, requests of interrupts
+ *   sim_access.c       what happens before and after an access, injection
+ *   sim.c              the hooks, CPUs
+ *   sim_pmi.c          NMI, vector: from the local APIC to sim->deliver
+ *   sim_events.c       bursts: when something overflows
+ *   sim_intel.c        registers of Intel's core PMU: what exists, reads, RDPMC
+ *   sim_intel_write.c  what writes do
+ *   sim_intel_count.c  what makes its counters count, what an overflow does
+ *   sim_p4.c           registers of the Pentium 4's PMU
+ *   sim_p4_count.c     what makes its counters count, what an overflow does
+ *   sim_p4_profiles.c  which Pentium 4s, their CPUID
+ *   sim_amd*.c         AMD (sim_amd.h)
+ *   sim_branches.c     branch records of Intel and AMD
+ *   sim_family.c       Intel core, Pentium 4 or AMD
+ *   sim_profiles.c     which CPUs
+ *   sim_cpuid.c        their CPUID
+ *   sim_rules.c        the table of rules
+ *   sim_uncore*.c      units outside the cores (sim_uncore_intern.h)
+ */
+#ifndef UPMU_SIM_INTERN_H
+#define UPMU_SIM_INTERN_H
+
+#include "models/sim/sim.h"
+
+#define SIM_BIT(n) (UINT64_C(1) << (n))
+
+#define SIM_MSR_TSC 0x10u
+#define SIM_MSR_COUNTER 0xc1u
+#define SIM_MSR_FORCE_ABORT 0x10fu
+#define SIM_MSR_SELECT 0x186u
+#define SIM_MSR_MISC_ENABLE 0x1a0u
+#define SIM_MSR_DEBUGCTL 0x1d9u
+#define SIM_MSR_LOAD_LATENCY 0x3f6u
+#define SIM_MSR_FIXED_COUNTER 0x309u
+#define SIM_MSR_METRICS 0x329u
+#define SIM_MSR_CAPABILITIES 0x345u
+#define SIM_MSR_FIXED_CTRL 0x38du
+#define SIM_MSR_STATUS 0x38eu
+#define SIM_MSR_GLOBAL_CTRL 0x38fu
+#define SIM_MSR_STATUS_RESET 0x390u
+#define SIM_MSR_STATUS_SET 0x391u
+#define SIM_MSR_INUSE 0x392u
+#define SIM_MSR_PEBS_ENABLE 0x3f1u
+#define SIM_MSR_PEBS_DATA_CFG 0x3f2u
+#define SIM_MSR_PEBS_BASE 0x3f4u
+#define SIM_MSR_PEBS_INDEX 0x3f5u
+#define SIM_MSR_FULL_COUNTER 0x4c1u
+#define SIM_MSR_DS_AREA 0x600u
+#define SIM_MSR_V6_GENERAL 0x1900u
+#define SIM_MSR_V6_FIXED 0x1980u
+
+/* Bits of a select. The settings of a fixed counter are converted to the same bits. */
+#define SIM_SELECT_USR SIM_BIT(16)
+#define SIM_SELECT_OS SIM_BIT(17)
+#define SIM_SELECT_EDGE SIM_BIT(18)
+#define SIM_SELECT_PIN SIM_BIT(19)
+#define SIM_SELECT_INT SIM_BIT(20)
+#define SIM_SELECT_ANY SIM_BIT(21)
+#define SIM_SELECT_EN SIM_BIT(22)
+#define SIM_SELECT_INV SIM_BIT(23)
+#define SIM_SELECT_IN_TX SIM_BIT(32)
+#define SIM_SELECT_IN_TXCP SIM_BIT(33)
+#define SIM_SELECT_ADAPTIVE SIM_BIT(34)
+#define SIM_SELECT_EQ SIM_BIT(36)
+#define SIM_SELECT_HIDDEN SIM_BIT(37)
+#define SIM_SELECT_UMASK2 (UINT64_C(0xff) << 40)
+
+/* Bits of GLOBAL_STATUS that are not overflows. */
+#define SIM_STATUS_METRICS SIM_BIT(48)
+#define SIM_STATUS_ARCH_PEBS SIM_BIT(54)
+#define SIM_STATUS_PT SIM_BIT(55)
+#define SIM_STATUS_LBR_FROZEN SIM_BIT(58)
+#define SIM_STATUS_FROZEN SIM_BIT(59)
+#define SIM_STATUS_ASCI SIM_BIT(60)
+#define SIM_STATUS_UNCORE SIM_BIT(61)
+#define SIM_STATUS_DS SIM_BIT(62)
+#define SIM_STATUS_CHANGED SIM_BIT(63)
+
+#define SIM_DEBUGCTL_LBR SIM_BIT(0)
+#define SIM_DEBUGCTL_FREEZE_LBR SIM_BIT(11)
+#define SIM_DEBUGCTL_FREEZE SIM_BIT(12)
+#define SIM_DEBUGCTL_FREEZE_SMM SIM_BIT(14)
+
+#define SIM_CAP_PEBS_FORMAT(capabilities) ((capabilities) >> 8 & 0xfu)
+#define SIM_CAP_FULL_WRITE (1u << 13)
+#define SIM_CAP_BASELINE (1u << 14)
+#define SIM_CAP_METRICS (1u << 15)
+#define SIM_CAP_METRICS_CLEAR (1u << 19)
+
+static inline bool sim_on(const struct upmu_sim *sim, enum upmu_sim_rule_id rule)
+{
+    return sim->rule[rule] != 0;
+}
+
+static inline bool sim_is_fixed(unsigned counter)
+{
+    return counter >= UPMU_SIM_FIXED;
+}
+
+/* Return the profile of a CPU. */
+static inline const struct upmu_sim_profile *sim_is(const struct upmu_sim *sim, unsigned cpu)
+{
+    return sim->cpu[cpu].profile != NULL ? sim->cpu[cpu].profile : sim->profile;
+}
+
+static inline bool sim_has_counter(const struct upmu_sim_profile *profile, unsigned counter)
+{
+    unsigned fixed = counter - UPMU_SIM_FIXED;
+
+    if (profile->flags & UPMU_SIM_P4)
+        return counter < UPMU_SIM_P4_COUNTERS;
+    if (profile->amd != NULL && sim_is_fixed(counter)) /* the two units of IBS */
+        return fixed < 2 && profile->amd->features & UPMU_SIM_AMD_IBS;
+    if (sim_is_fixed(counter))
+        return fixed < profile->fixed && !((unsigned)profile->fixed_holes >> fixed & 1u);
+    return counter < profile->general;
+}
+
+/* Return a word of leaf 23H; 0: the CPU has no such leaf. */
+static inline uint32_t sim_extended(const struct upmu_sim_profile *profile, unsigned subleaf, unsigned word)
+{
+    return profile->extended != NULL ? profile->extended[subleaf][word] : 0;
+}
+
+static inline bool sim_has_metrics(const struct upmu_sim_profile *profile)
+{
+    return profile->capabilities & SIM_CAP_METRICS || profile->flags & UPMU_SIM_METRICS_HIDDEN;
+}
+
+static inline uint64_t sim_width_mask(const struct upmu_sim_profile *profile, unsigned counter)
+{
+    if (profile->flags & UPMU_SIM_P4)
+        return SIM_BIT(40) - 1u;
+    return ~UINT64_C(0) >> (64u - (sim_is_fixed(counter) ? profile->fixed_width : profile->general_width));
+}
+
+/* Return the counter's bit in GLOBAL_CTRL and GLOBAL_STATUS. */
+static inline uint64_t sim_global_bit(unsigned counter)
+{
+    return sim_is_fixed(counter) ? SIM_BIT(32u + counter - UPMU_SIM_FIXED) : SIM_BIT(counter);
+}
+
+/* Do GLOBAL_CTRL, GLOBAL_STATUS and similar registers exist? */
+static inline bool sim_has_global(const struct upmu_sim *sim, unsigned cpu)
+{
+    unsigned version = sim_is(sim, cpu)->version;
+
+    return version >= 2 || (version == 1 && !sim_on(sim, UPMU_SIM_RULE_GLOBAL_NEEDS_V2));
+}
+
+/* sim_base.c */
+
+/* Record a mistake of the caller. */
+void upmu_sim_violate(struct upmu_sim *sim, const char *text, uint32_t address, uint64_t value);
+
+/* A counter of this CPU asks for its interrupt now. */
+void upmu_sim_request_pmi(struct upmu_sim *sim, unsigned cpu);
+
+/* The local APIC has a request of this CPU: a pending interrupt, or what its entry says. */
+void upmu_sim_raise_pmi(struct upmu_sim *sim, unsigned cpu);
+
+/* a / b, b not 0.  (A 64-bit division would call libgcc on i386.) */
+uint64_t upmu_sim_divide(uint64_t a, uint64_t b);
+
+/* sim_access.c */
+
+/* Only with interrupts off, or in an NMI, is this hook to be called. */
+void upmu_sim_check_context(struct upmu_sim *sim, const char *text, uint32_t address);
+
+/*
+ * Begin a numbered access, and return its number; *out_injected: the test lets the access fault. The second function
+ * ends the access.
+ */
+uint32_t upmu_sim_begin_access(struct upmu_sim *sim, enum upmu_sim_kind kind, uint32_t address, bool *out_injected);
+void upmu_sim_end_access(struct upmu_sim *sim, uint32_t number, enum upmu_sim_kind kind, uint32_t address,
+                         uint64_t value, bool faulted);
+
+/* sim_uncore.c: in a model without units these functions do nothing. */
+
+/* Access an MSR of units. True: the MSR belongs to units; *out_done: the access did not fault. */
+bool upmu_sim_uncore_msr(struct upmu_sim *sim, bool writes, uint32_t msr, uint64_t *value, bool *out_done);
+bool upmu_sim_uncore_rdpmc(struct upmu_sim *sim, uint32_t index, uint64_t *out_value);
+void upmu_sim_uncore_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+void upmu_sim_uncore_count_access(struct upmu_sim *sim, uint32_t address);
+void upmu_sim_uncore_remote_begin(struct upmu_sim *sim);
+void upmu_sim_uncore_remote_end(struct upmu_sim *sim);
+
+/* sim_uncore_traffic.c: add a burst that is over to the counters of units. */
+void upmu_sim_uncore_traffic_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
+
+/* sim_pmi.c */
+
+/* Deliver all pending interrupts that can be delivered. */
+void upmu_sim_poll(struct upmu_sim *sim, unsigned cpu);
+
+/* Let a number of steps pass on this CPU: late status bits and interrupts arrive. */
+void upmu_sim_step(struct upmu_sim *sim, unsigned cpu, uint64_t steps);
+
+/* Return the steps until upmu_sim_step() has something to do; UINT64_MAX if nothing is late. */
+uint64_t upmu_sim_steps_left(const struct upmu_sim_cpu *cpu);
+
+/* Write the LVTPC of a CPU. */
+void upmu_sim_write_lvtpc(struct upmu_sim *sim, unsigned cpu, uint32_t value);
+
+/* sim_family.c: calls functions of sim_intel.c, sim_p4.c or sim_amd.c, by the profile. */
+
+static inline bool sim_is_p4(const struct upmu_sim *sim)
+{
+    return sim->profile->flags & UPMU_SIM_P4;
+}
+
+/* Are the model's CPUs AMD's? */
+static inline bool sim_is_amd(const struct upmu_sim *sim)
+{
+    return sim->profile->flags & UPMU_SIM_AMD;
+}
+
+void upmu_sim_family_reset(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_family_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_family_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+bool upmu_sim_family_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
+
+/* Return how much a counter counts of a burst on CPU `from`; 0 if there is no such counter. */
+uint64_t upmu_sim_family_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                               const struct upmu_sim_burst *burst);
+
+/* Return the number of events until the counter wraps, or until another effect that the family has. */
+uint64_t upmu_sim_family_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* Add `count` events of this burst to a counter. */
+void upmu_sim_family_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
+                           const struct upmu_sim_burst *burst);
+
+/* Show the late status bit of a counter. */
+void upmu_sim_family_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* sim_p4.c, sim_p4_count.c: `cpu` is a thread; `home` is the CPU that holds its core's registers. */
+
+unsigned upmu_sim_p4_home(const struct upmu_sim *sim, unsigned cpu);
+unsigned upmu_sim_p4_model(const struct upmu_sim_profile *profile);
+bool upmu_sim_p4_threads(const struct upmu_sim *sim, unsigned home);
+
+/* Return the number of the ESCR at an address; UPMU_SIM_P4_ESCRS: this model has none there. */
+unsigned upmu_sim_p4_escr(const struct upmu_sim *sim, uint32_t address);
+
+/* Return the address of the ESCR that a counter sees with this CCCR; 0: the select is not wired. */
+uint32_t upmu_sim_p4_wired(const struct upmu_sim *sim, unsigned counter, uint64_t cccr);
+
+/* Can this counter reach the unit of this ESCR? */
+bool upmu_sim_p4_reaches(const struct upmu_sim *sim, unsigned counter, uint32_t address);
+
+/* Is a counter enabled: by ENABLE, or by a cascade that has started it? */
+bool upmu_sim_p4_enabled(const struct upmu_sim *sim, unsigned home, unsigned counter);
+
+void upmu_sim_p4_reset(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_p4_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_p4_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+bool upmu_sim_p4_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
+uint64_t *upmu_sim_p4_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+void upmu_sim_p4_firmware(struct upmu_sim *sim, unsigned cpu);
+
+bool upmu_sim_p4_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+uint64_t upmu_sim_p4_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                           const struct upmu_sim_burst *burst);
+uint64_t upmu_sim_p4_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+void upmu_sim_p4_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count);
+void upmu_sim_p4_flag(struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* Does an OVF of the core ask for an interrupt of this thread? */
+bool upmu_sim_p4_asserted(const struct upmu_sim *sim, unsigned cpu);
+
+/* Can a counter of `cpu` count what CPU `from` executes? */
+bool upmu_sim_family_concerned(const struct upmu_sim *sim, unsigned cpu, unsigned from);
+
+/* Does an access fault although CPUID promises the register? */
+bool upmu_sim_family_withheld(const struct upmu_sim_profile *profile, uint32_t msr);
+
+/* sim_amd.c, sim_amd_write.c, sim_amd_count.c, sim_amd_ibs.c, sim_amd_shared.c: see sim_amd.h */
+
+void upmu_sim_amd_reset(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_amd_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_amd_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+bool upmu_sim_amd_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
+uint64_t *upmu_sim_amd_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+void upmu_sim_amd_firmware(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_amd_withheld(const struct upmu_sim_profile *profile, uint32_t msr);
+bool upmu_sim_amd_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+uint64_t upmu_sim_amd_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                            const struct upmu_sim_burst *burst);
+uint64_t upmu_sim_amd_room(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+void upmu_sim_amd_count(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count,
+                        const struct upmu_sim_burst *burst);
+
+/* Put the instructions that were executed into the samples that IBS has just taken. */
+void upmu_sim_amd_ibs_fill(struct upmu_sim *sim, unsigned cpu);
+
+/* Let the interrupt of IBS come now. */
+void upmu_sim_amd_ibs_fire(struct upmu_sim *sim, unsigned cpu);
+
+/* Add a burst that is over to counters that do not interrupt at the exact occurrence. */
+void upmu_sim_amd_after(struct upmu_sim *sim, unsigned cpu, const struct upmu_sim_burst *burst);
+
+/* sim_amd_profiles.c */
+
+const struct upmu_sim_profile *upmu_sim_amd_profile_at(unsigned index);
+void upmu_sim_amd_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+/* sim_p4_profiles.c */
+
+const struct upmu_sim_profile *upmu_sim_p4_profile_at(unsigned index);
+void upmu_sim_p4_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+/* sim_intel.c, sim_intel_write.c, sim_intel_count.c: registers of one CPU. Accesses return false for #GP. */
+
+bool upmu_sim_intel_runs(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+uint64_t upmu_sim_intel_peek(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+void upmu_sim_intel_poke(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+
+void upmu_sim_intel_reset(struct upmu_sim *sim, unsigned cpu);
+bool upmu_sim_intel_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_intel_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+bool upmu_sim_intel_rdpmc(struct upmu_sim *sim, unsigned cpu, uint32_t index, uint64_t *out_value);
+
+/* Return the counter of an address (or UPMU_SIM_COUNTERS), and its payload row (or UPMU_SIM_PAYLOADS). */
+unsigned upmu_sim_intel_counter_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+unsigned upmu_sim_intel_payload_at(const struct upmu_sim_profile *profile, uint32_t msr);
+
+/*
+ * Return the select that an address belongs to (each select has two addresses); UPMU_SIM_GENERAL: the address is no
+ * select's.
+ */
+unsigned upmu_sim_intel_select_at(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+
+/* Return CFG_B or CFG_C of version 6, and the bits that can be written; NULL: the address is neither. */
+uint64_t *upmu_sim_intel_reload_at(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_writable);
+
+/* Is there a control register at this address? */
+bool upmu_sim_intel_has_control(const struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+
+/* Does a register that is promised fault? May a missing one be accessed (false: #GP)? */
+bool upmu_sim_intel_feature_faults(const struct upmu_sim_profile *profile, uint32_t msr);
+bool upmu_sim_intel_missing(const struct upmu_sim *sim, uint32_t msr);
+
+/* Return the bits of existing counters in GLOBAL_CTRL and similar registers. */
+uint64_t upmu_sim_intel_counter_bits(const struct upmu_sim_profile *profile);
+
+/* Return the counter's configuration in the layout of a select; 0: the counter does not exist. */
+uint64_t upmu_sim_intel_config(const struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* Return how much a counter of `cpu` counts of a burst on `from`, if its configuration stays as it is. */
+uint64_t upmu_sim_intel_delta(const struct upmu_sim *sim, unsigned cpu, unsigned counter, unsigned from,
+                              const struct upmu_sim_burst *burst);
+
+/* Do what an overflow of the counter does: status, freeze, interrupt request. */
+void upmu_sim_intel_overflow(struct upmu_sim *sim, unsigned cpu, unsigned counter);
+
+/* Return the payload register that a select uses (its first row), or UPMU_SIM_PAYLOADS. */
+unsigned upmu_sim_intel_payload(const struct upmu_sim_profile *profile, uint64_t select);
+
+/* Return the CPU that holds a payload register for `cpu`: on Nehalem hyper-threads share OFFCORE_RSP. */
+unsigned upmu_sim_intel_payload_home(const struct upmu_sim *sim, unsigned cpu, unsigned payload);
+
+/* Add the slots that fixed counter 3 has counted of this burst to PERF_METRICS. */
+void upmu_sim_intel_metrics(struct upmu_sim *sim, unsigned cpu, uint64_t slots, const struct upmu_sim_burst *burst);
+
+/* Do what a count does elsewhere (errata): the counter has counted `count` events. */
+void upmu_sim_intel_side_effects(struct upmu_sim *sim, unsigned cpu, unsigned counter, uint64_t count);
+
+/* sim_cpuid.c */
+
+void upmu_sim_cpuid(const struct upmu_sim *sim, unsigned cpu, uint32_t leaf, uint32_t subleaf, uint32_t out[4]);
+
+/* sim_branches.c */
+
+/* Does the CPU have architectural branch records? The second function answers their leaf of CPUID. */
+bool upmu_sim_branches_architectural(const struct upmu_sim_profile *profile);
+void upmu_sim_branches_cpuid(const struct upmu_sim_profile *profile, uint32_t out[4]);
+
+void upmu_sim_branches_reset(struct upmu_sim *sim, unsigned cpu);
+
+/* Record that a hook of the port is called, or returns. */
+void upmu_sim_branches_hook(struct upmu_sim *sim, bool returns);
+
+/*
+ * Intel's registers of branch records: where a value is kept (NULL: no such register), reads (false: no such register),
+ * writes.
+ */
+uint64_t *upmu_sim_branches_place(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+bool upmu_sim_branches_read(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t *out_value);
+bool upmu_sim_branches_write(struct upmu_sim *sim, unsigned cpu, uint32_t msr, uint64_t value);
+
+/* Check an access to AMD's registers of branch records, which are in sim_amd.c. */
+void upmu_sim_branches_amd_access(struct upmu_sim *sim, unsigned cpu, uint32_t msr);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A model of the PMUs outside of the cores: memory controllers, cache slices, links, power units, AMD's northbridge,
+ * L3, data fabric and UMC. A machine has several dies; each unit answers by MSR, in PCI configuration space or in
+ * memory. The model is written from the manuals' register lists alone.
+ *
+ *     static struct upmu_sim sim;
+ *     static struct upmu_sim_uncore uncore;
+ *     upmu_sim_uncore_init(&uncore, &sim, upmu_sim_machine("skx2"));
+ *     unit = upmu_sim_unit(&uncore, "imc", 1, 3);      die 1, number 3
+ *     upmu_sim_happen(&uncore, unit, &(struct upmu_sim_happening){.event = 4, .umask = 3, .count = 100});
+ *
+ * Rules: sim_uncore_rules.h. Accesses are numbered together with those of the cores, so that faults, callbacks
+ * and the trace of struct upmu_sim apply to units, too.
+ */
+#ifndef UPMU_SIM_UNCORE_H
+#define UPMU_SIM_UNCORE_H
+
+#include <upmu/unit.h>
+#include "models/sim/sim.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The most boxes of a machine; counters of a box, the fixed one included; filter words of a box; mappings. */
+#define UPMU_SIM_UNITS 192
+#define UPMU_SIM_UNIT_COUNTERS 18
+#define UPMU_SIM_UNIT_FILTERS 4
+#define UPMU_SIM_MAPPINGS 128
+
+/* ---- Types: what a box looks like ---- */
+
+enum upmu_sim_unit_style {
+    UPMU_SIM_UNIT_GLOBAL_BITS, /* NHM: an enable bit for each counter in a global register, and one in the select */
+    UPMU_SIM_UNIT_SELECT,      /* the enable bit of the select is the only gate */
+    UPMU_SIM_UNIT_BOX,         /* box control: bits 0 and 1 reset, 8 freezes, 16 allows freezing; enable bit 22 */
+    UPMU_SIM_UNIT_LIVE,        /* box control: bit 0 freezes, 8 and 9 reset; a select that is not 0 is live */
+    UPMU_SIM_UNIT_CLIENT,      /* as LIVE, but bits 1 and 2 reset */
+    UPMU_SIM_UNIT_FREE         /* free-running */
+};
+
+enum upmu_sim_unit_space { UPMU_SIM_SPACE_MSR, UPMU_SIM_SPACE_PCI, UPMU_SIM_SPACE_MMIO };
+
+/* Layouts of selects: where they have their event. */
+enum upmu_sim_unit_layout {
+    UPMU_SIM_LAYOUT_INTEL,  /* event 7:0, umask 15:8, extended 63:32, threshold from 24 on */
+    UPMU_SIM_LAYOUT_AMD_NB, /* event 35:32 7:0, umask 15:8 */
+    UPMU_SIM_LAYOUT_AMD_DF, /* event 60:59 35:32 7:0 */
+    UPMU_SIM_LAYOUT_AMD_V2, /* event 38:32 7:0, umask 27:24 15:8 */
+    UPMU_SIM_LAYOUT_AMD_L3, /* event 7:0, umask 15:8; slices 51:48, threads 63:56 */
+    UPMU_SIM_LAYOUT_AMD_19, /* event 7:0, umask 15:8; all slices 46, all cores 47, threads 57:56 */
+    UPMU_SIM_LAYOUT_AMD_UMC /* event 7:0, reads and writes 9:8 */
+};
+
+#define UPMU_SIM_NO_REGISTER 0xffffffffu
+
+/* Bits of upmu_sim_unit_type.quirks. */
+#define UPMU_SIM_QUIRK_NEEDS_16 (1u << 0)       /* a freeze works only with bit 16 */
+#define UPMU_SIM_QUIRK_SBOX (1u << 1)           /* a reset clears one register at a time */
+#define UPMU_SIM_QUIRK_SATURATES (1u << 2)      /* counters stop at their end (UMC) */
+#define UPMU_SIM_QUIRK_EVENT_21 (1u << 3)       /* select bit 21 is event bit 8 */
+#define UPMU_SIM_QUIRK_STATUS_1 (1u << 4)       /* status bit 0 is the fixed counter's; bit 1 + n is counter n's */
+#define UPMU_SIM_QUIRK_COMPANION (1u << 5)      /* filters are in another PCI function */
+#define UPMU_SIM_QUIRK_LLC (1u << 6)            /* one box for each LLC, not for each die */
+#define UPMU_SIM_QUIRK_FIXED_BIT_0 (1u << 7)    /* bit 0 enables the fixed counter */
+#define UPMU_SIM_QUIRK_ENABLE_31 (1u << 8)      /* bit 31 is the enable bit */
+#define UPMU_SIM_QUIRK_PACKAGE (1u << 9)       /* the package's global control gates the box */
+
+/* An event that only some counters can count: code & mask == code. The list ends with mask 0. */
+struct upmu_sim_unit_tie {
+    uint16_t code;
+    uint16_t mask;
+    uint32_t counters;
+};
+
+/* Bits of a filter that are used by selects whose bits under `mask` are `config`. The list ends with mask 0. */
+struct upmu_sim_unit_use {
+    uint32_t config;
+    uint32_t mask;
+    uint8_t filter;
+    uint64_t bits;
+};
+
+/* Free-running counters. The list ends with count 0. */
+struct upmu_sim_free {
+    uint32_t address; /* MSR, or offset from the box's address */
+    uint16_t step;    /* from one counter to the next */
+    uint8_t count;
+    uint8_t width;
+    uint16_t unit_step;   /* MSR: distance from box to box */
+    const uint16_t *list; /* MSR: a list of the distances; NULL: `unit_step` is used */
+};
+
+/* A type of box. Registers: MSR numbers of box 0; offsets in the PCI function, or from the box's physical address. */
+struct upmu_sim_unit_type {
+    const char *name;
+    uint8_t style;
+    uint8_t space;
+    uint8_t layout;
+    uint8_t counters;
+    uint8_t width;
+    uint8_t fixed_width; /* 0: no fixed counter */
+    uint8_t select_step; /* PCI: 8: a select has a high dword */
+    uint8_t counter_step;
+    uint8_t bits; /* MMIO: bits of an access to a counter, 32 or 64 */
+    uint8_t filters;
+    uint8_t threshold; /* number of threshold bits, from bit 24 on */
+    uint16_t quirks;
+    uint32_t control;
+    uint32_t select;
+    uint32_t counter;
+    uint32_t fixed_select;
+    uint32_t fixed_counter;
+    uint32_t status;
+    uint32_t filter[UPMU_SIM_UNIT_FILTERS];
+    uint64_t select_bits; /* writable bits besides 17, 20 and the enable bit */
+    uint64_t filter_bits[UPMU_SIM_UNIT_FILTERS];
+    const struct upmu_sim_free *free; /* free-running counters, one after the other; `counters` is their number */
+    uint32_t global; /* ADL's IMC: the memory controller has a copy of the box control here */
+    const struct upmu_sim_unit_tie *ties;
+    const struct upmu_sim_unit_use *uses;
+};
+
+/* ---- Machines ---- */
+
+/* A PCI function of every package: which of the package's buses; device and function; device id. */
+struct upmu_sim_pci_place {
+    uint8_t bus;
+    uint8_t devfn;
+    uint16_t device;
+};
+
+/* The boxes of one type on each die. */
+struct upmu_sim_unit_row {
+    const struct upmu_sim_unit_type *type;
+    uint8_t count;
+    uint64_t absent;                         /* bit n: box n is fused off or hidden */
+    uint32_t step;                           /* distance from box to box: MSR numbers, or bytes of memory */
+    const uint16_t *list;                    /* MSR: a list of distances, instead of `step` */
+    const struct upmu_sim_pci_place *place;  /* PCI */
+    const struct upmu_sim_pci_place *second; /* companion functions of the first boxes */
+    uint8_t seconds;
+    uint8_t group;       /* MMIO: number of boxes in a group */
+    uint32_t group_step; /* MMIO: distance from group to group in bytes; 0: there is one group */
+    uint64_t physical;   /* MMIO: address of box 0 on die 0; dies are UPMU_SIM_DIE_BYTES apart */
+    const uint16_t *ids; /* numbers of the boxes, instead of 0, 1, 2 … */
+};
+
+#define UPMU_SIM_DIE_BYTES (UINT64_C(1) << 36)
+
+/* A register of another PCI function, with its value for each package. The list ends with value[0] and offset 0. */
+struct upmu_sim_pci_register {
+    uint8_t bus;
+    uint8_t devfn;
+    uint16_t offset;
+    uint32_t value[2];
+};
+
+/* An MSR that says how many boxes there are, with its value for each package. */
+struct upmu_sim_msr_value {
+    uint32_t msr;
+    uint64_t value[2];
+};
+
+enum upmu_sim_global {
+    UPMU_SIM_GLOBAL_NONE,
+    UPMU_SIM_GLOBAL_NHM,    /* 391H to 393H: bits 7:0 and 32 */
+    UPMU_SIM_GLOBAL_CLIENT, /* gated by bit 29 */
+    UPMU_SIM_GLOBAL_LATCH,  /* one bit freezes, another one ends the freeze; the register reads 0 */
+    UPMU_SIM_GLOBAL_LEVEL   /* bit 0 freezes while it is set */
+};
+
+/* A row of a discovery table, which is in memory behind a BAR of function 09A7H. */
+struct upmu_sim_table_row {
+    uint8_t access; /* 0 MSR, 1 MMIO, 2 PCI */
+    uint8_t counters;
+    uint8_t select; /* offsets from the unit's control */
+    uint8_t width;
+    uint8_t counter;
+    uint16_t type;
+    uint16_t id;
+    uint64_t address; /* address of the unit's control on package 0 */
+    uint64_t package; /* distance to the same address on package 1 */
+};
+
+struct upmu_sim_machine {
+    const char *name;
+    const char *about;
+    const char *core; /* profile of the cores */
+    uint32_t signature; /* CPUID.1:EAX of the cores; 0: that of the profile */
+    uint8_t packages;
+    uint8_t dies; /* dies of a package */
+    uint8_t llcs; /* LLCs of a die */
+    uint8_t cpus;
+    uint8_t cores;   /* cores of a package by CPUID; 0: as many as the model has */
+    uint8_t segment; /* PCI segment */
+    uint8_t global; /* enum upmu_sim_global */
+    uint8_t freeze_bit;
+    uint8_t unfreeze_bit;
+    bool starts_frozen;
+    bool bar_bit_0; /* client: BAR 48H is valid only with bit 0 */
+    uint32_t global_control;
+    uint32_t global_status; /* 0: no such register. Cleared by the register behind it (NHM, client), or by writing 1 */
+    uint8_t bus[2][6];      /* bus numbers of each package */
+    const struct upmu_sim_unit_row *units; /* the list ends with a row of type NULL */
+    const struct upmu_sim_pci_register *functions;
+    const struct upmu_sim_msr_value *values;       /* the list ends with an entry of msr 0 */
+    const struct upmu_sim_table_row *table;        /* discovery table; NULL: the machine has none */
+    uint16_t table_rows;
+    uint64_t table_address; /* address of package 0's table */
+};
+
+/* Return a machine by name; NULL: there is none. Return the i-th machine, NULL after the last. */
+const struct upmu_sim_machine *upmu_sim_machine(const char *name);
+const struct upmu_sim_machine *upmu_sim_machine_at(unsigned index);
+
+/* ---- State ---- */
+
+struct upmu_sim_unit_counter {
+    uint64_t value;
+    uint64_t select;
+    uint64_t counted; /* all events that the counter ever counted: the truth, which writes do not change */
+    uint32_t high;    /* PCI: high dword as written, which takes effect with the low one */
+    uint32_t wraps;
+};
+
+/* A box. The fixed counter follows the others in `counter`. */
+struct upmu_sim_unit {
+    const struct upmu_sim_unit_type *type;
+    const struct upmu_sim_unit_row *row;
+    uint64_t base;     /* MSR: what is added to the type's numbers; PCI: `where`; MMIO: physical address */
+    uint32_t second;   /* PCI: `where` of the companion; 0: no companion */
+    uint8_t die;       /* number of the die in the machine */
+    uint8_t llc;       /* number of the LLC in the machine */
+    uint8_t index;     /* index among the boxes of its type on its die */
+    uint16_t number;   /* number by which the machine names the box */
+    bool absent;       /* fused off, or hidden */
+    bool frozen;       /* ADL's IMC: frozen by the controller's copy of control */
+    int8_t manager;    /* the CPU that has written to the box; -1: none yet */
+    uint32_t control;
+    uint32_t resets_seen; /* S-box */
+    uint64_t status;
+    uint64_t filter[UPMU_SIM_UNIT_FILTERS];
+    uint32_t strangers; /* counters that other software uses */
+    struct upmu_sim_unit_counter counter[UPMU_SIM_UNIT_COUNTERS];
+};
+
+struct upmu_sim_mapping {
+    uint64_t physical;
+    size_t bytes;
+    bool live;
+};
+
+struct upmu_sim_place {
+    uint8_t package;
+    uint8_t die; /* numbers in the machine */
+    uint8_t llc;
+    uint8_t core;
+};
+
+struct upmu_sim_global_state {
+    uint64_t control;
+    uint64_t status;
+    bool frozen;
+};
+
+/* Called for a word of 8 bytes of a die's discovery table: the function may change the word. */
+typedef void upmu_sim_on_table(struct upmu_sim *sim, unsigned package, unsigned word, uint64_t *value);
+
+struct upmu_sim_uncore {
+    struct upmu_sim *sim;
+    const struct upmu_sim_machine *machine;
+    struct upmu_sim_profile core;
+    struct upmu_sim_place place[UPMU_SIM_CPUS];
+    struct upmu_sim_unit unit[UPMU_SIM_UNITS];
+    unsigned units;
+    struct upmu_sim_global_state global[2];
+    struct upmu_sim_mapping mapping[UPMU_SIM_MAPPINGS];
+
+    /* Settings for tests */
+    bool no_ecam;             /* configuration space has 256 bytes only */
+    bool chain_loops;         /* the last capability of the table's function leads back to an earlier one */
+    bool bar_off;             /* client: BAR 48H is not enabled */
+    bool no_u_boxes;          /* U-box functions are hidden */
+    bool many_managers;       /* any CPU may write, until this is cleared */
+    uint32_t dies_excluded;   /* bit n: accesses to MSRs of die n are mistakes (CHECK_U_DIE) */
+    uint32_t accesses_left;   /* more accesses than these are mistakes; 0: any number */
+    uint32_t ns_per_access;   /* time of an access to units, in addition to sim->ns_per_access */
+    uint32_t refused_map;     /* the n-th mapping from now on is refused; 0: none */
+    upmu_sim_on_table *table; /* function that may change the discovery table; NULL: none */
+
+    /* Results for tests */
+    uint32_t unit_reads; /* accesses to boxes in any way; global registers excluded */
+    uint32_t unit_writes;
+    uint32_t maps;
+    uint32_t unmaps;
+    uint32_t remote_calls;
+
+    /* Private */
+    uint32_t next_mapping;
+    unsigned remote_depth;
+};
+
+/* Make `sim` this machine: profile, number of CPUs, hooks. Calls upmu_sim_init(). */
+void upmu_sim_uncore_init(struct upmu_sim_uncore *uncore, struct upmu_sim *sim, const struct upmu_sim_machine *machine);
+
+/* Return the index-th box of a type on a die of the machine; NULL: there is none. */
+struct upmu_sim_unit *upmu_sim_unit(struct upmu_sim_uncore *uncore, const char *type, unsigned die, unsigned index);
+
+/* Does this counter count now? The fixed counter has the number type->counters. */
+bool upmu_sim_unit_runs(const struct upmu_sim_uncore *uncore, const struct upmu_sim_unit *unit, unsigned counter);
+
+/* An event that happens at a box. */
+struct upmu_sim_happening {
+    uint64_t count;    /* cycles in which the event happens */
+    uint64_t each;     /* how often the event happens in each of these cycles; 0 means 1 */
+    uint64_t runs;     /* for edge: number of runs in which these cycles come; 0 means 1 */
+    uint16_t event;    /* as the select names it */
+    uint16_t umask;    /* unit mask; with `some`, one of its bits is enough */
+    uint32_t extended; /* select bits 63:32 that are not threshold or event */
+    bool some;
+    uint8_t filtered; /* how many filter words are compared, from 0 on */
+    uint64_t filter[UPMU_SIM_UNIT_FILTERS];      /* the event counts only while the box's filter has this value */
+    uint64_t filter_mask[UPMU_SIM_UNIT_FILTERS]; /* bits of `filter` that are compared */
+};
+void upmu_sim_happen(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit,
+                     const struct upmu_sim_happening *happening);
+
+/* Let clocks pass for a box's fixed counter; let a free-running counter count. */
+void upmu_sim_clock(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, uint64_t clocks);
+void upmu_sim_flow(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t count);
+
+/*
+ * A load on a die, shared by its controllers and slices: cache lines read from and written to memory, look-ups in the
+ * last-level cache and misses among them. upmu_sim_events() calls upmu_sim_traffic() for the last-level cache's
+ * references and misses of a burst.
+ */
+struct upmu_sim_load {
+    uint64_t reads;
+    uint64_t writes;
+    uint64_t lookups;
+    uint64_t misses;
+};
+void upmu_sim_traffic(struct upmu_sim_uncore *uncore, unsigned die, const struct upmu_sim_load *load);
+
+/* Return a value with all bits that a counter has. */
+uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *uncore, const struct upmu_sim_unit *unit, unsigned counter);
+
+/* Set the value of a counter without an access (for a test near a wrap). */
+void upmu_sim_unit_set(struct upmu_sim_unit *unit, unsigned counter, uint64_t value);
+
+/* Let other software use a counter, which is enabled with this select. */
+void upmu_sim_stranger(struct upmu_sim_uncore *uncore, struct upmu_sim_unit *unit, unsigned counter, uint64_t select);
+
+/* Let other CPUs write from now on, because a hand-over took place. */
+void upmu_sim_hand_over(struct upmu_sim_uncore *uncore);
+
+/* The hooks, as in struct upmu_port; the context is the struct upmu_sim. */
+bool upmu_sim_uncore_pci_read(void *context, uint32_t where, uint32_t offset, uint32_t *out_value);
+bool upmu_sim_uncore_pci_write(void *context, uint32_t where, uint32_t offset, uint32_t value);
+void *upmu_sim_uncore_map(void *context, uint64_t physical, size_t bytes);
+void upmu_sim_uncore_unmap(void *context, void *pointer, size_t bytes);
+bool upmu_sim_uncore_mmio_read(void *context, const volatile void *pointer, unsigned bits, uint64_t *out_value);
+bool upmu_sim_uncore_mmio_write(void *context, volatile void *pointer, unsigned bits, uint64_t value);
+
+/* Hooks about the machine, which the port only has if a test sets them; own_unit is for the machine "lab". */
+bool upmu_sim_uncore_port_place(void *context, struct upmu_cpu *cpu, struct upmu_cpu_place *out_place);
+bool upmu_sim_uncore_port_own(void *context, unsigned i, struct upmu_unit_info *out_info,
+                              const struct upmu_unit_type **out_type);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

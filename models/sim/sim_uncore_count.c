@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * When counters of uncore units count, and what their overflows do.
+ */
+#include "models/sim/sim_uncore_intern.h"
+
+#define SELECT_THRESHOLD 24u
+#define SELECT_INVERT SIM_BIT(23)
+#define SELECT_EDGE SIM_BIT(18)
+#define ENABLE_22 SIM_BIT(22)
+
+uint64_t upmu_sim_unit_range(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+{
+    unsigned width = counter == unit->type->counters ? unit->type->fixed_width : unit->type->width;
+
+    if (unit->type->style == UPMU_SIM_UNIT_FREE) {
+        const struct upmu_sim_free *row = unit->type->free;
+
+        for (unsigned left = counter; row->count != 0 && left >= row->count; row++)
+            left -= row->count;
+        width = su_on(u, UPMU_SIM_RULE_U_FREE_WIDTH) && row->count != 0 ? row->width : 64;
+    }
+    return ~UINT64_C(0) >> (64u - width);
+}
+
+bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
+{
+    switch (unit->type->style) {
+    case UPMU_SIM_UNIT_BOX:
+        return unit->control & 1u << 8 &&
+               (!(unit->type->quirks & UPMU_SIM_QUIRK_NEEDS_16) || unit->control & 1u << 16 ||
+                !su_on(u, UPMU_SIM_RULE_U_FREEZE_ENABLE));
+    case UPMU_SIM_UNIT_LIVE:
+    case UPMU_SIM_UNIT_CLIENT:
+        return unit->control & 1u || unit->frozen;
+    default:
+        return false;
+    }
+}
+
+/* Return the enable bit of this counter's select; 0: the select has no enable bit, and is enabled unless 0. */
+static uint64_t su_enable_bit(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+{
+    const struct upmu_sim_unit_type *type = unit->type;
+    bool live = type->style == UPMU_SIM_UNIT_LIVE || type->style == UPMU_SIM_UNIT_CLIENT;
+
+    if (counter == type->counters)
+        return type->quirks & UPMU_SIM_QUIRK_FIXED_BIT_0 && su_on(u, UPMU_SIM_RULE_U_ENABLE_FIXED) ? 1 : ENABLE_22;
+    if (type->quirks & UPMU_SIM_QUIRK_ENABLE_31 && su_on(u, UPMU_SIM_RULE_U_ENABLE_UMC))
+        return SIM_BIT(31);
+    if (live)
+        return su_on(u, UPMU_SIM_RULE_U_LIVE) ? 0 : ENABLE_22;
+    return su_on(u, UPMU_SIM_RULE_U_ENABLE) ? ENABLE_22 : 0;
+}
+
+bool upmu_sim_uncore_count_enabled(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter,
+                                   uint64_t select)
+{
+    uint64_t bit = su_enable_bit(u, unit, counter);
+
+    return bit != 0 ? select & bit : select != 0;
+}
+
+static bool su_global_runs(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+{
+    const struct upmu_sim_global_state *global = &u->global[su_package(u, unit->die)];
+
+    switch (u->machine->global) {
+    case UPMU_SIM_GLOBAL_NHM:
+        return global->control & SIM_BIT(counter == unit->type->counters ? 32 : counter) ||
+               !su_on(u, UPMU_SIM_RULE_U_GLOBAL);
+    case UPMU_SIM_GLOBAL_CLIENT:
+        return !(unit->type->quirks & UPMU_SIM_QUIRK_PACKAGE) || global->control & SIM_BIT(29) ||
+               !su_on(u, UPMU_SIM_RULE_U_GLOBAL);
+    case UPMU_SIM_GLOBAL_LATCH:
+    case UPMU_SIM_GLOBAL_LEVEL:
+        return !(unit->type->quirks & UPMU_SIM_QUIRK_PACKAGE) || !global->frozen ||
+               !su_on(u, UPMU_SIM_RULE_U_GLOBAL_FREEZE);
+    default:
+        return true;
+    }
+}
+
+bool upmu_sim_unit_runs(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter)
+{
+    if (unit->absent || counter >= UPMU_SIM_UNIT_COUNTERS)
+        return false;
+    if (unit->type->style == UPMU_SIM_UNIT_FREE)
+        return counter < unit->type->counters;
+    if (counter > unit->type->counters || (counter == unit->type->counters && unit->type->fixed_width == 0))
+        return false;
+    return upmu_sim_uncore_count_enabled(u, unit, counter, unit->counter[counter].select) &&
+           su_global_runs(u, unit, counter) &&
+           (!upmu_sim_uncore_count_frozen(u, unit) || !su_on(u, UPMU_SIM_RULE_U_FREEZE));
+}
+
+bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit)
+{
+    for (unsigned i = 0; i <= unit->type->counters; i++) {
+        if (unit->strangers >> i & 1u && upmu_sim_unit_runs(u, unit, i))
+            return true;
+    }
+    return false;
+}
+
+/* ---- The event of a select ---- */
+
+struct su_event {
+    uint32_t event;
+    uint32_t umask;
+    uint32_t extended;
+};
+
+static struct su_event su_named(const struct upmu_sim_unit_type *type, uint64_t select)
+{
+    struct su_event named = {.event = (uint32_t)(select & 0xffu), .umask = (uint32_t)(select >> 8 & 0xffu)};
+    uint32_t high = (uint32_t)(select >> 32);
+
+    switch (type->layout) {
+    case UPMU_SIM_LAYOUT_INTEL:
+        if (type->quirks & UPMU_SIM_QUIRK_EVENT_21)
+            named.event |= (uint32_t)(select >> 13 & 0x100u);
+        named.extended = type->threshold > 8 ? high & ~0xfu : high;
+        break;
+    case UPMU_SIM_LAYOUT_AMD_NB:
+        named.event |= (high & 0xfu) << 8;
+        break;
+    case UPMU_SIM_LAYOUT_AMD_DF:
+        named.event |= (high & 0xfu) << 8 | (uint32_t)(select >> 59 & 3u) << 12;
+        break;
+    case UPMU_SIM_LAYOUT_AMD_V2:
+        named.event |= (high & 0x7fu) << 8;
+        named.umask |= (uint32_t)(select >> 24 & 0xfu) << 8;
+        break;
+    case UPMU_SIM_LAYOUT_AMD_UMC:
+        named.umask &= 3u;
+        break;
+    default:
+        break;
+    }
+    return named;
+}
+
+/* Does a select of AMD's L3 ask for some slice and some thread? Otherwise it counts nothing. */
+static bool su_sliced(const struct upmu_sim_unit_type *type, uint64_t select)
+{
+    if (type->layout == UPMU_SIM_LAYOUT_AMD_L3)
+        return select >> 48 & 0xfu && select >> 56;
+    if (type->layout == UPMU_SIM_LAYOUT_AMD_19)
+        return select >> 56 & 3u;
+    return true;
+}
+
+static bool su_names(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
+                     const struct upmu_sim_happening *happening)
+{
+    struct su_event named = su_named(unit->type, select);
+    bool unit_mask = happening->some ? (named.umask & happening->umask) != 0 : named.umask == happening->umask;
+
+    if (named.event != happening->event && su_on(u, UPMU_SIM_RULE_U_EVENT))
+        return false;
+    if ((!unit_mask || named.extended != happening->extended) && su_on(u, UPMU_SIM_RULE_U_UMASK))
+        return false;
+    return su_sliced(unit->type, select) || !su_on(u, UPMU_SIM_RULE_U_SLICES);
+}
+
+static bool su_tied_elsewhere(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter,
+                              uint32_t event)
+{
+    const struct upmu_sim_unit_tie *tie = unit->type->ties;
+
+    for (; tie != NULL && tie->mask != 0; tie++) {
+        if ((event & tie->mask) == tie->code)
+            return !(tie->counters >> counter & 1u) && su_on(u, UPMU_SIM_RULE_U_ONE_COUNTER);
+    }
+    return false;
+}
+
+static bool su_filtered_out(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit,
+                            const struct upmu_sim_happening *happening)
+{
+    for (unsigned i = 0; i < happening->filtered && i < UPMU_SIM_UNIT_FILTERS; i++) {
+        if ((unit->filter[i] & happening->filter_mask[i]) != happening->filter[i])
+            return su_on(u, UPMU_SIM_RULE_U_FILTER);
+    }
+    return false;
+}
+
+/* Apply threshold, invert and edge. Returns how much the counter counts. */
+static uint64_t su_compared(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, uint64_t select,
+                            const struct upmu_sim_happening *happening)
+{
+    uint64_t each = happening->each == 0 ? 1 : happening->each;
+    uint64_t runs = happening->runs == 0 ? 1 : happening->runs;
+    uint64_t threshold = 0;
+    bool reached;
+
+    if (unit->type->threshold != 0 && su_on(u, UPMU_SIM_RULE_U_THRESHOLD))
+        threshold = select >> SELECT_THRESHOLD & (SIM_BIT(unit->type->threshold) - 1u);
+    reached = each >= threshold;
+    if (select & SELECT_INVERT && unit->type->layout == UPMU_SIM_LAYOUT_INTEL && su_on(u, UPMU_SIM_RULE_U_INVERT))
+        reached = threshold == 0 || !reached;
+    if (!reached)
+        return 0;
+    if (select & SELECT_EDGE && unit->type->layout == UPMU_SIM_LAYOUT_INTEL && su_on(u, UPMU_SIM_RULE_U_EDGE))
+        return runs;
+    return threshold == 0 && !(select & SELECT_INVERT) ? happening->count * each : happening->count;
+}
+
+/* ---- Adding ---- */
+
+static void su_overflow(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsigned counter)
+{
+    struct upmu_sim_global_state *global = &u->global[su_package(u, unit->die)];
+    unsigned bit = counter;
+
+    unit->counter[counter].wraps++;
+    if (unit->type->style == UPMU_SIM_UNIT_FREE)
+        return;
+    if (unit->type->quirks & UPMU_SIM_QUIRK_STATUS_1)
+        bit = counter == unit->type->counters ? 0 : counter + 1u;
+    if (unit->counter[counter].select >> SU_OVERFLOW_BIT & 1u || !su_on(u, UPMU_SIM_RULE_U_OVERFLOW_NEEDS_BIT)) {
+        unit->status |= SIM_BIT(bit);
+        global->status |= SIM_BIT(counter == unit->type->counters ? 32 : counter);
+    }
+    if (u->machine->global == UPMU_SIM_GLOBAL_CLIENT && global->control >> 31 & 1u &&
+        su_on(u, UPMU_SIM_RULE_U_OVERFLOW_STOPS))
+        global->control &= ~SIM_BIT(29);
+}
+
+static void su_add(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsigned index, uint64_t count)
+{
+    struct upmu_sim_unit_counter *counter = &unit->counter[index];
+    uint64_t mask = upmu_sim_unit_range(u, unit, index);
+    bool full = counter->value > mask; /* bit 48 is set */
+    bool wraps = full || count > mask - counter->value;
+
+    counter->counted += count;
+    if (wraps && unit->type->quirks & UPMU_SIM_QUIRK_SATURATES && su_on(u, UPMU_SIM_RULE_U_UMC_SATURATES))
+        counter->value = mask | (mask + 1u);
+    else
+        counter->value = (counter->value + count) & mask;
+    if (wraps)
+        su_overflow(u, unit, index);
+}
+
+void upmu_sim_happen(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, const struct upmu_sim_happening *happening)
+{
+    for (unsigned i = 0; i < unit->type->counters; i++) {
+        uint64_t select = unit->counter[i].select;
+
+        if (unit->type->style == UPMU_SIM_UNIT_FREE || !upmu_sim_unit_runs(u, unit, i))
+            continue;
+        if (su_names(u, unit, select, happening) && !su_filtered_out(u, unit, happening) &&
+            !su_tied_elsewhere(u, unit, i, happening->event))
+            su_add(u, unit, i, su_compared(u, unit, select, happening));
+    }
+}
+
+void upmu_sim_clock(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint64_t clocks)
+{
+    if (unit->type->style != UPMU_SIM_UNIT_FREE && upmu_sim_unit_runs(u, unit, unit->type->counters))
+        su_add(u, unit, unit->type->counters, clocks);
+}
+
+void upmu_sim_flow(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsigned counter, uint64_t count)
+{
+    if (unit->type->style == UPMU_SIM_UNIT_FREE && upmu_sim_unit_runs(u, unit, counter))
+        su_add(u, unit, counter, count);
+}
+
+void upmu_sim_unit_set(struct upmu_sim_unit *unit, unsigned counter, uint64_t value)
+{
+    unit->counter[counter].value = value;
+}
+
+void upmu_sim_stranger(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, unsigned counter, uint64_t select)
+{
+    struct upmu_sim_global_state *global = &u->global[su_package(u, unit->die)];
+
+    unit->counter[counter].select = select;
+    unit->counter[counter].high = (uint32_t)(select >> 32);
+    unit->strangers |= 1u << counter;
+    if (u->machine->global == UPMU_SIM_GLOBAL_NHM)
+        global->control |= SIM_BIT(counter == unit->type->counters ? 32 : counter);
+    if (u->machine->global == UPMU_SIM_GLOBAL_CLIENT)
+        global->control |= SIM_BIT(29);
+}

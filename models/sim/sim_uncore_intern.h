@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions shared by the model's files about uncore units.
+ *
+ *   sim_uncore_init.c      machines are set up: dies, CPUs, boxes
+ *   sim_uncore.c           machines at work: MSRs, global registers, CPUID
+ *   sim_uncore_box.c       a box's registers: where they are, what reads and writes do
+ *   sim_uncore_count.c     what makes its counters count
+ *   sim_uncore_traffic.c   what a load means for them
+ *   sim_uncore_bus.c       configuration space, memory, discovery tables
+ *   sim_uncore_types.c     what boxes look like
+ *   sim_uncore_machines.c  which machines
+ *   sim_uncore_port.c      hooks that speak of the library's types: places of CPUs, the host's own devices
+ */
+#ifndef UPMU_SIM_UNCORE_INTERN_H
+#define UPMU_SIM_UNCORE_INTERN_H
+
+#include "models/sim/sim_intern.h"
+#include "models/sim/sim_uncore_types.h"
+
+#define SU_RESET_BIT 17u
+#define SU_OVERFLOW_BIT 20u
+
+/* The kind of register of a box that an address belongs to. */
+enum su_kind {
+    SU_NOTHING,
+    SU_CONTROL,
+    SU_GLOBAL_COPY,
+    SU_SELECT,
+    SU_COUNTER,
+    SU_STATUS,
+    SU_FILTER
+};
+
+struct su_register {
+    enum su_kind kind;
+    unsigned index; /* number of the counter (the fixed one: type->counters), or of the filter */
+    bool high;      /* the access is to the high dword */
+    bool wide;      /* the register has 64 bits in memory */
+};
+
+/* sim_uncore_box.c: find a register. `offset` is an MSR number less the box's base, or an offset. */
+
+struct su_register upmu_sim_uncore_box_find(const struct upmu_sim_unit *unit, uint32_t offset);
+
+/* Return the register's whole value. */
+uint64_t upmu_sim_uncore_box_read(const struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at);
+
+/* Write `bits` of a register: 32 (its high or low half) or 64. False: #GP. */
+bool upmu_sim_uncore_box_write(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, struct su_register at,
+                               unsigned bits, uint64_t value);
+
+/* sim_uncore_count.c */
+
+bool upmu_sim_uncore_count_frozen(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit);
+bool upmu_sim_uncore_count_enabled(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit, unsigned counter,
+                                   uint64_t select);
+/* Does a counter of other software run on this unit? */
+bool upmu_sim_uncore_count_stranger(const struct upmu_sim_uncore *u, const struct upmu_sim_unit *unit);
+
+/* sim_uncore_bus.c */
+
+void upmu_sim_uncore_bus_fill(struct upmu_sim_uncore *u, struct upmu_port *port);
+
+/* sim_uncore.c */
+
+static inline bool su_on(const struct upmu_sim_uncore *u, enum upmu_sim_rule_id rule)
+{
+    return sim_on(u->sim, rule);
+}
+
+static inline unsigned su_dies(const struct upmu_sim_machine *machine)
+{
+    return (unsigned)machine->packages * machine->dies;
+}
+
+static inline unsigned su_package(const struct upmu_sim_uncore *u, unsigned die)
+{
+    return die / u->machine->dies;
+}
+
+/* Check and count an access to a unit by one of its own registers. */
+void upmu_sim_uncore_touch(struct upmu_sim_uncore *u, struct upmu_sim_unit *unit, uint32_t address, bool writes);
+
+#endif
