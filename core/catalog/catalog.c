@@ -313,7 +313,7 @@ static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
         hash = (hash ^ eight) * HASH_FACTOR;
         hash = hash >> 32 | hash << 32;
     }
-    /* Whole words of 8 letters behind the longest name can only be masks: letters and separators are folded, no hash. */
+    /* Whole words of 8 letters behind the longest name can only be masks: they are folded and not hashed. */
     for (; at < words; at++) {
         __builtin_memcpy(&eight, name + 8 * at, 8);
         eight = fold_eight(eight, &separators, &high);
