@@ -80,8 +80,10 @@ struct upmu_perf {
      */
     struct upmu_perf_task *(*find_task)(void *context, uint32_t caller, int32_t pid, bool *out_may);
     /*
-     * The CPU that runs a task, NULL: none.  It stays so until the call that asked has ended: the host's scheduler
-     * is kept from the task, or the task is the caller's own and interrupts are off.
+     * The CPU that runs a task, NULL: none.  It stays so until the call that asked has ended: the host's scheduler is
+     * kept from the task, or the task is the caller's own, on this CPU, and is not preempted.  A call may ask several
+     * times, and for several tasks (children).  NULL: all calls are made with the scheduler kept from all tasks, or on
+     * a machine with one CPU whose interrupts are off.
      */
     struct upmu_cpu *(*task_cpu)(void *context, struct upmu_perf_task *task);
     /*
@@ -207,11 +209,14 @@ enum upmu_status upmu_perf_switch(struct upmu_perf *perf, unsigned cpu, struct u
 int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *child, bool is_thread);
 
 /*
- * A task called exec: events that wait for this begin.
+ * A task called exec: events that wait for this begin, and those that are to be removed leave the task.
+ * `others_may_watch` false: the new program has rights that the old one had not (set-id), so all events leave it.
  *
+ * Returns 0; -EBUSY: a CPU cannot be reached, and events are left (of a program that others may not watch, the host
+ * must not start it).
  * Context: as upmu_perf_open(), on the CPU of the task.
  */
-void upmu_perf_exec(struct upmu_perf_task *task);
+int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch);
 
 /*
  * A task ends: its events keep their counts and can be read; what it inherited is added to what was opened.

@@ -37,8 +37,7 @@ static int group_change_one(struct upmu_perf_event *event, bool group, change_ev
     for (struct upmu_perf_event *other = leader; other; other = other->next)
         if (group || other == event)
             change(other);
-    upmu_perf_group_start(leader);
-    return 0;
+    return upmu_perf_group_start(leader);
 }
 
 /* The same for the events that were inherited from them. */
@@ -108,17 +107,21 @@ int64_t upmu_perf_ioctl(struct upmu_perf_event *event, uint32_t caller, uint32_t
     case UPMU_PERF_IOC_RESET:
         return group_change(event, group, event_reset);
     case UPMU_PERF_IOC_ID:
+    case UPMU_PERF_IOC_ID_32:
         return copy_id(event, user_pointer(argument));
     case UPMU_PERF_IOC_PERIOD:
         return check_period(event, user_pointer(argument));
     case UPMU_PERF_IOC_SET_OUTPUT:
         return set_output(event, caller, (int32_t)argument);
     case UPMU_PERF_IOC_MODIFY_ATTRIBUTES:
+    case UPMU_PERF_IOC_MODIFY_ATTRIBUTES_32:
         return check_attributes(event, caller, user_pointer(argument));
     case UPMU_PERF_IOC_REFRESH:    /* of events that sample */
     case UPMU_PERF_IOC_SET_FILTER: /* of tracepoints */
+    case UPMU_PERF_IOC_SET_FILTER_32:
     case UPMU_PERF_IOC_SET_BPF:
     case UPMU_PERF_IOC_QUERY_BPF:
+    case UPMU_PERF_IOC_QUERY_BPF_32:
     case UPMU_PERF_IOC_PAUSE_OUTPUT: /* of events with a ring */
         return -UPMU_PERF_EINVAL;
     default:
@@ -180,11 +183,19 @@ static void output_rest(struct output *output, uint64_t format, const struct upm
     output_word(output, format & UPMU_PERF_READ_LOST, 0);
 }
 
-/* The program's scale is of the leader: its times stand before all values. */
+/* The event whose times stand before all values: programs scale by them, so that it is one with counters. */
+static struct upmu_perf_event *group_timer(struct upmu_perf_event *leader)
+{
+    for (struct upmu_perf_event *event = leader; event; event = event->next)
+        if (!upmu_perf_is_software(event))
+            return event;
+    return leader;
+}
+
 static int read_group(struct output *output, uint64_t format, struct upmu_perf_event *leader)
 {
     struct upmu_count count;
-    int error = upmu_perf_count_all(leader, &count);
+    int error = upmu_perf_count_all(group_timer(leader), &count);
 
     output_word(output, true, upmu_perf_group_size(leader));
     output_times(output, format, &count);

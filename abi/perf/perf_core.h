@@ -48,13 +48,16 @@ bool upmu_perf_forbids(const struct upmu_perf *perf, uint32_t caller, int level)
 
 /* ---- perf_names.c: types and configurations to events ---- */
 
-#define UPMU_PERF_TEXT 80 /* bytes, with its end */
+#define UPMU_PERF_TEXT 96 /* bytes, with its end: raw words with all that may stand behind them */
 
-/* A text that grows; what does not fit is cut, and then no catalogue has it. */
+/* A text that grows. */
 struct upmu_perf_text {
     char bytes[UPMU_PERF_TEXT];
     unsigned length;
 };
+
+/* Are raw words of a PMU selects of Intel's and AMD's layout? */
+bool upmu_perf_has_fields(const struct upmu_pmu *pmu);
 
 void upmu_perf_text_add(struct upmu_perf_text *text, const char *more);
 
@@ -75,11 +78,18 @@ void upmu_perf_leave_task(struct upmu_perf_event *event);
 /* Is an event a software event? */
 bool upmu_perf_is_software(const struct upmu_perf_event *event);
 
+/* Keep the task of an event from running, and from ending to run, until the call has ended. */
+void upmu_perf_hold(const struct upmu_perf_event *event);
+
 /*
  * Make the session of a group anew, of its enabled events, and let it count, if the leader is enabled.  What was
- * counted stays.  A sharing group waits where its counters are in use; a pinned one fails (upmu_perf_event.failed).
+ * counted stays.  A sharing group waits where its counters are in use.  0, or why it does not count
+ * (upmu_perf_event.failed is set then; also of a pinned group, whose counters are in use: 0).
  */
-void upmu_perf_group_start(struct upmu_perf_event *leader);
+int upmu_perf_group_start(struct upmu_perf_event *leader);
+
+/* An event leaves its group and its task.  Its siblings, if it led, become groups of their own.  0, or -EBUSY. */
+int upmu_perf_remove(struct upmu_perf_event *event);
 
 /* Stop a group: its counts go to its events.  0; -EBUSY: a CPU cannot be reached, and the group counts on. */
 int upmu_perf_group_stop(struct upmu_perf_event *leader);

@@ -154,6 +154,12 @@ enum upmu_perf_software {
 #define UPMU_PERF_IOC_MODIFY_ATTRIBUTES 0x4008240bu
 #define UPMU_PERF_IOC_FLAG_GROUP 1u
 
+/* The commands whose numbers contain the size of a pointer, as programs of 32 bits have them. */
+#define UPMU_PERF_IOC_SET_FILTER_32 0x40042406u
+#define UPMU_PERF_IOC_ID_32 0x80042407u
+#define UPMU_PERF_IOC_QUERY_BPF_32 0xc004240au
+#define UPMU_PERF_IOC_MODIFY_ATTRIBUTES_32 0x4004240bu
+
 /* ---- Errors: the results of the calls are these, negative ---- */
 
 enum upmu_perf_errno {

@@ -115,7 +115,7 @@ static void emit_event(const struct upmu_perf *perf, upmu_perf_emit *emit, const
 
 static void emit_pmu(const struct upmu_perf *perf, upmu_perf_emit *emit, const struct upmu_pmu *pmu)
 {
-    const struct field *fields = upmu_pmu_is_amd(pmu) ? amd_fields : pmu->version ? intel_fields : NULL;
+    const struct field *fields = !upmu_perf_has_fields(pmu) ? NULL : upmu_pmu_is_amd(pmu) ? amd_fields : intel_fields;
 
     emit_number(perf, emit, CPU "type", UPMU_PERF_TYPE_RAW);
     emit_number(perf, emit, CPU "caps/max_precise", 0);

@@ -10,10 +10,17 @@
 
 /* ---- Members ---- */
 
+void upmu_perf_hold(const struct upmu_perf_event *event)
+{
+    if (event->task && event->perf->task_cpu)
+        (void)event->perf->task_cpu(event->perf->context, event->task);
+}
+
 void upmu_perf_link(struct upmu_perf_event *event, struct upmu_perf_event *leader)
 {
     struct upmu_perf_event **end = &leader->next;
 
+    upmu_perf_hold(event);
     event->leader = leader;
     while (leader != event && *end)
         end = &(*end)->next;
@@ -29,6 +36,7 @@ void upmu_perf_leave_task(struct upmu_perf_event *event)
 {
     if (!event->task)
         return;
+    upmu_perf_hold(event);
     for (struct upmu_perf_event **link = &event->task->events; *link; link = &(*link)->next_of_task)
         if (*link == event) {
             *link = event->next_of_task;
@@ -39,28 +47,32 @@ void upmu_perf_leave_task(struct upmu_perf_event *event)
 
 /* ---- The session ---- */
 
-/* The CPU that runs the task of a group, if it is a task's; the CPU of the group otherwise. */
+/* The CPU that runs the task of a group, if it is a task's; the CPU of the group otherwise. NULL: none that counts. */
 static struct upmu_cpu *place_of(const struct upmu_perf_event *leader)
 {
     const struct upmu_perf *perf = leader->perf;
+    struct upmu_cpu *cpu = NULL;
 
     if (!leader->of_task)
-        return perf->cpus[leader->cpu].cpu;
-    return perf->task_cpu ? perf->task_cpu(perf->context, leader->task) : NULL;
+        cpu = perf->cpus[leader->cpu].cpu;
+    else if (perf->task_cpu)
+        cpu = perf->task_cpu(perf->context, leader->task);
+    return cpu && cpu->meter.pmu ? cpu : NULL;
 }
 
 static enum upmu_status session_attach(struct upmu_session *session, const struct upmu_perf_event *leader)
 {
+    struct upmu_cpu *cpu = place_of(leader);
     enum upmu_status status = UPMU_OK;
 
     if (!leader->of_task)
-        return upmu_session_attach_cpu(session, place_of(leader));
+        return cpu ? upmu_session_attach_cpu(session, cpu) : UPMU_ERR_NO_PMU;
     if (leader->cpu >= 0)
         status = upmu_session_limit_cpu(session, leader->perf->cpus[leader->cpu].cpu);
-    return status == UPMU_OK ? upmu_session_attach_thread(session, &leader->task->thread, place_of(leader)) : status;
+    return status == UPMU_OK ? upmu_session_attach_thread(session, &leader->task->thread, cpu) : status;
 }
 
-/* Make a session of the events of a group and attach it: of the enabled ones, or (`all`) of all and `more`. */
+/* Make a session of events of a group: of the enabled ones, or (`all`) of all and `more`. */
 static enum upmu_status session_make(struct upmu_session *session, struct upmu_perf_event *leader, bool all,
                                      const struct upmu_perf_event *more, unsigned *out_events)
 {
@@ -82,24 +94,26 @@ static enum upmu_status session_make(struct upmu_session *session, struct upmu_p
         events++;
     }
     *out_events = events;
-    if (!events || status != UPMU_OK)
-        return status;
-    status = upmu_session_share(session, !(leader->attr.flags & UPMU_PERF_PINNED));
-    return status == UPMU_OK ? session_attach(session, leader) : status;
+    return status == UPMU_OK ? upmu_session_share(session, !(leader->attr.flags & UPMU_PERF_PINNED)) : status;
 }
 
+/* The session is tried on a thread that runs nowhere, so that no CPU has to be reached. */
 int upmu_perf_group_fits(struct upmu_perf_event *leader, struct upmu_perf_event *more)
 {
+    struct upmu_thread thread;
     unsigned events;
     enum upmu_status status = session_make(&more->session, leader, true, leader == more ? NULL : more, &events);
-    enum upmu_status closed = upmu_session_close(&more->session);
 
-    return upmu_perf_errno(status == UPMU_OK ? closed : status);
+    upmu_thread_init(&thread, 0, 0, NULL);
+    if (status == UPMU_OK)
+        status = upmu_session_attach_thread(&more->session, &thread, NULL);
+    (void)upmu_session_close(&more->session);
+    return upmu_perf_errno(status);
 }
 
 /* ---- Start and stop ---- */
 
-/* No event of a group counts: its leader is pinned, and the counters are in use. */
+/* No event of a group counts. The session is given back by the next stop, if its CPU cannot be reached now. */
 static void group_fail(struct upmu_perf_event *leader)
 {
     leader->failed = true;
@@ -108,29 +122,40 @@ static void group_fail(struct upmu_perf_event *leader)
     (void)upmu_session_close(&leader->session);
 }
 
-void upmu_perf_group_start(struct upmu_perf_event *leader)
+/* May a group count: is it enabled, and are its task and its CPU there? */
+static bool group_counts(const struct upmu_perf_event *leader)
+{
+    return leader->enabled && !leader->failed && (!leader->of_task || leader->task) &&
+           (leader->cpu < 0 || leader->perf->cpus[leader->cpu].cpu);
+}
+
+int upmu_perf_group_start(struct upmu_perf_event *leader)
 {
     enum upmu_status status;
     unsigned events = 0;
 
-    if (!leader->enabled || leader->failed || (leader->of_task && !leader->task))
-        return;
+    if (!group_counts(leader))
+        return 0;
     status = session_make(&leader->session, leader, false, NULL, &events);
+    if (status == UPMU_OK && events)
+        status = session_attach(&leader->session, leader);
     if (status == UPMU_OK && events)
         status = upmu_session_start(&leader->session);
     if (status != UPMU_OK) {
         group_fail(leader);
-        return;
+        return leader->attr.flags & UPMU_PERF_PINNED ? 0 : upmu_perf_errno(status);
     }
     for (struct upmu_perf_event *event = leader; event; event = event->next)
         if (upmu_perf_is_software(event) && event->enabled)
             upmu_perf_soft_begin(event);
+    return 0;
 }
 
 int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count)
 {
     enum upmu_status status;
 
+    upmu_perf_hold(event);
     if (upmu_perf_is_software(event) || event->index == UPMU_PERF_NO_INDEX) {
         upmu_perf_soft_count(event, out_count);
         return 0;
@@ -158,18 +183,47 @@ static void event_keep(struct upmu_perf_event *event)
 
 int upmu_perf_group_stop(struct upmu_perf_event *leader)
 {
-    enum upmu_status status = UPMU_OK;
-    bool hardware = false;
+    enum upmu_status status;
 
-    for (const struct upmu_perf_event *event = leader; event; event = event->next)
-        hardware |= event->index != UPMU_PERF_NO_INDEX;
-    if (hardware)
-        status = upmu_session_detach(&leader->session);
+    upmu_perf_hold(leader);
+    status = upmu_session_detach(&leader->session);
     if (status != UPMU_OK && status != UPMU_ERR_PORT)
         return upmu_perf_errno(status);
     for (struct upmu_perf_event *event = leader; event; event = event->next)
         event_keep(event);
-    if (hardware)
-        (void)upmu_session_close(&leader->session);
+    (void)upmu_session_close(&leader->session);
+    return 0;
+}
+
+/* ---- An event leaves ---- */
+
+static void event_unlink(struct upmu_perf_event *event)
+{
+    for (struct upmu_perf_event **link = &event->leader->next; event->leader != event && *link; link = &(*link)->next)
+        if (*link == event) {
+            *link = event->next;
+            break;
+        }
+    upmu_perf_leave_task(event);
+}
+
+int upmu_perf_remove(struct upmu_perf_event *event)
+{
+    struct upmu_perf_event *leader = event->leader, *sibling = leader == event ? event->next : NULL, *next;
+    int error = upmu_perf_group_stop(leader);
+
+    if (error)
+        return error;
+    event_unlink(event);
+    event->leader = event;
+    event->next = NULL;
+    if (leader != event)
+        (void)upmu_perf_group_start(leader);
+    for (; sibling; sibling = next) {
+        next = sibling->next;
+        sibling->next = NULL;
+        sibling->leader = sibling;
+        (void)upmu_perf_group_start(sibling);
+    }
     return 0;
 }

@@ -77,6 +77,6 @@ bool upmu_perf_group_copy(struct upmu_perf_event *leader, struct upmu_perf_task 
             first = copy;
         upmu_perf_link(copy, first);
     }
-    upmu_perf_group_start(first);
+    (void)upmu_perf_group_start(first);
     return true;
 }

@@ -48,7 +48,12 @@ static bool text_add_cache(struct upmu_perf_text *text, uint64_t config)
 /* Bits of a raw word of x86 that attributes say: user, kernel, interrupt, enable. Linux ignores them as well. */
 #define RAW_OTHERS UINT64_C(0x530000)
 
-static bool text_add_event(struct upmu_perf_text *text, const struct upmu_perf_attr *attr)
+bool upmu_perf_has_fields(const struct upmu_pmu *pmu)
+{
+    return upmu_pmu_is_amd(pmu) || pmu->version;
+}
+
+static bool text_add_event(struct upmu_perf_text *text, const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr)
 {
     uint32_t number = (uint32_t)attr->config;
 
@@ -61,7 +66,7 @@ static bool text_add_event(struct upmu_perf_text *text, const struct upmu_perf_a
     case UPMU_PERF_TYPE_CACHE:
         return text_add_cache(text, number);
     default:
-        text_add_hex(text, "raw:config=", attr->config & ~RAW_OTHERS);
+        text_add_hex(text, "raw:config=", upmu_perf_has_fields(pmu) ? attr->config & ~RAW_OTHERS : attr->config);
         if (attr->config1)
             text_add_hex(text, ",config1=", attr->config1);
         if (attr->config2)
@@ -92,12 +97,12 @@ int upmu_perf_errno(enum upmu_status status)
 
 int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event)
 {
-    static const char *const modes[] = {":uk", ":k", ":u"};
+    static const char *const modes[] = {"", ":k", ":u"};
     unsigned without =
         (attr->flags & UPMU_PERF_EXCLUDE_USER ? 1u : 0) | (attr->flags & UPMU_PERF_EXCLUDE_KERNEL ? 2u : 0);
     struct upmu_perf_text text = {.length = 0};
 
-    if (!text_add_event(&text, attr))
+    if (!text_add_event(&text, pmu, attr))
         return -UPMU_PERF_EINVAL;
     if (without == 3u)
         return -UPMU_PERF_EINVAL;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include "abi/perf/perf_core.h"
 
+#define MOST_READ 16384u /* bytes of a read */
+
 /* What a program asks for, beside its attributes. */
 struct request {
     struct upmu_perf *perf;
@@ -100,6 +102,8 @@ static int check_hardware(const struct request *request, struct upmu_perf_event 
     if (event->attr.type != UPMU_PERF_TYPE_RAW && event->attr.config >> 32 &&
         event->attr.config >> 32 != UPMU_PERF_TYPE_RAW)
         return -UPMU_PERF_ENOENT;
+    if (event->attr.config3)
+        return -UPMU_PERF_EINVAL;
     if (precise || event->attr.sample_type & UPMU_PERF_SAMPLE_BRANCH_STACK ||
         event->attr.flags & (UPMU_PERF_EXCLUDE_HOST | UPMU_PERF_EXCLUSIVE))
         return -UPMU_PERF_EOPNOTSUPP;
@@ -136,6 +140,8 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
 
     if (!leader)
         return 0;
+    if (leader->leader == leader && upmu_perf_read_bytes(&event->attr, upmu_perf_group_size(leader) + 1u) >= MOST_READ)
+        return -UPMU_PERF_E2BIG;
     return leader->leader != leader || leader->cpu != event->cpu || leader->task != event->task ||
                    leader->of_task != event->of_task || !upmu_perf_attr_same_clock(&leader->attr, &event->attr) ||
                    event->attr.flags & (UPMU_PERF_EXCLUSIVE | UPMU_PERF_PINNED)
@@ -145,9 +151,10 @@ static int check_group(const struct request *request, const struct upmu_perf_eve
 
 /* ---- Open ---- */
 
-/* The event joins its group, or is one of its own, and counts if it is to. */
+/* The event joins its group, or is one of its own, and counts if it is to: an event that cannot is refused. */
 static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *leader)
 {
+    bool had_failed = leader->failed;
     int error = upmu_perf_is_software(event) ? 0 : upmu_perf_group_fits(leader, event);
 
     if (!error && leader != event)
@@ -157,8 +164,14 @@ static int event_join(struct upmu_perf_event *event, struct upmu_perf_event *lea
     upmu_perf_link(event, leader);
     event->id = ++event->perf->next_id;
     event->perf->events++;
-    upmu_perf_group_start(leader);
-    return 0;
+    error = upmu_perf_group_start(leader);
+    if (!error)
+        return 0;
+    leader->failed = had_failed;
+    if (upmu_perf_remove(event))
+        return 0; /* it stays, and does not count */
+    event->perf->events--;
+    return error;
 }
 
 static int check_all(struct request *request, struct upmu_perf_event *event, void *user_attr)
@@ -211,47 +224,17 @@ int64_t upmu_perf_open(struct upmu_perf *perf, uint32_t caller, struct upmu_perf
 
 /* ---- Close ---- */
 
-static void event_unlink(struct upmu_perf_event *event)
-{
-    for (struct upmu_perf_event **link = &event->leader->next; event->leader != event && *link; link = &(*link)->next)
-        if (*link == event) {
-            *link = event->next;
-            break;
-        }
-    upmu_perf_leave_task(event);
-}
-
-/* Take an event out of its group. Its siblings, if it led, become groups of their own. */
-static int event_remove(struct upmu_perf_event *event)
-{
-    struct upmu_perf_event *leader = event->leader, *next;
-    int error = upmu_perf_group_stop(leader);
-
-    if (error)
-        return error;
-    event_unlink(event);
-    if (leader != event)
-        upmu_perf_group_start(leader);
-    for (struct upmu_perf_event *sibling = leader == event ? event->next : NULL; sibling; sibling = next) {
-        next = sibling->next;
-        sibling->next = NULL;
-        sibling->leader = sibling;
-        upmu_perf_group_start(sibling);
-    }
-    return 0;
-}
-
 int64_t upmu_perf_close(struct upmu_perf_event *event)
 {
     int error = 0;
 
     while (event->children && !error) {
-        error = event_remove(event->children);
+        error = upmu_perf_remove(event->children);
         if (!error)
             upmu_perf_child_end(event->children);
     }
     if (!error)
-        error = event_remove(event);
+        error = upmu_perf_remove(event);
     event->perf->events -= !error;
     return error;
 }

@@ -58,7 +58,9 @@ void upmu_perf_note(struct upmu_perf *perf, unsigned cpu, struct upmu_perf_task 
     perf->cpus[cpu].notes.count[user][note]++;
 }
 
-/* Events of a group that wait for exec begin; those that end with it leave their task. */
+/* ---- exec and exit ---- */
+
+/* Events of a group that wait for exec begin. */
 static void group_exec(struct upmu_perf_event *leader)
 {
     if (upmu_perf_group_stop(leader))
@@ -67,34 +69,61 @@ static void group_exec(struct upmu_perf_event *leader)
         if (event->attr.flags & UPMU_PERF_ENABLE_ON_EXEC)
             event->enabled = true;
         event->attr.flags &= ~UPMU_PERF_ENABLE_ON_EXEC;
-        event->enabled &= !(event->attr.flags & UPMU_PERF_REMOVE_ON_EXEC);
     }
-    upmu_perf_group_start(leader);
+    (void)upmu_perf_group_start(leader);
 }
 
-void upmu_perf_exec(struct upmu_perf_task *task)
+/* Events that end with exec leave their groups and the task; those of a child have no descriptor, and end. */
+static int task_remove_events(struct upmu_perf_task *task)
 {
-    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
+    struct upmu_perf_event *event = task->events;
+    int error = 0;
+
+    while (event && !error) {
+        struct upmu_perf_event *next = event->next_of_task;
+
+        if (event->attr.flags & UPMU_PERF_REMOVE_ON_EXEC) {
+            error = upmu_perf_remove(event);
+            if (!error && event->original)
+                upmu_perf_child_end(event);
+        }
+        event = next;
+    }
+    return error;
+}
+
+/* All events leave the task. Groups stay, and can be read by their descriptors; those of a child have none, and end. */
+static int task_end_events(struct upmu_perf_task *task)
+{
+    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task) {
+        int error = event->leader == event ? upmu_perf_group_stop(event) : 0;
+
+        if (error)
+            return error;
+    }
+    while (task->events) {
+        struct upmu_perf_event *event = task->events;
+
+        upmu_perf_leave_task(event);
+        if (event->original)
+            upmu_perf_child_end(event);
+    }
+    return 0;
+}
+
+int64_t upmu_perf_exec(struct upmu_perf_task *task, bool others_may_watch)
+{
+    int error = others_may_watch ? task_remove_events(task) : task_end_events(task);
+
+    for (struct upmu_perf_event *event = task->events; event && !error; event = event->next_of_task)
         if (event->leader == event)
             group_exec(event);
-}
-
-/* An event of a task that has ended can be read by its descriptor; an inherited one has none. */
-static void event_end(struct upmu_perf_event *event)
-{
-    upmu_perf_leave_task(event);
-    if (event->original)
-        upmu_perf_child_end(event);
+    return error;
 }
 
 enum upmu_status upmu_perf_exit(struct upmu_perf_task *task)
 {
-    for (struct upmu_perf_event *event = task->events; event; event = event->next_of_task)
-        if (event->leader == event && upmu_perf_group_stop(event))
-            return UPMU_ERR_BUSY;
-    while (task->events)
-        event_end(task->events);
-    return upmu_thread_exit(&task->thread);
+    return task_end_events(task) ? UPMU_ERR_BUSY : upmu_thread_exit(&task->thread);
 }
 
 int64_t upmu_perf_fork(struct upmu_perf_task *parent, struct upmu_perf_task *child, bool is_thread)

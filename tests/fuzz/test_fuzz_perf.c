@@ -343,16 +343,32 @@ static void fork_task(unsigned parent, bool is_thread)
         }
 }
 
+/* An event leaves its task; what it led goes on alone. */
+static void book_leaves(struct book *book)
+{
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (books[i].used && books[i].leader == book)
+            books[i].leader = &books[i];
+    book->leader = book;
+    book->task = -2;
+    if (!book->copy)
+        return;
+    ended[book->file] += book->executed;
+    book->used = false;
+}
+
 static void exec_task(unsigned which)
 {
     if (!alive[which])
         return;
-    upmu_perf_exec(&task[which]);
+    FUZZ_CHECK(upmu_perf_exec(&task[which], true) == 0, "exec");
+    for (unsigned i = 0; i < BOOKS; i++)
+        if (books[i].used && books[i].task == (int)which && books[i].gone_at_exec)
+            book_leaves(&books[i]);
     for (unsigned i = 0; i < BOOKS; i++)
         if (books[i].used && books[i].task == (int)which) {
             books[i].enabled |= books[i].on_exec;
             books[i].on_exec = false;
-            books[i].enabled &= !books[i].gone_at_exec;
         }
 }
 

@@ -491,7 +491,8 @@ static void task_executes(struct task *task, pid_t first)
 {
     task->executed = task->id != first;
     task->instructions = 0;
-    upmu_perf_exec(&task->perf);
+    if (upmu_perf_exec(&task->perf, true) != 0)
+        die("exec");
 }
 
 /* ---- The loop ---- */

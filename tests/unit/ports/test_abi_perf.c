@@ -174,14 +174,14 @@ static void exec_begins_what_waits_for_it(void **state)
     branches = open_hardware(BRANCHES, 0, 0, -1, leader);
     perf_switch(0, 0);
     perf_work(0, true, 4000);
-    upmu_perf_exec(&perf_host.task[0]);
+    assert_int_equal(upmu_perf_exec(&perf_host.task[0], true), 0);
     perf_work(0, true, 400);
-    upmu_perf_exec(&perf_host.task[0]);
+    assert_int_equal(upmu_perf_exec(&perf_host.task[0], true), 0);
     perf_work(0, true, 400);
     assert_int_equal(value_of(leader), 800);
     assert_int_equal(value_of(branches), 200);
     assert_int_equal(perf_ioctl(leader, UPMU_PERF_IOC_DISABLE, 0), 0);
-    upmu_perf_exec(&perf_host.task[0]); /* it has waited for one only */
+    assert_int_equal(upmu_perf_exec(&perf_host.task[0], true), 0); /* it has waited for one only */
     perf_work(0, true, 400);
     assert_int_equal(value_of(leader), 800);
     assert_int_equal(perf_ioctl(leader, UPMU_PERF_IOC_ENABLE, 0), 0);
@@ -193,6 +193,7 @@ static void exec_begins_what_waits_for_it(void **state)
     perf_host.running[0] = 2;
     perf_work(0, true, 400);
     assert_int_equal(value_of(branches), 200);
+    assert_ptr_equal(perf_event(leader)->next, perf_event(branches)); /* a group can be read whole when its task has ended */
     perf_host_end();
 }
 
@@ -205,10 +206,45 @@ static void exec_ends_what_is_removed_by_it(void **state)
     file = open_hardware(INSTRUCTIONS, UPMU_PERF_REMOVE_ON_EXEC, 0, -1, -1);
     perf_switch(0, 0);
     perf_work(0, true, 40);
-    upmu_perf_exec(&perf_host.task[0]);
+    assert_int_equal(upmu_perf_exec(&perf_host.task[0], true), 0);
+    perf_work(0, true, 400);
+    assert_int_equal(value_of(file), 40);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ENABLE, 0), 0);
     perf_work(0, true, 400);
     assert_int_equal(value_of(file), 40);
     perf_switch(0, 2);
+    perf_host_end();
+}
+
+/* A program with other rights (set-id) is counted by nothing that was opened before it. */
+static void a_program_that_may_not_be_watched_is_not(void **state)
+{
+    struct upmu_perf_task child;
+    int leader, sibling;
+
+    (void)state;
+    perf_host_set_up("skl");
+    upmu_perf_task_init(&child, 10, 10);
+    leader = open_hardware(INSTRUCTIONS, UPMU_PERF_INHERIT, 0, -1, -1);
+    sibling = open_hardware(BRANCHES, UPMU_PERF_INHERIT, 0, -1, leader);
+    perf_switch(0, 0);
+    perf_work(0, true, 400);
+    assert_int_equal(upmu_perf_fork(&perf_host.task[0], &child, false), 0);
+    assert_int_equal(upmu_perf_exec(&perf_host.task[0], false), 0);
+    assert_int_equal(upmu_perf_exec(&child, false), 0);
+    assert_null(perf_host.task[0].events);
+    assert_int_equal(perf_ioctl(leader, UPMU_PERF_IOC_ENABLE, UPMU_PERF_IOC_FLAG_GROUP), 0);
+    perf_work(0, true, 400);
+    assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &perf_host.task[0], &child), UPMU_OK);
+    perf_work(0, true, 400);
+    assert_int_equal(upmu_perf_switch(&perf_host.perf, 0, &child, &perf_host.task[2]), UPMU_OK);
+    perf_host.running[0] = 2;
+    assert_int_equal(value_of(leader), 400);
+    assert_int_equal(value_of(sibling), 100);
+    perf_close(leader);
+    leader = open_hardware(INSTRUCTIONS, 0, 0, -1, -1); /* opened when the new program may be watched */
+    run_task(70, 0);
+    assert_int_equal(value_of(leader), 70);
     perf_host_end();
 }
 
@@ -292,18 +328,21 @@ static void a_group_is_closed_in_any_order(void **state)
 
 static void a_group_that_cannot_run_together_is_refused(void **state)
 {
-    int leader, last = 0, members = 1;
-
     (void)state;
-    perf_host_set_up("core"); /* two general counters */
-    leader = open_hardware(BRANCHES, 0, 0, -1, -1);
-    while ((last = open_hardware(5, 0, 0, -1, leader)) > 0)
-        members++;
-    assert_int_equal(last, -UPMU_PERF_EINVAL);
-    assert_int_equal(members, 2);
-    run_task(400, 0);
-    assert_int_equal(value_of(leader), 100);
-    perf_host_end();
+    for (unsigned waits = 0; waits < 2; waits++) {
+        int leader, last = 0, members = 1;
+
+        perf_host_set_up("core"); /* two general counters */
+        leader = open_hardware(BRANCHES, waits ? UPMU_PERF_DISABLED : 0, 0, -1, -1);
+        while ((last = open_hardware(5, 0, 0, -1, leader)) > 0)
+            members++;
+        assert_int_equal(last, -UPMU_PERF_EINVAL, waits);
+        assert_int_equal(members, 2, waits);
+        assert_int_equal(perf_ioctl(leader, UPMU_PERF_IOC_ENABLE, 0), 0, waits);
+        run_task(400, 0);
+        assert_int_equal(value_of(leader), 100, waits);
+        perf_host_end();
+    }
 }
 
 static void every_format_has_its_bytes(void **state)
@@ -369,6 +408,78 @@ static void a_cpu_is_counted_whoever_runs(void **state)
     upmu_sim_switch_cpu(&perf_host.host.sim, 0); /* a read from elsewhere */
     assert_int_equal(value_of(on_one), 150);
     assert_int_equal(value_of(switches), 2);
+    perf_host_end();
+}
+
+static void a_cpu_that_is_offline_counts_nothing(void **state)
+{
+    int limited, on_one;
+
+    (void)state;
+    perf_host_set_up("skl");
+    on_one = open_hardware(INSTRUCTIONS, 0, -1, 1, -1);
+    perf_host.cpus[1].cpu = NULL;
+    limited = open_hardware(INSTRUCTIONS, 0, 0, 1, -1);
+    assert_int_equal(open_hardware(INSTRUCTIONS, 0, -1, 1, -1), -UPMU_PERF_ENODEV);
+    run_task(100, 0);
+    assert_int_equal(value_of(limited), 0);
+    assert_int_equal(perf_ioctl(on_one, UPMU_PERF_IOC_DISABLE, 0), 0);
+    assert_int_equal(perf_ioctl(on_one, UPMU_PERF_IOC_ENABLE, 0), 0);
+    assert_int_equal(value_of(on_one), 0);
+    perf_host_end();
+}
+
+/* What an open has refused is in no list of the CPU; what a close has refused stays open. */
+static void a_cpu_out_of_reach_is_said_to_be(void **state)
+{
+    bool (*run_on_cpu)(void *, struct upmu_cpu *, void (*)(void *), void *);
+    int file;
+
+    (void)state;
+    perf_host_set_up("skl");
+    run_on_cpu = perf_host.host.sim.port.run_on_cpu;
+    perf_host.host.sim.port.run_on_cpu = NULL;
+    assert_int_equal(open_hardware(INSTRUCTIONS, 0, -1, 1, -1), -UPMU_PERF_EBUSY);
+    memset(&perf_host.event[0], 0xa5, sizeof perf_host.event[0]);
+    perf_work(1, true, 100);
+    assert_int_equal(upmu_cpu_tick(&perf_host.host.cpu[1]), UPMU_OK);
+    upmu_sim_switch_cpu(&perf_host.host.sim, 0);
+    perf_host.host.sim.port.run_on_cpu = run_on_cpu;
+    file = open_hardware(INSTRUCTIONS, 0, -1, 1, -1);
+    perf_host.host.sim.port.run_on_cpu = NULL;
+    assert_int_equal(upmu_perf_close(perf_event(file)), -UPMU_PERF_EBUSY);
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_DISABLE, 0), -UPMU_PERF_EBUSY);
+    perf_work(1, true, 100);
+    assert_int_equal(value_of(file), 100);
+    perf_host.host.sim.port.run_on_cpu = run_on_cpu;
+    perf_host_end();
+}
+
+/* A program scales all values of a group by its two times: they are those of counters. */
+static void a_group_of_software_shows_the_times_of_its_counters(void **state)
+{
+    struct upmu_perf_attr clock = attr_of(UPMU_PERF_TYPE_SOFTWARE, UPMU_PERF_TASK_CLOCK, 0);
+    uint64_t out[6];
+    int leader[3];
+
+    (void)state;
+    perf_host_set_up("core");
+    clock.read_format |= UPMU_PERF_READ_GROUP;
+    for (unsigned i = 0; i < 3; i++) {
+        leader[i] = perf_open(&clock, 0, -1, -1, 0);
+        assert_compare(open_hardware(BRANCHES, 0, 0, -1, leader[i]), >, 0);
+        assert_compare(open_hardware(BRANCHES, 0, 0, -1, leader[i]), >, 0);
+    }
+    perf_switch(0, 0);
+    for (unsigned i = 0; i < 300; i++) {
+        perf_work(0, true, 400);
+        assert_int_equal(upmu_cpu_tick(&perf_host.host.cpu[0]), UPMU_OK);
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(upmu_perf_read(perf_event(leader[i]), out, sizeof out), sizeof out, i);
+        assert_in_range(out[4] * out[1] / out[2], 27000, 33000, i);
+    }
+    perf_switch(0, 2);
     perf_host_end();
 }
 
@@ -647,9 +758,28 @@ static void words_and_names_are_those_of_the_cpu(void **state)
         assert_int_equal(open_attr(rows[i].type, rows[i].config, UPMU_PERF_PRECISE & UINT64_C(1) << 15),
                          rows[i].error && rows[i].config >> 32 == 9 ? -2
                          : rows[i].type > 4 || rows[i].type == 2    ? -2
-                                                                    : -95, i);
+                                                                    : -95,
+                         i);
         perf_host_end();
     }
+}
+
+/* Bits of modes and of the interrupt are those of Intel's and AMD's selects alone. */
+static void raw_words_of_netburst_are_as_they_are(void **state)
+{
+    struct upmu_perf_attr attr = attr_of(UPMU_PERF_TYPE_RAW, 0, 0);
+    struct upmu_event named, raw;
+
+    (void)state;
+    perf_host_set_up("northwood");
+    assert_int_equal(upmu_event_parse(perf_host.host.cpu[0].meter.pmu, "BSQ_cache_reference:RD_2ndL_HITS:RD_2ndL_MISS",
+                                      &named, NULL),
+                     UPMU_OK);
+    attr.config = named.config;
+    attr.config2 = named.config2;
+    assert_int_equal(upmu_perf_encode(perf_host.host.cpu[0].meter.pmu, &attr, &raw), 0);
+    assert_int_equal(raw.config, named.config);
+    perf_host_end();
 }
 
 static char files[4096];
@@ -744,6 +874,9 @@ static void commands_that_do_nothing_here_say_why(void **state)
     file = perf_open(&attr, 0, -1, -1, 0);
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ID, (uintptr_t)&word), 0);
     assert_int_equal(word, 1);
+    word = 0;
+    assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_ID_32, (uintptr_t)&word), 0);
+    assert_int_equal(word, 1);
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_REFRESH, 1), -UPMU_PERF_EINVAL);
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_PERIOD, (uintptr_t)&word), -UPMU_PERF_EINVAL);
     assert_int_equal(perf_ioctl(file, UPMU_PERF_IOC_SET_OUTPUT, (uint32_t)-1), 0);
@@ -772,12 +905,16 @@ int main(void)
         cmocka_unit_test(a_task_is_counted_while_it_runs),
         cmocka_unit_test(exec_begins_what_waits_for_it),
         cmocka_unit_test(exec_ends_what_is_removed_by_it),
+        cmocka_unit_test(a_program_that_may_not_be_watched_is_not),
         cmocka_unit_test(members_of_a_group_are_enabled_alone_or_together),
         cmocka_unit_test(a_reset_leaves_the_times),
         cmocka_unit_test(a_group_is_closed_in_any_order),
         cmocka_unit_test(a_group_that_cannot_run_together_is_refused),
         cmocka_unit_test(every_format_has_its_bytes),
         cmocka_unit_test(a_cpu_is_counted_whoever_runs),
+        cmocka_unit_test(a_group_of_software_shows_the_times_of_its_counters),
+        cmocka_unit_test(a_cpu_out_of_reach_is_said_to_be),
+        cmocka_unit_test(a_cpu_that_is_offline_counts_nothing),
         cmocka_unit_test(software_events_count_what_is_noted),
         cmocka_unit_test(sharing_groups_report_what_was_counted),
         cmocka_unit_test(a_pinned_event_without_counter_ends),
@@ -787,6 +924,7 @@ int main(void)
         cmocka_unit_test(without_memory_nothing_is_inherited),
         cmocka_unit_test(a_user_may_what_paranoid_grants),
         cmocka_unit_test(words_and_names_are_those_of_the_cpu),
+        cmocka_unit_test(raw_words_of_netburst_are_as_they_are),
         cmocka_unit_test(files_say_what_a_raw_word_is),
         cmocka_unit_test(events_have_a_limit),
         cmocka_unit_test(each_copy_may_fail),
