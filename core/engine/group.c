@@ -142,13 +142,17 @@ static void add_count(struct upmu_count *sum, const struct upmu_count *count)
 /* Add the counts of a member that has left its thread, and take it out of the list. */
 static void remove_member(struct upmu_group *group, struct upmu_member *member)
 {
-    struct upmu_count count[UPMU_SET_EVENTS];
+    bool missed = false;
 
-    if (upmu_set_read(&member->session.set, 0, group->state.events, count) == UPMU_OK)
-        for (unsigned i = 0; i < group->state.events; i++)
-            add_count(&group->state.sum[i], &count[i]);
-    else
-        group->missed++;
+    for (unsigned i = 0; i < group->state.events; i++) {
+        struct upmu_count part;
+
+        if (upmu_set_read(&member->session.set, i, 1, &part) == UPMU_OK)
+            add_count(&group->state.sum[i], &part);
+        else
+            missed = true;
+    }
+    group->missed += missed;
     *member->state.link = member->state.next;
     if (member->state.next)
         member->state.next->state.link = member->state.link;
@@ -182,23 +186,22 @@ enum upmu_status upmu_group_leave(struct upmu_member *member)
     return status;
 }
 
-/* Add the counts of all members that are there. */
+/* Add the counts of all members that are there, one by one: the stack has room for one count. */
 static enum upmu_status add_members(struct upmu_group *group, unsigned first, unsigned count,
                                     struct upmu_count *out_counts, bool *out_fault)
 {
-    struct upmu_count part[UPMU_SET_EVENTS];
+    for (struct upmu_member *member = group->state.first; member; member = member->state.next)
+        for (unsigned i = 0; i < count; i++) {
+            struct upmu_count part;
+            enum upmu_status status = upmu_set_read(&member->session.set, first + i, 1, &part);
 
-    for (struct upmu_member *member = group->state.first; member; member = member->state.next) {
-        enum upmu_status status = upmu_set_read(&member->session.set, first, count, part);
-
-        if (status == UPMU_OK)
-            for (unsigned i = 0; i < count; i++)
-                add_count(&out_counts[i], &part[i]);
-        else if (status == UPMU_ERR_PORT)
-            *out_fault = true;
-        else
-            return status;
-    }
+            if (status == UPMU_OK)
+                add_count(&out_counts[i], &part);
+            else if (status == UPMU_ERR_PORT)
+                *out_fault = true;
+            else
+                return status;
+        }
     return UPMU_OK;
 }
 

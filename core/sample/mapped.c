@@ -6,7 +6,7 @@
 
 #include "core/util/mem.h"
 
-#if UPMU_FORMATS
+#if UPMU_FORMATS && UPMU_SAMPLING
 
 #define SAMPLES_PER_PAGE (UPMU_MAPPED_PAGE / (uint32_t)sizeof(struct upmu_mapped_sample))
 #define DATA_PAGES_MOST 65536u

@@ -26,9 +26,9 @@ extern "C" {
 
 /* A sample: 64 bytes, so none lies in two pages. */
 struct upmu_mapped_sample {
-    uint64_t ip;       /* as in struct upmu_sample; flags too */
-    uint64_t sp;
-    uint64_t time_ns;
+    uint64_t ip;       /* interrupted instruction; all as in struct upmu_sample */
+    uint64_t sp;       /* its stack pointer */
+    uint64_t time_ns;  /* clock_ns, or 0 */
     uint64_t event_id; /* upmu_sampling.event_id */
     uint64_t value;    /* count of the event, this overflow included */
     uint32_t events;   /* bit i: event i of the session overflowed, too */
@@ -39,7 +39,7 @@ struct upmu_mapped_sample {
     uint16_t flags;    /* UPMU_SAMPLE_… of upmu/upmu.h */
     uint16_t set;      /* number of the set that was active */
     uint8_t event;     /* that this sample is about */
-    uint8_t zero;
+    uint8_t zero;      /* reserved */
 };
 
 /* The begin of the first page.  Samples are in the pages behind it. */
@@ -47,15 +47,17 @@ struct upmu_mapped_page {
     uint32_t version; /* UPMU_MAPPED_VERSION */
     uint32_t records; /* room for so many samples, a power of two */
     uint32_t lost;    /* samples that found no room, in all */
-    uint32_t zero[13];
+    uint32_t zero[13]; /* reserved */
     uint32_t head;    /* samples that were ever stored; the kernel writes it */
-    uint32_t rest[15];
+    uint32_t rest[15]; /* reserved: head and tail are in lines of their own */
     uint32_t tail;    /* samples that were taken; the program writes it */
 };
 
 /*
  * Take the oldest sample; false: there is none.  `data` is the address of the second page, behind which all others
- * follow.  One thread of the program at a time.
+ * follow.
+ *
+ * Context: a program; one thread at a time.
  */
 static inline bool upmu_mapped_next(struct upmu_mapped_page *page, const struct upmu_mapped_sample *data,
                                     struct upmu_mapped_sample *out_sample)

@@ -44,7 +44,8 @@ def examples_include_neither_core_nor_private_headers():
         ([] if len(sources) > 20 else [f"{len(sources)} sources"])
 
 
-OUTSIDE = ("abi/**/*.c", "examples/**/*.c", "examples/processes/*.c", "zephyr/**/*.c", "bindings/**/*.c", "port/**/*.c")
+OUTSIDE = ("abi/**/*.c", "examples/**/*.c", "examples/processes/*.c", "zephyr/**/*.c", "bindings/**/*.c", "port/**/*.c",
+           "models/**/*.c")
 PLANTED = """#include <upmu/message.h>
 uint32_t planted(struct upmu_tally *one, struct upmu_session *two, struct upmu_queue *three);
 uint32_t planted(struct upmu_tally *one, struct upmu_session *two, struct upmu_queue *three)
@@ -60,7 +61,7 @@ PUBLIC_WRITES = ("two->state = 0;", "two->set.count = 0;")
 @check
 def layers_and_examples_name_no_private_field():
     """A compiler reports them, and writes of fields that may only be read."""
-    sources = files(*OUTSIDE)
+    sources = [path for path in files(*OUTSIDE) if not path.startswith("examples/edk2/")]  # (EDK II's headers are not here)
     count = private_fields.marked()
     print(f"{count} private declarations, {len(sources)} sources")
     complaints = [] if count > 300 and len(sources) > 100 else ["the fields or the sources are not found"]

@@ -39,6 +39,8 @@ INDIRECT = [
      r"static [\w *]+\b(see_\w+)\(void \*context, [^)]*\)"),
     (r"\bwork\(meter, argument\)", None),  # (see PASSED)
     (r"\bwrite\((&count|emit), call, index\)", None),  # (the same)
+    (r"\brename\(context, &queue", None),  # the host's
+    (r"group->(un)?lock\(group->context\)", None),  # the host's
     (r"output->write\(|results->symbol\(|values->value\(", None),  # the host's
     (r"form->write\(", r"static void (\w+_write)\(struct upmu_emit \*emit, struct upmu_results_call \*call\)"),
     (r"form->prepare\(", r"static enum upmu_status (\w+_prepare)\(struct upmu_results_call \*call\)"),

@@ -23,8 +23,12 @@ UPMU_INLINE
 enum upmu_status upmu_thread_switch(struct upmu_cpu *cpu, struct upmu_thread *prev, struct upmu_thread *next)
 {
 #if UPMU_THREADS
-    if (((uintptr_t)prev->cpu | (uintptr_t)next->sessions |
-         (UPMU_USER_PAGES ? prev->reads | next->reads : 0)) != 0)
+    uintptr_t monitored = (uintptr_t)__atomic_load_n(&prev->cpu, __ATOMIC_RELAXED) |
+                          (uintptr_t)__atomic_load_n(&next->sessions, __ATOMIC_RELAXED);
+
+    if (UPMU_USER_PAGES)
+        monitored |= prev->reads | next->reads;
+    if (monitored)
         return upmu_thread_switch_monitored(cpu, prev, next);
 #else
     (void)cpu;
