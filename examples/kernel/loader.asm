@@ -15,7 +15,7 @@
 
 COMMAND_LINE    equ 0xfe00
 FILE            equ 0x10000
-HIGHEST         equ 0x90000             ; the kernel's file ends below
+HIGHEST         equ 0x98000             ; the kernel's file ends below: 32 KiB under what BIOSes keep at 9FC00h
 INFORMATION     equ 0x0800
 CHUNK           equ 64                  ; sectors of one read: never across 64 KiB
 
