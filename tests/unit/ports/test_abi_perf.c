@@ -193,7 +193,7 @@ static void exec_begins_what_waits_for_it(void **state)
     perf_host.running[0] = 2;
     perf_work(0, true, 400);
     assert_int_equal(value_of(branches), 200);
-    assert_ptr_equal(perf_event(leader)->next, perf_event(branches)); /* a group can be read whole when its task has ended */
+    assert_ptr_equal(perf_event(leader)->next, perf_event(branches)); /* the group stays */
     perf_host_end();
 }
 
