@@ -44,7 +44,7 @@ def stat(*options, program="loop", model="skl", **more):
         fields = line.split(",")
         if len(fields) < 5:
             continue
-        if fields[0].startswith(("CPU", "S0-")):
+        if re.match(r"CPU\d|S-?\d+-D", fields[0]):
             fields = fields[1 if fields[0].startswith("CPU") else 2:]
         value = int(fields[0]) if fields[0].isdigit() else fields[0]
         counts.setdefault(fields[2], []).append(value)
@@ -97,8 +97,8 @@ def whole_cpus_are_counted():
     complaints = differences(counts, {"instructions:u": [LOOP]})
     counts, _, _ = stat("-a", "-A", "-e", "instructions:u")
     complaints += differences(counts, {"instructions:u": [LOOP, 0]})
-    counts, _, _ = stat("-a", "--per-core", "-e", "branches:u")
-    return complaints + differences(counts, {"branches:u": [BRANCHES, 0]})
+    counts, _, _ = stat("-a", "--per-core", "-e", "branches:u")  # (without /sys all CPUs are one core to perf)
+    return complaints + ([] if sum(counts["branches:u"]) == BRANCHES else [f"cores: {counts}"])
 
 
 @check
