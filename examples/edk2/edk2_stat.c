@@ -94,7 +94,8 @@ EFI_STATUS EFIAPI UefiMain(IN EFI_HANDLE ImageHandle, IN EFI_SYSTEM_TABLE *Syste
     close_port();
     if (status == UPMU_OK)
         return EFI_SUCCESS;
-    upmu_why_text(machine.why.status ? &machine.why : &region.session.why, why, sizeof why);
-    Print(L"upmu: %a\n", why);
+    if (machine.why.status || region.session.why.status)
+        upmu_why_text(machine.why.status ? &machine.why : &region.session.why, why, sizeof why);
+    Print(L"upmu: %a\n", machine.why.status || region.session.why.status ? why : upmu_status_text(status));
     return EFI_UNSUPPORTED;
 }
