@@ -40,14 +40,14 @@ static int group_change_one(struct upmu_perf_event *event, bool group, change_ev
     return upmu_perf_group_start(leader);
 }
 
-/* The same for the events that were inherited from them. */
+/* The same for the events that were inherited from them, one by one: their groups may be others by now. */
 static int group_change(struct upmu_perf_event *event, bool group, change_event *change)
 {
-    struct upmu_perf_event *child = group ? event->leader->children : event->children;
     int error = group_change_one(event, group, change);
 
-    for (; child && !error; child = child->next_child)
-        error = group_change_one(child, group, change);
+    for (event = group ? event->leader : event; event && !error; event = group ? event->next : NULL)
+        for (struct upmu_perf_event *child = event->children; child && !error; child = child->next_child)
+            error = group_change_one(child, false, change);
     return error;
 }
 

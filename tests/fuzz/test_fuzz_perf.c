@@ -298,7 +298,8 @@ static void control(unsigned file, uint32_t command, bool group)
         return;
     FUZZ_CHECK(upmu_perf_ioctl(event[file], 1, command, group) == 0, "command %x", (unsigned)command);
     for (unsigned i = 0; i < BOOKS; i++) {
-        bool meant = books[i].used && (group ? books[i].leader->file == own->leader->file : books[i].file == (int)file);
+        bool meant = books[i].used &&
+                     (group ? book_of(books[i].file)->leader->file == own->leader->file : books[i].file == (int)file);
 
         if (meant && command == UPMU_PERF_IOC_RESET)
             books[i].executed = 0;
