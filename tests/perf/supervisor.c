@@ -51,6 +51,8 @@ struct task {
     pid_t id, process; /* 0: free */
     bool executed;     /* called exec: it is what is measured */
     bool stepping;
+    bool announced; /* its parent's fork was seen: it has what it inherits */
+    bool held;      /* it has stopped before that, and waits */
     enum pending pending;
     unsigned event; /* that it opens */
     struct user_regs_struct call;
@@ -470,6 +472,10 @@ static void task_forks(struct task *parent)
     child->executed = parent->executed;
     if (upmu_perf_fork(&parent->perf, &child->perf, child->process == parent->process) != 0)
         die("fork");
+    child->announced = true;
+    if (child->held)
+        resume(child, 0);
+    child->held = false;
 }
 
 static void task_ends(struct task *task)
@@ -562,7 +568,9 @@ static int supervise(pid_t first)
             (void)ptrace(PTRACE_CONT, id, NULL, NULL);
             continue;
         }
-        resume(task, stop_handle(task, status, first));
+        task->held = !task->announced;
+        if (!task->held)
+            resume(task, stop_handle(task, status, first));
     }
     return code;
 }
@@ -623,7 +631,7 @@ int main(int count, char **words)
     }
     if (ptrace(PTRACE_SEIZE, first, NULL, (void *)wishes) != 0)
         die("programs cannot be traced here");
-    (void)task_make(first, first);
+    task_make(first, first)->announced = true;
     if (write(ready[1], "x", 1) != 1)
         die("pipe");
     close(ready[0]);
