@@ -15,7 +15,7 @@
 
 MUTANT_STEP ?= 12
 MUTANT_ONLY ?=
-ROW_STEP ?= 41
+ROW_STEP ?= 45
 
 MUTANT_LIB := $(LIB_SOURCES:%.c=build/mutants/%.o)
 MUTANT_SIM := $(SIM_SOURCES:%.c=build/mutants/%.o)
