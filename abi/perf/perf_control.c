@@ -6,7 +6,7 @@
 
 /* ---- ioctl ---- */
 
-/* What a change does to one event of a group. */
+/* A change of one event of a group. */
 typedef void change_event(struct upmu_perf_event *event);
 
 static void event_enable(struct upmu_perf_event *event)
@@ -40,7 +40,7 @@ static int group_change_one(struct upmu_perf_event *event, bool group, change_ev
     return upmu_perf_group_start(leader);
 }
 
-/* The same for the events that were inherited from them, one by one: their groups may be others by now. */
+/* Change events and those that were inherited from them, one by one: groups of children may be others by now. */
 static int group_change(struct upmu_perf_event *event, bool group, change_event *change)
 {
     int error = group_change_one(event, group, change);

@@ -167,7 +167,7 @@ int upmu_perf_count(struct upmu_perf_event *event, struct upmu_count *out_count)
     return upmu_perf_errno(status);
 }
 
-/* What a detached session has counted is its event's. */
+/* Keep in an event what its detached session has counted. */
 static void event_keep(struct upmu_perf_event *event)
 {
     struct upmu_count count;

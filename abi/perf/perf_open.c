@@ -7,7 +7,7 @@
 
 #define MOST_READ 16384u /* bytes of a read */
 
-/* What a program asks for, beside its attributes. */
+/* A request of a program, beside its attributes. */
 struct request {
     struct upmu_perf *perf;
     uint32_t caller;
@@ -79,7 +79,7 @@ static int check_software(const struct upmu_perf_event *event)
     return event->attr.config < UPMU_PERF_SOFTWARE_EVENTS ? 0 : -UPMU_PERF_ENOENT;
 }
 
-/* What `paranoid` grants of hardware, where the host has no hook of its own. */
+/* Rights on hardware by `paranoid`, where the host has no hook of its own. */
 static bool may_use(const struct request *request, const struct upmu_event *event, uint32_t rights)
 {
     const struct upmu_perf *perf = request->perf;

@@ -44,7 +44,7 @@ static bool is_clock(const struct upmu_perf_event *event)
     return event->attr.config == UPMU_PERF_CPU_CLOCK || event->attr.config == UPMU_PERF_TASK_CLOCK;
 }
 
-/* What has happened so far of an event's kind: of a clock in 64 bits, else as wide as a note. */
+/* Return how much has happened of an event's kind: of a clock in 64 bits, else as wide as a note. */
 static uint64_t event_total(const struct upmu_perf_event *event)
 {
     switch (event->attr.config) {
@@ -63,7 +63,7 @@ static uint64_t event_total(const struct upmu_perf_event *event)
     }
 }
 
-/* What has happened since the event began to count. */
+/* Return how much has happened since the event began to count. */
 static uint64_t event_total_since(const struct upmu_perf_event *event)
 {
     uint64_t more = event_total(event) - event->since;

@@ -174,7 +174,7 @@ static void build_pmu(struct upmu_pmu *pmu, const struct model *model, const str
             add_counter(pmu, shape, stage, k ^ UPMU_FIXED_COUNTER(0));
 }
 
-/* What CPUID of a typical CPU of a model says. */
+/* CPUID of a typical CPU of a model. */
 static UPMU_APART struct shape typical_shape(const struct model *model)
 {
     struct shape shape = {.version = model->version,

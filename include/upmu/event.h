@@ -66,10 +66,12 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_spec_next_n(const char *list, size_t bytes, size_t *cursor, struct upmu_spec *out_spec,
                                   struct upmu_why *why);
 
-/* Do as upmu_set_add() and upmu_region_open() for a list of `bytes` bytes.  Returns and context: the same. */
+/* Do as upmu_set_add() for a list of `bytes` bytes.  Returns and context: the same. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_set_add_n(struct upmu_set *set, const char *list, size_t bytes,
                                 const struct upmu_sampling *sampling);
+
+/* Do as upmu_region_open() for a list of `bytes` bytes.  Returns and context: the same. */
 UPMU_MUST_CHECK
 enum upmu_status upmu_region_open_n(struct upmu_region *region, struct upmu_cpu *cpu, const char *list, size_t bytes);
 
