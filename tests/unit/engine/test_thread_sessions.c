@@ -11,6 +11,7 @@
 #include <upmu/set.h>
 
 #include "tests/common/host.h"
+#include "tests/common/share.h"
 #include "tests/common/state.h"
 #include "tests/common/trap_flag.h"
 
@@ -1676,9 +1677,13 @@ static void a_read_in_which_a_set_ends_calls_no_hook_that_the_host_lacks(void **
 {
     const struct upmu_sampling sampling = {.period = 1000, .switch_after = 1};
 
+    const unsigned distance = share_few(1, share_step(7, 7));
+
     (void)state;
+    if (distance > 1)
+        printf("before each %uth step; before each one in make soak and make test-mutants\n", distance);
     elsewhere.enough = true;
-    for (unsigned at = 0; elsewhere.enough; at++) {
+    for (unsigned at = 0; elsewhere.enough; at += distance) {
         struct host f;
         struct sigaction before;
         struct upmu_count count;
