@@ -85,7 +85,7 @@ static bool groups_are_sound(const struct upmu_unpacked *unpacked)
 }
 
 /*
- * Are all names of a row's unit masks valid, and does a look-up find a mask by each: by a mask's first name this mask?
+ * Are all names of a row's unit masks valid, and does a look-up find a mask by each: by a mask's own name this mask?
  * Are the indices of payloads within the file's payloads?
  */
 static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const uint8_t *set)

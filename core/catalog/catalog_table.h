@@ -44,7 +44,9 @@ enum upmu_catalog_own {
     /* the hash table: a displacement for each bucket (1 byte), then slots (small file: 1 byte, else 2) */
     UPMU_OWN_HASH = UPMU_SECTION(27, 1, 2),
     UPMU_OWN_SHAPES = UPMU_SECTION(30, 2, 2),   /* numbers of the shapes that the catalogue uses; small file: none */
-    /* of each row: code; unit mask, or with unit masks to choose its index in MASKED; shape.  UPMU_SHAPE_INDEXED */
+    /*
+     * of each row: code; unit mask, or its index in MASKED; shape.  With UPMU_SHAPE_INDEXED: payload's index (2); shape
+     */
     UPMU_OWN_ENTRIES = UPMU_SECTION(33, 3, 3),
     UPMU_OWN_MASKED = UPMU_SECTION(36, 2, 2),   /* for each row with unit masks, where its set is in SETS */
     /* name numbers, ascending: of the rows, FFFFh, of the aliases, FFFFh; small file: of the aliases, FFh (1 byte) */

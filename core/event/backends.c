@@ -32,7 +32,7 @@ extern const struct upmu_backend upmu_riscv_hpm_backend;
  */
 const struct upmu_backend *upmu_backend(unsigned i)
 {
-#if UPMU_BACKEND_PARAVIRT /* first, as the CPU's own backend would take the registers that the hypervisor uses */
+#if UPMU_BACKEND_PARAVIRT /* first: the registers that the CPU's own backend would find are in use by the hypervisor */
     if (!i--)
         return &upmu_paravirt_backend;
 #endif

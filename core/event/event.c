@@ -71,7 +71,7 @@ struct encoder {
     const struct upmu_pmu *pmu;
     const struct upmu_catalog *catalog;
     const struct upmu_spec *spec;
-    const struct upmu_spec_part *part; /* the part of the specification in work; a refusal names it */
+    const struct upmu_spec_part *part; /* the present part: the one that is being translated; a refusal names it */
     const char *text;                  /* the text of `part` */
     uint64_t value; /* the number given with `part`; UINT64_MAX: no number; no attribute accepts this value */
     const struct upmu_spec_part *near; /* the last part that a misspelt name may include; NULL: no name is misspelt */
@@ -103,7 +103,7 @@ static void look_at(struct encoder *encoder, const struct upmu_spec_part *part)
 
 /* ---- Which PMU ---- */
 
-/* Is the part in work one of the two names of this catalogue? False if `catalog` is NULL. */
+/* Is the present part one of the two names of this catalogue? False if `catalog` is NULL. */
 static bool names_catalog(const struct encoder *encoder, const struct upmu_catalog *catalog)
 {
     return catalog &&
@@ -350,7 +350,7 @@ static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsig
     return UPMU_OK;
 }
 
-/* Add the unit masks that the part in work, WORD=a+b, gives: by name (mask=…), or as FreeBSD's qualifier (core=all). */
+/* Add the unit masks that the present part, WORD=a+b, gives: by name (mask=…), or as FreeBSD's qualifier (core=all). */
 static enum upmu_status add_words(struct encoder *encoder)
 {
     const struct upmu_backend *backend = encoder->pmu->backend;
@@ -399,7 +399,7 @@ static enum upmu_status add_numbered_masks(struct encoder *encoder)
 }
 #endif
 
-/* Use the part in work if it gives a raw word or unit masks. UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
+/* Use the present part if it gives a raw word or unit masks. UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
 static UPMU_APART enum upmu_status take_code(struct encoder *encoder)
 {
     const struct upmu_spec_part *part = encoder->part;
@@ -443,7 +443,7 @@ static enum upmu_status set_pin(struct encoder *encoder)
 }
 
 /*
- * Is the part in work a second unit mask of an event that is a row without unit masks, with the name EVENT:MASK? It is
+ * Is the present part a second unit mask of an event that is a row without unit masks, with the name EVENT:MASK? It is
  * one if EVENT:PART is a name in the catalogue, too, even if an attribute has the same name as PART (EDGE, ANY).
  */
 static bool is_second_mask(const struct encoder *encoder)

@@ -117,7 +117,10 @@ static UPMU_APART void parse_row(struct parser *parser)
     parser->at = next;
 }
 
-/* Parse [unit/][pmu::]NAME. In perf's unit/term=value… the first term is left to parse_attributes(). */
+/*
+ * Parse [unit/][pmu::]NAME; false: the text has another form. In perf's unit/term=value… there is no NAME, and the
+ * first term is left to parse_attributes().
+ */
 static bool parse_name(struct parser *parser)
 {
     struct upmu_spec *spec = &parser->spec;

@@ -413,7 +413,8 @@ static bool before_value(struct formula *f)
 }
 
 /*
- * Take the condition of an `if`, which is read, off the stack, and decide which of the two values that follow counts.
+ * Remove from the stack the condition of an `if`, which has been read, and decide by it which of the two values that
+ * follow is the result.
  */
 static void formula_decide(struct formula *f, struct formula_pending *last)
 {

@@ -248,7 +248,8 @@ const struct upmu_results_event *upmu_results_event_of(const struct upmu_results
     }
     if (low < call->events && (call->order[low] ^ key) >> UPMU_RESULTS_EVENT_BITS == 0)
         return &call->event[order_event(call->order[low])];
-    low -= low == call->events || (call->order[low] ^ key) >> 32 != 0; /* an event with another set is before or here */
+    /* No element has this set. The element before may have the same source and event, with a lower set. */
+    low -= low == call->events || (call->order[low] ^ key) >> 32 != 0;
     if (low >= call->events || (call->order[low] ^ key) >> 32 != 0)
         return NULL;
     row = &call->event[order_event(call->order[low])];
@@ -440,7 +441,7 @@ enum upmu_status upmu_results_stacks(struct upmu_results_call *call)
             const struct upmu_results_event *event = upmu_results_event_of(call, sample, upmu_bits_lowest(events));
             uint64_t hash;
 
-            if (!event) /* in a salvaged log, whose record of the event is missing */
+            if (!event) /* a salvaged log */
                 continue;
             hash = stack_hash(call, sample, event->kind);
             status = stack_add(call, &list[(hash >> 32 ^ hash) & (lists - 1)], sample, reader.item,

@@ -148,7 +148,7 @@ static __attribute__((noinline)) void take_branches(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* Does the stack have a filter register of this hyper-thread alone? Only such a register is used for the filter. */
+/* Does the stack have a filter register that is not shared by hyper-threads? A shared one is not used. */
 static bool is_filtered(const struct upmu_branch_stack *stack)
 {
     return stack->select && !(stack->traits & UPMU_BRANCH_SHARED_SELECT);
@@ -190,7 +190,7 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
 
     if (is_filtered(stack))
         fine &= upmu_bank_write_address(bank, stack->select, unit->select);
-    /* unit->depth is 0 if the stack has no depth register. Also no depth is 0, and a write of 0 would fault. */
+    /* unit->depth is 0 if the stack has no depth register. A depth register does not contain 0, and 0 would fault. */
     if (unit->depth && unit->depth != bank->pmu->branch_depth)
         fine &= upmu_bank_write_address(bank, stack->size, unit->depth);
     if (stack->traits & UPMU_BRANCH_OWN_CONTROL)

@@ -9,10 +9,10 @@
 #include <upmu/format.h>
 
 /*
- * Report the events of one session that have overflowed (overflow->events): write records and messages, call hooks. The
- * caller has filled in *overflow except `event`, and has folded the events whose counts are to be in records. In the
- * result the bit UPMU_OVERFLOW_MASK is set if the session must be masked; other bits have no meaning for the caller.
- * Context: a bracket, or a handler that interrupted none.
+ * Report the events of one session that have overflowed (overflow->events): write records and messages, and call the
+ * host's format. The caller has filled in *overflow except `event`, and has folded the events whose counts are to be in
+ * records. In the result the bit UPMU_OVERFLOW_MASK is set if the session must be masked; other bits have no meaning
+ * for the caller. Context: a bracket, or a handler that interrupted none.
  */
 unsigned upmu_format_report(struct upmu_overflow *overflow);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sampling units (IBS), which are independent of counters. A unit stores a sample in its registers, requests an
- * interrupt and stops; the handler reads the sample into the unit's queue and arms the unit again. The queue has one
+ * interrupt and waits; the handler reads the sample into the unit's queue and arms the unit again. The queue has one
  * writer: the handler, or the local side while `closing` is set.
  */
 #include <upmu/ibs.h>

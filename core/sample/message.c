@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue of messages: one writer (an interrupt handler), one reader.
+ * A session's queue of messages: one writer (the handler, or a bracket that does its work), one reader.
  *
  * `head` and `tail` are the numbers of messages put and taken, modulo 2^32; their low bits are an index in
  * queue->messages.

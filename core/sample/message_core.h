@@ -10,8 +10,8 @@
 #include <upmu/message.h>
 
 /*
- * Append a message about an overflow to the session's queue, and call the queue's notify hooks. A session without a
- * queue gets no message. Returns false if the queue had no room: the message is counted as dropped. Context: nmi.
+ * Append a message about an overflow to the session's queue, and call the functions of queue->notify. A session without
+ * a queue gets no message. Returns false if the queue had no room: the message is counted as dropped. Context: nmi.
  */
 bool upmu_message_put(const struct upmu_overflow *overflow);
 

@@ -50,7 +50,8 @@ void upmu_user_pages_write(struct upmu_cpu *cpu);
 void upmu_user_pages_loaded(struct upmu_cpu *cpu);
 
 /*
- * Remove a session that no longer runs on its CPU from the CPU's list of pages, and write its page. Context: a bracket.
+ * When a session is detached from its CPU: remove it from the CPU's list of pages, if it is in the list, and write its
+ * page. Context: a bracket on this CPU.
  */
 void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session);
 
