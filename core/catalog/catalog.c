@@ -283,7 +283,7 @@ static inline uint64_t last_of(const char *text, unsigned length)
  * Note in *wanted the cuts among eight letters of the text, the first of which is letter `at`. `ends`: bit n: letter n
  * of `eight` is a separator, and the name of some row with unit masks has the length of the text before it. `hash`: of
  * the letters before `at`. `filter`: a bit for each hash, shifted right by `shift`, that the name of such a row has;
- * at least three in four other texts have a hash without a bit.
+ * most other texts have a hash without a bit.
  */
 static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, uint64_t eight, uint64_t hash,
                              const uint8_t *filter, unsigned shift)

@@ -216,7 +216,7 @@ static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
     for (unsigned k = 0; k < i; k++)
         if (upmu_catalog_number(upmu_catalog_loaded(file, k)) == upmu_catalog_number(catalog))
             return false;
-    /* Both names must end in a NUL: if the first takes all its 12 bytes, the empty second name is its NUL. */
+    /* Each of the two names must end in a NUL: if the first takes all its 12 bytes, the empty second one is its NUL. */
     return *upmu_catalog_name(catalog) && !(catalog->byte[UPMU_OWN_NAME + 11] && catalog->byte[UPMU_OWN_NAME + 12]) &&
            !catalog->byte[UPMU_OWN_NAME + 23];
 }
