@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues: from a name to an id, from an id to a name. Pure; called to encode events. A name is folded and
- * hashed; the hash leads to one name of the file, and that name to a row or alias of the catalogue. Names of masks may
- * follow the name of a masked row. So the text before each separator is also looked up, if its hash may be one of a
- * masked row's name.
+ * Event catalogues: find the id of an event's name, and write the name of an id. Pure; called to encode events. A text
+ * that is looked up is case-folded: letters become lower case, and - . : _ become one separator. The hash of the result
+ * gives one row or alias of the catalogue, whose name is compared with the text. Names of unit masks may follow the
+ * name of a row with unit masks. So the part of the text before a separator is also looked up, if its length and its
+ * hash may be those of such a row's name.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -16,27 +17,30 @@
 /* The multiplier of the hash of names, which processes eight letters at a time. */
 #define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
-/* At most this many places in a name are tried as the end of a masked row's name. */
+/*
+ * A cut is a separator in a text at which the name of a row may end and the names of its unit masks begin. At most this
+ * many cuts of a text are tried.
+ */
 #define CUTS 8
 
-/* A name being looked up. */
+/* A text that is looked up as the name of an event. */
 struct wanted {
     const struct upmu_catalog *catalog;
     const uint8_t *file;
     const char *name;
     unsigned length;
     bool found;
-    struct upmu_event_id id; /* if it is */
+    struct upmu_event_id id; /* valid if `found` */
     unsigned cuts;
-    uint32_t cut_hash[CUTS + 1]; /* hashes of the name up to each cut; the last is of the whole name */
-    uint8_t cut_at[CUTS + 1];
-    char before[UPMU_FOLDED_BEFORE];                   /* noughts */
-    char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the name, a separator, then noughts */
+    uint32_t cut_hash[CUTS + 1]; /* hash of the text before each cut, then the hash of the whole text */
+    uint8_t cut_at[CUTS + 1];    /* the length of the text that cut_hash is of */
+    char before[UPMU_FOLDED_BEFORE];                   /* zeros */
+    char folded[UPMU_CATALOG_NAME + UPMU_FOLDED_ROOM]; /* the text case-folded, a separator, then zeros */
 };
 
 /* ---- Masks ---- */
 
-/* Compare eight letters, except for case; 0: they are equal. */
+/* Return 0 if eight letters of `text` in any case are equal to eight of `folded`, which are in lower case. */
 static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
 {
     uint64_t present, wanted;
@@ -46,7 +50,10 @@ static inline uint64_t eight_differ(const uint8_t *text, const char *folded)
     return (present | UPMU_EACH(0x20)) ^ wanted;
 }
 
-/* Does `folded` begin with the `count` letters of `text`? The last eight letters are compared last. */
+/*
+ * Does the case-folded text begin with the `count` letters of `text`? Eight letters are compared at a time; the last
+ * eight may overlap the eight before.
+ */
 static UPMU_APART_IF_SMALL bool letters_begin(const uint8_t *text, unsigned count, const char *folded)
 {
     unsigned at = 0;
@@ -60,9 +67,10 @@ static UPMU_APART_IF_SMALL bool letters_begin(const uint8_t *text, unsigned coun
 }
 
 /*
- * Read the text from `at` on as names of masks, in the order of the row, and store the masks in *out_masks. Of the
- * masks of a group that begin alike the longest is first. After a mask that excludes others the rest of its group is
- * skipped. Returns false if anything else follows.
+ * Read the text from letter `at` on as names of unit masks that stand in `set`, the packed unit masks of a row of a
+ * wide file, in the order of `set`. Store them in *out_masks (bit n: unit mask n of the row). If two names of a group
+ * begin alike, the longer one stands first. After a mask that excludes the others of its group, the rest of the group
+ * is skipped. Returns false if a part of the text is no such name.
  */
 static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
@@ -112,7 +120,7 @@ static UPMU_APART bool letters_take(const struct wanted *wanted, unsigned at, co
     return false;
 }
 
-/* Do the work of letters_take() for a small file, which spells masks by codes of fragments. */
+/* Do as letters_take() for a small file, where the name of a unit mask is stored as codes of text fragments. */
 static UPMU_APART bool codes_take(const struct wanted *wanted, unsigned at, const uint8_t *set, uint32_t *out_masks)
 {
     const char *folded = wanted->folded + at;
@@ -138,7 +146,7 @@ static UPMU_APART bool codes_take(const struct wanted *wanted, unsigned at, cons
 
 /* ---- Names ---- */
 
-/* Return the member of a catalogue, a row or an alias, that has this name. */
+/* Return the member of a catalogue, a row or an alias (upmu_member_name()), whose name has this number in the file. */
 static unsigned member_of(const struct upmu_catalog *catalog, unsigned name)
 {
     unsigned present, member = upmu_member_from(catalog, true, name, &present);
@@ -156,8 +164,9 @@ static uint32_t scaled_hash(uint32_t hash, uint32_t count)
 }
 
 /*
- * Return the contents of the slot of a hash. The hash is perfect: a byte for each bucket displaces the names of the
- * bucket to free slots.
+ * Return what the catalogue's hash table has in the slot of a hash: in a small file the number of a name; in a wide
+ * file a member, above it some bits of the hash of the member's name, and UPMU_SLOT_TWIN. The hash is perfect: for each
+ * bucket of names the packer chose a byte that sends each of the names to a slot of its own.
  */
 static inline unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide, uint32_t hash)
 {
@@ -171,9 +180,10 @@ static inline unsigned slot_of(const struct upmu_catalog *catalog, unsigned wide
 }
 
 /*
- * Compare the name that ends at `at` with the name in a slot; if the text goes on, its rest must be masks. True:
- * nothing else needs a look, because the event is found, or the rest is not a mask of this row. False: the name may end
- * at another place, but not before that of a masked row.
+ * Compare the first `at` letters of the text with the name that `entry`, the contents of a slot, stands for. If they
+ * are equal, the rest of the text must be names of that row's unit masks; then the id is stored in *wanted. Returns
+ * true if no shorter part of the text needs a look: the event is found, or the row has unit masks and the rest is none
+ * of them. Returns false if the name is another one, or the row has no unit masks to follow it.
  */
 static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned entry)
 {
@@ -198,9 +208,9 @@ static UPMU_APART bool slot_lookup(struct wanted *wanted, unsigned at, unsigned 
 }
 
 /*
- * Look up the whole text, then the text before each cut, the longest first. In a wide file a slot has bits of its hash,
- * which exclude most other names. If several names fold to the same text, the name that is spelt exactly like the text
- * has priority, then the first name.
+ * Look up the whole text, then the part of it before each cut, the longest first. In a wide file the contents of a slot
+ * have bits of the hash of its name: if they differ from the text's, the names are not compared. If several names are
+ * equal when case-folded, the name that is spelt exactly like the text has priority, then the first of them.
  */
 static inline void cuts_lookup(struct wanted *wanted)
 {
@@ -227,16 +237,17 @@ static inline void cuts_lookup(struct wanted *wanted)
 /* ---- The hash ---- */
 
 /*
- * Fold eight bytes: letters to lower case, - . : _ to UPMU_FOLDED_SEPARATOR. *out_separators: the lowest bit of each
- * byte that is a separator. Bit 7 of a byte of *high is set if the byte is DEL or not ASCII: DEL looks like a
- * separator, and a byte that is not ASCII may make the next byte look like one.
+ * Return eight bytes of text case-folded: letters in lower case, - . : _ as UPMU_FOLDED_SEPARATOR. *out_separators: the
+ * lowest bit of each byte that is a separator. Bit 7 of a byte of *high is set if the byte is DEL or not ASCII: DEL
+ * looks like a separator, and a byte that is not ASCII may make the next byte look like one. FFh is an exception: its
+ * bit in *high is not set, but no name has a letter that is equal to FFh.
  */
 static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint64_t *high)
 {
     uint64_t lower = eight | (eight >> 1 & UPMU_EACH(0x20));
     /*
-     * Each sum sets bit 7 from one letter on: '-', '/', ':', the letter after ':', folded '_'. The XOR of the sums sets
-     * bit 7 in separators only.
+     * Each sum has bit 7 set in the bytes that are not below a certain letter; the letters are, sum by sum, '-', '/',
+     * ':', ';' and 7Fh, which '_' has become in `lower`. So the XOR of the sums has bit 7 set in separators only.
      */
     uint64_t spread = (lower + UPMU_EACH(0x53)) ^ (lower + UPMU_EACH(0x51)) ^ (lower + UPMU_EACH(0x46)) ^
                       (lower + UPMU_EACH(0x45)) ^ (lower + UPMU_EACH(0x01));
@@ -246,7 +257,7 @@ static inline uint64_t fold_eight(uint64_t eight, uint64_t *out_separators, uint
     return lower | ((spread << 7) - spread);
 }
 
-/* Gather the lowest bit of each byte into one byte. */
+/* Return a byte whose bit n is the lowest bit of byte n of `bits`; all other bits of `bits` are 0. */
 static inline unsigned bits_gathered(uint64_t bits)
 {
     return (unsigned)(bits * UINT64_C(0x0102040810204080) >> 56);
@@ -269,13 +280,15 @@ static inline uint64_t last_of(const char *text, unsigned length)
 }
 
 /*
- * Note the places in eight letters where the name of a masked row may end. `ends` has the places that such a name's
- * length allows; `filter` excludes at least three in four other names by their hash.
+ * Note in *wanted the cuts among eight letters of the text, the first of which is letter `at`. `ends`: bit n: letter n
+ * of `eight` is a separator, and the name of some row with unit masks has the length of the text before it. `hash`: of
+ * the letters before `at`. `filter`: a bit for each hash, shifted right by `shift`, that the name of such a row has;
+ * most other texts have a hash without a bit.
  */
 static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, uint64_t eight, uint64_t hash,
                              const uint8_t *filter, unsigned shift)
 {
-    /* No name has two separators side by side. */
+    /* Of two separators side by side the second is no cut, because no name has two side by side. */
     for (ends &= ~(ends << 1); ends; ends &= ends - 1) {
         unsigned i = upmu_bits_lowest(ends);
         uint64_t whole = (hash ^ (eight & ((UINT64_C(1) << 8 * i) - 1))) * HASH_FACTOR;
@@ -288,8 +301,8 @@ static inline void cuts_note(struct wanted *wanted, unsigned at, unsigned ends, 
 }
 
 /*
- * Fold the name and hash it; note where the name of a masked row may end before the text ends. False: the text has
- * bytes that no name has.
+ * Case-fold the text into wanted->folded, and note its cuts in *wanted. *out_hash: the hash of the whole text. Returns
+ * false if the text has bytes that no name has.
  */
 static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
 {
@@ -313,7 +326,7 @@ static UPMU_APART bool wanted_hash(struct wanted *wanted, uint32_t *out_hash)
         hash = (hash ^ eight) * HASH_FACTOR;
         hash = hash >> 32 | hash << 32;
     }
-    /* Whole words of 8 letters behind the longest name can only be masks: they are folded and not hashed. */
+    /* Letters behind the catalogue's longest name can only name unit masks: they are case-folded and not hashed. */
     for (; at < words; at++) {
         __builtin_memcpy(&eight, name + 8 * at, 8);
         eight = fold_eight(eight, &separators, &high);
@@ -344,7 +357,7 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
     wanted.found = false;
     if (!wanted_hash(&wanted, &hash))
         return UPMU_ERR_NO_SUCH_EVENT;
-    /* Cuts are tried from the last to the first: so the whole text is tried first. */
+    /* The whole text is noted as the last cut, because cuts_lookup() begins with the last. */
     if (length <= (catalog->byte[22] & 0x7fu)) {
         wanted.cut_hash[wanted.cuts] = hash;
         wanted.cut_at[wanted.cuts++] = (uint8_t)length;
@@ -356,16 +369,19 @@ static enum upmu_status plain_lookup(const struct upmu_catalog *catalog, const c
     return UPMU_OK;
 }
 
-/* Intel also spells OFFCORE_RESPONSE.X.Y as OFFCORE_RESPONSE:request=X:response=Y. */
+/*
+ * Intel also spells OFFCORE_RESPONSE.X.Y as OFFCORE_RESPONSE:request=X:response=Y. "request" and its '=' stand at these
+ * places in the text.
+ */
 #define FIRST_KEYWORD 17u
 #define FIRST_EQUALS (FIRST_KEYWORD + 7)
 
-/* Bytes of a plain name: without "request=", the shortest text that is left out. */
+/* The most bytes of a name without keywords: at least the 8 bytes "request=" are left out. */
 #define PLAIN_ROOM (UPMU_CATALOG_NAME - 8)
 
 /*
- * Write the plain form of a name with the keywords request= and response=. Returns its length; 0: the name has no such
- * keyword.
+ * Copy a name to `plain` without its keywords request= and response=. Returns the length of the copy, which has no NUL;
+ * 0: the name has no "request=" behind the name of its event.
  */
 static size_t without_keywords(const char *name, size_t length, char plain[PLAIN_ROOM])
 {
@@ -398,7 +414,10 @@ enum upmu_status upmu_catalog_lookup(const struct upmu_catalog *catalog, const c
     return length ? plain_lookup(catalog, plain, length, out_id) : status;
 }
 
-/* Fold a mask's name as wanted_hash() does; false: no mask has such a name. */
+/*
+ * Write the case-folded name of a unit mask to `folded`, with a separator and zeros behind it, as wanted_hash() does
+ * for a text. Returns false if the name is empty, is too long or has bytes that no name has.
+ */
 static bool fold_mask(const char *name, size_t length, char *folded)
 {
     uint64_t eight, separators, high = 0;
@@ -419,7 +438,10 @@ static bool fold_mask(const char *name, size_t length, char *folded)
     return !(high & UPMU_EACH(0x80));
 }
 
-/* Go to the mask that has this folded name, or has this as another name; false: no mask has this name. */
+/*
+ * Find a unit mask by its case-folded name, or by another name that it has. masks->index and masks->class say which one
+ * it is, as after upmu_masks_next(). Returns false if no unit mask of the row has this name.
+ */
 static bool masks_search(struct upmu_masks *masks, const char *folded, unsigned length)
 {
     const uint8_t *heads = masks->set + masks->heads;
@@ -467,9 +489,9 @@ bool upmu_catalog_mask_lookup(const struct upmu_catalog *catalog, unsigned row, 
     return upmu_masks_lookup(masks, name, length, out_mask);
 }
 
-/* ---- Masks into the row ---- */
+/* ---- Merge unit masks into a row ---- */
 
-/* Add the bits and flags of one mask to a row; false: another mask sets a different counter mask (cmask). */
+/* Add the bits and flags of a unit mask to a row; false: the row already has a different counter mask (cmask). */
 static UPMU_INSIDE bool mask_merge(struct upmu_row *row, const struct upmu_mask *mask)
 {
     if (mask->flags & UPMU_MASK_PAYLOAD)
@@ -490,8 +512,9 @@ static UPMU_INSIDE bool mask_merge(struct upmu_row *row, const struct upmu_mask 
 }
 
 /*
- * Go to the next run of masks. Returns the class of the run; *out_run: its masks, from masks->index on. NULL: no run is
- * left.
+ * Read the next run of a row's unit masks: masks of one class, side by side. Returns the class in the file: flags,
+ * counter mask, group, a byte each. *out_run: bit n: unit mask n is in the run. Returns NULL if no run is left. The
+ * walk *masks then stands behind the run.
  */
 static UPMU_APART_IF_SMALL const uint8_t *run_next(struct upmu_masks *masks, uint32_t *out_run)
 {
@@ -510,9 +533,10 @@ static UPMU_APART_IF_SMALL const uint8_t *run_next(struct upmu_masks *masks, uin
 }
 
 /*
- * Find the masks in force: the named ones, and the default masks of groups without a named mask. If a mask with
- * UPMU_MASK_LAST is named, masks of later groups are refused; if such a mask is in force, the defaults of later groups
- * are not used.
+ * Store in *out_masks the unit masks in force: the named ones (bit n of `named`: unit mask n of the row), and the
+ * default masks of groups without a named mask. If a mask with UPMU_MASK_LAST is named, masks of later groups are
+ * refused. If such a mask is in force, named or by default, the defaults of later groups are not used, and no mask of
+ * them is required.
  */
 static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, uint32_t *out_masks)
 {
@@ -552,7 +576,10 @@ static enum upmu_status masks_complete(struct upmu_masks masks, uint32_t named, 
     return UPMU_OK;
 }
 
-/* Merge the masks in force into a row; false: they contradict one another. */
+/*
+ * Merge the unit masks of `taken` into a row; those in `named` are in the event's text, the others are defaults.
+ * Returns false if their counter masks differ.
+ */
 static bool masks_merge(struct upmu_masks masks, uint32_t taken, uint32_t named, struct upmu_row *row)
 {
     const uint8_t *words = masks.set + masks.words, *class;
@@ -568,7 +595,7 @@ static bool masks_merge(struct upmu_masks masks, uint32_t taken, uint32_t named,
                 mask.bits = upmu_payload(masks.file, (unsigned)mask.bits);
             if (!mask_merge(row, &mask))
                 return false;
-            /* The payload of a named mask is fixed; an attribute may replace the payload of default masks. */
+            /* An attribute in the event's text may replace the payload of default masks, but not of a named mask. */
             if (mask.flags & UPMU_MASK_PAYLOAD && named >> i & 1u)
                 row->flags |= UPMU_ROW_PAYLOAD;
             taken &= ~(UINT32_C(1) << i);
@@ -660,13 +687,16 @@ size_t upmu_catalog_id_name(const struct upmu_catalog *catalog, struct upmu_even
             upmu_masks_begin(file, set, &masks);
         while (set && id.masks && upmu_masks_next(&masks) && masks.class) {
             /*
-             * A default mask with UPMU_MASK_LAST is in force, but not in the name, if masks of later groups follow it:
-             * the name would be refused.
+             * A default mask with UPMU_MASK_LAST is left out if the id has masks of later groups: a name with both
+             * would be refused, and without its name the mask is in force all the same.
              */
             if (!(id.masks >> masks.index & 1u) ||
                 (masks.class[0] & UPMU_MASK_LAST && masks.class[0] & UPMU_MASK_DEFAULT && id.masks >> masks.index > 1))
                 continue;
-            /* In a composed row '.' begins a group, as in listed names; further masks of a group follow ':'. */
+            /*
+             * In the name of a composed row '.' stands before the first mask of a group, as in listed names, and ':'
+             * before each further mask of the group.
+             */
             before = group;
             group = masks.class[2] & UPMU_CLASS_GROUP;
             upmu_text_char(&text, row.flags & UPMU_ROW_COMPOSED && group != before ? '.' : ':');

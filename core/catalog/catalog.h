@@ -14,9 +14,9 @@
 #include <upmu/pmu.h>
 
 /*
- * The words by which the architectural catalogue names its events: event, unit mask and modifiers as Intel defines them
- * (SDM vol 3, 20.2.1.2). Backends translate these words to events of their CPUs; guests and hosts number events by
- * these words.
+ * The numbers by which the architectural catalogue identifies its events: event, unit mask and modifiers, placed as in
+ * the select of a counter of Intel (SDM vol 3, 20.2.1.2). Backends translate these numbers to events of their CPUs. A
+ * guest and its host identify events by the same numbers.
  */
 #define UPMU_WORD_CYCLES 0x003cu
 #define UPMU_WORD_INSTRUCTIONS 0x00c0u
@@ -29,7 +29,7 @@
 #define UPMU_WORD_FRONTEND 0x0180010eu
 #define UPMU_WORD_BACKEND 0x018001b1u
 
-/* Bytes of the longest name, with the names of its masks and the NUL. */
+/* Bytes of the longest name of an event, with the names of its unit masks and the NUL. */
 #define UPMU_CATALOG_NAME 121
 
 /*
@@ -40,15 +40,15 @@ struct upmu_catalog {
     uint8_t byte[72];
 };
 
-/* The second name of a catalogue's PMU ("core2"), or "". */
+/* Return the other name of a catalogue ("core2" for the catalogue "core"); "": the catalogue has only one name. */
 static inline const char *upmu_catalog_other_name(const struct upmu_catalog *catalog)
 {
     return (const char *)(catalog->byte + 60);
 }
 
 /*
- * Files that tools/catalog_pack.py generates: the built-in catalogues of cores, all in one file or each in its own, and
- * those of units outside the cores.
+ * The file of all built-in catalogues of cores, which tools/catalog_pack.py generates. A build that chooses some
+ * catalogues (UPMU_EVENTS_ALL is 0) has each of them in a file of its own in place of this one.
  */
 extern const uint8_t upmu_catalog_data[];
 
@@ -82,12 +82,12 @@ const uint8_t *upmu_catalog_foreign_at(unsigned i);
 #endif
 
 /*
- * Unpack the row of an id, and merge its unit masks and the defaults of groups without a named mask
- * into it.  `out_masks`, if not NULL, receives all masks used.
+ * Unpack the row of an id, and merge the id's unit masks and the default masks of groups without a named mask into it.
+ * *out_masks, if `out_masks` is not NULL, receives all masks that were merged (bit n: unit mask n of the row).
  *
- * Returns UPMU_OK; UPMU_ERR_NO_SUCH_EVENT (no such row); UPMU_ERR_NO_SUCH_MASK;
- * UPMU_ERR_MASKS_EXCLUSIVE; UPMU_ERR_MASK_REQUIRED; UPMU_ERR_CONTRADICTION (masks
- * with different wired counter masks).
+ * Returns UPMU_OK; UPMU_ERR_NO_SUCH_EVENT (the id is of another catalogue, or there is no such row);
+ * UPMU_ERR_NO_SUCH_MASK; UPMU_ERR_MASKS_EXCLUSIVE; UPMU_ERR_MASK_REQUIRED; UPMU_ERR_CONTRADICTION (masks with different
+ * wired counter masks).
  * Context: any.
  */
 UPMU_MUST_CHECK
@@ -95,8 +95,9 @@ enum upmu_status upmu_catalog_merge(const struct upmu_catalog *catalog, struct u
                                     struct upmu_row *out_row, uint32_t *out_masks);
 
 /*
- * Write the name of an id: the names of its row and of its masks, joined by ':' (by '.' for a composed row).
- * upmu_catalog_lookup() finds the same id by this name.
+ * Write the name of an id: the names of its row and of its unit masks, each after a ':' (in a composed row the first of
+ * a group after a '.'). upmu_catalog_lookup() of this name gives an id that means the same: default masks that are in
+ * force without being named can be missing.
  *
  * Returns the whole length; 0: there is no such row. At most `size` bytes including the NUL are written. Context: any.
  */
@@ -108,7 +109,9 @@ const char *upmu_catalog_pmu(const struct upmu_catalog *catalog);
 /* Is a catalogue for the CPU of this PMU: its family, model, stepping, core type? Context: any. */
 bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu);
 
-/* Return the catalogue of a PMU that an id belongs to: the imported one or the built-in one. Context: any. */
+/*
+ * Return the PMU's imported catalogue if it has the id's catalogue number, else the PMU's built-in one. Context: any.
+ */
 const struct upmu_catalog *upmu_catalog_of(const struct upmu_pmu *pmu, struct upmu_event_id id);
 
 /* Are the rows of a catalogue architectural events, which a backend translates for its models? Context: any. */
@@ -117,7 +120,10 @@ bool upmu_catalog_is_architectural(const struct upmu_catalog *catalog);
 /* Return the built-in catalogue for the CPU of a PMU; NULL: no catalogue is for that CPU. Context: any. */
 const struct upmu_catalog *upmu_catalog_for(const struct upmu_pmu *pmu);
 
-/* Set family, model, ... of a PMU to the first CPU that a catalogue names, if the catalogue names any. Context: any. */
+/*
+ * Set family, model, stepping, core type and native model of a PMU to those of the first CPU that a catalogue names. A
+ * catalogue that names no CPU changes nothing. Context: any.
+ */
 void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu *pmu);
 
 /* Do as upmu_catalog_nearest(), and store the similar name as well, which may be an alias. Context: any. */

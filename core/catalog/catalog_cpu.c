@@ -16,7 +16,7 @@
 #define PMU_NAME UPMU_OWN_HEADER
 #define CPUS (PMU_NAME + 12u)
 #define CPU_BYTES 6u
-#define FAMILY 0x7fu /* the byte's other bit is the vendor */
+#define FAMILY 0x7fu /* bits of the first byte that are the family; bit 7: the vendor is AMD */
 
 /* Return the bytes of the i-th CPU of a catalogue; NULL after the last. */
 static const uint8_t *cpu_at(const struct upmu_catalog *catalog, unsigned i)
@@ -42,7 +42,7 @@ bool upmu_catalog_serves(const struct upmu_catalog *catalog, const struct upmu_p
     for (unsigned i = 0; (cpu = cpu_at(catalog, i)) != NULL; i++)
         if ((cpu[0] & FAMILY) == pmu->family && !((cpu[0] ^ pmu->backend->vendor) & UPMU_VENDOR_AMD) &&
             cpu[1] == (uint8_t)pmu->model && (upmu_half(cpu + 2) >> (pmu->stepping & 15u) & 1u) &&
-            /* If CPUID does not show the core type, all cores are taken as big cores (40h). */
+            /* If CPUID does not report core types, every core is taken as a big core (type 40h). */
             (!cpu[4] || cpu[4] == pmu->core_type || (!pmu->core_type && cpu[4] == 0x40)) &&
             (!cpu[5] || !pmu->native || cpu[5] == pmu->native))
             return true;
@@ -82,7 +82,7 @@ void upmu_catalog_first_cpu(const struct upmu_catalog *catalog, struct upmu_pmu 
     pmu->core_type = cpu[4];
     pmu->native = cpu[5];
 #if UPMU_BACKEND_ARM_PMUV3
-    /* The part number of an Arm CPU has 12 bits: the upper four are in the last byte. */
+    /* The part number of an Arm CPU has 12 bits: the upper four are in the catalogue's byte for the native model. */
     if (pmu->backend->vendor == UPMU_VENDOR_OTHER)
         pmu->model = (uint16_t)(cpu[1] | (cpu[5] & 15u) << 8);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks through event catalogues: listing by name, the id of an encoding, the most similar name.
- * Pure; slower than a lookup, and not used while counting.
+ * Walks through event catalogues: list the names, find the id of an encoding, find the name most similar to a text.
+ * Pure; slower than a look-up, and not used while counting.
  */
 #include "core/util/apart.h"
 #include "core/util/mem.h"
@@ -11,7 +11,8 @@
 #if UPMU_NAMES
 
 /*
- * Does a pattern with '*' and '?' match a whole text, both folded? Only the last '*' is tried again. NULL matches any.
+ * Does a pattern with '*' and '?' match a whole text, both case-folded? After a mismatch only the last '*' before it is
+ * tried with more letters. The pattern NULL matches any text.
  */
 static bool glob_matches(const char *glob, const char *text)
 {
@@ -41,9 +42,10 @@ static bool glob_matches(const char *glob, const char *text)
 /* ---- Combinations of a composed row ---- */
 
 /*
- * Return the masks of a composed row's n-th combination, in the order of names; 0: the row has fewer combinations. The
- * last group changes fastest; in each group the listed masks are the last ones. No mask follows a mask with
- * UPMU_MASK_LAST, so that such a combination takes the place of *out_step combinations.
+ * Return the unit masks (bit n: mask n) of the n-th combination, from 0 on, that is listed of a composed row; 0: the
+ * row has fewer. A combination has one mask of each group; the last group changes fastest. In each group the listed
+ * masks (UPMU_CLASS_LISTED) stand behind the others. No mask of a later group is combined with a mask with
+ * UPMU_MASK_LAST: so such a combination stands for *out_step values of n, otherwise *out_step is 1.
  */
 static UPMU_APART uint32_t combination_masks(const struct upmu_unpacked *row, uint32_t n, uint32_t *out_step)
 {
@@ -74,9 +76,10 @@ static UPMU_APART uint32_t combination_masks(const struct upmu_unpacked *row, ui
 /* ---- Listing ---- */
 
 /*
- * Write the next name after a cursor, and return its length; 0: no name is left. The name is a row's, an alias, or one
- * more combination of a row's masks. The cursor has, in its upper half, the number of the last name, plus one; in its
- * lower half, how many combinations of that name were given.
+ * Write the next name after a cursor to `text`, move the cursor to it, and return its length; 0: no name is left. The
+ * name is that of a row, that of an alias (*out_alias), or the name of a composed row with its next combination of unit
+ * masks. Bits 31:16 of the cursor are 1 + the number of the last row's or alias's name (0: begin); bits 15:0 are the
+ * next combination of that row.
  */
 static unsigned cursor_step(const struct upmu_catalog *catalog, uint32_t *cursor, char text[UPMU_NAME_ROOM],
                             struct upmu_event_id *out_id, bool *out_alias)
@@ -133,8 +136,8 @@ enum upmu_status upmu_catalog_next(const struct upmu_catalog *catalog, const cha
 /* ---- The id of an encoding ---- */
 
 /*
- * In a row with UPMU_ROW_REVISIONS only these bits of `umask` are a unit mask; the others and the payload are
- * revisions.
+ * In a row with UPMU_ROW_REVISIONS only these bits of `umask` are a unit mask. The other bits and the payload say which
+ * revisions of the CPU lack the event, or some of its unit masks.
  */
 #define UNIT_MASK 0xffu
 
@@ -152,7 +155,10 @@ static bool encodings_equal(const struct upmu_row *a, const struct upmu_row *b)
     return limits || a->payload == b->payload;
 }
 
-/* Return the masks of the group from `first` on that together give the value that `row` has in the group's bits. */
+/*
+ * Return the unit masks (bit n: mask n) of the group that begins with mask `first` that together give the value that
+ * `row`, an encoding, has in those bits of its unit mask or payload that any mask of the group has.
+ */
 static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upmu_unpacked *unpacked, unsigned first,
                             const struct upmu_row *row)
 {
@@ -171,7 +177,7 @@ static uint32_t group_masks(const struct upmu_catalog *catalog, const struct upm
     if (unpacked->row.flags & UPMU_ROW_REVISIONS)
         field &= UNIT_MASK;
     want = field & (mask.flags & UPMU_MASK_PAYLOAD ? row->payload : row->umask);
-    /* From here on `field` has the bits for which no mask is found yet. */
+    /* From here on `field` has those bits of the group for which no unit mask is found yet. */
     for (i = end; i-- > first;) {
         upmu_mask_read(catalog, &unpacked->mask[i], &mask);
         if (unpacked->row.flags & UPMU_ROW_REVISIONS)
@@ -218,8 +224,8 @@ enum upmu_status upmu_catalog_by_encoding(const struct upmu_catalog *catalog, co
 /* ---- The most similar name ---- */
 
 /*
- * Return how many letters must be inserted, removed or replaced to change one text into the other, folded. If more than
- * `limit` must be changed, return any number above `limit`.
+ * Return how many letters must be inserted, removed or replaced to change one text into the other, both case-folded. If
+ * these are more than `limit`, returns any number above `limit`.
  */
 static unsigned letter_distance(const char *a, unsigned a_length, const char *b, unsigned b_length, unsigned limit)
 {
@@ -250,7 +256,7 @@ static unsigned letter_distance(const char *a, unsigned a_length, const char *b,
     return row[b_length];
 }
 
-/* Return how many letters two texts have in common at their beginning, folded. */
+/* Return how many letters two texts, case-folded, have in common at their beginning. */
 static unsigned common_start(const char *a, unsigned a_length, const char *b, unsigned b_length)
 {
     unsigned i = 0;
@@ -261,8 +267,9 @@ static unsigned common_start(const char *a, unsigned a_length, const char *b, un
 }
 
 /*
- * A text can be an abbreviation ("instrs") of a name. The name must begin with all letters of the text but two, and at
- * least with ABBREVIATED letters. Of such names the most similar and shortest is taken.
+ * If no name is similar enough by letter_distance(), the text may be an abbreviation ("instrs") of a name. The name and
+ * the text must begin with the same letters: ABBREVIATED at least, and at most the text's last two letters may differ.
+ * Of such names those with the most common letters are taken, and of these the shortest.
  */
 #define ABBREVIATED 4u
 
@@ -270,7 +277,7 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
                                struct upmu_event_id *out_id, char out_name[UPMU_CATALOG_NAME])
 {
     char text[UPMU_NAME_ROOM];
-    unsigned limit = 2 + (unsigned)length / 4; /* a name with one mistake in four letters is still similar */
+    unsigned limit = 2 + (unsigned)length / 4; /* similar: fewer than `limit` letters differ, about one in four */
     struct upmu_event_id id;
     uint32_t cursor = 0;
     bool found = false, alias;
@@ -281,9 +288,9 @@ bool upmu_catalog_nearest_name(const struct upmu_catalog *catalog, const char *n
     if (limit > 7)
         limit = 7;
     for (size = 0; size < length; size++)
-        if (name[size] == ':') /* EVENT:WORD, where WORD is not a mask: no abbreviation */
+        if (name[size] == ':') /* EVENT:WORD, where WORD is no unit mask: an abbreviation is not looked for */
             shortest = 0, start = UPMU_CATALOG_NAME;
-    /* A name is more similar than the last one if fewer than `limit` letters differ. */
+    /* `limit` becomes the distance of the most similar name so far: only a smaller distance is more similar. */
     while ((size = cursor_step(catalog, &cursor, text, &id, &alias)) != 0) {
         unsigned steps, same = found ? 0 : common_start(name, (unsigned)length, text, size);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event catalogues from outside: check a packed file (docs/CATALOGUES.md) before any of its catalogues is used, and let
- * a PMU use one. Pure. The check is for consistency. Reads stay within the file even if its rows, names and masks
- * change after the check. Headers are trusted: a file that other software can write must be copied first.
+ * Imported event catalogues: check a packed file (docs/CATALOGUES.md) before any of its catalogues is used, and let a
+ * PMU use one. Pure. The check is for consistency. Reads stay within the file even if its rows, names and unit masks
+ * change after the check. Headers are trusted after it: a file that other software can write must be copied first.
  */
 #include <upmu/unit.h>
 #include "core/util/apart.h"
@@ -14,11 +14,11 @@
 
 #if UPMU_NAMES && UPMU_IMPORT
 
-#define FILE_MOST 0x1000000u /* bytes */
-#define CHECKSUM 4u          /* bytes, the last of the file */
+#define FILE_MOST 0x1000000u /* bytes of the greatest file */
+#define CHECKSUM 4u          /* bytes of the checksum at the end of the file */
 #define NAMES_MOST 0x10000u  /* the most names of one catalogue */
 
-/* Do `count` entries of a section end within `size` bytes? */
+/* Are the first `count` entries of a section all within the file or catalogue that begins at `base`? */
 static bool section_fits(const uint8_t *base, unsigned section, uint32_t count)
 {
     uint32_t at = upmu_offset(base + (section & 255u)), size = upmu_word(base + 4);
@@ -36,8 +36,8 @@ static uint32_t file_checksum(const uint8_t *bytes, size_t size)
 }
 
 /*
- * Does each entry have a name that exists? The order of the names is checked by a listing, which leaves out names that
- * do not ascend.
+ * Do all members from `first` to `first` + `count` - 1 (rows or aliases) have a name that exists in the file? That the
+ * names are in order is checked in names_lead_back(): a listing leaves out names that do not ascend.
  */
 static bool members_have_names(const struct upmu_catalog *catalog, unsigned first, unsigned count)
 {
@@ -48,8 +48,9 @@ static bool members_have_names(const struct upmu_catalog *catalog, unsigned firs
 }
 
 /*
- * Is a group of masks consistent? A mask with UPMU_MASK_LAST must exclude the others of its group. A default mask that
- * does so is the only default. If one mask is EXCLUSIVE, all are.
+ * Is the group of unit masks that begins with mask `first` consistent? A mask with UPMU_MASK_LAST must exclude the
+ * others of its group (_ALONE or _EXCLUSIVE). A default mask that excludes them is the only default of the group. If
+ * one mask is _EXCLUSIVE, all of the group are.
  */
 static UPMU_INSIDE bool group_is_sound(const struct upmu_unpacked *unpacked, unsigned first)
 {
@@ -68,7 +69,7 @@ static UPMU_INSIDE bool group_is_sound(const struct upmu_unpacked *unpacked, uns
     return (!alone || defaults == 1) && (!exclusive || exclusive == last - first + 1);
 }
 
-/* Is each group of a row's masks consistent, and do the groups' numbers ascend? A row without masks is not. */
+/* Is each group of a row's unit masks consistent, and do the groups' numbers ascend? False for a row without masks. */
 static bool groups_are_sound(const struct upmu_unpacked *unpacked)
 {
     unsigned first = 0, group = 0;
@@ -83,7 +84,10 @@ static bool groups_are_sound(const struct upmu_unpacked *unpacked)
     return first > 0;
 }
 
-/* Does each mask have valid names, and do they lead back to a mask: the first name to this mask? */
+/*
+ * Are all names of a row's unit masks valid, and does a look-up find a mask by each: by a mask's own name this mask?
+ * Are the indices of payloads within the file's payloads?
+ */
 static bool masks_are_sound(const struct upmu_catalog *catalog, unsigned row, const uint8_t *set)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
@@ -144,7 +148,7 @@ static bool alias_is_sound(const struct upmu_catalog *catalog, unsigned alias)
     return upmu_catalog_row(catalog, id.row, &row) && (row.mask_count == 32 || !(id.masks >> row.mask_count));
 }
 
-/* Does every listed name lead to its id, and the id to its name? */
+/* Does a look-up of every listed name give its id, and does the id give the name (of an alias: any name)? */
 static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
 {
     char name[UPMU_CATALOG_NAME], back[UPMU_CATALOG_NAME];
@@ -163,14 +167,17 @@ static UPMU_INSIDE bool names_lead_back(const struct upmu_catalog *catalog)
             return false;
         members += alias || !id.masks;
     }
-    /* A name without letters ends the listing, and a name out of order is not listed: then the numbers differ. */
+    /*
+     * A name that is empty or too long ends the listing, and a name out of order is not listed: then the numbers
+     * differ.
+     */
     return members == upmu_own_rows(catalog) + upmu_own_aliases(catalog);
 }
 
 /*
  * Is a catalogue consistent? A read behind the end of the file gives bytes of its header, and rows, names and aliases
- * are checked as they are read. So only the filter section must be checked for its bounds: if the section is outside
- * the file, names are found, but no names with masks.
+ * are checked as they are read. So only the filter section must be checked for its bounds: if it is outside of the
+ * catalogue, names of events are found, but none with unit masks behind it.
  */
 static bool catalog_is_sound(const struct upmu_catalog *catalog)
 {
@@ -188,7 +195,10 @@ static bool catalog_is_sound(const struct upmu_catalog *catalog)
     return names_lead_back(catalog);
 }
 
-/* Does catalogue `i` stand where the directory says, with a consistent header and a number of its own? */
+/*
+ * Does catalogue `i` stand where the file's directory says, with a consistent header, and with the number of an
+ * imported catalogue that no catalogue before it in the file has?
+ */
 static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
 {
     uint32_t size = upmu_word(file + 4), at = upmu_offset(file + UPMU_FILE_DIRECTORY + 3 * i), own;
@@ -206,7 +216,7 @@ static UPMU_APART bool stands_there(const uint8_t *file, unsigned i)
     for (unsigned k = 0; k < i; k++)
         if (upmu_catalog_number(upmu_catalog_loaded(file, k)) == upmu_catalog_number(catalog))
             return false;
-    /* The catalogue's two names have an end. If the first takes all 12 bytes, the empty second name is its end. */
+    /* Each of the two names must end in a NUL: if the first takes all its 12 bytes, the empty second one is its NUL. */
     return *upmu_catalog_name(catalog) && !(catalog->byte[UPMU_OWN_NAME + 11] && catalog->byte[UPMU_OWN_NAME + 12]) &&
            !catalog->byte[UPMU_OWN_NAME + 23];
 }
@@ -241,7 +251,7 @@ enum upmu_status upmu_catalog_copy(void *to, size_t room, const void *file, size
     if (size > room)
         return UPMU_ERR_NO_SPACE;
     memcpy(to, file, size);
-    __asm__ volatile("" ::: "memory"); /* the copy is read, not the original again */
+    __asm__ volatile("" ::: "memory"); /* the compiler must read the copy below, not the original again */
     return upmu_catalog_load(to, size);
 }
 
@@ -254,7 +264,7 @@ const struct upmu_catalog *upmu_catalog_loaded(const void *file, unsigned i)
     return (const struct upmu_catalog *)(const void *)(bytes + upmu_offset(bytes + UPMU_FILE_DIRECTORY + 3 * i));
 }
 
-/* Does a catalogue belong to a PMU: does it name the PMU, or the PMU's built-in catalogue? */
+/* Is a name of a catalogue (its own two, or its PMU's) the name of this PMU, or of this PMU's built-in catalogue? */
 static UPMU_APART bool is_named_for(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
 {
     const char *names[] = {pmu->name, pmu->catalog ? upmu_catalog_name(pmu->catalog) : pmu->name};
@@ -271,13 +281,13 @@ static UPMU_APART bool is_named_for(const struct upmu_catalog *catalog, const st
 }
 
 /*
- * Is this a processor's own list of its units? "clx_uncore" is for "clx_unc_cha", whatever built-in catalogue that PMU
- * has (of Skylake-X, or none).
+ * Is a PMU that of a unit of the processor for whose units the catalogue is? "clx_uncore" is for the PMU "clx_unc_cha",
+ * even if that PMU's built-in catalogue is another processor's (Skylake-X), or it has none.
  */
 static UPMU_APART bool is_of_processor(const struct upmu_catalog *catalog, const struct upmu_pmu *pmu)
 {
     const char *name = upmu_catalog_name(catalog);
-    size_t length = upmu_text_length(name), begin = length - 3; /* without "ore" */
+    size_t length = upmu_text_length(name), begin = length - 3; /* of "clx_unc" */
 
     return pmu->index >= UPMU_UNIT_PMU && length > 7 && memcmp(name + length - 7, "_uncore", 7) == 0 &&
            upmu_text_length(pmu->name) >= begin && memcmp(pmu->name, name, begin) == 0 &&

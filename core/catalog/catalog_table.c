@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read packed event catalogues: sections, names, rows, masks.  Pure.  One function checks all
- * offsets, so that a damaged catalogue gives wrong names but never a read outside of the file.
+ * Read packed event catalogues: sections, names, rows, unit masks.  Pure.  One function (upmu_section_here()) checks
+ * all offsets, so that a damaged catalogue gives wrong names but never a read outside of the file.
  */
 #include "core/catalog/catalog_table.h"
 #include "core/util/apart.h"
@@ -34,12 +34,13 @@ const uint8_t *upmu_section_at(const uint8_t *base, unsigned section, uint32_t i
 
 /* ---- Text ---- */
 
-#define SWITCHES 3u /* codes below 3 flip the style bits of code + 1; bit 0: small letters, bit 1: '-' for '_' */
+#define SWITCHES 3u /* a code below 3 flips the style bits set in code + 1: bit 0: small letters, bit 1: '-' for '_' */
 #define DOT 0x7f
 #define FRAGMENT 8u /* letters of the longest fragment */
 
 /*
- * Set *out to the 8 bytes of a fragment. Returns how many of them, at the end, do not belong to the fragment: 0 to 7.
+ * Set *out to the 8 bytes of a code's fragment. Returns how many of them, at the end, do not belong to the fragment: 0
+ * to 7.
  */
 static inline unsigned fragment_at(const uint8_t *dictionary, size_t code, const uint8_t **out)
 {
@@ -54,14 +55,14 @@ static inline const uint8_t *dictionary_of(const uint8_t *file)
     return upmu_section_here(file, UPMU_SHARED_FRAGMENTS, 0);
 }
 
-/* Are eight letters equal to the folded ones, except the last `but`? */
+/* Are the first 8 - `but` letters of `text`, a fragment, equal to those of the case-folded text? */
 static inline bool eight_folded(const uint8_t *text, const char *folded, unsigned but)
 {
     uint64_t present, wanted;
 
     __builtin_memcpy(&present, text, 8);
     __builtin_memcpy(&wanted, folded, 8);
-    /* Case is one bit; a dot differs from '_' by the same bit. */
+    /* Upper and lower case differ in bit 20h. A fragment's dot (7Fh) differs from '_' in the same bit. */
     return !(((present | UPMU_EACH(0x20)) ^ wanted) << 8 * but);
 }
 
@@ -81,7 +82,7 @@ unsigned upmu_codes_begin(const uint8_t *file, const uint8_t *codes, unsigned co
     return folded[at] == UPMU_FOLDED_SEPARATOR ? at : 0;
 }
 
-/* Return eight letters of a fragment as they are spelt in a style, with DOT as '.'. */
+/* Return eight letters of a fragment as they are spelt in a style (see SWITCHES), with DOT as '.'. */
 static inline uint64_t styled_letters(uint64_t eight, unsigned style)
 {
     uint64_t special = ((eight & UPMU_EACH(0x5f)) + UPMU_EACH(0x21)) >> 7 & UPMU_EACH(1); /* '_' or DOT */
@@ -95,7 +96,7 @@ static inline uint64_t styled_letters(uint64_t eight, unsigned style)
     return eight;
 }
 
-/* Apply a style to the letters from `from` to `at`, eight at a time: behind them `out` has room. */
+/* Change out[from] to out[at - 1] to the spelling of a style, eight letters at a time; `out` has room behind them. */
 static UPMU_INSIDE void apply_style(char *out, unsigned from, unsigned at, unsigned style)
 {
     uint64_t eight;
@@ -138,11 +139,11 @@ unsigned upmu_item_spell(const uint8_t *file, struct upmu_item item, char *out)
 
 /* ---- Names ---- */
 
-#define OWN_MOST 15u   /* 15 in a name's first byte: the next byte has the number of codes */
+#define OWN_MOST 15u   /* bits 3:0 of a name's first byte: number of own codes; 15: the next byte has the number */
 #define OTHER_STYLE 16u
-#define CODES_MOST 63u /* of a name */
+#define CODES_MOST 63u /* the most own codes of a name */
 
-/* Read how many codes of its own a name has, and move *at to the first of them. */
+/* Return how many codes the name at *at has besides those shared with the name before; move *at to the first. */
 static inline unsigned own_codes(const uint8_t **at)
 {
     unsigned count = *(*at)++ & OWN_MOST;
@@ -151,7 +152,8 @@ static inline unsigned own_codes(const uint8_t **at)
 }
 
 /*
- * Return where a name is stored; *out_before: the number of names before it in its block, which begins at *out_block.
+ * Return the address of the name that has this number in the file. *out_block: the address of its block of 4 names
+ * (small file: 16). *out_before: how many names of the block are before it.
  */
 static UPMU_APART const uint8_t *name_at(const uint8_t *file, uint32_t number, const uint8_t **out_block,
                                          unsigned *out_before)
@@ -169,7 +171,10 @@ static UPMU_APART const uint8_t *name_at(const uint8_t *file, uint32_t number, c
     return at;
 }
 
-/* Return the first 8 codes of a block's `left`-th name; the next name may share them. */
+/*
+ * Return the first 8 codes of the `left`-th name (1: the first) of the block at `at`: the name after it may share up to
+ * 7 of them. Returns 0 if `left` is 0.
+ */
 static UPMU_APART uint64_t first_codes(const uint8_t *at, unsigned left)
 {
     unsigned count, shared;
@@ -243,7 +248,7 @@ bool upmu_name_is(const uint8_t *file, uint32_t number, const char *folded, unsi
     shared = *begin >> 5;
     but = own_codes(&begin);
     code = begin + but;
-    /* Compare from the end: there the names that have the same hash differ more often. */
+    /* Compare from the end: names that are compared because their hashes are alike differ more often at the end. */
     for (;;) {
         while (code > begin) {
             if (*--code < SWITCHES)
@@ -274,8 +279,8 @@ unsigned upmu_name_text(const uint8_t *file, uint32_t number, char *out)
 /* ---- Rows and aliases by name ---- */
 
 /*
- * Return the name numbers of a catalogue's rows or aliases. A small file lists aliases only: all other names of the
- * file are those of rows.
+ * Return the ascending list of the name numbers of a catalogue's rows or aliases; *out_count: how many it has. A small
+ * file has the list of aliases only: all other names of the file are those of rows.
  */
 static UPMU_INSIDE const uint8_t *name_list(const struct upmu_catalog *catalog, bool alias, unsigned wide,
                                             unsigned *out_count)
@@ -284,7 +289,7 @@ static UPMU_INSIDE const uint8_t *name_list(const struct upmu_catalog *catalog, 
     unsigned end = count + (alias && wide ? rows + 1 : 0);
     const uint8_t *high = upmu_section_at(catalog->byte, UPMU_OWN_NAMES, end << wide);
 
-    /* `high` is the place of the last number; the others stand before it. */
+    /* `high` is the address of the FFFFh (FFh) behind the list. It is the header's if the list is outside the file. */
     *out_count = high == catalog->byte ? 0 : count;
     return high - (*out_count << wide);
 }
@@ -368,7 +373,7 @@ uint64_t upmu_payload(const uint8_t *file, unsigned index)
     return upmu_word(value) | (uint64_t)upmu_word(value + 4) << 32;
 }
 
-/* Return the shape of a row: the part that it shares with other rows. */
+/* Return the shape that an entry's last byte names: 12 bytes of a row that other rows may share. */
 static const uint8_t *shape_at(const struct upmu_catalog *catalog, unsigned number)
 {
     const uint8_t *file = upmu_catalog_file(catalog);
@@ -379,7 +384,7 @@ static const uint8_t *shape_at(const struct upmu_catalog *catalog, unsigned numb
     return upmu_section_at(file, UPMU_SHARED_SHAPES, number);
 }
 
-/* Return how many masks a set has. */
+/* Return how many unit masks a packed set has. */
 static uint8_t masks_count(const uint8_t *set)
 {
     unsigned count = 0;
@@ -479,7 +484,7 @@ bool upmu_masks_next(struct upmu_masks *masks)
     if (++masks->index < masks->count) {
         while (!masks->left) {
             if (masks->run >= masks->heads) {
-                masks->count = masks->index; /* other software has changed the bytes */
+                masks->count = masks->index; /* other software has changed the file since upmu_masks_begin() */
                 return false;
             }
             masks->class = upmu_section_at(masks->file, UPMU_SHARED_CLASSES, set[masks->run] & ~UPMU_LAST_RUN);
@@ -553,8 +558,8 @@ bool upmu_row_unpack(const struct upmu_catalog *catalog, unsigned row, struct up
     words = out->set + masks.words;
     wide = out->set[0] & UPMU_SET_WIDE;
     /*
-     * row.mask_count becomes the number of masks unpacked here, not what masks_count() found: other software may change
-     * the bytes in between.
+     * row.mask_count becomes the number of masks unpacked here, not what upmu_row_read() found: other software may
+     * change the file in between.
      */
     for (; masks.run < masks.heads; masks.run += 2) {
         class = upmu_section_at(file, UPMU_SHARED_CLASSES, out->set[masks.run] & ~UPMU_LAST_RUN);

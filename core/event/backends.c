@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The one place where the core names backends: a line for each CPU family.
+ * The list of the backends in this build, and finding the PMU and the catalogue of a name. No other file of the core
+ * names a backend.
  */
 #include "core/hw/backend.h"
 #include "core/catalog/catalog.h"
@@ -31,7 +32,7 @@ extern const struct upmu_backend upmu_riscv_hpm_backend;
  */
 const struct upmu_backend *upmu_backend(unsigned i)
 {
-#if UPMU_BACKEND_PARAVIRT /* first: the hypervisor uses the registers that the CPU's own backend would find */
+#if UPMU_BACKEND_PARAVIRT /* first: the registers that the CPU's own backend would find are in use by the hypervisor */
     if (!i--)
         return &upmu_paravirt_backend;
 #endif
@@ -73,7 +74,10 @@ static bool describe_pmu(struct upmu_pmu *pmu, const char *name)
     return false;
 }
 
-/* Describe the PMU of a model, or of a catalogue that serves only some CPUs of a model, by its name. */
+/*
+ * Fill in *pmu as the PMU that has this name. The name is that of a PMU model, or of a catalogue for some CPUs of a
+ * model: then *pmu is that model's PMU with this catalogue, and the CPU is the first that the catalogue names.
+ */
 enum upmu_status upmu_pmu_by_name(struct upmu_pmu *pmu, const char *name)
 {
     const struct upmu_catalog *catalog = upmu_catalog_find(name);
@@ -107,8 +111,9 @@ const char *upmu_pmu_known(unsigned index)
 }
 
 /*
- * Find the catalogue of a PMU: the one for this very CPU; else the one of the model's name; else the backend's; else
- * "ix86arch", which is for all of x86.
+ * Set pmu->catalog to the built-in catalogue that names the PMU's CPU (family, model, stepping, core type); else to the
+ * one with the PMU's name; else to the one that the backend names; else, on x86, to "ix86arch", which has the
+ * architectural events; else to NULL.
  */
 void upmu_pmu_find_catalog(struct upmu_pmu *pmu)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Events: from a specification to an event of a PMU, and from an event to its text.  Pure: names
- * come from the catalogue, bits from the backend.  docs/EVENTS.md explains the parts of a
- * specification.
+ * Encode a specification as an event of a PMU, and write the text of an event.  Pure.  Names come from the PMU's
+ * catalogue, the bits of registers from its backend.  docs/EVENTS.md explains the parts of a specification.
  */
 #include <upmu/event.h>
 
@@ -47,7 +46,10 @@ enum upmu_status upmu_event_basic(const struct upmu_pmu *pmu, enum upmu_basic_ev
 
 #if UPMU_NAMES
 
-/* Names of raw words in a specification; on NetBurst also of their halves. */
+/*
+ * Attributes of a raw event that give one of its words (config, config1, config2): `room` is the greatest value, which
+ * is shifted left by `shift`. NetBurst has names for the halves of a word, too.
+ */
 static const struct {
     char name[8];
     uint8_t word, shift;
@@ -61,7 +63,7 @@ static const struct {
 };
 #define RAW_WORDS (sizeof raw_words / sizeof raw_words[0])
 
-/* The most masks that a row can use: upmu_event_id.masks has 32 bits. */
+/* The most unit masks that a row can have: upmu_event_id.masks has 32 bits. */
 #define MASKS 32u
 
 /* An event under construction. */
@@ -69,18 +71,18 @@ struct encoder {
     const struct upmu_pmu *pmu;
     const struct upmu_catalog *catalog;
     const struct upmu_spec *spec;
-    const struct upmu_spec_part *part; /* the present part, which a refusal names */
+    const struct upmu_spec_part *part; /* the present part: the one that is being translated; a refusal names it */
     const char *text;                  /* the text of `part` */
     uint64_t value; /* the number given with `part`; UINT64_MAX: no number; no attribute accepts this value */
     const struct upmu_spec_part *near; /* the last part that a misspelt name may include; NULL: no name is misspelt */
-    uint32_t used;  /* bit i: attribute i belongs to the name or the code */
+    uint32_t used;  /* bit i: attribute i of the text is part of the name, or gave a raw word or unit masks */
     bool is_number;
-    bool replaced;  /* the unit mask or the payload is given as a whole */
-    uint8_t prefix; /* bytes of the text before the event's name */
+    bool replaced;  /* a number gives the whole unit mask (umask=) or payload (offcore_rsp=) */
+    uint8_t prefix; /* length of the backend's prefix ("p4-") that the text has before the event's name */
     const char *before; /* beginning of the name that the text leaves out ("UNC_M_"); NULL: the name is whole */
-    uint16_t field; /* field of the unit mask that is set to `field_bits`, a number that no named mask has */
+    uint16_t field; /* bits of the unit mask that are set to `field_bits`, a value that no named unit mask has */
     uint16_t field_bits;
-    uint8_t levels; /* after UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible */
+    uint8_t levels; /* after UPMU_ERR_NOT_PRECISE: bit n: precise=n is possible for this event */
     struct upmu_event event;
     struct upmu_row row;
     uint64_t raw[3];
@@ -101,14 +103,14 @@ static void look_at(struct encoder *encoder, const struct upmu_spec_part *part)
 
 /* ---- Which PMU ---- */
 
-/* Does the part name this catalogue, by its name or its PMU's second name? A catalogue of NULL has no name. */
+/* Is the present part one of the two names of this catalogue? False if `catalog` is NULL. */
 static bool names_catalog(const struct encoder *encoder, const struct upmu_catalog *catalog)
 {
     return catalog &&
            (part_is(encoder, upmu_catalog_name(catalog)) || part_is(encoder, upmu_catalog_other_name(catalog)));
 }
 
-/* Return the type of units that a PMU stands for; NULL: the PMU is a CPU's. */
+/* Return the type of the units outside the cores that a PMU is for; NULL: the PMU is that of a CPU. */
 static const struct upmu_unit_type *type_of_pmu(const struct upmu_pmu *pmu)
 {
     if (!UPMU_UNCORE || pmu->index < UPMU_UNIT_PMU)
@@ -129,13 +131,13 @@ static bool names_pmu(struct encoder *encoder, const struct upmu_spec_part *part
 
 /* ---- Which event ---- */
 
-/* Return the number of bytes from the event's name to the end of part `last`. */
+/* Return the number of bytes from the beginning of the event's name to the end of part `last`. */
 static size_t name_length(const struct encoder *encoder, const struct upmu_spec_part *last)
 {
     return upmu_spec_part_end(last) - encoder->spec->name.position;
 }
 
-/* Return the length of the backend's prefix that the name begins with; 0: the name has no such prefix. */
+/* Return the length of the backend's prefix ("p4-") that the text of the name begins with; 0: the text has none. */
 static size_t prefix_length(const struct encoder *encoder)
 {
     const char *prefix = encoder->pmu->backend->prefixes;
@@ -148,12 +150,13 @@ static size_t prefix_length(const struct encoder *encoder)
     return 0;
 }
 
-/* Below this number of parts, find_by_masks() is slower than looking up one text after the other. */
+/* With fewer parts behind the name, find_by_masks() is slower than looking up the text with fewer and fewer parts. */
 #define PARTS_OF_MASKS 3u
 
 /*
- * Find an event whose name is NAME alone, where all parts after it are its unit masks, in any order. If the event
- * exists, no longer text is a name: tools/catalog_pack.py ensures that.
+ * Find the event whose name is NAME alone, if all `parts` parts behind it are its unit masks, in any order, and store
+ * its id; false: there is no such event. If there is one, no longer part of the text is an event's name:
+ * tools/catalog_pack.py ensures that.
  */
 static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, unsigned parts)
 {
@@ -178,7 +181,7 @@ static UPMU_APART bool find_by_masks(struct encoder *encoder, size_t prefix, uns
     return true;
 }
 
-/* Look up the name that `encoder->before` and a text make together; false: no event has this name. */
+/* Look up the name that begins with encoder->before and goes on with `text`; false: no event has this name. */
 static UPMU_APART bool look_up_behind(const struct encoder *encoder, const char *text, size_t length,
                                       struct upmu_event_id *out_id)
 {
@@ -192,8 +195,8 @@ static UPMU_APART bool look_up_behind(const struct encoder *encoder, const char 
 }
 
 /*
- * Is the part `last` a level behind the name of an event?  Then the part belongs to no other name: INST_RETIRED.ANY:p
- * is not INST_RETIRED.ANY_P.
+ * Is the part `last` a "p", the attribute for precise sampling, behind the name of an event?  Then it is no part of a
+ * longer name: INST_RETIRED.ANY:p is not INST_RETIRED.ANY_P.
  */
 static bool is_level_behind_name(const struct encoder *encoder, const struct upmu_spec_part *last, size_t prefix)
 {
@@ -207,8 +210,9 @@ static bool is_level_behind_name(const struct encoder *encoder, const struct upm
 }
 
 /*
- * Find the longest text from NAME on, cut at a ':', that is a name in the catalogue. The text may begin with a prefix
- * of the backend, or may leave out the prefix of its unit type.
+ * Find the longest text, from NAME to the end of a part behind a ':', that is a name in encoder->catalog, and store the
+ * event's id and row. The text may begin with a prefix of the backend ("p4-"), or may leave out the prefix that names
+ * of its unit type have ("UNC_M_"). Returns false if no such text is a name.
  */
 static bool find_in_catalog(struct encoder *encoder)
 {
@@ -248,7 +252,7 @@ static bool find_in_catalog(struct encoder *encoder)
     }
 }
 
-/* Find the name of the event: first among imported events, then among built-in ones. */
+/* Find the name of the event: first in the PMU's imported catalogue, then in its built-in one. */
 static bool find_name(struct encoder *encoder)
 {
     encoder->catalog = encoder->pmu->imported;
@@ -258,7 +262,7 @@ static bool find_name(struct encoder *encoder)
     return find_in_catalog(encoder);
 }
 
-/* Does the event that was found belong to another type of unit than the PMU's? */
+/* Is the event that was found one of another type of unit than the type that the PMU is for? */
 static bool is_of_another_unit(const struct encoder *encoder)
 {
     const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
@@ -286,7 +290,7 @@ static bool is_raw(struct encoder *encoder)
             upmu_text_digits(encoder->text + 1, encoder->part->length - 1u, 16, &encoder->raw[0]));
 }
 
-/* ---- The parts that determine the code: raw words, unit masks ---- */
+/* ---- The parts that give raw words and unit masks ---- */
 
 static enum upmu_status take_raw_word(struct encoder *encoder)
 {
@@ -315,8 +319,9 @@ static bool add_mask(struct encoder *encoder, const char *name, size_t length)
 }
 
 /*
- * Set a field of the unit mask to `bits`: by the named mask that has exactly these bits, or, if masks of the field
- * exclude each other, as a number. A group of masks belongs to the field if its masks set bits only there.
+ * Set those bits of the event's unit mask that are set in `field` to `bits`: by the named mask that has exactly these
+ * bits, or, if there is none, as a number (encoder->field_bits). A group of masks belongs to the field if its masks set
+ * bits only in it. Returns UPMU_ERR_NO_SUCH_ATTRIBUTE if the row has no such group.
  */
 static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsigned bits)
 {
@@ -345,7 +350,7 @@ static enum upmu_status add_field(struct encoder *encoder, unsigned field, unsig
     return UPMU_OK;
 }
 
-/* Add the unit masks that WORD=a+b gives: by name (mask=…), or as FreeBSD's qualifiers (core=all). */
+/* Add the unit masks that the present part, WORD=a+b, gives: by name (mask=…), or as FreeBSD's qualifier (core=all). */
 static enum upmu_status add_words(struct encoder *encoder)
 {
     const struct upmu_backend *backend = encoder->pmu->backend;
@@ -371,7 +376,7 @@ static enum upmu_status add_words(struct encoder *encoder)
 }
 
 #if UPMU_BACKEND_X86_P4
-/* Add NetBurst's unit masks that FreeBSD gives as a number: the bits of the number are the masks of one field. */
+/* Add NetBurst's unit masks that FreeBSD gives as a number (tag=3): bit n of the number stands for the mask TAGn. */
 static enum upmu_status add_numbered_masks(struct encoder *encoder)
 {
     static const struct {
@@ -394,7 +399,7 @@ static enum upmu_status add_numbered_masks(struct encoder *encoder)
 }
 #endif
 
-/* Use a part that determines the code. UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
+/* Use the present part if it gives a raw word or unit masks. UPMU_ERR_NO_SUCH_ATTRIBUTE: the part is something else. */
 static UPMU_APART enum upmu_status take_code(struct encoder *encoder)
 {
     const struct upmu_spec_part *part = encoder->part;
@@ -438,8 +443,8 @@ static enum upmu_status set_pin(struct encoder *encoder)
 }
 
 /*
- * Is the part a second unit mask, in a catalogue of flat names? After EVENT:MASK the part is a mask if EVENT:PART is a
- * name, too, though an attribute may have the same name (EDGE, ANY).
+ * Is the present part a second unit mask of an event that is a row without unit masks, with the name EVENT:MASK? It is
+ * one if EVENT:PART is a name in the catalogue, too, even if an attribute has the same name as PART (EDGE, ANY).
  */
 static bool is_second_mask(const struct encoder *encoder)
 {
@@ -467,7 +472,10 @@ static UPMU_APART bool is_letter_of_perf(char c)
 
 #if UPMU_WORLDS
 
-/* Set the world that is counted (host, guest, or both), for a PMU that has no bits for the world. */
+/*
+ * Set the world that is counted by the attribute `host` (h) or `guest` (g). The PMU's backend has no such attribute:
+ * the library itself stops the event's counter in the other world.
+ */
 static enum upmu_status give_world(struct encoder *encoder, const char *name, size_t length)
 {
     static const char words[][6] = {"host", "guest"};
@@ -514,7 +522,7 @@ static enum upmu_status apply_attribute(struct encoder *encoder)
     status = give_attribute(encoder, encoder->text, part->length);
     if (status != UPMU_ERR_NO_SUCH_ATTRIBUTE || part->value)
         return status;
-    /* perf's modifiers (":uk") are one letter each. */
+    /* The part may be some of perf's modifiers, which are one letter each (":uk"). */
     for (const char *at = encoder->text; is_letter_of_perf(*at);) {
         status = give_attribute(encoder, at++, 1);
         if (status != UPMU_OK || at == end)
@@ -525,7 +533,10 @@ static enum upmu_status apply_attribute(struct encoder *encoder)
     return mask && (encoder->row.flags & UPMU_ROW_MASKED) ? UPMU_ERR_NO_SUCH_MASK : UPMU_ERR_NO_SUCH_ATTRIBUTE;
 }
 
-/* Use the attributes that determine the code; with `all`, those that the first call left. */
+/*
+ * Use those attributes of the specification that give raw words or unit masks; encoder->used has those that were used.
+ * With `all`: use all attributes that are not in encoder->used.
+ */
 static enum upmu_status use_attributes(struct encoder *encoder, bool all)
 {
     for (unsigned i = 0; i < encoder->spec->attribute_count; i++) {
@@ -590,7 +601,10 @@ static UPMU_APART enum upmu_status begin_event(struct encoder *encoder)
     return status;
 }
 
-/* Return the levels of precise= that an event could have which the backend's finish() has not seen. Bit n: level n. */
+/*
+ * Return the levels n that precise=n could give an event, as bits n. The event is as it was before the backend's
+ * finish() refused it.
+ */
 static UPMU_APART uint8_t possible_levels(const struct upmu_pmu *pmu, const struct upmu_event *event)
 {
     unsigned levels = 0;
@@ -621,7 +635,7 @@ static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
         if (encoder->value >= UPMU_FIXED_COUNTER(0) &&
             (encoder->value >= UPMU_COUNTERS || !(encoder->pmu->general >> encoder->value & 1u)))
             return UPMU_ERR_BAD_VALUE;
-        /* The index before the event counts general counters if the event can use one, otherwise fixed counters. */
+        /* The index before the name is that of a general counter if the event can use any, else of a fixed counter. */
         if (!(event->counters & encoder->pmu->general))
             encoder->value += UPMU_FIXED_COUNTER(0);
         status = set_pin(encoder);
@@ -636,7 +650,10 @@ static UPMU_APART enum upmu_status finish_event(struct encoder *encoder)
     return event->counters ? UPMU_OK : UPMU_ERR_DOES_NOT_FIT;
 }
 
-/* Find the name most like the text up to the end of part `near`; the text may lack the unit type's prefix. */
+/*
+ * Find the event whose name is most similar to the text from the name to the end of part encoder->near. The text may
+ * leave out the prefix that names of the unit type have. *out_id is all zeros if no name is similar.
+ */
 static UPMU_APART void find_nearest(struct encoder *encoder, struct upmu_event_id *out_id)
 {
     const struct upmu_unit_type *type = type_of_pmu(encoder->pmu);
@@ -672,7 +689,7 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     encoder.spec = spec;
     encoder.event.pmu = pmu->index;
     status = begin_event(&encoder);
-    /* If a mask is missing, a part that is not an attribute may be a misspelt mask: the refusal names that part. */
+    /* If a unit mask is missing, a part that is no attribute may be a misspelt mask: the refusal names that part. */
     if (status == UPMU_OK || status == UPMU_ERR_MASK_REQUIRED) {
         enum upmu_status used = use_attributes(&encoder, true);
 
@@ -687,7 +704,7 @@ enum upmu_status upmu_event_encode(const struct upmu_pmu *pmu, const struct upmu
     }
     (void)upmu_why_refuse(why, status, pmu, spec->text, encoder.part->position,
                           upmu_spec_part_end(encoder.part) - encoder.part->position);
-    /* A word of one or two letters after an existing event is an attribute, not a mask: no similar name is searched. */
+    /* A word of one or two letters behind the name is meant as an attribute: no similar event is searched. */
     if (why && encoder.near && encoder.catalog && !upmu_why_asks_attribute(why))
         find_nearest(&encoder, &why->nearest);
     if (why && status == UPMU_ERR_WRONG_PMU)

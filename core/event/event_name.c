@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Event names. A library without names (UPMU_NAMES) writes the empty text.
+ * Write the name of an event's id. A library built without names (UPMU_NAMES is 0) writes the empty text.
  */
 #include "core/util/text.h"
 #include "core/catalog/catalog.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Specifications: from text to name and attributes. All texts are parsed here. The parser knows no hardware;
- * docs/EVENTS.md describes what it accepts. Pure.
+ * Parse specifications of events: split a text into counter index, unit, PMU, name and attributes. The parser knows no
+ * hardware; docs/EVENTS.md describes what it accepts. Pure.
  */
 #include "core/event/spec.h"
 
@@ -15,20 +15,23 @@
 /* Texts end before this byte, because struct upmu_spec_part has positions of 16 bits. */
 #define TEXT_LIMIT 65535u
 
-/* Attributes that have no '=': one of these words after a comma does not begin a new specification. */
+/* Attributes without '=' that may follow a comma: there any other word without '=' begins a new specification. */
 static const char reserved_words[][11] = {"os",        "usr",     "edge",       "inv",    "any",
                                           "anythread", "precise", "complement", "cascade"};
 
 /* A specification being parsed. */
 struct parser {
-    const char *at;  /* the next part; after a refusal, the refused part */
+    const char *at;  /* text that is not parsed yet; after a refusal, the refused part */
     const char *end; /* where the text ends, if no NUL comes first; NULL: at its NUL */
     enum upmu_status refusal;
     struct upmu_spec_part *attribute; /* the next free element of spec.attribute */
     struct upmu_spec spec;
 };
 
-/* Classes of characters, as bits: blanks; any word; NAME in NAME=VALUE; a name without a unit; a counter index. */
+/*
+ * Classes of characters, a bit each. A character may be: a blank; part of any word; part of NAME in NAME=VALUE; part of
+ * a name that has no unit before it; part of a counter index.
+ */
 #define IN_BLANK 1u
 #define IN_WORD 2u
 #define IN_NAME 4u
@@ -44,7 +47,7 @@ struct parser {
 #define SIXTEEN(use) FOUR(use), FOUR(use), FOUR(use), FOUR(use)
 
 /* clang-format off */
-/* The classes of each ASCII character, 16 a line; ',' and ':' belong to no word. */
+/* The classes of each character, in order of its code; ',', ':' and all bytes from 7Fh on belong to no word. */
 static const uint8_t uses[256] = {
     FOUR(0), FOUR(0), 0, BLANK, BLANK, 0, 0, BLANK, 0, 0,
     SIXTEEN(0),
@@ -61,7 +64,7 @@ static char character_at(const struct parser *parser, const char *at)
     return at == parser->end ? '\0' : *at;
 }
 
-/* Return the first place from `at` on whose character is not of the class `use`. */
+/* Return the address of the first character, from `at` on, that is not of the class `use`. */
 static const char *skip_class(const struct parser *parser, const char *at, unsigned use)
 {
     while (uses[(unsigned char)character_at(parser, at)] & use)
@@ -69,7 +72,9 @@ static const char *skip_class(const struct parser *parser, const char *at, unsig
     return at;
 }
 
-/* Return the end of the word that `at` is in or behind, without the '/' by which perf closes a unit's terms. */
+/*
+ * Return the end of the word that began at `begin` and goes on at `at`; a '/' at its end, as perf has it, is left out.
+ */
 static const char *word_end(const struct parser *parser, const char *begin, const char *at)
 {
     const char *end = skip_class(parser, at, IN_WORD);
@@ -83,7 +88,7 @@ static void set_part(struct parser *parser, struct upmu_spec_part *part, const c
     part->length = (uint16_t)(end - begin);
 }
 
-/* Move on to `end`: all text before it belongs to the specification. */
+/* Move parser->at to `end`, and note that all text before `end` belongs to the specification. */
 static void pass_part(struct parser *parser, const char *end)
 {
     parser->at = end;
@@ -98,7 +103,7 @@ static UPMU_APART bool is_reserved(const char *word, const char *end)
     return false;
 }
 
-/* Parse a counter index at the beginning, if there is one: a number, a blank, and an event. */
+/* Parse the counter index before a specification, if there is one: a number, blanks, and a word behind them. */
 static UPMU_APART void parse_row(struct parser *parser)
 {
     const char *end = skip_class(parser, parser->at, IN_INDEX);
@@ -112,7 +117,10 @@ static UPMU_APART void parse_row(struct parser *parser)
     parser->at = next;
 }
 
-/* Parse [unit/][pmu::]NAME. In perf's unit/term=value… the first term is left to parse_attributes(). */
+/*
+ * Parse [unit/][pmu::]NAME; false: the text has another form. In perf's unit/term=value… there is no NAME, and the
+ * first term is left to parse_attributes().
+ */
 static bool parse_name(struct parser *parser)
 {
     struct upmu_spec *spec = &parser->spec;
@@ -122,7 +130,7 @@ static bool parse_name(struct parser *parser)
     for (;;) {
         name = parser->at;
         end = skip_class(parser, name, IN_PLAIN);
-        /* If `plain` is false, the word has a unit, or perf's '=' or '/'. */
+        /* If `plain` is false, the word has a '/' (behind a unit, or perf's at the end) or perf's '='. */
         plain = end == skip_class(parser, end, IN_WORD);
         if (!plain)
             for (end = name = word_end(parser, name, end); name > parser->at && name[-1] != '/';)
@@ -153,7 +161,7 @@ static bool parse_name(struct parser *parser)
     return true;
 }
 
-/* Add the attribute at parser->at: NAME or NAME=VALUE. */
+/* Add the attribute at parser->at, NAME or NAME=VALUE, to the specification; false: it is refused. */
 static bool add_attribute(struct parser *parser, char separator)
 {
     const char *begin = parser->at;
@@ -182,7 +190,7 @@ static bool add_attribute(struct parser *parser, char separator)
     return true;
 }
 
-/* Does the word at `at`, after a comma, belong to the specification before the comma? */
+/* Does the word at `at`, which follows a comma, belong to the specification before the comma, as an attribute? */
 static bool continues_spec(const struct parser *parser, const char *at)
 {
     const char *end = skip_class(parser, at, IN_PLAIN);
@@ -190,7 +198,10 @@ static bool continues_spec(const struct parser *parser, const char *at)
     return character_at(parser, end) == '=' || is_reserved(at, end);
 }
 
-/* Parse attributes up to the next specification, which follows blanks, or a comma that is not before an attribute. */
+/*
+ * Parse attributes up to the end of the text or the next specification, which begins after blanks, or after a comma if
+ * no attribute follows the comma. Returns false if an attribute is refused.
+ */
 static bool parse_attributes(struct parser *parser)
 {
     for (;;) {

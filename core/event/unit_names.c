@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths of units outside the cores: how they are spelled, and how units are found by them. Pure.
+ * Paths of units outside the cores: how paths are spelled, and how units are found by their path. Pure.
  */
 #include "core/event/unit_names.h"
 
@@ -36,7 +36,10 @@ static size_t last_component(const char *text, size_t length)
     return length;
 }
 
-/* Read an optional number, which may follow '_' or '/'. Without a number *out_number is UPMU_UNIT_ALL. */
+/*
+ * Read a number that is the whole text; '_' or '/' may stand before it. An empty text sets *out_number to
+ * UPMU_UNIT_ALL. Returns false if the text is anything else.
+ */
 static bool take_number(const char *text, size_t length, uint32_t *out_number)
 {
     uint64_t number;
@@ -54,7 +57,7 @@ static bool take_number(const char *text, size_t length, uint32_t *out_number)
     return true;
 }
 
-/* Is the text `prefix` (perhaps empty), `stem`, and an optional number? */
+/* Is the text `prefix` (which may be empty), then `stem`, then a number or nothing (see take_number())? */
 static bool is_stem(const char *text, size_t length, const char *prefix, const char *stem, uint32_t *out_number)
 {
     size_t first = upmu_text_length(prefix), second = upmu_text_length(stem);
@@ -69,7 +72,7 @@ size_t upmu_unit_spelled(const struct upmu_unit_type *type, const char *text, si
     size_t begin = last_component(text, length);
     uint64_t number;
 
-    /* In "imc/3" the number is a component of its own. */
+    /* In "imc/3" the number is a path component of its own. */
     if (begin > 1 && upmu_text_digits(text + begin, length - begin, 10, &number))
         begin = last_component(text, begin - 1u);
     text += begin;
@@ -112,8 +115,8 @@ size_t upmu_unit_path(const struct upmu_unit_list *list, const struct upmu_unit_
 }
 
 /*
- * Is a component of the user's text equal to the path's component, except that the user's text may leave out the
- * number?
+ * Is a component of the user's text equal to the component of a unit's path, except that the user's text may leave out
+ * the number at its end?
  */
 static bool same_component(const char *text, size_t length, const char *path, size_t path_length)
 {
@@ -125,7 +128,7 @@ static bool same_component(const char *text, size_t length, const char *path, si
                                      upmu_text_digits(path + length, path_length - length, 10, &number));
 }
 
-/* A unit's path, or the user's text for one; while paths are compared, the part that is not yet compared. */
+/* A unit's path, or a user's text that names a unit. names_unit() shortens both from their ends as it compares them. */
 struct path {
     const char *text;
     size_t length;
@@ -145,13 +148,16 @@ static struct path path_of(const struct upmu_unit_list *list, const struct upmu_
     return path;
 }
 
-/* Shorten a path by its last component, which begins at `begin`, and the '/' before that. */
+/* Remove from a path its last component, which begins at `begin`, and the '/' before it. */
 static void cut_component(struct path *path, size_t begin)
 {
     path->length = begin ? begin - 1u : 0;
 }
 
-/* Is the text the end of a unit's path? `*out_all`: the text leaves out the last number. */
+/*
+ * Is the user's text the end of a unit's path, in whole components? If the text begins with '/', it must be the whole
+ * path. *out_all: the text leaves out the number of the last component.
+ */
 static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, struct path text,
                        bool *out_all)
 {
@@ -186,7 +192,7 @@ static bool names_unit(const struct upmu_unit_list *list, const struct upmu_unit
     return !text.length && !(anchored && path.length);
 }
 
-/* Return a unit's path without its last component. */
+/* Return a unit's path up to its last '/', which is included; `buffer` can hold its text. */
 static struct path parent_of(const struct upmu_unit_list *list, const struct upmu_unit_info *unit, char buffer[PATH])
 {
     struct path path = path_of(list, unit, buffer);
@@ -196,8 +202,8 @@ static struct path parent_of(const struct upmu_unit_list *list, const struct upm
 }
 
 /*
- * Are a unit and the next one of the list of the same type, on the same die and last-level cache (else no CPU reaches
- * both), with paths that differ only in the last component?
+ * Are a unit and the next one in the list of the same type, on the same die and last-level cache (otherwise no CPU
+ * reaches both), with paths that differ only in the last component?
  */
 static bool side_by_side(const struct upmu_unit_list *list, const struct upmu_unit_info *unit)
 {
@@ -234,7 +240,7 @@ bool upmu_unit_next(const struct upmu_unit_list *list, const char *path, size_t 
     return false;
 }
 
-/* Does a path end with the components in `text`? */
+/* Does a path end with `text`, and does `text` begin at the beginning of a component of the path? */
 static UPMU_APART bool ends_with(struct path path, const char *text, size_t length)
 {
     const char *begin = path.text + path.length - length;
@@ -277,8 +283,8 @@ bool upmu_unit_meant(const struct upmu_pmu *pmu, const char *text, size_t length
 }
 
 /*
- * Return the part of a unit's path that an event's text is compared with: without the last component if the text had no
- * number.
+ * Return the part of a unit's path that is compared with the path in an event's text: without the last component if the
+ * text had no number.
  */
 static UPMU_APART struct path compared_path(const struct upmu_unit_list *list, const struct upmu_unit_info *unit,
                                  const struct upmu_event *event, char buffer[PATH])
@@ -287,8 +293,8 @@ static UPMU_APART struct path compared_path(const struct upmu_unit_list *list, c
 }
 
 /*
- * Return the path that an event's text gave, read from the first unit that the text named. Length 0: the text gave no
- * path, or the list lacks that unit, because the event is older than the list.
+ * Return the path that an event's text gave, as it stands in the path of the first unit that the text named. Length 0:
+ * the text gave no path, or the list has no such unit, because the event was encoded with an older list.
  */
 static struct path meant_path(const struct upmu_unit_list *list, const struct upmu_event *event, char buffer[PATH])
 {
@@ -329,7 +335,10 @@ void upmu_unit_write(struct upmu_text *out, const struct upmu_pmu *pmu, const st
     upmu_text_char(out, '/');
 }
 
-/* Find the next unit with a packed PCI address, and of a type if `type` is not NULL. */
+/*
+ * Find the next unit of the list, from index *cursor on, with a packed PCI address, and of the type that is named
+ * `type` if this is not NULL. False: no unit is left.
+ */
 static bool next_at(const struct upmu_unit_list *list, uint32_t address, const char *type, unsigned *cursor,
                     struct upmu_unit_found *out_found)
 {

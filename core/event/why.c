@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Statuses, counters and refusals in words.
+ * Write a status, a counter, or a refusal (struct upmu_why) as text.
  */
 #include "core/event/why.h"
 
@@ -114,7 +114,7 @@ size_t upmu_counter_text(const struct upmu_pmu *pmu, unsigned counter, char *buf
 
 #if UPMU_WHY_TEXT
 
-/* Append the counters of a refusal as ranges of one kind: "PMC0-PMC3, FIXED1". */
+/* Append the counters of a refusal as ranges; counters of one range are all general or all not: "PMC0-PMC3, FIXED1". */
 static void write_counters(struct upmu_text *out, const struct upmu_why *why)
 {
     uint32_t general = why->counters & why->pmu->general;
@@ -148,7 +148,7 @@ static void write_event(struct upmu_text *out, const struct upmu_pmu *pmu, struc
         upmu_text_string(out, id.catalogue ? "an event" : "a raw event");
 }
 
-/* Append the events of a refusal: "A, B, C", the last two joined by `last`. */
+/* Append the events that a refusal names: "A, B, C", the last two joined by the text `last`. */
 static void write_culprits(struct upmu_text *out, const struct upmu_why *why, const char *last)
 {
     unsigned left = upmu_bits_count(why->culprits);
@@ -164,8 +164,9 @@ static void write_culprits(struct upmu_text *out, const struct upmu_why *why, co
 }
 
 /*
- * Texts of a collision, for one, two and more events, by enum upmu_collision; the last two rows are for events that all
- * need the same general counter, or the same other counter. Letters in these forms:
+ * Texts of a collision: a row for each value of enum upmu_collision, a column each for one, two and more events. The
+ * last two rows are for events that all need the same general counter, or the same other counter. These letters in a
+ * text are replaced:
  *     A  the events, the last two joined by "and"       L  the events, joined by commas only
  *     N  how many events                                M  how many counters
  *     C  the counters                                   B  the lowest counter's number
@@ -216,7 +217,7 @@ static void write_collision(struct upmu_text *out, const struct upmu_why *why)
         }
 }
 
-/* Append the similar name in its own spelling, which may be another name of the event. */
+/* Append the name that is most similar to the refused word, as the catalogue spells it; it may be an event's alias. */
 static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
 {
 #if UPMU_NAMES
@@ -232,7 +233,7 @@ static void write_nearest(struct upmu_text *out, const struct upmu_why *why)
     write_event(out, why->pmu, why->nearest);
 }
 
-/* Append common attributes that the PMU has: `; attributes: u, k, e, i, c`. */
+/* Append those of the common attributes that the PMU has: `; attributes: u, k, e, i, c`. */
 static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
 {
 #if UPMU_NAMES
@@ -258,8 +259,8 @@ static void write_attributes(struct upmu_text *out, const struct upmu_pmu *pmu)
 }
 
 /*
- * Append the levels that are possible: `; possible: precise=1, precise=3`. If level 0 is possible, upmu has no driver
- * for the PMU's precise records.
+ * Append the levels of precise sampling that are possible: `; possible: precise=1, precise=3`. Bit 0 of why->levels
+ * says that only level 0 is possible, because upmu does not drive the PMU's precise records.
  */
 static void write_levels(struct upmu_text *out, const struct upmu_why *why)
 {
@@ -279,8 +280,8 @@ static void write_levels(struct upmu_text *out, const struct upmu_why *why)
 }
 
 /*
- * Return the name of a PMU; if some CPUs of the model have a catalogue of their own, return that catalogue's name:
- * `cwf`, a `dkt`.
+ * Return the name of a PMU's catalogue if the catalogue is one for this model of PMU: `cwf` is the catalogue of some
+ * CPUs with the PMU `dkt`. Otherwise return the name of the PMU.
  */
 static const char *pmu_name(const struct upmu_pmu *pmu)
 {
@@ -291,7 +292,7 @@ static const char *pmu_name(const struct upmu_pmu *pmu)
     return pmu->name;
 }
 
-/* Append `an event of cha, not of skx_unc_imc`. */
+/* Append which type of unit an event is of: `an event of cha, not of skx_unc_imc`. */
 static void write_other_unit(struct upmu_text *out, const struct upmu_why *why)
 {
     const char *name = NULL;
@@ -312,7 +313,9 @@ static void write_word(struct upmu_text *out, const struct upmu_why *why)
 {
     if (why->length) {
         upmu_text_char(out, '"');
-        /* Other characters become '?': a line of a log stays one line of ASCII, whatever the refused text contains. */
+        /*
+         * Bytes that are not printable ASCII become '?': a line of a log stays one line, whatever the refused text is.
+         */
         for (const char *at = why->word; *at; at++)
             upmu_text_char(out, *at >= ' ' && *at <= '~' ? *at : '?');
         upmu_text_string(out, &"...\": "[why->length >= UPMU_WHY_WORD ? 0 : 3]);

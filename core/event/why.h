@@ -10,26 +10,27 @@
 #include <upmu/pmu.h>
 #include <upmu/status.h>
 
-/* Clear *why: nothing was refused. `why` may be NULL. */
+/* Set *why to all zeros, which means that nothing was refused. `why` may be NULL. */
 void upmu_why_clear(struct upmu_why *why);
 
 /*
- * Store a refusal in *why: its status and the refused word, `length` bytes of `text` from `position` on. With `text`
- * NULL the refusal concerns no text. `why` and `pmu` may be NULL. Returns `status`, so that a refusal is one line.
+ * Store a refusal in *why: its status, the PMU that refuses, and the refused word, which is `length` bytes of `text`
+ * from `position` on. If `text` is NULL, the refusal has no word. `why` and `pmu` may be NULL. Returns `status`, so
+ * that a caller can return the result of this call.
  */
 enum upmu_status upmu_why_refuse(struct upmu_why *why, enum upmu_status status, const struct upmu_pmu *pmu,
                                  const char *text, size_t position, size_t length);
 
-/* Is the refused word, which follows the name of an event, too short for a unit mask? */
+/* Is the refused word, which follows the name of an event, so short (1 or 2 letters) that an attribute was meant? */
 static inline bool upmu_why_asks_attribute(const struct upmu_why *why)
 {
     return (why->status == UPMU_ERR_NO_SUCH_ATTRIBUTE || why->status == UPMU_ERR_NO_SUCH_MASK) && why->length < 3;
 }
 
-/* Store that a hook is missing, with its name as the refused word. Returns UPMU_ERR_HOOK_MISSING. */
+/* Store in *why that the host has not set a hook, whose name is the refused word. Returns UPMU_ERR_HOOK_MISSING. */
 enum upmu_status upmu_why_hook(struct upmu_why *why, const char *name);
 
-/* Do as upmu_why_hook() for a machine. Builds without texts store nothing, to save bytes. */
+/* Do as upmu_why_hook() for machine->why. A build without explanations (UPMU_WHY_TEXT is 0) stores nothing. */
 static inline enum upmu_status upmu_why_hook_of(struct upmu_machine *machine, const char *name)
 {
     return UPMU_WHY_TEXT ? upmu_why_hook(&machine->why, name) : UPMU_ERR_HOOK_MISSING;

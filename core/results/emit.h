@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Write bytes to an output: the bytes are counted and collected in a stage; a CRC is computed while `sums` is true. */
+/*
+ * Write bytes to an output. emit->length counts them. They are collected in emit->stage, 64 bytes, before they go to
+ * the output; while emit->sums is true, emit->crc becomes the CRC of the bytes that went.
+ */
 #ifndef UPMU_CORE_EMIT_H
 #define UPMU_CORE_EMIT_H
 
 #include <upmu/results.h>
 
-/* Begin an output. With `output` NULL bytes are only counted. */
+/* Begin to write to an output. If `output` is NULL, bytes are only counted, in emit->length. */
 void upmu_emit_begin(struct upmu_emit *emit, struct upmu_output *output);
 
-/* Append bytes. A failure is remembered, and nothing is written after it. */
+/*
+ * Append bytes to the output. After a write that failed nothing more is written: upmu_emit_flush() reports the failure.
+ */
 void upmu_emit_bytes(struct upmu_emit *emit, const void *bytes, size_t length);
 void upmu_emit_byte(struct upmu_emit *emit, unsigned byte);
 void upmu_emit_number(struct upmu_emit *emit, uint64_t value, unsigned bytes); /* lowest byte first */
@@ -17,7 +22,7 @@ void upmu_emit_decimal(struct upmu_emit *emit, uint64_t value);
 void upmu_emit_hex(struct upmu_emit *emit, uint64_t value, unsigned least_digits);
 void upmu_emit_zeros(struct upmu_emit *emit, size_t count);
 
-/* Write the bytes that are in the stage; false: a write has failed since upmu_emit_begin(). */
+/* Write the bytes that are in emit->stage to the output; false: a write has failed since upmu_emit_begin(). */
 bool upmu_emit_flush(struct upmu_emit *emit);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folded stacks, which flamegraph.pl and its successors read: a line of text for each stack, with the outermost frame
- * first and the number of samples at the end.
+ * Write "folded" stacks, the text that flamegraph.pl and its successors read: a line for each stack, with the outermost
+ * frame first, frames separated by ';', and the number of the stack's samples at the end.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"

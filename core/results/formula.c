@@ -8,8 +8,8 @@
  *     sign := '-'* (number | '{' event '}' | name | '(' expression ')' | call)
  *     call := ('min' | 'max') '(' expression ',' expression ')' | 'if' '(' expression ',' expression ',' expression ')'
  *
- * The text is read once, by precedence, with two small stacks and without recursion: a handler or a small kernel stack
- * can call it.
+ * The text is read once, by precedence, with a stack of numbers and a stack of operators, and without recursion. So the
+ * function needs little of the caller's stack, and can be called by a handler.
  */
 #include <upmu/config.h>
 #include <upmu/metric.h>
@@ -24,8 +24,8 @@
 #define FORMULA_TOP (UINT64_C(1) << 63)
 
 /*
- * A number: digits × 2^exponent, with the top bit of `digits` set, or 0; and the place of the number's text in the
- * formula.
+ * A number: `digits` × 2^`exponent`. The top bit of `digits` is set, or `digits` is 0. The number's text in the formula
+ * goes from byte `begin` to before byte `end`.
  */
 struct formula_number {
     uint64_t digits;
@@ -34,7 +34,10 @@ struct formula_number {
     uint16_t begin, end;
 };
 
-/* Tokens that stand before a value.  Tokens from FORMULA_OPEN on wait for their ')'. */
+/*
+ * Tokens that are pending until the value behind them is complete: operators, brackets and calls.  Those from
+ * FORMULA_OPEN on are pending until their ')'.
+ */
 enum formula_kind {
     FORMULA_ADD,
     FORMULA_SUBTRACT,
@@ -51,13 +54,14 @@ enum formula_kind {
     FORMULA_IF
 };
 
-/* By kind of token: how strongly the token binds the value behind it; how many commas its brackets need. */
+/* By enum formula_kind: how strongly the token binds the value behind it; how many commas its brackets must have. */
 static const uint8_t formula_binds[] = {2, 2, 3, 3, 4, 1, 1, 1, 1, 0, 0, 0, 0};
 static const uint8_t formula_commas[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2};
 
 /*
- * A token that waits for its values. `arguments`: how many of its values are complete. `skips`: the value that is read
- * now does not matter. `condition`, for an `if`: the condition's value, unless it is unknown (`undecided`).
+ * A pending token. `arguments`: how many values of its brackets are complete (each was followed by a comma). For an
+ * `if`: `condition` is its condition; `undecided`: the condition's value is unknown; `skips`: by the condition, the
+ * value that is being read is not the result.
  */
 struct formula_pending {
     uint8_t kind, arguments;
@@ -72,8 +76,8 @@ struct formula {
     size_t at;
     enum upmu_status status;
     bool estimated;
-    unsigned skipping;  /* number of pending ifs whose present part does not matter */
-    unsigned undecided; /* number of pending ifs whose condition is not known */
+    unsigned skipping;  /* number of pending tokens with `skips`: events and names that are read get no value */
+    unsigned undecided; /* number of pending tokens with `undecided`: a division by zero is no error */
     unsigned numbers, pendings;
     struct formula_number number[UPMU_FORMULA_DEPTH];
     struct formula_pending pending[UPMU_FORMULA_DEPTH];
@@ -92,7 +96,9 @@ static struct formula_number formula_normal(uint64_t digits, int32_t exponent, b
     return number;
 }
 
-/* Return the digits of a number after a shift to a higher exponent: what a sum with a number of that exponent needs. */
+/*
+ * Return the digits that a number has with a higher exponent, rounded down, to add it to a number with that exponent.
+ */
 static uint64_t formula_aligned(const struct formula_number *number, int32_t exponent)
 {
     int32_t down = exponent - number->exponent;
@@ -128,7 +134,7 @@ static struct formula_number formula_sum(struct formula_number a, struct formula
     return formula_normal(digits, a.exponent, a.negative);
 }
 
-/* The product a / 2 × b / 2^63 has 63 or 64 digits. */
+/* The digits of the product are a / 2 × b / 2^63: 63 or 64 binary digits. */
 static struct formula_number formula_product(const struct formula_number *a, const struct formula_number *b)
 {
     return formula_normal(upmu_muldiv(a->digits >> 1, b->digits, FORMULA_TOP), a->exponent + b->exponent + 64,
@@ -148,7 +154,7 @@ static bool is_less(struct formula_number a, struct formula_number b)
     return a.digits && a.negative;
 }
 
-/* Round a number to millionths; false: they need more than 63 bits. */
+/* Round a number to a whole number of millionths; false: it needs more than 63 bits. */
 static bool to_millionths(const struct formula_number *number, int64_t *out_millionths)
 {
     const struct formula_number million = formula_normal(1000000, 0, false);
@@ -232,7 +238,7 @@ static struct formula_number formula_compute(struct formula *f, enum formula_kin
     }
 }
 
-/* Replace the last two numbers by the result of an operation on them. */
+/* Replace the two numbers on top of the stack by the result of an operation on them. */
 static void formula_join(struct formula *f, enum formula_kind kind, size_t begin, size_t end)
 {
     struct formula_number result;
@@ -242,7 +248,7 @@ static void formula_join(struct formula *f, enum formula_kind kind, size_t begin
     push_number(f, result, begin, end);
 }
 
-/* Apply the pending tokens, from the last one back, that bind their values at least as strongly as `least`. */
+/* Apply pending operators, the last one first, as long as they bind their values at least as strongly as `least`. */
 static void formula_reduce(struct formula *f, unsigned least)
 {
     while (f->status == UPMU_OK && f->pendings && formula_binds[f->pending[f->pendings - 1].kind] >= least) {
@@ -282,7 +288,7 @@ static void skip_blanks(struct formula *f)
         f->at++;
 }
 
-/* Read a number: digits, and perhaps a point with more digits. */
+/* Read a number (digits, and optionally a point with more digits), and push its value. */
 static void take_formula_number(struct formula *f)
 {
     size_t begin = f->at;
@@ -311,7 +317,7 @@ static void take_formula_number(struct formula *f)
     push_number(f, scale > 1 ? formula_quotient(&number, &below) : number, begin, f->at);
 }
 
-/* Push the caller's value of a word, which stands from `begin` to f->at. */
+/* Push the value that the caller's function gives for an event or name, whose text goes from `begin` to f->at. */
 static void take_formula_value(struct formula *f, size_t begin, const struct upmu_formula_word *word)
 {
     struct upmu_formula_value value = {.value = 0};
@@ -352,7 +358,7 @@ static void take_formula_event(struct formula *f)
     take_formula_value(f, begin, &word);
 }
 
-/* Read a name and push its value, or read a call up to its '('. True: a call. */
+/* Read a name and push its value, or read the name of a call and its '('. Returns true for a call. */
 static bool take_name_or_call(struct formula *f)
 {
     static const struct {
@@ -382,9 +388,9 @@ static bool take_name_or_call(struct formula *f)
     return true;
 }
 
-/* ---- Texts before a value and behind it ---- */
+/* ---- Tokens where a value must begin, and behind a value ---- */
 
-/* Read a value, or a token that stands before one. True: a value was read, so that an operator must follow. */
+/* Read a value, or a token that stands before a value. Returns true if it was a value: then an operator must follow. */
 static bool before_value(struct formula *f)
 {
     char c = byte_at(f);
@@ -406,7 +412,10 @@ static bool before_value(struct formula *f)
     return true;
 }
 
-/* The condition of an if was read: decide which of the two parts that follow does not matter. */
+/*
+ * Remove from the stack the condition of an `if`, which has been read, and decide by it which of the two values that
+ * follow is the result.
+ */
 static void formula_decide(struct formula *f, struct formula_pending *last)
 {
     const struct formula_number *condition = &f->number[--f->numbers];
@@ -425,7 +434,7 @@ static void next_part(struct formula *f, struct formula_pending *last)
     f->skipping += last->skips;
 }
 
-/* ',' */
+/* Handle a ',', which ends an argument of a call. */
 static void next_argument(struct formula *f)
 {
     struct formula_pending *last;
@@ -443,7 +452,7 @@ static void next_argument(struct formula *f)
         next_part(f, last);
 }
 
-/* ')' */
+/* Handle a ')', which ends a bracket or a call. */
 static void close_bracket(struct formula *f)
 {
     struct formula_pending *last;
@@ -470,7 +479,7 @@ static void close_bracket(struct formula *f)
     f->number[f->numbers - 1].end = (uint16_t)f->at;
 }
 
-/* Read an operator, a comma or a ')' behind a value. True: another value must follow. */
+/* Read an operator, a comma or a ')' behind a value. Returns true if another value must follow. */
 static bool behind_value(struct formula *f)
 {
     static const char signs[] = "+-*/?<>";
@@ -497,7 +506,7 @@ static bool behind_value(struct formula *f)
     }
     formula_reduce(f, kind >= FORMULA_LESS ? 2 : formula_binds[kind]);
     if (kind >= FORMULA_LESS && f->pendings && formula_binds[f->pending[f->pendings - 1].kind] == 1)
-        formula_refuse(f, UPMU_ERR_FORMULA, f->at - 1, f->at); /* a < b < c */
+        formula_refuse(f, UPMU_ERR_FORMULA, f->at - 1, f->at); /* a second comparison: a < b < c */
     push_pending(f, (enum formula_kind)kind, f->at - 1);
     return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Write a log (docs/RESULTS.md has its layout): a head, records with a check each, an end. Each record goes to the
- * output whole, or not at all.
+ * Write a log (docs/RESULTS.md has its layout): a head, records, and a record that is the end. Each record has a check,
+ * which is a CRC-32. In a buffer a record is written whole, or not at all.
  */
 #include "core/results/log_core.h"
 #include "core/catalog/catalog.h"
@@ -31,15 +31,15 @@ static void put_name(struct upmu_emit *emit, const char *name)
     upmu_emit_bytes(emit, name, length);
 }
 
-/* Return the bytes of a record whose body has `body` bytes. */
+/* Return the length in bytes of a record whose body has `body` bytes: with length, kind and check, a multiple of 8. */
 static uint32_t record_bytes(size_t body)
 {
     return (uint32_t)(UPMU_LOG_RECORD_BYTES + body + UPMU_LOG_CHECK_BYTES + 7u) & ~UINT32_C(7);
 }
 
 /*
- * Return the bytes of a buffer that a record must leave free: for the end, and, before a sample, for a count of each
- * event.
+ * Return how many bytes of the output's buffer a new record must leave free: room for the record that ends the log; if
+ * the new record is a sample, also room for a count record of each event of the log.
  */
 static size_t room_kept(const struct upmu_log *log, enum upmu_log_kind kind)
 {
@@ -92,7 +92,7 @@ enum upmu_status upmu_log_begin(struct upmu_log *log, struct upmu_output *output
     log->status = UPMU_OK;
     upmu_emit_bytes(&log->emit, UPMU_LOG_MAGIC, 8);
     upmu_emit_number(&log->emit, UPMU_LOG_VERSION, 8);
-    (void)upmu_emit_flush(&log->emit); /* the head has no part in a record's check */
+    (void)upmu_emit_flush(&log->emit); /* empty the stage: the head must not be in the check of the first record */
     if (record_begin(log, UPMU_LOG_MACHINE, 14u + text_length(machine)) != UPMU_OK) {
         log->status = UPMU_ERR_STATE;
         return UPMU_ERR_NO_SPACE;

@@ -9,16 +9,17 @@
 #include <upmu/results.h>
 
 #define UPMU_LOG_MAGIC "upmu-log"
-#define UPMU_LOG_HEAD_BYTES 16u   /* magic, version in 8 bytes */
-#define UPMU_LOG_RECORD_BYTES 8u  /* before a body: bytes of the record, a multiple of 8; kind */
+#define UPMU_LOG_HEAD_BYTES 16u   /* bytes of a log before its first record: magic (8), version (8) */
+#define UPMU_LOG_RECORD_BYTES 8u  /* bytes of a record before its body: its length in bytes (4), its kind (4) */
 #define UPMU_LOG_SAMPLE_BYTES 72u /* bytes of a sample's body before its values and frames */
-#define UPMU_LOG_COUNT_BYTES 52u  /* bytes of the body of a count */
-#define UPMU_LOG_TOTAL_BYTES 56u  /* bytes of the record of the end */
-#define UPMU_LOG_CHECK_BYTES 4u   /* bytes of the check at the end of each record */
+#define UPMU_LOG_COUNT_BYTES 52u  /* bytes of the body of a count record */
+#define UPMU_LOG_TOTAL_BYTES 56u  /* bytes of the whole record that ends a log */
+#define UPMU_LOG_CHECK_BYTES 4u   /* bytes of the check at the end of each record: a CRC-32 of the record */
 
 /*
- * Return the value that a record's check starts from: the number of the record, added to the check of the log's first
- * record. So records of an earlier log in the same memory, and records that were moved, do not pass their check.
+ * Return the value that the CRC of a record starts from: the number of the record in the log, added to the check of the
+ * log's first record; 0 for the first record. So records of an earlier log in the same memory, and records that were
+ * moved, do not pass their check.
  */
 static inline uint32_t upmu_log_check_start(uint32_t first_check, uint64_t number)
 {
@@ -26,8 +27,8 @@ static inline uint32_t upmu_log_check_start(uint32_t first_check, uint64_t numbe
 }
 
 /*
- * Read the record at an offset of an opened log. Returns false if its kind is unknown, or its body does not fit its
- * kind.
+ * Read the record at offset `at`, in bytes, of an opened log. Returns false if there is none, if its kind is unknown,
+ * or if its body has not the length that its kind needs.
  */
 bool upmu_log_item_at(const struct upmu_log_reader *reader, size_t at, struct upmu_log_item *out_item);
 

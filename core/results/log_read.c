@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Read a log, whose bytes may be anything: each length is checked against the record, and each record against the log
- * and its check, before any of it is used.
+ * Read a log, whose bytes may be anything. Each length in a record is checked against the record's end, and each record
+ * against the log's end and against its own check, a CRC-32, before any of it is used.
  */
 #include "core/results/log_core.h"
 #include "core/results/emit.h"
@@ -10,11 +10,11 @@
 
 #if UPMU_RESULTS
 
-/* The part of a record's body that is not read yet. */
+/* The part of a record's body that is not read yet: `left` bytes from `at` on. */
 struct log_cursor {
     const uint8_t *at;
     size_t left;
-    bool lacks; /* more was asked for than was left */
+    bool lacks; /* the body is too short for its kind, or has a value that is not allowed */
 };
 
 static uint64_t number_at(const uint8_t *at, unsigned bytes)
@@ -151,7 +151,7 @@ static void take_count(struct log_cursor *cursor, struct upmu_log_count *count)
     count->lost = take_number32(cursor);
 }
 
-/* Read the body of a record by its kind; false: the kind is unknown. */
+/* Read the body of a record as item->kind says; false: the kind is unknown. The caller checks cursor->lacks. */
 static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
 {
     switch (item->kind) {
@@ -191,8 +191,8 @@ static bool take_body(struct log_cursor *cursor, struct upmu_log_item *item)
 }
 
 /*
- * Return the bytes of the record at an offset; 0: too few bytes are left for a record, or the stated length is
- * impossible.
+ * Return the length in bytes of the record at offset `at`; 0: too few bytes of the log are left for a record, or the
+ * length that the record states is impossible.
  */
 static size_t record_at(const struct upmu_log_reader *reader, size_t at)
 {
@@ -205,7 +205,8 @@ static size_t record_at(const struct upmu_log_reader *reader, size_t at)
 }
 
 /*
- * Read a record. True: its kind is unknown, or its body has the length of its kind, padded to the next multiple of 8.
+ * Read the record of `bytes` bytes at offset `at`. *out_known: its kind is known. Returns false if the kind is known
+ * and the body has another length than the kind needs, padded to a multiple of 8, or a value that is not allowed.
  */
 static bool record_read(const struct upmu_log_reader *reader, size_t at, size_t bytes, struct upmu_log_item *out_item,
                         bool *out_known)
@@ -227,7 +228,7 @@ bool upmu_log_item_at(const struct upmu_log_reader *reader, size_t at, struct up
     return bytes && record_read(reader, at, bytes, out_item, &known) && known;
 }
 
-/* Compute the check of a record from its bytes. check_stored() reads the check that the record has. */
+/* Return the check that a record should have, computed from its bytes. check_stored() returns the one that it has. */
 static uint32_t check_made(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint32_t start)
 {
     return upmu_emit_crc(start, reader->bytes + at, bytes - UPMU_LOG_CHECK_BYTES);
@@ -239,8 +240,8 @@ static uint32_t check_stored(const struct upmu_log_reader *reader, size_t at, si
 }
 
 /*
- * Is the record with this number as it was written? The record's form and check are right, and the first record, and no
- * other, is the machine's.
+ * Is a record, the log's record number `number`, as it was written? Then its check is right, its body has a valid
+ * form, and it is a UPMU_LOG_MACHINE record if it is the first of the log, and only then.
  */
 static bool record_sound(const struct upmu_log_reader *reader, size_t at, size_t bytes, uint64_t number,
                          struct upmu_log_item *out_item, bool *out_known)
@@ -273,8 +274,8 @@ bool upmu_log_next(struct upmu_log_reader *reader, struct upmu_log_item *out_ite
 }
 
 /*
- * Are all records as they were written? The record of the end must be the last one, and state how many records and
- * samples there are.
+ * Are all records of a log as they were written? The record of the end must be the last one, and must state how many
+ * records and samples stand before it.
  */
 static bool records_sound(const struct upmu_log_reader *reader)
 {
@@ -295,8 +296,8 @@ static bool records_sound(const struct upmu_log_reader *reader)
 }
 
 /*
- * Check the head of a log, and note two checks of the first record: the check that the record has, and the check
- * computed from the record's bytes.
+ * Begin to read a log: check its head. Store in reader->first_check the check that the first record has, and the check
+ * computed from the first record's bytes: if one of them is damaged, the checks of later records agree with the other.
  */
 static enum upmu_status head_open(struct upmu_log_reader *reader, const void *log, size_t bytes)
 {

@@ -11,7 +11,9 @@
 
 #if UPMU_FORMULAS && UPMU_NAMES
 
-/* Return the bit that stands for the PMU's catalogue in rows of metrics; 0: no row names that catalogue. */
+/*
+ * Return the bit of upmu_metric_row.catalogues that stands for the PMU's catalogue; 0: no metric names the catalogue.
+ */
 static uint32_t metric_bit(const struct upmu_pmu *pmu)
 {
     const char *own = pmu->catalog ? upmu_catalog_name(pmu->catalog) : "";
@@ -24,8 +26,8 @@ static uint32_t metric_bit(const struct upmu_pmu *pmu)
 }
 
 /*
- * Is a row for the PMU whose catalogue has this bit? A row of generic events is for every PMU, unless an earlier row
- * has the same name and is for the catalogue.
+ * Is a row for PMUs whose catalogue has this bit (metric_bit())? A row of generic events is for every PMU, unless an
+ * earlier row has the same name and is for the catalogue.
  */
 static bool metric_serves(const struct upmu_metric_row *row, uint32_t bit)
 {

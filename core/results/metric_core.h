@@ -9,16 +9,19 @@
 #include <upmu/config.h>
 #include <upmu/metric.h>
 
-/* A metric. Bit i of `catalogues` stands for the i-th name of upmu_metric_catalogues; 0: every PMU has the metric. */
+/*
+ * A metric. Bit i of `catalogues`: PMUs with the i-th catalogue of upmu_metric_catalogues have the metric. If no bit is
+ * set, the metric needs generic events only, and every PMU has it.
+ */
 struct upmu_metric_row {
     const char *name, *group, *unit;
     uint32_t catalogues;
     const char *formula;
 };
 
-/* The names of catalogues, each with its NUL; one more NUL is the end. */
+/* The names of the catalogues that have metrics, each with its NUL; one more NUL is the end of the list. */
 extern const char upmu_metric_catalogues[];
-/* All metrics; the last rows are those of generic events. */
+/* All metrics; those of generic events (`catalogues` is 0) are the last rows. */
 extern const struct upmu_metric_row upmu_metric_row[];
 extern const unsigned upmu_metric_rows;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Write perf.data, as perf of Linux reads it (tools/perf/Documentation/perf.data-file-format.txt and
- * include/uapi/linux/perf_event.h): a header that says where the parts are; identifiers of events; their attributes;
- * records; two features, which are the names of events and the times.
+ * include/uapi/linux/perf_event.h): a header that says where the other parts are; identifiers of events; attributes of
+ * events (struct perf_event_attr); records; two features: the events' names, and the times of the first and last
+ * sample.
  */
 #include <upmu/event.h>
 #include "core/results/results_core.h"
@@ -24,7 +25,9 @@
 #define PERF_FLAG_FREQ (UINT64_C(1) << 10)
 #define PERF_FLAG_SAMPLE_ID_ALL (UINT64_C(1) << 18)
 #define PERF_FLAG_MMAP2 (UINT64_C(1) << 23)
-/* PERF_SAMPLE_: IP, TID, TIME, CPU, PERIOD, IDENTIFIER; CALLCHAIN where there are callers. */
+/*
+ * Fields of each sample, PERF_SAMPLE_...: IP, TID, TIME, CPU, PERIOD, IDENTIFIER; CALLCHAIN if any sample has callers.
+ */
 #define PERF_SAMPLE_BASIC (1u << 0 | 1u << 1 | 1u << 2 | 1u << 7 | 1u << 8 | 1u << 16)
 #define PERF_SAMPLE_CALLCHAIN (1u << 5)
 #define PERF_RECORD_LOST 2u
@@ -75,8 +78,8 @@ static void perf_attribute(struct upmu_emit *emit, const struct upmu_results_cal
 }
 
 /*
- * Write the identifiers of a kind of event, one for each source, and return their number. An identifier is 1 + the
- * index in the table of events. `emit` NULL: the identifiers are only counted.
+ * Write the identifiers of a kind of event, one for each event of the kind, and return how many there are. An event's
+ * identifier is 1 + its index in call->event. If `emit` is NULL, the identifiers are only counted.
  */
 static unsigned perf_identifiers(struct upmu_emit *emit, const struct upmu_results_call *call, unsigned kind)
 {
@@ -97,7 +100,9 @@ static void perf_record(struct upmu_emit *emit, unsigned type, unsigned misc, si
     upmu_emit_number(emit, bytes, 2);
 }
 
-/* Write the end of a record that is not a sample: process, thread, time, CPU, identifier. */
+/*
+ * Write the end of a record that is no sample: process, thread, time (0), CPU (0), identifier (1: the first event's).
+ */
 static void perf_trailer(struct upmu_emit *emit, uint32_t process, uint32_t thread)
 {
     upmu_emit_number(emit, process, 4);
@@ -148,7 +153,7 @@ static void perf_task(struct upmu_emit *emit, const struct upmu_log_task *task)
     perf_trailer(emit, task->process, task->thread);
 }
 
-/* Write how many samples were lost. `identifier`: 1 + the event's index; 1 if it is unknown which events lost them. */
+/* Write a record of lost samples. `identifier`: that of the event; 1 if it is unknown of which events they were. */
 static void perf_lost(struct upmu_emit *emit, uint64_t identifier, uint64_t lost)
 {
     perf_record(emit, PERF_RECORD_LOST, 0, 24 + PERF_TRAILER_BYTES);
@@ -163,7 +168,7 @@ static void perf_sample(struct upmu_emit *emit, const struct upmu_results_call *
     const struct upmu_results_event *event = upmu_results_event_of(call, sample, index);
     unsigned i;
 
-    if (!event) /* a salvaged log */
+    if (!event) /* in a salvaged log, whose record of the event is missing */
         return;
     perf_record(emit, PERF_RECORD_SAMPLE, is_user(sample) ? PERF_MISC_USER : PERF_MISC_KERNEL,
                 56 + (call->frames ? 24 + 8u * sample->frame.count : 0));
@@ -183,7 +188,9 @@ static void perf_sample(struct upmu_emit *emit, const struct upmu_results_call *
         upmu_emit_number(emit, upmu_log_word(sample->frame, i), 8);
 }
 
-/* ---- The kernel is one mapping: from its lowest address to its highest, in pages ---- */
+/*
+ * ---- The kernel is written as one mapping, in whole pages, of all its symbols and all its addresses in samples ----
+ */
 
 static void kernel_include(struct upmu_log_range *kernel, uint64_t first, uint64_t last)
 {

@@ -13,7 +13,7 @@
 
 #if UPMU_RESULTS
 
-/* Numbers of the fields that are written. */
+/* Numbers, in profile.proto, of the fields that are written: of a Profile, then of its messages. */
 enum profile_field {
     PROFILE_SAMPLE_TYPE = 1,
     PROFILE_SAMPLE = 2,
@@ -39,8 +39,9 @@ enum profile_field {
 };
 
 /*
- * Indices in the table of strings. The table has "", the strings named here, two for each kind of event (one begins
- * with "samples of"), and names of functions.
+ * Indices in the profile's table of strings. The table has "", the strings named here, two for each kind of event (one
+ * begins with "samples of"), the names of functions, "[no address]", and a comment for each event with periods without
+ * a sample.
  */
 enum profile_string { STRING_NONE, STRING_COUNT, STRING_EVENTS, STRING_MACHINE, STRING_KINDS };
 
@@ -64,7 +65,8 @@ static void field_bytes(struct upmu_emit *emit, enum profile_field field, size_t
 }
 
 /*
- * Write the message that `write` makes for `index`: a first call of `write` counts its bytes, a second one writes them.
+ * Write a field with the message that the function `write` makes for `index`. Its first call counts the bytes of the
+ * message, which stand before it; its second call writes them.
  */
 static void field_message(struct upmu_emit *emit, enum profile_field field, const struct upmu_results_call *call,
                           uint64_t index, void (*write)(struct upmu_emit *, const struct upmu_results_call *, uint64_t))
@@ -78,8 +80,8 @@ static void field_message(struct upmu_emit *emit, enum profile_field field, cons
 }
 
 /*
- * Return the number of a location: 1 + the address's index in call->address. Samples without an address have the
- * location whose number follows the last of these.
+ * Return the number of the location that an address is: 1 + the address's index in call->address. Samples without an
+ * address have a location of their own, whose number is call->addresses + 1.
  */
 static uint64_t location_of(const struct upmu_results_call *call, uint64_t ip)
 {
@@ -153,7 +155,7 @@ static void write_function(struct upmu_emit *emit, const struct upmu_results_cal
     field_number(emit, FUNCTION_SYSTEM_NAME, name);
 }
 
-/* Write a location. `function` is the number of the location's function; 0: unknown. */
+/* Write a location: its number, its address, and the number of the function that contains it (0: unknown). */
 static void write_location(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t number,
                            uint64_t address, uint64_t function)
 {
@@ -172,17 +174,17 @@ static void write_location(struct upmu_emit *emit, const struct upmu_results_cal
     }
 }
 
-/* ---- Functions: each address in rising order, so that those of one function are together ---- */
+/* ---- Functions: addresses are looked up in rising order, so that all of one function follow each other ---- */
 
 struct function_walk {
     struct upmu_symbol symbol;
-    uint64_t count; /* functions so far */
-    bool known;     /* the last address was in `symbol` */
+    uint64_t count; /* functions found so far */
+    bool known;     /* an address was in a function; `symbol` is the last such function */
 };
 
 /*
- * Return the number of the function that has the next address; 0: unknown. *out_new: no earlier address was in that
- * function.
+ * Return the number of the function that contains the address `ip`; 0: unknown. *out_new: no address before this one in
+ * the walk was in that function.
  */
 static uint64_t function_next(struct function_walk *walk, const struct upmu_results_call *call, uint64_t ip,
                               bool *out_new)
@@ -215,7 +217,7 @@ static void write_kind(struct upmu_emit *emit, const struct upmu_results_call *c
     upmu_results_name(emit, &event);
 }
 
-/* Write a comment on an event: how many periods of the event have no sample. */
+/* Write the comment on the event with this index in call->event: how many of its periods had no sample. */
 static void write_lost(struct upmu_emit *emit, const struct upmu_results_call *call, uint64_t index)
 {
     struct upmu_log_event event;
@@ -281,7 +283,7 @@ static void pprof_write(struct upmu_emit *emit, struct upmu_results_call *call)
             field_number(emit, PROFILE_COMMENT, comment++);
 }
 
-/* Collect all addresses of the stacks in call->address, each once, in rising order. */
+/* Make call->stack, and collect in call->address all addresses that occur in stacks, each once, in rising order. */
 static enum upmu_status pprof_prepare(struct upmu_results_call *call)
 {
     enum upmu_status status = upmu_results_stacks(call);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions for all forms of a log's results. A call reads the log for its tables, then writes. Before it writes into a
- * buffer, a pass that only counts must show that all of it fits.
+ * Functions for all forms of a log's results (struct upmu_results_form). A call reads the log into its tables, then
+ * writes. Before it writes into a buffer, it counts the bytes in a first pass: if these do not fit, nothing is written.
  */
 #include "core/results/results_core.h"
 #include "core/results/emit.h"
@@ -11,7 +11,7 @@
 
 #if UPMU_RESULTS
 
-#define LOG_WORDS 0x7ffffff8u /* positions in a log are 32-bit numbers of words */
+#define LOG_WORDS 0x7ffffff8u /* the most words of 8 bytes in a log: positions in it are 32-bit numbers of words */
 
 void *upmu_results_room(struct upmu_results_call *call, size_t count, size_t bytes)
 {
@@ -29,7 +29,7 @@ void upmu_results_item(const struct upmu_results_call *call, uint64_t at, struct
     (void)upmu_log_item_at(&call->reader, (size_t)at * 8u, out_item);
 }
 
-/* Move the row at `at` down the heap, until no row below it is greater. */
+/* Sift the row at `at` down the heap of `count` rows, until no row below it has a greater first word. */
 static void heap_sift(uint64_t *rows, size_t at, size_t count, unsigned words)
 {
     size_t below;
@@ -74,7 +74,7 @@ static bool texts_equal(struct upmu_log_text a, struct upmu_log_text b)
     return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
 }
 
-/* Are two events, of any source, the same event with the same period? */
+/* Are two events, of any source and set, of one kind: the same event with the same period or frequency? */
 static bool one_kind(const struct upmu_log_event *a, const struct upmu_log_event *b)
 {
     return a->config == b->config && a->config1 == b->config1 && a->config2 == b->config2 &&
@@ -108,7 +108,7 @@ static void kind_record(const struct upmu_results_call *call, unsigned index, st
     *out_event = item.of.event;
 }
 
-/* Return a hash that all events of one kind share; the hash's low bits are free for the event's index. */
+/* Return a hash that is the same for all events of one kind; its UPMU_RESULTS_EVENT_BITS low bits are 0. */
 static uint64_t kind_hash(const struct upmu_log_event *event)
 {
     const uint64_t words[] = {event->config, event->config1, event->config2, event->period, event->frequency,
@@ -130,9 +130,11 @@ static unsigned order_event(uint64_t row)
 }
 
 /*
- * Join the event at `place` of the sorted table to the events of its kind, which stand before it and have the same hash
- * (from `group` on). Kinds have no numbers yet: in the first event of a kind, `head` is the first event of the group's
- * next kind, and `kind` is the last event of its own kind.
+ * Append the event at `place` in call->order to the list (`next`) of the events of its kind, or begin a new kind. In
+ * call->order, events with the same hash stand together, from `group` on, and those of one kind have the same hash.
+ * Until kinds_number() two fields have another meaning, in the first event of each kind: `kind` is the index of the
+ * last event of this kind so far; `head` is the index of the first event of the next kind with the same hash, or the
+ * event's own index if there is no next kind.
  */
 static void kind_join(struct upmu_results_call *call, unsigned place, unsigned group)
 {
@@ -158,7 +160,7 @@ static void kind_join(struct upmu_results_call *call, unsigned place, unsigned g
     row->first = true;
 }
 
-/* Number the kinds in the order of their first events. */
+/* Number the kinds in the order in which their first events stand in the log, and set `kind` and `head` to these. */
 static void kinds_number(struct upmu_results_call *call)
 {
     struct upmu_results_event *rows = call->event;
@@ -179,8 +181,8 @@ static uint64_t order_key(unsigned source, unsigned event, unsigned set)
 }
 
 /*
- * Events with the same source and index stand together in the sorted table: store the event that is first in the log in
- * `any` of each of them.
+ * For each source and event index store, in `any` of all events that have them, the one of these events that is first
+ * in the log. They stand together in call->order.
  */
 static void order_join(struct upmu_results_call *call)
 {
@@ -199,8 +201,8 @@ static void order_join(struct upmu_results_call *call)
 }
 
 /*
- * Sort the events by what makes a kind, and number the kinds; then sort them by source, index and set, which samples
- * state.
+ * Sort the events by the hash of their kind, and number the kinds. Then sort them by source, index and set, by which
+ * samples are looked up, and leave them in call->order.
  */
 static enum upmu_status events_order(struct upmu_results_call *call)
 {
@@ -228,7 +230,7 @@ static enum upmu_status events_order(struct upmu_results_call *call)
     return UPMU_OK;
 }
 
-/* Find the event of a sample. A sample without extension does not state its set: then source and index decide. */
+/* A sample whose record has no extension does not state its set (0): then source and index decide. */
 const struct upmu_results_event *upmu_results_event_of(const struct upmu_results_call *call,
                                                        const struct upmu_log_sample *sample, unsigned event)
 {
@@ -246,7 +248,8 @@ const struct upmu_results_event *upmu_results_event_of(const struct upmu_results
     }
     if (low < call->events && (call->order[low] ^ key) >> UPMU_RESULTS_EVENT_BITS == 0)
         return &call->event[order_event(call->order[low])];
-    low -= low == call->events || (call->order[low] ^ key) >> 32 != 0; /* an event of another set is beside the key */
+    /* No element has this set. The element before may have the same source and event, with a lower set. */
+    low -= low == call->events || (call->order[low] ^ key) >> 32 != 0;
     if (low >= call->events || (call->order[low] ^ key) >> 32 != 0)
         return NULL;
     row = &call->event[order_event(call->order[low])];
@@ -279,8 +282,8 @@ static unsigned plain_character(unsigned char c)
 }
 
 /*
- * Write a name; characters with a meaning are replaced. A ';' separates frames of folded stacks, a newline ends lines,
- * and profile.proto wants UTF-8.
+ * Characters with a meaning in a form are replaced: a ';' separates the frames of a folded stack, a newline ends a
+ * line, and profile.proto must be UTF-8.
  */
 void upmu_results_text(struct upmu_emit *emit, const char *text, size_t length)
 {
@@ -344,7 +347,8 @@ static enum upmu_status symbols_add(struct upmu_results_call *call)
 /* ---- Stacks ---- */
 
 /*
- * Return a frame of a sample (0: the innermost): its address or, with call->by_symbol, the first address of its symbol.
+ * Return frame `index` of a sample (0: the sample's own address; 1: the caller): the frame's address or, with
+ * call->by_symbol, the first address of the symbol that contains it.
  */
 static uint64_t frame_of(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned index)
 {
@@ -354,7 +358,7 @@ static uint64_t frame_of(const struct upmu_results_call *call, const struct upmu
     return call->by_symbol && upmu_results_symbol_of(call, ip, &symbol) ? symbol.start : ip;
 }
 
-/* Flags of a sample without an address. The stack of such a sample differs from a stack at address 0. */
+/* Flags of a sample that has no address. Its stack is not equal to that of a sample at address 0. */
 #define WITHOUT_ADDRESS (UPMU_SAMPLE_NO_FRAME | UPMU_SAMPLE_HIDDEN)
 
 static uint64_t stack_hash(const struct upmu_results_call *call, const struct upmu_log_sample *sample, unsigned kind)
@@ -449,7 +453,7 @@ enum upmu_status upmu_results_stacks(struct upmu_results_call *call)
 
 /* ---- The call ---- */
 
-/* Return how many of a sample's events are not in the table of events. */
+/* Return how many of a sample's events are not in call->event. */
 static unsigned events_unknown(const struct upmu_results_call *call, const struct upmu_log_sample *sample)
 {
     unsigned unknown = 0;
@@ -461,7 +465,8 @@ static unsigned events_unknown(const struct upmu_results_call *call, const struc
 }
 
 /*
- * Note how many periods of an event have no sample. Counts begin with the log, so the last count of an event decides.
+ * Store in call->event how many periods of an event had no sample. Each count record has the total from the event's
+ * start on, so that the last one of an event in the log decides.
  */
 static void lost_add(struct upmu_results_call *call, const struct upmu_log_count *count)
 {
@@ -506,7 +511,7 @@ static enum upmu_status look_through(struct upmu_results_call *call)
         call->lost += unknown;
         reported += item.of.sample.lost;
     }
-    if (!ended) /* a salvaged log */
+    if (!ended) /* a salvaged log without its end: only the samples say how many before them were lost */
         call->lost += reported;
     return status;
 }
@@ -554,7 +559,7 @@ enum upmu_status upmu_results_make(const struct upmu_results *results, struct up
     return status == UPMU_OK ? write_all(&call, output, form) : status;
 }
 
-/* ---- The symbols alone ---- */
+/* ---- The symbols of a log, as /proc/kallsyms has them ---- */
 
 static void kallsyms_write(struct upmu_emit *emit, struct upmu_results_call *call)
 {

@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for all forms of a log's results: tables in the caller's work area, and the two passes of a call, of
- * which the first counts bytes and the second writes them.
+ * Declarations shared by the writers of a log's results in their forms (perf.data, pprof, folded stacks): tables in the
+ * caller's work area, and the two passes of a call, of which the first counts bytes and the second writes them.
  */
 #ifndef UPMU_CORE_RESULTS_CORE_H
 #define UPMU_CORE_RESULTS_CORE_H
 
 #include <upmu/results.h>
 
-/* An event of a log that is sampled. Equal events of several sources are one kind. */
+/* A sampled event of a log. Equal events (same encoding and period) of several sources and sets are one kind. */
 struct upmu_results_event {
     uint64_t period;
     uint32_t at;   /* position of the event's record in the log, in words of 8 bytes */
     uint16_t source, set;
     uint16_t kind; /* number of the event's kind, in the order of the kinds' first events */
     uint16_t next; /* 1 + index of the next event of the same kind; 0: none follows */
-    uint16_t head; /* index of the first event of the kind that has this row's number */
-    uint16_t any;  /* index of the first event with its source and index, in any set */
+    uint16_t head; /* in row k of the table, whatever event it has: index of the first event of kind k */
+    uint16_t any;  /* index of the first event in the log with the same source and the same `event`, in any set */
     uint8_t event;
     bool first;    /* the event is the first of its kind */
-    uint32_t lost; /* periods without a sample, by the event's last count */
+    uint32_t lost; /* periods that had no sample, as the last count record of the event states */
 };
 
-/* Bits of an event's index in the sorted table. */
+/* In an element of upmu_results_call.order: the number of low bits that are an index in upmu_results_call.event. */
 #define UPMU_RESULTS_EVENT_BITS 16u
 
 /* A symbol of the log. */
 struct upmu_results_symbol {
     uint64_t start, end;
-    uint64_t at;
+    uint64_t at; /* position of the symbol's record in the log, in words of 8 bytes */
 };
 
 /* Samples of one kind of event that have the same stack. */
@@ -36,44 +36,47 @@ struct upmu_results_stack {
     uint64_t hash;
     uint64_t samples;
     uint64_t events; /* events that the samples stand for: the sum of their periods */
-    uint32_t at;     /* position of the first sample in the log, in words of 8 bytes */
-    uint32_t next;   /* 1 + index of the next stack in the same list; 0: none follows */
+    uint32_t at;     /* position in the log of the first sample with this stack, in words of 8 bytes */
+    uint32_t next;   /* 1 + index of the next stack in the same list of the hash table; 0: none follows */
     uint16_t kind;
 };
 
-/* The state of a call. */
+/* The state of one call of a upmu_results_...() function. */
 struct upmu_results_call {
     const struct upmu_results *results;
     struct upmu_log_reader reader;
     uint8_t *work;
     size_t work_left;
     struct upmu_results_event *event;
-    uint64_t *order; /* sorted: for each event its source, index, set, and place in `event` */
+    uint64_t *order; /* sorted: of each event, from the high bits down, its source, event, set, and index in `event` */
     unsigned events, kinds;
     struct upmu_results_symbol *symbol;
     uint32_t symbols;
     struct upmu_results_stack *stack;
     uint32_t stacks;
-    uint64_t *address; /* pprof: all addresses of stacks, rising */
+    uint64_t *address; /* pprof: all addresses that occur in stacks, each once, rising */
     uint32_t addresses;
-    uint64_t lost;       /* samples lost or cut, of all kinds */
+    uint64_t lost;       /* samples of all kinds that found no room in a ring or the log, or whose event is missing */
     uint64_t begin_ns, end_ns;
-    bool by_symbol;      /* addresses of one symbol are one frame */
-    bool frames;         /* some sample has callers */
+    bool by_symbol;      /* for the comparison of stacks, all addresses of one symbol are the same */
+    bool frames;         /* at least one sample of the log has callers' addresses */
     struct upmu_log_text machine;
 };
 
-/* A form of results: how its tables are made, and how it is written. */
+/* A form of results: the function that makes its own tables, and the function that writes it. */
 struct upmu_results_form {
-    enum upmu_status (*prepare)(struct upmu_results_call *call); /* or NULL */
+    enum upmu_status (*prepare)(struct upmu_results_call *call); /* NULL: the form has no tables of its own */
     void (*write)(struct upmu_emit *emit, struct upmu_results_call *call);
 };
 
-/* Do all that a call of upmu_results_...() does, in one of the forms. */
+/* Read a log and write its results in a form: the whole work of a public upmu_results_...() function. */
 enum upmu_status upmu_results_make(const struct upmu_results *results, struct upmu_output *output,
                                    const struct upmu_results_form *form);
 
-/* Return the sampled event that bit `event` of sample->events stands for; NULL: the log has no such event. */
+/*
+ * Return the sampled event that bit `event` of sample->events stands for. If the log has none with the sample's set,
+ * the source and the bit decide alone. NULL: the log has no such event.
+ */
 const struct upmu_results_event *upmu_results_event_of(const struct upmu_results_call *call,
                                                        const struct upmu_log_sample *sample, unsigned event);
 
@@ -81,28 +84,30 @@ const struct upmu_results_event *upmu_results_event_of(const struct upmu_results
 const struct upmu_results_event *upmu_results_kind(const struct upmu_results_call *call, unsigned kind,
                                                    struct upmu_log_event *out_event);
 
-/* Write the name of an event: the text of its specification, or "raw-" and its select word. */
+/* Write the name of an event: the text of its specification or, if the log has none, "raw-0x" and its config. */
 void upmu_results_name(struct upmu_emit *emit, const struct upmu_log_event *event);
 
-/* Write text for a line; characters that separate frames or lines are replaced. */
+/*
+ * Write text that is part of a line; characters that separate frames or lines, and such as are not ASCII, are replaced.
+ */
 void upmu_results_text(struct upmu_emit *emit, const char *text, size_t length);
 
-/* Find the symbol that contains an address; false: none does. */
+/* Find the symbol that contains an address: by the caller's function if there is one, else in the log; false: none. */
 bool upmu_results_symbol_of(const struct upmu_results_call *call, uint64_t ip, struct upmu_symbol *out_symbol);
 
-/* Fill in call->stack. With call->by_symbol, stacks are equal if their symbols are. */
+/* Fill in call->stack from the log's samples. With call->by_symbol, stacks with the same symbols are one stack. */
 enum upmu_status upmu_results_stacks(struct upmu_results_call *call);
 
-/* Read the record at `at` words of 8 bytes from the start of the log, which upmu_results_make() has checked. */
+/* Read the log's record at position `at`, in words of 8 bytes; upmu_results_make() has checked that there is one. */
 void upmu_results_item(const struct upmu_results_call *call, uint64_t at, struct upmu_log_item *out_item);
 
-/* Sort rows of `words` words by their first word, rising. */
+/* Sort `count` rows of `words` words each, by the first word of a row, rising. */
 void upmu_results_sort(uint64_t *rows, size_t count, unsigned words);
 
-/* Take `count` rows of `bytes` bytes from the work area; NULL: there is no room. */
+/* Return room for `count` rows of `bytes` bytes, taken from the call's work area; NULL: too little is left. */
 void *upmu_results_room(struct upmu_results_call *call, size_t count, size_t bytes);
 
-/* Return the number of events that a sample stands for. */
+/* Return the number of events that a sample stands for: the period that it states, else the period of its event. */
 static inline uint64_t upmu_results_period(const struct upmu_log_sample *sample, const struct upmu_results_event *event)
 {
     return sample->period ? sample->period : event->period;

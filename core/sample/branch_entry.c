@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Entries of branch stacks: from registers to one form, and from a filter to bits of a register.  Pure: no hardware.
+ * Entries of branch stacks: translate the registers of all formats to struct upmu_branch, and a filter to the bits of a
+ * register.  Pure: no register is read or written.
  *
  * Sources of the formats: Linux 6.12 arch/x86/events/intel/lbr.c,
  * arch/x86/events/amd/lbr.c (erratum 1452: bit 61 of a target), asm/msr-index.h.
@@ -11,8 +12,8 @@
 #if UPMU_BRANCHES
 
 /*
- * AMD: bits 63 and 62 of a target are validity and speculation.  An address has 58 bits; Linux uses as many as CPUID
- * promises, 57 at most.
+ * AMD: bits 63 and 62 of the target register are validity and speculation.  Its address has 58 bits; Linux uses as many
+ * of them as CPUID reports, 57 at most, and 57 are used here.
  */
 #define TARGET_STATE_SHIFT 62u
 #define TARGET_RESERVED UPMU_BIT64(61)
@@ -32,7 +33,7 @@ static const uint64_t info_bits[] = {
 };
 
 static const struct {
-    uint64_t bits; /* of `info` */
+    uint64_t bits; /* bits of upmu_branch.info that a CPU with `lacks` does not have */
     unsigned lacks;
 } parts[] = {{UPMU_BRANCH_INFO_MISPREDICTED, UPMU_BRANCH_LACKS_MISPREDICTED},
              {UPMU_BRANCH_INFO_CYCLES_VALID | UPMU_BRANCH_INFO_CYCLES, UPMU_BRANCH_LACKS_CYCLES},
@@ -54,7 +55,7 @@ uint64_t upmu_branch_info_of(enum upmu_branch_format format, unsigned lacks)
     return bits;
 }
 
-/* Sign-extend an address of 64 - `above` bits. */
+/* Return the address in the low 64 - `above` bits of `word`, sign-extended. */
 static uint64_t address_below(uint64_t word, unsigned above)
 {
     return (uint64_t)((int64_t)(word << above) >> above);
@@ -75,7 +76,9 @@ enum upmu_branch_entry upmu_branch_decode(enum upmu_branch_format format, uint64
     } else if (!from) {
         return UPMU_BRANCH_END;
     } else if (format == UPMU_BRANCH_FORMAT_32) {
-        /* Linux reads both ends from the first register (intel_pmu_lbr_read_32); the manual has two registers. */
+        /*
+         * Linux reads source and target from the first register (intel_pmu_lbr_read_32); the manual has two registers.
+         */
         to = from >> 32 ? from >> 32 : (uint32_t)to;
         from = (uint32_t)from;
     } else if (format == UPMU_BRANCH_FORMAT_FLAGS) {

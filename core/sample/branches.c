@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The branch stack of a CPU: start, stop, read at any moment.
+ * The branch stack of a CPU: start and stop it in brackets, read and freeze it in any context.
  *
- * Two writers meet here: a local call, and a read or a freeze in an NMI that interrupts the call. A stack records while
- * it is started, not frozen and not being read. A read in an NMI leaves the stack on or off as it was. A freeze in an
- * NMI leaves the stack off, so each write that switches it on is followed by a look at `frozen`.
+ * The control register has two writers: a local call, and a read or a freeze in an NMI that interrupts the call. A
+ * stack records while it is started, not frozen and not being read. A read in an NMI leaves the stack on or off as it
+ * was. A freeze in an NMI leaves it off: so `frozen` is read after each write that switches the stack on.
  */
 #include <upmu/branches.h>
 
@@ -25,7 +25,7 @@
 #define BRANCH_ALWAYS (BRANCH_MODES | UPMU_BRANCH_ANY | UPMU_BRANCH_NO_INFO | UPMU_BRANCH_TAKE)
 #define KERNEL_FROM UPMU_BIT64(63)
 
-/* Processor Trace: Linux asm/msr-index.h. */
+/* The control register of Processor Trace, and its bit that enables the trace: Linux asm/msr-index.h. */
 #define TRACE_CONTROL UINT32_C(0x570)
 #define TRACE_RUNS UINT64_C(1)
 
@@ -55,8 +55,8 @@ static bool record_off(struct upmu_bank *bank, const struct upmu_branch_stack *s
 }
 
 /*
- * Switch recording on; false: a register faulted. Other bits of the control are a debugger's, which may change them at
- * any time: so the control is read each time.
+ * Switch recording on; false: a register faulted. Without UPMU_BRANCH_OWN_CONTROL the control register also has bits of
+ * a debugger, which may change them at any time: so the register is read before each write.
  */
 static bool record_on(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint32_t record)
 {
@@ -69,7 +69,7 @@ static bool record_on(struct upmu_bank *bank, const struct upmu_branch_stack *st
     return upmu_bank_write_address(bank, stack->control, value | stack->enable);
 }
 
-/* Switch recording on again, unless an NMI has frozen the stack meanwhile; false: a register faulted. */
+/* Switch recording on; if an NMI has frozen the stack by then, switch it off again. False: a register faulted. */
 static bool go_on(struct upmu_bank *bank, const struct upmu_branch_unit *unit, const struct upmu_branch_stack *stack)
 {
     bool fine = record_on(bank, stack, unit->record);
@@ -104,15 +104,15 @@ static enum upmu_status refuse_faulted(const struct branches_start *start, const
     return UPMU_ERR_PORT;
 }
 
-/* Return the number of a register of entry i; `first` is that of entry 0. */
+/* Return the address of a register of entry i; `first` is the address of that register of entry 0. */
 static uint32_t entry_at(uint32_t first, const struct upmu_branch_stack *stack, unsigned i)
 {
     return first + i * stack->step;
 }
 
 /*
- * Return the first register that tells whether an entry exists. AMD's entries (step 2) are valid by their target,
- * others by their source, which is not 0.
+ * Return the address, for entry 0, of the register that says whether an entry has a branch. In AMD's entries (step 2)
+ * it is the register of the target, in others that of the source, which is then not 0.
  */
 static uint32_t deciding_register(const struct upmu_branch_stack *stack)
 {
@@ -131,7 +131,7 @@ static bool clear_stack(struct upmu_bank *bank, const struct upmu_branch_stack *
     return true;
 }
 
-/* Read the number of the newest entry; false: a register faulted. */
+/* Store the number of the newest entry: 0 if the stack has no top register. False: a register faulted. */
 static bool find_newest(struct upmu_bank *bank, const struct upmu_branch_stack *stack, unsigned *out_newest)
 {
     uint64_t top = 0;
@@ -142,21 +142,21 @@ static bool find_newest(struct upmu_bank *bank, const struct upmu_branch_stack *
     return true;
 }
 
-/* Make a call and a return, for the stack to record. The port's hooks may be inline and make no branches. */
+/* Execute a call and a return, for the stack to record. Calls of the port's hooks may be inline, without a branch. */
 static __attribute__((noinline)) void take_branches(void)
 {
     __asm__ volatile("" ::: "memory");
 }
 
-/* Does the stack have a filter register that no other hyper-thread sees? */
+/* Does the stack have a filter register that is not shared by hyper-threads? A shared one is not used. */
 static bool is_filtered(const struct upmu_branch_stack *stack)
 {
     return stack->select && !(stack->traits & UPMU_BRANCH_SHARED_SELECT);
 }
 
 /*
- * Record everything for a moment, and look for an entry: a stack that CPUID promises may not work. *out_reason: why the
- * stack cannot be used; unchanged if it can. False: a register faulted.
+ * Record branches of all kinds for a moment, and look for an entry, because a stack that CPUID reports may not work.
+ * *out_reason: why the stack cannot be used; unchanged if it can. Returns false if a register faulted.
  */
 static bool prove_stack(struct upmu_bank *bank, const struct upmu_branch_stack *stack, uint64_t select,
                         const char **out_reason)
@@ -179,7 +179,10 @@ static bool prove_stack(struct upmu_bank *bank, const struct upmu_branch_stack *
     return true;
 }
 
-/* Restore the registers of a stack that does not record to what was found; false: a register faulted. */
+/*
+ * Write back to the control, depth and filter registers of a stopped stack the values that look_around() found, except
+ * to a filter register that hyper-threads share. False: a register faulted.
+ */
 static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
                           const struct upmu_branch_stack *stack)
 {
@@ -187,7 +190,7 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
 
     if (is_filtered(stack))
         fine &= upmu_bank_write_address(bank, stack->select, unit->select);
-    /* A depth of 0 does not exist, and a write of 0 would fault. */
+    /* unit->depth is 0 if the stack has no depth register. A depth register does not contain 0, and 0 would fault. */
     if (unit->depth && unit->depth != bank->pmu->branch_depth)
         fine &= upmu_bank_write_address(bank, stack->size, unit->depth);
     if (stack->traits & UPMU_BRANCH_OWN_CONTROL)
@@ -197,7 +200,9 @@ static bool restore_stack(struct upmu_bank *bank, const struct upmu_branch_unit 
     return fine;
 }
 
-/* Read the registers that will be restored later, and check that no other software uses the stack. */
+/*
+ * Store in *unit the registers' values, which restore_stack() writes back, and check that no other software uses them.
+ */
 static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_unit *unit,
                                     const struct upmu_branch_stack *stack, const struct branches_start *start)
 {
@@ -221,7 +226,7 @@ static enum upmu_status look_around(struct upmu_bank *bank, struct upmu_branch_u
     return UPMU_OK;
 }
 
-/* Prepare the stack as it was found: stop it, prove that it works, clear it and write the filter. */
+/* After look_around(): stop the stack if it records, prove once that it works, clear it and write the filter. */
 static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch_unit *unit,
                                 const struct upmu_branch_stack *stack, const struct branches_start *start)
 {
@@ -229,7 +234,7 @@ static enum upmu_status prepare_stack(struct upmu_bank *bank, struct upmu_branch
 
     if ((unit->control & stack->enable) && !record_off(bank, stack))
         return refuse_faulted(start, bank);
-    /* Clear a filter register that both hyper-threads see: the stack records without a filter. */
+    /* A filter register that the core's hyper-threads share is cleared: both record without a filter. */
     if (unit->select && (stack->traits & UPMU_BRANCH_SHARED_SELECT) && !upmu_bank_write_address(bank, stack->select, 0))
         return refuse_faulted(start, bank);
     if (!unit->proven && !(clear_stack(bank, stack) && prove_stack(bank, stack, unit->select, &reason)))
@@ -302,7 +307,7 @@ bool upmu_branches_end(struct upmu_meter *meter)
     return stop_stack(meter, NULL) == UPMU_OK;
 }
 
-/* Return a filter in full: if no mode is named, all modes; if no kind of branch is named, all kinds. */
+/* Complete a filter (UPMU_BRANCH_… bits): all modes if no mode is named, all kinds of branches if no kind is named. */
 static uint32_t whole_record(uint32_t record)
 {
     return record | (record & BRANCH_MODES ? 0 : BRANCH_MODES) | (record & BRANCH_KINDS ? 0 : UPMU_BRANCH_ANY);
@@ -339,11 +344,12 @@ enum upmu_status upmu_branches_stop(struct upmu_cpu *cpu)
     return cpu->meter.pmu ? upmu_bracket_run(&cpu->meter, stop_stack, NULL) : UPMU_ERR_NO_PMU;
 }
 
-/* ---- At any moment ---- */
+/* ---- Calls in any context ---- */
 
 /*
- * Store the branches that the filter wants; false: a register faulted. Others are not stored even for a moment: the
- * caller may give `out` to a program.
+ * Read the entries of a stack that is off, and store in `out` those branches that the filter's modes want, the newest
+ * first. Returns false if a register faulted. Other branches are not written to `out` even for a moment, because a
+ * program may be able to read that memory.
  */
 static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *unit,
                          const struct upmu_branch_stack *stack, struct upmu_branch *out, unsigned room,
@@ -380,7 +386,7 @@ static bool read_entries(struct upmu_bank *bank, const struct upmu_branch_unit *
             newer = false;
             continue;
         }
-        /* An abort makes two entries. The newer one, which does not say so, is dropped. */
+        /* An aborted transaction makes two entries. The newer one, which has no abort bit, is removed from `out`. */
         if ((stack->traits & UPMU_BRANCH_ABORTS_TWICE) && (branch.info & UPMU_BRANCH_INFO_ABORT))
             count -= newer;
         newer = true;
@@ -435,7 +441,10 @@ enum upmu_status upmu_branches_resume(struct upmu_cpu *cpu)
     return cpu->branches.readers || go_on(&cpu->meter.bank, &cpu->branches, stack) ? UPMU_OK : UPMU_ERR_PORT;
 }
 
-/* A start or a stop may have been interrupted while the stack was on and `stack` was NULL: so `ours` decides. */
+/*
+ * `ours` says if the library has written the stack's registers: `stack` is NULL during parts of a start or a stop, in
+ * which the emergency may have come, while the stack already or still records.
+ */
 void upmu_records_emergency(struct upmu_cpu *cpu)
 {
     const struct upmu_branch_stack *stack;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Some hardware itself stores samples into a buffer in memory (precise sampling; docs/ENGINE.md, "Features"). The
- * buffer is to be emptied here. No such feature is built: tests/unit/engine/test_drain.c has a function of its own.
+ * Some hardware itself stores samples into a buffer in memory (precise sampling; docs/ENGINE.md, "Features"). A library
+ * that drives such hardware empties the buffer in upmu_drain(). None does yet: tests/unit/engine/test_drain.c has a
+ * function of its own in place of this one.
  */
 #ifndef UPMU_CORE_DRAIN_H
 #define UPMU_CORE_DRAIN_H
@@ -9,9 +10,9 @@
 #include <upmu/session.h>
 
 /*
- * Empty the buffer of a PMU at work. A unit outside the cores has no buffer. Called once
+ * Empty the sample buffer of a CPU's PMU; a unit outside the cores has no buffer. Does nothing as yet. Called once
  *
- * - in each plan (`frame` NULL), after counters were closed and before a count is taken. A counter that leaves or
+ * - in each plan (`frame` is NULL), after counters were closed and before a count is taken. A counter that leaves or
  *   changes is closed, unless it is in meter->failed, stands still or moves without a gap. All other counters are open.
  * - for each interrupt, after its samples are stored and before it is acknowledged: by the handler, or by the end of
  *   the call that was interrupted, which treats several interrupts as one. If one register enables all counters, those

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the results of an overflow are reported (include/upmu/format.h): by the default format, which fills the ring, or
- * by calls of the host's formats.
+ * Report an overflow of a session's events (include/upmu/format.h): in the session's ring, which is the default format,
+ * or by a call of the host's format that the session has.
  */
 #include "core/util/apart.h"
 #include "core/util/bits.h"
@@ -15,7 +15,7 @@
 
 #if UPMU_SAMPLING
 
-/* A flag beside a format's answer: a record found no room. */
+/* A flag beside the UPMU_OVERFLOW_ bits of a format's answer: a record found no room in the ring. */
 #define LOST 0x80000000u
 
 static bool put_record(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling)
@@ -36,8 +36,8 @@ uint64_t upmu_overflow_event_id(const struct upmu_overflow *overflow)
 }
 
 /*
- * Store the callers of the interrupted code, by its frame pointers. Frame pointers rise, because stacks grow downward:
- * so each walk ends.
+ * Store the return addresses of the interrupted code's callers, innermost first, by walking its frame pointers. Stacks
+ * grow downward, so each next frame pointer must be higher: otherwise the walk ends.
  */
 unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *out_callers, unsigned capacity)
 {
@@ -59,8 +59,9 @@ unsigned upmu_overflow_callers(const struct upmu_overflow *overflow, uint64_t *o
 }
 
 /*
- * Report the overflow of one event to the host's format or in a record of its own; false: the event has neither, and
- * belongs in the record that all plain events share.
+ * Report the overflow of one event, overflow->event, to the session's format, one of the host's, or in a record of its
+ * own. *answer receives the format's answer, and LOST. Returns false if the event is plain: the session has no format,
+ * and the event's record has no extension. All plain events of an overflow share one record.
  */
 static bool report_alone(const struct upmu_overflow *overflow, const struct upmu_kept *sampling, unsigned *answer)
 {
@@ -94,7 +95,11 @@ static bool report_alone(const struct upmu_overflow *overflow, const struct upmu
 
 #endif
 
-/* Store the record of the plain events, and do what the answers of all events ask for. Returns all answers. */
+/*
+ * Store the record that the events of `plain` share, and send a message if `answer`, the answers of all events, asks
+ * for one. Returns `answer` with what this adds: LOST, and UPMU_OVERFLOW_MASK if a full ring or queue masks the
+ * session.
+ */
 static UPMU_APART unsigned report_plain(struct upmu_overflow *overflow, uint32_t plain, unsigned answer)
 {
     if (plain && !put_record(overflow, plain, NULL))
@@ -107,8 +112,9 @@ static UPMU_APART unsigned report_plain(struct upmu_overflow *overflow, uint32_t
 }
 
 /*
- * Report the events one by one. Returns the answers in the lower half of a word; in the upper half the plain events,
- * which share a record. The function is not inlined and returns one word, because the handler's stack is short.
+ * Report the events that are not plain (see report_alone()), one by one. Returns the OR of the answers of all events in
+ * bits 31:0, and in bits 63:32 the plain events (bit 32 + n: event n). The function is not inlined and returns one
+ * value, because the handler's stack is short.
  */
 static UPMU_APART uint64_t report_each(struct upmu_overflow *overflow)
 {

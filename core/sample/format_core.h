@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for reporting an overflow, found by an interrupt or a bracket, to format, ring and queue.
+ * Declarations for reporting an overflow, which a handler or a bracket has found, to the session's format, ring and
+ * message queue.
  */
 #ifndef UPMU_CORE_FORMAT_CORE_H
 #define UPMU_CORE_FORMAT_CORE_H
@@ -8,19 +9,19 @@
 #include <upmu/format.h>
 
 /*
- * Report events of one session that overflowed: make records and messages, call hooks. The caller has filled in
- * cpu->overflow except `event`, and folded the values that the events ask for. Returns UPMU_OVERFLOW_MASK if the
- * session is to be masked.
- * Context: a bracket, or a handler that interrupted none.
+ * Report the events of one session that have overflowed (overflow->events): write records and messages, and call the
+ * host's format. The caller has filled in *overflow except `event`, and has folded the events whose counts are to be in
+ * records. In the result the bit UPMU_OVERFLOW_MASK is set if the session must be masked; other bits have no meaning
+ * for the caller. Context: a bracket, or a handler that interrupted none.
  */
 unsigned upmu_format_report(struct upmu_overflow *overflow);
 
-/* Does the host's format want a masked session to stay masked when it is restarted? */
+/* At the restart of a masked session: does the session's format, one of the host's, want it to stay masked? */
 bool upmu_format_stays_masked(struct upmu_session *session);
 
 /*
- * Tell the host's format, if the session has one, that the format is no longer used: the session ends, or gets another
- * format.
+ * Call the end function of the session's format, if the session has one of the host's, and set session->format to NULL.
+ * Called when the session ends or gets another format.
  */
 void upmu_format_end(struct upmu_session *session);
 

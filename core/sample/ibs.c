@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling units (IBS), which are independent of counters. A unit stores a sample in its registers and waits; the
- * handler reads the sample and continues the unit. The queue has one writer: the handler, or the local side while
- * `closing` is set.
+ * Sampling units (IBS), which are independent of counters. A unit stores a sample in its registers, requests an
+ * interrupt and waits; the handler reads the sample into the unit's queue and arms the unit again. The queue has one
+ * writer: the handler, or the local side while `closing` is set.
  */
 #include <upmu/ibs.h>
 
@@ -20,7 +20,7 @@ uint32_t upmu_ibs_capabilities(const struct upmu_pmu *pmu)
     return pmu->ibs;
 }
 
-/* Read the address of the sample in a unit's registers; false: the register faulted. */
+/* Read the register of a unit that has the sampled instruction's linear address; false: the register faulted. */
 static bool look_at_place(struct upmu_meter *meter, const struct upmu_ibs *ibs, uint64_t *out_value)
 {
     return upmu_bank_look(&meter->bank, ibs->state.plan.row[UPMU_IBS_OP_RIP], out_value);
@@ -28,8 +28,9 @@ static bool look_at_place(struct upmu_meter *meter, const struct upmu_ibs *ibs, 
 _Static_assert((unsigned)UPMU_IBS_OP_RIP == (unsigned)UPMU_IBS_FETCH_LINEAR, "at the same place");
 
 /*
- * Stop a unit, of whose stop steps the first `done` are written already, and take the unit off its CPU. After a fault
- * all steps are tried again, because a unit that still runs would have no owner.
+ * Write the stop steps of a unit, except the first `done`, which are written already; restore its second control
+ * register; remove the unit from meter->cpu->ibs. After a fault all steps are written once more, because no later call
+ * would stop a unit that still runs. Returns false if a register faulted again.
  */
 static bool end_unit(struct upmu_meter *meter, struct upmu_ibs *ibs, unsigned done)
 {
@@ -64,8 +65,8 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
     if (control & plan->enabled)
         return UPMU_ERR_STATE;
     /*
-     * A sample found in the registers is not one of this start: remove it, so that a handler that comes before the
-     * start does not take it.
+     * A sample found in the registers is older than this start: clear it, so that a handler that interrupts before the
+     * start steps are written does not take it.
      */
     if ((control & plan->valid) && !upmu_ibs_steps(&meter->bank, plan->step + plan->starts + plan->agains, plan->stops))
         return UPMU_ERR_PORT;
@@ -81,9 +82,9 @@ static enum upmu_status start_unit(struct upmu_meter *meter, void *argument)
 }
 
 /*
- * Stop a unit, whose interrupt may still come. The write that stops a unit also discards a sample that was completed
- * since the last read. A unit with the alternate disable bit is read after it is disabled; on other units a sample that
- * the registers show is lost.
+ * Stop a unit, and take the sample that it has. Its interrupt may still come. The write that stops a unit also discards
+ * a sample that was completed after the last read. A unit with the alternate disable bit is read after it is disabled,
+ * so that nothing is discarded. On other units a sample counts as lost if the address register has changed by the stop.
  */
 static bool stop_unit(struct upmu_meter *meter, struct upmu_ibs *ibs)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling units (IBS): what the handler does, and what happens when a CPU leaves or sleeps.
+ * Sampling units (AMD's instruction-based sampling, IBS): take samples in the handler, and stop the units when their
+ * CPU is taken out of the machine or suspended.
  */
 #ifndef UPMU_CORE_IBS_CORE_H
 #define UPMU_CORE_IBS_CORE_H
@@ -16,13 +17,23 @@
  */
 unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *frame);
 
-/* Write some steps of a unit's plan, by the local side or the handler; false: a register faulted. */
+/*
+ * Write `count` steps (a register and its value each) of a struct upmu_ibs_plan, in order; false: a register faulted,
+ * and the other steps were written all the same. Called by the local side and by the handler.
+ */
 bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, unsigned count);
 
-/* Move the sample of a unit, if there is one, into the queue; false: the unit has no sample. */
+/*
+ * If an IBS unit has a sample in its registers, copy it into the unit's queue, or count it as lost. The unit is not
+ * armed again. Returns false if the unit has no sample or its control register faulted twice. `frame` NULL: the
+ * interrupted code is not known.
+ */
 bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct upmu_frame *frame);
 
-/* Stop all units of a CPU that leaves or sleeps; false: a register faulted. Context: a local bracket. */
+/*
+ * Stop all IBS units of a CPU that is taken out of the machine or suspended; false: a register faulted. Context: a
+ * bracket on this CPU.
+ */
 bool upmu_ibs_end(struct upmu_meter *meter);
 
 #else

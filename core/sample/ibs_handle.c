@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The handler's part of sampling units: a sample that a unit has stored in its registers goes into the queue, and the
- * unit continues. These functions have a file of their own, because core/sample/ibs.c enters brackets, and their ends
- * call what handlers call.
+ * The handler's part of sampling units (IBS): a sample that a unit has stored in its registers goes into the unit's
+ * queue, and the unit is armed again. These functions have a file of their own: core/sample/ibs.c calls brackets, and
+ * the end of a bracket calls what handlers call.
  */
 #include <upmu/ibs.h>
 
@@ -24,7 +24,10 @@ bool upmu_ibs_steps(struct upmu_bank *bank, const struct upmu_ibs_step *step, un
     return fine;
 }
 
-/* Read a sample into its place in the queue; `control` was read already. */
+/*
+ * Read the sample in a unit's registers into the next place of its queue. `control` is the value of the first register,
+ * which was read already. If the queue is full or a register faults twice, the sample is counted as lost.
+ */
 static void queue_sample(struct upmu_meter *meter, struct upmu_ibs *ibs, uint64_t control,
                          const struct upmu_frame *frame)
 {
@@ -64,7 +67,7 @@ bool upmu_ibs_take(struct upmu_meter *meter, struct upmu_ibs *ibs, const struct 
 
     if (!upmu_bank_look(&meter->bank, ibs->state.plan.row[0], &control) &&
         !upmu_bank_look(&meter->bank, ibs->state.plan.row[0], &control)) {
-        /* The sample stays in the unit, and this interrupt may have been for it: an interrupt is still expected. */
+        /* A sample may stay in the unit, and this interrupt may have been its own: one more is noted as expected. */
         upmu_meter_expect(meter, 1, upmu_meter_now(meter));
         return false;
     }
@@ -84,7 +87,7 @@ unsigned upmu_ibs_handle(struct upmu_meter *meter, const struct upmu_frame *fram
         if (!ibs || ibs->state.closing || !upmu_ibs_take(meter, ibs, frame))
             continue;
         taken++;
-        /* Try once more: a unit that is not armed again would never interrupt. */
+        /* After a fault the steps are written once more: a unit that is not armed again would never interrupt. */
         if (!upmu_ibs_steps(&meter->bank, ibs->state.plan.step + ibs->state.plan.starts, ibs->state.plan.agains))
             (void)upmu_ibs_steps(&meter->bank, ibs->state.plan.step + ibs->state.plan.starts, ibs->state.plan.agains);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The format "mapped": samples in pages that a program maps, and may write at any time.
+ * The format "mapped": samples are written into pages that a program has mapped too, and may write at any time. So what
+ * is read back from them is not trusted.
  */
 #include <upmu/mapped.h>
 
@@ -40,17 +41,20 @@ static enum upmu_status begin_mapped(struct upmu_session *session, const void *a
     return UPMU_OK;
 }
 
-/* Is there room?  The program writes the tail: with any value that cannot be, there is none. */
+/*
+ * Is there room for a sample?  The program writes page->tail, the number of samples that it has read.  If that is
+ * impossible (above the head, or too far below), there is no room.
+ */
 static bool has_room(const struct upmu_mapped_ring *ring)
 {
     const struct upmu_mapped_page *page = ring->page[0];
-    /* Acquire: what the program has read of a sample it has read before this sample is overwritten. */
+    /* Acquire: the program's reads of a sample, before it wrote the tail, come before this sample is overwritten. */
     uint32_t tail = __atomic_load_n(&page->tail, __ATOMIC_ACQUIRE);
 
     return ring->state.head - tail < ring->state.records;
 }
 
-/* Store a sample.  Nothing of it is read back. */
+/* Store the sample of an overflow in the next place of the ring, with the number of samples lost before it. */
 static void fill_mapped(struct upmu_mapped_ring *ring, const struct upmu_overflow *overflow)
 {
     uint32_t at = ring->state.head & (ring->state.records - 1u), lost = ring->lost - ring->state.told;

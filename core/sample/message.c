@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The queue of messages: one writer (an interrupt handler), one reader.
+ * A session's queue of messages: one writer (the handler, or a bracket that does its work), one reader.
  *
- * `head` and `tail` count modulo 2^32; their low bits are the index of a slot.
+ * `head` and `tail` are the numbers of messages put and taken, modulo 2^32; their low bits are an index in
+ * queue->messages.
  */
 #include "core/util/mem.h"
 #include "core/hw/port_call.h"

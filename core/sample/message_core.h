@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for the writer of a message queue.
+ * The writer of a session's message queue (struct upmu_queue).
  */
 #ifndef UPMU_CORE_MESSAGE_CORE_H
 #define UPMU_CORE_MESSAGE_CORE_H
@@ -10,8 +10,8 @@
 #include <upmu/message.h>
 
 /*
- * Queue a message about an overflow that notifies, and call the hooks; for a session without a queue do nothing.
- * Returns false if there was no room. Context: nmi.
+ * Append a message about an overflow to the session's queue, and call the functions of queue->notify. A session without
+ * a queue gets no message. Returns false if the queue had no room: the message is counted as dropped. Context: nmi.
  */
 bool upmu_message_put(const struct upmu_overflow *overflow);
 

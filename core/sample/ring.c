@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sample ring: records of variable length in the caller's bytes, one writer (an interrupt handler), one reader.
+ * A session's ring of samples: records of variable length in the caller's buffer, one writer (the handler, or a bracket
+ * that does its work), one reader.
  *
- * A record is a 16-bit length in bytes, a multiple of 8, a 16-bit kind, and its body. No record wraps: a record of kind
- * PAD fills the rest of the buffer. Positions are byte offsets; head == tail means empty, so a full ring keeps 8 bytes
- * free.
+ * A record is a 16-bit length in bytes, a multiple of 8, a 16-bit kind, 32 zero bits, and its body. No record wraps: if
+ * the next one does not fit behind the last, a record of kind PAD fills the end of the buffer. Positions are byte
+ * offsets; head == tail means empty, so a full ring keeps at least 8 bytes free.
  */
 #include <upmu/session.h>
 #include "core/sample/ring.h"
@@ -23,7 +24,7 @@ struct record_header {
     uint32_t zero;
 };
 
-/* The extension of a record after its sample (struct upmu_record); values and callers follow. */
+/* The extension of a record, behind its sample (see struct upmu_record). Counts and callers' addresses follow it. */
 struct record_extension {
     uint64_t event_id;
     uint64_t last_reset;
@@ -36,7 +37,7 @@ struct record_extension {
 };
 
 #define HEADER_BYTES ((uint32_t)sizeof(struct record_header))
-/* Multiples of 8, so that the rest at the end always holds a header. */
+/* All sizes are multiples of 8, so that there is always room for a header at the end of the buffer. */
 #define SAMPLE_BYTES ((uint32_t)(sizeof(struct upmu_sample) + 7u) & ~UINT32_C(7))
 #define EXTENSION_BYTES ((uint32_t)sizeof(struct record_extension))
 
@@ -58,12 +59,12 @@ static void put_header(struct upmu_ring *ring, uint32_t at, uint32_t bytes, enum
 }
 
 /*
- * Find the position for a record of `bytes`; false: no room. *out_pad: the record is at the start of the buffer, and
- * the rest at its end must become a PAD.
+ * Find the position for a record of `bytes` bytes; false: the ring has no room. *out_pad: the position is the start of
+ * the buffer, and the bytes from the head to the end of the buffer must become a PAD record.
  */
 static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *out_at, bool *out_pad)
 {
-    /* Acquire: the writer overwrites released bytes only after the reader has read them. */
+    /* Acquire: the reader's reads of a record, before it moved the tail, come before the bytes are overwritten. */
     uint32_t head = ring->head, tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 
     *out_pad = false;
@@ -77,7 +78,7 @@ static bool find_room(const struct upmu_ring *ring, uint32_t bytes, uint32_t *ou
     return tail > bytes;
 }
 
-/* Fill in the sample of a record, in place: the caller's buffer is aligned for it. */
+/* Fill in the sample of a record, which stands in the ring's buffer; the buffer is aligned for it. */
 static void fill_sample(struct upmu_sample *sample, const struct upmu_overflow *overflow, uint32_t events)
 {
     struct upmu_ring *ring = &overflow->session->ring;
@@ -109,7 +110,7 @@ static void fill_extension(struct record_extension *extension, const struct upmu
         *value++ = overflow->set->tally[upmu_bits_lowest(values)].total;
 }
 
-/* Publish all records before `end`: the reader sees them from now on. */
+/* Move the head to position `end`, so that the reader sees all records before it. */
 static void ring_publish(struct upmu_ring *ring, uint32_t end)
 {
     UPMU_BARRIER();
@@ -166,7 +167,7 @@ void upmu_ring_end(struct upmu_ring *ring, unsigned callers)
 
 #endif
 
-/* Find the oldest record; false: the ring is empty. */
+/* Find the oldest record that the reader has not dropped: its position and its header; false: the ring is empty. */
 static UPMU_INSIDE bool oldest_record(const struct upmu_ring *ring, uint32_t *out_at, struct record_header *out_header)
 {
     uint32_t tail = ring->tail;

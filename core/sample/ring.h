@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for the writer of the sample ring.
+ * The writer of a session's ring of samples (struct upmu_ring).
  */
 #ifndef UPMU_CORE_RING_H
 #define UPMU_CORE_RING_H
 
 #include <upmu/format.h>
 
-/* Make an empty ring of the caller's memory. */
+/* Make an empty ring that keeps its records in the caller's memory: `bytes`, rounded down to a multiple of 8. */
 void upmu_ring_init(struct upmu_ring *ring, void *buffer, uint32_t bytes);
 
 /*
- * Append a record about the events of an overflow, with the extension that `sampling` asks for (NULL: no extension).
- * Returns false if there was no room: the record counts as lost, which the next sample that finds room reports.
- * Context: nmi.
+ * Append a record with the sample of an overflow; `events` (bit n: event n of the set) are the events that it is for.
+ * If `sampling` is not NULL, the record has an extension with the counts that it asks for. Returns false if the ring
+ * had no room: then the sample is counted as lost, and the next sample that finds room says so. Context: nmi.
  */
 bool upmu_ring_put(const struct upmu_overflow *overflow, uint32_t events, const struct upmu_kept *sampling);
 
 /*
- * In a session whose records have callers, upmu_ring_put() leaves a record with an extension open. Return the place in
- * that record for callers: as many as the session's depth. Context: nmi.
+ * In a session whose records have callers' addresses, upmu_ring_put() leaves a record with an extension open: the
+ * reader does not see it before upmu_ring_end(). Return the address, in the open record, of the room for callers; there
+ * is room for session->callers->depth of them. Context: nmi.
  */
 uint64_t *upmu_ring_callers(const struct upmu_ring *ring);
 
-/* End the open record, which has this number of callers. Context: nmi. */
+/* End the open record, in which the caller has stored the addresses of `callers` callers. Context: nmi. */
 void upmu_ring_end(struct upmu_ring *ring, unsigned callers);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Pages that user mode reads (include/upmu/page.h, include/upmu/user.h).
+ * Pages in which user mode reads the counts of a session (include/upmu/page.h, include/upmu/user.h).
  *
- * A page is written by its CPU: by local calls before they restore interrupts, and by handlers. If a handler finds that
- * a local call is writing the page, it leaves the page to the call. The call sees that interrupts were handled
- * meanwhile, and writes the page again.
+ * A page is written by the CPU where its session runs: by local calls before they restore interrupts, and by handlers.
+ * If a handler finds that the interrupted call is writing the page, it does not write. The call then sees in
+ * cpu->interrupts that an interrupt was handled, and writes the page again.
  */
 #include "core/sample/user_page.h"
 #include "core/util/apart.h"
@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct upmu_user_event) == 24 && sizeof(struct upmu_user_p
                "the layout is the same everywhere");
 _Static_assert(UPMU_SET_EVENTS <= UPMU_USER_EVENTS, "a page holds a set");
 
-/* Return the RDPMC index + 1 of a running event's counter; 0: user mode cannot read its counter. */
+/* Return 1 + the RDPMC index of the counter that an event runs on; 0: not running, or user mode cannot read it. */
 static UPMU_APART uint32_t index_of(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
@@ -43,7 +43,7 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     const struct upmu_set *set = upmu_active(session);
     const struct upmu_tally *tally = &set->tally[i];
     struct upmu_user_event *event = &page->event[i];
-    /* An aborted transaction can reduce a count, and a count can wrap: then the kernel must read the counter. */
+    /* If aborted transactions can reduce the count (IN_TXCP), or the count wraps, only the kernel reads the counter. */
     bool wraps = upmu_count_wraps(set, i);
     uint32_t index =
         open && !wraps && !(set->event[i].attributes & UPMU_ATTR_IN_TXCP) ? index_of(cpu, tally) : 0;
@@ -52,10 +52,13 @@ static void publish_event(const struct upmu_cpu *cpu, const struct upmu_session 
     event->index = index;
     event->width = index ? cpu->meter.pmu->counter[tally->counter].width : 0;
     event->total = wraps ? upmu_count_wrapped(session, set, i, tally->total) : tally->total;
-    event->base = index ? tally->base : 0; /* no index: hidden, another thread may have counted */
+    event->base = index ? tally->base : 0; /* without an index not shown: it may tell what another thread counted */
 }
 
-/* Write the page of a session. `cpu` NULL: the session does not run on any CPU. */
+/*
+ * Write the page of a session, whose events are those of its active set. `cpu`: the CPU where the session runs; NULL:
+ * on none, so that no event in the page has a counter. `now_ns`: the time that the page states.
+ */
 static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session, uint64_t now_ns)
 {
     struct upmu_user_page *page = session->page;
@@ -76,7 +79,7 @@ static void write_page(const struct upmu_cpu *cpu, struct upmu_session *session,
     page->running_ns = enabled_ns > missed_ns ? enabled_ns - missed_ns : 0;
     for (i = 0; i < set->count; i++)
         publish_event(cpu, session, i, page, cpu != NULL);
-    /* Clear events of a larger set that was active before: their counters count something else now. */
+    /* If the set that was active before had more events, clear the others: their counters count something else now. */
     for (; i < page->count && i < UPMU_SET_EVENTS; i++) {
         page->generation += page->event[i].index != 0;
         memset(&page->event[i], 0, sizeof page->event[i]);
@@ -99,8 +102,8 @@ static void write_settled(const struct upmu_cpu *cpu, struct upmu_session *sessi
 }
 
 /*
- * Set a counter that does not run to 0; false: a register faulted. A counter that another CPU has claimed is left
- * alone.
+ * Close a counter that no session runs on, and set it to 0; false: a register faulted. A counter that another CPU of
+ * the domain has claimed is not changed.
  */
 static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 {
@@ -111,7 +114,7 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
     if (claim &&
         upmu_domain_claim(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter), 0) == UPMU_CLAIM_LOST)
         return true;
-    /* A static session may have left the counter running. */
+    /* The counter is closed first, because a static session may have left it running. */
     fine = upmu_bank_close(&cpu->meter.bank, UPMU_BIT32(counter)) && upmu_bank_write(&cpu->meter.bank, counter, 0);
     if (claim)
         upmu_domain_release(domain, cpu->meter.domain_number, UPMU_DOMAIN_COUNTER(counter));
@@ -120,9 +123,9 @@ static bool clear_one(struct upmu_cpu *cpu, unsigned counter)
 }
 
 /*
- * Clear the counters that sessions have left, because user mode will be able to read all: these hold counts of other
- * threads. Counters that sessions of the present thread have left are kept, because the thread's next start continues
- * with them.
+ * Clear the counters that sessions have left (meter->left): they can hold counts of other threads, and user mode will
+ * be able to read all counters. Counters with an event of a session of the present thread are kept, because the
+ * session's next start continues with them.
  */
 static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 {
@@ -139,9 +142,9 @@ static UPMU_APART void clear_left(struct upmu_cpu *cpu)
 }
 
 /*
- * Give user mode on this CPU the right to execute RDPMC, or withdraw it. A program that has read an index may execute
- * RDPMC later, whether the session still exists or not. So a program that has had a page keeps the right until no page
- * is published.
+ * Give user mode on this CPU the right to execute RDPMC (by the port's hook), or withdraw it. A program that has read
+ * an index in a page may execute RDPMC later, even after the session has ended. So a program that has had a page keeps
+ * the right until no session of the machine has a page.
  */
 static void allow_readers(struct upmu_cpu *cpu)
 {
@@ -167,7 +170,9 @@ static void allow_readers(struct upmu_cpu *cpu)
 
 void upmu_user_pages_write(struct upmu_cpu *cpu)
 {
-    /* Write each page in the list; sessions that no longer run leave the list. */
+    /*
+     * Write each page in the CPU's list, and remove sessions that no longer run here. Then add sessions that now run.
+     */
     for (struct upmu_session **link = &cpu->pages; *link;) {
         struct upmu_session *session = *link;
 
@@ -228,11 +233,14 @@ void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session)
     UPMU_BARRIER();
     session->next_page = NULL;
     session->page_open = 0;
-    /* The times in the page are those when the session stopped. */
+    /* When the session stopped, started_ns was set to the time of that moment: so the page states that time. */
     write_page(NULL, session, session->started_ns);
 }
 
-/* Count one published page less. The last one ends the right of every thread to RDPMC, wherever the thread is. */
+/*
+ * Count one published page less in machine->pages. If none is left, change the value that upmu_user_pages_right()
+ * gives, which ends the right of every thread to RDPMC.
+ */
 static void withdraw_page(struct upmu_machine *machine)
 {
     uint32_t before = __atomic_load_n(&machine->pages, __ATOMIC_RELAXED), after;

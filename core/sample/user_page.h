@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Declarations for writing the pages that user mode reads.
+ * Declarations for writing the pages in which user mode reads a session's counts (struct upmu_user_page).
  */
 #ifndef UPMU_CORE_USER_PAGE_H
 #define UPMU_CORE_USER_PAGE_H
 
 #include <upmu/page.h>
 
-/* upmu_cpu.readers: may a session of the CPU, or of a thread, be read by RDPMC? */
+/*
+ * Bits of upmu_cpu.readers: user mode may execute RDPMC on the CPU, because a session of the CPU, or of the thread that
+ * runs there, has a page.
+ */
 #define UPMU_READS_CPU 1u
 #define UPMU_READS_THREAD 2u
 
 /*
- * The bits of upmu_machine.pages that count published pages. The bits above count how often the last page was
- * withdrawn.
+ * The bits of upmu_machine.pages that are the number of published pages. The bits above count how often this number
+ * has become 0.
  */
 #define UPMU_PAGES 0xfffffu
 
-/* Is any page published? A page that is just being published is seen by the next call. */
+/* Does any session of the machine have a page? A page that another CPU is publishing may not be seen yet. */
 static inline bool upmu_user_pages_any(const struct upmu_machine *machine)
 {
     return (__atomic_load_n(&machine->pages, __ATOMIC_RELAXED) & UPMU_PAGES) != 0;
 }
 
 /*
- * Return the value of `reads` in threads that have the right to RDPMC; 0: no page is published. Once all pages were
- * withdrawn, the next page makes another value, so that older rights have ended.
+ * Return the value that upmu_thread.reads has in a thread that may execute RDPMC; 0: no page is published. After the
+ * last page was withdrawn the value is another one, so that threads with the old value have lost the right.
  */
 static inline uintptr_t upmu_user_pages_right(const struct upmu_machine *machine)
 {
@@ -34,16 +37,27 @@ static inline uintptr_t upmu_user_pages_right(const struct upmu_machine *machine
     return pages & UPMU_PAGES ? pages / (UPMU_PAGES + 1u) + 1u : 0;
 }
 
-/* At the end of a local call: write the pages of sessions that run or ran on this CPU, and set the right to RDPMC. */
+/*
+ * At the end of a local call: write the pages of all sessions that run on this CPU, or have run since the last such
+ * call, and let user mode execute RDPMC there or not.
+ */
 void upmu_user_pages_write(struct upmu_cpu *cpu);
 
-/* In the handler, after counters were loaded and sessions were masked: write the pages of sessions that run. */
+/*
+ * In the handler, after counters were loaded and sessions were masked: write the pages in the CPU's list, except one
+ * that the interrupted call is writing.
+ */
 void upmu_user_pages_loaded(struct upmu_cpu *cpu);
 
-/* Take a session that leaves its CPU off the CPU's list of pages. Context: a local bracket. */
+/*
+ * When a session is detached from its CPU: remove it from the CPU's list of pages, if it is in the list, and write its
+ * page. Context: a bracket on this CPU.
+ */
 void upmu_user_page_leave(struct upmu_cpu *cpu, struct upmu_session *session);
 
-/* Mark the page of a session as closed, because the session ends or gets another page. */
+/*
+ * Write the page of a session a last time, mark it as closed, and remove it from the session; nothing without a page.
+ */
 void upmu_user_page_end(struct upmu_session *session);
 
 #endif
