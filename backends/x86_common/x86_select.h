@@ -116,8 +116,9 @@ void upmu_x86_format(const struct upmu_event *event, const struct upmu_row *row,
 enum upmu_status upmu_x86_settle(struct upmu_event *event, uint64_t settable);
 
 /*
- * Correct event->attributes by event->config and config1: an attribute whose field is 0 is removed. Of a raw event only
- * the privileges stay, and UPMU_ATTR_PAYLOAD is set if config1 is not 0.
+ * Correct event->attributes by event->config and config1: an attribute whose field is 0 is removed. Of a raw event the
+ * attributes of other fields of config than the privileges are removed, too, and UPMU_ATTR_PAYLOAD is set if config1 is
+ * not 0.
  */
 void upmu_x86_settle_attributes(struct upmu_event *event);
 

@@ -65,7 +65,7 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
     pmu->stepping = (uint8_t)stepping;
     upmu_p4_describe_table(pmu, model);
     prefer_counters(pmu);
-    /* Thread-independent events have no register, but both threads see them. */
+    /* The resources of thread-independent events have no register, but the hyper-threads share them. */
     pmu->shared |= ~upmu_bits_ones(UPMU_P4_RESOURCE_TI);
     pmu->capabilities = UPMU_PMU_REARM_LAST;
     /* N17, O9: only the first models are known to have affected steppings. */
@@ -89,7 +89,10 @@ static void build_p4(struct upmu_pmu *pmu, unsigned model, unsigned stepping, bo
         }
 }
 
-/* Return the threads of a core: the logical CPUs of the package divided by its cores (leaf 4). */
+/*
+ * Return the number of hyper-threads of a core: the logical CPUs of the package divided by its cores (leaf 4), rounded
+ * up to a power of two.
+ */
 static unsigned core_threads(const struct upmu_detection *detection)
 {
     unsigned logical = detection->leaf1[3] & CPUID_HTT ? detection->leaf1[1] >> 16 & 0xffu : 1, threads = 1;
