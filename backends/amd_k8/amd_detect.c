@@ -133,7 +133,7 @@ static void build_amd(struct upmu_pmu *pmu, unsigned index, unsigned counters, u
     pmu->variant = (uint8_t)index;
     pmu->quirks = (model->traits & AMD_TRAIT_QUIRKS) | (has & (UPMU_AMD_SVME | UPMU_AMD_NB_RESET));
     pmu->status_row = pmu->ack_row = pmu->inuse_row = UPMU_NO_ROW;
-    pmu->kernel_select = UPMU_AMD_SELECT_OS; /* running counters may be written: perfctr 2.6.42, x86.c */
+    pmu->kernel_select = UPMU_AMD_SELECT_OS; /* not 0: running counters may be written (perfctr 2.6.42, x86.c) */
     pmu->max_period = upmu_bits_ones(AMD_WIDTH - 1u);
     pmu->min_period = AMD_LEAST_PERIOD;
     pmu->loop_config = UINT64_C(0xc0) | UPMU_AMD_SELECT_USR | UPMU_AMD_SELECT_OS; /* instructions retired */

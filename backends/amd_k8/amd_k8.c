@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The AMD backend: status words to counters, counters in use at take-over, idle values, and the
- * table of its functions.
+ * The AMD backend: status words to counters, idle values, the writes of take-over, events of the northbridge, and the
+ * table of the backend's functions.
  */
 #include "backends/amd_k8/amd_k8.h"
 #include "backends/amd_k8/amd_registers.h"

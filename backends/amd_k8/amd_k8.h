@@ -30,7 +30,7 @@ extern const struct upmu_backend upmu_amd_k8_backend;
 #define UPMU_AMD_NB_SHARED 0x0200u /* core counters count northbridge events, of the whole node */
 #define UPMU_AMD_NB_APART 0x0400u  /* only the northbridge's own counters count its events */
 #define UPMU_AMD_PAIRS 0x0800u     /* event 003h takes two counters */
-#define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount except on counter 2 */
+#define UPMU_AMD_1292 0x1000u      /* erratum 1292: retire events may overcount: see AMD_GOOD_COUNTER */
 /* K8 revision E with several cores: any write of a select clears the counts of northbridge events */
 #define UPMU_AMD_NB_RESET 0x2000u
 #define UPMU_AMD_SVME 0x4000u      /* EFER.SVME was set at detection: a select with HostOnly counts */

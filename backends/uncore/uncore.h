@@ -18,7 +18,8 @@
 #define UPMU_UNCORE_FIXED_ENABLE_0 0x0001u /* bit 0 of its select enables the fixed counter, not bit 22 */
 #define UPMU_UNCORE_FIXED_GATE_31 0x0002u  /* the fixed counter's gate in the enable register is bit 31, not bit 32 */
 #define UPMU_UNCORE_GATE_28 0x0004u        /* counter 0's gate in the enable register is bit 28 */
-#define UPMU_UNCORE_ABSOLUTE 0x0008u       /* `control` is a common register; its bits control_idle must be set */
+/* `control` is the number of an MSR that several types share; its bits control_idle must be set */
+#define UPMU_UNCORE_ABSOLUTE 0x0008u
 #define UPMU_UNCORE_FREEZE_ENABLE 0x0010u  /* box control reads as 0; bit 16 allows the box to freeze */
 #define UPMU_UNCORE_SECOND_FIXED 0x0040u   /* the fixed counter is at upmu_unit_info.second */
 #define UPMU_UNCORE_SECOND_FILTERS 0x0080u /* the filters are at upmu_unit_info.second */

@@ -14,7 +14,7 @@
 #if UPMU_UNCORE
 
 #define UNCORE_BIT(n) (UINT64_C(1) << (n))
-#define UNCORE_OVERFLOW UNCORE_BIT(20) /* interrupts */
+#define UNCORE_OVERFLOW UNCORE_BIT(20) /* an overflow interrupts */
 #define UNCORE_FIXED_CODE 0xffu
 #define UNCORE_EXTENDED UNCORE_BIT(21)
 

@@ -84,8 +84,8 @@ static const struct branch_model {
 #define ARCHITECTURAL (&branch_models[BRANCH_MODELS - 1u])
 
 /* Leaf 7 */
-#define HAS_TRACE UPMU_BIT32(25)         /* EBX */
-#define HAS_ARCHITECTURAL UPMU_BIT32(19) /* EDX */
+#define HAS_TRACE UPMU_BIT32(25)         /* bit of EBX */
+#define HAS_ARCHITECTURAL UPMU_BIT32(19) /* bit of EDX */
 /* Leaf 1Ch, EBX */
 #define SORTS_MODES 1u
 #define SORTS_KINDS 2u

@@ -29,7 +29,7 @@
  */
 #define FIXED_SESSION UINT64_C(0x7777777)
 #define FIXED_PRIVILEGED UINT64_C(0x8888888)
-/* A fixed counter is in use if its field lets the counter count at some privilege. */
+/* A fixed counter is in use if its nibble lets it count at some privilege. */
 #define FIXED_USED UINT64_C(0x3333333)
 #define FIXED_KERNEL UINT64_C(0x1111111)
 #define FIXED_BEYOND UINT64_C(0x4444444)

@@ -476,7 +476,7 @@ enum upmu_status upmu_p4_finish(const struct upmu_pmu *pmu, struct upmu_event *e
     settle_p4_attributes(event);
     row = upmu_p4_find(group, event->config);
     event->flags = (uint8_t)(row + 1);
-    /* A slot has room for three resources, and replay tags need two of them besides the ESCR. */
+    /* A slot has room for three resources. The ESCR and replay tags are three, so a further one does not fit. */
     if (replay && ((row >= 0 && row < (int)UPMU_P4_TI_EVENTS) || upmu_p4_second(event) == UPMU_P4_PARTNER))
         return UPMU_ERR_DOES_NOT_FIT;
     if (!event->counters)
