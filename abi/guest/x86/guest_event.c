@@ -15,8 +15,8 @@
 #define EVENT_AND_UMASK 0xffffu
 
 /*
- * Codes of architectural events: unit mask and event. Below are their codes on AMD, and names that every host's PMU
- * knows. 0 or "": the event does not exist there.
+ * Codes of architectural events: unit mask in bits 15:8, event number in bits 7:0. Below are their codes on AMD, and
+ * names that every host's PMU knows. 0 or "": the event does not exist there.
  */
 const uint16_t upmu_guest_codes[8] = {
     [GUEST_ARCH_CYCLES] = 0x003c,
@@ -47,8 +47,8 @@ bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door)
 }
 
 /*
- * Does the host's PMU have the door's codes for architectural events? P6 has other codes for them, and a hypervisor's
- * page has numbers of its own.
+ * Does the host's PMU have the door's codes for architectural events? P6 has other codes for them, and the paravirtual
+ * PMU (UPMU_PMU_PAGE), by which this host may itself be a guest, has event numbers of its own.
  */
 static bool same_codes(const struct upmu_pmu *pmu, unsigned door)
 {
@@ -132,8 +132,8 @@ static uint64_t event_bits(unsigned door)
 }
 
 /*
- * Can each entry of a filter match an event of this door? A filter that denies events would let the events of an entry
- * pass that cannot match.
+ * Can each entry of a filter match an event of this door? An entry that can match nothing would deny nothing, where the
+ * filter is to deny its events.
  */
 bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsigned door)
 {
@@ -171,7 +171,10 @@ static bool filter_allows(const struct upmu_guest_filter *filter, unsigned door,
     return match == (filter->action == UPMU_GUEST_FILTER_ALLOW);
 }
 
-/* Is a select without edge and threshold? With edge or threshold a select counts another event: stalls, for example. */
+/*
+ * Is a select without edge, invert and counter mask? With these a select counts something else than its event: stalls,
+ * for example.
+ */
 static bool is_plain(unsigned counter, uint64_t select)
 {
     return counter >= UPMU_FIXED_COUNTER(0) || !(select & GUEST_SELECT_MODIFIERS);
@@ -220,15 +223,18 @@ bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struc
            upmu_guest_event_same_vendor(pmu, shape->door);
 }
 
-/* Is the event one of AMD's northbridge, which counts for all cores? So it is before family 17h. */
+/*
+ * Does a select count an event of AMD's northbridge, which counts for all cores? Before family 17h event numbers with
+ * bits 7:5 set are such events.
+ */
 static bool is_of_northbridge(const struct upmu_pmu *pmu, uint64_t select)
 {
     return upmu_pmu_is_amd(pmu) && pmu->family < 0x17 && (select & 0xe0u) == 0xe0u;
 }
 
 /*
- * Return the payload of an event. For OFFCORE_RESPONSE 0 and 1 of all models: the guest's register, as far as the
- * policy permits now.
+ * Return the payload of an event: for OFFCORE_RESPONSE 0 and 1 (event numbers of all models) the guest's register,
+ * without the bits that the policy does not permit now; for other events 0.
  */
 static uint64_t payload_of(const struct upmu_guest *guest, uint64_t select)
 {
