@@ -11,7 +11,7 @@
 #include <upmu/set.h>
 #include <abi/perfmon2/pfm_core.h>
 
-/* The longest period. A PMD that is further from its overflow begins with this period. */
+/* The longest period of an event. A PMD that is further from its overflow begins with this period. */
 #define LONGEST (~UINT64_C(0) >> 1)
 
 /* USR, OS and ANY of a general select (Intel SDM vol 3, IA32_PERFEVTSELx), and of a fixed counter's control. */
@@ -104,7 +104,7 @@ static enum upmu_status make_event(const struct upmu_pmu *pmu, const struct upmu
     return UPMU_OK;
 }
 
-/* Return the events of a set that count for some PMDs; a PMD without event has none. */
+/* Return the mask of the events of a set that count for the PMDs of a bit vector. */
 static uint32_t events_of(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, const uint64_t *pmds)
 {
     uint32_t events = 0;
@@ -145,7 +145,10 @@ static void fill_sampling(const struct upmu_pmu *pmu, const struct upmu_pfm_set 
         out->switch_after = (uint32_t)pmd->reg_ovfl_switch_cnt;
 }
 
-/* Let a new event continue at the value of its PMD. An overflow resets a PMD that counts to the value last written. */
+/*
+ * Let a new event continue at the value of its PMD. `origin`, the value at the count 0, is the value last written, to
+ * which overflows of other PMDs reset a PMD that counts.
+ */
 static enum upmu_status go_on(struct upmu_pfm_set *set, unsigned counter, struct upmu_set *core, unsigned event)
 {
     const struct pfarg_pmd *pmd = &set->pmd[counter];
@@ -240,7 +243,7 @@ uint64_t upmu_pfm_last_reset(struct upmu_pfm_context *context, struct upmu_pfm_s
     return context->loaded && progress.reset ? UINT64_C(0) - progress.reset : set->pmd[counter].reg_last_reset_val;
 }
 
-/* The `type` of a message whose `events` are counters, not events. */
+/* upmu_message.type of a message whose `events` is a mask of counters, not of events. */
 #define ABOUT_COUNTERS (UPMU_MESSAGE_OVERFLOW + 1u)
 
 uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu_message *message)
@@ -256,7 +259,7 @@ uint32_t upmu_pfm_overflowed(struct upmu_pfm_context *context, const struct upmu
     return counters;
 }
 
-/* Messages in the queue name events by numbers that are about to change: let them name counters. */
+/* Let a message in the queue name counters, because events are about to get other numbers. */
 static void name_counters(void *context, struct upmu_message *message)
 {
     message->events = upmu_pfm_overflowed(context, message);
