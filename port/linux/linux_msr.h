@@ -35,7 +35,7 @@ struct upmu_linux {
     struct upmu_port port;
     /* The first failure that is not a register fault (#GP); "": there was none. */
     char trouble[200];
-    uint32_t changed; /* a register that other software changed between two writes; 0: none */
+    uint32_t changed; /* address of a register that other software changed between two writes; 0: none */
     uint32_t writes;  /* number of writes made */
     enum upmu_linux_mode mode;
     void (*on_write)(void *context, const char *name, uint32_t address, uint64_t value); /* NULL: not called */
@@ -73,14 +73,15 @@ int upmu_linux_open(struct upmu_linux *host, const struct upmu_linux_system *sys
  * are written. The function may be called in a signal handler at any point of a call of the library, which must not be
  * called afterwards.
  *
- * Returns the number of registers that could not be restored; 0: the journal was removed. If host->trouble is set, no
- * text is formatted, as a signal handler requires.
+ * Returns how many restores failed (a register that lets counters count is closed and opened, and may count twice); 0:
+ * none failed, and the journal that this program made is removed. If host->trouble is set, no text is formatted, as a
+ * signal handler requires.
  */
 unsigned upmu_linux_restore(struct upmu_linux *host);
 
 void upmu_linux_close(struct upmu_linux *host);
 
-/* Write the path of a CPU's registers, and that of its journal. */
+/* Store the path of a CPU's registers (register_path), and that of its journal (journal_path). */
 void upmu_linux_register_path(char path[UPMU_LINUX_PATH], unsigned cpu);
 void upmu_linux_journal_path(char path[UPMU_LINUX_PATH], unsigned cpu);
 
