@@ -39,7 +39,7 @@ extern "C" {
 #define UPMU_GUEST_GENERAL 8 /* the most general counters of a guest */
 #define UPMU_GUEST_FIXED 3   /* the most fixed counters of a guest */
 
-/* Which registers the guest sees. */
+/* Doors: a door is the set of registers by which a guest sees its PMU. */
 enum upmu_guest_door {
     UPMU_GUEST_INTEL = 1,    /* architectural perfmon */
     UPMU_GUEST_AMD_K7 = 2,   /* C0010000h to C0010007h */
@@ -200,7 +200,7 @@ struct upmu_guest_door_table;
 struct upmu_guest {
     struct upmu_guest_shape shape;
     struct upmu_guest_shape shown;            /* the shape given to upmu_guest_init() */
-    const struct upmu_guest_door_table *door; /* the functions that know its registers */
+    const struct upmu_guest_door_table *door; /* the functions for the registers of shape.door */
     const struct upmu_guest_policy *policy;
     struct upmu_guest_statistics *statistics; /* the host's, or NULL */
     struct upmu_guest_memory memory;
@@ -260,16 +260,17 @@ struct upmu_guest_entry {
 };
 
 /*
- * Make the widest shape that this machine can show honestly to a guest of this policy (NULL: the default): the
- * machine's general counters, its fixed ones (Intel on Intel), and the architectural events that the machine can count
- * in the same meaning, both without those that the policy denies. If the vendor is the same, the shape also names the
- * machine's CPU, for other events. AMD's CPUID names no event: an event of its doors that the policy denies counts
- * nothing, and only `denied` tells. A shape has no more counters than max_counters, general ones first, except AMD's
- * doors with a fixed number of counters.
- * Subtract counters that the host wants for itself (a watchdog) from `general`; then no virtual counter ever waits,
- * except those of AMD's doors with a fixed number of counters, and those with events of one CPU model, which may have
- * few counters. On NetBurst the shape has two general counters, because an event of NetBurst has few counters; more may
- * be shown, and may wait.
+ * Make the widest shape that is honest: each event and each fixed counter that its CPUID shows can count on this
+ * machine, under this policy (NULL: the default). It has the machine's general counters, its fixed ones (Intel's door
+ * on a machine of Intel's), and the architectural events that the machine counts in the same meaning. If the vendor is
+ * the same, the shape also names the machine's CPU, for events of that model. AMD's CPUID names no event: an event of
+ * its doors that the policy denies counts nothing, and only `denied` tells. A shape has no more counters than
+ * max_counters, general ones first, except AMD's doors with a fixed number of counters.
+ *
+ * To leave counters to the host (a watchdog), subtract them from out_shape->general. Then no virtual counter ever
+ * waits, except those of AMD's doors with a fixed number of counters, and those with events of one CPU model, which may
+ * have few counters. On NetBurst the shape has two general counters, because an event of NetBurst has few counters;
+ * more may be shown, and may wait.
  *
  * Returns UPMU_OK; UPMU_ERR_INVALID (no such door; a policy that upmu_guest_init() refuses as invalid); UPMU_ERR_NO_PMU
  * (no CPU is initialised).
@@ -356,7 +357,7 @@ enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct
  */
 void upmu_guest_set_statistics(struct upmu_guest *guest, struct upmu_guest_statistics *statistics);
 
-/* Would a reset make another shape, because the policy has changed? Context: any. */
+/* Would upmu_guest_reset() change guest->shape, because the policy has changed? Context: any. */
 bool upmu_guest_shape_is_stale(const struct upmu_guest *guest);
 
 /*
@@ -398,9 +399,9 @@ struct upmu_guest_range {
 bool upmu_guest_msr_range(const struct upmu_guest *guest, unsigned index, struct upmu_guest_range *out_range);
 
 /*
- * Mark the MSRs of these ranges in the bitmaps of the hardware: of a VMCS (4,096 bytes), of a VMCB (8,192 bytes). All
- * writes trap, and all reads except those of counters that the guest may read itself now (upmu_guest_passes()). Bits of
- * other MSRs are left as they are.
+ * Mark the MSRs of upmu_guest_msr_range() in the hardware's bitmap of MSRs: of a VMCS (vmx, 4,096 bytes) or of a VMCB
+ * (svm, 8,192 bytes). All writes trap, and all reads except those of counters that the guest may read itself now
+ * (upmu_guest_passes()). Bits of other MSRs are left as they are.
  * Context: any.
  */
 void upmu_guest_msr_bitmap_vmx(const struct upmu_guest *guest, void *page);
@@ -510,7 +511,8 @@ UPMU_MUST_CHECK
 enum upmu_status upmu_guest_restore(struct upmu_guest *guest, const void *state, size_t size);
 
 /*
- * Find out which CPU a saved vCPU needs (as in struct upmu_pmu); family 0: any that can show its shape.
+ * Find out which CPU a saved vCPU needs: family and model as in struct upmu_pmu. Family 0: any CPU that can show its
+ * shape.
  *
  * Returns UPMU_OK, UPMU_ERR_VERSION or UPMU_ERR_INVALID (damaged).
  * Context: any.

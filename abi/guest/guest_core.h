@@ -52,8 +52,8 @@ static inline const struct upmu_pmu *upmu_guest_pmu(const struct upmu_guest *gue
  */
 void upmu_guest_fold(struct upmu_guest *guest, uint32_t counters);
 /*
- * Do as upmu_guest_fold() for one counter that is started. Returns UPMU_OK, or the failure of upmu_set_read(): then
- * the counter is unchanged.
+ * Read the session of one counter that is started. Returns UPMU_OK, or the failure of upmu_set_read(): then the counter
+ * is unchanged.
  */
 enum upmu_status upmu_guest_fold_one(struct upmu_guest *guest, unsigned counter);
 
@@ -97,7 +97,7 @@ void upmu_guest_count_shape(struct upmu_guest *guest);
 /* Set all registers as after a reset. The shape does not change. */
 void upmu_guest_reset_registers(struct upmu_guest *guest);
 
-/* The policy of a guest for which the host chose none. */
+/* The policy of a guest for which the host gave NULL: level IPC, without flags. */
 extern const struct upmu_guest_policy upmu_guest_default_policy;
 
 static inline const struct upmu_guest_policy *upmu_guest_policy(const struct upmu_guest_policy *policy)

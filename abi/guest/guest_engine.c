@@ -30,7 +30,10 @@ static bool may_pass(const struct upmu_guest *guest)
 
 /* ---- Sessions ---- */
 
-/* Note an overflow, in the handler. The guest is told at its next entry. */
+/*
+ * Note in guest->overflowed that a counter has overflowed; called in the handler. The next entry reports it to the
+ * guest.
+ */
 static unsigned note_overflow(void *state, const struct upmu_overflow *overflow, bool notify)
 {
     struct upmu_guest *guest = state;
@@ -131,7 +134,7 @@ static bool may_lend(const struct upmu_guest *guest, unsigned counter, const str
            pmu->counter[counter].width == guest->shape.width && pmu->counter[counter].write_bits >= guest->shape.width;
 }
 
-/* Note that the select of a counter has an event that is refused: once for each select. */
+/* Add 1 to `denied` of a counter whose select has an event that is refused, but only once for each select. */
 static void note_denial(struct upmu_guest *guest, struct upmu_guest_counter *virtual)
 {
     if (virtual->flags & GUEST_COUNTER_DENIED)
@@ -518,7 +521,7 @@ enum upmu_status upmu_guest_policy_change(struct upmu_guest *guest, const struct
     if ((policy->flags ^ guest->policy->flags) & KEPT_FLAGS)
         return UPMU_ERR_STATE;
     take_policy(guest, policy);
-    /* The new policy has to permit each counter anew: its event, its interrupts and its period. */
+    /* Let the next entry ask the new policy for each counter's event, and set its interrupts and period anew. */
     for (unsigned i = 0; i < UPMU_GUEST_COUNTERS; i++)
         guest->counter[i].flags &= (uint8_t) ~(GUEST_COUNTER_EVENT | GUEST_COUNTER_DENIED);
     guest->dirty = UINT32_MAX;

@@ -117,7 +117,7 @@ static enum upmu_status read_state(const void *state, size_t size, struct guest_
     return UPMU_OK;
 }
 
-/* Does a counter of the state have an event that only CPUs of the shape's model have? */
+/* Does a counter of a saved state have an event that only CPUs of the shape's model have? */
 static bool needs_model(const struct guest_state *state)
 {
     const struct upmu_guest_door_table *door = upmu_guest_door_of(&state->shape);
@@ -149,7 +149,7 @@ static struct upmu_guest_registers registers_of(const struct guest_state *state)
     return registers;
 }
 
-/* Could the guest have written these registers? */
+/* Could the guest have written the registers of a saved state? */
 static bool could_be(const struct upmu_guest *guest, const struct guest_state *state)
 {
     const struct upmu_guest_registers registers = registers_of(state);

@@ -71,9 +71,9 @@ struct upmu_perf {
     struct upmu_perf_cpu *cpus; /* array; the index is the number of the CPU that programs give */
     unsigned cpu_count;
     int32_t paranoid;     /* Linux's perf_event_paranoid, -1 to 2 with Linux's meanings */
-    uint32_t max_rate;    /* samples a second; 0: 100000 */
-    uint32_t max_stack;   /* callers of a sample; 0: 127 */
-    uint32_t most_events; /* open at a time; 0: no limit */
+    uint32_t max_rate;    /* largest sampling frequency (samples a second); 0: 100000 */
+    uint32_t max_stack;   /* most callers in a sample; 0: 127 */
+    uint32_t most_events; /* most events that are open at the same time; 0: no limit */
     void *context;        /* first argument of the hooks */
     /*
      * copy_in() reads memory of the calling program, copy_out() writes it.  False: the program may not access this

@@ -220,7 +220,7 @@ int upmu_perf_attr_traced(const struct upmu_perf_attr *attr)
 
 int upmu_perf_attr_clock(const struct upmu_perf_attr *attr)
 {
-    /* CLOCK_REALTIME 0, MONOTONIC 1, MONOTONIC_RAW 4, BOOTTIME 7, TAI 11 */
+    /* Linux's numbers: CLOCK_REALTIME 0, MONOTONIC 1, MONOTONIC_RAW 4, BOOTTIME 7, TAI 11 */
     const uint32_t clocks = 1u << 0 | 1u << 1 | 1u << 4 | 1u << 7 | 1u << 11;
 
     if (!attr_has(attr, UPMU_PERF_USE_CLOCKID))

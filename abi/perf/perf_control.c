@@ -6,7 +6,7 @@
 
 /* ---- ioctl ---- */
 
-/* A change of one event of a group. */
+/* A function that changes one event, while its group is stopped. */
 typedef void change_event(struct upmu_perf_event *event);
 
 static void event_enable(struct upmu_perf_event *event)
@@ -79,7 +79,7 @@ static int copy_id(const struct upmu_perf_event *event, void *user)
     return perf->copy_out(perf->context, user, &event->id, sizeof event->id) ? 0 : -UPMU_PERF_EFAULT;
 }
 
-/* The period of an event that does not sample cannot be changed. */
+/* Answer PERIOD with an error: no event here samples, so that no period can be changed. */
 static int check_period(const struct upmu_perf_event *event, const void *user)
 {
     const struct upmu_perf *perf = event->perf;

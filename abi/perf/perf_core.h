@@ -69,7 +69,7 @@ bool upmu_perf_has_fields(const struct upmu_pmu *pmu);
 
 void upmu_perf_text_add(struct upmu_perf_text *text, const char *more);
 
-/* Encode an event of hardware.  0; -ENOENT: this PMU has no such event; -EINVAL. */
+/* Encode the hardware event that attributes describe.  Returns 0; -ENOENT: this PMU has no such event; -EINVAL. */
 int upmu_perf_encode(const struct upmu_pmu *pmu, const struct upmu_perf_attr *attr, struct upmu_event *out_event);
 
 /* Return the negative errno for a status, or 0 for UPMU_OK. */

@@ -21,7 +21,7 @@ extern "C" {
 /* struct perf_event_attr: the same for 32 and 64 bits. */
 struct upmu_perf_attr {
     uint32_t type;          /* enum upmu_perf_type, or that of a PMU */
-    uint32_t size;          /* bytes that the program knows of */
+    uint32_t size;          /* bytes of this structure that the program gives */
     uint64_t config;        /* the event of the type */
     uint64_t sample_period; /* events between two samples; with UPMU_PERF_FREQ: samples a second */
     uint64_t sample_type;   /* UPMU_PERF_SAMPLE_... */
@@ -45,13 +45,13 @@ struct upmu_perf_attr {
     uint64_t config3;
 };
 
-/* upmu_perf_attr.type.  PMUs have types from UPMU_PERF_TYPE_PMU on. */
+/* upmu_perf_attr.type.  Linux gives its other PMUs numbers above these. */
 enum upmu_perf_type {
     UPMU_PERF_TYPE_HARDWARE = 0,
     UPMU_PERF_TYPE_SOFTWARE = 1,
     UPMU_PERF_TYPE_TRACEPOINT = 2,
     UPMU_PERF_TYPE_CACHE = 3,
-    UPMU_PERF_TYPE_RAW = 4, /* on x86 the PMU of the CPU, too */
+    UPMU_PERF_TYPE_RAW = 4, /* raw words; on x86 also the number of the CPU's PMU */
     UPMU_PERF_TYPE_BREAKPOINT = 5
 };
 

@@ -8,7 +8,7 @@
 
 #define MOST_READ 16384u /* Linux's limit for the bytes of a read */
 
-/* A request of a program, beside its attributes. */
+/* The arguments of perf_event_open, except the attributes, and what the checks find out. */
 struct request {
     struct upmu_perf *perf;
     uint32_t caller;
@@ -16,10 +16,13 @@ struct request {
     int group_file;
     uint64_t flags;
     struct upmu_perf_event *leader; /* leader of the group that the event joins; NULL: it is to lead a group itself */
-    bool may;                       /* the caller may observe the task */
+    bool may;                       /* find_task() says that the caller may observe the task */
 };
 
-/* Return the PMU that counts a hardware event: the CPU's of the request, or for all CPUs the first one; NULL: none. */
+/*
+ * Return the PMU that counts a hardware event: that of the request's CPU, or the machine's first one if the request
+ * names no CPU or one that is offline; NULL: there is none.
+ */
 static const struct upmu_pmu *pmu_of(const struct request *request)
 {
     const struct upmu_perf *perf = request->perf;

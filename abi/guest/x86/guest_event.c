@@ -31,7 +31,7 @@ const uint16_t upmu_guest_codes[8] = {
 static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
 static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
 
-/* The event of each fixed counter. */
+/* The event of each fixed counter, by its number. */
 static const uint8_t of_fixed[UPMU_GUEST_FIXED] = {GUEST_ARCH_INSTRUCTIONS, GUEST_ARCH_CYCLES, GUEST_ARCH_TSC};
 
 #define NAMED_EVENTS                                                                                                   \
@@ -65,8 +65,8 @@ uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door)
 }
 
 /*
- * Return how many counters architectural events can always have at once. NetBurst has two ESCRs for each event, which
- * events share: so two. P6 has two counters.
+ * Return how many counters architectural events can always have at the same time. NetBurst has two ESCRs for each
+ * event, and several events share an ESCR: so two. P6 has two counters.
  */
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu)
 {
@@ -76,7 +76,9 @@ unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu)
     return alike || count < 2 ? count : 2;
 }
 
-/* Return the select of a counter. For a fixed counter it has the rings alone. */
+/*
+ * Return the select of a counter. For a fixed counter it has only the bits USR and OS, made of the counter's control.
+ */
 static uint64_t event_select(const struct upmu_guest *guest, unsigned counter)
 {
     uint64_t select = guest->counter[counter].select;
@@ -144,7 +146,7 @@ bool upmu_guest_event_filter_fits(const struct upmu_guest_filter *filter, unsign
     return door != UPMU_GUEST_INTEL || !high;
 }
 
-/* Does the list of a filter match a select? An exclusion outweighs all other entries. */
+/* Does an entry of the filter match a select, and no exclusion? */
 static bool filter_matches(const struct upmu_guest_filter *filter, unsigned door, uint64_t select)
 {
     uint64_t event = event_bits(door);

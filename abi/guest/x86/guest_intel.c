@@ -102,7 +102,7 @@ static uint64_t intel_in_use(const struct upmu_guest *guest)
     return value;
 }
 
-/* The kinds of registers that a shape has at its addresses. */
+/* The kinds of registers that an MSR of the guest can be. */
 enum intel_register { INTEL_IS_COUNTER, INTEL_IS_SELECT, INTEL_IS_OFFCORE, INTEL_IS_GLOBAL, INTEL_IS_OTHER };
 
 static enum intel_register intel_register(const struct upmu_guest *guest, uint32_t msr, unsigned *out_number)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The door of x86.  Which counters are open, how an overflow interrupts, what freezes; the accesses that trap, which go
- * on to the registers of one vendor.  Registers that both vendors have: guest_x86_registers.c.
+ * The table of functions for the doors of x86: which counters are open, how an overflow interrupts, what it freezes;
+ * the accesses that trap, which are passed on to the registers of one vendor.  Registers that both vendors have:
+ * guest_x86_registers.c.
  */
 #include <upmu/pmu.h>
 #include <abi/guest/x86/guest_x86.h>
@@ -15,8 +16,8 @@
 /* ---- Questions to the registers ---- */
 
 /*
- * Does an overflow of a counter interrupt? With IN_TXCP an overflow must not interrupt: aborted transactions would
- * repeat the overflow without end.
+ * Does an overflow of a counter interrupt the guest? With IN_TXCP an overflow must not interrupt: aborted transactions
+ * would repeat the overflow without end.
  */
 static bool x86_interrupts(const struct upmu_guest *guest, unsigned counter)
 {
@@ -89,8 +90,8 @@ static uint64_t x86_retires(const struct upmu_guest *guest, unsigned counter, ui
 }
 
 /*
- * Does the host have the register by which the guest names a counter? P6 and NetBurst have other names for their
- * counters, and a CPU before PerfCtrExtCore lacks those of later doors.
+ * Does the host have a counter register with the address that the guest uses for this counter? P6 and NetBurst have
+ * other addresses for their counters, and a CPU before PerfCtrExtCore lacks those of the doors AMD_CORE and AMD_V2.
  */
 static bool x86_has_register(const struct upmu_guest *guest, unsigned counter)
 {
@@ -304,7 +305,10 @@ static void x86_restore(struct upmu_guest *guest, const struct upmu_guest_regist
     guest->x86.lvtpc = registers->interrupt;
 }
 
-/* Does a select enable an event that is not architectural? */
+/*
+ * Does the select of a general counter enable an event that is not architectural, so that the shape's model must count
+ * it?
+ */
 static bool x86_needs_model(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select)
 {
     return counter < UPMU_FIXED_COUNTER(0) && shape->family && select & GUEST_SELECT_EN &&

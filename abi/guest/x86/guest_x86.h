@@ -25,7 +25,7 @@
 #define GUEST_FIXED_RINGS 3u
 #define GUEST_FIXED_INT 8u
 
-/* Bits of the status, Intel's and that of AMD's version 2. */
+/* Bits of the global status (Intel: 38Eh, AMD's PerfMonV2: C0000300h): branch records frozen, counters frozen. */
 #define GUEST_STATUS_LBR_FROZEN UPMU_BIT64(58)
 #define GUEST_STATUS_FROZEN UPMU_BIT64(59)
 
@@ -44,7 +44,7 @@
 #define GUEST_DEBUGCTL_FREEZE_LBR UPMU_BIT64(11)
 #define GUEST_DEBUGCTL_FREEZE UPMU_BIT64(12)
 
-/* Architectural events, by their bit in CPUID leaf 0Ah, and the event of fixed counter 2. */
+/* Architectural events: 0 to 6 are their bits in CPUID leaf 0Ah, EBX; TSC is the event of fixed counter 2. */
 enum guest_arch {
     GUEST_ARCH_CYCLES = 0,
     GUEST_ARCH_INSTRUCTIONS = 1,
@@ -57,7 +57,7 @@ enum guest_arch {
     GUEST_ARCH_NONE = 8
 };
 
-/* Convert a mask of counters to bits of GLOBAL_CTRL and GLOBAL_STATUS, and back. */
+/* Convert a mask of counters to the bits that these counters have in GLOBAL_CTRL and GLOBAL_STATUS, and back. */
 static inline uint64_t upmu_guest_bits(uint32_t counters)
 {
     return (counters & 0xffffu) | (uint64_t)(counters >> 16) << 32;
@@ -82,7 +82,7 @@ uint64_t upmu_guest_status_bits(const struct upmu_guest *guest);
 
 /* ---- guest_x86.c ---- */
 
-/* Read and write an MSR as the guest does, but as no trap of the guest: for the host's own accesses. */
+/* Read and write an MSR by the rules for the guest, without adding the access to the vCPU's statistics. */
 enum upmu_guest_access upmu_guest_x86_rdmsr(struct upmu_guest *guest, uint32_t msr, uint64_t *out_value);
 enum upmu_guest_access upmu_guest_x86_wrmsr(struct upmu_guest *guest, uint32_t msr, uint64_t value);
 
@@ -115,7 +115,7 @@ uint64_t upmu_guest_x86_status(struct upmu_guest *guest);
  */
 extern const uint16_t upmu_guest_codes[8]; /* Intel's select words, by enum guest_arch */
 enum guest_arch upmu_guest_event_arch(const struct upmu_guest_shape *shape, unsigned counter, uint64_t select);
-/* Does this PMU have the events that only CPUs of the shape's model have? */
+/* Is this PMU that of the shape's family and model, so that it has the events of that model? */
 bool upmu_guest_event_raw_here(const struct upmu_guest_shape *shape, const struct upmu_pmu *pmu);
 enum upmu_status upmu_guest_event(const struct upmu_guest *guest, unsigned counter, struct upmu_event *out_event);
 /* Does the policy permit the event of a counter's select? `arch`: the result of upmu_guest_event_arch(). */
@@ -127,7 +127,10 @@ bool upmu_guest_event_is_allowed(const struct upmu_guest *guest, unsigned counte
 uint32_t upmu_guest_event_permitted(const struct upmu_guest_policy *policy);
 /* Return the events that this PMU counts in the meaning that they have for a door: bit n: n of enum guest_arch. */
 uint32_t upmu_guest_event_available(const struct upmu_pmu *pmu, unsigned door);
-/* Return how many general counters of this PMU can always count at once, whatever architectural events they have. */
+/*
+ * Return how many general counters of this PMU can always count at the same time, whichever architectural events they
+ * count.
+ */
 unsigned upmu_guest_event_counters(const struct upmu_pmu *pmu);
 /* Is this PMU of the door's vendor? */
 bool upmu_guest_event_same_vendor(const struct upmu_pmu *pmu, unsigned door);
