@@ -6,9 +6,10 @@
  * from Linux.
  *
  * Results are 0 or more, or a negative number of enum upmu_perf_errno, which the host returns to the program unchanged.
- * Calls on one struct upmu_perf are made one at a time (the host's lock), except upmu_perf_switch() and
- * upmu_perf_note(), which may come at the same time from other CPUs.  A call on an event of a task that runs on another
- * CPU, or on an event of another CPU, needs the port's run_on_cpu (upmu/port.h).
+ * `caller` is the host's number for the task that makes the system call; only the hooks use it. Calls on one struct
+ * upmu_perf are made one at a time (the host's lock), except upmu_perf_switch() and upmu_perf_note(), which may come at
+ * the same time from other CPUs.  A call on an event of a task that runs on another CPU, or on an event of another CPU,
+ * needs the port's run_on_cpu (upmu/port.h).
  */
 #ifndef UPMU_ABI_PERF_H
 #define UPMU_ABI_PERF_H

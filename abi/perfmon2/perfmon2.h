@@ -44,7 +44,7 @@ struct upmu_pfm_owner {
 #define UPMU_PFM_PRIVILEGED UPMU_RIGHT_PRIVILEGED
 #define UPMU_PFM_ADDRESSES UPMU_RIGHT_ADDRESSES
 
-/* Functions of the host, given once. A member that is 0 has a default. */
+/* Functions and limits of the host, for all contexts. A hook that is NULL has a default. */
 struct upmu_pfm {
     struct upmu_machine *machine; /* the machine whose CPUs count */
     void *context;                /* first argument of each function */
@@ -71,7 +71,8 @@ struct upmu_pfm {
                                        struct upmu_cpu **out_cpu);
     /* Return the CPU with a number; NULL: the owner may not monitor such a CPU. */
     struct upmu_cpu *(*find_cpu)(void *context, struct upmu_pfm_owner *owner, uint32_t number);
-    const struct upmu_format *const *formats; /* the host's formats; the last pointer is NULL */
+    /* the sampling formats that programs may name; the last pointer is NULL */
+    const struct upmu_format *const *formats;
     const struct upmu_notify *notify;
     uint32_t most_contexts; /* most contexts of all owners together; 0: any number */
     /* private */
@@ -85,12 +86,12 @@ struct upmu_pfm_set {
     uint32_t pmds;                      /* mask of counters whose PMD the program has written */
     uint32_t narrow;                    /* mask of counters whose PMC was written with PFM_PMCFL_NO_EMUL64 */
     uint32_t pmcs[UPMU_REGISTERS / 32]; /* bit n: the program has written the PMC of row n */
-    uint8_t event_of[UPMU_COUNTERS];    /* index of a counter's event in the core's set; 0xff: no event */
+    uint8_t event_of[UPMU_COUNTERS];    /* index of a counter's event in the session's set; 0xff: no event */
     uint32_t to_switch[UPMU_COUNTERS];  /* overflows of the PMD that are left until the switch to the next set */
     uint64_t origin[UPMU_COUNTERS];     /* value of the PMD when the count of its event was 0 */
     uint64_t pmc[UPMU_REGISTERS];
     struct pfarg_pmd pmd[UPMU_COUNTERS];
-    struct upmu_set own; /* the core's set for this one; unused in set 0 */
+    struct upmu_set own; /* set of the session's chain for this one; set 0 has the session's first set */
 };
 
 /* Memory of one context, which stays until the context's last reference is given up. */

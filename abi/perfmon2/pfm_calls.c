@@ -208,8 +208,8 @@ enum upmu_status upmu_pfm_start(struct upmu_pfm_context *context, uint32_t flags
         if (session->state != UPMU_SESSION_RUNNING && session->state != UPMU_SESSION_WAITING)
             return UPMU_ERR_STATE;
         /*
-         * The session may have been masked until its registers were written. Then a thread may still be blocked until
-         * the restart.
+         * The session may have been masked by a message until its registers were written. Then a thread may still be
+         * blocked until this restart.
          */
         upmu_message_restarted(session);
         return UPMU_OK;

@@ -22,7 +22,7 @@
 #define FIXED_USR 2u
 #define FIXED_ANY 4u
 
-/* The events of the fixed counters as select words (Intel SDM vol 3, architectural events). */
+/* The events of the fixed counters, by their numbers, as select words (Intel SDM vol 3, architectural events). */
 static const uint16_t fixed_code[] = {0x00c0, 0x003c, 0x0300, 0x0400};
 
 static bool is_netburst(const struct upmu_pmu *pmu)
@@ -54,13 +54,16 @@ static uint64_t fixed_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set
            (field & FIXED_ANY ? SELECT_ANY : 0);
 }
 
-/* Was this row written with a value that is not 0, and does it belong to no counter? */
+/*
+ * Is this row a payload register or ESCR that the program has set: a row of no counter, written with another value than
+ * 0?
+ */
 static bool is_payload(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned row)
 {
     return upmu_rows_has(set->pmcs, row) && pmu->table->rows[row].counter == UPMU_NO_COUNTER && set->pmc[row];
 }
 
-/* Make the event of a select word, with the payload register (NetBurst: the ESCR) that the word uses. */
+/* Make the event of a select word, with the value of the payload register (NetBurst: the ESCR) that the word uses. */
 static enum upmu_status event_of_word(const struct upmu_pmu *pmu, const struct upmu_pfm_set *set, unsigned counter,
                                       uint64_t word, struct upmu_event *out)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libpmc's interface for programs, as pmc(3) of FreeBSD describes it: the same names, but other numbers (docs/PMC.md).
- * The part after "Between program and kernel" is passed between these: it has no pointers, and the same bytes for 32
- * and 64 bits.
+ * The structures from "Between program and kernel" on have no pointers, and the same bytes for 32 and 64 bits.
  */
 #ifndef UPMU_ABI_PMC_PMC_H
 #define UPMU_ABI_PMC_PMC_H
@@ -69,7 +68,7 @@ struct pmc_pmcinfo {
     uint32_t pm_row, pm_class;
     uint32_t pm_width, pm_caps;
     uint32_t pm_enabled, pm_mode;
-    uint32_t pm_owner; /* 0: no PMC that the program may see is allocated on the row */
+    uint32_t pm_owner; /* owner of the PMC on the row; 0: there is none that the program may see */
     uint32_t pm_disp;
     char pm_name[16];
 };
@@ -116,7 +115,7 @@ int pmc_flush_logfile(void);
 int pmc_close_logfile(void);
 int pmc_writelog(uint32_t data);
 
-/* Store the name of an event of a class. `index` is 0 in the first call; -1: there are no more. */
+/* Store the name of the event number `index` of a class, from 0 on; -1: there is no event with this number. */
 int pmc_event_name_of_class(enum pmc_class class_of, uint32_t index, char *out_name, uint32_t size);
 const char *pmc_name_of_class(enum pmc_class class_of);
 const char *pmc_name_of_mode(enum pmc_mode mode);
@@ -160,7 +159,7 @@ struct pmc_op_pmcallocate {
     int32_t pm_cpu;
     uint32_t pm_flags, pm_mode;
     pmc_value_t pm_count; /* in a sampling mode the period, else the count to begin at */
-    int32_t pm_row;       /* index among counters of the event's kind, or PMC_ROW_ANY */
+    int32_t pm_row;       /* index of the counter among those of the event's kind (general or fixed), or PMC_ROW_ANY */
     pmc_id_t pm_pmcid;    /* answer */
 };
 

@@ -20,13 +20,13 @@ extern "C" {
 #define UPMU_PMC_RING_WORDS 128u /* words of the ring with a PMC's samples */
 #define UPMU_PMC_MOST 1024u      /* the most PMCs: the index in an id has 10 bits */
 
-/* A PMC.  Zeroed memory of the caller. */
+/* A PMC. Its memory is the host's, set to 0 before the first call. */
 struct upmu_pmc {
     struct upmu_session session;
     struct upmu_event event;
     uint64_t ring[UPMU_PMC_RING_WORDS];
     uint64_t count; /* in a sampling mode the period, else the count to begin at */
-    uint32_t owner; /* process; 0: free */
+    uint32_t owner; /* number of the process that owns the PMC; 0: free */
     uint32_t user;  /* user (user_of()) of the owner when the PMC was allocated */
     uint32_t generation;
     uint32_t flags, caps;
@@ -35,7 +35,7 @@ struct upmu_pmc {
     uint8_t mode, state;
 };
 
-/* The log of one owner. Fill in its memory, and clear the rest. */
+/* The log of one owner. The host sets `bytes` and `size`, and all other fields to 0. */
 struct upmu_pmc_log {
     uint8_t *bytes; /* records that wait for log_write */
     size_t size;    /* of `bytes`, at least 128 */
@@ -47,7 +47,7 @@ struct upmu_pmc_log {
     uint32_t sequence, dropped;
 };
 
-/* All PMCs of a machine. Clear the structure, then fill in all fields before the private ones. */
+/* All PMCs of a machine. Set all fields to 0, then fill in those before the private ones. */
 struct upmu_pmcs {
     struct upmu_machine *machine;
     struct upmu_pmc *pmcs;
@@ -80,7 +80,10 @@ struct upmu_pmcs {
      * owner may use events that need none.
      */
     bool (*may_use)(void *context, uint32_t owner, const struct upmu_event *event, uint32_t rights);
-    /* Copy the argument of a call in and out; false: its memory is not the program's. */
+    /*
+     * Copy the argument of a system call from the program (in) and to it (out); false: the program may not access this
+     * memory.
+     */
     bool (*copy_in)(void *context, void *to, const void *argument, size_t bytes);
     bool (*copy_out)(void *context, void *argument, const void *from, size_t bytes);
     /* Append to a log file of `owner`, which need not be the caller. Hook NULL: there are no log files. */
@@ -96,8 +99,8 @@ struct upmu_pmcs {
 int upmu_pmc_syscall(struct upmu_pmcs *pmcs, uint32_t owner, unsigned operation, void *argument, uint32_t bytes);
 
 /*
- * Allocate a PMC: parse and encode its event, make its session. The two other ways to allocate use this function.
- * *request gets capabilities, flags and id. `why` (may be NULL) gets the reason of a refusal.
+ * Allocate a PMC: parse and encode its event, make its session. The system call and upmu_pmc_allocate_row() use this
+ * function. *request gets capabilities, flags and id. `why` (may be NULL) gets the reason of a refusal.
  */
 enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const char *spec,
                                    struct pmc_op_pmcallocate *request, struct upmu_why *why);
@@ -109,7 +112,7 @@ enum upmu_status upmu_pmc_allocate(struct upmu_pmcs *pmcs, uint32_t owner, const
 enum upmu_status upmu_pmc_allocate_row(struct upmu_pmcs *pmcs, uint32_t owner, int row, const char *name,
                                        const char *qualifiers, struct pmc_op_pmcallocate *request);
 
-/* Calls for one PMC. */
+/* Calls for one PMC, by its id. UPMU_ERR_INVALID: the owner has no such PMC, or its mode does not allow the call. */
 enum upmu_status upmu_pmc_attach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id, int32_t pid);
 enum upmu_status upmu_pmc_detach(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);
 enum upmu_status upmu_pmc_start(struct upmu_pmcs *pmcs, uint32_t owner, pmc_id_t id);

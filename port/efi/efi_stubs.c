@@ -46,9 +46,9 @@ static enum upmu_pmi efi_overflow(struct upmu_efi *efi, const struct upmu_efi_fr
 }
 
 /*
- * Handle an interrupt. Returns the address of the firmware's handler that goes on, or 0. A stale NMI is dropped: there
- * is no other source here, and the firmware treats every NMI as fatal. `used`: the callers are assembly, which
- * link-time optimisation does not see.
+ * Handle an interrupt. Returns the address of the firmware's handler that is to go on, or 0. A stale NMI is dropped: no
+ * other source of NMIs is known here, and the firmware treats every NMI as fatal. `used`: the callers are assembly,
+ * which link-time optimisation does not see.
  */
 __attribute__((used)) uintptr_t upmu_efi_trap(struct upmu_efi_frame *frame, unsigned entry)
 {

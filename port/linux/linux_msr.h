@@ -40,7 +40,7 @@ struct upmu_linux {
     enum upmu_linux_mode mode;
     void (*on_write)(void *context, const char *name, uint32_t address, uint64_t value); /* NULL: not called */
     void *on_write_context;
-    /* Values of registers that were written, as found. */
+    /* Registers that were written, and counters that were free before the first write, with their values as found. */
     struct upmu_linux_found found[UPMU_REGISTERS];
     volatile unsigned found_count;
     /* private */
@@ -50,7 +50,7 @@ struct upmu_linux {
     struct upmu_cpu *upmu;
     unsigned cpu;
     uint64_t last[UPMU_REGISTERS];                           /* by index in `found`: value written last */
-    const struct upmu_register_class *class[UPMU_REGISTERS]; /* by index in `found`: class */
+    const struct upmu_register_class *class[UPMU_REGISTERS]; /* by index in `found`: the register's class */
     int file;
     int journal; /* the journal's file; below 0: no file is open */
     uint64_t journal_bytes;

@@ -47,7 +47,7 @@
 #define INSTRET 0xc02u
 #define SHARED 5u /* mask of cycle and instret */
 #define FIRST 3u
-#define STARTS 3u /* the most starts of a counter in one write */
+#define STARTS 3u /* the most times that one write starts a counter */
 #define BIT(n) (UINT32_C(1) << (n))
 #define EVENT (~UINT64_C(0) >> 8)
 #define EVENT_OF (UINT64_C(1) << 63)

@@ -13,7 +13,7 @@
  * the hook out: UPMU_X86_NO_PMI with neither an APIC page nor x2APIC mode, UPMU_X86_NO_CLOCK with tsc_khz 0. Otherwise
  * these hooks, bound at compile time, would be in use: sampling would be accepted though no interrupt comes, and all
  * times would be 0. With UPMU_X86_PCI the hooks of upmu_x86_native_pci() are in use: call that function, too. For
- * memory-mapped units copy this file, and add mmio_map as pci_read is at its end.
+ * memory-mapped units copy this file, and add upmu_static_mmio_map() in the way of upmu_static_pci_read().
  */
 #ifndef UPMU_X86_NATIVE_STATIC_H
 #define UPMU_X86_NATIVE_STATIC_H
