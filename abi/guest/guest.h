@@ -114,7 +114,7 @@ enum upmu_guest_level {
 struct upmu_guest_filter {
     uint8_t action; /* UPMU_GUEST_FILTER_ALLOW: matching events are counted; ..._DENY: all others */
     uint8_t flags;  /* UPMU_GUEST_FILTER_MASKED or 0 */
-    uint16_t count; /* entries of `entry` */
+    uint16_t count; /* number of entries in `entry` */
     uint32_t fixed_bitmap; /* bit i: fixed counter i matches */
     const uint64_t *entry; /* in memory that stays while the filter is used */
 };
@@ -131,7 +131,7 @@ struct upmu_guest_policy {
     uint8_t level;                          /* enum upmu_guest_level */
     uint8_t flags;                          /* UPMU_GUEST_… */
     uint8_t max_counters; /* most counters of a vCPU that count at the same time, the others wait; 0: no limit */
-    const struct upmu_guest_filter *filter; /* with level LIST */
+    const struct upmu_guest_filter *filter; /* of level LIST; not used by other levels */
     uint64_t min_period; /* a counter interrupts the host once in so many events at most; below 2^32; 0: 1000 */
     /* bits that the guest may set in OFFCORE_RSP_0 and OFFCORE_RSP_1; 0: an access to that register faults */
     uint64_t payload[2];
@@ -144,7 +144,7 @@ struct upmu_guest_policy {
  */
 struct upmu_guest_memory {
     struct upmu_session *sessions;
-    uint32_t count; /* entries of `sessions` */
+    uint32_t count; /* number of sessions in `sessions` */
     struct upmu_thread *thread;
 };
 
@@ -165,7 +165,7 @@ struct upmu_guest_counter {
 struct upmu_guest_x86 {
     uint64_t global_ctrl;
     uint64_t status;   /* global status without the overflow bits of counters, which are in `raised` */
-    uint64_t debugctl; /* bits 11 and 12 alone */
+    uint64_t debugctl; /* DEBUGCTL, of which only bits 11 and 12 are kept */
     uint64_t offcore[2];
     uint32_t lvtpc; /* the performance-counter entry of the vCPU's local APIC */
     bool lapic_off; /* the vCPU's local APIC is disabled by software: lvtpc stays masked */
@@ -194,15 +194,15 @@ struct upmu_guest_statistics {
 struct upmu_guest_door_table;
 
 /*
- * A virtual CPU. The memory must stay until upmu_guest_fini(). All fields are private, except `shape`, `waiting`,
- * `x86.lvtpc`, and a counter's `denied`.
+ * A virtual CPU. The memory must stay until upmu_guest_fini(). In masks of counters bit n is virtual counter n. All
+ * fields are private, except `shape`, `waiting`, `x86.lvtpc`, and a counter's `denied`.
  */
 struct upmu_guest {
     struct upmu_guest_shape shape;
     struct upmu_guest_shape shown;            /* the shape given to upmu_guest_init() */
     const struct upmu_guest_door_table *door; /* the functions for the registers of shape.door */
     const struct upmu_guest_policy *policy;
-    struct upmu_guest_statistics *statistics; /* the host's, or NULL */
+    struct upmu_guest_statistics *statistics; /* as upmu_guest_set_statistics() was told, or NULL */
     struct upmu_guest_memory memory;
     struct upmu_machine *machine;
     struct upmu_cpu *cpu; /* the CPU of upmu_guest_load(), or NULL */
@@ -330,7 +330,7 @@ enum upmu_status upmu_guest_fini(struct upmu_guest *guest);
 /*
  * Reset a vCPU, as RESET does; INIT changes nothing and needs no call. After a change of the policy the reset also
  * makes the shape anew: it has that part of upmu_guest_init()'s shape which the present policy counts.
- * Context: local or any, outside guest mode.
+ * Context: local, outside guest mode; any while the vCPU is on no CPU.
  */
 void upmu_guest_reset(struct upmu_guest *guest);
 

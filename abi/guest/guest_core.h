@@ -72,10 +72,10 @@ enum upmu_status upmu_guest_enter_prepared(struct upmu_guest *guest, struct upmu
  */
 uint32_t upmu_guest_lower(struct upmu_guest *guest, uint32_t counters);
 
-/* Return the value of a counter as of now. */
+/* Return the guest's value of a counter as of now. */
 uint64_t upmu_guest_value(struct upmu_guest *guest, unsigned counter);
 
-/* Return how many events a counter has counted in all until now. */
+/* Return upmu_guest_counter.total of a counter as of now: all events that it has ever counted. */
 static inline uint64_t upmu_guest_total(struct upmu_guest *guest, unsigned counter)
 {
     upmu_guest_fold(guest, UPMU_BIT32(counter));
@@ -94,7 +94,7 @@ void upmu_guest_set_select(struct upmu_guest *guest, unsigned counter, uint64_t 
  * sessions of counters that no longer exist.
  */
 void upmu_guest_count_shape(struct upmu_guest *guest);
-/* Set all registers as after a reset. The shape does not change. */
+/* Set all registers of the guest to their values after a reset. The shape does not change. */
 void upmu_guest_reset_registers(struct upmu_guest *guest);
 
 /* The policy of a guest for which the host gave NULL: level IPC, without flags. */
@@ -105,7 +105,7 @@ static inline const struct upmu_guest_policy *upmu_guest_policy(const struct upm
     return policy ? policy : &upmu_guest_default_policy;
 }
 
-/* Is a policy within the limits of guest.h? */
+/* Are level, flags and min_period of a policy within the limits of guest.h? */
 bool upmu_guest_policy_is_valid(const struct upmu_guest_policy *policy);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include <abi/guest/guest.h>
 
-/* Registers of a saved vCPU, beside its counters. */
+/* Registers of a saved vCPU other than the values and selects of its counters; `word` is in an order of the door's. */
 struct upmu_guest_registers {
     uint64_t word[5];
     uint32_t interrupt; /* in the door's code: how an overflow interrupts the guest */

@@ -265,7 +265,7 @@ static void try_to_start(struct upmu_guest *guest, unsigned counter, struct upmu
         guest->waiting |= UPMU_BIT32(counter);
 }
 
-/* Do as many counters count as the policy permits? */
+/* Are as many counters started as the policy's max_counters permits? */
 static bool is_at_quota(const struct upmu_guest *guest)
 {
     return guest->policy->max_counters && upmu_bits_count(guest->started) >= guest->policy->max_counters;

@@ -102,7 +102,7 @@ enum upmu_perf_software {
 #define UPMU_PERF_INHERIT_THREAD (UINT64_C(1) << 35)
 #define UPMU_PERF_REMOVE_ON_EXEC (UINT64_C(1) << 36)
 #define UPMU_PERF_SIGTRAP (UINT64_C(1) << 37)
-#define UPMU_PERF_FLAGS ((UINT64_C(1) << 38) - 1u) /* all that are known */
+#define UPMU_PERF_FLAGS ((UINT64_C(1) << 38) - 1u) /* mask of all known bits */
 
 /* Bits of upmu_perf_attr.sample_type. */
 #define UPMU_PERF_SAMPLE_TID (UINT64_C(1) << 1)
@@ -116,12 +116,12 @@ enum upmu_perf_software {
 #define UPMU_PERF_SAMPLE_PHYS_ADDR (UINT64_C(1) << 19)
 #define UPMU_PERF_SAMPLE_CGROUP (UINT64_C(1) << 21)
 #define UPMU_PERF_SAMPLE_WEIGHT_STRUCT (UINT64_C(1) << 24)
-#define UPMU_PERF_SAMPLES ((UINT64_C(1) << 25) - 1u) /* all that are known */
+#define UPMU_PERF_SAMPLES ((UINT64_C(1) << 25) - 1u) /* mask of all known bits */
 
 /* Bits of upmu_perf_attr.branch_sample_type. */
 #define UPMU_PERF_BRANCH_LEVELS UINT64_C(7) /* user, kernel, hypervisor */
 #define UPMU_PERF_BRANCH_USER UINT64_C(1)
-#define UPMU_PERF_BRANCHES ((UINT64_C(1) << 20) - 1u) /* all that are known */
+#define UPMU_PERF_BRANCHES ((UINT64_C(1) << 20) - 1u) /* mask of all known bits */
 
 /*
  * Bits of upmu_perf_attr.read_format: the words that a read gives beside values (perf_event_open(2), "Reading
@@ -132,14 +132,14 @@ enum upmu_perf_software {
 #define UPMU_PERF_READ_ID (UINT64_C(1) << 2)
 #define UPMU_PERF_READ_GROUP (UINT64_C(1) << 3)
 #define UPMU_PERF_READ_LOST (UINT64_C(1) << 4)
-#define UPMU_PERF_READS ((UINT64_C(1) << 5) - 1u) /* all that are known */
+#define UPMU_PERF_READS ((UINT64_C(1) << 5) - 1u) /* mask of all known bits */
 
 /* Bits of the last argument of perf_event_open, `flags`. */
 #define UPMU_PERF_FLAG_NO_GROUP (UINT64_C(1) << 0)
 #define UPMU_PERF_FLAG_OUTPUT (UINT64_C(1) << 1)
 #define UPMU_PERF_FLAG_PID_CGROUP (UINT64_C(1) << 2)
 #define UPMU_PERF_FLAG_CLOEXEC (UINT64_C(1) << 3)
-#define UPMU_PERF_OPEN_FLAGS UINT64_C(15) /* all that are known */
+#define UPMU_PERF_OPEN_FLAGS UINT64_C(15) /* mask of all known bits */
 
 /* ---- ioctl ---- */
 

@@ -106,7 +106,7 @@ struct upmu_pfm_memory {
     size_t ring_bytes;         /* of `ring` */
 };
 
-/* A context, to which a descriptor refers. */
+/* A context: the object behind a descriptor of perfmon2. */
 struct upmu_pfm_context {
     struct upmu_session session; /* the session that the context drives */
     /* private */

@@ -14,16 +14,16 @@
 #define PFM_PMD_BV 4
 
 /* pfm_create_context() */
-#define PFM_FL_NOTIFY_BLOCK 0x01 /* block the task while a message waits */
+#define PFM_FL_NOTIFY_BLOCK 0x01 /* a message blocks the monitored thread, as long as it masks the session */
 #define PFM_FL_SYSTEM_WIDE 0x02  /* the context is of a CPU */
 #define PFM_FL_SMPL_FMT 0x04     /* a sampling format is named */
-#define PFM_FL_OVFL_NO_MSG 0x08  /* no messages */
+#define PFM_FL_OVFL_NO_MSG 0x08  /* overflows make no messages */
 
 /* pfm_start() */
 #define PFM_STARTFL_SET 0x1     /* the call's argument `set` is the set to begin with */
 #define PFM_STARTFL_RESTART 0x2 /* end the mask of a session that a message has masked */
 
-#define PFM_PMCFL_NO_EMUL64 0x1 /* the counter keeps the hardware's width */
+#define PFM_PMCFL_NO_EMUL64 0x1 /* the PMD has the width of the hardware's counter */
 
 struct pfarg_pmc {
     uint16_t reg_num;

@@ -38,7 +38,7 @@ struct upmu_pmc {
 /* The log of one owner. The host sets `bytes` and `size`, and all other fields to 0. */
 struct upmu_pmc_log {
     uint8_t *bytes; /* records that wait for log_write */
-    size_t size;    /* of `bytes`, at least 128 */
+    size_t size;    /* size of the memory `bytes`, at least 128 */
     /* private */
     uint32_t owner; /* 0: free */
     uint32_t user;

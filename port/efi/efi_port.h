@@ -31,7 +31,7 @@ struct upmu_efi_traps {
 struct upmu_efi {
     struct upmu_port port;
     volatile struct upmu_efi_traps traps;
-    struct upmu_cpu *cpu; /* for the handler: set it before upmu_cpu_init() */
+    struct upmu_cpu *cpu; /* the CPU that the handler passes to upmu_pmi_handle(); set it before upmu_cpu_init() */
     /* Drop NMIs that are not upmu's, instead of passing them on to the firmware. */
     bool swallow_foreign;
     /* private */

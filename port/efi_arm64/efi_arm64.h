@@ -31,7 +31,7 @@ struct upmu_efi_arm64_seen {
 struct upmu_efi_arm64 {
     struct upmu_port port;
     volatile struct upmu_efi_arm64_seen seen;
-    struct upmu_cpu *cpu; /* for the handler: set it before upmu_cpu_init() */
+    struct upmu_cpu *cpu; /* the CPU that the handler passes to upmu_pmi_handle(); set it before upmu_cpu_init() */
     /* private */
     void *interrupts;
     uintptr_t source;

@@ -12,8 +12,8 @@ struct upmu_linux_wish {
 };
 
 struct upmu_linux_look {
-    char refusal[240];  /* one line; "": no refusal */
-    char warnings[480]; /* lines */
+    char refusal[240];  /* why the CPU is refused, in one line; "": it is not refused */
+    char warnings[480]; /* one warning a line */
     int file;           /* descriptor of the CPU's registers, opened; below 0: refused */
     bool hypervisor;
 };

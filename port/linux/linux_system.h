@@ -18,7 +18,8 @@ struct upmu_linux_system {
     int64_t (*pread)(void *context, int file, void *bytes, size_t length, uint64_t offset);
     int64_t (*pwrite)(void *context, int file, const void *bytes, size_t length, uint64_t offset);
     int (*sync)(void *context, int file);
-    int (*lock)(void *context, int file); /* until this program ends; -EWOULDBLOCK: another program has the lock */
+    /* lock a file until this program ends; -EWOULDBLOCK: another program has the lock */
+    int (*lock)(void *context, int file);
     void (*close)(void *context, int file);
     int (*remove)(void *context, const char *path);
     int (*make_folder)(void *context, const char *path);

@@ -26,7 +26,7 @@ const uint16_t upmu_guest_codes[8] = {
     [GUEST_ARCH_LLC_MISSES] = 0x412e,
     [GUEST_ARCH_BRANCHES] = 0x00c4,
     [GUEST_ARCH_MISPREDICTS] = 0x00c5,
-    [GUEST_ARCH_TSC] = 0x0300, /* of a fixed counter alone */
+    [GUEST_ARCH_TSC] = 0x0300, /* only fixed counter 2 counts this event */
 };
 static const uint16_t amd_codes[] = {0x0076, 0x00c0, 0, 0, 0, 0x00c2, 0x00c3, 0};
 static const char arch_names[][14] = {"cycles", "instructions", "", "", "", "branches", "branch-misses", ""};
@@ -256,7 +256,7 @@ static char *put_text(char *to, const char *text)
     return to;
 }
 
-/* Find the host's event by the name that every PMU has for it, and by the rings and modifiers of the select. */
+/* Find the host's event by a name that the catalogue of every PMU has, with the rings and modifiers of the select. */
 static enum upmu_status by_name(const struct upmu_pmu *pmu, const char *name, uint64_t select,
                                 struct upmu_event *out_event)
 {

@@ -7,7 +7,8 @@
 
 /*
  * Kinds of registers. NOTHING: the host's write does nothing, because the register acknowledges, or its value follows
- * from other registers. CONSTANT: the register's value follows from the shape.
+ * from other registers. STATUS: the write sets the whole status. CONSTANT: the register's value follows from the shape.
+ * OTHER: the write is one by the guest.
  */
 enum { NOTHING, STATUS, CONSTANT, OTHER };
 
