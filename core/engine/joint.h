@@ -9,8 +9,8 @@
 #include "core/engine/session_core.h"
 
 /*
- * Resources held by others, at most: each of NetBurst's 18 counters has an ESCR and a helper's ESCR, and events that
- * tag share two registers.
+ * Resources that a placement must leave as they are, at most.  Of NetBurst's 18 counters each has an ESCR and a
+ * helper's ESCR, and events that tag share two registers.
  */
 #define UPMU_JOINT_HELD 40
 
@@ -22,7 +22,7 @@ struct upmu_joint {
     uint8_t sets;
     unsigned count;
     uint32_t taken; /* counters of sessions that are not in this problem */
-    uint8_t thread; /* that asks */
+    uint8_t thread; /* number of the hyper-thread, in its core, that the problem is for */
     uint8_t stay[UPMU_REQUESTS][UPMU_SLOTS];
     uint8_t stay_alternative[UPMU_REQUESTS];
     struct upmu_place_result result[UPMU_REQUESTS];

@@ -39,7 +39,7 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
     return other;
 }
 
-/* Store a new place in a tally that does not run, or whose session moves. */
+/* Store a new place in the tally of an event that does not run, or whose session moves. */
 static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     /*
@@ -60,8 +60,8 @@ bool upmu_placing_note(struct upmu_meter *meter, struct upmu_session *session, c
 }
 
 /*
- * Store a place that was found.  A pinned place is valid beside `corunners` (the sessions that do not share), not
- * beside all that run now.
+ * Store a place that was found, and compile it.  In mode PLACE_PINNED the place is valid beside `corunners`, the
+ * sessions that do not share; else beside all that run now.
  */
 static enum upmu_status note_place(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
                                    uint64_t corunners, const struct upmu_place_result *result)
@@ -191,7 +191,10 @@ static bool move_all(struct upmu_meter *meter, const struct upmu_joint *joint, u
 
 #endif
 
-/* Place a session and all sessions beside it as one problem. */
+/*
+ * Place a session and all sessions beside it (next_beside()) as one problem.  Running events are moved at once where
+ * the mode allows it.  Returns UPMU_OK, or why there is no place.
+ */
 static enum upmu_status place_together(struct upmu_meter *meter, struct upmu_session *session, enum place_mode mode,
                                   uint64_t corunners, struct upmu_joint *joint)
 {
@@ -317,7 +320,7 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     /* While counters of static sessions run on, load nothing: the start takes such a counter over, or closes it. */
     if (upmu_special_clash(meter, session) || meter->unowned)
         return UPMU_OK;
-    /* No counter runs here: on a PMU with such an erratum the caller loads nothing while one does. */
+    /* With a prelude no counter runs here: the caller loads nothing while one does. */
     if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&
         upmu_bank_changes(&meter->bank, program->step, program->steps) && !upmu_special_sequence(meter))
         return upmu_session_fault(meter, session);

@@ -14,10 +14,12 @@
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* if a register differs, an erratum's sequence is written first */
 #define UPMU_PROGRAM_RECORDS 32u /* an event has values or an id in its records, or sends messages */
-#define UPMU_PROGRAM_ODD 64u /* an event is a cascade, a metric, of two counters, can fall, or can stand still */
+/* an event is a cascade or a metric, has two counters, its count can fall, or its counter can stand still */
+#define UPMU_PROGRAM_ODD 64u
 
 /*
- * Compile the placement of a set, if that is not done.  Returns false where the set has none, or it has too many steps.
+ * Compile the placement of a set, if that is not done.  Returns false where the set has no placement, or the placement
+ * has more steps than the set has room for.
  */
 bool upmu_program_ready(struct upmu_meter *meter, struct upmu_set *set);
 

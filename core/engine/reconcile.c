@@ -22,7 +22,10 @@
 
 /* ---- Step 1: close ---- */
 
-/* Stop counters.  After a fault try once more, by a read of the register first. */
+/*
+ * Stop counters.  After a fault the register is unknown: try once more, with a read of the register first.  Where that
+ * fails, too, the counters are failed.
+ */
 static void close_counters(struct upmu_meter *meter, uint32_t counters)
 {
     if (counters && !upmu_bank_gate(&meter->bank, 0, counters) && !upmu_bank_gate(&meter->bank, 0, counters))
@@ -99,7 +102,7 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
         (void)upmu_session_fault(meter, session);
     }
     UPMU_STORE(session->state, state);
-    if (__builtin_expect(session->queued, 0)) /* with an empty set, a running session is in a list */
+    if (__builtin_expect(session->queued, 0)) /* a running session with an empty set is in meter->waiting[2] */
         upmu_waiting_take(meter, session);
 #if UPMU_SETS
     if (session->following)
@@ -165,7 +168,8 @@ static bool is_out(const struct upmu_plan *plan, const struct upmu_session *sess
 }
 
 /*
- * Close counters that are open for a part that does not come: what they have counted since take_part() is in no count.
+ * A part does not come: close the counters that are open for it because they were carried or stood still.  What they
+ * have counted since take_part() is in no count.
  */
 static UPMU_APART void let_go(struct upmu_meter *meter, uint32_t counters)
 {
@@ -173,7 +177,10 @@ static UPMU_APART void let_go(struct upmu_meter *meter, uint32_t counters)
     upmu_meter_tag(meter, counters, 0);
 }
 
-/* A part does not come: its session also leaves and was masked or failed, or one of its registers faulted. */
+/*
+ * Take a part out of those that come: its session also leaves and was masked or failed, or one of its registers
+ * faulted.
+ */
 static UPMU_APART void drop_part(struct upmu_meter *meter, unsigned part)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -295,7 +302,7 @@ static inline void open_parts(struct upmu_meter *meter)
         upmu_meter_fails(meter, opening | plan->moved);
 }
 
-/* Steps 1 to 3.  Not inlined, as the other steps: reports and repairs need their stack. */
+/* Steps 1 to 3.  Neither this function nor load_parts() is inlined: reports and repairs need their stack. */
 static UPMU_APART void take_parts(struct upmu_meter *meter)
 {
     struct upmu_plan *plan = &meter->plan;
@@ -303,7 +310,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
 
     if (UPMU_PRELUDES && __builtin_expect(plan->sequence, 0)) {
         plan->odd |= UPMU_PLAN_ODD;
-        if (!upmu_plan_again(meter)) { /* never: the counters of such a PMU are fewer than UPMU_PARTS */
+        if (!upmu_plan_again(meter)) { /* does not happen: such a PMU has fewer counters than UPMU_PARTS */
             upmu_meter_fails(meter, plan->come);
             plan->sequence = 0;
         }
@@ -507,7 +514,8 @@ void upmu_reconcile_lose(struct upmu_meter *meter)
         UPMU_STORE(session->sequence, session->sequence + 1u);
     }
     rest = meter->running;
-    meter->running = 0; /* before `sampling`: a handler finds a counter there, or as a stray one */
+    /* before `sampling`: a handler that comes between the two finds the counter as a sampling or as a stray one */
+    meter->running = 0;
     UPMU_BARRIER();
     meter->sampling = meter->halted = meter->unowned = 0;
     UPMU_BARRIER();

@@ -13,7 +13,7 @@
 
 #if UPMU_SAMPLING
 
-/* Does the tally's counter run for it, so that its value may be added now? */
+/* Does the tally's counter run for the tally, so that its value can be read and added now? */
 static bool may_add(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
 {
     unsigned counter = tally->counter;
@@ -22,7 +22,10 @@ static bool may_add(const struct upmu_cpu *cpu, const struct upmu_tally *tally)
            (cpu->meter.running & ~UPMU_METRIC_COUNTERS(cpu->meter.pmu) & UPMU_BIT32(counter));
 }
 
-/* Returns the other events of a set that an overflow of `events` reads or, if `reset`, sets to 0. */
+/*
+ * Returns a mask of other events of a set (bit: index): those that an overflow of `events` reads or, if `reset`, sets
+ * to 0.
+ */
 static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events, bool reset)
 {
     uint32_t wanted = 0;

@@ -29,7 +29,8 @@ bool upmu_special_pmu(const struct upmu_meter *meter)
 /* ---- Counters that stay open ---- */
 
 /*
- * Find counters that stand still on both sides of the plan, as they count user mode alone: they are changed unstopped.
+ * Return the counters that stand still on both sides of the plan, as their events count user mode alone: they are
+ * changed without a stop.  `running`: counters that leave and would be stopped else.
  */
 static uint32_t find_still(const struct upmu_meter *meter, uint32_t running)
 {
@@ -51,7 +52,7 @@ static uint32_t find_still(const struct upmu_meter *meter, uint32_t running)
     return still;
 }
 
-/* Has the event registers that CPUs share?  Its claim ends when its session leaves: others may write them then. */
+/* Has the event registers that CPUs share?  Its claim ends when its session leaves: other CPUs may write them then. */
 static bool is_claimed(const struct upmu_meter *meter, const struct upmu_set *set, const struct upmu_tally *tally)
 {
     const struct upmu_event *event = &set->event[tally->index];
@@ -67,8 +68,8 @@ static bool may_disturb(const struct upmu_meter *meter)
 }
 
 /*
- * Find the counters that static sessions leave running, in no session's count: those whose events only count, and which
- * the plan neither needs nor changes.
+ * Return the counters that static sessions leave running, in no session's count: those whose events only count, and
+ * which the plan neither needs nor changes.
  */
 static uint32_t find_kept(const struct upmu_meter *meter)
 {
@@ -98,11 +99,11 @@ static void settle_unowned(struct upmu_meter *meter)
         disturbed = meter->unowned;
     meter->plan.changed |= disturbed;
     upmu_meter_tag(meter, closed | disturbed, 0);
-    upmu_count_suspect(meter, closed | disturbed); /* of a wrap */
+    upmu_count_suspect(meter, closed | disturbed); /* as they may have wrapped */
 }
 
 /*
- * Find the unowned counters on which an event comes that counts the same: it takes them over as they run.  An event
+ * Return the unowned counters on which an event comes that counts the same: it takes them over as they run.  An event
  * that moves cannot: the write that closes its old counter has to open its new one, or both would count.
  */
 static uint32_t find_unowned(const struct upmu_meter *meter)
@@ -134,7 +135,7 @@ static uint32_t absent_of(const struct upmu_meter *meter)
 }
 
 /*
- * Find the counters that run on.  plan->carried has the first choice: on both sides an event that only counts, with
+ * Return the counters that run on. plan->carried is the first choice: on both sides an event that only counts, with
  * equal registers.  `apart`: counters that are absent on one side of the plan only.
  */
 static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
@@ -330,7 +331,10 @@ static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *ta
 
 /* ---- Lost carries ---- */
 
-/* Add counts until now: of tallies that move; of all if a close loses a carry. */
+/*
+ * Before a close: fold events of the sessions that leave.  Events that move are folded, and their values are kept in
+ * plan->moved_base; on PMUs where a close loses a carry all events are.
+ */
 static void add_before(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -389,7 +393,7 @@ bool upmu_special_sequence(struct upmu_meter *meter)
 
 /* ---- Moves ---- */
 
-/* Take what the old counter counted since add_before(). */
+/* Add what the counter that the event leaves has counted since add_before() read `base` from it. */
 static void take_rest(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally, uint64_t base)
 {
     uint64_t kept = tally->base, value;
