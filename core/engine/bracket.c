@@ -124,7 +124,7 @@ static UPMU_APART enum upmu_status place_on_own_stack(upmu_placing_work *placing
     return placing(&work, argument);
 }
 
-/* A machine without a port is only on paper: it has no CPU. */
+/* A machine without a port is for encoding and placement alone: it has no CPU. */
 enum upmu_status upmu_bracket_place(const struct upmu_machine *machine, upmu_placing_work *placing, void *argument)
 {
     const struct upmu_port *port = machine->port;

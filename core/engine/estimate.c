@@ -28,7 +28,9 @@ static uint64_t in_turn(uint64_t now, uint64_t before)
 }
 
 /*
- * Raise `scale` until an addition takes at most half of what a sum can hold.  Returns by how many bits it was raised.
+ * Raise `scale` until `value`, shifted right by it, is below PART_LIMIT, and `sum` below SUM_LIMIT: a sum loses two
+ * bits for each.  Then the sum has room for the square of the shifted value.  Returns by how many bits `scale` was
+ * raised.
  */
 static UPMU_APART unsigned scale_down(uint64_t value, uint64_t sum, uint8_t *scale)
 {

@@ -45,7 +45,7 @@ static inline void upmu_features_closed(struct upmu_meter *meter, const struct u
     upmu_drain(meter, frame);
 }
 
-/* A handler has loaded counters, and not opened them yet: write the pages of user mode again. */
+/* A handler, or the end of a bracket that reads mail, may have loaded counters: write the pages of user mode again. */
 static inline void upmu_features_loaded(struct upmu_cpu *cpu)
 {
     if (UPMU_USER_PAGES && cpu->pages)
@@ -74,7 +74,9 @@ static inline void upmu_features_leave(struct upmu_cpu *cpu)
 /* A CPU is initialised; perhaps its take-over fails afterwards. */
 static inline void upmu_features_begin(struct upmu_cpu *cpu)
 {
-    /* Which threads could read counters here before is unknown.  Without the hook that makes no difference. */
+    /*
+     * Which threads could read counters here before is unknown.  Without the hook allow_rdpmc it makes no difference.
+     */
     if (UPMU_USER_PAGES && port_has_allow_rdpmc(cpu->meter.machine->port))
         cpu->user_reads = __atomic_load_n(&cpu->meter.machine->user_reads, __ATOMIC_RELAXED);
 }
@@ -103,10 +105,11 @@ static inline bool upmu_features_stop(struct upmu_cpu *cpu)
     return upmu_ibs_end(&cpu->meter) && fine;
 }
 
-/* A CPU has left. */
+/* A CPU has left: no session of the CPU is read any more. */
 static inline void upmu_features_end(struct upmu_cpu *cpu)
 {
-    cpu->readers &= UPMU_READS_THREAD; /* a program that has read an index from its page may use it next */
+    /* threads: a program that has taken a counter's number from its page may use it next */
+    cpu->readers &= UPMU_READS_THREAD;
 }
 
 /* A session leaves its CPU: close its page.  In a local bracket. */

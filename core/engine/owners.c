@@ -15,8 +15,8 @@
 #include "core/engine/placing.h"
 
 /*
- * Returns the counters for which a former kernel has left records (PEBS) or a reload at their overflow.  `image` gets
- * the steps that end this.
+ * Returns the counters whose overflow would write a record to memory (PEBS) or reload them, as a former kernel has set
+ * it up.  `image` gets the steps that end this.
  */
 static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *image)
 {
@@ -28,7 +28,7 @@ static uint32_t records_of(const struct upmu_meter *meter, struct upmu_image *im
 void upmu_owners_find(struct upmu_meter *meter)
 {
     const struct upmu_pmu *pmu = meter->pmu;
-    struct upmu_step step[1]; /* one: enough to see that there are any */
+    struct upmu_step step[1]; /* room for one step: enough to see that there are any */
     struct upmu_image image = upmu_image_on(pmu, step, 1);
     uint32_t records = records_of(meter, &image);
 

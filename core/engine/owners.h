@@ -13,10 +13,10 @@ void upmu_owners_find(struct upmu_meter *meter);
 /* Find counters that the hardware reports as in use, though upmu left them idle: other software began to use them. */
 void upmu_owners_notice(struct upmu_meter *meter);
 
-/* Yield counters to other software, which may change their registers from now on. */
+/* Make counters foreign: other software uses them, and may change their registers from now on. */
 void upmu_owners_yield(struct upmu_meter *meter, uint32_t counters);
 
-/* Free counters of the firmware and of other software: their registers are about to be cleared. */
+/* Let counters be the firmware's or foreign no more: their registers are about to be cleared. */
 void upmu_owners_free(struct upmu_meter *meter, uint32_t counters);
 
 #endif

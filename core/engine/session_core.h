@@ -41,11 +41,11 @@ static inline struct upmu_set *upmu_set_after(const struct upmu_set *set)
     return UPMU_SETS ? set->next : NULL;
 }
 
-/* A call for a session, with its arguments, so that it can be sent to the CPU that it needs. */
+/* A call for a session, with its arguments, so that it can run in the bracket of the CPU that it needs. */
 struct upmu_call {
     enum upmu_status (*work)(const struct upmu_call *call);
     struct upmu_session *session;
-    struct upmu_meter *meter; /* NULL: the session's thread does not run, or the session is not attached */
+    struct upmu_meter *meter; /* where the session is; NULL: its thread does not run, or it is not attached */
     struct upmu_set *set;
     unsigned index;
     uint64_t value, period;
@@ -55,14 +55,17 @@ struct upmu_call {
     bool listed; /* the caller holds the list of the session's thread */
     bool detaches;
     bool targeted; /* refused where the session has no target */
-    bool follow; /* if the session is on another CPU by now, the call goes there */
-    bool joins;  /* and, if no switch has linked the session yet, to the CPU where its thread runs */
+    bool follow; /* if the session goes to another CPU meanwhile, the call goes there */
+    bool joins;  /* if no switch has linked the session yet, the call goes to the CPU where its thread runs */
 #if UPMU_LOANS
     bool lends;
 #endif
 };
 
-/* Run call->work in the bracket of the CPU that the session is on; where it is on none, run it here, without one. */
+/*
+ * Run call->work in the bracket of the CPU that the session is on.  If the session is on no CPU, run it here, without a
+ * bracket.  Returns the status of the work, or UPMU_ERR_WRONG_CPU, UPMU_ERR_BUSY or UPMU_ERR_NO_CPU: nothing was done.
+ */
 enum upmu_status upmu_session_call(struct upmu_call *call);
 
 /* Returns the number of events in all sets of a session. */
@@ -80,7 +83,10 @@ static inline uint64_t upmu_session_clock(const struct upmu_session *session, ui
     return session->enabled_ns + (now_ns - session->started_ns);
 }
 
-/* Add the enabled and the running time of a session that leaves its counters. */
+/*
+ * A session leaves its counters: add the time since `running_ns` to the running time of its active set, and the time
+ * since `started_ns` to its enabled time.
+ */
 void upmu_session_ran(struct upmu_session *session, uint64_t now_ns);
 
 /*
@@ -106,7 +112,10 @@ static inline bool upmu_session_attached(const struct upmu_session *session)
     return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_TIED;
 }
 
-/* Has the last controller left the session to its target?  Acquire: that call does not look at the session any more. */
+/*
+ * Has the session no owner, since its last controller has dropped it?  Acquire: the call that dropped the session does
+ * not look at it any more.
+ */
 static inline bool upmu_session_dropped(const struct upmu_session *session)
 {
     return __atomic_load_n(&session->ties, __ATOMIC_ACQUIRE) & UPMU_DROPPED;
@@ -117,9 +126,9 @@ static inline void upmu_session_tie(struct upmu_session *session)
     (void)upmu_byte_or(&session->ties, UPMU_TIED);
 }
 
-/* Bits of meter->work_due: a session is full, or its next set is due; the host's log is to be told of a fault. */
-#define UPMU_DUE_SESSIONS 1u
-#define UPMU_DUE_LOG 2u
+/* Bits of meter->work_due. */
+#define UPMU_DUE_SESSIONS 1u /* a session is full, or its next set is due */
+#define UPMU_DUE_LOG 2u      /* a repair has stopped sessions: the host's log is to get a line */
 
 /* The running session of the lowest counter in *rest, or NULL if *rest is 0.  Takes all its counters out of *rest. */
 static inline struct upmu_session *upmu_meter_next_running(const struct upmu_meter *meter, uint32_t *rest)
@@ -149,7 +158,7 @@ enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_sessio
  */
 enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed);
 
-/* Detach a session of a thread whose list the caller holds. */
+/* upmu_session_detach() for a session of a thread whose list the caller holds. */
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
 
 /* Close a session that is detached and has no owner.  The state CLOSED is the last thing written to it. */
@@ -161,16 +170,19 @@ void upmu_session_end(struct upmu_session *session);
  */
 #define UPMU_WAIT_EMPTY 2u
 
-/* Make a set one of a session's; `session` NULL: of none, because the set's memory may outlive the session's. */
+/* Make a set one of a session's.  `session` NULL: the set is in no session, as its memory may outlive the session's. */
 void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set);
 
-/* Forget the places of a session's events in all sets.  Returns whether an event samples. */
+/* Forget the placements of all sets of a session, which is attached anew.  Returns whether an event samples. */
 bool upmu_session_unplace(struct upmu_session *session);
 
-/* Give each event of a session a tag of this meter, and the session a ticket. */
+/* Give each event of a session a new tag of this meter, and the session a ticket. */
 void upmu_session_tag(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Link a session into the list of a meter, or unlink it.  Linking gives its events tags of that meter. */
+/*
+ * Link a session into the list of a meter's sessions, or unlink it.  A session whose tags are another meter's gets new
+ * ones.
+ */
 void upmu_session_link(struct upmu_meter *meter, struct upmu_session *session);
 void upmu_session_unlink(struct upmu_meter *meter, struct upmu_session *session);
 
@@ -180,8 +192,10 @@ static inline bool upmu_session_occupies(const struct upmu_session *session)
     return UPMU_LOAD(session->state) == UPMU_SESSION_RUNNING;
 }
 
-/* Returns the counters of the active set that are targets of cascades. */
+/* Returns the counters of the session's active set that are targets of cascades. */
 uint32_t upmu_session_targets(const struct upmu_session *session);
+
+/* Store in session->counters all counters that the placement of its active set has. */
 void upmu_session_sum(struct upmu_session *session);
 
 /* Is the event a cascade?  Only NetBurst has cascades: other builds save the code. */
@@ -190,13 +204,13 @@ static inline bool upmu_event_cascades(const struct upmu_event *event)
     return UPMU_BACKEND_X86_P4 && (event->attributes & UPMU_ATTR_CASCADE);
 }
 
-/* Returns the counter that an event runs on: while its session moves, the one that it leaves. */
+/* Returns the counter that an event runs on.  While its session moves, that is the one that the event leaves. */
 static inline unsigned upmu_tally_runs_on(const struct upmu_tally *tally)
 {
     return tally->from != UPMU_NO_COUNTER ? tally->from : tally->counter;
 }
 
-/* Is the event's counter lent (upmu_set_lend()): does it hold a value that others read? */
+/* Is the event's counter lent (upmu_set_lend())?  Then it holds a value that others than the library read. */
 static inline bool upmu_tally_is_lent(const struct upmu_tally *tally)
 {
     return UPMU_LOANS && tally->lent;

@@ -9,7 +9,7 @@
 
 #if UPMU_SETS
 
-/* Note that a run of a set begins: its time and its overflows until the next set. */
+/* Begin a run of a set: it has its whole time left, and each event all overflows until the next set. */
 static void begin_run(struct upmu_set *set)
 {
     set->runs++;
@@ -49,7 +49,7 @@ static struct upmu_set *following_set(struct upmu_session *session)
     return next ? next : session->sets;
 }
 
-/* Without a clock the time that a set misses while other sets run is unknown: mark its counts. */
+/* Without a clock it is unknown for which time a set misses events while other sets run: mark its counts (`hole`). */
 static void mar_set(const struct upmu_session *session, struct upmu_set *set)
 {
     for (unsigned i = 0; !port_has_clock(session->machine->port) && i < set->count; i++)

@@ -98,13 +98,19 @@ static void fill_seen(struct upmu_uncore_seen *seen, const struct upmu_cpu *cpu,
     upmu_uncore_count(seen);
 }
 
-/* Returns the number of registers of a type, at most: selects and counters, box control, one for all. */
+/*
+ * Returns the number of registers that a type needs, at most: a select and a value for each counter, also the fixed
+ * one, filters, one that controls a box, and one that controls all boxes.
+ */
 static unsigned rows_of(const struct upmu_unit_type *type)
 {
     return 2u * type->counters + (type->fixed_width ? 2u : 0) + type->filters + 2u;
 }
 
-/* Returns the PMU of a type, which is added if it is new.  NULL: the list has no room. */
+/*
+ * Returns the PMU of a type, which is added to the list if it is new.  NULL where the list has no room, or the type has
+ * too many registers.
+ */
 static struct upmu_uncore_pmu *type_pmu(struct upmu_unit_list *list, const struct upmu_unit_type *type)
 {
     for (unsigned i = 0; i < list->pmu_count; i++)

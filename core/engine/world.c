@@ -68,7 +68,7 @@ static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool clos
     }
 }
 
-/* Returns the value of the enable register once `open` have opened and `close` have closed. */
+/* Returns `value` (of the enable register), with the enable bits of `open` set and those of `close` cleared. */
 static UPMU_APART uint64_t moved_gates(const struct upmu_meter *meter, uint64_t value, uint32_t open, uint32_t close)
 {
     unsigned row = meter->pmu->counter[0].gate_row;
@@ -78,8 +78,8 @@ static UPMU_APART uint64_t moved_gates(const struct upmu_meter *meter, uint64_t 
 }
 
 /*
- * Move the gates once more after a fault.  A select that is a gate, too, may have lost its value, which the program
- * still has.
+ * Open and close once more after a fault.  A select that has the enable bit of its counter may have lost its value: it
+ * is loaded from the session's program.
  */
 static UPMU_APART bool move_once_more(struct upmu_meter *meter, uint32_t open, uint32_t close)
 {
@@ -129,7 +129,7 @@ static bool has_gate(const struct upmu_meter *meter)
     return meter->pmu->capabilities & UPMU_PMU_GLOBAL_CTRL;
 }
 
-/* Find the counters, open in the shadow, of sessions that are still to be masked, or to get their next set. */
+/* Returns the counters of running sessions that are still to be masked, or to get their next set. */
 static UPMU_APART uint32_t find_masked(const struct upmu_meter *meter)
 {
     uint32_t masked = 0;
