@@ -52,7 +52,7 @@ static bool claim_one(struct upmu_meter *meter, unsigned what, uint64_t value)
 
 /* Purposes of use_resources(), for the shared resources of an event. */
 enum purpose {
-    CLAIM, /* they are claimed */
+    CLAIM, /* claim the resources */
     KEEP   /* note the values that the running event needs */
 };
 

@@ -2,11 +2,10 @@
 /*
  * From raw counter values to 64-bit counts and due samples.
  *
- * A counter that only counts is never written: `base` is its value when `total`
- * was right, and the difference modulo its width is what it counted since.  A
- * sampling counter is loaded negative, so that passing zero clears its top bit;
- * when the next sample is due is kept as a total, which carries every overshoot
- * and every shortest-period correction by itself.
+ * A counter that only counts is not written, with few exceptions (upmu_count_is_written()): `base` is its value when
+ * `total` was right, and the difference modulo its width is what it has counted since.  A sampling counter is loaded
+ * negative, so that passing zero clears its top bit.  When the next sample is due is kept as a total, which carries
+ * every overshoot and every shortest-period correction by itself.
  */
 #include "core/engine/count.h"
 #include "core/util/bits.h"

@@ -31,7 +31,10 @@
 #include "core/sample/message_core.h"
 #include "core/sample/user_page.h"
 
-/* At the begin of an interrupt: let IBS units store their samples.  Returns the number of samples. */
+/*
+ * At the begin of an interrupt: take the samples of IBS units.  Returns the number of units that had a sample, stored
+ * or lost.
+ */
 static inline unsigned upmu_features_interrupt(struct upmu_cpu *cpu, const struct upmu_frame *frame)
 {
     return UPMU_IBS && (cpu->ibs[0] || cpu->ibs[1]) ? upmu_ibs_handle(&cpu->meter, frame) : 0;

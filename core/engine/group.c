@@ -131,7 +131,7 @@ static void add_count(struct upmu_count *sum, const struct upmu_count *count)
     if (part.quality == UPMU_QUALITY_NEVER_RAN) {
         if (!part.enabled_ns)
             return;
-        part.quality = UPMU_QUALITY_PARTIAL; /* it ran without a counter */
+        part.quality = UPMU_QUALITY_PARTIAL; /* the thread ran, without counters for its events */
     }
     sum->quality = sum->quality == UPMU_QUALITY_NEVER_RAN ? part.quality : worse_quality(sum, &part);
     sum->value = upmu_add_saturating(sum->value, part.value);

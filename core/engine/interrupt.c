@@ -44,7 +44,7 @@ struct pass {
     uint32_t stopped; /* counters that a handler stopped inside the bracket; the bracket may have started them again */
     uint32_t passed;  /* sampling counters that were found past zero */
     uint32_t due;     /* of these, counters for which a sample is due */
-    unsigned samples; /* samples that IBS units have stored */
+    unsigned samples; /* IBS units that had a sample */
     uint32_t answered; /* counters for whose overflows interrupts were answered before the mail was read */
     bool is_mail;     /* the pass is at the end of a bracket: the interrupt that left the mail is answered already */
     bool waits;       /* sessions wait for which a place may be searched (upmu_reconcile_due()) */
@@ -139,7 +139,7 @@ static void look_at_counter(struct pass *pass, unsigned counter)
     if (!upmu_count_overflowed(meter->pmu, counter, value) &&
         !(upmu_count_adds_first(meter) && (pass->stopped >> counter & 1u)))
         return;
-    if (!pass->passed || !port_has_clock(meter->bank.port)) /* `expected`: with a clock a time, else a number */
+    if (!pass->passed || !port_has_clock(meter->bank.port)) /* with a clock one time is stored for all, else a number */
         upmu_meter_expect(meter, 1, pass->now_ns); /* before the load removes the overflow */
     pass->passed |= UPMU_BIT32(counter);
     /* Stop the counter and read it again: the events until the stop count, too. */
@@ -360,10 +360,7 @@ static uint32_t read_status(struct pass *pass)
     return status ? meter->pmu->backend->overflowed(meter->pmu, status) & ~upmu_meter_blocked(meter) : 0;
 }
 
-/*
- * Note that interrupts may still come: one for each of these overflows, and one for each sample of IBS units in this
- * pass.
- */
+/* Note that interrupts may still come: one for each of these overflows, and one for each IBS unit that had a sample. */
 static void expect_found(struct pass *pass, uint32_t found)
 {
     if (found | pass->samples)
@@ -476,9 +473,9 @@ static UPMU_APART bool has_doubt(struct pass *pass)
 }
 
 /*
- * Do the work of a handler that has interrupted a bracket: store to the mailbox alone, and stop counters with an
- * overflow or a doubt.  A later write of the bracket may start a stopped counter again; the end of the bracket stops it
- * before it reads.
+ * Do the work of a handler that has interrupted a bracket.  Counters with an overflow or a doubt are stopped; of the
+ * engine's data nothing is stored but the mailbox, cpu->expected and bank.stopped.  A later write of the bracket may
+ * start a stopped counter again; the end of the bracket stops it before it reads.
  */
 static UPMU_APART enum upmu_pmi leave_mail(struct pass *pass)
 {

@@ -54,8 +54,8 @@ enum upmu_status upmu_joint_place(const struct upmu_meter *meter, struct upmu_jo
                                   struct upmu_why *why);
 
 /*
- * Begin a problem of one session, whose places are to be outside of the counters `taken`.  Returns false where that is
- * not possible, because its events share more than counters with others.
+ * Begin a problem of one session, whose places are to be outside of the counters `taken`.  Returns false where an event
+ * has no other counter, or its events share more than counters with other sessions.
  */
 bool upmu_joint_begin_apart(const struct upmu_meter *meter, struct upmu_joint *joint, struct upmu_session *session,
                             uint32_t taken);

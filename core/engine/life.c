@@ -157,8 +157,8 @@ enum upmu_status upmu_life_take_over(struct upmu_meter *meter)
 }
 
 /*
- * Let handlers do nothing from now on.  Interrupts of used counters that still run, also for static sessions, are
- * expected.
+ * Let handlers do nothing from now on.  Interrupts are expected of used counters that still run, as static sessions
+ * leave them.
  */
 void upmu_life_end(struct upmu_meter *meter)
 {

@@ -213,10 +213,11 @@ static enum upmu_status take_firmware(struct upmu_meter *meter, void *unused)
     records = records_of(meter, &image);
     /*
      * Counters that the host has reserved are its own, though a watchdog that ran on while upmu was away was taken for
-     * the firmware's.  A counter is closed before its record: else an unexpected interrupt may come.
+     * the firmware's.  A counter is closed before the steps of `image` end its records: else an unexpected interrupt
+     * may come.
      */
     (void)upmu_bank_gate(&meter->bank, 0, taken);
-    if (upmu_meter_domain(meter)) /* any CPU of the domain may be the last one */
+    if (upmu_meter_domain(meter)) /* any CPU of the domain may leave last, and restore them */
         __atomic_fetch_or(&meter->domain->used, taken & meter->pmu->shared_counters, __ATOMIC_RELAXED);
     if (!(records & meter->watchdog) && image.count && !image.overfull &&
         upmu_bank_load(&meter->bank, step, image.count, 0, 0))

@@ -21,7 +21,7 @@ enum place_mode {
     PLACE_ALONE,  /* could the session run on an idle PMU? */
     PLACE_PINNED, /* could the session run if sharing sessions left?  It gets the place, unless others would move */
     PLACE_STILL,  /* only a place for which no running event moves */
-    PLACE_MOVE    /* wherever it fits */
+    PLACE_MOVE    /* any place: running events may move for it */
 };
 
 /*

@@ -342,7 +342,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
         take_part(meter, part, plan->now_ns);
 }
 
-/* Steps 4 to 7. */
+/* Steps 4 to 7: registers, start values, publish, open. */
 static UPMU_APART void load_parts(struct upmu_meter *meter)
 {
     const struct upmu_plan *plan = &meter->plan;
@@ -405,7 +405,7 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
         if (!session->full && !switches)
             continue;
         if (!upmu_plan_out(meter, session)) {
-            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest in a later plan */
+            meter->work_due |= UPMU_DUE_SESSIONS; /* the others leave by a later plan */
             break;
         }
         if (switches && !session->full)

@@ -132,9 +132,9 @@ static enum upmu_status check_sampling(struct upmu_session *session, const struc
 }
 
 /*
- * Let the times of an event's count begin now.  `since_ns` becomes the session's enabled time; `gap_ns` becomes minus
- * the time that the set has missed so far, so that their sum is 0.  `meter` NULL: the session is not started, or on no
- * CPU.
+ * Let the times of an event's count begin now.  `since_ns` becomes the session's enabled time.  `gap_ns` becomes minus
+ * the time that the set has missed so far: a read adds the two, and gets 0.  `meter` NULL: the session is not started,
+ * or on no CPU.
  */
 static void begin_times(struct upmu_session *session, struct upmu_set *set, struct upmu_tally *tally,
                         const struct upmu_meter *meter)
@@ -286,8 +286,8 @@ enum upmu_status upmu_set_clear(struct upmu_set *set)
 #if UPMU_NAMES
 
 /*
- * Encode the next specification of a list, for the PMU that its prefix names, or else the session's.  session->why gets
- * the text of the specification, for a later refusal of the event.
+ * Encode the next specification of a list, at *cursor, for the PMU that its prefix names, or else the session's.  Moves
+ * *cursor behind it. session->why gets the text of the specification, for a later refusal of the event.
  */
 static enum upmu_status encode_next(struct upmu_session *session, const char *list, size_t bytes, size_t *cursor,
                                     struct upmu_event *out_event)
@@ -465,8 +465,8 @@ static void detach_asleep(struct upmu_call *call)
 }
 
 /*
- * Has the session (with its thread) left the call's meter, or another CPU than `cpu` begun to drive the unit, since the
- * call looked?
+ * Has the session (with its thread) left the call's meter, or has the unit another driver than `cpu`, since the call
+ * looked?
  */
 static bool has_gone(const struct upmu_call *call, const struct upmu_cpu *cpu)
 {

@@ -18,7 +18,7 @@ static void begin_run(struct upmu_set *set)
         set->tally[i].to_switch = set->flags & UPMU_SET_OVERFLOW_SWITCH ? set->sampling[i].switch_after : 0;
 }
 
-/* Pick a random set that has not run in this round.  If all have, begin a new round. */
+/* Draw one of the sets that were not drawn in this round.  If all were, begin a new round. */
 static struct upmu_set *draw_set(struct upmu_session *session)
 {
     unsigned left = 0;

@@ -135,7 +135,7 @@ static uint32_t absent_of(const struct upmu_meter *meter)
 }
 
 /*
- * Return the counters that run on. plan->carried is the first choice: on both sides an event that only counts, with
+ * Return the counters that run on.  The first choice is plan->carried: on both sides an event that only counts, with
  * equal registers.  `apart`: counters that are absent on one side of the plan only.
  */
 static uint32_t find_carried(const struct upmu_meter *meter, uint32_t apart)
@@ -285,7 +285,7 @@ bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set)
                 upmu_meter_loses(meter, tally);
             continue;
         }
-        if (upmu_tally_is_metric(tally)) { /* it has no value */
+        if (upmu_tally_is_metric(tally)) { /* no counter has its value */
             upmu_meter_tag(meter, tally->counters, tally->tag);
             plan->begun &= ~tally->counters;
             continue;
@@ -333,7 +333,7 @@ static void load_initiator(struct upmu_meter *meter, const struct upmu_tally *ta
 
 /*
  * Before a close: fold events of the sessions that leave.  Events that move are folded, and their values are kept in
- * plan->moved_base; on PMUs where a close loses a carry all events are.
+ * plan->moved_base.  On PMUs where a close loses a carry all events are folded.
  */
 static void add_before(struct upmu_meter *meter)
 {
@@ -369,7 +369,7 @@ uint32_t upmu_special_before_close(struct upmu_meter *meter)
 
 /* ---- An erratum's sequence ---- */
 
-/* Write an erratum's sequence, counted in accesses.prelude alone. */
+/* Write an erratum's sequence.  Its accesses are counted in accesses.prelude alone. */
 bool upmu_special_sequence(struct upmu_meter *meter)
 {
     const struct upmu_prelude *prelude = meter->pmu->backend->prelude;

@@ -363,7 +363,7 @@ enum upmu_status upmu_units_go(struct upmu_cpu *cpu)
     struct upmu_unit *unit = driven_by(cpu->meter.machine, cpu);
 
     if (!unit || (port_has_this_cpu(port) && port_this_cpu(port) != cpu))
-        return UPMU_OK; /* for a call on another CPU: its caller refuses */
+        return UPMU_OK; /* no unit, or a call on another CPU, which the caller refuses */
     for (; unit; unit = driven_by(cpu->meter.machine, cpu)) {
         enum upmu_status left = hand_on(unit, cpu);
 
@@ -424,7 +424,10 @@ static UPMU_APART enum upmu_status refuse_opening(struct upmu_machine *machine, 
     return upmu_why_refuse(&machine->why, status, NULL, NULL, 0, 0);
 }
 
-/* Refuse a box that is in use, or a CPU that drives it: machine->why gets the box's path.  Returns UPMU_ERR_STATE. */
+/*
+ * Refuse to open a box that is in use, or to initialise the CPU that drives it. machine->why gets the path of the box.
+ * Returns UPMU_ERR_STATE.
+ */
 static UPMU_APART enum upmu_status refuse_box(struct upmu_machine *machine, const struct upmu_unit_info *box)
 {
     (void)refuse_opening(machine, UPMU_ERR_STATE);
@@ -454,7 +457,7 @@ static size_t box_extent(const struct upmu_pmu *pmu)
     return bytes;
 }
 
-/* The boxes of a unit, in the machine's list, for writing. */
+/* Returns the boxes of a unit in the machine's list of units, for writing. */
 static struct upmu_unit_info *listed_boxes(const struct upmu_unit *unit)
 {
     return (struct upmu_unit_info *)(uintptr_t)unit->box;
@@ -773,7 +776,7 @@ enum upmu_status upmu_unit_tick(struct upmu_meter *meter, void *unused)
     accesses = accesses_of(&meter->bank);
     now_ns = upmu_meter_now(meter);
     upmu_waiting_tick(meter);
-    if (accesses_of(&meter->bank) == accesses) /* nothing waits and no set is due */
+    if (accesses_of(&meter->bank) == accesses) /* no register was accessed: nothing waits, no set is due */
         return status;
     unit->rotations++;
     if (timed)

@@ -239,7 +239,7 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
     if (status == UPMU_ERR_NO_SPACE || own == UPMU_ERR_NO_SPACE)
         seen.failure = list->unit_count == list->unit_capacity ? "unit_capacity" : "pmu_capacity";
     show_units(port, list, first);
-    for (unsigned i = types; i < list->pmu_count; i++) { /* units of earlier types may be at work */
+    for (unsigned i = types; i < list->pmu_count; i++) { /* not of earlier types: their units may be at work */
         list->pmu[i].pmu.index = (uint8_t)(UPMU_UNIT_PMU + i);
         list->pmu[i].list = list;
     }

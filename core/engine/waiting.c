@@ -63,7 +63,7 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
 
 #if UPMU_THREADS
 
-/* How many waiting sessions a switch and a tick look at, and for how many a tick searches a place. */
+/* How many waiting sessions of a list a switch and a tick look at, and for how many a tick searches a place. */
 #define SWITCH_LOOKS 4u
 #define TICK_LOOKS 8u
 #define TICK_SEARCHES 3u
@@ -122,7 +122,7 @@ static bool has_place(const struct upmu_meter *meter, const struct upmu_session 
 
 /*
  * Can a search succeed beside the counters `taken` and these co-runners?  Not if an earlier one beside the same
- * co-runners has failed.  With a domain it is not believed, as claims of other CPUs may have changed since.
+ * co-runners has failed.  With a domain such a failure is ignored, as claims of other CPUs may have changed since.
  */
 static bool is_worth_it(const struct upmu_meter *meter, const struct upmu_session *session, uint32_t taken,
                         uint64_t corunners, bool may_move)
@@ -366,7 +366,8 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
     struct upmu_set *set = upmu_active(session);
     uint64_t corunners = meter->plan.corunners;
     uint32_t taken = upmu_plan_taken(meter);
-    bool alone = set->counters && !upmu_placed_may_join(session, taken, corunners); /* one of the two sides is alone */
+    /* the session runs alone, or a co-runner does */
+    bool alone = set->counters && !upmu_placed_may_join(session, taken, corunners);
 
     if (alone)
         corunners = 0;
@@ -378,7 +379,7 @@ bool upmu_waiting_plan(struct upmu_meter *meter, struct upmu_session *session)
     return upmu_plan_fits(meter, set) && upmu_plan_in(meter, session, set);
 }
 
-/* Plan the first of the sessions that wait and do not share in, where they have a valid place. */
+/* Plan in the first sessions of meter->waiting[0], SWITCH_LOOKS at most, where their placements are valid. */
 static void fill_private(struct upmu_meter *meter)
 {
     unsigned looks = SWITCH_LOOKS;
@@ -466,7 +467,7 @@ struct selection {
     uint32_t coming;    /* bit i: waiter[i] was chosen */
     uint8_t runners, waiters, searches;
     bool moves;         /* another session has to move for the waiter that comes */
-    struct upmu_session *runner[UPMU_PARTS]; /* by ticket */
+    struct upmu_session *runner[UPMU_PARTS]; /* rising tickets */
     struct upmu_session *waiter[TICK_LOOKS];
 };
 
