@@ -55,7 +55,7 @@ static inline void upmu_features_loaded(struct upmu_cpu *cpu)
         upmu_user_pages_loaded(cpu);
 }
 
-/* May programs read counters?  Those of units they cannot.  A readable counter keeps no count of its former event. */
+/* May programs read counters of this meter (a unit's never)?  Then no counter keeps the count of its former event. */
 static inline bool upmu_features_hide(const struct upmu_meter *meter)
 {
     return UPMU_USER_PAGES && upmu_user_pages_any(meter->machine) && !upmu_meter_is_unit(meter);

@@ -74,7 +74,10 @@ unsigned upmu_session_events(const struct upmu_session *session);
 /* Make the first set active after the chain of sets has changed, unless the session has begun: its active set stays. */
 void upmu_session_rewind(struct upmu_session *session);
 
-/* Add the time since `started_ns` to the enabled time of a started session whose target is here. */
+/*
+ * Add the time since `started_ns` to the enabled time of a started session whose target is here, and set `started_ns`
+ * to `now_ns`.  While the CPU sleeps nothing is added.
+ */
 void upmu_session_enabled(struct upmu_session *session, uint64_t now_ns);
 
 /* Returns the enabled time of a running session at `now_ns`. */
@@ -130,7 +133,10 @@ static inline void upmu_session_tie(struct upmu_session *session)
 #define UPMU_DUE_SESSIONS 1u /* a session is full, or its next set is due */
 #define UPMU_DUE_LOG 2u      /* a repair has stopped sessions: the host's log is to get a line */
 
-/* The running session of the lowest counter in *rest, or NULL if *rest is 0.  Takes all its counters out of *rest. */
+/*
+ * Returns the running session that has the lowest counter of *rest, and removes the session's counters from *rest.
+ * NULL: *rest is 0.
+ */
 static inline struct upmu_session *upmu_meter_next_running(const struct upmu_meter *meter, uint32_t *rest)
 {
     struct upmu_session *session;
@@ -153,15 +159,19 @@ enum upmu_status upmu_session_fault(struct upmu_meter *meter, struct upmu_sessio
 
 /*
  * Stop, release and unlink a session.  If it has no owner, it is closed, and its memory is no longer the library's;
- * else it is detached.  `listed`: the caller holds the list of its thread.  Returns UPMU_ERR_BUSY where that list, or
- * the session, is held elsewhere: nothing was done.  Inside a local bracket.
+ * else it is detached.  `listed`: the caller holds the list of its thread.  Returns UPMU_OK; UPMU_ERR_BUSY where that
+ * list, or the session, is held elsewhere: nothing was done; or another status where a register faulted, and the
+ * session has left all the same.  Inside a local bracket.
  */
 enum upmu_status upmu_session_leave(struct upmu_meter *meter, struct upmu_session *session, bool listed);
 
 /* upmu_session_detach() for a session of a thread whose list the caller holds. */
 enum upmu_status upmu_session_detach_listed(struct upmu_session *session);
 
-/* Close a session that is detached and has no owner.  The state CLOSED is the last thing written to it. */
+/*
+ * Close a session that has no target: its owner closes it, or it has no owner.  The state CLOSED is the last thing
+ * written to it.
+ */
 void upmu_session_end(struct upmu_session *session);
 
 /*
@@ -223,6 +233,7 @@ static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
 
 /*
  * Stop a session in any state: it neither runs nor waits afterwards.  `meter` is NULL where the session is on no CPU.
+ * Returns UPMU_OK, or session->error where a register faulted.
  */
 enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session *session);
 

@@ -38,8 +38,8 @@ void upmu_thread_know(struct upmu_thread *thread, struct upmu_session *session);
 void upmu_thread_forget(struct upmu_session *session);
 
 /*
- * Put a started session at the end of the thread's list of started ones with its limit, which switches walk, unless it
- * is there.  The caller holds the thread's list.
+ * Put a session, unless it is there, at the end of the thread's list of started sessions that have its limit; switches
+ * walk these lists.  The caller holds the thread's list.
  */
 void upmu_thread_list(struct upmu_thread *thread, struct upmu_session *session);
 
