@@ -161,7 +161,10 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
         wait = pmu->min_period;
     if (wait >> tally->least_log2 == 0)
         wait = UINT64_C(1) << tally->least_log2;
-    /* A sample that is due inside of a step is taken at the end of the step. */
+    /*
+     * An erratum wants periods that are multiples of 1 << step_log2: a sample that is due before a multiple is taken
+     * there.
+     */
     wait += steps;
     if (tally->throttled || wait > longest)
         wait = longest;

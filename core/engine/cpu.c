@@ -68,8 +68,8 @@ static enum upmu_status begin_cpu(struct upmu_cpu *cpu, struct upmu_machine *mac
     enum upmu_status status;
 
     /*
-     * A call on another CPU may be reading where this CPU's port is: `machine`, the first field, is never set to NULL
-     * again.
+     * A call on another CPU may be reading `machine` of this CPU, to find the port: this field, the first one, is never
+     * set to NULL again.
      */
     UPMU_STORE(cpu->meter.machine, machine);
     upmu_shared_clear((char *)cpu + sizeof cpu->meter.machine, sizeof *cpu - sizeof cpu->meter.machine);

@@ -19,8 +19,8 @@
 #define COUNTS_LIMIT (UINT64_C(1) << 31)
 
 /*
- * Returns the low 60 bits of a difference within a turn: more comes of a clock that jumps, and would need a shift
- * beyond 63.
+ * Returns what a time or a count has grown by in a turn, cut to 60 bits.  Only a clock that jumps gives more, and more
+ * would need a shift beyond 63.
  */
 static uint64_t in_turn(uint64_t now, uint64_t before)
 {

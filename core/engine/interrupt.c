@@ -324,8 +324,8 @@ static UPMU_APART void close_strays(struct pass *pass)
 }
 
 /*
- * Acknowledge every overflow, whether the status shows or hides it: else its counter may never interrupt again.  If
- * none was found, but one expected, old flags of counters that do not run are cleared.
+ * Acknowledge every overflow, whether the status shows or hides it: else its counter may never interrupt again.  If no
+ * overflow was found, but an interrupt is expected, acknowledge old flags (meter->flagged) of counters that do not run.
  */
 static UPMU_APART void acknowledge_overflows(const struct pass *pass, uint32_t flagged)
 {

@@ -110,7 +110,10 @@ static void hold_for_others(const struct upmu_meter *meter, struct upmu_held *he
             held[input->held_count++] = (struct upmu_held){ .resource = (uint8_t)resource };
     }
 #if UPMU_UNCORE
-    /* Hold the filters of boxes in use: they keep their values.  Of several boxes each may have another value. */
+    /*
+     * If the firmware uses counters of a unit, its filters keep their values.  An event that wants the same value may
+     * share a filter, but not where there are several boxes: each may have another value.
+     */
     for (unsigned i = 0; meter->firmware && upmu_meter_is_unit(meter) && i < UNIT_FILTERS; i++) {
         struct upmu_held *filter = &held[input->held_count];
 

@@ -19,7 +19,7 @@ uint64_t upmu_placed_stamp(const struct upmu_set *set)
     return (mixed & ~UPMU_STAMP_ALONE) | (set->session->alone ? UPMU_STAMP_ALONE : 0);
 }
 
-/* Sum the placements that run beside a session. */
+/* Sum the stamps of all running sessions but `except`. */
 uint64_t upmu_placed_corunners(const struct upmu_meter *meter, const struct upmu_session *except)
 {
     uint32_t rest = meter->running;

@@ -43,8 +43,8 @@ static struct upmu_session *next_beside(const struct upmu_meter *meter, const st
 static void note_event(struct upmu_meter *meter, struct upmu_tally *tally, const struct upmu_place_result *result)
 {
     /*
-     * The event leaves its counters.  If it is placed there again, their value lacks what it counts elsewhere
-     * meanwhile.
+     * The event leaves its counters, which lose its tag: if it is placed there again, their value lacks what it has
+     * counted elsewhere meanwhile.
      */
     if (tally->counter != result->counter[0] && tally->counter < UPMU_COUNTERS)
         upmu_meter_untag(meter, tally);

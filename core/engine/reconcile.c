@@ -102,7 +102,7 @@ static inline void leave_part(struct upmu_meter *meter, unsigned part, uint64_t 
         (void)upmu_session_fault(meter, session);
     }
     UPMU_STORE(session->state, state);
-    if (__builtin_expect(session->queued, 0)) /* a running session with an empty set is in meter->waiting[2] */
+    if (__builtin_expect(session->queued, 0)) /* with an empty set a running session is in meter->waiting[2] */
         upmu_waiting_take(meter, session);
 #if UPMU_SETS
     if (session->following)
@@ -405,7 +405,7 @@ UPMU_APART bool upmu_reconcile_due(struct upmu_meter *meter)
         if (!session->full && !switches)
             continue;
         if (!upmu_plan_out(meter, session)) {
-            meter->work_due |= UPMU_DUE_SESSIONS; /* the others leave by a later plan */
+            meter->work_due |= UPMU_DUE_SESSIONS; /* the rest leave by a later plan */
             break;
         }
         if (switches && !session->full)

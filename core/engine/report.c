@@ -39,9 +39,9 @@ static UPMU_APART uint32_t others_of(const struct upmu_set *set, uint32_t events
 }
 
 /*
- * An overflow of `events` reads other events of the set: add their counts, which go into its records.  Or, if `reset`,
- * set these counts to 0.  The counter of an event that samples is not loaded anew then: it overflows once when no
- * sample is due, and then waits for the rest.
+ * An overflow of `events` reads other events of the set: fold these, as their counts go into its records.  Or, if
+ * `reset`, set their counts to 0.  The counter of one that samples is not loaded anew for that: it overflows once
+ * before its sample is due, and then waits for the rest.
  */
 static UPMU_INSIDE void touch_others(struct upmu_session *session, uint32_t events, bool reset, uint64_t now_ns)
 {

@@ -278,8 +278,9 @@ enum upmu_status upmu_set_clear(struct upmu_set *set)
         return upmu_session_refuse(session, UPMU_ERR_STATE);
     upmu_program_forget(set);
     set->count = 0;
+    /* Bit i of long_due is event i of the active set. */
     if (set == upmu_active(session))
-        session->long_due = 0; /* long_due has indices of events that are removed now */
+        session->long_due = 0; /* the events of before are gone */
     return upmu_session_refuse(session, UPMU_OK);
 }
 
@@ -833,7 +834,7 @@ enum upmu_status upmu_session_close(struct upmu_session *session)
 {
     enum upmu_status status = upmu_session_detach(session);
 
-    /* Look at the status, not at the target: a CPU that leaves may have taken the session from its target since. */
+    /* The status decides, not the target: a CPU that leaves may have taken the session from its target since. */
     if (status == UPMU_OK || status == UPMU_ERR_PORT)
         upmu_session_end(session);
     return status;
@@ -888,7 +889,8 @@ static void set_count(const struct upmu_call *call, struct upmu_tally *tally)
         UPMU_STORE(tally->due, tally->total + call->value);
         UPMU_STORE(tally->reset, call->value);
         UPMU_STORE(tally->period, call->period);
-        if (!meter) /* a value that the session left on a counter belongs to the old period: let no tag be valid */
+        /* `tagged_by` 0: no tag is valid, so the next start loads the counters. */
+        if (!meter) /* a value left on a counter may overflow too early or too late */
             call->session->tagged_by = 0;
     } else if (call_lends(call)) {
         tally->lent = true;
@@ -928,8 +930,7 @@ static enum upmu_status write_work(const struct upmu_call *call)
     if (status == UPMU_OK) {
         set_count(call, tally);
         if (session->state == UPMU_SESSION_WAITING) {
-            /* the session counts as waiting between the two plans: its enabled time goes on */
-            upmu_waiting_put(meter, session);
+            upmu_waiting_put(meter, session); /* the session's enabled time goes on */
             upmu_plan_begin(meter, UPMU_SESSION_WAITING);
             (void)upmu_plan_in(meter, session, upmu_active(session));
             upmu_reconcile(meter);

@@ -9,7 +9,10 @@
 
 #if UPMU_SETS
 
-/* Begin a run of a set: it has its whole time left, and each event all overflows until the next set. */
+/*
+ * Begin a run of a set: it has its whole timeout left, and each event as many overflows until the next set as its
+ * `switch_after` says (0: no overflow switches the set).
+ */
 static void begin_run(struct upmu_set *set)
 {
     set->runs++;

@@ -87,8 +87,8 @@ static uint32_t find_kept(const struct upmu_meter *meter)
 }
 
 /*
- * Of the unowned counters, those that are closed by now, and those that the plan disturbs, lose their tags: they hold
- * no event's value.
+ * Of the unowned counters, those that something has closed are unowned no more, and those that the plan disturbs are
+ * closed by it.  Both kinds lose their tags: they hold no event's value.
  */
 static void settle_unowned(struct upmu_meter *meter)
 {

@@ -53,7 +53,8 @@ static enum upmu_status bring_session(struct upmu_meter *meter, struct upmu_sess
     /* A set that needs claims is always searched for: other CPUs' claims may have changed. */
     if (upmu_claims_share_set(meter, set) || !upmu_plan_fits(meter, set) || !upmu_plan_in(meter, session, set))
         status = upmu_placing_plan(meter, session, may_move);
-    if (status == UPMU_OK && upmu_special_clash(meter, session)) /* metrics beside sampled slots */
+    /* metrics cannot run beside a sampling event of slots */
+    if (status == UPMU_OK && upmu_special_clash(meter, session))
         status = UPMU_ERR_UNSUPPORTED;
     if (status != UPMU_OK)
         return status;
@@ -522,7 +523,7 @@ static void find_waiters(struct selection *selection)
     }
 }
 
-/* Has the solver left the first `count` requests of a joint problem on the counters that they had? */
+/* Do the first `count` requests of a joint problem keep the counters and ways that they had before it? */
 static bool all_stay(const struct upmu_joint *joint, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
