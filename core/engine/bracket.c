@@ -56,7 +56,10 @@ static UPMU_APART void settle_work(struct upmu_meter *meter)
     upmu_bracket_settle(meter);
     if (meter->work_due & UPMU_DUE_LOG) /* a repair, in a handler or in this call, has stopped sessions */
         upmu_reconcile_log(meter);
-    /* A counter that only counts has wrapped, and is counted: clear its flag, which would look like a later round. */
+    /*
+     * A counter that only counts has wrapped, and the wrap is counted: clear its flag, which would look like another
+     * wrap later.
+     */
     if (meter->flagged & meter->running & ~meter->sampling)
         (void)upmu_count_acknowledge(meter, meter->running & ~meter->sampling);
     if (meter->claims_due) {

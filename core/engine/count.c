@@ -176,7 +176,7 @@ uint64_t upmu_count_load(const struct upmu_pmu *pmu, const struct upmu_tally *ta
 
 void upmu_count_suspect(struct upmu_meter *meter, uint32_t counters)
 {
-    if (!port_has_pmi(meter->machine->port)) /* else the interrupt of a wrap clears the bit */
+    if (!port_has_pmi(meter->machine->port)) /* where interrupts come, the handler clears the bit */
         meter->flagged |= counters;
 }
 
@@ -248,7 +248,7 @@ static UPMU_APART bool begin_unit(struct upmu_meter *meter, struct upmu_tally *t
     uint32_t idle = meter->pmu->counters & ~(meter->running | upmu_meter_blocked(meter));
 
     note_lacks(meter, tally);
-    if (!fine) { /* a box that is gone has lost what was written to it */
+    if (!fine) { /* a box that is gone has lost what was written: load idle counters anew */
         upmu_bank_unlearn(&meter->bank, idle);
         upmu_meter_tag(meter, idle, 0);
     }

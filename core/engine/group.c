@@ -69,7 +69,7 @@ static enum upmu_status add_member(struct upmu_group *group, struct upmu_member 
         if (detached == UPMU_OK || detached == UPMU_ERR_PORT)
             return status;
     }
-    /* Also a member that could be neither started nor detached: it is attached until it leaves. */
+    /* A member that could be neither started nor detached is put into the list, too: it is attached until it leaves. */
     UPMU_STORE(member->group, group);
     member->thread = thread;
     member->state.next = group->state.first;

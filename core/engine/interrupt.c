@@ -303,7 +303,7 @@ static UPMU_APART void close_strays(struct pass *pass)
     struct upmu_domain *domain = upmu_meter_domain(&cpu->meter);
     uint32_t strays = cpu->meter.used;
 
-    /* Another CPU may have left with a counter that it could not close. */
+    /* Another CPU of the domain may have left with a counter that it could not close. */
     if (domain)
         strays |= __atomic_load_n(&domain->used, __ATOMIC_RELAXED);
     strays &= ~(cpu->meter.running | cpu->meter.firmware | cpu->meter.watchdog | cpu->meter.foreign);
@@ -425,13 +425,13 @@ static enum upmu_pmi handle_overflows(struct pass *pass)
         report_due(pass);
     upmu_features_closed(meter, pass->frame);
     acknowledge_overflows(pass, flagged);
-    if (pass->is_mail) /* after acknowledge_overflows(): until then other interrupts find these overflows */
+    if (pass->is_mail) /* until the acknowledgement other interrupts find these overflows, and are STALE */
         (void)__atomic_fetch_and(&cpu->mail.answered, ~pass->answered, __ATOMIC_RELAXED);
     expect_found(pass, (flagged | meter->failed) & ~pass->passed);
     pass->waits = (meter->work_due & UPMU_DUE_SESSIONS) && upmu_reconcile_due(meter);
     if (pass->waits && !pass->is_mail)
         port_request_tick(meter->machine->port);
-    if (!pass->is_mail) /* else the end of the bracket does, as its last step */
+    if (!pass->is_mail) /* else the end of the bracket does this, as its last step: upmu_bracket_leave() */
         upmu_interrupt_end(meter);
     if (meter->failed)
         upmu_reconcile_repair(meter);
@@ -586,7 +586,7 @@ enum upmu_pmi upmu_pmi_handle(struct upmu_cpu *cpu, const struct upmu_frame *fra
 
     if (!cpu)
         return UPMU_PMI_NOT_OURS;
-    /* Use the CPU and its port alone: the machine and the PMU that it had may be gone. */
+    /* The CPU sleeps or has left.  Use the CPU and its port alone: the machine and the PMU that it had may be gone. */
     if (!cpu->meter.live)
         return cpu->expected && is_expected(cpu, port_clock_ns(cpu->meter.bank.port)) ? UPMU_PMI_STALE
                                                                                       : UPMU_PMI_NOT_OURS;
@@ -654,12 +654,12 @@ static bool look_for_silence(struct upmu_meter *meter, unsigned counter)
     uint32_t interrupts = meter->cpu->interrupts;
     uint64_t value;
 
-    /* If an interrupt came during the read, it was only late. */
+    /* If an interrupt came during the read, the overflow's interrupt was only late. */
     return upmu_bank_read(&meter->bank, counter, &value) && upmu_count_overflowed(meter->pmu, counter, value) &&
            meter->cpu->interrupts == interrupts;
 }
 
-/* Let a throttled counter sample again. */
+/* Let a throttled event sample again: take its count, load the next period, open the counter. */
 static void end_throttling(struct upmu_meter *meter, struct upmu_session *session, struct upmu_tally *tally,
                            uint64_t now_ns)
 {
@@ -714,7 +714,7 @@ static bool begin_anew(struct upmu_meter *meter, struct upmu_tally *tally, uint6
     bool folded = upmu_bank_close(bank, counter) && upmu_count_add(meter, tally, now_ns);
     bool fine = folded && upmu_bank_write(bank, tally->counter, 0);
 
-    /* The write may have reached some boxes before it faulted. */
+    /* A write that faulted may have reached some boxes: read the new base. */
     if (fine)
         UPMU_STORE(tally->base, 0);
     else if (folded)

@@ -23,8 +23,9 @@ void upmu_interrupt_end(struct upmu_meter *meter);
 void upmu_interrupt_finish(struct upmu_meter *meter);
 
 /*
- * Fold all running events that only count or are throttled, before a counter goes round unseen, and find overflows
- * without an interrupt.  Returns UPMU_OK, or UPMU_ERR_PORT where a register faulted.
+ * Fold all running events that only count, before a counter goes round unseen.  Let throttled events sample again,
+ * begin new windows of metrics, and find overflows without an interrupt.  Returns UPMU_OK, or UPMU_ERR_PORT where a
+ * register faulted.
  */
 enum upmu_status upmu_interrupt_poll(struct upmu_meter *meter);
 

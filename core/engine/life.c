@@ -211,7 +211,7 @@ enum upmu_status upmu_life_resume(struct upmu_meter *meter, void *unused)
     enum upmu_status status = upmu_life_take_over(meter);
 
     (void)unused;
-    if (status != UPMU_OK) { /* The host may change the registers before the next attempt. */
+    if (status != UPMU_OK) { /* give the registers back: the host may change them before the next attempt */
         (void)return_registers(meter);
         return status;
     }

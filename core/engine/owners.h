@@ -7,10 +7,16 @@
 
 #include <upmu/pmu.h>
 
-/* At take-over: find the counters that sessions may not have, and their owners. */
+/*
+ * At take-over: find the counters that the firmware or a former kernel uses (meter->firmware): sessions may not have
+ * them.
+ */
 void upmu_owners_find(struct upmu_meter *meter);
 
-/* Find counters that the hardware reports as in use, though upmu left them idle: other software began to use them. */
+/*
+ * Find counters that the hardware reports as in use, though upmu left them idle, and make them foreign: other software
+ * began to use them.
+ */
 void upmu_owners_notice(struct upmu_meter *meter);
 
 /* Make counters foreign: other software uses them, and may change their registers from now on. */

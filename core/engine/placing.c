@@ -320,7 +320,7 @@ enum upmu_status upmu_placing_preload(struct upmu_meter *meter, struct upmu_sess
     /* While counters of static sessions run on, load nothing: the start takes such a counter over, or closes it. */
     if (upmu_special_clash(meter, session) || meter->unowned)
         return UPMU_OK;
-    /* With a prelude no counter runs here: the caller loads nothing while one does. */
+    /* The sequence overwrites all counters.  None runs here: on such a PMU the caller loads nothing while one does. */
     if (UPMU_PRELUDES && (program->flags & UPMU_PROGRAM_PRELUDE) &&
         upmu_bank_changes(&meter->bank, program->step, program->steps) && !upmu_special_sequence(meter))
         return upmu_session_fault(meter, session);

@@ -151,7 +151,7 @@ static bool is_here(const struct upmu_session *session, const struct upmu_meter 
 static UPMU_APART void read_counts(struct remote_read *remote)
 {
     struct upmu_session *session = remote->session;
-    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* the session may have left */
+    struct upmu_meter *here = __atomic_load_n(&session->meter, __ATOMIC_RELAXED); /* NULL: the session has left */
 
     if (UPMU_BACKEND_PARAVIRT && here)
         upmu_shared_page_stale(&here->bank);

@@ -59,7 +59,7 @@ static inline void take_part(struct upmu_meter *meter, unsigned part, uint64_t n
             bits = upmu_bank_value_bits(&meter->bank, counter);
         }
         if (__builtin_expect(!upmu_bank_count(&meter->bank, counter, bits, &value), 0)) {
-            if (upmu_bank_type(&meter->bank)) /* a unit: the sum, with former values of boxes that failed */
+            if (upmu_bank_type(&meter->bank)) /* a unit: `value` has the last values of boxes that failed */
                 upmu_count_fold(meter, tally, counter, value);
             upmu_count_lose(meter, tally);
             plan->lost |= (uint8_t)UPMU_BIT32(part);
@@ -327,7 +327,7 @@ static UPMU_APART void take_parts(struct upmu_meter *meter)
     if (__builtin_expect(meter->unowned != 0, 0))
         stop |= meter->unowned & plan->come & ~plan->carried;
     idle = plan->come & ~(meter->running | meter->unowned);
-    if (idle) /* A fault may have left a counter open, or its enable bit unknown. */
+    if (idle) /* no session has these: a fault may have left one open, or its enable bit unknown */
         stop |= upmu_bank_open(&meter->bank, idle);
     if (__builtin_expect(plan->odd, 0)) {
         uint32_t first = upmu_special_before_close(meter) & stop;

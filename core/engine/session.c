@@ -425,7 +425,7 @@ static UPMU_APART void call_without_cpu(struct upmu_call *call)
                                : call->work(call);
         return;
     }
-    /* A session that has a target but no thread is being taken from its target. */
+    /* A session that has a target but no thread is just being taken from its target: UPMU_ERR_BUSY. */
     call->status = UPMU_ERR_BUSY;
     if (!UPMU_THREADS || !UPMU_LOAD(session->thread) || __atomic_exchange_n(&session->held, 1, __ATOMIC_ACQUIRE))
         return;
@@ -1023,7 +1023,7 @@ bool upmu_set_where(const struct upmu_set *set, unsigned index,
     tally = &set->tally[index];
     if (tally->counter >= UPMU_COUNTERS || tally->counters != UPMU_BIT32(tally->counter))
         return false;
-    do { /* a handler may load the counter between the two reads */
+    do { /* read again if a handler has loaded the counter between the reads of base and total */
         base = tally->base;
         *out_ahead = base - tally->total;
     } while (base != tally->base);

@@ -180,7 +180,9 @@ void upmu_session_end(struct upmu_session *session);
  */
 #define UPMU_WAIT_EMPTY 2u
 
-/* Make a set one of a session's.  `session` NULL: the set is in no session, as its memory may outlive the session's. */
+/*
+ * Store in a set the session whose chain has it.  `session` NULL: none has it, as its memory may outlive the session's.
+ */
 void upmu_session_keep_set(struct upmu_session *session, struct upmu_set *set);
 
 /* Forget the placements of all sets of a session, which is attached anew.  Returns whether an event samples. */

@@ -186,7 +186,8 @@ static void find_values(struct upmu_meter *meter)
     plan->based &= plan->leave; /* on an unowned counter no event leaves: there is no base to take */
     for (unsigned part = 0; UPMU_MOVES && part < plan->outs; part++)
         for UPMU_TALLIES(tally, upmu_active(plan->out[part]))
-            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter) /* the base is of another counter */
+            /* the event moves: its base is of another counter */
+            if (tally->from != UPMU_NO_COUNTER && tally->from != tally->counter)
                 plan->based &= ~UPMU_BIT32(tally->from);
     plan->begun |= meter->unowned;
     if (!meter->bank.value_bits || upmu_bank_type(&meter->bank))
@@ -223,6 +224,7 @@ void upmu_special_prepare(struct upmu_meter *meter)
         settle_unowned(meter);
     plan->carried = find_carried(meter, absent ^ coming);
     plan->still = find_still(meter, plan->leave & ~(plan->carried | absent | coming));
+    /* Counters that static sessions leave running stay open, unless the plan has an erratum's sequence. */
     if (!plan->sequence) /* a sequence stops all of them */
         plan->kept = find_kept(meter) & ~absent;
     find_values(meter);
@@ -285,7 +287,7 @@ bool upmu_special_before_load(struct upmu_meter *meter, struct upmu_set *set)
                 upmu_meter_loses(meter, tally);
             continue;
         }
-        if (upmu_tally_is_metric(tally)) { /* no counter has its value */
+        if (upmu_tally_is_metric(tally)) { /* no counter has a metric's value */
             upmu_meter_tag(meter, tally->counters, tally->tag);
             plan->begun &= ~tally->counters;
             continue;

@@ -102,7 +102,7 @@ static inline void set_current(struct upmu_meter *meter, struct upmu_thread *thr
     UPMU_STORE(thread->cpu, seen ? meter->cpu : NULL);
 }
 
-/* Plan a session out.  If the plan is full, it is carried out first. */
+/* Plan a session out.  If the plan is full, it is carried out and begun anew before that. */
 static void plan_session_out(struct upmu_meter *meter, struct upmu_session *session)
 {
     if (upmu_plan_out(meter, session))

@@ -74,7 +74,7 @@ static UPMU_APART enum upmu_status call_unit(struct upmu_unit *unit, upmu_bracke
 {
     struct unit_call call = {&unit->meter, work, puts_down, UPMU_ERR_STATE};
 
-    if (!unit->meter.machine) /* not open */
+    if (!unit->meter.machine) /* the unit is not open */
         return call.status;
     for (unsigned i = 0; i < FOLLOW; i++) {
         struct upmu_cpu *cpu = __atomic_load_n(&unit->meter.cpu, __ATOMIC_RELAXED);
@@ -507,8 +507,8 @@ static bool is_open(const struct upmu_machine *machine, const struct upmu_unit_i
 }
 
 /*
- * Are the `boxes` boxes from `info` on in the machine's list, of one type and die, and is none of them part of an open
- * unit?  Returns UPMU_OK, or why not, which machine->why has, too.
+ * Are the `boxes` boxes from `info` on in the machine's list, of one type, die and L3, and is none of them part of an
+ * open unit?  Returns UPMU_OK, or why not, which machine->why has, too.
  */
 static enum upmu_status check_boxes(struct upmu_machine *machine, const struct upmu_unit_info *info, unsigned boxes)
 {

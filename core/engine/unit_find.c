@@ -168,7 +168,7 @@ static UPMU_APART enum upmu_status find_own(const struct upmu_port *port, struct
         if (!pmu || upmu_uncore_clash(pmu, 0)) {
             list->pmu_count = types;
             status = UPMU_ERR_UNSUPPORTED;
-            if (i == UINT16_MAX) /* the hook names devices without end */
+            if (i == UINT16_MAX) /* the hook own_unit names devices without end */
                 return status;
             continue;
         }
@@ -244,7 +244,10 @@ enum upmu_status upmu_units_find(struct upmu_cpu *cpu, struct upmu_unit_list *li
         list->pmu[i].list = list;
     }
     __atomic_store_n(&machine->units, list, __ATOMIC_RELEASE);
-    /* On an unknown processor the host's own units are all that is found, if there are any. */
+    /*
+     * UPMU_ERR_NO_PMU: the processor is unknown.  Outside of hypervisors, or if forced, that is no refusal: the host's
+     * own units are all that is found, if there are any.
+     */
     if (status == UPMU_ERR_NO_PMU && (!seen.hypervisor || seen.force))
         status = UPMU_OK;
     if (status == UPMU_OK)

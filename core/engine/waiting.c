@@ -80,8 +80,8 @@ static void renew_session(struct upmu_meter *meter, struct upmu_session *session
 /* ---- Checks without a search ---- */
 
 /*
- * Returns the counters that sessions may have (the host, firmware and foreign software have none), without those in
- * `taken`.
+ * Returns the counters that sessions may have and that are not in `taken`.  Counters of the host, of the firmware and
+ * of foreign software are none of them.
  */
 static uint32_t free_beside(const struct upmu_meter *meter, uint32_t taken)
 {

@@ -56,7 +56,7 @@ static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool clos
         if (closed && upmu_tally_samples(tally)) {
             if (upmu_count_overflowed(meter->pmu, counter, value))
                 upmu_interrupt_raise(meter);
-            else if (loses) /* a lost carry hides the overflow */
+            else if (loses) /* a carry may be lost: set the base so that the difference is below 2^32 */
                 UPMU_STORE(tally->base, value - (uint32_t)(value - tally->base));
         } else if (loses) {
             if (closed)
@@ -160,7 +160,7 @@ uint64_t upmu_cpu_gate_value(struct upmu_cpu *cpu, enum upmu_world world)
         port_irq_restore(bank->port, irq);
     }
     if (world == UPMU_WORLD_HOST && meter->by_hardware)
-        meter->exit_opens = before | meter->running; /* an interrupt may have changed `running` */
+        meter->exit_opens = before | meter->running; /* both: an interrupt may have changed `running` */
     if (world != UPMU_WORLD_BOTH)
         value = moved_gates(meter, value, meter->of_world[world == UPMU_WORLD_GUEST],
                             meter->of_world[world != UPMU_WORLD_GUEST]);
