@@ -119,8 +119,8 @@ void upmu_count_note_lacks(struct upmu_meter *meter);
 bool upmu_count_value(struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t *out_value);
 
 /*
- * Correct the last difference of a counter that stops; if the counter may have gone round, the tally is marked
- * (`hole`).
+ * Returns the last difference of a counter that stops, corrected.  If the counter may have gone round, the tally is
+ * marked (`hole`).
  */
 uint64_t upmu_count_last(const struct upmu_meter *meter, struct upmu_tally *tally, unsigned counter, uint64_t delta);
 

@@ -19,7 +19,7 @@ struct dry_start {
 /* The bank and the steps of a dry run.  They lie in the memory that the placement has used. */
 struct dry_registers {
     struct upmu_bank bank;
-    uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* the bank's tables of rows */
+    uint64_t memory[UPMU_BANK_WORDS(UPMU_REGISTERS)]; /* states, shadows and found values of the bank */
     struct upmu_step step[UPMU_STEPS];
 };
 

@@ -9,7 +9,7 @@
 #include "core/engine/session_core.h"
 
 /* Bits of upmu_program.flags, for the events of the set. */
-#define UPMU_PROGRAM_FREE 1u  /* no event needs a register that others share: valid where its counters are free */
+#define UPMU_PROGRAM_FREE 1u  /* no event needs a register that other events share: valid where its counters are free */
 #define UPMU_PROGRAM_WRAPS 2u /* the count of an event wraps as its counter does */
 #define UPMU_PROGRAM_OTHERS 8u /* an overflow reads or resets other events of the set */
 #define UPMU_PROGRAM_PRELUDE 16u /* if a register differs, an erratum's sequence is written first */

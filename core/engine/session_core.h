@@ -239,7 +239,7 @@ static inline bool upmu_tally_cascades(const struct upmu_tally *tally)
  */
 enum upmu_status upmu_session_halt(struct upmu_meter *meter, struct upmu_session *session);
 
-/* Take the target from a session.  If it has no owner, either, this ends the session: do not touch it afterwards. */
+/* Untie a session from its target.  If the session has no owner, either, it ends here: do not touch it afterwards. */
 void upmu_session_untie(struct upmu_session *session);
 
 /* Give a tally a new tag, which no other event of the meter has. */

@@ -191,7 +191,7 @@ static void find_values(struct upmu_meter *meter)
                 plan->based &= ~UPMU_BIT32(tally->from);
     plan->begun |= meter->unowned;
     if (!meter->bank.value_bits || upmu_bank_type(&meter->bank))
-        plan->written = ~0u; /* no common read for all: upmu_count_write_at() begins each */
+        plan->written = ~0u; /* upmu_count_write_at() begins each event, in its own way */
 }
 
 /*

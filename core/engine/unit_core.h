@@ -11,9 +11,9 @@
 #if UPMU_UNCORE
 
 /*
- * upmu_units_come(): a CPU begins to drive the open units that no CPU drives. upmu_units_go(): a CPU leaves or sleeps,
- * and another CPU drives its units from now on, or they sleep.  To be called on that CPU.  Returns UPMU_OK, or the
- * status of the last unit for which it is another; upmu_units_go() stops at UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU.
+ * upmu_units_come(): a CPU begins to drive the open units that no CPU drives.  Function upmu_units_go(): a CPU leaves
+ * or sleeps, and another CPU drives its units from now on, or they sleep.  To be called on that CPU.  Returns UPMU_OK
+ * if each unit gave UPMU_OK, else the last other status; upmu_units_go() stops at UPMU_ERR_BUSY and UPMU_ERR_WRONG_CPU.
  */
 enum upmu_status upmu_units_come(struct upmu_cpu *cpu);
 enum upmu_status upmu_units_go(struct upmu_cpu *cpu);

@@ -33,9 +33,10 @@ enum upmu_status upmu_session_world(struct upmu_session *session, enum upmu_worl
 }
 
 /*
- * NetBurst: look at counters before (`closed` is false) and after they are closed.  An overflow interrupts with the
- * next event, or not at all if its counter was closed before: then the end of the bracket handles it.  Where a close
- * loses a carry, counts are added before it, and the little that came since is added after it.
+ * NetBurst: look at the counters of the world that is left, before (`closed` is false) and after they are closed.  An
+ * overflow interrupts with the next event, or not at all if its counter was closed before: then the end of the bracket
+ * handles it.  Where a close loses a carry, counts are added before it, and the little that came since is added after
+ * it.
  */
 static void tend_counters(struct upmu_meter *meter, uint32_t counters, bool closed)
 {
